@@ -1,0 +1,281 @@
+/*
+ * nf2fs.h - NF2FS, a file system for raw serial NOR flash on microcontrollers.
+ *
+ * WHAT IS GUARANTEED
+ *   - What nf2_sync or nf2_close of a file returned NF2_OK for is on the chip, whole, and survives a
+ *     power cut at any instant. A cut before that leaves the file as it was at its last sync: all of
+ *     the writes since then are there, or none (all-or-nothing per sync).
+ *   - nf2_mkdir, nf2_remove and nf2_rename (with replacement) are durable when they return, and
+ *     all-or-nothing when cut.
+ *   - A file that is created at open is visible to this program at once, and on the chip from its
+ *     first sync or close on, with everything written by then (no empty ghost; see nf2_open).
+ *   - A full volume refuses a write as a whole (NF2_ERR_NOSPC). Removing always works.
+ *   - A damaged chip yields an error code, never a crash or a hang.
+ *
+ * WHAT IS NOT
+ *   - Not thread safe by itself: one call at a time on one volume. Use `lock` and `unlock` of the
+ *     configuration for more.
+ *   - Data in files carries no check of its own yet; names, small (inline) files, frames of
+ *     appended files and all metadata do.
+ *
+ * The library allocates nothing and has no global state. All memory is the caller's: one nf2_t a
+ * volume, one nf2_file_t and one page buffer an open file. See docs/DESIGN.md and docs/FORMAT.md.
+ */
+#ifndef NF2FS_H
+#define NF2FS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nf2fs/flash.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NF2_VERSION "0.1.0"
+#define NF2_FORMAT_VERSION 1u
+
+/* ---- limits ------------------------------------------------------------------------------------ */
+
+#define NF2_NAME_MAX 255u         /* bytes in a name: any byte but '/' and NUL */
+#define NF2_FILE_MAX 0x7FFFFFFFu  /* bytes in a file */
+#define NF2_PAGE_MAX 512u         /* largest page size */
+#ifndef NF2_WRITERS
+#define NF2_WRITERS 4u            /* files open for writing at the same time */
+#endif
+#define NF2_BLOCKS_MIN 32u        /* blocks in the smallest volume */
+
+/* ---- errors: every function returns 0 or a positive result, or one of these --------------------- */
+
+enum nf2_error {
+    NF2_OK = 0,
+    NF2_ERR_NOENT = -2,         /* no such file or directory */
+    NF2_ERR_IO = -5,            /* the driver failed, or data on the chip fails its check */
+    NF2_ERR_BADF = -9,          /* the handle is closed, or was not opened for this */
+    NF2_ERR_BUSY = -16,         /* the file is open (remove, replace), or open for writing already */
+    NF2_ERR_EXIST = -17,        /* the name exists (mkdir, exclusive creation) */
+    NF2_ERR_NOTDIR = -20,       /* a part of the path is a file */
+    NF2_ERR_ISDIR = -21,        /* the path is a directory */
+    NF2_ERR_INVAL = -22,        /* a bad argument; a directory moved into itself */
+    NF2_ERR_MFILE = -24,        /* NF2_WRITERS files are open for writing */
+    NF2_ERR_FBIG = -27,         /* the file would pass NF2_FILE_MAX */
+    NF2_ERR_NOSPC = -28,        /* no space, after reclaiming all garbage */
+    NF2_ERR_ROFS = -30,         /* mounted read-only */
+    NF2_ERR_NAMETOOLONG = -36,  /* a name of more than NF2_NAME_MAX bytes */
+    NF2_ERR_NOTEMPTY = -39,     /* the directory has entries */
+    /* at mount */
+    NF2_ERR_BLANK = -200,       /* the chip is erased: there is no volume */
+    NF2_ERR_FOREIGN = -201,     /* the chip holds something else */
+    NF2_ERR_CORRUPT = -202,     /* an NF2FS volume that is damaged beyond use */
+    NF2_ERR_GEOMETRY = -203,    /* the volume was made for another geometry, or the geometry is nonsense */
+    NF2_ERR_VERSION = -204      /* the volume has a format version that this library does not know */
+};
+
+/* A short English sentence for an error code (never NULL). */
+const char *nf2_error_text(int error);
+
+/* ---- configuration ------------------------------------------------------------------------------ */
+
+struct nf2_config {
+    const struct nf2_flash *flash;
+    uint32_t offset;            /* bytes: where the volume begins on the chip; a multiple of block_size */
+    uint32_t size;              /* bytes: length of the volume, a multiple of block_size; 0: to the chip's end */
+
+    /*
+     * Memory for the volume, NF2_BUFFER_SIZE(page_size) bytes, alive until nf2_unmount. No alignment
+     * is asked for.
+     */
+    void *buffer;
+    uint32_t buffer_size;
+
+    void (*lock)(void *context);    /* both optional: called around every public function */
+    void (*unlock)(void *context);
+    void *lock_context;
+};
+
+/* Two page buffers and the tree buffer. */
+#define NF2_TREE_BUFFER_SIZE 256u
+#define NF2_BUFFER_SIZE(page_size) (2u * (page_size) + NF2_TREE_BUFFER_SIZE)
+
+/* nf2_t, nf2_file_t and nf2_dir_t: complete types so that you can allocate them; their fields are private. */
+#include "nf2fs/private.h"
+
+/* ---- volume ------------------------------------------------------------------------------------- */
+
+enum nf2_format_flags {
+    NF2_FORMAT_QUICK = 0,       /* blocks are erased later, when they are first used or in nf2_maintain */
+    NF2_FORMAT_ERASE = 1        /* erase the whole volume now, and record it as erased */
+};
+
+enum nf2_mount_flags {
+    NF2_MOUNT_RDWR = 0,
+    NF2_MOUNT_RDONLY = 1        /* programs and erases nothing, also where the last session was cut */
+};
+
+/*
+ * Makes an empty volume; whatever the range held is lost. `fs` is scratch memory and not mounted
+ * afterwards. Durable when it returns; a cut leaves a chip that does not mount.
+ * Errors: INVAL, GEOMETRY, IO, NOSPC (fewer than NF2_BLOCKS_MIN blocks).
+ */
+int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
+
+/*
+ * Mounts a volume. `config` and its memory stay in use until nf2_unmount. Programs nothing: what a
+ * cut left is settled in memory and written by the first change.
+ * Errors: INVAL, IO, BLANK, FOREIGN, CORRUPT, GEOMETRY, VERSION.
+ */
+int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags);
+
+/*
+ * Writes what is pending and marks the volume as cleanly left. Files that are still open are
+ * closed without a sync (their unsynced data is lost). After an error the volume is not mounted either,
+ * and the next mount recovers as after a cut.
+ */
+int nf2_unmount(nf2_t *fs);
+
+struct nf2_statfs {
+    uint32_t block_size;        /* bytes */
+    uint32_t blocks;            /* of the volume, all kinds */
+    uint32_t blocks_free;       /* exact: blocks that hold nothing, reserve included */
+    uint32_t blocks_erased;     /* of those, known to be erased now */
+    uint32_t blocks_available;  /* free for file data: blocks_free less the reserve */
+    uint32_t blocks_pending;    /* of removed files, still to be freed by maintenance */
+    uint32_t blocks_bad;
+};
+
+/* Exact in whole blocks; reads nothing from the chip. */
+int nf2_statfs(nf2_t *fs, struct nf2_statfs *out);
+
+struct nf2_health {
+    uint32_t erases_min, erases_max;    /* of one block */
+    uint32_t erases_mean;
+    uint64_t erases_total;
+    uint32_t mounts_unclean;            /* mounts that found no clean mark, since format */
+    uint32_t blocks_bad;
+};
+
+/* Wear of the volume. Reads every region's page: about 1 page read a 128 blocks, plus the meta log. */
+int nf2_health(nf2_t *fs, struct nf2_health *out);
+
+/*
+ * State of one block, for maps: one of enum nf2_block_state, with its erase count in `*erases` (may be NULL).
+ * Costs a read of the meta log unless the block lies in the region that was asked for last.
+ */
+enum nf2_block_state {
+    NF2_BLOCK_DIRTY = 0,        /* free, to be erased before use */
+    NF2_BLOCK_ERASED = 1,       /* free and erased */
+    NF2_BLOCK_USED = 2,
+    NF2_BLOCK_BAD = 3
+};
+int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases);
+
+/*
+ * Idle work, in steps, for at most `budget_us` microseconds of the geometry's typical times: frees
+ * what removed files held, compacts, erases ahead. A step that would pass the budget is not begun.
+ * Returns 1 if work is left (or an erase is owed that is longer than the whole budget), 0 if none is,
+ * or an error. May be cut at any point.
+ */
+int nf2_maintain(nf2_t *fs, uint32_t budget_us);
+
+/*
+ * Checks every structure of a mounted volume, read-only; calls `report` (may be NULL) with one line
+ * for each thing that is wrong. Returns the number of things wrong, or an error.
+ */
+int nf2_check(nf2_t *fs, void (*report)(void *context, const char *text), void *context);
+
+/* ---- names -------------------------------------------------------------------------------------- */
+/* Paths: names separated by '/'; a leading '/' is optional; '.' and '..' work ('..' of the root is the root). */
+
+enum nf2_type { NF2_TYPE_FILE = 1, NF2_TYPE_DIR = 2 };
+
+struct nf2_stat {
+    enum nf2_type type;
+    uint32_t size;              /* bytes; 0 for a directory */
+};
+
+int nf2_stat(nf2_t *fs, const char *path, struct nf2_stat *out);
+int nf2_mkdir(nf2_t *fs, const char *path);
+
+/* Removes a file or an empty directory. Errors: NOENT, NOTEMPTY, BUSY (open), INVAL (the root). */
+int nf2_remove(nf2_t *fs, const char *path);
+
+/*
+ * Renames a file or directory, across directories too. An existing target is replaced in the same
+ * instant: a file by a file, an empty directory by a directory. Errors: NOENT, ISDIR, NOTDIR,
+ * NOTEMPTY, BUSY (the target, or a moved file that has unsynced data of its own, is open), INVAL (a directory into itself).
+ */
+int nf2_rename(nf2_t *fs, const char *from, const char *to);
+
+struct nf2_dirent {
+    enum nf2_type type;
+    uint32_t size;
+    char name[NF2_NAME_MAX + 1];
+};
+
+/*
+ * Lists a directory in the order of the names' bytes ('.' and '..' are not listed). An entry that is
+ * there from opendir to the end of the listing is listed exactly once, whatever changes meanwhile;
+ * one that is added or removed meanwhile may be listed or not. nf2_readdir returns 1 with an entry, 0 at the end.
+ */
+int nf2_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path);
+int nf2_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out);
+int nf2_rewinddir(nf2_t *fs, nf2_dir_t *dir);
+int nf2_closedir(nf2_t *fs, nf2_dir_t *dir);
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+enum nf2_open_flags {
+    NF2_O_RDONLY = 1,
+    NF2_O_WRONLY = 2,
+    NF2_O_RDWR = 3,
+    NF2_O_CREAT = 0x10,         /* create if it is not there */
+    NF2_O_EXCL = 0x20,          /* with CREAT: fail with EXIST if it is there */
+    NF2_O_TRUNC = 0x40,         /* empty it: part of the next sync, like a write */
+    NF2_O_APPEND = 0x80,        /* each write goes to the end */
+    NF2_O_SYNC = 0x100          /* each write is synced before it returns */
+};
+
+enum nf2_whence { NF2_SEEK_SET = 0, NF2_SEEK_CUR = 1, NF2_SEEK_END = 2 };
+
+/*
+ * Opens a file. `file` and `buffer` (page_size bytes; NULL is allowed for NF2_O_RDONLY) stay in use
+ * until nf2_close. One handle at a time may write a file (BUSY); any number may read it, and see what was synced last.
+ * A created file is durable from its first sync or close on. Exception: a name so long that less
+ * than 64 bytes of the buffer would be left beside it is made durable, empty, at once.
+ */
+int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer);
+
+/* Syncs and closes. The handle is closed even after an error (then the unsynced data is lost). */
+int nf2_close(nf2_t *fs, nf2_file_t *file);
+
+/* Bytes read (fewer only at the end of the file), or an error. */
+int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
+
+/*
+ * Writes all of `length` bytes at the position and returns `length`, or accepts nothing and returns
+ * an error (the file and the position are as before). Past the end the gap reads as zeros. Not durable before nf2_sync or nf2_close.
+ */
+int32_t nf2_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length);
+
+/* The new position, or INVAL (negative, or past NF2_FILE_MAX). Past the end is allowed. */
+int32_t nf2_seek(nf2_t *fs, nf2_file_t *file, int32_t offset, int whence);
+int32_t nf2_tell(nf2_t *fs, nf2_file_t *file);
+int32_t nf2_size(nf2_t *fs, nf2_file_t *file);  /* unsynced writes included */
+
+/* Sets the size, both ways (new bytes are zeros); part of the next sync. The position stays. */
+int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
+
+/*
+ * Takes the blocks that writing up to `size` bytes will need, contiguously where possible, so that those
+ * writes cannot fail with NOSPC. The file's size does not change; blocks not written by the close are given back.
+ */
+int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
+
+/* Makes all writes since the last sync durable, all or nothing. */
+int nf2_sync(nf2_t *fs, nf2_file_t *file);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nf2fs/private.h - the contents of nf2_t, nf2_file_t and nf2_dir_t. Included by nf2fs.h so that you
+ * can allocate them; nothing here is for use by applications.
+ */
+#ifndef NF2FS_PRIVATE_H
+#define NF2FS_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NF2_SLOTS (NF2_WRITERS + 1u)    /* one allocation slot a writer, the last one for the tree and the logs */
+#define NF2_SLOT_RUNS 3u
+#define NF2_FREED_MAX 12u
+#define NF2_TOUCHED_MAX 8u
+#define NF2_ORPHANS_MAX 8u
+#define NF2_REGION_BLOCKS 128u
+#define NF2_EXTENTS_MAX 4u              /* extents of a flat file */
+#define NF2_NAME_KEPT 24u               /* bytes of a new file's name kept in the handle */
+#define NF2_PIECES_MAX 4u               /* unsynced pieces of an indexed file kept in memory */
+
+struct nf2_run {                /* consecutive blocks */
+    uint32_t start;
+    uint32_t count;
+};
+
+struct nf2_slot {               /* blocks claimed for one writer */
+    struct nf2_run run[NF2_SLOT_RUNS];  /* not known to be committed; blocks are handed out from the last one */
+    uint16_t used;              /* blocks of the last run that were handed out */
+    uint16_t ready;             /* blocks of the last run that are erased */
+    uint8_t runs;
+    bool busy;                  /* a file is open for writing on it */
+};
+
+struct nf2_touched {            /* a node whose records behind `logged` may have effects on space */
+    uint32_t node;
+    uint16_t logged;            /* end of the node at the last STATE or TOUCH */
+    uint16_t end;               /* its end now */
+};
+
+struct nf2_piece {              /* part of an indexed file that is on flash and not committed */
+    uint32_t offset;            /* in the file */
+    uint32_t length;
+    uint32_t block;
+    uint32_t within;            /* byte in the block where it begins */
+};
+
+struct nf2_file;
+
+typedef struct nf2 {
+    const struct nf2_config *config;
+    const struct nf2_flash *flash;
+    uint8_t *read_buffer;       /* one page: a window on the flash */
+    uint8_t *write_buffer;      /* one page: being programmed */
+    uint8_t *tree_buffer;       /* fingerprints of recently used leaves; scratch of the space room */
+    struct nf2_file *files;     /* open handles */
+
+    uint32_t blocks;            /* of the volume */
+    uint32_t volume_id;
+    uint32_t window_address;    /* where the read buffer comes from; UINT32_MAX: nothing */
+    uint16_t epoch;
+    uint16_t unclean_mounts;
+    uint8_t node_pages;         /* pages of a block that a log uses */
+    bool mounted, read_only, clean, broken, blank_erased, taking_spare;
+    bool spare_suspect;         /* the meta log's spare block is to be erased before use */
+    bool next_suspect;          /* a cut may have torn a first program into the meta log's next block */
+    bool urgent;                /* the change at hand must not fail for space: it may take the last blocks */
+    bool redo_owned;            /* the committed batch lies in blocks of a file */
+    bool opened;                /* this mount has written its opening STATE */
+    uint8_t depth;              /* re-entrance guard of reclaiming */
+
+    /* super and meta log */
+    uint32_t super_sequence, super_block;
+    uint16_t super_end;
+    uint32_t super_points_to;   /* sequence of the meta block that the anchor names */
+    uint32_t meta_head, meta_next, meta_spare, meta_tail;  /* blocks; spare NF2_NONE: to be taken */
+    uint32_t meta_sequence, meta_tail_sequence;
+    uint16_t meta_end;
+
+    /* what STATE holds */
+    uint32_t root;
+    uint32_t free_blocks;
+    uint32_t next_id, id_limit;
+    uint32_t redo_sequence, redo_block;
+    uint32_t erases;
+    struct nf2_slot slot[NF2_SLOTS];
+    struct nf2_touched touched[NF2_TOUCHED_MAX];
+    uint8_t touched_count, orphan_count, freed_count;
+    uint32_t orphan[NF2_ORPHANS_MAX];
+    struct nf2_run freed[NF2_FREED_MAX];
+
+    /* the region that blocks are taken from */
+    uint32_t region;            /* UINT32_MAX: none loaded */
+    uint16_t region_next;       /* block of the region where the search goes on */
+    uint8_t region_used[NF2_REGION_BLOCKS / 8];
+    uint8_t region_erased[NF2_REGION_BLOCKS / 8];
+
+    uint32_t reserved;          /* blocks that open files have preallocated */
+    uint32_t maintain_cursor;
+    uint32_t erased_blocks;     /* free blocks known to be erased */
+} nf2_t;
+
+typedef struct nf2_file {
+    struct nf2_file *next;      /* of the volume's open handles */
+    uint8_t *buffer;
+    uint32_t position, size;    /* bytes; size with unsynced writes */
+    uint32_t leaf;              /* where the entry is; 0: not on flash yet */
+    uint16_t entry;             /* offset of the entry's record in the leaf */
+    uint16_t flags;
+    uint32_t directory;         /* of a file whose entry is not on flash yet */
+    uint8_t name[NF2_NAME_KEPT];/* its name, if short; a longer one is at the buffer's end */
+    uint8_t name_length;
+    uint8_t kind;               /* of the content, unsynced state included: NF2_BODY_* */
+    uint8_t slot;
+    bool changed;               /* there is something to sync */
+    bool fresh;                 /* the content replaces what is committed (new or emptied file) */
+    bool open_end;              /* flat: this handle programmed the last page and may go on in it */
+    bool shadow;                /* indexed, under an id that no entry names yet */
+    bool stale;                 /* another handle changed the file: read the entry again */
+    bool small_syncs;           /* the last sync was of a small append to a flat file */
+    bool loaded;                /* inline: the buffer holds the content */
+
+    uint32_t buffer_at;         /* file offset of the first byte in the buffer */
+    uint16_t buffered;          /* bytes in the buffer that are not on flash */
+    uint8_t extents, pieces;
+    union {
+        struct nf2_run extent[NF2_EXTENTS_MAX];     /* flat */
+        struct nf2_piece piece[NF2_PIECES_MAX];     /* indexed: not committed, oldest first */
+    } u;
+    uint32_t committed_size;    /* flat: what the entry says */
+    uint32_t committed_blocks;
+    uint32_t id;                /* of the indexed file */
+    uint32_t cut_to;            /* indexed: committed content ends here (unsynced truncate); NF2_NONE: no */
+    struct nf2_run own;         /* indexed: the run that new blocks extend; recorded up to own_recorded blocks */
+    uint32_t own_recorded;
+    uint32_t fragment_block;    /* indexed: where the next piece goes; NF2_NONE: nowhere yet */
+    uint32_t fragment_end;      /* byte in that block */
+    uint32_t spill_first, spill;/* indexed: first and last block of older uncommitted operations; NF2_NONE: none */
+    uint16_t spill_end;
+    uint16_t frames_at;         /* append position in the frames block; 0: none is open */
+    uint32_t frames, frames_base, frames_end;   /* block, file offsets of its first byte and of its end */
+    uint32_t reserved;          /* blocks that nf2_preallocate holds back for this file */
+} nf2_file_t;
+
+typedef struct nf2_dir {
+    uint32_t id;
+    uint8_t length;             /* of the last name listed; 0: none */
+    char last[256];
+} nf2_dir_t;
+
+#endif

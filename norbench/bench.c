@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* bench.c - calls of the file system that are measured, mirrored and compared. */
+#include "bench.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void bench_fail(struct bench *bench, const char *format, ...)
+{
+    if (bench->failed) {
+        return;
+    }
+    bench->failed = true;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(bench->failure, sizeof(bench->failure), format, arguments);
+    va_end(arguments);
+}
+
+static void wrong_data(struct bench *bench, const char *path, const char *what)
+{
+    if (!bench->failed) {
+        bench->wrong_data = true;
+        bench_fail(bench, "%s: %s", path, what);
+    }
+}
+
+/* Ends a measured call; returns whether it succeeded. */
+static bool finish(struct bench *bench, const char *name, const char *path, int result)
+{
+    record_call_end(&bench->record, name);
+    if (result >= 0) {
+        return true;
+    }
+    if (bench->may_fill && result == VFS_ERR_NOSPC) {
+        bench->full = true;
+        bench->uncertain++;
+    } else {
+        bench_fail(bench, "%s %s failed with %d at operation %llu", name, path, result,
+                   (unsigned long long)bench->record.operations);
+    }
+    return false;
+}
+
+/* ---- volume ------------------------------------------------------------------------------------- */
+
+void bench_mount(struct bench *bench)
+{
+    if (!bench->failed) {
+        record_call_begin(&bench->record);
+        bench->mounted = finish(bench, "mount", "", bench->fs.ops->mount(bench->fs.context));
+    }
+}
+
+void bench_unmount(struct bench *bench)
+{
+    if (!bench->failed && bench->mounted) {
+        bench->mounted = false;
+        record_call_begin(&bench->record);
+        (void)finish(bench, "unmount", "", bench->fs.ops->unmount(bench->fs.context));
+    }
+}
+
+void bench_drop(struct bench *bench)
+{
+    if (bench->mounted) {
+        bench->mounted = false;
+        bench->fs.ops->drop(bench->fs.context);
+    }
+}
+
+void bench_remount(struct bench *bench)
+{
+    bench_unmount(bench);
+    bench_mount(bench);
+}
+
+/* ---- files -------------------------------------------------------------------------------------- */
+
+struct bench_file bench_open(struct bench *bench, const char *path, int flags)
+{
+    struct bench_file file = {NULL, NULL, 0, (flags & VFS_APPEND) != 0};
+    if (!bench_ok(bench)) {
+        return file;
+    }
+    record_call_begin(&bench->record);
+    int result = bench->fs.ops->open(bench->fs.context, path, flags, &file.handle);
+    if (!finish(bench, "open", path, result)) {
+        file.handle = NULL;
+        return file;
+    }
+    file.node = (flags & VFS_CREATE) != 0 ? model_add(&bench->model, path, false) : model_find(&bench->model, path);
+    if (file.node == NULL) {
+        bench_fail(bench, "%s is not in the model", path);
+    } else if ((flags & VFS_TRUNC) != 0) {
+        file.node->size = 0;
+    }
+    return file;
+}
+
+void bench_close(struct bench *bench, struct bench_file *file)
+{
+    if (file->handle == NULL) {
+        return;
+    }
+    record_call_begin(&bench->record);
+    int result = bench->fs.ops->close(bench->fs.context, file->handle);
+    file->handle = NULL;
+    if (!bench->failed && !finish(bench, "close", file->node->path, result)) {
+        file->node->uncertain = true;
+    }
+}
+
+static void write_data(struct bench *bench, struct bench_file *file, const uint8_t *data, uint32_t length)
+{
+    record_call_begin(&bench->record);
+    int32_t result = bench->fs.ops->write(bench->fs.context, file->handle, data, length);
+    if (!finish(bench, "write", file->node->path, result)) {
+        file->node->uncertain = true;
+        return;
+    }
+    if (result != (int32_t)length) {
+        bench_fail(bench, "write %s: %d of %u bytes", file->node->path, (int)result, (unsigned)length);
+        return;
+    }
+    if (file->append) {
+        file->position = file->node->size;
+    }
+    if (model_write(file->node, file->position, data, length) != 0) {
+        bench_fail(bench, "no memory on this computer");
+    }
+    file->position += length;
+    if (bench->record.measuring) {
+        bench->record.bytes_written += length;
+    }
+}
+
+void bench_write(struct bench *bench, struct bench_file *file, uint32_t length)
+{
+    while (length > 0 && bench_ok(bench)) {
+        uint32_t piece = length < BENCH_PIECE_MAX ? length : BENCH_PIECE_MAX;
+        payload_fill(&bench->bytes, bench->out, piece);
+        write_data(bench, file, bench->out, piece);
+        length -= piece;
+    }
+}
+
+void bench_read(struct bench *bench, struct bench_file *file, uint32_t length)
+{
+    if (!bench_ok(bench)) {
+        return;
+    }
+    const struct model_node *node = file->node;
+    uint32_t left = file->position < node->size ? node->size - file->position : 0;
+    uint32_t expected = length < left ? length : left;
+    record_call_begin(&bench->record);
+    int32_t result = bench->fs.ops->read(bench->fs.context, file->handle, bench->in, length);
+    if (!finish(bench, "read", node->path, result)) {
+        return;
+    }
+    if (result != (int32_t)expected) {
+        wrong_data(bench, node->path, "read another length than was written");
+    } else if (expected > 0 && memcmp(bench->in, node->data + file->position, expected) != 0) {
+        wrong_data(bench, node->path, "read other bytes than were written");
+    }
+    file->position += expected;
+    if (bench->record.measuring) {
+        bench->record.bytes_read += expected;
+    }
+}
+
+void bench_seek(struct bench *bench, struct bench_file *file, uint32_t position)
+{
+    if (bench_ok(bench)) {
+        record_call_begin(&bench->record);
+        (void)finish(bench, "seek", file->node->path, bench->fs.ops->seek(bench->fs.context, file->handle, position));
+        file->position = position;
+    }
+}
+
+void bench_sync(struct bench *bench, struct bench_file *file)
+{
+    if (bench_ok(bench)) {
+        record_call_begin(&bench->record);
+        if (!finish(bench, "sync", file->node->path, bench->fs.ops->sync(bench->fs.context, file->handle))) {
+            file->node->uncertain = true;
+        }
+    }
+}
+
+/* ---- names -------------------------------------------------------------------------------------- */
+
+void bench_mkdir(struct bench *bench, const char *path)
+{
+    if (!bench_ok(bench)) {
+        return;
+    }
+    record_call_begin(&bench->record);
+    if (finish(bench, "mkdir", path, bench->fs.ops->mkdir(bench->fs.context, path)) && model_add(&bench->model, path, true) == NULL) {
+        bench_fail(bench, "%s does not fit into the model", path);
+    }
+}
+
+void bench_remove(struct bench *bench, const char *path)
+{
+    if (!bench_ok(bench)) {
+        return;
+    }
+    record_call_begin(&bench->record);
+    if (finish(bench, "remove", path, bench->fs.ops->remove(bench->fs.context, path))) {
+        model_remove(&bench->model, path);
+    }
+}
+
+void bench_rename(struct bench *bench, const char *from, const char *to)
+{
+    if (!bench_ok(bench)) {
+        return;
+    }
+    record_call_begin(&bench->record);
+    if (finish(bench, "rename", from, bench->fs.ops->rename(bench->fs.context, from, to)) && model_rename(&bench->model, from, to) != 0) {
+        bench_fail(bench, "%s does not fit into the model", to);
+    }
+}
+
+void bench_stat(struct bench *bench, const char *path)
+{
+    if (!bench_ok(bench)) {
+        return;
+    }
+    struct vfs_stat stat;
+    const struct model_node *node = model_find(&bench->model, path);
+    record_call_begin(&bench->record);
+    if (!finish(bench, "stat", path, bench->fs.ops->stat(bench->fs.context, path, &stat))) {
+        return;
+    }
+    if (node == NULL || node->directory != stat.directory || (!node->uncertain && !node->directory && node->size != stat.size)) {
+        wrong_data(bench, path, "stat says another type or size than was written");
+    }
+}
+
+struct listing {
+    struct vfs_dirent *entries;
+    uint32_t count, room;
+};
+
+static bool add_entry(struct listing *listing, const struct vfs_dirent *entry)
+{
+    if (listing->count == listing->room) {
+        uint32_t room = listing->room == 0 ? 64 : 2 * listing->room;
+        struct vfs_dirent *grown = realloc(listing->entries, room * sizeof(*grown));
+        if (grown == NULL) {
+            return false;
+        }
+        listing->entries = grown;
+        listing->room = room;
+    }
+    listing->entries[listing->count++] = *entry;
+    return true;
+}
+
+static void read_listing(struct bench *bench, const char *path, struct listing *listing)
+{
+    void *dir;
+    record_call_begin(&bench->record);
+    if (!finish(bench, "opendir", path, bench->fs.ops->opendir(bench->fs.context, path, &dir))) {
+        return;
+    }
+    int more = 1;
+    while (more == 1 && bench_ok(bench)) {
+        struct vfs_dirent entry;
+        record_call_begin(&bench->record);
+        more = bench->fs.ops->readdir(bench->fs.context, dir, &entry);
+        if (finish(bench, "readdir", path, more) && more == 1 && !add_entry(listing, &entry)) {
+            bench_fail(bench, "no memory on this computer");
+        }
+    }
+    record_call_begin(&bench->record);
+    int result = bench->fs.ops->closedir(bench->fs.context, dir);
+    (void)finish(bench, "closedir", path, result);
+}
+
+void bench_list(struct bench *bench, const char *path, void (*each)(struct bench *bench, const char *path, bool directory))
+{
+    if (!bench_ok(bench)) {
+        return;
+    }
+    struct listing listing = {NULL, 0, 0};
+    const struct model_node *node = model_find(&bench->model, path);
+    read_listing(bench, path, &listing);
+    if (bench_ok(bench) && (node == NULL || listing.count > node->children || listing.count + bench->uncertain < node->children)) {
+        wrong_data(bench, path, "the listing is longer or shorter than what was created");
+    }
+    for (uint32_t i = 0; i < listing.count && bench_ok(bench); i++) {
+        char child[VFS_PATH_MAX + VFS_NAME_MAX + 2];
+        snprintf(child, sizeof(child), "%s/%s", strcmp(path, "/") == 0 ? "" : path, listing.entries[i].name);
+        const struct model_node *entry = model_find(&bench->model, child);
+        if (entry == NULL || entry->directory != listing.entries[i].directory) {
+            wrong_data(bench, child, "is listed but was not created");
+        } else if (each != NULL) {
+            each(bench, child, entry->directory);
+        }
+    }
+    free(listing.entries);
+}
+
+/* ---- whole operations --------------------------------------------------------------------------- */
+
+void bench_operation(struct bench *bench)
+{
+    if (!bench_ok(bench)) {
+        return;
+    }
+    record_operation(&bench->record);
+    if (bench->maintain_us == 0 || bench->fs.ops->maintain == NULL || !bench->record.measuring) {
+        return;
+    }
+    record_call_begin(&bench->record);
+    int result = bench->fs.ops->maintain(bench->fs.context, bench->maintain_us);
+    record_maintain_end(&bench->record);
+    if (result < 0) {
+        bench_fail(bench, "maintain failed with %d", result);
+    }
+}
+
+void bench_put(struct bench *bench, const char *path, uint32_t size, uint32_t piece)
+{
+    struct bench_file file = bench_open(bench, path, VFS_WRITE | VFS_CREATE | VFS_TRUNC);
+    while (size > 0 && bench_ok(bench)) {
+        uint32_t length = size < piece ? size : piece;
+        bench_write(bench, &file, length);
+        size -= length;
+    }
+    bench_close(bench, &file);
+}
+
+void bench_get(struct bench *bench, const char *path, uint32_t piece)
+{
+    struct bench_file file = bench_open(bench, path, VFS_READ);
+    uint32_t size = file.node != NULL ? file.node->size : 0;
+    while (file.position < size && bench_ok(bench)) {
+        bench_read(bench, &file, piece);
+    }
+    bench_close(bench, &file);
+}

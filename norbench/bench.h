@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bench.h - what a workload works with: calls of the file system that are measured, mirrored in a
+ * model and compared with it.
+ *
+ * Failure is sticky: after the first call that fails, or reads wrong bytes, every further call does
+ * nothing and the record carries the reason. Workloads need no error paths of their own; long loops
+ * ask bench_ok().
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model.h"
+#include "payload.h"
+#include "record.h"
+#include "tap.h"
+#include "vflash.h"
+#include "vfs.h"
+
+#define BENCH_PIECE_MAX (64u * 1024u)   /* bytes in one read or write */
+#define KIB 1024u
+#define MIB (1024u * 1024u)
+
+struct bench {
+    struct vfs fs;
+    struct vflash *chip;
+    struct tap tap;
+    struct record record;
+    struct model model;
+    uint64_t seed;
+    struct pcg32 bytes, offsets, sizes, names, picks;
+    uint32_t maintain_us;       /* budget of the idle call after each operation; 0: none */
+    bool mounted;
+    bool may_fill;              /* NOSPC is no failure but sets `full` */
+    bool full;
+    uint32_t uncertain;         /* calls that found no space: so many names may be missing */
+    bool failed;
+    bool wrong_data;            /* the failure is a comparison */
+    char failure[256];
+    uint8_t out[BENCH_PIECE_MAX], in[BENCH_PIECE_MAX];
+};
+
+struct bench_file {
+    void *handle;
+    struct model_node *node;
+    uint32_t position;
+    bool append;
+};
+
+static inline bool bench_ok(const struct bench *bench)
+{
+    return !bench->failed && !bench->full;
+}
+
+/* Makes the cell fail with a reason, unless it has failed already. */
+void bench_fail(struct bench *bench, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void bench_mount(struct bench *bench);
+void bench_unmount(struct bench *bench);
+/* As a power cut would leave it; nothing is open. */
+void bench_drop(struct bench *bench);
+void bench_remount(struct bench *bench);
+
+struct bench_file bench_open(struct bench *bench, const char *path, int flags);
+void bench_close(struct bench *bench, struct bench_file *file);
+/* Writes the next `length` bytes of the payload. */
+void bench_write(struct bench *bench, struct bench_file *file, uint32_t length);
+/* Reads `length` bytes (at most BENCH_PIECE_MAX) and compares them with the model. */
+void bench_read(struct bench *bench, struct bench_file *file, uint32_t length);
+void bench_seek(struct bench *bench, struct bench_file *file, uint32_t position);
+void bench_sync(struct bench *bench, struct bench_file *file);
+
+void bench_mkdir(struct bench *bench, const char *path);
+void bench_remove(struct bench *bench, const char *path);
+void bench_rename(struct bench *bench, const char *from, const char *to);
+/* Compares type and size with the model. */
+void bench_stat(struct bench *bench, const char *path);
+/* Lists a directory, compares with the model and calls `each` (may be NULL) with the path of each entry, after the directory is closed. */
+void bench_list(struct bench *bench, const char *path, void (*each)(struct bench *bench, const char *path, bool directory));
+
+/* One operation of the user is complete: counts it and gives the file system its idle time. */
+void bench_operation(struct bench *bench);
+
+/* Create (or replace) a file of `size` bytes in pieces and close it. */
+void bench_put(struct bench *bench, const char *path, uint32_t size, uint32_t piece);
+/* Open, read all in pieces, close. */
+void bench_get(struct bench *bench, const char *path, uint32_t piece);
+
+#endif

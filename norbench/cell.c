@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cell.c - norbench-cell: runs one cell (file system x chip x workload x state) and prints one line of JSON. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "peers.h"
+#include "report.h"
+#include "verify.h"
+#include "workload.h"
+
+#define DEFAULT_CHIP "w25q256"
+
+static const char usage[] =
+    "usage: norbench-cell --fs NAME --workload NAME [--chip NAME] [--state fresh|aged|aged75] [--seed N] [--maintain US]\n"
+    "       norbench-cell --list\n"
+    "\n"
+    "Runs one cell and prints one line of JSON. Exit code 0: it ran and every byte was right; 1: it failed; 2: usage.\n"
+    "  --chip NAME      a chip of the catalogue, or a file that describes one; default: the workload's, else " DEFAULT_CHIP "\n"
+    "  --maintain US    idle time of so many microseconds after each operation\n";
+
+/* ---- arguments ---------------------------------------------------------------------------------- */
+
+struct arguments {
+    const char *fs, *workload, *chip, *state;
+    uint64_t seed;
+    uint32_t maintain_us;
+    bool list;
+};
+
+static bool parse_number(const char *text, uint64_t max, uint64_t *out)
+{
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    *out = value;
+    return *text >= '0' && *text <= '9' && *end == '\0' && value <= max;
+}
+
+static bool parse_option(struct arguments *arguments, const char *name, const char *value)
+{
+    uint64_t number;
+    if (strcmp(name, "--fs") == 0) {
+        arguments->fs = value;
+    } else if (strcmp(name, "--workload") == 0) {
+        arguments->workload = value;
+    } else if (strcmp(name, "--chip") == 0) {
+        arguments->chip = value;
+    } else if (strcmp(name, "--state") == 0) {
+        arguments->state = value;
+    } else if (strcmp(name, "--seed") == 0) {
+        return parse_number(value, UINT64_MAX, &arguments->seed);
+    } else if (strcmp(name, "--maintain") == 0) {
+        bool good = parse_number(value, UINT32_MAX, &number);
+        arguments->maintain_us = (uint32_t)number;
+        return good;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool parse(struct arguments *arguments, int count, char **values)
+{
+    *arguments = (struct arguments){.state = "fresh", .seed = 42};
+    for (int i = 1; i < count; i++) {
+        if (strcmp(values[i], "--list") == 0) {
+            arguments->list = true;
+        } else if (i + 1 == count || !parse_option(arguments, values[i], values[i + 1])) {
+            return false;
+        } else {
+            i++;
+        }
+    }
+    return arguments->list || (arguments->fs != NULL && arguments->workload != NULL);
+}
+
+/* ---- what there is to choose from ---------------------------------------------------------------- */
+
+static const struct vfs_entry *entry_at(unsigned index)
+{
+    static const struct vfs_entry *const own[] = {&vfs_native_entry, &vfs_nf2fs_entry};
+    const unsigned count = sizeof(own) / sizeof(own[0]);
+    return index < count ? own[index] : peers_at(index - count);
+}
+
+static const struct vfs_entry *find_entry(const char *name)
+{
+    const struct vfs_entry *entry;
+    for (unsigned i = 0; (entry = entry_at(i)) != NULL; i++) {
+        if (strcmp(entry->name, name) == 0) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+static bool find_chip(const char *name, struct vflash_chip *out)
+{
+    const struct vflash_chip *chip = vflash_chip_find(name);
+    char message[256] = "";
+    if (chip != NULL) {
+        *out = *chip;
+        return true;
+    }
+    if (vflash_chip_load(name, out, message, sizeof(message)) == 0) {
+        return true;
+    }
+    fprintf(stderr, "norbench-cell: no chip \"%s\" in the catalogue, and as a file: %s\n", name, message);
+    return false;
+}
+
+static bool known_state(const char *state)
+{
+    return strcmp(state, "fresh") == 0 || strcmp(state, "aged") == 0 || strcmp(state, "aged75") == 0;
+}
+
+/* ---- one cell ----------------------------------------------------------------------------------- */
+
+static void age(struct bench *bench)
+{
+    uint32_t rounds = 3 * (vflash_chip_of(bench->chip)->size / MIB);
+    for (uint32_t i = 0; i < rounds && bench_ok(bench); i++) {
+        bench_put(bench, "/ageing.bin", MIB, 4 * KIB);
+        bench_remove(bench, "/ageing.bin");
+    }
+    bench_remount(bench);
+}
+
+/* Cold files, in pieces of a quarter MiB, up to 75% of the chip. */
+static void fill_cold(struct bench *bench)
+{
+    uint32_t files = vflash_chip_of(bench->chip)->size / 4 * 3 / (MIB / 4);
+    bench_mkdir(bench, "/cold");
+    for (uint32_t i = 0; i < files && bench_ok(bench); i++) {
+        char path[32];
+        snprintf(path, sizeof(path), "/cold/%04u", (unsigned)i);
+        bench_put(bench, path, MIB / 4, 4 * KIB);
+    }
+    bench_remount(bench);
+}
+
+static void format_and_mount(struct bench *bench)
+{
+    int result = bench->fs.ops->format(bench->fs.context);
+    if (result < 0) {
+        bench_fail(bench, "format failed with %d", result);
+    }
+    bench_mount(bench);
+}
+
+static void bring_to_start(struct bench *bench, enum workload_start start)
+{
+    if (start == START_REMOUNTED) {
+        bench_remount(bench);
+    } else if (start == START_UNMOUNTED) {
+        bench_unmount(bench);
+    } else if (start == START_CUT) {
+        bench_drop(bench);
+    }
+}
+
+/* The unmount is outside the totals; what it writes is reported beside them. */
+static void unmount_counted(struct bench *bench)
+{
+    struct vflash_counts before = *vflash_counts(bench->chip);
+    bench_unmount(bench);
+    bench->record.unmount_program_pages = vflash_counts(bench->chip)->program_pages - before.program_pages;
+    bench->record.unmount_us = vflash_counts(bench->chip)->time_us - before.time_us;
+}
+
+static void run(struct bench *bench, const struct workload *workload, const char *state)
+{
+    format_and_mount(bench);
+    if (strcmp(state, "fresh") != 0) {
+        age(bench);
+    }
+    if (strcmp(state, "aged75") == 0) {
+        fill_cold(bench);
+    }
+    if (workload->prepare != NULL) {
+        workload->prepare(bench, workload);
+    }
+    bring_to_start(bench, workload->start);
+    bench->record.window = workload->window;
+    record_begin(&bench->record);
+    workload->run(bench, workload);
+    record_end(&bench->record);
+    bench->may_fill = false;
+    bench->full = false;
+    unmount_counted(bench);
+    bench_mount(bench);
+    verify_all(bench);
+    bench_unmount(bench);
+    bench_drop(bench);
+}
+
+static int run_cell(struct bench *bench, const struct arguments *arguments, const struct vfs_entry *entry, const struct workload *workload,
+                    const struct vflash_chip *chip)
+{
+    bench->chip = vflash_new(chip);
+    if (bench->chip == NULL || tap_open(&bench->tap, vflash_driver(bench->chip)) != 0) {
+        fprintf(stderr, "norbench-cell: no memory for the chip\n");
+        return 2;
+    }
+    record_init(&bench->record, bench->chip, &bench->tap);
+    model_open(&bench->model);
+    bench->seed = arguments->seed;
+    payload_seed(&bench->bytes, arguments->seed, PAYLOAD_BYTES);
+    payload_seed(&bench->offsets, arguments->seed, PAYLOAD_OFFSETS);
+    payload_seed(&bench->sizes, arguments->seed, PAYLOAD_SIZES);
+    payload_seed(&bench->names, arguments->seed, PAYLOAD_NAMES);
+    payload_seed(&bench->picks, arguments->seed, PAYLOAD_PICKS);
+    bench->maintain_us = arguments->maintain_us;
+    int result = entry->make(&bench->tap.driver, &bench->fs);
+    if (result < 0) {
+        fprintf(stderr, "norbench-cell: %s cannot be set up on this chip (%d)\n", entry->name, result);
+        return 2;
+    }
+    run(bench, workload, arguments->state);
+    report_cell(bench, entry, workload, chip->name, arguments->state, arguments->seed);
+    vfs_destroy(&bench->fs);
+    model_close(&bench->model);
+    tap_close(&bench->tap);
+    vflash_free(bench->chip);
+    return bench->failed ? 1 : 0;
+}
+
+static int list(void)
+{
+    report_list(entry_at);
+    return 0;
+}
+
+int main(int count, char **values)
+{
+    struct arguments arguments;
+    if (!parse(&arguments, count, values) || !known_state(arguments.state)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    if (arguments.list) {
+        return list();
+    }
+    const struct vfs_entry *entry = find_entry(arguments.fs);
+    const struct workload *workload = workload_find(arguments.workload);
+    if (entry == NULL || workload == NULL) {
+        fprintf(stderr, "norbench-cell: no %s \"%s\": see --list\n", entry == NULL ? "file system" : "workload",
+                entry == NULL ? arguments.fs : arguments.workload);
+        return 2;
+    }
+    if (arguments.chip == NULL) {
+        arguments.chip = workload->chip != NULL ? workload->chip : DEFAULT_CHIP;
+    }
+    struct vflash_chip chip;
+    if (!find_chip(arguments.chip, &chip)) {
+        return 2;
+    }
+    static struct bench bench;
+    return run_cell(&bench, &arguments, entry, workload, &chip);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* model.h - what must be on the volume: names and contents, in the host's memory. */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MODEL_BUCKETS 8192u
+
+struct model_node {
+    struct model_node *next;
+    char *path;
+    bool directory;
+    bool uncertain;             /* a call on it failed by design: its content is not compared */
+    uint8_t *data;
+    uint32_t size, room;
+    uint32_t children;          /* of a directory */
+};
+
+struct model {
+    struct model_node root;
+    struct model_node *buckets[MODEL_BUCKETS];
+};
+
+void model_open(struct model *model);
+void model_close(struct model *model);
+
+/* NULL where there is none; "/" is the root. */
+struct model_node *model_find(struct model *model, const char *path);
+/* Finds or makes; NULL without memory or parent. */
+struct model_node *model_add(struct model *model, const char *path, bool directory);
+void model_remove(struct model *model, const char *path);
+/* Moves a file, over an existing one too. Returns 0, or -1 without memory. */
+int model_rename(struct model *model, const char *from, const char *to);
+
+/* Both return 0, or -1 without memory. New bytes before `position` are zeros. */
+int model_write(struct model_node *node, uint32_t position, const void *data, uint32_t length);
+int model_resize(struct model_node *node, uint32_t size);
+
+#endif

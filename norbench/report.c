@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* report.c - JSON out. */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void put_text(const char *text)
+{
+    putchar('"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            printf("\\%c", *text);
+        } else if ((unsigned char)*text < 0x20) {
+            printf("\\u%04x", (unsigned)(unsigned char)*text);
+        } else {
+            putchar(*text);
+        }
+    }
+    putchar('"');
+}
+
+static void field_text(const char *key, const char *text)
+{
+    printf("\"%s\": ", key);
+    put_text(text);
+    printf(", ");
+}
+
+static void field(const char *key, uint64_t value)
+{
+    printf("\"%s\": %" PRIu64 ", ", key, value);
+}
+
+static void put_counts(const struct vflash_counts *counts)
+{
+    field("read_calls", counts->read_calls);
+    field("read_bytes", counts->read_bytes);
+    field("read_pages", counts->read_pages);
+    field("program_calls", counts->program_calls);
+    field("program_bytes", counts->program_bytes);
+    field("program_pages", counts->program_pages);
+    field("time_us", counts->time_us);
+    field("time_us_slow", counts->time_slow_us);
+    field("time_us_byte", (counts->time_byte_ns + 500) / 1000);
+    field("violations", counts->violations);
+}
+
+static void put_erases(const struct record *record)
+{
+    const struct vflash_chip *chip = vflash_chip_of(record->chip);
+    const char *separator = "";
+    field("erases", record_erases(record));
+    printf("\"erases_by_size\": {");
+    for (int i = 0; i < 3; i++) {
+        if (chip->erase_sizes[i] != 0) {
+            printf("%s\"%u\": %" PRIu64, separator, (unsigned)chip->erase_sizes[i], record->total.counts.erases[i]);
+            separator = ", ";
+        }
+    }
+    printf("}, ");
+}
+
+static void put_calls(const struct record *record)
+{
+    field("worst_call_us", record->worst_call_us);
+    field_text("worst_call_name", record->worst_call_name);
+    field("worst_call_erases", record->worst_call_erases);
+    field("most_erases_in_call", record->most_erases_in_call);
+    field("most_read_pages_in_call", record->most_read_pages_in_call);
+    field("worst_maintain_us", record->worst_maintain_us);
+}
+
+static void put_windows(const struct record *record)
+{
+    if (record->windows == 0) {
+        return;
+    }
+    field("window_operations", record->window);
+    printf("\"windows_program_pages\": [");
+    for (uint32_t i = 0; i < record->windows; i++) {
+        printf("%s%" PRIu64, i == 0 ? "" : ", ", record->windows_program_pages[i]);
+    }
+    printf("], ");
+}
+
+static void put_status(const struct bench *bench)
+{
+    char status[sizeof(bench->failure) + 16] = "ok";
+    if (bench->failed) {
+        snprintf(status, sizeof(status), "failed: %s", bench->failure);
+    }
+    field_text("status", status);
+    printf("\"verified\": %s, ", bench->failed ? "false" : "true");
+    printf("\"wrong_data\": %s, ", bench->wrong_data ? "true" : "false");
+}
+
+void report_cell(const struct bench *bench, const struct vfs_entry *entry, const struct workload *workload, const char *chip, const char *state,
+                 uint64_t seed)
+{
+    const struct record *record = &bench->record;
+    putchar('{');
+    field_text("fs", entry->name);
+    field_text("version", entry->version);
+    field_text("workload", workload->name);
+    field_text("group", workload->group);
+    field_text("mode", workload->mode);
+    field_text("state", state);
+    field_text("chip", chip);
+    field("seed", seed);
+    put_status(bench);
+    put_counts(&record->total.counts);
+    field("consumed_bytes", record->total.consumed_pages * bench->tap.driver.page_size);
+    put_erases(record);
+    put_calls(record);
+    put_windows(record);
+    field("unmount_program_pages", record->unmount_program_pages);
+    field("unmount_us", record->unmount_us);
+    field("user_bytes", record->bytes_written != 0 ? record->bytes_written : record->bytes_read);
+    field("user_bytes_read", record->bytes_read);
+    field("operations", record->operations);
+    field("maintain_budget_us", bench->maintain_us);
+    printf("\"ram_bytes\": %" PRIu32 "}\n", bench->fs.ops->ram_bytes(bench->fs.context));
+}
+
+/* ---- the list ----------------------------------------------------------------------------------- */
+
+static void list_workloads(void)
+{
+    const struct workload *workload;
+    printf("\"workloads\": [");
+    for (unsigned i = 0; (workload = workload_at(i)) != NULL; i++) {
+        printf("%s\n  {", i == 0 ? "" : ",");
+        field_text("name", workload->name);
+        field_text("group", workload->group);
+        field_text("mode", workload->mode);
+        field_text("chip", workload->chip != NULL ? workload->chip : "w25q256");
+        printf("\"description\": ");
+        put_text(workload->description);
+        putchar('}');
+    }
+    printf("],\n");
+}
+
+static bool first_of_group(unsigned index)
+{
+    for (unsigned i = 0; i < index; i++) {
+        if (strcmp(workload_at(i)->group, workload_at(index)->group) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void list_group(const char *group)
+{
+    const struct workload *workload;
+    const char *separator = "";
+    put_text(group);
+    printf(": [");
+    for (unsigned i = 0; (workload = workload_at(i)) != NULL; i++) {
+        if (strcmp(workload->group, group) == 0) {
+            printf("%s", separator);
+            put_text(workload->name);
+            separator = ", ";
+        }
+    }
+    putchar(']');
+}
+
+static void list_groups(void)
+{
+    const char *separator = "";
+    printf("\"groups\": {");
+    for (unsigned i = 0; workload_at(i) != NULL; i++) {
+        if (first_of_group(i)) {
+            printf("%s\n  ", separator);
+            list_group(workload_at(i)->group);
+            separator = ",";
+        }
+    }
+    printf("},\n");
+}
+
+void report_list(const struct vfs_entry *(*entry_at)(unsigned index))
+{
+    const struct vfs_entry *entry;
+    const struct vflash_chip *chip;
+    printf("{");
+    list_workloads();
+    list_groups();
+    printf("\"file_systems\": [");
+    for (unsigned i = 0; (entry = entry_at(i)) != NULL; i++) {
+        printf("%s\n  {", i == 0 ? "" : ",");
+        field_text("name", entry->name);
+        field_text("version", entry->version);
+        printf("\"description\": ");
+        put_text(entry->description);
+        putchar('}');
+    }
+    printf("],\n\"states\": [\"fresh\", \"aged\", \"aged75\"],\n\"chips\": [");
+    for (unsigned i = 0; (chip = vflash_chip_at(i)) != NULL; i++) {
+        printf("%s\n  {", i == 0 ? "" : ",");
+        field_text("name", chip->name);
+        printf("\"description\": ");
+        put_text(chip->description);
+        putchar('}');
+    }
+    printf("]}\n");
+}

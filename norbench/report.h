@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* report.h - JSON out. The keys are described in README.md. */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "bench.h"
+#include "workload.h"
+
+/* One line with all that a cell measured. */
+void report_cell(const struct bench *bench, const struct vfs_entry *entry, const struct workload *workload, const char *chip, const char *state,
+                 uint64_t seed);
+
+/* Workloads, groups, file systems and chips, as one JSON object. */
+void report_list(const struct vfs_entry *(*entry_at)(unsigned index));
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tap.h - sits between a file system and the chip and counts consumed pages.
+ *
+ * A page is consumed when something in it is programmed for the first time since its erase. Consumed
+ * bytes (pages x page size, gaps included) are what must be erased again one day, whatever the file
+ * system: the fair companion of a count of programs on a fresh chip.
+ */
+#ifndef TAP_H
+#define TAP_H
+
+#include <stdint.h>
+
+#include "nf2fs/flash.h"
+
+struct tap {
+    struct nf2_flash driver;        /* what the file system gets */
+    const struct nf2_flash *chip;
+    uint8_t *touched;               /* one bit a page: programmed since its erase */
+    uint64_t pages_consumed;
+};
+
+/* Returns 0, or -1 without memory. The chip is taken to be blank. */
+int tap_open(struct tap *tap, const struct nf2_flash *chip);
+void tap_close(struct tap *tap);
+
+#endif

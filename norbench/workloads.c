@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* workloads.c - the table: what each row of the benchmark does. */
+#include <string.h>
+
+#include "workload.h"
+
+#define GC_CHIP "is25-16m"
+
+static const struct workload workloads[] = {
+    {"mountblank", "mount", "batched", "mount an empty volume", START_UNMOUNTED, NULL, mount_run, .count = 1},
+    {"mountclean", "mount", "batched", "mount after an unmount: Busybox tree, 100 small files, 2 MiB with 20 updates, 128 KiB log", START_UNMOUNTED,
+     mount_prepare_full, mount_run, .count = 1},
+    {"mountused", "mount", "batched", "mount after an unmount: 100 small files, 2 MiB, 128 KiB log", START_UNMOUNTED, mount_prepare_small, mount_run,
+     .count = 1},
+    {"mountrepeat", "mount", "batched", "ten times mount and unmount of mountclean's volume", START_UNMOUNTED, mount_prepare_full, mount_run, .count = 10},
+    {"mountfirstwrite", "mount", "batched", "mount mountclean's volume, then one new file of 32 B", START_UNMOUNTED, mount_prepare_full, .run = mount_write_run},
+    {"unclean", "mount", "batched", "mount mountused's volume that was never unmounted", START_CUT, mount_prepare_small, mount_run, .count = 1},
+    {"uncleanwrite", "mount", "batched", "the same, then one new file of 32 B", START_CUT, mount_prepare_small, .run = mount_write_run},
+
+    {"create", "small", "durable", "100 new empty files, each closed", START_MOUNTED, NULL, .run = create_run},
+    {"create32", "small", "batched", "100 new files of 32 B, each closed", START_MOUNTED, NULL, create_run, .size = 32},
+    {"create32s", "small", "durable", "100 new files, synced while empty, then 32 B written and closed", START_MOUNTED, NULL, create_synced_run, .size = 32},
+    {"read32", "small", "batched", "open, read, close 100 files of 32 B in creation order", START_REMOUNTED, small_files_prepare, small_files_read, .size = 32},
+    {"read32r", "small", "batched", "the same in random order", START_REMOUNTED, small_files_prepare, small_files_read_random, .size = 32},
+    {"delete32", "small", "durable", "remove 100 files of 32 B", START_REMOUNTED, small_files_prepare, small_files_delete, .size = 32},
+    {"smallio", "small", "durable", "files of 2, 4 .. 1024 B; those up to 256 B overwritten 100 times, synced each; all read 100 times", START_MOUNTED, NULL,
+     smallio_run, .count = 100},
+    {"config", "small", "batched", "40 settings files of 20 to 400 B replaced atomically 2,000 times, Zipf", START_REMOUNTED, config_prepare, config_run,
+     .count = 2000},
+    {"dirs", "small", "durable", "five nested directories with ten files of 2 .. 1024 B, overwritten ten times, synced each, read ten times", START_MOUNTED,
+     NULL, dirs_run, .count = 10},
+
+    {"seqio", "stream", "batched", "ten files of 2, 4 .. 20 KB in units of 1 KB", START_MOUNTED, NULL, .run = seqio_run},
+    {"swrite", "stream", "batched", "a 2 MiB file in 512 x 4 KiB", START_MOUNTED, NULL, .run = swrite_run},
+    {"swrited", "stream", "durable", "the same, synced after each 4 KiB", START_MOUNTED, NULL, .run = swrite_durable_run},
+    {"rread", "stream", "batched", "20 reads of 1 KiB at random offsets of the 2 MiB file", START_REMOUNTED, big_file_prepare, random_read_run, .count = 20},
+    {"rwrite20", "rwrite", "durable", "20 updates of 1 KiB at random offsets of the 2 MiB file, synced each", START_REMOUNTED, big_file_prepare,
+     random_write_run, .count = 20},
+    {"rwrite200", "rwrite", "durable", "200 such updates", START_REMOUNTED, big_file_prepare, random_write_run, .count = 200, .window = 100},
+    {"rwrite2000", "rwrite", "durable", "2,000 such updates", START_REMOUNTED, big_file_prepare, random_write_run, .count = 2000, .window = 100},
+    {"tinyml", "stream", "batched", "a 300 KiB model read from front to back 50 times, 1 KiB at a time", START_REMOUNTED, model_file_prepare, model_file_read,
+     .size = 300 * KIB, .count = 50},
+
+    {"log16", "logging", "batched", "16,384 appends of 16 B", START_MOUNTED, NULL, log_run, .size = 16},
+    {"log32", "logging", "batched", "16,384 appends of 32 B", START_MOUNTED, NULL, log_run, .size = 32},
+    {"log64", "logging", "batched", "16,384 appends of 64 B", START_MOUNTED, NULL, log_run, .size = 64},
+    {"logmix", "logging", "batched", "16,384 appends of 16 to 64 B", START_MOUNTED, NULL, .run = log_run},
+    {"log16d", "logging", "durable", "16,384 appends of 16 B, synced each", START_MOUNTED, NULL, log_run, .size = 16, .count = 1},
+    {"log32d", "logging", "durable", "16,384 appends of 32 B, synced each", START_MOUNTED, NULL, log_run, .size = 32, .count = 1},
+    {"log64d", "logging", "durable", "16,384 appends of 64 B, synced each", START_MOUNTED, NULL, log_run, .size = 64, .count = 1},
+    {"logmixd", "logging", "durable", "16,384 appends of 16 to 64 B, synced each", START_MOUNTED, NULL, log_run, .count = 1},
+    {"health1", "health", "durable", "100,000 samples of 12 B, synced each", START_MOUNTED, NULL, health_run, .size = 12, .count = 1},
+    {"health10", "health", "durable", "100,000 samples of 12 B, every tenth synced", START_MOUNTED, NULL, health_run, .size = 12, .count = 10},
+    {"health100", "health", "durable", "100,000 samples of 12 B, every hundredth synced", START_MOUNTED, NULL, health_run, .size = 12, .count = 100},
+
+    {"ota2m", "ota", "durable", "a manifest, then 20 chunks of 4 KiB at random offsets of a 2 MiB binary, synced each", START_REMOUNTED, ota_prepare, ota_run,
+     .size = 2 * MIB, .count = 20},
+    {"ota2mal", "ota", "durable", "the same at aligned offsets", START_REMOUNTED, ota_prepare, ota_aligned_run, .size = 2 * MIB, .count = 20},
+    {"ota4m", "ota", "durable", "40 chunks of a 4 MiB binary", START_REMOUNTED, ota_prepare, ota_run, .size = 4 * MIB, .count = 40},
+    {"ota2mrewrite", "ota", "batched", "a manifest, then the binary read and written anew, the old one removed, the new one renamed", START_REMOUNTED,
+     ota_prepare, ota_rewrite_run, .size = 2 * MIB},
+
+    {"bbburn", "busybox", "batched", "6 directories, 400 files: one binary of 2,675,216 B, the rest 7 to 17 B", START_MOUNTED, NULL, .run = busybox_burn},
+    {"bbtraverse", "busybox", "batched", "the tree listed recursively, each entry with stat", START_REMOUNTED, busybox_burn, .run = busybox_traverse},
+    {"bbreadall", "busybox", "batched", "the tree listed recursively, each file read", START_REMOUNTED, busybox_burn, .run = busybox_read_all},
+
+    {"gcfill", "gc", "batched", "2,000 times a file of 16 KiB written and removed", START_MOUNTED, NULL, gcfill_run, .chip = GC_CHIP, .count = 2000},
+    {"gc55", "gc", "batched", "after 55% were written and removed: files of 16 KiB until there is no space", START_MOUNTED, gc55_prepare, gc55_run, .chip = GC_CHIP},
+    {"gc32", "gc", "durable", "2,000 times a file of 32 B created and removed, then 2 MiB and 40 synced random updates of 1 KiB", START_MOUNTED, NULL,
+     gc32_run, .count = 2000},
+};
+
+const struct workload *workload_at(unsigned index)
+{
+    return index < sizeof(workloads) / sizeof(workloads[0]) ? &workloads[index] : NULL;
+}
+
+const struct workload *workload_find(const char *name)
+{
+    for (unsigned i = 0; workload_at(i) != NULL; i++) {
+        if (strcmp(workloads[i].name, name) == 0) {
+            return &workloads[i];
+        }
+    }
+    return NULL;
+}

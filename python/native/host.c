@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* host.c - see host.h. Memory is taken from the heap here, so that the library itself needs none. */
+#include "host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nf2fs/nf2fs.h"
+#include "vflash.h"
+
+struct nf2h_image {
+    struct vflash_chip chip;    /* a copy: a chip from a file has no other home */
+    struct vflash *flash;
+    struct nf2_config config;
+    nf2_t fs;
+    uint8_t buffer[NF2_BUFFER_SIZE(NF2_PAGE_MAX)];
+};
+
+struct nf2h_file {
+    nf2h_image *image;
+    nf2_file_t file;
+    uint8_t buffer[NF2_PAGE_MAX];
+};
+
+struct nf2h_dir {
+    nf2h_image *image;
+    nf2_dir_t dir;
+    struct nf2_dirent entry;
+};
+
+/* ---- constants and texts ----------------------------------------------------------------------- */
+
+const char *nf2h_version(void)
+{
+    return NF2_VERSION;
+}
+
+const char *nf2h_error_text(int error)
+{
+    return nf2_error_text(error);
+}
+
+/* ---- chips ------------------------------------------------------------------------------------- */
+
+const char *nf2h_chip_name(unsigned index)
+{
+    const struct vflash_chip *chip = vflash_chip_at(index);
+    return chip ? chip->name : NULL;
+}
+
+const char *nf2h_chip_description(unsigned index)
+{
+    const struct vflash_chip *chip = vflash_chip_at(index);
+    return chip ? chip->description : NULL;
+}
+
+/* Returns 0, or NF2_ERR_INVAL with a message. */
+static int find_chip(const char *name, struct vflash_chip *out, char *message, size_t message_size)
+{
+    const struct vflash_chip *known = vflash_chip_find(name);
+    if (known) {
+        *out = *known;
+        return NF2_OK;
+    }
+    if (!strchr(name, '/') && !strchr(name, '.')) {
+        (void)snprintf(message, message_size, "no chip is named '%s'", name);
+        return NF2_ERR_INVAL;
+    }
+    return vflash_chip_load(name, out, message, message_size) == 0 ? NF2_OK : NF2_ERR_INVAL;
+}
+
+int nf2h_chip_info(const char *chip, uint64_t out[7], char *message, size_t message_size)
+{
+    struct vflash_chip found;
+    int result = find_chip(chip, &found, message, message_size);
+    if (result < 0)
+        return result;
+    out[0] = found.size;
+    out[1] = found.page_size;
+    out[2] = found.block_size;
+    out[3] = found.program_unit;
+    out[4] = found.endurance;
+    out[5] = found.block_size;
+    for (unsigned i = 0; i < 3; i++) {
+        if (found.erase_sizes[i] > out[5])
+            out[5] = found.erase_sizes[i];
+    }
+    out[6] = found.erase_us[0];
+    return NF2_OK;
+}
+
+/* ---- images ------------------------------------------------------------------------------------ */
+
+nf2h_image *nf2h_image_open(const char *chip, const char *path, int read_only,
+                            char *message, size_t message_size)
+{
+    nf2h_image *image = calloc(1, sizeof *image);
+    if (!image) {
+        (void)snprintf(message, message_size, "out of memory");
+        return NULL;
+    }
+    if (find_chip(chip, &image->chip, message, message_size) < 0) {
+        free(image);
+        return NULL;
+    }
+    image->flash = vflash_open(&image->chip, path, read_only != 0, message, message_size);
+    if (!image->flash) {
+        free(image);
+        return NULL;
+    }
+    image->config = (struct nf2_config){
+        .flash = vflash_driver(image->flash),
+        .buffer = image->buffer,
+        .buffer_size = (uint32_t)NF2_BUFFER_SIZE(image->chip.page_size),
+    };
+    return image;
+}
+
+void nf2h_image_close(nf2h_image *image)
+{
+    if (!image)
+        return;
+    vflash_free(image->flash);
+    free(image);
+}
+
+int nf2h_image_flush(nf2h_image *image)
+{
+    return vflash_flush(image->flash) == 0 ? NF2_OK : NF2_ERR_IO;
+}
+
+int nf2h_image_counts(nf2h_image *image, uint64_t out[10])
+{
+    const struct vflash_counts *counts = vflash_counts(image->flash);
+    out[0] = counts->read_calls;
+    out[1] = counts->read_bytes;
+    out[2] = counts->read_pages;
+    out[3] = counts->program_calls;
+    out[4] = counts->program_bytes;
+    out[5] = counts->program_pages;
+    for (unsigned i = 0; i < 3; i++)
+        out[6 + i] = counts->erases[i];
+    out[9] = counts->time_us;
+    return NF2_OK;
+}
+
+/* ---- volumes ----------------------------------------------------------------------------------- */
+
+int nf2h_format(nf2h_image *image, int erase_all)
+{
+    return nf2_format(&image->fs, &image->config, erase_all ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK);
+}
+
+int nf2h_mount(nf2h_image *image, int read_only)
+{
+    return nf2_mount(&image->fs, &image->config, read_only ? NF2_MOUNT_RDONLY : NF2_MOUNT_RDWR);
+}
+
+int nf2h_unmount(nf2h_image *image)
+{
+    return nf2_unmount(&image->fs);
+}
+
+int nf2h_maintain(nf2h_image *image, uint32_t budget_us)
+{
+    return nf2_maintain(&image->fs, budget_us);
+}
+
+int nf2h_statfs(nf2h_image *image, uint64_t out[7])
+{
+    struct nf2_statfs figures;
+    int result = nf2_statfs(&image->fs, &figures);
+    if (result < 0)
+        return result;
+    out[0] = figures.block_size;
+    out[1] = figures.blocks;
+    out[2] = figures.blocks_free;
+    out[3] = figures.blocks_erased;
+    out[4] = figures.blocks_available;
+    out[5] = figures.blocks_pending;
+    out[6] = figures.blocks_bad;
+    return NF2_OK;
+}
+
+int nf2h_health(nf2h_image *image, uint64_t out[6])
+{
+    struct nf2_health health;
+    int result = nf2_health(&image->fs, &health);
+    if (result < 0)
+        return result;
+    out[0] = health.erases_min;
+    out[1] = health.erases_max;
+    out[2] = health.erases_mean;
+    out[3] = health.erases_total;
+    out[4] = health.mounts_unclean;
+    out[5] = health.blocks_bad;
+    return NF2_OK;
+}
+
+int nf2h_blocks(nf2h_image *image, uint8_t *states, uint32_t *erases, uint32_t count)
+{
+    for (uint32_t block = 0; block < count; block++) {
+        int state = nf2_block_state(&image->fs, block, &erases[block]);
+        if (state < 0)
+            return state;
+        states[block] = (uint8_t)state;
+    }
+    return NF2_OK;
+}
+
+struct lines {
+    char *text;
+    size_t size, used;
+};
+
+/* Lines that do not fit whole are left out; the count of nf2_check tells that they were there. */
+static void add_line(void *context, const char *text)
+{
+    struct lines *lines = context;
+    size_t length = strlen(text);
+    if (lines->size - lines->used < length + 2)
+        return;
+    memcpy(lines->text + lines->used, text, length);
+    lines->used += length;
+    lines->text[lines->used++] = '\n';
+    lines->text[lines->used] = '\0';
+}
+
+int nf2h_check(nf2h_image *image, char *text, size_t text_size)
+{
+    struct lines lines = { text, text_size, 0 };
+    if (text_size == 0)
+        return NF2_ERR_INVAL;
+    text[0] = '\0';
+    return nf2_check(&image->fs, add_line, &lines);
+}
+
+/* ---- names ------------------------------------------------------------------------------------- */
+
+int nf2h_stat(nf2h_image *image, const char *path, uint64_t out[2])
+{
+    struct nf2_stat stat;
+    int result = nf2_stat(&image->fs, path, &stat);
+    if (result < 0)
+        return result;
+    out[0] = (uint64_t)stat.type;
+    out[1] = stat.size;
+    return NF2_OK;
+}
+
+int nf2h_mkdir(nf2h_image *image, const char *path)
+{
+    return nf2_mkdir(&image->fs, path);
+}
+
+int nf2h_remove(nf2h_image *image, const char *path)
+{
+    return nf2_remove(&image->fs, path);
+}
+
+int nf2h_rename(nf2h_image *image, const char *from, const char *to)
+{
+    return nf2_rename(&image->fs, from, to);
+}
+
+int nf2h_dir_open(nf2h_image *image, const char *path, nf2h_dir **out)
+{
+    nf2h_dir *dir = calloc(1, sizeof *dir);
+    if (!dir)
+        return NF2_ERR_IO;
+    dir->image = image;
+    int result = nf2_opendir(&image->fs, &dir->dir, path);
+    if (result < 0) {
+        free(dir);
+        return result;
+    }
+    *out = dir;
+    return NF2_OK;
+}
+
+int nf2h_dir_read(nf2h_dir *dir, char *name, uint64_t out[2])
+{
+    int result = nf2_readdir(&dir->image->fs, &dir->dir, &dir->entry);
+    if (result <= 0)
+        return result;
+    memcpy(name, dir->entry.name, sizeof dir->entry.name);
+    name[NF2_NAME_MAX] = '\0';
+    out[0] = (uint64_t)dir->entry.type;
+    out[1] = dir->entry.size;
+    return 1;
+}
+
+int nf2h_dir_close(nf2h_dir *dir)
+{
+    int result = nf2_closedir(&dir->image->fs, &dir->dir);
+    free(dir);
+    return result;
+}
+
+/* ---- files ------------------------------------------------------------------------------------- */
+
+int nf2h_file_open(nf2h_image *image, const char *path, int flags, nf2h_file **out)
+{
+    nf2h_file *file = calloc(1, sizeof *file);
+    if (!file)
+        return NF2_ERR_IO;
+    file->image = image;
+    int result = nf2_open(&image->fs, &file->file, path, flags, file->buffer);
+    if (result < 0) {
+        free(file);
+        return result;
+    }
+    *out = file;
+    return NF2_OK;
+}
+
+int nf2h_file_close(nf2h_file *file)
+{
+    int result = nf2_close(&file->image->fs, &file->file);
+    free(file);
+    return result;
+}
+
+void nf2h_file_drop(nf2h_file *file)
+{
+    free(file);
+}
+
+int nf2h_file_read(nf2h_file *file, void *data, uint32_t length)
+{
+    return nf2_read(&file->image->fs, &file->file, data, length);
+}
+
+int nf2h_file_write(nf2h_file *file, const void *data, uint32_t length)
+{
+    return nf2_write(&file->image->fs, &file->file, data, length);
+}
+
+int nf2h_file_seek(nf2h_file *file, int32_t offset, int whence)
+{
+    return nf2_seek(&file->image->fs, &file->file, offset, whence);
+}
+
+int nf2h_file_size(nf2h_file *file)
+{
+    return nf2_size(&file->image->fs, &file->file);
+}
+
+int nf2h_file_truncate(nf2h_file *file, uint32_t size)
+{
+    return nf2_truncate(&file->image->fs, &file->file, size);
+}
+
+int nf2h_file_preallocate(nf2h_file *file, uint32_t size)
+{
+    return nf2_preallocate(&file->image->fs, &file->file, size);
+}
+
+int nf2h_file_sync(nf2h_file *file)
+{
+    return nf2_sync(&file->image->fs, &file->file);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * host.h - NF2FS on a virtual chip, behind plain functions over opaque handles.
+ *
+ * For callers in other languages: no structure crosses this interface. Numbers come back in arrays
+ * whose places are named below. Functions return 0 or a positive result, or a negative nf2_error.
+ * The Python package reads the declarations between the two cdef marks as they stand.
+ */
+#ifndef NF2FS_HOST_H
+#define NF2FS_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
+/* cdef begin */
+
+typedef struct nf2h_image nf2h_image;
+typedef struct nf2h_file nf2h_file;
+typedef struct nf2h_dir nf2h_dir;
+
+/* ---- constants and texts ---- */
+
+const char *nf2h_version(void);
+const char *nf2h_error_text(int error);
+
+/* ---- chips: a catalogue name, or the path of a chip file ---- */
+
+/* NULL after the last. */
+const char *nf2h_chip_name(unsigned index);
+const char *nf2h_chip_description(unsigned index);
+
+/* out: size, page size, block size, program unit, endurance, largest erase, microseconds of a block erase. */
+int nf2h_chip_info(const char *chip, uint64_t out[7], char *message, size_t message_size);
+
+/* ---- images ---- */
+
+/* Opens an image file, blank where it does not exist. NULL on failure, with a message. */
+nf2h_image *nf2h_image_open(const char *chip, const char *path, int read_only,
+                            char *message, size_t message_size);
+/* Unmounts nothing: a volume that is mounted is left as by a power cut. Files must be closed before. */
+void nf2h_image_close(nf2h_image *image);
+int nf2h_image_flush(nf2h_image *image);
+
+/*
+ * out: read calls, read bytes, read pages, program calls, program bytes, program pages, erases by size (3),
+ * microseconds.
+ */
+int nf2h_image_counts(nf2h_image *image, uint64_t out[10]);
+
+/* ---- volumes ---- */
+
+int nf2h_format(nf2h_image *image, int erase_all);
+int nf2h_mount(nf2h_image *image, int read_only);
+int nf2h_unmount(nf2h_image *image);
+int nf2h_maintain(nf2h_image *image, uint32_t budget_us);
+
+/* out: block size, blocks, free, erased, available, pending, bad. */
+int nf2h_statfs(nf2h_image *image, uint64_t out[7]);
+/* out: erases minimum, maximum, mean, total, unclean mounts, bad blocks. */
+int nf2h_health(nf2h_image *image, uint64_t out[6]);
+/* States (0 dirty, 1 erased, 2 used, 3 bad) and erase counts of `count` blocks from block 0 on. */
+int nf2h_blocks(nf2h_image *image, uint8_t *states, uint32_t *erases, uint32_t count);
+/* Things wrong; `text` gets one line for each, as many as it holds. */
+int nf2h_check(nf2h_image *image, char *text, size_t text_size);
+
+/* ---- names ---- */
+
+/* out: type (1 file, 2 directory), size. */
+int nf2h_stat(nf2h_image *image, const char *path, uint64_t out[2]);
+int nf2h_mkdir(nf2h_image *image, const char *path);
+int nf2h_remove(nf2h_image *image, const char *path);
+int nf2h_rename(nf2h_image *image, const char *from, const char *to);
+
+int nf2h_dir_open(nf2h_image *image, const char *path, nf2h_dir **out);
+/* 1 with an entry (`name`: 256 bytes; `out` as nf2h_stat), 0 at the end. */
+int nf2h_dir_read(nf2h_dir *dir, char *name, uint64_t out[2]);
+int nf2h_dir_close(nf2h_dir *dir);
+
+/* ---- files: flags and whence as in nf2fs.h ---- */
+
+int nf2h_file_open(nf2h_image *image, const char *path, int flags, nf2h_file **out);
+int nf2h_file_close(nf2h_file *file);
+/* Frees a handle without closing it: for handles whose volume is no longer mounted. */
+void nf2h_file_drop(nf2h_file *file);
+int nf2h_file_read(nf2h_file *file, void *data, uint32_t length);
+int nf2h_file_write(nf2h_file *file, const void *data, uint32_t length);
+int nf2h_file_seek(nf2h_file *file, int32_t offset, int whence);
+int nf2h_file_size(nf2h_file *file);
+int nf2h_file_truncate(nf2h_file *file, uint32_t size);
+int nf2h_file_preallocate(nf2h_file *file, uint32_t size);
+int nf2h_file_sync(nf2h_file *file);
+
+/* cdef end */
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+#ifdef __cplusplus
+}
+#endif
+#endif

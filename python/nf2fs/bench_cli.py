@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`norbench`: runs, compares and reports benchmark cells. Exit codes: 0 done, 1 an error or a failed cell, 2 wrong usage."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from . import bench, bench_table, figures
+from .cli import run as run_application
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+                  rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
+                  help="Runs workloads over file systems on a virtual NOR chip that counts and charges every operation. "
+                       "Each cell (file system, workload, state) is one run of the program norbench-cell.")
+
+CellOption = Annotated[Optional[str], typer.Option("--cell", metavar="PROGRAM", help="The norbench-cell program.")]
+LIST_HELP = "Names with commas between."
+TABLE_WIDTH = 160
+
+
+def names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def table_console() -> Console:
+    screen = Console(highlight=False)
+    return screen if screen.is_terminal else Console(highlight=False, width=TABLE_WIDTH)
+
+
+def print_tables(rows: list[bench.Row]) -> None:
+    for table in bench_table.rich_tables(rows):
+        table_console().print(table)
+
+
+def run_with_progress(cells: list[bench.Cell], program, jobs: int, timeout_s: int, json_path: str | None) -> list[bench.Row]:
+    """Runs cells with a bar on a terminal (lines elsewhere) and appends each row to `json_path`."""
+    screen = Console(stderr=True, highlight=False, markup=False)
+    rows: list[bench.Row] = []
+    total = len(bench.with_natives(cells))
+    bars = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                    console=screen, transient=True, disable=not screen.is_terminal)
+    with bars:
+        task = bars.add_task("", total=total)
+        for cell, row in bench.run_cells(cells, lambda one: bench.run_cell(program, one, timeout_s), jobs,
+                                         lambda one: bars.update(task, description=str(one))):
+            rows.append(row)
+            bars.advance(task)
+            if json_path:
+                bench.append_row(json_path, row)
+            if not screen.is_terminal:
+                ratio = row.get("ratio_native")
+                took = f"{bench_table.milliseconds(row.get('time_us'))} ms" if bench.is_good(row) else bench_table.status_text(row)
+                screen.print(f"[{len(rows)}/{total}] {cell}: {took}" + (f", {ratio:.2f} x native" if ratio else ""))
+    return rows
+
+
+@app.command("run")
+def run_command(
+    workload: Annotated[str, typer.Option("--workload", "-w", help=f"Workloads or groups. {LIST_HELP}")] = "core",
+    fs: Annotated[str, typer.Option("--fs", "-f", help=f"File systems. {LIST_HELP}")] = "native,nf2fs,littlefs",
+    chip: Annotated[Optional[str], typer.Option("--chip", "-c", help=f"Chips. {LIST_HELP} Default: the workload's own, else {bench.DEFAULT_CHIP}.")] = None,
+    state: Annotated[str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")] = "fresh",
+    seed: Annotated[int, typer.Option("--seed", min=0)] = bench.SEED,
+    maintain: Annotated[int, typer.Option("--maintain", min=0, metavar="US", help="Idle microseconds after each operation.")] = 0,
+    json_path: Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append rows to this file, as JSON lines.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=bench.JOBS_MAX, help="Cells at a time.")] = bench.JOBS_MAX,
+    timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
+    cell: CellOption = None,
+) -> None:
+    """Run workloads and print a table. Native is run too where it was not asked for: times are compared with it."""
+    program = bench.find_program(cell)
+    catalogue = bench.read_catalogue(program)
+    systems = bench.check_file_systems(names(fs), catalogue)
+    cells = [bench.Cell(system, one_chip, one, one_state, seed, maintain) for one_state in names(state)
+             for one in bench.expand(names(workload), catalogue)
+             for one_chip in (names(chip) if chip else [catalogue.chip_of(one)]) for system in systems]
+    if not cells:
+        raise typer.BadParameter("nothing to run")
+    rows = run_with_progress(cells, program, jobs, timeout, json_path)
+    print_tables(rows)
+    if not all(bench.is_good(row) for row in rows):
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_command(cell: CellOption = None,
+                 as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List workloads, groups and file systems."""
+    found = bench.read_catalogue(bench.find_program(cell))
+    if as_json:
+        print(json.dumps(vars(found), indent=2))
+        return
+    print("file systems:")
+    for name in found.file_systems:
+        print(f"  {name:<26} {found.descriptions.get(name, '')}".rstrip())
+    print("workloads:")
+    for name in found.workloads:
+        print(f"  {name:<26} {found.descriptions.get(name, '')}".rstrip())
+    print("chips:")
+    print("  " + ", ".join(found.chips))
+    print("groups:")
+    for name, members in found.groups.items():
+        print(f"  {name:<26} {', '.join(members)}")
+
+
+@app.command()
+def report(
+    results: Annotated[list[str], typer.Argument(metavar="RESULTS...", help="Files of JSON lines.")],
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+) -> None:
+    """Print the tables of result files (of several rows of one cell the last)."""
+    rows = [row for path in results for row in bench.read_rows(path)]
+    if not rows:
+        raise bench.BenchError("no results in " + ", ".join(results))
+    if as_markdown:
+        print(bench_table.markdown(rows))
+    else:
+        print_tables(rows)
+
+
+@app.command("figures")
+def figures_command(
+    results: Annotated[Optional[str], typer.Option("--results", metavar="FILE", help="Take the rows from this file and run nothing.")] = None,
+    json_path: Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append the rows to this file.")] = None,
+    output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; - to print it only.")] = "docs/FIGURES.md",
+    readme: Annotated[str, typer.Option("--readme", metavar="FILE", help="Its block between the figures marks is replaced.")] = "README.md",
+    gate: Annotated[Optional[str], typer.Option("--gate", help=f"Only these gates. {LIST_HELP}")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=bench.JOBS_MAX)] = bench.JOBS_MAX,
+    timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a gate is not met.")] = False,
+    cell: CellOption = None,
+) -> None:
+    """Measure every gate and write docs/FIGURES.md and the README's table."""
+    gates = figures.load_gates(only=names(gate) if gate else None)
+    if results:
+        rows = bench.read_rows(results)
+    else:
+        program = bench.find_program(cell)
+        catalogue = bench.read_catalogue(program)
+        cells, absent = figures.cells_for(gates, catalogue)
+        for workload in absent:
+            print(f"norbench: no workload is named '{workload}': its gates are not measured", file=sys.stderr)
+        rows = run_with_progress(cells, program, jobs, timeout, json_path)
+    if not any(row["workload"] == figures.target.WORKLOAD for row in rows):
+        for row in figures.target_rows(gates):
+            rows.append(row)
+            if json_path:
+                bench.append_row(json_path, row)
+    outcomes = [figures.measure(one, rows) for one in gates]
+    page = figures.page(outcomes, rows, figures.command_line())
+    if output == "-":
+        print(page)
+    else:
+        figures.write_page(output, page)
+        if not gate and figures.replace_block(readme, figures.readme_table(rows)) is False:
+            print(f"norbench: {readme} has no figures marks: left as it is", file=sys.stderr)
+    missed = [one for one in outcomes if one.verdict != "met"]
+    for one in missed:
+        print(f"{one.gate.id}: {one.verdict}", file=sys.stderr)
+    print(f"{len(outcomes) - len(missed)} of {len(outcomes)} gates met", file=sys.stderr)
+    if strict and missed:
+        raise typer.Exit(1)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    try:
+        run_application(app, "norbench", arguments)
+    except (bench.BenchError, figures.GateError) as error:
+        print(f"norbench: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

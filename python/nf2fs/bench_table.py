@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Benchmark rows as tables, on a terminal and in Markdown."""
+
+from __future__ import annotations
+
+from rich.table import Table
+from rich.text import Text
+
+from .bench import Row, is_good
+
+HEADINGS = ("workload", "state", "fs", "time ms", "x native", "programs", "KB programmed", "pages read",
+            "erases", "KB consumed", "worst call ms", "status")
+TEXT_COLUMNS = {"workload", "state", "fs", "status"}
+
+
+def number(value, digits: int = 0) -> str:
+    if value is None or isinstance(value, (str, bool)):
+        return "-" if value is None else str(value)
+    return f"{value:,.{digits}f}"
+
+
+def milliseconds(value) -> str:
+    return number(None if value is None else value / 1000, 1)
+
+
+def kilobytes(value) -> str:
+    return number(None if value is None else value / 1000, 1)
+
+
+def erases(row: Row):
+    """Erases of all sizes, where the row has them in either form."""
+    value = row.get("erases")
+    return sum(value) if isinstance(value, list) else value
+
+
+def status_text(row: Row) -> str:
+    if is_good(row):
+        return "ok"
+    status = str(row.get("status", "failed"))
+    if status == "ok":
+        return "NOT VERIFIED"
+    return f"{status}: {row['error']}" if row.get("error") else status
+
+
+def cells_of(row: Row) -> list[str]:
+    ratio = row.get("ratio_native")
+    return [row["workload"], row.get("state", "fresh"), row["fs"], milliseconds(row.get("time_us")),
+            number(ratio, 2), number(row.get("program_pages")), kilobytes(row.get("program_bytes")),
+            number(row.get("read_pages")), number(erases(row)), kilobytes(row.get("consumed_bytes")),
+            milliseconds(row.get("worst_call_us")), status_text(row)]
+
+
+def sort_rows(rows: list[Row]) -> list[Row]:
+    """By chip, then workload and state in the order they came, native first."""
+    places: dict = {}
+    for row in rows:
+        places.setdefault((row["workload"], row.get("state")), len(places))
+    order = {"native": 0, "nf2fs": 1}
+    return sorted(rows, key=lambda row: (row.get("chip", ""), places[(row["workload"], row.get("state"))],
+                                         order.get(row["fs"], 2), row["fs"]))
+
+
+def by_chip(rows: list[Row]) -> dict[str, list[Row]]:
+    chips: dict[str, list[Row]] = {}
+    for row in sort_rows(rows):
+        chips.setdefault(row.get("chip", ""), []).append(row)
+    return chips
+
+
+def rich_tables(rows: list[Row]) -> list[Table]:
+    tables = []
+    for chip, group in by_chip(rows).items():
+        table = Table(title=f"{chip}: page convention, typical times, fast reads", title_justify="left")
+        for heading in HEADINGS:
+            table.add_column(heading, justify="left" if heading in TEXT_COLUMNS else "right")
+        last = None
+        for row in group:
+            place = (row["workload"], row.get("state"))
+            if last not in (None, place):
+                table.add_section()
+            last = place
+            style = "" if is_good(row) else "red"
+            table.add_row(*(Text(text) for text in cells_of(row)), style=style)
+        tables.append(table)
+    return tables
+
+
+def markdown_row(values: list[str]) -> str:
+    return "| " + " | ".join(value.replace("|", "\\|").replace("\n", " ") for value in values) + " |"
+
+
+def markdown_rule(headings, text_columns=TEXT_COLUMNS) -> str:
+    return "|" + "|".join("---" if heading in text_columns else "---:" for heading in headings) + "|"
+
+
+def markdown(rows: list[Row]) -> str:
+    lines = []
+    for chip, group in by_chip(rows).items():
+        lines += [f"### {chip}", "", markdown_row(list(HEADINGS)), markdown_rule(HEADINGS)]
+        lines += [markdown_row(cells_of(row)) for row in group]
+        lines.append("")
+    return "\n".join(lines)

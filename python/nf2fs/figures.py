@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The page of figures: each gate with its bound, what was measured, and LittleFS measured beside it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from . import target
+from .bench import NATIVE, Catalogue, Cell, Row, is_good
+from .bench_table import erases, markdown_row, markdown_rule, milliseconds, number
+from .gates import OURS, PEER, Gate, GateError, Outcome, check_gates, find_row, judge, load_gates
+
+__all__ = ["GateError", "check_gates", "load_gates"]
+
+BEGIN, END = "<!-- figures:begin -->", "<!-- figures:end -->"
+# Microseconds to erase one consumed byte with the smallest erase of a chip.
+ERASE_US_PER_BYTE = {"w25q256": 12.2, "is25le01g": 24.4, "is25-16m": 24.4}
+README_WORKLOADS = ("create", "create32", "swrite", "rwrite20", "rwrite2000", "log32d", "health1", "ota2m", "config", "bbburn",
+                    "mountclean")
+HEADINGS = ("gate", "measured is", "bound", "NF2FS", "verdict", "LittleFS", "NF2FS ms", "consumed x erase, ms",
+            "LittleFS ms", "consumed x erase, ms")
+TEXT = {"gate", "measured is", "verdict", "workload"}
+
+
+def command_line() -> str:
+    return shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]])
+
+
+# ---- measuring ----
+
+def cells_for(gates: list[Gate], catalogue: Catalogue) -> tuple[list[Cell], list[str]]:
+    """The cells that the gates need, and the workloads that the program does not have."""
+    cells: list[Cell] = []
+    absent: list[str] = []
+    systems = [name for name in (NATIVE, OURS, PEER) if name in catalogue.file_systems]
+    for gate in gates:
+        if gate.workload == target.WORKLOAD:
+            continue
+        if gate.workload not in catalogue.workloads:
+            if gate.workload not in absent:
+                absent.append(gate.workload)
+            continue
+        for system in systems:
+            cell = Cell(system, gate.chip, gate.workload, gate.state, maintain_us=gate.maintain_us)
+            if cell not in cells:
+                cells.append(cell)
+    return cells, absent
+
+
+def target_rows(gates: list[Gate], root: Path | None = None) -> list[Row]:
+    """Code size and stack, where a gate asks for them and a cross compiler is there."""
+    if not any(gate.workload == target.WORKLOAD for gate in gates):
+        return []
+    row = target.measure(root or Path(__file__).resolve().parents[2])
+    return [row] if row else []
+
+
+def measure(gate: Gate, rows: list[Row]) -> Outcome:
+    return judge(gate, rows)
+
+
+# ---- the page ----
+
+def erase_debt(row: Row | None) -> str:
+    """Milliseconds that erasing what the row consumed costs one day."""
+    rate = ERASE_US_PER_BYTE.get((row or {}).get("chip", ""))
+    if not is_good(row) or rate is None or row.get("consumed_bytes") is None:
+        return "-"
+    return milliseconds(row["consumed_bytes"] * rate)
+
+
+def row_time(row: Row | None) -> str:
+    return milliseconds(row.get("time_us")) if is_good(row) else "-"
+
+
+def verdict_text(outcome: Outcome) -> str:
+    if outcome.verdict == "NOT met" and outcome.excess is not None:
+        return f"**NOT met** (by {100 * outcome.excess:.1f}%)"
+    if outcome.verdict == "met":
+        return "met"
+    return f"**{outcome.verdict}**" + (f" ({outcome.why})" if outcome.why else "")
+
+
+def outcome_cells(outcome: Outcome, rows: list[Row]) -> list[str]:
+    gate = outcome.gate
+    ours, peer = find_row(rows, gate, OURS), find_row(rows, gate, PEER)
+    title = gate.title if gate.state == "fresh" else f"{gate.title} ({gate.state})"
+    bound = f"{gate.relation} {number(outcome.bound, gate.digits)}" if outcome.bound is not None else f"{gate.relation} {gate.bound}"
+    peer_text = number(outcome.peer, gate.digits) if outcome.peer is not None else gate.peer_stated or "-"
+    return [title, gate.unit, bound, number(outcome.ours, gate.digits), verdict_text(outcome), peer_text,
+            row_time(ours), erase_debt(ours), row_time(peer), erase_debt(peer)]
+
+
+def page(outcomes: list[Outcome], rows: list[Row], command: str) -> str:
+    met = sum(outcome.verdict == "met" for outcome in outcomes)
+    unmeasured = sum(outcome.verdict == "not measured" for outcome in outcomes)
+    versions = sorted({f"{row['fs']} {row['version']}" for row in rows if row.get("version") and row["fs"] in (OURS, PEER)})
+    lines = ["# Figures", "", f"Made by `{command}`; do not edit. " + (f"Versions: {', '.join(versions)}." if versions else ""), "",
+             "Counted operations of a virtual chip times its typical times (page convention, fast reads): exact, the same on",
+             "every run. Consumed bytes are those used up on the chip, gaps included; beside each time stands what erasing",
+             "them costs with the smallest erase (12.2 us a byte on W25Q256). Where a file system erases inside the run, its",
+             "time holds those erases already. A figure of LittleFS marked 'stated' was not measured here.", "",
+             f"{met} of {len(outcomes)} gates met, {len(outcomes) - met - unmeasured} not met, {unmeasured} not measured.", "",
+             markdown_row(list(HEADINGS)), markdown_rule(HEADINGS, TEXT)]
+    lines += [markdown_row(outcome_cells(outcome, rows)) for outcome in outcomes]
+    missed = [outcome for outcome in outcomes if outcome.verdict != "met"]
+    if missed:
+        lines += ["", "## Not met", ""]
+        lines += [f"- {outcome.gate.title}: {_missed_text(outcome)}" for outcome in missed]
+    failed = [row for row in rows if not is_good(row)]
+    if failed:
+        lines += ["", "## Cells that failed", ""]
+        lines += [f"- {row['workload']} on {row['fs']} ({row.get('chip')}, {row.get('state')}): "
+                  f"{row.get('error') or row.get('status')}" for row in failed]
+    return "\n".join(lines) + "\n"
+
+
+def _missed_text(outcome: Outcome) -> str:
+    if outcome.ours is None:
+        return f"{outcome.verdict}: {outcome.why}"
+    digits = outcome.gate.digits
+    return (f"{number(outcome.ours, digits)} against {outcome.gate.relation} {number(outcome.bound, digits)} "
+            f"{outcome.gate.unit} ({100 * outcome.excess:.1f}% past)")
+
+
+def write_page(path: str, text: str) -> None:
+    folder = os.path.dirname(path)
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+# ---- the README's table ----
+
+def triple(row: Row | None) -> str:
+    """ms / programs / erases."""
+    if not is_good(row):
+        return "-"
+    return f"{row_time(row)} / {number(row.get('program_pages'))} / {number(erases(row))}"
+
+
+def readme_table(rows: list[Row], workloads: tuple[str, ...] = README_WORKLOADS) -> str:
+    """About ten rows: NF2FS, LittleFS and native, as milliseconds / page programs / erases."""
+    headings = ("workload", "NF2FS", "LittleFS", "native")
+    lines = ["W25Q256, fresh chip; milliseconds / page programs / erases of blocks:", "",
+             markdown_row(list(headings)), markdown_rule(headings, TEXT)]
+    for workload in workloads:
+        gate = Gate(workload, "", workload, "0", "0")
+        found = [find_row(rows, gate, system) for system in (OURS, PEER, NATIVE)]
+        if any(is_good(row) for row in found):
+            lines.append(markdown_row([workload, *(triple(row) for row in found)]))
+    return "\n".join(lines)
+
+
+def replace_block(path: str, table: str) -> bool:
+    """Replaces what stands between the two marks of a file; False if there are none."""
+    file = Path(path)
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    if BEGIN not in text or END not in text.split(BEGIN, 1)[1]:
+        return False
+    before, rest = text.split(BEGIN, 1)
+    after = rest.split(END, 1)[1]
+    file.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}", encoding="utf-8")
+    return True

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The compiled library: finds it, declares it from host.h, and turns its calls into Python calls.
+
+Everything above this module uses only the methods below, so that a test can put another backend in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from .errors import INVAL, NOENT, NF2Error, LibraryMissing
+
+NAME_SIZE = 256
+CHECK_TEXT_SIZE = 64 * 1024
+MESSAGE_SIZE = 256
+STATFS = ("block_size", "blocks", "free", "erased", "available", "pending", "bad")
+HEALTH = ("erases_min", "erases_max", "erases_mean", "erases_total", "mounts_unclean", "blocks_bad")
+COUNTS = ("read_calls", "read_bytes", "read_pages", "program_calls", "program_bytes", "program_pages",
+          "erases_small", "erases_middle", "erases_large", "time_us")
+
+
+@dataclass(frozen=True)
+class Chip:
+    name: str
+    description: str
+    size: int
+    page_size: int
+    block_size: int
+    program_unit: int
+    endurance: int
+    erase_largest: int
+    erase_us: int
+
+
+def library_names() -> list[str]:
+    return {"darwin": ["libnf2host.dylib"], "win32": ["nf2host.dll", "libnf2host.dll"]}.get(
+        sys.platform, ["libnf2host.so"])
+
+
+def find_library() -> Path | None:
+    """$NF2FS_LIBRARY, the package's own folder (installed), or a build folder of the source tree."""
+    given = os.environ.get("NF2FS_LIBRARY")
+    if given:
+        return Path(given)
+    package = Path(__file__).resolve().parent
+    root = package.parent.parent
+    folders = [package, root / "build", root / "build" / "python", root / "build" / "host" / "python"]
+    for folder in folders:
+        for name in library_names():
+            if (folder / name).is_file():
+                return folder / name
+    found = [path for name in library_names() for path in (root / "build").glob(f"*/**/{name}")]
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)     # the newest build
+
+
+def declarations() -> str:
+    """The part of host.h between its two marks."""
+    package = Path(__file__).resolve().parent
+    for header in (package / "host.h", package.parent / "native" / "host.h"):
+        if header.is_file():
+            text = header.read_text()
+            return text.split("/* cdef begin */", 1)[1].split("/* cdef end */", 1)[0]
+    raise LibraryMissing("host.h is missing beside the package")
+
+
+def encode_path(path: str | os.PathLike | bytes) -> bytes:
+    """A path as the C library takes it: names are bytes; text that is not UTF-8 passes as surrogates."""
+    raw = path if isinstance(path, bytes) else os.fspath(path)
+    if isinstance(raw, str):
+        raw = raw.encode("utf-8", "surrogateescape")
+    if b"\0" in raw:
+        raise NF2Error(INVAL, "a path holds a NUL byte", decode(raw))
+    return raw
+
+
+def decode(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+class Library:
+    """The compiled library, loaded."""
+
+    def __init__(self, path: str | os.PathLike | None = None):
+        from cffi import FFI
+
+        found = Path(path) if path else find_library()
+        if found is None or not found.is_file():
+            raise LibraryMissing("the compiled library (libnf2host) was not found: build it (`make`), install the "
+                                 "package, or name it in NF2FS_LIBRARY")
+        self.ffi = FFI()
+        self.ffi.cdef(declarations())
+        self.c = self.ffi.dlopen(str(found))
+        self.path = found
+
+    def version(self) -> str:
+        return self._text(self.c.nf2h_version())
+
+    def error_text(self, code: int) -> str:
+        return self._text(self.c.nf2h_error_text(code))
+
+    def chips(self) -> list[Chip]:
+        found, index = [], 0
+        while (name := self.c.nf2h_chip_name(index)) != self.ffi.NULL:
+            found.append(self._chip(self._text(name), self._text(self.c.nf2h_chip_description(index))))
+            index += 1
+        return found
+
+    def chip(self, name: str) -> Chip:
+        """A chip of the catalogue by name, or one from a chip file by its path."""
+        for known in self.chips():
+            if known.name == name.lower():
+                return known
+        return self._chip(name, "")
+
+    def open_image(self, chip: str, path: str, read_only: bool) -> "Image":
+        message = self.ffi.new("char[]", MESSAGE_SIZE)
+        name = chip if os.path.exists(chip) else chip.lower()
+        handle = self.c.nf2h_image_open(encode_path(name), encode_path(path), int(read_only), message, MESSAGE_SIZE)
+        if handle == self.ffi.NULL:
+            raise NF2Error(INVAL, self._text(message), path)
+        return Image(self, handle)
+
+    def raise_on_error(self, result: int, path: str | None = None) -> int:
+        if result < 0:
+            raise NF2Error(result, self.error_text(result), path)
+        return result
+
+    def _chip(self, name: str, description: str) -> Chip:
+        out = self.ffi.new("uint64_t[7]")
+        message = self.ffi.new("char[]", MESSAGE_SIZE)
+        if self.c.nf2h_chip_info(encode_path(name), out, message, MESSAGE_SIZE) < 0:
+            raise NF2Error(NOENT, self._text(message) or "no such chip", None)
+        return Chip(name, description, *(int(value) for value in out))
+
+    def _text(self, pointer) -> str:
+        return decode(self.ffi.string(pointer))
+
+
+class Image:
+    """An open image file: a chip, and on it a volume that may be mounted."""
+
+    def __init__(self, library: Library, handle):
+        self.library, self.handle = library, handle
+        self.ffi, self.c = library.ffi, library.c
+
+    def close(self) -> None:
+        if self.handle is not None:
+            self.c.nf2h_image_close(self.handle)
+            self.handle = None
+
+    def flush(self) -> None:
+        self._ok(self.c.nf2h_image_flush(self.handle))
+
+    def format(self, erase: bool) -> None:
+        self._ok(self.c.nf2h_format(self.handle, int(erase)))
+
+    def mount(self, read_only: bool) -> None:
+        self._ok(self.c.nf2h_mount(self.handle, int(read_only)))
+
+    def unmount(self) -> None:
+        self._ok(self.c.nf2h_unmount(self.handle))
+
+    def maintain(self, budget_us: int) -> bool:
+        return bool(self._ok(self.c.nf2h_maintain(self.handle, budget_us)))
+
+    def statfs(self) -> dict[str, int]:
+        return self._numbers(self.c.nf2h_statfs, STATFS)
+
+    def health(self) -> dict[str, int]:
+        return self._numbers(self.c.nf2h_health, HEALTH)
+
+    def counts(self) -> dict[str, int]:
+        return self._numbers(self.c.nf2h_image_counts, COUNTS)
+
+    def blocks(self, count: int) -> tuple[bytes, list[int]]:
+        """The states and erase counts of the first `count` blocks."""
+        states = self.ffi.new("uint8_t[]", count)
+        erases = self.ffi.new("uint32_t[]", count)
+        self._ok(self.c.nf2h_blocks(self.handle, states, erases, count))
+        return bytes(self.ffi.buffer(states)), list(erases)
+
+    def check(self) -> tuple[int, list[str]]:
+        text = self.ffi.new("char[]", CHECK_TEXT_SIZE)
+        wrong = self._ok(self.c.nf2h_check(self.handle, text, CHECK_TEXT_SIZE))
+        return wrong, decode(self.ffi.string(text)).splitlines()
+
+    def stat(self, path: str) -> tuple[int, int]:
+        out = self.ffi.new("uint64_t[2]")
+        self._ok(self.c.nf2h_stat(self.handle, encode_path(path), out), path)
+        return int(out[0]), int(out[1])
+
+    def mkdir(self, path: str) -> None:
+        self._ok(self.c.nf2h_mkdir(self.handle, encode_path(path)), path)
+
+    def remove(self, path: str) -> None:
+        self._ok(self.c.nf2h_remove(self.handle, encode_path(path)), path)
+
+    def rename(self, source: str, target: str) -> None:
+        self._ok(self.c.nf2h_rename(self.handle, encode_path(source), encode_path(target)), source)
+
+    def list(self, path: str) -> list[tuple[str, int, int]]:
+        """(name, type, size) of each entry."""
+        slot = self.ffi.new("nf2h_dir **")
+        self._ok(self.c.nf2h_dir_open(self.handle, encode_path(path), slot), path)
+        name, out, found = self.ffi.new("char[]", NAME_SIZE), self.ffi.new("uint64_t[2]"), []
+        try:
+            while self._ok(self.c.nf2h_dir_read(slot[0], name, out), path):
+                found.append((decode(self.ffi.string(name)), int(out[0]), int(out[1])))
+        finally:
+            self.c.nf2h_dir_close(slot[0])
+        return found
+
+    def open_file(self, path: str, flags: int) -> "FileHandle":
+        slot = self.ffi.new("nf2h_file **")
+        self._ok(self.c.nf2h_file_open(self.handle, encode_path(path), flags, slot), path)
+        return FileHandle(self, slot[0], path)
+
+    def _ok(self, result: int, path: str | None = None) -> int:
+        return self.library.raise_on_error(result, path)
+
+    def _numbers(self, function, names: tuple[str, ...]) -> dict[str, int]:
+        out = self.ffi.new("uint64_t[]", len(names))
+        self._ok(function(self.handle, out))
+        return {name: int(value) for name, value in zip(names, out)}
+
+
+class FileHandle:
+    """An open file of a mounted volume."""
+
+    def __init__(self, image: Image, handle, path: str):
+        self.image, self.handle, self.path = image, handle, path
+        self.ffi, self.c = image.ffi, image.c
+
+    def close(self) -> None:
+        handle, self.handle = self.handle, None
+        self._ok(self.c.nf2h_file_close(handle))
+
+    def drop(self) -> None:
+        handle, self.handle = self.handle, None
+        self.c.nf2h_file_drop(handle)
+
+    def readinto(self, buffer) -> int:
+        return self._ok(self.c.nf2h_file_read(self.handle, self.ffi.from_buffer(buffer, require_writable=True),
+                                              len(buffer)))
+
+    def write(self, data) -> int:
+        return self._ok(self.c.nf2h_file_write(self.handle, self.ffi.from_buffer(data), len(data)))
+
+    def seek(self, offset: int, whence: int) -> int:
+        return self._ok(self.c.nf2h_file_seek(self.handle, offset, whence))
+
+    def size(self) -> int:
+        return self._ok(self.c.nf2h_file_size(self.handle))
+
+    def truncate(self, size: int) -> None:
+        self._ok(self.c.nf2h_file_truncate(self.handle, size))
+
+    def preallocate(self, size: int) -> None:
+        self._ok(self.c.nf2h_file_preallocate(self.handle, size))
+
+    def sync(self) -> None:
+        self._ok(self.c.nf2h_file_sync(self.handle))
+
+    def _ok(self, result: int) -> int:
+        return self.image.library.raise_on_error(result, self.path)
+
+
+@lru_cache(maxsize=1)
+def load() -> Library:
+    """The library, loaded once."""
+    return Library()

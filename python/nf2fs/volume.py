@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A mounted volume and its files, shaped like littlefs-python's LittleFS object."""
+
+from __future__ import annotations
+
+import io
+import os
+import posixpath
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .errors import EXIST, INVAL, NOENT, IO, NF2Error
+
+TYPE_FILE, TYPE_DIR = 1, 2
+O_RDONLY, O_WRONLY, O_RDWR = 1, 2, 3
+O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_SYNC = 0x10, 0x20, 0x40, 0x80, 0x100
+OFFSET_MAX = 0x7FFFFFFF
+DEPTH_MAX = 512     # folders inside folders, while walking: a damaged volume may hold a loop
+COPY_SIZE = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Stat:
+    """One entry: `type` is TYPE_FILE or TYPE_DIR."""
+    name: str
+    type: int
+    size: int
+
+    def is_dir(self) -> bool:
+        return self.type == TYPE_DIR
+
+    def is_file(self) -> bool:
+        return self.type == TYPE_FILE
+
+
+def open_flags(mode: str) -> int:
+    """nf2_open flags for a Python mode ('t' and 'b' are ignored)."""
+    kind = mode.replace("t", "").replace("b", "")
+    plain = kind.replace("+", "")
+    flags = {"r": 0, "w": O_CREAT | O_TRUNC, "x": O_CREAT | O_EXCL, "a": O_CREAT | O_APPEND}.get(plain)
+    if flags is None or kind.count("+") > 1 or ("t" in mode and "b" in mode):
+        raise ValueError(f"invalid mode: {mode!r}")
+    if "+" in kind:
+        return flags | O_RDWR
+    return flags | (O_RDONLY if plain == "r" else O_WRONLY)
+
+
+class RawFile(io.RawIOBase):
+    """An unbuffered file. `sync` makes what was written durable; closing does too."""
+
+    def __init__(self, volume: "Volume", handle, flags: int, name: str):
+        super().__init__()
+        self._volume, self._handle, self._flags, self.name = volume, handle, flags, name
+
+    def readable(self) -> bool:
+        return bool(self._flags & O_RDONLY)
+
+    def writable(self) -> bool:
+        return bool(self._flags & O_WRONLY)
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        self._check_open()
+        return self._handle.readinto(memoryview(buffer).cast("B"))
+
+    def write(self, data) -> int:
+        self._check_open()
+        return self._handle.write(memoryview(data).cast("B"))
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._check_open()
+        if abs(offset) > OFFSET_MAX:
+            raise NF2Error(INVAL, "position out of range", self.name)
+        return self._handle.seek(offset, whence)
+
+    def truncate(self, size: int | None = None) -> int:
+        self._check_open()
+        size = self.tell() if size is None else size
+        if not 0 <= size <= OFFSET_MAX:
+            raise NF2Error(INVAL, "size out of range", self.name)
+        self._handle.truncate(size)
+        return size
+
+    def preallocate(self, size: int) -> None:
+        self._check_open()
+        self._handle.preallocate(size)
+
+    def sync(self) -> None:
+        self._check_open()
+        self._handle.sync()
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        try:
+            super().close()
+        finally:
+            self._volume._files.discard(self)
+            if self._handle.handle is not None:
+                self._handle.close()
+
+    def _drop(self) -> None:
+        """After the volume was unmounted: frees the handle; what was not synced is gone."""
+        self._handle.drop()
+        super().close()
+
+    def _check_open(self) -> None:
+        if self.closed or self._handle.handle is None:
+            raise ValueError("I/O operation on closed file")
+
+
+class Volume:
+    """A mounted volume; a context manager. Leaving it by an exception drops what open files had not synced."""
+
+    def __init__(self, image, path: str, chip, read_only: bool):
+        self._image, self.path, self.chip, self.read_only = image, path, chip, read_only
+        self._files: set[RawFile] = set()
+        self._wrappers = weakref.WeakSet()      # buffers over those files: they may hold unwritten data
+
+    # ---- the volume ----
+
+    def __enter__(self) -> "Volume":
+        return self
+
+    def __exit__(self, kind, value, trace) -> None:
+        if kind is None:
+            self.close()
+            return
+        try:
+            self.close(discard=True)
+        except NF2Error:
+            pass    # the first error is the one to show
+
+    def close(self, discard: bool = False) -> None:
+        """Closes the files (or, with `discard`, drops what they had not synced), unmounts and writes the image."""
+        if self._image is None:
+            return
+        image, first_error = self._image, None
+        try:
+            if not discard:
+                first_error = self._close_files()
+            image.unmount()
+        finally:
+            for file in list(self._files):
+                file._drop()
+            self._files.clear()
+            self._image = None
+            try:
+                if not self.read_only:
+                    image.flush()
+            finally:
+                image.close()
+        if first_error:
+            raise first_error
+
+    def _close_files(self) -> NF2Error | None:
+        first = None
+        for file in list(self._wrappers) + list(self._files):
+            try:
+                file.close()
+            except NF2Error as error:
+                first = first or error
+        return first
+
+    @property
+    def image(self):
+        if self._image is None:
+            raise ValueError("the volume is closed")
+        return self._image
+
+    def statfs(self) -> dict[str, int]:
+        return self.image.statfs()
+
+    def health(self) -> dict[str, int]:
+        return self.image.health()
+
+    def counts(self) -> dict[str, int]:
+        """Operations of the virtual chip since the image was opened."""
+        return self.image.counts()
+
+    def blocks(self) -> tuple[bytes, list[int]]:
+        return self.image.blocks(self.statfs()["blocks"])
+
+    def check(self) -> tuple[int, list[str]]:
+        return self.image.check()
+
+    def maintain(self, budget_us: int) -> bool:
+        """Idle work; True if some is left."""
+        return self.image.maintain(budget_us)
+
+    def flush(self) -> None:
+        """Writes the image file without unmounting."""
+        self.image.flush()
+
+    # ---- names ----
+
+    def stat(self, path: str) -> Stat:
+        kind, size = self.image.stat(path)
+        return Stat(posixpath.basename(path.rstrip("/")), kind, size)
+
+    def exists(self, path: str) -> bool:
+        try:
+            self.image.stat(path)
+        except NF2Error as error:
+            if error.code == NOENT:
+                return False
+            raise
+        return True
+
+    def isdir(self, path: str) -> bool:
+        return self.exists(path) and self.stat(path).is_dir()
+
+    def isfile(self, path: str) -> bool:
+        return self.exists(path) and self.stat(path).is_file()
+
+    def scandir(self, path: str = "/") -> list[Stat]:
+        return [Stat(*entry) for entry in self.image.list(path)]
+
+    def listdir(self, path: str = "/") -> list[str]:
+        return [entry.name for entry in self.scandir(path)]
+
+    def walk(self, top: str = "/") -> Iterator[tuple[str, list[str], list[str]]]:
+        """(folder, names of folders, names of files), top down; names may be taken out of the first list."""
+        pending = [(top, 0)]
+        while pending:
+            folder, depth = pending.pop()
+            if depth > DEPTH_MAX:
+                raise NF2Error(IO, f"folders are nested more than {DEPTH_MAX} deep", folder)
+            entries = self.scandir(folder)
+            folders = [entry.name for entry in entries if entry.is_dir()]
+            yield folder, folders, [entry.name for entry in entries if not entry.is_dir()]
+            pending.extend((posixpath.join(folder, name), depth + 1) for name in reversed(folders))
+
+    def mkdir(self, path: str) -> None:
+        self.image.mkdir(path)
+
+    def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        """Makes a folder and those above it."""
+        parts = [part for part in path.split("/") if part]
+        for index in range(1, len(parts) + 1):
+            folder = "/" + "/".join(parts[:index])
+            try:
+                self.image.mkdir(folder)
+            except NF2Error as error:
+                last = index == len(parts)
+                if error.code != EXIST or not self.isdir(folder) or (last and not exist_ok):
+                    raise
+
+    def remove(self, path: str, recursive: bool = False) -> None:
+        """Removes a file or an empty folder; with `recursive` a folder and all in it."""
+        if recursive and self.stat(path).is_dir():
+            for folder, _, files in reversed(list(self.walk(path))):
+                for name in files:
+                    self.image.remove(posixpath.join(folder, name))
+                if folder.strip("/"):
+                    self.image.remove(folder)
+            return
+        self.image.remove(path)
+
+    def rename(self, source: str, target: str) -> None:
+        self.image.rename(source, target)
+
+    # ---- files ----
+
+    def open(self, path: str, mode: str = "r", buffering: int = -1, encoding: str | None = None,
+             errors: str | None = None, newline: str | None = None, *, sync: bool = False):
+        """As the built-in open. `sync`: each write is durable when it returns (use buffering=0 with it)."""
+        flags = open_flags(mode) | (O_SYNC if sync else 0)
+        binary = "b" in mode
+        if binary and (encoding or errors or newline):
+            raise ValueError("binary mode takes no encoding, errors or newline")
+        if buffering == 0 and not binary:
+            raise ValueError("can't have unbuffered text I/O")
+        raw = RawFile(self, self.image.open_file(path, flags), flags, path)
+        self._files.add(raw)
+        if buffering == 0:
+            return raw
+        size = COPY_SIZE if buffering in (-1, 1) else buffering
+        if flags & O_RDWR == O_RDWR:
+            buffered = io.BufferedRandom(raw, size)
+        else:
+            buffered = (io.BufferedWriter if flags & O_WRONLY else io.BufferedReader)(raw, size)
+        file = buffered if binary else io.TextIOWrapper(buffered, encoding or "utf-8", errors, newline,
+                                                        line_buffering=buffering == 1)
+        self._wrappers.add(file)
+        return file
+
+    def read_bytes(self, path: str) -> bytes:
+        with self.open(path, "rb", buffering=0) as file:
+            return file.readall()
+
+    def write_bytes(self, path: str, data: bytes) -> int:
+        """Replaces the file's contents, all or nothing."""
+        with self.open(path, "wb", buffering=0) as file:
+            return file.write(data) if data else 0

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "batch.h"
+
+#include "flash.h"
+#include "index.h"
+#include "space.h"
+
+#define BODY_IN_MEMORY 32u      /* bodies that own something are shorter */
+
+static void op_of(const struct nf2_tree_change *change, struct nf2_node_op *op)
+{
+    memset(op, 0, sizeof *op);
+    op->type = change->type == NF2_CHANGE_PUT ? NF2_BATCH_PUT : change->type == NF2_CHANGE_DEL ? NF2_BATCH_DEL : NF2_BATCH_MOVE_OUT;
+    op->key = change->key;
+    if (change->type == NF2_CHANGE_PUT) {
+        op->body[0] = change->body[0];
+        op->body[1] = change->body[1];
+        op->bodies = change->bodies;
+    }
+}
+
+#define LINK_LENGTH (NF2_RECORD_OVERHEAD + 6u)
+
+int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *change)
+{
+    struct nf2_node_op op;
+    uint16_t offset;
+
+    op_of(change, &op);
+    uint32_t limit = nf2_log_bytes(fs) - nf2_page(fs); /* the last page is for the link to the next block */
+    if (batch->block == NF2_NONE || nf2_node_fit(fs, batch->end, &op, 1, limit) == NF2_NONE) {
+        return 1;
+    }
+    int end = nf2_node_append(fs, batch->block, batch->end, &op, 1, &offset);
+    NF2_TRY(end);
+    batch->end = (uint32_t)end;
+    return NF2_OK;
+}
+
+int nf2_batch_extend(nf2_t *fs, struct nf2_batch *batch, uint32_t block)
+{
+    struct nf2_node_op link = {.type = NF2_NODE_MOV, .sequence = block};
+    uint16_t offset;
+
+    if (batch->block == NF2_NONE) {
+        batch->first = block;
+    } else {
+        NF2_TRY(nf2_node_append(fs, batch->block, nf2_log_bytes(fs) - nf2_page(fs), &link, 1, &offset));
+    }
+    batch->block = block;
+    batch->end = 0;
+    return NF2_OK;
+}
+
+int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op)
+{
+    for (uint32_t blocks = 0; blocks < fs->blocks; blocks++) {
+        int found = nf2_node_next(fs, scan, op);
+        if (found <= 0 || op->type != NF2_NODE_MOV) {
+            return found;
+        }
+        if (op->sequence >= fs->blocks) {
+            return NF2_ERR_IO;
+        }
+        nf2_scan_begin(scan, op->sequence);
+    }
+    return NF2_ERR_IO;
+}
+
+/* Does the tree hold this value already? Then a first application got as far as this. */
+static int is_applied(nf2_t *fs, const struct nf2_entry *op, bool *yes)
+{
+    struct nf2_entry now;
+    struct nf2_key key = nf2_entry_key(op);
+    uint8_t a[16], b[16];
+
+    *yes = false;
+    int found = nf2_tree_find(fs, &key, &now);
+    if (found <= 0 || now.body_length != op->body_length) {
+        return found;
+    }
+    for (uint32_t at = 0; at < now.body_length; at += sizeof a) {
+        uint32_t n = nf2_min(sizeof a, now.body_length - at);
+        NF2_TRY(nf2_body_read(fs, &now, at, a, n));
+        NF2_TRY(nf2_body_read(fs, op, at, b, n));
+        if (memcmp(a, b, n) != 0) {
+            return NF2_OK;
+        }
+    }
+    *yes = true;
+    return NF2_OK;
+}
+
+static int apply_one(nf2_t *fs, const struct nf2_entry *op, uint32_t mark, struct nf2_entry *where)
+{
+    struct nf2_tree_change change;
+    uint8_t body[BODY_IN_MEMORY];
+    bool applied = false;
+
+    memset(&change, 0, sizeof change);
+    change.key = nf2_entry_key(op);
+    if (op->key_length == NF2_INDEX_KEY) {
+        int mapping = nf2_index_is_mapping(fs, op);
+        if (mapping != 0) {
+            return mapping < 0 ? mapping : nf2_index_apply(fs, op, mark);
+        }
+    }
+    if (op->type != NF2_BATCH_PUT) {
+        change.type = op->type == NF2_BATCH_DEL ? NF2_CHANGE_DEL : NF2_CHANGE_MOVE_OUT;
+        return nf2_tree_change(fs, &change, 1, mark, where);
+    }
+    NF2_TRY(is_applied(fs, op, &applied));
+    if (applied && mark == 0) {
+        return NF2_OK;
+    }
+    change.type = NF2_CHANGE_PUT;
+    change.bodies = 1;
+    change.body[0].length = op->body_length;
+    if (op->body_length <= sizeof body) {
+        NF2_TRY(nf2_body_read(fs, op, 0, body, op->body_length));
+        change.body[0].data = body;
+    } else {
+        change.body[0].block = op->node;
+        change.body[0].offset = op->body_offset;
+        change.body[0].position = op->body_position;
+    }
+    return nf2_tree_change(fs, &change, 1, mark, where);
+}
+
+static int finish(nf2_t *fs)
+{
+    uint32_t block = fs->redo_block;
+    bool owned = fs->redo_owned;
+
+    NF2_TRY(nf2_space_prepare(fs, 1));
+    fs->redo_block = NF2_NO_BLOCK;
+    fs->redo_owned = false;
+    if (!owned) { /* a file's blocks stay the file's, until it is compacted */
+        nf2_space_free(fs, block, 1);
+    }
+    return NF2_OK;
+}
+
+/* Applies the committed batch; `where` is the entry that its first operation made. */
+static int apply(nf2_t *fs, struct nf2_entry *where)
+{
+    struct nf2_scan scan;
+    struct nf2_entry op, next;
+    bool first = true, urgent = fs->urgent;
+    int result = NF2_OK;
+
+    nf2_scan_begin(&scan, fs->redo_block);
+    int found = nf2_batch_next(fs, &scan, &op);
+    fs->urgent = true;
+    while (found > 0 && result == NF2_OK) {
+        found = nf2_batch_next(fs, &scan, &next);
+        result = found < 0 ? found : apply_one(fs, &op, found == 0 ? fs->redo_sequence : 0, first ? where : NULL);
+        first = false;
+        op = next;
+    }
+    fs->urgent = urgent;
+    if (result < 0 || found < 0) { /* it is committed: nothing else may be written before it is applied */
+        fs->broken = true;
+        return result < 0 ? result : found;
+    }
+    return finish(fs);
+}
+
+int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, struct nf2_entry *where)
+{
+    struct nf2_small redo = {NF2_META_REDO, 8, {0}};
+
+    nf2_put32(redo.payload, fs->redo_sequence + 1);
+    nf2_put24(redo.payload + 4, batch->first);
+    redo.payload[7] = owned;
+    NF2_TRY(nf2_meta_append(fs, &redo, 1));
+    fs->redo_sequence++;
+    fs->redo_block = batch->first;
+    fs->redo_owned = owned;
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    return apply(fs, where);
+}
+
+int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, struct nf2_entry *where)
+{
+    struct nf2_batch batch = nf2_batch_empty();
+    int result = nf2_tree_change(fs, changes, count, 0, where);
+    uint32_t block;
+
+    if (result != NF2_SPANS_LEAVES) {
+        return result;
+    }
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+    if (result != NF2_OK) {
+        return result < 0 ? result : NF2_ERR_NOSPC;
+    }
+    NF2_TRY(nf2_batch_extend(fs, &batch, block));
+    for (unsigned i = 0; i < count && result == NF2_OK; i++) {
+        result = nf2_batch_add(fs, &batch, &changes[i]);
+    }
+    if (result != NF2_OK) {
+        NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));
+        return result < 0 ? result : NF2_ERR_NOSPC;
+    }
+    return nf2_batch_commit(fs, &batch, false, where);
+}
+
+/* Does the leaf of the batch's last key carry the mark of its sequence? */
+static int is_marked(nf2_t *fs, bool *marked)
+{
+    struct nf2_scan scan;
+    struct nf2_entry entry, last;
+    struct nf2_path path;
+    bool any = false;
+    int found;
+
+    *marked = false;
+    nf2_scan_begin(&scan, fs->redo_block);
+    while ((found = nf2_batch_next(fs, &scan, &entry)) > 0) {
+        last = entry;
+        any = true;
+    }
+    NF2_TRY(found);
+    if (!any) {
+        return NF2_ERR_IO;
+    }
+    struct nf2_key key = nf2_entry_key(&last);
+    NF2_TRY(nf2_tree_descend(fs, &key, &path));
+    nf2_scan_begin(&scan, path.node[path.depth - 1]);
+    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
+        *marked = *marked || (entry.type == NF2_NODE_MOV && entry.sequence == fs->redo_sequence);
+    }
+    return found;
+}
+
+int nf2_batch_finish(nf2_t *fs)
+{
+    bool marked;
+
+    if (fs->redo_block >= fs->blocks) {
+        return NF2_OK;
+    }
+    NF2_TRY(is_marked(fs, &marked));
+    if (!marked) {
+        return apply(fs, NULL);
+    }
+    return finish(fs);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * batch.h - changes in several leaves as one: written into a block of their own, committed by one REDO
+ * record, then applied one after the other. At most one batch is committed and not yet applied.
+ */
+#ifndef NF2FS_SRC_BATCH_H
+#define NF2FS_SRC_BATCH_H
+
+#include "tree.h"
+
+/* Kinds of records in a batch block: written as node records of these types, without references. */
+#define NF2_BATCH_PUT NF2_NODE_PUT
+#define NF2_BATCH_DEL NF2_NODE_PUTK
+#define NF2_BATCH_MOVE_OUT NF2_NODE_REN
+
+/* A batch that is being written: not committed, and nothing else depends on it. */
+struct nf2_batch {
+    uint32_t first, block;      /* NF2_NONE: empty */
+    uint32_t end;               /* place of the next operation in `block` */
+};
+
+static inline struct nf2_batch nf2_batch_empty(void)
+{
+    struct nf2_batch batch = {NF2_NONE, NF2_NONE, 0};
+    return batch;
+}
+
+/* Adds an operation. 1 if it needs a (further) block: give one with nf2_batch_extend and try again. */
+int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *change);
+int nf2_batch_extend(nf2_t *fs, struct nf2_batch *batch, uint32_t block);
+
+/* Commits and applies. `owned`: its blocks belong to a file (else to the batch, and are freed). Durable when it returns. `where` (may be NULL): the entry that the first operation made. */
+int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, struct nf2_entry *where);
+
+/* The operations of a batch, one after the other, over its blocks: 1, 0 at the end, or an error. */
+int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op);
+
+/* Makes the changes in one leaf if they lie in one, else as a batch in a block of the tree's. All or nothing; durable when it returns. */
+int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, struct nf2_entry *where);
+
+/* Finishes a batch that a cut left committed; does nothing if there is none. */
+int nf2_batch_finish(nf2_t *fs);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * content.h - the data of an open file: inline in its entry, flat (whole blocks in the order of the file), or
+ * indexed (mapped by entries in the tree). Unsynced data is in the handle's buffer or in blocks that no
+ * entry names yet; commit makes it the file's.
+ */
+#ifndef NF2FS_SRC_CONTENT_H
+#define NF2FS_SRC_CONTENT_H
+
+#include "index.h"
+
+#define NF2_FLAT_BODY_MAX (5u + 5u * NF2_EXTENTS_MAX)
+
+static inline bool nf2_file_writes(const nf2_file_t *file)
+{
+    return (file->flags & NF2_O_WRONLY) != 0;
+}
+
+/* Bytes that the handle's buffer takes (a long name of a new file lives at its end). */
+uint32_t nf2_buffer_room(const nf2_t *fs, const nf2_file_t *file);
+
+/* Reads what the entry says of the content. */
+int nf2_content_load(nf2_t *fs, nf2_file_t *file);
+
+/* Brings inline content into the buffer. */
+int nf2_content_load_inline(nf2_t *fs, nf2_file_t *file);
+
+/* Place of a byte of a flat file: its block and how many bytes follow without a gap. */
+int nf2_flat_place(const nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t *block, uint32_t *within, uint32_t *length);
+
+/* Appends to a flat file whose end is open. */
+int nf2_flat_append(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32_t length);
+/* Programs what is in a flat file's buffer. */
+int nf2_flat_flush(nf2_t *fs, nf2_file_t *file);
+
+/* Makes an inline file with new content a flat one: the buffer holds all of it. */
+void nf2_content_to_flat(nf2_file_t *file);
+
+/* Makes a flat file an indexed one; what is committed stays as it is. */
+int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file);
+
+/* Writes to an indexed file, into the buffer or as pieces. */
+int nf2_indexed_write(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length);
+int nf2_indexed_flush(nf2_t *fs, nf2_file_t *file);
+
+/* The uncommitted piece that covers `at`, if one does, and how far what is there goes on: 1, 0, or an error. */
+int nf2_indexed_pending(nf2_t *fs, const nf2_file_t *file, uint32_t at, struct nf2_piece *piece, uint32_t *length);
+
+/* Cuts the unsynced state of an indexed file to `size` bytes. */
+int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size);
+
+/* Makes the unsynced state of an indexed file durable. */
+int nf2_indexed_commit(nf2_t *fs, nf2_file_t *file);
+
+/* Writes the file's entry with a body; afterwards the entry is at file->leaf. */
+int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body, unsigned spans);
+
+/* Forgets unsynced content (blocks that it took are freed). */
+int nf2_content_drop(nf2_t *fs, nf2_file_t *file);
+
+/* Room for one more orphan: finishes one if the list is full. */
+int nf2_orphans_room(nf2_t *fs);
+/* Frees a part of an orphan's entries and blocks: 1 if there is more to do, 0 if no orphan is left. */
+int nf2_orphan_step(nf2_t *fs);
+
+#endif

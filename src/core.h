@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* core.h - what every room of the core shares: assertions, integers in little endian, small helpers. */
+#ifndef NF2FS_CORE_H
+#define NF2FS_CORE_H
+
+#include <stddef.h>
+#include <string.h>
+
+#include "nf2fs/nf2fs.h"
+
+#ifndef NF2_ASSERT
+#ifdef NF2_DEBUG
+#include <assert.h>
+#define NF2_ASSERT(condition) assert(condition)
+#else
+#define NF2_ASSERT(condition) ((void)0)
+#endif
+#endif
+
+#define NF2_TREE_SLOT (NF2_SLOTS - 1u)
+#define NF2_NONE UINT32_MAX
+#define NF2_NO_BLOCK 0xFFFFFFu   /* no block, in the 24 bits of the format */
+
+#define NF2_TRY(call)            \
+    do {                         \
+        int nf2_err_ = (call);   \
+        if (nf2_err_ < 0) {      \
+            return nf2_err_;     \
+        }                        \
+    } while (0)
+
+static inline uint32_t nf2_min(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint32_t nf2_max(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint16_t nf2_get16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] | (uint16_t)(p[1] << 8));
+}
+
+static inline uint32_t nf2_get24(const uint8_t *p)
+{
+    return (uint32_t)p[0] | ((uint32_t)p[1] << 8) | ((uint32_t)p[2] << 16);
+}
+
+static inline uint32_t nf2_get32(const uint8_t *p)
+{
+    return nf2_get24(p) | ((uint32_t)p[3] << 24);
+}
+
+static inline uint8_t *nf2_put16(uint8_t *p, uint32_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    return p + 2;
+}
+
+static inline uint8_t *nf2_put24(uint8_t *p, uint32_t v)
+{
+    p = nf2_put16(p, v);
+    *p = (uint8_t)(v >> 16);
+    return p + 1;
+}
+
+static inline uint8_t *nf2_put32(uint8_t *p, uint32_t v)
+{
+    p = nf2_put24(p, v);
+    *p = (uint8_t)(v >> 24);
+    return p + 1;
+}
+
+static inline bool nf2_bit(const uint8_t *map, uint32_t bit)
+{
+    return (map[bit >> 3] >> (bit & 7u) & 1u) != 0;
+}
+
+static inline void nf2_bit_set(uint8_t *map, uint32_t bit, bool value)
+{
+    uint8_t mask = (uint8_t)(1u << (bit & 7u));
+    map[bit >> 3] = (uint8_t)(value ? map[bit >> 3] | mask : map[bit >> 3] & (0xFFu ^ mask));
+}
+
+/* CRC-32 continued from `crc` (start with 0xFFFFFFFF, invert at the end). */
+uint32_t nf2_crc(uint32_t crc, const void *data, uint32_t length);
+
+#endif

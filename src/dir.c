@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* dir.c - directories and names: the public calls. */
+#include "batch.h"
+#include "content.h"
+#include "names.h"
+#include "reclaim.h"
+#include "space.h"
+
+/* ---- stat and mkdir ----------------------------------------------------------------------------- */
+
+static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
+{
+    struct nf2_place place;
+    struct nf2_entry entry;
+
+    if (!fs->mounted || out == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    NF2_TRY(nf2_path_resolve(fs, path, 0, &place));
+    if (place.length == 0) {
+        out->type = NF2_TYPE_DIR;
+        out->size = 0;
+        return NF2_OK;
+    }
+    int found = nf2_place_find(fs, &place, &entry);
+    if (found > 0) {
+        return nf2_entry_stat(fs, &entry, out);
+    }
+    const nf2_file_t *file = nf2_handle_named(fs, &place);
+    if (found < 0 || file == NULL) {
+        return found < 0 ? found : NF2_ERR_NOENT;
+    }
+    out->type = NF2_TYPE_FILE; /* created, not synced: on the chip there is nothing yet */
+    out->size = 0;
+    return NF2_OK;
+}
+
+static int put_directory(nf2_t *fs, const struct nf2_place *place)
+{
+    struct nf2_tree_change change;
+    uint8_t body[5] = {NF2_BODY_DIR};
+    uint32_t id;
+
+    NF2_TRY(nf2_space_new_id(fs, &id));
+    nf2_put32(body + 1, id);
+    memset(&change, 0, sizeof change);
+    change.type = NF2_CHANGE_PUT;
+    change.key = nf2_place_key(place);
+    change.body[0] = nf2_span_of(body, sizeof body);
+    change.bodies = 1;
+    return nf2_tree_change(fs, &change, 1, 0, NULL);
+}
+
+static int do_mkdir(nf2_t *fs, const char *path)
+{
+    struct nf2_place place;
+    struct nf2_entry entry;
+
+    if (!fs->mounted) {
+        return NF2_ERR_INVAL;
+    }
+    NF2_TRY(nf2_path_resolve(fs, path, 0, &place));
+    if (place.length == 0) {
+        return NF2_ERR_EXIST;
+    }
+    int found = nf2_place_find(fs, &place, &entry);
+    if (found != 0 || nf2_handle_named(fs, &place) != NULL) {
+        return found < 0 ? found : NF2_ERR_EXIST;
+    }
+    NF2_TRY(nf2_space_begin(fs));
+    int result = put_directory(fs, &place);
+    if (result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1)) {
+        result = put_directory(fs, &place);
+    }
+    return result;
+}
+
+/* ---- remove ------------------------------------------------------------------------------------- */
+
+/* May this entry go (removed, or replaced by another)? */
+static int check_removable(nf2_t *fs, const struct nf2_entry *entry)
+{
+    uint32_t id;
+    bool empty;
+    int kind = nf2_entry_kind(fs, entry);
+
+    NF2_TRY(kind);
+    if (nf2_handle_of(fs, entry->node, entry->offset) != NULL) {
+        return NF2_ERR_BUSY;
+    }
+    if (kind == NF2_BODY_DIR) {
+        NF2_TRY(nf2_entry_id(fs, entry, &id));
+        NF2_TRY(nf2_directory_empty(fs, id, &empty));
+        return empty ? kind : NF2_ERR_NOTEMPTY;
+    }
+    return kind;
+}
+
+static int do_remove(nf2_t *fs, const char *path)
+{
+    struct nf2_place place;
+    struct nf2_entry entry;
+    struct nf2_tree_change change;
+
+    if (!fs->mounted) {
+        return NF2_ERR_INVAL;
+    }
+    NF2_TRY(nf2_path_resolve(fs, path, 0, &place));
+    if (place.length == 0) {
+        return NF2_ERR_INVAL;
+    }
+    int found = nf2_place_find(fs, &place, &entry);
+    if (found <= 0) {
+        return found < 0 ? found : nf2_handle_named(fs, &place) != NULL ? NF2_ERR_BUSY : NF2_ERR_NOENT;
+    }
+    NF2_TRY(check_removable(fs, &entry));
+    NF2_TRY(nf2_space_begin(fs));
+    NF2_TRY(nf2_orphans_room(fs));
+    memset(&change, 0, sizeof change);
+    change.type = NF2_CHANGE_DEL;
+    change.key = nf2_place_key(&place);
+    fs->urgent = true;
+    int result = nf2_tree_change(fs, &change, 1, 0, NULL);
+    fs->urgent = false;
+    return result;
+}
+
+/* ---- rename ------------------------------------------------------------------------------------- */
+
+/* The target may be replaced: it fits the type of what is moved, and nobody has it open. */
+static int check_target(nf2_t *fs, const struct nf2_place *to, bool directory)
+{
+    struct nf2_entry entry;
+    int found = nf2_place_find(fs, to, &entry);
+
+    NF2_TRY(found);
+    if (!found) {
+        return nf2_handle_named(fs, to) != NULL ? NF2_ERR_BUSY : NF2_OK;
+    }
+    int kind = nf2_entry_kind(fs, &entry);
+    NF2_TRY(kind);
+    if ((kind == NF2_BODY_DIR) != directory) {
+        return directory ? NF2_ERR_NOTDIR : NF2_ERR_ISDIR;
+    }
+    kind = check_removable(fs, &entry);
+    return kind < 0 ? kind : NF2_OK;
+}
+
+/* Across leaves: the value is put under the new name and taken out under the old one, as one batch. */
+static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct nf2_place *to)
+{
+    struct nf2_tree_change changes[2];
+    struct nf2_entry entry, where;
+    uint8_t body[NF2_FLAT_BODY_MAX];
+
+    int found = nf2_place_find(fs, from, &entry);
+    if (found <= 0) {
+        return found < 0 ? found : NF2_ERR_NOENT;
+    }
+    memset(changes, 0, sizeof changes);
+    memset(&where, 0, sizeof where);
+    changes[0].type = NF2_CHANGE_PUT;
+    changes[0].key = nf2_place_key(to);
+    changes[0].bodies = 1;
+    if (entry.body_length <= sizeof body) {
+        NF2_TRY(nf2_body_read(fs, &entry, 0, body, entry.body_length));
+        changes[0].body[0] = nf2_span_of(body, entry.body_length);
+    } else {
+        struct nf2_span span = {NULL, entry.node, entry.body_offset, entry.body_position, entry.body_length};
+        changes[0].body[0] = span;
+    }
+    changes[1].type = NF2_CHANGE_MOVE_OUT;
+    changes[1].key = nf2_place_key(from);
+    uint32_t leaf = entry.node;
+    uint16_t offset = entry.offset;
+    nf2_file_t *open = nf2_handle_of(fs, leaf, offset);
+    NF2_TRY(nf2_batch_change(fs, changes, 2, &where));
+    if (open != NULL) { /* handles of the file go with it, wherever its old entry went meanwhile */
+        leaf = open->leaf;
+        offset = open->entry;
+        nf2_tree_follow(fs, leaf, offset, where.node, where.offset, false);
+    }
+    return NF2_OK;
+}
+
+static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
+{
+    struct nf2_place from, to;
+    struct nf2_entry entry;
+    uint32_t id = 0;
+
+    if (!fs->mounted) {
+        return NF2_ERR_INVAL;
+    }
+    NF2_TRY(nf2_path_resolve(fs, from_path, 0, &from));
+    if (from.length == 0) {
+        return NF2_ERR_INVAL;
+    }
+    int found = nf2_place_find(fs, &from, &entry);
+    if (found <= 0) {
+        return found < 0 ? found : nf2_handle_named(fs, &from) != NULL ? NF2_ERR_BUSY : NF2_ERR_NOENT;
+    }
+    int kind = nf2_entry_kind(fs, &entry);
+    NF2_TRY(kind);
+    if (kind == NF2_BODY_DIR) {
+        NF2_TRY(nf2_entry_id(fs, &entry, &id));
+    }
+    NF2_TRY(nf2_path_resolve(fs, to_path, id, &to));
+    if (to.length == 0) {
+        return kind == NF2_BODY_DIR ? NF2_ERR_NOTEMPTY : NF2_ERR_ISDIR;
+    }
+    struct nf2_key source = nf2_place_key(&from), target = nf2_place_key(&to);
+    int order;
+    NF2_TRY(nf2_key_compare(fs, &source, &target, &order));
+    if (order == 0) {
+        return NF2_OK;
+    }
+    NF2_TRY(check_target(fs, &to, kind == NF2_BODY_DIR));
+    NF2_TRY(nf2_space_begin(fs));
+    NF2_TRY(nf2_orphans_room(fs));
+    int result = nf2_tree_rename(fs, &source, &target);
+    if (result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1)) {
+        result = nf2_tree_rename(fs, &source, &target);
+    }
+    return result == NF2_SPANS_LEAVES ? rename_across(fs, &from, &to) : result;
+}
+
+/* ---- listing ------------------------------------------------------------------------------------ */
+
+static int do_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)
+{
+    struct nf2_place place;
+    struct nf2_entry entry;
+
+    if (!fs->mounted || dir == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    memset(dir, 0, sizeof *dir);
+    NF2_TRY(nf2_path_resolve(fs, path, 0, &place));
+    if (place.length == 0) {
+        dir->id = NF2_ROOT_ID;
+        return NF2_OK;
+    }
+    int found = nf2_place_find(fs, &place, &entry);
+    if (found <= 0) {
+        return found < 0 ? found : nf2_handle_named(fs, &place) != NULL ? NF2_ERR_NOTDIR : NF2_ERR_NOENT;
+    }
+    int kind = nf2_entry_kind(fs, &entry);
+    if (kind != NF2_BODY_DIR) {
+        return kind < 0 ? kind : NF2_ERR_NOTDIR;
+    }
+    return nf2_entry_id(fs, &entry, &dir->id);
+}
+
+/* The created, unsynced file of this directory with the smallest name above the last one listed, if that is below `limit` (NULL: none). */
+static nf2_file_t *next_unsynced(nf2_t *fs, const nf2_dir_t *dir, const struct nf2_key *limit)
+{
+    nf2_file_t *best = NULL;
+    struct nf2_key last = nf2_key_of(dir->id, dir->last, dir->length);
+
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->leaf != 0 || file->directory != dir->id) {
+            continue;
+        }
+        struct nf2_key own = nf2_key_of(dir->id, nf2_new_name(fs, file), file->name_length), other;
+        int order;
+        if (nf2_key_compare(fs, &own, &last, &order) < 0 || order <= 0) {
+            continue;
+        }
+        if (limit != NULL && (nf2_key_compare(fs, &own, limit, &order) < 0 || order >= 0)) {
+            continue;
+        }
+        if (best != NULL) {
+            other = nf2_key_of(dir->id, nf2_new_name(fs, best), best->name_length);
+            if (nf2_key_compare(fs, &own, &other, &order) < 0 || order >= 0) {
+                continue;
+            }
+        }
+        best = file;
+    }
+    return best;
+}
+
+static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
+{
+    struct nf2_key key = nf2_key_of(dir->id, dir->last, dir->length);
+    struct nf2_entry entry;
+    struct nf2_stat stat = {NF2_TYPE_FILE, 0};
+
+    if (!fs->mounted || dir->id == 0) {
+        return NF2_ERR_BADF;
+    }
+    int found = nf2_tree_seek(fs, &key, NF2_ABOVE, &entry);
+    NF2_TRY(found);
+    found = found && entry.id == dir->id;
+    struct nf2_key limit = nf2_entry_key(&entry);
+    nf2_file_t *file = next_unsynced(fs, dir, found ? &limit : NULL);
+    if (file != NULL) {
+        dir->length = file->name_length;
+        memcpy(dir->last, nf2_new_name(fs, file), dir->length);
+    } else if (found) {
+        dir->length = entry.key_length;
+        NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, dir->last, dir->length));
+        NF2_TRY(nf2_entry_stat(fs, &entry, &stat));
+    } else {
+        return 0;
+    }
+    memcpy(out->name, dir->last, dir->length);
+    out->name[dir->length] = '\0';
+    out->type = stat.type;
+    out->size = stat.size;
+    return 1;
+}
+
+/* ---- public ------------------------------------------------------------------------------------- */
+
+#define LOCKED(call)            \
+    do {                        \
+        nf2_lock(fs);           \
+        int result_ = (call);   \
+        nf2_unlock(fs);         \
+        return result_;         \
+    } while (0)
+
+int nf2_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
+{
+    LOCKED(do_stat(fs, path, out));
+}
+
+int nf2_mkdir(nf2_t *fs, const char *path)
+{
+    LOCKED(do_mkdir(fs, path));
+}
+
+int nf2_remove(nf2_t *fs, const char *path)
+{
+    LOCKED(do_remove(fs, path));
+}
+
+int nf2_rename(nf2_t *fs, const char *from, const char *to)
+{
+    LOCKED(do_rename(fs, from, to));
+}
+
+int nf2_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)
+{
+    LOCKED(do_opendir(fs, dir, path));
+}
+
+int nf2_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
+{
+    if (dir == NULL || out == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    LOCKED(do_readdir(fs, dir, out));
+}
+
+int nf2_rewinddir(nf2_t *fs, nf2_dir_t *dir)
+{
+    if (!fs->mounted || dir == NULL || dir->id == 0) {
+        return NF2_ERR_BADF;
+    }
+    dir->length = 0;
+    return NF2_OK;
+}
+
+int nf2_closedir(nf2_t *fs, nf2_dir_t *dir)
+{
+    if (!fs->mounted || dir == NULL || dir->id == 0) {
+        return NF2_ERR_BADF;
+    }
+    memset(dir, 0, sizeof *dir);
+    return NF2_OK;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "effects.h"
+
+#define FLAT_HEAD 5u            /* kind and size */
+#define EXTENT_BYTES 5u
+
+/* Decodes what a body owns. `key_number` is the block of an OWN entry's key. */
+static int decode(const uint8_t *body, uint32_t length, uint32_t key_number, struct nf2_run *runs, uint32_t *id)
+{
+    *id = 0;
+    if (length == 0) {
+        return NF2_ERR_IO;
+    }
+    switch (body[0]) {
+    case NF2_BODY_FLAT: {
+        uint32_t count = length < FLAT_HEAD ? 0 : (length - FLAT_HEAD) / EXTENT_BYTES;
+        if (count > NF2_EXTENTS_MAX || length != FLAT_HEAD + count * EXTENT_BYTES) {
+            return NF2_ERR_IO;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            runs[i].start = nf2_get24(body + FLAT_HEAD + i * EXTENT_BYTES);
+            runs[i].count = nf2_get16(body + FLAT_HEAD + i * EXTENT_BYTES + 3);
+        }
+        return (int)count;
+    }
+    case NF2_BODY_INDEXED:
+        *id = length >= 5 ? nf2_get32(body + 1) : 0;
+        return *id != 0 ? 0 : NF2_ERR_IO;
+    case NF2_BODY_OWN:
+        runs[0].start = key_number;
+        runs[0].count = length >= 3 ? nf2_get16(body + 1) : 0;
+        return 1;
+    case NF2_BODY_CHILD:
+        runs[0].start = length >= 4 ? nf2_get24(body + 1) : 0;
+        runs[0].count = length >= 4;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int nf2_entry_owns(nf2_t *fs, const struct nf2_entry *entry, struct nf2_run *runs, uint32_t *id)
+{
+    struct nf2_entry at = *entry;
+    uint8_t body[FLAT_HEAD + NF2_EXTENTS_MAX * EXTENT_BYTES] = {0}, key[5] = {0};
+
+    NF2_TRY(nf2_entry_body(fs, &at));
+    NF2_TRY(nf2_body_read(fs, &at, 0, body, nf2_min(at.body_length, 1)));
+    if (body[0] == NF2_BODY_INLINE || body[0] == NF2_BODY_DIR) {
+        *id = 0;
+        return 0;
+    }
+    if (at.body_length > sizeof body) {
+        return NF2_ERR_IO;
+    }
+    NF2_TRY(nf2_body_read(fs, &at, 0, body, at.body_length));
+    if (body[0] == NF2_BODY_OWN && at.key_length == sizeof key) {
+        NF2_TRY(nf2_record_read(fs, at.node, at.offset, at.key_position, key, sizeof key));
+    }
+    uint32_t number = (uint32_t)key[1] << 24 | (uint32_t)key[2] << 16 | (uint32_t)key[3] << 8 | key[4];
+    return decode(body, at.body_length, number, runs, id);
+}
+
+static int add_runs(struct nf2_run *to, uint8_t *count, const struct nf2_run *runs, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (runs[i].count == 0) {
+            continue;
+        }
+        if (*count == NF2_EFFECT_RUNS) {
+            return NF2_ERR_INVAL;
+        }
+        to[(*count)++] = runs[i];
+    }
+    return NF2_OK;
+}
+
+static int add_id(uint32_t *to, uint8_t *count, uint32_t id)
+{
+    if (id != 0) {
+        if (*count == NF2_EFFECT_IDS) {
+            return NF2_ERR_INVAL;
+        }
+        to[(*count)++] = id;
+    }
+    return NF2_OK;
+}
+
+int nf2_effects_owned(nf2_t *fs, struct nf2_effects *effects, const struct nf2_entry *entry)
+{
+    struct nf2_run runs[NF2_EXTENTS_MAX];
+    uint32_t id;
+    int n = nf2_entry_owns(fs, entry, runs, &id);
+
+    NF2_TRY(n);
+    effects->any = effects->any || n > 0 || id != 0;
+    NF2_TRY(add_runs(effects->owned, &effects->owned_count, runs, n));
+    return add_id(effects->owned_id, &effects->owned_ids, id);
+}
+
+int nf2_effects_owned_body(struct nf2_effects *effects, uint32_t key_number, const uint8_t *body, uint32_t length)
+{
+    struct nf2_run runs[NF2_EXTENTS_MAX];
+    uint32_t id;
+    int n = decode(body, length, key_number, runs, &id);
+
+    NF2_TRY(n);
+    effects->any = effects->any || n > 0 || id != 0;
+    NF2_TRY(add_runs(effects->owned, &effects->owned_count, runs, n));
+    return add_id(effects->owned_id, &effects->owned_ids, id);
+}
+
+int nf2_effects_dropped(nf2_t *fs, struct nf2_effects *effects, const struct nf2_entry *entry)
+{
+    struct nf2_run runs[NF2_EXTENTS_MAX];
+    uint32_t id;
+    int n = nf2_entry_owns(fs, entry, runs, &id);
+
+    NF2_TRY(n);
+    effects->any = effects->any || n > 0 || id != 0;
+    NF2_TRY(add_runs(effects->dropped, &effects->dropped_count, runs, n));
+    return add_id(effects->dropped_id, &effects->dropped_ids, id);
+}
+
+/* Takes [start, start + count) out of the list of runs; a run cut in the middle becomes two. */
+static void subtract(struct nf2_run *runs, uint8_t *n, const struct nf2_run *what)
+{
+    for (unsigned i = 0; i < *n; i++) {
+        struct nf2_run *run = &runs[i];
+        uint32_t end = run->start + run->count, what_end = what->start + what->count;
+        if (what->start >= end || what_end <= run->start) {
+            continue;
+        }
+        if (what->start > run->start && what_end < end && *n < NF2_EFFECT_RUNS) {
+            runs[*n].start = what_end;
+            runs[(*n)++].count = end - what_end;
+            run->count = what->start - run->start;
+        } else if (what->start > run->start) {
+            run->count = what->start - run->start;
+        } else {
+            run->start = nf2_min(what_end, end);
+            run->count = end - run->start;
+        }
+    }
+}
+
+void nf2_effects_settle(struct nf2_effects *effects)
+{
+    for (unsigned i = 0; i < effects->owned_count; i++) {
+        subtract(effects->dropped, &effects->dropped_count, &effects->owned[i]);
+    }
+    for (unsigned i = 0; i < effects->dropped_ids; i++) {
+        for (unsigned j = 0; j < effects->owned_ids; j++) {
+            if (effects->dropped_id[i] == effects->owned_id[j]) {
+                effects->dropped_id[i] = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * effects.h - what a group of records in a node does to space: blocks and ids that its entries own, and
+ * those that the entries which it replaces owned. The same rule serves each change and recovery.
+ */
+#ifndef NF2FS_SRC_EFFECTS_H
+#define NF2FS_SRC_EFFECTS_H
+
+#include "node.h"
+
+#define NF2_EFFECT_RUNS 12u
+#define NF2_EFFECT_IDS 4u
+
+struct nf2_effects {
+    struct nf2_run dropped[NF2_EFFECT_RUNS], owned[NF2_EFFECT_RUNS];
+    uint32_t dropped_id[NF2_EFFECT_IDS], owned_id[NF2_EFFECT_IDS];
+    uint8_t dropped_count, owned_count, dropped_ids, owned_ids;
+    bool any;                   /* something that recovery must know */
+};
+
+/* What an entry owns: at most NF2_EXTENTS_MAX runs and an id (0: none). Returns the number of runs, or an error. */
+int nf2_entry_owns(nf2_t *fs, const struct nf2_entry *entry, struct nf2_run *runs, uint32_t *id);
+
+/* Adds an entry that the group makes, or one that it replaces or removes (not moves). */
+int nf2_effects_owned(nf2_t *fs, struct nf2_effects *effects, const struct nf2_entry *entry);
+int nf2_effects_dropped(nf2_t *fs, struct nf2_effects *effects, const struct nf2_entry *entry);
+
+/* The same for a body that is still in memory (first bytes of a record's body). */
+int nf2_effects_owned_body(struct nf2_effects *effects, uint32_t key_number, const uint8_t *body, uint32_t length);
+
+/* Reduces `dropped` to what the group does not own again. */
+void nf2_effects_settle(struct nf2_effects *effects);
+
+#endif

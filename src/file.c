@@ -1,0 +1,694 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* file.c - open files: the public calls. */
+#include "content.h"
+#include "flash.h"
+#include "frames.h"
+#include "names.h"
+#include "reclaim.h"
+#include "space.h"
+
+static bool is_open(const nf2_t *fs, const nf2_file_t *file)
+{
+    for (const nf2_file_t *at = fs->files; at != NULL; at = at->next) {
+        if (at == file) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Brings a handle up to date that another handle has overtaken. */
+static int refresh(nf2_t *fs, nf2_file_t *file)
+{
+    return file->stale && !file->changed && file->leaf != 0 ? nf2_content_load(fs, file) : NF2_OK;
+}
+
+static int check_handle(nf2_t *fs, nf2_file_t *file, int need)
+{
+    if (!fs->mounted || !is_open(fs, file) || (file->flags & need) != need) {
+        return NF2_ERR_BADF;
+    }
+    return refresh(fs, file);
+}
+
+/* ---- open --------------------------------------------------------------------------------------- */
+
+static int take_slot(nf2_t *fs, nf2_file_t *file)
+{
+    for (unsigned s = 0; s < NF2_WRITERS; s++) {
+        if (!fs->slot[s].busy) {
+            fs->slot[s].busy = true;
+            file->slot = (uint8_t)s;
+            return NF2_OK;
+        }
+    }
+    return NF2_ERR_MFILE;
+}
+
+static void begin_empty(nf2_file_t *file)
+{
+    file->kind = NF2_BODY_INLINE;
+    file->size = 0;
+    file->buffered = 0;
+    file->buffer_at = 0;
+    file->fresh = file->loaded = file->changed = true;
+    file->shadow = file->open_end = false;
+    file->extents = file->pieces = 0;
+    file->committed_size = file->committed_blocks = 0;
+    file->cut_to = file->spill = file->spill_first = file->fragment_block = NF2_NONE;
+    file->own.count = file->own_recorded = 0;
+    file->frames_at = 0;
+}
+
+/* A new file: its name is kept in the handle, or, if long, at the buffer's end, until the first commit. */
+static int open_new(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
+{
+    NF2_TRY(nf2_space_begin(fs));
+    if (nf2_space_free_blocks(fs) <= nf2_space_reserve(fs) / 2 + 1 && nf2_reclaim(fs, 1) == 0) {
+        return NF2_ERR_NOSPC;
+    }
+    file->directory = place->directory;
+    file->name_length = place->length;
+    begin_empty(file);
+    memcpy(nf2_new_name(fs, file), place->name, place->length);
+    if (place->length > NF2_NAME_KEPT && nf2_buffer_room(fs, file) < 64) {
+        static const uint8_t body[1] = {NF2_BODY_INLINE};
+        struct nf2_span span = nf2_span_of(body, 1);
+        NF2_TRY(nf2_entry_write(fs, file, &span, 1));
+        file->fresh = file->changed = false;
+    }
+    return NF2_OK;
+}
+
+/* Is there a writer for the entry that `file` is on (or, not on flash yet, for its name)? */
+static int other_writer(nf2_t *fs, const nf2_file_t *file)
+{
+    for (const nf2_file_t *at = fs->files; at != NULL; at = at->next) {
+        if (at->leaf == file->leaf && at->entry == file->entry && nf2_file_writes(at) && nf2_file_writes(file)) {
+            return NF2_ERR_BUSY;
+        }
+    }
+    return NF2_OK;
+}
+
+static int open_existing(nf2_t *fs, nf2_file_t *file, const struct nf2_entry *entry)
+{
+    if ((file->flags & NF2_O_EXCL) && (file->flags & NF2_O_CREAT)) {
+        return NF2_ERR_EXIST;
+    }
+    int kind = nf2_entry_kind(fs, entry);
+    if (kind == NF2_BODY_DIR || kind < 0) {
+        return kind < 0 ? kind : NF2_ERR_ISDIR;
+    }
+    file->leaf = entry->node;
+    file->entry = entry->offset;
+    NF2_TRY(other_writer(fs, file));
+    NF2_TRY(nf2_content_load(fs, file));
+    if (file->flags & NF2_O_TRUNC) {
+        begin_empty(file);
+    }
+    return NF2_OK;
+}
+
+static int open_place(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
+{
+    struct nf2_entry entry;
+
+    if (place->length == 0) {
+        return NF2_ERR_ISDIR;
+    }
+    int found = nf2_place_find(fs, place, &entry);
+    if (found != 0) {
+        return found < 0 ? found : open_existing(fs, file, &entry);
+    }
+    if (nf2_handle_named(fs, place) != NULL) { /* created by another handle, not synced yet */
+        return (file->flags & NF2_O_EXCL) && (file->flags & NF2_O_CREAT) ? NF2_ERR_EXIST : NF2_ERR_BUSY;
+    }
+    return file->flags & NF2_O_CREAT ? open_new(fs, file, place) : NF2_ERR_NOENT;
+}
+
+static int do_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer)
+{
+    struct nf2_place place;
+    int access = flags & NF2_O_RDWR;
+
+    if (!fs->mounted || access == 0 || file == NULL || is_open(fs, file) || (flags & ~0x1F3) != 0 ||
+        ((access & NF2_O_WRONLY) != 0 && buffer == NULL) ||
+        ((access & NF2_O_WRONLY) == 0 && (flags & (NF2_O_CREAT | NF2_O_TRUNC | NF2_O_APPEND)) != 0)) {
+        return NF2_ERR_INVAL;
+    }
+    if ((access & NF2_O_WRONLY) != 0 && (fs->read_only || fs->broken)) {
+        return fs->read_only ? NF2_ERR_ROFS : NF2_ERR_IO;
+    }
+    memset(file, 0, sizeof *file);
+    file->flags = (uint16_t)flags;
+    file->buffer = buffer;
+    NF2_TRY(nf2_path_resolve(fs, path, 0, &place));
+    if ((access & NF2_O_WRONLY) != 0) {
+        NF2_TRY(take_slot(fs, file));
+    }
+    int result = open_place(fs, file, &place);
+    if (result != NF2_OK) {
+        if ((access & NF2_O_WRONLY) != 0) {
+            fs->slot[file->slot].busy = false;
+        }
+        memset(file, 0, sizeof *file);
+        return result;
+    }
+    file->next = fs->files;
+    fs->files = file;
+    return NF2_OK;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+/* Reads what is at `at`, at most `length` bytes, from where the committed map says. Returns the bytes read. */
+static int32_t read_mapped(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
+{
+    struct nf2_item item;
+    uint32_t n;
+
+    NF2_TRY(nf2_index_map(fs, file->id, at, &item, &n));
+    n = n == 0 ? length : nf2_min(n, length);
+    if (item.kind == NF2_BODY_FRAMES) {
+        NF2_TRY(nf2_frames_read(fs, file->id, item.block, item.base, at, data, n));
+    } else if (item.block == NF2_NO_BLOCK) {
+        memset(data, 0, n);
+    } else {
+        uint32_t within = item.within + (at - item.number);
+        NF2_TRY(nf2_flash_read(fs, item.block + within / nf2_block_bytes(fs), within % nf2_block_bytes(fs), data, n));
+    }
+    return (int32_t)n;
+}
+
+static int32_t read_indexed(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
+{
+    struct nf2_piece piece;
+    uint32_t n;
+
+    int pending = nf2_indexed_pending(fs, file, at, &piece, &n);
+    NF2_TRY(pending);
+    n = nf2_min(n, length);
+    if (!pending) {
+        return read_mapped(fs, file, at, data, n);
+    }
+    if (piece.block == NF2_NO_BLOCK) {
+        memset(data, 0, n);
+    } else {
+        uint32_t within = piece.within + (at - piece.offset);
+        NF2_TRY(nf2_flash_read(fs, piece.block + within / nf2_block_bytes(fs), within % nf2_block_bytes(fs), data, n));
+    }
+    return (int32_t)n;
+}
+
+static int32_t read_inline(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
+{
+    struct nf2_entry entry;
+
+    NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));
+    NF2_TRY(nf2_body_read(fs, &entry, 1 + at, data, length));
+    return (int32_t)length;
+}
+
+static int32_t read_flat(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
+{
+    uint32_t block, within, room;
+
+    NF2_TRY(nf2_flat_place(fs, file, at, &block, &within, &room));
+    length = nf2_min(length, room);
+    NF2_TRY(nf2_flash_read(fs, block, within, data, length));
+    return (int32_t)length;
+}
+
+/* Reads some bytes at `at`: from the buffer if they are there, else up to where the buffer begins. */
+static int32_t read_some(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
+{
+    if (file->buffered > 0 && at >= file->buffer_at && at < file->buffer_at + file->buffered) {
+        length = nf2_min(length, file->buffer_at + file->buffered - at);
+        memcpy(data, file->buffer + (at - file->buffer_at), length);
+        return (int32_t)length;
+    }
+    if (file->buffered > 0 && at < file->buffer_at) {
+        length = nf2_min(length, file->buffer_at - at);
+    }
+    switch (file->kind) {
+    case NF2_BODY_INLINE:
+        return read_inline(fs, file, at, data, length);
+    case NF2_BODY_FLAT:
+        return read_flat(fs, file, at, data, length);
+    default:
+        return read_indexed(fs, file, at, data, length);
+    }
+}
+
+static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
+{
+    uint8_t *to = data;
+    uint32_t done = 0;
+
+    NF2_TRY(check_handle(fs, file, NF2_O_RDONLY));
+    if (length > NF2_FILE_MAX || (data == NULL && length > 0)) {
+        return NF2_ERR_INVAL;
+    }
+    length = file->position < file->size ? nf2_min(length, file->size - file->position) : 0;
+    while (done < length) {
+        int32_t n = read_some(fs, file, file->position + done, to + done, length - done);
+        NF2_TRY(n);
+        done += (uint32_t)n;
+    }
+    file->position += done;
+    return (int32_t)done;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+/* Inline content that outgrows the buffer goes to blocks. A file that is on flash stays committed as it is until the next sync. */
+static int write_inline(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length, uint32_t *done)
+{
+    uint32_t room = nf2_buffer_room(fs, file);
+
+    NF2_TRY(nf2_content_load_inline(fs, file));
+    *done = 0;
+    if (at + length > room || at > room) {
+        if (at < file->size) { /* what overlaps goes into the buffer, the rest is an append */
+            *done = nf2_min(length, file->size - at);
+            memcpy(file->buffer + at, data, *done);
+        }
+        nf2_content_to_flat(file);
+        return NF2_OK;
+    }
+    if (at > file->size) {
+        memset(file->buffer + file->size, 0, at - file->size);
+    }
+    memcpy(file->buffer + at, data, length);
+    file->size = nf2_max(file->size, at + length);
+    file->buffered = (uint16_t)file->size;
+    *done = length;
+    return NF2_OK;
+}
+
+/* Fills the gap behind the end of a flat file with zeros. */
+static int fill_gap(nf2_t *fs, nf2_file_t *file, uint32_t to)
+{
+    static const uint8_t zeros[32] = {0};
+
+    while (file->size < to) {
+        int result = nf2_flat_append(fs, file, zeros, nf2_min(sizeof zeros, to - file->size));
+        if (result != NF2_OK) {
+            return result;
+        }
+    }
+    return NF2_OK;
+}
+
+/* A flat file takes what is appended to its open end, and what lies in its buffer; anything else makes it an indexed one. */
+static int write_flat(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+{
+    uint32_t before;
+    int result = NF2_OK;
+
+    if (at >= file->buffer_at && at < file->size && file->buffered > 0) {
+        uint32_t n = nf2_min(length, file->size - at);
+        memcpy(file->buffer + (at - file->buffer_at), data, n);
+        at += n;
+        data += n;
+        length -= n;
+    }
+    if (length > 0 && at >= file->size && file->open_end && at - file->size <= nf2_page(fs)) {
+        result = fill_gap(fs, file, at);
+        before = file->size;
+        if (result == NF2_OK) {
+            result = nf2_flat_append(fs, file, data, length);
+            uint32_t done = file->size - before;
+            at += done;
+            data += done;
+            length -= done;
+        }
+        NF2_TRY(result);
+    }
+    if (length == 0 && result == NF2_OK) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_content_to_indexed(fs, file));
+    return nf2_indexed_write(fs, file, at, data, length);
+}
+
+/* Blocks that the write may take, so that it is refused as a whole where they are not there. */
+static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t length)
+{
+    uint32_t bytes = nf2_block_bytes(fs), need;
+
+    if (length <= nf2_page(fs) && file->kind == NF2_BODY_INLINE) {
+        need = 1;
+    } else {
+        need = length / bytes + 2;
+    }
+    uint32_t others = fs->reserved - nf2_min(fs->reserved, file->reserved);
+    if (file->kind == NF2_BODY_FLAT && file->open_end) { /* room in the last block */
+        uint32_t tail = (bytes - file->size % bytes) % bytes;
+        need = length <= tail ? 0 : (length - tail + bytes - 1) / bytes;
+    }
+    if (nf2_space_available(fs) >= need + others) {
+        return NF2_OK;
+    }
+    return nf2_reclaim(fs, need + others) ? NF2_OK : NF2_ERR_NOSPC;
+}
+
+static int write_at(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+{
+    uint32_t done;
+
+    file->changed = true;
+    if (file->kind == NF2_BODY_INLINE) {
+        NF2_TRY(write_inline(fs, file, at, data, length, &done));
+        at += done;
+        data += done;
+        length -= done;
+    }
+    if (length > 0 && file->kind == NF2_BODY_FLAT) {
+        return write_flat(fs, file, at, data, length);
+    }
+    if (length > 0) {
+        return nf2_indexed_write(fs, file, at, data, length);
+    }
+    return NF2_OK;
+}
+
+static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing);
+
+static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
+{
+    NF2_TRY(check_handle(fs, file, NF2_O_WRONLY));
+    if ((data == NULL && length > 0) || length > NF2_FILE_MAX) {
+        return NF2_ERR_INVAL;
+    }
+    uint32_t at = file->flags & NF2_O_APPEND ? file->size : file->position;
+    if (length > NF2_FILE_MAX - at) {
+        return NF2_ERR_FBIG;
+    }
+    if (length == 0) {
+        return 0;
+    }
+    NF2_TRY(nf2_space_begin(fs));
+    uint32_t gap = at > file->size && file->kind != NF2_BODY_INDEXED ? nf2_min(at - file->size, nf2_page(fs)) : 0;
+    NF2_TRY(check_space(fs, file, length + gap));
+    NF2_TRY(write_at(fs, file, at, data, length));
+    file->position = at + length;
+    if (file->flags & NF2_O_SYNC) {
+        NF2_TRY(do_sync(fs, file, false));
+    }
+    return (int32_t)length;
+}
+
+/* ---- size --------------------------------------------------------------------------------------- */
+
+static int shrink(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    if (file->kind == NF2_BODY_INLINE) {
+        NF2_TRY(nf2_content_load_inline(fs, file));
+        file->size = size;
+        file->buffered = (uint16_t)size;
+        return NF2_OK;
+    }
+    if (file->kind == NF2_BODY_FLAT) {
+        if (size < file->buffer_at || file->buffered == 0) {
+            file->open_end = file->open_end && size == file->buffer_at;
+            file->buffer_at = nf2_min(size, file->buffer_at);
+            file->buffered = 0;
+        } else {
+            file->buffered = (uint16_t)(size - file->buffer_at);
+        }
+        file->size = size;
+        return NF2_OK;
+    }
+    return nf2_indexed_cut(fs, file, size);
+}
+
+static int grow(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    static const uint8_t zero[1] = {0};
+
+    NF2_TRY(check_space(fs, file, nf2_page(fs)));
+    return write_at(fs, file, size - 1, zero, 1);
+}
+
+static int do_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    NF2_TRY(check_handle(fs, file, NF2_O_WRONLY));
+    if (size > NF2_FILE_MAX) {
+        return NF2_ERR_FBIG;
+    }
+    if (size == file->size) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_space_begin(fs));
+    if (size > file->size) {
+        return grow(fs, file, size);
+    }
+    file->changed = true;
+    return shrink(fs, file, size);
+}
+
+static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    NF2_TRY(check_handle(fs, file, NF2_O_WRONLY));
+    if (size > NF2_FILE_MAX) {
+        return NF2_ERR_FBIG;
+    }
+    NF2_TRY(nf2_space_begin(fs));
+    uint32_t bytes = nf2_block_bytes(fs);
+    uint32_t need = size > file->size ? (size - file->size) / bytes + 2 : 0;
+    uint32_t others = fs->reserved - nf2_min(fs->reserved, file->reserved);
+    if (nf2_space_available(fs) < need + others && !nf2_reclaim(fs, need + others)) {
+        return NF2_ERR_NOSPC;
+    }
+    fs->reserved = others + need;
+    file->reserved = need;
+    return NF2_OK;
+}
+
+/* ---- sync and close ----------------------------------------------------------------------------- */
+
+static int sync_inline(nf2_t *fs, nf2_file_t *file)
+{
+    static const uint8_t kind[1] = {NF2_BODY_INLINE};
+    struct nf2_span spans[2] = {nf2_span_of(kind, 1), nf2_span_of(file->buffer, file->size)};
+
+    NF2_TRY(nf2_entry_write(fs, file, spans, file->size > 0 ? 2 : 1));
+    return NF2_OK;
+}
+
+/* Body of a flat file: the extents that its size needs. Returns the number of blocks. */
+static uint32_t encode_flat(const nf2_t *fs, const nf2_file_t *file, uint8_t *body, uint32_t *length)
+{
+    uint32_t bytes = nf2_block_bytes(fs), left = (file->size + bytes - 1) / bytes, blocks = left;
+    uint8_t *p = body;
+
+    *p++ = NF2_BODY_FLAT;
+    p = nf2_put32(p, file->size);
+    for (unsigned i = 0; i < file->extents && left > 0; i++) {
+        uint32_t n = nf2_min(left, file->u.extent[i].count);
+        p = nf2_put24(p, file->u.extent[i].start);
+        p = nf2_put16(p, n);
+        left -= n;
+    }
+    *length = (uint32_t)(p - body);
+    return blocks;
+}
+
+/* Frees blocks behind what the entry keeps and that no entry ever named: of content that was cut off. */
+static int free_uncommitted_tail(nf2_t *fs, nf2_file_t *file, uint32_t kept)
+{
+    uint32_t first = 0;
+
+    kept = nf2_max(kept, file->committed_blocks);
+    NF2_TRY(nf2_space_prepare(fs, NF2_EXTENTS_MAX));
+    for (unsigned i = 0; i < file->extents; i++) {
+        uint32_t count = file->u.extent[i].count, skip = nf2_min(count, kept - nf2_min(kept, first));
+        nf2_space_free(fs, file->u.extent[i].start + skip, count - skip);
+        first += count;
+    }
+    return NF2_OK;
+}
+
+static void keep_extents(nf2_file_t *file, uint32_t blocks)
+{
+    uint8_t n = 0;
+
+    for (unsigned i = 0; i < file->extents && blocks > 0; i++) {
+        file->u.extent[i].count = nf2_min(file->u.extent[i].count, blocks);
+        blocks -= file->u.extent[i].count;
+        n++;
+    }
+    file->extents = n;
+}
+
+static int sync_flat(nf2_t *fs, nf2_file_t *file)
+{
+    uint8_t body[NF2_FLAT_BODY_MAX];
+    uint32_t length, blocks;
+
+    blocks = encode_flat(fs, file, body, &length);
+    struct nf2_span span = nf2_span_of(body, length);
+    NF2_TRY(nf2_entry_write(fs, file, &span, 1));
+    nf2_space_settle(fs, file->slot);
+    NF2_TRY(free_uncommitted_tail(fs, file, blocks));
+    keep_extents(file, blocks);
+    file->open_end = file->open_end && file->buffer_at % fs->flash->program_unit == 0;
+    file->committed_size = file->size;
+    file->committed_blocks = blocks;
+    return NF2_OK;
+}
+
+/* A flat file that gets small synced appends goes on with a framed tail. */
+static bool wants_frames(const nf2_t *fs, const nf2_file_t *file, bool closing)
+{
+    return !closing && !file->fresh && file->leaf != 0 && file->buffered > 0 && file->buffered < nf2_page(fs) &&
+           file->buffer_at == file->committed_size && file->size == file->buffer_at + file->buffered;
+}
+
+static int sync_content(nf2_t *fs, nf2_file_t *file, bool closing)
+{
+    if (file->kind == NF2_BODY_INLINE) {
+        return sync_inline(fs, file);
+    }
+    if (file->kind == NF2_BODY_FLAT && !wants_frames(fs, file, closing)) {
+        int result = nf2_flat_flush(fs, file);
+        NF2_TRY(result);
+        if (result == NF2_OK) {
+            return sync_flat(fs, file);
+        }
+    }
+    if (file->kind == NF2_BODY_FLAT) {
+        NF2_TRY(nf2_content_to_indexed(fs, file));
+    }
+    return nf2_indexed_commit(fs, file);
+}
+
+static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing)
+{
+    if (!file->changed) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_space_begin(fs));
+    NF2_TRY(sync_content(fs, file, closing));
+    file->changed = file->fresh = false;
+    file->loaded = file->kind == NF2_BODY_INLINE;
+    return NF2_OK;
+}
+
+static void unlink_handle(nf2_t *fs, nf2_file_t *file)
+{
+    for (nf2_file_t **at = &fs->files; *at != NULL; at = &(*at)->next) {
+        if (*at == file) {
+            *at = file->next;
+            break;
+        }
+    }
+    if (nf2_file_writes(file)) {
+        fs->slot[file->slot].busy = false;
+    }
+    fs->reserved -= nf2_min(fs->reserved, file->reserved);
+    memset(file, 0, sizeof *file);
+}
+
+static int do_close(nf2_t *fs, nf2_file_t *file)
+{
+    int result = NF2_OK;
+
+    if (!fs->mounted || !is_open(fs, file)) {
+        return NF2_ERR_BADF;
+    }
+    if (nf2_file_writes(file) && file->changed) {
+        result = do_sync(fs, file, true);
+        if (result < 0) {
+            nf2_content_drop(fs, file);
+        }
+    }
+    unlink_handle(fs, file);
+    return result;
+}
+
+/* ---- public ------------------------------------------------------------------------------------- */
+
+#define LOCKED(type, call)      \
+    do {                        \
+        nf2_lock(fs);           \
+        type result_ = (call);  \
+        nf2_unlock(fs);         \
+        return result_;         \
+    } while (0)
+
+int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer)
+{
+    LOCKED(int, do_open(fs, file, path, flags, buffer));
+}
+
+int nf2_close(nf2_t *fs, nf2_file_t *file)
+{
+    LOCKED(int, do_close(fs, file));
+}
+
+int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
+{
+    LOCKED(int32_t, do_read(fs, file, data, length));
+}
+
+int32_t nf2_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
+{
+    LOCKED(int32_t, do_write(fs, file, data, length));
+}
+
+static int32_t do_seek(nf2_t *fs, nf2_file_t *file, int32_t offset, int whence)
+{
+    NF2_TRY(check_handle(fs, file, 0));
+    int64_t base = whence == NF2_SEEK_SET ? 0 : whence == NF2_SEEK_CUR ? file->position : file->size;
+    if (whence < NF2_SEEK_SET || whence > NF2_SEEK_END || base + offset < 0 || base + offset > (int64_t)NF2_FILE_MAX) {
+        return NF2_ERR_INVAL;
+    }
+    file->position = (uint32_t)(base + offset);
+    return (int32_t)file->position;
+}
+
+int32_t nf2_seek(nf2_t *fs, nf2_file_t *file, int32_t offset, int whence)
+{
+    LOCKED(int32_t, do_seek(fs, file, offset, whence));
+}
+
+int32_t nf2_tell(nf2_t *fs, nf2_file_t *file)
+{
+    int result = check_handle(fs, file, 0);
+    return result < 0 ? result : (int32_t)file->position;
+}
+
+static int32_t do_size(nf2_t *fs, nf2_file_t *file)
+{
+    NF2_TRY(check_handle(fs, file, 0));
+    return (int32_t)file->size;
+}
+
+int32_t nf2_size(nf2_t *fs, nf2_file_t *file)
+{
+    LOCKED(int32_t, do_size(fs, file));
+}
+
+int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    LOCKED(int, do_truncate(fs, file, size));
+}
+
+int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    LOCKED(int, do_preallocate(fs, file, size));
+}
+
+static int checked_sync(nf2_t *fs, nf2_file_t *file)
+{
+    NF2_TRY(check_handle(fs, file, NF2_O_WRONLY));
+    return do_sync(fs, file, false);
+}
+
+int nf2_sync(nf2_t *fs, nf2_file_t *file)
+{
+    LOCKED(int, checked_sync(fs, file));
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "flash.h"
+
+static bool power_of_two(uint32_t value)
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+int nf2_flash_validate(const struct nf2_config *config)
+{
+    const struct nf2_flash *flash = config->flash;
+
+    if (flash == NULL || flash->read == NULL || flash->program == NULL || flash->erase == NULL || config->buffer == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    if (!power_of_two(flash->block_size) || flash->block_size < 4096 || flash->block_size > 65536 ||
+        (flash->page_size != 256 && flash->page_size != 512) || flash->block_size / flash->page_size < 8 ||
+        !power_of_two(flash->program_unit) || flash->program_unit > 32 || !power_of_two(flash->read_unit) ||
+        flash->read_unit > 32 || flash->chip_size % flash->block_size != 0 ||
+        (flash->large_erase_size != 0 &&
+         (!power_of_two(flash->large_erase_size) || flash->large_erase_size <= flash->block_size))) {
+        return NF2_ERR_GEOMETRY;
+    }
+    if (config->buffer_size < NF2_BUFFER_SIZE(flash->page_size) || config->offset % flash->block_size != 0 ||
+        config->size % flash->block_size != 0 || config->offset >= flash->chip_size ||
+        config->size > flash->chip_size - config->offset) {
+        return NF2_ERR_INVAL;
+    }
+    return NF2_OK;
+}
+
+static uint32_t address_of(const nf2_t *fs, uint32_t block, uint32_t offset)
+{
+    return fs->config->offset + block * fs->flash->block_size + offset;
+}
+
+/* The check that keeps a damaged reference from reaching beyond the volume. */
+static bool in_range(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
+{
+    uint32_t size = fs->blocks * fs->flash->block_size;
+
+    if (block >= fs->blocks) {
+        return false;
+    }
+    uint32_t from = block * fs->flash->block_size;
+    return offset <= size - from && length <= size - from - offset;
+}
+
+const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
+{
+    uint32_t page = nf2_page(fs);
+
+    if (!in_range(fs, block, offset, length) || (offset & (page - 1)) + length > page) {
+        return NULL;
+    }
+    uint32_t address = address_of(fs, block, offset & ~(page - 1));
+    if (fs->window_address != address) {
+        fs->window_address = NF2_NONE;
+        if (fs->flash->read(fs->flash->context, address, fs->read_buffer, page) != 0) {
+            return NULL;
+        }
+        fs->window_address = address;
+    }
+    return fs->read_buffer + (offset & (page - 1));
+}
+
+/* Reads one block at most, through a small buffer where the ends are not aligned to the driver's read unit. */
+static int read_aligned(nf2_t *fs, uint32_t address, uint8_t *data, uint32_t length)
+{
+    const struct nf2_flash *flash = fs->flash;
+    uint32_t unit = flash->read_unit;
+    uint8_t edge[32];
+
+    while (length > 0) {
+        uint32_t skip = address & (unit - 1);
+        uint32_t n = length & ~(unit - 1);
+        if (skip == 0 && n > 0) {
+            if (flash->read(flash->context, address, data, n) != 0) {
+                return NF2_ERR_IO;
+            }
+        } else {
+            n = nf2_min(unit - skip, length);
+            if (flash->read(flash->context, address - skip, edge, unit) != 0) {
+                return NF2_ERR_IO;
+            }
+            memcpy(data, edge + skip, n);
+        }
+        address += n;
+        data += n;
+        length -= n;
+    }
+    return NF2_OK;
+}
+
+int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length)
+{
+    uint8_t *to = data;
+
+    if (!in_range(fs, block, offset, length)) {
+        return NF2_ERR_IO;
+    }
+    uint32_t address = address_of(fs, block, offset);
+    while (length > 0) {
+        uint32_t n = nf2_min(length, nf2_block_bytes(fs) - (address & (nf2_block_bytes(fs) - 1)));
+        NF2_TRY(read_aligned(fs, address, to, n));
+        address += n;
+        to += n;
+        length -= n;
+    }
+    return NF2_OK;
+}
+
+/* Whole program units of one page. */
+static int program_units(nf2_t *fs, uint32_t address, const uint8_t *data, uint32_t length)
+{
+    uint32_t page = nf2_page(fs);
+
+    if (fs->window_address != NF2_NONE && (address & ~(page - 1)) == fs->window_address) {
+        fs->window_address = NF2_NONE;
+    }
+    if (fs->flash->program(fs->flash->context, address, data, length) != 0) {
+        fs->broken = true;
+        return NF2_ERR_IO;
+    }
+    return NF2_OK;
+}
+
+int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data, uint32_t length)
+{
+    const uint8_t *from = data;
+    uint32_t page = nf2_page(fs), unit = fs->flash->program_unit;
+
+    if (fs->broken || fs->read_only) {
+        return fs->broken ? NF2_ERR_IO : NF2_ERR_ROFS;
+    }
+    if (!in_range(fs, block, offset, nf2_align_unit(fs, length)) || offset % unit != 0) {
+        return NF2_ERR_IO;
+    }
+    uint32_t address = address_of(fs, block, offset);
+    while (length > 0) {
+        uint32_t n = nf2_min(length, page - (address & (page - 1)));
+        if (n % unit == 0) {
+            NF2_TRY(program_units(fs, address, from, n));
+        } else {
+            uint32_t padded = nf2_align_unit(fs, n);
+            memmove(fs->write_buffer, from, n);
+            memset(fs->write_buffer + n, 0xFF, padded - n);
+            NF2_TRY(program_units(fs, address, fs->write_buffer, padded));
+        }
+        address += n;
+        from += n;
+        length -= n;
+    }
+    return NF2_OK;
+}
+
+int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
+{
+    if (fs->broken || fs->read_only) {
+        return fs->broken ? NF2_ERR_IO : NF2_ERR_ROFS;
+    }
+    if (block + count > fs->blocks) {
+        return NF2_ERR_IO;
+    }
+    fs->window_address = NF2_NONE;
+    if (fs->flash->erase(fs->flash->context, address_of(fs, block, 0), count * nf2_block_bytes(fs)) != 0) {
+        fs->broken = true;
+        return NF2_ERR_IO;
+    }
+    return NF2_OK;
+}
+
+uint32_t nf2_large_blocks(const nf2_t *fs)
+{
+    return fs->flash->large_erase_size / fs->flash->block_size;
+}

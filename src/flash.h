@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* flash.h - the only room that calls the driver: bounds, read alignment, page ends, a one-page read window. */
+#ifndef NF2FS_SRC_FLASH_H
+#define NF2FS_SRC_FLASH_H
+
+#include "core.h"
+
+/* Is the geometry one that the file system can use? */
+int nf2_flash_validate(const struct nf2_config *config);
+
+static inline uint32_t nf2_page(const nf2_t *fs)
+{
+    return fs->flash->page_size;
+}
+
+static inline uint32_t nf2_block_bytes(const nf2_t *fs)
+{
+    return fs->flash->block_size;
+}
+
+static inline uint32_t nf2_align_unit(const nf2_t *fs, uint32_t value)
+{
+    uint32_t unit = fs->flash->program_unit;
+    return (value + unit - 1) / unit * unit;
+}
+
+/* A pointer to `length` bytes inside one page, valid until the next peek. NULL: the driver failed, or out of range. */
+const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
+
+/* Reads any range of the volume that begins in `block`; may run on into the following blocks. */
+int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length);
+
+/*
+ * Programs a range that begins in `block` (it may run on over pages and blocks); offset a multiple of the program
+ * unit; a length that is not is filled up with 0xFF (through the write buffer). A failure makes the volume `broken`: nothing more is written until the next mount.
+ */
+int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data, uint32_t length);
+
+/* Erases `count` blocks: 1, or as many as a large erase takes. */
+int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count);
+
+/* Blocks of one large erase, 0 where the chip has none. */
+uint32_t nf2_large_blocks(const nf2_t *fs);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "index.h"
+
+#include "frames.h"
+
+static void encode_key(uint8_t *key, uint8_t kind, uint32_t number)
+{
+    key[0] = kind;
+    key[1] = (uint8_t)(number >> 24);
+    key[2] = (uint8_t)(number >> 16);
+    key[3] = (uint8_t)(number >> 8);
+    key[4] = (uint8_t)number;
+}
+
+static int decode_item(nf2_t *fs, const struct nf2_entry *entry, struct nf2_item *item)
+{
+    uint8_t key[NF2_INDEX_KEY], body[NF2_PIECE_BODY] = {0};
+
+    if (entry->key_length != NF2_INDEX_KEY || entry->body_length == 0 || entry->body_length > sizeof body) {
+        return NF2_ERR_IO;
+    }
+    NF2_TRY(nf2_record_read(fs, entry->node, entry->offset, entry->key_position, key, sizeof key));
+    NF2_TRY(nf2_body_read(fs, entry, 0, body, entry->body_length));
+    memset(item, 0, sizeof *item);
+    item->kind = body[0];
+    item->number = (uint32_t)key[1] << 24 | (uint32_t)key[2] << 16 | (uint32_t)key[3] << 8 | key[4];
+    if (body[0] == NF2_BODY_PIECE && entry->body_length == NF2_PIECE_BODY) {
+        item->block = nf2_get24(body + 1);
+        item->within = nf2_get16(body + 4);
+        item->length = nf2_get32(body + 6);
+        return item->length <= NF2_FILE_MAX - item->number ? NF2_OK : NF2_ERR_IO;
+    }
+    if (body[0] == NF2_BODY_FRAMES && entry->body_length == NF2_FRAMES_BODY) {
+        item->block = nf2_get24(body + 1);
+        item->base = nf2_get32(body + 4);
+        return item->base <= item->number ? NF2_OK : NF2_ERR_IO;
+    }
+    if (body[0] == NF2_BODY_OWN && entry->body_length == NF2_OWN_BODY) {
+        item->block = item->number;
+        item->length = nf2_get16(body + 1);
+        return NF2_OK;
+    }
+    return NF2_ERR_IO;
+}
+
+int nf2_index_seek(nf2_t *fs, uint32_t id, uint8_t key_kind, uint32_t number, enum nf2_seek seek, struct nf2_item *item)
+{
+    uint8_t bytes[NF2_INDEX_KEY], kind;
+    struct nf2_entry entry;
+
+    encode_key(bytes, key_kind, number);
+    struct nf2_key key = nf2_key_of(id, bytes, sizeof bytes);
+    int found = nf2_tree_seek(fs, &key, seek, &entry);
+    if (found <= 0 || entry.id != id) {
+        return found < 0 ? found : 0;
+    }
+    NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, &kind, 1));
+    if (kind != key_kind) {
+        return 0;
+    }
+    NF2_TRY(decode_item(fs, &entry, item));
+    return 1;
+}
+
+/* File offset behind an item, as far as the item itself says. */
+static int item_end(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t *end)
+{
+    if (item->kind == NF2_BODY_PIECE) {
+        *end = item->number + item->length;
+        return NF2_OK;
+    }
+    struct nf2_frames frames;
+    NF2_TRY(nf2_frames_open(fs, id, item->block, item->base, &frames));
+    *end = nf2_max(frames.end, item->number);
+    return NF2_OK;
+}
+
+int nf2_index_size(nf2_t *fs, uint32_t id, uint32_t *size)
+{
+    struct nf2_item item;
+
+    *size = 0;
+    int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, NF2_NONE, NF2_AT_OR_BELOW, &item);
+    return found <= 0 ? found : item_end(fs, id, &item, size);
+}
+
+int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, uint32_t *length)
+{
+    struct nf2_item next;
+    uint32_t end = 0;
+
+    int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, at, NF2_AT_OR_BELOW, item);
+    NF2_TRY(found);
+    int further = nf2_index_seek(fs, id, NF2_INDEX_MAP, at, NF2_ABOVE, &next);
+    NF2_TRY(further);
+    if (found) {
+        NF2_TRY(item_end(fs, id, item, &end));
+    }
+    if (found && further) {
+        end = nf2_min(end, next.number);
+    }
+    if (end > at) {
+        *length = end - at;
+        return NF2_OK;
+    }
+    memset(item, 0, sizeof *item); /* between two entries, or behind the last */
+    item->kind = NF2_BODY_PIECE;
+    item->number = at;
+    item->block = NF2_NO_BLOCK;
+    item->length = *length = further ? next.number - at : 0;
+    return NF2_OK;
+}
+
+/* ---- changes ------------------------------------------------------------------------------------ */
+
+void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf2_item *item, struct nf2_tree_change *change)
+{
+    uint32_t length;
+
+    memset(change, 0, sizeof *change);
+    encode_key(memory->key, item->kind == NF2_BODY_OWN ? NF2_INDEX_OWN : NF2_INDEX_MAP, item->number);
+    memory->body[0] = item->kind;
+    if (item->kind == NF2_BODY_PIECE) {
+        nf2_put24(memory->body + 1, item->block);
+        nf2_put16(memory->body + 4, item->within);
+        nf2_put32(memory->body + 6, item->length);
+        length = NF2_PIECE_BODY;
+    } else if (item->kind == NF2_BODY_FRAMES) {
+        nf2_put24(memory->body + 1, item->block);
+        nf2_put32(memory->body + 4, item->base);
+        length = NF2_FRAMES_BODY;
+    } else {
+        nf2_put16(memory->body + 1, item->length);
+        length = NF2_OWN_BODY;
+    }
+    change->type = NF2_CHANGE_PUT;
+    change->key = nf2_key_of(id, memory->key, NF2_INDEX_KEY);
+    change->body[0] = nf2_span_of(memory->body, length);
+    change->bodies = 1;
+}
+
+void nf2_index_delete(struct nf2_index_change *memory, uint32_t id, uint32_t number, struct nf2_tree_change *change)
+{
+    memset(change, 0, sizeof *change);
+    encode_key(memory->key, NF2_INDEX_MAP, number);
+    change->type = NF2_CHANGE_DEL;
+    change->key = nf2_key_of(id, memory->key, NF2_INDEX_KEY);
+}
+
+/* The part of an item from file offset `from` on, as an item of its own. */
+static struct nf2_item item_from(const nf2_t *fs, const struct nf2_item *item, uint32_t from, uint32_t end)
+{
+    struct nf2_item part = *item;
+
+    part.number = from;
+    if (item->kind == NF2_BODY_PIECE) {
+        part.length = end - from;
+        if (item->block != NF2_NO_BLOCK) {
+            uint32_t within = item->within + (from - item->number);
+            part.block = item->block + within / fs->flash->block_size;
+            part.within = within % fs->flash->block_size;
+        }
+    }
+    return part;
+}
+
+#define INSERT_CHANGES 4u       /* besides the piece and an OWN entry */
+
+/* A group in the making. */
+struct group {
+    struct nf2_tree_change change[NF2_GROUP_MAX];
+    struct nf2_index_change memory[NF2_GROUP_MAX];
+    unsigned count;
+    bool full;                  /* more is to be done than one group holds */
+};
+
+static void group_put(struct group *group, uint32_t id, const struct nf2_item *item)
+{
+    nf2_index_put(&group->memory[group->count], id, item, &group->change[group->count]);
+    group->count++;
+}
+
+static void group_delete(struct group *group, uint32_t id, uint32_t number)
+{
+    nf2_index_delete(&group->memory[group->count], id, number, &group->change[group->count]);
+    group->count++;
+}
+
+/* Takes [from, to) out of one item: what is left of it in front and behind, or its removal. */
+static int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t from, uint32_t to, uint32_t next, struct group *group)
+{
+    uint32_t end;
+
+    NF2_TRY(item_end(fs, id, item, &end));
+    end = nf2_min(end, next);
+    if (end <= from && item->number < from) {
+        return NF2_OK;
+    }
+    if (end > to) { /* first: where a cut falls between steps, what is taken apart is still whole */
+        struct nf2_item rest = item_from(fs, item, to, end);
+        group_put(group, id, &rest);
+    }
+    if (item->number < from) {
+        if (item->kind == NF2_BODY_PIECE) {
+            struct nf2_item front = *item;
+            front.length = from - item->number;
+            group_put(group, id, &front);
+        } /* frames end where the next mapping entry begins */
+    } else if (item->number != from) {
+        group_delete(group, id, item->number);
+    }
+    return NF2_OK;
+}
+
+/* Collects the changes that clear [from, to) of the map; an entry at `from` itself is left to be replaced. */
+static int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to, struct group *group)
+{
+    struct nf2_item item, next;
+    uint32_t at = from;
+
+    int found = from > 0 ? nf2_index_seek(fs, id, NF2_INDEX_MAP, from, NF2_BELOW, &item) : 0;
+    NF2_TRY(found);
+    if (!found) {
+        found = nf2_index_seek(fs, id, NF2_INDEX_MAP, at, NF2_AT_OR_ABOVE, &item);
+        NF2_TRY(found);
+    }
+    while (found && item.number < to) {
+        int further = nf2_index_seek(fs, id, NF2_INDEX_MAP, item.number, NF2_ABOVE, &next);
+        NF2_TRY(further);
+        if (group->count + 2 > INSERT_CHANGES) {
+            group->full = true;
+            return NF2_OK;
+        }
+        NF2_TRY(clear_item(fs, id, &item, from, to, further ? next.number : NF2_NONE, group));
+        found = further;
+        item = next;
+    }
+    return NF2_OK;
+}
+
+/* Makes a group's changes; in steps, one by one, where they lie in several leaves. */
+static int make(nf2_t *fs, struct group *group, bool stepwise, uint32_t mark)
+{
+    if (group->count == 0) {
+        return NF2_OK;
+    }
+    int result = nf2_tree_change(fs, group->change, group->count, mark, NULL);
+    if (result != NF2_SPANS_LEAVES || !stepwise) {
+        return result;
+    }
+    for (unsigned i = 0; i < group->count; i++) {
+        NF2_TRY(nf2_tree_change(fs, &group->change[i], 1, i + 1 == group->count ? mark : 0, NULL));
+    }
+    return NF2_OK;
+}
+
+int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, const struct nf2_item *own, bool stepwise, uint32_t mark)
+{
+    struct group group;
+
+    for (;;) {
+        group.count = 0;
+        group.full = false;
+        NF2_TRY(collect(fs, id, piece->number, piece->number + piece->length, &group));
+        if (!group.full) {
+            break;
+        }
+        if (!stepwise) {
+            return NF2_SPANS_LEAVES;
+        }
+        NF2_TRY(make(fs, &group, true, 0));
+    }
+    if (own != NULL) {
+        group_put(&group, id, own);
+    }
+    group_put(&group, id, piece);
+    return make(fs, &group, stepwise, mark);
+}
+
+int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size, uint32_t mark)
+{
+    struct nf2_item last;
+    struct group group;
+
+    for (;;) { /* from the end towards the new end */
+        int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, NF2_NONE, NF2_AT_OR_BELOW, &last);
+        NF2_TRY(found);
+        if (!found || last.number < size) {
+            break;
+        }
+        group.count = 0;
+        group_delete(&group, id, last.number);
+        NF2_TRY(make(fs, &group, true, 0));
+    }
+    /* An empty piece marks the end: of frames that go on in their block, and of a hole. */
+    struct nf2_item end = {NF2_BODY_PIECE, size, NF2_NO_BLOCK, 0, 0, 0};
+    group.count = 0;
+    group.full = false;
+    NF2_TRY(collect(fs, id, size, NF2_NONE, &group));
+    group_put(&group, id, &end);
+    return make(fs, &group, true, mark);
+}
+
+/* ---- batches ------------------------------------------------------------------------------------ */
+
+int nf2_index_is_mapping(nf2_t *fs, const struct nf2_entry *op)
+{
+    uint8_t kind;
+
+    NF2_TRY(nf2_record_read(fs, op->node, op->offset, op->key_position, &kind, 1));
+    return kind == NF2_INDEX_MAP; /* no name begins with NUL */
+}
+
+int nf2_index_apply(nf2_t *fs, const struct nf2_entry *op, uint32_t mark)
+{
+    struct nf2_item item;
+
+    if (op->body_length == 0) {
+        uint8_t key[NF2_INDEX_KEY];
+        NF2_TRY(nf2_record_read(fs, op->node, op->offset, op->key_position, key, sizeof key));
+        return nf2_index_cut(fs, op->id, (uint32_t)key[1] << 24 | (uint32_t)key[2] << 16 | (uint32_t)key[3] << 8 | key[4], mark);
+    }
+    NF2_TRY(decode_item(fs, op, &item));
+    return nf2_index_insert(fs, op->id, &item, NULL, true, mark);
+}

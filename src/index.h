@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * index.h - the map of an indexed file: entries in the tree under the file's id. Mapping entries (kind 0, by
+ * file offset) never overlap; OWN entries (kind 1, by block) say which blocks the file owns.
+ */
+#ifndef NF2FS_SRC_INDEX_H
+#define NF2FS_SRC_INDEX_H
+
+#include "tree.h"
+
+#define NF2_INDEX_KEY 5u
+#define NF2_INDEX_MAP 0u        /* key kinds */
+#define NF2_INDEX_OWN 1u
+#define NF2_PIECE_BODY 10u
+#define NF2_FRAMES_BODY 8u
+#define NF2_OWN_BODY 3u
+
+/* An entry of the map, decoded. */
+struct nf2_item {
+    uint8_t kind;               /* NF2_BODY_PIECE, FRAMES or OWN */
+    uint32_t number;            /* file offset, or block */
+    uint32_t block, within;     /* PIECE: where the data is (block NF2_NO_BLOCK: zeros); FRAMES: the block */
+    uint32_t length;            /* PIECE: bytes; OWN: blocks */
+    uint32_t base;              /* FRAMES: file offset of the block's first byte */
+};
+
+/* The nearest entry of this key kind: 1, 0, or an error. */
+int nf2_index_seek(nf2_t *fs, uint32_t id, uint8_t key_kind, uint32_t number, enum nf2_seek seek, struct nf2_item *item);
+
+int nf2_index_size(nf2_t *fs, uint32_t id, uint32_t *size);
+
+/*
+ * What lies at file offset `at`: `*item` and in `*length` how far it goes on. A hole is a PIECE of
+ * zeros; at the end of the map its length is 0.
+ */
+int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, uint32_t *length);
+
+/* One change with the memory for its key and body. */
+struct nf2_index_change {
+    uint8_t key[NF2_INDEX_KEY], body[NF2_PIECE_BODY];
+};
+void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf2_item *item, struct nf2_tree_change *change);
+void nf2_index_delete(struct nf2_index_change *memory, uint32_t id, uint32_t number, struct nf2_tree_change *change);
+
+/*
+ * Puts a piece over whatever the map holds there, with the OWN entry `own` (NULL: none): in one group where it can be
+ * (then all or nothing); several steps otherwise, which only a batch may take (`stepwise`). NF2_SPANS_LEAVES: nothing was done.
+ */
+int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, const struct nf2_item *own, bool stepwise, uint32_t mark);
+
+/* Removes the map from `size` on, in steps. */
+int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size, uint32_t mark);
+
+/* For batches: is the operation one of the map (a piece to insert, or a cut)? And its application. */
+int nf2_index_is_mapping(nf2_t *fs, const struct nf2_entry *op);
+int nf2_index_apply(nf2_t *fs, const struct nf2_entry *op, uint32_t mark);
+
+#endif

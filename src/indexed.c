@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* indexed.c - writing an indexed file: pieces in blocks of its own, a framed tail for small synced appends, the commit. */
+#include "batch.h"
+#include "content.h"
+#include "flash.h"
+#include "frames.h"
+#include "names.h"
+#include "space.h"
+
+/* ---- blocks of the file ------------------------------------------------------------------------- */
+
+static struct nf2_item own_item(const nf2_file_t *file)
+{
+    struct nf2_item item = {NF2_BODY_OWN, file->own.start, file->own.start, 0, file->own.count, 0};
+    return item;
+}
+
+static bool own_pending(const nf2_file_t *file)
+{
+    return file->own.count > file->own_recorded;
+}
+
+/* Everything that was handed out to this file is recorded as owned. */
+static void own_recorded(nf2_t *fs, nf2_file_t *file)
+{
+    file->own_recorded = file->own.count;
+    nf2_space_settle(fs, file->slot);
+}
+
+/* Records the present run of blocks as owned. The content does not change by that. */
+static int record_own(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_index_change memory;
+    struct nf2_tree_change change;
+    struct nf2_item item = own_item(file);
+
+    if (!own_pending(file)) {
+        return NF2_OK;
+    }
+    nf2_index_put(&memory, file->id, &item, &change);
+    NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
+    own_recorded(fs, file);
+    return NF2_OK;
+}
+
+/* A further block for the file. */
+static int take_block(nf2_t *fs, nf2_file_t *file, uint32_t *block)
+{
+    bool extends = file->own.count > 0 && file->own.count < 0xFFFF &&
+                   nf2_space_next(fs, file->slot) == file->own.start + file->own.count;
+
+    if (!extends) { /* before a block is taken: then all that the slot lists is recorded */
+        NF2_TRY(record_own(fs, file));
+    }
+    int result = nf2_space_block(fs, file->slot, NF2_CLAIM_BLOCKS, block);
+    if (result != NF2_OK) {
+        return result < 0 ? result : NF2_ERR_NOSPC;
+    }
+    if (file->own.count > 0 && file->own.start + file->own.count == *block && file->own.count < 0xFFFF) {
+        file->own.count++;
+        return NF2_OK;
+    }
+    file->own.start = *block;
+    file->own.count = 1;
+    file->own_recorded = 0;
+    return NF2_OK;
+}
+
+/* ---- becoming an indexed file ------------------------------------------------------------------- */
+
+/* The flat file's blocks between two file offsets, as pieces: calls back for each. */
+struct flat {
+    struct nf2_run extent[NF2_EXTENTS_MAX];
+    uint8_t extents;
+};
+
+/* The piece of extent `i` that lies in [from, to) of the file; its length is 0 if there is none. */
+static struct nf2_item flat_piece(const nf2_t *fs, const struct flat *flat, unsigned i, uint32_t from, uint32_t to)
+{
+    uint32_t start = 0, bytes = nf2_block_bytes(fs);
+
+    for (unsigned j = 0; j < i; j++) {
+        start += flat->extent[j].count * bytes;
+    }
+    uint32_t begin = nf2_max(start, from), end = nf2_min(start + flat->extent[i].count * bytes, to);
+    struct nf2_item item = {NF2_BODY_PIECE, begin, flat->extent[i].start + (begin - start) / bytes, (begin - start) % bytes,
+                            end > begin ? end - begin : 0, 0};
+    return item;
+}
+
+/* New content: under an id that is an orphan until the commit. Nothing else refers to these blocks. */
+static int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat)
+{
+    struct nf2_index_change memory;
+    struct nf2_tree_change change;
+
+    NF2_TRY(nf2_orphans_room(fs));
+    NF2_TRY(nf2_space_orphan(fs, file->id));
+    for (unsigned i = 0; i < flat->extents; i++) {
+        struct nf2_item own = {NF2_BODY_OWN, flat->extent[i].start, flat->extent[i].start, 0, flat->extent[i].count, 0};
+        struct nf2_item piece = flat_piece(fs, flat, i, 0, file->buffer_at);
+        nf2_index_put(&memory, file->id, &own, &change);
+        NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
+        if (piece.length > 0) {
+            NF2_TRY(nf2_index_insert(fs, file->id, &piece, NULL, true, 0));
+        }
+    }
+    file->shadow = true;
+    return NF2_OK;
+}
+
+static int batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *change)
+{
+    int result = nf2_batch_add(fs, batch, change);
+    uint32_t block;
+
+    if (result == 1) {
+        result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+        if (result != NF2_OK) {
+            return result < 0 ? result : NF2_ERR_NOSPC;
+        }
+        NF2_TRY(nf2_batch_extend(fs, batch, block));
+        result = nf2_batch_add(fs, batch, change);
+    }
+    return result > 0 ? NF2_ERR_NOSPC : result;
+}
+
+static int batch_add_item(nf2_t *fs, struct nf2_batch *batch, uint32_t id, const struct nf2_item *item)
+{
+    struct nf2_index_change memory;
+    struct nf2_tree_change change;
+
+    nf2_index_put(&memory, id, item, &change);
+    return batch_add(fs, batch, &change);
+}
+
+/* The committed content gets an index; one batch, so that its blocks never have two owners. */
+static int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *flat)
+{
+    struct nf2_batch batch = nf2_batch_empty();
+    struct nf2_tree_change entry_change;
+    struct nf2_entry entry;
+    uint8_t body[6] = {NF2_BODY_INDEXED, 0, 0, 0, 0, 1};
+
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    memset(&entry_change, 0, sizeof entry_change);
+    entry_change.type = NF2_CHANGE_PUT;
+    nf2_put32(body + 1, file->id);
+    entry_change.body[0] = nf2_span_of(body, sizeof body);
+    entry_change.bodies = 1;
+    NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));
+    entry_change.key = nf2_entry_key(&entry);
+    NF2_TRY(batch_add(fs, &batch, &entry_change));
+    for (unsigned i = 0; i < flat->extents; i++) {
+        struct nf2_item own = {NF2_BODY_OWN, flat->extent[i].start, flat->extent[i].start, 0, flat->extent[i].count, 0};
+        struct nf2_item piece = flat_piece(fs, flat, i, 0, file->committed_size);
+        NF2_TRY(batch_add_item(fs, &batch, file->id, &own));
+        if (piece.length > 0) {
+            NF2_TRY(batch_add_item(fs, &batch, file->id, &piece));
+        }
+    }
+    return nf2_batch_commit(fs, &batch, false, NULL); /* the handle follows its entry */
+}
+
+int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
+{
+    struct flat flat;
+    bool urgent = fs->urgent;
+
+    memcpy(flat.extent, file->u.extent, sizeof flat.extent);
+    flat.extents = file->extents;
+    NF2_TRY(nf2_space_new_id(fs, &file->id));
+    fs->urgent = true;
+    int result = file->fresh ? shadow_from_flat(fs, file, &flat) : convert_committed(fs, file, &flat);
+    fs->urgent = urgent;
+    NF2_TRY(result);
+    nf2_space_settle(fs, file->slot);
+    file->kind = NF2_BODY_INDEXED;
+    file->stale = false;
+    file->extents = file->pieces = 0;
+    file->open_end = false;
+    file->cut_to = file->fragment_block = file->spill = file->spill_first = NF2_NONE;
+    file->own.count = file->own_recorded = 0;
+    file->frames_at = 0;
+    if (!file->shadow) {
+        file->cut_to = file->size < file->committed_size ? file->size : NF2_NONE;
+        for (unsigned i = 0; i < flat.extents; i++) {
+            struct nf2_item item = flat_piece(fs, &flat, i, file->committed_size, file->buffer_at);
+            if (item.length > 0) {
+                struct nf2_piece piece = {item.number, item.length, item.block, item.within};
+                file->u.piece[file->pieces++] = piece;
+            }
+        }
+    }
+    return NF2_OK;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------- */
+
+static struct nf2_item piece_item(const struct nf2_piece *piece)
+{
+    struct nf2_item item = {NF2_BODY_PIECE, piece->offset, piece->block, piece->within, piece->length, 0};
+    return item;
+}
+
+/* Adds an operation to the file's own list of uncommitted ones on flash. */
+static int spill(nf2_t *fs, nf2_file_t *file, const struct nf2_tree_change *change)
+{
+    struct nf2_batch batch = {file->spill_first, file->spill, file->spill_end};
+    int result = nf2_batch_add(fs, &batch, change);
+    uint32_t block;
+
+    if (result == 1) {
+        NF2_TRY(take_block(fs, file, &block));
+        NF2_TRY(record_own(fs, file));
+        NF2_TRY(nf2_batch_extend(fs, &batch, block));
+        file->fragment_block = NF2_NONE; /* the block after the last fragment is taken */
+        result = nf2_batch_add(fs, &batch, change);
+    }
+    file->spill_first = batch.first;
+    file->spill = batch.block;
+    file->spill_end = (uint16_t)batch.end;
+    return result > 0 ? NF2_ERR_NOSPC : result;
+}
+
+/* Moves the oldest piece out of memory. */
+static int push_out(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_index_change memory;
+    struct nf2_tree_change change;
+    struct nf2_item item = piece_item(&file->u.piece[0]);
+
+    if (file->shadow) {
+        NF2_TRY(record_own(fs, file));
+        NF2_TRY(nf2_index_insert(fs, file->id, &item, NULL, true, 0));
+    } else {
+        if (file->cut_to != NF2_NONE) { /* what is cut comes before all pieces */
+            nf2_index_delete(&memory, file->id, file->cut_to, &change);
+            NF2_TRY(spill(fs, file, &change));
+            file->cut_to = NF2_NONE;
+        }
+        nf2_index_put(&memory, file->id, &item, &change);
+        NF2_TRY(spill(fs, file, &change));
+    }
+    file->pieces--;
+    memmove(&file->u.piece[0], &file->u.piece[1], file->pieces * sizeof file->u.piece[0]);
+    return NF2_OK;
+}
+
+static int add_piece(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length, uint32_t block, uint32_t within)
+{
+    if (file->pieces > 0) {
+        struct nf2_piece *last = &file->u.piece[file->pieces - 1];
+        uint32_t end = last->block * nf2_block_bytes(fs) + last->within + last->length;
+        if (last->offset + last->length == at && end == block * nf2_block_bytes(fs) + within) {
+            last->length += length;
+            return NF2_OK;
+        }
+    }
+    if (file->pieces == NF2_PIECES_MAX) {
+        NF2_TRY(push_out(fs, file));
+    }
+    struct nf2_piece piece = {at, length, block, within};
+    file->u.piece[file->pieces++] = piece;
+    return NF2_OK;
+}
+
+/* Where the next piece of `length` bytes goes: in page steps for what fills pages, else without crossing a page where it can be. */
+static int fragment_place(nf2_t *fs, nf2_file_t *file, uint32_t length)
+{
+    uint32_t page = nf2_page(fs), block;
+
+    if (file->fragment_block != NF2_NONE) {
+        uint32_t in_page = file->fragment_end % page;
+        if (in_page != 0 && (length >= page || in_page + length > page)) {
+            file->fragment_end += page - in_page;
+        }
+        if (file->fragment_end < nf2_block_bytes(fs)) {
+            return NF2_OK;
+        }
+    }
+    NF2_TRY(take_block(fs, file, &block));
+    file->fragment_block = block;
+    file->fragment_end = 0;
+    return NF2_OK;
+}
+
+static int write_pieces(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+{
+    while (length > 0) {
+        /* A continued stream of whole pages stays contiguous; the rest of a page is used by what follows it. */
+        NF2_TRY(fragment_place(fs, file, length));
+        uint32_t n = nf2_min(length, nf2_block_bytes(fs) - file->fragment_end);
+        uint32_t block = file->fragment_block, within = file->fragment_end;
+        NF2_TRY(nf2_flash_program(fs, block, within, data, n));
+        file->fragment_end = nf2_align_unit(fs, within + n);
+        NF2_TRY(add_piece(fs, file, at, n, block, within));
+        at += n;
+        data += n;
+        length -= n;
+    }
+    return NF2_OK;
+}
+
+int nf2_indexed_flush(nf2_t *fs, nf2_file_t *file)
+{
+    if (file->buffered == 0) {
+        return NF2_OK;
+    }
+    NF2_TRY(write_pieces(fs, file, file->buffer_at, file->buffer, file->buffered));
+    file->buffered = 0;
+    return NF2_OK;
+}
+
+int nf2_indexed_write(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+{
+    uint32_t page = nf2_page(fs), capacity = nf2_buffer_room(fs, file);
+
+    file->size = nf2_max(file->size, at + length);
+    while (length > 0) {
+        bool joins = file->buffered > 0 && at >= file->buffer_at && at <= file->buffer_at + file->buffered &&
+                     at - file->buffer_at < capacity;
+        if (file->buffered > 0 && !joins) {
+            NF2_TRY(nf2_indexed_flush(fs, file));
+        }
+        if (file->buffered == 0 && length >= page) {
+            uint32_t whole = length - length % page;
+            NF2_TRY(write_pieces(fs, file, at, data, whole));
+            at += whole;
+            data += whole;
+            length -= whole;
+            continue;
+        }
+        if (file->buffered == 0) {
+            file->buffer_at = at;
+        }
+        uint32_t skip = at - file->buffer_at, n = nf2_min(length, capacity - skip);
+        memcpy(file->buffer + skip, data, n);
+        file->buffered = (uint16_t)nf2_max(file->buffered, skip + n);
+        at += n;
+        data += n;
+        length -= n;
+    }
+    return NF2_OK;
+}
+
+/* What an uncommitted operation says of `at`: the newest one that covers it counts, newer ones behind it bound its reach. */
+static void overlay(uint32_t at, const struct nf2_piece *over, bool *have, struct nf2_piece *piece, uint32_t *end)
+{
+    if (over->offset <= at && at - over->offset < over->length) {
+        *piece = *over;
+        *have = true;
+        *end = over->offset + over->length;
+    } else if (over->offset > at && over->offset < *end) {
+        *end = over->offset;
+    }
+}
+
+static int overlay_spill(nf2_t *fs, const nf2_file_t *file, uint32_t at, bool *have, struct nf2_piece *piece, uint32_t *end)
+{
+    struct nf2_scan scan;
+    struct nf2_entry op;
+    uint8_t key[NF2_INDEX_KEY], body[NF2_PIECE_BODY];
+    int found;
+
+    nf2_scan_begin(&scan, file->spill_first);
+    while ((found = nf2_batch_next(fs, &scan, &op)) > 0) {
+        NF2_TRY(nf2_record_read(fs, op.node, op.offset, op.key_position, key, sizeof key));
+        struct nf2_piece over = {(uint32_t)key[1] << 24 | (uint32_t)key[2] << 16 | (uint32_t)key[3] << 8 | key[4], 0, NF2_NO_BLOCK, 0};
+        if (op.body_length == NF2_PIECE_BODY) {
+            NF2_TRY(nf2_body_read(fs, &op, 0, body, sizeof body));
+            over.block = nf2_get24(body + 1);
+            over.within = nf2_get16(body + 4);
+            over.length = nf2_get32(body + 6);
+        } else { /* a cut: zeros from here on */
+            over.length = NF2_NONE - over.offset;
+        }
+        overlay(at, &over, have, piece, end);
+    }
+    return found;
+}
+
+int nf2_indexed_pending(nf2_t *fs, const nf2_file_t *file, uint32_t at, struct nf2_piece *piece, uint32_t *length)
+{
+    bool have = false;
+    uint32_t end = NF2_NONE;
+
+    if (file->cut_to != NF2_NONE) {
+        struct nf2_piece cut = {file->cut_to, NF2_NONE - file->cut_to, NF2_NO_BLOCK, 0};
+        overlay(at, &cut, &have, piece, &end);
+    }
+    if (file->spill_first != NF2_NONE) {
+        NF2_TRY(overlay_spill(fs, file, at, &have, piece, &end));
+    }
+    for (unsigned i = 0; i < file->pieces; i++) {
+        overlay(at, &file->u.piece[i], &have, piece, &end);
+    }
+    *length = end - at;
+    return have;
+}
+
+/* Drops and shortens pieces in memory that reach beyond `size`. */
+static void cut_pieces(nf2_file_t *file, uint32_t size)
+{
+    uint8_t kept = 0;
+
+    for (unsigned i = 0; i < file->pieces; i++) {
+        struct nf2_piece piece = file->u.piece[i];
+        if (piece.offset < size) {
+            piece.length = nf2_min(piece.length, size - piece.offset);
+            file->u.piece[kept++] = piece;
+        }
+    }
+    file->pieces = kept;
+    file->buffered = (uint16_t)(file->buffer_at >= size ? 0 : nf2_min(file->buffered, size - file->buffer_at));
+}
+
+int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    struct nf2_index_change memory;
+    struct nf2_tree_change change;
+
+    cut_pieces(file, size);
+    file->size = size;
+    file->frames_at = 0;
+    if (file->shadow) {
+        while (file->pieces > 0) {
+            NF2_TRY(push_out(fs, file));
+        }
+        return nf2_index_cut(fs, file->id, size, 0);
+    }
+    if (file->spill_first != NF2_NONE) {
+        nf2_index_delete(&memory, file->id, size, &change);
+        return spill(fs, file, &change);
+    }
+    file->cut_to = nf2_min(file->cut_to, size);
+    return NF2_OK;
+}
+
+/* ---- framed tail -------------------------------------------------------------------------------- */
+
+/* Is all that is unsynced a small append at the committed end? */
+static bool is_small_append(const nf2_file_t *file)
+{
+    return !file->shadow && file->pieces == 0 && file->spill_first == NF2_NONE && file->cut_to == NF2_NONE &&
+           file->buffered > 0 && file->buffer_at + file->buffered == file->size;
+}
+
+/* Finds the framed tail that ends at `at`, if the map ends with one. */
+static int open_frames(nf2_t *fs, nf2_file_t *file, uint32_t at)
+{
+    struct nf2_item last;
+    struct nf2_frames frames;
+
+    if (file->frames_at != 0) {
+        return NF2_OK;
+    }
+    int found = nf2_index_seek(fs, file->id, NF2_INDEX_MAP, NF2_NONE, NF2_AT_OR_BELOW, &last);
+    if (found <= 0 || last.kind != NF2_BODY_FRAMES) {
+        return found < 0 ? found : NF2_OK;
+    }
+    NF2_TRY(nf2_frames_open(fs, file->id, last.block, last.base, &frames));
+    if (frames.end == at && frames.append_at < nf2_log_bytes(fs)) {
+        file->frames = last.block;
+        file->frames_base = last.base;
+        file->frames_end = frames.end;
+        file->frames_at = (uint16_t)frames.append_at;
+    }
+    return NF2_OK;
+}
+
+/* The first frame of a new block, then the entry that makes it a part of the file. */
+static int new_frames(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_index_change memory[2];
+    struct nf2_tree_change changes[2];
+    struct nf2_frames frames;
+    uint32_t block;
+
+    NF2_TRY(take_block(fs, file, &block));
+    file->fragment_block = NF2_NONE;
+    frames.id = file->id;
+    frames.block = block;
+    frames.base = frames.end = file->buffer_at;
+    frames.append_at = 0;
+    int result = nf2_frames_append(fs, &frames, file->buffer, file->buffered);
+    if (result != NF2_OK) {
+        return result < 0 ? result : NF2_ERR_IO;
+    }
+    struct nf2_item item = {NF2_BODY_FRAMES, file->buffer_at, block, 0, 0, file->buffer_at};
+    struct nf2_item own = own_item(file);
+    nf2_index_put(&memory[0], file->id, &item, &changes[0]);
+    nf2_index_put(&memory[1], file->id, &own, &changes[1]);
+    NF2_TRY(nf2_batch_change(fs, changes, own_pending(file) ? 2 : 1, NULL));
+    own_recorded(fs, file);
+    file->frames = block;
+    file->frames_base = frames.base;
+    file->frames_end = frames.end;
+    file->frames_at = (uint16_t)frames.append_at;
+    file->buffered = 0;
+    return NF2_OK;
+}
+
+/* Appends the buffer as a frame: one program. */
+static int commit_frame(nf2_t *fs, nf2_file_t *file)
+{
+    NF2_TRY(open_frames(fs, file, file->buffer_at));
+    if (file->frames_at != 0 && file->frames_end == file->buffer_at) {
+        struct nf2_frames frames = {file->id, file->frames, file->frames_base, file->frames_end, file->frames_at};
+        int result = nf2_frames_append(fs, &frames, file->buffer, file->buffered);
+        NF2_TRY(result);
+        if (result == NF2_OK) {
+            file->frames_end = frames.end;
+            file->frames_at = (uint16_t)frames.append_at;
+            file->buffered = 0;
+            return NF2_OK;
+        }
+    }
+    return new_frames(fs, file);
+}
+
+/* ---- commit ------------------------------------------------------------------------------------- */
+
+static int commit_shadow(nf2_t *fs, nf2_file_t *file)
+{
+    uint8_t body[6] = {NF2_BODY_INDEXED};
+    struct nf2_span span = nf2_span_of(body, sizeof body);
+
+    while (file->pieces > 0) {
+        NF2_TRY(push_out(fs, file));
+    }
+    NF2_TRY(record_own(fs, file));
+    nf2_put32(body + 1, file->id);
+    NF2_TRY(nf2_entry_write(fs, file, &span, 1));
+    file->shadow = file->fresh = false;
+    return NF2_OK;
+}
+
+/* Several pieces, a cut, or pieces that lie in several leaves: as a batch. */
+static int commit_batch(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_index_change memory;
+    struct nf2_tree_change change;
+    bool owned = file->spill_first != NF2_NONE;
+    struct nf2_batch batch = {file->spill_first, file->spill, file->spill_end};
+
+    if (owned) { /* in the file's own list, behind what is there */
+        while (file->pieces > 0) {
+            NF2_TRY(push_out(fs, file));
+        }
+        NF2_TRY(record_own(fs, file));
+        batch.first = file->spill_first;
+        batch.block = file->spill;
+        batch.end = file->spill_end;
+        return nf2_batch_commit(fs, &batch, true, NULL);
+    }
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    if (own_pending(file)) {
+        struct nf2_item own = own_item(file);
+        NF2_TRY(batch_add_item(fs, &batch, file->id, &own));
+    }
+    if (file->cut_to != NF2_NONE) {
+        nf2_index_delete(&memory, file->id, file->cut_to, &change);
+        NF2_TRY(batch_add(fs, &batch, &change));
+    }
+    for (unsigned i = 0; i < file->pieces; i++) {
+        struct nf2_item item = piece_item(&file->u.piece[i]);
+        NF2_TRY(batch_add_item(fs, &batch, file->id, &item));
+    }
+    return nf2_batch_commit(fs, &batch, false, NULL);
+}
+
+static int commit_pieces(nf2_t *fs, nf2_file_t *file)
+{
+    int result = NF2_SPANS_LEAVES;
+
+    if (file->pieces == 0 && file->spill_first == NF2_NONE && file->cut_to == NF2_NONE) {
+        return NF2_OK;
+    }
+    if (file->pieces == 1 && file->spill_first == NF2_NONE && file->cut_to == NF2_NONE) {
+        struct nf2_item item = piece_item(&file->u.piece[0]), own = own_item(file);
+        result = nf2_index_insert(fs, file->id, &item, own_pending(file) ? &own : NULL, false, 0);
+    }
+    if (result == NF2_SPANS_LEAVES) {
+        result = commit_batch(fs, file);
+    }
+    NF2_TRY(result);
+    own_recorded(fs, file);
+    file->pieces = 0;
+    file->spill = file->spill_first = file->cut_to = NF2_NONE;
+    file->frames_at = 0;
+    return NF2_OK;
+}
+
+/* Other handles of the file see the new map. */
+static void others_stale(nf2_t *fs, const nf2_file_t *file)
+{
+    for (nf2_file_t *other = fs->files; other != NULL; other = other->next) {
+        if (other != file && other->leaf == file->leaf && other->entry == file->entry) {
+            other->stale = true;
+        }
+    }
+}
+
+int nf2_indexed_commit(nf2_t *fs, nf2_file_t *file)
+{
+    bool urgent = fs->urgent;
+    int result;
+
+    fs->urgent = true;
+    if (is_small_append(file)) {
+        uint32_t size;
+        result = nf2_index_size(fs, file->id, &size);
+        if (result >= 0) {
+            result = size == file->buffer_at ? commit_frame(fs, file) : nf2_indexed_flush(fs, file);
+        }
+    } else {
+        result = nf2_indexed_flush(fs, file);
+    }
+    if (result >= 0) {
+        result = file->shadow ? commit_shadow(fs, file) : commit_pieces(fs, file);
+    }
+    fs->urgent = urgent;
+    others_stale(fs, file);
+    return result < 0 ? result : NF2_OK;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "log.h"
+
+#include "flash.h"
+
+#define BLANK 0xFFFFu
+#define CONTINUED 0x0004u       /* header of a page that a long record goes on in */
+#define CONTINUED_HEAD 4u       /* epoch and that header */
+
+static uint32_t page_start(const nf2_t *fs, uint32_t position)
+{
+    return position & ~(nf2_page(fs) - 1);
+}
+
+static uint32_t page_end(const nf2_t *fs, uint32_t position)
+{
+    return page_start(fs, position) + nf2_page(fs);
+}
+
+/* Place behind a record of `length` bytes that begins at `offset`: long ones go on behind the heads of further pages. */
+static uint32_t record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
+{
+    uint32_t room = page_end(fs, offset) - offset;
+
+    if (length <= room) {
+        return offset + length;
+    }
+    uint32_t per_page = nf2_page(fs) - CONTINUED_HEAD;
+    uint32_t left = length - room, pages = (left + per_page - 1) / per_page;
+    return page_end(fs, offset) + (pages - 1) * nf2_page(fs) + CONTINUED_HEAD + left - (pages - 1) * per_page;
+}
+
+int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length)
+{
+    uint8_t *to = data;
+
+    while (length > 0) {
+        uint32_t room = page_end(fs, offset) - offset;
+        uint32_t at = offset + position, n = room - nf2_min(room, position);
+        if (n == 0) {
+            uint32_t per_page = nf2_page(fs) - CONTINUED_HEAD, beyond = position - room;
+            at = page_end(fs, offset) + beyond / per_page * nf2_page(fs) + CONTINUED_HEAD + beyond % per_page;
+            n = per_page - beyond % per_page;
+        }
+        n = nf2_min(n, length);
+        const uint8_t *from = nf2_peek(fs, block, at, n);
+        if (from == NULL) {
+            return NF2_ERR_IO;
+        }
+        memcpy(to, from, n);
+        to += n;
+        position += n;
+        length -= n;
+    }
+    return NF2_OK;
+}
+
+/* 1 if the record's check holds, 0 if not, or an error. */
+static int check_record(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length, uint16_t epoch)
+{
+    uint8_t chunk[32];
+    uint32_t crc, position = 0;
+
+    nf2_put16(chunk, epoch);
+    crc = nf2_crc(0xFFFFFFFFu, chunk, 2);
+    while (position < length - 4) {
+        uint32_t n = nf2_min(length - 4 - position, sizeof chunk);
+        NF2_TRY(nf2_record_read(fs, block, offset, position, chunk, n));
+        crc = nf2_crc(crc, chunk, n);
+        position += n;
+    }
+    NF2_TRY(nf2_record_read(fs, block, offset, position, chunk, 4));
+    return nf2_get32(chunk) == ~crc;
+}
+
+/* Looks at the place `position` of a page: 1 with a valid record there, 0 if the page ends, -1 if it holds something invalid, or an error below that. */
+enum { PLACE_RECORD = 1, PLACE_BLANK = 0, PLACE_INVALID = -1 };
+
+static int look(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, struct nf2_record *record)
+{
+    uint32_t end = page_end(fs, position);
+
+    if (position + NF2_RECORD_OVERHEAD > end) {
+        return PLACE_BLANK;
+    }
+    const uint8_t *p = nf2_peek(fs, block, position, 2);
+    if (p == NULL) {
+        return NF2_ERR_IO;
+    }
+    uint16_t header = nf2_get16(p);
+    if (header == BLANK) {
+        return PLACE_BLANK;
+    }
+    record->offset = (uint16_t)position;
+    record->length = header & 0xFFFu;
+    record->type = (uint8_t)(header >> 13);
+    record->more = (header >> 12 & 1u) != 0;
+    if (record->length < NF2_RECORD_OVERHEAD || record->type == 0) {
+        return header == CONTINUED ? PLACE_BLANK : PLACE_INVALID;
+    }
+    bool crosses = position + record->length > end;
+    if (crosses && (position != page_start(fs, position) + NF2_PAGE_HEAD ||
+                    record_end(fs, position, record->length) > nf2_log_bytes(fs))) {
+        return PLACE_INVALID;
+    }
+    int valid = check_record(fs, block, position, record->length, epoch);
+    return valid < 0 ? valid : valid ? PLACE_RECORD : PLACE_INVALID;
+}
+
+/* Where the record after `record` would be: packed in a group, at a program unit behind one. */
+static uint32_t next_place(const nf2_t *fs, const struct nf2_record *record)
+{
+    uint32_t end = record_end(fs, record->offset, record->length);
+
+    return record->more ? end : nf2_min(nf2_align_unit(fs, end), page_end(fs, end - 1));
+}
+
+/*
+ * Is the group that begins with `record` whole? Sets the place behind its last record, and behind the last
+ * valid one where it is not.
+ */
+static int group_whole(nf2_t *fs, const struct nf2_scan *scan, struct nf2_record record, uint32_t *end)
+{
+    uint16_t epoch = scan->epoch;
+
+    while (record.more) {
+        uint32_t place = next_place(fs, &record);
+        *end = place;
+        int found = place == page_start(fs, place) ? PLACE_BLANK : look(fs, scan->block, place, epoch, &record);
+        if (found == PLACE_BLANK) { /* it may go on in the next page */
+            place = place == page_start(fs, place) ? place : page_end(fs, place);
+            if (place >= nf2_log_bytes(fs)) {
+                return 0;
+            }
+            const uint8_t *head = nf2_peek(fs, scan->block, place, 2);
+            if (head == NULL) {
+                return NF2_ERR_IO;
+            }
+            if (nf2_get16(head) != epoch) {
+                return 0;
+            }
+            found = look(fs, scan->block, place + NF2_PAGE_HEAD, epoch, &record);
+        }
+        if (found != PLACE_RECORD) {
+            return found == PLACE_BLANK || found == PLACE_INVALID ? 0 : found;
+        }
+    }
+    *end = next_place(fs, &record);
+    return 1;
+}
+
+void nf2_scan_begin(struct nf2_scan *scan, uint32_t block)
+{
+    memset(scan, 0, sizeof *scan);
+    scan->block = block;
+}
+
+/* Goes to the first record place of the page that `position` is at the start of; 0 if the page is blank. */
+static int enter_page(nf2_t *fs, struct nf2_scan *scan)
+{
+    const uint8_t *head = nf2_peek(fs, scan->block, scan->position, 2);
+
+    if (head == NULL) {
+        return NF2_ERR_IO;
+    }
+    scan->epoch = nf2_get16(head);
+    if (scan->epoch == BLANK) {
+        scan->position = (uint16_t)(scan->position + nf2_page(fs));
+        return 0;
+    }
+    scan->used_end = (uint16_t)page_end(fs, scan->position);
+    scan->position = (uint16_t)(scan->position + NF2_PAGE_HEAD);
+    return 1;
+}
+
+/* Takes note of a valid record (of a whole group, or of a torn one) that ends at `end`. */
+static void note_valid(struct nf2_scan *scan, uint32_t end, bool whole)
+{
+    if (whole && scan->bad && scan->bad_epoch == scan->epoch) {
+        scan->damaged = true; /* within an epoch nothing is written behind a torn program */
+    }
+    scan->last_end = (uint16_t)end;
+    scan->last_epoch = scan->epoch;
+    scan->dirty_end = false;
+}
+
+static void leave_page(const nf2_t *fs, struct nf2_scan *scan, bool invalid)
+{
+    if (invalid) {
+        scan->bad = true;
+        scan->bad_epoch = scan->epoch;
+        scan->dirty_end = true;
+    }
+    scan->position = (uint16_t)page_end(fs, scan->position);
+}
+
+int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
+{
+    for (;;) {
+        if (scan->position >= nf2_log_bytes(fs)) {
+            return 0;
+        }
+        if (scan->position == page_start(fs, scan->position)) {
+            int entered = enter_page(fs, scan);
+            if (entered <= 0) {
+                NF2_TRY(entered);
+                continue;
+            }
+        }
+        int found = look(fs, scan->block, scan->position, scan->epoch, record);
+        if (found < PLACE_INVALID) {
+            return found;
+        }
+        if (found != PLACE_RECORD) {
+            leave_page(fs, scan, found == PLACE_INVALID);
+            continue;
+        }
+        uint32_t end = next_place(fs, record);
+        if (record->more && scan->position >= scan->group_end) {
+            uint32_t group_end = end;
+            int whole = group_whole(fs, scan, *record, &group_end);
+            NF2_TRY(whole);
+            if (!whole) {
+                note_valid(scan, group_end, false);
+                leave_page(fs, scan, true);
+                continue;
+            }
+            scan->group_end = (uint16_t)group_end;
+        }
+        note_valid(scan, end, true);
+        scan->position = (uint16_t)end;
+        return 1;
+    }
+}
+
+uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan)
+{
+    if (scan->last_end == 0) {
+        return 0;
+    }
+    bool torn_page_behind = page_end(fs, scan->last_end - 1u) < scan->used_end;
+    if (scan->last_epoch == fs->epoch && !scan->dirty_end && !torn_page_behind) {
+        return scan->last_end;
+    }
+    uint32_t skip = (uint16_t)(fs->epoch - scan->last_epoch);
+    uint32_t at = nf2_max(page_end(fs, scan->last_end - 1u), scan->used_end) + skip * nf2_page(fs);
+    return nf2_min(at, nf2_log_bytes(fs));
+}
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+uint32_t nf2_log_place(const nf2_t *fs, uint32_t at, uint32_t length, uint32_t limit, uint32_t *end)
+{
+    bool at_start = at == page_start(fs, at);
+    uint32_t offset = at_start ? at + NF2_PAGE_HEAD : at;
+
+    if (offset + length > page_end(fs, at) && !at_start) {
+        offset = page_end(fs, at) + NF2_PAGE_HEAD;
+    }
+    *end = record_end(fs, offset, length);
+    return *end <= limit ? offset : nf2_log_bytes(fs);
+}
+
+void nf2_writer_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint32_t position)
+{
+    (void)fs;
+    writer->block = block;
+    writer->position = position;
+    writer->start = position;
+    writer->crc = 0;
+}
+
+static int writer_program(nf2_t *fs, struct nf2_writer *writer)
+{
+    uint32_t length = writer->position - writer->start;
+
+    if (length > 0) {
+        uint32_t padded = nf2_align_unit(fs, length);
+        memset(fs->write_buffer + length, 0xFF, padded - length);
+        NF2_TRY(nf2_flash_program(fs, writer->block, writer->start, fs->write_buffer, padded));
+    }
+    writer->start = writer->position;
+    return NF2_OK;
+}
+
+/* Puts bytes into the page; at a page's end programs it and goes on in the next as a long record does. */
+static int emit(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint32_t length)
+{
+    while (length > 0) {
+        uint32_t room = page_end(fs, writer->start) - writer->position;
+        if (room == 0) {
+            NF2_TRY(writer_program(fs, writer));
+            nf2_put16(fs->write_buffer, fs->epoch);
+            nf2_put16(fs->write_buffer + 2, CONTINUED);
+            writer->position += CONTINUED_HEAD;
+            continue;
+        }
+        uint32_t n = nf2_min(room, length);
+        memcpy(fs->write_buffer + (writer->position - writer->start), data, n);
+        writer->position += n;
+        data += n;
+        length -= n;
+    }
+    return NF2_OK;
+}
+
+static int emit_checked(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint32_t length)
+{
+    writer->crc = nf2_crc(writer->crc, data, length);
+    return emit(fs, writer, data, length);
+}
+
+static int emit_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *span)
+{
+    uint8_t chunk[32];
+
+    if (span->data != NULL) {
+        return emit_checked(fs, writer, span->data, span->length);
+    }
+    for (uint32_t done = 0; done < span->length;) {
+        uint32_t n = nf2_min(span->length - done, sizeof chunk);
+        NF2_TRY(nf2_record_read(fs, span->block, span->offset, span->position + done, chunk, n));
+        NF2_TRY(emit_checked(fs, writer, chunk, n));
+        done += n;
+    }
+    return NF2_OK;
+}
+
+/* Moves to where a record of `length` bytes may begin: a page head first, or the rest of the page given up. */
+static int writer_place(nf2_t *fs, struct nf2_writer *writer, uint32_t length)
+{
+    uint8_t head[2];
+
+    if (writer->position != page_start(fs, writer->position) && writer->position + length > page_end(fs, writer->position)) {
+        NF2_TRY(writer_program(fs, writer));
+        writer->position = page_end(fs, writer->position);
+        writer->start = writer->position;
+    } else if (writer->position == page_start(fs, writer->position) && writer->position != writer->start) {
+        NF2_TRY(writer_program(fs, writer));
+    }
+    if (writer->position == page_start(fs, writer->position)) {
+        nf2_put16(head, fs->epoch);
+        NF2_TRY(emit(fs, writer, head, sizeof head));
+    }
+    return NF2_OK;
+}
+
+int nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, const struct nf2_span *spans, unsigned count)
+{
+    uint32_t length = NF2_RECORD_OVERHEAD;
+    uint8_t bytes[4];
+
+    for (unsigned i = 0; i < count; i++) {
+        length += spans[i].length;
+    }
+    NF2_ASSERT(length <= NF2_RECORD_MAX);
+    NF2_TRY(writer_place(fs, writer, length));
+    uint32_t offset = writer->position;
+    nf2_put16(bytes, fs->epoch);
+    writer->crc = nf2_crc(0xFFFFFFFFu, bytes, 2);
+    nf2_put16(bytes, (uint32_t)type << 13 | (more ? 0x1000u : 0u) | length);
+    NF2_TRY(emit_checked(fs, writer, bytes, 2));
+    for (unsigned i = 0; i < count; i++) {
+        NF2_TRY(emit_span(fs, writer, &spans[i]));
+    }
+    nf2_put32(bytes, ~writer->crc);
+    NF2_TRY(emit(fs, writer, bytes, 4));
+    return (int)offset;
+}
+
+int nf2_writer_end(nf2_t *fs, struct nf2_writer *writer)
+{
+    NF2_TRY(writer_program(fs, writer));
+    uint32_t end = nf2_align_unit(fs, writer->position);
+    writer->position = nf2_min(end, page_end(fs, writer->position - 1));
+    writer->start = writer->position;
+    return NF2_OK;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * log.h - a log in one block: checked records in pages, appended in groups that count whole or not at all.
+ * docs/FORMAT.md, section 1, defines pages, records, groups and the epoch rule.
+ */
+#ifndef NF2FS_SRC_LOG_H
+#define NF2FS_SRC_LOG_H
+
+#include "core.h"
+
+#define NF2_LOG_PAGES 16u       /* pages of a block that a log uses at most */
+#define NF2_PAGE_HEAD 2u
+#define NF2_RECORD_OVERHEAD 6u  /* header and check */
+#define NF2_RECORD_MAX 4000u
+
+struct nf2_record {
+    uint16_t offset;            /* in the block */
+    uint16_t length;            /* header, payload and check */
+    uint8_t type;
+    bool more;
+};
+
+struct nf2_scan {
+    uint32_t block;
+    uint16_t position;          /* next place to look at */
+    uint16_t epoch;             /* of the page that `position` is in */
+    uint16_t last_end, last_epoch;  /* behind the last valid record, and its page's epoch; last_end 0: none yet */
+    uint16_t group_end;         /* records before this place belong to a group known to be whole */
+    uint16_t used_end;          /* end of the last page that is not blank */
+    uint16_t bad_epoch;         /* epoch of the last page with an invalid record */
+    bool bad;
+    bool dirty_end;             /* something that is no record follows the last record in its page */
+    bool damaged;               /* an invalid record that no cut explains */
+};
+
+static inline uint32_t nf2_log_bytes(const nf2_t *fs)
+{
+    return (uint32_t)fs->node_pages * fs->flash->page_size;
+}
+
+void nf2_scan_begin(struct nf2_scan *scan, uint32_t block);
+
+/* The next record of a whole group: 1, 0 at the end, or an error. */
+int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record);
+
+/* Where the next append goes after a scan to the end; nf2_log_bytes if there is no room. */
+uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan);
+
+/* Reads `length` bytes at `position` of a record (0: its header), page crossings taken out. */
+int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length);
+
+/* A source of bytes for a record: memory, or (data NULL) a part of another record on flash. */
+struct nf2_span {
+    const void *data;
+    uint32_t block;
+    uint16_t offset, position;
+    uint16_t length;
+};
+
+static inline struct nf2_span nf2_span_of(const void *data, uint32_t length)
+{
+    struct nf2_span span = {data, 0, 0, 0, (uint16_t)length};
+    return span;
+}
+
+/*
+ * Appends groups: begin, records, end. `position` moves on as records are placed. Nothing counts before
+ * the end; one program where the group fits in the rest of a page.
+ */
+struct nf2_writer {
+    uint32_t block;
+    uint32_t position;          /* place of the next byte */
+    uint32_t start;             /* place of the first byte in the write buffer */
+    uint32_t crc;
+};
+
+/* Where a record of `length` bytes lands if the log's end is `at` (its start), or nf2_log_bytes if it does not fit below `limit`. `*end` is behind it. */
+uint32_t nf2_log_place(const nf2_t *fs, uint32_t at, uint32_t length, uint32_t limit, uint32_t *end);
+
+void nf2_writer_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint32_t position);
+/* Writes one record; returns its offset, or an error. The caller has checked the room. */
+int nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, const struct nf2_span *spans, unsigned count);
+/* Programs what is buffered; afterwards `position` is the log's end. */
+int nf2_writer_end(nf2_t *fs, struct nf2_writer *writer);
+
+#endif

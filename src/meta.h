@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * meta.h - the super log (two anchors) and the meta log: a window of blocks that holds the state of all
+ * blocks (REGION pages and changes since) and the volatile state (STATE). docs/FORMAT.md, sections 2, 3, 6.
+ */
+#ifndef NF2FS_SRC_META_H
+#define NF2FS_SRC_META_H
+
+#include "log.h"
+
+#define NF2_SUPER_BLOCKS 2u
+#define NF2_REGIONS_MAX 512u
+
+enum nf2_meta_type {
+    NF2_META_HEAD = 1,
+    NF2_META_STATE = 2,
+    NF2_META_CLAIM = 3,
+    NF2_META_TOUCH = 4,
+    NF2_META_REGION = 5,
+    NF2_META_REDO = 6,
+    NF2_META_ORPHAN = 7
+};
+
+/* What happened to a run of blocks. The first three are the kinds of STATE's list of changes. */
+enum nf2_change {
+    NF2_FREED = 0,              /* free, to be erased before use */
+    NF2_RETURNED = 1,           /* claimed, never programmed, still erased */
+    NF2_ERASED = 2,             /* free, erased now */
+    NF2_CLAIMED = 3,
+    NF2_CLAIMED_DIRTY = 4       /* to be erased before its first use: counts as an erase */
+};
+
+#define NF2_CLAIM_DIRTY 0x8000u /* flag in the count of a CLAIM record */
+
+#define NF2_CHANGE_COUNT_MAX 0x3FFFu
+#define NF2_STATE_CHANGES_MAX 12u
+
+static inline uint32_t nf2_regions(const nf2_t *fs)
+{
+    return (fs->blocks + NF2_REGION_BLOCKS - 1) / NF2_REGION_BLOCKS;
+}
+
+/* Fixed part of a STATE record, offsets in its payload; lists follow. */
+#define NF2_STATE_FIXED 38u
+
+/* Calls back for each change to blocks in the window, oldest first. REGION pages come as `region` with their place. */
+struct nf2_walk {
+    int (*run)(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count);
+    int (*region)(nf2_t *fs, void *context, uint32_t region, uint32_t block, uint32_t offset);
+    void *context;
+    uint32_t block;             /* the meta block that is being walked */
+};
+int nf2_meta_walk(nf2_t *fs, struct nf2_walk *walk);
+
+/* One small record for nf2_meta_append. */
+struct nf2_small {
+    uint8_t type, length;
+    uint8_t payload[11];
+};
+
+/* Appends small records as one group: one program, unless the block turns. */
+int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count);
+
+/*
+ * Writes a STATE: all of the volatile state, the freed runs (the list is empty afterwards) and `extra` changes.
+ * With `clean` the volume is marked as cleanly left.
+ */
+int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count);
+
+/*
+ * The first program of a mount: a STATE that is a pure function of what is on flash, its place included,
+ * so that it may be cut and written again. Nothing else may be programmed before it.
+ */
+int nf2_meta_open(nf2_t *fs);
+
+/* Writes a first meta block and the anchors of an empty volume (blocks are given in `fs`). */
+int nf2_meta_format(nf2_t *fs, uint32_t used_blocks);
+
+/* Reads the anchors, finds the head of the meta log and takes over its last STATE and what follows it. */
+int nf2_meta_load(nf2_t *fs);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "names.h"
+
+#include "index.h"
+
+void nf2_lock(nf2_t *fs)
+{
+    if (fs->config != NULL && fs->config->lock != NULL) {
+        fs->config->lock(fs->config->lock_context);
+    }
+}
+
+void nf2_unlock(nf2_t *fs)
+{
+    if (fs->config != NULL && fs->config->unlock != NULL) {
+        fs->config->unlock(fs->config->lock_context);
+    }
+}
+
+/* ---- paths -------------------------------------------------------------------------------------- */
+
+static const char *skip_slashes(const char *p)
+{
+    while (*p == '/') {
+        p++;
+    }
+    return p;
+}
+
+static size_t name_length(const char *p)
+{
+    size_t n = 0;
+    while (p[n] != '\0' && p[n] != '/') {
+        n++;
+    }
+    return n;
+}
+
+static bool is_dot(const char *p, size_t n)
+{
+    return n == 1 && p[0] == '.';
+}
+
+static bool is_dots(const char *p, size_t n)
+{
+    return n == 2 && p[0] == '.' && p[1] == '.';
+}
+
+/* Behind the '..' that takes back the name in front of `p`, or NULL if none does. */
+static const char *taken_back(const char *p)
+{
+    unsigned depth = 1;
+
+    for (p = skip_slashes(p); *p != '\0'; p = skip_slashes(p)) {
+        size_t n = name_length(p);
+        if (is_dots(p, n)) {
+            depth--;
+        } else if (!is_dot(p, n)) {
+            depth++;
+        }
+        p += n;
+        if (depth == 0) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/* The next name that counts, `*length` 0 at the end. */
+static const char *next_name(const char *p, size_t *length)
+{
+    for (;;) {
+        p = skip_slashes(p);
+        *length = name_length(p);
+        if (*length == 0) {
+            return p;
+        }
+        if (is_dot(p, *length) || is_dots(p, *length)) { /* '..' left over: of the root, which is the root */
+            p += *length;
+            continue;
+        }
+        const char *behind = taken_back(p + *length);
+        if (behind == NULL) {
+            return p;
+        }
+        p = behind;
+    }
+}
+
+int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_place *place)
+{
+    size_t length, next_length;
+
+    if (path == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    const char *name = next_name(path, &length);
+    place->directory = NF2_ROOT_ID;
+    for (;;) {
+        if (length > NF2_NAME_MAX) {
+            return NF2_ERR_NAMETOOLONG;
+        }
+        place->name = name;
+        place->length = (uint8_t)length;
+        if (length == 0) {
+            return NF2_OK;
+        }
+        const char *next = next_name(name + length, &next_length);
+        if (next_length == 0) {
+            return NF2_OK;
+        }
+        struct nf2_entry entry;
+        int found = nf2_place_find(fs, place, &entry);
+        if (found <= 0) {
+            return found < 0 ? found : nf2_handle_named(fs, place) != NULL ? NF2_ERR_NOTDIR : NF2_ERR_NOENT;
+        }
+        int kind = nf2_entry_kind(fs, &entry);
+        if (kind != NF2_BODY_DIR) {
+            return kind < 0 ? kind : NF2_ERR_NOTDIR;
+        }
+        NF2_TRY(nf2_entry_id(fs, &entry, &place->directory));
+        if (within != 0 && place->directory == within) {
+            return NF2_ERR_INVAL;
+        }
+        name = next;
+        length = next_length;
+    }
+}
+
+/* ---- entries ------------------------------------------------------------------------------------ */
+
+int nf2_place_find(nf2_t *fs, const struct nf2_place *place, struct nf2_entry *entry)
+{
+    struct nf2_key key = nf2_place_key(place);
+    return nf2_tree_find(fs, &key, entry);
+}
+
+int nf2_entry_kind(nf2_t *fs, const struct nf2_entry *entry)
+{
+    uint8_t kind;
+
+    NF2_TRY(nf2_body_read(fs, entry, 0, &kind, 1));
+    return kind <= NF2_BODY_CHILD ? kind : NF2_ERR_IO;
+}
+
+int nf2_entry_id(nf2_t *fs, const struct nf2_entry *entry, uint32_t *id)
+{
+    uint8_t bytes[4];
+
+    NF2_TRY(nf2_body_read(fs, entry, 1, bytes, sizeof bytes));
+    *id = nf2_get32(bytes);
+    return NF2_OK;
+}
+
+int nf2_entry_stat(nf2_t *fs, const struct nf2_entry *entry, struct nf2_stat *out)
+{
+    uint32_t value;
+    int kind = nf2_entry_kind(fs, entry);
+
+    NF2_TRY(kind);
+    out->type = kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
+    out->size = 0;
+    if (kind == NF2_BODY_INLINE) {
+        out->size = entry->body_length - 1u;
+    } else if (kind == NF2_BODY_FLAT) {
+        NF2_TRY(nf2_entry_id(fs, entry, &out->size)); /* the size has the place of an id */
+    } else if (kind == NF2_BODY_INDEXED) {
+        NF2_TRY(nf2_entry_id(fs, entry, &value));
+        return nf2_index_size(fs, value, &out->size);
+    } else if (kind != NF2_BODY_DIR) {
+        return NF2_ERR_IO;
+    }
+    return NF2_OK;
+}
+
+int nf2_directory_empty(nf2_t *fs, uint32_t id, bool *empty)
+{
+    static const uint8_t none[1] = {0};
+    struct nf2_key key = nf2_key_of(id, none, 0);
+    struct nf2_entry entry;
+    int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
+
+    NF2_TRY(found);
+    *empty = !found || entry.id != id;
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        *empty = *empty && !(file->leaf == 0 && file->directory == id);
+    }
+    return NF2_OK;
+}
+
+struct nf2_file *nf2_handle_of(nf2_t *fs, uint32_t leaf, uint16_t offset)
+{
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->leaf == leaf && file->entry == offset) {
+            return file;
+        }
+    }
+    return NULL;
+}
+
+struct nf2_file *nf2_handle_named(nf2_t *fs, const struct nf2_place *place)
+{
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->leaf == 0 && file->directory == place->directory && file->name_length == place->length &&
+            memcmp(nf2_new_name(fs, file), place->name, place->length) == 0) {
+            return file;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "node.h"
+
+#include "flash.h"
+
+#define PREFIX 24u              /* bytes of a key kept in memory while a node is searched */
+#define CHUNK 24u
+
+/* ---- keys --------------------------------------------------------------------------------------- */
+
+struct nf2_key nf2_entry_key(const struct nf2_entry *entry)
+{
+    struct nf2_key key = {entry->id, NULL, entry->node, entry->offset, entry->key_position, entry->key_length};
+    return key;
+}
+
+static int key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length)
+{
+    if (key->bytes != NULL) {
+        memcpy(to, key->bytes + at, length);
+        return NF2_OK;
+    }
+    return nf2_record_read(fs, key->block, key->offset, key->position + at, to, length);
+}
+
+int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b, int *order)
+{
+    uint8_t left[CHUNK], right[CHUNK];
+    uint32_t common = nf2_min(a->length, b->length);
+
+    if (a->id != b->id) {
+        *order = a->id < b->id ? -1 : 1;
+        return NF2_OK;
+    }
+    for (uint32_t at = 0; at < common; at += CHUNK) {
+        uint32_t n = nf2_min(common - at, CHUNK);
+        NF2_TRY(key_bytes(fs, a, at, left, n));
+        NF2_TRY(key_bytes(fs, b, at, right, n));
+        *order = memcmp(left, right, n);
+        if (*order != 0) {
+            return NF2_OK;
+        }
+    }
+    *order = (int)a->length - (int)b->length;
+    return NF2_OK;
+}
+
+/* ---- entries ------------------------------------------------------------------------------------ */
+
+static uint32_t put_varint(uint8_t *to, uint32_t value)
+{
+    uint32_t n = 0;
+    while (value >= 0x80) {
+        to[n++] = (uint8_t)(value | 0x80);
+        value >>= 7;
+    }
+    to[n++] = (uint8_t)value;
+    return n;
+}
+
+/* Bytes taken, 0 if it does not end within `length`. */
+static uint32_t get_varint(const uint8_t *from, uint32_t length, uint32_t *value)
+{
+    *value = 0;
+    for (uint32_t n = 0; n < length && n < 5; n++) {
+        *value |= (uint32_t)(from[n] & 0x7Fu) << (7 * n);
+        if (from[n] < 0x80) {
+            return n + 1;
+        }
+    }
+    return 0;
+}
+
+/* Bytes of references in front of the key. */
+static uint32_t references(uint8_t type)
+{
+    return type == NF2_NODE_REN ? 4 : type == NF2_NODE_MOV ? 6 : type == NF2_NODE_PUT ? 0 : 2;
+}
+
+static bool has_key(uint8_t type)
+{
+    return type == NF2_NODE_PUT || type == NF2_NODE_PUTK || type == NF2_NODE_REN;
+}
+
+int nf2_entry_parse(nf2_t *fs, uint32_t node, const struct nf2_record *record, struct nf2_entry *entry)
+{
+    uint8_t head[12] = {0};
+    uint32_t payload = record->length - NF2_RECORD_OVERHEAD, skip = references(record->type);
+
+    memset(entry, 0, sizeof *entry);
+    entry->node = node;
+    entry->offset = record->offset;
+    entry->length = record->length;
+    entry->type = record->type;
+    entry->more = record->more;
+    if (record->type < NF2_NODE_HEAD || record->type > NF2_NODE_REN || payload < skip) {
+        return NF2_ERR_IO;
+    }
+    NF2_TRY(nf2_record_read(fs, node, record->offset, 2, head, nf2_min(payload, sizeof head)));
+    if (record->type == NF2_NODE_HEAD) {
+        return NF2_OK;
+    }
+    entry->kill = skip >= 2 ? nf2_get16(head) : 0;
+    entry->victim = record->type == NF2_NODE_REN ? nf2_get16(head + 2) : 0;
+    entry->sequence = record->type == NF2_NODE_MOV ? nf2_get32(head + 2) : 0;
+    if (!has_key(record->type)) {
+        return NF2_OK;
+    }
+    uint32_t n = get_varint(head + skip, nf2_min(payload, sizeof head) - skip, &entry->id);
+    if (n == 0 || skip + n + 1 > payload || skip + n + 1 + head[skip + n] > payload) {
+        return NF2_ERR_IO;
+    }
+    entry->key_length = head[skip + n];
+    entry->key_position = (uint16_t)(2 + skip + n + 1);
+    entry->body_offset = entry->offset;
+    entry->body_position = (uint16_t)(entry->key_position + entry->key_length);
+    entry->body_length = (uint16_t)(record->length - 4u - entry->body_position);
+    return NF2_OK;
+}
+
+/* The record at `offset`, which a record behind it refers to. */
+static int parse_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry)
+{
+    struct nf2_record record;
+    uint8_t header[2];
+
+    if (offset + NF2_RECORD_OVERHEAD > nf2_log_bytes(fs)) {
+        return NF2_ERR_IO;
+    }
+    NF2_TRY(nf2_record_read(fs, node, offset, 0, header, 2));
+    record.offset = (uint16_t)offset;
+    record.length = nf2_get16(header) & 0xFFFu;
+    record.type = (uint8_t)(nf2_get16(header) >> 13);
+    record.more = false;
+    if (record.length < NF2_RECORD_OVERHEAD) {
+        return NF2_ERR_IO;
+    }
+    return nf2_entry_parse(fs, node, &record, entry);
+}
+
+int nf2_entry_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry)
+{
+    NF2_TRY(parse_at(fs, node, offset, entry));
+    return nf2_entry_body(fs, entry);
+}
+
+int nf2_entry_body(nf2_t *fs, struct nf2_entry *entry)
+{
+    struct nf2_entry at = *entry;
+
+    while (at.type == NF2_NODE_REN) { /* each source lies in front of its REN, so this ends */
+        uint16_t source = at.kill;
+        if (source >= at.offset) {
+            return NF2_ERR_IO;
+        }
+        NF2_TRY(parse_at(fs, entry->node, source, &at));
+    }
+    if (!has_key(at.type)) {
+        return NF2_ERR_IO;
+    }
+    entry->body_offset = at.offset;
+    entry->body_position = at.body_position;
+    entry->body_length = at.body_length;
+    return NF2_OK;
+}
+
+int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data, uint32_t length)
+{
+    if (at + length > entry->body_length) {
+        return NF2_ERR_IO;
+    }
+    return nf2_record_read(fs, entry->node, entry->body_offset, entry->body_position + at, data, length);
+}
+
+/* ---- look-up ------------------------------------------------------------------------------------ */
+
+int nf2_node_level(nf2_t *fs, uint32_t node)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    uint8_t payload[NF2_NODE_HEAD_PAYLOAD];
+
+    nf2_scan_begin(&scan, node);
+    int found = node < fs->blocks ? nf2_scan_next(fs, &scan, &record) : 0;
+    NF2_TRY(found);
+    if (!found || record.type != NF2_NODE_HEAD || record.length != sizeof payload + NF2_RECORD_OVERHEAD) {
+        return NF2_ERR_IO;
+    }
+    NF2_TRY(nf2_record_read(fs, node, record.offset, 2, payload, sizeof payload));
+    if (payload[0] != 'N' || payload[1] >= NF2_NODE_LEVELS || nf2_get24(payload + 2) != node ||
+        nf2_get32(payload + 5) != fs->volume_id) {
+        return NF2_ERR_IO;
+    }
+    return payload[1];
+}
+
+int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry)
+{
+    struct nf2_record record;
+
+    for (;;) {
+        int found = nf2_scan_next(fs, scan, &record);
+        if (found <= 0) {
+            return found == 0 && scan->damaged ? NF2_ERR_IO : found;
+        }
+        if (record.type != NF2_NODE_HEAD) {
+            NF2_TRY(nf2_entry_parse(fs, scan->block, &record, entry));
+            return 1;
+        }
+    }
+}
+
+static void note_kill(uint8_t *killed, uint32_t offset)
+{
+    if (offset != 0 && offset / 8u < NF2_KILL_BYTES * 8u) {
+        nf2_bit_set(killed, offset / 8u, true);
+    }
+}
+
+int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
+{
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    int found;
+
+    memset(info, 0, sizeof *info);
+    nf2_scan_begin(&scan, node);
+    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
+        note_kill(info->killed, entry.kill);
+        note_kill(info->killed, entry.victim);
+        info->records++;
+    }
+    info->append_at = nf2_scan_append_at(fs, &scan);
+    return found;
+}
+
+int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    struct nf2_scan scan;
+    struct nf2_entry at;
+    bool have = false;
+    int found;
+
+    nf2_scan_begin(&scan, node);
+    while ((found = nf2_node_next(fs, &scan, &at)) > 0) {
+        if (have && (at.kill == entry->offset || at.victim == entry->offset)) {
+            have = false;
+        }
+        if (has_key(at.type) && at.id == key->id && at.key_length == key->length) {
+            struct nf2_key own = nf2_entry_key(&at);
+            int order;
+            NF2_TRY(nf2_key_compare(fs, &own, key, &order));
+            if (order == 0) {
+                *entry = at;
+                have = true;
+            }
+        }
+    }
+    return found < 0 ? found : have;
+}
+
+/* A key that is compared again and again: its first bytes are at hand. */
+struct probe {
+    struct nf2_key key;
+    uint8_t prefix[PREFIX];
+};
+
+static int probe_load(nf2_t *fs, struct probe *probe, const struct nf2_key *key)
+{
+    probe->key = *key;
+    return key_bytes(fs, key, 0, probe->prefix, nf2_min(key->length, PREFIX));
+}
+
+static int probe_compare(nf2_t *fs, const struct probe *a, const struct probe *b, int *order)
+{
+    uint32_t common = nf2_min(nf2_min(a->key.length, b->key.length), PREFIX);
+
+    *order = a->key.id != b->key.id ? (a->key.id < b->key.id ? -1 : 1) : memcmp(a->prefix, b->prefix, common);
+    if (*order == 0 && a->key.length <= PREFIX && b->key.length <= PREFIX) {
+        *order = (int)a->key.length - (int)b->key.length;
+        return NF2_OK;
+    }
+    return *order != 0 ? NF2_OK : nf2_key_compare(fs, &a->key, &b->key, order);
+}
+
+int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
+{
+    struct nf2_node_info info;
+    struct nf2_scan scan;
+    struct nf2_entry at;
+    struct probe target, best, candidate;
+    bool below = seek == NF2_BELOW || seek == NF2_AT_OR_BELOW, have = false;
+    int found, order;
+
+    NF2_TRY(nf2_node_info(fs, node, &info));
+    NF2_TRY(probe_load(fs, &target, key));
+    nf2_scan_begin(&scan, node);
+    while ((found = nf2_node_next(fs, &scan, &at)) > 0) {
+        if (!nf2_entry_alive(&at, info.killed)) {
+            continue;
+        }
+        struct nf2_key own = nf2_entry_key(&at);
+        NF2_TRY(probe_load(fs, &candidate, &own));
+        NF2_TRY(probe_compare(fs, &candidate, &target, &order));
+        order = below ? -order : order;
+        if (order < 0 || (order == 0 && (seek == NF2_BELOW || seek == NF2_ABOVE))) {
+            continue;
+        }
+        order = -1;
+        if (have) {
+            NF2_TRY(probe_compare(fs, &candidate, &best, &order));
+            order = below ? -order : order;
+        }
+        if (order < 0) {
+            best = candidate;
+            *entry = at;
+            have = true;
+        }
+    }
+    return found < 0 ? found : have;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+static uint32_t varint_length(uint32_t value)
+{
+    uint8_t bytes[5];
+    return put_varint(bytes, value);
+}
+
+uint32_t nf2_node_op_length(const struct nf2_node_op *op)
+{
+    uint32_t length = NF2_RECORD_OVERHEAD + references(op->type);
+
+    if (has_key(op->type)) {
+        length += varint_length(op->key.id) + 1u + op->key.length;
+    }
+    for (unsigned i = 0; i < op->bodies; i++) {
+        length += op->body[i].length;
+    }
+    return length;
+}
+
+uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint32_t limit)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (at >= nf2_log_bytes(fs) ||
+            nf2_log_place(fs, at, nf2_node_op_length(&ops[i]), limit, &at) >= nf2_log_bytes(fs)) {
+            return NF2_NONE;
+        }
+    }
+    return nf2_align_unit(fs, at);
+}
+
+int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more)
+{
+    uint8_t head[12];
+    struct nf2_span spans[4];
+    uint32_t n = references(op->type);
+    unsigned count = 1;
+
+    nf2_put16(head, op->kill);
+    if (op->type == NF2_NODE_REN) {
+        nf2_put16(head + 2, op->victim);
+    } else if (op->type == NF2_NODE_MOV) {
+        nf2_put32(head + 2, op->sequence);
+    }
+    if (has_key(op->type)) {
+        n += put_varint(head + n, op->key.id);
+        head[n++] = op->key.length;
+        spans[count].data = op->key.bytes;
+        spans[count].block = op->key.block;
+        spans[count].offset = op->key.offset;
+        spans[count].position = op->key.position;
+        spans[count++].length = op->key.length;
+    }
+    for (unsigned i = 0; i < op->bodies; i++) {
+        spans[count++] = op->body[i];
+    }
+    spans[0] = nf2_span_of(head, n);
+    return nf2_writer_record(fs, writer, op->type, more, spans, count);
+}
+
+int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more)
+{
+    uint8_t payload[NF2_NODE_HEAD_PAYLOAD] = {'N', level};
+    struct nf2_span span = nf2_span_of(payload, sizeof payload);
+
+    nf2_put24(payload + 2, node);
+    nf2_put32(payload + 5, fs->volume_id);
+    return nf2_writer_record(fs, writer, NF2_NODE_HEAD, more, &span, 1);
+}
+
+int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint16_t *offsets)
+{
+    struct nf2_writer writer;
+
+    nf2_writer_begin(fs, &writer, node, at);
+    for (unsigned i = 0; i < count; i++) {
+        int offset = nf2_node_write(fs, &writer, &ops[i], i + 1 < count);
+        NF2_TRY(offset);
+        offsets[i] = (uint16_t)offset;
+    }
+    NF2_TRY(nf2_writer_end(fs, &writer));
+    return (int)writer.position;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* node.h - a node of the tree: a log of entries in one block. Keys, entries, look-up inside a node. docs/FORMAT.md, section 4. */
+#ifndef NF2FS_SRC_NODE_H
+#define NF2FS_SRC_NODE_H
+
+#include "log.h"
+
+enum nf2_node_type {
+    NF2_NODE_HEAD = 1,
+    NF2_NODE_PUT = 2,
+    NF2_NODE_PUTK = 3,
+    NF2_NODE_DEL = 4,
+    NF2_NODE_MOV = 5,
+    NF2_NODE_REN = 6
+};
+
+enum nf2_body {
+    NF2_BODY_DIR = 0,
+    NF2_BODY_INLINE = 1,
+    NF2_BODY_FLAT = 2,
+    NF2_BODY_INDEXED = 3,
+    NF2_BODY_PIECE = 4,
+    NF2_BODY_FRAMES = 5,
+    NF2_BODY_OWN = 6,
+    NF2_BODY_CHILD = 7
+};
+
+#define NF2_NODE_LEVELS 8u
+#define NF2_NODE_HEAD_PAYLOAD 9u
+#define NF2_KILL_BYTES (NF2_LOG_PAGES * NF2_PAGE_MAX / 64u)     /* a bit for each 8 bytes: no record is shorter */
+
+/* A key in memory (`bytes`), or on flash (`bytes` NULL): `length` bytes at `position` of a record. */
+struct nf2_key {
+    uint32_t id;
+    const uint8_t *bytes;
+    uint32_t block;
+    uint16_t offset, position;
+    uint8_t length;
+};
+
+struct nf2_entry {
+    uint32_t node;
+    uint16_t offset, length;    /* of the record that makes the entry */
+    uint8_t type;
+    bool more;                  /* of the record: its group goes on */
+    uint16_t kill, victim;      /* offsets; for REN `kill` is the source */
+    uint32_t sequence;          /* of MOV */
+    uint32_t id;
+    uint16_t key_position;      /* of the key's bytes in the record */
+    uint8_t key_length;
+    uint16_t body_offset, body_position, body_length;   /* where the body is; REN: in the source, see nf2_entry_body */
+};
+
+static inline struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t length)
+{
+    struct nf2_key key = {id, bytes, 0, 0, 0, (uint8_t)length};
+    return key;
+}
+
+struct nf2_key nf2_entry_key(const struct nf2_entry *entry);
+
+/* <0, 0, >0 as for memcmp in `*order`. */
+int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b, int *order);
+
+/* The entry of a record. Bad contents give NF2_ERR_IO. */
+int nf2_entry_parse(nf2_t *fs, uint32_t node, const struct nf2_record *record, struct nf2_entry *entry);
+
+/* Follows REN to the record that holds the body; afterwards body_* are valid. */
+int nf2_entry_body(nf2_t *fs, struct nf2_entry *entry);
+
+/* The entry whose record is at `offset` of a node (known to be one), body resolved. */
+int nf2_entry_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry);
+
+/* Reads `length` bytes of the body at `at`. */
+int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data, uint32_t length);
+
+/* Is the block a node of this volume? Its level, or an error. */
+int nf2_node_level(nf2_t *fs, uint32_t node);
+
+/* Entries in the order of the log; 1, 0 at the end, or an error. */
+int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry);
+
+/* Offsets that later records of the node kill. Also where the next append goes, and how many records there are. */
+struct nf2_node_info {
+    uint8_t killed[NF2_KILL_BYTES];
+    uint32_t append_at;
+    uint16_t records;
+};
+int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info);
+
+static inline bool nf2_entry_alive(const struct nf2_entry *entry, const uint8_t *killed)
+{
+    return (entry->type == NF2_NODE_PUT || entry->type == NF2_NODE_PUTK || entry->type == NF2_NODE_REN) &&
+           !nf2_bit(killed, entry->offset / 8u);
+}
+
+/* The live entry with this key: 1, 0 if there is none, or an error. */
+int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);
+
+/* The live entry with the largest key below (or equal to) `key`, or the smallest above (or equal): 1, 0, or an error. */
+enum nf2_seek { NF2_BELOW, NF2_AT_OR_BELOW, NF2_ABOVE, NF2_AT_OR_ABOVE };
+int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry);
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+/* One record to be appended. */
+struct nf2_node_op {
+    uint8_t type;
+    uint16_t kill, victim;
+    uint32_t sequence;
+    struct nf2_key key;
+    struct nf2_span body[2];
+    uint8_t bodies;
+};
+
+uint32_t nf2_node_op_length(const struct nf2_node_op *op);
+
+/* Where the group would end if appended at `at`; more than nf2_log_bytes if it does not fit below `limit`. */
+uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint32_t limit);
+
+/* Appends the group at `at`; offsets of the records in `offsets`; returns the node's new end, or an error. */
+int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint16_t *offsets);
+
+/* Writes one record with a writer (`more`: its group goes on): for new nodes. Returns its offset. */
+int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more);
+int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more);
+
+#endif

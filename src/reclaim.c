@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reclaim.h"
+
+#include "content.h"
+#include "space.h"
+
+/* ---- orphans ------------------------------------------------------------------------------------ */
+
+/* Is the id one that an open file is still filling? */
+static bool is_shadow(const nf2_t *fs, uint32_t id)
+{
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->kind == NF2_BODY_INDEXED && file->shadow && file->id == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Removes one entry of an orphan: 1, 0 if it has none left, or an error. */
+static int remove_entry(nf2_t *fs, uint32_t id)
+{
+    static const uint8_t none[1] = {0};
+    struct nf2_key key = nf2_key_of(id, none, 0);
+    struct nf2_tree_change change;
+    struct nf2_entry entry;
+    uint8_t bytes[NF2_INDEX_KEY];
+
+    int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
+    if (found <= 0 || entry.id != id) {
+        return found < 0 ? found : 0;
+    }
+    if (entry.key_length != NF2_INDEX_KEY) {
+        return NF2_ERR_IO;
+    }
+    NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, bytes, sizeof bytes));
+    memset(&change, 0, sizeof change);
+    change.type = NF2_CHANGE_DEL;
+    change.key = nf2_key_of(id, bytes, sizeof bytes);
+    bool urgent = fs->urgent;
+    fs->urgent = true;
+    int result = nf2_tree_change(fs, &change, 1, 0, NULL);
+    fs->urgent = urgent;
+    return result < 0 ? result : 1;
+}
+
+int nf2_orphan_step(nf2_t *fs)
+{
+    for (unsigned i = 0; i < fs->orphan_count; i++) {
+        uint32_t id = fs->orphan[i];
+        if (is_shadow(fs, id)) {
+            continue;
+        }
+        int more = remove_entry(fs, id);
+        NF2_TRY(more);
+        if (more == 0) {
+            nf2_space_adopt(fs, id); /* off the list; the next STATE says so */
+        }
+        return 1;
+    }
+    return 0;
+}
+
+int nf2_orphans_room(nf2_t *fs)
+{
+    while (fs->orphan_count == NF2_ORPHANS_MAX) {
+        int result = nf2_orphan_step(fs);
+        if (result <= 0) {
+            return result < 0 ? result : NF2_ERR_BUSY;
+        }
+    }
+    return NF2_OK;
+}
+
+/* ---- all kinds ---------------------------------------------------------------------------------- */
+
+int nf2_reclaim_step(nf2_t *fs)
+{
+    int result = nf2_orphan_step(fs);
+
+    if (result != 0) {
+        return result;
+    }
+    return 0;
+}
+
+bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
+{
+    if (nf2_space_begin(fs) < 0) {
+        return false;
+    }
+    while (nf2_space_available(fs) < blocks) {
+        if (nf2_reclaim_step(fs) <= 0) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "region.h"
+
+static uint32_t blocks_of(const nf2_t *fs, uint32_t number)
+{
+    return nf2_min(NF2_REGION_BLOCKS, fs->blocks - number * NF2_REGION_BLOCKS);
+}
+
+static void set_state(struct nf2_region *region, uint32_t index, unsigned state)
+{
+    unsigned shift = index % 4 * 2;
+    region->state[index / 4] = (uint8_t)((region->state[index / 4] & ~(3u << shift)) | state << shift);
+}
+
+/* Before any record: all free, erased or not as the format left it; blocks beyond the volume count as bad. */
+static void set_default(const nf2_t *fs, uint32_t number, struct nf2_region *region)
+{
+    memset(region, 0, sizeof *region);
+    region->number = number;
+    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+        unsigned state = fs->blank_erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+        set_state(region, i, i < blocks_of(fs, number) ? state : NF2_BLOCK_BAD);
+    }
+}
+
+/* Counts an erase; offsets are kept relative to the least worn block. */
+static void count_erase(struct nf2_region *region, uint32_t index)
+{
+    if (region->wear[index] < 255) {
+        region->wear[index]++;
+        return;
+    }
+    uint8_t least = 255;
+    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+        if (nf2_region_state(region, i) != NF2_BLOCK_BAD && region->wear[i] < least) {
+            least = region->wear[i];
+        }
+    }
+    if (least == 0) {
+        return; /* a spread of 255: the count of this block stays behind */
+    }
+    region->wear_base += least;
+    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+        region->wear[i] = (uint8_t)(region->wear[i] < least ? 0 : region->wear[i] - least);
+    }
+    region->wear[index]++;
+}
+
+static int on_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
+{
+    struct nf2_region *region = context;
+    uint32_t first = region->number * NF2_REGION_BLOCKS;
+    uint32_t from = nf2_max(start, first), to = nf2_min(start + count, first + NF2_REGION_BLOCKS);
+
+    (void)fs;
+    for (uint32_t block = from; block < to; block++) {
+        uint32_t i = block - first;
+        if (change == NF2_ERASED || change == NF2_CLAIMED_DIRTY) {
+            count_erase(region, i);
+        }
+        set_state(region, i,
+                  change >= NF2_CLAIMED ? NF2_BLOCK_USED : change == NF2_FREED ? NF2_BLOCK_DIRTY : NF2_BLOCK_ERASED);
+    }
+    return NF2_OK;
+}
+
+static int on_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, uint32_t offset)
+{
+    struct nf2_region *region = context;
+    uint8_t base[3];
+
+    if (number != region->number) {
+        return NF2_OK;
+    }
+    uint32_t at = 2u + 2u;
+    NF2_TRY(nf2_record_read(fs, block, offset, at, base, sizeof base));
+    region->wear_base = nf2_get24(base);
+    NF2_TRY(nf2_record_read(fs, block, offset, at + 3u, region->state, sizeof region->state));
+    return nf2_record_read(fs, block, offset, at + 3u + sizeof region->state, region->wear, sizeof region->wear);
+}
+
+int nf2_region_read(nf2_t *fs, uint32_t number, struct nf2_region *region)
+{
+    struct nf2_walk walk = {on_run, on_region, region, 0};
+
+    set_default(fs, number, region);
+    return nf2_meta_walk(fs, &walk);
+}
+
+void nf2_region_encode(const struct nf2_region *region, uint8_t *payload)
+{
+    payload = nf2_put16(payload, region->number);
+    payload = nf2_put24(payload, region->wear_base);
+    memcpy(payload, region->state, sizeof region->state);
+    memcpy(payload + sizeof region->state, region->wear, sizeof region->wear);
+}
+
+struct count_context {
+    uint32_t first, count;
+    bool erased;
+    uint8_t *counts;
+};
+
+/* What one block's change does to the count: +1, -1 or nothing. */
+static int effect_of(const struct count_context *c, enum nf2_change change)
+{
+    if (c->erased) {
+        return change == NF2_RETURNED || change == NF2_ERASED ? 1 : change == NF2_CLAIMED ? -1 : 0;
+    }
+    return change == NF2_ERASED ? 0 : change >= NF2_CLAIMED ? -1 : 1;
+}
+
+static int count_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
+{
+    const struct count_context *c = context;
+
+    (void)fs;
+    for (uint32_t block = start; block < start + count; block++) {
+        uint32_t region = block / NF2_REGION_BLOCKS - c->first;
+        if (region < c->count) {
+            c->counts[region] = (uint8_t)(c->counts[region] + effect_of(c, change));
+        }
+    }
+    return NF2_OK;
+}
+
+static int count_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, uint32_t offset)
+{
+    const struct count_context *c = context;
+    uint8_t state[NF2_REGION_BLOCKS / 4], n = 0;
+
+    if (number - c->first >= c->count) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_record_read(fs, block, offset, 2u + 2u + 3u, state, sizeof state));
+    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+        unsigned s = state[i / 4] >> (i % 4 * 2) & 3u;
+        n = (uint8_t)(n + (s == NF2_BLOCK_ERASED || (s == NF2_BLOCK_DIRTY && !c->erased)));
+    }
+    c->counts[number - c->first] = n;
+    return NF2_OK;
+}
+
+int nf2_region_counts(nf2_t *fs, bool erased, uint32_t first, uint32_t count, uint8_t *counts)
+{
+    struct count_context context = {first, count, erased, counts};
+    struct nf2_walk walk = {count_run, count_region, &context, 0};
+
+    for (uint32_t i = 0; i < count; i++) {
+        bool counted = first + i < nf2_regions(fs) && (!erased || fs->blank_erased);
+        counts[i] = (uint8_t)(counted ? blocks_of(fs, first + i) : 0);
+    }
+    return nf2_meta_walk(fs, &walk);
+}

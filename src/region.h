@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* region.h - the state of the blocks of one region: its newest REGION page and the changes behind it. */
+#ifndef NF2FS_SRC_REGION_H
+#define NF2FS_SRC_REGION_H
+
+#include "meta.h"
+
+#define NF2_REGION_PAYLOAD (2u + 3u + NF2_REGION_BLOCKS / 4u + NF2_REGION_BLOCKS)
+
+/* State and wear of a region's blocks; fits in the tree buffer. */
+struct nf2_region {
+    uint32_t number;
+    uint32_t wear_base;
+    uint8_t state[NF2_REGION_BLOCKS / 4];   /* enum nf2_block_state, two bits a block */
+    uint8_t wear[NF2_REGION_BLOCKS];        /* erases beyond the base, 255 or more: 255 */
+};
+
+static inline unsigned nf2_region_state(const struct nf2_region *region, uint32_t index)
+{
+    return region->state[index / 4] >> (index % 4 * 2) & 3u;
+}
+
+/* Puts the region's state together by a walk over the meta log. */
+int nf2_region_read(nf2_t *fs, uint32_t number, struct nf2_region *region);
+
+/* Payload of a REGION page. */
+void nf2_region_encode(const struct nf2_region *region, uint8_t *payload);
+
+/* Free blocks (with `erased`: only erased ones) of each of `count` regions from `first` on, one byte each. */
+int nf2_region_counts(nf2_t *fs, bool erased, uint32_t first, uint32_t count, uint8_t *counts);
+
+#endif

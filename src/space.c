@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "space.h"
+
+#include "flash.h"
+#include "region.h"
+
+
+uint32_t nf2_space_free_blocks(const nf2_t *fs)
+{
+    uint32_t blocks = fs->free_blocks;
+
+    for (unsigned i = 0; i < fs->freed_count; i++) {
+        blocks += fs->freed[i].count;
+    }
+    for (unsigned s = 0; s < NF2_SLOTS; s++) {
+        const struct nf2_slot *slot = &fs->slot[s];
+        blocks += slot->runs > 0 ? slot->run[slot->runs - 1].count - slot->used : 0;
+    }
+    return blocks;
+}
+
+uint32_t nf2_space_available(const nf2_t *fs)
+{
+    uint32_t blocks = nf2_space_free_blocks(fs);
+
+    return blocks > nf2_space_reserve(fs) ? blocks - nf2_space_reserve(fs) : 0;
+}
+
+/* The meta log has taken its spare block: gives it another one, while its new block has room for the claim. */
+static int keep_spare(nf2_t *fs)
+{
+    uint32_t block;
+
+    if (fs->meta_spare != NF2_NONE || fs->taking_spare) {
+        return NF2_OK;
+    }
+    fs->taking_spare = true;
+    int result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+    fs->taking_spare = false;
+    if (result == NF2_OK) {
+        fs->meta_spare = block;
+    }
+    return result < 0 ? result : NF2_OK;
+}
+
+int nf2_space_flush(nf2_t *fs)
+{
+    NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
+    return keep_spare(fs);
+}
+
+/* ---- the region that blocks are taken from ------------------------------------------------------- */
+
+static int load_region(nf2_t *fs, uint32_t number)
+{
+    struct nf2_region region;
+
+    fs->region = NF2_NONE;
+    NF2_TRY(nf2_region_read(fs, number, &region));
+    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+        unsigned state = nf2_region_state(&region, i);
+        nf2_bit_set(fs->region_used, i, state >= NF2_BLOCK_USED);
+        nf2_bit_set(fs->region_erased, i, state == NF2_BLOCK_ERASED);
+    }
+    fs->region = number;
+    fs->region_next = 0;
+    return NF2_OK;
+}
+
+static bool is_free(const nf2_t *fs, uint32_t index, bool erased)
+{
+    return index < NF2_REGION_BLOCKS && !nf2_bit(fs->region_used, index) && nf2_bit(fs->region_erased, index) == erased;
+}
+
+/* The first run of free blocks (all erased, or all dirty) of at least `want` blocks at or behind the cursor, else the longest. Its length. */
+static uint32_t find_run(const nf2_t *fs, bool erased, uint32_t want, uint32_t *start)
+{
+    uint32_t best = 0;
+
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        uint32_t from = pass == 0 ? fs->region_next : 0, to = pass == 0 ? NF2_REGION_BLOCKS : fs->region_next;
+        for (uint32_t i = from; i < to;) {
+            uint32_t n = 0;
+            while (is_free(fs, i + n, erased)) {
+                n++;
+            }
+            if (n > best) {
+                best = n;
+                *start = i;
+            }
+            if (best >= want) {
+                return want;
+            }
+            i += n + 1;
+        }
+    }
+    return best;
+}
+
+/* A group of dirty blocks that one large erase takes; 0 if the region has none. */
+static uint32_t find_large_group(const nf2_t *fs, uint32_t *start)
+{
+    uint32_t large = nf2_large_blocks(fs);
+    uint32_t shift = fs->config->offset / nf2_block_bytes(fs) + fs->region * NF2_REGION_BLOCKS;
+
+    if (large == 0 || large > NF2_REGION_BLOCKS) {
+        return 0;
+    }
+    for (uint32_t i = (large - shift % large) % large; i + large <= NF2_REGION_BLOCKS; i += large) {
+        uint32_t n = 0;
+        while (n < large && is_free(fs, i + n, false)) {
+            n++;
+        }
+        if (n == large) {
+            *start = i;
+            return large;
+        }
+    }
+    return 0;
+}
+
+/* Chooses the next region, round robin, of those with enough free (or erased) blocks; else the fullest of them. */
+static int next_region(nf2_t *fs, bool erased, uint32_t want)
+{
+    uint32_t regions = nf2_regions(fs), best = NF2_NONE, best_count = 0, best_distance = 0;
+    uint32_t current = fs->region == NF2_NONE ? fs->maintain_cursor / NF2_REGION_BLOCKS : fs->region;
+
+    fs->region = NF2_NONE;
+    for (uint32_t first = 0; first < regions; first += NF2_TREE_BUFFER_SIZE) {
+        uint32_t count = nf2_min(NF2_TREE_BUFFER_SIZE, regions - first);
+        uint8_t *counts = fs->tree_buffer;
+        memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
+        NF2_TRY(nf2_region_counts(fs, erased, first, count, counts));
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t distance = (first + i + regions - current - 1) % regions;
+            uint32_t n = nf2_min(counts[i], want);
+            if (n > best_count || (n == best_count && n > 0 && distance < best_distance)) {
+                best = first + i;
+                best_count = n;
+                best_distance = distance;
+            }
+        }
+    }
+    memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE); /* the fingerprints are gone */
+    if (best == NF2_NONE) {
+        return NF2_ERR_NOSPC;
+    }
+    return load_region(fs, best);
+}
+
+/* ---- claims ------------------------------------------------------------------------------------- */
+
+/* A run in the loaded region: erased blocks first, then what one large erase makes, then any. */
+static uint32_t choose_run(const nf2_t *fs, uint32_t want, uint32_t *start, bool *dirty)
+{
+    uint32_t count = find_run(fs, true, want, start);
+
+    *dirty = count == 0;
+    if (count == 0 && want > 1) {
+        count = find_large_group(fs, start);
+    }
+    return count > 0 ? count : find_run(fs, false, nf2_min(want, 4), start);
+}
+
+/* Loads a region with free blocks; erased ones as long as the volume has any. */
+static int region_with_space(nf2_t *fs, uint32_t want)
+{
+    uint32_t start;
+
+    if (fs->region != NF2_NONE && (find_run(fs, true, 1, &start) > 0 ||
+                                   (fs->erased_blocks == 0 && find_run(fs, false, 1, &start) > 0))) {
+        return NF2_OK;
+    }
+    int result = fs->erased_blocks > 0 ? next_region(fs, true, want) : NF2_ERR_NOSPC;
+    return result == NF2_ERR_NOSPC ? next_region(fs, false, want) : result;
+}
+
+static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count, bool dirty)
+{
+    struct nf2_small claim = {NF2_META_CLAIM, 6, {(uint8_t)slot}};
+
+    nf2_put24(claim.payload + 1, start);
+    nf2_put16(claim.payload + 4, count | (dirty ? NF2_CLAIM_DIRTY : 0u));
+    NF2_TRY(nf2_meta_append(fs, &claim, 1));
+    fs->free_blocks -= count;
+    if (dirty) {
+        fs->erases += count;
+    } else {
+        fs->erased_blocks -= count;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        nf2_bit_set(fs->region_used, start % NF2_REGION_BLOCKS + i, true);
+    }
+    fs->region_next = (uint16_t)((start % NF2_REGION_BLOCKS + count) % NF2_REGION_BLOCKS);
+    return NF2_OK;
+}
+
+/* Adds a claimed run to a slot whose last run is used up. */
+static void add_run(struct nf2_slot *slot, uint32_t start, uint32_t count, bool dirty)
+{
+    struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;
+
+    if (last != NULL && last->start + last->count == start && last->count + count <= 0xFFFF) {
+        last->count += count;
+    } else {
+        last = &slot->run[slot->runs++];
+        last->start = start;
+        last->count = count;
+        slot->used = slot->ready = 0;
+    }
+    slot->ready = (uint16_t)(dirty ? slot->used : last->count);
+}
+
+static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
+{
+    struct nf2_slot *slot = &fs->slot[slot_index];
+    uint32_t start = 0;
+    bool dirty;
+
+    if (slot_index != NF2_TREE_SLOT) {
+        want = nf2_max(1, nf2_min(want, nf2_space_available(fs)));
+    }
+    want = nf2_min(want, NF2_REGION_BLOCKS);
+    int result = region_with_space(fs, want);
+    if (result == NF2_ERR_NOSPC && fs->freed_count > 0) {
+        NF2_TRY(nf2_space_flush(fs));
+        result = region_with_space(fs, want);
+    }
+    if (result == NF2_ERR_NOSPC) {
+        NF2_TRY(nf2_space_return_idle(fs, false));
+        result = region_with_space(fs, want);
+    }
+    NF2_TRY(result);
+    uint32_t count = choose_run(fs, want, &start, &dirty);
+    if (count == 0) {
+        return NF2_ERR_NOSPC;
+    }
+    start += fs->region * NF2_REGION_BLOCKS;
+    if (slot->runs == NF2_SLOT_RUNS && slot->run[slot->runs - 1].start + slot->run[slot->runs - 1].count != start) {
+        return NF2_SLOT_FULL;
+    }
+    NF2_TRY(record_claim(fs, slot_index, start, count, dirty));
+    add_run(slot, start, count, dirty);
+    return keep_spare(fs);
+}
+
+/* Erases the next block of the slot's run, or as many as a large erase takes. */
+static int erase_next(nf2_t *fs, struct nf2_slot *slot)
+{
+    const struct nf2_run *run = &slot->run[slot->runs - 1];
+    uint32_t large = nf2_large_blocks(fs), first = run->start + slot->ready, count = 1;
+
+    if (large > 0 && (first + fs->config->offset / nf2_block_bytes(fs)) % large == 0 && slot->ready + large <= run->count) {
+        count = large;
+    }
+    NF2_TRY(nf2_flash_erase(fs, first, count));
+    slot->ready = (uint16_t)(slot->ready + count);
+    return NF2_OK;
+}
+
+int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *block)
+{
+    struct nf2_slot *slot = &fs->slot[slot_index];
+
+    if (slot->runs == 0 || slot->used == slot->run[slot->runs - 1].count) {
+        int result = claim(fs, slot_index, want);
+        if (result != NF2_OK) {
+            return result;
+        }
+    }
+    if (slot->used >= slot->ready) {
+        NF2_TRY(erase_next(fs, slot));
+    }
+    *block = slot->run[slot->runs - 1].start + slot->used++;
+    return NF2_OK;
+}
+
+uint32_t nf2_space_next(const nf2_t *fs, unsigned slot_index)
+{
+    const struct nf2_slot *slot = &fs->slot[slot_index];
+
+    if (slot->runs == 0 || slot->used == slot->run[slot->runs - 1].count) {
+        return NF2_NONE;
+    }
+    return slot->run[slot->runs - 1].start + slot->used;
+}
+
+void nf2_space_settle(nf2_t *fs, unsigned slot_index)
+{
+    struct nf2_slot *slot = &fs->slot[slot_index];
+
+    if (slot->runs == 0) {
+        return;
+    }
+    struct nf2_run rest = slot->run[slot->runs - 1];
+    rest.start += slot->used;
+    rest.count -= slot->used;
+    slot->ready = (uint16_t)(slot->ready - slot->used);
+    slot->used = 0;
+    slot->run[0] = rest;
+    slot->runs = rest.count > 0;
+}
+
+int nf2_space_abandon(nf2_t *fs, unsigned slot_index)
+{
+    struct nf2_slot *slot = &fs->slot[slot_index];
+
+    NF2_TRY(nf2_space_prepare(fs, NF2_SLOT_RUNS + 1));
+    for (unsigned r = 0; r < slot->runs; r++) {
+        uint32_t count = r + 1 < slot->runs ? slot->run[r].count : slot->used, start = slot->run[r].start;
+        uint32_t spare = fs->meta_spare - start;
+        if (spare < count) { /* the meta log's spare block came from this run: it stays taken */
+            nf2_space_free(fs, start, spare);
+            start += spare + 1;
+            count -= spare + 1;
+        }
+        nf2_space_free(fs, start, count);
+    }
+    nf2_space_settle(fs, slot_index);
+    return NF2_OK;
+}
+
+int nf2_space_return_idle(nf2_t *fs, bool all)
+{
+    for (unsigned s = 0; s < NF2_SLOTS; s++) {
+        struct nf2_slot *slot = &fs->slot[s];
+        if (slot->runs == 0 || ((slot->busy || s == NF2_TREE_SLOT) && !all)) {
+            continue;
+        }
+        struct nf2_run *last = &slot->run[slot->runs - 1], back[2];
+        enum nf2_change kinds[2] = {NF2_RETURNED, NF2_FREED};
+        back[0].start = last->start + slot->used;
+        back[0].count = (uint32_t)(slot->ready - slot->used);
+        back[1].start = last->start + slot->ready;
+        back[1].count = last->count - slot->ready;
+        unsigned first = back[0].count == 0, count = (back[0].count > 0 ? 1u : 0u) + (back[1].count > 0 ? 1u : 0u);
+        last->count = slot->used;
+        slot->ready = slot->used;
+        if (last->count == 0) {
+            slot->runs--;
+            slot->used = slot->ready = (uint16_t)(slot->runs > 0 ? slot->run[slot->runs - 1].count : 0);
+        }
+        if (count > 0) {
+            NF2_TRY(nf2_space_prepare(fs, 0));
+            NF2_TRY(nf2_meta_state(fs, false, back + first, kinds + first, count));
+        }
+    }
+    return NF2_OK;
+}
+
+/* ---- freed runs --------------------------------------------------------------------------------- */
+
+int nf2_space_prepare(nf2_t *fs, unsigned runs)
+{
+    if (fs->freed_count + runs > NF2_FREED_MAX - NF2_FREED_KEPT) {
+        return nf2_space_flush(fs);
+    }
+    return NF2_OK;
+}
+
+void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count)
+{
+    if (count == 0) {
+        return;
+    }
+    for (unsigned i = 0; i < fs->freed_count; i++) {
+        struct nf2_run *run = &fs->freed[i];
+        if (run->count + count <= NF2_CHANGE_COUNT_MAX && (run->start + run->count == start || start + count == run->start)) {
+            run->start = nf2_min(run->start, start);
+            run->count += count;
+            return;
+        }
+    }
+    NF2_ASSERT(fs->freed_count < NF2_FREED_MAX);
+    fs->freed[fs->freed_count].start = start;
+    fs->freed[fs->freed_count++].count = count;
+}
+
+/* ---- touched nodes ------------------------------------------------------------------------------ */
+
+static struct nf2_touched *find_touched(nf2_t *fs, uint32_t node)
+{
+    for (unsigned i = 0; i < fs->touched_count; i++) {
+        if (fs->touched[i].node == node) {
+            return &fs->touched[i];
+        }
+    }
+    return NULL;
+}
+
+int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end)
+{
+    struct nf2_small touch = {NF2_META_TOUCH, 5, {0}};
+
+    if (find_touched(fs, node) != NULL) {
+        return NF2_OK;
+    }
+    if (fs->touched_count == NF2_TOUCHED_MAX) {
+        NF2_TRY(nf2_space_flush(fs));
+        memmove(fs->touched, fs->touched + NF2_TOUCHED_MAX / 2, sizeof fs->touched[0] * (NF2_TOUCHED_MAX / 2));
+        fs->touched_count = NF2_TOUCHED_MAX / 2;
+    }
+    nf2_put24(touch.payload, node);
+    nf2_put16(touch.payload + 3, end);
+    /* Listed in memory first: if the log turns, its STATE already names the node. */
+    fs->touched[fs->touched_count].node = node;
+    fs->touched[fs->touched_count].logged = fs->touched[fs->touched_count].end = (uint16_t)end;
+    fs->touched_count++;
+    NF2_TRY(nf2_meta_append(fs, &touch, 1));
+    return keep_spare(fs);
+}
+
+void nf2_space_node_end(nf2_t *fs, uint32_t node, uint32_t end)
+{
+    struct nf2_touched *touched = find_touched(fs, node);
+
+    if (touched != NULL) {
+        touched->end = (uint16_t)end;
+    }
+}
+
+int nf2_space_settle_node(nf2_t *fs, uint32_t node)
+{
+    const struct nf2_touched *touched = find_touched(fs, node);
+
+    return touched != NULL && touched->logged != touched->end ? nf2_space_flush(fs) : NF2_OK;
+}
+
+void nf2_space_forget(nf2_t *fs, uint32_t node)
+{
+    struct nf2_touched *touched = find_touched(fs, node);
+
+    if (touched != NULL) {
+        *touched = fs->touched[--fs->touched_count];
+    }
+}
+
+/* ---- ids and orphans ---------------------------------------------------------------------------- */
+
+int nf2_space_new_id(nf2_t *fs, uint32_t *id)
+{
+    if (fs->next_id >= fs->id_limit) {
+        NF2_TRY(nf2_space_flush(fs));
+    }
+    *id = fs->next_id++;
+    return NF2_OK;
+}
+
+int nf2_space_orphan(nf2_t *fs, uint32_t id)
+{
+    struct nf2_small orphan = {NF2_META_ORPHAN, 4, {0}};
+
+    NF2_ASSERT(fs->orphan_count < NF2_ORPHANS_MAX);
+    nf2_put32(orphan.payload, id);
+    nf2_space_orphan_add(fs, id);
+    NF2_TRY(nf2_meta_append(fs, &orphan, 1));
+    return keep_spare(fs);
+}
+
+void nf2_space_orphan_add(nf2_t *fs, uint32_t id)
+{
+    NF2_ASSERT(fs->orphan_count < NF2_ORPHANS_MAX);
+    fs->orphan[fs->orphan_count++] = id;
+}
+
+void nf2_space_adopt(nf2_t *fs, uint32_t id)
+{
+    for (unsigned i = 0; i < fs->orphan_count; i++) {
+        if (fs->orphan[i] == id) {
+            fs->orphan[i] = fs->orphan[--fs->orphan_count];
+            return;
+        }
+    }
+}
+
+int nf2_space_begin(nf2_t *fs)
+{
+    if (!fs->mounted) {
+        return NF2_ERR_INVAL;
+    }
+    if (fs->read_only || fs->broken) {
+        return fs->read_only ? NF2_ERR_ROFS : NF2_ERR_IO;
+    }
+    if (!fs->opened) {
+        NF2_TRY(nf2_meta_open(fs));
+    }
+    NF2_TRY(keep_spare(fs));
+    nf2_space_settle(fs, NF2_TREE_SLOT); /* between changes the tree has no block in flight */
+    return NF2_OK;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * space.h - blocks: claimed for a slot before use, handed out erased, freed when the record that dropped
+ * them is durable; and the list of nodes whose records may say more about blocks than the meta log.
+ * The rules are in docs/DESIGN.md ("Space, and what a cut may leave").
+ */
+#ifndef NF2FS_SRC_SPACE_H
+#define NF2FS_SRC_SPACE_H
+
+#include "meta.h"
+
+#define NF2_SLOT_FULL 1         /* positive: the slot lists too many uncommitted runs */
+#define NF2_CLAIM_BLOCKS 16u
+#define NF2_FREED_KEPT 2u       /* places of the list of freed runs that the meta log needs for itself */
+
+/* To be called first by each change: refuses on a read-only volume, ends the clean state, keeps the meta log's spare block. */
+int nf2_space_begin(nf2_t *fs);
+
+/* Blocks kept back from file data, so that the tree and the logs can always be rewritten. */
+static inline uint32_t nf2_space_reserve(const nf2_t *fs)
+{
+    return 6u + fs->blocks / 512u;
+}
+
+/* Blocks that file data may still take. */
+uint32_t nf2_space_available(const nf2_t *fs);
+
+/* Blocks that hold nothing. */
+uint32_t nf2_space_free_blocks(const nf2_t *fs);
+
+/*
+ * Hands out an erased block; claims about `want` more where the slot has none left. NF2_SLOT_FULL if the slot cannot
+ * list a further run; NOSPC.
+ */
+int nf2_space_block(nf2_t *fs, unsigned slot, uint32_t want, uint32_t *block);
+
+/* The block that nf2_space_block would hand out next, NF2_NONE if it would claim more first. */
+uint32_t nf2_space_next(const nf2_t *fs, unsigned slot);
+
+/* All blocks handed out on this slot are referenced by durable records, or are in the list of freed runs. */
+void nf2_space_settle(nf2_t *fs, unsigned slot);
+
+/* Frees the handed-out, uncommitted blocks of a slot (an aborted write). */
+int nf2_space_abandon(nf2_t *fs, unsigned slot);
+
+/* Makes room for `runs` calls of nf2_space_free; may write a STATE. */
+int nf2_space_prepare(nf2_t *fs, unsigned runs);
+void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count);
+
+/* Writes a STATE if there is anything to settle. */
+int nf2_space_flush(nf2_t *fs);
+
+/* Gives back what idle slots claimed and did not use. */
+int nf2_space_return_idle(nf2_t *fs, bool all);
+
+/* Lists `node`, which ends at `end`, as touched, durably. Before a record with effects on space is appended to it. */
+int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end);
+/* The node ends at `end` now. */
+void nf2_space_node_end(nf2_t *fs, uint32_t node, uint32_t end);
+/* Before a node is replaced: writes a STATE if its records say more than the meta log. */
+int nf2_space_settle_node(nf2_t *fs, uint32_t node);
+void nf2_space_forget(nf2_t *fs, uint32_t node);
+
+int nf2_space_new_id(nf2_t *fs, uint32_t *id);
+
+/* An id whose entries and blocks are to be freed unless a directory entry names it. */
+int nf2_space_orphan(nf2_t *fs, uint32_t id);       /* durable */
+void nf2_space_orphan_add(nf2_t *fs, uint32_t id);  /* after a durable record that dropped it; needs room */
+void nf2_space_adopt(nf2_t *fs, uint32_t id);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tree.h"
+
+#include "flash.h"
+#include "space.h"
+
+#define TRIES 12u               /* replacements of nodes that one change may need */
+
+/* ---- the way down ------------------------------------------------------------------------------- */
+
+int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, uint32_t *block)
+{
+    uint8_t body[4];
+
+    NF2_TRY(nf2_body_read(fs, entry, 0, body, sizeof body));
+    *block = nf2_get24(body + 1);
+    return body[0] == NF2_BODY_CHILD && *block < fs->blocks ? NF2_OK : NF2_ERR_IO;
+}
+
+/* Goes on from the path's last node to its child `entry`, whose level must be one less. */
+static int step_down(nf2_t *fs, struct nf2_path *path, const struct nf2_entry *entry, int level)
+{
+    uint32_t child;
+
+    NF2_TRY(nf2_tree_child(fs, entry, &child));
+    int child_level = nf2_node_level(fs, child);
+    NF2_TRY(child_level);
+    if (child_level != level - 1 || path->depth == NF2_NODE_LEVELS) {
+        return NF2_ERR_IO;
+    }
+    path->child[path->depth - 1] = entry->offset;
+    path->node[path->depth++] = child;
+    return child_level;
+}
+
+int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
+{
+    struct nf2_entry entry;
+
+    path->node[0] = fs->root;
+    path->depth = 1;
+    int level = nf2_node_level(fs, fs->root);
+    while (level > 0) {
+        int found = nf2_node_seek(fs, path->node[path->depth - 1], key, NF2_AT_OR_BELOW, &entry);
+        if (found <= 0) {
+            return found < 0 ? found : NF2_ERR_IO;
+        }
+        level = step_down(fs, path, &entry, level);
+    }
+    return level;
+}
+
+int nf2_tree_child_entry(nf2_t *fs, const struct nf2_path *path, unsigned depth, struct nf2_entry *entry)
+{
+    struct nf2_record record;
+    uint8_t header[2];
+
+    NF2_TRY(nf2_record_read(fs, path->node[depth], path->child[depth], 0, header, 2));
+    record.offset = path->child[depth];
+    record.length = nf2_get16(header) & 0xFFFu;
+    record.type = (uint8_t)(nf2_get16(header) >> 13);
+    record.more = false;
+    return nf2_entry_parse(fs, path->node[depth], &record, entry);
+}
+
+int nf2_tree_neighbour(nf2_t *fs, struct nf2_path *path, enum nf2_seek seek)
+{
+    struct nf2_entry entry;
+    unsigned depth = path->depth - 1u;
+    int found = 0;
+
+    while (depth > 0 && found == 0) {
+        depth--;
+        NF2_TRY(nf2_tree_child_entry(fs, path, depth, &entry));
+        struct nf2_key key = nf2_entry_key(&entry);
+        found = nf2_node_seek(fs, path->node[depth], &key, seek, &entry);
+    }
+    if (found <= 0) {
+        return found;
+    }
+    path->depth = (uint8_t)(depth + 1);
+    int level = nf2_node_level(fs, path->node[depth]);
+    while (level > 0) {
+        level = step_down(fs, path, &entry, level);
+        if (level <= 0) {
+            break;
+        }
+        static const uint8_t none[1] = {0};
+        struct nf2_key end = nf2_key_of(seek == NF2_ABOVE ? 0 : NF2_NONE, none, 0);
+        found = nf2_node_seek(fs, path->node[path->depth - 1], &end, seek == NF2_ABOVE ? NF2_AT_OR_ABOVE : NF2_AT_OR_BELOW, &entry);
+        if (found <= 0) {
+            return found < 0 ? found : NF2_ERR_IO;
+        }
+    }
+    return level < 0 ? level : 1;
+}
+
+int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    struct nf2_path path;
+
+    NF2_TRY(nf2_tree_descend(fs, key, &path));
+    int found = nf2_node_find(fs, path.node[path.depth - 1], key, entry);
+    if (found <= 0) {
+        return found;
+    }
+    NF2_TRY(nf2_entry_body(fs, entry));
+    return 1;
+}
+
+int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
+{
+    struct nf2_path path;
+    bool below = seek == NF2_BELOW || seek == NF2_AT_OR_BELOW;
+    int found;
+
+    NF2_TRY(nf2_tree_descend(fs, key, &path));
+    for (;;) {
+        found = nf2_node_seek(fs, path.node[path.depth - 1], key, seek, entry);
+        if (found != 0) {
+            break;
+        }
+        int moved = nf2_tree_neighbour(fs, &path, below ? NF2_BELOW : NF2_ABOVE);
+        if (moved <= 0) {
+            return moved;
+        }
+    }
+    NF2_TRY(found);
+    NF2_TRY(nf2_entry_body(fs, entry));
+    return 1;
+}
+
+/* ---- changes in one leaf ------------------------------------------------------------------------ */
+
+void nf2_tree_apply_effects(nf2_t *fs, const struct nf2_effects *effects)
+{
+    for (unsigned i = 0; i < effects->dropped_count; i++) {
+        nf2_space_free(fs, effects->dropped[i].start, effects->dropped[i].count);
+    }
+    for (unsigned i = 0; i < effects->owned_ids; i++) {
+        nf2_space_adopt(fs, effects->owned_id[i]);
+    }
+    for (unsigned i = 0; i < effects->dropped_ids; i++) {
+        if (effects->dropped_id[i] != 0) {
+            nf2_space_orphan_add(fs, effects->dropped_id[i]);
+        }
+    }
+}
+
+/* Room in the lists of freed runs and orphans for what the group will do. */
+static int prepare_effects(nf2_t *fs, struct nf2_effects *effects)
+{
+    nf2_effects_settle(effects);
+    if (fs->orphan_count + effects->dropped_ids > NF2_ORPHANS_MAX) {
+        return NF2_ERR_BUSY; /* the callers finish an orphan first: see nf2_orphans_room */
+    }
+    return nf2_space_prepare(fs, effects->dropped_count);
+}
+
+/* Number in the key of an OWN entry that a change puts. */
+static uint32_t own_number(const struct nf2_key *key)
+{
+    const uint8_t *b = key->bytes;
+
+    if (b == NULL || key->length != 5) {
+        return 0;
+    }
+    return (uint32_t)b[1] << 24 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 8 | b[4];
+}
+
+/* Does a new body take over the blocks of the old one? An indexed file made of a flat one does. */
+static bool takes_over(const struct nf2_tree_change *change)
+{
+    const uint8_t *body = change->bodies > 0 ? change->body[0].data : NULL;
+    return body != NULL && body[0] == NF2_BODY_INDEXED && change->body[0].length >= 6 && body[5] != 0;
+}
+
+static int change_effects(nf2_t *fs, const struct nf2_tree_change *change, const struct nf2_entry *old, struct nf2_effects *effects)
+{
+    if (change->type == NF2_CHANGE_PUT && change->body[0].data != NULL) {
+        NF2_TRY(nf2_effects_owned_body(effects, own_number(&change->key), change->body[0].data, change->body[0].length));
+    }
+    if (old != NULL && change->type != NF2_CHANGE_MOVE_OUT && !takes_over(change)) {
+        NF2_TRY(nf2_effects_dropped(fs, effects, old));
+    }
+    if (change->type == NF2_CHANGE_MOVE_OUT || (old != NULL && takes_over(change))) {
+        effects->any = true;
+    }
+    return NF2_OK;
+}
+
+static void op_from_change(const struct nf2_tree_change *change, bool exists, uint16_t kill, struct nf2_node_op *op)
+{
+    memset(op, 0, sizeof *op);
+    op->kill = kill;
+    op->key = change->key;
+    if (change->type == NF2_CHANGE_PUT) {
+        op->type = exists ? NF2_NODE_PUTK : NF2_NODE_PUT;
+        op->body[0] = change->body[0];
+        op->body[1] = change->body[1];
+        op->bodies = change->bodies;
+    } else {
+        op->type = change->type == NF2_CHANGE_DEL ? NF2_NODE_DEL : NF2_NODE_MOV;
+    }
+}
+
+void nf2_tree_follow(nf2_t *fs, uint32_t node, uint16_t from, uint32_t to_node, uint16_t to, bool changed)
+{
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->leaf == node && file->entry == from) {
+            file->leaf = to_node;
+            file->entry = to;
+            file->stale = file->stale || changed;
+        }
+    }
+}
+
+/* The part of a leaf that is kept for records that only remove: 8 bytes for each record. */
+static uint32_t put_limit(const nf2_t *fs, uint32_t records)
+{
+    uint32_t pages = nf2_min(2, (8 * records + nf2_page(fs) - 1) / nf2_page(fs));
+    return nf2_log_bytes(fs) - pages * nf2_page(fs);
+}
+
+/* One attempt in the leaf at the path's end. 1: done, 0: the leaf lacks room. */
+static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *changes, unsigned count, uint32_t mark,
+                      struct nf2_entry *where)
+{
+    struct nf2_node_op ops[NF2_GROUP_MAX + 1];
+    uint16_t offsets[NF2_GROUP_MAX + 1] = {0}, kills[NF2_GROUP_MAX + 1] = {0};
+    struct nf2_effects effects;
+    struct nf2_entry old;
+    unsigned n = 0;
+    bool grows = false;
+
+    memset(&effects, 0, sizeof effects);
+    for (unsigned i = 0; i < count; i++) {
+        int found = nf2_node_find(fs, leaf, &changes[i].key, &old);
+        NF2_TRY(found);
+        if (!found && changes[i].type != NF2_CHANGE_PUT) {
+            continue;
+        }
+        NF2_TRY(change_effects(fs, &changes[i], found ? &old : NULL, &effects));
+        kills[n] = found ? old.offset : 0;
+        op_from_change(&changes[i], found, kills[n], &ops[n]);
+        if (changes[i].type == NF2_CHANGE_PUT) {
+            grows = true;
+        }
+        n++;
+    }
+    if (mark != 0) { /* a record of its own says that the batch is done */
+        memset(&ops[n], 0, sizeof ops[n]);
+        ops[n].type = NF2_NODE_MOV;
+        ops[n++].sequence = mark;
+    }
+    if (n == 0) {
+        return 1;
+    }
+    struct nf2_node_info info;
+    NF2_TRY(nf2_node_info(fs, leaf, &info));
+    uint32_t limit = grows ? put_limit(fs, info.records) : nf2_log_bytes(fs);
+    if (nf2_node_fit(fs, info.append_at, ops, n, limit) == NF2_NONE) {
+        return 0;
+    }
+    NF2_TRY(prepare_effects(fs, &effects));
+    if (effects.any || mark != 0) {
+        NF2_TRY(nf2_space_touch(fs, leaf, info.append_at));
+    }
+    int end = nf2_node_append(fs, leaf, info.append_at, ops, n, offsets);
+    NF2_TRY(end);
+    nf2_space_node_end(fs, leaf, (uint32_t)end);
+    nf2_tree_apply_effects(fs, &effects);
+    for (unsigned i = 0; i < n; i++) {
+        if (kills[i] != 0 && ops[i].type == NF2_NODE_PUTK) {
+            nf2_tree_follow(fs, leaf, kills[i], leaf, offsets[i], true);
+        }
+    }
+    if (where != NULL) {
+        where->node = leaf;
+        where->offset = offsets[0];
+    }
+    return 1;
+}
+
+int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
+{
+    struct nf2_path path;
+
+    NF2_ASSERT(count >= 1 && count <= NF2_GROUP_MAX);
+    for (unsigned attempt = 0; attempt < TRIES; attempt++) {
+        for (unsigned i = 1; i < count; i++) {
+            struct nf2_path other;
+            NF2_TRY(nf2_tree_descend(fs, &changes[0].key, &path));
+            NF2_TRY(nf2_tree_descend(fs, &changes[i].key, &other));
+            if (other.node[other.depth - 1] != path.node[path.depth - 1]) {
+                return NF2_SPANS_LEAVES;
+            }
+        }
+        if (count == 1) {
+            NF2_TRY(nf2_tree_descend(fs, &changes[0].key, &path));
+        }
+        int done = try_change(fs, path.node[path.depth - 1], changes, count, mark, where);
+        if (done != 0) {
+            return done < 0 ? done : NF2_OK;
+        }
+        NF2_TRY(nf2_tree_make_room(fs, &path, &changes[0].key));
+    }
+    return NF2_ERR_NOSPC;
+}
+
+/* One attempt to rename inside a leaf. 1: done, 0: no room. */
+static int try_rename(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, const struct nf2_key *to)
+{
+    struct nf2_entry from, victim;
+    struct nf2_node_op op;
+    struct nf2_effects effects;
+    struct nf2_node_info info;
+    uint16_t offset;
+
+    memset(&effects, 0, sizeof effects);
+    memset(&op, 0, sizeof op);
+    int found = nf2_node_find(fs, leaf, source, &from);
+    if (found <= 0) {
+        return found < 0 ? found : NF2_ERR_NOENT;
+    }
+    found = nf2_node_find(fs, leaf, to, &victim);
+    NF2_TRY(found);
+    op.type = NF2_NODE_REN;
+    op.kill = from.offset;
+    op.victim = found ? victim.offset : 0;
+    op.key = *to;
+    if (found) {
+        NF2_TRY(nf2_effects_dropped(fs, &effects, &victim));
+    }
+    NF2_TRY(nf2_node_info(fs, leaf, &info));
+    if (nf2_node_fit(fs, info.append_at, &op, 1, put_limit(fs, info.records)) == NF2_NONE) {
+        return 0;
+    }
+    NF2_TRY(prepare_effects(fs, &effects));
+    if (effects.any) {
+        NF2_TRY(nf2_space_touch(fs, leaf, info.append_at));
+    }
+    int end = nf2_node_append(fs, leaf, info.append_at, &op, 1, &offset);
+    NF2_TRY(end);
+    nf2_space_node_end(fs, leaf, (uint32_t)end);
+    nf2_tree_apply_effects(fs, &effects);
+    nf2_tree_follow(fs, leaf, op.kill, leaf, offset, false);
+    return 1;
+}
+
+int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_key *to)
+{
+    struct nf2_path path, other;
+
+    for (unsigned attempt = 0; attempt < TRIES; attempt++) {
+        NF2_TRY(nf2_tree_descend(fs, source, &other));
+        NF2_TRY(nf2_tree_descend(fs, to, &path));
+        if (other.node[other.depth - 1] != path.node[path.depth - 1]) {
+            return NF2_SPANS_LEAVES;
+        }
+        int done = try_rename(fs, path.node[path.depth - 1], source, to);
+        if (done != 0) {
+            return done < 0 ? done : NF2_OK;
+        }
+        NF2_TRY(nf2_tree_make_room(fs, &path, to));
+    }
+    return NF2_ERR_NOSPC;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* volume.c - format, mount, unmount, and what a volume says of itself: the public calls. */
+#include "batch.h"
+#include "flash.h"
+#include "names.h"
+#include "recover.h"
+#include "region.h"
+#include "space.h"
+
+/* Blocks of an empty volume, in this order: super log, head of the meta log, its next and spare, root of the tree. */
+enum { FORMAT_META = NF2_SUPER_BLOCKS, FORMAT_NEXT, FORMAT_SPARE, FORMAT_ROOT, FORMAT_USED };
+
+static int begin(nf2_t *fs, const struct nf2_config *config)
+{
+    if (fs == NULL || config == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    NF2_TRY(nf2_flash_validate(config));
+    memset(fs, 0, sizeof *fs);
+    fs->config = config;
+    fs->flash = config->flash;
+    uint32_t size = config->size != 0 ? config->size : fs->flash->chip_size - config->offset;
+    fs->blocks = size / fs->flash->block_size;
+    fs->node_pages = (uint8_t)nf2_min(NF2_LOG_PAGES, fs->flash->block_size / fs->flash->page_size);
+    fs->read_buffer = config->buffer;
+    fs->write_buffer = fs->read_buffer + fs->flash->page_size;
+    fs->tree_buffer = fs->write_buffer + fs->flash->page_size;
+    memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
+    fs->window_address = NF2_NONE;
+    fs->region = NF2_NONE;
+    fs->meta_spare = NF2_NONE;
+    fs->redo_block = NF2_NO_BLOCK;
+    return fs->blocks <= NF2_REGIONS_MAX * NF2_REGION_BLOCKS ? NF2_OK : NF2_ERR_GEOMETRY;
+}
+
+/* ---- format ------------------------------------------------------------------------------------- */
+
+/* Erases blocks [from, to), with large erases where they fit. */
+static int erase_range(nf2_t *fs, uint32_t from, uint32_t to)
+{
+    uint32_t large = nf2_large_blocks(fs), shift = fs->config->offset / nf2_block_bytes(fs);
+
+    while (from < to) {
+        uint32_t count = large > 0 && (from + shift) % large == 0 && from + large <= to ? large : 1;
+        NF2_TRY(nf2_flash_erase(fs, from, count));
+        from += count;
+    }
+    return NF2_OK;
+}
+
+/* An id for the volume: that of a volume formatted before it, plus one, so that its stale logs are not taken for this one's. */
+static void choose_volume_id(nf2_t *fs)
+{
+    uint8_t old[64];
+    uint32_t crc = 0x4E463246u;
+
+    if (nf2_flash_read(fs, 0, 0, old, sizeof old) == NF2_OK) {
+        crc = nf2_crc(crc, old, sizeof old);
+    }
+    if (nf2_flash_read(fs, 1, 0, old, sizeof old) == NF2_OK) {
+        crc = nf2_crc(crc, old, sizeof old);
+    }
+    fs->volume_id = crc;
+}
+
+static int write_root(nf2_t *fs)
+{
+    struct nf2_writer writer;
+    bool packed = fs->flash->program_unit > 1;
+
+    nf2_writer_begin(fs, &writer, FORMAT_ROOT, 0);
+    NF2_TRY(nf2_node_write_head(fs, &writer, FORMAT_ROOT, 0, packed));
+    if (packed) {
+        struct nf2_node_op end = {.type = NF2_NODE_MOV};
+        NF2_TRY(nf2_node_write(fs, &writer, &end, false));
+    }
+    return nf2_writer_end(fs, &writer);
+}
+
+static int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
+{
+    NF2_TRY(begin(fs, config));
+    if (fs->blocks < NF2_BLOCKS_MIN) {
+        return NF2_ERR_NOSPC;
+    }
+    if ((flags & ~NF2_FORMAT_ERASE) != 0) {
+        return NF2_ERR_INVAL;
+    }
+    choose_volume_id(fs);
+    fs->blank_erased = (flags & NF2_FORMAT_ERASE) != 0;
+    NF2_TRY(erase_range(fs, 0, fs->blank_erased ? fs->blocks : FORMAT_USED));
+    fs->meta_head = fs->meta_tail = FORMAT_META;
+    fs->meta_next = FORMAT_NEXT;
+    fs->meta_spare = FORMAT_SPARE;
+    fs->root = FORMAT_ROOT;
+    fs->meta_sequence = fs->meta_tail_sequence = 1;
+    fs->next_id = NF2_FIRST_ID;
+    fs->free_blocks = fs->blocks - FORMAT_USED;
+    fs->erased_blocks = fs->blank_erased ? fs->free_blocks : 0;
+    NF2_TRY(write_root(fs));
+    return nf2_meta_format(fs, FORMAT_USED);
+}
+
+/* ---- mount and unmount -------------------------------------------------------------------------- */
+
+static int do_mount(nf2_t *fs, const struct nf2_config *config, int flags)
+{
+    NF2_TRY(begin(fs, config));
+    if ((flags & ~NF2_MOUNT_RDONLY) != 0) {
+        return NF2_ERR_INVAL;
+    }
+    if (fs->blocks < NF2_BLOCKS_MIN) {
+        return NF2_ERR_GEOMETRY;
+    }
+    NF2_TRY(nf2_meta_load(fs));
+    if (fs->root >= fs->blocks || nf2_node_level(fs, fs->root) < 0) {
+        return NF2_ERR_CORRUPT;
+    }
+    if (flags & NF2_MOUNT_RDONLY) {
+        fs->read_only = true;
+    } else if (!fs->clean) {
+        NF2_TRY(nf2_recover(fs));
+    }
+    fs->mounted = true;
+    return NF2_OK;
+}
+
+static int do_unmount(nf2_t *fs)
+{
+    int result = NF2_OK;
+
+    if (!fs->mounted) {
+        return NF2_ERR_INVAL;
+    }
+    while (fs->files != NULL) {
+        nf2_file_t *file = fs->files;
+        fs->files = file->next;
+        if ((file->flags & NF2_O_WRONLY) && fs->opened && !fs->broken && result >= 0) {
+            result = nf2_space_abandon(fs, file->slot);
+        }
+        memset(file, 0, sizeof *file);
+    }
+    if (fs->opened && !fs->read_only && !fs->broken && result >= 0) {
+        for (unsigned s = 0; s < NF2_SLOTS; s++) {
+            fs->slot[s].busy = false;
+        }
+        nf2_space_settle(fs, NF2_TREE_SLOT);
+        result = nf2_space_return_idle(fs, true);
+        if (result >= 0) {
+            result = nf2_meta_state(fs, true, NULL, NULL, 0);
+        }
+    }
+    fs->mounted = false;
+    return fs->broken ? NF2_ERR_IO : result;
+}
+
+/* ---- statistics --------------------------------------------------------------------------------- */
+
+static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
+{
+    if (!fs->mounted || out == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    memset(out, 0, sizeof *out);
+    out->block_size = nf2_block_bytes(fs);
+    out->blocks = fs->blocks;
+    out->blocks_free = nf2_space_free_blocks(fs);
+    out->blocks_erased = fs->erased_blocks;
+    out->blocks_available = nf2_space_available(fs);
+    return NF2_OK;
+}
+
+static int do_health(nf2_t *fs, struct nf2_health *out)
+{
+    struct nf2_region region;
+
+    if (!fs->mounted || out == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    memset(out, 0, sizeof *out);
+    out->erases_min = NF2_NONE;
+    for (uint32_t r = 0; r < nf2_regions(fs); r++) {
+        NF2_TRY(nf2_region_read(fs, r, &region));
+        for (uint32_t i = 0; i < NF2_REGION_BLOCKS && r * NF2_REGION_BLOCKS + i < fs->blocks; i++) {
+            uint32_t erases = region.wear_base + region.wear[i];
+            out->erases_min = nf2_min(out->erases_min, erases);
+            out->erases_max = nf2_max(out->erases_max, erases);
+            out->erases_total += erases;
+            out->blocks_bad += nf2_region_state(&region, i) == NF2_BLOCK_BAD;
+        }
+    }
+    out->erases_mean = (uint32_t)(out->erases_total / fs->blocks);
+    out->mounts_unclean = fs->unclean_mounts;
+    return NF2_OK;
+}
+
+static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
+{
+    struct nf2_region region;
+
+    if (!fs->mounted || block >= fs->blocks) {
+        return NF2_ERR_INVAL;
+    }
+    NF2_TRY(nf2_region_read(fs, block / NF2_REGION_BLOCKS, &region));
+    if (erases != NULL) {
+        *erases = region.wear_base + region.wear[block % NF2_REGION_BLOCKS];
+    }
+    return (int)nf2_region_state(&region, block % NF2_REGION_BLOCKS);
+}
+
+/* ---- public ------------------------------------------------------------------------------------- */
+
+int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
+{
+    int result = do_format(fs, config, flags);
+
+    if (fs != NULL) {
+        fs->mounted = false;
+    }
+    return result;
+}
+
+int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
+{
+    return do_mount(fs, config, flags);
+}
+
+#define LOCKED(call)            \
+    do {                        \
+        nf2_lock(fs);           \
+        int result_ = (call);   \
+        nf2_unlock(fs);         \
+        return result_;         \
+    } while (0)
+
+int nf2_unmount(nf2_t *fs)
+{
+    LOCKED(do_unmount(fs));
+}
+
+int nf2_statfs(nf2_t *fs, struct nf2_statfs *out)
+{
+    LOCKED(do_statfs(fs, out));
+}
+
+int nf2_health(nf2_t *fs, struct nf2_health *out)
+{
+    LOCKED(do_health(fs, out));
+}
+
+int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
+{
+    LOCKED(do_block_state(fs, block, erases));
+}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each test of the host tools runs over a stand-in library, and over the compiled one where it is built."""
+
+import pytest
+from fake import FakeLibrary
+
+from nf2fs import cli, images, native
+
+NATIVE = native.find_library()
+CHIP_NAMES = {"fake": "tiny", "native": "w25q256"}
+
+
+def pytest_report_header(config):
+    return f"nf2fs library: {NATIVE or 'not built: only the stand-in is tested'}"
+
+
+@pytest.fixture(params=["fake", "native"] if NATIVE else ["fake"])
+def library(request, monkeypatch):
+    """The library in use everywhere; its `test_chip` names a chip to format."""
+    found = FakeLibrary() if request.param == "fake" else native.Library(NATIVE)
+    monkeypatch.setattr(native, "load", lambda: found)
+    found.test_chip = CHIP_NAMES[request.param]
+    return found
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    found = FakeLibrary()
+    monkeypatch.setattr(native, "load", lambda: found)
+    return found
+
+
+@pytest.fixture
+def image(library, tmp_path):
+    """The path of a formatted image."""
+    path = tmp_path / "flash.img"
+    images.format_image(path, library.test_chip)
+    return path
+
+
+@pytest.fixture
+def nf2(capsysbinary):
+    """Runs an nf2 command line; returns (exit code, output, errors)."""
+    def run(*arguments):
+        capsysbinary.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            cli.main([str(argument) for argument in arguments])
+        out, err = capsysbinary.readouterr()
+        return stop.value.code or 0, out.decode(), err.decode()
+    return run

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""A stand-in for norbench-cell: same arguments, invented numbers. Writes its process's life to $FAKE_CELL_LOG."""
+
+import json
+import os
+import sys
+import time
+
+CATALOGUE = {
+    "workloads": [{"name": "create", "group": "small", "mode": "durable", "chip": "w25q256", "description": "files"},
+                  {"name": "swrite", "group": "stream", "mode": "batched", "chip": "w25q256", "description": "a stream"},
+                  {"name": "gcfill", "group": "gc", "mode": "batched", "chip": "is25-16m", "description": "churn"},
+                  {"name": "broken", "group": "gc", "mode": "batched", "chip": "w25q256", "description": "fails"}],
+    "groups": {"small": ["create"], "stream": ["swrite"], "gc": ["gcfill", "broken"]},
+    "file_systems": [{"name": name, "version": "1", "description": name} for name in ("native", "nf2fs", "littlefs")],
+    "states": ["fresh", "aged"], "chips": [{"name": "w25q256", "description": ""}]}
+
+
+def log(text):
+    if os.environ.get("FAKE_CELL_LOG"):
+        with open(os.environ["FAKE_CELL_LOG"], "a") as file:
+            file.write(text + "\n")
+
+
+def main():
+    if sys.argv[1:] == ["--list"]:
+        print(json.dumps(CATALOGUE))
+        return 0
+    given = dict(zip((name[2:] for name in sys.argv[1::2]), sys.argv[2::2]))
+    log("begin")
+    time.sleep(0.05)
+    log("end")
+    if given["workload"] == "broken" and given["fs"] != "native":
+        print("it broke", file=sys.stderr)
+        return 3
+    time_us = {"native": 1000, "nf2fs": 1100, "littlefs": 2500}[given["fs"]]
+    print(json.dumps({"fs": given["fs"], "version": "1", "workload": given["workload"], "state": given["state"],
+                      "chip": given["chip"], "seed": int(given["seed"]), "status": "ok", "verified": True,
+                      "maintain_budget_us": int(given.get("maintain", 0)), "time_us": time_us,
+                      "program_pages": time_us // 10, "program_bytes": 25600, "read_pages": 3, "erases": 0,
+                      "consumed_bytes": 10000, "worst_call_us": 400}))
+    return 0
+
+
+sys.exit(main())

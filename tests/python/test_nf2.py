@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-2-Clause
+import json
+import os
+import random
+
+import pytest
+from fake import plant
+
+import nf2fs
+from nf2fs import show, trees
+from nf2fs.errors import NF2Error
+
+
+@pytest.fixture
+def host_tree(tmp_path):
+    top = tmp_path / "tree"
+    source = random.Random(1)
+    for index in range(30):
+        folder = top / f"d{index % 3}" / f"e{index % 5}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"file {index}").write_bytes(source.randbytes(source.choice((0, 1, 255, 256, 5000))))
+    (top / "empty").mkdir()
+    return top
+
+
+def contents(top):
+    return {os.path.relpath(os.path.join(folder, name), top): open(os.path.join(folder, name), "rb").read()
+            for folder, _, names in os.walk(top) for name in names}
+
+
+def test_trees_go_both_ways(image, host_tree, tmp_path, nf2):
+    code, out, err = nf2("put", image, host_tree, "/")
+    assert (code, err) == (0, "") and out.startswith("30 files")
+    assert nf2("get", image, "/", tmp_path / "out")[0] == 0
+    assert contents(tmp_path / "out") == contents(host_tree)
+    assert (tmp_path / "out" / "empty").is_dir()
+    assert nf2("get", image, "/d1", tmp_path / "part")[0] == 0
+    assert contents(tmp_path / "part") == contents(host_tree / "d1")
+
+
+def test_single_files(image, tmp_path, nf2):
+    (tmp_path / "one").write_bytes(b"1")
+    assert nf2("put", image, tmp_path / "one")[0] == 0
+    assert nf2("mkdir", "-p", image, "/x/y")[0] == 0
+    assert nf2("put", image, tmp_path / "one", "/x/y")[0] == 0
+    assert nf2("put", image, tmp_path / "one", "/x/two")[0] == 0
+    assert nf2("cat", image, "/one", "/x/y/one", "/x/two")[:2] == (0, "111")
+    (tmp_path / "into").mkdir()
+    assert nf2("get", image, "/x/two", tmp_path / "into")[0] == 0
+    assert (tmp_path / "into" / "two").read_bytes() == b"1"
+    assert nf2("get", image, "/x/two", tmp_path / "as")[0] == 0
+    assert (tmp_path / "as").read_bytes() == b"1"
+
+
+def test_ls_tree_mv_rm(image, host_tree, nf2):
+    nf2("put", image, host_tree, "/etc")
+    listed = json.loads(nf2("ls", "--json", image, "/etc")[1])
+    assert [entry["name"] for entry in listed] == ["d0", "d1", "d2", "empty"]
+    assert {entry["type"] for entry in listed} == {"dir"}
+    assert nf2("ls", image, "/etc")[1].split() == ["d0/", "d1/", "d2/", "empty/"]
+    flat = json.loads(nf2("tree", "--json", image, "/etc")[1])
+    assert sum(entry["type"] == "file" for entry in flat) == 30
+    assert "30 files" in nf2("tree", image)[1]
+    assert "... " in nf2("tree", "--limit", "2", image)[1]
+    assert nf2("mv", image, "/etc/d0", "/zero")[0] == 0
+    assert nf2("mv", image, "/zero", "/etc/empty")[0] == 0
+    assert nf2("ls", image, "/etc/empty")[1] == "zero/\n"
+    code, _, err = nf2("rm", image, "/etc")
+    assert code == 1 and "/etc" in err
+    assert nf2("rm", "-r", image, "/etc")[0] == 0
+    assert nf2("ls", image)[1] == ""
+
+
+def test_df_map_check_info(image, nf2, library):
+    space = json.loads(nf2("df", "--json", image)[1])
+    assert space["blocks"] * space["block_size"] <= library.chip(library.test_chip).size
+    picture = json.loads(nf2("map", "--json", image)[1])
+    assert len(picture["states"]) == space["blocks"] == sum(picture["totals"].values())
+    assert "free and erased" in nf2("map", image)[1]
+    assert json.loads(nf2("check", "--json", image)[1])["wrong"] == 0
+    assert "nothing wrong" in nf2("check", image)[1]
+    assert library.test_chip in nf2("info", image)[1]
+    assert json.loads(nf2("info", "--json", image)[1])["chip"]["name"] == library.test_chip
+    assert "of these erased" in nf2("df", image)[1]
+    assert library.test_chip in nf2("chips")[1]
+
+
+def test_usage_and_errors(image, nf2, tmp_path):
+    assert nf2("ls")[0] == 2
+    assert nf2("format", image)[0] == 2
+    assert nf2("nonsense")[0] == 2
+    assert nf2("--help")[0] == 0
+    code, out, err = nf2("ls", tmp_path / "none.img")
+    assert (code, out) == (1, "") and "none.img" in err and err.count("\n") == 1
+    code, _, err = nf2("cat", image, "/none")
+    assert code == 1 and "/none: " in err
+    assert nf2("put", image, tmp_path / "none")[0] == 1
+    odd = tmp_path / "odd.img"
+    odd.write_bytes(b"x" * 1000)
+    code, _, err = nf2("ls", odd)
+    assert code == 1 and "--chip" in err
+    assert nf2("format", odd, "--chip", "no-such-chip")[0] == 1
+
+
+def test_format_keeps_files_that_are_no_image(library, tmp_path, nf2):
+    path = tmp_path / "letter"
+    path.write_bytes(b"dear")
+    code, _, err = nf2("format", path, "--chip", library.test_chip)
+    assert code == 1 and "--force" in err and path.read_bytes() == b"dear"
+    assert nf2("format", path, "--chip", library.test_chip, "--force")[0] == 0
+    assert nf2("ls", path)[0] == 0
+
+
+def test_put_skips_links_and_pipes(image, tmp_path, nf2):
+    top = tmp_path / "odd"
+    top.mkdir()
+    (top / "plain").write_text("x")
+    (top / "link").symlink_to("/etc/passwd")
+    os.mkfifo(top / "pipe")
+    code, _, err = nf2("put", image, top, "/")
+    assert code == 0 and "symbolic link" in err and "pipe" in err
+    assert nf2("ls", image)[1] == "plain\n"
+
+
+# ---- with the stand-in only: what a sound volume never shows ----
+
+HOSTILE = {"..": {"evil": b"1"}, ".": b"2", "a\0b": b"4", "good": {"file": b"5"}, "": b"6"}
+
+
+def test_hostile_names_never_leave_the_target(fake, tmp_path, nf2, monkeypatch):
+    plant(tmp_path / "x.img", HOSTILE)
+    entries = fake.open_image("tiny", str(tmp_path / "x.img"), True)
+    entries.mount(True)
+    listing = entries.list("/") + [("../evil", 1, 3), ("/etc/evil", 1, 3)]
+    monkeypatch.setattr("fake.FakeImage.list", lambda image, path: listing if path == "/" else [("file", 1, 1)])
+    code, _, err = nf2("get", tmp_path / "x.img", "/", tmp_path / "deep" / "out")
+    assert code == 1 and err.count("refused") == 6
+    assert contents(tmp_path / "deep") == {"out/good/file": b"5"}
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/", "x\0"])
+def test_refused_names(name):
+    assert trees.refuse_name(name)
+
+
+@pytest.mark.parametrize("name", ["...", " ", "a b", "-rf", "\u00e9", "\udcff"])
+def test_allowed_names(name):
+    assert trees.refuse_name(name) is None
+
+
+def test_get_follows_no_link_below_the_target(fake, tmp_path, nf2):
+    plant(tmp_path / "x.img", {"etc": {"passwd": b"evil"}, "file": b"evil"})
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("kept")
+    for name, aim in (("etc", outside), ("file", outside / "kept")):
+        out = tmp_path / f"out-{name}"
+        out.mkdir()
+        (out / name).symlink_to(aim)
+        code, _, err = nf2("get", tmp_path / "x.img", "/", out)
+        assert code == 1 and "symbolic link" in err
+    assert contents(outside) == {"kept": b"kept"}
+
+
+def test_loops_end(fake, tmp_path, nf2, monkeypatch):
+    plant(tmp_path / "x.img", {"loop": {}})
+    monkeypatch.setattr("fake.FakeImage.list", lambda image, path: [("loop", 2, 0)])
+    for command in (("tree",), ("tree", "--json")):
+        code, _, err = nf2(*command, tmp_path / "x.img")
+        assert code == 1 and "nested" in err
+    assert nf2("get", tmp_path / "x.img", "/", tmp_path / "out")[0] == 1
+
+
+def test_full_volume_keeps_the_old_file(fake, tmp_path, nf2):
+    plant(tmp_path / "x.img", {"big": b"old"})
+    (tmp_path / "big").write_bytes(bytes(600_000))
+    code, _, err = nf2("put", tmp_path / "x.img", tmp_path / "big", "/")
+    assert code == 1 and "/big: no space" in err
+    assert nf2("cat", tmp_path / "x.img", "/big")[1] == "old"
+
+
+def test_chip_is_found_by_size_and_geometry(fake, tmp_path, nf2):
+    plant(tmp_path / "twin.img", {}, "twin")
+    with nf2fs.open_image(tmp_path / "twin.img") as volume:
+        assert volume.chip.name == "twin"
+    (tmp_path / "blank.img").write_bytes(b"\xff" * (1 << 20))
+    code, _, err = nf2("ls", tmp_path / "blank.img")
+    assert code == 1 and "erased" in err and "tiny, twin" in err
+    with pytest.raises(NF2Error) as caught:
+        nf2fs.open_image(tmp_path / "twin.img", "large")
+    assert "2097152" in str(caught.value)
+
+
+def test_broken_volume_fails_the_check(fake, tmp_path, nf2):
+    plant(tmp_path / "x.img", {"broken": b""})
+    code, out, _ = nf2("check", tmp_path / "x.img")
+    assert code == 1 and "WRONG  a finding" in out
+    code, out, _ = nf2("check", "--json", tmp_path / "x.img")
+    assert code == 1 and json.loads(out)["findings"] == ["a finding"]
+
+
+def test_names_are_safe_to_print(fake, tmp_path, nf2):
+    plant(tmp_path / "x.img", {"\x1b[31mred\n": b"", "caf\u00e9": b""})
+    assert nf2("ls", tmp_path / "x.img")[1] == "\\x1b[31mred\\x0a\ncaf\u00e9\n"
+
+
+def test_map_layout_and_groups():
+    assert show.map_layout(8192, 200) == (128, 2)
+    assert show.map_layout(256, 80) == (64, 1)
+    assert show.group_states(bytes([1, 1, 0, 1, 2, 0, 3, 2]), 2) == [1, 0, 2, 3]
+    assert show.wear_bars([5, 5]) == []
+    assert len(show.wear_bars(list(range(100)))) == 8
+
+
+def test_put_leaves_out_the_image_itself(image, tmp_path, nf2):
+    (tmp_path / "plain").write_text("x")
+    code, _, err = nf2("put", image, tmp_path, "/")
+    assert code == 0 and "the image itself" in err
+    assert nf2("ls", image)[1] == "plain\n"
+
+
+def test_put_refuses_a_pipe(image, tmp_path, nf2):
+    os.mkfifo(tmp_path / "pipe")
+    code, _, err = nf2("put", image, tmp_path / "pipe", "/")
+    assert code == 1 and "is a pipe" in err

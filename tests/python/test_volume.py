@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+import io
+
+import pytest
+
+import nf2fs
+from nf2fs.errors import NOENT, NOTEMPTY, NF2Error
+from nf2fs.volume import O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY, open_flags
+
+
+def test_flags_of_modes():
+    assert open_flags("r") == O_RDONLY
+    assert open_flags("r+b") == O_RDWR
+    assert open_flags("wb") == O_WRONLY | O_CREAT | O_TRUNC
+    assert open_flags("w+") == O_RDWR | O_CREAT | O_TRUNC
+    assert open_flags("xb") == O_WRONLY | O_CREAT | O_EXCL
+    assert open_flags("a") == O_WRONLY | O_CREAT | O_APPEND
+    for mode in ("", "rw", "q", "r++", "rbt"):
+        with pytest.raises(ValueError):
+            open_flags(mode)
+
+
+def test_text_and_bytes_survive_a_remount(image):
+    with nf2fs.open_image(image) as volume:
+        volume.makedirs("/etc/app")
+        with volume.open("/etc/app/name", "w") as file:
+            file.write("caf\u00e9\n")
+        with volume.open("/blob", "wb") as file:
+            file.write(bytes(range(256)) * 40)
+    with nf2fs.open_image(image, read_only=True) as volume:
+        assert volume.open("/etc/app/name").read() == "caf\u00e9\n"
+        assert volume.read_bytes("/blob") == bytes(range(256)) * 40
+        assert volume.listdir("/") == ["blob", "etc"]
+        assert volume.stat("/blob").size == 10240
+
+
+def test_unclosed_buffered_file_is_written_by_the_volume(image):
+    with nf2fs.open_image(image) as volume:
+        file = volume.open("/late", "w")
+        file.write("kept")
+    with nf2fs.open_image(image) as volume:
+        assert volume.read_bytes("/late") == b"kept"
+
+
+def test_leaving_by_an_exception_drops_unsynced_data(image):
+    with nf2fs.open_image(image) as volume:
+        volume.write_bytes("/file", b"old")
+    with pytest.raises(RuntimeError):
+        with nf2fs.open_image(image) as volume:
+            file = volume.open("/file", "wb", buffering=0)
+            file.write(b"new, not synced")
+            raise RuntimeError
+    with nf2fs.open_image(image) as volume:
+        assert volume.read_bytes("/file") == b"old"
+
+
+def test_append_seek_truncate(image):
+    with nf2fs.open_image(image) as volume:
+        with volume.open("/log", "ab", buffering=0) as file:
+            file.write(b"one ")
+            file.sync()
+            file.write(b"two")
+        with volume.open("/log", "r+b") as file:
+            file.seek(-3, io.SEEK_END)
+            assert file.read() == b"two"
+            file.seek(0)
+            file.write(b"ONE")
+        with volume.open("/log", "r+b", buffering=0) as file:
+            file.truncate(5)
+            assert file.seek(0, io.SEEK_END) == 5
+        assert volume.read_bytes("/log") == b"ONE t"
+
+
+def test_walk_rename_remove(image):
+    with nf2fs.open_image(image) as volume:
+        volume.makedirs("/a/b/c")
+        volume.makedirs("/a/b/c", exist_ok=True)
+        with pytest.raises(NF2Error):
+            volume.makedirs("/a/b/c")
+        volume.write_bytes("/a/b/one", b"1")
+        volume.write_bytes("/a/two", b"2")
+        assert list(volume.walk("/")) == [("/", ["a"], []), ("/a", ["b"], ["two"]), ("/a/b", ["c"], ["one"]),
+                                          ("/a/b/c", [], [])]
+        volume.rename("/a/b/one", "/a/b/c/uno")
+        assert volume.isfile("/a/b/c/uno") and not volume.exists("/a/b/one")
+        with pytest.raises(NF2Error) as caught:
+            volume.remove("/a")
+        assert caught.value.code == NOTEMPTY and "/a" in str(caught.value)
+        volume.remove("/a", recursive=True)
+        assert volume.listdir() == []
+
+
+def test_errors_name_the_path(image):
+    with nf2fs.open_image(image) as volume:
+        with pytest.raises(NF2Error) as caught:
+            volume.open("/nowhere/file", "rb")
+        assert caught.value.code == NOENT and str(caught.value).startswith("/nowhere/file: ")
+        with pytest.raises(NF2Error):
+            volume.mkdir("/a\0b")
+
+
+def test_space_and_wear(image):
+    with nf2fs.open_image(image) as volume:
+        space = volume.statfs()
+        states, erases = volume.blocks()
+        assert len(states) == len(erases) == space["blocks"]
+        assert space["erased"] <= space["free"] <= space["blocks"]
+        assert states.count(0) + states.count(1) == space["free"] or volume.chip.name == "tiny"
+        assert volume.check() == (0, [])
+        assert volume.health()["erases_max"] >= volume.health()["erases_min"]

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rig.h - a volume on a virtual chip and its model, side by side: each call is made on both and judged.
+ */
+#ifndef RIG_H
+#define RIG_H
+
+#include <setjmp.h>
+
+#include "model.h"
+#include "vflash/vflash.h"
+
+enum rig_result { RIG_OK, RIG_WRONG, RIG_CUT };
+
+struct rig {
+    const struct vflash_chip *chip;
+    struct vflash *flash;
+    struct nf2_config config;
+    nf2_t fs;
+    nf2_file_t file[MODEL_HANDLES];
+    uint8_t *page[MODEL_HANDLES];   /* each exactly a page, so that the address sanitizer sees overruns */
+    nf2_dir_t dir[MODEL_LISTS];
+    uint8_t *scratch;
+    bool mounted;
+    struct model model;
+    uint32_t free_formatted;        /* blocks */
+    uint64_t capacity;              /* bytes available after format */
+    int32_t answer;                 /* of the last call */
+    bool jump;                      /* leave the call by longjmp at a cut, so that nothing runs after it */
+    bool off;                       /* the chip was cut */
+    jmp_buf at_cut;
+    uint64_t nospc;                 /* how often the volume was full */
+    char failure[512];              /* what is wrong */
+};
+
+/* Makes a chip, formats, mounts. False: failure. */
+bool rig_init(struct rig *rig, const struct vflash_chip *chip, int format_flags);
+void rig_free(struct rig *rig);
+
+/* Makes the call on both and judges. RIG_CUT: the power went; the model is as before the call. */
+enum rig_result rig_call(struct rig *rig, const struct call *call);
+
+/* Makes the call on the volume only. RIG_OK: it returned. */
+enum rig_result rig_do(struct rig *rig, const struct call *call);
+
+/* Mounts (again) without touching the model; checks that it programs nothing. */
+bool rig_mount(struct rig *rig, int flags);
+/* Finds out about files whose creation may have been durable. */
+void rig_settle(struct rig *rig);
+/* Reads the whole tree. False: failure. */
+bool rig_image(struct rig *rig, struct image *image);
+/* Compares the whole tree with the model. */
+bool rig_verify(struct rig *rig);
+/* nf2_check, and a recount of the blocks by their states against nf2_statfs; erased blocks must be erased. */
+bool rig_check(struct rig *rig);
+/* Removes everything (the model too), maintains, and checks that the space came back. Handles must be closed. */
+bool rig_empty(struct rig *rig);
+
+#endif

@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_api_files.c - directed tests of names, directories, files, their limits and errors, and the full chip. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+static const char *const chips[] = { "tiny256k", "tinyecc16", "tiny512" };
+static const char *chip;        /* of the tests that run on each */
+
+static int open_file(struct volume *volume, nf2_file_t *file, const char *path, int flags)
+{
+    return nf2_open(&volume->fs, file, path, flags, volume->page);
+}
+
+static int32_t write_text(struct volume *volume, nf2_file_t *file, const char *text)
+{
+    return nf2_write(&volume->fs, file, text, (uint32_t)strlen(text));
+}
+
+/* Whether the handle reads exactly this from `offset` on. */
+static bool reads(struct volume *volume, nf2_file_t *file, int32_t offset, const char *text, uint32_t length)
+{
+    uint8_t data[300];
+
+    return nf2_seek(&volume->fs, file, offset, NF2_SEEK_SET) == offset
+           && nf2_read(&volume->fs, file, data, sizeof data) == (int32_t)length && memcmp(data, text, length) == 0;
+}
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+TEST(paths)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    struct nf2_stat stat;
+
+    volume_up(&volume, chip);
+    CHECK_EQ(nf2_mkdir(fs, "a"), NF2_OK);
+    CHECK_EQ(nf2_mkdir(fs, "/a/b"), NF2_OK);
+    CHECK_EQ(put(&volume, "a/b/f", 100, 1), NF2_OK);
+    CHECK(holds(&volume, "/a/b/f", 100, 1));
+    CHECK(holds(&volume, "a//b///f", 100, 1));
+    CHECK(holds(&volume, "./a/./b/f", 100, 1));
+    CHECK(holds(&volume, "a/../a/b/../b/f", 100, 1));
+    CHECK(holds(&volume, "../../a/b/f", 100, 1));
+    CHECK_EQ(put(&volume, "a/../g", 10, 2), NF2_OK);
+    CHECK(holds(&volume, "g", 10, 2));
+    CHECK_EQ(nf2_stat(fs, "/", &stat), NF2_OK);
+    CHECK_EQ(stat.type, NF2_TYPE_DIR);
+    CHECK_EQ(stat.size, 0);
+    CHECK_EQ(nf2_stat(fs, "a/b/..", &stat), NF2_OK);
+    CHECK_EQ(stat.type, NF2_TYPE_DIR);
+    CHECK_EQ(nf2_stat(fs, "a/b/f", &stat), NF2_OK);
+    CHECK_EQ(stat.type, NF2_TYPE_FILE);
+    CHECK_EQ(stat.size, 100);
+    CHECK_EQ(nf2_stat(fs, "a/x", &stat), NF2_ERR_NOENT);
+    CHECK_EQ(nf2_stat(fs, "x/b", &stat), NF2_ERR_NOENT);
+    CHECK_EQ(nf2_stat(fs, "g/b", &stat), NF2_ERR_NOTDIR);
+    CHECK_EQ(nf2_stat(fs, "...", &stat), NF2_ERR_NOENT);    /* an ordinary name */
+    CHECK_EQ(put(&volume, "...", 3, 3), NF2_OK);
+    CHECK_EQ(put(&volume, ".hidden", 3, 4), NF2_OK);
+    CHECK(holds(&volume, "...", 3, 3) && holds(&volume, ".hidden", 3, 4));
+    volume_down(&volume, true);
+}
+
+TEST(name_lengths)
+{
+    struct volume volume;
+    char name[NF2_NAME_MAX + 2];
+    struct nf2_stat stat;
+
+    volume_up(&volume, chip);
+    for (uint32_t length = 1; length <= NF2_NAME_MAX; length += length < 120 ? 17 : 3) {
+        memset(name, 'n', length);
+        name[length] = 0;
+        CHECK_EQ(put(&volume, name, length, length), NF2_OK);
+        CHECK(holds(&volume, name, length, length));
+    }
+    for (uint32_t length = 1; length <= NF2_NAME_MAX; length += length < 120 ? 17 : 3) {
+        memset(name, 'n', length);
+        name[length] = 0;
+        CHECK(holds(&volume, name, length, length));
+        memset(name, 'm', length);
+        CHECK_EQ(nf2_mkdir(&volume.fs, name), NF2_OK);
+    }
+    memset(name, 'x', NF2_NAME_MAX + 1);
+    name[NF2_NAME_MAX + 1] = 0;
+    CHECK_EQ(put(&volume, name, 1, 1), NF2_ERR_NAMETOOLONG);
+    CHECK_EQ(nf2_mkdir(&volume.fs, name), NF2_ERR_NAMETOOLONG);
+    CHECK_EQ(nf2_stat(&volume.fs, name, &stat), NF2_ERR_NAMETOOLONG);
+    CHECK_EQ(nf2_rename(&volume.fs, "n", name), NF2_ERR_NAMETOOLONG);
+    CHECK_EQ(nf2_remove(&volume.fs, name), NF2_ERR_NAMETOOLONG);
+    CHECK_EQ(volume_again(&volume, false), NF2_OK);
+    memset(name, 'n', NF2_NAME_MAX);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+/* Every byte but '/' and NUL, and the order of a listing. */
+TEST(name_bytes)
+{
+    struct volume volume;
+    nf2_dir_t dir;
+    struct nf2_dirent entry;
+    char name[4] = "?x";
+    unsigned expected = 1;
+
+    volume_up(&volume, chip);
+    CHECK_EQ(nf2_mkdir(&volume.fs, "d"), NF2_OK);
+    for (unsigned i = 1; i < 256; i++) {
+        char path[8] = "d/??";
+        unsigned byte = i * 73 % 256;
+
+        path[2] = (char)byte;
+        path[3] = 'x';
+        if (byte && byte != '/') {
+            CHECK_EQ(put(&volume, path, 4, i), NF2_OK);
+        }
+    }
+    CHECK_EQ(nf2_opendir(&volume.fs, &dir, "d"), NF2_OK);
+    while (nf2_readdir(&volume.fs, &dir, &entry) == 1 && expected < 256) {
+        expected += expected == '/';
+        name[0] = (char)expected;
+        CHECK(strcmp(entry.name, name) == 0);
+        CHECK(entry.type == NF2_TYPE_FILE && entry.size == 4);
+        expected++;
+    }
+    CHECK_EQ(expected, 256);
+    CHECK_EQ(nf2_readdir(&volume.fs, &dir, &entry), 0);
+    CHECK_EQ(nf2_readdir(&volume.fs, &dir, &entry), 0);
+    CHECK_EQ(nf2_rewinddir(&volume.fs, &dir), NF2_OK);
+    CHECK_EQ(nf2_readdir(&volume.fs, &dir, &entry), 1);
+    CHECK(strcmp(entry.name, "\001x") == 0);
+    CHECK_EQ(nf2_closedir(&volume.fs, &dir), NF2_OK);
+    CHECK_EQ(nf2_readdir(&volume.fs, &dir, &entry), NF2_ERR_BADF);
+    CHECK_EQ(nf2_opendir(&volume.fs, &dir, "d/ax"), NF2_ERR_NOTDIR);
+    CHECK_EQ(nf2_opendir(&volume.fs, &dir, "e"), NF2_ERR_NOENT);
+    volume_down(&volume, true);
+}
+
+TEST(directories)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t file;
+    char deep[700] = "";
+
+    volume_up(&volume, chip);
+    CHECK_EQ(nf2_mkdir(fs, "d"), NF2_OK);
+    CHECK_EQ(nf2_mkdir(fs, "d"), NF2_ERR_EXIST);
+    CHECK(one_of(nf2_mkdir(fs, "/"), NF2_ERR_EXIST, NF2_ERR_INVAL, NF2_ERR_EXIST));
+    CHECK_EQ(nf2_mkdir(fs, "x/y"), NF2_ERR_NOENT);
+    CHECK_EQ(put(&volume, "f", 10, 1), NF2_OK);
+    CHECK_EQ(nf2_mkdir(fs, "f"), NF2_ERR_EXIST);
+    CHECK_EQ(nf2_mkdir(fs, "f/x"), NF2_ERR_NOTDIR);
+    CHECK_EQ(open_file(&volume, &file, "d", NF2_O_RDONLY), NF2_ERR_ISDIR);
+    CHECK_EQ(open_file(&volume, &file, "d", NF2_O_RDWR), NF2_ERR_ISDIR);
+    CHECK_EQ(nf2_remove(fs, "/"), NF2_ERR_INVAL);
+    CHECK_EQ(nf2_remove(fs, "none"), NF2_ERR_NOENT);
+    CHECK_EQ(put(&volume, "d/f", 10, 2), NF2_OK);
+    CHECK_EQ(nf2_remove(fs, "d"), NF2_ERR_NOTEMPTY);
+    CHECK_EQ(nf2_remove(fs, "d/f"), NF2_OK);
+    CHECK_EQ(nf2_remove(fs, "d"), NF2_OK);
+    for (unsigned i = 0; i < 60; i++) {
+        strcat(deep, i ? "/directory" : "directory");
+        CHECK_EQ(nf2_mkdir(fs, deep), NF2_OK);
+    }
+    strcat(deep, "/file");
+    CHECK_EQ(put(&volume, deep, 1000, 3), NF2_OK);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK(holds(&volume, deep, 1000, 3));
+    CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+TEST(renames)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t file;
+
+    volume_up(&volume, chip);
+    CHECK_EQ(nf2_mkdir(fs, "d"), NF2_OK);
+    CHECK_EQ(nf2_mkdir(fs, "d/e"), NF2_OK);
+    CHECK_EQ(nf2_mkdir(fs, "empty"), NF2_OK);
+    CHECK_EQ(put(&volume, "a", 100, 1), NF2_OK);
+    CHECK_EQ(put(&volume, "b", 9000, 2), NF2_OK);
+    CHECK_EQ(nf2_rename(fs, "none", "x"), NF2_ERR_NOENT);
+    CHECK_EQ(nf2_rename(fs, "a", "none/x"), NF2_ERR_NOENT);
+    CHECK_EQ(nf2_rename(fs, "a", "b/x"), NF2_ERR_NOTDIR);
+    CHECK_EQ(nf2_rename(fs, "a", "empty"), NF2_ERR_ISDIR);
+    CHECK_EQ(nf2_rename(fs, "empty", "a"), NF2_ERR_NOTDIR);
+    CHECK_EQ(nf2_rename(fs, "empty", "d"), NF2_ERR_NOTEMPTY);
+    CHECK_EQ(nf2_rename(fs, "d", "d/e/x"), NF2_ERR_INVAL);
+    CHECK_EQ(nf2_rename(fs, "d", "d/x"), NF2_ERR_INVAL);
+    CHECK(nf2_rename(fs, "/", "d/x") < 0);
+    CHECK(nf2_rename(fs, "d", "/") < 0);
+    CHECK_EQ(nf2_rename(fs, "a", "a"), NF2_OK);
+    CHECK_EQ(nf2_rename(fs, "d", "d"), NF2_OK);
+    CHECK(holds(&volume, "a", 100, 1));
+    CHECK_EQ(nf2_rename(fs, "a", "d/e/a"), NF2_OK);
+    CHECK_EQ(size_of(&volume, "a", NULL), NF2_ERR_NOENT);
+    CHECK_EQ(nf2_rename(fs, "d/e", "empty"), NF2_OK);       /* over an empty directory */
+    CHECK(holds(&volume, "empty/a", 100, 1));
+    CHECK_EQ(nf2_rename(fs, "b", "empty/a"), NF2_OK);       /* over a file */
+    CHECK(holds(&volume, "empty/a", 9000, 2));
+    CHECK_EQ(size_of(&volume, "b", NULL), NF2_ERR_NOENT);
+    /* open files */
+    CHECK_EQ(put(&volume, "c", 50, 3), NF2_OK);
+    CHECK_EQ(nf2_open(fs, &file, "empty/a", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK_EQ(nf2_rename(fs, "c", "empty/a"), NF2_ERR_BUSY);
+    CHECK_EQ(nf2_rename(fs, "empty/a", "moved"), NF2_OK);   /* clean: it moves */
+    CHECK_EQ(nf2_remove(fs, "moved"), NF2_ERR_BUSY);
+    CHECK_EQ(nf2_size(fs, &file), 9000);
+    CHECK_EQ(nf2_close(fs, &file), NF2_OK);
+    CHECK_EQ(open_file(&volume, &file, "moved", NF2_O_RDWR), NF2_OK);
+    CHECK_EQ(write_text(&volume, &file, "new"), 3);
+    CHECK_EQ(nf2_rename(fs, "moved", "again"), NF2_ERR_BUSY);
+    CHECK_EQ(nf2_sync(fs, &file), NF2_OK);
+    CHECK_EQ(nf2_rename(fs, "moved", "again"), NF2_OK);
+    CHECK_EQ(write_text(&volume, &file, "er!"), 3);
+    CHECK_EQ(nf2_close(fs, &file), NF2_OK);
+    CHECK_EQ(nf2_open(fs, &file, "again", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK(nf2_size(fs, &file) == 9000);
+    CHECK_EQ(nf2_close(fs, &file), NF2_OK);
+    CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+/* ---- files --------------------------------------------------------------------------------------- */
+
+TEST(open_errors)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t file[NF2_WRITERS + 1];
+    static uint8_t page[NF2_WRITERS + 1][NF2_PAGE_MAX];
+    char name[8] = "w0";
+
+    volume_up(&volume, chip);
+    CHECK_EQ(put(&volume, "f", 100, 1), NF2_OK);
+    CHECK_EQ(open_file(&volume, &file[0], "none", NF2_O_RDWR), NF2_ERR_NOENT);
+    CHECK_EQ(open_file(&volume, &file[0], "f", 0), NF2_ERR_INVAL);
+    CHECK_EQ(open_file(&volume, &file[0], "f", 0x8000 | NF2_O_RDONLY), NF2_ERR_INVAL);
+    CHECK_EQ(nf2_open(fs, &file[0], "f", NF2_O_RDWR, NULL), NF2_ERR_INVAL);
+    CHECK_EQ(open_file(&volume, &file[0], "f", NF2_O_RDWR | NF2_O_CREAT | NF2_O_EXCL), NF2_ERR_EXIST);
+    CHECK(open_file(&volume, &file[0], "f", NF2_O_RDONLY | NF2_O_TRUNC) < 0);
+    CHECK(holds(&volume, "f", 100, 1));
+    /* one writer, any number of readers */
+    CHECK_EQ(open_file(&volume, &file[0], "f", NF2_O_RDWR), NF2_OK);
+    CHECK_EQ(nf2_open(fs, &file[1], "f", NF2_O_WRONLY, page[1]), NF2_ERR_BUSY);
+    CHECK_EQ(nf2_open(fs, &file[1], "f", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK_EQ(nf2_open(fs, &file[2], "f", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK_EQ(nf2_close(fs, &file[0]), NF2_OK);
+    CHECK_EQ(nf2_open(fs, &file[0], "f", NF2_O_WRONLY, page[0]), NF2_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_EQ(nf2_close(fs, &file[i]), NF2_OK);
+    }
+    for (unsigned i = 0; i <= NF2_WRITERS; i++) {
+        name[1] = (char)('0' + i);
+        CHECK_EQ(nf2_open(fs, &file[i], name, NF2_O_WRONLY | NF2_O_CREAT, page[i]), i < NF2_WRITERS ? NF2_OK : NF2_ERR_MFILE);
+    }
+    CHECK_EQ(size_of(&volume, name, NULL), NF2_ERR_NOENT);  /* what was refused did not create it */
+    for (unsigned i = 0; i < NF2_WRITERS; i++) {
+        CHECK_EQ(nf2_close(fs, &file[i]), NF2_OK);
+    }
+    CHECK_EQ(nf2_open(fs, &file[0], name, NF2_O_WRONLY | NF2_O_CREAT, page[0]), NF2_OK);
+    CHECK_EQ(nf2_close(fs, &file[0]), NF2_OK);
+    volume_down(&volume, true);
+}
+
+TEST(bad_handles)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file;
+    uint8_t data[8] = { 0 };
+
+    volume_up(&volume, chip);
+    CHECK_EQ(open_file(&volume, file, "f", NF2_O_WRONLY | NF2_O_CREAT), NF2_OK);
+    CHECK_EQ(nf2_read(fs, file, data, 8), NF2_ERR_BADF);
+    CHECK_EQ(nf2_write(fs, file, data, 8), 8);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    CHECK_EQ(nf2_close(fs, file), NF2_ERR_BADF);
+    CHECK_EQ(nf2_read(fs, file, data, 8), NF2_ERR_BADF);
+    CHECK_EQ(nf2_write(fs, file, data, 8), NF2_ERR_BADF);
+    CHECK_EQ(nf2_seek(fs, file, 0, NF2_SEEK_SET), NF2_ERR_BADF);
+    CHECK_EQ(nf2_tell(fs, file), NF2_ERR_BADF);
+    CHECK_EQ(nf2_size(fs, file), NF2_ERR_BADF);
+    CHECK_EQ(nf2_truncate(fs, file, 0), NF2_ERR_BADF);
+    CHECK_EQ(nf2_preallocate(fs, file, 0), NF2_ERR_BADF);
+    CHECK_EQ(nf2_sync(fs, file), NF2_ERR_BADF);
+    CHECK_EQ(nf2_open(fs, file, "f", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK_EQ(nf2_write(fs, file, data, 8), NF2_ERR_BADF);
+    CHECK_EQ(nf2_truncate(fs, file, 0), NF2_ERR_BADF);
+    CHECK_EQ(nf2_preallocate(fs, file, 100), NF2_ERR_BADF);
+    CHECK_EQ(nf2_read(fs, file, data, 8), 8);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    volume_down(&volume, true);
+}
+
+TEST(seeks)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file;
+    uint8_t data[8];
+
+    volume_up(&volume, chip);
+    CHECK_EQ(open_file(&volume, file, "f", NF2_O_RDWR | NF2_O_CREAT), NF2_OK);
+    CHECK_EQ(write_text(&volume, file, "0123456789"), 10);
+    CHECK_EQ(nf2_tell(fs, file), 10);
+    CHECK_EQ(nf2_seek(fs, file, 3, NF2_SEEK_SET), 3);
+    CHECK_EQ(nf2_seek(fs, file, 2, NF2_SEEK_CUR), 5);
+    CHECK_EQ(nf2_seek(fs, file, -1, NF2_SEEK_CUR), 4);
+    CHECK_EQ(nf2_read(fs, file, data, 1), 1);
+    CHECK_EQ(data[0], '4');
+    CHECK_EQ(nf2_seek(fs, file, -2, NF2_SEEK_END), 8);
+    CHECK_EQ(nf2_read(fs, file, data, 8), 2);
+    CHECK_EQ(nf2_read(fs, file, data, 8), 0);
+    CHECK_EQ(nf2_seek(fs, file, -1, NF2_SEEK_SET), NF2_ERR_INVAL);
+    CHECK_EQ(nf2_seek(fs, file, -11, NF2_SEEK_END), NF2_ERR_INVAL);
+    CHECK_EQ(nf2_seek(fs, file, -11, NF2_SEEK_CUR), NF2_ERR_INVAL);
+    CHECK_EQ(nf2_seek(fs, file, 0, 3), NF2_ERR_INVAL);
+    CHECK_EQ(nf2_tell(fs, file), 10);
+    CHECK_EQ(nf2_seek(fs, file, 0x7FFFFFFF, NF2_SEEK_END), NF2_ERR_INVAL);
+    CHECK_EQ(nf2_seek(fs, file, 0x7FFFFFFF, NF2_SEEK_SET), 0x7FFFFFFF);
+    CHECK_EQ(nf2_seek(fs, file, 1, NF2_SEEK_CUR), NF2_ERR_INVAL);
+    CHECK_EQ(nf2_read(fs, file, data, 8), 0);
+    CHECK_EQ(nf2_write(fs, file, data, 1), NF2_ERR_FBIG);
+    CHECK_EQ(nf2_write(fs, file, data, 0), 0);
+    CHECK_EQ(nf2_tell(fs, file), 0x7FFFFFFF);
+    CHECK_EQ(nf2_size(fs, file), 10);
+    CHECK(one_of(nf2_truncate(fs, file, 0x80000000u), NF2_ERR_FBIG, NF2_ERR_INVAL, NF2_ERR_FBIG));
+    CHECK(one_of(nf2_preallocate(fs, file, 0x80000000u), NF2_ERR_FBIG, NF2_ERR_INVAL, NF2_ERR_NOSPC));
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    volume_down(&volume, true);
+}
+
+/* A gap behind `size` bytes, up to `from`, reads as zeros, before and after the sync, and after shrinking and growing. */
+static void gap(struct volume *volume, uint32_t size, uint32_t from, bool by_truncate)
+{
+    nf2_t *fs = &volume->fs;
+    nf2_file_t *file = &volume->file;
+    uint8_t data[2000];
+    uint32_t wrongs = 0;
+
+    CHECK_EQ(put(volume, "gap", size, 9), NF2_OK);
+    CHECK_EQ(open_file(volume, file, "gap", NF2_O_RDWR), NF2_OK);
+    if (by_truncate) {
+        CHECK_EQ(nf2_truncate(fs, file, from), NF2_OK);
+        CHECK_EQ(nf2_tell(fs, file), 0);
+        CHECK_EQ(nf2_seek(fs, file, 0, NF2_SEEK_END), (int32_t)from);
+    } else {
+        CHECK_EQ(nf2_seek(fs, file, (int32_t)from, NF2_SEEK_SET), (int32_t)from);
+    }
+    CHECK_EQ(write_text(volume, file, "end"), 3);
+    for (unsigned round = 0; round < 3; round++) {
+        uint32_t at = 0;
+        int32_t got;
+
+        CHECK_EQ(nf2_seek(fs, file, 0, NF2_SEEK_SET), 0);
+        while ((got = nf2_read(fs, file, data, sizeof data)) > 0) {
+            for (int32_t i = 0; i < got; i++, at++) {
+                uint8_t want = at < size ? content_byte(9, at) : at < from ? 0 : (uint8_t)"end"[at - from];
+
+                wrongs += data[i] != want;
+            }
+        }
+        CHECK_EQ(at, from + 3);
+        CHECK_EQ(wrongs, 0);
+        CHECK_EQ(round == 0 ? nf2_sync(fs, file) : nf2_close(fs, file), NF2_OK);
+        if (round == 1) {
+            CHECK_EQ(volume_again(volume, true), NF2_OK);
+        }
+        if (round) {
+            CHECK_EQ(open_file(volume, file, "gap", NF2_O_RDWR), NF2_OK);
+        }
+    }
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+}
+
+TEST(gaps)
+{
+    static const uint32_t sizes[][2] = { { 0, 1 }, { 0, 100 }, { 10, 5000 }, { 100, 300 }, { 300, 4096 }, { 4096, 8192 },
+                                         { 5000, 5001 }, { 0, 20000 }, { 9000, 30000 } };
+    struct volume volume;
+
+    volume_up(&volume, chip);
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        gap(&volume, sizes[i][0], sizes[i][1], false);
+        gap(&volume, sizes[i][0], sizes[i][1], true);
+    }
+    volume_down(&volume, true);
+}
+
+/* What was cut off stays cut off: growing again shows zeros. */
+static void shrink_from(uint32_t size, uint32_t cut, bool sync)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file;
+    uint32_t wrongs = 0;
+
+    volume_up(&volume, chip);
+    CHECK_EQ(put(&volume, "f", size, 4), NF2_OK);
+    CHECK_EQ(open_file(&volume, file, "f", NF2_O_RDWR), NF2_OK);
+    CHECK_EQ(nf2_truncate(fs, file, cut), NF2_OK);
+    if (sync) {
+        CHECK_EQ(nf2_sync(fs, file), NF2_OK);
+    }
+    CHECK_EQ(nf2_size(fs, file), (int32_t)cut);
+    CHECK_EQ(nf2_truncate(fs, file, size), NF2_OK);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    CHECK_EQ(nf2_open(fs, file, "f", NF2_O_RDONLY, NULL), NF2_OK);
+    for (uint32_t at = 0; at < size; at++) {
+        uint8_t byte = 1;
+
+        CHECK_EQ(nf2_read(fs, file, &byte, 1), 1);
+        wrongs += byte != (at < cut ? content_byte(4, at) : 0);
+    }
+    CHECK_EQ(wrongs, 0);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    volume_down(&volume, true);
+}
+
+TEST(shrink_and_grow)
+{
+    static const uint32_t sizes[][2] = { { 100, 30 }, { 5000, 4096 }, { 9000, 100 }, { 9000, 4100 } };
+
+    for (unsigned i = 0; i < 8; i++) {
+        shrink_from(sizes[i % 4][0], sizes[i % 4][1], i / 4 != 0);
+    }
+}
+
+/* Readers see what was synced last; a cut leaves it. */
+TEST(synced_and_not)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file;
+    nf2_file_t reader;
+
+    volume_up(&volume, chip);
+    CHECK_EQ(open_file(&volume, file, "f", NF2_O_RDWR | NF2_O_CREAT), NF2_OK);
+    CHECK_EQ(size_of(&volume, "f", NULL), NF2_OK);                  /* visible at once */
+    CHECK_EQ(nf2_mkdir(fs, "f"), NF2_ERR_EXIST);
+    CHECK_EQ(nf2_remove(fs, "f"), NF2_ERR_BUSY);
+    CHECK_EQ(nf2_open(fs, &reader, "f", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK_EQ(write_text(&volume, file, "first"), 5);
+    CHECK(reads(&volume, &reader, 0, "", 0));
+    CHECK(reads(&volume, file, 0, "first", 5));                     /* its own writes */
+    CHECK_EQ(nf2_sync(fs, file), NF2_OK);
+    CHECK(reads(&volume, &reader, 0, "first", 5));
+    CHECK_EQ(nf2_seek(fs, file, 0, NF2_SEEK_END), 5);
+    CHECK_EQ(write_text(&volume, file, " second"), 7);
+    CHECK_EQ(nf2_size(fs, file), 12);
+    CHECK(reads(&volume, &reader, 0, "first", 5));
+    CHECK_EQ(nf2_close(fs, &reader), NF2_OK);
+    CHECK_EQ(volume_again(&volume, false), NF2_OK);                 /* the power went */
+    CHECK_EQ(nf2_open(fs, &reader, "f", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK(reads(&volume, &reader, 0, "first", 5));
+    CHECK_EQ(nf2_close(fs, &reader), NF2_OK);
+    CHECK_EQ(open_file(&volume, file, "f", NF2_O_RDWR | NF2_O_TRUNC), NF2_OK);
+    CHECK_EQ(nf2_size(fs, file), 0);
+    CHECK_EQ(write_text(&volume, file, "third, and longer"), 17);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);                  /* left open: lost */
+    CHECK_EQ(nf2_open(fs, &reader, "f", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK(reads(&volume, &reader, 0, "first", 5));
+    CHECK_EQ(nf2_close(fs, &reader), NF2_OK);
+    CHECK_EQ(open_file(&volume, file, "ghost", NF2_O_WRONLY | NF2_O_CREAT), NF2_OK);
+    CHECK_EQ(write_text(&volume, file, "x"), 1);
+    CHECK_EQ(volume_again(&volume, false), NF2_OK);
+    CHECK_EQ(size_of(&volume, "ghost", NULL), NF2_ERR_NOENT);       /* no empty ghost */
+    CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+TEST(open_modes)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file;
+
+    volume_up(&volume, chip);
+    CHECK_EQ(open_file(&volume, file, "log", NF2_O_RDWR | NF2_O_CREAT | NF2_O_APPEND), NF2_OK);
+    CHECK_EQ(write_text(&volume, file, "one"), 3);
+    CHECK_EQ(nf2_seek(fs, file, 0, NF2_SEEK_SET), 0);
+    CHECK_EQ(write_text(&volume, file, "two"), 3);
+    CHECK_EQ(nf2_tell(fs, file), 6);
+    CHECK(reads(&volume, file, 0, "onetwo", 6));
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    CHECK_EQ(open_file(&volume, file, "log", NF2_O_RDWR | NF2_O_APPEND | NF2_O_SYNC), NF2_OK);
+    for (unsigned i = 0; i < 100; i++) {
+        CHECK_EQ(write_text(&volume, file, "0123456789abcdef0123456789abcdef"), 32);
+    }
+    CHECK_EQ(volume_again(&volume, false), NF2_OK);                 /* each was synced */
+    CHECK_EQ(open_file(&volume, file, "log", NF2_O_RDWR), NF2_OK);
+    CHECK_EQ(nf2_size(fs, file), 3206);
+    CHECK(reads(&volume, file, 3206 - 16, "0123456789abcdef", 16));
+    CHECK_EQ(nf2_truncate(fs, file, 3), NF2_OK);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    CHECK_EQ(open_file(&volume, file, "log", NF2_O_RDWR | NF2_O_TRUNC), NF2_OK);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    CHECK(holds(&volume, "log", 0, 0));
+    CHECK_EQ(open_file(&volume, file, "new", NF2_O_RDWR | NF2_O_CREAT | NF2_O_EXCL), NF2_OK);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    CHECK_EQ(volume_again(&volume, false), NF2_OK);
+    CHECK(holds(&volume, "new", 0, 0));                             /* empty, and durable at its close */
+    volume_down(&volume, true);
+}
+
+/* ---- a full volume ------------------------------------------------------------------------------- */
+
+static unsigned fill(struct volume *volume, uint32_t size)
+{
+    char name[16];
+    unsigned count = 0;
+
+    for (;; count++) {
+        int status;
+
+        snprintf(name, sizeof name, "fill%u", count);
+        status = put(volume, name, size, count);
+        if (status != NF2_OK) {
+            CHECK_EQ(status, NF2_ERR_NOSPC);
+            break;
+        }
+    }
+    return count;
+}
+
+static void fill_with(uint32_t size)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file;
+    char name[16];
+    unsigned count;
+    uint32_t old = 0;
+    static uint8_t large[40000];
+
+    volume_up(&volume, chip);
+    CHECK_EQ(put(&volume, "keep", 3000, 77), NF2_OK);
+    count = fill(&volume, size);
+    CHECK(count > 3);
+    snprintf(name, sizeof name, "fill%u", count);
+    if (size_of(&volume, name, &old) == NF2_OK) {   /* the part that was accepted */
+        CHECK(old <= size);
+        CHECK_EQ(nf2_remove(fs, name), NF2_OK);
+    }
+    /* a write that does not fit is refused as a whole */
+    CHECK_EQ(open_file(&volume, file, "keep", NF2_O_RDWR), NF2_OK);
+    CHECK_EQ(nf2_seek(fs, file, 100, NF2_SEEK_SET), 100);
+    CHECK_EQ(nf2_write(fs, file, large, sizeof large), NF2_ERR_NOSPC);
+    CHECK_EQ(nf2_tell(fs, file), 100);
+    CHECK_EQ(nf2_size(fs, file), 3000);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    CHECK(holds(&volume, "keep", 3000, 77));
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "fill%u", i);
+        CHECK(holds(&volume, name, size, i));
+    }
+    CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "fill%u", i);
+        CHECK_EQ(nf2_remove(fs, name), NF2_OK);
+    }
+    CHECK(holds(&volume, "keep", 3000, 77));
+    CHECK(fill(&volume, size) + 2 >= count);
+    CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+TEST(full_chip)
+{
+    fill_with(5000);
+    fill_with(100);
+    fill_with(30000);
+}
+
+static void fill_often(const char *on_chip)
+{
+    struct volume volume;
+    struct nf2_statfs fresh, stat;
+    uint32_t size;
+
+    volume_up(&volume, on_chip);
+    CHECK_EQ(put(&volume, "keep", 3000, 77), NF2_OK);
+    CHECK_EQ(nf2_statfs(&volume.fs, &fresh), NF2_OK);
+    size = (fresh.blocks_available - 2) * fresh.block_size;
+    for (unsigned round = 0; round < 1000; round++) {
+        CHECK_EQ(put(&volume, "fill", size, round), NF2_OK);
+        CHECK(round % 50 || holds(&volume, "fill", size, round));
+        CHECK_EQ(nf2_remove(&volume.fs, "fill"), NF2_OK);
+    }
+    CHECK(maintain_all(&volume) == 0);
+    CHECK_EQ(nf2_statfs(&volume.fs, &stat), NF2_OK);
+    CHECK(stat.blocks_free + 2 >= fresh.blocks_free);
+    CHECK(holds(&volume, "keep", 3000, 77));
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    CHECK_EQ(vflash_counts(volume.flash)->violations, 0);
+    volume_down(&volume, true);
+}
+
+TEST(thousand_fills)
+{
+    fill_often("tiny128k");
+    fill_often("tinyecc16");
+}
+
+/* What was preallocated stays writable when others fill the rest; the rest of it comes back at the close. */
+TEST(preallocation)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file;
+    struct nf2_statfs before, after;
+    uint8_t piece[1000];
+
+    volume_up(&volume, chip);
+    CHECK_EQ(nf2_statfs(fs, &before), NF2_OK);
+    CHECK_EQ(open_file(&volume, file, "stream", NF2_O_RDWR | NF2_O_CREAT), NF2_OK);
+    CHECK_EQ(nf2_preallocate(fs, file, before.blocks * before.block_size), NF2_ERR_NOSPC);
+    CHECK_EQ(nf2_preallocate(fs, file, 30000), NF2_OK);
+    CHECK_EQ(nf2_size(fs, file), 0);
+    {
+        static uint8_t page[NF2_PAGE_MAX];
+        nf2_file_t filler;
+        int32_t status = 1;
+
+        CHECK_EQ(nf2_open(fs, &filler, "filler", NF2_O_WRONLY | NF2_O_CREAT, page), NF2_OK);
+        memset(piece, 1, sizeof piece);
+        while (status > 0) {
+            status = nf2_write(fs, &filler, piece, sizeof piece);
+        }
+        CHECK_EQ(status, NF2_ERR_NOSPC);
+        CHECK(one_of(nf2_close(fs, &filler), NF2_OK, NF2_ERR_NOSPC, NF2_OK));
+    }
+    for (uint32_t at = 0; at < 30000; at += 1000) {
+        for (uint32_t i = 0; i < 1000; i++) {
+            piece[i] = content_byte(5, at + i);
+        }
+        CHECK_EQ(nf2_write(fs, file, piece, 1000), 1000);
+    }
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    CHECK(holds(&volume, "stream", 30000, 5));
+    CHECK_EQ(nf2_remove(fs, "filler") == NF2_OK || size_of(&volume, "filler", NULL) == NF2_ERR_NOENT, true);
+    CHECK_EQ(nf2_remove(fs, "stream"), NF2_OK);
+    CHECK(maintain_all(&volume) == 0);
+    CHECK_EQ(open_file(&volume, file, "small", NF2_O_RDWR | NF2_O_CREAT), NF2_OK);
+    CHECK_EQ(nf2_preallocate(fs, file, 50000), NF2_OK);
+    CHECK_EQ(nf2_write(fs, file, piece, 1000), 1000);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    CHECK(maintain_all(&volume) == 0);
+    CHECK_EQ(nf2_statfs(fs, &after), NF2_OK);
+    CHECK(after.blocks_free + 5 >= before.blocks_free);
+    volume_down(&volume, true);
+}
+
+int main(void)
+{
+    for (unsigned i = 0; i < sizeof chips / sizeof chips[0]; i++) {
+        chip = chips[i];
+        printf("chip %s\n", chip);
+        RUN(paths);
+        RUN(name_lengths);
+        RUN(name_bytes);
+        RUN(directories);
+        RUN(renames);
+        RUN(open_errors);
+        RUN(bad_handles);
+        RUN(seeks);
+        RUN(gaps);
+        RUN(shrink_and_grow);
+        RUN(synced_and_not);
+        RUN(open_modes);
+        RUN(full_chip);
+        RUN(preallocation);
+    }
+    RUN(thousand_fills);
+    return check_done();
+}

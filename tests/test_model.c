@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_model.c - random calls on a volume and on a model of it, side by side.
+ *
+ *   test_model                                   a fixed slice over several chips and profiles
+ *   test_model --chip NAME --seed N --calls N [--profile P] [--record FILE]
+ *   test_model --long [--seed N]                 every chip with every profile, a million calls and more
+ *   test_model --replay FILE --chip NAME         repeats recorded calls
+ *   test_model --replay FILE --chip NAME --shrink
+ *   test_model --chip NAME --seed N --calls N --shrink
+ *                                                finds a short list of calls that still fails, and prints it
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "random_ops.h"
+#include "rig.h"
+
+#define CHECK_EVERY 400u
+#define VERIFY_EVERY 1000u
+#define LAST_CALLS 20u
+#define REPLAY_SECONDS 120u
+
+struct options {
+    const char *chip, *replay;
+    FILE *record;               /* each call is written here before it is made */
+    uint64_t seed;
+    unsigned calls;
+    enum profile profile;
+    bool shrink, full_length, chip_given;
+    int format_flags;
+};
+
+struct outcome {
+    bool right;
+    unsigned failed_at;         /* index of the call */
+    char failure[512];
+};
+
+static bool fail(struct outcome *outcome, const struct rig *rig, unsigned index)
+{
+    outcome->right = false;
+    outcome->failed_at = index;
+    memcpy(outcome->failure, rig->failure, sizeof outcome->failure);
+    return false;
+}
+
+/* After the last call: what was synced is there after a remount, and the space comes back. */
+static bool finish(struct rig *rig)
+{
+    struct call call = { .op = OP_UNMOUNT };
+
+    return rig_call(rig, &call) == RIG_OK && rig_verify(rig) && rig_check(rig) && rig_empty(rig);
+}
+
+static bool make_call(struct rig *rig, const struct call *call, FILE *record)
+{
+    if (record) {
+        call_print(record, call);
+        fflush(record);
+    }
+    return rig_call(rig, call) == RIG_OK;
+}
+
+/* Calls that come at fixed intervals besides the generator's. */
+static void add_regular(struct call_list *list, unsigned *next_check, unsigned *next_verify)
+{
+    if (list->count >= *next_check) {
+        calls_add(list, OP_CHECK, 0, 0, 0, NULL, NULL);
+        *next_check = list->count + CHECK_EVERY;
+    }
+    if (list->count >= *next_verify) {
+        calls_add(list, OP_VERIFY, 0, 0, 0, NULL, NULL);
+        *next_verify = list->count + VERIFY_EVERY;
+    }
+}
+
+/* Drops calls that nobody will ask for any more, so that a long run does not keep them all. */
+static void forget_early(struct call_list *list, unsigned *done, unsigned *dropped)
+{
+    unsigned drop = *done > 4096 ? *done - LAST_CALLS : 0;
+
+    if (drop == 0) {
+        return;
+    }
+    for (unsigned i = 0; i < drop; i++) {
+        free(list->call[i].path);
+        free(list->call[i].path2);
+    }
+    memmove(list->call, list->call + drop, (list->count - drop) * sizeof *list->call);
+    list->count -= drop;
+    *done -= drop;
+    *dropped += drop;
+}
+
+static bool generate(struct rig *rig, const struct options *options, struct call_list *list, struct outcome *outcome)
+{
+    struct generator generator;
+    unsigned done = 0, dropped = 0, next_check = CHECK_EVERY, next_verify = VERIFY_EVERY;
+
+    generator_init(&generator, options->seed, options->profile, rig->capacity, rig->chip->page_size, rig->chip->block_size);
+    while (done + dropped < options->calls) {
+        if (done == list->count) {
+            unsigned before = dropped;
+
+            forget_early(list, &done, &dropped);
+            next_check -= dropped - before;
+            next_verify -= dropped - before;
+            generator_next(&generator, &rig->model, list);
+            add_regular(list, &next_check, &next_verify);
+        }
+        if (!make_call(rig, &list->call[done], options->record)) {
+            calls_cut(list, done + 1);
+            return fail(outcome, rig, done + dropped);
+        }
+        if (rig->answer == NF2_ERR_NOSPC) {
+            generator_full(&generator);
+        }
+        done++;
+    }
+    calls_cut(list, done);
+    return finish(rig) || fail(outcome, rig, done + dropped);
+}
+
+static bool repeat(struct rig *rig, const struct call_list *list, struct outcome *outcome)
+{
+    for (unsigned i = 0; i < list->count; i++) {
+        if (!make_call(rig, &list->call[i], NULL)) {
+            return fail(outcome, rig, i);
+        }
+    }
+    return finish(rig) || fail(outcome, rig, list->count);
+}
+
+/* One volume from format to its end; `list` is repeated, or (empty) generated. */
+static bool run(const struct options *options, struct call_list *list, struct outcome *outcome, uint64_t *full)
+{
+    const struct vflash_chip *chip = vflash_chip_find(options->chip);
+    struct rig *rig = malloc(sizeof *rig);
+
+    memset(outcome, 0, sizeof *outcome);
+    outcome->right = true;
+    if (!chip || !rig) {
+        fprintf(stderr, "no chip named %s\n", options->chip);
+        exit(2);
+    }
+    if (!rig_init(rig, chip, options->format_flags)) {
+        fail(outcome, rig, 0);
+    } else if (list->count) {
+        repeat(rig, list, outcome);
+    } else {
+        generate(rig, options, list, outcome);
+    }
+    *full = rig->nospc;
+    rig_free(rig);
+    free(rig);
+    return outcome->right;
+}
+
+static void print_failure(const struct options *options, const struct call_list *list, const struct outcome *outcome)
+{
+    unsigned first = list->count > LAST_CALLS ? list->count - LAST_CALLS : 0;
+
+    printf("FAILED: chip %s, profile %s, seed %llu, call %u: %s\n", options->chip, profile_names[options->profile],
+           (unsigned long long)options->seed, outcome->failed_at, outcome->failure);
+    printf("the last calls:\n");
+    for (unsigned i = first; i < list->count; i++) {
+        printf("  ");
+        call_print(stdout, &list->call[i]);
+    }
+    fflush(stdout);
+}
+
+/* ---- shrinking ----------------------------------------------------------------------------------- */
+
+/* In a process of its own, so that a crash or a hang counts as a failure too. Returns the failing call's index, or -1. */
+static int fails_at(const struct options *options, struct call_list *list)
+{
+    int ends[2];
+    int at = -1, status = 0;
+    pid_t child;
+
+    if (list->count == 0 || pipe(ends) != 0) {
+        return -1;
+    }
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        struct outcome outcome;
+        uint64_t full;
+
+        alarm(REPLAY_SECONDS);
+        close(2);
+        if (!run(options, list, &outcome, &full)) {
+            int index = (int)outcome.failed_at;
+
+            _exit(write(ends[1], &index, sizeof index) == (ssize_t)sizeof index ? 1 : 2);
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    if (child < 0 || read(ends[0], &at, sizeof at) != (ssize_t)sizeof at) {
+        at = -1;
+    }
+    close(ends[0]);
+    if (child > 0) {
+        waitpid(child, &status, 0);
+        if (at < 0 && status != 0) {
+            at = (int)list->count - 1;      /* it crashed, anywhere */
+        }
+    }
+    return at;
+}
+
+/* The list without `count` calls from `first` on; the calls are shared with the old one. */
+static struct call_list without(const struct call_list *list, unsigned first, unsigned count)
+{
+    struct call_list shorter = { .call = malloc((list->count + 1) * sizeof *list->call), .count = 0 };
+
+    for (unsigned i = 0; i < list->count; i++) {
+        if (i < first || i >= first + count) {
+            shorter.call[shorter.count++] = list->call[i];
+        }
+    }
+    return shorter;
+}
+
+static void shrink(const struct options *options, struct call_list *list)
+{
+    int at = fails_at(options, list);
+    unsigned piece;
+
+    if (at < 0) {
+        printf("# the calls do not fail\n");
+        return;
+    }
+    list->count = (unsigned)at + 1 < list->count ? (unsigned)at + 1 : list->count;
+    for (piece = list->count / 2; piece >= 1; piece /= 2) {
+        for (unsigned first = 0; first < list->count;) {
+            struct call_list shorter = without(list, first, piece);
+
+            at = fails_at(options, &shorter);
+            if (at >= 0) {
+                memcpy(list->call, shorter.call, shorter.count * sizeof *list->call);
+                list->count = (unsigned)at + 1 < shorter.count ? (unsigned)at + 1 : shorter.count;
+            } else {
+                first += piece;
+            }
+            free(shorter.call);
+        }
+    }
+    printf("# chip %s: %u calls still fail\n", options->chip, list->count);
+    for (unsigned i = 0; i < list->count; i++) {
+        call_print(stdout, &list->call[i]);
+    }
+}
+
+/* Records the calls of a generated run in a process of its own and reads them back. */
+static bool record_run(struct options options, struct call_list *list)
+{
+    FILE *file = tmpfile();
+    pid_t child;
+    bool right;
+
+    if (!file) {
+        return false;
+    }
+    options.record = file;
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        struct outcome outcome;
+        uint64_t full;
+
+        _exit(run(&options, list, &outcome, &full) ? 0 : 1);
+    }
+    waitpid(child, NULL, 0);
+    rewind(file);
+    right = calls_read(file, list);
+    fclose(file);
+    return right;
+}
+
+static int shrink_main(const struct options *options, struct call_list *list)
+{
+    if (!list->count && !record_run(*options, list)) {
+        fprintf(stderr, "the calls cannot be recorded\n");
+        return 2;
+    }
+    shrink(options, list);
+    return 0;
+}
+
+/* ---- slices -------------------------------------------------------------------------------------- */
+
+static unsigned passed, failed;
+
+static void cell(struct options options)
+{
+    struct call_list list = { 0 };
+    struct outcome outcome;
+    uint64_t full = 0;
+
+    printf("chip %s, profile %s, seed %llu, %u calls: ", options.chip, profile_names[options.profile],
+           (unsigned long long)options.seed, options.calls);
+    fflush(stdout);
+    if (run(&options, &list, &outcome, &full)) {
+        passed++;
+        printf("right (full %llu times)\n", (unsigned long long)full);
+    } else {
+        failed++;
+        print_failure(&options, &list, &outcome);
+    }
+    calls_free(&list);
+}
+
+static const char *const slice_chips[] = { "tiny256k", "tiny128k", "tinyecc16", "tinyecc32", "tiny512", "w25q80" };
+
+static void slice(struct options options)
+{
+    unsigned calls = options.full_length ? 40000 : 1700;
+
+    for (unsigned chip = 0; chip < sizeof slice_chips / sizeof slice_chips[0]; chip++) {
+        for (unsigned profile = 0; profile < PROFILE_COUNT; profile++) {
+            options.chip = slice_chips[chip];
+            options.profile = (enum profile)profile;
+            options.calls = calls;
+            options.format_flags = (chip + profile) % 2 ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK;
+            cell(options);
+            options.seed++;
+        }
+    }
+}
+
+static enum profile profile_named(const char *name)
+{
+    for (unsigned i = 0; i < PROFILE_COUNT; i++) {
+        if (strcmp(name, profile_names[i]) == 0) {
+            return (enum profile)i;
+        }
+    }
+    fprintf(stderr, "no profile named %s\n", name);
+    exit(2);
+}
+
+static void parse(int count, char **argument, struct options *options)
+{
+    for (int i = 1; i < count; i++) {
+        const char *name = argument[i];
+        const char *value = i + 1 < count ? argument[i + 1] : "";
+
+        if (strcmp(name, "--shrink") == 0) {
+            options->shrink = true;
+            continue;
+        }
+        if (strcmp(name, "--long") == 0) {
+            options->full_length = true;
+            continue;
+        }
+        i++;
+        if (strcmp(name, "--chip") == 0) {
+            options->chip = value;
+            options->chip_given = true;
+        } else if (strcmp(name, "--seed") == 0) {
+            options->seed = strtoull(value, NULL, 0);
+        } else if (strcmp(name, "--calls") == 0) {
+            options->calls = (unsigned)strtoul(value, NULL, 0);
+        } else if (strcmp(name, "--profile") == 0) {
+            options->profile = profile_named(value);
+        } else if (strcmp(name, "--replay") == 0) {
+            options->replay = value;
+        } else if (strcmp(name, "--record") == 0) {
+            options->record = fopen(value, "w");
+        } else {
+            fprintf(stderr, "unknown option %s\n", name);
+            exit(2);
+        }
+    }
+}
+
+static int replay_main(const struct options *options, struct call_list *list)
+{
+    struct outcome outcome;
+    uint64_t full;
+
+    if (options->shrink) {
+        return shrink_main(options, list);
+    }
+    if (run(options, list, &outcome, &full)) {
+        passed++;
+    } else {
+        failed++;
+        calls_cut(list, outcome.failed_at + 1);
+        print_failure(options, list, &outcome);
+    }
+    return (int)failed;
+}
+
+int main(int count, char **argument)
+{
+    struct options options = { .chip = "tiny256k", .seed = 1, .calls = 10000, .profile = PROFILE_MIX };
+    struct call_list list = { 0 };
+    int status = 0;
+
+    parse(count, argument, &options);
+    if (options.replay) {
+        FILE *file = strcmp(options.replay, "-") == 0 ? stdin : fopen(options.replay, "r");
+
+        if (!file || !calls_read(file, &list) || list.count == 0) {
+            fprintf(stderr, "%s cannot be read\n", options.replay);
+            return 2;
+        }
+        status = replay_main(&options, &list);
+    } else if (options.shrink) {
+        status = shrink_main(&options, &list);
+    } else if (options.chip_given) {
+        cell(options);
+    } else {
+        slice(options);
+    }
+    if (!options.shrink) {
+        printf("%u passed, %u failed\n", passed, failed);
+    }
+    return status ? status : failed ? 1 : 0;
+}

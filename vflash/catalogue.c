@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* catalogue.c - the chips that are known by name, and what geometries there may be. */
+#include <string.h>
+
+#include "vflash.h"
+
+#define KIB 1024u
+#define MIB (1024u * 1024u)
+
+/* A block of 4 KiB, and the 32 and 64 KiB erases beside it. */
+#define BLOCK_4K .block_size = 4 * KIB, .erase_sizes = {4 * KIB, 32 * KIB, 64 * KIB}
+#define ENDURING .first_byte_pct = 20, .endurance = 100000, .read_unit = 1
+
+/* W25Q256JV by its data sheet. */
+#define W25Q BLOCK_4K, ENDURING, .erase_us = {50000, 120000, 150000}, .erase_max_us = {400000, 1600000, 2000000}, \
+    .read_page_us = 4, .read_page_slow_us = 41, .program_page_us = 400
+#define W25Q_256 .page_size = 256, W25Q
+
+/* IS25LE01G; its 32 and 64 KiB erases are assumed, its maximum times not known. */
+#define IS25 BLOCK_4K, ENDURING, .page_size = 256, .program_unit = 1, .erase_us = {100000, 140000, 170000}, \
+    .read_page_us = 4, .read_page_slow_us = 41, .program_page_us = 300
+
+static const struct vflash_chip catalogue[] = {
+    {.name = "w25q256", .description = "Winbond W25Q256JV, 32 MiB", .size = 32 * MIB, .program_unit = 1, W25Q_256},
+    {.name = "w25q128", .description = "Winbond W25Q128JV, 16 MiB", .size = 16 * MIB, .program_unit = 1, W25Q_256},
+    {.name = "w25q64", .description = "Winbond W25Q64JV, 8 MiB", .size = 8 * MIB, .program_unit = 1, W25Q_256},
+    {.name = "w25q80", .description = "Winbond W25Q80, 1 MiB, with the times of w25q256",
+     .size = 1 * MIB, .program_unit = 1, W25Q_256},
+    {.name = "is25le01g", .description = "ISSI IS25LE01G, 128 MiB; 32 and 64 KiB erases assumed at 140 and 170 ms",
+     .size = 128 * MIB, IS25},
+    {.name = "is25-16m", .description = "16 MiB with the times of is25le01g (64 KiB erase assumed at 170 ms)", .size = 16 * MIB, IS25},
+    {.name = "3dfs256m04", .description = "3D Plus 3DFS256M04, 32 MiB, pages of 512 B, blocks of 8 KiB",
+     .size = 32 * MIB, .page_size = 512, .block_size = 8 * KIB, .erase_sizes = {8 * KIB}, .erase_us = {300000}, .program_unit = 1,
+     .read_page_us = 22, .read_page_slow_us = 207, .program_page_us = 800, ENDURING},
+    {.name = "mt25ql01g", .description = "Micron MT25QL01G, 128 MiB; read times as w25q256",
+     .size = 128 * MIB, .page_size = 256, BLOCK_4K, .erase_us = {50000, 100000, 150000}, .program_unit = 1,
+     .read_page_us = 4, .read_page_slow_us = 41, .program_page_us = 120, ENDURING},
+
+    /* These stand for NOR with on-die ECC, as in the IS25LX family: the ECC unit may be programmed once between erases. */
+    {.name = "ecc16-256m", .description = "w25q256 with on-die ECC over 16 B units, each written once",
+     .size = 32 * MIB, .program_unit = 16, W25Q_256},
+    {.name = "ecc32-256m", .description = "w25q256 with on-die ECC over 32 B units, each written once",
+     .size = 32 * MIB, .program_unit = 32, W25Q_256},
+
+    {.name = "tiny256k", .description = "256 KiB for tests", .size = 256 * KIB, .program_unit = 1, W25Q_256},
+    {.name = "tiny128k", .description = "128 KiB for tests", .size = 128 * KIB, .program_unit = 1, W25Q_256},
+    {.name = "tinyecc16", .description = "256 KiB for tests, units of 16 B written once", .size = 256 * KIB, .program_unit = 16, W25Q_256},
+    {.name = "tinyecc32", .description = "256 KiB for tests, units of 32 B written once", .size = 256 * KIB, .program_unit = 32, W25Q_256},
+    {.name = "tiny512", .description = "256 KiB for tests, pages of 512 B", .size = 256 * KIB, .program_unit = 1, .page_size = 512, W25Q},
+};
+
+#define CATALOGUE_COUNT (sizeof(catalogue) / sizeof(catalogue[0]))
+
+const struct vflash_chip *vflash_chip_at(unsigned index)
+{
+    return index < CATALOGUE_COUNT ? &catalogue[index] : NULL;
+}
+
+const struct vflash_chip *vflash_chip_find(const char *name)
+{
+    for (unsigned i = 0; i < CATALOGUE_COUNT; i++) {
+        if (strcmp(catalogue[i].name, name) == 0) {
+            return &catalogue[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- geometry ----------------------------------------------------------------------------------- */
+
+static bool power_of_two(uint32_t value)
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+/* Powers of two, ascending, the first one the block; those that there are come first. */
+static bool erase_sizes_fit(const struct vflash_chip *chip)
+{
+    uint32_t last = chip->block_size;
+    bool ended = false;
+    for (unsigned i = 1; i < 3; i++) {
+        uint32_t size = chip->erase_sizes[i];
+        if (size != 0 && (ended || !power_of_two(size) || size <= last || chip->size % size != 0)) {
+            return false;
+        }
+        ended = size == 0;
+        last = ended ? last : size;
+    }
+    return chip->erase_sizes[0] == chip->block_size;
+}
+
+/* What is wrong with the geometry, or NULL. */
+static const char *geometry_fault(const struct vflash_chip *chip)
+{
+    if (!power_of_two(chip->page_size) || chip->page_size > VFLASH_PAGE_MAX) {
+        return "page_size must be a power of two up to 4096";
+    }
+    if (!power_of_two(chip->block_size) || chip->block_size < chip->page_size) {
+        return "block_size must be a power of two and at least a page";
+    }
+    if (chip->size == 0 || chip->size % chip->block_size != 0 || chip->size > 2048u * MIB) {
+        return "size must be a multiple of block_size up to 2 GiB";
+    }
+    if (!erase_sizes_fit(chip)) {
+        return "erase_sizes must be ascending powers of two that divide the size, the first one block_size";
+    }
+    if (!power_of_two(chip->program_unit) || chip->program_unit > chip->page_size || chip->program_unit > chip->block_size / 8) {
+        return "program_unit must be a power of two, at most a page and an eighth of a block";
+    }
+    if (chip->read_unit != 0 && (!power_of_two(chip->read_unit) || chip->read_unit > chip->page_size)) {
+        return "read_unit must be a power of two, at most a page";
+    }
+    return chip->first_byte_pct > 100 ? "first_byte_pct must be at most 100" : NULL;
+}
+
+int vflash_chip_check(const struct vflash_chip *chip, char *message, size_t message_size)
+{
+    const char *fault = geometry_fault(chip);
+    if (fault == NULL) {
+        return 0;
+    }
+    snprintf(message, message_size, "chip %.31s: %s", chip->name, fault);
+    return -1;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* state.h - what a virtual chip is made of; for the files of this folder only. */
+#ifndef VFLASH_STATE_H
+#define VFLASH_STATE_H
+
+#include "pcg32.h"
+#include "vflash.h"
+
+enum block_mark {
+    MARK_WEAK = 1,              /* programs leave other bits than asked */
+    MARK_UNSTABLE = 2,          /* reads differ each time */
+    MARK_BROKEN = 4,            /* neither erases nor programs */
+    MARK_SILENT = 8             /* ... and says nothing of it */
+};
+
+/* What a checkpoint keeps besides the arrays. */
+struct vflash_state {
+    struct vflash_counts counts;
+    const char *violation;      /* the last one, or NULL */
+    bool off;
+    struct vflash_cut cut;
+    uint64_t operations;        /* since vflash_cut_at */
+    uint64_t fail_in;           /* calls until the one that fails; 0: none */
+    struct pcg32 noise;         /* of weak and unstable blocks; seeded by the cut */
+    uint32_t marked;            /* blocks with a mark: 0 keeps the usual path short */
+};
+
+struct vflash {
+    struct vflash_chip chip;
+    struct nf2_flash driver;
+    struct vflash_state state;
+    uint8_t *memory;
+    uint32_t *wear;             /* each block */
+    uint8_t *marks;             /* each block: enum block_mark */
+    uint8_t *programmed;        /* a bit for each unit of a write-once chip, else NULL */
+    uint32_t blocks;
+    uint32_t programmed_bytes;  /* size of `programmed` */
+    unsigned page_shift, block_shift, unit_shift;
+    bool strict;
+    bool read_only;
+    bool mapped;                /* `memory` is a mapping, not from the heap */
+    void (*on_cut)(void *context);
+    void *on_cut_context;
+    FILE *trace;
+};
+
+/* A program as it lands: at most a page; its first `straight` bytes lie at `address` on, the others wrap to the page's start. */
+struct program {
+    uint32_t address;
+    const uint8_t *data;
+    uint32_t length;
+    uint32_t straight;
+};
+
+/* ---- vflash.c ----------------------------------------------------------------------------------- */
+
+/* A chip without contents: `memory` is NULL. NULL on failure, with a message. */
+struct vflash *chip_make(const struct vflash_chip *chip, char *message, size_t message_size);
+/* Erases blocks [first, end) completely, but not broken ones. Returns 0 or VFLASH_FAILED. */
+int chip_erase_blocks(struct vflash *chip, uint32_t first, uint32_t end);
+
+/* ---- units.c: which units of a write-once chip were programmed ------------------------------------ */
+
+bool units_any(const struct vflash *chip, uint32_t address, uint32_t length);
+void units_set(struct vflash *chip, uint32_t address, uint32_t length);
+void units_clear(struct vflash *chip, uint32_t address, uint32_t length);
+/* Takes units that are not blank as programmed. */
+void units_adopt(struct vflash *chip);
+
+/* ---- rules.c: what is wrong with a call, or NULL -------------------------------------------------- */
+
+const char *rules_read(const struct vflash *chip, uint32_t address, uint32_t length);
+const char *rules_program(const struct vflash *chip, uint32_t address, const uint8_t *data, uint32_t length);
+const char *rules_erase(const struct vflash *chip, uint32_t address, uint32_t length);
+/* The index of an erase size, or -1. */
+int rules_erase_index(const struct vflash *chip, uint32_t length);
+
+/* ---- count.c ------------------------------------------------------------------------------------ */
+
+void count_read(struct vflash *chip, uint32_t address, uint32_t length);
+void count_program(struct vflash *chip, const struct program *program);
+void count_erase(struct vflash *chip, int index, uint32_t first_block, uint32_t end_block);
+
+/* ---- fault.c ------------------------------------------------------------------------------------ */
+
+/* Counts a driver call: whether it is the one to fail. */
+bool fault_call_fails(struct vflash *chip);
+/* Counts a program or erase: whether the power goes in it. */
+bool fault_operation_cut(struct vflash *chip);
+/* Turns the power off and tells; the last thing of a call. Returns VFLASH_OFF (or never). */
+int fault_power_off(struct vflash *chip);
+void fault_tear_program(struct vflash *chip, const struct program *program);
+void fault_tear_erase(struct vflash *chip, uint32_t first_block, uint32_t end_block);
+/* Programs byte by byte, as blocks with marks need it. */
+void fault_weak_program(struct vflash *chip, const struct program *program);
+/* Disturbs what was read from unstable blocks. */
+void fault_disturb_read(struct vflash *chip, uint32_t address, uint8_t *data, uint32_t length);
+void fault_mark(struct vflash *chip, uint32_t block, unsigned set, unsigned clear);
+
+/* ---- image.c ------------------------------------------------------------------------------------ */
+
+void image_unmap(struct vflash *chip);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * vflash.h - a virtual serial NOR chip: it counts what is asked of it, charges time, wears, and can fail.
+ *
+ * One `struct vflash` is one chip. Contents live in memory or in a mapped image file. All figures are
+ * exact and repeatable: counted operations multiplied by the chip's times (see vflash_chip).
+ */
+#ifndef VFLASH_H
+#define VFLASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "nf2fs/flash.h"
+
+/* ---- the catalogue ------------------------------------------------------------------------------ */
+
+#define VFLASH_PAGE_MAX 4096u   /* bytes: the largest page that a chip may have */
+
+struct vflash_chip {
+    char name[32];              /* lower case: "w25q256" */
+    char description[96];
+    uint32_t size;              /* bytes */
+    uint32_t page_size;         /* bytes */
+    uint32_t block_size;        /* bytes: smallest erase */
+    uint32_t erase_sizes[3];    /* bytes, smallest first (the block size), 0: none */
+    uint32_t erase_us[3];       /* typical */
+    uint32_t erase_max_us[3];   /* data sheet maximum; 0: unknown */
+    uint32_t program_unit;      /* bytes; > 1: each unit may be programmed once between erases */
+    uint32_t read_page_us;      /* fast read */
+    uint32_t read_page_slow_us;
+    uint32_t program_page_us;
+    uint32_t first_byte_pct;    /* byte convention: part of a page's time that the first byte takes (20) */
+    uint32_t endurance;         /* erases of a block */
+    uint32_t read_unit;         /* bytes: smallest read and its alignment; 0 is taken as 1 */
+};
+
+/* The chip named `name`, or NULL. */
+const struct vflash_chip *vflash_chip_find(const char *name);
+
+/* The catalogue's chips by index, NULL after the last. */
+const struct vflash_chip *vflash_chip_at(unsigned index);
+
+/*
+ * Reads a custom chip from a small text file of `key = value` lines (`#` comments). The keys are the fields of
+ * vflash_chip. The list fields take up to three values with commas between; a number may end in K or M (KiB, MiB).
+ * Needed: name, size, page_size, block_size or erase_sizes, erase_us, read_page_us, program_page_us. The others
+ * default to: one erase size, read_page_slow_us as read_page_us, program_unit and read_unit 1, first_byte_pct 20,
+ * endurance 100000, erase_max_us unknown. Returns 0, or -1 with a message, and then leaves `chip` as it was.
+ */
+int vflash_chip_load(const char *path, struct vflash_chip *chip, char *message, size_t message_size);
+
+/* Whether the geometry is one that a virtual chip can have. Returns 0, or -1 with a message. */
+int vflash_chip_check(const struct vflash_chip *chip, char *message, size_t message_size);
+
+/* ---- counters ----------------------------------------------------------------------------------- */
+
+/*
+ * Counted is what reaches the chip: a torn or failing program or erase like a whole one, and not a call that strict
+ * rules refuse, that vflash_fail_at fails, or that is made while the power is off.
+ *
+ * Page convention: each page touched by a call costs a page's time. Byte convention: a program costs, for each page
+ * touched, program_page_us x (first_byte_pct + (100 - first_byte_pct) x bytes / page_size) / 100; a read costs a command
+ * of 5 bytes on one line with 8 dummy clocks, then its bytes on four lines, at the clock that gives read_page_us. Erases cost
+ * their typical time under both.
+ */
+struct vflash_counts {
+    uint64_t read_calls, read_bytes, read_pages;
+    uint64_t program_calls, program_bytes, program_pages;
+    uint64_t erases[3];         /* by size, as in erase_sizes */
+    uint64_t time_us;           /* page convention, fast reads, kept in microseconds */
+    uint64_t time_slow_us;      /* page convention, slow reads */
+    uint64_t time_byte_ns;      /* byte convention, fast reads, nanoseconds */
+    uint64_t violations;        /* accesses that a real chip refuses or corrupts */
+};
+
+/* ---- faults ------------------------------------------------------------------------------------- */
+
+enum vflash_erase_cut {         /* what a cut inside an erase leaves */
+    VFLASH_ERASE_UNTOUCHED = 0,
+    VFLASH_ERASE_PARTLY = 1,    /* seeded: some bytes erased, some half (any bits) */
+    VFLASH_ERASE_WEAK = 2,      /* all 0xFF, but the next program of a byte may leave other bits than asked */
+    VFLASH_ERASE_UNSTABLE = 3,  /* bits read differently each time until the block is erased */
+    VFLASH_ERASE_DONE = 4
+};
+
+struct vflash_cut {
+    uint64_t operation;         /* cut at this program or erase, counted from 1 since vflash_cut_at; 0: never */
+    uint32_t byte;              /* program: so many bytes land before the cut (UINT32_MAX: all of them) */
+    uint8_t last_byte_mask;     /* program: bits of the next byte that are programmed all the same */
+    bool shuffle;               /* program: bytes land in a seeded random order */
+    enum vflash_erase_cut erase;
+    uint64_t seed;
+};
+
+struct vflash;
+
+/*
+ * After the cut each call fails with VFLASH_OFF until vflash_power_on. If `on_cut` is set it is called at
+ * the instant of the cut (a test may longjmp out of it).
+ */
+#define VFLASH_OFF (-1000)
+#define VFLASH_VIOLATION (-1001)
+#define VFLASH_FAILED (-1002)
+
+/* ---- the chip ----------------------------------------------------------------------------------- */
+
+/* A chip in memory, blank (all 0xFF); takes a copy of `chip`. NULL on failure. */
+struct vflash *vflash_new(const struct vflash_chip *chip);
+
+/*
+ * A chip over an image file, which is made blank where it does not exist (not with `read_only`) and must be as large as the
+ * chip. Changes reach the file as they are made, so a killed process leaves what a power cut would. With `read_only`
+ * programs and erases fail with VFLASH_FAILED, uncounted, and nothing reaches the file. Wear starts at 0; on a write-once chip
+ * units that are not all 0xFF are taken as programmed. NULL on failure, with a message.
+ */
+struct vflash *vflash_open(const struct vflash_chip *chip, const char *image_path, bool read_only, char *message, size_t message_size);
+
+void vflash_free(struct vflash *chip);  /* writes an image file back; NULL is allowed */
+int vflash_flush(struct vflash *chip);  /* writes an image file through to its medium; 0, or -1 */
+
+/* A driver structure for the file systems; valid as long as the chip. It takes every size of erase_sizes. */
+const struct nf2_flash *vflash_driver(struct vflash *chip);
+
+/*
+ * Strict (default on): a violation fails with VFLASH_VIOLATION and changes nothing; off: it is counted and does what a real
+ * chip does: addresses wrap (a program inside its page), bits are ANDed, an erase starts at its boundary. An erase of a
+ * size that the chip has no command for is refused either way.
+ */
+void vflash_set_strict(struct vflash *chip, bool strict);
+
+/* What the last violation was, or NULL. */
+const char *vflash_violation(const struct vflash *chip);
+
+const struct vflash_chip *vflash_chip_of(const struct vflash *chip);
+const struct vflash_counts *vflash_counts(const struct vflash *chip);
+void vflash_counts_reset(struct vflash *chip);
+
+uint32_t vflash_wear(const struct vflash *chip, uint32_t block);        /* erases of a block (of block_size) */
+uint8_t *vflash_memory(struct vflash *chip);                            /* the raw contents, for tests and images */
+
+/*
+ * Operations are the driver's program and erase calls while the power is on, refused and failing ones included. All units that
+ * a torn program was asked to program count as programmed. What a weak or unstable erase left stays with its blocks, also
+ * when power comes back, until each is completely erased; a torn erase leaves programmed units programmed.
+ */
+void vflash_cut_at(struct vflash *chip, const struct vflash_cut *cut);  /* NULL: no cut */
+void vflash_on_cut(struct vflash *chip, void (*on_cut)(void *context), void *context);
+uint64_t vflash_operations(const struct vflash *chip);                  /* programs and erases since vflash_cut_at */
+void vflash_power_on(struct vflash *chip);
+
+/* The `operation`-th driver call (reads included, from now on, from 1) does nothing and fails with VFLASH_FAILED; 0: none. */
+void vflash_fail_at(struct vflash *chip, uint64_t operation);
+
+/* From now on the block fails to erase and program (its contents stay): reported (VFLASH_FAILED) or silent. */
+void vflash_break_block(struct vflash *chip, uint32_t block, bool silent);
+
+/*
+ * A copy of the whole state, to go back to (tests): save, restore (to the same chip), release. Strictness, on_cut and
+ * the trace are settings: they stay as they are. Save gives NULL when memory is short.
+ */
+struct vflash_checkpoint *vflash_save(const struct vflash *chip);
+void vflash_restore(struct vflash *chip, const struct vflash_checkpoint *checkpoint);
+void vflash_release(struct vflash_checkpoint *checkpoint);
+
+/* One line per operation into `trace` (NULL: none): "program 0x00001000 256", with what went wrong behind it. */
+void vflash_trace(struct vflash *chip, FILE *trace);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * vfs.h - one POSIX-like face over every file system that is measured.
+ *
+ * A `struct vfs` is a table of functions with a context. Each adapter fills the table in; the benchmark
+ * and the tests call nothing else, so that all file systems see the same calls in the same order.
+ *
+ * Functions return 0 (or a count) on success and a negative errno-like number on failure. Paths begin with '/'.
+ * Handles come from the heap: this is host code. `ram_bytes` says what a microcontroller would need.
+ */
+#ifndef VFS_H
+#define VFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nf2fs/flash.h"
+
+#define VFS_NAME_MAX 255u
+#define VFS_PATH_MAX 512u
+
+enum vfs_error {
+    VFS_ERR_NOENT = -2,
+    VFS_ERR_IO = -5,
+    VFS_ERR_NOMEM = -12,
+    VFS_ERR_EXIST = -17,
+    VFS_ERR_NOTDIR = -20,
+    VFS_ERR_ISDIR = -21,
+    VFS_ERR_INVAL = -22,
+    VFS_ERR_NOSPC = -28,
+    VFS_ERR_NAMETOOLONG = -36,
+    VFS_ERR_NOTEMPTY = -39
+};
+
+enum vfs_flags {
+    VFS_READ = 1,
+    VFS_WRITE = 2,
+    VFS_CREATE = 4,     /* create if it is not there */
+    VFS_EXCL = 8,       /* with VFS_CREATE: fail if it is there */
+    VFS_TRUNC = 16,     /* empty it */
+    VFS_APPEND = 32     /* each write goes to the end */
+};
+
+struct vfs_stat {
+    bool directory;
+    uint32_t size;      /* bytes; 0 for a directory */
+};
+
+struct vfs_dirent {
+    bool directory;
+    uint32_t size;
+    char name[VFS_NAME_MAX + 1];
+};
+
+struct vfs_space {
+    uint64_t total_bytes, free_bytes;
+};
+
+struct vfs_ops {
+    int (*format)(void *context);
+    int (*mount)(void *context);
+    int (*unmount)(void *context);
+    void (*drop)(void *context);        /* forget the mounted volume without a write, as a power cut does */
+
+    int (*open)(void *context, const char *path, int flags, void **file);
+    int32_t (*read)(void *context, void *file, void *data, uint32_t length);        /* bytes read */
+    int32_t (*write)(void *context, void *file, const void *data, uint32_t length); /* `length`, or an error */
+    int (*seek)(void *context, void *file, uint32_t position);
+    int (*sync)(void *context, void *file);
+    int (*truncate)(void *context, void *file, uint32_t size);
+    int (*close)(void *context, void *file);                                        /* frees the handle in any case */
+
+    int (*stat)(void *context, const char *path, struct vfs_stat *out);
+    int (*mkdir)(void *context, const char *path);
+    int (*remove)(void *context, const char *path);
+    int (*rename)(void *context, const char *from, const char *to);                 /* replaces a file */
+    int (*opendir)(void *context, const char *path, void **dir);
+    int (*readdir)(void *context, void *dir, struct vfs_dirent *out);               /* 1: an entry, 0: the end */
+    int (*closedir)(void *context, void *dir);
+
+    int (*statfs)(void *context, struct vfs_space *out);
+    int (*maintain)(void *context, uint32_t budget_us); /* idle work; NULL: there is none. 1: work is left */
+    uint32_t (*ram_bytes)(void *context);               /* volume, its buffers and one open file with its buffer */
+    void (*destroy)(void *context);
+};
+
+struct vfs {
+    const struct vfs_ops *ops;
+    void *context;
+};
+
+/* A file system that can be measured. */
+struct vfs_entry {
+    const char *name;           /* "littlefs-p256" */
+    const char *version;        /* "2.11" */
+    const char *description;    /* configuration in one sentence */
+    /* Makes an unmounted instance over `flash`, which must outlive it. Returns 0 or VFS_ERR_NOMEM. */
+    int (*make)(const struct nf2_flash *flash, struct vfs *out);
+};
+
+extern const struct vfs_entry vfs_native_entry;
+extern const struct vfs_entry vfs_nf2fs_entry;
+
+/* Releases an instance; it must not be mounted. */
+static inline void vfs_destroy(struct vfs *fs)
+{
+    fs->ops->destroy(fs->context);
+}
+
+#endif
