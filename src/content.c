@@ -120,6 +120,14 @@ int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body, un
     file->leaf = where.node;
     file->entry = where.offset;
     file->stale = false;
+    for (nf2_file_t *reader = fs->files; reader != NULL; reader = reader->next) {
+        if (reader->creator == file) { /* it opened the file before the first sync */
+            reader->creator = NULL;
+            reader->leaf = where.node;
+            reader->entry = where.offset;
+            reader->stale = true;
+        }
+    }
     return NF2_OK;
 }
 

@@ -197,15 +197,18 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
         return NF2_ERR_INVAL;
     }
     int found = nf2_place_find(fs, &from, &entry);
-    if (found <= 0) {
-        return found < 0 ? found : nf2_handle_named(fs, &from) != NULL ? NF2_ERR_BUSY : NF2_ERR_NOENT;
+    if (found <= 0 && (found < 0 || nf2_handle_named(fs, &from) == NULL)) {
+        return found < 0 ? found : NF2_ERR_NOENT;
     }
-    int kind = nf2_entry_kind(fs, &entry);
+    int kind = found ? nf2_entry_kind(fs, &entry) : NF2_BODY_INLINE;
     NF2_TRY(kind);
     if (kind == NF2_BODY_DIR) {
         NF2_TRY(nf2_entry_id(fs, &entry, &id));
     }
     NF2_TRY(nf2_path_resolve(fs, to_path, id, &to));
+    if (!found) {
+        return NF2_ERR_BUSY; /* created and never synced: there is no entry to rename */
+    }
     if (to.length == 0) {
         return kind == NF2_BODY_DIR ? NF2_ERR_NOTEMPTY : NF2_ERR_ISDIR;
     }
@@ -259,7 +262,7 @@ static nf2_file_t *next_unsynced(nf2_t *fs, const nf2_dir_t *dir, const struct n
     struct nf2_key last = nf2_key_of(dir->id, dir->last, dir->length);
 
     for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
-        if (file->leaf != 0 || file->directory != dir->id) {
+        if (!nf2_is_new(file) || file->directory != dir->id) {
             continue;
         }
         struct nf2_key own = nf2_key_of(dir->id, nf2_new_name(fs, file), file->name_length), other;
@@ -355,20 +358,22 @@ int nf2_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     LOCKED(do_readdir(fs, dir, out));
 }
 
-int nf2_rewinddir(nf2_t *fs, nf2_dir_t *dir)
-{
-    if (!fs->mounted || dir == NULL || dir->id == 0) {
-        return NF2_ERR_BADF;
-    }
-    dir->length = 0;
-    return NF2_OK;
-}
-
-int nf2_closedir(nf2_t *fs, nf2_dir_t *dir)
+static int do_rewinddir(nf2_t *fs, nf2_dir_t *dir, uint32_t id)
 {
     if (!fs->mounted || dir == NULL || dir->id == 0) {
         return NF2_ERR_BADF;
     }
     memset(dir, 0, sizeof *dir);
+    dir->id = id;
     return NF2_OK;
+}
+
+int nf2_rewinddir(nf2_t *fs, nf2_dir_t *dir)
+{
+    LOCKED(do_rewinddir(fs, dir, dir != NULL ? dir->id : 0));
+}
+
+int nf2_closedir(nf2_t *fs, nf2_dir_t *dir)
+{
+    LOCKED(do_rewinddir(fs, dir, 0));
 }

@@ -84,7 +84,7 @@ static int open_new(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 static int other_writer(nf2_t *fs, const nf2_file_t *file)
 {
     for (const nf2_file_t *at = fs->files; at != NULL; at = at->next) {
-        if (at->leaf == file->leaf && at->entry == file->entry && nf2_file_writes(at) && nf2_file_writes(file)) {
+        if (at->leaf != 0 && at->leaf == file->leaf && at->entry == file->entry && nf2_file_writes(at) && nf2_file_writes(file)) {
             return NF2_ERR_BUSY;
         }
     }
@@ -110,6 +110,21 @@ static int open_existing(nf2_t *fs, nf2_file_t *file, const struct nf2_entry *en
     return NF2_OK;
 }
 
+/* A file that another handle created and has not synced: empty for readers until it does. */
+static int open_unsynced(nf2_file_t *file, nf2_file_t *creator)
+{
+    if ((file->flags & NF2_O_EXCL) && (file->flags & NF2_O_CREAT)) {
+        return NF2_ERR_EXIST;
+    }
+    if (nf2_file_writes(file)) {
+        return NF2_ERR_BUSY;
+    }
+    begin_empty(file);
+    file->fresh = file->changed = false;
+    file->creator = creator;
+    return NF2_OK;
+}
+
 static int open_place(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
     struct nf2_entry entry;
@@ -121,8 +136,9 @@ static int open_place(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place
     if (found != 0) {
         return found < 0 ? found : open_existing(fs, file, &entry);
     }
-    if (nf2_handle_named(fs, place) != NULL) { /* created by another handle, not synced yet */
-        return (file->flags & NF2_O_EXCL) && (file->flags & NF2_O_CREAT) ? NF2_ERR_EXIST : NF2_ERR_BUSY;
+    nf2_file_t *creator = nf2_handle_named(fs, place);
+    if (creator != NULL) {
+        return open_unsynced(file, creator);
     }
     return file->flags & NF2_O_CREAT ? open_new(fs, file, place) : NF2_ERR_NOENT;
 }
@@ -585,6 +601,11 @@ static void unlink_handle(nf2_t *fs, nf2_file_t *file)
             break;
         }
     }
+    for (nf2_file_t *at = fs->files; at != NULL; at = at->next) {
+        if (at->creator == file) {
+            at->creator = NULL; /* the file never came to be: it stays empty for this reader */
+        }
+    }
     if (nf2_file_writes(file)) {
         fs->slot[file->slot].busy = false;
     }
@@ -655,10 +676,15 @@ int32_t nf2_seek(nf2_t *fs, nf2_file_t *file, int32_t offset, int whence)
     LOCKED(int32_t, do_seek(fs, file, offset, whence));
 }
 
+static int32_t do_tell(nf2_t *fs, nf2_file_t *file)
+{
+    NF2_TRY(check_handle(fs, file, 0));
+    return (int32_t)file->position;
+}
+
 int32_t nf2_tell(nf2_t *fs, nf2_file_t *file)
 {
-    int result = check_handle(fs, file, 0);
-    return result < 0 ? result : (int32_t)file->position;
+    LOCKED(int32_t, do_tell(fs, file));
 }
 
 static int32_t do_size(nf2_t *fs, nf2_file_t *file)

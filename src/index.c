@@ -62,6 +62,42 @@ int nf2_index_seek(nf2_t *fs, uint32_t id, uint8_t key_kind, uint32_t number, en
     return 1;
 }
 
+int nf2_index_each(nf2_t *fs, uint32_t id, int (*visit)(nf2_t *fs, void *context, const struct nf2_item *item), void *context)
+{
+    static const uint8_t none[1] = {0};
+    struct nf2_key key = nf2_key_of(id, none, 0);
+    struct nf2_node_info info;
+    struct nf2_path path;
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    struct nf2_item item;
+    bool beyond = false;
+    int found, moved;
+
+    NF2_TRY(nf2_tree_descend(fs, &key, &path));
+    do {
+        uint32_t leaf = path.node[path.depth - 1];
+        NF2_TRY(nf2_node_info(fs, leaf, &info));
+        nf2_scan_begin(&scan, leaf);
+        while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
+            if (!nf2_entry_alive(&entry, info.killed)) {
+                continue;
+            }
+            beyond = beyond || entry.id > id;
+            if (entry.id == id) {
+                NF2_TRY(decode_item(fs, &entry, &item));
+                int result = visit(fs, context, &item);
+                if (result != 0) {
+                    return result;
+                }
+            }
+        }
+        NF2_TRY(found);
+        moved = beyond ? 0 : nf2_tree_neighbour(fs, &path, NF2_ABOVE);
+    } while (moved > 0);
+    return moved;
+}
+
 /* File offset behind an item, as far as the item itself says. */
 static int item_end(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t *end)
 {

@@ -43,6 +43,13 @@ static int record_own(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
+int nf2_indexed_record(nf2_t *fs, nf2_file_t *file)
+{
+    NF2_TRY(record_own(fs, file));
+    file->own.count = file->own_recorded = 0;
+    return NF2_OK;
+}
+
 /* A further block for the file. */
 static int take_block(nf2_t *fs, nf2_file_t *file, uint32_t *block)
 {
@@ -589,6 +596,7 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     file->pieces = 0;
     file->spill = file->spill_first = file->cut_to = NF2_NONE;
     file->frames_at = 0;
+    fs->compact_again = true;
     return NF2_OK;
 }
 

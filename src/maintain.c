@@ -5,6 +5,7 @@
 #include "reclaim.h"
 #include "region.h"
 #include "space.h"
+#include "tree.h"
 
 /* An upper bound of a reclaiming step: rewriting a node and its parent, a turn of the meta log, look-ups. */
 static uint32_t step_us(const nf2_t *fs)
@@ -79,7 +80,7 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
     if (fs->read_only) {
         return NF2_ERR_ROFS;
     }
-    bool idle = fs->orphan_count == 0 && fs->erased_blocks >= fs->free_blocks && fs->freed_count == 0;
+    bool idle = fs->orphan_count == 0 && nf2_tree_merge_done(fs) && !fs->compact_again && fs->erased_blocks >= fs->free_blocks && fs->freed_count == 0;
     if (idle) {
         return 0;
     }
@@ -92,7 +93,7 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
         spent_us += 4 * fs->flash->program_page_us;
     }
     while (spent_us + step_us(fs) <= budget_us) {
-        int result = nf2_reclaim_step(fs);
+        int result = nf2_reclaim_step(fs, false);
         NF2_TRY(result);
         if (result == 0) {
             break;

@@ -3,18 +3,28 @@
 
 #include "index.h"
 
+void nf2_lock_config(const struct nf2_config *config)
+{
+    if (config != NULL && config->lock != NULL) {
+        config->lock(config->lock_context);
+    }
+}
+
+void nf2_unlock_config(const struct nf2_config *config)
+{
+    if (config != NULL && config->unlock != NULL) {
+        config->unlock(config->lock_context);
+    }
+}
+
 void nf2_lock(nf2_t *fs)
 {
-    if (fs->config != NULL && fs->config->lock != NULL) {
-        fs->config->lock(fs->config->lock_context);
-    }
+    nf2_lock_config(fs->config);
 }
 
 void nf2_unlock(nf2_t *fs)
 {
-    if (fs->config != NULL && fs->config->unlock != NULL) {
-        fs->config->unlock(fs->config->lock_context);
-    }
+    nf2_unlock_config(fs->config);
 }
 
 /* ---- paths -------------------------------------------------------------------------------------- */
@@ -183,7 +193,7 @@ int nf2_directory_empty(nf2_t *fs, uint32_t id, bool *empty)
     NF2_TRY(found);
     *empty = !found || entry.id != id;
     for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
-        *empty = *empty && !(file->leaf == 0 && file->directory == id);
+        *empty = *empty && !(nf2_is_new(file) && file->directory == id);
     }
     return NF2_OK;
 }
@@ -201,7 +211,7 @@ struct nf2_file *nf2_handle_of(nf2_t *fs, uint32_t leaf, uint16_t offset)
 struct nf2_file *nf2_handle_named(nf2_t *fs, const struct nf2_place *place)
 {
     for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
-        if (file->leaf == 0 && file->directory == place->directory && file->name_length == place->length &&
+        if (nf2_is_new(file) && file->directory == place->directory && file->name_length == place->length &&
             memcmp(nf2_new_name(fs, file), place->name, place->length) == 0) {
             return file;
         }

@@ -39,12 +39,20 @@ int nf2_directory_empty(nf2_t *fs, uint32_t id, bool *empty);
 struct nf2_file *nf2_handle_of(nf2_t *fs, uint32_t leaf, uint16_t offset);
 struct nf2_file *nf2_handle_named(nf2_t *fs, const struct nf2_place *place);
 
+/* Is this the handle of a file whose entry is not on flash yet? */
+static inline bool nf2_is_new(const nf2_file_t *file)
+{
+    return file->leaf == 0 && file->directory != 0;
+}
+
 /* The name of a file whose entry is not on flash yet. */
 static inline uint8_t *nf2_new_name(const nf2_t *fs, nf2_file_t *file)
 {
     return file->name_length <= NF2_NAME_KEPT ? file->name : file->buffer + fs->flash->page_size - file->name_length;
 }
 
+void nf2_lock_config(const struct nf2_config *config);
+void nf2_unlock_config(const struct nf2_config *config);
 void nf2_lock(nf2_t *fs);
 void nf2_unlock(nf2_t *fs);
 

@@ -14,7 +14,7 @@ struct nf2_key nf2_entry_key(const struct nf2_entry *entry)
     return key;
 }
 
-static int key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length)
+int nf2_key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length)
 {
     if (key->bytes != NULL) {
         memcpy(to, key->bytes + at, length);
@@ -34,8 +34,8 @@ int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b,
     }
     for (uint32_t at = 0; at < common; at += CHUNK) {
         uint32_t n = nf2_min(common - at, CHUNK);
-        NF2_TRY(key_bytes(fs, a, at, left, n));
-        NF2_TRY(key_bytes(fs, b, at, right, n));
+        NF2_TRY(nf2_key_bytes(fs, a, at, left, n));
+        NF2_TRY(nf2_key_bytes(fs, b, at, right, n));
         *order = memcmp(left, right, n);
         if (*order != 0) {
             return NF2_OK;
@@ -268,7 +268,7 @@ struct probe {
 static int probe_load(nf2_t *fs, struct probe *probe, const struct nf2_key *key)
 {
     probe->key = *key;
-    return key_bytes(fs, key, 0, probe->prefix, nf2_min(key->length, PREFIX));
+    return nf2_key_bytes(fs, key, 0, probe->prefix, nf2_min(key->length, PREFIX));
 }
 
 static int probe_compare(nf2_t *fs, const struct probe *a, const struct probe *b, int *order)

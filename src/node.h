@@ -59,6 +59,9 @@ static inline struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t
 
 struct nf2_key nf2_entry_key(const struct nf2_entry *entry);
 
+/* Copies `length` of a key's bytes from `at` on. */
+int nf2_key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length);
+
 /* <0, 0, >0 as for memcmp in `*order`. */
 int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b, int *order);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "reclaim.h"
 
+#include "compact.h"
 #include "content.h"
 #include "space.h"
 
@@ -74,14 +75,18 @@ int nf2_orphans_room(nf2_t *fs)
 
 /* ---- all kinds ---------------------------------------------------------------------------------- */
 
-int nf2_reclaim_step(nf2_t *fs)
+int nf2_reclaim_step(nf2_t *fs, bool all)
 {
     int result = nf2_orphan_step(fs);
 
     if (result != 0) {
         return result;
     }
-    return 0;
+    if (!nf2_tree_merge_done(fs)) {
+        result = nf2_tree_merge_step(fs);
+        return result < 0 ? result : 1;
+    }
+    return all || fs->compact_again ? nf2_compact_step(fs, all ? 15 : 4) : 0;
 }
 
 bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
@@ -89,8 +94,9 @@ bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
     if (nf2_space_begin(fs) < 0) {
         return false;
     }
+    fs->compact_id = 0;
     while (nf2_space_available(fs) < blocks) {
-        if (nf2_reclaim_step(fs) <= 0) {
+        if (nf2_reclaim_step(fs, true) <= 0) {
             return false;
         }
     }

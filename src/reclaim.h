@@ -8,7 +8,7 @@
 /* Reclaims until `blocks` are available for file data; false if all garbage together does not make that room. */
 bool nf2_reclaim(nf2_t *fs, uint32_t blocks);
 
-/* One step of reclaiming: 1 if it did something, 0 if there is nothing left to do, or an error. */
-int nf2_reclaim_step(nf2_t *fs);
+/* One step of reclaiming (`all`: also where it gains little for its cost): 1 if it did something, 0 if there is nothing left to do, or an error. */
+int nf2_reclaim_step(nf2_t *fs, bool all);
 
 #endif

@@ -19,6 +19,33 @@ uint32_t nf2_space_free_blocks(const nf2_t *fs)
     return blocks;
 }
 
+uint32_t nf2_space_erased_blocks(const nf2_t *fs)
+{
+    uint32_t blocks = fs->erased_blocks;
+
+    for (unsigned s = 0; s < NF2_SLOTS; s++) {
+        blocks += (uint32_t)(fs->slot[s].ready - nf2_min(fs->slot[s].ready, fs->slot[s].used));
+    }
+    return blocks;
+}
+
+int nf2_space_held(const nf2_t *fs, uint32_t block)
+{
+    for (unsigned i = 0; i < fs->freed_count; i++) {
+        if (block - fs->freed[i].start < fs->freed[i].count) {
+            return NF2_BLOCK_DIRTY;
+        }
+    }
+    for (unsigned s = 0; s < NF2_SLOTS; s++) {
+        const struct nf2_slot *slot = &fs->slot[s];
+        const struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;
+        if (last != NULL && block - last->start < last->count && block - last->start >= slot->used) {
+            return block - last->start < slot->ready ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+        }
+    }
+    return -1;
+}
+
 uint32_t nf2_space_available(const nf2_t *fs)
 {
     uint32_t blocks = nf2_space_free_blocks(fs);
@@ -227,7 +254,7 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
         result = region_with_space(fs, want);
     }
     if (result == NF2_ERR_NOSPC) {
-        NF2_TRY(nf2_space_return_idle(fs, false));
+        NF2_TRY(nf2_space_return_unused(fs, slot_index));
         result = region_with_space(fs, want);
     }
     NF2_TRY(result);
@@ -320,11 +347,11 @@ int nf2_space_abandon(nf2_t *fs, unsigned slot_index)
     return NF2_OK;
 }
 
-int nf2_space_return_idle(nf2_t *fs, bool all)
+int nf2_space_return_unused(nf2_t *fs, unsigned except)
 {
     for (unsigned s = 0; s < NF2_SLOTS; s++) {
         struct nf2_slot *slot = &fs->slot[s];
-        if (slot->runs == 0 || ((slot->busy || s == NF2_TREE_SLOT) && !all)) {
+        if (slot->runs == 0 || s == except) {
             continue;
         }
         struct nf2_run *last = &slot->run[slot->runs - 1], back[2];

@@ -28,6 +28,12 @@ uint32_t nf2_space_available(const nf2_t *fs);
 /* Blocks that hold nothing. */
 uint32_t nf2_space_free_blocks(const nf2_t *fs);
 
+/* Those of them that are erased. */
+uint32_t nf2_space_erased_blocks(const nf2_t *fs);
+
+/* The true state of a block that memory knows to be free while the meta log has it as used: DIRTY, ERASED, or -1 for all others. */
+int nf2_space_held(const nf2_t *fs, uint32_t block);
+
 /*
  * Hands out an erased block; claims about `want` more where the slot has none left. NF2_SLOT_FULL if the slot cannot
  * list a further run; NOSPC.
@@ -50,8 +56,8 @@ void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count);
 /* Writes a STATE if there is anything to settle. */
 int nf2_space_flush(nf2_t *fs);
 
-/* Gives back what idle slots claimed and did not use. */
-int nf2_space_return_idle(nf2_t *fs, bool all);
+/* Gives back what slots claimed and did not hand out, but for one slot (NF2_SLOTS: for all). */
+int nf2_space_return_unused(nf2_t *fs, unsigned except);
 
 /* Lists `node`, which ends at `end`, as touched, durably. Before a record with effects on space is appended to it. */
 int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end);

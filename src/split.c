@@ -23,6 +23,7 @@ struct plan {
 struct survey {
     struct nf2_node_info info;
     uint32_t live;              /* bytes of the live entries when written anew */
+    uint32_t packed;            /* where they end then: long ones begin at a page */
     uint32_t count;
 };
 
@@ -57,9 +58,11 @@ static int take_survey(nf2_t *fs, uint32_t node, struct survey *survey)
 
     NF2_TRY(nf2_node_info(fs, node, &survey->info));
     survey->live = survey->count = 0;
+    survey->packed = NF2_PAGE_HEAD + NF2_NODE_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD;
     nf2_scan_begin(&scan, node);
     while ((found = next_live(fs, &scan, &survey->info, &entry)) > 0) {
         NF2_TRY(packed_length(fs, &entry, &length));
+        nf2_log_place(fs, survey->packed, length, NF2_NONE, &survey->packed);
         survey->live += length;
         survey->count++;
     }
@@ -336,13 +339,13 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struc
     NF2_TRY(level);
     plan->level = (uint8_t)level;
     NF2_TRY(take_survey(fs, node, &survey));
-    if (level == 0 && !scarce && survey.live * 2 >= capacity) {
+    if (level == 0 && !scarce && survey.packed * 2 >= capacity) {
         NF2_TRY(plan_edge(fs, node, hint, plan));
     }
     if (plan->edge) {
         return NF2_OK;
     }
-    if (survey.count >= 2 && survey.live * 100 > capacity * (scarce ? 86u : 62u)) {
+    if (survey.count >= 2 && survey.packed * 100 > capacity * (scarce ? 86u : 62u)) {
         return plan_halves(fs, node, &survey, plan);
     }
     uint32_t dead = survey.info.append_at - nf2_min(survey.live, survey.info.append_at);
@@ -371,42 +374,61 @@ static int in_part(nf2_t *fs, const struct plan *plan, unsigned part, const stru
     return NF2_OK;
 }
 
-/* Writes the head and one entry after the other; with large program units all as one packed group. */
+/* A new node: its head, then one entry after the other; with large program units all as one packed group. */
+static int begin_node(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8_t level)
+{
+    nf2_writer_begin(fs, writer, block, 0);
+    return nf2_node_write_head(fs, writer, block, level, fs->flash->program_unit > 1);
+}
+
+static int end_node(nf2_t *fs, struct nf2_writer *writer)
+{
+    if (fs->flash->program_unit > 1) {
+        struct nf2_node_op end = {.type = NF2_NODE_MOV};
+        NF2_TRY(nf2_node_write(fs, writer, &end, false));
+    }
+    return nf2_writer_end(fs, writer);
+}
+
+/* Writes an entry anew if it belongs to this part; open handles follow it. */
+static int copy_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_t to, const struct plan *plan, unsigned part,
+                      struct nf2_entry *entry)
+{
+    struct nf2_node_op op = {.type = NF2_NODE_PUT, .bodies = 1};
+    bool yes;
+
+    op.key = nf2_entry_key(entry);
+    NF2_TRY(in_part(fs, plan, part, &op.key, &yes));
+    if (!yes) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_entry_body(fs, entry));
+    struct nf2_span body = {NULL, node, entry->body_offset, entry->body_position, entry->body_length};
+    op.body[0] = body;
+    int offset = nf2_node_write(fs, writer, &op, fs->flash->program_unit > 1);
+    NF2_TRY(offset);
+    nf2_tree_follow(fs, node, entry->offset, to, (uint16_t)offset, false);
+    return NF2_OK;
+}
+
 static int write_part(nf2_t *fs, uint32_t node, const struct plan *plan, unsigned part, uint32_t to)
 {
     struct nf2_node_info info;
     struct nf2_scan scan;
     struct nf2_entry entry;
     struct nf2_writer writer;
-    bool packed = fs->flash->program_unit > 1, yes;
     int found = 0;
 
-    nf2_writer_begin(fs, &writer, to, 0);
-    NF2_TRY(nf2_node_write_head(fs, &writer, to, plan->level, packed));
+    NF2_TRY(begin_node(fs, &writer, to, plan->level));
     if (!plan->edge) {
         NF2_TRY(nf2_node_info(fs, node, &info));
         nf2_scan_begin(&scan, node);
         while ((found = next_live(fs, &scan, &info, &entry)) > 0) {
-            struct nf2_node_op op = {.type = NF2_NODE_PUT, .bodies = 1};
-            op.key = nf2_entry_key(&entry);
-            NF2_TRY(in_part(fs, plan, part, &op.key, &yes));
-            if (!yes) {
-                continue;
-            }
-            NF2_TRY(nf2_entry_body(fs, &entry));
-            struct nf2_span body = {NULL, node, entry.body_offset, entry.body_position, entry.body_length};
-            op.body[0] = body;
-            int offset = nf2_node_write(fs, &writer, &op, packed);
-            NF2_TRY(offset);
-            nf2_tree_follow(fs, node, entry.offset, to, (uint16_t)offset, false);
+            NF2_TRY(copy_entry(fs, &writer, node, to, plan, part, &entry));
         }
     }
     NF2_TRY(found);
-    if (packed) {
-        struct nf2_node_op end = {.type = NF2_NODE_MOV};
-        NF2_TRY(nf2_node_write(fs, &writer, &end, false));
-    }
-    return nf2_writer_end(fs, &writer);
+    return end_node(fs, &writer);
 }
 
 static void put_child(uint8_t *body, uint32_t block)
@@ -574,4 +596,203 @@ int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *h
         return NF2_ERR_NOSPC;
     }
     return carry_out(fs, path, &plan);
+}
+
+/* ---- merging ------------------------------------------------------------------------------------ */
+
+#define MERGE_FILL 55u          /* per cent of a node that two neighbours may fill together: below the mark for splitting */
+
+/* Copies the live entries of a node behind the writer. */
+static int copy_live(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_t to)
+{
+    static const struct plan all = {.parts = 1};
+    struct nf2_node_info info;
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    int found;
+
+    NF2_TRY(nf2_node_info(fs, node, &info));
+    nf2_scan_begin(&scan, node);
+    while ((found = next_live(fs, &scan, &info, &entry)) > 0) {
+        NF2_TRY(copy_entry(fs, writer, node, to, &all, 0, &entry));
+    }
+    return found;
+}
+
+/* One node with the entries of both, and one group in the parent: the left child's entry names it, the right one's goes. */
+static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct nf2_entry *right_entry, uint8_t level)
+{
+    uint32_t left = path->node[path->depth - 1], parent = path->node[path->depth - 2], block;
+    struct nf2_entry child;
+    struct nf2_node_info info;
+    struct nf2_node_op ops[2];
+    struct nf2_writer writer;
+    uint8_t body[CHILD_BODY];
+    uint16_t offsets[2];
+
+    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
+    memset(ops, 0, sizeof ops);
+    ops[0].type = NF2_NODE_PUTK;
+    ops[0].kill = child.offset;
+    ops[0].key = nf2_entry_key(&child);
+    put_child(body, 0);
+    ops[0].body[0] = nf2_span_of(body, sizeof body);
+    ops[0].bodies = 1;
+    ops[1].type = NF2_NODE_DEL;
+    ops[1].kill = right_entry->offset;
+    NF2_TRY(nf2_node_info(fs, parent, &info));
+    if (nf2_node_fit(fs, info.append_at, ops, 2, nf2_log_bytes(fs)) == NF2_NONE) {
+        struct nf2_key hint = ops[0].key;
+        path->depth--;
+        NF2_TRY(nf2_tree_make_room(fs, path, &hint));
+        return 1; /* the next step finds the pair again */
+    }
+    NF2_TRY(nf2_space_settle_node(fs, left));
+    NF2_TRY(nf2_space_settle_node(fs, right));
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    int result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+    if (result != NF2_OK) {
+        return result < 0 ? result : NF2_ERR_NOSPC;
+    }
+    NF2_TRY(begin_node(fs, &writer, block, level));
+    NF2_TRY(copy_live(fs, &writer, left, block));
+    NF2_TRY(copy_live(fs, &writer, right, block));
+    NF2_TRY(end_node(fs, &writer));
+    NF2_TRY(nf2_space_prepare(fs, 2));
+    NF2_TRY(nf2_node_info(fs, parent, &info));
+    NF2_TRY(nf2_space_touch(fs, parent, info.append_at));
+    put_child(body, block);
+    int end = nf2_node_append(fs, parent, info.append_at, ops, 2, offsets);
+    NF2_TRY(end);
+    nf2_space_node_end(fs, parent, (uint32_t)end);
+    nf2_space_forget(fs, left);
+    nf2_space_forget(fs, right);
+    nf2_space_free(fs, left, 1);
+    nf2_space_free(fs, right, 1);
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    return 1;
+}
+
+/* Merges the path's last node with its right neighbour of the same parent, if both are sparse. */
+static int try_merge(nf2_t *fs, struct nf2_path *path)
+{
+    struct survey survey;
+    struct nf2_entry entry;
+    uint32_t right, packed;
+
+    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &entry));
+    struct nf2_key key = nf2_entry_key(&entry);
+    int found = nf2_node_seek(fs, path->node[path->depth - 2], &key, NF2_ABOVE, &entry);
+    if (found <= 0) {
+        return found;
+    }
+    NF2_TRY(nf2_tree_child(fs, &entry, &right));
+    int level = nf2_node_level(fs, right);
+    NF2_TRY(level);
+    NF2_TRY(take_survey(fs, path->node[path->depth - 1], &survey));
+    packed = survey.packed;
+    NF2_TRY(take_survey(fs, right, &survey));
+    packed += survey.packed;
+    if (packed * 100 > nf2_log_bytes(fs) * MERGE_FILL) {
+        return 0;
+    }
+    return merge(fs, path, right, &entry, (uint8_t)level);
+}
+
+/* An inner root with one child gives way to it. */
+static int collapse_root(nf2_t *fs)
+{
+    static const uint8_t none[1] = {0};
+    struct nf2_key first = nf2_key_of(0, none, 0);
+    struct nf2_entry entry, second;
+    uint32_t child, old = fs->root;
+
+    int level = nf2_node_level(fs, fs->root);
+    if (level <= 0) {
+        return level;
+    }
+    int found = nf2_node_seek(fs, fs->root, &first, NF2_AT_OR_ABOVE, &entry);
+    if (found <= 0) {
+        return found < 0 ? found : NF2_ERR_IO;
+    }
+    struct nf2_key key = nf2_entry_key(&entry);
+    found = nf2_node_seek(fs, fs->root, &key, NF2_ABOVE, &second);
+    if (found != 0) {
+        return found < 0 ? found : 0;
+    }
+    NF2_TRY(nf2_tree_child(fs, &entry, &child));
+    NF2_TRY(nf2_space_settle_node(fs, old));
+    NF2_TRY(nf2_space_prepare(fs, 1));
+    nf2_space_forget(fs, old);
+    nf2_space_free(fs, old, 1);
+    fs->root = child;
+    NF2_TRY(nf2_space_flush(fs));
+    return 1;
+}
+
+bool nf2_tree_merge_done(const nf2_t *fs)
+{
+    return fs->merge_quiet >= 2;
+}
+
+/* Takes the next leaf's lower bound as the place to go on; the start again behind the last leaf. */
+static int advance(nf2_t *fs, struct nf2_path *path)
+{
+    struct nf2_entry entry;
+    uint8_t bytes[NF2_MERGE_KEY] = {0};
+
+    int found = nf2_tree_neighbour(fs, path, NF2_ABOVE);
+    NF2_TRY(found);
+    if (!found) {
+        fs->merge_id = 0;
+        fs->merge_length = fs->merge_skip = 0;
+        fs->merge_quiet = (uint8_t)nf2_min(fs->merge_quiet + 1u, 2);
+        return 0;
+    }
+    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &entry));
+    /* The lowest key of a leaf that is its parent's first child stands further up. */
+    for (unsigned depth = path->depth - 2u; entry.key_length == 0 && entry.id == 0 && depth > 0; depth--) {
+        NF2_TRY(nf2_tree_child_entry(fs, path, depth - 1, &entry));
+    }
+    uint8_t length = (uint8_t)nf2_min(entry.key_length, NF2_MERGE_KEY);
+    NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, bytes, length));
+    bool same = entry.id == fs->merge_id && length == fs->merge_length && memcmp(bytes, fs->merge_key, length) == 0;
+    fs->merge_skip = (uint8_t)(same ? fs->merge_skip + 1 : 0);
+    fs->merge_id = entry.id;
+    fs->merge_length = length;
+    memcpy(fs->merge_key, bytes, sizeof bytes);
+    return 0;
+}
+
+int nf2_tree_merge_step(nf2_t *fs)
+{
+    struct nf2_key key = nf2_key_of(fs->merge_id, fs->merge_key, fs->merge_length);
+    struct nf2_path path;
+
+    NF2_TRY(nf2_tree_descend(fs, &key, &path));
+    for (unsigned i = 0; i < fs->merge_skip; i++) {
+        int moved = nf2_tree_neighbour(fs, &path, NF2_ABOVE);
+        NF2_TRY(moved);
+        if (!moved) {
+            break;
+        }
+    }
+    bool urgent = fs->urgent;
+    uint8_t depth = path.depth;
+    int result = 0;
+    fs->urgent = true;
+    while (path.depth > 1 && result == 0) {
+        result = try_merge(fs, &path);
+        path.depth--;
+    }
+    if (result == 0) {
+        result = collapse_root(fs);
+    }
+    fs->urgent = urgent;
+    if (result != 0) {
+        fs->merge_quiet = 0;
+        return result;
+    }
+    path.depth = depth;
+    return advance(fs, &path);
 }

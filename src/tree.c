@@ -158,14 +158,15 @@ static int prepare_effects(nf2_t *fs, struct nf2_effects *effects)
 }
 
 /* Number in the key of an OWN entry that a change puts. */
-static uint32_t own_number(const struct nf2_key *key)
+static int own_number(nf2_t *fs, const struct nf2_key *key, uint32_t *number)
 {
-    const uint8_t *b = key->bytes;
+    uint8_t b[5] = {0};
 
-    if (b == NULL || key->length != 5) {
-        return 0;
+    if (key->length == sizeof b) {
+        NF2_TRY(nf2_key_bytes(fs, key, 0, b, sizeof b));
     }
-    return (uint32_t)b[1] << 24 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 8 | b[4];
+    *number = (uint32_t)b[1] << 24 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 8 | b[4];
+    return NF2_OK;
 }
 
 /* Does a new body take over the blocks of the old one? An indexed file made of a flat one does. */
@@ -178,7 +179,9 @@ static bool takes_over(const struct nf2_tree_change *change)
 static int change_effects(nf2_t *fs, const struct nf2_tree_change *change, const struct nf2_entry *old, struct nf2_effects *effects)
 {
     if (change->type == NF2_CHANGE_PUT && change->body[0].data != NULL) {
-        NF2_TRY(nf2_effects_owned_body(effects, own_number(&change->key), change->body[0].data, change->body[0].length));
+        uint32_t number;
+        NF2_TRY(own_number(fs, &change->key, &number));
+        NF2_TRY(nf2_effects_owned_body(effects, number, change->body[0].data, change->body[0].length));
     }
     if (old != NULL && change->type != NF2_CHANGE_MOVE_OUT && !takes_over(change)) {
         NF2_TRY(nf2_effects_dropped(fs, effects, old));
@@ -245,6 +248,8 @@ static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *ch
         op_from_change(&changes[i], found, kills[n], &ops[n]);
         if (changes[i].type == NF2_CHANGE_PUT) {
             grows = true;
+        } else {
+            fs->merge_quiet = 0;
         }
         n++;
     }

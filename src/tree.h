@@ -55,6 +55,11 @@ void nf2_tree_apply_effects(nf2_t *fs, const struct nf2_effects *effects);
 /* Open handles follow their entry to another place; `changed`: they read it again. */
 void nf2_tree_follow(nf2_t *fs, uint32_t node, uint16_t from, uint32_t to_node, uint16_t to, bool changed);
 
+/* Idle work: looks at one leaf (and the nodes above it) and merges it with its right neighbour if both are sparse. 1: merged, 0: not, or an error. */
+int nf2_tree_merge_step(nf2_t *fs);
+/* Has a whole pass found nothing to merge since the last removal? */
+bool nf2_tree_merge_done(const nf2_t *fs);
+
 /* Replaces the path's last node (and, where they lack room, nodes above it first), as `hint`, the key of a pending change, needs. */
 int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint);
 

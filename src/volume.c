@@ -12,9 +12,6 @@ enum { FORMAT_META = NF2_SUPER_BLOCKS, FORMAT_NEXT, FORMAT_SPARE, FORMAT_ROOT, F
 
 static int begin(nf2_t *fs, const struct nf2_config *config)
 {
-    if (fs == NULL || config == NULL) {
-        return NF2_ERR_INVAL;
-    }
     NF2_TRY(nf2_flash_validate(config));
     memset(fs, 0, sizeof *fs);
     fs->config = config;
@@ -145,7 +142,7 @@ static int do_unmount(nf2_t *fs)
             fs->slot[s].busy = false;
         }
         nf2_space_settle(fs, NF2_TREE_SLOT);
-        result = nf2_space_return_idle(fs, true);
+        result = nf2_space_return_unused(fs, NF2_SLOTS);
         if (result >= 0) {
             result = nf2_meta_state(fs, true, NULL, NULL, 0);
         }
@@ -165,7 +162,7 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     out->block_size = nf2_block_bytes(fs);
     out->blocks = fs->blocks;
     out->blocks_free = nf2_space_free_blocks(fs);
-    out->blocks_erased = fs->erased_blocks;
+    out->blocks_erased = nf2_space_erased_blocks(fs);
     out->blocks_available = nf2_space_available(fs);
     return NF2_OK;
 }
@@ -202,6 +199,11 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
         return NF2_ERR_INVAL;
     }
     NF2_TRY(nf2_region_read(fs, block / NF2_REGION_BLOCKS, &region));
+    int held = nf2_space_held(fs, block);
+    if (held >= 0) { /* free, though the region says used: claimed and not handed out, or freed a moment ago */
+        nf2_bit_set(region.state, block % NF2_REGION_BLOCKS * 2, held == NF2_BLOCK_ERASED);
+        nf2_bit_set(region.state, block % NF2_REGION_BLOCKS * 2 + 1, false);
+    }
     if (erases != NULL) {
         *erases = region.wear_base + region.wear[block % NF2_REGION_BLOCKS];
     }
@@ -210,19 +212,29 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
 
 /* ---- public ------------------------------------------------------------------------------------- */
 
+/* Format and mount: on nonsense, `fs` is left as a volume that is not mounted. */
+static int guarded(nf2_t *fs, const struct nf2_config *config, int flags, int (*call)(nf2_t *, const struct nf2_config *, int))
+{
+    if (fs != NULL) {
+        memset(fs, 0, sizeof *fs);
+    }
+    if (fs == NULL || config == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    nf2_lock_config(config);
+    int result = call(fs, config, flags);
+    nf2_unlock_config(config);
+    return result;
+}
+
 int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
 {
-    int result = do_format(fs, config, flags);
-
-    if (fs != NULL) {
-        fs->mounted = false;
-    }
-    return result;
+    return guarded(fs, config, flags, do_format);
 }
 
 int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
 {
-    return do_mount(fs, config, flags);
+    return guarded(fs, config, flags, do_mount);
 }
 
 #define LOCKED(call)            \

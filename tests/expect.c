@@ -233,11 +233,9 @@ static void expect_remove(struct model *model, const struct call *call, struct e
 /* Whether moving `node` at this moment must or may fail because it is open. */
 static void expect_move(const struct node *node, struct expect *expect, bool *may_be_busy)
 {
-    const struct handle *writer = node->type == NF2_TYPE_FILE ? node->writer : NULL;
-
-    if (writer && writer->dirty) {
-        allow(expect, NF2_ERR_BUSY);
-    } else if (writer && writer->dirty_maybe) {
+    if (node->type == NF2_TYPE_FILE && node->durable == DURABLE_NO) {
+        allow(expect, NF2_ERR_BUSY);    /* created, and never synced */
+    } else if (node->type == NF2_TYPE_FILE && node->durable == DURABLE_MAYBE) {
         *may_be_busy = true;
     }
 }

@@ -100,7 +100,9 @@ bool rig_mount(struct rig *rig, int flags)
     if (status != NF2_OK) {
         return wrong(rig, "nf2_mount: %d %s", status, nf2_error_text(status));
     }
-    return changes(rig->flash) == before || wrong(rig, "nf2_mount programmed or erased");
+    bool may_program = !rig->left_clean && flags == NF2_MOUNT_RDWR;     /* it settles what a cut left */
+    rig->left_clean = false;
+    return may_program || changes(rig->flash) == before || wrong(rig, "nf2_mount programmed or erased");
 }
 
 void rig_settle(struct rig *rig)
@@ -445,6 +447,7 @@ static bool do_unmount(struct rig *rig, const struct call *call, int32_t *answer
         if (*answer != NF2_OK) {
             return wrong(rig, "nf2_unmount: %d", (int)*answer);
         }
+        rig->left_clean = true;
     }
     return rig_mount(rig, NF2_MOUNT_RDWR);
 }

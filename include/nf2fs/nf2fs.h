@@ -121,8 +121,9 @@ enum nf2_mount_flags {
 int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
 
 /*
- * Mounts a volume. `config` and its memory stay in use until nf2_unmount. Programs nothing: what a
- * cut left is settled in memory and written by the first change.
+ * Mounts a volume. `config` and its memory stay in use until nf2_unmount. After a clean unmount it programs
+ * nothing. After a cut a mount for writing settles what was left open: a few programs, never an erase where
+ * program_unit is 1; it may itself be cut, any number of times.
  * Errors: INVAL, IO, BLANK, FOREIGN, CORRUPT, GEOMETRY, VERSION.
  */
 int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags);
@@ -203,7 +204,8 @@ int nf2_remove(nf2_t *fs, const char *path);
 /*
  * Renames a file or directory, across directories too. An existing target is replaced in the same
  * instant: a file by a file, an empty directory by a directory. Errors: NOENT, ISDIR, NOTDIR,
- * NOTEMPTY, BUSY (the target, or a moved file that has unsynced data of its own, is open), INVAL (a directory into itself).
+ * NOTEMPTY, BUSY (the target is open; or the source was created and never synced), INVAL (a directory into itself).
+ * Open handles of a file that is moved go with it.
  */
 int nf2_rename(nf2_t *fs, const char *from, const char *to);
 

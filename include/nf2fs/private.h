@@ -15,6 +15,7 @@
 #define NF2_TOUCHED_MAX 8u
 #define NF2_ORPHANS_MAX 8u
 #define NF2_REGION_BLOCKS 128u
+#define NF2_MERGE_KEY 24u
 #define NF2_EXTENTS_MAX 4u              /* extents of a flat file */
 #define NF2_NAME_KEPT 24u               /* bytes of a new file's name kept in the handle */
 #define NF2_PIECES_MAX 4u               /* unsynced pieces of an indexed file kept in memory */
@@ -96,6 +97,15 @@ typedef struct nf2 {
     uint8_t region_erased[NF2_REGION_BLOCKS / 8];
 
     uint32_t reserved;          /* blocks that open files have preallocated */
+
+    /* where idle work goes on */
+    uint32_t merge_id;          /* key of the leaf that is looked at next, cut to its first bytes */
+    uint8_t merge_key[NF2_MERGE_KEY];
+    uint8_t merge_length, merge_skip;
+    uint8_t merge_quiet;        /* passes over all leaves without a merge since something was removed */
+    uint32_t compact_id;        /* entries of this id are looked at next */
+    uint32_t compact_owner, compact_block, compact_end; /* where moved data goes: the file, its block, the place in it */
+    bool compact_again;         /* indexed files have changed since all were looked at */
     uint32_t maintain_cursor;
     uint32_t erased_blocks;     /* free blocks known to be erased */
 } nf2_t;
@@ -108,6 +118,7 @@ typedef struct nf2_file {
     uint16_t entry;             /* offset of the entry's record in the leaf */
     uint16_t flags;
     uint32_t directory;         /* of a file whose entry is not on flash yet */
+    struct nf2_file *creator;   /* of a reader: the handle that created the file and has not synced it yet */
     uint8_t name[NF2_NAME_KEPT];/* its name, if short; a longer one is at the buffer's end */
     uint8_t name_length;
     uint8_t kind;               /* of the content, unsynced state included: NF2_BODY_* */

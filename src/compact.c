@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "compact.h"
+
+#include "batch.h"
+#include "content.h"
+#include "flash.h"
+#include "frames.h"
+#include "space.h"
+
+/* Live bytes are counted for so many blocks at a time, two bytes each in the tree buffer. */
+#define WINDOW_BLOCKS (NF2_TREE_BUFFER_SIZE / 2u)
+
+/* ---- counting ----------------------------------------------------------------------------------- */
+
+struct count {
+    uint32_t id, first;
+};
+
+static void add_live(nf2_t *fs, uint32_t first, uint32_t block, uint32_t bytes)
+{
+    if (block - first < WINDOW_BLOCKS) {
+        uint8_t *p = fs->tree_buffer + 2u * (block - first);
+        nf2_put16(p, nf2_min(0xFFFF, nf2_get16(p) + bytes));
+    }
+}
+
+static int count_item(nf2_t *fs, void *context, const struct nf2_item *item)
+{
+    const struct count *c = context;
+    uint32_t bytes = nf2_block_bytes(fs), length = item->length;
+
+    if (item->kind == NF2_BODY_FRAMES) {
+        struct nf2_item at;
+        NF2_TRY(nf2_index_map(fs, c->id, item->number, &at, &length));
+        add_live(fs, c->first, item->block, length == 0 ? 1 : length);
+        return 0;
+    }
+    if (item->kind != NF2_BODY_PIECE || item->block == NF2_NO_BLOCK) {
+        return 0;
+    }
+    uint32_t block = item->block, within = item->within;
+    while (length > 0) {
+        uint32_t n = nf2_min(length, bytes - within);
+        add_live(fs, c->first, block, n);
+        length -= n;
+        within = 0;
+        block++;
+    }
+    return 0;
+}
+
+/* What open handles write to, or have written and not committed, counts as wholly live. */
+static void count_handles(nf2_t *fs, uint32_t id, uint32_t first)
+{
+    uint32_t bytes = nf2_block_bytes(fs);
+
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->kind != NF2_BODY_INDEXED || file->id != id || !nf2_file_writes(file)) {
+            continue;
+        }
+        for (unsigned i = 0; i < file->pieces; i++) {
+            const struct nf2_piece *piece = &file->u.piece[i];
+            uint32_t blocks = (piece->within + piece->length + bytes - 1) / bytes;
+            for (uint32_t b = 0; b < blocks; b++) {
+                add_live(fs, first, piece->block + b, bytes);
+            }
+        }
+        add_live(fs, first, file->fragment_block, bytes);
+        if (file->frames_at != 0) {
+            add_live(fs, first, file->frames, bytes);
+        }
+    }
+    if (fs->compact_owner == id) {
+        add_live(fs, first, fs->compact_block, bytes);
+    }
+}
+
+/* ---- giving blocks back ------------------------------------------------------------------------- */
+
+/* Takes [start, start + count) out of the OWN entry `own`. */
+static int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t start, uint32_t count)
+{
+    struct nf2_index_change memory[2];
+    struct nf2_tree_change changes[2];
+    struct nf2_item rest = *own;
+    unsigned n = 0;
+
+    if (start + count < own->number + own->length) {
+        rest.number = rest.block = start + count;
+        rest.length = own->number + own->length - rest.number;
+        nf2_index_put(&memory[n], id, &rest, &changes[n]);
+        n++;
+    }
+    rest = *own;
+    rest.length = start - own->number;
+    nf2_index_put(&memory[n], id, &rest, &changes[n]);
+    if (rest.length == 0) {
+        changes[n].type = NF2_CHANGE_DEL;
+        changes[n].bodies = 0;
+    }
+    return nf2_batch_change(fs, changes, n + 1, NULL);
+}
+
+/* ---- moving data -------------------------------------------------------------------------------- */
+
+/* A block for moved data, owned by the file before anything refers to it. */
+static int destination(nf2_t *fs, uint32_t id, uint32_t length)
+{
+    struct nf2_index_change memory;
+    struct nf2_tree_change change;
+    uint32_t block;
+
+    if (fs->compact_owner == id && fs->compact_end + length <= nf2_block_bytes(fs)) {
+        return NF2_OK;
+    }
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    int result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+    if (result != NF2_OK) {
+        return result < 0 ? result : NF2_ERR_NOSPC;
+    }
+    struct nf2_item own = {NF2_BODY_OWN, block, block, 0, 1, 0};
+    nf2_index_put(&memory, id, &own, &change);
+    NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    fs->compact_owner = id;
+    fs->compact_block = block;
+    fs->compact_end = 0;
+    return NF2_OK;
+}
+
+/* Moves at most a page of a file's data at `at`, as the map gives it, and lets the map refer to the copy. */
+static int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
+{
+    struct nf2_index_change memory;
+    struct nf2_tree_change change;
+    struct nf2_item item;
+    uint32_t n;
+
+    length = nf2_min(length, NF2_TREE_BUFFER_SIZE);
+    NF2_TRY(destination(fs, id, length));
+    NF2_TRY(nf2_index_map(fs, id, at, &item, &n));
+    length = nf2_min(length, n);
+    if (item.kind == NF2_BODY_FRAMES) {
+        NF2_TRY(nf2_frames_read(fs, id, item.block, item.base, at, fs->tree_buffer, length));
+    } else {
+        uint32_t within = item.within + (at - item.number);
+        NF2_TRY(nf2_flash_read(fs, item.block + within / nf2_block_bytes(fs), within % nf2_block_bytes(fs), fs->tree_buffer, length));
+    }
+    NF2_TRY(nf2_flash_program(fs, fs->compact_block, fs->compact_end, fs->tree_buffer, length));
+    memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
+    struct nf2_item copy = {NF2_BODY_PIECE, at, fs->compact_block, fs->compact_end, length, 0};
+    fs->compact_end = nf2_align_unit(fs, fs->compact_end + length);
+    int result = nf2_index_insert(fs, id, &copy, NULL, false, 0);
+    if (result == NF2_SPANS_LEAVES) { /* as a batch of one operation */
+        struct nf2_batch batch = nf2_batch_empty();
+        uint32_t block;
+        nf2_space_settle(fs, NF2_TREE_SLOT);
+        result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+        if (result != NF2_OK) {
+            return result < 0 ? result : NF2_ERR_NOSPC;
+        }
+        NF2_TRY(nf2_batch_extend(fs, &batch, block));
+        nf2_index_put(&memory, id, &copy, &change);
+        NF2_TRY(nf2_batch_add(fs, &batch, &change));
+        NF2_TRY(nf2_batch_commit(fs, &batch, false, NULL));
+    }
+    return result < 0 ? result : (int)length;
+}
+
+struct victim {
+    uint32_t block;
+    struct nf2_item item;
+};
+
+/* Finds a mapping entry with data in the victim block. */
+static int find_victim_item(nf2_t *fs, void *context, const struct nf2_item *item)
+{
+    struct victim *victim = context;
+    uint32_t bytes = nf2_block_bytes(fs);
+    bool hit = item->kind == NF2_BODY_FRAMES && item->block == victim->block;
+
+    if (item->kind == NF2_BODY_PIECE && item->block != NF2_NO_BLOCK && item->length > 0) {
+        hit = victim->block >= item->block && victim->block <= item->block + (item->within + item->length - 1) / bytes;
+    }
+    if (hit) {
+        victim->item = *item;
+    }
+    return hit;
+}
+
+/* Moves what one mapping entry holds in the victim block. */
+static int move_item(nf2_t *fs, uint32_t id, const struct victim *victim)
+{
+    const struct nf2_item *item = &victim->item;
+    uint32_t at = item->number, end, length;
+
+    if (item->kind == NF2_BODY_FRAMES) {
+        struct nf2_item same;
+        NF2_TRY(nf2_index_map(fs, id, at, &same, &length));
+        end = at + length;
+    } else {
+        uint32_t bytes = nf2_block_bytes(fs), block_start = (victim->block - item->block) * bytes;
+        at += block_start > item->within ? block_start - item->within : 0;
+        end = nf2_min(item->number + item->length, item->number + block_start + bytes - item->within);
+    }
+    while (at < end) {
+        int moved = move_some(fs, id, at, end - at);
+        if (moved <= 0) {
+            return moved < 0 ? moved : NF2_ERR_IO;
+        }
+        at += (uint32_t)moved;
+    }
+    return NF2_OK;
+}
+
+static int empty_block(nf2_t *fs, uint32_t id, uint32_t block)
+{
+    struct victim victim = {block, {0}};
+
+    for (uint32_t i = 0; i < nf2_block_bytes(fs); i++) {
+        int found = nf2_index_each(fs, id, find_victim_item, &victim);
+        if (found <= 0) {
+            return found;
+        }
+        NF2_TRY(move_item(fs, id, &victim));
+    }
+    return NF2_ERR_IO;
+}
+
+/* ---- steps -------------------------------------------------------------------------------------- */
+
+/* Looks at a window of an OWN entry: frees the first run of blocks without live data, or remembers the emptiest block. */
+static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t first, uint32_t *victim, uint32_t *least)
+{
+    struct count c = {id, first};
+    uint32_t count = nf2_min(WINDOW_BLOCKS, own->number + own->length - first), i = 0, n = 0;
+
+    memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
+    NF2_TRY(nf2_index_each(fs, id, count_item, &c));
+    count_handles(fs, id, first);
+    for (uint32_t b = 0; b < count; b++) {
+        uint32_t live = nf2_get16(fs->tree_buffer + 2u * b);
+        if (live > 0 && live < *least) {
+            *least = live;
+            *victim = first + b;
+        }
+    }
+    while (i < count && nf2_get16(fs->tree_buffer + 2u * i) != 0) {
+        i++;
+    }
+    while (i + n < count && nf2_get16(fs->tree_buffer + 2u * (i + n)) == 0) {
+        n++;
+    }
+    memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
+    if (n == 0) {
+        return 0;
+    }
+    NF2_TRY(release(fs, id, own, first + i, n));
+    return 1;
+}
+
+/* Handles whose uncommitted operations are on flash: their blocks are not known here. */
+static int prepare_handles(nf2_t *fs, uint32_t id, bool *skip)
+{
+    *skip = false;
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->kind == NF2_BODY_INDEXED && file->id == id && nf2_file_writes(file)) {
+            *skip = *skip || file->spill_first != NF2_NONE;
+            if (!*skip) {
+                NF2_TRY(nf2_indexed_record(fs, file));
+            }
+        }
+    }
+    return NF2_OK;
+}
+
+static int compact_file(nf2_t *fs, uint32_t id, uint32_t live)
+{
+    uint32_t victim = NF2_NONE, least = nf2_block_bytes(fs) / 16u * live + 1u, number = 0;
+    struct nf2_item own;
+    bool skip;
+    int found;
+
+    NF2_TRY(prepare_handles(fs, id, &skip));
+    if (skip) {
+        return 0;
+    }
+    while ((found = nf2_index_seek(fs, id, NF2_INDEX_OWN, number, NF2_AT_OR_ABOVE, &own)) > 0) {
+        for (uint32_t first = own.number; first < own.number + own.length; first += WINDOW_BLOCKS) {
+            int result = look_at_window(fs, id, &own, first, &victim, &least);
+            if (result != 0) {
+                return result;
+            }
+        }
+        number = own.number + 1;
+    }
+    NF2_TRY(found);
+    if (victim == NF2_NONE) {
+        return 0;
+    }
+    NF2_TRY(empty_block(fs, id, victim));
+    return 1;
+}
+
+int nf2_compact_step(nf2_t *fs, uint32_t live)
+{
+    static const uint8_t none[1] = {0};
+    struct nf2_entry entry;
+    bool urgent = fs->urgent;
+
+    for (;;) {
+        struct nf2_key key = nf2_key_of(fs->compact_id, none, 0);
+        int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
+        if (found <= 0) {
+            fs->compact_id = 0;
+            fs->compact_again = false;
+            return found;
+        }
+        fs->compact_id = entry.id;
+        uint8_t kind;
+        NF2_TRY(nf2_body_read(fs, &entry, 0, &kind, 1));
+        if (kind >= NF2_BODY_PIECE && kind <= NF2_BODY_OWN) {
+            fs->urgent = true;
+            int result = compact_file(fs, entry.id, live);
+            fs->urgent = urgent;
+            if (result != 0) {
+                return result;
+            }
+        }
+        fs->compact_id++;
+    }
+}
