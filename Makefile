@@ -6,6 +6,7 @@ BUILD ?= build
 PYTHON ?= python3
 JOBS ?= 2
 
+MAKEFLAGS += --no-print-directory
 override BUILD := $(abspath $(BUILD))
 VENV := $(BUILD)/venv
 BIN := $(VENV)/bin
@@ -50,7 +51,7 @@ lib: $(VENV)/ready
 	$(CMAKE) --build "$(BUILD)/lib" --parallel $(JOBS)
 
 release: peers
-	$(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release $(PEER_OPTIONS)
+	$(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS)
 	$(CMAKE) --build "$(RELEASE)" --parallel $(JOBS)
 
 asan: $(VENV)/ready
@@ -59,7 +60,9 @@ asan: $(VENV)/ready
 
 # ---- tests ----
 
-test: test-asan test-release
+# Both halves run, whatever the first one finds.
+test:
+	+$(MAKE) --keep-going test-asan test-release
 
 test-asan: asan
 	cd "$(ASAN)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_reference$$'

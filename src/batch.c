@@ -68,7 +68,7 @@ int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op)
 }
 
 /* Does the tree hold this value already? Then a first application got as far as this. */
-static int is_applied(nf2_t *fs, const struct nf2_entry *op, bool *yes)
+static int is_applied(nf2_t *fs, const struct nf2_entry *op, struct nf2_entry *where, bool *yes)
 {
     struct nf2_entry now;
     struct nf2_key key = nf2_entry_key(op);
@@ -86,6 +86,9 @@ static int is_applied(nf2_t *fs, const struct nf2_entry *op, bool *yes)
         if (memcmp(a, b, n) != 0) {
             return NF2_OK;
         }
+    }
+    if (where != NULL) {
+        *where = now;
     }
     *yes = true;
     return NF2_OK;
@@ -109,7 +112,7 @@ static int apply_one(nf2_t *fs, const struct nf2_entry *op, uint32_t mark, struc
         change.type = op->type == NF2_BATCH_DEL ? NF2_CHANGE_DEL : NF2_CHANGE_MOVE_OUT;
         return nf2_tree_change(fs, &change, 1, mark, where);
     }
-    NF2_TRY(is_applied(fs, op, &applied));
+    NF2_TRY(is_applied(fs, op, where, &applied));
     if (applied && mark == 0) {
         return NF2_OK;
     }

@@ -65,14 +65,27 @@ static void own(nf2_t *fs, struct check *check, uint32_t start, uint32_t count)
     }
 }
 
+/* A block of the meta log; it may still be listed in the tree's slot, which it came from. */
+static void own_meta(nf2_t *fs, struct check *check, uint32_t block)
+{
+    const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
+
+    for (unsigned r = 0; r < slot->runs; r++) {
+        if (block - slot->run[r].start < slot->run[r].count) {
+            return;
+        }
+    }
+    if (block != NF2_NONE) {
+        own(fs, check, block, 1);
+    }
+}
+
 static void own_lists(nf2_t *fs, struct check *check)
 {
     own(fs, check, 0, NF2_SUPER_BLOCKS);
     own(fs, check, fs->root, 1);
-    own(fs, check, fs->meta_next, 1);
-    if (fs->meta_spare != NF2_NONE) {
-        own(fs, check, fs->meta_spare, 1);
-    }
+    own_meta(fs, check, fs->meta_next);
+    own_meta(fs, check, fs->meta_spare);
     for (unsigned i = 0; i < fs->freed_count; i++) {
         own(fs, check, fs->freed[i].start, fs->freed[i].count);
     }
@@ -100,7 +113,7 @@ static int window_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t
     (void)start;
     (void)count;
     if (w->walk.block != w->last) {
-        own(fs, w->check, w->walk.block, 1);
+        own_meta(fs, w->check, w->walk.block);
         w->last = w->walk.block;
     }
     return NF2_OK;
@@ -120,7 +133,7 @@ static int own_meta_window(nf2_t *fs, struct check *check)
     w.walk.context = &w;
     NF2_TRY(nf2_meta_walk(fs, &w.walk));
     if (w.last != fs->meta_head) {
-        own(fs, check, fs->meta_head, 1);
+        own_meta(fs, check, fs->meta_head);
     }
     return NF2_OK;
 }
@@ -290,7 +303,6 @@ static int do_check(nf2_t *fs, struct check *check)
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
     }
-    nf2_space_settle(fs, NF2_TREE_SLOT); /* between changes the tree has no block in flight */
     for (check->first = 0; check->first < fs->blocks; check->first += WINDOW_BLOCKS) {
         memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
         own_lists(fs, check);

@@ -102,6 +102,9 @@ static int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat
     struct nf2_tree_change change;
 
     NF2_TRY(nf2_orphans_room(fs));
+    if (nf2_space_free_blocks(fs) < 4) { /* it must not fail half way */
+        return NF2_ERR_NOSPC;
+    }
     NF2_TRY(nf2_space_orphan(fs, file->id));
     for (unsigned i = 0; i < flat->extents; i++) {
         struct nf2_item own = {NF2_BODY_OWN, flat->extent[i].start, flat->extent[i].start, 0, flat->extent[i].count, 0};
@@ -440,7 +443,10 @@ int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
         nf2_index_delete(&memory, file->id, size, &change);
         return spill(fs, file, &change);
     }
-    file->cut_to = nf2_min(file->cut_to, size);
+    if (size > file->cut_to) { /* cut shorter before: between the two ends there are zeros */
+        return add_piece(fs, file, size, 0, NF2_NO_BLOCK, 0);
+    }
+    file->cut_to = size;
     return NF2_OK;
 }
 

@@ -289,7 +289,7 @@ int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *blo
 {
     struct nf2_slot *slot = &fs->slot[slot_index];
 
-    if (slot->runs == 0 || slot->used == slot->run[slot->runs - 1].count) {
+    while (nf2_space_next(fs, slot_index) == NF2_NONE) { /* the meta log may take its spare block from what is claimed */
         int result = claim(fs, slot_index, want);
         if (result != NF2_OK) {
             return result;
@@ -328,20 +328,29 @@ void nf2_space_settle(nf2_t *fs, unsigned slot_index)
     slot->runs = rest.count > 0;
 }
 
+/* The meta log's own blocks come from the tree's slot: they stay taken. */
+static bool is_meta(const nf2_t *fs, uint32_t block)
+{
+    return block == fs->meta_spare || block == fs->meta_next || block == fs->meta_head;
+}
+
 int nf2_space_abandon(nf2_t *fs, unsigned slot_index)
 {
     struct nf2_slot *slot = &fs->slot[slot_index];
 
-    NF2_TRY(nf2_space_prepare(fs, NF2_SLOT_RUNS + 1));
     for (unsigned r = 0; r < slot->runs; r++) {
-        uint32_t count = r + 1 < slot->runs ? slot->run[r].count : slot->used, start = slot->run[r].start;
-        uint32_t spare = fs->meta_spare - start;
-        if (spare < count) { /* the meta log's spare block came from this run: it stays taken */
-            nf2_space_free(fs, start, spare);
-            start += spare + 1;
-            count -= spare + 1;
+        uint32_t start = slot->run[r].start, end = start + (r + 1 < slot->runs ? slot->run[r].count : slot->used);
+        while (start < end) {
+            uint32_t count = 0;
+            while (start + count < end && !is_meta(fs, start + count)) {
+                count++;
+            }
+            if (count > 0) {
+                NF2_TRY(nf2_space_prepare(fs, NF2_SLOT_RUNS + 2));
+            }
+            nf2_space_free(fs, start, count);
+            start += count + 1;
         }
-        nf2_space_free(fs, start, count);
     }
     nf2_space_settle(fs, slot_index);
     return NF2_OK;
@@ -512,6 +521,5 @@ int nf2_space_begin(nf2_t *fs)
         NF2_TRY(nf2_meta_open(fs));
     }
     NF2_TRY(keep_spare(fs));
-    nf2_space_settle(fs, NF2_TREE_SLOT); /* between changes the tree has no block in flight */
-    return NF2_OK;
+    return nf2_space_abandon(fs, NF2_TREE_SLOT); /* what a failed change took */
 }

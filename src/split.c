@@ -327,11 +327,11 @@ static int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struc
     return NF2_OK;
 }
 
-static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struct plan *plan)
+static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, bool thrifty, struct plan *plan)
 {
     struct survey survey;
     uint32_t capacity = nf2_log_bytes(fs), free_blocks = nf2_space_free_blocks(fs);
-    bool scarce = free_blocks <= nf2_space_reserve(fs);
+    bool scarce = thrifty || free_blocks <= nf2_space_reserve(fs);
 
     memset(plan, 0, sizeof *plan);
     plan->parts = 1;
@@ -349,7 +349,7 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struc
         return plan_halves(fs, node, &survey, plan);
     }
     uint32_t dead = survey.info.append_at - nf2_min(survey.live, survey.info.append_at);
-    if (level == 0 && survey.count >= 2 && dead * 2 > survey.info.append_at && survey.live > nf2_page(fs) &&
+    if (level == 0 && !thrifty && survey.count >= 2 && dead * 2 > survey.info.append_at && survey.live > nf2_page(fs) &&
         free_blocks > fs->blocks / 4) {
         return plan_heat(fs, node, &survey, hint, plan);
     }
@@ -577,25 +577,36 @@ static int parent_fits(nf2_t *fs, const struct nf2_path *path, const struct plan
     return NF2_OK;
 }
 
-int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint)
+/* Plans for the path's last node, or for the lowest node above it whose parent takes the plan's records. */
+static int plan_path(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, bool thrifty, struct plan *plan)
 {
-    struct plan plan;
-
     for (;;) {
         bool fits = true;
-        NF2_TRY(make_plan(fs, path->node[path->depth - 1], hint, &plan));
+        NF2_TRY(make_plan(fs, path->node[path->depth - 1], hint, thrifty, plan));
         if (path->depth > 1) {
-            NF2_TRY(parent_fits(fs, path, &plan, &fits));
+            NF2_TRY(parent_fits(fs, path, plan, &fits));
         }
         if (fits) {
-            break;
+            return NF2_OK;
         }
         path->depth--; /* the parent first; the caller looks for its way anew */
     }
-    if (plan.parts > 1 && !fs->urgent && nf2_space_free_blocks(fs) <= nf2_space_reserve(fs) / 2) {
-        return NF2_ERR_NOSPC;
+}
+
+int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint)
+{
+    struct plan plan;
+    uint8_t depth = path->depth;
+
+    NF2_TRY(plan_path(fs, path, hint, false, &plan));
+    bool allowed = plan.parts == 1 || fs->urgent || nf2_space_free_blocks(fs) > nf2_space_reserve(fs) / 2;
+    int result = allowed ? carry_out(fs, path, &plan) : NF2_ERR_NOSPC;
+    if (result == NF2_ERR_NOSPC && allowed && plan.parts > 1) { /* with as few blocks as can be */
+        path->depth = depth;
+        NF2_TRY(plan_path(fs, path, hint, true, &plan));
+        result = carry_out(fs, path, &plan);
     }
-    return carry_out(fs, path, &plan);
+    return result;
 }
 
 /* ---- merging ------------------------------------------------------------------------------------ */

@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 #define NF2_SLOTS (NF2_WRITERS + 1u)    /* one allocation slot a writer, the last one for the tree and the logs */
-#define NF2_SLOT_RUNS 3u
+#define NF2_SLOT_RUNS 4u
 #define NF2_FREED_MAX 12u
-#define NF2_TOUCHED_MAX 8u
-#define NF2_ORPHANS_MAX 8u
+#define NF2_TOUCHED_MAX 6u
+#define NF2_ORPHANS_MAX 4u
 #define NF2_REGION_BLOCKS 128u
 #define NF2_MERGE_KEY 24u
 #define NF2_EXTENTS_MAX 4u              /* extents of a flat file */

@@ -146,6 +146,8 @@ def figures_command(
         cells, absent = figures.cells_for(gates, catalogue)
         for workload in absent:
             print(f"norbench: no workload is named '{workload}': its gates are not measured", file=sys.stderr)
+        if not gate:
+            cells += [one for one in figures.used_cells(catalogue) if one not in cells]
         rows = run_with_progress(cells, program, jobs, timeout, json_path)
     if not any(row["workload"] == figures.target.WORKLOAD for row in rows):
         for row in figures.target_rows(gates):

@@ -16,17 +16,29 @@ from .gates import OURS, PEER, Gate, GateError, Outcome, check_gates, find_row, 
 __all__ = ["GateError", "check_gates", "load_gates"]
 
 BEGIN, END = "<!-- figures:begin -->", "<!-- figures:end -->"
+MACHINE_OPTIONS = ("--json", "--cell", "--jobs", "-j", "--output", "--readme", "--timeout")
 # Microseconds to erase one consumed byte with the smallest erase of a chip.
 ERASE_US_PER_BYTE = {"w25q256": 12.2, "is25le01g": 24.4, "is25-16m": 24.4}
-README_WORKLOADS = ("create", "create32", "swrite", "rwrite20", "rwrite2000", "log32d", "health1", "ota2m", "config", "bbburn",
-                    "mountclean")
+README_WORKLOADS = ("create", "create32", "swrite", "rwrite20", "rwrite200", "rwrite2000", "log32d", "health1", "ota2m", "config",
+                    "bbburn", "mountclean")
+# Measured on used chips too.
+USED_WORKLOADS = README_WORKLOADS
+USED_STATES = ("aged", "aged75")
 HEADINGS = ("gate", "measured is", "bound", "NF2FS", "verdict", "LittleFS", "NF2FS ms", "consumed x erase, ms",
             "LittleFS ms", "consumed x erase, ms")
 TEXT = {"gate", "measured is", "verdict", "workload"}
 
 
 def command_line() -> str:
-    return shlex.join([os.path.basename(sys.argv[0]), *sys.argv[1:]])
+    """The command that was given, less what depends on the machine: folders and the number of jobs."""
+    arguments, kept = sys.argv[1:], []
+    while arguments:
+        argument = arguments.pop(0)
+        if argument in MACHINE_OPTIONS:
+            del arguments[:1]
+        elif argument.split("=")[0] not in MACHINE_OPTIONS:
+            kept.append(argument)
+    return shlex.join([os.path.basename(sys.argv[0]), *kept])
 
 
 # ---- measuring ----
@@ -48,6 +60,13 @@ def cells_for(gates: list[Gate], catalogue: Catalogue) -> tuple[list[Cell], list
             if cell not in cells:
                 cells.append(cell)
     return cells, absent
+
+
+def used_cells(catalogue: Catalogue) -> list[Cell]:
+    """The cells of the table of used chips."""
+    systems = [name for name in (NATIVE, OURS, PEER) if name in catalogue.file_systems]
+    return [Cell(system, catalogue.chip_of(workload), workload, state) for state in USED_STATES
+            for workload in USED_WORKLOADS if workload in catalogue.workloads for system in systems]
 
 
 def target_rows(gates: list[Gate], root: Path | None = None) -> list[Row]:
@@ -106,6 +125,7 @@ def page(outcomes: list[Outcome], rows: list[Row], command: str) -> str:
              f"{met} of {len(outcomes)} gates met, {len(outcomes) - met - unmeasured} not met, {unmeasured} not measured.", "",
              markdown_row(list(HEADINGS)), markdown_rule(HEADINGS, TEXT)]
     lines += [markdown_row(outcome_cells(outcome, rows)) for outcome in outcomes]
+    lines += ["", *used_section(rows)]
     missed = [outcome for outcome in outcomes if outcome.verdict != "met"]
     if missed:
         lines += ["", "## Not met", ""]
@@ -133,25 +153,45 @@ def write_page(path: str, text: str) -> None:
     Path(path).write_text(text, encoding="utf-8")
 
 
-# ---- the README's table ----
+# ---- tables of workloads ----
+
+def row_of(rows: list[Row], fs: str, workload: str, state: str = "fresh") -> Row | None:
+    return find_row(rows, Gate(workload, "", workload, "0", "0", state=state), fs)
+
 
 def triple(row: Row | None) -> str:
     """ms / programs / erases."""
-    if not is_good(row):
-        return "-"
-    return f"{row_time(row)} / {number(row.get('program_pages'))} / {number(erases(row))}"
+    if row is not None and not is_good(row):
+        return "failed"
+    return f"{row_time(row)} / {number(row.get('program_pages'))} / {number(erases(row))}" if row else "-"
+
+
+def used_section(rows: list[Row]) -> list[str]:
+    """What the same workloads cost on used chips."""
+    headings = ["workload", "chip", "NF2FS", "consumed x erase, ms", "LittleFS", "consumed x erase, ms", "native"]
+    lines = ["## On used chips", "",
+             "`aged`: three times the chip's capacity was written and removed first. `aged75`: then cold files fill 75% of it.",
+             "Milliseconds / page programs / erased blocks of 4 KiB; without idle time.", "",
+             markdown_row(headings), markdown_rule(headings, TEXT | {"chip"})]
+    for workload in USED_WORKLOADS:
+        for state in ("fresh", *USED_STATES):
+            ours, peer, native = (row_of(rows, system, workload, state) for system in (OURS, PEER, NATIVE))
+            if ours or peer:
+                lines.append(markdown_row([workload, state, triple(ours), erase_debt(ours), triple(peer), erase_debt(peer),
+                                           triple(native)]))
+    return lines
 
 
 def readme_table(rows: list[Row], workloads: tuple[str, ...] = README_WORKLOADS) -> str:
     """About ten rows: NF2FS, LittleFS and native, as milliseconds / page programs / erases."""
-    headings = ("workload", "NF2FS", "LittleFS", "native")
-    lines = ["W25Q256, fresh chip; milliseconds / page programs / erases of blocks:", "",
+    headings = ("workload", "NF2FS", "LittleFS", "native", "NF2FS, used chip", "LittleFS, used chip")
+    lines = ["W25Q256, milliseconds / page programs / erased blocks, counted on the virtual chip:", "",
              markdown_row(list(headings)), markdown_rule(headings, TEXT)]
     for workload in workloads:
-        gate = Gate(workload, "", workload, "0", "0")
-        found = [find_row(rows, gate, system) for system in (OURS, PEER, NATIVE)]
-        if any(is_good(row) for row in found):
-            lines.append(markdown_row([workload, *(triple(row) for row in found)]))
+        fresh = [row_of(rows, system, workload) for system in (OURS, PEER, NATIVE)]
+        used = [row_of(rows, system, workload, USED_STATES[0]) for system in (OURS, PEER)]
+        if any(row is not None for row in fresh):
+            lines.append(markdown_row([workload, *(triple(row) for row in (*fresh, *used))]))
     return "\n".join(lines)
 
 

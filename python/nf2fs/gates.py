@@ -32,6 +32,10 @@ class NotMeasured(Exception):
     """The rows do not hold what an expression asks for."""
 
 
+class NoBound(Exception):
+    """What an expression asks for was found to have no bound: no gate on it is met."""
+
+
 @dataclass(frozen=True)
 class Gate:
     id: str
@@ -141,6 +145,8 @@ def _item(node: ast.Subscript, row: Row, native: Row | None):
 
 def _key(row: Row, key: str):
     if row.get(key) is None:
+        if key in row.get("unbounded", {}):
+            raise NoBound(row["unbounded"][key])
         raise NotMeasured(row.get("missing", {}).get(key) or f"the row has no {key}")
     return row[key]
 
@@ -170,6 +176,8 @@ def judge(gate: Gate, rows: list[Row]) -> Outcome:
         bound, ours = evaluate(gate.bound, row, native), evaluate(gate.measure, row, native)
     except NotMeasured as missing:
         return Outcome(gate, "not measured", peer=peer, why=str(missing))
+    except NoBound as why:
+        return Outcome(gate, "NOT met", peer=peer, why=str(why))
     return Outcome(gate, "met" if RELATIONS[gate.relation](ours, bound) else "NOT met", bound, ours, peer)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Code size and stack of the core on a Cortex-M4, from the cross compiler's own output. Nothing is run.
+"""Code size, RAM and stack of the core on a Cortex-M4, from the cross compiler's own output. Nothing is run.
 
-The stack is the deepest chain of calls from a public function, by the compiler's call graph; calls
-through pointers (the driver, hooks) are counted as their caller's frame only.
+The stack is the deepest chain of calls from any function, by the compiler's call graph. Calls through pointers
+lead to the callbacks that CALLBACKS names; what the application gives (driver, locks, reports) is not counted.
 """
 
 from __future__ import annotations
@@ -15,17 +15,39 @@ from pathlib import Path
 
 COMPILER = "arm-none-eabi-gcc"
 SIZE = "arm-none-eabi-size"
-FLAGS = ["-std=c11", "-Os", "-mcpu=cortex-m4", "-mthumb", "-DNDEBUG", "-ffunction-sections", "-fcallgraph-info=su"]
+NM = "arm-none-eabi-nm"
+MACHINE = ["-std=c11", "-Os", "-mcpu=cortex-m4", "-mthumb"]
+FLAGS = [*MACHINE, "-DNDEBUG", "-ffunction-sections", "-fcallgraph-info=su"]
 WORKLOAD = "target"
 EXTRA_FILES = ("check", "repair", "transaction")    # not part of the smaller build
-PUBLIC = re.compile(r"^nf2_[a-z_]+$")
+
+INDIRECT = "__indirect_call"
+# Which functions call through a pointer, and the names of those that they may call.
+CALLBACKS = {"nf2_index_each": re.compile(r"_item$"), "nf2_meta_walk": re.compile(r"_(run|region)$"),
+             "guarded": re.compile(r"^do_")}
+APPLICATION = re.compile(r"^(nf2_peek|nf2_flash_\w+|program_units|nf2_(un)?lock_config|complain)$")  # call what it gives
+
+# Arrays as long as what is asked for: nm prints their sizes.
+SIZES = """#include "nf2fs/nf2fs.h"
+char size_fs[sizeof(nf2_t)], size_file[sizeof(nf2_file_t)], size_dir[sizeof(nf2_dir_t)];
+char size_buffer_256[NF2_BUFFER_SIZE(256u)], size_buffer_512[NF2_BUFFER_SIZE(512u)];
+"""
 
 NODE = re.compile(r'node: \{ title: "([^"]+)" label: "[^"]*?(\d+) bytes \((\w+)[^)]*\)')
 EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
 
 
-class Recursion(Exception):
-    """The call graph has a loop: there is no bound."""
+class Unbounded(Exception):
+    """The call graph gives no bound."""
+
+
+class Recursion(Unbounded):
+    """The call graph has a loop."""
+
+
+def own_name(title: str) -> str:
+    """A static function's name without its file."""
+    return title.rsplit(":", 1)[-1]
 
 
 def parse_call_graph(texts: list[str]) -> tuple[dict[str, int], dict[str, set[str]]]:
@@ -38,6 +60,22 @@ def parse_call_graph(texts: list[str]) -> tuple[dict[str, int], dict[str, set[st
         for source, target in EDGE.findall(text):
             calls.setdefault(source, set()).add(target)
     return frames, calls
+
+
+def resolve_callbacks(frames: dict[str, int], calls: dict[str, set[str]]) -> None:
+    """Puts the callbacks in the place of the calls through pointers. A pointer that nothing is known of gives no bound."""
+    called = {name for callees in calls.values() for name in callees}
+    taken = [name for name in frames if ":" in name and name not in called]     # static, and never called by its name
+    for name, callees in calls.items():
+        if INDIRECT not in callees or APPLICATION.match(own_name(name)):
+            continue
+        if own_name(name) not in CALLBACKS:
+            raise Unbounded(f"{name} calls through a pointer")
+        callees.remove(INDIRECT)
+        callees.update(one for one in taken if CALLBACKS[own_name(name)].search(own_name(one)))
+    lost = [one for one in taken if not any(one in callees for callees in calls.values())]
+    if lost:
+        raise Unbounded(f"nothing is known to call {', '.join(lost)}")
 
 
 def deepest(frames: dict[str, int], calls: dict[str, set[str]], roots: list[str]) -> tuple[int, list[str]]:
@@ -57,35 +95,48 @@ def deepest(frames: dict[str, int], calls: dict[str, set[str]], roots: list[str]
 
 
 def measure(root: Path) -> dict | None:
-    """A row with code_bytes (without the checker and the like), code_bytes_all and stack_bytes; None without a compiler."""
-    try:
-        return _measure(root)
-    except subprocess.CalledProcessError as failure:
-        return {"fs": "nf2fs", "workload": WORKLOAD, "state": "fresh", "chip": "cortex-m4", "seed": 42,
-                "status": "failed", "verified": False, "error": failure.stderr.strip().splitlines()[0][:200]}
-
-
-def _measure(root: Path) -> dict | None:
+    """A row with code, RAM and stack bytes (see the keys); None without a compiler."""
     sources = sorted((root / "src").glob("*.c"))
-    if not sources or not shutil.which(COMPILER) or not shutil.which(SIZE):
+    if not sources or not all(shutil.which(tool) for tool in (COMPILER, SIZE, NM)):
         return None
-    row = {"fs": "nf2fs", "workload": WORKLOAD, "state": "fresh", "chip": "cortex-m4", "seed": 42, "status": "ok",
-           "verified": True, "code_bytes": 0, "code_bytes_all": 0}
-    with tempfile.TemporaryDirectory() as folder:
-        graphs = []
-        for source in sources:
-            object_path = Path(folder) / (source.stem + ".o")
-            subprocess.run([COMPILER, *FLAGS, "-Iinclude", "-Isrc", "-c", f"src/{source.name}", "-o", str(object_path)],
-                           check=True, capture_output=True, text=True, cwd=root)
-            size = int(subprocess.run([SIZE, str(object_path)], check=True, capture_output=True,
-                                      text=True).stdout.splitlines()[1].split()[0])
-            row["code_bytes_all"] += size
-            if not source.stem.startswith(EXTRA_FILES):
-                row["code_bytes"] += size
-            graphs.append(object_path.with_suffix(".ci").read_text())
+    row = {"fs": "nf2fs", "workload": WORKLOAD, "state": "fresh", "chip": "cortex-m4", "seed": 42, "status": "ok", "verified": True}
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            return {**row, **_ram(root, Path(folder)), **_code_and_stack(root, sources, Path(folder))}
+    except subprocess.CalledProcessError as failure:
+        return {**row, "status": "failed", "verified": False, "error": (failure.stderr.strip().splitlines() or ["?"])[0][:200]}
+
+
+def _run(*command: str, root: Path, text: str | None = None) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=root, input=text).stdout
+
+
+def _ram(root: Path, folder: Path) -> dict[str, int]:
+    """What an application gives for a volume and one open file, buffers included, at both page sizes."""
+    probe = str(folder / "sizes.o")
+    _run(COMPILER, *MACHINE, "-Iinclude", "-x", "c", "-c", "-", "-o", probe, root=root, text=SIZES)
+    sizes = {line.split()[3]: int(line.split()[1], 16) for line in _run(NM, "--print-size", probe, root=root).splitlines()}
+    fs, file = sizes["size_fs"], sizes["size_file"]
+    return {"fs_bytes": fs, "file_bytes": file, "dir_bytes": sizes["size_dir"],
+            "ram_bytes": fs + file + sizes["size_buffer_256"] + 256, "ram_bytes_512": fs + file + sizes["size_buffer_512"] + 512}
+
+
+def _code_and_stack(root: Path, sources: list[Path], folder: Path) -> dict:
+    found = {"code_bytes": 0, "code_bytes_all": 0}
+    graphs = []
+    for source in sources:
+        object_path = folder / (source.stem + ".o")
+        _run(COMPILER, *FLAGS, "-Iinclude", "-Isrc", "-c", f"src/{source.name}", "-o", str(object_path), root=root)
+        size = int(_run(SIZE, str(object_path), root=root).splitlines()[1].split()[0])
+        found["code_bytes_all"] += size
+        if not source.stem.startswith(EXTRA_FILES):
+            found["code_bytes"] += size
+        graphs.append(object_path.with_suffix(".ci").read_text())
     frames, calls = parse_call_graph(graphs)
     try:
-        row["stack_bytes"], row["stack_chain"] = deepest(frames, calls, [name for name in frames if PUBLIC.match(name)])
-    except Recursion as loop:
-        row["missing"] = {"stack_bytes": f"no bound, recursion: {loop}"}
-    return row
+        resolve_callbacks(frames, calls)
+        found["stack_bytes"], found["stack_chain"] = deepest(frames, calls, list(frames))
+    except Unbounded as why:
+        kind = "a loop in the calls" if isinstance(why, Recursion) else "not known"
+        found["unbounded"] = {"stack_bytes": f"no bound, {kind}: {why}"}
+    return found
