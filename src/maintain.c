@@ -57,12 +57,10 @@ static int erase_step(nf2_t *fs, uint32_t left_us, uint32_t *spent_us)
             if (cost > left_us) {
                 return 2;
             }
-            struct nf2_run run = {number * NF2_REGION_BLOCKS + first, count};
-            enum nf2_change kind = NF2_ERASED;
-            NF2_TRY(nf2_flash_erase(fs, run.start, count));
-            NF2_TRY(nf2_space_prepare(fs, NF2_FREED_MAX / 2));
-            NF2_TRY(nf2_meta_state(fs, false, &run, &kind, 1));
-            fs->maintain_cursor = run.start;
+            uint32_t start = number * NF2_REGION_BLOCKS + first;
+            NF2_TRY(nf2_flash_erase(fs, start, count));
+            NF2_TRY(nf2_space_record_erased(fs, start, count));
+            fs->maintain_cursor = start;
             *spent_us += cost;
             return 1;
         }

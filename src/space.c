@@ -76,6 +76,18 @@ int nf2_space_flush(nf2_t *fs)
     return keep_spare(fs);
 }
 
+int nf2_space_record_erased(nf2_t *fs, uint32_t start, uint32_t count)
+{
+    struct nf2_run run = {start, count};
+    enum nf2_change kind = NF2_ERASED;
+
+    if (fs->freed_count == NF2_STATE_CHANGES_MAX) {
+        NF2_TRY(nf2_space_flush(fs));
+    }
+    NF2_TRY(nf2_meta_state(fs, false, &run, &kind, 1));
+    return keep_spare(fs);
+}
+
 /* ---- the region that blocks are taken from ------------------------------------------------------- */
 
 static int load_region(nf2_t *fs, uint32_t number)
@@ -258,6 +270,9 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
         result = region_with_space(fs, want);
     }
     NF2_TRY(result);
+    if (nf2_space_next(fs, slot_index) != NF2_NONE) {
+        return NF2_OK; /* the meta log's spare block was claimed meanwhile, and more with it */
+    }
     uint32_t count = choose_run(fs, want, &start, &dirty);
     if (count == 0) {
         return NF2_ERR_NOSPC;

@@ -53,6 +53,9 @@ int nf2_space_abandon(nf2_t *fs, unsigned slot);
 int nf2_space_prepare(nf2_t *fs, unsigned runs);
 void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count);
 
+/* Free blocks were erased: durable, so that it is known after a cut too. */
+int nf2_space_record_erased(nf2_t *fs, uint32_t start, uint32_t count);
+
 /* Writes a STATE if there is anything to settle. */
 int nf2_space_flush(nf2_t *fs);
 
