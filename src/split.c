@@ -327,7 +327,8 @@ static int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struc
     return NF2_OK;
 }
 
-static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, bool thrifty, struct plan *plan)
+/* How to replace a node so that `need` bytes more fit. `thrifty`: with as few new blocks as can be. */
+static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint32_t need, bool thrifty, struct plan *plan)
 {
     struct survey survey;
     uint32_t capacity = nf2_log_bytes(fs), free_blocks = nf2_space_free_blocks(fs);
@@ -345,7 +346,9 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, bool 
     if (plan->edge) {
         return NF2_OK;
     }
-    if (survey.count >= 2 && survey.packed * 100 > capacity * (scarce ? 86u : 62u)) {
+    uint32_t limit = level == 0 ? nf2_put_limit(fs, survey.count) : capacity, end;
+    nf2_log_place(fs, survey.packed, need, NF2_NONE, &end);
+    if (survey.count >= 2 && (end > limit || survey.packed * 100 > capacity * (scarce ? 86u : 62u))) {
         return plan_halves(fs, node, &survey, plan);
     }
     uint32_t dead = survey.info.append_at - nf2_min(survey.live, survey.info.append_at);
@@ -561,7 +564,7 @@ static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *
 }
 
 /* Would the parent take the records of this plan? */
-static int parent_fits(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, bool *fits)
+static int parent_fits(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, bool *fits, uint32_t *need)
 {
     struct nf2_node_op ops[PARTS_MAX];
     uint8_t bodies[PARTS_MAX][CHILD_BODY];
@@ -574,17 +577,21 @@ static int parent_fits(nf2_t *fs, const struct nf2_path *path, const struct plan
     unsigned count = parent_ops(plan, child.offset, &key, blocks, bodies, ops);
     NF2_TRY(nf2_node_info(fs, path->node[path->depth - 2], &info));
     *fits = nf2_node_fit(fs, info.append_at, ops, count, nf2_log_bytes(fs)) != NF2_NONE;
+    *need = 0;
+    for (unsigned i = 0; i < count; i++) {
+        *need += nf2_node_op_length(&ops[i]);
+    }
     return NF2_OK;
 }
 
 /* Plans for the path's last node, or for the lowest node above it whose parent takes the plan's records. */
-static int plan_path(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, bool thrifty, struct plan *plan)
+static int plan_path(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, uint32_t need, bool thrifty, struct plan *plan)
 {
     for (;;) {
         bool fits = true;
-        NF2_TRY(make_plan(fs, path->node[path->depth - 1], hint, thrifty, plan));
+        NF2_TRY(make_plan(fs, path->node[path->depth - 1], hint, need, thrifty, plan));
         if (path->depth > 1) {
-            NF2_TRY(parent_fits(fs, path, plan, &fits));
+            NF2_TRY(parent_fits(fs, path, plan, &fits, &need));
         }
         if (fits) {
             return NF2_OK;
@@ -593,17 +600,17 @@ static int plan_path(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hin
     }
 }
 
-int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint)
+int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, uint32_t need)
 {
     struct plan plan;
     uint8_t depth = path->depth;
 
-    NF2_TRY(plan_path(fs, path, hint, false, &plan));
+    NF2_TRY(plan_path(fs, path, hint, need, false, &plan));
     bool allowed = plan.parts == 1 || fs->urgent || nf2_space_free_blocks(fs) > nf2_space_reserve(fs) / 2;
     int result = allowed ? carry_out(fs, path, &plan) : NF2_ERR_NOSPC;
     if (result == NF2_ERR_NOSPC && allowed && plan.parts > 1) { /* with as few blocks as can be */
         path->depth = depth;
-        NF2_TRY(plan_path(fs, path, hint, true, &plan));
+        NF2_TRY(plan_path(fs, path, hint, need, true, &plan));
         result = carry_out(fs, path, &plan);
     }
     return result;
@@ -655,7 +662,7 @@ static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct 
     if (nf2_node_fit(fs, info.append_at, ops, 2, nf2_log_bytes(fs)) == NF2_NONE) {
         struct nf2_key hint = ops[0].key;
         path->depth--;
-        NF2_TRY(nf2_tree_make_room(fs, path, &hint));
+        NF2_TRY(nf2_tree_make_room(fs, path, &hint, nf2_node_op_length(&ops[0]) + nf2_node_op_length(&ops[1])));
         return 1; /* the next step finds the pair again */
     }
     NF2_TRY(nf2_space_settle_node(fs, left));

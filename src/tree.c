@@ -218,8 +218,7 @@ void nf2_tree_follow(nf2_t *fs, uint32_t node, uint16_t from, uint32_t to_node, 
     }
 }
 
-/* The part of a leaf that is kept for records that only remove: 8 bytes for each record. */
-static uint32_t put_limit(const nf2_t *fs, uint32_t records)
+uint32_t nf2_put_limit(const nf2_t *fs, uint32_t records)
 {
     uint32_t pages = nf2_min(2, (8 * records + nf2_page(fs) - 1) / nf2_page(fs));
     return nf2_log_bytes(fs) - pages * nf2_page(fs);
@@ -263,7 +262,7 @@ static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *ch
     }
     struct nf2_node_info info;
     NF2_TRY(nf2_node_info(fs, leaf, &info));
-    uint32_t limit = grows ? put_limit(fs, info.records) : nf2_log_bytes(fs);
+    uint32_t limit = grows ? nf2_put_limit(fs, info.records) : nf2_log_bytes(fs);
     if (nf2_node_fit(fs, info.append_at, ops, n, limit) == NF2_NONE) {
         return 0;
     }
@@ -287,6 +286,19 @@ static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *ch
     return 1;
 }
 
+/* Bytes that the changes take at most. */
+static uint32_t changes_length(const struct nf2_tree_change *changes, unsigned count)
+{
+    struct nf2_node_op op;
+    uint32_t length = 12; /* a mark */
+
+    for (unsigned i = 0; i < count; i++) {
+        op_from_change(&changes[i], true, 0, &op);
+        length += nf2_node_op_length(&op);
+    }
+    return length;
+}
+
 int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
 {
     struct nf2_path path;
@@ -308,7 +320,7 @@ int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned c
         if (done != 0) {
             return done < 0 ? done : NF2_OK;
         }
-        NF2_TRY(nf2_tree_make_room(fs, &path, &changes[0].key));
+        NF2_TRY(nf2_tree_make_room(fs, &path, &changes[0].key, changes_length(changes, count)));
     }
     return NF2_ERR_NOSPC;
 }
@@ -338,7 +350,7 @@ static int try_rename(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, co
         NF2_TRY(nf2_effects_dropped(fs, &effects, &victim));
     }
     NF2_TRY(nf2_node_info(fs, leaf, &info));
-    if (nf2_node_fit(fs, info.append_at, &op, 1, put_limit(fs, info.records)) == NF2_NONE) {
+    if (nf2_node_fit(fs, info.append_at, &op, 1, nf2_put_limit(fs, info.records)) == NF2_NONE) {
         return 0;
     }
     NF2_TRY(prepare_effects(fs, &effects));
@@ -367,7 +379,7 @@ int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_ke
         if (done != 0) {
             return done < 0 ? done : NF2_OK;
         }
-        NF2_TRY(nf2_tree_make_room(fs, &path, to));
+        NF2_TRY(nf2_tree_make_room(fs, &path, to, NF2_RECORD_OVERHEAD + 10u + to->length));
     }
     return NF2_ERR_NOSPC;
 }

@@ -60,7 +60,11 @@ int nf2_tree_merge_step(nf2_t *fs);
 /* Has a whole pass found nothing to merge since the last removal? */
 bool nf2_tree_merge_done(const nf2_t *fs);
 
-/* Replaces the path's last node (and, where they lack room, nodes above it first), as `hint`, the key of a pending change, needs. */
-int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint);
+/* Replaces the path's last node (and, where they lack room, nodes above it first), so that a change of `need`
+ * bytes with the key `hint` fits. Once it returned, look for the way anew. */
+int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, uint32_t need);
+
+/* End of the part of a leaf with so many records that new entries may take: the rest is kept for records that only remove. */
+uint32_t nf2_put_limit(const nf2_t *fs, uint32_t records);
 
 #endif
