@@ -349,6 +349,12 @@ static void state_written(nf2_t *fs, bool clean)
     }
     fs->freed_count = 0;
     fs->clean = clean;
+    fs->logged_orphans = fs->orphan_count;
+    for (unsigned s = 0; s < NF2_SLOTS; s++) {
+        struct nf2_slot *slot = &fs->slot[s];
+        slot->logged_runs = slot->runs;
+        slot->logged_end = slot->runs > 0 ? slot->run[slot->runs - 1].start + slot->run[slot->runs - 1].count : NF2_NONE;
+    }
 }
 
 static void encode_head(const nf2_t *fs, uint8_t *p, uint32_t previous)
@@ -784,6 +790,9 @@ static int load_head(nf2_t *fs)
     NF2_TRY(more);
     if (!found || scan.damaged) {
         return NF2_ERR_CORRUPT;
+    }
+    if (scan.dirty_end || scan.used_end > ((scan.last_end - 1u) | (nf2_page(fs) - 1u)) + 1u) {
+        fs->clean = false; /* the first program of the last session was torn */
     }
     if (!fs->clean) {
         fs->unclean_mounts++;

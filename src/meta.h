@@ -33,7 +33,7 @@ enum nf2_change {
 #define NF2_CLAIM_DIRTY 0x8000u /* flag in the count of a CLAIM record */
 
 #define NF2_CHANGE_COUNT_MAX 0x3FFFu
-#define NF2_STATE_CHANGES_MAX 12u
+#define NF2_STATE_CHANGES_MAX 9u
 
 static inline uint32_t nf2_regions(const nf2_t *fs)
 {

@@ -64,7 +64,7 @@ int nf2_orphan_step(nf2_t *fs)
 
 int nf2_orphans_room(nf2_t *fs)
 {
-    while (fs->orphan_count == NF2_ORPHANS_MAX) {
+    while (fs->orphan_count >= NF2_ORPHANS_USED) {
         int result = nf2_orphan_step(fs);
         if (result <= 0) {
             return result < 0 ? result : NF2_ERR_BUSY;

@@ -221,6 +221,10 @@ static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count
     nf2_put24(claim.payload + 1, start);
     nf2_put16(claim.payload + 4, count | (dirty ? NF2_CLAIM_DIRTY : 0u));
     NF2_TRY(nf2_meta_append(fs, &claim, 1));
+    if (fs->slot[slot].logged_end != start) {
+        fs->slot[slot].logged_runs++;
+    }
+    fs->slot[slot].logged_end = start + count;
     fs->free_blocks -= count;
     if (dirty) {
         fs->erases += count;
@@ -260,6 +264,9 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
         want = nf2_max(1, nf2_min(want, nf2_space_available(fs)));
     }
     want = nf2_min(want, NF2_REGION_BLOCKS);
+    if (slot->logged_runs == NF2_SLOT_RUNS && slot->runs < NF2_SLOT_RUNS) {
+        NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
+    }
     int result = region_with_space(fs, want);
     if (result == NF2_ERR_NOSPC && fs->freed_count > 0) {
         NF2_TRY(nf2_space_flush(fs));
@@ -447,9 +454,10 @@ int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end)
         return NF2_OK;
     }
     if (fs->touched_count == NF2_TOUCHED_MAX) {
-        NF2_TRY(nf2_space_flush(fs));
+        /* The older half goes; a STATE without them settles what they did. */
         memmove(fs->touched, fs->touched + NF2_TOUCHED_MAX / 2, sizeof fs->touched[0] * (NF2_TOUCHED_MAX / 2));
         fs->touched_count = NF2_TOUCHED_MAX / 2;
+        NF2_TRY(nf2_space_flush(fs));
     }
     nf2_put24(touch.payload, node);
     nf2_put16(touch.payload + 3, end);
@@ -501,9 +509,12 @@ int nf2_space_orphan(nf2_t *fs, uint32_t id)
 {
     struct nf2_small orphan = {NF2_META_ORPHAN, 4, {0}};
 
-    NF2_ASSERT(fs->orphan_count < NF2_ORPHANS_MAX);
+    if (fs->logged_orphans >= NF2_ORPHANS_USED) {
+        NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
+    }
     nf2_put32(orphan.payload, id);
     nf2_space_orphan_add(fs, id);
+    fs->logged_orphans++;
     NF2_TRY(nf2_meta_append(fs, &orphan, 1));
     return keep_spare(fs);
 }

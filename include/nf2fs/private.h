@@ -11,9 +11,9 @@
 
 #define NF2_SLOTS (NF2_WRITERS + 1u)    /* one allocation slot a writer, the last one for the tree and the logs */
 #define NF2_SLOT_RUNS 4u
-#define NF2_FREED_MAX 12u
+#define NF2_FREED_MAX 9u
 #define NF2_TOUCHED_MAX 6u
-#define NF2_ORPHANS_MAX 4u
+#define NF2_ORPHANS_MAX 8u          /* half of them in use, half for what recovery finds */
 #define NF2_REGION_BLOCKS 128u
 #define NF2_MERGE_KEY 24u
 #define NF2_EXTENTS_MAX 4u              /* extents of a flat file */
@@ -30,7 +30,9 @@ struct nf2_slot {               /* blocks claimed for one writer */
     uint16_t used;              /* blocks of the last run that were handed out */
     uint16_t ready;             /* blocks of the last run that are erased */
     uint8_t runs;
+    uint8_t logged_runs;        /* as a reader of the meta log would list them */
     bool busy;                  /* a file is open for writing on it */
+    uint32_t logged_end;        /* behind the last of those */
 };
 
 struct nf2_touched {            /* a node whose records behind `logged` may have effects on space */
@@ -87,6 +89,7 @@ typedef struct nf2 {
     struct nf2_slot slot[NF2_SLOTS];
     struct nf2_touched touched[NF2_TOUCHED_MAX];
     uint8_t touched_count, orphan_count, freed_count;
+    uint8_t logged_orphans;     /* as a reader of the meta log would list them */
     uint32_t orphan[NF2_ORPHANS_MAX];
     struct nf2_run freed[NF2_FREED_MAX];
 
