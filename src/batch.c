@@ -210,7 +210,7 @@ int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned 
 }
 
 /* Does the leaf of the batch's last key carry the mark of its sequence? */
-static int is_marked(nf2_t *fs, bool *marked)
+int nf2_batch_is_applied(nf2_t *fs, bool *marked)
 {
     struct nf2_scan scan;
     struct nf2_entry entry, last;
@@ -219,6 +219,9 @@ static int is_marked(nf2_t *fs, bool *marked)
     int found;
 
     *marked = false;
+    if (fs->redo_block >= fs->blocks) {
+        return NF2_OK;
+    }
     nf2_scan_begin(&scan, fs->redo_block);
     while ((found = nf2_batch_next(fs, &scan, &entry)) > 0) {
         last = entry;
@@ -239,14 +242,5 @@ static int is_marked(nf2_t *fs, bool *marked)
 
 int nf2_batch_finish(nf2_t *fs)
 {
-    bool marked;
-
-    if (fs->redo_block >= fs->blocks) {
-        return NF2_OK;
-    }
-    NF2_TRY(is_marked(fs, &marked));
-    if (!marked) {
-        return apply(fs, NULL);
-    }
-    return finish(fs);
+    return fs->redo_block < fs->blocks ? apply(fs, NULL) : NF2_OK;
 }

@@ -38,7 +38,10 @@ int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op);
 /* Makes the changes in one leaf if they lie in one, else as a batch in a block of the tree's. All or nothing; durable when it returns. */
 int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, struct nf2_entry *where);
 
-/* Finishes a batch that a cut left committed; does nothing if there is none. */
+/* Was the batch that a cut left committed applied to its end? False if there is none. */
+int nf2_batch_is_applied(nf2_t *fs, bool *applied);
+
+/* Applies a batch that a cut left committed; does nothing if there is none. */
 int nf2_batch_finish(nf2_t *fs);
 
 #endif

@@ -292,8 +292,26 @@ static int adopt_spare(nf2_t *fs)
     return NF2_OK;
 }
 
+/* A batch that was applied to its end is over: what it names may have been dropped since. */
+static int forget_applied_batch(nf2_t *fs)
+{
+    uint32_t block = fs->redo_block;
+    bool applied;
+
+    NF2_TRY(nf2_batch_is_applied(fs, &applied));
+    if (applied) {
+        if (!fs->redo_owned && !in_slots(fs, block)) {
+            nf2_space_free(fs, block, 1);
+        }
+        fs->redo_block = NF2_NO_BLOCK;
+        fs->redo_owned = false;
+    }
+    return NF2_OK;
+}
+
 static int settle(nf2_t *fs)
 {
+    NF2_TRY(forget_applied_batch(fs));
     NF2_TRY(adopt_spare(fs));
     for (unsigned i = 0; i < fs->touched_count; i++) {
         NF2_TRY(replay_node(fs, &fs->touched[i]));
