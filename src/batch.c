@@ -173,10 +173,14 @@ int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, struct nf2_
 {
     struct nf2_small redo = {NF2_META_REDO, 8, {0}};
 
+    if (fs->redo_logged) { /* the block of the batch before is free from the next STATE on */
+        NF2_TRY(nf2_space_flush(fs));
+    }
     nf2_put32(redo.payload, fs->redo_sequence + 1);
     nf2_put24(redo.payload + 4, batch->first);
     redo.payload[7] = owned;
     NF2_TRY(nf2_meta_append(fs, &redo, 1));
+    fs->redo_logged = true;
     fs->redo_sequence++;
     fs->redo_block = batch->first;
     fs->redo_owned = owned;

@@ -350,6 +350,7 @@ static void state_written(nf2_t *fs, bool clean)
     fs->freed_count = 0;
     fs->clean = clean;
     fs->logged_orphans = fs->orphan_count;
+    fs->redo_logged = fs->redo_block < fs->blocks;
     for (unsigned s = 0; s < NF2_SLOTS; s++) {
         struct nf2_slot *slot = &fs->slot[s];
         slot->logged_runs = slot->runs;

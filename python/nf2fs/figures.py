@@ -11,7 +11,7 @@ from pathlib import Path
 from . import target
 from .bench import NATIVE, Catalogue, Cell, Row, is_good
 from .bench_table import erases, markdown_row, markdown_rule, milliseconds, number
-from .gates import OURS, PEER, Gate, GateError, Outcome, check_gates, find_row, judge, load_gates
+from .gates import OURS, PEER, Gate, GateError, Outcome, check_gates, find_row, judge, load_gates, load_unmeasured
 
 __all__ = ["GateError", "check_gates", "load_gates"]
 
@@ -130,6 +130,7 @@ def page(outcomes: list[Outcome], rows: list[Row], command: str) -> str:
     if missed:
         lines += ["", "## Not met", ""]
         lines += [f"- {outcome.gate.title}: {_missed_text(outcome)}" for outcome in missed]
+    lines += ["", "## Not measured yet", "", *(f"- {text}" for text in load_unmeasured())]
     failed = [row for row in rows if not is_good(row)]
     if failed:
         lines += ["", "## Cells that failed", ""]

@@ -91,6 +91,12 @@ def load_gates(path: Path = GATES_FILE, only: list[str] | None = None) -> list[G
     return [gate for gate in gates if gate.id in only]
 
 
+def load_unmeasured(path: Path = GATES_FILE) -> list[str]:
+    """What the gates ask for and no workload measures yet."""
+    with open(path, "rb") as file:
+        return list(tomllib.load(file).get("unmeasured", []))
+
+
 # ---- expressions ----
 
 def evaluate(text: str, row: Row, native: Row | None) -> float:
