@@ -49,8 +49,36 @@ static int count_item(nf2_t *fs, void *context, const struct nf2_item *item)
     return 0;
 }
 
+/* Uncommitted operations that a handle keeps on flash, and the blocks that they lie in. */
+static int count_spilled(nf2_t *fs, const nf2_file_t *file, uint32_t first)
+{
+    uint32_t bytes = nf2_block_bytes(fs);
+    struct nf2_scan scan;
+    struct nf2_entry op;
+    struct nf2_item item;
+    int found;
+
+    if (file->spill_first == NF2_NONE) {
+        return NF2_OK;
+    }
+    add_live(fs, first, file->spill_first, bytes);
+    add_live(fs, first, file->spill, bytes);
+    nf2_scan_begin(&scan, file->spill_first);
+    while ((found = nf2_batch_next(fs, &scan, &op)) > 0) {
+        add_live(fs, first, op.node, bytes);
+        if (op.body_length == NF2_PIECE_BODY) {
+            NF2_TRY(nf2_index_item(fs, &op, &item));
+            uint32_t blocks = item.block == NF2_NO_BLOCK ? 0 : (item.within + item.length + bytes - 1) / bytes;
+            for (uint32_t b = 0; b < blocks; b++) {
+                add_live(fs, first, item.block + b, bytes);
+            }
+        }
+    }
+    return found;
+}
+
 /* What open handles write to, or have written and not committed, counts as wholly live. */
-static void count_handles(nf2_t *fs, uint32_t id, uint32_t first)
+static int count_handles(nf2_t *fs, uint32_t id, uint32_t first)
 {
     uint32_t bytes = nf2_block_bytes(fs);
 
@@ -65,6 +93,7 @@ static void count_handles(nf2_t *fs, uint32_t id, uint32_t first)
                 add_live(fs, first, piece->block + b, bytes);
             }
         }
+        NF2_TRY(count_spilled(fs, file, first));
         add_live(fs, first, file->fragment_block, bytes);
         if (file->frames_at != 0) {
             add_live(fs, first, file->frames, bytes);
@@ -73,6 +102,7 @@ static void count_handles(nf2_t *fs, uint32_t id, uint32_t first)
     if (fs->compact_owner == id) {
         add_live(fs, first, fs->compact_block, bytes);
     }
+    return NF2_OK;
 }
 
 /* ---- giving blocks back ------------------------------------------------------------------------- */
@@ -237,7 +267,7 @@ static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, ui
 
     memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
     NF2_TRY(nf2_index_each(fs, id, count_item, &c));
-    count_handles(fs, id, first);
+    NF2_TRY(count_handles(fs, id, first));
     for (uint32_t b = 0; b < count; b++) {
         uint32_t live = nf2_get16(fs->tree_buffer + 2u * b);
         if (live > 0 && live < *least) {
@@ -259,16 +289,12 @@ static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, ui
     return 1;
 }
 
-/* Handles whose uncommitted operations are on flash: their blocks are not known here. */
-static int prepare_handles(nf2_t *fs, uint32_t id, bool *skip)
+/* Handles start a new run of blocks: the present one may lose some. */
+static int record_handles(nf2_t *fs, uint32_t id)
 {
-    *skip = false;
     for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
         if (file->kind == NF2_BODY_INDEXED && file->id == id && nf2_file_writes(file)) {
-            *skip = *skip || file->spill_first != NF2_NONE;
-            if (!*skip) {
-                NF2_TRY(nf2_indexed_record(fs, file));
-            }
+            NF2_TRY(nf2_indexed_record(fs, file));
         }
     }
     return NF2_OK;
@@ -278,13 +304,9 @@ static int compact_file(nf2_t *fs, uint32_t id, uint32_t live)
 {
     uint32_t victim = NF2_NONE, least = nf2_block_bytes(fs) / 16u * live + 1u, number = 0;
     struct nf2_item own;
-    bool skip;
     int found;
 
-    NF2_TRY(prepare_handles(fs, id, &skip));
-    if (skip) {
-        return 0;
-    }
+    NF2_TRY(record_handles(fs, id));
     while ((found = nf2_index_seek(fs, id, NF2_INDEX_OWN, number, NF2_AT_OR_ABOVE, &own)) > 0) {
         for (uint32_t first = own.number; first < own.number + own.length; first += WINDOW_BLOCKS) {
             int result = look_at_window(fs, id, &own, first, &victim, &least);

@@ -12,7 +12,7 @@ static void encode_key(uint8_t *key, uint8_t kind, uint32_t number)
     key[4] = (uint8_t)number;
 }
 
-static int decode_item(nf2_t *fs, const struct nf2_entry *entry, struct nf2_item *item)
+int nf2_index_item(nf2_t *fs, const struct nf2_entry *entry, struct nf2_item *item)
 {
     uint8_t key[NF2_INDEX_KEY], body[NF2_PIECE_BODY] = {0};
 
@@ -58,7 +58,7 @@ int nf2_index_seek(nf2_t *fs, uint32_t id, uint8_t key_kind, uint32_t number, en
     if (kind != key_kind) {
         return 0;
     }
-    NF2_TRY(decode_item(fs, &entry, item));
+    NF2_TRY(nf2_index_item(fs, &entry, item));
     return 1;
 }
 
@@ -85,7 +85,7 @@ int nf2_index_each(nf2_t *fs, uint32_t id, int (*visit)(nf2_t *fs, void *context
             }
             beyond = beyond || entry.id > id;
             if (entry.id == id) {
-                NF2_TRY(decode_item(fs, &entry, &item));
+                NF2_TRY(nf2_index_item(fs, &entry, &item));
                 int result = visit(fs, context, &item);
                 if (result != 0) {
                     return result;
@@ -356,6 +356,6 @@ int nf2_index_apply(nf2_t *fs, const struct nf2_entry *op, uint32_t mark)
         NF2_TRY(nf2_record_read(fs, op->node, op->offset, op->key_position, key, sizeof key));
         return nf2_index_cut(fs, op->id, (uint32_t)key[1] << 24 | (uint32_t)key[2] << 16 | (uint32_t)key[3] << 8 | key[4], mark);
     }
-    NF2_TRY(decode_item(fs, op, &item));
+    NF2_TRY(nf2_index_item(fs, op, &item));
     return nf2_index_insert(fs, op->id, &item, NULL, true, mark);
 }

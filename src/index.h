@@ -24,6 +24,9 @@ struct nf2_item {
     uint32_t base;              /* FRAMES: file offset of the block's first byte */
 };
 
+/* Decodes an entry (or a batch's operation) of the map. */
+int nf2_index_item(nf2_t *fs, const struct nf2_entry *entry, struct nf2_item *item);
+
 /* The nearest entry of this key kind: 1, 0, or an error. */
 int nf2_index_seek(nf2_t *fs, uint32_t id, uint8_t key_kind, uint32_t number, enum nf2_seek seek, struct nf2_item *item);
 
