@@ -4,6 +4,7 @@
  * blocks. Blocks are compared in windows of one bit a block in the tree buffer, so that RAM does not grow with the chip.
  */
 #include "batch.h"
+#include "cache.h"
 #include "index.h"
 #include "flash.h"
 #include "names.h"
@@ -329,7 +330,9 @@ int nf2_check(nf2_t *fs, void (*report)(void *context, const char *text), void *
     struct check check = {report, context, 0, 0, false};
 
     nf2_lock(fs);
+    nf2_cache_lend(fs, true);
     int result = do_check(fs, &check);
+    nf2_cache_lend(fs, false);
     nf2_unlock(fs);
     return result;
 }

@@ -2,6 +2,7 @@
 #include "compact.h"
 
 #include "batch.h"
+#include "cache.h"
 #include "content.h"
 #include "flash.h"
 #include "frames.h"
@@ -133,14 +134,14 @@ static int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t 
 
 /* ---- moving data -------------------------------------------------------------------------------- */
 
-/* A block for moved data, owned by the file before anything refers to it. */
-static int destination(nf2_t *fs, uint32_t id, uint32_t length)
+/* A block for moved data, owned by the file before anything refers to it. Its last bytes are used too. */
+static int destination(nf2_t *fs, uint32_t id)
 {
     struct nf2_index_change memory;
     struct nf2_tree_change change;
     uint32_t block;
 
-    if (fs->compact_owner == id && fs->compact_end + length <= nf2_block_bytes(fs)) {
+    if (fs->compact_owner == id && fs->compact_end < nf2_block_bytes(fs)) {
         return NF2_OK;
     }
     nf2_space_settle(fs, NF2_TREE_SLOT);
@@ -166,10 +167,12 @@ static int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
     struct nf2_item item;
     uint32_t n;
 
-    length = nf2_min(length, NF2_TREE_BUFFER_SIZE);
-    NF2_TRY(destination(fs, id, length));
+    length = nf2_min(length, nf2_min(NF2_TREE_BUFFER_SIZE, nf2_page(fs)));
+    NF2_TRY(destination(fs, id));
+    length = nf2_min(length, nf2_block_bytes(fs) - fs->compact_end);
     NF2_TRY(nf2_index_map(fs, id, at, &item, &n));
     length = nf2_min(length, n);
+    nf2_cache_lend(fs, false);
     if (item.kind == NF2_BODY_FRAMES) {
         NF2_TRY(nf2_frames_read(fs, id, item.block, item.base, at, fs->tree_buffer, length));
     } else {
@@ -177,7 +180,7 @@ static int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
         NF2_TRY(nf2_flash_read(fs, item.block + within / nf2_block_bytes(fs), within % nf2_block_bytes(fs), fs->tree_buffer, length));
     }
     NF2_TRY(nf2_flash_program(fs, fs->compact_block, fs->compact_end, fs->tree_buffer, length));
-    memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
+    nf2_cache_lend(fs, false);
     struct nf2_item copy = {NF2_BODY_PIECE, at, fs->compact_block, fs->compact_end, length, 0};
     fs->compact_end = nf2_align_unit(fs, fs->compact_end + length);
     int result = nf2_index_insert(fs, id, &copy, NULL, false, 0);
@@ -265,9 +268,9 @@ static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, ui
     struct count c = {id, first};
     uint32_t count = nf2_min(WINDOW_BLOCKS, own->number + own->length - first), i = 0, n = 0;
 
-    memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
-    NF2_TRY(nf2_index_each(fs, id, count_item, &c));
-    NF2_TRY(count_handles(fs, id, first));
+    nf2_cache_lend(fs, true);
+    int result = nf2_index_each(fs, id, count_item, &c);
+    result = result < 0 ? result : count_handles(fs, id, first);
     for (uint32_t b = 0; b < count; b++) {
         uint32_t live = nf2_get16(fs->tree_buffer + 2u * b);
         if (live > 0 && live < *least) {
@@ -281,7 +284,8 @@ static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, ui
     while (i + n < count && nf2_get16(fs->tree_buffer + 2u * (i + n)) == 0) {
         n++;
     }
-    memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
+    nf2_cache_lend(fs, false);
+    NF2_TRY(result);
     if (n == 0) {
         return 0;
     }

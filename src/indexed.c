@@ -622,7 +622,9 @@ int nf2_indexed_commit(nf2_t *fs, nf2_file_t *file)
     int result;
 
     fs->urgent = true;
-    if (is_small_append(file)) {
+    if (is_small_append(file) && file->frames_at != 0 && file->frames_end == file->buffer_at) {
+        result = commit_frame(fs, file);
+    } else if (is_small_append(file)) {
         uint32_t size;
         result = nf2_index_size(fs, file->id, &size);
         if (result >= 0) {

@@ -197,7 +197,7 @@ static void leave_page(const nf2_t *fs, struct nf2_scan *scan, bool invalid)
 int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
 {
     for (;;) {
-        if (scan->position >= nf2_log_bytes(fs)) {
+        if (scan->position >= (scan->limit != 0 ? scan->limit : nf2_log_bytes(fs))) {
             return 0;
         }
         if (scan->position == page_start(fs, scan->position)) {

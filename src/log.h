@@ -23,6 +23,7 @@ struct nf2_record {
 struct nf2_scan {
     uint32_t block;
     uint16_t position;          /* next place to look at */
+    uint16_t limit;             /* nothing is looked at from here on; 0: the end of the log */
     uint16_t epoch;             /* of the page that `position` is in */
     uint16_t last_end, last_epoch;  /* behind the last valid record, and its page's epoch; last_end 0: none yet */
     uint16_t group_end;         /* records before this place belong to a group known to be whole */

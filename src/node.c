@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "node.h"
 
+#include "cache.h"
 #include "flash.h"
 
 #define PREFIX 24u              /* bytes of a key kept in memory while a node is searched */
@@ -180,6 +181,10 @@ int nf2_node_level(nf2_t *fs, uint32_t node)
     struct nf2_record record;
     uint8_t payload[NF2_NODE_HEAD_PAYLOAD];
 
+    int known = nf2_cache_level(fs, node);
+    if (known >= 0) {
+        return known;
+    }
     nf2_scan_begin(&scan, node);
     int found = node < fs->blocks ? nf2_scan_next(fs, &scan, &record) : 0;
     NF2_TRY(found);
@@ -234,13 +239,40 @@ int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
     return found;
 }
 
+int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
+{
+    struct nf2_cached cached;
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    int found;
+
+    NF2_TRY(nf2_cache_load(fs, node, &cached));
+    if (cached.slot != NULL) {
+        *append_at = cached.append_at;
+        *records = cached.records - 1u; /* its head is one */
+        return NF2_OK;
+    }
+    *records = 0;
+    nf2_scan_begin(&scan, node);
+    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
+        (*records)++;
+    }
+    *append_at = nf2_scan_append_at(fs, &scan);
+    return found;
+}
+
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
 {
+    struct nf2_cached cached;
     struct nf2_scan scan;
     struct nf2_entry at;
     bool have = false;
     int found;
 
+    NF2_TRY(nf2_cache_load(fs, node, &cached));
+    if (cached.slot != NULL) {
+        return nf2_cache_find(fs, node, &cached, key, entry);
+    }
     nf2_scan_begin(&scan, node);
     while ((found = nf2_node_next(fs, &scan, &at)) > 0) {
         if (have && (at.kill == entry->offset || at.victim == entry->offset)) {
@@ -283,41 +315,84 @@ static int probe_compare(nf2_t *fs, const struct probe *a, const struct probe *b
     return *order != 0 ? NF2_OK : nf2_key_compare(fs, &a->key, &b->key, order);
 }
 
+/* What a search for the nearest key keeps in mind. */
+struct search {
+    struct probe target, best;
+    enum nf2_seek seek;
+    bool have;
+};
+
+/* Is this entry nearer than the best so far? */
+static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at, struct nf2_entry *entry)
+{
+    bool below = search->seek == NF2_BELOW || search->seek == NF2_AT_OR_BELOW;
+    struct nf2_key own = nf2_entry_key(at);
+    struct probe candidate;
+    int order;
+
+    NF2_TRY(probe_load(fs, &candidate, &own));
+    NF2_TRY(probe_compare(fs, &candidate, &search->target, &order));
+    order = below ? -order : order;
+    if (order < 0 || (order == 0 && (search->seek == NF2_BELOW || search->seek == NF2_ABOVE))) {
+        return NF2_OK;
+    }
+    order = -1;
+    if (search->have) {
+        NF2_TRY(probe_compare(fs, &candidate, &search->best, &order));
+        order = below ? -order : order;
+    }
+    if (order < 0) {
+        search->best = candidate;
+        search->have = true;
+        *entry = *at;
+    }
+    return NF2_OK;
+}
+
+/* The same over a node whose live records are known: one pass, no further than its end. */
+static int seek_cached(nf2_t *fs, uint32_t node, const struct nf2_cached *cached, struct search *search, struct nf2_entry *entry)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    struct nf2_entry at;
+
+    nf2_scan_begin(&scan, node);
+    scan.limit = cached->append_at;
+    for (uint32_t i = 0; i < cached->records; i++) {
+        int found = nf2_scan_next(fs, &scan, &record);
+        if (found <= 0) {
+            return found < 0 ? found : NF2_ERR_IO;
+        }
+        if (nf2_cache_alive(cached, i)) {
+            NF2_TRY(nf2_entry_parse(fs, node, &record, &at));
+            NF2_TRY(consider(fs, search, &at, entry));
+        }
+    }
+    return search->have;
+}
+
 int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
 {
+    struct search search = {.seek = seek, .have = false};
+    struct nf2_cached cached;
     struct nf2_node_info info;
     struct nf2_scan scan;
     struct nf2_entry at;
-    struct probe target, best, candidate;
-    bool below = seek == NF2_BELOW || seek == NF2_AT_OR_BELOW, have = false;
-    int found, order;
+    int found;
 
+    NF2_TRY(probe_load(fs, &search.target, key));
+    NF2_TRY(nf2_cache_load(fs, node, &cached));
+    if (cached.slot != NULL) {
+        return seek_cached(fs, node, &cached, &search, entry);
+    }
     NF2_TRY(nf2_node_info(fs, node, &info));
-    NF2_TRY(probe_load(fs, &target, key));
     nf2_scan_begin(&scan, node);
     while ((found = nf2_node_next(fs, &scan, &at)) > 0) {
-        if (!nf2_entry_alive(&at, info.killed)) {
-            continue;
-        }
-        struct nf2_key own = nf2_entry_key(&at);
-        NF2_TRY(probe_load(fs, &candidate, &own));
-        NF2_TRY(probe_compare(fs, &candidate, &target, &order));
-        order = below ? -order : order;
-        if (order < 0 || (order == 0 && (seek == NF2_BELOW || seek == NF2_ABOVE))) {
-            continue;
-        }
-        order = -1;
-        if (have) {
-            NF2_TRY(probe_compare(fs, &candidate, &best, &order));
-            order = below ? -order : order;
-        }
-        if (order < 0) {
-            best = candidate;
-            *entry = at;
-            have = true;
+        if (nf2_entry_alive(&at, info.killed)) {
+            NF2_TRY(consider(fs, &search, &at, entry));
         }
     }
-    return found < 0 ? found : have;
+    return found < 0 ? found : search.have;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------ */
@@ -402,5 +477,6 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, const struct nf2_node
         offsets[i] = (uint16_t)offset;
     }
     NF2_TRY(nf2_writer_end(fs, &writer));
+    NF2_TRY(nf2_cache_appended(fs, node, ops, count, offsets, writer.position));
     return (int)writer.position;
 }

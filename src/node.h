@@ -97,6 +97,9 @@ static inline bool nf2_entry_alive(const struct nf2_entry *entry, const uint8_t 
            !nf2_bit(killed, entry->offset / 8u);
 }
 
+/* Where the next append goes, and how many records the node has. */
+int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records);
+
 /* The live entry with this key: 1, 0 if there is none, or an error. */
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);
 

@@ -94,10 +94,16 @@ bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
     if (nf2_space_begin(fs) < 0) {
         return false;
     }
+    uint32_t most = 0, steps = 0;
     fs->compact_id = 0;
     while (nf2_space_available(fs) < blocks) {
-        if (nf2_reclaim_step(fs, true) <= 0) {
+        /* A pass over all leaves and files without a gain is the end, whatever the steps say. */
+        if (nf2_reclaim_step(fs, true) <= 0 || ++steps > 2 * fs->blocks) {
             return false;
+        }
+        if (nf2_space_free_blocks(fs) > most) {
+            most = nf2_space_free_blocks(fs);
+            steps = 0;
         }
     }
     return true;

@@ -2,6 +2,7 @@
 #include "recover.h"
 
 #include "batch.h"
+#include "cache.h"
 #include "flash.h"
 #include "space.h"
 #include "tree.h"
@@ -311,6 +312,7 @@ static int forget_applied_batch(nf2_t *fs)
 
 static int settle(nf2_t *fs)
 {
+    nf2_cache_lend(fs, true);
     NF2_TRY(forget_applied_batch(fs));
     NF2_TRY(adopt_spare(fs));
     for (unsigned i = 0; i < fs->touched_count; i++) {
@@ -326,6 +328,7 @@ int nf2_recover(nf2_t *fs)
     NF2_TRY(nf2_meta_open(fs));
     fs->taking_spare = true; /* no claims before all is settled */
     int result = settle(fs);
+    nf2_cache_lend(fs, false);
     fs->taking_spare = false;
     NF2_TRY(result);
     return nf2_batch_finish(fs);

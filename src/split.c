@@ -3,6 +3,7 @@
  * split.c - a node that is full is replaced by one, two or three nodes with its live entries; the record
  * in its parent (or a STATE with a new root) is the commit. The content of the tree does not change.
  */
+#include "cache.h"
 #include "flash.h"
 #include "space.h"
 #include "tree.h"
@@ -483,13 +484,13 @@ static int commit_in_parent(nf2_t *fs, const struct nf2_path *path, const struct
                             bool edge)
 {
     uint32_t parent = path->node[path->depth - 2];
-    struct nf2_node_info info;
+    uint32_t append_at, records;
     uint16_t offsets[PARTS_MAX];
 
     NF2_TRY(nf2_space_prepare(fs, 1));
-    NF2_TRY(nf2_node_info(fs, parent, &info));
-    NF2_TRY(nf2_space_touch(fs, parent, info.append_at));
-    int end = nf2_node_append(fs, parent, info.append_at, ops, count, offsets);
+    NF2_TRY(nf2_node_tail(fs, parent, &append_at, &records));
+    NF2_TRY(nf2_space_touch(fs, parent, append_at));
+    int end = nf2_node_append(fs, parent, append_at, ops, count, offsets);
     NF2_TRY(end);
     nf2_space_node_end(fs, parent, (uint32_t)end);
     if (!edge) {
@@ -525,6 +526,7 @@ static int commit_as_root(nf2_t *fs, const struct plan *plan, const uint32_t *bl
     }
     if (!plan->edge) {
         nf2_space_forget(fs, old);
+        nf2_cache_drop(fs, old);
         nf2_space_free(fs, old, 1);
     }
     fs->root = root;
@@ -558,6 +560,7 @@ static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *
     NF2_TRY(commit_in_parent(fs, path, ops, count, node, plan->edge));
     if (!plan->edge) {
         nf2_space_forget(fs, node);
+        nf2_cache_drop(fs, node);
     }
     nf2_space_settle(fs, NF2_TREE_SLOT);
     return NF2_OK;
@@ -685,6 +688,8 @@ static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct 
     nf2_space_node_end(fs, parent, (uint32_t)end);
     nf2_space_forget(fs, left);
     nf2_space_forget(fs, right);
+    nf2_cache_drop(fs, left);
+    nf2_cache_drop(fs, right);
     nf2_space_free(fs, left, 1);
     nf2_space_free(fs, right, 1);
     nf2_space_settle(fs, NF2_TREE_SLOT);
@@ -742,6 +747,7 @@ static int collapse_root(nf2_t *fs)
     NF2_TRY(nf2_space_settle_node(fs, old));
     NF2_TRY(nf2_space_prepare(fs, 1));
     nf2_space_forget(fs, old);
+    nf2_cache_drop(fs, old);
     nf2_space_free(fs, old, 1);
     fs->root = child;
     NF2_TRY(nf2_space_flush(fs));

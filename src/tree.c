@@ -260,17 +260,17 @@ static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *ch
     if (n == 0) {
         return 1;
     }
-    struct nf2_node_info info;
-    NF2_TRY(nf2_node_info(fs, leaf, &info));
-    uint32_t limit = grows ? nf2_put_limit(fs, info.records) : nf2_log_bytes(fs);
-    if (nf2_node_fit(fs, info.append_at, ops, n, limit) == NF2_NONE) {
+    uint32_t append_at, records;
+    NF2_TRY(nf2_node_tail(fs, leaf, &append_at, &records));
+    uint32_t limit = grows ? nf2_put_limit(fs, records) : nf2_log_bytes(fs);
+    if (nf2_node_fit(fs, append_at, ops, n, limit) == NF2_NONE) {
         return 0;
     }
     NF2_TRY(prepare_effects(fs, &effects));
     if (effects.any || mark != 0) {
-        NF2_TRY(nf2_space_touch(fs, leaf, info.append_at));
+        NF2_TRY(nf2_space_touch(fs, leaf, append_at));
     }
-    int end = nf2_node_append(fs, leaf, info.append_at, ops, n, offsets);
+    int end = nf2_node_append(fs, leaf, append_at, ops, n, offsets);
     NF2_TRY(end);
     nf2_space_node_end(fs, leaf, (uint32_t)end);
     nf2_tree_apply_effects(fs, &effects);
@@ -331,7 +331,7 @@ static int try_rename(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, co
     struct nf2_entry from, victim;
     struct nf2_node_op op;
     struct nf2_effects effects;
-    struct nf2_node_info info;
+    uint32_t append_at, records;
     uint16_t offset;
 
     memset(&effects, 0, sizeof effects);
@@ -349,15 +349,15 @@ static int try_rename(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, co
     if (found) {
         NF2_TRY(nf2_effects_dropped(fs, &effects, &victim));
     }
-    NF2_TRY(nf2_node_info(fs, leaf, &info));
-    if (nf2_node_fit(fs, info.append_at, &op, 1, nf2_put_limit(fs, info.records)) == NF2_NONE) {
+    NF2_TRY(nf2_node_tail(fs, leaf, &append_at, &records));
+    if (nf2_node_fit(fs, append_at, &op, 1, nf2_put_limit(fs, records)) == NF2_NONE) {
         return 0;
     }
     NF2_TRY(prepare_effects(fs, &effects));
     if (effects.any) {
-        NF2_TRY(nf2_space_touch(fs, leaf, info.append_at));
+        NF2_TRY(nf2_space_touch(fs, leaf, append_at));
     }
-    int end = nf2_node_append(fs, leaf, info.append_at, &op, 1, &offset);
+    int end = nf2_node_append(fs, leaf, append_at, &op, 1, &offset);
     NF2_TRY(end);
     nf2_space_node_end(fs, leaf, (uint32_t)end);
     nf2_tree_apply_effects(fs, &effects);

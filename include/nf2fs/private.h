@@ -68,6 +68,7 @@ typedef struct nf2 {
     bool spare_suspect;         /* the meta log's spare block is to be erased before use */
     bool next_suspect;          /* a cut may have torn a first program into the meta log's next block */
     bool urgent;                /* the change at hand must not fail for space: it may take the last blocks */
+    bool buffer_lent;           /* the tree buffer serves as scratch memory */
     bool redo_logged;           /* the meta log still names a batch, though it may be applied */
     bool redo_owned;            /* the committed batch lies in blocks of a file */
     bool opened;                /* this mount has written its opening STATE */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cache.h - the tree buffer: fingerprints of the entries of a few recently used nodes, so that a look-up reads one
+ * page and not the node (the purpose of the paper's tree buffer, 5.4). Only a hint: what it finds is read and compared.
+ */
+#ifndef NF2FS_SRC_CACHE_H
+#define NF2FS_SRC_CACHE_H
+
+#include "node.h"
+
+/* What is known of a cached node. */
+struct nf2_cached {
+    uint8_t *slot;              /* NULL: not cached */
+    uint16_t append_at;
+    uint8_t records, level;
+};
+
+/* The node's slot, loaded if need be; `slot` NULL where it cannot be cached (too many records, long ones, the buffer is in use). */
+int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached);
+
+/* The node's level if it is cached, else -1. */
+int nf2_cache_level(const nf2_t *fs, uint32_t node);
+
+/* Is the `index`-th record of the node alive? */
+bool nf2_cache_alive(const struct nf2_cached *cached, uint32_t index);
+
+/* Looks for a live entry with this key: 1, 0, or an error. */
+int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_cached *cached, const struct nf2_key *key, struct nf2_entry *entry);
+
+/* Records were appended to a node. */
+int nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end);
+
+void nf2_cache_drop(nf2_t *fs, uint32_t node);
+
+/* The tree buffer serves as scratch memory from now on; its contents are lost. Ends with `in_use` false. */
+void nf2_cache_lend(nf2_t *fs, bool in_use);
+
+#endif
