@@ -350,6 +350,7 @@ static void state_written(nf2_t *fs, bool clean)
     fs->freed_count = 0;
     fs->clean = clean;
     fs->logged_orphans = fs->orphan_count;
+    fs->logged_touched = fs->touched_count;
     fs->redo_logged = fs->redo_block < fs->blocks;
     for (unsigned s = 0; s < NF2_SLOTS; s++) {
         struct nf2_slot *slot = &fs->slot[s];
@@ -491,7 +492,7 @@ static int evacuate(nf2_t *fs)
 }
 
 /* The log goes on in the block that was named for it, erased again where a cut may have torn something into it. */
-static int turn(nf2_t *fs, bool erase)
+static int turn(nf2_t *fs, bool erase, const struct nf2_small *small)
 {
     uint32_t previous = fs->meta_head;
 
@@ -508,7 +509,7 @@ static int turn(nf2_t *fs, bool erase)
     fs->meta_next = fs->meta_spare;
     fs->meta_spare = NF2_NONE;
     fs->meta_sequence++;
-    NF2_TRY(open_block(fs, previous, NULL, false));
+    NF2_TRY(open_block(fs, previous, small, false));
     return evacuate(fs);
 }
 
@@ -521,7 +522,7 @@ int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count)
         length += records[i].length + NF2_RECORD_OVERHEAD;
     }
     if (nf2_log_place(fs, at, length, nf2_log_bytes(fs), &at) >= nf2_log_bytes(fs)) {
-        NF2_TRY(turn(fs, false));
+        NF2_TRY(turn(fs, false, NULL));
     }
     nf2_writer_begin(fs, &writer, fs->meta_head, fs->meta_end);
     for (unsigned i = 0; i < count; i++) {
@@ -539,7 +540,7 @@ int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enu
     uint32_t end, longest = NF2_STATE_MAX + NF2_RECORD_OVERHEAD;
 
     if (nf2_log_place(fs, fs->meta_end, longest, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
-        NF2_TRY(turn(fs, false));
+        NF2_TRY(turn(fs, false, NULL));
     }
     account(fs, extra, kinds, count);
     uint32_t length = encode_state(fs, clean, extra, kinds, count);
@@ -555,14 +556,45 @@ int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enu
     return NF2_OK;
 }
 
+/* Any free block becomes the spare one; the CLAIM that takes it goes into the block that is opened. */
+static int claim_spare(nf2_t *fs, struct nf2_small *claim)
+{
+    struct nf2_region region;
+
+    for (uint32_t r = 0; r < nf2_regions(fs); r++) {
+        NF2_TRY(nf2_region_read(fs, r, &region));
+        for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+            unsigned state = nf2_region_state(&region, i);
+            if (state > NF2_BLOCK_ERASED) {
+                continue;
+            }
+            fs->meta_spare = r * NF2_REGION_BLOCKS + i;
+            fs->spare_suspect = true;
+            fs->free_blocks--;
+            fs->erased_blocks -= state == NF2_BLOCK_ERASED;
+            nf2_put24(claim->payload + 1, fs->meta_spare);
+            nf2_put16(claim->payload + 4, 1u | (state == NF2_BLOCK_DIRTY ? NF2_CLAIM_DIRTY : 0u));
+            return NF2_OK;
+        }
+    }
+    return NF2_ERR_NOSPC;
+}
+
 int nf2_meta_open(nf2_t *fs)
 {
+    struct nf2_small claim = {NF2_META_CLAIM, 6, {NF2_TREE_SLOT}};
+    bool claimed = false;
+
     fs->opened = true;
     /* A torn first program may be repeated with the same bits, but not on units that take one program only: there a fresh block. */
-    if (fs->flash->program_unit > 1 && fs->meta_spare != NF2_NONE) {
-        return turn(fs, true);
+    if (fs->flash->program_unit == 1) {
+        return nf2_meta_state(fs, false, NULL, NULL, 0);
     }
-    return nf2_meta_state(fs, false, NULL, NULL, 0);
+    if (fs->meta_spare == NF2_NONE) {
+        NF2_TRY(claim_spare(fs, &claim));
+        claimed = true;
+    }
+    return turn(fs, true, claimed ? &claim : NULL);
 }
 
 /* ---- making and finding the logs ---------------------------------------------------------------- */

@@ -458,6 +458,8 @@ int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end)
         memmove(fs->touched, fs->touched + NF2_TOUCHED_MAX / 2, sizeof fs->touched[0] * (NF2_TOUCHED_MAX / 2));
         fs->touched_count = NF2_TOUCHED_MAX / 2;
         NF2_TRY(nf2_space_flush(fs));
+    } else if (fs->logged_touched == NF2_TOUCHED_MAX) {
+        NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
     }
     nf2_put24(touch.payload, node);
     nf2_put16(touch.payload + 3, end);
@@ -465,6 +467,7 @@ int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end)
     fs->touched[fs->touched_count].node = node;
     fs->touched[fs->touched_count].logged = fs->touched[fs->touched_count].end = (uint16_t)end;
     fs->touched_count++;
+    fs->logged_touched++;
     NF2_TRY(nf2_meta_append(fs, &touch, 1));
     return keep_spare(fs);
 }
@@ -509,12 +512,11 @@ int nf2_space_orphan(nf2_t *fs, uint32_t id)
 {
     struct nf2_small orphan = {NF2_META_ORPHAN, 4, {0}};
 
-    if (fs->logged_orphans >= NF2_ORPHANS_USED) {
+    if (fs->logged_orphans >= NF2_ORPHANS_MAX) {
         NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
     }
     nf2_put32(orphan.payload, id);
     nf2_space_orphan_add(fs, id);
-    fs->logged_orphans++;
     NF2_TRY(nf2_meta_append(fs, &orphan, 1));
     return keep_spare(fs);
 }
@@ -523,6 +525,7 @@ void nf2_space_orphan_add(nf2_t *fs, uint32_t id)
 {
     NF2_ASSERT(fs->orphan_count < NF2_ORPHANS_MAX);
     fs->orphan[fs->orphan_count++] = id;
+    fs->logged_orphans++;
 }
 
 void nf2_space_adopt(nf2_t *fs, uint32_t id)

@@ -130,6 +130,9 @@ static int separate(nf2_t *fs, struct plan *plan, const struct nf2_key *left, co
 {
     uint32_t common = 0;
 
+    if (plan->level > 0) { /* of children: a shorter key would take a range from the left node's last child */
+        return add_separator(fs, plan, right, right->length);
+    }
     if (left->id != right->id) {
         return add_separator(fs, plan, right, 0);
     }

@@ -154,6 +154,9 @@ static int prepare_effects(nf2_t *fs, struct nf2_effects *effects)
     if (fs->orphan_count + effects->dropped_ids > NF2_ORPHANS_USED) {
         return NF2_ERR_BUSY; /* the callers finish an orphan first: see nf2_orphans_room */
     }
+    if (fs->logged_orphans + effects->dropped_ids > NF2_ORPHANS_MAX) {
+        NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
+    }
     return nf2_space_prepare(fs, effects->dropped_count);
 }
 

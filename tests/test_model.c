@@ -357,6 +357,10 @@ static void parse(int count, char **argument, struct options *options)
             options->shrink = true;
             continue;
         }
+        if (strcmp(name, "--erased") == 0) {       /* format with NF2_FORMAT_ERASE, as every other cell of the slice */
+            options->format_flags = NF2_FORMAT_ERASE;
+            continue;
+        }
         if (strcmp(name, "--long") == 0) {
             options->full_length = true;
             continue;

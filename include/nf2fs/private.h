@@ -91,7 +91,7 @@ typedef struct nf2 {
     struct nf2_slot slot[NF2_SLOTS];
     struct nf2_touched touched[NF2_TOUCHED_MAX];
     uint8_t touched_count, orphan_count, freed_count;
-    uint8_t logged_orphans;     /* as a reader of the meta log would list them */
+    uint8_t logged_orphans, logged_touched;     /* as a reader of the meta log would list them */
     uint32_t orphan[NF2_ORPHANS_MAX];
     struct nf2_run freed[NF2_FREED_MAX];
 
