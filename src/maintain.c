@@ -10,8 +10,10 @@
 /* An upper bound of a reclaiming step: rewriting a node and its parent, a turn of the meta log, look-ups. */
 static uint32_t step_us(const nf2_t *fs)
 {
-    return 48u * fs->flash->program_page_us + 1500u * fs->flash->read_page_us;
+    return 96u * fs->flash->program_page_us + 3000u * fs->flash->read_page_us;
 }
+
+#define COMPACT_STEPS 5u        /* a step of compaction moves a whole block: it is worth so many others */
 
 /* Finds free dirty blocks: all of one large erase, or (allowed) one. 0 if this region has none. */
 static uint32_t find_dirty(const nf2_t *fs, const struct nf2_region *region, bool single, uint32_t *first)
@@ -90,13 +92,19 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
         NF2_TRY(nf2_space_flush(fs));
         spent_us += 4 * fs->flash->program_page_us;
     }
-    while (spent_us + step_us(fs) <= budget_us) {
-        int result = nf2_reclaim_step(fs, false);
+    bool owed = false;
+    while (spent_us + step_us(fs) <= budget_us && !owed) {
+        int result = nf2_reclaim_light_step(fs);
         NF2_TRY(result);
+        uint32_t cost_us = result == 2 ? COMPACT_STEPS * step_us(fs) : step_us(fs);
         if (result == 0) {
             break;
         }
-        spent_us += step_us(fs);
+        owed = spent_us + cost_us > budget_us;
+        if (result == 2 && !owed) {
+            NF2_TRY(nf2_reclaim_step(fs, false));
+        }
+        spent_us += owed ? 0 : cost_us;
     }
     for (;;) {
         uint32_t walk_us = 800u * fs->flash->read_page_us;
@@ -106,7 +114,7 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
         spent_us += walk_us;
         int result = erase_step(fs, budget_us - spent_us, &spent_us);
         if (result != 1) {
-            return result == 2 ? 1 : result;
+            return result == 2 || owed ? 1 : result;
         }
     }
 }

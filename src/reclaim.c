@@ -75,7 +75,7 @@ int nf2_orphans_room(nf2_t *fs)
 
 /* ---- all kinds ---------------------------------------------------------------------------------- */
 
-int nf2_reclaim_step(nf2_t *fs, bool all)
+int nf2_reclaim_light_step(nf2_t *fs)
 {
     int result = nf2_orphan_step(fs);
 
@@ -86,7 +86,17 @@ int nf2_reclaim_step(nf2_t *fs, bool all)
         result = nf2_tree_merge_step(fs);
         return result < 0 ? result : 1;
     }
-    return all || fs->compact_again ? nf2_compact_step(fs, all ? 15 : 4) : 0;
+    return fs->compact_again ? 2 : 0;
+}
+
+int nf2_reclaim_step(nf2_t *fs, bool all)
+{
+    int result = nf2_reclaim_light_step(fs);
+
+    if (result == 2 || (result == 0 && all)) {
+        return nf2_compact_step(fs, all ? 15 : 4);
+    }
+    return result;
 }
 
 bool nf2_reclaim(nf2_t *fs, uint32_t blocks)

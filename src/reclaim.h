@@ -11,4 +11,7 @@ bool nf2_reclaim(nf2_t *fs, uint32_t blocks);
 /* One step of reclaiming (`all`: also where it gains little for its cost): 1 if it did something, 0 if there is nothing left to do, or an error. */
 int nf2_reclaim_step(nf2_t *fs, bool all);
 
+/* The same without compacting files, whose steps are much longer: 2 if that is what is left. */
+int nf2_reclaim_light_step(nf2_t *fs);
+
 #endif

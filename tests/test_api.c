@@ -348,7 +348,7 @@ static void exercised(struct volume *volume, uint32_t seed)
 static void on_part_of_chip(int format_flags)
 {
     struct volume volume;
-    uint32_t from = 7 * 4096, size = 300 * 1024;
+    uint32_t from = 7 * 4096, size = 420 * 1024;     /* the old and the new "fill" fit together: replacing is all or nothing */
     uint8_t *memory;
     uint32_t touched = 0;
 
