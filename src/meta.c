@@ -594,7 +594,12 @@ int nf2_meta_open(nf2_t *fs)
         NF2_TRY(claim_spare(fs, &claim));
         claimed = true;
     }
-    return turn(fs, true, claimed ? &claim : NULL);
+    NF2_TRY(turn(fs, true, claimed ? &claim : NULL));
+    if (fs->meta_spare == NF2_NONE) { /* recovery may turn the log once more, before anything can be claimed in the usual way */
+        NF2_TRY(claim_spare(fs, &claim));
+        return nf2_meta_append(fs, &claim, 1);
+    }
+    return NF2_OK;
 }
 
 /* ---- making and finding the logs ---------------------------------------------------------------- */
