@@ -596,8 +596,8 @@ int nf2_meta_open(nf2_t *fs)
     }
     NF2_TRY(turn(fs, true, claimed ? &claim : NULL));
     if (fs->meta_spare == NF2_NONE) { /* recovery may turn the log once more, before anything can be claimed in the usual way */
-        NF2_TRY(claim_spare(fs, &claim));
-        return nf2_meta_append(fs, &claim, 1);
+        int result = claim_spare(fs, &claim);
+        return result == NF2_OK ? nf2_meta_append(fs, &claim, 1) : result == NF2_ERR_NOSPC ? NF2_OK : result;
     }
     return NF2_OK;
 }
