@@ -310,9 +310,38 @@ static int forget_applied_batch(nf2_t *fs)
     return NF2_OK;
 }
 
+/* Nodes that records behind `logged` of their parents replaced: nothing of them is unsettled, and what they name is stale. */
+static int forget_replaced(nf2_t *fs)
+{
+    for (unsigned i = fs->touched_count; i-- > 0;) { /* downwards: what takes a forgotten one's place was looked at already */
+        struct nf2_touched touched = fs->touched[nf2_min(i, fs->touched_count - 1u)];
+        struct nf2_scan scan;
+        struct nf2_entry entry, old;
+        struct nf2_run runs[NF2_EXTENTS_MAX];
+        uint32_t id;
+        int found, level = nf2_node_level(fs, touched.node);
+
+        NF2_TRY(level);
+        nf2_scan_begin(&scan, touched.node);
+        while (level > 0 && (found = nf2_node_next(fs, &scan, &entry)) != 0) {
+            NF2_TRY(found);
+            if (entry.offset >= touched.logged && entry.kill != 0) {
+                NF2_TRY(nf2_entry_at(fs, touched.node, entry.kill, &old));
+                int n = nf2_entry_owns(fs, &old, runs, &id);
+                NF2_TRY(n);
+                if (n > 0) {
+                    nf2_space_forget(fs, runs[0].start);
+                }
+            }
+        }
+    }
+    return NF2_OK;
+}
+
 static int settle(nf2_t *fs)
 {
     nf2_cache_lend(fs, true);
+    NF2_TRY(forget_replaced(fs));
     NF2_TRY(forget_applied_batch(fs));
     NF2_TRY(adopt_spare(fs));
     for (unsigned i = 0; i < fs->touched_count; i++) {

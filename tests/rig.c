@@ -289,10 +289,6 @@ static void on_report(void *context, const char *text)
 {
     struct rig *rig = context;
 
-    if (strncmp(text, "used by nothing", 15) == 0) {
-        rig->leaked++;
-        return;
-    }
     if (rig->failure[0] == 0) {
         snprintf(rig->failure, sizeof rig->failure, "nf2_check: %.400s", text);
     }
@@ -302,20 +298,8 @@ bool rig_check(struct rig *rig)
 {
     int wrongs;
 
-    /*
-     * Known defect (docs/RELIABILITY.md): a recovery now and then leaves a block behind that nothing uses. No data are
-     * touched by it. It is tolerated up to this bound, counted and printed, until it is mended.
-     */
-    const uint32_t leaked_bound = 4;
-
     rig->failure[0] = 0;
-    rig->leaked = 0;
     wrongs = nf2_check(&rig->fs, on_report, rig);
-    rig->leaked_most = rig->leaked > rig->leaked_most ? rig->leaked : rig->leaked_most;
-    if (rig->leaked > leaked_bound) {
-        return wrong(rig, "nf2_check: %lu blocks are used by nothing", (unsigned long)rig->leaked);
-    }
-    wrongs -= wrongs > 0 ? (int)rig->leaked : 0;
     if (wrongs != 0) {
         return rig->failure[0] ? false : wrong(rig, "nf2_check: %d", wrongs);
     }
@@ -355,7 +339,7 @@ bool rig_empty(struct rig *rig)
     if (!rig_check(rig) || !check_statfs(rig, &stat)) {
         return false;
     }
-    if (stat.blocks_free + metadata_allowance(stat.blocks) + rig->leaked_most < rig->free_formatted || stat.blocks_pending) {     /* leaked: see rig_check */
+    if (stat.blocks_free + metadata_allowance(stat.blocks) < rig->free_formatted || stat.blocks_pending) {
         return wrong(rig, "emptied, yet only %lu blocks are free (%lu after format), %lu pending", (unsigned long)stat.blocks_free,
                      (unsigned long)rig->free_formatted, (unsigned long)stat.blocks_pending);
     }
@@ -514,8 +498,7 @@ static bool judge_nospc(struct rig *rig, const struct expect *expect)
     struct nf2_statfs stat;
 
     rig->nospc++;
-    /* Nodes of the tree are 62 to 87 % full at most when they are split, and indexed files are compacted to 15/16. */
-    if (space + space / 16 + expect->need + 4 * 4096 > rig->capacity) {
+    if (space + expect->need > rig->capacity) {
         return true;
     }
     memset(&stat, 0, sizeof stat);

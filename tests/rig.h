@@ -21,8 +21,6 @@ struct rig {
     uint8_t *page[MODEL_HANDLES];   /* each exactly a page, so that the address sanitizer sees overruns */
     nf2_dir_t dir[MODEL_LISTS];
     uint8_t *scratch;
-    uint32_t leaked;                /* blocks that nothing uses, found by the last check */
-    uint32_t leaked_most;
     bool left_clean;                /* the last session ended with an unmount */
     bool mounted;
     struct model model;

@@ -322,7 +322,7 @@ static const char *const slice_chips[] = { "tiny256k", "tiny128k", "tinyecc16", 
 
 static void slice(struct options options)
 {
-    unsigned calls = options.full_length ? 40000 : 900;
+    unsigned calls = options.full_length ? 40000 : 1700;
 
     for (unsigned chip = 0; chip < sizeof slice_chips / sizeof slice_chips[0]; chip++) {
         for (unsigned profile = 0; profile < PROFILE_COUNT; profile++) {
