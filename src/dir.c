@@ -164,6 +164,9 @@ static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct n
     changes[0].bodies = 1;
     if (entry.body_length <= sizeof body) {
         NF2_TRY(nf2_body_read(fs, &entry, 0, body, entry.body_length));
+        if (entry.body_length > NF2_TOOK_OVER && body[0] == NF2_BODY_INDEXED) {
+            body[NF2_TOOK_OVER] = 0; /* said of what this key held before: the entry that it replaces now is another one */
+        }
         changes[0].body[0] = nf2_span_of(body, entry.body_length);
     } else {
         struct nf2_span span = {NULL, entry.node, entry.body_offset, entry.body_position, entry.body_length};

@@ -18,6 +18,8 @@ struct nf2_effects {
     bool any;                   /* something that recovery must know */
 };
 
+#define NF2_TOOK_OVER 5u        /* byte of an INDEXED body: it took over the blocks of the flat file that it replaced */
+
 /* What an entry owns: at most NF2_EXTENTS_MAX runs and an id (0: none). Returns the number of runs, or an error. */
 int nf2_entry_owns(nf2_t *fs, const struct nf2_entry *entry, struct nf2_run *runs, uint32_t *id);
 

@@ -177,7 +177,7 @@ static int takes_over(nf2_t *fs, const struct nf2_entry *entry, bool *yes)
         return NF2_OK;
     }
     NF2_TRY(nf2_body_read(fs, entry, 0, body, sizeof body));
-    *yes = body[0] == NF2_BODY_INDEXED && body[5] != 0;
+    *yes = body[0] == NF2_BODY_INDEXED && body[NF2_TOOK_OVER] != 0;
     return NF2_OK;
 }
 

@@ -176,7 +176,7 @@ static int own_number(nf2_t *fs, const struct nf2_key *key, uint32_t *number)
 static bool takes_over(const struct nf2_tree_change *change)
 {
     const uint8_t *body = change->bodies > 0 ? change->body[0].data : NULL;
-    return body != NULL && body[0] == NF2_BODY_INDEXED && change->body[0].length >= 6 && body[5] != 0;
+    return body != NULL && body[0] == NF2_BODY_INDEXED && change->body[0].length > NF2_TOOK_OVER && body[NF2_TOOK_OVER] != 0;
 }
 
 static int change_effects(nf2_t *fs, const struct nf2_tree_change *change, const struct nf2_entry *old, struct nf2_effects *effects)
