@@ -17,8 +17,10 @@ struct count {
     uint32_t id, first;
 };
 
+/* In whole program units: what a copy takes. A block full of copies is then full, and is not copied again. */
 static void add_live(nf2_t *fs, uint32_t first, uint32_t block, uint32_t bytes)
 {
+    bytes = nf2_align_unit(fs, bytes);
     if (block - first < WINDOW_BLOCKS) {
         uint8_t *p = fs->tree_buffer + 2u * (block - first);
         nf2_put16(p, nf2_min(0xFFFF, nf2_get16(p) + bytes));

@@ -5,6 +5,8 @@
 #include "content.h"
 #include "space.h"
 
+#define STEPS_WITHOUT_GAIN 64u
+
 /* ---- orphans ------------------------------------------------------------------------------------ */
 
 /* Is the id one that an open file is still filling? */
@@ -89,12 +91,12 @@ int nf2_reclaim_light_step(nf2_t *fs)
     return fs->compact_again ? 2 : 0;
 }
 
-int nf2_reclaim_step(nf2_t *fs, bool all)
+int nf2_reclaim_step(nf2_t *fs, uint32_t live)
 {
     int result = nf2_reclaim_light_step(fs);
 
-    if (result == 2 || (result == 0 && all)) {
-        return nf2_compact_step(fs, all ? 15 : 4);
+    if (result == 2 || (result == 0 && live > NF2_COMPACT_IDLE)) {
+        return nf2_compact_step(fs, live);
     }
     return result;
 }
@@ -104,11 +106,18 @@ bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
     if (nf2_space_begin(fs) < 0) {
         return false;
     }
-    uint32_t most = 0, steps = 0;
+    uint32_t most = 0, steps = 0, live = NF2_COMPACT_IDLE;
     fs->compact_id = 0;
     while (nf2_space_available(fs) < blocks) {
-        /* A pass over all leaves and files without a gain is the end, whatever the steps say. */
-        if (nf2_reclaim_step(fs, true) <= 0 || ++steps > 2 * fs->blocks) {
+        int result = nf2_orphan_step(fs); /* each takes an entry away: they come to an end */
+        if (result == 0) { /* no gain in many steps is the end, too, whatever the steps say */
+            result = ++steps > STEPS_WITHOUT_GAIN + 4 * fs->blocks ? 0 : nf2_reclaim_step(fs, live);
+            if (result == 0 && live < NF2_COMPACT_ALL) { /* the emptiest blocks of all files first */
+                live = nf2_min(2 * live, NF2_COMPACT_ALL);
+                continue;
+            }
+        }
+        if (result <= 0) {
             return false;
         }
         if (nf2_space_free_blocks(fs) > most) {
