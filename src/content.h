@@ -55,7 +55,7 @@ int nf2_indexed_commit(nf2_t *fs, nf2_file_t *file);
 /* Writes the file's entry with a body; afterwards the entry is at file->leaf. */
 int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body, unsigned spans);
 
-/* Records the blocks that an indexed file has taken, and starts a new run with the next one. */
+/* Records the blocks that an indexed file has taken (and the pieces, where its id is no name's yet), and starts a new run with the next one. */
 int nf2_indexed_record(nf2_t *fs, nf2_file_t *file);
 
 /* Forgets unsynced content (blocks that it took are freed). */

@@ -43,13 +43,6 @@ static int record_own(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
-int nf2_indexed_record(nf2_t *fs, nf2_file_t *file)
-{
-    NF2_TRY(record_own(fs, file));
-    file->own.count = file->own_recorded = 0;
-    return NF2_OK;
-}
-
 /* A further block for the file. */
 static int take_block(nf2_t *fs, nf2_file_t *file, uint32_t *block)
 {
@@ -254,6 +247,16 @@ static int push_out(nf2_t *fs, nf2_file_t *file)
     }
     file->pieces--;
     memmove(&file->u.piece[0], &file->u.piece[1], file->pieces * sizeof file->u.piece[0]);
+    return NF2_OK;
+}
+
+int nf2_indexed_record(nf2_t *fs, nf2_file_t *file)
+{
+    while (file->shadow && file->pieces > 0) { /* what they overwrite is garbage then */
+        NF2_TRY(push_out(fs, file));
+    }
+    NF2_TRY(record_own(fs, file));
+    file->own.count = file->own_recorded = 0;
     return NF2_OK;
 }
 

@@ -100,6 +100,7 @@ static const char *next_name(const char *p, size_t *length)
 int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_place *place)
 {
     size_t length, next_length;
+    bool inside = false;
 
     if (path == NULL) {
         return NF2_ERR_INVAL;
@@ -117,7 +118,7 @@ int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_pl
         }
         const char *next = next_name(name + length, &next_length);
         if (next_length == 0) {
-            return NF2_OK;
+            return inside ? NF2_ERR_INVAL : NF2_OK;
         }
         struct nf2_entry entry;
         int found = nf2_place_find(fs, place, &entry);
@@ -129,9 +130,7 @@ int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_pl
             return kind < 0 ? kind : NF2_ERR_NOTDIR;
         }
         NF2_TRY(nf2_entry_id(fs, &entry, &place->directory));
-        if (within != 0 && place->directory == within) {
-            return NF2_ERR_INVAL;
-        }
+        inside = inside || (within != 0 && place->directory == within);
         name = next;
         length = next_length;
     }
