@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* maintain.c - idle work in steps: what removed files held is freed, blocks are erased ahead. */
 #include "flash.h"
+#include "merge.h"
 #include "names.h"
 #include "reclaim.h"
 #include "region.h"
 #include "space.h"
-#include "tree.h"
 
 /* An upper bound of a reclaiming step: rewriting a node and its parent, a turn of the meta log, look-ups. */
 static uint32_t step_us(const nf2_t *fs)

@@ -43,6 +43,21 @@ static inline uint32_t nf2_regions(const nf2_t *fs)
 /* Fixed part of a STATE record, offsets in its payload; lists follow. */
 #define NF2_STATE_FIXED 38u
 
+/* Flags in its first byte. */
+#define NF2_STATE_CLEAN 1u
+#define NF2_STATE_NEXT_SUSPECT 2u
+#define NF2_STATE_REDO_OWNED 4u
+#define NF2_STATE_SPARE_SUSPECT 8u
+
+#define NF2_META_HEAD_PAYLOAD 15u
+
+struct nf2_meta_head {
+    uint32_t sequence, previous, next;
+};
+
+/* The head of meta block `block`: 1, 0 if it is none of this volume, or an error. */
+int nf2_meta_head(nf2_t *fs, uint32_t block, struct nf2_meta_head *head);
+
 /* Calls back for each change to blocks in the window, oldest first. REGION pages come as `region` with their place. */
 struct nf2_walk {
     int (*run)(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count);

@@ -480,3 +480,9 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, const struct nf2_node
     NF2_TRY(nf2_cache_appended(fs, node, ops, count, offsets, writer.position));
     return (int)writer.position;
 }
+
+uint32_t nf2_put_limit(const nf2_t *fs, uint32_t records)
+{
+    uint32_t pages = nf2_min(2, (8 * records + nf2_page(fs) - 1) / nf2_page(fs));
+    return nf2_log_bytes(fs) - pages * nf2_page(fs);
+}

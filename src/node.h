@@ -131,4 +131,7 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, const struct nf2_node
 int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more);
 int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more);
 
+/* End of the part of a leaf with so many records that new entries may take: the rest is kept for records that only remove. */
+uint32_t nf2_put_limit(const nf2_t *fs, uint32_t records);
+
 #endif

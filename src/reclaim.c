@@ -3,6 +3,7 @@
 
 #include "compact.h"
 #include "content.h"
+#include "merge.h"
 #include "space.h"
 
 #define STEPS_WITHOUT_GAIN 64u

@@ -3,15 +3,16 @@
  * split.c - a node that is full is replaced by one, two or three nodes with its live entries; the record
  * in its parent (or a STATE with a new root) is the commit. The content of the tree does not change.
  */
+#include "split.h"
+
 #include "cache.h"
 #include "flash.h"
+#include "repack.h"
 #include "space.h"
-#include "tree.h"
 
 #define PARTS_MAX 3u
 #define KEY_COPY 32u            /* separators up to this length are kept in memory */
 #define MEDIAN_STEPS 7u
-#define CHILD_BODY 4u
 
 struct plan {
     struct nf2_key separator[PARTS_MAX - 1];
@@ -20,55 +21,6 @@ struct plan {
     bool edge;                  /* nothing moves: a new empty leaf on the right of this one */
     uint8_t level;
 };
-
-struct survey {
-    struct nf2_node_info info;
-    uint32_t live;              /* bytes of the live entries when written anew */
-    uint32_t packed;            /* where they end then: long ones begin at a page */
-    uint32_t count;
-};
-
-/* Bytes of an entry when it is written anew as a PUT. */
-static int packed_length(nf2_t *fs, struct nf2_entry *entry, uint32_t *length)
-{
-    struct nf2_node_op op = {.type = NF2_NODE_PUT};
-
-    NF2_TRY(nf2_entry_body(fs, entry));
-    op.key = nf2_entry_key(entry);
-    *length = nf2_node_op_length(&op) + entry->body_length;
-    return NF2_OK;
-}
-
-/* The next live entry of a scan: 1, 0, or an error. */
-static int next_live(nf2_t *fs, struct nf2_scan *scan, const struct nf2_node_info *info, struct nf2_entry *entry)
-{
-    int found;
-
-    do {
-        found = nf2_node_next(fs, scan, entry);
-    } while (found > 0 && !nf2_entry_alive(entry, info->killed));
-    return found;
-}
-
-static int take_survey(nf2_t *fs, uint32_t node, struct survey *survey)
-{
-    struct nf2_scan scan;
-    struct nf2_entry entry;
-    uint32_t length;
-    int found;
-
-    NF2_TRY(nf2_node_info(fs, node, &survey->info));
-    survey->live = survey->count = 0;
-    survey->packed = NF2_PAGE_HEAD + NF2_NODE_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD;
-    nf2_scan_begin(&scan, node);
-    while ((found = next_live(fs, &scan, &survey->info, &entry)) > 0) {
-        NF2_TRY(packed_length(fs, &entry, &length));
-        nf2_log_place(fs, survey->packed, length, NF2_NONE, &survey->packed);
-        survey->live += length;
-        survey->count++;
-    }
-    return found;
-}
 
 /* Makes `key` the plan's next separator, shortened to `length` bytes, in memory if it is short. */
 static int add_separator(nf2_t *fs, struct plan *plan, const struct nf2_key *key, uint32_t length)
@@ -143,7 +95,7 @@ static int separate(nf2_t *fs, struct plan *plan, const struct nf2_key *left, co
 /* ---- where to cut ------------------------------------------------------------------------------- */
 
 /* Bytes of the live entries below `key`, and how many they are. */
-static int bytes_below(nf2_t *fs, uint32_t node, const struct survey *survey, const struct nf2_key *key, uint32_t *bytes)
+static int bytes_below(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *key, uint32_t *bytes)
 {
     struct nf2_scan scan;
     struct nf2_entry entry;
@@ -151,12 +103,12 @@ static int bytes_below(nf2_t *fs, uint32_t node, const struct survey *survey, co
 
     *bytes = 0;
     nf2_scan_begin(&scan, node);
-    while ((found = next_live(fs, &scan, &survey->info, &entry)) > 0) {
+    while ((found = nf2_repack_next(fs, &scan, &survey->info, &entry)) > 0) {
         struct nf2_key own = nf2_entry_key(&entry);
         NF2_TRY(nf2_key_compare(fs, &own, key, &order));
         if (order < 0) {
             uint32_t length;
-            NF2_TRY(packed_length(fs, &entry, &length));
+            NF2_TRY(nf2_repack_length(fs, &entry, &length));
             *bytes += length;
         }
     }
@@ -164,7 +116,7 @@ static int bytes_below(nf2_t *fs, uint32_t node, const struct survey *survey, co
 }
 
 /* The `n`-th live entry in the order of the log whose key lies strictly between the bounds (NULL: none). */
-static int pick_between(nf2_t *fs, uint32_t node, const struct survey *survey, const struct nf2_key *low,
+static int pick_between(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *low,
                         const struct nf2_key *high, uint32_t n, struct nf2_entry *entry, uint32_t *count)
 {
     struct nf2_scan scan;
@@ -173,7 +125,7 @@ static int pick_between(nf2_t *fs, uint32_t node, const struct survey *survey, c
 
     *count = 0;
     nf2_scan_begin(&scan, node);
-    while ((found = next_live(fs, &scan, &survey->info, &at)) > 0) {
+    while ((found = nf2_repack_next(fs, &scan, &survey->info, &at)) > 0) {
         struct nf2_key own = nf2_entry_key(&at);
         if (low != NULL) {
             NF2_TRY(nf2_key_compare(fs, &own, low, &order));
@@ -195,7 +147,7 @@ static int pick_between(nf2_t *fs, uint32_t node, const struct survey *survey, c
 }
 
 /* Looks for the entry that halves the node: bounds close in on it, one pass over the node a step. */
-static int find_median(nf2_t *fs, uint32_t node, const struct survey *survey, struct nf2_entry *median)
+static int find_median(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct nf2_entry *median)
 {
     struct nf2_key low, high, own;
     struct nf2_entry at;
@@ -227,7 +179,7 @@ static int find_median(nf2_t *fs, uint32_t node, const struct survey *survey, st
 }
 
 /* Two halves; the cut never falls between a name and its extension. */
-static int plan_halves(nf2_t *fs, uint32_t node, const struct survey *survey, struct plan *plan)
+static int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct plan *plan)
 {
     struct nf2_entry right, left;
     struct nf2_key key;
@@ -262,7 +214,7 @@ static int plan_halves(nf2_t *fs, uint32_t node, const struct survey *survey, st
 }
 
 /* A leaf that is rewritten for a few hot names: they get a leaf of their own, so that the others are copied no more. */
-static int plan_heat(nf2_t *fs, uint32_t node, const struct survey *survey, const struct nf2_key *hint, struct plan *plan)
+static int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
     struct nf2_scan scan;
     struct nf2_entry at, first, above, below;
@@ -270,7 +222,7 @@ static int plan_heat(nf2_t *fs, uint32_t node, const struct survey *survey, cons
     int found, order;
 
     nf2_scan_begin(&scan, node);
-    while ((found = next_live(fs, &scan, &survey->info, &at)) > 0) {
+    while ((found = nf2_repack_next(fs, &scan, &survey->info, &at)) > 0) {
         struct nf2_key own = nf2_entry_key(&at);
         NF2_TRY(related(fs, &own, hint, &yes));
         NF2_TRY(nf2_key_compare(fs, &own, hint, &order));
@@ -334,7 +286,7 @@ static int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struc
 /* How to replace a node so that `need` bytes more fit. `thrifty`: with as few new blocks as can be. */
 static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint32_t need, bool thrifty, struct plan *plan)
 {
-    struct survey survey;
+    struct nf2_survey survey;
     uint32_t capacity = nf2_log_bytes(fs), free_blocks = nf2_space_free_blocks(fs);
     bool scarce = thrifty || free_blocks <= nf2_space_reserve(fs);
 
@@ -343,7 +295,7 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
     int level = nf2_node_level(fs, node);
     NF2_TRY(level);
     plan->level = (uint8_t)level;
-    NF2_TRY(take_survey(fs, node, &survey));
+    NF2_TRY(nf2_repack_survey(fs, node, &survey));
     if (level == 0 && !scarce && survey.packed * 2 >= capacity) {
         NF2_TRY(plan_edge(fs, node, hint, plan));
     }
@@ -365,88 +317,22 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
 
 /* ---- carrying it out ---------------------------------------------------------------------------- */
 
-static int in_part(nf2_t *fs, const struct plan *plan, unsigned part, const struct nf2_key *key, bool *yes)
-{
-    int order;
-
-    *yes = true;
-    if (part > 0) {
-        NF2_TRY(nf2_key_compare(fs, key, &plan->separator[part - 1], &order));
-        *yes = order >= 0;
-    }
-    if (*yes && part + 1u < plan->parts) {
-        NF2_TRY(nf2_key_compare(fs, key, &plan->separator[part], &order));
-        *yes = order < 0;
-    }
-    return NF2_OK;
-}
-
-/* A new node: its head, then one entry after the other; with large program units all as one packed group. */
-static int begin_node(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8_t level)
-{
-    nf2_writer_begin(fs, writer, block, 0);
-    return nf2_node_write_head(fs, writer, block, level, fs->flash->program_unit > 1);
-}
-
-static int end_node(nf2_t *fs, struct nf2_writer *writer)
-{
-    if (fs->flash->program_unit > 1) {
-        struct nf2_node_op end = {.type = NF2_NODE_MOV};
-        NF2_TRY(nf2_node_write(fs, writer, &end, false));
-    }
-    return nf2_writer_end(fs, writer);
-}
-
-/* Writes an entry anew if it belongs to this part; open handles follow it. */
-static int copy_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_t to, const struct plan *plan, unsigned part,
-                      struct nf2_entry *entry)
-{
-    struct nf2_node_op op = {.type = NF2_NODE_PUT, .bodies = 1};
-    bool yes;
-
-    op.key = nf2_entry_key(entry);
-    NF2_TRY(in_part(fs, plan, part, &op.key, &yes));
-    if (!yes) {
-        return NF2_OK;
-    }
-    NF2_TRY(nf2_entry_body(fs, entry));
-    struct nf2_span body = {NULL, node, entry->body_offset, entry->body_position, entry->body_length};
-    op.body[0] = body;
-    int offset = nf2_node_write(fs, writer, &op, fs->flash->program_unit > 1);
-    NF2_TRY(offset);
-    nf2_tree_follow(fs, node, entry->offset, to, (uint16_t)offset, false);
-    return NF2_OK;
-}
-
 static int write_part(nf2_t *fs, uint32_t node, const struct plan *plan, unsigned part, uint32_t to)
 {
-    struct nf2_node_info info;
-    struct nf2_scan scan;
-    struct nf2_entry entry;
     struct nf2_writer writer;
-    int found = 0;
+    const struct nf2_key *low = part > 0 ? &plan->separator[part - 1] : NULL;
+    const struct nf2_key *high = part + 1u < plan->parts ? &plan->separator[part] : NULL;
 
-    NF2_TRY(begin_node(fs, &writer, to, plan->level));
+    NF2_TRY(nf2_repack_begin(fs, &writer, to, plan->level));
     if (!plan->edge) {
-        NF2_TRY(nf2_node_info(fs, node, &info));
-        nf2_scan_begin(&scan, node);
-        while ((found = next_live(fs, &scan, &info, &entry)) > 0) {
-            NF2_TRY(copy_entry(fs, &writer, node, to, plan, part, &entry));
-        }
+        NF2_TRY(nf2_repack_copy(fs, &writer, node, to, low, high));
     }
-    NF2_TRY(found);
-    return end_node(fs, &writer);
-}
-
-static void put_child(uint8_t *body, uint32_t block)
-{
-    body[0] = NF2_BODY_CHILD;
-    nf2_put24(body + 1, block);
+    return nf2_repack_end(fs, &writer);
 }
 
 /* The records for the parent: the old child's entry gets the first part, each further part an entry of its own. */
 static unsigned parent_ops(const struct plan *plan, uint16_t child, const struct nf2_key *child_key, const uint32_t *blocks,
-                           uint8_t bodies[PARTS_MAX][CHILD_BODY], struct nf2_node_op *ops)
+                           uint8_t bodies[PARTS_MAX][NF2_CHILD_BODY], struct nf2_node_op *ops)
 {
     unsigned n = 0;
 
@@ -456,8 +342,8 @@ static unsigned parent_ops(const struct plan *plan, uint16_t child, const struct
         op->type = part == 0 ? NF2_NODE_PUTK : NF2_NODE_PUT;
         op->kill = part == 0 ? child : 0;
         op->key = part == 0 ? *child_key : plan->separator[part - 1];
-        put_child(bodies[n], blocks[part]);
-        op->body[0] = nf2_span_of(bodies[n], CHILD_BODY);
+        nf2_put_child(bodies[n], blocks[part]);
+        op->body[0] = nf2_span_of(bodies[n], NF2_CHILD_BODY);
         op->bodies = 1;
         n++;
     }
@@ -508,7 +394,7 @@ static int commit_as_root(nf2_t *fs, const struct plan *plan, const uint32_t *bl
     static const uint8_t none[1] = {0};
     struct nf2_writer writer;
     uint32_t root = blocks[0];
-    uint8_t body[CHILD_BODY];
+    uint8_t body[NF2_CHILD_BODY];
 
     NF2_TRY(nf2_space_prepare(fs, 1));
     if (plan->parts > 1) {
@@ -521,7 +407,7 @@ static int commit_as_root(nf2_t *fs, const struct plan *plan, const uint32_t *bl
         for (unsigned part = 0; part < plan->parts; part++) {
             struct nf2_node_op op = {.type = NF2_NODE_PUT, .bodies = 1};
             op.key = part == 0 ? nf2_key_of(0, none, 0) : plan->separator[part - 1];
-            put_child(body, blocks[part]);
+            nf2_put_child(body, blocks[part]);
             op.body[0] = nf2_span_of(body, sizeof body);
             NF2_TRY(nf2_node_write(fs, &writer, &op, part + 1u < plan->parts));
         }
@@ -541,7 +427,7 @@ static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *
 {
     uint32_t node = path->node[path->depth - 1], blocks[PARTS_MAX] = {0};
     struct nf2_node_op ops[PARTS_MAX];
-    uint8_t bodies[PARTS_MAX][CHILD_BODY];
+    uint8_t bodies[PARTS_MAX][NF2_CHILD_BODY];
     struct nf2_entry child;
 
     if (!plan->edge) {
@@ -573,7 +459,7 @@ static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *
 static int parent_fits(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, bool *fits, uint32_t *need)
 {
     struct nf2_node_op ops[PARTS_MAX];
-    uint8_t bodies[PARTS_MAX][CHILD_BODY];
+    uint8_t bodies[PARTS_MAX][NF2_CHILD_BODY];
     uint32_t blocks[PARTS_MAX] = {0};
     struct nf2_node_info info;
     struct nf2_entry child;
@@ -620,206 +506,4 @@ int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *h
         result = carry_out(fs, path, &plan);
     }
     return result;
-}
-
-/* ---- merging ------------------------------------------------------------------------------------ */
-
-#define MERGE_FILL 55u          /* per cent of a node that two neighbours may fill together: below the mark for splitting */
-
-/* Copies the live entries of a node behind the writer. */
-static int copy_live(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_t to)
-{
-    static const struct plan all = {.parts = 1};
-    struct nf2_node_info info;
-    struct nf2_scan scan;
-    struct nf2_entry entry;
-    int found;
-
-    NF2_TRY(nf2_node_info(fs, node, &info));
-    nf2_scan_begin(&scan, node);
-    while ((found = next_live(fs, &scan, &info, &entry)) > 0) {
-        NF2_TRY(copy_entry(fs, writer, node, to, &all, 0, &entry));
-    }
-    return found;
-}
-
-/* One node with the entries of both, and one group in the parent: the left child's entry names it, the right one's goes. */
-static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct nf2_entry *right_entry, uint8_t level)
-{
-    uint32_t left = path->node[path->depth - 1], parent = path->node[path->depth - 2], block;
-    struct nf2_entry child;
-    struct nf2_node_info info;
-    struct nf2_node_op ops[2];
-    struct nf2_writer writer;
-    uint8_t body[CHILD_BODY];
-    uint16_t offsets[2];
-
-    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
-    memset(ops, 0, sizeof ops);
-    ops[0].type = NF2_NODE_PUTK;
-    ops[0].kill = child.offset;
-    ops[0].key = nf2_entry_key(&child);
-    put_child(body, 0);
-    ops[0].body[0] = nf2_span_of(body, sizeof body);
-    ops[0].bodies = 1;
-    ops[1].type = NF2_NODE_DEL;
-    ops[1].kill = right_entry->offset;
-    NF2_TRY(nf2_node_info(fs, parent, &info));
-    if (nf2_node_fit(fs, info.append_at, ops, 2, nf2_log_bytes(fs)) == NF2_NONE) {
-        struct nf2_key hint = ops[0].key;
-        path->depth--;
-        NF2_TRY(nf2_tree_make_room(fs, path, &hint, nf2_node_op_length(&ops[0]) + nf2_node_op_length(&ops[1])));
-        return 1; /* the next step finds the pair again */
-    }
-    NF2_TRY(nf2_space_settle_node(fs, left));
-    NF2_TRY(nf2_space_settle_node(fs, right));
-    nf2_space_settle(fs, NF2_TREE_SLOT);
-    int result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
-    if (result != NF2_OK) {
-        return result < 0 ? result : NF2_ERR_NOSPC;
-    }
-    NF2_TRY(begin_node(fs, &writer, block, level));
-    NF2_TRY(copy_live(fs, &writer, left, block));
-    NF2_TRY(copy_live(fs, &writer, right, block));
-    NF2_TRY(end_node(fs, &writer));
-    NF2_TRY(nf2_space_prepare(fs, 2));
-    NF2_TRY(nf2_node_info(fs, parent, &info));
-    NF2_TRY(nf2_space_touch(fs, parent, info.append_at));
-    put_child(body, block);
-    int end = nf2_node_append(fs, parent, info.append_at, ops, 2, offsets);
-    NF2_TRY(end);
-    nf2_space_node_end(fs, parent, (uint32_t)end);
-    nf2_space_forget(fs, left);
-    nf2_space_forget(fs, right);
-    nf2_cache_drop(fs, left);
-    nf2_cache_drop(fs, right);
-    nf2_space_free(fs, left, 1);
-    nf2_space_free(fs, right, 1);
-    nf2_space_settle(fs, NF2_TREE_SLOT);
-    return 1;
-}
-
-/* Merges the path's last node with its right neighbour of the same parent, if both are sparse. */
-static int try_merge(nf2_t *fs, struct nf2_path *path)
-{
-    struct survey survey;
-    struct nf2_entry entry;
-    uint32_t right, packed;
-
-    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &entry));
-    struct nf2_key key = nf2_entry_key(&entry);
-    int found = nf2_node_seek(fs, path->node[path->depth - 2], &key, NF2_ABOVE, &entry);
-    if (found <= 0) {
-        return found;
-    }
-    NF2_TRY(nf2_tree_child(fs, &entry, &right));
-    int level = nf2_node_level(fs, right);
-    NF2_TRY(level);
-    NF2_TRY(take_survey(fs, path->node[path->depth - 1], &survey));
-    packed = survey.packed;
-    NF2_TRY(take_survey(fs, right, &survey));
-    packed += survey.packed;
-    if (packed * 100 > nf2_log_bytes(fs) * MERGE_FILL) {
-        return 0;
-    }
-    return merge(fs, path, right, &entry, (uint8_t)level);
-}
-
-/* An inner root with one child gives way to it. */
-static int collapse_root(nf2_t *fs)
-{
-    static const uint8_t none[1] = {0};
-    struct nf2_key first = nf2_key_of(0, none, 0);
-    struct nf2_entry entry, second;
-    uint32_t child, old = fs->root;
-
-    int level = nf2_node_level(fs, fs->root);
-    if (level <= 0) {
-        return level;
-    }
-    int found = nf2_node_seek(fs, fs->root, &first, NF2_AT_OR_ABOVE, &entry);
-    if (found <= 0) {
-        return found < 0 ? found : NF2_ERR_IO;
-    }
-    struct nf2_key key = nf2_entry_key(&entry);
-    found = nf2_node_seek(fs, fs->root, &key, NF2_ABOVE, &second);
-    if (found != 0) {
-        return found < 0 ? found : 0;
-    }
-    NF2_TRY(nf2_tree_child(fs, &entry, &child));
-    NF2_TRY(nf2_space_settle_node(fs, old));
-    NF2_TRY(nf2_space_prepare(fs, 1));
-    nf2_space_forget(fs, old);
-    nf2_cache_drop(fs, old);
-    nf2_space_free(fs, old, 1);
-    fs->root = child;
-    NF2_TRY(nf2_space_flush(fs));
-    return 1;
-}
-
-bool nf2_tree_merge_done(const nf2_t *fs)
-{
-    return fs->merge_quiet >= 2;
-}
-
-/* Takes the next leaf's lower bound as the place to go on; the start again behind the last leaf. */
-static int advance(nf2_t *fs, struct nf2_path *path)
-{
-    struct nf2_entry entry;
-    uint8_t bytes[NF2_MERGE_KEY] = {0};
-
-    int found = nf2_tree_neighbour(fs, path, NF2_ABOVE);
-    NF2_TRY(found);
-    if (!found) {
-        fs->merge_id = 0;
-        fs->merge_length = fs->merge_skip = 0;
-        fs->merge_quiet = (uint8_t)nf2_min(fs->merge_quiet + 1u, 2);
-        return 0;
-    }
-    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &entry));
-    /* The lowest key of a leaf that is its parent's first child stands further up. */
-    for (unsigned depth = path->depth - 2u; entry.key_length == 0 && entry.id == 0 && depth > 0; depth--) {
-        NF2_TRY(nf2_tree_child_entry(fs, path, depth - 1, &entry));
-    }
-    uint8_t length = (uint8_t)nf2_min(entry.key_length, NF2_MERGE_KEY);
-    NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, bytes, length));
-    bool same = entry.id == fs->merge_id && length == fs->merge_length && memcmp(bytes, fs->merge_key, length) == 0;
-    fs->merge_skip = (uint8_t)(same ? fs->merge_skip + 1 : 0);
-    fs->merge_id = entry.id;
-    fs->merge_length = length;
-    memcpy(fs->merge_key, bytes, sizeof bytes);
-    return 0;
-}
-
-int nf2_tree_merge_step(nf2_t *fs)
-{
-    struct nf2_key key = nf2_key_of(fs->merge_id, fs->merge_key, fs->merge_length);
-    struct nf2_path path;
-
-    NF2_TRY(nf2_tree_descend(fs, &key, &path));
-    for (unsigned i = 0; i < fs->merge_skip; i++) {
-        int moved = nf2_tree_neighbour(fs, &path, NF2_ABOVE);
-        NF2_TRY(moved);
-        if (!moved) {
-            break;
-        }
-    }
-    bool urgent = fs->urgent;
-    uint8_t depth = path.depth;
-    int result = 0;
-    fs->urgent = true;
-    while (path.depth > 1 && result == 0) {
-        result = try_merge(fs, &path);
-        path.depth--;
-    }
-    if (result == 0) {
-        result = collapse_root(fs);
-    }
-    fs->urgent = urgent;
-    if (result != 0) {
-        fs->merge_quiet = 0;
-        return result;
-    }
-    path.depth = depth;
-    return advance(fs, &path);
 }

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "descent.h"
+
+int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, uint32_t *block)
+{
+    uint8_t body[4];
+
+    NF2_TRY(nf2_body_read(fs, entry, 0, body, sizeof body));
+    *block = nf2_get24(body + 1);
+    return body[0] == NF2_BODY_CHILD && *block < fs->blocks ? NF2_OK : NF2_ERR_IO;
+}
+
+/* Goes on from the path's last node to its child `entry`, whose level must be one less. */
+static int step_down(nf2_t *fs, struct nf2_path *path, const struct nf2_entry *entry, int level)
+{
+    uint32_t child;
+
+    NF2_TRY(nf2_tree_child(fs, entry, &child));
+    int child_level = nf2_node_level(fs, child);
+    NF2_TRY(child_level);
+    if (child_level != level - 1 || path->depth == NF2_NODE_LEVELS) {
+        return NF2_ERR_IO;
+    }
+    path->child[path->depth - 1] = entry->offset;
+    path->node[path->depth++] = child;
+    return child_level;
+}
+
+int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
+{
+    struct nf2_entry entry;
+
+    path->node[0] = fs->root;
+    path->depth = 1;
+    int level = nf2_node_level(fs, fs->root);
+    while (level > 0) {
+        int found = nf2_node_seek(fs, path->node[path->depth - 1], key, NF2_AT_OR_BELOW, &entry);
+        if (found <= 0) {
+            return found < 0 ? found : NF2_ERR_IO;
+        }
+        level = step_down(fs, path, &entry, level);
+    }
+    return level;
+}
+
+int nf2_tree_child_entry(nf2_t *fs, const struct nf2_path *path, unsigned depth, struct nf2_entry *entry)
+{
+    struct nf2_record record;
+    uint8_t header[2];
+
+    NF2_TRY(nf2_record_read(fs, path->node[depth], path->child[depth], 0, header, 2));
+    record.offset = path->child[depth];
+    record.length = nf2_get16(header) & 0xFFFu;
+    record.type = (uint8_t)(nf2_get16(header) >> 13);
+    record.more = false;
+    return nf2_entry_parse(fs, path->node[depth], &record, entry);
+}
+
+int nf2_tree_neighbour(nf2_t *fs, struct nf2_path *path, enum nf2_seek seek)
+{
+    struct nf2_entry entry;
+    unsigned depth = path->depth - 1u;
+    int found = 0;
+
+    while (depth > 0 && found == 0) {
+        depth--;
+        NF2_TRY(nf2_tree_child_entry(fs, path, depth, &entry));
+        struct nf2_key key = nf2_entry_key(&entry);
+        found = nf2_node_seek(fs, path->node[depth], &key, seek, &entry);
+    }
+    if (found <= 0) {
+        return found;
+    }
+    path->depth = (uint8_t)(depth + 1);
+    int level = nf2_node_level(fs, path->node[depth]);
+    while (level > 0) {
+        level = step_down(fs, path, &entry, level);
+        if (level <= 0) {
+            break;
+        }
+        static const uint8_t none[1] = {0};
+        struct nf2_key end = nf2_key_of(seek == NF2_ABOVE ? 0 : NF2_NONE, none, 0);
+        found = nf2_node_seek(fs, path->node[path->depth - 1], &end, seek == NF2_ABOVE ? NF2_AT_OR_ABOVE : NF2_AT_OR_BELOW, &entry);
+        if (found <= 0) {
+            return found < 0 ? found : NF2_ERR_IO;
+        }
+    }
+    return level < 0 ? level : 1;
+}
+
+void nf2_tree_follow(nf2_t *fs, uint32_t node, uint16_t from, uint32_t to_node, uint16_t to, bool changed)
+{
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->leaf == node && file->entry == from) {
+            file->leaf = to_node;
+            file->entry = to;
+            file->stale = file->stale || changed;
+        }
+    }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* descent.h - the way from the root of the tree to a leaf, and from leaf to leaf. */
+#ifndef NF2FS_SRC_DESCENT_H
+#define NF2FS_SRC_DESCENT_H
+
+#include "node.h"
+
+/* The way from the root to a leaf: in each inner node, the offset of the entry that leads on. */
+struct nf2_path {
+    uint32_t node[NF2_NODE_LEVELS];
+    uint16_t child[NF2_NODE_LEVELS];
+    uint8_t depth;              /* nodes on the way */
+};
+
+int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path);
+/* The child block that an inner node's entry names. */
+int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, uint32_t *block);
+/* The entry that leads on from node `depth` of the path. */
+int nf2_tree_child_entry(nf2_t *fs, const struct nf2_path *path, unsigned depth, struct nf2_entry *entry);
+/* Moves the path to the next (`seek` NF2_ABOVE) or previous (NF2_BELOW) leaf: 1, 0 if there is none, or an error. */
+int nf2_tree_neighbour(nf2_t *fs, struct nf2_path *path, enum nf2_seek seek);
+
+/* Open handles follow their entry to another place; `changed`: they read it again. */
+void nf2_tree_follow(nf2_t *fs, uint32_t node, uint16_t from, uint32_t to_node, uint16_t to, bool changed);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* merge.c - idle work on the tree: two sparse neighbours become one node, a root with one child gives way to it. */
+#include "merge.h"
+
+#include "cache.h"
+#include "flash.h"
+#include "repack.h"
+#include "space.h"
+#include "split.h"
+
+#define MERGE_FILL 55u          /* per cent of a node that two neighbours may fill together: below the mark for splitting */
+
+/* One node with the entries of both, and one group in the parent: the left child's entry names it, the right one's goes. */
+static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct nf2_entry *right_entry, uint8_t level)
+{
+    uint32_t left = path->node[path->depth - 1], parent = path->node[path->depth - 2], block;
+    struct nf2_entry child;
+    struct nf2_node_info info;
+    struct nf2_node_op ops[2];
+    struct nf2_writer writer;
+    uint8_t body[NF2_CHILD_BODY];
+    uint16_t offsets[2];
+
+    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
+    memset(ops, 0, sizeof ops);
+    ops[0].type = NF2_NODE_PUTK;
+    ops[0].kill = child.offset;
+    ops[0].key = nf2_entry_key(&child);
+    nf2_put_child(body, 0);
+    ops[0].body[0] = nf2_span_of(body, sizeof body);
+    ops[0].bodies = 1;
+    ops[1].type = NF2_NODE_DEL;
+    ops[1].kill = right_entry->offset;
+    NF2_TRY(nf2_node_info(fs, parent, &info));
+    if (nf2_node_fit(fs, info.append_at, ops, 2, nf2_log_bytes(fs)) == NF2_NONE) {
+        struct nf2_key hint = ops[0].key;
+        path->depth--;
+        NF2_TRY(nf2_tree_make_room(fs, path, &hint, nf2_node_op_length(&ops[0]) + nf2_node_op_length(&ops[1])));
+        return 1; /* the next step finds the pair again */
+    }
+    NF2_TRY(nf2_space_settle_node(fs, left));
+    NF2_TRY(nf2_space_settle_node(fs, right));
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    int result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+    if (result != NF2_OK) {
+        return result < 0 ? result : NF2_ERR_NOSPC;
+    }
+    NF2_TRY(nf2_repack_begin(fs, &writer, block, level));
+    NF2_TRY(nf2_repack_copy(fs, &writer, left, block, NULL, NULL));
+    NF2_TRY(nf2_repack_copy(fs, &writer, right, block, NULL, NULL));
+    NF2_TRY(nf2_repack_end(fs, &writer));
+    NF2_TRY(nf2_space_prepare(fs, 2));
+    NF2_TRY(nf2_node_info(fs, parent, &info));
+    NF2_TRY(nf2_space_touch(fs, parent, info.append_at));
+    nf2_put_child(body, block);
+    int end = nf2_node_append(fs, parent, info.append_at, ops, 2, offsets);
+    NF2_TRY(end);
+    nf2_space_node_end(fs, parent, (uint32_t)end);
+    nf2_space_forget(fs, left);
+    nf2_space_forget(fs, right);
+    nf2_cache_drop(fs, left);
+    nf2_cache_drop(fs, right);
+    nf2_space_free(fs, left, 1);
+    nf2_space_free(fs, right, 1);
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    return 1;
+}
+
+/* Merges the path's last node with its right neighbour of the same parent, if both are sparse. */
+static int try_merge(nf2_t *fs, struct nf2_path *path)
+{
+    struct nf2_survey survey;
+    struct nf2_entry entry;
+    uint32_t right, packed;
+
+    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &entry));
+    struct nf2_key key = nf2_entry_key(&entry);
+    int found = nf2_node_seek(fs, path->node[path->depth - 2], &key, NF2_ABOVE, &entry);
+    if (found <= 0) {
+        return found;
+    }
+    NF2_TRY(nf2_tree_child(fs, &entry, &right));
+    int level = nf2_node_level(fs, right);
+    NF2_TRY(level);
+    NF2_TRY(nf2_repack_survey(fs, path->node[path->depth - 1], &survey));
+    packed = survey.packed;
+    NF2_TRY(nf2_repack_survey(fs, right, &survey));
+    packed += survey.packed;
+    if (packed * 100 > nf2_log_bytes(fs) * MERGE_FILL) {
+        return 0;
+    }
+    return merge(fs, path, right, &entry, (uint8_t)level);
+}
+
+/* An inner root with one child gives way to it. */
+static int collapse_root(nf2_t *fs)
+{
+    static const uint8_t none[1] = {0};
+    struct nf2_key first = nf2_key_of(0, none, 0);
+    struct nf2_entry entry, second;
+    uint32_t child, old = fs->root;
+
+    int level = nf2_node_level(fs, fs->root);
+    if (level <= 0) {
+        return level;
+    }
+    int found = nf2_node_seek(fs, fs->root, &first, NF2_AT_OR_ABOVE, &entry);
+    if (found <= 0) {
+        return found < 0 ? found : NF2_ERR_IO;
+    }
+    struct nf2_key key = nf2_entry_key(&entry);
+    found = nf2_node_seek(fs, fs->root, &key, NF2_ABOVE, &second);
+    if (found != 0) {
+        return found < 0 ? found : 0;
+    }
+    NF2_TRY(nf2_tree_child(fs, &entry, &child));
+    NF2_TRY(nf2_space_settle_node(fs, old));
+    NF2_TRY(nf2_space_prepare(fs, 1));
+    nf2_space_forget(fs, old);
+    nf2_cache_drop(fs, old);
+    nf2_space_free(fs, old, 1);
+    fs->root = child;
+    NF2_TRY(nf2_space_flush(fs));
+    return 1;
+}
+
+bool nf2_tree_merge_done(const nf2_t *fs)
+{
+    return fs->merge_quiet >= 2;
+}
+
+/* Takes the next leaf's lower bound as the place to go on; the start again behind the last leaf. */
+static int advance(nf2_t *fs, struct nf2_path *path)
+{
+    struct nf2_entry entry;
+    uint8_t bytes[NF2_MERGE_KEY] = {0};
+
+    int found = nf2_tree_neighbour(fs, path, NF2_ABOVE);
+    NF2_TRY(found);
+    if (!found) {
+        fs->merge_id = 0;
+        fs->merge_length = fs->merge_skip = 0;
+        fs->merge_quiet = (uint8_t)nf2_min(fs->merge_quiet + 1u, 2);
+        return 0;
+    }
+    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &entry));
+    /* The lowest key of a leaf that is its parent's first child stands further up. */
+    for (unsigned depth = path->depth - 2u; entry.key_length == 0 && entry.id == 0 && depth > 0; depth--) {
+        NF2_TRY(nf2_tree_child_entry(fs, path, depth - 1, &entry));
+    }
+    uint8_t length = (uint8_t)nf2_min(entry.key_length, NF2_MERGE_KEY);
+    NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, bytes, length));
+    bool same = entry.id == fs->merge_id && length == fs->merge_length && memcmp(bytes, fs->merge_key, length) == 0;
+    fs->merge_skip = (uint8_t)(same ? fs->merge_skip + 1 : 0);
+    fs->merge_id = entry.id;
+    fs->merge_length = length;
+    memcpy(fs->merge_key, bytes, sizeof bytes);
+    return 0;
+}
+
+int nf2_tree_merge_step(nf2_t *fs)
+{
+    struct nf2_key key = nf2_key_of(fs->merge_id, fs->merge_key, fs->merge_length);
+    struct nf2_path path;
+
+    NF2_TRY(nf2_tree_descend(fs, &key, &path));
+    for (unsigned i = 0; i < fs->merge_skip; i++) {
+        int moved = nf2_tree_neighbour(fs, &path, NF2_ABOVE);
+        NF2_TRY(moved);
+        if (!moved) {
+            break;
+        }
+    }
+    bool urgent = fs->urgent;
+    uint8_t depth = path.depth;
+    int result = 0;
+    fs->urgent = true;
+    while (path.depth > 1 && result == 0) {
+        result = try_merge(fs, &path);
+        path.depth--;
+    }
+    if (result == 0) {
+        result = collapse_root(fs);
+    }
+    fs->urgent = urgent;
+    if (result != 0) {
+        fs->merge_quiet = 0;
+        return result;
+    }
+    path.depth = depth;
+    return advance(fs, &path);
+}

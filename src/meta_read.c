@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* meta_read.c - the meta log as a mount finds it, and walks over its window. */
+#include "flash.h"
+#include "meta.h"
+#include "super.h"
+
+/* ---- records ------------------------------------------------------------------------------------ */
+
+int nf2_meta_head(nf2_t *fs, uint32_t block, struct nf2_meta_head *head)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    uint8_t payload[NF2_META_HEAD_PAYLOAD];
+
+    nf2_scan_begin(&scan, block);
+    int found = nf2_scan_next(fs, &scan, &record);
+    if (found <= 0) {
+        return found;
+    }
+    if (record.type != NF2_META_HEAD || record.length != NF2_META_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD) {
+        return 0;
+    }
+    NF2_TRY(nf2_record_read(fs, block, record.offset, 2, payload, sizeof payload));
+    head->sequence = nf2_get32(payload + 5);
+    head->previous = nf2_get24(payload + 9);
+    head->next = nf2_get24(payload + 12);
+    return payload[0] == 'M' && nf2_get32(payload + 1) == fs->volume_id;
+}
+
+/* A reader of the lists behind STATE's fixed part. */
+struct lists {
+    uint32_t block, offset, position, end;
+};
+
+static int list_take(nf2_t *fs, struct lists *lists, uint8_t *to, uint32_t length)
+{
+    if (lists->position + length > lists->end) {
+        return NF2_ERR_CORRUPT;
+    }
+    NF2_TRY(nf2_record_read(fs, lists->block, lists->offset, lists->position, to, length));
+    lists->position += length;
+    return NF2_OK;
+}
+
+static int take_slots(nf2_t *fs, struct lists *lists, bool keep)
+{
+    uint8_t slots, runs, item[5];
+
+    NF2_TRY(list_take(fs, lists, &slots, 1));
+    for (unsigned s = 0; s < slots; s++) {
+        NF2_TRY(list_take(fs, lists, &runs, 1));
+        if (runs > NF2_SLOT_RUNS || (keep && runs > 0 && s >= NF2_SLOTS)) {
+            return NF2_ERR_CORRUPT;
+        }
+        for (unsigned r = 0; r < runs; r++) {
+            NF2_TRY(list_take(fs, lists, item, sizeof item));
+            if (keep) {
+                fs->slot[s].run[r].start = nf2_get24(item);
+                fs->slot[s].run[r].count = nf2_get16(item + 3);
+            }
+        }
+        if (keep && s < NF2_SLOTS) {
+            fs->slot[s].runs = runs;
+        }
+    }
+    return NF2_OK;
+}
+
+static int take_touched_and_orphans(nf2_t *fs, struct lists *lists, bool keep)
+{
+    uint8_t count, item[5];
+
+    NF2_TRY(list_take(fs, lists, &count, 1));
+    for (unsigned i = 0; i < count; i++) {
+        NF2_TRY(list_take(fs, lists, item, 5));
+        if (keep && i < NF2_TOUCHED_MAX) {
+            fs->touched[i].node = nf2_get24(item);
+            fs->touched[i].logged = fs->touched[i].end = nf2_get16(item + 3);
+        }
+    }
+    if (keep) {
+        fs->touched_count = (uint8_t)nf2_min(count, NF2_TOUCHED_MAX);
+    }
+    NF2_TRY(list_take(fs, lists, &count, 1));
+    for (unsigned i = 0; i < count; i++) {
+        NF2_TRY(list_take(fs, lists, item, 4));
+        if (keep && i < NF2_ORPHANS_MAX) {
+            fs->orphan[i] = nf2_get32(item);
+        }
+    }
+    if (keep) {
+        fs->orphan_count = (uint8_t)nf2_min(count, NF2_ORPHANS_MAX);
+    }
+    return NF2_OK;
+}
+
+static struct lists lists_of(uint32_t block, const struct nf2_record *record)
+{
+    struct lists lists = {block, record->offset, 2u + NF2_STATE_FIXED, record->length - 4u};
+    return lists;
+}
+
+static int walk_state(nf2_t *fs, struct nf2_walk *walk, const struct nf2_record *record)
+{
+    struct lists lists = lists_of(walk->block, record);
+    uint8_t count, item[5];
+
+    NF2_TRY(take_slots(fs, &lists, false));
+    NF2_TRY(take_touched_and_orphans(fs, &lists, false));
+    NF2_TRY(list_take(fs, &lists, &count, 1));
+    for (unsigned i = 0; i < count; i++) {
+        NF2_TRY(list_take(fs, &lists, item, 5));
+        uint32_t number = nf2_get16(item + 3);
+        NF2_TRY(walk->run(fs, walk->context, (enum nf2_change)(number >> 14 & 3u), nf2_get24(item), number & NF2_CHANGE_COUNT_MAX));
+    }
+    return NF2_OK;
+}
+
+static int walk_record(nf2_t *fs, struct nf2_walk *walk, const struct nf2_record *record)
+{
+    uint8_t payload[6];
+
+    switch (record->type) {
+    case NF2_META_STATE:
+        return walk_state(fs, walk, record);
+    case NF2_META_CLAIM:
+        NF2_TRY(nf2_record_read(fs, walk->block, record->offset, 2, payload, 6));
+        return walk->run(fs, walk->context, nf2_get16(payload + 4) & NF2_CLAIM_DIRTY ? NF2_CLAIMED_DIRTY : NF2_CLAIMED,
+                         nf2_get24(payload + 1), nf2_get16(payload + 4) & NF2_CHANGE_COUNT_MAX);
+    case NF2_META_REGION:
+        NF2_TRY(nf2_record_read(fs, walk->block, record->offset, 2, payload, 2));
+        return walk->region(fs, walk->context, nf2_get16(payload), walk->block, record->offset);
+    default:
+        return NF2_OK;
+    }
+}
+
+int nf2_meta_walk(nf2_t *fs, struct nf2_walk *walk)
+{
+    uint32_t block = fs->meta_tail;
+
+    for (uint32_t turn = 0; turn <= fs->blocks; turn++) {
+        struct nf2_scan scan;
+        struct nf2_record record;
+        struct nf2_meta_head head;
+        int found = nf2_meta_head(fs, block, &head);
+        if (found <= 0) {
+            return found < 0 ? found : NF2_ERR_CORRUPT;
+        }
+        walk->block = block;
+        nf2_scan_begin(&scan, block);
+        while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
+            NF2_TRY(walk_record(fs, walk, &record));
+        }
+        NF2_TRY(found);
+        if (scan.damaged) {
+            return NF2_ERR_IO;
+        }
+        if (block == fs->meta_head) {
+            return NF2_OK;
+        }
+        block = head.next;
+    }
+    return NF2_ERR_CORRUPT;
+}
+
+/* ---- mounting ----------------------------------------------------------------------------------- */
+
+/* Follows the chain from the block that the anchor names to the head. */
+static int find_head(nf2_t *fs)
+{
+    struct nf2_meta_head head, next;
+
+    int found = nf2_meta_head(fs, fs->meta_head, &head);
+    if (found <= 0) {
+        return found < 0 ? found : NF2_ERR_CORRUPT;
+    }
+    fs->super_points_to = head.sequence;
+    for (uint32_t turn_count = 0; turn_count <= fs->blocks; turn_count++) {
+        found = head.next < fs->blocks ? nf2_meta_head(fs, head.next, &next) : 0;
+        NF2_TRY(found);
+        if (!found || next.sequence != head.sequence + 1) {
+            fs->meta_sequence = head.sequence;
+            fs->meta_next = head.next;
+            return NF2_OK;
+        }
+        fs->meta_head = head.next;
+        head = next;
+    }
+    return NF2_ERR_CORRUPT;
+}
+
+static int load_state(nf2_t *fs, const struct nf2_record *record)
+{
+    uint8_t p[NF2_STATE_FIXED];
+
+    if (record->length < NF2_STATE_FIXED + NF2_RECORD_OVERHEAD) {
+        return NF2_ERR_CORRUPT;
+    }
+    NF2_TRY(nf2_record_read(fs, fs->meta_head, record->offset, 2, p, sizeof p));
+    fs->clean = (p[0] & NF2_STATE_CLEAN) != 0;
+    fs->next_suspect = (p[0] & NF2_STATE_NEXT_SUSPECT) != 0;
+    fs->redo_owned = (p[0] & NF2_STATE_REDO_OWNED) != 0;
+    fs->spare_suspect = (p[0] & NF2_STATE_SPARE_SUSPECT) != 0;
+    fs->epoch = nf2_get16(p + 1);
+    fs->root = nf2_get24(p + 3);
+    fs->free_blocks = nf2_get24(p + 6);
+    fs->erased_blocks = nf2_get24(p + 9);
+    fs->id_limit = fs->next_id = nf2_get32(p + 12);
+    fs->redo_sequence = nf2_get32(p + 16);
+    fs->redo_block = nf2_get24(p + 20);
+    fs->unclean_mounts = nf2_get16(p + 23);
+    fs->erases = nf2_get32(p + 25);
+    fs->meta_spare = nf2_get24(p + 29);
+    fs->meta_spare = fs->meta_spare == 0xFFFFFFu ? NF2_NONE : fs->meta_spare;
+    fs->meta_tail = nf2_get24(p + 32);
+    uint32_t cursor = nf2_get24(p + 35);
+    fs->region = NF2_NONE;
+    fs->maintain_cursor = nf2_min(cursor, fs->blocks - 1);
+    struct lists lists = lists_of(fs->meta_head, record);
+    NF2_TRY(take_slots(fs, &lists, true));
+    return take_touched_and_orphans(fs, &lists, true);
+}
+
+static void load_claim(nf2_t *fs, const uint8_t *p)
+{
+    struct nf2_slot *slot = &fs->slot[p[0] < NF2_SLOTS ? p[0] : NF2_TREE_SLOT];
+    uint32_t start = nf2_get24(p + 1), count = nf2_get16(p + 4) & NF2_CHANGE_COUNT_MAX;
+    struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;
+
+    fs->free_blocks -= nf2_min(count, fs->free_blocks);
+    if (nf2_get16(p + 4) & NF2_CLAIM_DIRTY) {
+        fs->erases += count;
+    } else {
+        fs->erased_blocks -= nf2_min(count, fs->erased_blocks);
+    }
+    if (last != NULL && last->start + last->count == start) {
+        last->count += count;
+    } else if (slot->runs < NF2_SLOT_RUNS) {
+        slot->run[slot->runs].start = start;
+        slot->run[slot->runs++].count = count;
+    }
+}
+
+static void load_touch(nf2_t *fs, const uint8_t *p)
+{
+    uint32_t node = nf2_get24(p);
+
+    for (unsigned i = 0; i < fs->touched_count; i++) {
+        if (fs->touched[i].node == node) {
+            return; /* the older place covers more */
+        }
+    }
+    if (fs->touched_count < NF2_TOUCHED_MAX) {
+        fs->touched[fs->touched_count].node = node;
+        fs->touched[fs->touched_count].logged = fs->touched[fs->touched_count].end = nf2_get16(p + 3);
+        fs->touched_count++;
+    }
+}
+
+/* Applies one record that follows the last STATE. */
+static int load_small(nf2_t *fs, const struct nf2_record *record)
+{
+    uint8_t p[8] = {0};
+
+    if (record->type == NF2_META_REGION || record->type == NF2_META_HEAD) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_record_read(fs, fs->meta_head, record->offset, 2, p, nf2_min(sizeof p, record->length - NF2_RECORD_OVERHEAD)));
+    fs->clean = false;
+    if (record->type == NF2_META_CLAIM) {
+        load_claim(fs, p);
+    } else if (record->type == NF2_META_TOUCH) {
+        load_touch(fs, p);
+    } else if (record->type == NF2_META_REDO) {
+        fs->redo_sequence = nf2_get32(p);
+        fs->redo_block = nf2_get24(p + 4);
+        fs->redo_owned = p[7] != 0;
+    } else if (record->type == NF2_META_ORPHAN && fs->orphan_count < NF2_ORPHANS_MAX) {
+        fs->orphan[fs->orphan_count++] = nf2_get32(p);
+    }
+    return NF2_OK;
+}
+
+/* The last STATE of the head block, then what follows it. */
+static int load_head(nf2_t *fs)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    bool found = false;
+    int more;
+
+    nf2_scan_begin(&scan, fs->meta_head);
+    while ((more = nf2_scan_next(fs, &scan, &record)) > 0) {
+        if (record.type == NF2_META_STATE) {
+            memset(fs->slot, 0, sizeof fs->slot);
+            fs->touched_count = fs->orphan_count = 0;
+            NF2_TRY(load_state(fs, &record));
+            found = true;
+        } else if (found) {
+            NF2_TRY(load_small(fs, &record));
+        }
+    }
+    NF2_TRY(more);
+    if (!found || scan.damaged) {
+        return NF2_ERR_CORRUPT;
+    }
+    if (scan.dirty_end || scan.used_end > ((scan.last_end - 1u) | (nf2_page(fs) - 1u)) + 1u) {
+        fs->clean = false; /* the first program of the last session was torn */
+    }
+    if (!fs->clean) {
+        fs->unclean_mounts++;
+        fs->next_suspect = true;
+        fs->epoch = (uint16_t)(fs->epoch + 1 == 0xFFFF ? 0 : fs->epoch + 1);
+    }
+    fs->meta_end = (uint16_t)nf2_scan_append_at(fs, &scan);
+    return NF2_OK;
+}
+
+int nf2_meta_load(nf2_t *fs)
+{
+    struct nf2_meta_head tail;
+
+    NF2_TRY(nf2_super_load(fs));
+    NF2_TRY(find_head(fs));
+    NF2_TRY(load_head(fs));
+    NF2_TRY(nf2_super_resume(fs));
+    int found = nf2_meta_head(fs, fs->meta_tail, &tail);
+    if (found <= 0) {
+        return found < 0 ? found : NF2_ERR_CORRUPT;
+    }
+    fs->meta_tail_sequence = tail.sequence;
+    for (unsigned s = 0; s < NF2_SLOTS; s++) { /* nothing is handed out from what an earlier session claimed */
+        struct nf2_slot *slot = &fs->slot[s];
+        slot->used = slot->ready = (uint16_t)(slot->runs > 0 ? slot->run[slot->runs - 1].count : 0);
+    }
+    return NF2_OK;
+}

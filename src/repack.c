@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "repack.h"
+
+#include "descent.h"
+#include "flash.h"
+
+int nf2_repack_length(nf2_t *fs, struct nf2_entry *entry, uint32_t *length)
+{
+    struct nf2_node_op op = {.type = NF2_NODE_PUT};
+
+    NF2_TRY(nf2_entry_body(fs, entry));
+    op.key = nf2_entry_key(entry);
+    *length = nf2_node_op_length(&op) + entry->body_length;
+    return NF2_OK;
+}
+
+int nf2_repack_next(nf2_t *fs, struct nf2_scan *scan, const struct nf2_node_info *info, struct nf2_entry *entry)
+{
+    int found;
+
+    do {
+        found = nf2_node_next(fs, scan, entry);
+    } while (found > 0 && !nf2_entry_alive(entry, info->killed));
+    return found;
+}
+
+int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey)
+{
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    uint32_t length;
+    int found;
+
+    NF2_TRY(nf2_node_info(fs, node, &survey->info));
+    survey->live = survey->count = 0;
+    survey->packed = NF2_PAGE_HEAD + NF2_NODE_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD;
+    nf2_scan_begin(&scan, node);
+    while ((found = nf2_repack_next(fs, &scan, &survey->info, &entry)) > 0) {
+        NF2_TRY(nf2_repack_length(fs, &entry, &length));
+        nf2_log_place(fs, survey->packed, length, NF2_NONE, &survey->packed);
+        survey->live += length;
+        survey->count++;
+    }
+    return found;
+}
+
+int nf2_repack_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8_t level)
+{
+    nf2_writer_begin(fs, writer, block, 0);
+    return nf2_node_write_head(fs, writer, block, level, fs->flash->program_unit > 1);
+}
+
+int nf2_repack_end(nf2_t *fs, struct nf2_writer *writer)
+{
+    if (fs->flash->program_unit > 1) {
+        struct nf2_node_op end = {.type = NF2_NODE_MOV};
+        NF2_TRY(nf2_node_write(fs, writer, &end, false));
+    }
+    return nf2_writer_end(fs, writer);
+}
+
+static int in_range(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *low, const struct nf2_key *high, bool *yes)
+{
+    int order;
+
+    *yes = true;
+    if (low != NULL) {
+        NF2_TRY(nf2_key_compare(fs, key, low, &order));
+        *yes = order >= 0;
+    }
+    if (*yes && high != NULL) {
+        NF2_TRY(nf2_key_compare(fs, key, high, &order));
+        *yes = order < 0;
+    }
+    return NF2_OK;
+}
+
+static int copy_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t to, struct nf2_entry *entry)
+{
+    struct nf2_node_op op = {.type = NF2_NODE_PUT, .bodies = 1};
+
+    NF2_TRY(nf2_entry_body(fs, entry));
+    struct nf2_span body = {NULL, entry->node, entry->body_offset, entry->body_position, entry->body_length};
+    op.key = nf2_entry_key(entry);
+    op.body[0] = body;
+    int offset = nf2_node_write(fs, writer, &op, fs->flash->program_unit > 1);
+    NF2_TRY(offset);
+    nf2_tree_follow(fs, entry->node, entry->offset, to, (uint16_t)offset, false);
+    return NF2_OK;
+}
+
+int nf2_repack_copy(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_t to, const struct nf2_key *low,
+                    const struct nf2_key *high)
+{
+    struct nf2_node_info info;
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    bool inside;
+    int found;
+
+    NF2_TRY(nf2_node_info(fs, node, &info));
+    nf2_scan_begin(&scan, node);
+    while ((found = nf2_repack_next(fs, &scan, &info, &entry)) > 0) {
+        struct nf2_key key = nf2_entry_key(&entry);
+        NF2_TRY(in_range(fs, &key, low, high, &inside));
+        if (inside) {
+            NF2_TRY(copy_entry(fs, writer, to, &entry));
+        }
+    }
+    return found;
+}

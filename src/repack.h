@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* repack.h - a node's live entries written anew into another one. */
+#ifndef NF2FS_SRC_REPACK_H
+#define NF2FS_SRC_REPACK_H
+
+#include "node.h"
+
+#define NF2_CHILD_BODY 4u
+
+struct nf2_survey {
+    struct nf2_node_info info;
+    uint32_t live;              /* bytes of the live entries when written anew */
+    uint32_t packed;            /* where they end then: long ones begin at a page */
+    uint32_t count;
+};
+
+/* Bytes of an entry when it is written anew as a PUT. */
+int nf2_repack_length(nf2_t *fs, struct nf2_entry *entry, uint32_t *length);
+
+/* The next live entry of a scan: 1, 0, or an error. */
+int nf2_repack_next(nf2_t *fs, struct nf2_scan *scan, const struct nf2_node_info *info, struct nf2_entry *entry);
+
+int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey);
+
+/* A new node: its head, then one entry after the other; with large program units all as one packed group. */
+int nf2_repack_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8_t level);
+int nf2_repack_end(nf2_t *fs, struct nf2_writer *writer);
+
+/* Copies the live entries from `low` (NULL: the first) to below `high` (NULL: to the last); open handles follow them. */
+int nf2_repack_copy(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_t to, const struct nf2_key *low,
+                    const struct nf2_key *high);
+
+/* The body of an inner node's entry. */
+static inline void nf2_put_child(uint8_t *body, uint32_t block)
+{
+    body[0] = NF2_BODY_CHILD;
+    nf2_put24(body + 1, block);
+}
+
+#endif

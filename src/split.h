@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* split.h - room for a change: a full node is replaced by new ones. */
+#ifndef NF2FS_SRC_SPLIT_H
+#define NF2FS_SRC_SPLIT_H
+
+#include "descent.h"
+
+/* Replaces the path's last node (and, where they lack room, nodes above it first), so that a change of `need`
+ * bytes with the key `hint` fits. Once it returned, look for the way anew. */
+int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, uint32_t need);
+
+#endif

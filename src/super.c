@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "super.h"
+
+#include "flash.h"
+
+#define ANCHOR_PAYLOAD 26u
+#define ANCHOR_BLANK_ERASED 1u
+
+static unsigned log2_of(uint32_t value)
+{
+    unsigned n = 0;
+    while (value > 1) {
+        value >>= 1;
+        n++;
+    }
+    return n;
+}
+
+static void encode_anchor(const nf2_t *fs, uint8_t *p)
+{
+    memcpy(p, "NF2F", 4);
+    p[4] = NF2_FORMAT_VERSION;
+    p[5] = (uint8_t)log2_of(fs->flash->block_size);
+    nf2_put16(p + 6, fs->flash->page_size);
+    p[8] = (uint8_t)fs->flash->program_unit;
+    p[9] = fs->blank_erased ? ANCHOR_BLANK_ERASED : 0;
+    nf2_put24(p + 10, fs->blocks);
+    nf2_put32(p + 13, fs->volume_id);
+    nf2_put32(p + 17, fs->super_sequence);
+    nf2_put24(p + 21, fs->meta_head);
+    p[24] = p[25] = 0;
+}
+
+int nf2_super_write(nf2_t *fs)
+{
+    uint8_t payload[ANCHOR_PAYLOAD] = {0};
+    struct nf2_span span = nf2_span_of(payload, sizeof payload);
+    struct nf2_writer writer;
+    uint32_t end, length = ANCHOR_PAYLOAD + NF2_RECORD_OVERHEAD;
+
+    fs->super_sequence++;
+    encode_anchor(fs, payload);
+    if (nf2_log_place(fs, fs->super_end, length, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
+        fs->super_block = fs->super_block == 0 ? 1 : 0;
+        NF2_TRY(nf2_flash_erase(fs, fs->super_block, 1));
+        fs->erases++;
+        fs->super_end = 0;
+    }
+    nf2_writer_begin(fs, &writer, fs->super_block, fs->super_end);
+    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_HEAD, false, &span, 1));
+    NF2_TRY(nf2_writer_end(fs, &writer));
+    fs->super_end = (uint16_t)writer.position;
+    fs->super_points_to = fs->meta_sequence;
+    return NF2_OK;
+}
+
+/* Is the beginning of the super log blank, a damaged anchor, or something else? */
+static int no_anchor(nf2_t *fs)
+{
+    bool blank = true, magic = false;
+
+    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
+        const uint8_t *p = nf2_peek(fs, block, 0, nf2_page(fs));
+        if (p == NULL) {
+            return NF2_ERR_IO;
+        }
+        for (uint32_t i = 0; i < nf2_page(fs); i++) {
+            blank = blank && p[i] == 0xFF;
+        }
+        magic = magic || memcmp(p + NF2_PAGE_HEAD + 2, "NF2F", 4) == 0;
+    }
+    return blank ? NF2_ERR_BLANK : magic ? NF2_ERR_CORRUPT : NF2_ERR_FOREIGN;
+}
+
+/* Does the anchor fit this library and this geometry? */
+static int check_anchor(const nf2_t *fs, const uint8_t *p)
+{
+    if (p[4] != NF2_FORMAT_VERSION) {
+        return NF2_ERR_VERSION;
+    }
+    if (p[5] != log2_of(fs->flash->block_size) || nf2_get16(p + 6) != fs->flash->page_size ||
+        p[8] != fs->flash->program_unit || nf2_get24(p + 10) != fs->blocks) {
+        return NF2_ERR_GEOMETRY;
+    }
+    return NF2_OK;
+}
+
+/* Takes over the newest anchor of one super block. */
+static int scan_anchors(nf2_t *fs, uint32_t block, uint8_t *best, bool *found)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    uint8_t payload[ANCHOR_PAYLOAD];
+    int more;
+
+    nf2_scan_begin(&scan, block);
+    while ((more = nf2_scan_next(fs, &scan, &record)) > 0) {
+        if (record.type != NF2_META_HEAD || record.length != ANCHOR_PAYLOAD + NF2_RECORD_OVERHEAD) {
+            continue;
+        }
+        NF2_TRY(nf2_record_read(fs, block, record.offset, 2, payload, sizeof payload));
+        if (memcmp(payload, "NF2F", 4) == 0 && (!*found || nf2_get32(payload + 17) > nf2_get32(best + 17))) {
+            memcpy(best, payload, sizeof payload);
+            *found = true;
+            fs->super_block = block;
+        }
+    }
+    return more;
+}
+
+int nf2_super_load(nf2_t *fs)
+{
+    uint8_t anchor[ANCHOR_PAYLOAD] = {0};
+    bool found = false;
+
+    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
+        NF2_TRY(scan_anchors(fs, block, anchor, &found));
+    }
+    if (!found) {
+        return no_anchor(fs);
+    }
+    NF2_TRY(check_anchor(fs, anchor));
+    fs->blank_erased = (anchor[9] & ANCHOR_BLANK_ERASED) != 0;
+    fs->volume_id = nf2_get32(anchor + 13);
+    fs->super_sequence = nf2_get32(anchor + 17);
+    fs->meta_head = nf2_get24(anchor + 21);
+    return NF2_OK;
+}
+
+int nf2_super_resume(nf2_t *fs)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    int more;
+
+    nf2_scan_begin(&scan, fs->super_block);
+    while ((more = nf2_scan_next(fs, &scan, &record)) > 0) {
+    }
+    fs->super_end = (uint16_t)nf2_scan_append_at(fs, &scan);
+    return more;
+}
