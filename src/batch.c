@@ -21,19 +21,26 @@ static void op_of(const struct nf2_tree_change *change, struct nf2_node_op *op)
 
 #define LINK_LENGTH (NF2_RECORD_OVERHEAD + 6u)
 
-int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *change)
+int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *changes, unsigned count)
 {
+    struct nf2_writer writer;
     struct nf2_node_op op;
-    uint16_t offset;
+    uint32_t at = batch->end, limit = nf2_log_bytes(fs) - nf2_page(fs); /* the last page is for the link to the next block */
 
-    op_of(change, &op);
-    uint32_t limit = nf2_log_bytes(fs) - nf2_page(fs); /* the last page is for the link to the next block */
-    if (batch->block == NF2_NONE || nf2_node_fit(fs, batch->end, &op, 1, limit) == NF2_NONE) {
+    for (unsigned i = 0; i < count && at != NF2_NONE; i++) {
+        op_of(&changes[i], &op);
+        at = batch->block == NF2_NONE ? NF2_NONE : nf2_node_fit(fs, at, &op, 1, limit);
+    }
+    if (at == NF2_NONE) {
         return 1;
     }
-    int end = nf2_node_append(fs, batch->block, batch->end, &op, 1, &offset);
-    NF2_TRY(end);
-    batch->end = (uint32_t)end;
+    nf2_writer_begin(fs, &writer, batch->block, batch->end);
+    for (unsigned i = 0; i < count; i++) {
+        op_of(&changes[i], &op);
+        NF2_TRY(nf2_node_write(fs, &writer, &op, i + 1 < count));
+    }
+    NF2_TRY(nf2_writer_end(fs, &writer));
+    batch->end = writer.position;
     return NF2_OK;
 }
 
@@ -203,9 +210,7 @@ int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned 
         return result < 0 ? result : NF2_ERR_NOSPC;
     }
     NF2_TRY(nf2_batch_extend(fs, &batch, block));
-    for (unsigned i = 0; i < count && result == NF2_OK; i++) {
-        result = nf2_batch_add(fs, &batch, &changes[i]);
-    }
+    result = nf2_batch_add(fs, &batch, changes, count);
     if (result != NF2_OK) {
         NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));
         return result < 0 ? result : NF2_ERR_NOSPC;

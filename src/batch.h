@@ -25,8 +25,8 @@ static inline struct nf2_batch nf2_batch_empty(void)
     return batch;
 }
 
-/* Adds an operation. 1 if it needs a (further) block: give one with nf2_batch_extend and try again. */
-int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *change);
+/* Adds operations as one group. 1 if they need a (further) block: give one with nf2_batch_extend and try again. */
+int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *changes, unsigned count);
 int nf2_batch_extend(nf2_t *fs, struct nf2_batch *batch, uint32_t block);
 
 /* Commits and applies. `owned`: its blocks belong to a file (else to the batch, and are freed). Durable when it returns. `where` (may be NULL): the entry that the first operation made. */

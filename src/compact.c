@@ -196,7 +196,7 @@ static int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
         }
         NF2_TRY(nf2_batch_extend(fs, &batch, block));
         nf2_index_put(&memory, id, &copy, &change);
-        NF2_TRY(nf2_batch_add(fs, &batch, &change));
+        NF2_TRY(nf2_batch_add(fs, &batch, &change, 1));
         NF2_TRY(nf2_batch_commit(fs, &batch, false, NULL));
     }
     return result < 0 ? result : (int)length;

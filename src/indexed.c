@@ -112,9 +112,9 @@ static int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat
     return NF2_OK;
 }
 
-static int batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *change)
+static int batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *changes, unsigned count)
 {
-    int result = nf2_batch_add(fs, batch, change);
+    int result = nf2_batch_add(fs, batch, changes, count);
     uint32_t block;
 
     if (result == 1) {
@@ -123,7 +123,7 @@ static int batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_c
             return result < 0 ? result : NF2_ERR_NOSPC;
         }
         NF2_TRY(nf2_batch_extend(fs, batch, block));
-        result = nf2_batch_add(fs, batch, change);
+        result = nf2_batch_add(fs, batch, changes, count);
     }
     return result > 0 ? NF2_ERR_NOSPC : result;
 }
@@ -134,35 +134,54 @@ static int batch_add_item(nf2_t *fs, struct nf2_batch *batch, uint32_t id, const
     struct nf2_tree_change change;
 
     nf2_index_put(&memory, id, item, &change);
-    return batch_add(fs, batch, &change);
+    return batch_add(fs, batch, &change, 1);
 }
 
-/* The committed content gets an index; one batch, so that its blocks never have two owners. */
+/* An extent of the committed content as changes of the index: it is owned, and (unless all of it is beyond the end) it is mapped. */
+static unsigned extent_changes(const nf2_t *fs, const nf2_file_t *file, const struct flat *flat, unsigned i,
+                               struct nf2_index_change *memory, struct nf2_tree_change *changes)
+{
+    struct nf2_item own = {NF2_BODY_OWN, flat->extent[i].start, flat->extent[i].start, 0, flat->extent[i].count, 0};
+    struct nf2_item piece = flat_piece(fs, flat, i, 0, file->committed_size);
+
+    nf2_index_put(&memory[0], file->id, &own, &changes[0]);
+    if (piece.length == 0) {
+        return 1;
+    }
+    nf2_index_put(&memory[1], file->id, &piece, &changes[1]);
+    return 2;
+}
+
+/* The committed content gets an index, in one group or in one batch, so that its blocks never have two owners. */
 static int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *flat)
 {
     struct nf2_batch batch = nf2_batch_empty();
-    struct nf2_tree_change entry_change;
+    struct nf2_tree_change changes[3];
+    struct nf2_index_change memory[2];
     struct nf2_entry entry;
     uint8_t body[6] = {NF2_BODY_INDEXED, 0, 0, 0, 0, 1};
+    unsigned count = 1;
 
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    memset(&entry_change, 0, sizeof entry_change);
-    entry_change.type = NF2_CHANGE_PUT;
+    memset(&changes[0], 0, sizeof changes[0]);
+    changes[0].type = NF2_CHANGE_PUT;
     nf2_put32(body + 1, file->id);
-    entry_change.body[0] = nf2_span_of(body, sizeof body);
-    entry_change.bodies = 1;
+    changes[0].body[0] = nf2_span_of(body, sizeof body);
+    changes[0].bodies = 1;
     NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));
-    entry_change.key = nf2_entry_key(&entry);
-    NF2_TRY(batch_add(fs, &batch, &entry_change));
-    for (unsigned i = 0; i < flat->extents; i++) {
-        struct nf2_item own = {NF2_BODY_OWN, flat->extent[i].start, flat->extent[i].start, 0, flat->extent[i].count, 0};
-        struct nf2_item piece = flat_piece(fs, flat, i, 0, file->committed_size);
-        NF2_TRY(batch_add_item(fs, &batch, file->id, &own));
-        if (piece.length > 0) {
-            NF2_TRY(batch_add_item(fs, &batch, file->id, &piece));
-        }
+    changes[0].key = nf2_entry_key(&entry);
+    if (flat->extents > 0) {
+        count += extent_changes(fs, file, flat, 0, memory, &changes[1]);
     }
-    return nf2_batch_commit(fs, &batch, false, NULL); /* the handle follows its entry */
+    if (flat->extents <= 1) {
+        return nf2_batch_change(fs, changes, count, NULL); /* the handle follows its entry */
+    }
+    NF2_TRY(batch_add(fs, &batch, changes, count));
+    for (unsigned i = 1; i < flat->extents; i++) {
+        count = extent_changes(fs, file, flat, i, memory, changes);
+        NF2_TRY(batch_add(fs, &batch, changes, count));
+    }
+    return nf2_batch_commit(fs, &batch, false, NULL);
 }
 
 int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
@@ -210,7 +229,7 @@ static struct nf2_item piece_item(const struct nf2_piece *piece)
 static int spill(nf2_t *fs, nf2_file_t *file, const struct nf2_tree_change *change)
 {
     struct nf2_batch batch = {file->spill_first, file->spill, file->spill_end};
-    int result = nf2_batch_add(fs, &batch, change);
+    int result = nf2_batch_add(fs, &batch, change, 1);
     uint32_t block;
 
     if (result == 1) {
@@ -218,7 +237,7 @@ static int spill(nf2_t *fs, nf2_file_t *file, const struct nf2_tree_change *chan
         NF2_TRY(record_own(fs, file));
         NF2_TRY(nf2_batch_extend(fs, &batch, block));
         file->fragment_block = NF2_NONE; /* the block after the last fragment is taken */
-        result = nf2_batch_add(fs, &batch, change);
+        result = nf2_batch_add(fs, &batch, change, 1);
     }
     file->spill_first = batch.first;
     file->spill = batch.block;
@@ -577,7 +596,7 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
     }
     if (file->cut_to != NF2_NONE) {
         nf2_index_delete(&memory, file->id, file->cut_to, &change);
-        NF2_TRY(batch_add(fs, &batch, &change));
+        NF2_TRY(batch_add(fs, &batch, &change, 1));
     }
     for (unsigned i = 0; i < file->pieces; i++) {
         struct nf2_item item = piece_item(&file->u.piece[i]);
@@ -596,6 +615,10 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     if (file->pieces == 1 && file->spill_first == NF2_NONE && file->cut_to == NF2_NONE) {
         struct nf2_item item = piece_item(&file->u.piece[0]), own = own_item(file);
         result = nf2_index_insert(fs, file->id, &item, own_pending(file) ? &own : NULL, false, 0);
+        if (result == NF2_SPANS_LEAVES && own_pending(file)) { /* the blocks first, in a group of their own: cheaper than a batch */
+            NF2_TRY(record_own(fs, file));
+            result = nf2_index_insert(fs, file->id, &item, NULL, false, 0);
+        }
     }
     if (result == NF2_SPANS_LEAVES) {
         result = commit_batch(fs, file);
