@@ -35,7 +35,7 @@ static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct 
     if (nf2_node_fit(fs, info.append_at, ops, 2, nf2_log_bytes(fs)) == NF2_NONE) {
         struct nf2_key hint = ops[0].key;
         path->depth--;
-        NF2_TRY(nf2_tree_make_room(fs, path, &hint, nf2_node_op_length(&ops[0]) + nf2_node_op_length(&ops[1])));
+        NF2_TRY(nf2_tree_make_room(fs, path, &hint, nf2_node_op_length(&ops[0]) + nf2_node_op_length(&ops[1]), NULL));
         return 1; /* the next step finds the pair again */
     }
     NF2_TRY(nf2_space_settle_node(fs, left));

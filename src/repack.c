@@ -59,7 +59,7 @@ int nf2_repack_end(nf2_t *fs, struct nf2_writer *writer)
     return nf2_writer_end(fs, writer);
 }
 
-static int in_range(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *low, const struct nf2_key *high, bool *yes)
+int nf2_key_within(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *low, const struct nf2_key *high, bool *yes)
 {
     int order;
 
@@ -75,7 +75,7 @@ static int in_range(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *
     return NF2_OK;
 }
 
-static int copy_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t to, struct nf2_entry *entry)
+int nf2_repack_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t to, struct nf2_entry *entry)
 {
     struct nf2_node_op op = {.type = NF2_NODE_PUT, .bodies = 1};
 
@@ -102,9 +102,9 @@ int nf2_repack_copy(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_
     nf2_scan_begin(&scan, node);
     while ((found = nf2_repack_next(fs, &scan, &info, &entry)) > 0) {
         struct nf2_key key = nf2_entry_key(&entry);
-        NF2_TRY(in_range(fs, &key, low, high, &inside));
+        NF2_TRY(nf2_key_within(fs, &key, low, high, &inside));
         if (inside) {
-            NF2_TRY(copy_entry(fs, writer, to, &entry));
+            NF2_TRY(nf2_repack_entry(fs, writer, to, &entry));
         }
     }
     return found;

@@ -26,6 +26,12 @@ int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey);
 int nf2_repack_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8_t level);
 int nf2_repack_end(nf2_t *fs, struct nf2_writer *writer);
 
+/* Copies one live entry. */
+int nf2_repack_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t to, struct nf2_entry *entry);
+
+/* Is the key in [low, high)? NULL: no bound. */
+int nf2_key_within(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *low, const struct nf2_key *high, bool *yes);
+
 /* Copies the live entries from `low` (NULL: the first) to below `high` (NULL: to the last); open handles follow them. */
 int nf2_repack_copy(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_t to, const struct nf2_key *low,
                     const struct nf2_key *high);

@@ -317,15 +317,38 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
 
 /* ---- carrying it out ---------------------------------------------------------------------------- */
 
-static int write_part(nf2_t *fs, uint32_t node, const struct plan *plan, unsigned part, uint32_t to)
+static const struct nf2_key *low_of(const struct plan *plan, unsigned part)
+{
+    return part > 0 ? &plan->separator[part - 1] : NULL;
+}
+
+static const struct nf2_key *high_of(const struct plan *plan, unsigned part)
+{
+    return part + 1u < plan->parts ? &plan->separator[part] : NULL;
+}
+
+/* Can the pending change be made while the node is replaced? Not if a part would be too full, or it concerns one that stays. */
+static int pending_fits(nf2_t *fs, uint32_t node, const struct plan *plan, const struct nf2_pending *pending, bool *fits)
+{
+    *fits = plan->level == 0;
+    if (plan->edge && *fits) { /* all that it concerns must be above the separator */
+        *fits = pending->source == NULL && pending->count == 1;
+    }
+    for (unsigned part = plan->edge ? 1 : 0; part < plan->parts && *fits; part++) {
+        NF2_TRY(nf2_pending_fits(fs, pending, node, low_of(plan, part), high_of(plan, part), fits));
+    }
+    return NF2_OK;
+}
+
+static int write_part(nf2_t *fs, uint32_t node, const struct plan *plan, unsigned part, uint32_t to, struct nf2_pending *pending)
 {
     struct nf2_writer writer;
-    const struct nf2_key *low = part > 0 ? &plan->separator[part - 1] : NULL;
-    const struct nf2_key *high = part + 1u < plan->parts ? &plan->separator[part] : NULL;
 
     NF2_TRY(nf2_repack_begin(fs, &writer, to, plan->level));
-    if (!plan->edge) {
-        NF2_TRY(nf2_repack_copy(fs, &writer, node, to, low, high));
+    if (pending != NULL) {
+        NF2_TRY(nf2_pending_copy(fs, &writer, pending, node, to, low_of(plan, part), high_of(plan, part)));
+    } else if (!plan->edge) {
+        NF2_TRY(nf2_repack_copy(fs, &writer, node, to, low_of(plan, part), high_of(plan, part)));
     }
     return nf2_repack_end(fs, &writer);
 }
@@ -350,7 +373,7 @@ static unsigned parent_ops(const struct plan *plan, uint16_t child, const struct
     return n;
 }
 
-static int write_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32_t *blocks)
+static int write_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32_t *blocks, struct nf2_pending *pending)
 {
     for (unsigned part = 0; part < plan->parts; part++) {
         if (plan->edge && part == 0) {
@@ -363,7 +386,7 @@ static int write_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32
         }
     }
     for (unsigned part = plan->edge ? 1 : 0; part < plan->parts; part++) {
-        NF2_TRY(write_part(fs, node, plan, part, blocks[part]));
+        NF2_TRY(write_part(fs, node, plan, part, blocks[part], pending));
     }
     return NF2_OK;
 }
@@ -423,7 +446,7 @@ static int commit_as_root(nf2_t *fs, const struct plan *plan, const uint32_t *bl
     return nf2_space_flush(fs);
 }
 
-static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *plan)
+static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, struct nf2_pending *pending)
 {
     uint32_t node = path->node[path->depth - 1], blocks[PARTS_MAX] = {0};
     struct nf2_node_op ops[PARTS_MAX];
@@ -434,7 +457,7 @@ static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *
         NF2_TRY(nf2_space_settle_node(fs, node));
     }
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    int result = write_parts(fs, node, plan, blocks);
+    int result = write_parts(fs, node, plan, blocks, pending);
     if (result < 0) {
         NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));
         return result;
@@ -452,6 +475,20 @@ static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *
         nf2_cache_drop(fs, node);
     }
     nf2_space_settle(fs, NF2_TREE_SLOT);
+    return NF2_OK;
+}
+
+static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, struct nf2_pending *pending)
+{
+    bool takes = false;
+
+    if (pending != NULL) {
+        NF2_TRY(pending_fits(fs, path->node[path->depth - 1], plan, pending, &takes));
+    }
+    NF2_TRY(replace(fs, path, plan, takes ? pending : NULL));
+    if (takes) {
+        pending->done = true;
+    }
     return NF2_OK;
 }
 
@@ -492,18 +529,18 @@ static int plan_path(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hin
     }
 }
 
-int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, uint32_t need)
+int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, uint32_t need, struct nf2_pending *pending)
 {
     struct plan plan;
     uint8_t depth = path->depth;
 
     NF2_TRY(plan_path(fs, path, hint, need, false, &plan));
     bool allowed = plan.parts == 1 || fs->urgent || nf2_space_free_blocks(fs) > nf2_space_reserve(fs) / 2;
-    int result = allowed ? carry_out(fs, path, &plan) : NF2_ERR_NOSPC;
+    int result = allowed ? carry_out(fs, path, &plan, pending) : NF2_ERR_NOSPC;
     if (result == NF2_ERR_NOSPC && allowed && plan.parts > 1) { /* with as few blocks as can be */
         path->depth = depth;
         NF2_TRY(plan_path(fs, path, hint, need, true, &plan));
-        result = carry_out(fs, path, &plan);
+        result = carry_out(fs, path, &plan, pending);
     }
     return result;
 }

@@ -4,9 +4,11 @@
 #define NF2FS_SRC_SPLIT_H
 
 #include "descent.h"
+#include "pending.h"
 
 /* Replaces the path's last node (and, where they lack room, nodes above it first), so that a change of `need`
- * bytes with the key `hint` fits. Once it returned, look for the way anew. */
-int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, uint32_t need);
+ * bytes with the key `hint` fits. Once it returned, look for the way anew. `pending` (NULL: none) is that change, to be
+ * made on the way if it can be. */
+int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, uint32_t need, struct nf2_pending *pending);
 
 #endif

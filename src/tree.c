@@ -124,7 +124,10 @@ static void op_from_change(const struct nf2_tree_change *change, bool exists, ui
     }
 }
 
-/* One attempt in the leaf at the path's end. 1: done, 0: the leaf lacks room. */
+/* What an attempt came to: done, or the leaf lacks room; PLAIN: and the change has no effects on space. */
+enum { TRY_NO_ROOM = 0, TRY_DONE = 1, TRY_NO_ROOM_PLAIN = 2 };
+
+/* One attempt in the leaf at the path's end. */
 static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *changes, unsigned count, uint32_t mark,
                       struct nf2_entry *where)
 {
@@ -158,13 +161,13 @@ static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *ch
         ops[n++].sequence = mark;
     }
     if (n == 0) {
-        return 1;
+        return TRY_DONE;
     }
     uint32_t append_at, records;
     NF2_TRY(nf2_node_tail(fs, leaf, &append_at, &records));
     uint32_t limit = grows ? nf2_put_limit(fs, records) : nf2_log_bytes(fs);
     if (nf2_node_fit(fs, append_at, ops, n, limit) == NF2_NONE) {
-        return 0;
+        return effects.any || mark != 0 ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
     }
     NF2_TRY(prepare_effects(fs, &effects));
     if (effects.any || mark != 0) {
@@ -183,7 +186,7 @@ static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *ch
         where->node = leaf;
         where->offset = offsets[0];
     }
-    return 1;
+    return TRY_DONE;
 }
 
 /* Bytes that the changes take at most. */
@@ -201,6 +204,7 @@ static uint32_t changes_length(const struct nf2_tree_change *changes, unsigned c
 
 int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
 {
+    struct nf2_pending pending = {.changes = changes, .count = count};
     struct nf2_path path;
 
     NF2_ASSERT(count >= 1 && count <= NF2_GROUP_MAX);
@@ -217,15 +221,22 @@ int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned c
             NF2_TRY(nf2_tree_descend(fs, &changes[0].key, &path));
         }
         int done = try_change(fs, path.node[path.depth - 1], changes, count, mark, where);
-        if (done != 0) {
+        if (done < 0 || done == TRY_DONE) {
             return done < 0 ? done : NF2_OK;
         }
-        NF2_TRY(nf2_tree_make_room(fs, &path, &changes[0].key, changes_length(changes, count)));
+        NF2_TRY(nf2_tree_make_room(fs, &path, &changes[0].key, changes_length(changes, count), done == TRY_NO_ROOM_PLAIN ? &pending : NULL));
+        if (pending.done) {
+            if (where != NULL) {
+                where->node = pending.node;
+                where->offset = pending.offset;
+            }
+            return NF2_OK;
+        }
     }
     return NF2_ERR_NOSPC;
 }
 
-/* One attempt to rename inside a leaf. 1: done, 0: no room. */
+/* One attempt to rename inside a leaf. */
 static int try_rename(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, const struct nf2_key *to)
 {
     struct nf2_entry from, victim;
@@ -251,7 +262,7 @@ static int try_rename(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, co
     }
     NF2_TRY(nf2_node_tail(fs, leaf, &append_at, &records));
     if (nf2_node_fit(fs, append_at, &op, 1, nf2_put_limit(fs, records)) == NF2_NONE) {
-        return 0;
+        return effects.any ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
     }
     NF2_TRY(prepare_effects(fs, &effects));
     if (effects.any) {
@@ -262,11 +273,12 @@ static int try_rename(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, co
     nf2_space_node_end(fs, leaf, (uint32_t)end);
     nf2_tree_apply_effects(fs, &effects);
     nf2_tree_follow(fs, leaf, op.kill, leaf, offset, false);
-    return 1;
+    return TRY_DONE;
 }
 
 int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_key *to)
 {
+    struct nf2_pending pending = {.source = source, .target = to};
     struct nf2_path path, other;
 
     for (unsigned attempt = 0; attempt < TRIES; attempt++) {
@@ -276,10 +288,14 @@ int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_ke
             return NF2_SPANS_LEAVES;
         }
         int done = try_rename(fs, path.node[path.depth - 1], source, to);
-        if (done != 0) {
+        if (done < 0 || done == TRY_DONE) {
             return done < 0 ? done : NF2_OK;
         }
-        NF2_TRY(nf2_tree_make_room(fs, &path, to, NF2_RECORD_OVERHEAD + 10u + to->length));
+        uint32_t need = NF2_RECORD_OVERHEAD + 10u + to->length;
+        NF2_TRY(nf2_tree_make_room(fs, &path, to, need, done == TRY_NO_ROOM_PLAIN ? &pending : NULL));
+        if (pending.done) {
+            return NF2_OK;
+        }
     }
     return NF2_ERR_NOSPC;
 }

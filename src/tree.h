@@ -5,6 +5,7 @@
 
 #include "descent.h"
 #include "effects.h"
+#include "pending.h"
 
 #define NF2_SPANS_LEAVES 2      /* positive: the changes do not lie in one leaf */
 #define NF2_GROUP_MAX 6u
@@ -14,16 +15,6 @@ int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 
 /* The nearest live entry in the order of keys, over all leaves (body resolved): 1, 0, or an error. */
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry);
-
-enum nf2_change_type { NF2_CHANGE_PUT, NF2_CHANGE_DEL, NF2_CHANGE_MOVE_OUT };
-
-/* One change of a group. A body's first span begins with the body's kind; it is in memory and holds what the body owns. */
-struct nf2_tree_change {
-    enum nf2_change_type type;
-    struct nf2_key key;
-    struct nf2_span body[2];
-    uint8_t bodies;
-};
 
 /*
  * Makes the changes in one group: all or nothing, durable when it returns. DEL of an absent key does nothing.
