@@ -104,42 +104,24 @@ static void own_lists(nf2_t *fs, struct check *check)
     }
 }
 
-struct window_walk {
-    struct check *check;
-    struct nf2_walk walk;
-    uint32_t last;
-};
-
-static int window_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
-{
-    struct window_walk *w = context;
-
-    (void)change;
-    (void)start;
-    (void)count;
-    if (w->walk.block != w->last) {
-        own_meta(fs, w->check, w->walk.block);
-        w->last = w->walk.block;
-    }
-    return NF2_OK;
-}
-
-static int window_region(nf2_t *fs, void *context, uint32_t region, uint32_t block, uint32_t offset)
-{
-    (void)block;
-    (void)offset;
-    return window_run(fs, context, NF2_FREED, region, 0);
-}
-
 static int own_meta_window(nf2_t *fs, struct check *check)
 {
-    struct window_walk w = {check, {window_run, window_region, NULL, 0}, NF2_NONE};
+    struct nf2_meta_head head;
+    uint32_t block = fs->meta_tail;
 
-    w.walk.context = &w;
-    NF2_TRY(nf2_meta_walk(fs, &w.walk));
-    if (w.last != fs->meta_head) {
-        own_meta(fs, check, fs->meta_head);
+    for (uint32_t i = 0; i < fs->blocks; i++) {
+        int found = block < fs->blocks ? nf2_meta_head(fs, block, &head) : 0;
+        NF2_TRY(found);
+        if (!found) {
+            break;
+        }
+        own_meta(fs, check, block);
+        if (block == fs->meta_head) {
+            return NF2_OK;
+        }
+        block = head.next;
     }
+    complain(check, "the meta log is broken behind block", fs->meta_tail);
     return NF2_OK;
 }
 

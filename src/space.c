@@ -65,7 +65,11 @@ static int keep_spare(nf2_t *fs)
     int result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
     fs->taking_spare = false;
     if (result == NF2_OK) {
+        const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
         fs->meta_spare = block;
+        if (slot->runs == 1 && slot->used == 1) { /* it is the log's now, and may even be dropped before the tree's change ends */
+            nf2_space_settle(fs, NF2_TREE_SLOT);
+        }
     }
     return result < 0 ? result : NF2_OK;
 }

@@ -11,7 +11,7 @@
 
 #define NF2_SLOT_FULL 1         /* positive: the slot lists too many uncommitted runs */
 #define NF2_CLAIM_BLOCKS 16u
-#define NF2_ORPHANS_USED (NF2_ORPHANS_MAX / 2u)
+#define NF2_ORPHANS_USED (NF2_ORPHANS_MAX - 2u)
 #define NF2_FREED_KEPT 2u       /* places of the list of freed runs that the meta log needs for itself */
 
 /* To be called first by each change: refuses on a read-only volume, ends the clean state, keeps the meta log's spare block. */

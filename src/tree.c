@@ -65,7 +65,7 @@ void nf2_tree_apply_effects(nf2_t *fs, const struct nf2_effects *effects)
 static int prepare_effects(nf2_t *fs, struct nf2_effects *effects)
 {
     nf2_effects_settle(effects);
-    if (fs->orphan_count + effects->dropped_ids > NF2_ORPHANS_USED) {
+    if (fs->orphan_count + effects->dropped_ids > (fs->urgent ? NF2_ORPHANS_MAX : NF2_ORPHANS_USED)) {
         return NF2_ERR_BUSY; /* the callers finish an orphan first: see nf2_orphans_room */
     }
     if (fs->logged_orphans + effects->dropped_ids > NF2_ORPHANS_MAX) {

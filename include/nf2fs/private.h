@@ -13,7 +13,7 @@
 #define NF2_SLOT_RUNS 4u
 #define NF2_FREED_MAX 9u
 #define NF2_TOUCHED_MAX 6u
-#define NF2_ORPHANS_MAX 8u          /* half of them in use, half for what recovery finds */
+#define NF2_ORPHANS_MAX (NF2_WRITERS + 4u)  /* new content of each writer, what is being removed, two to spare in recovery */
 #define NF2_REGION_BLOCKS 128u
 #define NF2_MERGE_KEY 24u
 #define NF2_EXTENTS_MAX 4u              /* extents of a flat file */
