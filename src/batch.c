@@ -205,7 +205,7 @@ int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned 
         return result;
     }
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+    result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
     if (result != NF2_OK) {
         return result < 0 ? result : NF2_ERR_NOSPC;
     }

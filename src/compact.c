@@ -147,7 +147,7 @@ static int destination(nf2_t *fs, uint32_t id)
         return NF2_OK;
     }
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    int result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+    int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
     if (result != NF2_OK) {
         return result < 0 ? result : NF2_ERR_NOSPC;
     }
@@ -190,7 +190,7 @@ static int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
         struct nf2_batch batch = nf2_batch_empty();
         uint32_t block;
         nf2_space_settle(fs, NF2_TREE_SLOT);
-        result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+        result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
         if (result != NF2_OK) {
             return result < 0 ? result : NF2_ERR_NOSPC;
         }

@@ -118,7 +118,7 @@ static int batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_c
     uint32_t block;
 
     if (result == 1) {
-        result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+        result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
         if (result != NF2_OK) {
             return result < 0 ? result : NF2_ERR_NOSPC;
         }

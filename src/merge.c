@@ -41,7 +41,7 @@ static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct 
     NF2_TRY(nf2_space_settle_node(fs, left));
     NF2_TRY(nf2_space_settle_node(fs, right));
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    int result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+    int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
     if (result != NF2_OK) {
         return result < 0 ? result : NF2_ERR_NOSPC;
     }

@@ -4,6 +4,7 @@
 #include "flash.h"
 #include "region.h"
 
+#define TOUCHED_KEPT (NF2_TOUCHED_MAX / 2u)  /* touched nodes that stay listed when another one finds the list full */
 
 uint32_t nf2_space_free_blocks(const nf2_t *fs)
 {
@@ -62,7 +63,7 @@ static int keep_spare(nf2_t *fs)
         return NF2_OK;
     }
     fs->taking_spare = true;
-    int result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &block);
+    int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
     fs->taking_spare = false;
     if (result == NF2_OK) {
         const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
@@ -450,27 +451,50 @@ static struct nf2_touched *find_touched(nf2_t *fs, uint32_t node)
     return NULL;
 }
 
+/* Lists a node last. */
+static void list_touched(nf2_t *fs, uint32_t node, uint32_t end)
+{
+    struct nf2_touched *touched = &fs->touched[fs->touched_count++];
+
+    touched->node = node;
+    touched->logged = touched->end = (uint16_t)end;
+}
+
+/* Listed already: it goes to the list's end, where the nodes in use are. */
+static bool touch_again(nf2_t *fs, uint32_t node)
+{
+    struct nf2_touched *found = find_touched(fs, node), *last = &fs->touched[fs->touched_count - 1u];
+    struct nf2_touched kept;
+
+    if (found == NULL) {
+        return false;
+    }
+    kept = *found;
+    memmove(found, found + 1, (size_t)(last - found) * sizeof *found);
+    *last = kept;
+    return true;
+}
+
 int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end)
 {
     struct nf2_small touch = {NF2_META_TOUCH, 5, {0}};
 
-    if (find_touched(fs, node) != NULL) {
+    if (touch_again(fs, node)) {
         return NF2_OK;
     }
-    if (fs->touched_count == NF2_TOUCHED_MAX) {
-        /* The older half goes; a STATE without them settles what they did. */
-        memmove(fs->touched, fs->touched + NF2_TOUCHED_MAX / 2, sizeof fs->touched[0] * (NF2_TOUCHED_MAX / 2));
-        fs->touched_count = NF2_TOUCHED_MAX / 2;
-        NF2_TRY(nf2_space_flush(fs));
-    } else if (fs->logged_touched == NF2_TOUCHED_MAX) {
-        NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
+    if (fs->touched_count == NF2_TOUCHED_MAX || fs->logged_touched == NF2_TOUCHED_MAX) {
+        if (fs->touched_count > TOUCHED_KEPT) { /* the ones longest out of use go: the STATE settles what they did, and names the new one */
+            unsigned gone = fs->touched_count - TOUCHED_KEPT;
+            memmove(fs->touched, fs->touched + gone, sizeof fs->touched[0] * TOUCHED_KEPT);
+            fs->touched_count = TOUCHED_KEPT;
+        }
+        list_touched(fs, node, end);
+        return nf2_space_flush(fs);
     }
     nf2_put24(touch.payload, node);
     nf2_put16(touch.payload + 3, end);
     /* Listed in memory first: if the log turns, its STATE already names the node. */
-    fs->touched[fs->touched_count].node = node;
-    fs->touched[fs->touched_count].logged = fs->touched[fs->touched_count].end = (uint16_t)end;
-    fs->touched_count++;
+    list_touched(fs, node, end);
     fs->logged_touched++;
     NF2_TRY(nf2_meta_append(fs, &touch, 1));
     return keep_spare(fs);

@@ -23,6 +23,12 @@ static inline uint32_t nf2_space_reserve(const nf2_t *fs)
     return 6u + fs->blocks / 512u;
 }
 
+/* Blocks to claim at a time for the tree and the logs: fewer where a cut would have many of them erased for nothing. */
+static inline uint32_t nf2_space_tree_claim(const nf2_t *fs)
+{
+    return nf2_max(4, nf2_min(NF2_CLAIM_BLOCKS, fs->blocks / 64u));
+}
+
 /* Blocks that file data may still take. */
 uint32_t nf2_space_available(const nf2_t *fs);
 

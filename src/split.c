@@ -380,7 +380,7 @@ static int write_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32
             blocks[0] = node;
             continue;
         }
-        int result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &blocks[part]);
+        int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &blocks[part]);
         if (result != NF2_OK) {
             return result < 0 ? result : NF2_ERR_NOSPC;
         }
@@ -421,7 +421,7 @@ static int commit_as_root(nf2_t *fs, const struct plan *plan, const uint32_t *bl
 
     NF2_TRY(nf2_space_prepare(fs, 1));
     if (plan->parts > 1) {
-        int result = nf2_space_block(fs, NF2_TREE_SLOT, 4, &root);
+        int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &root);
         if (result != NF2_OK) {
             return result < 0 ? result : NF2_ERR_NOSPC;
         }
