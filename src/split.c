@@ -328,9 +328,12 @@ static const struct nf2_key *high_of(const struct plan *plan, unsigned part)
 }
 
 /* Can the pending change be made while the node is replaced? Not if a part would be too full, or it concerns one that stays. */
-static int pending_fits(nf2_t *fs, uint32_t node, const struct plan *plan, const struct nf2_pending *pending, bool *fits)
+static int pending_fits(nf2_t *fs, uint32_t node, const struct plan *plan, struct nf2_pending *pending, bool *fits)
 {
     *fits = plan->level == 0;
+    if (*fits) {
+        NF2_TRY(nf2_pending_find(fs, pending, node));
+    }
     if (plan->edge && *fits) { /* all that it concerns must be above the separator */
         *fits = pending->source == NULL && pending->count == 1;
     }

@@ -8,7 +8,6 @@
 #include "pending.h"
 
 #define NF2_SPANS_LEAVES 2      /* positive: the changes do not lie in one leaf */
-#define NF2_GROUP_MAX 6u
 
 /* The live entry with this key (body resolved): 1, 0 if there is none, or an error. */
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
