@@ -32,7 +32,7 @@ int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey)
     int found;
 
     NF2_TRY(nf2_node_info(fs, node, &survey->info));
-    survey->live = survey->count = 0;
+    survey->live = survey->count = survey->newest = 0;
     survey->packed = NF2_PAGE_HEAD + NF2_NODE_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD;
     nf2_scan_begin(&scan, node);
     while ((found = nf2_repack_next(fs, &scan, &survey->info, &entry)) > 0) {
@@ -40,6 +40,7 @@ int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey)
         nf2_log_place(fs, survey->packed, length, NF2_NONE, &survey->packed);
         survey->live += length;
         survey->count++;
+        survey->newest = entry.type == NF2_NODE_PUT ? entry.offset : survey->newest;
     }
     return found;
 }

@@ -12,6 +12,7 @@ struct nf2_survey {
     uint32_t live;              /* bytes of the live entries when written anew */
     uint32_t packed;            /* where they end then: long ones begin at a page */
     uint32_t count;
+    uint16_t newest;            /* place of the last live PUT record; 0: none */
 };
 
 /* Bytes of an entry when it is written anew as a PUT. */

@@ -283,6 +283,23 @@ static int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struc
     return NF2_OK;
 }
 
+/* Does the pending key follow the newest entry, with most of the leaf in front of it? Then the cut is between them: keys that come in order leave full leaves. */
+static int plan_run(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
+{
+    struct nf2_entry last;
+    uint32_t bytes;
+    bool yes;
+
+    int found = nf2_node_seek(fs, node, hint, NF2_BELOW, &last);
+    if (found <= 0 || last.offset != survey->newest) {
+        return found < 0 ? found : NF2_OK;
+    }
+    struct nf2_key key = nf2_entry_key(&last);
+    NF2_TRY(related(fs, &key, hint, &yes));
+    NF2_TRY(bytes_below(fs, node, survey, hint, &bytes));
+    return yes || bytes * 2 < survey->live ? NF2_OK : separate(fs, plan, &key, hint);
+}
+
 /* How to replace a node so that `need` bytes more fit. `thrifty`: with as few new blocks as can be. */
 static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint32_t need, bool thrifty, struct plan *plan)
 {
@@ -298,8 +315,11 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
     NF2_TRY(nf2_repack_survey(fs, node, &survey));
     if (level == 0 && !scarce && survey.packed * 2 >= capacity) {
         NF2_TRY(plan_edge(fs, node, hint, plan));
+        if (!plan->edge) {
+            NF2_TRY(plan_run(fs, node, &survey, hint, plan));
+        }
     }
-    if (plan->edge) {
+    if (plan->parts > 1) {
         return NF2_OK;
     }
     uint32_t limit = level == 0 ? nf2_put_limit(fs, survey.count) : capacity, end;
