@@ -101,7 +101,6 @@ typedef struct nf2 {
     uint8_t region_used[NF2_REGION_BLOCKS / 8];
     uint8_t region_erased[NF2_REGION_BLOCKS / 8];
 
-    uint32_t reserved;          /* blocks that open files have preallocated */
 
     /* where idle work goes on */
     uint32_t merge_id;          /* key of the leaf that is looked at next, cut to its first bytes */
@@ -155,7 +154,7 @@ typedef struct nf2_file {
     uint16_t spill_end;
     uint16_t frames_at;         /* append position in the frames block; 0: none is open */
     uint32_t frames, frames_base, frames_end;   /* block, file offsets of its first byte and of its end */
-    uint32_t reserved;          /* blocks that nf2_preallocate holds back for this file */
+    uint32_t promised;          /* bytes up to which writes have been preallocated */
 } nf2_file_t;
 
 typedef struct nf2_dir {
