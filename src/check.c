@@ -257,7 +257,7 @@ static int check_entries(nf2_t *fs, struct check *check)
 {
     static const uint8_t none[1] = {0};
     struct nf2_key key = nf2_key_of(0, none, 0);
-    struct nf2_entry entry;
+    struct nf2_entry entry = {.node = fs->root};
     struct nf2_stat stat;
     uint8_t bytes[NF2_NAME_MAX];
     int found;
