@@ -345,10 +345,10 @@ int nf2_compact_step(nf2_t *fs, uint32_t live)
     for (;;) {
         struct nf2_key key = nf2_key_of(fs->compact_id, none, 0);
         int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
-        if (found <= 0) {
+        if (found <= 0 || entry.id == NF2_NONE) {
             fs->compact_id = 0;
             fs->compact_again = false;
-            return found;
+            return found < 0 ? found : 0;
         }
         fs->compact_id = entry.id;
         uint8_t kind;
