@@ -74,7 +74,7 @@ test-release: release
 	$(BIN)/python -m pytest -q tests/python
 
 # The corpus grows from run to run; what ends the process is kept beside it.
-CLANG ?= $(firstword $(shell command -v clang clang-19 clang-16 clang-15 clang-14 2>/dev/null) clang)
+CLANG ?= $(or $(shell for c in clang clang-19 clang-16 clang-15 clang-14; do command -v $$c && break; done),clang)
 FUZZ_SECONDS ?= 600
 FUZZ := $(BUILD)/fuzz
 fuzz:
