@@ -22,7 +22,7 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release fuzz demo figures clean
+.PHONY: help lib release asan peers test test-asan test-release fuzz coverage demo figures clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
@@ -31,6 +31,7 @@ help:
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md"
 	@echo "make fuzz     coverage-guided hostile images for FUZZ_SECONDS (needs clang with libFuzzer)"
+	@echo "make coverage lines and branches of the core that the C tests reach"
 	@echo "make clean    remove $(BUILD)"
 	@echo "Variables: BUILD (folder), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
 
@@ -85,6 +86,17 @@ fuzz:
 	cd "$(FUZZ)" && ./fuzz_image corpus -fork=$(JOBS) -ignore_crashes=1 -ignore_timeouts=1 -max_len=256 -len_control=0 -timeout=20 \
 		-max_total_time=$(FUZZ_SECONDS) -artifact_prefix=found/ -print_final_stats=1
 	@test -z "$$(ls "$(FUZZ)/found")" || { echo "make fuzz: inputs that end the process lie in $(FUZZ)/found" >&2; exit 1; }
+
+# With little optimization, so that lines are what they seem.
+COVERAGE := $(BUILD)/coverage
+coverage: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "gcovr>=7"
+	$(CMAKE) -S . -B "$(COVERAGE)" -DCMAKE_BUILD_TYPE=Debug -DNF2FS_PYTHON=OFF -DCMAKE_C_FLAGS="--coverage -O1" -DCMAKE_EXE_LINKER_FLAGS=--coverage
+	$(CMAKE) --build "$(COVERAGE)" --parallel $(JOBS)
+	find "$(COVERAGE)" -name '*.gcda' -delete
+	cd "$(COVERAGE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^(norbench_reference|test_hostile)$$'
+	$(BIN)/python -m gcovr --root . --filter src/ --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
+		--txt "$(COVERAGE)/lines.txt" --txt-metric line --json-summary "$(COVERAGE)/summary.json" --html-details "$(COVERAGE)/core.html" "$(COVERAGE)" --print-summary
 
 # ---- what it shows ----
 
