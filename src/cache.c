@@ -4,18 +4,33 @@
 #include "flash.h"
 
 /*
- * A slot: block u24 (0: empty), records u8, append place u16, age u8, level u8, records in each page u8 x 16,
- * then a fingerprint a record (0: dead, or no entry).
+ * Slots lie one behind the other, and what follows the last one is zero. A slot: block u24, records u8, append place
+ * u16, level u8, age u8, records in each page u8 x 16, then a fingerprint a record (0: dead, or no entry).
  */
-#define SLOTS 3u
-#define SLOT_BYTES (NF2_TREE_BUFFER_SIZE / SLOTS)
+#define LEVEL 6u
+#define AGE 7u
 #define COUNTS 8u
 #define PRINTS (COUNTS + NF2_LOG_PAGES)
-#define PRINTS_MAX (SLOT_BYTES - PRINTS)
 
-static uint8_t *slot_at(const nf2_t *fs, unsigned i)
+static uint32_t slot_size(const uint8_t *slot)
 {
-    return fs->tree_buffer + i * SLOT_BYTES;
+    return PRINTS + slot[3];
+}
+
+/* The slot at this place of the buffer, or NULL behind the last. */
+static uint8_t *slot_at(const nf2_t *fs, uint32_t at)
+{
+    return at + PRINTS < NF2_TREE_BUFFER_SIZE && nf2_get24(fs->tree_buffer + at) != 0 ? fs->tree_buffer + at : NULL;
+}
+
+static uint8_t *first_slot(const nf2_t *fs)
+{
+    return fs->buffer_lent ? NULL : slot_at(fs, 0);
+}
+
+static uint8_t *next_slot(const nf2_t *fs, const uint8_t *slot)
+{
+    return slot_at(fs, (uint32_t)(slot - fs->tree_buffer) + slot_size(slot));
 }
 
 void nf2_cache_lend(nf2_t *fs, bool in_use)
@@ -26,19 +41,29 @@ void nf2_cache_lend(nf2_t *fs, bool in_use)
 
 static uint8_t *find_slot(const nf2_t *fs, uint32_t node)
 {
-    for (unsigned i = 0; i < SLOTS && !fs->buffer_lent; i++) {
-        if (nf2_get24(slot_at(fs, i)) == node) {
-            return slot_at(fs, i);
-        }
+    uint8_t *slot = first_slot(fs);
+
+    while (slot != NULL && nf2_get24(slot) != node) {
+        slot = next_slot(fs, slot);
     }
-    return NULL;
+    return slot;
 }
 
 int nf2_cache_level(const nf2_t *fs, uint32_t node)
 {
-    const uint8_t *slot = node != 0 ? find_slot(fs, node) : NULL;
+    const uint8_t *slot = find_slot(fs, node);
 
-    return slot != NULL ? slot[7] : -1;
+    return slot != NULL ? slot[LEVEL] : -1;
+}
+
+/* Those behind a slot move up. */
+static void remove_slot(nf2_t *fs, uint8_t *slot)
+{
+    uint32_t size = slot_size(slot);
+    uint8_t *end = fs->tree_buffer + NF2_TREE_BUFFER_SIZE;
+
+    memmove(slot, slot + size, (size_t)(end - slot) - size);
+    memset(end - size, 0, size);
 }
 
 void nf2_cache_drop(nf2_t *fs, uint32_t node)
@@ -46,32 +71,38 @@ void nf2_cache_drop(nf2_t *fs, uint32_t node)
     uint8_t *slot = find_slot(fs, node);
 
     if (slot != NULL) {
-        memset(slot, 0, SLOT_BYTES);
+        remove_slot(fs, slot);
     }
 }
 
 /* Makes this slot the youngest. */
 static void touch(const nf2_t *fs, uint8_t *slot)
 {
-    for (unsigned i = 0; i < SLOTS; i++) {
-        uint8_t *other = slot_at(fs, i);
-        other[6] = (uint8_t)(other[6] < 255 ? other[6] + 1 : 255);
+    for (uint8_t *other = first_slot(fs); other != NULL; other = next_slot(fs, other)) {
+        other[AGE] = (uint8_t)nf2_min(other[AGE] + 1u, 255);
     }
-    slot[6] = 0;
+    slot[AGE] = 0;
 }
 
-static uint8_t *oldest_slot(const nf2_t *fs)
+/* Makes `room` bytes free by dropping the oldest slots but that of `keep`. NULL if there is no other; else the free place. */
+static uint8_t *make_room(nf2_t *fs, uint32_t keep, uint32_t room)
 {
-    uint8_t *oldest = slot_at(fs, 0);
-
-    for (unsigned i = 0; i < SLOTS; i++) {
-        uint8_t *slot = slot_at(fs, i);
-        if (nf2_get24(slot) == 0) {
-            return slot;
+    for (;;) {
+        uint8_t *oldest = NULL, *end = fs->tree_buffer;
+        for (uint8_t *slot = first_slot(fs); slot != NULL; slot = next_slot(fs, slot)) {
+            end = slot + slot_size(slot);
+            if (nf2_get24(slot) != keep && (oldest == NULL || slot[AGE] > oldest[AGE])) {
+                oldest = slot;
+            }
         }
-        oldest = slot[6] > oldest[6] ? slot : oldest;
+        if ((uint32_t)(end - fs->tree_buffer) + room <= NF2_TREE_BUFFER_SIZE) {
+            return end;
+        }
+        if (oldest == NULL) {
+            return NULL;
+        }
+        remove_slot(fs, oldest);
     }
-    return oldest;
 }
 
 static int fingerprint(nf2_t *fs, const struct nf2_key *key, uint8_t *print)
@@ -92,19 +123,22 @@ static int fingerprint(nf2_t *fs, const struct nf2_key *key, uint8_t *print)
     return NF2_OK;
 }
 
-/* Index of the first record of a page. */
-static uint32_t page_index(const uint8_t *slot, uint32_t page)
+/* Begins a scan of one page of a cached node. Returns the index of its first record. */
+static uint32_t scan_page(const nf2_t *fs, const uint8_t *slot, uint32_t page, struct nf2_scan *scan)
 {
     uint32_t index = 0;
 
     for (uint32_t p = 0; p < page; p++) {
         index += slot[COUNTS + p];
     }
+    nf2_scan_begin(scan, nf2_get24(slot));
+    scan->position = scan->used_end = (uint16_t)(page * nf2_page(fs));
+    scan->group_end = UINT16_MAX; /* what is counted is in whole groups */
     return index;
 }
 
 /* The record with this index: its page is scanned up to it. */
-static int record_at(nf2_t *fs, uint32_t node, const uint8_t *slot, uint32_t index, struct nf2_record *record)
+static int record_at(nf2_t *fs, const uint8_t *slot, uint32_t index, struct nf2_record *record)
 {
     struct nf2_scan scan;
     uint32_t page = 0, first = 0;
@@ -112,8 +146,7 @@ static int record_at(nf2_t *fs, uint32_t node, const uint8_t *slot, uint32_t ind
     while (page < NF2_LOG_PAGES && first + slot[COUNTS + page] <= index) {
         first += slot[COUNTS + page++];
     }
-    nf2_scan_begin(&scan, node);
-    scan.position = (uint16_t)(page * nf2_page(fs));
+    (void)scan_page(fs, slot, page, &scan);
     for (uint32_t i = first; i <= index; i++) {
         int found = nf2_scan_next(fs, &scan, record);
         if (found <= 0) {
@@ -123,82 +156,99 @@ static int record_at(nf2_t *fs, uint32_t node, const uint8_t *slot, uint32_t ind
     return NF2_OK;
 }
 
-/* A record that begins at `offset` is dead from now on. */
-static int kill(nf2_t *fs, uint32_t node, uint8_t *slot, uint32_t offset)
+/* The records that are killed are dead from now on: the pages that they lie in are scanned. */
+static int bury(nf2_t *fs, uint8_t *slot, const uint8_t *killed)
 {
+    uint32_t page_bits = nf2_page(fs) / 8u;
     struct nf2_record record;
-    uint32_t page = offset / nf2_page(fs), index = page_index(slot, page);
+    struct nf2_scan scan;
 
-    if (offset == 0 || page >= NF2_LOG_PAGES) {
-        return NF2_OK;
-    }
-    for (uint32_t i = 0; i < slot[COUNTS + page]; i++) {
-        if (slot[PRINTS + index + i] == 0) {
+    for (uint32_t page = 0; page < fs->node_pages; page++) {
+        uint32_t bit = 0;
+        while (bit < page_bits && !nf2_bit(killed, page * page_bits + bit)) {
+            bit++;
+        }
+        if (bit == page_bits) {
             continue;
         }
-        NF2_TRY(record_at(fs, node, slot, index + i, &record));
-        if (record.offset == offset) {
-            slot[PRINTS + index + i] = 0;
-            return NF2_OK;
+        uint32_t index = scan_page(fs, slot, page, &scan);
+        for (uint32_t i = 0; i < slot[COUNTS + page]; i++) {
+            int found = nf2_scan_next(fs, &scan, &record);
+            if (found <= 0) {
+                return found < 0 ? found : NF2_ERR_IO;
+            }
+            if (nf2_bit(killed, record.offset / 8u)) {
+                slot[PRINTS + index + i] = 0;
+            }
         }
     }
     return NF2_OK;
 }
 
-/* Adds a record behind those that are known; false if the slot is full. */
-static bool add(const nf2_t *fs, uint8_t *slot, uint32_t offset, uint8_t print)
+/* Adds a record behind those of a node's slot; its slot, or NULL if there is no room for it. */
+static uint8_t *add(nf2_t *fs, uint32_t node, uint32_t offset, uint8_t print)
 {
-    if (slot[3] == PRINTS_MAX) {
-        return false;
+    uint8_t *end = make_room(fs, node, 1), *slot = find_slot(fs, node);
+
+    if (end == NULL || slot[3] == 255) {
+        return NULL;
     }
-    slot[PRINTS + slot[3]++] = print;
+    uint8_t *place = slot + slot_size(slot);
+    memmove(place + 1, place, (size_t)(end - place));
+    *place = print;
+    slot[3]++;
     slot[COUNTS + offset / nf2_page(fs)]++;
-    return true;
+    return slot;
 }
 
-static int load_record(nf2_t *fs, uint32_t node, uint8_t *slot, const struct nf2_record *record)
+/* Adds all records of a node: 0, 1 if it cannot be cached, or an error. */
+static int load(nf2_t *fs, uint32_t node)
 {
+    uint8_t killed[NF2_KILL_BYTES] = {0}, *slot = NULL;
+    struct nf2_scan scan;
+    struct nf2_record record;
     struct nf2_entry entry;
-    uint8_t print = 0;
+    bool any_killed = false;
+    int found;
 
-    if ((record->offset & (nf2_page(fs) - 1)) + record->length > nf2_page(fs)) {
-        return 1; /* it goes on in further pages: those cannot be entered at their start */
-    }
-    if (record->type != NF2_NODE_HEAD) {
-        NF2_TRY(nf2_entry_parse(fs, node, record, &entry));
+    nf2_scan_begin(&scan, node);
+    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
+        uint8_t print = 0;
+        NF2_TRY(nf2_entry_parse(fs, node, &record, &entry));
         if (entry.key_position != 0) {
             struct nf2_key key = nf2_entry_key(&entry);
             NF2_TRY(fingerprint(fs, &key, &print));
         }
-        NF2_TRY(kill(fs, node, slot, entry.kill));
-        NF2_TRY(kill(fs, node, slot, entry.victim));
-    }
-    return add(fs, slot, record->offset, print) ? 0 : 1;
-}
-
-/* Fills a slot from the node: 0, 1 if it cannot be cached, or an error. */
-static int load(nf2_t *fs, uint32_t node, uint8_t *slot)
-{
-    struct nf2_scan scan;
-    struct nf2_record record;
-    int level = nf2_node_level(fs, node), found;
-
-    NF2_TRY(level);
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        int result = load_record(fs, node, slot, &record);
-        if (result != 0) {
-            return result;
+        any_killed |= nf2_note_kills(killed, entry.kill, entry.victim);
+        slot = add(fs, node, record.offset, print);
+        if (slot == NULL || (record.offset & (nf2_page(fs) - 1)) + record.length > nf2_page(fs)) {
+            return 1; /* a record that goes on in further pages: those cannot be entered at their start */
         }
     }
     NF2_TRY(found);
-    if (scan.damaged) {
+    if (scan.damaged || slot == NULL) {
         return 1;
     }
-    nf2_put24(slot, node);
     nf2_put16(slot + 4, nf2_scan_append_at(fs, &scan));
-    slot[7] = (uint8_t)level;
-    return 0;
+    return any_killed ? bury(fs, slot, killed) : 0;
+}
+
+/* Begins a slot and loads it; NULL in `*slot` if the node cannot be cached. */
+static int load_slot(nf2_t *fs, uint32_t node, uint8_t **slot)
+{
+    int level = nf2_node_level(fs, node);
+
+    NF2_TRY(level);
+    *slot = make_room(fs, 0, PRINTS + 1u);
+    nf2_put24(*slot, node);
+    (*slot)[LEVEL] = (uint8_t)level;
+    touch(fs, *slot);
+    int result = load(fs, node);
+    if (result != 0) {
+        nf2_cache_drop(fs, node);
+    }
+    *slot = find_slot(fs, node);
+    return result < 0 ? result : NF2_OK;
 }
 
 int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
@@ -210,40 +260,33 @@ int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
         return NF2_OK;
     }
     if (slot == NULL) {
-        slot = oldest_slot(fs);
-        memset(slot, 0, SLOT_BYTES);
-        int result = load(fs, node, slot);
-        if (result != 0) {
-            memset(slot, 0, SLOT_BYTES);
-            return result < 0 ? result : NF2_OK;
-        }
+        NF2_TRY(load_slot(fs, node, &slot));
     }
-    touch(fs, slot);
-    cached->slot = slot;
-    cached->records = slot[3];
-    cached->append_at = nf2_get16(slot + 4);
-    cached->level = slot[7];
+    if (slot != NULL) {
+        touch(fs, slot);
+        cached->slot = slot;
+        cached->records = slot[3];
+        cached->append_at = nf2_get16(slot + 4);
+    }
     return NF2_OK;
 }
 
 bool nf2_cache_alive(const struct nf2_cached *cached, uint32_t index)
 {
-    return index < cached->records && cached->slot[PRINTS + index] != 0;
+    return cached->slot[PRINTS + index] != 0;
 }
 
-int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_cached *cached, const struct nf2_key *key, struct nf2_entry *entry)
+static int find_in_slot(nf2_t *fs, const uint8_t *slot, uint8_t print, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    uint8_t print;
+    struct nf2_record record;
+    int order;
 
-    NF2_TRY(fingerprint(fs, key, &print));
-    for (uint32_t i = 0; i < cached->records; i++) {
-        struct nf2_record record;
-        int order;
-        if (cached->slot[PRINTS + i] != print) {
+    for (uint32_t i = 0; i < slot[3]; i++) {
+        if (slot[PRINTS + i] != print) {
             continue;
         }
-        NF2_TRY(record_at(fs, node, cached->slot, i, &record));
-        NF2_TRY(nf2_entry_parse(fs, node, &record, entry));
+        NF2_TRY(record_at(fs, slot, i, &record));
+        NF2_TRY(nf2_entry_parse(fs, nf2_get24(slot), &record, entry));
         struct nf2_key own = nf2_entry_key(entry);
         NF2_TRY(nf2_key_compare(fs, &own, key, &order));
         if (order == 0) {
@@ -253,26 +296,43 @@ int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_cached *cached, co
     return 0;
 }
 
-int nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end)
+int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    uint8_t *slot = find_slot(fs, node);
+    uint8_t print;
+    int found = 0;
 
-    for (unsigned i = 0; i < count && slot != NULL; i++) {
-        bool keyed = ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_PUTK || ops[i].type == NF2_NODE_REN;
-        bool longer = (offsets[i] & (nf2_page(fs) - 1)) + nf2_node_op_length(&ops[i]) > nf2_page(fs);
+    NF2_TRY(fingerprint(fs, key, &print));
+    for (uint8_t *slot = first_slot(fs); slot != NULL && found == 0; slot = next_slot(fs, slot)) {
+        if (node == NF2_NONE ? slot[LEVEL] == 0 : nf2_get24(slot) == node) {
+            found = find_in_slot(fs, slot, print, key, entry);
+        }
+    }
+    return found;
+}
+
+static int appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end)
+{
+    uint8_t killed[NF2_KILL_BYTES] = {0}, *slot = find_slot(fs, node);
+    bool any_killed = false;
+
+    for (unsigned i = 0; i < count; i++) {
         uint8_t print = 0;
-        if (keyed) {
+        if (ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_PUTK || ops[i].type == NF2_NODE_REN) {
             NF2_TRY(fingerprint(fs, &ops[i].key, &print));
         }
-        NF2_TRY(kill(fs, node, slot, ops[i].kill));
-        NF2_TRY(kill(fs, node, slot, ops[i].victim));
-        if (longer || !add(fs, slot, offsets[i], print)) {
-            nf2_cache_drop(fs, node);
-            return NF2_OK;
+        any_killed |= nf2_note_kills(killed, ops[i].kill, ops[i].victim);
+        slot = add(fs, node, offsets[i], print);
+        if (slot == NULL || (offsets[i] & (nf2_page(fs) - 1)) + nf2_node_op_length(&ops[i]) > nf2_page(fs)) {
+            return 1;
         }
     }
-    if (slot != NULL) {
-        nf2_put16(slot + 4, end);
+    nf2_put16(slot + 4, end);
+    return any_killed ? bury(fs, slot, killed) : 0;
+}
+
+void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end)
+{
+    if (find_slot(fs, node) != NULL && appended(fs, node, ops, count, offsets, end) != 0) {
+        nf2_cache_drop(fs, node); /* the records are on the chip, whatever went wrong here */
     }
-    return NF2_OK;
 }

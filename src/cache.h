@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cache.h - the tree buffer: fingerprints of the entries of a few recently used nodes, so that a look-up reads one
- * page and not the node (the purpose of the paper's tree buffer, 5.4). Only a hint: what it finds is read and compared.
+ * cache.h - the tree buffer: fingerprints of the entries of recently used nodes, so that a look-up reads one page and
+ * not the node (the purpose of the paper's tree buffer, 5.4). Only a hint: what it finds is read and compared.
  */
 #ifndef NF2FS_SRC_CACHE_H
 #define NF2FS_SRC_CACHE_H
 
 #include "node.h"
 
-/* What is known of a cached node. */
+/* What is known of a cached node. Valid until another node is cached. */
 struct nf2_cached {
-    uint8_t *slot;              /* NULL: not cached */
+    const uint8_t *slot;        /* NULL: not cached */
     uint16_t append_at;
-    uint8_t records, level;
+    uint8_t records;
 };
 
 /* The node's slot, loaded if need be; `slot` NULL where it cannot be cached (too many records, long ones, the buffer is in use). */
@@ -24,11 +24,11 @@ int nf2_cache_level(const nf2_t *fs, uint32_t node);
 /* Is the `index`-th record of the node alive? */
 bool nf2_cache_alive(const struct nf2_cached *cached, uint32_t index);
 
-/* Looks for a live entry with this key: 1, 0, or an error. */
-int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_cached *cached, const struct nf2_key *key, struct nf2_entry *entry);
+/* Looks for a live entry with this key in a cached node, or (`node` NF2_NONE) in all cached leaves: 1, 0, or an error. */
+int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);
 
 /* Records were appended to a node. */
-int nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end);
+void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end);
 
 void nf2_cache_drop(nf2_t *fs, uint32_t node);
 

@@ -21,7 +21,7 @@ int nf2_key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to
         memcpy(to, key->bytes + at, length);
         return NF2_OK;
     }
-    return nf2_record_read(fs, key->block, key->offset, key->position + at, to, length);
+    return nf2_record_read_aside(fs, key->block, key->offset, key->position + at, to, length);
 }
 
 int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b, int *order)
@@ -215,11 +215,20 @@ int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry)
     }
 }
 
-static void note_kill(uint8_t *killed, uint32_t offset)
+static bool note_kill(uint8_t *killed, uint32_t offset)
 {
-    if (offset != 0 && offset / 8u < NF2_KILL_BYTES * 8u) {
+    bool named = offset != 0 && offset / 8u < NF2_KILL_BYTES * 8u;
+
+    if (named) {
         nf2_bit_set(killed, offset / 8u, true);
     }
+    return named;
+}
+
+bool nf2_note_kills(uint8_t *killed, uint32_t kill, uint32_t victim)
+{
+    bool first = note_kill(killed, kill);
+    return note_kill(killed, victim) || first;
 }
 
 int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
@@ -231,8 +240,7 @@ int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
     memset(info, 0, sizeof *info);
     nf2_scan_begin(&scan, node);
     while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        note_kill(info->killed, entry.kill);
-        note_kill(info->killed, entry.victim);
+        nf2_note_kills(info->killed, entry.kill, entry.victim);
         info->records++;
     }
     info->append_at = nf2_scan_append_at(fs, &scan);
@@ -271,7 +279,7 @@ int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf
 
     NF2_TRY(nf2_cache_load(fs, node, &cached));
     if (cached.slot != NULL) {
-        return nf2_cache_find(fs, node, &cached, key, entry);
+        return nf2_cache_find(fs, node, key, entry);
     }
     nf2_scan_begin(&scan, node);
     while ((found = nf2_node_next(fs, &scan, &at)) > 0) {
@@ -357,7 +365,7 @@ static int seek_cached(nf2_t *fs, uint32_t node, const struct nf2_cached *cached
     struct nf2_entry at;
 
     nf2_scan_begin(&scan, node);
-    scan.limit = cached->append_at;
+    scan.limit = scan.group_end = cached->append_at;
     for (uint32_t i = 0; i < cached->records; i++) {
         int found = nf2_scan_next(fs, &scan, &record);
         if (found <= 0) {
@@ -477,7 +485,7 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, const struct nf2_node
         offsets[i] = (uint16_t)offset;
     }
     NF2_TRY(nf2_writer_end(fs, &writer));
-    NF2_TRY(nf2_cache_appended(fs, node, ops, count, offsets, writer.position));
+    nf2_cache_appended(fs, node, ops, count, offsets, writer.position);
     return (int)writer.position;
 }
 

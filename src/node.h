@@ -91,6 +91,9 @@ struct nf2_node_info {
 };
 int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info);
 
+/* Marks the offsets that a record names as dead (0: none); was there one? */
+bool nf2_note_kills(uint8_t *killed, uint32_t kill, uint32_t victim);
+
 static inline bool nf2_entry_alive(const struct nf2_entry *entry, const uint8_t *killed)
 {
     return (entry->type == NF2_NODE_PUT || entry->type == NF2_NODE_PUTK || entry->type == NF2_NODE_REN) &&

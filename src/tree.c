@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tree.h"
 
+#include "cache.h"
 #include "flash.h"
 #include "space.h"
 #include "split.h"
@@ -12,9 +13,12 @@
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
     struct nf2_path path;
+    int found = nf2_cache_find(fs, NF2_NONE, key, entry); /* a key is in one leaf at most: no need to know which */
 
-    NF2_TRY(nf2_tree_descend(fs, key, &path));
-    int found = nf2_node_find(fs, path.node[path.depth - 1], key, entry);
+    if (found == 0) {
+        NF2_TRY(nf2_tree_descend(fs, key, &path));
+        found = nf2_node_find(fs, path.node[path.depth - 1], key, entry);
+    }
     if (found <= 0) {
         return found;
     }
