@@ -4,9 +4,11 @@
 #include "flash.h"
 
 /*
- * Slots lie one behind the other, and what follows the last one is zero. A slot: block u24, records u8, append place
+ * First the entry that was listed last: node u24 (0: none), offset u16, its fingerprint. Then slots, one behind the
+ * other, and what follows the last one is zero. A slot: block u24, records u8, append place
  * u16, level u8, age u8, records in each page u8 x 16, then a fingerprint a record (0: dead, or no entry).
  */
+#define SLOTS 6u
 #define LEVEL 6u
 #define AGE 7u
 #define COUNTS 8u
@@ -25,7 +27,7 @@ static uint8_t *slot_at(const nf2_t *fs, uint32_t at)
 
 static uint8_t *first_slot(const nf2_t *fs)
 {
-    return fs->buffer_lent ? NULL : slot_at(fs, 0);
+    return fs->buffer_lent ? NULL : slot_at(fs, SLOTS);
 }
 
 static uint8_t *next_slot(const nf2_t *fs, const uint8_t *slot)
@@ -66,9 +68,19 @@ static void remove_slot(nf2_t *fs, uint8_t *slot)
     memset(end - size, 0, size);
 }
 
+/* The entry that was listed last is not known any more if it lies in this node. */
+static void forget_listed(nf2_t *fs, uint32_t node)
+{
+    if (!fs->buffer_lent && nf2_get24(fs->tree_buffer) == node) {
+        nf2_put24(fs->tree_buffer, 0);
+    }
+}
+
 void nf2_cache_drop(nf2_t *fs, uint32_t node)
 {
     uint8_t *slot = find_slot(fs, node);
+
+    forget_listed(fs, node);
 
     if (slot != NULL) {
         remove_slot(fs, slot);
@@ -88,7 +100,7 @@ static void touch(const nf2_t *fs, uint8_t *slot)
 static uint8_t *make_room(nf2_t *fs, uint32_t keep, uint32_t room)
 {
     for (;;) {
-        uint8_t *oldest = NULL, *end = fs->tree_buffer;
+        uint8_t *oldest = NULL, *end = fs->tree_buffer + SLOTS;
         for (uint8_t *slot = first_slot(fs); slot != NULL; slot = next_slot(fs, slot)) {
             end = slot + slot_size(slot);
             if (nf2_get24(slot) != keep && (oldest == NULL || slot[AGE] > oldest[AGE])) {
@@ -255,7 +267,7 @@ int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
 {
     uint8_t *slot = find_slot(fs, node);
 
-    cached->slot = NULL;
+    cached->prints = NULL;
     if (fs->buffer_lent) {
         return NF2_OK;
     }
@@ -264,16 +276,11 @@ int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
     }
     if (slot != NULL) {
         touch(fs, slot);
-        cached->slot = slot;
+        cached->prints = slot + PRINTS;
         cached->records = slot[3];
         cached->append_at = nf2_get16(slot + 4);
     }
     return NF2_OK;
-}
-
-bool nf2_cache_alive(const struct nf2_cached *cached, uint32_t index)
-{
-    return cached->slot[PRINTS + index] != 0;
 }
 
 static int find_in_slot(nf2_t *fs, const uint8_t *slot, uint8_t print, const struct nf2_key *key, struct nf2_entry *entry)
@@ -296,12 +303,37 @@ static int find_in_slot(nf2_t *fs, const uint8_t *slot, uint8_t print, const str
     return 0;
 }
 
+void nf2_cache_listed(nf2_t *fs, const struct nf2_entry *entry)
+{
+    struct nf2_key key = nf2_entry_key(entry);
+
+    if (!fs->buffer_lent && fingerprint(fs, &key, fs->tree_buffer + 5) == NF2_OK) {
+        nf2_put24(fs->tree_buffer, entry->node);
+        nf2_put16(fs->tree_buffer + 3, entry->offset);
+    }
+}
+
+/* Is it the entry that was listed last? */
+static int find_listed(nf2_t *fs, uint8_t print, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    uint32_t node = nf2_get24(fs->tree_buffer);
+    int order;
+
+    if (fs->buffer_lent || node == 0 || fs->tree_buffer[5] != print) {
+        return 0;
+    }
+    NF2_TRY(nf2_entry_at(fs, node, nf2_get16(fs->tree_buffer + 3), entry));
+    struct nf2_key own = nf2_entry_key(entry);
+    NF2_TRY(nf2_key_compare(fs, &own, key, &order));
+    return order == 0;
+}
+
 int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
 {
     uint8_t print;
-    int found = 0;
 
     NF2_TRY(fingerprint(fs, key, &print));
+    int found = node == NF2_NONE ? find_listed(fs, print, key, entry) : 0;
     for (uint8_t *slot = first_slot(fs); slot != NULL && found == 0; slot = next_slot(fs, slot)) {
         if (node == NF2_NONE ? slot[LEVEL] == 0 : nf2_get24(slot) == node) {
             found = find_in_slot(fs, slot, print, key, entry);
@@ -332,6 +364,7 @@ static int appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, uns
 
 void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end)
 {
+    forget_listed(fs, node);
     if (find_slot(fs, node) != NULL && appended(fs, node, ops, count, offsets, end) != 0) {
         nf2_cache_drop(fs, node); /* the records are on the chip, whatever went wrong here */
     }

@@ -10,19 +10,19 @@
 
 /* What is known of a cached node. Valid until another node is cached. */
 struct nf2_cached {
-    const uint8_t *slot;        /* NULL: not cached */
+    const uint8_t *prints;      /* one a record, 0 if it is dead; NULL: not cached */
     uint16_t append_at;
     uint8_t records;
 };
 
-/* The node's slot, loaded if need be; `slot` NULL where it cannot be cached (too many records, long ones, the buffer is in use). */
+/* Loads the node if need be; `prints` NULL where it cannot be cached (too many records, long ones, the buffer is in use). */
 int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached);
 
 /* The node's level if it is cached, else -1. */
 int nf2_cache_level(const nf2_t *fs, uint32_t node);
 
-/* Is the `index`-th record of the node alive? */
-bool nf2_cache_alive(const struct nf2_cached *cached, uint32_t index);
+/* This live entry is likely to be looked for next. */
+void nf2_cache_listed(nf2_t *fs, const struct nf2_entry *entry);
 
 /* Looks for a live entry with this key in a cached node, or (`node` NF2_NONE) in all cached leaves: 1, 0, or an error. */
 int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);

@@ -2,6 +2,7 @@
 /* dir.c - directories and names: the public calls. */
 #include "batch.h"
 #include "content.h"
+#include "listing.h"
 #include "names.h"
 #include "reclaim.h"
 #include "space.h"
@@ -289,28 +290,27 @@ static nf2_file_t *next_unsynced(nf2_t *fs, const nf2_dir_t *dir, const struct n
 
 static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 {
-    struct nf2_key key = nf2_key_of(dir->id, dir->last, dir->length);
     struct nf2_entry entry;
     struct nf2_stat stat = {NF2_TYPE_FILE, 0};
+    struct nf2_key name;
 
     if (!fs->mounted || dir->id == 0) {
         return NF2_ERR_BADF;
     }
-    int found = nf2_tree_seek(fs, &key, NF2_ABOVE, &entry);
+    int found = nf2_listing_next(fs, dir, &entry);
     NF2_TRY(found);
-    found = found && entry.id == dir->id;
-    struct nf2_key limit = nf2_entry_key(&entry);
-    nf2_file_t *file = next_unsynced(fs, dir, found ? &limit : NULL);
+    if (found) {
+        name = nf2_entry_key(&entry);
+    }
+    nf2_file_t *file = next_unsynced(fs, dir, found ? &name : NULL);
     if (file != NULL) {
-        dir->length = file->name_length;
-        memcpy(dir->last, nf2_new_name(fs, file), dir->length);
+        name = nf2_key_of(dir->id, nf2_new_name(fs, file), file->name_length);
     } else if (found) {
-        dir->length = entry.key_length;
-        NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, dir->last, dir->length));
         NF2_TRY(nf2_entry_stat(fs, &entry, &stat));
     } else {
         return 0;
     }
+    NF2_TRY(nf2_listing_take(fs, dir, &name, file == NULL ? &entry : NULL));
     memcpy(out->name, dir->last, dir->length);
     out->name[dir->length] = '\0';
     out->type = stat.type;

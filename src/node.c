@@ -78,6 +78,11 @@ static uint32_t references(uint8_t type)
     return type == NF2_NODE_REN ? 4 : type == NF2_NODE_MOV ? 6 : type == NF2_NODE_PUT ? 0 : 2;
 }
 
+uint32_t nf2_entry_references(const struct nf2_entry *entry)
+{
+    return references(entry->type);
+}
+
 static bool has_key(uint8_t type)
 {
     return type == NF2_NODE_PUT || type == NF2_NODE_PUTK || type == NF2_NODE_REN;
@@ -247,6 +252,42 @@ int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
     return found;
 }
 
+int nf2_live_begin(nf2_t *fs, uint32_t node, struct nf2_live *live)
+{
+    struct nf2_cached cached;
+    struct nf2_node_info info;
+
+    NF2_TRY(nf2_cache_load(fs, node, &cached));
+    live->prints = cached.prints;
+    live->records = cached.records;
+    nf2_scan_begin(&live->scan, node);
+    if (cached.prints != NULL) {
+        live->scan.limit = cached.append_at;
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_node_info(fs, node, &info));
+    memcpy(live->killed, info.killed, sizeof live->killed);
+    return NF2_OK;
+}
+
+int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry)
+{
+    struct nf2_record record;
+    int found;
+
+    while ((found = nf2_scan_next(fs, &live->scan, &record)) > 0) {
+        if (live->prints != NULL && live->records-- == 0) {
+            return NF2_ERR_IO; /* there were fewer when the node was cached */
+        }
+        bool dead = live->prints != NULL ? *live->prints++ == 0 : nf2_bit(live->killed, record.offset / 8u);
+        if (!dead && has_key(record.type)) {
+            NF2_TRY(nf2_entry_parse(fs, live->scan.block, &record, entry));
+            return 1;
+        }
+    }
+    return found == 0 && live->scan.damaged ? NF2_ERR_IO : found;
+}
+
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
 {
     struct nf2_cached cached;
@@ -255,7 +296,7 @@ int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *recor
     int found;
 
     NF2_TRY(nf2_cache_load(fs, node, &cached));
-    if (cached.slot != NULL) {
+    if (cached.prints != NULL) {
         *append_at = cached.append_at;
         *records = cached.records - 1u; /* its head is one */
         return NF2_OK;
@@ -278,7 +319,7 @@ int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf
     int found;
 
     NF2_TRY(nf2_cache_load(fs, node, &cached));
-    if (cached.slot != NULL) {
+    if (cached.prints != NULL) {
         return nf2_cache_find(fs, node, key, entry);
     }
     nf2_scan_begin(&scan, node);
@@ -357,48 +398,17 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
     return NF2_OK;
 }
 
-/* The same over a node whose live records are known: one pass, no further than its end. */
-static int seek_cached(nf2_t *fs, uint32_t node, const struct nf2_cached *cached, struct search *search, struct nf2_entry *entry)
-{
-    struct nf2_scan scan;
-    struct nf2_record record;
-    struct nf2_entry at;
-
-    nf2_scan_begin(&scan, node);
-    scan.limit = scan.group_end = cached->append_at;
-    for (uint32_t i = 0; i < cached->records; i++) {
-        int found = nf2_scan_next(fs, &scan, &record);
-        if (found <= 0) {
-            return found < 0 ? found : NF2_ERR_IO;
-        }
-        if (nf2_cache_alive(cached, i)) {
-            NF2_TRY(nf2_entry_parse(fs, node, &record, &at));
-            NF2_TRY(consider(fs, search, &at, entry));
-        }
-    }
-    return search->have;
-}
-
 int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
 {
     struct search search = {.seek = seek, .have = false};
-    struct nf2_cached cached;
-    struct nf2_node_info info;
-    struct nf2_scan scan;
+    struct nf2_live live;
     struct nf2_entry at;
     int found;
 
     NF2_TRY(probe_load(fs, &search.target, key));
-    NF2_TRY(nf2_cache_load(fs, node, &cached));
-    if (cached.slot != NULL) {
-        return seek_cached(fs, node, &cached, &search, entry);
-    }
-    NF2_TRY(nf2_node_info(fs, node, &info));
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &at)) > 0) {
-        if (nf2_entry_alive(&at, info.killed)) {
-            NF2_TRY(consider(fs, &search, &at, entry));
-        }
+    NF2_TRY(nf2_live_begin(fs, node, &live));
+    while ((found = nf2_live_next(fs, &live, &at)) > 0) {
+        NF2_TRY(consider(fs, &search, &at, entry));
     }
     return found < 0 ? found : search.have;
 }

@@ -68,6 +68,9 @@ int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b,
 /* The entry of a record. Bad contents give NF2_ERR_IO. */
 int nf2_entry_parse(nf2_t *fs, uint32_t node, const struct nf2_record *record, struct nf2_entry *entry);
 
+/* Bytes of references in front of the key. */
+uint32_t nf2_entry_references(const struct nf2_entry *entry);
+
 /* Follows REN to the record that holds the body; afterwards body_* are valid. */
 int nf2_entry_body(nf2_t *fs, struct nf2_entry *entry);
 
@@ -99,6 +102,16 @@ static inline bool nf2_entry_alive(const struct nf2_entry *entry, const uint8_t 
     return (entry->type == NF2_NODE_PUT || entry->type == NF2_NODE_PUTK || entry->type == NF2_NODE_REN) &&
            !nf2_bit(killed, entry->offset / 8u);
 }
+
+/* A walk over the live entries in the order of the log: 1, 0 at the end, or an error. Nothing else may use the tree buffer meanwhile. */
+struct nf2_live {
+    struct nf2_scan scan;
+    const uint8_t *prints;      /* of the records to come, where the node is cached; else NULL, and `killed` counts */
+    uint8_t records;            /* how many prints there are */
+    uint8_t killed[NF2_KILL_BYTES];
+};
+int nf2_live_begin(nf2_t *fs, uint32_t node, struct nf2_live *live);
+int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry);
 
 /* Where the next append goes, and how many records the node has. */
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records);

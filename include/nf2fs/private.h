@@ -165,8 +165,9 @@ typedef struct nf2_dir {
     uint32_t node, programs;    /* where the next entries lie, known when the volume had made so many programs */
     uint16_t next;              /* place in `last` of the offset of the first of them */
     uint8_t batch;              /* how many they are */
+    bool whole;                 /* behind them the leaf has no more */
     uint8_t length;             /* of the last name listed; 0: none */
-    uint8_t last[256];          /* that name; behind it two bytes for each of the next entries */
+    uint8_t last[258];          /* that name; behind it two bytes for each of the next entries, for one at least */
 } nf2_dir_t;
 
 #endif
