@@ -4,35 +4,46 @@
 #include "flash.h"
 
 /*
- * First the entry that was listed last: node u24 (0: none), offset u16, its fingerprint. Then slots, one behind the
- * other, and what follows the last one is zero. A slot: block u24, records u8, append place
- * u16, level u8, age u8, records in each page u8 x 16, then a fingerprint a record (0: dead, or no entry).
+ * Slots lie one behind the other, and what follows the last one is zero. A slot: block u24 (0: none), level u8, append
+ * place u16, records u8 (255: or more), age u8, then the live entries, grouped by the upper half of their fingerprints:
+ * how many there are in each group, u8 x 16, and for each the offset of its record and the rest of the fingerprint, u16.
  */
-#define SLOTS 6u
-#define LEVEL 6u
+#define LEVEL 3u
+#define RECORDS 6u
 #define AGE 7u
 #define COUNTS 8u
-#define PRINTS (COUNTS + NF2_LOG_PAGES)
+#define GROUPS 16u
+#define ENTRIES (COUNTS + GROUPS)
 
-static uint32_t slot_size(const uint8_t *slot)
+static uint32_t slot_entries(const uint8_t *slot)
 {
-    return PRINTS + slot[3];
+    uint32_t count = 0;
+
+    for (unsigned i = 0; i < GROUPS; i++) {
+        count += slot[COUNTS + i];
+    }
+    return count;
+}
+
+static uint8_t *slot_end(uint8_t *slot)
+{
+    return slot + ENTRIES + 2u * slot_entries(slot);
+}
+
+static uint8_t *buffer_end(const nf2_t *fs)
+{
+    return fs->tree_buffer + NF2_TREE_BUFFER_SIZE;
 }
 
 /* The slot at this place of the buffer, or NULL behind the last. */
-static uint8_t *slot_at(const nf2_t *fs, uint32_t at)
+static uint8_t *slot_at(const nf2_t *fs, uint8_t *at)
 {
-    return at + PRINTS < NF2_TREE_BUFFER_SIZE && nf2_get24(fs->tree_buffer + at) != 0 ? fs->tree_buffer + at : NULL;
+    return !fs->buffer_lent && buffer_end(fs) - at >= (int)ENTRIES && nf2_get24(at) != 0 ? at : NULL;
 }
 
 static uint8_t *first_slot(const nf2_t *fs)
 {
-    return fs->buffer_lent ? NULL : slot_at(fs, SLOTS);
-}
-
-static uint8_t *next_slot(const nf2_t *fs, const uint8_t *slot)
-{
-    return slot_at(fs, (uint32_t)(slot - fs->tree_buffer) + slot_size(slot));
+    return slot_at(fs, fs->tree_buffer + NF2_KNOWN_BYTES);
 }
 
 void nf2_cache_lend(nf2_t *fs, bool in_use)
@@ -46,7 +57,7 @@ static uint8_t *find_slot(const nf2_t *fs, uint32_t node)
     uint8_t *slot = first_slot(fs);
 
     while (slot != NULL && nf2_get24(slot) != node) {
-        slot = next_slot(fs, slot);
+        slot = slot_at(fs, slot_end(slot));
     }
     return slot;
 }
@@ -58,66 +69,57 @@ int nf2_cache_level(const nf2_t *fs, uint32_t node)
     return slot != NULL ? slot[LEVEL] : -1;
 }
 
-/* Those behind a slot move up. */
-static void remove_slot(nf2_t *fs, uint8_t *slot)
+/* Takes bytes out of the buffer: what is behind them moves up. */
+static void take_out(nf2_t *fs, uint8_t *from, uint32_t size)
 {
-    uint32_t size = slot_size(slot);
-    uint8_t *end = fs->tree_buffer + NF2_TREE_BUFFER_SIZE;
+    uint8_t *end = buffer_end(fs);
 
-    memmove(slot, slot + size, (size_t)(end - slot) - size);
+    memmove(from, from + size, (size_t)(end - from) - size);
     memset(end - size, 0, size);
-}
-
-/* The entry that was listed last is not known any more if it lies in this node. */
-static void forget_listed(nf2_t *fs, uint32_t node)
-{
-    if (!fs->buffer_lent && nf2_get24(fs->tree_buffer) == node) {
-        nf2_put24(fs->tree_buffer, 0);
-    }
 }
 
 void nf2_cache_drop(nf2_t *fs, uint32_t node)
 {
     uint8_t *slot = find_slot(fs, node);
 
-    forget_listed(fs, node);
-
     if (slot != NULL) {
-        remove_slot(fs, slot);
+        take_out(fs, slot, (uint32_t)(slot_end(slot) - slot));
     }
 }
 
 /* Makes this slot the youngest. */
 static void touch(const nf2_t *fs, uint8_t *slot)
 {
-    for (uint8_t *other = first_slot(fs); other != NULL; other = next_slot(fs, other)) {
+    for (uint8_t *other = first_slot(fs); other != NULL; other = slot_at(fs, slot_end(other))) {
         other[AGE] = (uint8_t)nf2_min(other[AGE] + 1u, 255);
     }
     slot[AGE] = 0;
 }
 
-/* Makes `room` bytes free by dropping the oldest slots but that of `keep`. NULL if there is no other; else the free place. */
+/* Makes `room` bytes free by dropping the oldest slots but that of `keep`. The free place, or NULL if there is no other slot. */
 static uint8_t *make_room(nf2_t *fs, uint32_t keep, uint32_t room)
 {
     for (;;) {
-        uint8_t *oldest = NULL, *end = fs->tree_buffer + SLOTS;
-        for (uint8_t *slot = first_slot(fs); slot != NULL; slot = next_slot(fs, slot)) {
-            end = slot + slot_size(slot);
+        uint8_t *oldest = NULL, *end = fs->tree_buffer + NF2_KNOWN_BYTES;
+        for (uint8_t *slot = first_slot(fs); slot != NULL; slot = slot_at(fs, end)) {
+            end = slot_end(slot);
             if (nf2_get24(slot) != keep && (oldest == NULL || slot[AGE] > oldest[AGE])) {
                 oldest = slot;
             }
         }
-        if ((uint32_t)(end - fs->tree_buffer) + room <= NF2_TREE_BUFFER_SIZE) {
+        if (buffer_end(fs) - end >= (int)room) {
             return end;
         }
         if (oldest == NULL) {
             return NULL;
         }
-        remove_slot(fs, oldest);
+        nf2_cache_drop(fs, nf2_get24(oldest));
     }
 }
 
-static int fingerprint(nf2_t *fs, const struct nf2_key *key, uint8_t *print)
+/* ---- entries ------------------------------------------------------------------------------------ */
+
+static int fingerprint(nf2_t *fs, const struct nf2_key *key, uint32_t *print)
 {
     uint32_t hash = 2166136261u ^ key->id;
     uint8_t chunk[24];
@@ -130,136 +132,114 @@ static int fingerprint(nf2_t *fs, const struct nf2_key *key, uint8_t *print)
         }
     }
     hash ^= hash >> 16;
-    hash = (hash ^ hash >> 8) & 0xFFu;
-    *print = (uint8_t)(hash != 0 ? hash : 1);
+    *print = (hash ^ hash >> 8) & 0xFFu;
     return NF2_OK;
 }
 
-/* Begins a scan of one page of a cached node. Returns the index of its first record. */
-static uint32_t scan_page(const nf2_t *fs, const uint8_t *slot, uint32_t page, struct nf2_scan *scan)
+/* Lowest bit of the fingerprint in an entry: offsets have as many bits as a log of this volume needs. */
+static unsigned print_shift(const nf2_t *fs)
 {
-    uint32_t index = 0;
-
-    for (uint32_t p = 0; p < page; p++) {
-        index += slot[COUNTS + p];
-    }
-    nf2_scan_begin(scan, nf2_get24(slot));
-    scan->position = scan->used_end = (uint16_t)(page * nf2_page(fs));
-    scan->group_end = UINT16_MAX; /* what is counted is in whole groups */
-    return index;
+    return nf2_log_bytes(fs) > 4096 ? 13 : 12;
 }
 
-/* The record with this index: its page is scanned up to it. */
-static int record_at(nf2_t *fs, const uint8_t *slot, uint32_t index, struct nf2_record *record)
+static uint32_t entry_offset(const nf2_t *fs, const uint8_t *entry)
 {
-    struct nf2_scan scan;
-    uint32_t page = 0, first = 0;
-
-    while (page < NF2_LOG_PAGES && first + slot[COUNTS + page] <= index) {
-        first += slot[COUNTS + page++];
-    }
-    (void)scan_page(fs, slot, page, &scan);
-    for (uint32_t i = first; i <= index; i++) {
-        int found = nf2_scan_next(fs, &scan, record);
-        if (found <= 0) {
-            return found < 0 ? found : NF2_ERR_IO;
-        }
-    }
-    return NF2_OK;
+    return nf2_get16(entry) & ((1u << print_shift(fs)) - 1);
 }
 
-/* The records that are killed are dead from now on: the pages that they lie in are scanned. */
-static int bury(nf2_t *fs, uint8_t *slot, const uint8_t *killed)
+/* The first entry of a group. */
+static uint8_t *group_at(uint8_t *slot, uint32_t group)
 {
-    uint32_t page_bits = nf2_page(fs) / 8u;
-    struct nf2_record record;
-    struct nf2_scan scan;
+    uint8_t *at = slot + ENTRIES;
 
-    for (uint32_t page = 0; page < fs->node_pages; page++) {
-        uint32_t bit = 0;
-        while (bit < page_bits && !nf2_bit(killed, page * page_bits + bit)) {
-            bit++;
-        }
-        if (bit == page_bits) {
-            continue;
-        }
-        uint32_t index = scan_page(fs, slot, page, &scan);
-        for (uint32_t i = 0; i < slot[COUNTS + page]; i++) {
-            int found = nf2_scan_next(fs, &scan, &record);
-            if (found <= 0) {
-                return found < 0 ? found : NF2_ERR_IO;
-            }
-            if (nf2_bit(killed, record.offset / 8u)) {
-                slot[PRINTS + index + i] = 0;
+    for (uint32_t i = 0; i < group; i++) {
+        at += 2u * slot[COUNTS + i];
+    }
+    return at;
+}
+
+/* The slot of a node gets an entry; false if there is no room for it. */
+static bool add(nf2_t *fs, uint32_t node, uint32_t offset, uint32_t print)
+{
+    uint8_t *end = make_room(fs, node, 2), *slot = find_slot(fs, node);
+
+    if (end == NULL) {
+        return false;
+    }
+    uint8_t *place = group_at(slot, print / GROUPS);
+    memmove(place + 2, place, (size_t)(end - place));
+    nf2_put16(place, offset | print << print_shift(fs));
+    slot[COUNTS + print / GROUPS]++;
+    return true;
+}
+
+/* The entry whose record begins at `offset` is dead. */
+static void bury(nf2_t *fs, uint8_t *slot, uint32_t offset)
+{
+    for (uint32_t group = 0; group < GROUPS && offset != 0; group++) {
+        uint8_t *at = group_at(slot, group);
+        for (uint32_t i = 0; i < slot[COUNTS + group]; i++) {
+            if (entry_offset(fs, at + 2 * i) == offset) {
+                take_out(fs, at + 2 * i, 2);
+                slot[COUNTS + group]--;
+                return;
             }
         }
     }
-    return NF2_OK;
 }
 
-/* Adds a record behind those of a node's slot; its slot, or NULL if there is no room for it. */
-static uint8_t *add(nf2_t *fs, uint32_t node, uint32_t offset, uint8_t print)
+/* A record at the node's end: 0, 1 if there is no room for it, or an error. `key` NULL: it makes no entry. */
+static int take_record(nf2_t *fs, uint32_t node, uint32_t offset, const struct nf2_key *key, uint32_t kill, uint32_t victim)
 {
-    uint8_t *end = make_room(fs, node, 1), *slot = find_slot(fs, node);
+    uint8_t *slot = find_slot(fs, node);
+    uint32_t print;
 
-    if (end == NULL || slot[3] == 255) {
-        return NULL;
+    bury(fs, slot, kill);
+    bury(fs, slot, victim);
+    slot[RECORDS] = (uint8_t)nf2_min(slot[RECORDS] + 1u, 255);
+    if (key == NULL) {
+        return 0;
     }
-    uint8_t *place = slot + slot_size(slot);
-    memmove(place + 1, place, (size_t)(end - place));
-    *place = print;
-    slot[3]++;
-    slot[COUNTS + offset / nf2_page(fs)]++;
-    return slot;
+    NF2_TRY(fingerprint(fs, key, &print));
+    return add(fs, node, offset, print) ? 0 : 1;
 }
 
-/* Adds all records of a node: 0, 1 if it cannot be cached, or an error. */
+/* ---- nodes -------------------------------------------------------------------------------------- */
+
+/* Takes all records of a node: 0, 1 if it cannot be cached, or an error. */
 static int load(nf2_t *fs, uint32_t node)
 {
-    uint8_t killed[NF2_KILL_BYTES] = {0}, *slot = NULL;
     struct nf2_scan scan;
-    struct nf2_record record;
     struct nf2_entry entry;
-    bool any_killed = false;
     int found;
 
     nf2_scan_begin(&scan, node);
-    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        uint8_t print = 0;
-        NF2_TRY(nf2_entry_parse(fs, node, &record, &entry));
-        if (entry.key_position != 0) {
-            struct nf2_key key = nf2_entry_key(&entry);
-            NF2_TRY(fingerprint(fs, &key, &print));
-        }
-        any_killed |= nf2_note_kills(killed, entry.kill, entry.victim);
-        slot = add(fs, node, record.offset, print);
-        if (slot == NULL || (record.offset & (nf2_page(fs) - 1)) + record.length > nf2_page(fs)) {
-            return 1; /* a record that goes on in further pages: those cannot be entered at their start */
+    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
+        struct nf2_key key = nf2_entry_key(&entry);
+        int result = take_record(fs, node, entry.offset, entry.key_position != 0 ? &key : NULL, entry.kill, entry.victim);
+        if (result != 0) {
+            return result;
         }
     }
-    NF2_TRY(found);
-    if (scan.damaged || slot == NULL) {
-        return 1;
+    if (found == 0) {
+        nf2_put16(find_slot(fs, node) + 4, nf2_scan_append_at(fs, &scan));
     }
-    nf2_put16(slot + 4, nf2_scan_append_at(fs, &scan));
-    return any_killed ? bury(fs, slot, killed) : 0;
+    return found;
 }
 
-/* Begins a slot and loads it; NULL in `*slot` if the node cannot be cached. */
-static int load_slot(nf2_t *fs, uint32_t node, uint8_t **slot)
+static int load_slot(nf2_t *fs, uint32_t node)
 {
     int level = nf2_node_level(fs, node);
 
     NF2_TRY(level);
-    *slot = make_room(fs, 0, PRINTS + 1u);
-    nf2_put24(*slot, node);
-    (*slot)[LEVEL] = (uint8_t)level;
-    touch(fs, *slot);
+    uint8_t *slot = make_room(fs, NF2_NONE, ENTRIES);
+    nf2_put24(slot, node);
+    slot[LEVEL] = (uint8_t)level;
+    touch(fs, slot);
     int result = load(fs, node);
     if (result != 0) {
         nf2_cache_drop(fs, node);
     }
-    *slot = find_slot(fs, node);
     return result < 0 ? result : NF2_OK;
 }
 
@@ -267,33 +247,40 @@ int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
 {
     uint8_t *slot = find_slot(fs, node);
 
-    cached->prints = NULL;
-    if (fs->buffer_lent) {
-        return NF2_OK;
+    if (slot == NULL && !fs->buffer_lent) {
+        NF2_TRY(load_slot(fs, node));
+        slot = find_slot(fs, node);
     }
-    if (slot == NULL) {
-        NF2_TRY(load_slot(fs, node, &slot));
-    }
+    cached->slot = slot;
     if (slot != NULL) {
         touch(fs, slot);
-        cached->prints = slot + PRINTS;
-        cached->records = slot[3];
+        cached->records = slot[RECORDS];
         cached->append_at = nf2_get16(slot + 4);
     }
     return NF2_OK;
 }
 
-static int find_in_slot(nf2_t *fs, const uint8_t *slot, uint8_t print, const struct nf2_key *key, struct nf2_entry *entry)
+void nf2_cache_alive(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *bits)
 {
-    struct nf2_record record;
+    uint8_t *slot = fs->tree_buffer + (cached->slot - fs->tree_buffer);
+
+    memset(bits, 0, NF2_KILL_BYTES);
+    for (const uint8_t *at = slot + ENTRIES; at < slot_end(slot); at += 2) {
+        nf2_bit_set(bits, entry_offset(fs, at) / 8u, true);
+    }
+}
+
+static int find_in_slot(nf2_t *fs, uint8_t *slot, uint32_t print, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    uint8_t *at = group_at(slot, print / GROUPS);
     int order;
 
-    for (uint32_t i = 0; i < slot[3]; i++) {
-        if (slot[PRINTS + i] != print) {
+    for (uint32_t i = 0; i < slot[COUNTS + print / GROUPS]; i++, at += 2) {
+        uint32_t offset = entry_offset(fs, at);
+        if (((offset | print << print_shift(fs)) & 0xFFFFu) != nf2_get16(at)) {
             continue;
         }
-        NF2_TRY(record_at(fs, slot, i, &record));
-        NF2_TRY(nf2_entry_parse(fs, nf2_get24(slot), &record, entry));
+        NF2_TRY(nf2_entry_parse_at(fs, nf2_get24(slot), offset, entry));
         struct nf2_key own = nf2_entry_key(entry);
         NF2_TRY(nf2_key_compare(fs, &own, key, &order));
         if (order == 0) {
@@ -303,38 +290,13 @@ static int find_in_slot(nf2_t *fs, const uint8_t *slot, uint8_t print, const str
     return 0;
 }
 
-void nf2_cache_listed(nf2_t *fs, const struct nf2_entry *entry)
-{
-    struct nf2_key key = nf2_entry_key(entry);
-
-    if (!fs->buffer_lent && fingerprint(fs, &key, fs->tree_buffer + 5) == NF2_OK) {
-        nf2_put24(fs->tree_buffer, entry->node);
-        nf2_put16(fs->tree_buffer + 3, entry->offset);
-    }
-}
-
-/* Is it the entry that was listed last? */
-static int find_listed(nf2_t *fs, uint8_t print, const struct nf2_key *key, struct nf2_entry *entry)
-{
-    uint32_t node = nf2_get24(fs->tree_buffer);
-    int order;
-
-    if (fs->buffer_lent || node == 0 || fs->tree_buffer[5] != print) {
-        return 0;
-    }
-    NF2_TRY(nf2_entry_at(fs, node, nf2_get16(fs->tree_buffer + 3), entry));
-    struct nf2_key own = nf2_entry_key(entry);
-    NF2_TRY(nf2_key_compare(fs, &own, key, &order));
-    return order == 0;
-}
-
 int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    uint8_t print;
+    uint32_t print;
+    int found = 0;
 
     NF2_TRY(fingerprint(fs, key, &print));
-    int found = node == NF2_NONE ? find_listed(fs, print, key, entry) : 0;
-    for (uint8_t *slot = first_slot(fs); slot != NULL && found == 0; slot = next_slot(fs, slot)) {
+    for (uint8_t *slot = first_slot(fs); slot != NULL && found == 0; slot = slot_at(fs, slot_end(slot))) {
         if (node == NF2_NONE ? slot[LEVEL] == 0 : nf2_get24(slot) == node) {
             found = find_in_slot(fs, slot, print, key, entry);
         }
@@ -342,30 +304,17 @@ int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct n
     return found;
 }
 
-static int appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end)
-{
-    uint8_t killed[NF2_KILL_BYTES] = {0}, *slot = find_slot(fs, node);
-    bool any_killed = false;
-
-    for (unsigned i = 0; i < count; i++) {
-        uint8_t print = 0;
-        if (ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_PUTK || ops[i].type == NF2_NODE_REN) {
-            NF2_TRY(fingerprint(fs, &ops[i].key, &print));
-        }
-        any_killed |= nf2_note_kills(killed, ops[i].kill, ops[i].victim);
-        slot = add(fs, node, offsets[i], print);
-        if (slot == NULL || (offsets[i] & (nf2_page(fs) - 1)) + nf2_node_op_length(&ops[i]) > nf2_page(fs)) {
-            return 1;
-        }
-    }
-    nf2_put16(slot + 4, end);
-    return any_killed ? bury(fs, slot, killed) : 0;
-}
-
 void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end)
 {
-    forget_listed(fs, node);
-    if (find_slot(fs, node) != NULL && appended(fs, node, ops, count, offsets, end) != 0) {
-        nf2_cache_drop(fs, node); /* the records are on the chip, whatever went wrong here */
+    if (find_slot(fs, node) == NULL) {
+        return;
     }
+    for (unsigned i = 0; i < count; i++) {
+        bool keyed = ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_PUTK || ops[i].type == NF2_NODE_REN;
+        if (take_record(fs, node, offsets[i], keyed ? &ops[i].key : NULL, ops[i].kill, ops[i].victim) != 0) {
+            nf2_cache_drop(fs, node); /* the records are on the chip, whatever went wrong here */
+            return;
+        }
+    }
+    nf2_put16(find_slot(fs, node) + 4, end);
 }

@@ -8,21 +8,23 @@
 
 #include "node.h"
 
+#define NF2_KNOWN_BYTES 48u     /* of the tree buffer, at its start: directories that paths led through */
+
 /* What is known of a cached node. Valid until another node is cached. */
 struct nf2_cached {
-    const uint8_t *prints;      /* one a record, 0 if it is dead; NULL: not cached */
+    const uint8_t *slot;        /* NULL: not cached */
     uint16_t append_at;
-    uint8_t records;
+    uint8_t records;            /* 255: or more */
 };
 
-/* Loads the node if need be; `prints` NULL where it cannot be cached (too many records, long ones, the buffer is in use). */
+/* Loads the node if need be; `slot` NULL where it cannot be cached (too many entries, or the buffer is in use). */
 int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached);
 
 /* The node's level if it is cached, else -1. */
 int nf2_cache_level(const nf2_t *fs, uint32_t node);
 
-/* This live entry is likely to be looked for next. */
-void nf2_cache_listed(nf2_t *fs, const struct nf2_entry *entry);
+/* Sets a bit for each 8 bytes of the node at which a live entry begins. */
+void nf2_cache_alive(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *bits);
 
 /* Looks for a live entry with this key in a cached node, or (`node` NF2_NONE) in all cached leaves: 1, 0, or an error. */
 int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "flash.h"
 
-#define PEEK_BYTES 64u          /* what a look into the middle of a page reads: most records are shorter */
+#define PEEK_BYTES 48u          /* what a look into the middle of a page reads: most records are shorter */
 
 static bool power_of_two(uint32_t value)
 {
@@ -48,14 +48,19 @@ static bool in_range(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t 
     return offset <= size - from && length <= size - from - offset;
 }
 
-/* Fills the window up to `need`: the rest of the page, but only a little where a look begins inside of it. */
-static int fill_window(nf2_t *fs, uint32_t need)
+bool nf2_peeked(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
-    uint32_t from = fs->window_end, to = nf2_page(fs), unit = fs->flash->read_unit;
+    uint32_t at = offset & (nf2_page(fs) - 1);
 
-    if (from == fs->window_begin && from != 0) {
-        to = nf2_min(to, (nf2_max(need, from + PEEK_BYTES) + unit - 1) & ~(unit - 1));
-    }
+    return fs->window_address == address_of(fs, block, offset - at) && at >= fs->window_begin && at + length <= fs->window_end;
+}
+
+/* Fills the window from its end up to `to`, or a little more for the read unit. */
+static int fill_window(nf2_t *fs, uint32_t to)
+{
+    uint32_t from = fs->window_end, unit = fs->flash->read_unit;
+
+    to = (to + unit - 1) & ~(unit - 1);
     if (fs->flash->read(fs->flash->context, fs->window_address + from, fs->read_buffer + from, to - from) != 0) {
         fs->window_address = NF2_NONE;
         return NF2_ERR_IO;
@@ -64,16 +69,15 @@ static int fill_window(nf2_t *fs, uint32_t need)
     return NF2_OK;
 }
 
-const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
+const uint8_t *nf2_peek_just(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
     uint32_t page = nf2_page(fs), at = offset & (page - 1);
 
     if (!in_range(fs, block, offset, length) || at + length > page) {
         return NULL;
     }
-    uint32_t address = address_of(fs, block, offset - at);
-    if (fs->window_address != address || at < fs->window_begin) {
-        fs->window_address = address;
+    if (fs->window_address != address_of(fs, block, offset - at) || at < fs->window_begin) {
+        fs->window_address = address_of(fs, block, offset - at);
         fs->window_begin = fs->window_end = (uint16_t)(at & ~(fs->flash->read_unit - 1));
     }
     if (at + length > fs->window_end && fill_window(fs, at + length) != NF2_OK) {
@@ -82,11 +86,14 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     return fs->read_buffer + at;
 }
 
-bool nf2_peeked(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
+const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
-    uint32_t at = offset & (nf2_page(fs) - 1);
+    uint32_t page = nf2_page(fs), at = offset & (page - 1);
 
-    return fs->window_address == address_of(fs, block, offset - at) && at >= fs->window_begin && at + length <= fs->window_end;
+    if (!nf2_peeked(fs, block, offset, length)) { /* all of a page that is begun, else what a record takes */
+        length = nf2_max(length, at == 0 ? page : nf2_min(page - at, PEEK_BYTES));
+    }
+    return nf2_peek_just(fs, block, offset, length);
 }
 
 /* Reads one block at most, through a small buffer where the ends are not aligned to the driver's read unit. */

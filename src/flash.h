@@ -30,6 +30,9 @@ static inline uint32_t nf2_align_unit(const nf2_t *fs, uint32_t value)
  */
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
 
+/* The same, but no more is read than `length` bytes. */
+const uint8_t *nf2_peek_just(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
+
 /* Are these bytes in the window already? */
 bool nf2_peeked(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
 

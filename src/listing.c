@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "listing.h"
 
-#include "cache.h"
 #include "flash.h"
 
 #define DIGEST 4u               /* bytes of a name by which most names are told apart */
@@ -109,7 +108,7 @@ static int gather_leaf(nf2_t *fs, nf2_dir_t *dir, uint32_t leaf, bool *beyond)
 {
     struct nf2_key last = nf2_key_of(dir->id, dir->last, dir->length);
     uint32_t room = sizeof dir->last - nf2_max(dir->length, NAME_ROOM);
-    struct gather gather = {.id = dir->id, .node = leaf, .skip = SKIP_MAX};
+    struct gather gather = {.id = dir->id, .node = leaf};
     struct nf2_live live;
     struct nf2_entry entry;
     int found, order;
@@ -118,15 +117,20 @@ static int gather_leaf(nf2_t *fs, nf2_dir_t *dir, uint32_t leaf, bool *beyond)
     gather.digests = fs->write_buffer;
     gather.places = dir->last + sizeof dir->last - gather.limit * 2;
     NF2_TRY(nf2_live_begin(fs, leaf, &live));
-    while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
-        struct nf2_key own = nf2_entry_key(&entry);
-        NF2_TRY(nf2_key_compare(fs, &own, &last, &order));
-        *beyond = *beyond || own.id > dir->id;
-        if (own.id == dir->id && order > 0) {
-            NF2_TRY(insert(fs, &gather, &entry));
+    do {
+        *beyond = false;
+        gather.count = 0;
+        gather.skip = SKIP_MAX;
+        while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
+            struct nf2_key own = nf2_entry_key(&entry);
+            NF2_TRY(nf2_key_compare(fs, &own, &last, &order));
+            *beyond = *beyond || own.id > dir->id;
+            if (own.id == dir->id && order > 0) {
+                NF2_TRY(insert(fs, &gather, &entry));
+            }
         }
-    }
-    NF2_TRY(found);
+        NF2_TRY(found);
+    } while (nf2_live_again(&live));
     dir->next = (uint16_t)(gather.places - dir->last);
     dir->batch = (uint8_t)gather.count;
     dir->whole = gather.count < gather.limit;
@@ -173,7 +177,6 @@ int nf2_listing_take(nf2_t *fs, nf2_dir_t *dir, const struct nf2_key *name, cons
     if (entry != NULL) {
         dir->next = (uint16_t)(dir->next + 2u);
         dir->batch--;
-        nf2_cache_listed(fs, entry);
     }
     if (name->length > dir->next) { /* a long name takes the room of the others: they are looked for again */
         dir->batch = 0;

@@ -182,14 +182,18 @@ void nf2_scan_begin(struct nf2_scan *scan, uint32_t block)
 /* Goes to the first record place of the page that `position` is at the start of; 0 if the page is blank. */
 static int enter_page(nf2_t *fs, struct nf2_scan *scan)
 {
+    uint32_t want = nf2_page(fs);
     uint8_t bytes[2] = {0};
     const uint8_t *head = bytes;
 
+    if (scan->limit != 0) {
+        want = nf2_min(want, (uint32_t)scan->limit - scan->position);
+    }
     if (scan->used_end < scan->position) { /* behind a blank page: so is this one, likely */
         NF2_TRY(nf2_flash_read(fs, scan->block, scan->position, bytes, sizeof bytes));
     }
     if (nf2_get16(bytes) != BLANK) {
-        head = nf2_peek(fs, scan->block, scan->position, 2);
+        head = nf2_peek_just(fs, scan->block, scan->position, want);
     }
     if (head == NULL) {
         return NF2_ERR_IO;

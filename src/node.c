@@ -125,7 +125,7 @@ int nf2_entry_parse(nf2_t *fs, uint32_t node, const struct nf2_record *record, s
 }
 
 /* The record at `offset`, which a record behind it refers to. */
-static int parse_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry)
+int nf2_entry_parse_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry)
 {
     struct nf2_record record;
     uint8_t header[2];
@@ -146,7 +146,7 @@ static int parse_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry 
 
 int nf2_entry_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry)
 {
-    NF2_TRY(parse_at(fs, node, offset, entry));
+    NF2_TRY(nf2_entry_parse_at(fs, node, offset, entry));
     return nf2_entry_body(fs, entry);
 }
 
@@ -159,7 +159,7 @@ int nf2_entry_body(nf2_t *fs, struct nf2_entry *entry)
         if (source >= at.offset) {
             return NF2_ERR_IO;
         }
-        NF2_TRY(parse_at(fs, entry->node, source, &at));
+        NF2_TRY(nf2_entry_parse_at(fs, entry->node, source, &at));
     }
     if (!has_key(at.type)) {
         return NF2_ERR_IO;
@@ -191,6 +191,7 @@ int nf2_node_level(nf2_t *fs, uint32_t node)
         return known;
     }
     nf2_scan_begin(&scan, node);
+    scan.limit = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + sizeof payload;
     int found = node < fs->blocks ? nf2_scan_next(fs, &scan, &record) : 0;
     NF2_TRY(found);
     if (!found || record.type != NF2_NODE_HEAD || record.length != sizeof payload + NF2_RECORD_OVERHEAD) {
@@ -220,20 +221,17 @@ int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry)
     }
 }
 
-static bool note_kill(uint8_t *killed, uint32_t offset)
+/* Marks the offsets that a record names. */
+static void note_kills(uint8_t *killed, const struct nf2_entry *entry)
 {
-    bool named = offset != 0 && offset / 8u < NF2_KILL_BYTES * 8u;
+    uint32_t bit = entry->kill / 8u, victim_bit = entry->victim / 8u;
 
-    if (named) {
-        nf2_bit_set(killed, offset / 8u, true);
+    if (bit != 0 && bit < NF2_KILL_BYTES * 8u) {
+        nf2_bit_set(killed, bit, true);
     }
-    return named;
-}
-
-bool nf2_note_kills(uint8_t *killed, uint32_t kill, uint32_t victim)
-{
-    bool first = note_kill(killed, kill);
-    return note_kill(killed, victim) || first;
+    if (victim_bit != 0 && victim_bit < NF2_KILL_BYTES * 8u) {
+        nf2_bit_set(killed, victim_bit, true);
+    }
 }
 
 int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
@@ -245,7 +243,7 @@ int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
     memset(info, 0, sizeof *info);
     nf2_scan_begin(&scan, node);
     while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        nf2_note_kills(info->killed, entry.kill, entry.victim);
+        note_kills(info->killed, &entry);
         info->records++;
     }
     info->append_at = nf2_scan_append_at(fs, &scan);
@@ -255,18 +253,15 @@ int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
 int nf2_live_begin(nf2_t *fs, uint32_t node, struct nf2_live *live)
 {
     struct nf2_cached cached;
-    struct nf2_node_info info;
 
-    NF2_TRY(nf2_cache_load(fs, node, &cached));
-    live->prints = cached.prints;
-    live->records = cached.records;
+    memset(live, 0, sizeof *live);
     nf2_scan_begin(&live->scan, node);
-    if (cached.prints != NULL) {
+    if (nf2_cache_level(fs, node) >= 0) {
+        NF2_TRY(nf2_cache_load(fs, node, &cached));
+        nf2_cache_alive(fs, &cached, live->bits);
         live->scan.limit = cached.append_at;
-        return NF2_OK;
+        live->cached = true;
     }
-    NF2_TRY(nf2_node_info(fs, node, &info));
-    memcpy(live->killed, info.killed, sizeof live->killed);
     return NF2_OK;
 }
 
@@ -276,16 +271,34 @@ int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry)
     int found;
 
     while ((found = nf2_scan_next(fs, &live->scan, &record)) > 0) {
-        if (live->prints != NULL && live->records-- == 0) {
-            return NF2_ERR_IO; /* there were fewer when the node was cached */
+        bool bit = nf2_bit(live->bits, record.offset / 8u);
+        if (record.type == NF2_NODE_HEAD || (live->cached && !bit)) {
+            continue;
         }
-        bool dead = live->prints != NULL ? *live->prints++ == 0 : nf2_bit(live->killed, record.offset / 8u);
-        if (!dead && has_key(record.type)) {
-            NF2_TRY(nf2_entry_parse(fs, live->scan.block, &record, entry));
+        NF2_TRY(nf2_entry_parse(fs, live->scan.block, &record, entry));
+        if (!live->cached) {
+            note_kills(live->bits, entry);
+        }
+        if (has_key(record.type) && bit == live->cached) {
             return 1;
         }
     }
     return found == 0 && live->scan.damaged ? NF2_ERR_IO : found;
+}
+
+bool nf2_live_again(struct nf2_live *live)
+{
+    uint8_t any = 0;
+
+    for (unsigned i = 0; i < sizeof live->bits; i++) {
+        any |= live->bits[i];
+    }
+    if (live->cached || live->again || any == 0) {
+        return false;
+    }
+    live->again = true;
+    nf2_scan_begin(&live->scan, live->scan.block);
+    return true;
 }
 
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
@@ -296,9 +309,9 @@ int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *recor
     int found;
 
     NF2_TRY(nf2_cache_load(fs, node, &cached));
-    if (cached.prints != NULL) {
+    if (cached.slot != NULL) {
         *append_at = cached.append_at;
-        *records = cached.records - 1u; /* its head is one */
+        *records = cached.records;
         return NF2_OK;
     }
     *records = 0;
@@ -319,7 +332,7 @@ int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf
     int found;
 
     NF2_TRY(nf2_cache_load(fs, node, &cached));
-    if (cached.prints != NULL) {
+    if (cached.slot != NULL) {
         return nf2_cache_find(fs, node, key, entry);
     }
     nf2_scan_begin(&scan, node);
@@ -400,17 +413,23 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
 
 int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
 {
-    struct search search = {.seek = seek, .have = false};
+    struct search search = {.seek = seek};
+    struct nf2_cached cached;
     struct nf2_live live;
     struct nf2_entry at;
     int found;
 
     NF2_TRY(probe_load(fs, &search.target, key));
+    NF2_TRY(nf2_cache_load(fs, node, &cached));
     NF2_TRY(nf2_live_begin(fs, node, &live));
-    while ((found = nf2_live_next(fs, &live, &at)) > 0) {
-        NF2_TRY(consider(fs, &search, &at, entry));
-    }
-    return found < 0 ? found : search.have;
+    do {
+        search.have = false;
+        while ((found = nf2_live_next(fs, &live, &at)) > 0) {
+            NF2_TRY(consider(fs, &search, &at, entry));
+        }
+        NF2_TRY(found);
+    } while (nf2_live_again(&live));
+    return search.have;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------ */

@@ -74,7 +74,10 @@ uint32_t nf2_entry_references(const struct nf2_entry *entry);
 /* Follows REN to the record that holds the body; afterwards body_* are valid. */
 int nf2_entry_body(nf2_t *fs, struct nf2_entry *entry);
 
-/* The entry whose record is at `offset` of a node (known to be one), body resolved. */
+/* The entry whose record is at `offset` of a node (known to be one). */
+int nf2_entry_parse_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry);
+
+/* The same, body resolved. */
 int nf2_entry_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry);
 
 /* Reads `length` bytes of the body at `at`. */
@@ -94,24 +97,24 @@ struct nf2_node_info {
 };
 int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info);
 
-/* Marks the offsets that a record names as dead (0: none); was there one? */
-bool nf2_note_kills(uint8_t *killed, uint32_t kill, uint32_t victim);
-
 static inline bool nf2_entry_alive(const struct nf2_entry *entry, const uint8_t *killed)
 {
     return (entry->type == NF2_NODE_PUT || entry->type == NF2_NODE_PUTK || entry->type == NF2_NODE_REN) &&
            !nf2_bit(killed, entry->offset / 8u);
 }
 
-/* A walk over the live entries in the order of the log: 1, 0 at the end, or an error. Nothing else may use the tree buffer meanwhile. */
+/*
+ * A walk over the live entries in the order of the log. nf2_live_next: 1, 0 at the end, or an error. Of a node that is not
+ * cached the first walk shows dead ones too; nf2_live_again says so at its end, and begins the second, right one.
+ */
 struct nf2_live {
     struct nf2_scan scan;
-    const uint8_t *prints;      /* of the records to come, where the node is cached; else NULL, and `killed` counts */
-    uint8_t records;            /* how many prints there are */
-    uint8_t killed[NF2_KILL_BYTES];
+    uint8_t bits[NF2_KILL_BYTES];   /* a bit for each 8 bytes: a live entry begins there (`cached`), or a dead one */
+    bool cached, again;
 };
 int nf2_live_begin(nf2_t *fs, uint32_t node, struct nf2_live *live);
 int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry);
+bool nf2_live_again(struct nf2_live *live);
 
 /* Where the next append goes, and how many records the node has. */
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records);
