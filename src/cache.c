@@ -260,13 +260,13 @@ int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
     return NF2_OK;
 }
 
-void nf2_cache_alive(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *bits)
+void nf2_cache_dead(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *bits)
 {
     uint8_t *slot = fs->tree_buffer + (cached->slot - fs->tree_buffer);
 
-    memset(bits, 0, NF2_KILL_BYTES);
+    memset(bits, 0xFF, NF2_KILL_BYTES);
     for (const uint8_t *at = slot + ENTRIES; at < slot_end(slot); at += 2) {
-        nf2_bit_set(bits, entry_offset(fs, at) / 8u, true);
+        nf2_bit_set(bits, entry_offset(fs, at) / 8u, false);
     }
 }
 

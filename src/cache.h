@@ -23,8 +23,8 @@ int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached);
 /* The node's level if it is cached, else -1. */
 int nf2_cache_level(const nf2_t *fs, uint32_t node);
 
-/* Sets a bit for each 8 bytes of the node at which a live entry begins. */
-void nf2_cache_alive(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *bits);
+/* Sets a bit for each 8 bytes of the node at which no live entry begins. */
+void nf2_cache_dead(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *bits);
 
 /* Looks for a live entry with this key in a cached node, or (`node` NF2_NONE) in all cached leaves: 1, 0, or an error. */
 int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);

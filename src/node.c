@@ -236,15 +236,21 @@ static void note_kills(uint8_t *killed, const struct nf2_entry *entry)
 
 int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
 {
+    struct nf2_cached cached;
     struct nf2_scan scan;
     struct nf2_entry entry;
     int found;
 
     memset(info, 0, sizeof *info);
+    if (nf2_cache_level(fs, node) >= 0) {
+        NF2_TRY(nf2_cache_load(fs, node, &cached));
+        nf2_cache_dead(fs, &cached, info->killed);
+        info->append_at = cached.append_at;
+        return NF2_OK;
+    }
     nf2_scan_begin(&scan, node);
     while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
         note_kills(info->killed, &entry);
-        info->records++;
     }
     info->append_at = nf2_scan_append_at(fs, &scan);
     return found;
@@ -252,15 +258,12 @@ int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
 
 int nf2_live_begin(nf2_t *fs, uint32_t node, struct nf2_live *live)
 {
-    struct nf2_cached cached;
-
     memset(live, 0, sizeof *live);
     nf2_scan_begin(&live->scan, node);
-    if (nf2_cache_level(fs, node) >= 0) {
-        NF2_TRY(nf2_cache_load(fs, node, &cached));
-        nf2_cache_alive(fs, &cached, live->bits);
-        live->scan.limit = cached.append_at;
-        live->cached = true;
+    live->known = nf2_cache_level(fs, node) >= 0;
+    if (live->known) {
+        NF2_TRY(nf2_node_info(fs, node, &live->info));
+        live->scan.limit = (uint16_t)live->info.append_at;
     }
     return NF2_OK;
 }
@@ -271,15 +274,12 @@ int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry)
     int found;
 
     while ((found = nf2_scan_next(fs, &live->scan, &record)) > 0) {
-        bool bit = nf2_bit(live->bits, record.offset / 8u);
-        if (record.type == NF2_NODE_HEAD || (live->cached && !bit)) {
+        if (record.type == NF2_NODE_HEAD || nf2_bit(live->info.killed, record.offset / 8u)) {
             continue;
         }
         NF2_TRY(nf2_entry_parse(fs, live->scan.block, &record, entry));
-        if (!live->cached) {
-            note_kills(live->bits, entry);
-        }
-        if (has_key(record.type) && bit == live->cached) {
+        note_kills(live->info.killed, entry);
+        if (has_key(record.type)) {
             return 1;
         }
     }
@@ -290,13 +290,13 @@ bool nf2_live_again(struct nf2_live *live)
 {
     uint8_t any = 0;
 
-    for (unsigned i = 0; i < sizeof live->bits; i++) {
-        any |= live->bits[i];
+    for (unsigned i = 0; i < sizeof live->info.killed; i++) {
+        any |= live->info.killed[i];
     }
-    if (live->cached || live->again || any == 0) {
+    if (live->known || any == 0) {
         return false;
     }
-    live->again = true;
+    live->known = true;
     nf2_scan_begin(&live->scan, live->scan.block);
     return true;
 }

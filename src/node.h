@@ -89,11 +89,10 @@ int nf2_node_level(nf2_t *fs, uint32_t node);
 /* Entries in the order of the log; 1, 0 at the end, or an error. */
 int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry);
 
-/* Offsets that later records of the node kill. Also where the next append goes, and how many records there are. */
+/* Where no live entry begins, a bit for each 8 bytes (all that is certain: no live entry has its bit set). And where the next append goes. */
 struct nf2_node_info {
     uint8_t killed[NF2_KILL_BYTES];
     uint32_t append_at;
-    uint16_t records;
 };
 int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info);
 
@@ -109,8 +108,8 @@ static inline bool nf2_entry_alive(const struct nf2_entry *entry, const uint8_t 
  */
 struct nf2_live {
     struct nf2_scan scan;
-    uint8_t bits[NF2_KILL_BYTES];   /* a bit for each 8 bytes: a live entry begins there (`cached`), or a dead one */
-    bool cached, again;
+    struct nf2_node_info info;  /* what is killed: as far as the walk has come, or all of it (`known`) */
+    bool known;
 };
 int nf2_live_begin(nf2_t *fs, uint32_t node, struct nf2_live *live);
 int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry);
