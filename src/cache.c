@@ -7,7 +7,9 @@
  * Slots lie one behind the other, and what follows the last one is zero. A slot: block u24 (0: none), level u8, append
  * place u16, records u8 (255: or more), age u8, then the live entries, grouped by the upper half of their fingerprints:
  * how many there are in each group, u8 x 16, and for each the offset of its record and the rest of the fingerprint, u16.
+ * A node with more entries than fit has a slot without any and the append place TOO_MANY, so that no one tries again.
  */
+#define TOO_MANY 0xFFFFu
 #define LEVEL 3u
 #define RECORDS 6u
 #define AGE 7u
@@ -227,6 +229,20 @@ static int load(nf2_t *fs, uint32_t node)
     return found;
 }
 
+/* A slot that lacks room loses its entries, one that could not be read goes. */
+static void give_up(nf2_t *fs, uint32_t node, int result)
+{
+    uint8_t *slot = find_slot(fs, node);
+
+    if (result < 0) {
+        nf2_cache_drop(fs, node);
+    } else {
+        take_out(fs, slot + ENTRIES, (uint32_t)(slot_end(slot) - slot) - ENTRIES);
+        memset(slot + COUNTS, 0, GROUPS);
+        nf2_put16(slot + 4, TOO_MANY);
+    }
+}
+
 static int load_slot(nf2_t *fs, uint32_t node)
 {
     int level = nf2_node_level(fs, node);
@@ -238,25 +254,31 @@ static int load_slot(nf2_t *fs, uint32_t node)
     touch(fs, slot);
     int result = load(fs, node);
     if (result != 0) {
-        nf2_cache_drop(fs, node);
+        give_up(fs, node, result);
     }
     return result < 0 ? result : NF2_OK;
 }
 
-int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
+bool nf2_cache_has(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
 {
     uint8_t *slot = find_slot(fs, node);
 
-    if (slot == NULL && !fs->buffer_lent) {
-        NF2_TRY(load_slot(fs, node));
-        slot = find_slot(fs, node);
-    }
-    cached->slot = slot;
+    cached->slot = NULL;
     if (slot != NULL) {
         touch(fs, slot);
         cached->records = slot[RECORDS];
         cached->append_at = nf2_get16(slot + 4);
+        cached->slot = cached->append_at != TOO_MANY ? slot : NULL;
     }
+    return cached->slot != NULL;
+}
+
+int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
+{
+    if (!fs->buffer_lent && find_slot(fs, node) == NULL) {
+        NF2_TRY(load_slot(fs, node));
+    }
+    (void)nf2_cache_has(fs, node, cached);
     return NF2_OK;
 }
 
@@ -306,13 +328,16 @@ int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct n
 
 void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end)
 {
-    if (find_slot(fs, node) == NULL) {
+    struct nf2_cached cached;
+
+    if (!nf2_cache_has(fs, node, &cached)) {
         return;
     }
     for (unsigned i = 0; i < count; i++) {
         bool keyed = ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_PUTK || ops[i].type == NF2_NODE_REN;
-        if (take_record(fs, node, offsets[i], keyed ? &ops[i].key : NULL, ops[i].kill, ops[i].victim) != 0) {
-            nf2_cache_drop(fs, node); /* the records are on the chip, whatever went wrong here */
+        int result = take_record(fs, node, offsets[i], keyed ? &ops[i].key : NULL, ops[i].kill, ops[i].victim);
+        if (result != 0) { /* the records are on the chip, whatever went wrong here */
+            give_up(fs, node, result);
             return;
         }
     }

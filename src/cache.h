@@ -10,17 +10,20 @@
 
 #define NF2_KNOWN_BYTES 48u     /* of the tree buffer, at its start: directories that paths led through */
 
-/* What is known of a cached node. Valid until another node is cached. */
+/* What is known of a cached node. Valid until another one is loaded. */
 struct nf2_cached {
     const uint8_t *slot;        /* NULL: not cached */
     uint16_t append_at;
     uint8_t records;            /* 255: or more */
 };
 
-/* Loads the node if need be; `slot` NULL where it cannot be cached (too many entries, or the buffer is in use). */
+/* Is the node cached? */
+bool nf2_cache_has(nf2_t *fs, uint32_t node, struct nf2_cached *cached);
+
+/* The same, but loads the node if need be; `slot` NULL where it cannot be cached (too many entries, or the buffer is in use). */
 int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached);
 
-/* The node's level if it is cached, else -1. */
+/* The node's level if it is known, else -1. */
 int nf2_cache_level(const nf2_t *fs, uint32_t node);
 
 /* Sets a bit for each 8 bytes of the node at which no live entry begins. */

@@ -3,7 +3,7 @@
 
 #include "flash.h"
 
-#define DIGEST 4u               /* bytes of a name by which most names are told apart */
+#define DIGEST 3u               /* bytes of a name by which most names are told apart */
 #define SKIP_MAX 24u            /* bytes that all names may have in common in front of the digest */
 #define NAME_ROOM 32u           /* bytes kept for the last name listed, at least */
 #define OFFSET_BITS 13u         /* of a record in a log; above it its bytes of references, halved */
@@ -19,21 +19,15 @@ struct gather {
     uint8_t common[SKIP_MAX + DIGEST];
 };
 
-static uint32_t digest_of(const uint8_t *name, uint32_t skip)
-{
-    const uint8_t *p = name + skip;
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* Less is in common from now on: digests begin further in front. */
 static void set_skip(struct gather *gather, uint32_t skip)
 {
-    uint32_t shift = 8u * (gather->skip - skip), front = digest_of(gather->common, skip);
+    uint32_t more = nf2_min(gather->skip - skip, DIGEST);
 
-    for (uint32_t i = 0; i < gather->count && shift > 0; i++) {
-        uint8_t *at = gather->digests + i * DIGEST;
-        uint32_t rest = shift < 32 ? nf2_get32(at) >> shift : 0, mask = shift < 32 ? UINT32_MAX >> shift : 0;
-        nf2_put32(at, (front & ~mask) | rest);
+    for (uint32_t i = 0; i < gather->count && more > 0; i++) {
+        uint8_t *digest = gather->digests + i * DIGEST;
+        memmove(digest + more, digest, DIGEST - more);
+        memcpy(digest, gather->common + skip, more);
     }
     gather->skip = skip;
 }
@@ -52,12 +46,10 @@ static struct nf2_key key_at(const struct gather *gather, uint32_t i)
 }
 
 /* Order of a name and the `i`-th one. */
-static int compare(nf2_t *fs, const struct gather *gather, uint32_t digest, const struct nf2_key *own, uint32_t i, int *order)
+static int compare(nf2_t *fs, const struct gather *gather, const uint8_t *digest, const struct nf2_key *own, uint32_t i, int *order)
 {
-    uint32_t other_digest = nf2_get32(gather->digests + i * DIGEST);
-
-    *order = digest < other_digest ? -1 : 1;
-    if (digest != other_digest) {
+    *order = memcmp(digest, gather->digests + i * DIGEST, DIGEST);
+    if (*order != 0) {
         return NF2_OK;
     }
     struct nf2_key other = key_at(gather, i);
@@ -81,10 +73,9 @@ static int insert(nf2_t *fs, struct gather *gather, const struct nf2_entry *entr
         skip++;
     }
     set_skip(gather, skip);
-    uint32_t digest = digest_of(name, skip);
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        NF2_TRY(compare(fs, gather, digest, &own, middle, &order));
+        NF2_TRY(compare(fs, gather, name + skip, &own, middle, &order));
         if (order < 0) {
             high = middle;
         } else {
@@ -96,7 +87,7 @@ static int insert(nf2_t *fs, struct gather *gather, const struct nf2_entry *entr
         uint8_t *digests = gather->digests + low * DIGEST, *places = gather->places + low * 2;
         memmove(digests + DIGEST, digests, behind * DIGEST);
         memmove(places + 2, places, behind * 2);
-        nf2_put32(digests, digest);
+        memcpy(digests, name + skip, DIGEST);
         nf2_put16(places, entry->offset | nf2_entry_references(entry) / 2u << OFFSET_BITS);
         gather->count = nf2_min(gather->count + 1, gather->limit);
     }

@@ -242,15 +242,16 @@ int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
     int found;
 
     memset(info, 0, sizeof *info);
-    if (nf2_cache_level(fs, node) >= 0) {
-        NF2_TRY(nf2_cache_load(fs, node, &cached));
+    if (nf2_cache_has(fs, node, &cached)) {
         nf2_cache_dead(fs, &cached, info->killed);
         info->append_at = cached.append_at;
+        info->records = cached.records;
         return NF2_OK;
     }
     nf2_scan_begin(&scan, node);
     while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
         note_kills(info->killed, &entry);
+        info->records++;
     }
     info->append_at = nf2_scan_append_at(fs, &scan);
     return found;
@@ -258,9 +259,11 @@ int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
 
 int nf2_live_begin(nf2_t *fs, uint32_t node, struct nf2_live *live)
 {
+    struct nf2_cached cached;
+
     memset(live, 0, sizeof *live);
     nf2_scan_begin(&live->scan, node);
-    live->known = nf2_cache_level(fs, node) >= 0;
+    live->known = nf2_cache_has(fs, node, &cached);
     if (live->known) {
         NF2_TRY(nf2_node_info(fs, node, &live->info));
         live->scan.limit = (uint16_t)live->info.append_at;
@@ -304,53 +307,30 @@ bool nf2_live_again(struct nf2_live *live)
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
 {
     struct nf2_cached cached;
-    struct nf2_scan scan;
-    struct nf2_entry entry;
-    int found;
+    struct nf2_node_info info;
 
     NF2_TRY(nf2_cache_load(fs, node, &cached));
-    if (cached.slot != NULL) {
-        *append_at = cached.append_at;
-        *records = cached.records;
-        return NF2_OK;
-    }
-    *records = 0;
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        (*records)++;
-    }
-    *append_at = nf2_scan_append_at(fs, &scan);
-    return found;
+    NF2_TRY(nf2_node_info(fs, node, &info));
+    *append_at = info.append_at;
+    *records = info.records;
+    return NF2_OK;
 }
 
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
 {
     struct nf2_cached cached;
-    struct nf2_scan scan;
-    struct nf2_entry at;
-    bool have = false;
-    int found;
+    int order = 0;
 
     NF2_TRY(nf2_cache_load(fs, node, &cached));
     if (cached.slot != NULL) {
         return nf2_cache_find(fs, node, key, entry);
     }
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &at)) > 0) {
-        if (have && (at.kill == entry->offset || at.victim == entry->offset)) {
-            have = false;
-        }
-        if (has_key(at.type) && at.id == key->id && at.key_length == key->length) {
-            struct nf2_key own = nf2_entry_key(&at);
-            int order;
-            NF2_TRY(nf2_key_compare(fs, &own, key, &order));
-            if (order == 0) {
-                *entry = at;
-                have = true;
-            }
-        }
+    int found = nf2_node_seek(fs, node, key, NF2_AT_OR_BELOW, entry);
+    if (found > 0) {
+        struct nf2_key own = nf2_entry_key(entry);
+        NF2_TRY(nf2_key_compare(fs, &own, key, &order));
     }
-    return found < 0 ? found : have;
+    return order == 0 ? found : 0;
 }
 
 /* A key that is compared again and again: its first bytes are at hand. */

@@ -89,10 +89,11 @@ int nf2_node_level(nf2_t *fs, uint32_t node);
 /* Entries in the order of the log; 1, 0 at the end, or an error. */
 int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry);
 
-/* Where no live entry begins, a bit for each 8 bytes (all that is certain: no live entry has its bit set). And where the next append goes. */
+/* A bit for each 8 bytes of the node: set where an entry begins that later records kill, clear where a live one does. */
 struct nf2_node_info {
     uint8_t killed[NF2_KILL_BYTES];
-    uint32_t append_at;
+    uint32_t append_at;         /* where the next append goes */
+    uint32_t records;           /* 255: or more */
 };
 int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info);
 
