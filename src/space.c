@@ -134,7 +134,11 @@ static int next_region(nf2_t *fs, bool erased, uint32_t want)
         uint32_t count = nf2_min(NF2_TREE_BUFFER_SIZE, regions - first);
         uint8_t *counts = fs->tree_buffer;
         memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
-        NF2_TRY(nf2_region_counts(fs, erased, first, count, counts));
+        int result = nf2_region_counts(fs, erased, first, count, counts);
+        if (result < 0) {
+            memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE); /* counts are not to be taken for what else lies there */
+            return result;
+        }
         for (uint32_t i = 0; i < count; i++) {
             uint32_t distance = (first + i + regions - current - 1) % regions;
             uint32_t n = nf2_min(counts[i], want);

@@ -60,7 +60,9 @@ typedef struct nf2 {
 
     uint32_t blocks;            /* of the volume */
     uint32_t volume_id;
-    uint32_t window_address;    /* where the read buffer comes from; UINT32_MAX: nothing */
+    uint32_t window_address;    /* the page that the read buffer comes from; UINT32_MAX: nothing */
+    uint16_t window_begin, window_end;  /* the part of it that was read */
+    uint32_t programs;          /* programs and erases of this mount: while it stays, nothing changes on the chip */
     uint16_t epoch;
     uint16_t unclean_mounts;
     uint8_t node_pages;         /* pages of a block that a log uses */
@@ -159,8 +161,12 @@ typedef struct nf2_file {
 
 typedef struct nf2_dir {
     uint32_t id;
+    uint32_t node, programs;    /* where the next entries lie, known when the volume had made so many programs */
+    uint16_t next;              /* place in `last` of the offset of the first of them */
+    uint8_t batch;              /* how many they are */
+    bool whole;                 /* behind them the leaf has no more */
     uint8_t length;             /* of the last name listed; 0: none */
-    char last[256];
+    uint8_t last[258];          /* that name; behind it two bytes for each of the next entries, for one at least */
 } nf2_dir_t;
 
 #endif
