@@ -4,18 +4,48 @@
 #include "flash.h"
 
 /*
- * A slot: block u24 (0: empty), records u8, append place u16, age u8, level u8, records in each page u8 x 16,
- * then a fingerprint a record (0: dead, or no entry).
+ * Slots lie one behind the other, and what follows the last one is zero. A slot: block u24 (0: none), level u8, append
+ * place u16, records u8 (255: or more), age u8, then the live entries, grouped by the upper half of their fingerprints:
+ * how many there are in each group, u8 x 16, and for each the offset of its record and the rest of the fingerprint, u16.
+ * A node with more entries than fit has a slot without any and the append place TOO_MANY, so that no one tries again.
  */
-#define SLOTS 3u
-#define SLOT_BYTES (NF2_TREE_BUFFER_SIZE / SLOTS)
+#define TOO_MANY 0xFFFFu
+#define LEVEL 3u
+#define RECORDS 6u
+#define AGE 7u
 #define COUNTS 8u
-#define PRINTS (COUNTS + NF2_LOG_PAGES)
-#define PRINTS_MAX (SLOT_BYTES - PRINTS)
+#define GROUPS 16u
+#define ENTRIES (COUNTS + GROUPS)
 
-static uint8_t *slot_at(const nf2_t *fs, unsigned i)
+static uint32_t slot_entries(const uint8_t *slot)
 {
-    return fs->tree_buffer + i * SLOT_BYTES;
+    uint32_t count = 0;
+
+    for (unsigned i = 0; i < GROUPS; i++) {
+        count += slot[COUNTS + i];
+    }
+    return count;
+}
+
+static uint8_t *slot_end(uint8_t *slot)
+{
+    return slot + ENTRIES + 2u * slot_entries(slot);
+}
+
+static uint8_t *buffer_end(const nf2_t *fs)
+{
+    return fs->tree_buffer + NF2_TREE_BUFFER_SIZE;
+}
+
+/* The slot at this place of the buffer, or NULL behind the last. */
+static uint8_t *slot_at(const nf2_t *fs, uint8_t *at)
+{
+    return !fs->buffer_lent && buffer_end(fs) - at >= (int)ENTRIES && nf2_get24(at) != 0 ? at : NULL;
+}
+
+static uint8_t *first_slot(const nf2_t *fs)
+{
+    return slot_at(fs, fs->tree_buffer + NF2_KNOWN_BYTES);
 }
 
 void nf2_cache_lend(nf2_t *fs, bool in_use)
@@ -26,19 +56,28 @@ void nf2_cache_lend(nf2_t *fs, bool in_use)
 
 static uint8_t *find_slot(const nf2_t *fs, uint32_t node)
 {
-    for (unsigned i = 0; i < SLOTS && !fs->buffer_lent; i++) {
-        if (nf2_get24(slot_at(fs, i)) == node) {
-            return slot_at(fs, i);
-        }
+    uint8_t *slot = first_slot(fs);
+
+    while (slot != NULL && nf2_get24(slot) != node) {
+        slot = slot_at(fs, slot_end(slot));
     }
-    return NULL;
+    return slot;
 }
 
 int nf2_cache_level(const nf2_t *fs, uint32_t node)
 {
-    const uint8_t *slot = node != 0 ? find_slot(fs, node) : NULL;
+    const uint8_t *slot = find_slot(fs, node);
 
-    return slot != NULL ? slot[7] : -1;
+    return slot != NULL ? slot[LEVEL] : -1;
+}
+
+/* Takes bytes out of the buffer: what is behind them moves up. */
+static void take_out(nf2_t *fs, uint8_t *from, uint32_t size)
+{
+    uint8_t *end = buffer_end(fs);
+
+    memmove(from, from + size, (size_t)(end - from) - size);
+    memset(end - size, 0, size);
 }
 
 void nf2_cache_drop(nf2_t *fs, uint32_t node)
@@ -46,35 +85,43 @@ void nf2_cache_drop(nf2_t *fs, uint32_t node)
     uint8_t *slot = find_slot(fs, node);
 
     if (slot != NULL) {
-        memset(slot, 0, SLOT_BYTES);
+        take_out(fs, slot, (uint32_t)(slot_end(slot) - slot));
     }
 }
 
 /* Makes this slot the youngest. */
 static void touch(const nf2_t *fs, uint8_t *slot)
 {
-    for (unsigned i = 0; i < SLOTS; i++) {
-        uint8_t *other = slot_at(fs, i);
-        other[6] = (uint8_t)(other[6] < 255 ? other[6] + 1 : 255);
+    for (uint8_t *other = first_slot(fs); other != NULL; other = slot_at(fs, slot_end(other))) {
+        other[AGE] = (uint8_t)nf2_min(other[AGE] + 1u, 255);
     }
-    slot[6] = 0;
+    slot[AGE] = 0;
 }
 
-static uint8_t *oldest_slot(const nf2_t *fs)
+/* Makes `room` bytes free by dropping the oldest slots but that of `keep`. The free place, or NULL if there is no other slot. */
+static uint8_t *make_room(nf2_t *fs, uint32_t keep, uint32_t room)
 {
-    uint8_t *oldest = slot_at(fs, 0);
-
-    for (unsigned i = 0; i < SLOTS; i++) {
-        uint8_t *slot = slot_at(fs, i);
-        if (nf2_get24(slot) == 0) {
-            return slot;
+    for (;;) {
+        uint8_t *oldest = NULL, *end = fs->tree_buffer + NF2_KNOWN_BYTES;
+        for (uint8_t *slot = first_slot(fs); slot != NULL; slot = slot_at(fs, end)) {
+            end = slot_end(slot);
+            if (nf2_get24(slot) != keep && (oldest == NULL || slot[AGE] > oldest[AGE])) {
+                oldest = slot;
+            }
         }
-        oldest = slot[6] > oldest[6] ? slot : oldest;
+        if (buffer_end(fs) - end >= (int)room) {
+            return end;
+        }
+        if (oldest == NULL) {
+            return NULL;
+        }
+        nf2_cache_drop(fs, nf2_get24(oldest));
     }
-    return oldest;
 }
 
-static int fingerprint(nf2_t *fs, const struct nf2_key *key, uint8_t *print)
+/* ---- entries ------------------------------------------------------------------------------------ */
+
+static int fingerprint(nf2_t *fs, const struct nf2_key *key, uint32_t *print)
 {
     uint32_t hash = 2166136261u ^ key->id;
     uint8_t chunk[24];
@@ -87,163 +134,175 @@ static int fingerprint(nf2_t *fs, const struct nf2_key *key, uint8_t *print)
         }
     }
     hash ^= hash >> 16;
-    hash = (hash ^ hash >> 8) & 0xFFu;
-    *print = (uint8_t)(hash != 0 ? hash : 1);
+    *print = (hash ^ hash >> 8) & 0xFFu;
     return NF2_OK;
 }
 
-/* Index of the first record of a page. */
-static uint32_t page_index(const uint8_t *slot, uint32_t page)
+/* Lowest bit of the fingerprint in an entry: offsets have as many bits as a log of this volume needs. */
+static unsigned print_shift(const nf2_t *fs)
 {
-    uint32_t index = 0;
-
-    for (uint32_t p = 0; p < page; p++) {
-        index += slot[COUNTS + p];
-    }
-    return index;
+    return nf2_log_bytes(fs) > 4096 ? 13 : 12;
 }
 
-/* The record with this index: its page is scanned up to it. */
-static int record_at(nf2_t *fs, uint32_t node, const uint8_t *slot, uint32_t index, struct nf2_record *record)
+static uint32_t entry_offset(const nf2_t *fs, const uint8_t *entry)
 {
-    struct nf2_scan scan;
-    uint32_t page = 0, first = 0;
-
-    while (page < NF2_LOG_PAGES && first + slot[COUNTS + page] <= index) {
-        first += slot[COUNTS + page++];
-    }
-    nf2_scan_begin(&scan, node);
-    scan.position = (uint16_t)(page * nf2_page(fs));
-    for (uint32_t i = first; i <= index; i++) {
-        int found = nf2_scan_next(fs, &scan, record);
-        if (found <= 0) {
-            return found < 0 ? found : NF2_ERR_IO;
-        }
-    }
-    return NF2_OK;
+    return nf2_get16(entry) & ((1u << print_shift(fs)) - 1);
 }
 
-/* A record that begins at `offset` is dead from now on. */
-static int kill(nf2_t *fs, uint32_t node, uint8_t *slot, uint32_t offset)
+/* The first entry of a group. */
+static uint8_t *group_at(uint8_t *slot, uint32_t group)
 {
-    struct nf2_record record;
-    uint32_t page = offset / nf2_page(fs), index = page_index(slot, page);
+    uint8_t *at = slot + ENTRIES;
 
-    if (offset == 0 || page >= NF2_LOG_PAGES) {
-        return NF2_OK;
+    for (uint32_t i = 0; i < group; i++) {
+        at += 2u * slot[COUNTS + i];
     }
-    for (uint32_t i = 0; i < slot[COUNTS + page]; i++) {
-        if (slot[PRINTS + index + i] == 0) {
-            continue;
-        }
-        NF2_TRY(record_at(fs, node, slot, index + i, &record));
-        if (record.offset == offset) {
-            slot[PRINTS + index + i] = 0;
-            return NF2_OK;
-        }
-    }
-    return NF2_OK;
+    return at;
 }
 
-/* Adds a record behind those that are known; false if the slot is full. */
-static bool add(const nf2_t *fs, uint8_t *slot, uint32_t offset, uint8_t print)
+/* The slot of a node gets an entry; false if there is no room for it. */
+static bool add(nf2_t *fs, uint32_t node, uint32_t offset, uint32_t print)
 {
-    if (slot[3] == PRINTS_MAX) {
+    uint8_t *end = make_room(fs, node, 2), *slot = find_slot(fs, node);
+
+    if (end == NULL) {
         return false;
     }
-    slot[PRINTS + slot[3]++] = print;
-    slot[COUNTS + offset / nf2_page(fs)]++;
+    uint8_t *place = group_at(slot, print / GROUPS);
+    memmove(place + 2, place, (size_t)(end - place));
+    nf2_put16(place, offset | print << print_shift(fs));
+    slot[COUNTS + print / GROUPS]++;
     return true;
 }
 
-static int load_record(nf2_t *fs, uint32_t node, uint8_t *slot, const struct nf2_record *record)
+/* The entry whose record begins at `offset` is dead. */
+static void bury(nf2_t *fs, uint8_t *slot, uint32_t offset)
 {
-    struct nf2_entry entry;
-    uint8_t print = 0;
-
-    if ((record->offset & (nf2_page(fs) - 1)) + record->length > nf2_page(fs)) {
-        return 1; /* it goes on in further pages: those cannot be entered at their start */
-    }
-    if (record->type != NF2_NODE_HEAD) {
-        NF2_TRY(nf2_entry_parse(fs, node, record, &entry));
-        if (entry.key_position != 0) {
-            struct nf2_key key = nf2_entry_key(&entry);
-            NF2_TRY(fingerprint(fs, &key, &print));
+    for (uint32_t group = 0; group < GROUPS && offset != 0; group++) {
+        uint8_t *at = group_at(slot, group);
+        for (uint32_t i = 0; i < slot[COUNTS + group]; i++) {
+            if (entry_offset(fs, at + 2 * i) == offset) {
+                take_out(fs, at + 2 * i, 2);
+                slot[COUNTS + group]--;
+                return;
+            }
         }
-        NF2_TRY(kill(fs, node, slot, entry.kill));
-        NF2_TRY(kill(fs, node, slot, entry.victim));
     }
-    return add(fs, slot, record->offset, print) ? 0 : 1;
 }
 
-/* Fills a slot from the node: 0, 1 if it cannot be cached, or an error. */
-static int load(nf2_t *fs, uint32_t node, uint8_t *slot)
+/* A record at the node's end: 0, 1 if there is no room for it, or an error. `key` NULL: it makes no entry. */
+static int take_record(nf2_t *fs, uint32_t node, uint32_t offset, const struct nf2_key *key, uint32_t kill, uint32_t victim)
+{
+    uint8_t *slot = find_slot(fs, node);
+    uint32_t print;
+
+    bury(fs, slot, kill);
+    bury(fs, slot, victim);
+    slot[RECORDS] = (uint8_t)nf2_min(slot[RECORDS] + 1u, 255);
+    if (key == NULL) {
+        return 0;
+    }
+    NF2_TRY(fingerprint(fs, key, &print));
+    return add(fs, node, offset, print) ? 0 : 1;
+}
+
+/* ---- nodes -------------------------------------------------------------------------------------- */
+
+/* Takes all records of a node: 0, 1 if it cannot be cached, or an error. */
+static int load(nf2_t *fs, uint32_t node)
 {
     struct nf2_scan scan;
-    struct nf2_record record;
-    int level = nf2_node_level(fs, node), found;
+    struct nf2_entry entry;
+    int found;
 
-    NF2_TRY(level);
     nf2_scan_begin(&scan, node);
-    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        int result = load_record(fs, node, slot, &record);
+    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
+        struct nf2_key key = nf2_entry_key(&entry);
+        int result = take_record(fs, node, entry.offset, entry.key_position != 0 ? &key : NULL, entry.kill, entry.victim);
         if (result != 0) {
             return result;
         }
     }
-    NF2_TRY(found);
-    if (scan.damaged) {
-        return 1;
+    if (found == 0) {
+        nf2_put16(find_slot(fs, node) + 4, nf2_scan_append_at(fs, &scan));
     }
-    nf2_put24(slot, node);
-    nf2_put16(slot + 4, nf2_scan_append_at(fs, &scan));
-    slot[7] = (uint8_t)level;
-    return 0;
+    return found;
 }
 
-int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
+/* A slot that lacks room loses its entries, one that could not be read goes. */
+static void give_up(nf2_t *fs, uint32_t node, int result)
+{
+    uint8_t *slot = find_slot(fs, node);
+
+    if (result < 0) {
+        nf2_cache_drop(fs, node);
+    } else {
+        take_out(fs, slot + ENTRIES, (uint32_t)(slot_end(slot) - slot) - ENTRIES);
+        memset(slot + COUNTS, 0, GROUPS);
+        nf2_put16(slot + 4, TOO_MANY);
+    }
+}
+
+static int load_slot(nf2_t *fs, uint32_t node)
+{
+    int level = nf2_node_level(fs, node);
+
+    NF2_TRY(level);
+    uint8_t *slot = make_room(fs, NF2_NONE, ENTRIES);
+    nf2_put24(slot, node);
+    slot[LEVEL] = (uint8_t)level;
+    touch(fs, slot);
+    int result = load(fs, node);
+    if (result != 0) {
+        give_up(fs, node, result);
+    }
+    return result < 0 ? result : NF2_OK;
+}
+
+bool nf2_cache_has(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
 {
     uint8_t *slot = find_slot(fs, node);
 
     cached->slot = NULL;
-    if (fs->buffer_lent) {
-        return NF2_OK;
+    if (slot != NULL) {
+        touch(fs, slot);
+        cached->records = slot[RECORDS];
+        cached->append_at = nf2_get16(slot + 4);
+        cached->slot = cached->append_at != TOO_MANY ? slot : NULL;
     }
-    if (slot == NULL) {
-        slot = oldest_slot(fs);
-        memset(slot, 0, SLOT_BYTES);
-        int result = load(fs, node, slot);
-        if (result != 0) {
-            memset(slot, 0, SLOT_BYTES);
-            return result < 0 ? result : NF2_OK;
-        }
+    return cached->slot != NULL;
+}
+
+int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
+{
+    if (!fs->buffer_lent && find_slot(fs, node) == NULL) {
+        NF2_TRY(load_slot(fs, node));
     }
-    touch(fs, slot);
-    cached->slot = slot;
-    cached->records = slot[3];
-    cached->append_at = nf2_get16(slot + 4);
-    cached->level = slot[7];
+    (void)nf2_cache_has(fs, node, cached);
     return NF2_OK;
 }
 
-bool nf2_cache_alive(const struct nf2_cached *cached, uint32_t index)
+void nf2_cache_dead(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *bits)
 {
-    return index < cached->records && cached->slot[PRINTS + index] != 0;
+    uint8_t *slot = fs->tree_buffer + (cached->slot - fs->tree_buffer);
+
+    memset(bits, 0xFF, NF2_KILL_BYTES);
+    for (const uint8_t *at = slot + ENTRIES; at < slot_end(slot); at += 2) {
+        nf2_bit_set(bits, entry_offset(fs, at) / 8u, false);
+    }
 }
 
-int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_cached *cached, const struct nf2_key *key, struct nf2_entry *entry)
+static int find_in_slot(nf2_t *fs, uint8_t *slot, uint32_t print, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    uint8_t print;
+    uint8_t *at = group_at(slot, print / GROUPS);
+    int order;
 
-    NF2_TRY(fingerprint(fs, key, &print));
-    for (uint32_t i = 0; i < cached->records; i++) {
-        struct nf2_record record;
-        int order;
-        if (cached->slot[PRINTS + i] != print) {
+    for (uint32_t i = 0; i < slot[COUNTS + print / GROUPS]; i++, at += 2) {
+        uint32_t offset = entry_offset(fs, at);
+        if (((offset | print << print_shift(fs)) & 0xFFFFu) != nf2_get16(at)) {
             continue;
         }
-        NF2_TRY(record_at(fs, node, cached->slot, i, &record));
-        NF2_TRY(nf2_entry_parse(fs, node, &record, entry));
+        NF2_TRY(nf2_entry_parse_at(fs, nf2_get24(slot), offset, entry));
         struct nf2_key own = nf2_entry_key(entry);
         NF2_TRY(nf2_key_compare(fs, &own, key, &order));
         if (order == 0) {
@@ -253,26 +312,34 @@ int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_cached *cached, co
     return 0;
 }
 
-int nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end)
+int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    uint8_t *slot = find_slot(fs, node);
+    uint32_t print;
+    int found = 0;
 
-    for (unsigned i = 0; i < count && slot != NULL; i++) {
+    NF2_TRY(fingerprint(fs, key, &print));
+    for (uint8_t *slot = first_slot(fs); slot != NULL && found == 0; slot = slot_at(fs, slot_end(slot))) {
+        if (node == NF2_NONE ? slot[LEVEL] == 0 : nf2_get24(slot) == node) {
+            found = find_in_slot(fs, slot, print, key, entry);
+        }
+    }
+    return found;
+}
+
+void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end)
+{
+    struct nf2_cached cached;
+
+    if (!nf2_cache_has(fs, node, &cached)) {
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
         bool keyed = ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_PUTK || ops[i].type == NF2_NODE_REN;
-        bool longer = (offsets[i] & (nf2_page(fs) - 1)) + nf2_node_op_length(&ops[i]) > nf2_page(fs);
-        uint8_t print = 0;
-        if (keyed) {
-            NF2_TRY(fingerprint(fs, &ops[i].key, &print));
-        }
-        NF2_TRY(kill(fs, node, slot, ops[i].kill));
-        NF2_TRY(kill(fs, node, slot, ops[i].victim));
-        if (longer || !add(fs, slot, offsets[i], print)) {
-            nf2_cache_drop(fs, node);
-            return NF2_OK;
+        int result = take_record(fs, node, offsets[i], keyed ? &ops[i].key : NULL, ops[i].kill, ops[i].victim);
+        if (result != 0) { /* the records are on the chip, whatever went wrong here */
+            give_up(fs, node, result);
+            return;
         }
     }
-    if (slot != NULL) {
-        nf2_put16(slot + 4, end);
-    }
-    return NF2_OK;
+    nf2_put16(find_slot(fs, node) + 4, end);
 }

@@ -1,34 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cache.h - the tree buffer: fingerprints of the entries of a few recently used nodes, so that a look-up reads one
- * page and not the node (the purpose of the paper's tree buffer, 5.4). Only a hint: what it finds is read and compared.
+ * cache.h - the tree buffer: fingerprints of the entries of recently used nodes, so that a look-up reads one page and
+ * not the node (the purpose of the paper's tree buffer, 5.4). Only a hint: what it finds is read and compared.
  */
 #ifndef NF2FS_SRC_CACHE_H
 #define NF2FS_SRC_CACHE_H
 
 #include "node.h"
 
-/* What is known of a cached node. */
+#define NF2_KNOWN_BYTES 48u     /* of the tree buffer, at its start: directories that paths led through */
+
+/* What is known of a cached node. Valid until another one is loaded. */
 struct nf2_cached {
-    uint8_t *slot;              /* NULL: not cached */
+    const uint8_t *slot;        /* NULL: not cached */
     uint16_t append_at;
-    uint8_t records, level;
+    uint8_t records;            /* 255: or more */
 };
 
-/* The node's slot, loaded if need be; `slot` NULL where it cannot be cached (too many records, long ones, the buffer is in use). */
+/* Is the node cached? */
+bool nf2_cache_has(nf2_t *fs, uint32_t node, struct nf2_cached *cached);
+
+/* The same, but loads the node if need be; `slot` NULL where it cannot be cached (too many entries, or the buffer is in use). */
 int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached);
 
-/* The node's level if it is cached, else -1. */
+/* The node's level if it is known, else -1. */
 int nf2_cache_level(const nf2_t *fs, uint32_t node);
 
-/* Is the `index`-th record of the node alive? */
-bool nf2_cache_alive(const struct nf2_cached *cached, uint32_t index);
+/* Sets a bit for each 8 bytes of the node at which no live entry begins. */
+void nf2_cache_dead(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *bits);
 
-/* Looks for a live entry with this key: 1, 0, or an error. */
-int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_cached *cached, const struct nf2_key *key, struct nf2_entry *entry);
+/* Looks for a live entry with this key in a cached node, or (`node` NF2_NONE) in all cached leaves: 1, 0, or an error. */
+int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);
 
 /* Records were appended to a node. */
-int nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end);
+void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end);
 
 void nf2_cache_drop(nf2_t *fs, uint32_t node);
 

@@ -257,12 +257,14 @@ static int check_entries(nf2_t *fs, struct check *check)
 {
     static const uint8_t none[1] = {0};
     struct nf2_key key = nf2_key_of(0, none, 0);
-    struct nf2_entry entry;
+    struct nf2_entry entry = {.node = fs->root};
     struct nf2_stat stat;
     uint8_t bytes[NF2_NAME_MAX];
+    enum nf2_seek seek = NF2_AT_OR_ABOVE;
     int found;
 
-    while ((found = nf2_tree_seek(fs, &key, key.length == 0 ? NF2_AT_OR_ABOVE : NF2_ABOVE, &entry)) > 0) {
+    while ((found = nf2_tree_seek(fs, &key, seek, &entry)) > 0) {
+        seek = NF2_ABOVE;
         int kind = nf2_entry_kind(fs, &entry);
         if (kind < 0) {
             complain(check, "an entry of unknown kind in node", entry.node);

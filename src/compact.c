@@ -52,13 +52,12 @@ static int count_item(nf2_t *fs, void *context, const struct nf2_item *item)
     return 0;
 }
 
-/* Uncommitted operations that a handle keeps on flash, and the blocks that they lie in. */
-static int count_spilled(nf2_t *fs, const nf2_file_t *file, uint32_t first)
+/* Blocks with the list of uncommitted operations that a handle keeps on flash. */
+static int count_spill(nf2_t *fs, const nf2_file_t *file, uint32_t first)
 {
     uint32_t bytes = nf2_block_bytes(fs);
     struct nf2_scan scan;
     struct nf2_entry op;
-    struct nf2_item item;
     int found;
 
     if (file->spill_first == NF2_NONE) {
@@ -69,18 +68,31 @@ static int count_spilled(nf2_t *fs, const nf2_file_t *file, uint32_t first)
     nf2_scan_begin(&scan, file->spill_first);
     while ((found = nf2_batch_next(fs, &scan, &op)) > 0) {
         add_live(fs, first, op.node, bytes);
-        if (op.body_length == NF2_PIECE_BODY) {
-            NF2_TRY(nf2_index_item(fs, &op, &item));
-            uint32_t blocks = item.block == NF2_NO_BLOCK ? 0 : (item.within + item.length + bytes - 1) / bytes;
-            for (uint32_t b = 0; b < blocks; b++) {
-                add_live(fs, first, item.block + b, bytes);
-            }
-        }
     }
     return found;
 }
 
-/* What open handles write to, or have written and not committed, counts as wholly live. */
+/* What a handle has written and not committed counts as wholly live, unless the handle has overwritten it since. */
+static int count_pending(nf2_t *fs, const nf2_file_t *file, uint32_t first)
+{
+    uint32_t bytes = nf2_block_bytes(fs), length;
+    struct nf2_piece piece;
+
+    for (uint32_t at = 0; at < file->size; at += length) {
+        int found = nf2_indexed_pending(fs, file, at, &piece, &length);
+        NF2_TRY(found);
+        length = nf2_min(length, file->size - at);
+        if (!found || piece.block == NF2_NO_BLOCK) {
+            continue;
+        }
+        uint32_t within = piece.within + (at - piece.offset);
+        for (uint32_t b = within / bytes; b <= (within + length - 1) / bytes; b++) {
+            add_live(fs, first, piece.block + b, bytes);
+        }
+    }
+    return NF2_OK;
+}
+
 static int count_handles(nf2_t *fs, uint32_t id, uint32_t first)
 {
     uint32_t bytes = nf2_block_bytes(fs);
@@ -89,14 +101,8 @@ static int count_handles(nf2_t *fs, uint32_t id, uint32_t first)
         if (file->kind != NF2_BODY_INDEXED || file->id != id || !nf2_file_writes(file)) {
             continue;
         }
-        for (unsigned i = 0; i < file->pieces; i++) {
-            const struct nf2_piece *piece = &file->u.piece[i];
-            uint32_t blocks = (piece->within + piece->length + bytes - 1) / bytes;
-            for (uint32_t b = 0; b < blocks; b++) {
-                add_live(fs, first, piece->block + b, bytes);
-            }
-        }
-        NF2_TRY(count_spilled(fs, file, first));
+        NF2_TRY(count_pending(fs, file, first));
+        NF2_TRY(count_spill(fs, file, first));
         add_live(fs, first, file->fragment_block, bytes);
         if (file->frames_at != 0) {
             add_live(fs, first, file->frames, bytes);
@@ -339,10 +345,10 @@ int nf2_compact_step(nf2_t *fs, uint32_t live)
     for (;;) {
         struct nf2_key key = nf2_key_of(fs->compact_id, none, 0);
         int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
-        if (found <= 0) {
+        if (found <= 0 || entry.id == NF2_NONE) {
             fs->compact_id = 0;
             fs->compact_again = false;
-            return found;
+            return found < 0 ? found : 0;
         }
         fs->compact_id = entry.id;
         uint8_t kind;

@@ -2,6 +2,7 @@
 /* dir.c - directories and names: the public calls. */
 #include "batch.h"
 #include "content.h"
+#include "listing.h"
 #include "names.h"
 #include "reclaim.h"
 #include "space.h"
@@ -113,7 +114,11 @@ static int do_remove(nf2_t *fs, const char *path)
     if (found <= 0) {
         return found < 0 ? found : nf2_handle_named(fs, &place) != NULL ? NF2_ERR_BUSY : NF2_ERR_NOENT;
     }
-    NF2_TRY(check_removable(fs, &entry));
+    int kind = check_removable(fs, &entry);
+    NF2_TRY(kind);
+    if (kind == NF2_BODY_DIR) {
+        nf2_directories_forget(fs);
+    }
     NF2_TRY(nf2_space_begin(fs));
     NF2_TRY(nf2_orphans_room(fs));
     memset(&change, 0, sizeof change);
@@ -222,6 +227,9 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
         return NF2_OK;
     }
     NF2_TRY(check_target(fs, &to, kind == NF2_BODY_DIR));
+    if (kind == NF2_BODY_DIR) {
+        nf2_directories_forget(fs);
+    }
     NF2_TRY(nf2_space_begin(fs));
     NF2_TRY(nf2_orphans_room(fs));
     int result = nf2_tree_rename(fs, &source, &target);
@@ -236,26 +244,13 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
 static int do_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)
 {
     struct nf2_place place;
-    struct nf2_entry entry;
 
     if (!fs->mounted || dir == NULL) {
         return NF2_ERR_INVAL;
     }
     memset(dir, 0, sizeof *dir);
     NF2_TRY(nf2_path_resolve(fs, path, 0, &place));
-    if (place.length == 0) {
-        dir->id = NF2_ROOT_ID;
-        return NF2_OK;
-    }
-    int found = nf2_place_find(fs, &place, &entry);
-    if (found <= 0) {
-        return found < 0 ? found : nf2_handle_named(fs, &place) != NULL ? NF2_ERR_NOTDIR : NF2_ERR_NOENT;
-    }
-    int kind = nf2_entry_kind(fs, &entry);
-    if (kind != NF2_BODY_DIR) {
-        return kind < 0 ? kind : NF2_ERR_NOTDIR;
-    }
-    return nf2_entry_id(fs, &entry, &dir->id);
+    return nf2_place_directory(fs, &place, &dir->id);
 }
 
 /* The created, unsynced file of this directory with the smallest name above the last one listed, if that is below `limit` (NULL: none). */
@@ -289,28 +284,27 @@ static nf2_file_t *next_unsynced(nf2_t *fs, const nf2_dir_t *dir, const struct n
 
 static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 {
-    struct nf2_key key = nf2_key_of(dir->id, dir->last, dir->length);
     struct nf2_entry entry;
     struct nf2_stat stat = {NF2_TYPE_FILE, 0};
+    struct nf2_key name;
 
     if (!fs->mounted || dir->id == 0) {
         return NF2_ERR_BADF;
     }
-    int found = nf2_tree_seek(fs, &key, NF2_ABOVE, &entry);
+    int found = nf2_listing_next(fs, dir, &entry);
     NF2_TRY(found);
-    found = found && entry.id == dir->id;
-    struct nf2_key limit = nf2_entry_key(&entry);
-    nf2_file_t *file = next_unsynced(fs, dir, found ? &limit : NULL);
+    if (found) {
+        name = nf2_entry_key(&entry);
+    }
+    nf2_file_t *file = next_unsynced(fs, dir, found ? &name : NULL);
     if (file != NULL) {
-        dir->length = file->name_length;
-        memcpy(dir->last, nf2_new_name(fs, file), dir->length);
+        name = nf2_key_of(dir->id, nf2_new_name(fs, file), file->name_length);
     } else if (found) {
-        dir->length = entry.key_length;
-        NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, dir->last, dir->length));
         NF2_TRY(nf2_entry_stat(fs, &entry, &stat));
     } else {
         return 0;
     }
+    NF2_TRY(nf2_listing_take(fs, dir, &name, file == NULL ? &entry : NULL));
     memcpy(out->name, dir->last, dir->length);
     out->name[dir->length] = '\0';
     out->type = stat.type;

@@ -349,8 +349,21 @@ static int write_flat(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *d
     return nf2_indexed_write(fs, file, at, data, length);
 }
 
-/* Blocks that the write may take, so that it is refused as a whole where they are not there. */
-static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t length)
+/* Blocks that open files but `except` may still take of what was preallocated for them. */
+static uint32_t promised_to_others(const nf2_t *fs, const nf2_file_t *except)
+{
+    uint32_t blocks = 0;
+
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file != except && file->promised > file->size) {
+            blocks += (file->promised - file->size) / nf2_block_bytes(fs) + 2;
+        }
+    }
+    return blocks;
+}
+
+/* Blocks that a write of `length` bytes may take, so that it is refused as a whole where they are not there. */
+static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t end, uint32_t length)
 {
     uint32_t bytes = nf2_block_bytes(fs), need;
 
@@ -359,15 +372,15 @@ static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t length)
     } else {
         need = length / bytes + 2;
     }
-    uint32_t others = fs->reserved - nf2_min(fs->reserved, file->reserved);
     if (file->kind == NF2_BODY_FLAT && file->open_end) { /* room in the last block */
         uint32_t tail = (bytes - file->size % bytes) % bytes;
         need = length <= tail ? 0 : (length - tail + bytes - 1) / bytes;
     }
-    if (nf2_space_available(fs) >= need + others) {
-        return NF2_OK;
+    if (end <= file->promised && nf2_space_free_blocks(fs) >= need) {
+        return NF2_OK; /* if names and maps took more than they had, from the reserve */
     }
-    return nf2_reclaim(fs, need + others) ? NF2_OK : NF2_ERR_NOSPC;
+    need += promised_to_others(fs, file);
+    return nf2_space_available(fs) >= need || nf2_reclaim(fs, need) ? NF2_OK : NF2_ERR_NOSPC;
 }
 
 static int write_at(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
@@ -407,7 +420,7 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     }
     NF2_TRY(nf2_space_begin(fs));
     uint32_t gap = at > file->size && file->kind != NF2_BODY_INDEXED ? nf2_min(at - file->size, nf2_page(fs)) : 0;
-    NF2_TRY(check_space(fs, file, length + gap));
+    NF2_TRY(check_space(fs, file, at + length, length + gap));
     NF2_TRY(write_at(fs, file, at, data, length));
     file->position = at + length;
     if (file->flags & NF2_O_SYNC) {
@@ -444,7 +457,7 @@ static int grow(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
     static const uint8_t zero[1] = {0};
 
-    NF2_TRY(check_space(fs, file, nf2_page(fs)));
+    NF2_TRY(check_space(fs, file, size, nf2_page(fs)));
     return write_at(fs, file, size - 1, zero, 1);
 }
 
@@ -472,14 +485,12 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
         return NF2_ERR_FBIG;
     }
     NF2_TRY(nf2_space_begin(fs));
-    uint32_t bytes = nf2_block_bytes(fs);
-    uint32_t need = size > file->size ? (size - file->size) / bytes + 2 : 0;
-    uint32_t others = fs->reserved - nf2_min(fs->reserved, file->reserved);
-    if (nf2_space_available(fs) < need + others && !nf2_reclaim(fs, need + others)) {
+    uint32_t need = promised_to_others(fs, file);
+    need += size > file->size ? (size - file->size) / nf2_block_bytes(fs) + 2 : 0;
+    if (nf2_space_available(fs) < need && !nf2_reclaim(fs, need)) {
         return NF2_ERR_NOSPC;
     }
-    fs->reserved = others + need;
-    file->reserved = need;
+    file->promised = size;
     return NF2_OK;
 }
 
@@ -609,7 +620,6 @@ static void unlink_handle(nf2_t *fs, nf2_file_t *file)
     if (nf2_file_writes(file)) {
         fs->slot[file->slot].busy = false;
     }
-    fs->reserved -= nf2_min(fs->reserved, file->reserved);
     memset(file, 0, sizeof *file);
 }
 

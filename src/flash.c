@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "flash.h"
 
+#define PEEK_BYTES 48u          /* what a look into the middle of a page reads: most records are shorter */
+
 static bool power_of_two(uint32_t value)
 {
     return value != 0 && (value & (value - 1)) == 0;
@@ -46,22 +48,52 @@ static bool in_range(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t 
     return offset <= size - from && length <= size - from - offset;
 }
 
-const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
+bool nf2_peeked(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
-    uint32_t page = nf2_page(fs);
+    uint32_t at = offset & (nf2_page(fs) - 1);
 
-    if (!in_range(fs, block, offset, length) || (offset & (page - 1)) + length > page) {
+    return fs->window_address == address_of(fs, block, offset - at) && at >= fs->window_begin && at + length <= fs->window_end;
+}
+
+/* Fills the window from its end up to `to`, or a little more for the read unit. */
+static int fill_window(nf2_t *fs, uint32_t to)
+{
+    uint32_t from = fs->window_end, unit = fs->flash->read_unit;
+
+    to = (to + unit - 1) & ~(unit - 1);
+    if (fs->flash->read(fs->flash->context, fs->window_address + from, fs->read_buffer + from, to - from) != 0) {
+        fs->window_address = NF2_NONE;
+        return NF2_ERR_IO;
+    }
+    fs->window_end = (uint16_t)to;
+    return NF2_OK;
+}
+
+const uint8_t *nf2_peek_just(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
+{
+    uint32_t page = nf2_page(fs), at = offset & (page - 1);
+
+    if (!in_range(fs, block, offset, length) || at + length > page) {
         return NULL;
     }
-    uint32_t address = address_of(fs, block, offset & ~(page - 1));
-    if (fs->window_address != address) {
-        fs->window_address = NF2_NONE;
-        if (fs->flash->read(fs->flash->context, address, fs->read_buffer, page) != 0) {
-            return NULL;
-        }
-        fs->window_address = address;
+    if (fs->window_address != address_of(fs, block, offset - at) || at < fs->window_begin) {
+        fs->window_address = address_of(fs, block, offset - at);
+        fs->window_begin = fs->window_end = (uint16_t)(at & ~(fs->flash->read_unit - 1));
     }
-    return fs->read_buffer + (offset & (page - 1));
+    if (at + length > fs->window_end && fill_window(fs, at + length) != NF2_OK) {
+        return NULL;
+    }
+    return fs->read_buffer + at;
+}
+
+const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
+{
+    uint32_t page = nf2_page(fs), at = offset & (page - 1);
+
+    if (!nf2_peeked(fs, block, offset, length)) { /* all of a page that is begun, else what a record takes */
+        length = nf2_max(length, at == 0 ? page : nf2_min(page - at, PEEK_BYTES));
+    }
+    return nf2_peek_just(fs, block, offset, length);
 }
 
 /* Reads one block at most, through a small buffer where the ends are not aligned to the driver's read unit. */
@@ -115,6 +147,7 @@ static int program_units(nf2_t *fs, uint32_t address, const uint8_t *data, uint3
 {
     uint32_t page = nf2_page(fs);
 
+    fs->programs++;
     if (fs->window_address != NF2_NONE && (address & ~(page - 1)) == fs->window_address) {
         fs->window_address = NF2_NONE;
     }
@@ -162,6 +195,7 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
     if (block + count > fs->blocks) {
         return NF2_ERR_IO;
     }
+    fs->programs++;
     fs->window_address = NF2_NONE;
     if (fs->flash->erase(fs->flash->context, address_of(fs, block, 0), count * nf2_block_bytes(fs)) != 0) {
         fs->broken = true;

@@ -24,8 +24,17 @@ static inline uint32_t nf2_align_unit(const nf2_t *fs, uint32_t value)
     return (value + unit - 1) / unit * unit;
 }
 
-/* A pointer to `length` bytes inside one page, valid until the next peek. NULL: the driver failed, or out of range. */
+/*
+ * A pointer to `length` bytes inside one page, valid until the next peek. NULL: the driver failed, or out of range.
+ * From the start of a page the whole page is read (a scan goes on in it), elsewhere a record's worth at first.
+ */
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
+
+/* The same, but no more is read than `length` bytes. */
+const uint8_t *nf2_peek_just(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
+
+/* Are these bytes in the window already? */
+bool nf2_peeked(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
 
 /* Reads any range of the volume that begins in `block`; may run on into the following blocks. */
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length);

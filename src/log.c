@@ -30,24 +30,34 @@ static uint32_t record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
     return page_end(fs, offset) + (pages - 1) * nf2_page(fs) + CONTINUED_HEAD + left - (pages - 1) * per_page;
 }
 
-int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length)
+/* Where byte `position` of a record lies, and how many bytes follow up to the page's end. */
+static uint32_t place_of(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room)
 {
-    uint8_t *to = data;
+    uint32_t first = page_end(fs, offset) - offset, per_page = nf2_page(fs) - CONTINUED_HEAD;
 
+    if (position < first) {
+        *room = first - position;
+        return offset + position;
+    }
+    position -= first;
+    *room = per_page - position % per_page;
+    return page_end(fs, offset) + position / per_page * nf2_page(fs) + CONTINUED_HEAD + position % per_page;
+}
+
+static int record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, uint8_t *to, uint32_t length, bool aside)
+{
     while (length > 0) {
-        uint32_t room = page_end(fs, offset) - offset;
-        uint32_t at = offset + position, n = room - nf2_min(room, position);
-        if (n == 0) {
-            uint32_t per_page = nf2_page(fs) - CONTINUED_HEAD, beyond = position - room;
-            at = page_end(fs, offset) + beyond / per_page * nf2_page(fs) + CONTINUED_HEAD + beyond % per_page;
-            n = per_page - beyond % per_page;
-        }
+        uint32_t n, at = place_of(fs, offset, position, &n);
         n = nf2_min(n, length);
-        const uint8_t *from = nf2_peek(fs, block, at, n);
-        if (from == NULL) {
-            return NF2_ERR_IO;
+        if (aside && !nf2_peeked(fs, block, at, n)) {
+            NF2_TRY(nf2_flash_read(fs, block, at, to, n));
+        } else {
+            const uint8_t *from = nf2_peek(fs, block, at, n);
+            if (from == NULL) {
+                return NF2_ERR_IO;
+            }
+            memcpy(to, from, n);
         }
-        memcpy(to, from, n);
         to += n;
         position += n;
         length -= n;
@@ -55,22 +65,36 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     return NF2_OK;
 }
 
+int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length)
+{
+    return record_read(fs, block, offset, position, data, length, false);
+}
+
+int nf2_record_read_aside(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length)
+{
+    return record_read(fs, block, offset, position, data, length, true);
+}
+
 /* 1 if the record's check holds, 0 if not, or an error. */
 static int check_record(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length, uint16_t epoch)
 {
-    uint8_t chunk[32];
+    uint8_t bytes[4];
     uint32_t crc, position = 0;
 
-    nf2_put16(chunk, epoch);
-    crc = nf2_crc(0xFFFFFFFFu, chunk, 2);
+    nf2_put16(bytes, epoch);
+    crc = nf2_crc(0xFFFFFFFFu, bytes, 2);
     while (position < length - 4) {
-        uint32_t n = nf2_min(length - 4 - position, sizeof chunk);
-        NF2_TRY(nf2_record_read(fs, block, offset, position, chunk, n));
-        crc = nf2_crc(crc, chunk, n);
+        uint32_t n, at = place_of(fs, offset, position, &n);
+        n = nf2_min(n, length - 4 - position);
+        const uint8_t *from = nf2_peek(fs, block, at, n);
+        if (from == NULL) {
+            return NF2_ERR_IO;
+        }
+        crc = nf2_crc(crc, from, n);
         position += n;
     }
-    NF2_TRY(nf2_record_read(fs, block, offset, position, chunk, 4));
-    return nf2_get32(chunk) == ~crc;
+    NF2_TRY(nf2_record_read(fs, block, offset, position, bytes, sizeof bytes));
+    return nf2_get32(bytes) == ~crc;
 }
 
 /* Looks at the place `position` of a page: 1 with a valid record there, 0 if the page ends, -1 if it holds something invalid, or an error below that. */
@@ -158,8 +182,19 @@ void nf2_scan_begin(struct nf2_scan *scan, uint32_t block)
 /* Goes to the first record place of the page that `position` is at the start of; 0 if the page is blank. */
 static int enter_page(nf2_t *fs, struct nf2_scan *scan)
 {
-    const uint8_t *head = nf2_peek(fs, scan->block, scan->position, 2);
+    uint32_t want = nf2_page(fs);
+    uint8_t bytes[2] = {0};
+    const uint8_t *head = bytes;
 
+    if (scan->limit != 0) {
+        want = nf2_min(want, (uint32_t)scan->limit - scan->position);
+    }
+    if (scan->used_end < scan->position) { /* behind a blank page: so is this one, likely */
+        NF2_TRY(nf2_flash_read(fs, scan->block, scan->position, bytes, sizeof bytes));
+    }
+    if (nf2_get16(bytes) != BLANK) {
+        head = nf2_peek_just(fs, scan->block, scan->position, want);
+    }
     if (head == NULL) {
         return NF2_ERR_IO;
     }

@@ -50,6 +50,9 @@ uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan);
 /* Reads `length` bytes at `position` of a record (0: its header), page crossings taken out. */
 int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length);
 
+/* The same, but just these bytes, and the window stays where it is: for a glance at another record during a scan. */
+int nf2_record_read_aside(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length);
+
 /* A source of bytes for a record: memory, or (data NULL) a part of another record on flash. */
 struct nf2_span {
     const void *data;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "names.h"
 
+#include "cache.h"
 #include "index.h"
 
 void nf2_lock_config(const struct nf2_config *config)
@@ -97,6 +98,70 @@ static const char *next_name(const char *p, size_t *length)
     }
 }
 
+/*
+ * Directories that paths led through, the last one first: parent u16 (0: none), id u16, length u8, name. They lie at
+ * the start of the tree buffer, so that a path into one that is in use reads nothing on the way.
+ */
+#define KNOWN_HEAD 5u
+
+/* The id of a known directory, 0 if it is not known. */
+static uint32_t known_directory(const nf2_t *fs, const struct nf2_place *place)
+{
+    const uint8_t *at = fs->tree_buffer, *end = at + NF2_KNOWN_BYTES;
+
+    while (!fs->buffer_lent && end - at >= (int)KNOWN_HEAD && end - at >= (int)(KNOWN_HEAD + at[4]) && nf2_get16(at) != 0) {
+        if (nf2_get16(at) == place->directory && at[4] == place->length && memcmp(at + KNOWN_HEAD, place->name, at[4]) == 0) {
+            return nf2_get16(at + 2);
+        }
+        at += KNOWN_HEAD + at[4];
+    }
+    return 0;
+}
+
+/* A further known directory; the oldest ones leave at the end. */
+static void know_directory(const nf2_t *fs, const struct nf2_place *place, uint32_t id)
+{
+    uint32_t size = KNOWN_HEAD + place->length;
+    uint8_t *at = fs->tree_buffer;
+
+    if (!fs->buffer_lent && size <= NF2_KNOWN_BYTES && id <= UINT16_MAX && place->directory <= UINT16_MAX) {
+        memmove(at + size, at, NF2_KNOWN_BYTES - size);
+        at = nf2_put16(nf2_put16(at, place->directory), id);
+        *at = place->length;
+        memcpy(at + 1, place->name, place->length);
+    }
+}
+
+void nf2_directories_forget(const nf2_t *fs)
+{
+    if (!fs->buffer_lent) {
+        memset(fs->tree_buffer, 0, NF2_KNOWN_BYTES);
+    }
+}
+
+int nf2_place_directory(nf2_t *fs, const struct nf2_place *place, uint32_t *id)
+{
+    struct nf2_entry entry;
+    uint32_t known = place->length == 0 ? NF2_ROOT_ID : known_directory(fs, place);
+
+    if (known != 0) {
+        *id = known;
+        return NF2_OK;
+    }
+    int found = nf2_place_find(fs, place, &entry);
+    if (found <= 0) {
+        return found < 0 ? found : nf2_handle_named(fs, place) != NULL ? NF2_ERR_NOTDIR : NF2_ERR_NOENT;
+    }
+    int kind = nf2_entry_kind(fs, &entry);
+    if (kind != NF2_BODY_DIR) {
+        return kind < 0 ? kind : NF2_ERR_NOTDIR;
+    }
+    NF2_TRY(nf2_entry_id(fs, &entry, &known));
+    know_directory(fs, place, known);
+    *id = known; /* it may be the place's own */
+    return NF2_OK;
+}
+
 int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_place *place)
 {
     size_t length, next_length;
@@ -120,16 +185,7 @@ int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_pl
         if (next_length == 0) {
             return inside ? NF2_ERR_INVAL : NF2_OK;
         }
-        struct nf2_entry entry;
-        int found = nf2_place_find(fs, place, &entry);
-        if (found <= 0) {
-            return found < 0 ? found : nf2_handle_named(fs, place) != NULL ? NF2_ERR_NOTDIR : NF2_ERR_NOENT;
-        }
-        int kind = nf2_entry_kind(fs, &entry);
-        if (kind != NF2_BODY_DIR) {
-            return kind < 0 ? kind : NF2_ERR_NOTDIR;
-        }
-        NF2_TRY(nf2_entry_id(fs, &entry, &place->directory));
+        NF2_TRY(nf2_place_directory(fs, place, &place->directory));
         inside = inside || (within != 0 && place->directory == within);
         name = next;
         length = next_length;

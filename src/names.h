@@ -26,6 +26,12 @@ static inline struct nf2_key nf2_place_key(const struct nf2_place *place)
 /* The entry at a place (body resolved): 1, 0 if there is none, or an error. Not for the root. */
 int nf2_place_find(nf2_t *fs, const struct nf2_place *place, struct nf2_entry *entry);
 
+/* The id of the directory at a place. Errors: NOENT, NOTDIR. */
+int nf2_place_directory(nf2_t *fs, const struct nf2_place *place, uint32_t *id);
+
+/* A directory is about to be removed or renamed: nothing is known of the way to any. */
+void nf2_directories_forget(const nf2_t *fs);
+
 /* First byte of the body; DIR's and INDEXED's id. */
 int nf2_entry_kind(nf2_t *fs, const struct nf2_entry *entry);
 int nf2_entry_id(nf2_t *fs, const struct nf2_entry *entry, uint32_t *id);

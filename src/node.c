@@ -21,7 +21,7 @@ int nf2_key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to
         memcpy(to, key->bytes + at, length);
         return NF2_OK;
     }
-    return nf2_record_read(fs, key->block, key->offset, key->position + at, to, length);
+    return nf2_record_read_aside(fs, key->block, key->offset, key->position + at, to, length);
 }
 
 int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b, int *order)
@@ -78,6 +78,11 @@ static uint32_t references(uint8_t type)
     return type == NF2_NODE_REN ? 4 : type == NF2_NODE_MOV ? 6 : type == NF2_NODE_PUT ? 0 : 2;
 }
 
+uint32_t nf2_entry_references(const struct nf2_entry *entry)
+{
+    return references(entry->type);
+}
+
 static bool has_key(uint8_t type)
 {
     return type == NF2_NODE_PUT || type == NF2_NODE_PUTK || type == NF2_NODE_REN;
@@ -120,7 +125,7 @@ int nf2_entry_parse(nf2_t *fs, uint32_t node, const struct nf2_record *record, s
 }
 
 /* The record at `offset`, which a record behind it refers to. */
-static int parse_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry)
+int nf2_entry_parse_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry)
 {
     struct nf2_record record;
     uint8_t header[2];
@@ -141,7 +146,7 @@ static int parse_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry 
 
 int nf2_entry_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry)
 {
-    NF2_TRY(parse_at(fs, node, offset, entry));
+    NF2_TRY(nf2_entry_parse_at(fs, node, offset, entry));
     return nf2_entry_body(fs, entry);
 }
 
@@ -154,7 +159,7 @@ int nf2_entry_body(nf2_t *fs, struct nf2_entry *entry)
         if (source >= at.offset) {
             return NF2_ERR_IO;
         }
-        NF2_TRY(parse_at(fs, entry->node, source, &at));
+        NF2_TRY(nf2_entry_parse_at(fs, entry->node, source, &at));
     }
     if (!has_key(at.type)) {
         return NF2_ERR_IO;
@@ -186,6 +191,7 @@ int nf2_node_level(nf2_t *fs, uint32_t node)
         return known;
     }
     nf2_scan_begin(&scan, node);
+    scan.limit = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + sizeof payload;
     int found = node < fs->blocks ? nf2_scan_next(fs, &scan, &record) : 0;
     NF2_TRY(found);
     if (!found || record.type != NF2_NODE_HEAD || record.length != sizeof payload + NF2_RECORD_OVERHEAD) {
@@ -215,80 +221,116 @@ int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry)
     }
 }
 
-static void note_kill(uint8_t *killed, uint32_t offset)
+/* Marks the offsets that a record names. */
+static void note_kills(uint8_t *killed, const struct nf2_entry *entry)
 {
-    if (offset != 0 && offset / 8u < NF2_KILL_BYTES * 8u) {
-        nf2_bit_set(killed, offset / 8u, true);
+    uint32_t bit = entry->kill / 8u, victim_bit = entry->victim / 8u;
+
+    if (bit != 0 && bit < NF2_KILL_BYTES * 8u) {
+        nf2_bit_set(killed, bit, true);
+    }
+    if (victim_bit != 0 && victim_bit < NF2_KILL_BYTES * 8u) {
+        nf2_bit_set(killed, victim_bit, true);
     }
 }
 
 int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
 {
+    struct nf2_cached cached;
     struct nf2_scan scan;
     struct nf2_entry entry;
     int found;
 
     memset(info, 0, sizeof *info);
+    if (nf2_cache_has(fs, node, &cached)) {
+        nf2_cache_dead(fs, &cached, info->killed);
+        info->append_at = cached.append_at;
+        info->records = cached.records;
+        return NF2_OK;
+    }
     nf2_scan_begin(&scan, node);
     while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        note_kill(info->killed, entry.kill);
-        note_kill(info->killed, entry.victim);
+        note_kills(info->killed, &entry);
         info->records++;
     }
     info->append_at = nf2_scan_append_at(fs, &scan);
     return found;
 }
 
+int nf2_live_begin(nf2_t *fs, uint32_t node, struct nf2_live *live)
+{
+    struct nf2_cached cached;
+
+    memset(live, 0, sizeof *live);
+    nf2_scan_begin(&live->scan, node);
+    live->known = nf2_cache_has(fs, node, &cached);
+    if (live->known) {
+        NF2_TRY(nf2_node_info(fs, node, &live->info));
+        live->scan.limit = (uint16_t)live->info.append_at;
+    }
+    return NF2_OK;
+}
+
+int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry)
+{
+    struct nf2_record record;
+    int found;
+
+    while ((found = nf2_scan_next(fs, &live->scan, &record)) > 0) {
+        if (record.type == NF2_NODE_HEAD || nf2_bit(live->info.killed, record.offset / 8u)) {
+            continue;
+        }
+        NF2_TRY(nf2_entry_parse(fs, live->scan.block, &record, entry));
+        note_kills(live->info.killed, entry);
+        if (has_key(record.type)) {
+            return 1;
+        }
+    }
+    return found == 0 && live->scan.damaged ? NF2_ERR_IO : found;
+}
+
+bool nf2_live_again(struct nf2_live *live)
+{
+    uint8_t any = 0;
+
+    for (unsigned i = 0; i < sizeof live->info.killed; i++) {
+        any |= live->info.killed[i];
+    }
+    if (live->known || any == 0) {
+        return false;
+    }
+    live->known = true;
+    nf2_scan_begin(&live->scan, live->scan.block);
+    return true;
+}
+
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
 {
     struct nf2_cached cached;
-    struct nf2_scan scan;
-    struct nf2_entry entry;
-    int found;
+    struct nf2_node_info info;
 
     NF2_TRY(nf2_cache_load(fs, node, &cached));
-    if (cached.slot != NULL) {
-        *append_at = cached.append_at;
-        *records = cached.records - 1u; /* its head is one */
-        return NF2_OK;
-    }
-    *records = 0;
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        (*records)++;
-    }
-    *append_at = nf2_scan_append_at(fs, &scan);
-    return found;
+    NF2_TRY(nf2_node_info(fs, node, &info));
+    *append_at = info.append_at;
+    *records = info.records;
+    return NF2_OK;
 }
 
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
 {
     struct nf2_cached cached;
-    struct nf2_scan scan;
-    struct nf2_entry at;
-    bool have = false;
-    int found;
+    int order = 0;
 
     NF2_TRY(nf2_cache_load(fs, node, &cached));
     if (cached.slot != NULL) {
-        return nf2_cache_find(fs, node, &cached, key, entry);
+        return nf2_cache_find(fs, node, key, entry);
     }
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &at)) > 0) {
-        if (have && (at.kill == entry->offset || at.victim == entry->offset)) {
-            have = false;
-        }
-        if (has_key(at.type) && at.id == key->id && at.key_length == key->length) {
-            struct nf2_key own = nf2_entry_key(&at);
-            int order;
-            NF2_TRY(nf2_key_compare(fs, &own, key, &order));
-            if (order == 0) {
-                *entry = at;
-                have = true;
-            }
-        }
+    int found = nf2_node_seek(fs, node, key, NF2_AT_OR_BELOW, entry);
+    if (found > 0) {
+        struct nf2_key own = nf2_entry_key(entry);
+        NF2_TRY(nf2_key_compare(fs, &own, key, &order));
     }
-    return found < 0 ? found : have;
+    return order == 0 ? found : 0;
 }
 
 /* A key that is compared again and again: its first bytes are at hand. */
@@ -349,50 +391,25 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
     return NF2_OK;
 }
 
-/* The same over a node whose live records are known: one pass, no further than its end. */
-static int seek_cached(nf2_t *fs, uint32_t node, const struct nf2_cached *cached, struct search *search, struct nf2_entry *entry)
-{
-    struct nf2_scan scan;
-    struct nf2_record record;
-    struct nf2_entry at;
-
-    nf2_scan_begin(&scan, node);
-    scan.limit = cached->append_at;
-    for (uint32_t i = 0; i < cached->records; i++) {
-        int found = nf2_scan_next(fs, &scan, &record);
-        if (found <= 0) {
-            return found < 0 ? found : NF2_ERR_IO;
-        }
-        if (nf2_cache_alive(cached, i)) {
-            NF2_TRY(nf2_entry_parse(fs, node, &record, &at));
-            NF2_TRY(consider(fs, search, &at, entry));
-        }
-    }
-    return search->have;
-}
-
 int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
 {
-    struct search search = {.seek = seek, .have = false};
+    struct search search = {.seek = seek};
     struct nf2_cached cached;
-    struct nf2_node_info info;
-    struct nf2_scan scan;
+    struct nf2_live live;
     struct nf2_entry at;
     int found;
 
     NF2_TRY(probe_load(fs, &search.target, key));
     NF2_TRY(nf2_cache_load(fs, node, &cached));
-    if (cached.slot != NULL) {
-        return seek_cached(fs, node, &cached, &search, entry);
-    }
-    NF2_TRY(nf2_node_info(fs, node, &info));
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &at)) > 0) {
-        if (nf2_entry_alive(&at, info.killed)) {
+    NF2_TRY(nf2_live_begin(fs, node, &live));
+    do {
+        search.have = false;
+        while ((found = nf2_live_next(fs, &live, &at)) > 0) {
             NF2_TRY(consider(fs, &search, &at, entry));
         }
-    }
-    return found < 0 ? found : search.have;
+        NF2_TRY(found);
+    } while (nf2_live_again(&live));
+    return search.have;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------ */
@@ -489,7 +506,7 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, const struct nf2_node
         offsets[i] = (uint16_t)offset;
     }
     NF2_TRY(nf2_writer_end(fs, &writer));
-    NF2_TRY(nf2_cache_appended(fs, node, ops, count, offsets, writer.position));
+    nf2_cache_appended(fs, node, ops, count, offsets, writer.position);
     return (int)writer.position;
 }
 

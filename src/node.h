@@ -68,10 +68,16 @@ int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b,
 /* The entry of a record. Bad contents give NF2_ERR_IO. */
 int nf2_entry_parse(nf2_t *fs, uint32_t node, const struct nf2_record *record, struct nf2_entry *entry);
 
+/* Bytes of references in front of the key. */
+uint32_t nf2_entry_references(const struct nf2_entry *entry);
+
 /* Follows REN to the record that holds the body; afterwards body_* are valid. */
 int nf2_entry_body(nf2_t *fs, struct nf2_entry *entry);
 
-/* The entry whose record is at `offset` of a node (known to be one), body resolved. */
+/* The entry whose record is at `offset` of a node (known to be one). */
+int nf2_entry_parse_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry);
+
+/* The same, body resolved. */
 int nf2_entry_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry);
 
 /* Reads `length` bytes of the body at `at`. */
@@ -83,11 +89,11 @@ int nf2_node_level(nf2_t *fs, uint32_t node);
 /* Entries in the order of the log; 1, 0 at the end, or an error. */
 int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry);
 
-/* Offsets that later records of the node kill. Also where the next append goes, and how many records there are. */
+/* A bit for each 8 bytes of the node: set where an entry begins that later records kill, clear where a live one does. */
 struct nf2_node_info {
     uint8_t killed[NF2_KILL_BYTES];
-    uint32_t append_at;
-    uint16_t records;
+    uint32_t append_at;         /* where the next append goes */
+    uint32_t records;           /* 255: or more */
 };
 int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info);
 
@@ -96,6 +102,19 @@ static inline bool nf2_entry_alive(const struct nf2_entry *entry, const uint8_t 
     return (entry->type == NF2_NODE_PUT || entry->type == NF2_NODE_PUTK || entry->type == NF2_NODE_REN) &&
            !nf2_bit(killed, entry->offset / 8u);
 }
+
+/*
+ * A walk over the live entries in the order of the log. nf2_live_next: 1, 0 at the end, or an error. Of a node that is not
+ * cached the first walk shows dead ones too; nf2_live_again says so at its end, and begins the second, right one.
+ */
+struct nf2_live {
+    struct nf2_scan scan;
+    struct nf2_node_info info;  /* what is killed: as far as the walk has come, or all of it (`known`) */
+    bool known;
+};
+int nf2_live_begin(nf2_t *fs, uint32_t node, struct nf2_live *live);
+int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry);
+bool nf2_live_again(struct nf2_live *live);
 
 /* Where the next append goes, and how many records the node has. */
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records);

@@ -54,45 +54,6 @@ uint32_t nf2_space_available(const nf2_t *fs)
     return blocks > nf2_space_reserve(fs) ? blocks - nf2_space_reserve(fs) : 0;
 }
 
-/* The meta log has taken its spare block: gives it another one, while its new block has room for the claim. */
-static int keep_spare(nf2_t *fs)
-{
-    uint32_t block;
-
-    if (fs->meta_spare != NF2_NONE || fs->taking_spare) {
-        return NF2_OK;
-    }
-    fs->taking_spare = true;
-    int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
-    fs->taking_spare = false;
-    if (result == NF2_OK) {
-        const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
-        fs->meta_spare = block;
-        if (slot->runs == 1 && slot->used == 1) { /* it is the log's now, and may even be dropped before the tree's change ends */
-            nf2_space_settle(fs, NF2_TREE_SLOT);
-        }
-    }
-    return result < 0 ? result : NF2_OK;
-}
-
-int nf2_space_flush(nf2_t *fs)
-{
-    NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-    return keep_spare(fs);
-}
-
-int nf2_space_record_erased(nf2_t *fs, uint32_t start, uint32_t count)
-{
-    struct nf2_run run = {start, count};
-    enum nf2_change kind = NF2_ERASED;
-
-    if (fs->freed_count == NF2_STATE_CHANGES_MAX) {
-        NF2_TRY(nf2_space_flush(fs));
-    }
-    NF2_TRY(nf2_meta_state(fs, false, &run, &kind, 1));
-    return keep_spare(fs);
-}
-
 /* ---- the region that blocks are taken from ------------------------------------------------------- */
 
 static int load_region(nf2_t *fs, uint32_t number)
@@ -174,7 +135,11 @@ static int next_region(nf2_t *fs, bool erased, uint32_t want)
         uint32_t count = nf2_min(NF2_TREE_BUFFER_SIZE, regions - first);
         uint8_t *counts = fs->tree_buffer;
         memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
-        NF2_TRY(nf2_region_counts(fs, erased, first, count, counts));
+        int result = nf2_region_counts(fs, erased, first, count, counts);
+        if (result < 0) {
+            memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE); /* counts are not to be taken for what else lies there */
+            return result;
+        }
         for (uint32_t i = 0; i < count; i++) {
             uint32_t distance = (first + i + regions - current - 1) % regions;
             uint32_t n = nf2_min(counts[i], want);
@@ -270,11 +235,11 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     }
     want = nf2_min(want, NF2_REGION_BLOCKS);
     if (slot->logged_runs == NF2_SLOT_RUNS && slot->runs < NF2_SLOT_RUNS) {
-        NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
+        NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0)); /* a reader of the log could not list one more */
     }
     int result = region_with_space(fs, want);
     if (result == NF2_ERR_NOSPC && fs->freed_count > 0) {
-        NF2_TRY(nf2_space_flush(fs));
+        NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
         result = region_with_space(fs, want);
     }
     if (result == NF2_ERR_NOSPC) {
@@ -282,9 +247,6 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
         result = region_with_space(fs, want);
     }
     NF2_TRY(result);
-    if (nf2_space_next(fs, slot_index) != NF2_NONE) {
-        return NF2_OK; /* the meta log's spare block was claimed meanwhile, and more with it */
-    }
     uint32_t count = choose_run(fs, want, &start, &dirty);
     if (count == 0) {
         return NF2_ERR_NOSPC;
@@ -295,7 +257,7 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     }
     NF2_TRY(record_claim(fs, slot_index, start, count, dirty));
     add_run(slot, start, count, dirty);
-    return keep_spare(fs);
+    return NF2_OK;
 }
 
 /* Erases the next block of the slot's run, or as many as a large erase takes. */
@@ -312,11 +274,11 @@ static int erase_next(nf2_t *fs, struct nf2_slot *slot)
     return NF2_OK;
 }
 
-int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *block)
+static int take_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *block)
 {
     struct nf2_slot *slot = &fs->slot[slot_index];
 
-    while (nf2_space_next(fs, slot_index) == NF2_NONE) { /* the meta log may take its spare block from what is claimed */
+    if (nf2_space_next(fs, slot_index) == NF2_NONE) {
         int result = claim(fs, slot_index, want);
         if (result != NF2_OK) {
             return result;
@@ -327,6 +289,52 @@ int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *blo
     }
     *block = slot->run[slot->runs - 1].start + slot->used++;
     return NF2_OK;
+}
+
+/* The meta log has taken its spare block: gives it another one, while its new block has room for the claim. */
+static int keep_spare(nf2_t *fs)
+{
+    uint32_t block;
+
+    if (fs->meta_spare != NF2_NONE || fs->taking_spare) {
+        return NF2_OK;
+    }
+    fs->taking_spare = true;
+    int result = take_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
+    fs->taking_spare = false;
+    if (result == NF2_OK) {
+        const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
+        fs->meta_spare = block;
+        if (slot->runs == 1 && slot->used == 1) { /* it is the log's now, and may even be dropped before the tree's change ends */
+            nf2_space_settle(fs, NF2_TREE_SLOT);
+        }
+    }
+    return result < 0 ? result : NF2_OK;
+}
+
+int nf2_space_flush(nf2_t *fs)
+{
+    NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
+    return keep_spare(fs);
+}
+
+int nf2_space_record_erased(nf2_t *fs, uint32_t start, uint32_t count)
+{
+    struct nf2_run run = {start, count};
+    enum nf2_change kind = NF2_ERASED;
+
+    if (fs->freed_count == NF2_STATE_CHANGES_MAX) {
+        NF2_TRY(nf2_space_flush(fs));
+    }
+    NF2_TRY(nf2_meta_state(fs, false, &run, &kind, 1));
+    return keep_spare(fs);
+}
+
+int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *block)
+{
+    int result = take_block(fs, slot_index, want, block);
+
+    return result != NF2_OK ? result : keep_spare(fs);
 }
 
 uint32_t nf2_space_next(const nf2_t *fs, unsigned slot_index)
@@ -404,7 +412,9 @@ int nf2_space_return_unused(nf2_t *fs, unsigned except)
             slot->used = slot->ready = (uint16_t)(slot->runs > 0 ? slot->run[slot->runs - 1].count : 0);
         }
         if (count > 0) {
-            NF2_TRY(nf2_space_prepare(fs, 0));
+            if (fs->freed_count > NF2_FREED_MAX - NF2_FREED_KEPT) {
+                NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
+            }
             NF2_TRY(nf2_meta_state(fs, false, back + first, kinds + first, count));
         }
     }
@@ -463,13 +473,12 @@ static void list_touched(nf2_t *fs, uint32_t node, uint32_t end)
 /* Listed already: it goes to the list's end, where the nodes in use are. */
 static bool touch_again(nf2_t *fs, uint32_t node)
 {
-    struct nf2_touched *found = find_touched(fs, node), *last = &fs->touched[fs->touched_count - 1u];
-    struct nf2_touched kept;
+    struct nf2_touched *found = find_touched(fs, node);
 
     if (found == NULL) {
         return false;
     }
-    kept = *found;
+    struct nf2_touched kept = *found, *last = &fs->touched[fs->touched_count - 1u];
     memmove(found, found + 1, (size_t)(last - found) * sizeof *found);
     *last = kept;
     return true;

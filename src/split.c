@@ -94,53 +94,61 @@ static int separate(nf2_t *fs, struct plan *plan, const struct nf2_key *left, co
 
 /* ---- where to cut ------------------------------------------------------------------------------- */
 
-/* Bytes of the live entries below `key`, and how many they are. */
-static int bytes_below(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *key, uint32_t *bytes)
-{
-    struct nf2_scan scan;
-    struct nf2_entry entry;
-    int found, order;
+/* A key that many others are compared with: in memory if it is short. */
+struct bound {
+    bool set;
+    struct nf2_key key;
+    uint8_t copy[KEY_COPY];
+};
 
-    *bytes = 0;
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_repack_next(fs, &scan, &survey->info, &entry)) > 0) {
-        struct nf2_key own = nf2_entry_key(&entry);
-        NF2_TRY(nf2_key_compare(fs, &own, key, &order));
-        if (order < 0) {
-            uint32_t length;
-            NF2_TRY(nf2_repack_length(fs, &entry, &length));
-            *bytes += length;
-        }
+static int set_bound(nf2_t *fs, struct bound *bound, const struct nf2_key *key)
+{
+    bound->set = true;
+    bound->key = *key;
+    if (key->length <= KEY_COPY) {
+        NF2_TRY(nf2_key_bytes(fs, key, 0, bound->copy, key->length));
+        bound->key.bytes = bound->copy;
     }
-    return found;
+    return NF2_OK;
 }
 
-/* The `n`-th live entry in the order of the log whose key lies strictly between the bounds (NULL: none). */
-static int pick_between(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *low,
-                        const struct nf2_key *high, uint32_t n, struct nf2_entry *entry, uint32_t *count)
+/* The search for the entry that halves a node: where it may be cut, and what lies on both sides of that between the bounds. */
+struct middle {
+    struct bound low, high, cut;
+    uint32_t bytes;             /* of all entries below the cut */
+    uint32_t count[2];          /* entries below and above it, between the bounds */
+    struct nf2_entry next[2];   /* one of each of them */
+};
+
+/* One pass over the node. `next` is set to the entry of each side with the number `choice` in the order of the log. */
+static int weigh(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, uint32_t choice, struct middle *middle)
 {
     struct nf2_scan scan;
     struct nf2_entry at;
-    int found, order;
+    uint32_t length;
+    int found, order = 1;
 
-    *count = 0;
+    middle->bytes = middle->count[0] = middle->count[1] = 0;
     nf2_scan_begin(&scan, node);
     while ((found = nf2_repack_next(fs, &scan, &survey->info, &at)) > 0) {
         struct nf2_key own = nf2_entry_key(&at);
-        if (low != NULL) {
-            NF2_TRY(nf2_key_compare(fs, &own, low, &order));
-            if (order <= 0) {
-                continue;
-            }
+        if (middle->cut.set) {
+            NF2_TRY(nf2_key_compare(fs, &own, &middle->cut.key, &order));
         }
-        if (high != NULL) {
-            NF2_TRY(nf2_key_compare(fs, &own, high, &order));
-            if (order >= 0) {
-                continue;
-            }
+        unsigned side = order > 0;
+        const struct bound *bound = side ? &middle->high : &middle->low;
+        if (order < 0) {
+            NF2_TRY(nf2_repack_length(fs, &at, &length));
+            middle->bytes += length;
         }
-        if ((*count)++ == n) {
-            *entry = at;
+        if (order != 0 && bound->set) {
+            NF2_TRY(nf2_key_compare(fs, &own, &bound->key, &order));
+            order = side ? -order : order;
+        } else if (order != 0) {
+            order = 1;
+        }
+        if (order > 0 && middle->count[side]++ <= choice) {
+            middle->next[side] = at;
         }
     }
     return found;
@@ -149,31 +157,22 @@ static int pick_between(nf2_t *fs, uint32_t node, const struct nf2_survey *surve
 /* Looks for the entry that halves the node: bounds close in on it, one pass over the node a step. */
 static int find_median(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct nf2_entry *median)
 {
-    struct nf2_key low, high, own;
-    struct nf2_entry at;
-    bool have_low = false, have_high = false;
-    uint32_t count = survey->count, bytes;
+    struct middle middle = {.bytes = 0};
+    uint32_t count = survey->count;
+    unsigned side = 1;
 
-    for (unsigned step = 0; step < MEDIAN_STEPS && count > 0; step++) {
-        uint32_t n = count / 2;
-        NF2_TRY(pick_between(fs, node, survey, have_low ? &low : NULL, have_high ? &high : NULL, n, &at, &count));
-        if (count == 0) {
+    NF2_TRY(weigh(fs, node, survey, count / 2, &middle));
+    for (unsigned step = 0; step < MEDIAN_STEPS && middle.count[side] > 0; step++) {
+        *median = middle.next[side];
+        struct nf2_key key = nf2_entry_key(median);
+        count = middle.count[side];
+        NF2_TRY(set_bound(fs, &middle.cut, &key));
+        NF2_TRY(weigh(fs, node, survey, count / 4, &middle));
+        if (middle.bytes * 16 >= survey->live * 7 && middle.bytes * 16 <= survey->live * 9) {
             break;
         }
-        own = nf2_entry_key(&at);
-        NF2_TRY(bytes_below(fs, node, survey, &own, &bytes));
-        *median = at;
-        if (bytes * 16 >= survey->live * 7 && bytes * 16 <= survey->live * 9) {
-            break;
-        }
-        if (bytes * 2 < survey->live) {
-            low = own;
-            have_low = true;
-        } else {
-            high = own;
-            have_high = true;
-        }
-        NF2_TRY(pick_between(fs, node, survey, have_low ? &low : NULL, have_high ? &high : NULL, NF2_NONE, &at, &count));
+        side = middle.bytes * 2 < survey->live;
+        NF2_TRY(set_bound(fs, side ? &middle.low : &middle.high, &middle.cut.key));
     }
     return NF2_OK;
 }
@@ -286,8 +285,8 @@ static int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struc
 /* Does the pending key follow the newest entry, with most of the leaf in front of it? Then the cut is between them: keys that come in order leave full leaves. */
 static int plan_run(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
+    struct middle middle = {.bytes = 0};
     struct nf2_entry last;
-    uint32_t bytes;
     bool yes;
 
     int found = nf2_node_seek(fs, node, hint, NF2_BELOW, &last);
@@ -296,8 +295,9 @@ static int plan_run(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, c
     }
     struct nf2_key key = nf2_entry_key(&last);
     NF2_TRY(related(fs, &key, hint, &yes));
-    NF2_TRY(bytes_below(fs, node, survey, hint, &bytes));
-    return yes || bytes * 2 < survey->live ? NF2_OK : separate(fs, plan, &key, hint);
+    NF2_TRY(set_bound(fs, &middle.cut, hint));
+    NF2_TRY(weigh(fs, node, survey, 0, &middle));
+    return yes || middle.bytes * 2 < survey->live ? NF2_OK : separate(fs, plan, &key, hint);
 }
 
 /* How to replace a node so that `need` bytes more fit. `thrifty`: with as few new blocks as can be. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tree.h"
 
+#include "cache.h"
 #include "flash.h"
 #include "space.h"
 #include "split.h"
@@ -12,9 +13,12 @@
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
     struct nf2_path path;
+    int found = nf2_cache_find(fs, NF2_NONE, key, entry); /* a key is in one leaf at most: no need to know which */
 
-    NF2_TRY(nf2_tree_descend(fs, key, &path));
-    int found = nf2_node_find(fs, path.node[path.depth - 1], key, entry);
+    if (found == 0) {
+        NF2_TRY(nf2_tree_descend(fs, key, &path));
+        found = nf2_node_find(fs, path.node[path.depth - 1], key, entry);
+    }
     if (found <= 0) {
         return found;
     }
@@ -202,6 +206,20 @@ static uint32_t changes_length(const struct nf2_tree_change *changes, unsigned c
     return length;
 }
 
+/* Does the key belong to this leaf? */
+static int belongs(nf2_t *fs, uint32_t leaf, const struct nf2_key *key)
+{
+    struct nf2_path path;
+    struct nf2_entry entry;
+
+    int found = nf2_cache_find(fs, leaf, key, &entry);
+    if (found == 0) {
+        NF2_TRY(nf2_tree_descend(fs, key, &path));
+        found = path.node[path.depth - 1] == leaf;
+    }
+    return found;
+}
+
 int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
 {
     struct nf2_pending pending = {.changes = changes, .count = count};
@@ -209,16 +227,12 @@ int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned c
 
     NF2_ASSERT(count >= 1 && count <= NF2_GROUP_MAX);
     for (unsigned attempt = 0; attempt < TRIES; attempt++) {
+        NF2_TRY(nf2_tree_descend(fs, &changes[0].key, &path));
         for (unsigned i = 1; i < count; i++) {
-            struct nf2_path other;
-            NF2_TRY(nf2_tree_descend(fs, &changes[0].key, &path));
-            NF2_TRY(nf2_tree_descend(fs, &changes[i].key, &other));
-            if (other.node[other.depth - 1] != path.node[path.depth - 1]) {
-                return NF2_SPANS_LEAVES;
+            int inside = belongs(fs, path.node[path.depth - 1], &changes[i].key);
+            if (inside <= 0) {
+                return inside < 0 ? inside : NF2_SPANS_LEAVES;
             }
-        }
-        if (count == 1) {
-            NF2_TRY(nf2_tree_descend(fs, &changes[0].key, &path));
         }
         int done = try_change(fs, path.node[path.depth - 1], changes, count, mark, where);
         if (done < 0 || done == TRY_DONE) {

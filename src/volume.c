@@ -45,7 +45,7 @@ static int erase_range(nf2_t *fs, uint32_t from, uint32_t to)
     return NF2_OK;
 }
 
-/* An id for the volume: that of a volume formatted before it, plus one, so that its stale logs are not taken for this one's. */
+/* An id for the volume, other than that of a volume formatted before it: stale logs of that one are not taken for this one's. */
 static void choose_volume_id(nf2_t *fs)
 {
     uint8_t old[64];
@@ -85,7 +85,8 @@ static int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
     }
     choose_volume_id(fs);
     fs->blank_erased = (flags & NF2_FORMAT_ERASE) != 0;
-    NF2_TRY(erase_range(fs, 0, fs->blank_erased ? fs->blocks : FORMAT_USED));
+    NF2_TRY(erase_range(fs, 0, NF2_SUPER_BLOCKS)); /* alone and first: from here on no older volume mounts */
+    NF2_TRY(erase_range(fs, NF2_SUPER_BLOCKS, fs->blank_erased ? fs->blocks : FORMAT_USED));
     fs->meta_head = fs->meta_tail = FORMAT_META;
     fs->meta_next = FORMAT_NEXT;
     fs->meta_spare = FORMAT_SPARE;
@@ -164,6 +165,10 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     out->blocks_free = nf2_space_free_blocks(fs);
     out->blocks_erased = nf2_space_erased_blocks(fs);
     out->blocks_available = nf2_space_available(fs);
+    out->files_pending = fs->orphan_count;
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        out->files_pending -= file->kind == NF2_BODY_INDEXED && file->shadow; /* new ones are in that list, too */
+    }
     return NF2_OK;
 }
 

@@ -238,10 +238,10 @@ static bool check_statfs(struct rig *rig, struct nf2_statfs *stat)
     }
     if (stat->blocks != rig->chip->size / rig->chip->block_size || stat->block_size != rig->chip->block_size
         || stat->blocks_free > stat->blocks || stat->blocks_available > stat->blocks_free
-        || stat->blocks_erased > stat->blocks_free || stat->blocks_pending > stat->blocks - stat->blocks_free || stat->blocks_bad) {
-        return wrong(rig, "nf2_statfs: %lu blocks, free %lu, erased %lu, available %lu, pending %lu, bad %lu", (unsigned long)stat->blocks,
+        || stat->blocks_erased > stat->blocks_free || stat->files_pending > NF2_ORPHANS_MAX || stat->blocks_bad) {
+        return wrong(rig, "nf2_statfs: %lu blocks, free %lu, erased %lu, available %lu, files pending %lu, bad %lu", (unsigned long)stat->blocks,
                      (unsigned long)stat->blocks_free, (unsigned long)stat->blocks_erased, (unsigned long)stat->blocks_available,
-                     (unsigned long)stat->blocks_pending, (unsigned long)stat->blocks_bad);
+                     (unsigned long)stat->files_pending, (unsigned long)stat->blocks_bad);
     }
     return true;
 }
@@ -339,9 +339,9 @@ bool rig_empty(struct rig *rig)
     if (!rig_check(rig) || !check_statfs(rig, &stat)) {
         return false;
     }
-    if (stat.blocks_free + metadata_allowance(stat.blocks) < rig->free_formatted || stat.blocks_pending) {
-        return wrong(rig, "emptied, yet only %lu blocks are free (%lu after format), %lu pending", (unsigned long)stat.blocks_free,
-                     (unsigned long)rig->free_formatted, (unsigned long)stat.blocks_pending);
+    if (stat.blocks_free + metadata_allowance(stat.blocks) < rig->free_formatted || stat.files_pending) {
+        return wrong(rig, "emptied, yet only %lu blocks are free (%lu after format), %lu files pending", (unsigned long)stat.blocks_free,
+                     (unsigned long)rig->free_formatted, (unsigned long)stat.files_pending);
     }
     return true;
 }
@@ -506,7 +506,7 @@ static bool judge_nospc(struct rig *rig, const struct expect *expect)
     return wrong(rig, "false NOSPC: the content takes at most %llu of %llu bytes, the call at most %llu; nf2_statfs: free %lu, "
                  "available %lu, pending %lu of %lu blocks", (unsigned long long)space, (unsigned long long)rig->capacity,
                  (unsigned long long)expect->need, (unsigned long)stat.blocks_free, (unsigned long)stat.blocks_available,
-                 (unsigned long)stat.blocks_pending, (unsigned long)stat.blocks);
+                 (unsigned long)stat.files_pending, (unsigned long)stat.blocks);
 }
 
 static bool judge(struct rig *rig, const struct expect *expect)

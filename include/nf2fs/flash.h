@@ -26,7 +26,8 @@ struct nf2_flash {
     /*
      * Programs `length` bytes: at most one page and never across a page end; `address` and `length`
      * are multiples of `program_unit`. The target is erased, unless `program_unit` is 1: then bytes
-     * that were not programmed before may be programmed in a page that was (each byte once between erases).
+     * that were not programmed before may be programmed in a page that was (each byte once between
+     * erases; a mount after a power cut may repeat, with the same bits, the program that was cut).
      * Returns when the chip has finished.
      */
     int (*program)(void *context, uint32_t address, const void *data, uint32_t length);

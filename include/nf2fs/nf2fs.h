@@ -115,15 +115,16 @@ enum nf2_mount_flags {
 
 /*
  * Makes an empty volume; whatever the range held is lost. `fs` is scratch memory and not mounted
- * afterwards. Durable when it returns; a cut leaves a chip that does not mount.
+ * afterwards. Durable when it returns; a cut leaves the volume that was there before, or none that mounts.
  * Errors: INVAL, GEOMETRY, IO, NOSPC (fewer than NF2_BLOCKS_MIN blocks).
  */
 int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
 
 /*
  * Mounts a volume. `config` and its memory stay in use until nf2_unmount. After a clean unmount it programs
- * nothing. After a cut a mount for writing settles what was left open: a few programs, never an erase where
- * program_unit is 1; it may itself be cut, any number of times.
+ * nothing. After a cut a mount for writing settles what was left open: a few programs, and an erase only where the
+ * cut may have left a torn program in a block that the volume's own log needs next, or where program_unit is above
+ * 1; it may itself be cut, any number of times.
  * Errors: INVAL, IO, BLANK, FOREIGN, CORRUPT, GEOMETRY, VERSION.
  */
 int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags);
@@ -141,7 +142,7 @@ struct nf2_statfs {
     uint32_t blocks_free;       /* exact: blocks that hold nothing, reserve included */
     uint32_t blocks_erased;     /* of those, known to be erased now */
     uint32_t blocks_available;  /* free for file data: blocks_free less the reserve */
-    uint32_t blocks_pending;    /* of removed files, still to be freed by maintenance */
+    uint32_t files_pending;     /* removed files of which some blocks are still to be freed, by maintenance or when they are needed */
     uint32_t blocks_bad;
 };
 

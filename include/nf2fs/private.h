@@ -60,7 +60,9 @@ typedef struct nf2 {
 
     uint32_t blocks;            /* of the volume */
     uint32_t volume_id;
-    uint32_t window_address;    /* where the read buffer comes from; UINT32_MAX: nothing */
+    uint32_t window_address;    /* the page that the read buffer comes from; UINT32_MAX: nothing */
+    uint16_t window_begin, window_end;  /* the part of it that was read */
+    uint32_t programs;          /* programs and erases of this mount: while it stays, nothing changes on the chip */
     uint16_t epoch;
     uint16_t unclean_mounts;
     uint8_t node_pages;         /* pages of a block that a log uses */
@@ -101,7 +103,6 @@ typedef struct nf2 {
     uint8_t region_used[NF2_REGION_BLOCKS / 8];
     uint8_t region_erased[NF2_REGION_BLOCKS / 8];
 
-    uint32_t reserved;          /* blocks that open files have preallocated */
 
     /* where idle work goes on */
     uint32_t merge_id;          /* key of the leaf that is looked at next, cut to its first bytes */
@@ -155,13 +156,17 @@ typedef struct nf2_file {
     uint16_t spill_end;
     uint16_t frames_at;         /* append position in the frames block; 0: none is open */
     uint32_t frames, frames_base, frames_end;   /* block, file offsets of its first byte and of its end */
-    uint32_t reserved;          /* blocks that nf2_preallocate holds back for this file */
+    uint32_t promised;          /* bytes up to which writes have been preallocated */
 } nf2_file_t;
 
 typedef struct nf2_dir {
     uint32_t id;
+    uint32_t node, programs;    /* where the next entries lie, known when the volume had made so many programs */
+    uint16_t next;              /* place in `last` of the offset of the first of them */
+    uint8_t batch;              /* how many they are */
+    bool whole;                 /* behind them the leaf has no more */
     uint8_t length;             /* of the last name listed; 0: none */
-    char last[256];
+    uint8_t last[258];          /* that name; behind it two bytes for each of the next entries, for one at least */
 } nf2_dir_t;
 
 #endif

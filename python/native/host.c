@@ -178,7 +178,7 @@ int nf2h_statfs(nf2h_image *image, uint64_t out[7])
     out[2] = figures.blocks_free;
     out[3] = figures.blocks_erased;
     out[4] = figures.blocks_available;
-    out[5] = figures.blocks_pending;
+    out[5] = figures.files_pending;
     out[6] = figures.blocks_bad;
     return NF2_OK;
 }

@@ -17,7 +17,7 @@ from .errors import INVAL, NOENT, NF2Error, LibraryMissing
 NAME_SIZE = 256
 CHECK_TEXT_SIZE = 64 * 1024
 MESSAGE_SIZE = 256
-STATFS = ("block_size", "blocks", "free", "erased", "available", "pending", "bad")
+STATFS = ("block_size", "blocks", "free", "erased", "available", "files_pending", "bad")
 HEALTH = ("erases_min", "erases_max", "erases_mean", "erases_total", "mounts_unclean", "blocks_bad")
 COUNTS = ("read_calls", "read_bytes", "read_pages", "program_calls", "program_bytes", "program_pages",
           "erases_small", "erases_middle", "erases_large", "time_us")

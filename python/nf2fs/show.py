@@ -112,7 +112,7 @@ def df_rows(volume: Volume) -> list[tuple[str, int, int]]:
     figures = volume.statfs()
     used = figures["blocks"] - figures["free"] - figures["bad"]
     rows = [("all", figures["blocks"]), ("used", used), ("free", figures["free"]), ("  of these erased", figures["erased"]),
-            ("  of these for file data", figures["available"]), ("pending (of removed files)", figures["pending"]),
+            ("  of these for file data", figures["available"]),
             ("bad", figures["bad"])]
     return [(kind, blocks, blocks * figures["block_size"]) for kind, blocks in rows]
 

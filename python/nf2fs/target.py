@@ -25,7 +25,7 @@ INDIRECT = "__indirect_call"
 # Which functions call through a pointer, and the names of those that they may call.
 CALLBACKS = {"nf2_index_each": re.compile(r"_item$"), "nf2_meta_walk": re.compile(r"_(run|region)$"),
              "guarded": re.compile(r"^do_")}
-APPLICATION = re.compile(r"^(nf2_peek|nf2_flash_\w+|program_units|nf2_(un)?lock_config|complain)$")  # call what it gives
+APPLICATION = re.compile(r"^(nf2_peek_just|fill_window|nf2_flash_\w+|program_units|nf2_(un)?lock_config|complain)$")  # call what it gives
 
 # Arrays as long as what is asked for: nm prints their sizes.
 SIZES = """#include "nf2fs/nf2fs.h"
