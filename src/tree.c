@@ -131,8 +131,8 @@ static void op_from_change(const struct nf2_tree_change *change, bool exists, ui
 /* What an attempt came to: done, or the leaf lacks room; PLAIN: and the change has no effects on space. */
 enum { TRY_NO_ROOM = 0, TRY_DONE = 1, TRY_NO_ROOM_PLAIN = 2 };
 
-/* One attempt in the leaf at the path's end. */
-static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *changes, unsigned count, uint32_t mark,
+/* One attempt in the leaf at the path's end. `kept`: bytes that are to stay free behind the changes. */
+static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *changes, unsigned count, uint32_t kept, uint32_t mark,
                       struct nf2_entry *where)
 {
     struct nf2_node_op ops[NF2_GROUP_MAX + 1];
@@ -169,7 +169,7 @@ static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *ch
     }
     uint32_t append_at, records;
     NF2_TRY(nf2_node_tail(fs, leaf, &append_at, &records));
-    uint32_t limit = grows ? nf2_put_limit(fs, records) : nf2_log_bytes(fs);
+    uint32_t limit = grows ? nf2_put_limit(fs, records) - kept : nf2_log_bytes(fs);
     if (nf2_node_fit(fs, append_at, ops, n, limit) == NF2_NONE) {
         return effects.any || mark != 0 ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
     }
@@ -206,6 +206,18 @@ static uint32_t changes_length(const struct nf2_tree_change *changes, unsigned c
     return length;
 }
 
+/*
+ * A file that is made durable while it is empty is about to be written: its leaf keeps room for that, so that a leaf that
+ * names fill in order is full when a name comes, and nothing has to be copied.
+ */
+static uint32_t room_kept(const nf2_t *fs, const struct nf2_tree_change *change)
+{
+    const uint8_t *body = change->bodies == 1 ? change->body[0].data : NULL;
+    bool empty = body != NULL && change->body[0].length == 1 && body[0] == NF2_BODY_INLINE;
+
+    return empty ? changes_length(change, 1) + nf2_page(fs) / 4 : 0;
+}
+
 /* Does the key belong to this leaf? */
 static int belongs(nf2_t *fs, uint32_t leaf, const struct nf2_key *key)
 {
@@ -234,7 +246,8 @@ int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned c
                 return inside < 0 ? inside : NF2_SPANS_LEAVES;
             }
         }
-        int done = try_change(fs, path.node[path.depth - 1], changes, count, mark, where);
+        uint32_t kept = attempt == 0 && count == 1 ? room_kept(fs, changes) : 0; /* a wish: no reason to replace a leaf twice */
+        int done = try_change(fs, path.node[path.depth - 1], changes, count, kept, mark, where);
         if (done < 0 || done == TRY_DONE) {
             return done < 0 ? done : NF2_OK;
         }
