@@ -381,12 +381,12 @@ int nf2_meta_open(nf2_t *fs)
 
 /* ---- making and finding the logs ---------------------------------------------------------------- */
 
-int nf2_meta_format(nf2_t *fs, uint32_t used_blocks)
+int nf2_meta_format(nf2_t *fs, uint32_t claimed_blocks)
 {
     struct nf2_small claim = {NF2_META_CLAIM, 6, {NF2_TREE_SLOT}};
 
     nf2_put24(claim.payload + 1, 0);
-    nf2_put16(claim.payload + 4, used_blocks);
+    nf2_put16(claim.payload + 4, claimed_blocks);
     NF2_TRY(open_block(fs, 0xFFFFFFu, &claim, true));
     fs->super_sequence = 0;
     fs->super_block = 0;

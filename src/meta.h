@@ -89,7 +89,7 @@ int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enu
 int nf2_meta_open(nf2_t *fs);
 
 /* Writes a first meta block and the anchors of an empty volume (blocks are given in `fs`). */
-int nf2_meta_format(nf2_t *fs, uint32_t used_blocks);
+int nf2_meta_format(nf2_t *fs, uint32_t claimed_blocks);
 
 /* Reads the anchors, finds the head of the meta log and takes over its last STATE and what follows it. */
 int nf2_meta_load(nf2_t *fs);

@@ -49,18 +49,19 @@ static int take_slots(nf2_t *fs, struct lists *lists, bool keep)
     NF2_TRY(list_take(fs, lists, &slots, 1));
     for (unsigned s = 0; s < slots; s++) {
         NF2_TRY(list_take(fs, lists, &runs, 1));
-        if (runs > NF2_SLOT_RUNS || (keep && runs > 0 && s >= NF2_SLOTS)) {
+        unsigned to = keep && fs->clean && s + 1u == slots ? NF2_TREE_SLOT : s; /* another build may have more writers, or fewer */
+        if (runs > NF2_SLOT_RUNS || (keep && runs > 0 && (to >= NF2_SLOTS || (fs->clean && (to != NF2_TREE_SLOT || runs > 1))))) {
             return NF2_ERR_CORRUPT;
         }
         for (unsigned r = 0; r < runs; r++) {
             NF2_TRY(list_take(fs, lists, item, sizeof item));
             if (keep) {
-                fs->slot[s].run[r].start = nf2_get24(item);
-                fs->slot[s].run[r].count = nf2_get16(item + 3);
+                fs->slot[to].run[r].start = nf2_get24(item);
+                fs->slot[to].run[r].count = nf2_get16(item + 3);
             }
         }
-        if (keep && s < NF2_SLOTS) {
-            fs->slot[s].runs = runs;
+        if (keep && to < NF2_SLOTS) {
+            fs->slot[to].runs = runs;
         }
     }
     return NF2_OK;
@@ -317,6 +318,26 @@ static int load_head(nf2_t *fs)
     return NF2_OK;
 }
 
+/* Nothing is handed out from what a cut session claimed; what a clean one left to the tree is erased. */
+static int take_over_slots(nf2_t *fs)
+{
+    for (unsigned s = 0; s < NF2_SLOTS; s++) {
+        struct nf2_slot *slot = &fs->slot[s];
+        if (slot->runs == 0) {
+            continue;
+        }
+        const struct nf2_run *last = &slot->run[slot->runs - 1u];
+        if (last->count > 0xFFFFu || last->start >= fs->blocks || last->count > fs->blocks - last->start) {
+            return NF2_ERR_CORRUPT;
+        }
+        slot->ready = (uint16_t)last->count;
+        slot->used = fs->clean ? 0 : slot->ready;
+        slot->logged_runs = slot->runs;
+        slot->logged_end = last->start + last->count;
+    }
+    return NF2_OK;
+}
+
 int nf2_meta_load(nf2_t *fs)
 {
     struct nf2_meta_head tail;
@@ -330,9 +351,5 @@ int nf2_meta_load(nf2_t *fs)
         return found < 0 ? found : NF2_ERR_CORRUPT;
     }
     fs->meta_tail_sequence = tail.sequence;
-    for (unsigned s = 0; s < NF2_SLOTS; s++) { /* nothing is handed out from what an earlier session claimed */
-        struct nf2_slot *slot = &fs->slot[s];
-        slot->used = slot->ready = (uint16_t)(slot->runs > 0 ? slot->run[slot->runs - 1].count : 0);
-    }
-    return NF2_OK;
+    return take_over_slots(fs);
 }

@@ -7,8 +7,8 @@
 #include "region.h"
 #include "space.h"
 
-/* Blocks of an empty volume, in this order: super log, head of the meta log, its next and spare, root of the tree. */
-enum { FORMAT_META = NF2_SUPER_BLOCKS, FORMAT_NEXT, FORMAT_SPARE, FORMAT_ROOT, FORMAT_USED };
+/* Blocks of an empty volume, in this order: super log, head of the meta log, its next and spare, root of the tree; some for the tree to grow. */
+enum { FORMAT_META = NF2_SUPER_BLOCKS, FORMAT_NEXT, FORMAT_SPARE, FORMAT_ROOT, FORMAT_TREE, FORMAT_CLAIMED = FORMAT_TREE + 4 };
 
 static int begin(nf2_t *fs, const struct nf2_config *config)
 {
@@ -86,17 +86,20 @@ static int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
     choose_volume_id(fs);
     fs->blank_erased = (flags & NF2_FORMAT_ERASE) != 0;
     NF2_TRY(erase_range(fs, 0, NF2_SUPER_BLOCKS)); /* alone and first: from here on no older volume mounts */
-    NF2_TRY(erase_range(fs, NF2_SUPER_BLOCKS, fs->blank_erased ? fs->blocks : FORMAT_USED));
+    NF2_TRY(erase_range(fs, NF2_SUPER_BLOCKS, fs->blank_erased ? fs->blocks : FORMAT_CLAIMED));
     fs->meta_head = fs->meta_tail = FORMAT_META;
     fs->meta_next = FORMAT_NEXT;
     fs->meta_spare = FORMAT_SPARE;
     fs->root = FORMAT_ROOT;
     fs->meta_sequence = fs->meta_tail_sequence = 1;
     fs->next_id = NF2_FIRST_ID;
-    fs->free_blocks = fs->blocks - FORMAT_USED;
+    struct nf2_slot *tree = &fs->slot[NF2_TREE_SLOT];
+    tree->run[tree->runs].start = FORMAT_TREE;
+    tree->run[tree->runs++].count = FORMAT_CLAIMED - FORMAT_TREE;
+    fs->free_blocks = fs->blocks - FORMAT_CLAIMED;
     fs->erased_blocks = fs->blank_erased ? fs->free_blocks : 0;
     NF2_TRY(write_root(fs));
-    return nf2_meta_format(fs, FORMAT_USED);
+    return nf2_meta_format(fs, FORMAT_CLAIMED);
 }
 
 /* ---- mount and unmount -------------------------------------------------------------------------- */
@@ -143,7 +146,9 @@ static int do_unmount(nf2_t *fs)
             fs->slot[s].busy = false;
         }
         nf2_space_settle(fs, NF2_TREE_SLOT);
-        result = nf2_space_return_unused(fs, NF2_SLOTS);
+        const struct nf2_slot *tree = &fs->slot[NF2_TREE_SLOT];
+        bool keep = tree->runs > 0 && tree->ready == tree->run[0].count; /* erased: the next session goes on with them */
+        result = nf2_space_return_unused(fs, keep ? NF2_TREE_SLOT : NF2_SLOTS);
         if (result >= 0) {
             result = nf2_meta_state(fs, true, NULL, NULL, 0);
         }
