@@ -22,12 +22,14 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release demo figures clean
+.PHONY: help lib release asan peers test test-asan test-release torture demo figures clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
+	@echo "make torture  power cuts for SECONDS=600 in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
+	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture.c)"
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md"
 	@echo "make clean    remove $(BUILD)"
@@ -71,6 +73,15 @@ test-asan: asan
 test-release: release
 	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_reference|example_.*)$$'
 	$(BIN)/python -m pytest -q tests/python
+
+SECONDS ?= 600
+SEED ?= 1
+TORTURE ?=
+
+torture: release
+	rm -rf "$(BUILD)/torture"
+	mkdir -p "$(BUILD)/torture"
+	"$(RELEASE)/tests/torture" --seconds $(SECONDS) --jobs $(JOBS) --seed $(SEED) --out "$(BUILD)/torture" $(TORTURE)
 
 # ---- what it shows ----
 
