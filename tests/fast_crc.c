@@ -3,10 +3,7 @@
  * fast_crc.c - the core's CRC-32 with large tables, for tests that make millions of them: it takes the place of src/crc.c
  * at link time. The torture program compares it with the definition when it starts.
  */
-#include <stdint.h>
-#include <string.h>
-
-uint32_t nf2_crc(uint32_t crc, const void *data, uint32_t length);
+#include "fast_crc.h"
 
 static uint32_t table[8][256];
 

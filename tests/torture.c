@@ -26,8 +26,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fast_crc.h"
 #include "shrink.h"
-#include "src/core.h"
 
 #define CELL_SECONDS 900u           /* a cell that takes longer hangs */
 #define REPLAY_SECONDS 60u
