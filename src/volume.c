@@ -142,7 +142,8 @@ static int do_unmount(nf2_t *fs)
             fs->slot[s].busy = false;
         }
         nf2_space_settle(fs, NF2_TREE_SLOT);
-        result = nf2_space_return_unused(fs, NF2_SLOTS);
+        result = NF2_BROKEN(NF2_FAULT_CLEAN) ? nf2_meta_state(fs, true, NULL, NULL, 0) : NF2_OK;
+        result = result < 0 ? result : nf2_space_return_unused(fs, NF2_SLOTS);
         if (result >= 0) {
             result = nf2_meta_state(fs, true, NULL, NULL, 0);
         }
