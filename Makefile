@@ -22,7 +22,7 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release torture demo figures clean
+.PHONY: help lib release asan peers test test-asan test-release torture torture-proof demo figures clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
@@ -30,6 +30,7 @@ help:
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
 	@echo "make torture  power cuts for SECONDS=600 in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
 	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture.c)"
+	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md"
 	@echo "make clean    remove $(BUILD)"
@@ -77,11 +78,17 @@ test-release: release
 SECONDS ?= 600
 SEED ?= 1
 TORTURE ?=
+PROOF_SECONDS ?= 60
 
 torture: release
 	rm -rf "$(BUILD)/torture"
 	mkdir -p "$(BUILD)/torture"
 	"$(RELEASE)/tests/torture" --seconds $(SECONDS) --jobs $(JOBS) --seed $(SEED) --out "$(BUILD)/torture" $(TORTURE)
+
+# Each fault of src/broken.h in turn must be found.
+torture-proof: release
+	$(BIN)/python tools/torture_proof.py --build "$(BUILD)" --cmake "$(CMAKE)" --jobs $(JOBS) --seed $(SEED) \
+		--seconds $(PROOF_SECONDS) --torture "$(TORTURE)"
 
 # ---- what it shows ----
 

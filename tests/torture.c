@@ -9,6 +9,7 @@
  *           [--slice]       the fixed slice of the ordinary tests, whatever time it takes
  *           [--cell N]      one cell: repeats what a campaign did
  *           [--out FOLDER]  for report.txt, report.json and the failing calls (default: the present folder)
+ *           [--ignore FILE] does not count failures of the kinds listed in it, one a line
  *           [--first]       stops at the first failure   [--plain] does not shrink failing calls
  *   torture --replay FILE [--shrink] [--print]           repeats calls that failed; the file's first line names the chip
  */
@@ -36,7 +37,7 @@
 
 struct options {
     struct campaign_options how;
-    const char *campaign, *replay, *out;
+    const char *campaign, *replay, *out, *ignore;
     double seconds;
     unsigned jobs;
     int64_t cell;
@@ -223,6 +224,23 @@ static struct failure *known_failure(struct shared *shared, const char *text)
     return NULL;
 }
 
+/* Is it of a kind that the user does not want to hear of? */
+static bool ignored(const char *text)
+{
+    FILE *in = worker.options->ignore ? fopen(worker.options->ignore, "r") : NULL;
+    char line[512];
+    bool found = false;
+
+    while (in && !found && fgets(line, sizeof line, in)) {
+        line[strcspn(line, "\n")] = 0;
+        found = same_kind(line, text);
+    }
+    if (in) {
+        fclose(in);
+    }
+    return found;
+}
+
 static uint64_t all_cuts(const struct shared *shared)
 {
     struct tally all;
@@ -280,6 +298,10 @@ static bool on_failure(void *context, struct explorer *explorer)
     struct failure *failure = known_failure(worker.shared, text);
 
     (void)context;
+    if (ignored(text)) {
+        worker.state->tally[worker.state->campaign].failures--;
+        return true;
+    }
     if (failure) {
         failure->times++;
     } else if ((failure = new_failure(text, false)) != NULL) {
@@ -476,7 +498,7 @@ static bool value_of(const char *name, const char *value, struct options *option
 {
     struct { const char *name; const char **text; } texts[] = {
         { "--campaign", &options->campaign }, { "--chip", &options->how.chip }, { "--script", &options->how.script },
-        { "--replay", &options->replay }, { "--out", &options->out }
+        { "--replay", &options->replay }, { "--out", &options->out }, { "--ignore", &options->ignore }
     };
 
     for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
