@@ -138,20 +138,6 @@ static enum rig_result look(struct session *session)
     return result;
 }
 
-static void note_mount(struct session *session, const struct vflash_counts *before)
-{
-    const struct vflash_counts *now = vflash_counts(session->rig.flash);
-    struct tally_chip *chip = tally_chip(session->tally, session->rig.chip->name);
-    uint64_t us = now->time_us - before->time_us;
-
-    chip->mounts++;
-    if (us > chip->mount_us) {
-        chip->mount_us = us;
-        chip->mount_programs = now->program_pages - before->program_pages;
-        chip->mount_pages = now->read_pages - before->read_pages;
-    }
-}
-
 static enum rig_result judge_found(struct session *session, const struct image *found)
 {
     char before[200], after[200];
@@ -192,7 +178,7 @@ static enum rig_result come_up(struct session *session)
         return RIG_OK;
     }
     if (result == RIG_OK) {
-        note_mount(session, &before);
+        tally_mount(session->tally, rig->chip->name, &before, vflash_counts(rig->flash));
         result = rig_image(rig, &found) ? judge_found(session, &found) : RIG_WRONG;
     }
     if (result == RIG_OK) {

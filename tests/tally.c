@@ -26,6 +26,25 @@ struct tally_chip *tally_chip(struct tally *tally, const char *name)
     return &tally->chip[TALLY_CHIPS - 1];
 }
 
+void tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after)
+{
+    struct tally_chip *chip = tally_chip(tally, name);
+    uint64_t us = after->time_us - before->time_us, erases = 0;
+
+    for (unsigned i = 0; i < 3; i++) {
+        erases += after->erases[i] - before->erases[i];
+    }
+    chip->mounts++;
+    chip->slow += us > 10000;
+    chip->erasing += erases > 0;
+    if (us > chip->mount_us) {
+        chip->mount_us = us;
+        chip->mount_programs = after->program_pages - before->program_pages;
+        chip->mount_pages = after->read_pages - before->read_pages;
+        chip->mount_erases = erases;
+    }
+}
+
 static void add_all(uint64_t *to, const uint64_t *from, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -49,10 +68,13 @@ void tally_add(struct tally *to, const struct tally *from)
 
         chip->cuts += from->chip[i].cuts;
         chip->mounts += from->chip[i].mounts;
+        chip->slow += from->chip[i].slow;
+        chip->erasing += from->chip[i].erasing;
         if (from->chip[i].mount_us > chip->mount_us) {
             chip->mount_us = from->chip[i].mount_us;
             chip->mount_programs = from->chip[i].mount_programs;
             chip->mount_pages = from->chip[i].mount_pages;
+            chip->mount_erases = from->chip[i].mount_erases;
         }
     }
 }

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "vflash/vflash.h"
+
 #define TALLY_DEPTHS 8u
 #define TALLY_CHIPS 12u
 
@@ -19,7 +21,8 @@ enum found { FOUND_SAME, FOUND_BEFORE, FOUND_AFTER, FOUND_COUNT };  /* same: the
 struct tally_chip {
     char name[24];
     uint64_t cuts, mounts;      /* mounts: after a cut, for writing, that came through */
-    uint64_t mount_us, mount_programs, mount_pages;     /* the longest one, fast reads */
+    uint64_t mount_us, mount_programs, mount_pages, mount_erases;   /* the longest one, fast reads */
+    uint64_t slow, erasing;     /* mounts of more than 10 ms; mounts that erased */
 };
 
 struct tally {
@@ -32,6 +35,8 @@ struct tally {
 
 /* The chip's part; the last one stands for all that there is no room for. */
 struct tally_chip *tally_chip(struct tally *tally, const char *name);
+/* A mount after a cut came through; the chip's counters before and after it. */
+void tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after);
 void tally_add(struct tally *to, const struct tally *from);
 
 extern const char *const tear_names[TEAR_COUNT];

@@ -79,12 +79,14 @@ static void text_tally(const struct tally *all, FILE *out)
     for (unsigned i = 1; i < TALLY_DEPTHS; i++) {
         fprintf(out, "  %u%-27s %12llu\n", i, i + 1 == TALLY_DEPTHS ? " or more" : "", ULL(all->depth[i]));
     }
-    fprintf(out, "\nmounts after a cut\n  %-12s %10s %10s %12s %9s %12s\n", "chip", "cuts", "mounts", "longest, us", "programs", "pages read");
+    fprintf(out, "\nmounts after a cut\n  %-12s %9s %9s %12s %9s %11s %7s   %s\n", "chip", "cuts", "mounts", "longest, us", "programs", "pages read", "erases",
+            "of all: above 10 ms, with an erase");
     for (unsigned i = 0; i < TALLY_CHIPS && all->chip[i].name[0]; i++) {
         const struct tally_chip *chip = &all->chip[i];
 
-        fprintf(out, "  %-12s %10llu %10llu %12llu %9llu %12llu\n", chip->name, ULL(chip->cuts), ULL(chip->mounts), ULL(chip->mount_us),
-                ULL(chip->mount_programs), ULL(chip->mount_pages));
+        fprintf(out, "  %-12s %9llu %9llu %12llu %9llu %11llu %7llu   %llu, %llu\n", chip->name, ULL(chip->cuts), ULL(chip->mounts),
+                ULL(chip->mount_us), ULL(chip->mount_programs), ULL(chip->mount_pages), ULL(chip->mount_erases), ULL(chip->slow),
+                ULL(chip->erasing));
     }
 }
 
@@ -93,8 +95,11 @@ static void text_failures(const struct shared *shared, FILE *out)
     for (unsigned i = 0; i < failures_of(shared); i++) {
         const struct failure *failure = &shared->failure[i];
 
-        fprintf(out, "\nFAILED (%u times): %s, chip %s, cell %llu: %s\n    torture --replay %s    # %u calls\n", failure->times, failure->campaign,
-                failure->chip, ULL(failure->cell), failure->text, failure->file, failure->calls);
+        fprintf(out, "\nFAILED (%u times): %s, chip %s: %s\n    torture --campaign %s --seed %llu --cell %llu\n", failure->times, failure->campaign,
+                failure->chip, failure->text, failure->campaign, ULL(shared->seed), ULL(failure->cell));
+        if (failure->calls) {
+            fprintf(out, "    torture --replay %s    # %u calls\n", failure->file, failure->calls);
+        }
     }
 }
 
@@ -156,9 +161,10 @@ static void json_chips(const struct tally *all, FILE *out)
     for (unsigned i = 0; i < TALLY_CHIPS && all->chip[i].name[0]; i++) {
         const struct tally_chip *chip = &all->chip[i];
 
-        fprintf(out, "%s\n    {\"name\": \"%s\", \"cuts\": %llu, \"mounts\": %llu, \"mount_us_max\": %llu, \"programs\": %llu, \"pages_read\": %llu}",
+        fprintf(out, "%s\n    {\"name\": \"%s\", \"cuts\": %llu, \"mounts\": %llu, \"mount_us_max\": %llu, \"programs\": %llu, \"pages_read\": %llu, "
+                "\"erases\": %llu, \"mounts_above_10_ms\": %llu, \"mounts_with_an_erase\": %llu}",
                 i ? "," : "", chip->name, ULL(chip->cuts), ULL(chip->mounts), ULL(chip->mount_us), ULL(chip->mount_programs),
-                ULL(chip->mount_pages));
+                ULL(chip->mount_pages), ULL(chip->mount_erases), ULL(chip->slow), ULL(chip->erasing));
     }
     fprintf(out, "\n  ],\n");
 }
