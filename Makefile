@@ -70,9 +70,9 @@ test:
 test-asan: asan
 	cd "$(ASAN)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_reference$$'
 
-# The benchmark's reference and the example as they ship; the other C tests ran with sanitizers.
+# The benchmark's reference and the example as they ship, and the larger slice of power cuts; the other C tests ran with sanitizers.
 test-release: release
-	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_reference|example_.*)$$'
+	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_reference|example_.*|torture)$$'
 	$(BIN)/python -m pytest -q tests/python
 
 SECONDS ?= 600
