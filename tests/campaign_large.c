@@ -13,6 +13,7 @@
 #define CUTS 30u                    /* in one history */
 #define KEPT 20u                    /* files that stay */
 #define KEPT_SIZE 5000u
+#define LARGE_SIZE (4u << 20)       /* bytes: smaller chips are no subject of this */
 
 static const char *const large_chips[] = { "w25q256", "is25le01g" };
 static const unsigned fills[] = { 90, 0, 50, 97, 25, 75 };      /* percent of the space for data */
@@ -289,10 +290,14 @@ static bool history(struct large *large, unsigned percent)
 /* Cells: each chip at each fill, over and over. */
 bool large_cell(struct explorer *explorer, struct tally *tally, const struct campaign_options *options, uint64_t cell)
 {
-    struct large *large = calloc(1, sizeof *large);
     const struct vflash_chip *chip = vflash_chip_find(options->chip ? options->chip : large_chips[cell / FILLS % 2]);
+    struct large *large;
 
-    if (!large || !chip) {
+    if (!chip || chip->size < LARGE_SIZE) {
+        return false;
+    }
+    large = calloc(1, sizeof *large);
+    if (!large) {
         abort();
     }
     large->rig = &explorer->session.rig;

@@ -48,6 +48,7 @@ struct worker {
     const struct options *options;
     struct shared *shared;
     struct worker_state *state;
+    pid_t parent;                   /* when it is gone, this one stops */
     struct explorer explorer;
 };
 
@@ -192,13 +193,15 @@ static int replay_main(const struct options *options)
         return 2;
     }
     fclose(in);
-    if (options->shrink) {
-        struct shrink shrink = { replay_again, &replay, REPLAY_SECONDS, 0 };
-
-        (void)shrink_list(&shrink, &list);
-    }
     int failed = replay_calls(&replay, &list);
-    if (options->shrink) {
+    if (options->shrink && failed >= 0) {
+        struct shrink shrink = { replay_again, &replay, REPLAY_SECONDS, 0 };
+        char kind[sizeof replay.failure];
+
+        memcpy(kind, replay.failure, sizeof kind);
+        replay.kind = kind;
+        (void)shrink_list(&shrink, &list);
+        failed = replay_calls(&replay, &list);
         printf("# chip %s%s: %s\n", replay.chip->name, replay.format_flags & NF2_FORMAT_ERASE ? ", erased" : "", replay.failure);
         for (unsigned i = 0; i < list.count; i++) {
             call_print(stdout, &list.call[i]);
@@ -363,7 +366,8 @@ static void run_cells(double end)
     for (unsigned i = 0; i < campaign_count; i++) {
         over[i] = !wants(options, i);
     }
-    while ((campaign = next_campaign(over)) < campaign_count && !atomic_load(&worker.shared->stop) && (end <= 0 || now() < end)) {
+    while ((campaign = next_campaign(over)) < campaign_count && !atomic_load(&worker.shared->stop) && getppid() == worker.parent
+           && (end <= 0 || now() < end)) {
         uint64_t cell = options->cell >= 0 ? (uint64_t)options->cell : atomic_fetch_add(&worker.shared->next_cell[campaign], 1);
         double begun = now();
 
@@ -466,6 +470,7 @@ static int torture_main(const struct options *options)
     }
     worker.options = options;
     worker.shared = shared;
+    worker.parent = getpid();
     shared->jobs = options->cell >= 0 ? 1 : options->jobs;
     shared->seed = options->how.seed;
     for (unsigned job = 0; job < shared->jobs; job++) {
