@@ -254,7 +254,7 @@ static bool random_cell(struct explorer *explorer, struct tally *tally, const st
 /* ---------------------------------------------------------------------------------------------------- */
 
 const struct campaign campaigns[] = {
-    { "scripts", "every call of each script, cut at every operation", 95, scripts_cell },
+    { "scripts", "every call of each script, cut at every operation", 100, scripts_cell },
     { "sequences", "every sequence of up to three steps, the last one cut at every operation", 40, sequences_cell },
     { "random", "random calls with cuts, in mounts too, on one volume", 400, random_cell },
     { "large", "mounts of large volumes after a cut, timed", 1, large_cell }

@@ -32,7 +32,7 @@
 
 #define CELL_SECONDS 900u           /* a cell that takes longer hangs */
 #define REPLAY_SECONDS 60u
-#define SHRINK_SECONDS 60u
+#define SHRINK_SECONDS 30u
 #define PROGRESS_SECONDS 10.0
 
 struct options {
