@@ -22,12 +22,15 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release fuzz coverage demo figures clean
+.PHONY: help lib release asan peers test test-asan test-release fuzz coverage torture torture-proof demo figures clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
+	@echo "make torture  power cuts for SECONDS=600 in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
+	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture.c)"
+	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md"
 	@echo "make fuzz     coverage-guided hostile images for FUZZ_SECONDS (needs clang with libFuzzer)"
@@ -69,9 +72,9 @@ test:
 test-asan: asan
 	cd "$(ASAN)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_reference$$'
 
-# The benchmark's reference and the example as they ship; the other C tests ran with sanitizers.
+# The benchmark's reference and the example as they ship, and the larger slice of power cuts; the other C tests ran with sanitizers.
 test-release: release
-	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_reference|example_.*)$$'
+	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_reference|example_.*|torture)$$'
 	$(BIN)/python -m pytest -q tests/python
 
 # The corpus grows from run to run; what ends the process is kept beside it.
@@ -97,6 +100,21 @@ coverage: $(VENV)/ready
 	cd "$(COVERAGE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^(norbench_reference|test_hostile)$$'
 	$(BIN)/python -m gcovr --root . --filter src/ --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
 		--txt "$(COVERAGE)/lines.txt" --txt-metric line --json-summary "$(COVERAGE)/summary.json" --html-details "$(COVERAGE)/core.html" "$(COVERAGE)" --print-summary
+
+SECONDS ?= 600
+SEED ?= 1
+TORTURE ?=
+PROOF_SECONDS ?= 60
+
+torture: release
+	rm -rf "$(BUILD)/torture"
+	mkdir -p "$(BUILD)/torture"
+	"$(RELEASE)/tests/torture" --seconds $(SECONDS) --jobs $(JOBS) --seed $(SEED) --out "$(BUILD)/torture" $(TORTURE)
+
+# Each fault of src/broken.h in turn must be found.
+torture-proof: release
+	$(BIN)/python tools/torture_proof.py --build "$(BUILD)" --cmake "$(CMAKE)" --jobs $(JOBS) --seed $(SEED) \
+		--seconds $(PROOF_SECONDS) --torture "$(TORTURE)"
 
 # ---- what it shows ----
 

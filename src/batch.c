@@ -164,7 +164,7 @@ static int apply(nf2_t *fs, struct nf2_entry *where)
     fs->urgent = true;
     while (found > 0 && result == NF2_OK) {
         found = nf2_batch_next(fs, &scan, &next);
-        result = found < 0 ? found : apply_one(fs, &op, found == 0 ? fs->redo_sequence : 0, first ? where : NULL);
+        result = found < 0 ? found : apply_one(fs, &op, found == 0 && !NF2_BROKEN(NF2_FAULT_MARK) ? fs->redo_sequence : 0, first ? where : NULL);
         first = false;
         op = next;
     }
@@ -176,17 +176,22 @@ static int apply(nf2_t *fs, struct nf2_entry *where)
     return finish(fs);
 }
 
-int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, struct nf2_entry *where)
+static int write_redo(nf2_t *fs, const struct nf2_batch *batch, bool owned)
 {
     struct nf2_small redo = {NF2_META_REDO, 8, {0}};
 
-    if (fs->redo_logged) { /* the block of the batch before is free from the next STATE on */
-        NF2_TRY(nf2_space_flush(fs));
-    }
     nf2_put32(redo.payload, fs->redo_sequence + 1);
     nf2_put24(redo.payload + 4, batch->first);
     redo.payload[7] = owned;
-    NF2_TRY(nf2_meta_append(fs, &redo, 1));
+    return nf2_meta_append(fs, &redo, 1);
+}
+
+int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, struct nf2_entry *where)
+{
+    if (fs->redo_logged) { /* the block of the batch before is free from the next STATE on */
+        NF2_TRY(nf2_space_flush(fs));
+    }
+    NF2_TRY(write_redo(fs, batch, owned));
     fs->redo_logged = true;
     fs->redo_sequence++;
     fs->redo_block = batch->first;
@@ -210,6 +215,9 @@ int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned 
         return result < 0 ? result : NF2_ERR_NOSPC;
     }
     NF2_TRY(nf2_batch_extend(fs, &batch, block));
+    if (NF2_BROKEN(NF2_FAULT_REDO_FIRST)) {
+        NF2_TRY(write_redo(fs, &batch, false));
+    }
     result = nf2_batch_add(fs, &batch, changes, count);
     if (result != NF2_OK) {
         NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "nf2fs/nf2fs.h"
+#include "broken.h"
 
 #ifndef NF2_ASSERT
 #ifdef NF2_DEBUG

@@ -580,6 +580,9 @@ static int sync_content(nf2_t *fs, nf2_file_t *file, bool closing)
         return sync_inline(fs, file);
     }
     if (file->kind == NF2_BODY_FLAT && !wants_frames(fs, file, closing)) {
+        if (NF2_BROKEN(NF2_FAULT_DATA_LAST) && file->buffered > 0 && file->buffer_at % nf2_block_bytes(fs) != 0) {
+            NF2_TRY(sync_flat(fs, file));
+        }
         int result = nf2_flat_flush(fs, file);
         NF2_TRY(result);
         if (result == NF2_OK) {
@@ -595,6 +598,9 @@ static int sync_content(nf2_t *fs, nf2_file_t *file, bool closing)
 static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing)
 {
     if (!file->changed) {
+        return NF2_OK;
+    }
+    if (NF2_BROKEN(NF2_FAULT_EARLY_SYNC) && !closing) {
         return NF2_OK;
     }
     NF2_TRY(nf2_space_begin(fs));

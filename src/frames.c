@@ -129,7 +129,7 @@ static int walk_next(nf2_t *fs, struct walk *walk)
         if (found == 1 && more) {
             int whole = second_half(fs, walk, walk->running + length, page_end);
             NF2_TRY(whole);
-            found = whole ? 1 : -1;
+            found = whole || NF2_BROKEN(NF2_FAULT_HALF) ? 1 : -1;
         }
         if (found != 1) {
             walk->dirty_end = walk->dirty_end || found == -1;

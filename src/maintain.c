@@ -60,8 +60,9 @@ static int erase_step(nf2_t *fs, uint32_t left_us, uint32_t *spent_us)
                 return 2;
             }
             uint32_t start = number * NF2_REGION_BLOCKS + first;
+            NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? nf2_space_record_erased(fs, start, count) : NF2_OK);
             NF2_TRY(nf2_flash_erase(fs, start, count));
-            NF2_TRY(nf2_space_record_erased(fs, start, count));
+            NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? NF2_OK : nf2_space_record_erased(fs, start, count));
             fs->maintain_cursor = start;
             *spent_us += cost;
             return 1;

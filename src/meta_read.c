@@ -312,7 +312,7 @@ static int load_head(nf2_t *fs)
     if (!fs->clean) {
         fs->unclean_mounts++;
         fs->next_suspect = true;
-        fs->epoch = (uint16_t)(fs->epoch + 1 == 0xFFFF ? 0 : fs->epoch + 1);
+        fs->epoch = NF2_BROKEN(NF2_FAULT_EPOCH) ? fs->epoch : (uint16_t)(fs->epoch + 1 == 0xFFFF ? 0 : fs->epoch + 1);
     }
     fs->meta_end = (uint16_t)nf2_scan_append_at(fs, &scan);
     return NF2_OK;

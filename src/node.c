@@ -501,7 +501,7 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, const struct nf2_node
 
     nf2_writer_begin(fs, &writer, node, group_start(fs, at, ops, count));
     for (unsigned i = 0; i < count; i++) {
-        int offset = nf2_node_write(fs, &writer, &ops[i], i + 1 < count);
+        int offset = nf2_node_write(fs, &writer, &ops[i], i + 1 < count && !NF2_BROKEN(NF2_FAULT_GROUP));
         NF2_TRY(offset);
         offsets[i] = (uint16_t)offset;
     }

@@ -338,6 +338,13 @@ static int forget_replaced(nf2_t *fs)
     return NF2_OK;
 }
 
+/* A fault: see broken.h. */
+static int forget_slots(nf2_t *fs)
+{
+    memset(fs->slot, 0, sizeof fs->slot);
+    return NF2_OK;
+}
+
 static int settle(nf2_t *fs)
 {
     nf2_cache_lend(fs, true);
@@ -345,9 +352,9 @@ static int settle(nf2_t *fs)
     NF2_TRY(forget_applied_batch(fs));
     NF2_TRY(adopt_spare(fs));
     for (unsigned i = 0; i < fs->touched_count; i++) {
-        NF2_TRY(replay_node(fs, &fs->touched[i]));
+        NF2_TRY(NF2_BROKEN(NF2_FAULT_REPLAY) ? NF2_OK : replay_node(fs, &fs->touched[i]));
     }
-    NF2_TRY(settle_slots(fs));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_SLOTS) ? forget_slots(fs) : settle_slots(fs));
     memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
     return nf2_meta_state(fs, false, NULL, NULL, 0);
 }
@@ -360,5 +367,5 @@ int nf2_recover(nf2_t *fs)
     nf2_cache_lend(fs, false);
     fs->taking_spare = false;
     NF2_TRY(result);
-    return nf2_batch_finish(fs);
+    return NF2_BROKEN(NF2_FAULT_BATCH) ? NF2_OK : nf2_batch_finish(fs);
 }

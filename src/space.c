@@ -190,7 +190,7 @@ static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count
 
     nf2_put24(claim.payload + 1, start);
     nf2_put16(claim.payload + 4, count | (dirty ? NF2_CLAIM_DIRTY : 0u));
-    NF2_TRY(nf2_meta_append(fs, &claim, 1));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_meta_append(fs, &claim, 1));
     if (fs->slot[slot].logged_end != start) {
         fs->slot[slot].logged_runs++;
     }
@@ -436,6 +436,9 @@ void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count)
     if (count == 0) {
         return;
     }
+    for (uint32_t i = 0; NF2_BROKEN(NF2_FAULT_REUSE) && i < count && start / NF2_REGION_BLOCKS == fs->region; i++) {
+        nf2_bit_set(fs->region_used, (start + i) % NF2_REGION_BLOCKS, false);
+    }
     for (unsigned i = 0; i < fs->freed_count; i++) {
         struct nf2_run *run = &fs->freed[i];
         if (run->count + count <= NF2_CHANGE_COUNT_MAX && (run->start + run->count == start || start + count == run->start)) {
@@ -505,7 +508,7 @@ int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end)
     /* Listed in memory first: if the log turns, its STATE already names the node. */
     list_touched(fs, node, end);
     fs->logged_touched++;
-    NF2_TRY(nf2_meta_append(fs, &touch, 1));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_TOUCH) ? NF2_OK : nf2_meta_append(fs, &touch, 1));
     return keep_spare(fs);
 }
 
@@ -522,7 +525,7 @@ int nf2_space_settle_node(nf2_t *fs, uint32_t node)
 {
     const struct nf2_touched *touched = find_touched(fs, node);
 
-    return touched != NULL && touched->logged != touched->end ? nf2_space_flush(fs) : NF2_OK;
+    return touched != NULL && touched->logged != touched->end && !NF2_BROKEN(NF2_FAULT_SETTLE) ? nf2_space_flush(fs) : NF2_OK;
 }
 
 void nf2_space_forget(nf2_t *fs, uint32_t node)
@@ -554,7 +557,7 @@ int nf2_space_orphan(nf2_t *fs, uint32_t id)
     }
     nf2_put32(orphan.payload, id);
     nf2_space_orphan_add(fs, id);
-    NF2_TRY(nf2_meta_append(fs, &orphan, 1));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_ORPHAN) ? NF2_OK : nf2_meta_append(fs, &orphan, 1));
     return keep_spare(fs);
 }
 

@@ -396,6 +396,14 @@ static unsigned parent_ops(const struct plan *plan, uint16_t child, const struct
     return n;
 }
 
+static int fill_parts(nf2_t *fs, uint32_t node, const struct plan *plan, const uint32_t *blocks, struct nf2_pending *pending)
+{
+    for (unsigned part = plan->edge ? 1 : 0; part < plan->parts; part++) {
+        NF2_TRY(write_part(fs, node, plan, part, blocks[part], pending));
+    }
+    return NF2_OK;
+}
+
 static int write_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32_t *blocks, struct nf2_pending *pending)
 {
     for (unsigned part = 0; part < plan->parts; part++) {
@@ -408,10 +416,7 @@ static int write_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32
             return result < 0 ? result : NF2_ERR_NOSPC;
         }
     }
-    for (unsigned part = plan->edge ? 1 : 0; part < plan->parts; part++) {
-        NF2_TRY(write_part(fs, node, plan, part, blocks[part], pending));
-    }
-    return NF2_OK;
+    return NF2_BROKEN(NF2_FAULT_PARENT_FIRST) ? NF2_OK : fill_parts(fs, node, plan, blocks, pending);
 }
 
 /* The new nodes become reachable by one group in the parent. */
@@ -486,6 +491,7 @@ static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *pl
         return result;
     }
     if (path->depth == 1) {
+        NF2_TRY(NF2_BROKEN(NF2_FAULT_PARENT_FIRST) ? fill_parts(fs, node, plan, blocks, pending) : NF2_OK);
         return commit_as_root(fs, plan, blocks, node);
     }
     memset(&child, 0, sizeof child);
@@ -493,6 +499,7 @@ static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *pl
     struct nf2_key key = nf2_entry_key(&child);
     unsigned count = parent_ops(plan, child.offset, &key, blocks, bodies, ops);
     NF2_TRY(commit_in_parent(fs, path, ops, count, node, plan->edge));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_PARENT_FIRST) ? fill_parts(fs, node, plan, blocks, pending) : NF2_OK);
     if (!plan->edge) {
         nf2_space_forget(fs, node);
         nf2_cache_drop(fs, node);

@@ -174,6 +174,11 @@ static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *ch
         return effects.any || mark != 0 ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
     }
     NF2_TRY(prepare_effects(fs, &effects));
+    if (NF2_BROKEN(NF2_FAULT_FREE_FIRST) && effects.dropped_count > 0) {
+        nf2_tree_apply_effects(fs, &effects);
+        NF2_TRY(nf2_space_flush(fs));
+        effects.dropped_count = effects.dropped_ids = 0;
+    }
     if (effects.any || mark != 0) {
         NF2_TRY(nf2_space_touch(fs, leaf, append_at));
     }

@@ -148,7 +148,8 @@ static int do_unmount(nf2_t *fs)
         nf2_space_settle(fs, NF2_TREE_SLOT);
         const struct nf2_slot *tree = &fs->slot[NF2_TREE_SLOT];
         bool keep = tree->runs > 0 && tree->ready == tree->run[0].count; /* erased: the next session goes on with them */
-        result = nf2_space_return_unused(fs, keep ? NF2_TREE_SLOT : NF2_SLOTS);
+        result = NF2_BROKEN(NF2_FAULT_CLEAN) ? nf2_meta_state(fs, true, NULL, NULL, 0) : NF2_OK;
+        result = result < 0 ? result : nf2_space_return_unused(fs, keep ? NF2_TREE_SLOT : NF2_SLOTS);
         if (result >= 0) {
             result = nf2_meta_state(fs, true, NULL, NULL, 0);
         }

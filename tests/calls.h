@@ -34,6 +34,11 @@ enum op {
     OP_VERIFY,          /* compares the whole tree */
     OP_UNMOUNT,         /* unmounts and mounts */
     OP_ABANDON,         /* mounts again without an unmount, as after a cut between two calls */
+    /* of a session (session.h) only: */
+    OP_CUT,             /* handle: 1 leaves the call by a jump, number: operation from now on (0: no cut), extra: seed, path: see cut_of */
+    OP_LOOK,            /* after a cut: mounts for reading only, and lets go again */
+    OP_MOUNT,           /* after a cut: mounts */
+    OP_EMPTY,           /* closes and removes everything; all space must come back */
     OP_COUNT
 };
 

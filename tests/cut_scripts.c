@@ -115,6 +115,20 @@ static void append_synced(struct call_list *list, uint32_t volume_size, uint32_t
     on_handle(list, OP_CLOSE, 0, 0, 0);
 }
 
+/* Synced appends of nearly a page: some lie in two frames, on two pages. */
+static void append_halves(struct call_list *list, uint32_t volume_size, uint32_t block_size)
+{
+    static const uint32_t sizes[] = { 60, 250, 30, 253, 100, 256, 120, 247, 505, 90, 511, 200, 254, 509, 10, 512 };
+
+    (void)volume_size;
+    (void)block_size;
+    open_file(list, 0, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND | NF2_O_SYNC, "halves");
+    for (uint32_t i = 0; i < 64; i++) {
+        on_handle(list, OP_WRITE, 0, sizes[i % 16], i);
+    }
+    on_handle(list, OP_CLOSE, 0, 0, 0);
+}
+
 static void grow(struct call_list *list, uint32_t volume_size, uint32_t block_size)
 {
     (void)volume_size;
@@ -391,6 +405,7 @@ const struct cut_script cut_scripts[] = {
     { "create", create_write_close },
     { "overwrite", overwrite },
     { "append", append_synced },
+    { "halves", append_halves },
     { "grow", grow },
     { "batch", batch },
     { "random", random_updates },

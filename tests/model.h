@@ -89,6 +89,8 @@ struct expect {
 
 void model_init(struct model *model, uint32_t page_size, uint32_t block_size);
 void model_free(struct model *model);
+/* `to` is not initialized. */
+void model_copy(struct model *to, const struct model *from);
 
 void model_expect(struct model *model, const struct call *call, struct expect *expect);
 bool expect_allows(const struct expect *expect, int32_t answer);    /* NOSPC not judged here */

@@ -19,6 +19,7 @@
 
 #include "random_ops.h"
 #include "rig.h"
+#include "shrink.h"
 
 #define CHECK_EVERY 400u
 #define VERIFY_EVERY 1000u
@@ -177,83 +178,24 @@ static void print_failure(const struct options *options, const struct call_list 
 
 /* ---- shrinking ----------------------------------------------------------------------------------- */
 
-/* In a process of its own, so that a crash or a hang counts as a failure too. Returns the failing call's index, or -1. */
-static int fails_at(const struct options *options, struct call_list *list)
+static int run_fails_at(void *context, struct call_list *list)
 {
-    int ends[2];
-    int at = -1, status = 0;
-    pid_t child;
+    struct outcome outcome;
+    uint64_t full;
 
-    if (list->count == 0 || pipe(ends) != 0) {
-        return -1;
-    }
-    fflush(stdout);
-    child = fork();
-    if (child == 0) {
-        struct outcome outcome;
-        uint64_t full;
-
-        alarm(REPLAY_SECONDS);
-        close(2);
-        if (!run(options, list, &outcome, &full)) {
-            int index = (int)outcome.failed_at;
-
-            _exit(write(ends[1], &index, sizeof index) == (ssize_t)sizeof index ? 1 : 2);
-        }
-        _exit(0);
-    }
-    close(ends[1]);
-    if (child < 0 || read(ends[0], &at, sizeof at) != (ssize_t)sizeof at) {
-        at = -1;
-    }
-    close(ends[0]);
-    if (child > 0) {
-        waitpid(child, &status, 0);
-        if (at < 0 && status != 0) {
-            at = (int)list->count - 1;      /* it crashed, anywhere */
-        }
-    }
-    return at;
-}
-
-/* The list without `count` calls from `first` on; the calls are shared with the old one. */
-static struct call_list without(const struct call_list *list, unsigned first, unsigned count)
-{
-    struct call_list shorter = { .call = malloc((list->count + 1) * sizeof *list->call), .count = 0 };
-
-    for (unsigned i = 0; i < list->count; i++) {
-        if (i < first || i >= first + count) {
-            shorter.call[shorter.count++] = list->call[i];
-        }
-    }
-    return shorter;
+    return run(context, list, &outcome, &full) ? -1 : (int)outcome.failed_at;
 }
 
 static void shrink(const struct options *options, struct call_list *list)
 {
-    int at = fails_at(options, list);
-    unsigned piece;
+    struct options repeated = *options;
+    struct shrink how = { .run = run_fails_at, .context = &repeated, .replay_seconds = REPLAY_SECONDS };
 
-    if (at < 0) {
+    if (!shrink_list(&how, list)) {
         printf("# the calls do not fail\n");
         return;
     }
-    list->count = (unsigned)at + 1 < list->count ? (unsigned)at + 1 : list->count;
-    for (piece = list->count / 2; piece >= 1; piece /= 2) {
-        for (unsigned first = 0; first < list->count;) {
-            struct call_list shorter = without(list, first, piece);
-
-            at = fails_at(options, &shorter);
-            if (at >= 0) {
-                memcpy(list->call, shorter.call, shorter.count * sizeof *list->call);
-                list->count = (unsigned)at + 1 < shorter.count ? (unsigned)at + 1 : shorter.count;
-            } else {
-                first += piece;
-            }
-            free(shorter.call);
-        }
-    }
-    printf("# chip %s: %u calls still fail\n", options->chip, list->count);
+    printf("# chip %s%s: %u calls still fail\n", options->chip, options->format_flags & NF2_FORMAT_ERASE ? ", erased" : "", list->count);
     for (unsigned i = 0; i < list->count; i++) {
         call_print(stdout, &list->call[i]);
     }

@@ -46,6 +46,11 @@ static const struct vflash_chip catalogue[] = {
     {.name = "tiny128k", .description = "128 KiB for tests", .size = 128 * KIB, .program_unit = 1, W25Q_256},
     {.name = "tinyecc16", .description = "256 KiB for tests, units of 16 B written once", .size = 256 * KIB, .program_unit = 16, W25Q_256},
     {.name = "tinyecc32", .description = "256 KiB for tests, units of 32 B written once", .size = 256 * KIB, .program_unit = 32, W25Q_256},
+    {.name = "tiny2m", .description = "2 MiB for tests: four regions", .size = 2 * MIB, .program_unit = 1, W25Q_256},
+    {.name = "tinyecc1m", .description = "1 MiB for tests, units of 16 B written once: two regions", .size = 1 * MIB, .program_unit = 16, W25Q_256},
+    {.name = "tiny8k", .description = "512 KiB for tests, pages of 512 B, blocks of 8 KiB, no larger erases", .size = 512 * KIB, .page_size = 512,
+     .block_size = 8 * KIB, .erase_sizes = {8 * KIB}, .erase_us = {300000}, .program_unit = 1, .read_page_us = 22, .read_page_slow_us = 207,
+     .program_page_us = 800, ENDURING},
     {.name = "tiny512", .description = "256 KiB for tests, pages of 512 B", .size = 256 * KIB, .program_unit = 1, .page_size = 512, W25Q},
 };
 

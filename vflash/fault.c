@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fault.c - power cuts and what they leave, failing calls, blocks that are weak, unstable or broken. */
+/* fault.c - power cuts and what they leave, failing calls, blocks that are weak, unstable or broken, bits that turn over. */
 #include <assert.h>
 #include <string.h>
 
@@ -7,6 +7,7 @@
 
 #define NOISE_STREAM 1u         /* of a cut's seed: disturbed programs and reads */
 #define TEAR_STREAM 2u          /* of a cut's seed: what the torn operation leaves */
+#define FLIP_STREAM 3u          /* of a flip's seed: which bits */
 
 /* ---- calls that fail, operations that are cut ----------------------------------------------------- */
 
@@ -15,8 +16,11 @@ bool fault_call_fails(struct vflash *chip)
     return chip->state.fail_in != 0 && --chip->state.fail_in == 0;
 }
 
-bool fault_operation_cut(struct vflash *chip)
+bool fault_operation_cut(struct vflash *chip, bool erase, uint32_t address, uint32_t length)
 {
+    if (chip->watch != NULL) {
+        chip->watch(chip->watch_context, &(struct vflash_operation){.erase = erase, .address = address, .length = length});
+    }
     return ++chip->state.operations == chip->state.cut.operation;
 }
 
@@ -137,11 +141,26 @@ static void erase_partly(struct vflash *chip, uint32_t first_block, uint32_t end
     }
 }
 
+/* Erased up to a byte, of which some bits are. */
+static void erase_prefix(struct vflash *chip, uint32_t first_block, uint32_t end_block)
+{
+    const struct vflash_cut *cut = &chip->state.cut;
+    uint32_t start = first_block << chip->block_shift;
+    uint32_t length = (end_block - first_block) << chip->block_shift;
+    for (uint32_t i = 0; i < length && i <= cut->byte; i++) {
+        if (!(chip->marks[(start + i) >> chip->block_shift] & MARK_BROKEN)) {
+            chip->memory[start + i] |= i < cut->byte ? 0xFF : cut->last_byte_mask;
+        }
+    }
+}
+
 void fault_tear_erase(struct vflash *chip, uint32_t first_block, uint32_t end_block)
 {
     enum vflash_erase_cut left = chip->state.cut.erase;
     if (left == VFLASH_ERASE_PARTLY) {
         erase_partly(chip, first_block, end_block);
+    } else if (left == VFLASH_ERASE_PREFIX) {
+        erase_prefix(chip, first_block, end_block);
     } else if (left == VFLASH_ERASE_DONE) {
         (void)chip_erase_blocks(chip, first_block, end_block);
     } else if (left == VFLASH_ERASE_WEAK || left == VFLASH_ERASE_UNSTABLE) {
@@ -209,6 +228,12 @@ void vflash_cut_at(struct vflash *chip, const struct vflash_cut *cut)
     }
 }
 
+void vflash_watch(struct vflash *chip, void (*watch)(void *context, const struct vflash_operation *operation), void *context)
+{
+    chip->watch = watch;
+    chip->watch_context = context;
+}
+
 void vflash_on_cut(struct vflash *chip, void (*on_cut)(void *context), void *context)
 {
     chip->on_cut = on_cut;
@@ -234,4 +259,26 @@ void vflash_break_block(struct vflash *chip, uint32_t block, bool silent)
 {
     assert(block < chip->blocks);
     fault_mark(chip, block, MARK_BROKEN | (silent ? MARK_SILENT : 0), MARK_SILENT);
+}
+
+void vflash_flip(struct vflash *chip, uint32_t address, uint8_t mask)
+{
+    assert(address < chip->chip.size && !chip->read_only);
+    chip->memory[address] ^= mask;
+}
+
+/* Each bit is taken with the chance that the wanted number among those left has: every choice of bits is as likely as another. */
+uint32_t vflash_flip_seeded(struct vflash *chip, uint32_t address, uint32_t length, uint32_t count, uint64_t seed)
+{
+    assert(length <= chip->chip.size && address <= chip->chip.size - length && length <= UINT32_MAX / 8);
+    struct pcg32 rng;
+    pcg32_seed(&rng, seed, FLIP_STREAM);
+    uint32_t turned = 0, bits = length * 8;
+    for (uint32_t bit = 0; bit < bits && turned < count; bit++) {
+        if (pcg32_below(&rng, bits - bit) < count - turned) {
+            vflash_flip(chip, address + bit / 8, (uint8_t)(1u << bit % 8));
+            turned++;
+        }
+    }
+    return turned;
 }

@@ -41,6 +41,8 @@ struct vflash {
     bool mapped;                /* `memory` is a mapping, not from the heap */
     void (*on_cut)(void *context);
     void *on_cut_context;
+    void (*watch)(void *context, const struct vflash_operation *operation);
+    void *watch_context;
     FILE *trace;
 };
 
@@ -85,8 +87,8 @@ void count_erase(struct vflash *chip, int index, uint32_t first_block, uint32_t 
 
 /* Counts a driver call: whether it is the one to fail. */
 bool fault_call_fails(struct vflash *chip);
-/* Counts a program or erase: whether the power goes in it. */
-bool fault_operation_cut(struct vflash *chip);
+/* Counts a program or erase, and shows it to the watch: whether the power goes in it. */
+bool fault_operation_cut(struct vflash *chip, bool erase, uint32_t address, uint32_t length);
 /* Turns the power off and tells; the last thing of a call. Returns VFLASH_OFF (or never). */
 int fault_power_off(struct vflash *chip);
 void fault_tear_program(struct vflash *chip, const struct program *program);

@@ -141,7 +141,7 @@ static int driver_program(void *context, uint32_t address, const void *data, uin
         return done(chip, "program", address, length, "the image is open for reading only", VFLASH_FAILED);
     }
     bool fails = fault_call_fails(chip);
-    bool cut = fault_operation_cut(chip);
+    bool cut = fault_operation_cut(chip, false, address, length);
     const char *wrong = NULL;
     int result = VFLASH_FAILED;
     if (!fails) {
@@ -208,7 +208,7 @@ static int driver_erase(void *context, uint32_t address, uint32_t length)
         return done(chip, "erase", address, length, "the image is open for reading only", VFLASH_FAILED);
     }
     bool fails = fault_call_fails(chip);
-    bool cut = fault_operation_cut(chip);
+    bool cut = fault_operation_cut(chip, true, address, length);
     const char *wrong = NULL;
     int result = VFLASH_FAILED;
     if (!fails) {

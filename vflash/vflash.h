@@ -83,12 +83,13 @@ enum vflash_erase_cut {         /* what a cut inside an erase leaves */
     VFLASH_ERASE_PARTLY = 1,    /* seeded: some bytes erased, some half (any bits) */
     VFLASH_ERASE_WEAK = 2,      /* all 0xFF, but the next program of a byte may leave other bits than asked */
     VFLASH_ERASE_UNSTABLE = 3,  /* bits read differently each time until the block is erased */
-    VFLASH_ERASE_DONE = 4
+    VFLASH_ERASE_DONE = 4,
+    VFLASH_ERASE_PREFIX = 5     /* `byte` bytes from the start erased, of the next one the bits of `last_byte_mask`, the rest as before */
 };
 
 struct vflash_cut {
     uint64_t operation;         /* cut at this program or erase, counted from 1 since vflash_cut_at; 0: never */
-    uint32_t byte;              /* program: so many bytes land before the cut (UINT32_MAX: all of them) */
+    uint32_t byte;              /* program: so many bytes land before the cut (UINT32_MAX: all of them); see also VFLASH_ERASE_PREFIX */
     uint8_t last_byte_mask;     /* program: bits of the next byte that are programmed all the same */
     bool shuffle;               /* program: bytes land in a seeded random order */
     enum vflash_erase_cut erase;
@@ -154,12 +155,26 @@ void vflash_power_on(struct vflash *chip);
 /* The `operation`-th driver call (reads included, from now on, from 1) does nothing and fails with VFLASH_FAILED; 0: none. */
 void vflash_fail_at(struct vflash *chip, uint64_t operation);
 
+/*
+ * Bits that turn over by themselves, both ways (retention, read disturb): chosen ones of one byte, or `count` seeded ones, each
+ * another, in [address, address + length). Not counted; what is known of units that were programmed stays. Returns how many turned.
+ */
+void vflash_flip(struct vflash *chip, uint32_t address, uint8_t mask);
+uint32_t vflash_flip_seeded(struct vflash *chip, uint32_t address, uint32_t length, uint32_t count, uint64_t seed);
+
+/* Called at the start of each operation (see vflash_cut_at), in front of its cut; NULL: no more. */
+struct vflash_operation {
+    bool erase;                 /* else a program */
+    uint32_t address, length;
+};
+void vflash_watch(struct vflash *chip, void (*watch)(void *context, const struct vflash_operation *operation), void *context);
+
 /* From now on the block fails to erase and program (its contents stay): reported (VFLASH_FAILED) or silent. */
 void vflash_break_block(struct vflash *chip, uint32_t block, bool silent);
 
 /*
- * A copy of the whole state, to go back to (tests): save, restore (to the same chip), release. Strictness, on_cut and
- * the trace are settings: they stay as they are. Save gives NULL when memory is short.
+ * A copy of the whole state, to go back to (tests): save, restore (to the same chip), release. Strictness, on_cut, the
+ * watch and the trace are settings: they stay as they are. Save gives NULL when memory is short.
  */
 struct vflash_checkpoint *vflash_save(const struct vflash *chip);
 void vflash_restore(struct vflash *chip, const struct vflash_checkpoint *checkpoint);

@@ -261,6 +261,33 @@ TEST(torn_erase_partly)
     CHECK(lost > 8);
 }
 
+TEST(torn_erase_prefix)
+{
+    static const uint32_t ends[] = {0, 1, 300, BLOCK - 1, BLOCK, UINT32_MAX};
+    for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        struct vflash *chip = make("tiny256k");
+        const uint8_t *block = vflash_memory(chip) + BLOCK;
+        uint32_t end = ends[i] < BLOCK ? ends[i] : BLOCK;
+        memset(vflash_memory(chip), 0x12, 3 * BLOCK);
+        cut_next(chip, (struct vflash_cut){.erase = VFLASH_ERASE_PREFIX, .byte = ends[i], .last_byte_mask = 0xC0});
+        CHECK_EQ(do_erase(chip, BLOCK, BLOCK), VFLASH_OFF);
+        CHECK(all_bytes(block, 0xFF, end));
+        if (end < BLOCK) {
+            CHECK_EQ(block[end], 0xD2);
+            CHECK(all_bytes(block + end + 1, 0x12, BLOCK - end - 1));
+        }
+        CHECK(all_bytes(vflash_memory(chip), 0x12, BLOCK));
+        CHECK(all_bytes(block + BLOCK, 0x12, BLOCK));
+        vflash_power_on(chip);
+        vflash_break_block(chip, 2, true);
+        memset(vflash_memory(chip) + 2 * BLOCK, 0x12, BLOCK);
+        cut_next(chip, (struct vflash_cut){.erase = VFLASH_ERASE_PREFIX, .byte = 10});
+        CHECK_EQ(do_erase(chip, 2 * BLOCK, BLOCK), VFLASH_OFF);
+        CHECK(all_bytes(block + BLOCK, 0x12, BLOCK));
+        vflash_free(chip);
+    }
+}
+
 /* How many bytes of a block differ from `value` after it was programmed with it. */
 static uint32_t spoiled(struct vflash *chip, uint32_t block, uint8_t value)
 {
@@ -410,6 +437,83 @@ TEST(broken_blocks_stay_as_they_are)
     check_broken(true);
 }
 
+/* ---- bits that turn over, the watch --------------------------------------------------------------- */
+
+static uint32_t bits_set(const uint8_t *data, uint32_t length)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < length * 8; i++) {
+        count += (unsigned)data[i / 8] >> i % 8 & 1u;
+    }
+    return count;
+}
+
+TEST(bits_flip_as_asked)
+{
+    struct vflash *chip = make("tinyecc16");
+    uint8_t *memory = vflash_memory(chip), data[2 * PAGE];
+    CHECK_EQ(do_fill(chip, 0, 0x0F, 16), 0);
+    vflash_flip(chip, 3, 0x81);
+    CHECK_EQ(do_read(chip, 0, data, 16), 0);
+    CHECK_EQ(data[3], 0x8E);                            /* both ways */
+    CHECK_EQ(data[2], 0x0F);
+    CHECK_EQ(do_fill(chip, 0, 0x00, 16), VFLASH_VIOLATION);
+    CHECK_EQ(do_fill(chip, 16, 0x00, 16), 0);
+    unsigned differ = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        memset(memory + PAGE, 0x00, 3 * PAGE);
+        CHECK_EQ(vflash_flip_seeded(chip, 2 * PAGE, PAGE, 7, seed), 7);
+        CHECK_EQ(bits_set(memory + 2 * PAGE, PAGE), 7);
+        CHECK_EQ(bits_set(memory + PAGE, 3 * PAGE), 7);
+        memcpy(data, memory + 2 * PAGE, PAGE);
+        CHECK_EQ(vflash_flip_seeded(chip, 2 * PAGE, PAGE, 7, seed), 7);
+        CHECK(all_bytes(memory + PAGE, 0x00, 3 * PAGE));    /* the same seed turns the same bits */
+        differ += seed > 0 && memcmp(data, data + PAGE, PAGE) != 0;
+        memcpy(data + PAGE, data, PAGE);
+    }
+    CHECK_EQ(differ, 19);
+    CHECK_EQ(vflash_flip_seeded(chip, 2 * PAGE, 2, 1000, 1), 16);
+    CHECK_EQ(bits_set(memory + 2 * PAGE, PAGE), 16);
+    CHECK_EQ(vflash_flip_seeded(chip, 2 * PAGE, 0, 5, 1), 0);
+    CHECK_EQ(vflash_flip_seeded(chip, 0, 256 * 1024, 0, 1), 0);
+    CHECK_EQ(vflash_counts(chip)->program_calls, 2);
+    vflash_free(chip);
+}
+
+struct seen {
+    struct vflash_operation operation;
+    unsigned count;
+};
+
+static void note_seen(void *context, const struct vflash_operation *operation)
+{
+    struct seen *seen = context;
+    seen->operation = *operation;
+    seen->count++;
+}
+
+TEST(watch_sees_each_operation)
+{
+    struct vflash *chip = make("tiny256k");
+    struct seen seen = {.count = 0};
+    uint8_t byte;
+    vflash_watch(chip, note_seen, &seen);
+    CHECK_EQ(do_fill(chip, 10, 0x00, 20), 0);
+    CHECK(!seen.operation.erase && seen.operation.address == 10 && seen.operation.length == 20);
+    CHECK_EQ(do_read(chip, 0, &byte, 1), 0);
+    CHECK_EQ(seen.count, 1);
+    cut_next(chip, (struct vflash_cut){.byte = 0});
+    CHECK_EQ(do_erase(chip, LARGE, LARGE), VFLASH_OFF);     /* the cut one is seen, none while off */
+    CHECK(seen.operation.erase && seen.operation.address == LARGE && seen.operation.length == LARGE);
+    CHECK_EQ(do_erase(chip, 0, BLOCK), VFLASH_OFF);
+    CHECK_EQ(seen.count, 2);
+    vflash_power_on(chip);
+    vflash_watch(chip, NULL, NULL);
+    CHECK_EQ(do_erase(chip, 0, BLOCK), 0);
+    CHECK_EQ(seen.count, 2);
+    vflash_free(chip);
+}
+
 /* ------------------------------------------------------------------------------------------------ */
 
 int main(void)
@@ -423,9 +527,12 @@ int main(void)
     RUN(cut_hits_a_refused_call_as_well);
     RUN(torn_erase_untouched_or_done);
     RUN(torn_erase_partly);
+    RUN(torn_erase_prefix);
     RUN(torn_erase_weak);
     RUN(torn_erase_unstable);
     RUN(one_call_fails);
     RUN(broken_blocks_stay_as_they_are);
+    RUN(bits_flip_as_asked);
+    RUN(watch_sees_each_operation);
     return check_done();
 }

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* session.c - see session.h. */
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum rig_result wrong(struct session *session, const char *text)
+{
+    snprintf(session->rig.failure, sizeof session->rig.failure, "%s", text);
+    return RIG_WRONG;
+}
+
+/* ---- cuts ---------------------------------------------------------------------------------------- */
+
+void cut_add(struct call_list *list, const struct vflash_cut *cut, bool jump)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "%lu,%02X,%d,%d", (unsigned long)cut->byte, cut->last_byte_mask, cut->shuffle, (int)cut->erase);
+    calls_add(list, OP_CUT, jump, (int64_t)cut->operation, (uint32_t)cut->seed, text, NULL);
+}
+
+bool cut_of(const struct call *call, struct vflash_cut *cut)
+{
+    unsigned long byte = 0;
+    unsigned mask = 0, shuffle = 0, erase = 0;
+
+    if (call->op != OP_CUT || (call->path && sscanf(call->path, "%lu,%X,%u,%u", &byte, &mask, &shuffle, &erase) != 4)
+        || erase > VFLASH_ERASE_PREFIX || mask > 0xFF || call->number < 0) {
+        return false;
+    }
+    *cut = (struct vflash_cut){ .operation = (uint64_t)call->number, .byte = (uint32_t)byte, .last_byte_mask = (uint8_t)mask,
+                                .shuffle = shuffle != 0, .erase = (enum vflash_erase_cut)erase, .seed = call->extra };
+    return true;
+}
+
+static enum tear tear_of(const struct vflash_operation *operation, const struct vflash_cut *cut)
+{
+    static const enum tear erases[] = { TEAR_ERASE_UNTOUCHED, TEAR_ERASE_PARTLY, TEAR_ERASE_WEAK, TEAR_ERASE_UNSTABLE, TEAR_ERASE_DONE,
+                                        TEAR_ERASE_PREFIX };
+
+    if (operation->erase) {
+        return erases[cut->erase];
+    }
+    if (cut->byte >= operation->length) {
+        return TEAR_PROGRAM_WHOLE;
+    }
+    if (cut->shuffle) {
+        return TEAR_PROGRAM_SHUFFLED;
+    }
+    return cut->byte == 0 && cut->last_byte_mask == 0 ? TEAR_PROGRAM_NONE : TEAR_PROGRAM_PART;
+}
+
+static enum rig_result arm(struct session *session, const struct call *call)
+{
+    struct vflash_cut cut;
+
+    if (!cut_of(call, &cut)) {
+        return wrong(session, "the cut makes no sense");
+    }
+    session->cut = cut;
+    session->rig.jump = call->handle != 0;
+    vflash_cut_at(session->rig.flash, cut.operation ? &cut : NULL);
+    return RIG_OK;
+}
+
+static void disarm(struct session *session)
+{
+    vflash_cut_at(session->rig.flash, NULL);
+}
+
+/* The power went in a call or in a mount. */
+static void note_cut(struct session *session)
+{
+    struct tally *tally = session->tally;
+    unsigned depth = ++session->depth;
+
+    session->cuts++;
+    tally->cuts++;
+    tally->tears[tear_of(&session->operation, &session->cut)]++;
+    tally->depth[depth < TALLY_DEPTHS ? depth : TALLY_DEPTHS - 1]++;
+    tally_chip(tally, session->rig.chip->name)->cuts++;
+}
+
+/* What may be found after a cut in this call. */
+static void go_down(struct session *session, const struct call *call)
+{
+    struct model *model = &session->rig.model;
+    struct expect expect;
+
+    session->down = true;
+    session->depth = 0;
+    model_image(model, true, &session->before);
+    model_expect(model, call, &expect);
+    if (expect.success && !expect.skip) {
+        model_apply(model, call);
+    }
+    model_image(model, true, &session->after);
+    note_cut(session);
+}
+
+/* ---- coming back --------------------------------------------------------------------------------- */
+
+static enum rig_result power_up(struct session *session, int flags)
+{
+    struct rig *rig = &session->rig;
+
+    vflash_power_on(rig->flash);
+    rig->off = false;
+    rig->left_clean = false;
+    if (rig->jump && setjmp(rig->at_cut)) {
+        return RIG_CUT;
+    }
+    bool right = rig_mount(rig, flags);
+    if (rig->off) {
+        return RIG_CUT;
+    }
+    return right ? RIG_OK : RIG_WRONG;
+}
+
+/* A read-only mount programs nothing and can read all; its content is not judged (RELIABILITY.md). */
+static enum rig_result look(struct session *session)
+{
+    struct rig *rig = &session->rig;
+    struct image found = { 0 };
+    uint64_t before = vflash_operations(rig->flash);
+    enum rig_result result = power_up(session, NF2_MOUNT_RDONLY);
+
+    session->tally->looks++;
+    if (result == RIG_OK && (!rig_image(rig, &found) || !rig_check(rig))) {
+        result = RIG_WRONG;
+    }
+    image_free(&found);
+    if (result == RIG_OK && (nf2_unmount(&rig->fs) != NF2_OK || vflash_operations(rig->flash) != before)) {
+        return wrong(session, "a read-only mount programmed or did not unmount");
+    }
+    return result;
+}
+
+static enum rig_result judge_found(struct session *session, const struct image *found)
+{
+    char before[200], after[200];
+    bool as_before = image_matches(found, &session->before, before, sizeof before);
+    bool as_after = image_matches(found, &session->after, after, sizeof after);
+
+    if (!as_before && !as_after) {
+        snprintf(session->rig.failure, sizeof session->rig.failure, "neither as before (%s) nor as after (%s)", before, after);
+        return RIG_WRONG;
+    }
+    session->tally->found[as_before && as_after ? FOUND_SAME : as_before ? FOUND_BEFORE : FOUND_AFTER]++;
+    return RIG_OK;
+}
+
+/* The model becomes what was found. */
+static void adopt(struct session *session, const struct image *found)
+{
+    struct rig *rig = &session->rig;
+
+    model_free(&rig->model);
+    model_init(&rig->model, rig->chip->page_size, rig->chip->block_size);
+    model_from_image(&rig->model, found);
+    image_free(&session->before);
+    image_free(&session->after);
+    session->down = false;
+    session->depth = 0;
+}
+
+static enum rig_result come_up(struct session *session)
+{
+    struct rig *rig = &session->rig;
+    struct vflash_counts before = *vflash_counts(rig->flash);
+    struct image found = { 0 };
+    enum rig_result result = power_up(session, NF2_MOUNT_RDWR);
+
+    if (result == RIG_CUT) {
+        note_cut(session);
+        return RIG_OK;
+    }
+    if (result == RIG_OK) {
+        tally_mount(session->tally, rig->chip->name, &before, vflash_counts(rig->flash));
+        result = rig_image(rig, &found) ? judge_found(session, &found) : RIG_WRONG;
+    }
+    if (result == RIG_OK) {
+        adopt(session, &found);
+        result = rig_check(rig) ? RIG_OK : RIG_WRONG;
+    }
+    image_free(&found);
+    return result;
+}
+
+/* ---- calls --------------------------------------------------------------------------------------- */
+
+static enum rig_result empty(struct session *session)
+{
+    struct call call = { .op = OP_UNMOUNT };
+
+    disarm(session);
+    session->tally->emptied++;
+    return rig_call(&session->rig, &call) == RIG_OK && rig_empty(&session->rig) ? RIG_OK : RIG_WRONG;
+}
+
+enum rig_result session_call(struct session *session, const struct call *call)
+{
+    enum rig_result result;
+
+    if (call->op == OP_CUT) {
+        return arm(session, call);
+    }
+    if (call->op == OP_LOOK) {
+        return session->down ? look(session) : RIG_OK;
+    }
+    if (session->down) {
+        result = come_up(session);
+        if (result != RIG_OK || session->down) {
+            return result;
+        }
+    }
+    if (call->op == OP_MOUNT) {
+        return RIG_OK;
+    }
+    session->tally->calls++;
+    if (call->op == OP_EMPTY) {
+        return empty(session);
+    }
+    result = rig_call(&session->rig, call);
+    if (result == RIG_CUT) {
+        go_down(session, call);
+        return RIG_OK;
+    }
+    return result;
+}
+
+/* ---- set-up -------------------------------------------------------------------------------------- */
+
+static void on_operation(void *context, const struct vflash_operation *operation)
+{
+    struct session *session = context;
+
+    session->operation = *operation;
+    if (session->watch) {
+        session->watch(session->watch_context, operation);
+    }
+}
+
+bool session_init(struct session *session, struct tally *tally, const struct vflash_chip *chip, int format_flags)
+{
+    memset(session, 0, sizeof *session);
+    session->tally = tally;
+    tally->histories++;
+    bool right = rig_init(&session->rig, chip, format_flags);
+    if (session->rig.flash) {
+        vflash_watch(session->rig.flash, on_operation, session);
+        disarm(session);
+    }
+    return right;
+}
+
+void session_forget(struct session *session)
+{
+    image_free(&session->before);
+    image_free(&session->after);
+    session->down = session->rig.off = session->rig.jump = false;
+    session->depth = 0;
+}
+
+void session_free(struct session *session)
+{
+    image_free(&session->before);
+    image_free(&session->after);
+    rig_free(&session->rig);
+}

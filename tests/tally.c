@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tally.c - see tally.h. */
+#include "tally.h"
+
+#include <string.h>
+
+const char *const tear_names[TEAR_COUNT] = {
+    "program, nothing landed", "program, a part in order", "program, a part in any order", "program, done",
+    "erase, untouched", "erase, partly", "erase, a prefix", "erase, weak", "erase, unstable", "erase, done"
+};
+
+const char *const found_names[FOUND_COUNT] = { "nothing to change", "as before the call", "as after the call" };
+
+struct tally_chip *tally_chip(struct tally *tally, const char *name)
+{
+    for (unsigned i = 0; i < TALLY_CHIPS; i++) {
+        struct tally_chip *chip = &tally->chip[i];
+
+        if (chip->name[0] == 0) {
+            strncpy(chip->name, name, sizeof chip->name - 1);
+        }
+        if (strcmp(chip->name, name) == 0) {
+            return chip;
+        }
+    }
+    return &tally->chip[TALLY_CHIPS - 1];
+}
+
+void tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after)
+{
+    struct tally_chip *chip = tally_chip(tally, name);
+    uint64_t us = after->time_us - before->time_us, erases = 0;
+
+    for (unsigned i = 0; i < 3; i++) {
+        erases += after->erases[i] - before->erases[i];
+    }
+    chip->mounts++;
+    chip->slow += us > 10000;
+    chip->erasing += erases > 0;
+    if (us > chip->mount_us) {
+        chip->mount_us = us;
+        chip->mount_programs = after->program_pages - before->program_pages;
+        chip->mount_pages = after->read_pages - before->read_pages;
+        chip->mount_erases = erases;
+    }
+}
+
+static void add_all(uint64_t *to, const uint64_t *from, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        to[i] += from[i];
+    }
+}
+
+void tally_add(struct tally *to, const struct tally *from)
+{
+    to->histories += from->histories;
+    to->calls += from->calls;
+    to->cuts += from->cuts;
+    to->looks += from->looks;
+    to->emptied += from->emptied;
+    to->failures += from->failures;
+    add_all(to->tears, from->tears, TEAR_COUNT);
+    add_all(to->found, from->found, FOUND_COUNT);
+    add_all(to->depth, from->depth, TALLY_DEPTHS);
+    for (unsigned i = 0; i < TALLY_CHIPS && from->chip[i].name[0]; i++) {
+        struct tally_chip *chip = tally_chip(to, from->chip[i].name);
+
+        chip->cuts += from->chip[i].cuts;
+        chip->mounts += from->chip[i].mounts;
+        chip->slow += from->chip[i].slow;
+        chip->erasing += from->chip[i].erasing;
+        if (from->chip[i].mount_us > chip->mount_us) {
+            chip->mount_us = from->chip[i].mount_us;
+            chip->mount_programs = from->chip[i].mount_programs;
+            chip->mount_pages = from->chip[i].mount_pages;
+            chip->mount_erases = from->chip[i].mount_erases;
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tally.h - what was done to volumes whose power is cut, in numbers. Plain memory: processes share it, sums add up. */
+#ifndef TALLY_H
+#define TALLY_H
+
+#include <stdint.h>
+
+#include "vflash/vflash.h"
+
+#define TALLY_DEPTHS 8u
+#define TALLY_CHIPS 12u
+
+enum tear {                     /* what a cut left */
+    TEAR_PROGRAM_NONE, TEAR_PROGRAM_PART, TEAR_PROGRAM_SHUFFLED, TEAR_PROGRAM_WHOLE,
+    TEAR_ERASE_UNTOUCHED, TEAR_ERASE_PARTLY, TEAR_ERASE_PREFIX, TEAR_ERASE_WEAK, TEAR_ERASE_UNSTABLE, TEAR_ERASE_DONE,
+    TEAR_COUNT
+};
+
+enum found { FOUND_SAME, FOUND_BEFORE, FOUND_AFTER, FOUND_COUNT };  /* same: the call changes nothing durable */
+
+struct tally_chip {
+    char name[24];
+    uint64_t cuts, mounts;      /* mounts: after a cut, for writing, that came through */
+    uint64_t mount_us, mount_programs, mount_pages, mount_erases;   /* the longest one, fast reads */
+    uint64_t slow, erasing;     /* mounts of more than 10 ms; mounts that erased */
+};
+
+struct tally {
+    uint64_t histories, calls, cuts, looks, emptied, failures;
+    uint64_t tears[TEAR_COUNT];
+    uint64_t found[FOUND_COUNT];
+    uint64_t depth[TALLY_DEPTHS];       /* cuts by how many came in a row without a mount between that came through; the last: or more */
+    struct tally_chip chip[TALLY_CHIPS];
+};
+
+/* The chip's part; the last one stands for all that there is no room for. */
+struct tally_chip *tally_chip(struct tally *tally, const char *name);
+/* A mount after a cut came through; the chip's counters before and after it. */
+void tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after);
+void tally_add(struct tally *to, const struct tally *from);
+
+extern const char *const tear_names[TEAR_COUNT];
+extern const char *const found_names[FOUND_COUNT];
+
+#endif
