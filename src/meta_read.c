@@ -289,6 +289,9 @@ static int next_epoch(nf2_t *fs, const struct nf2_scan *scan)
     uint16_t newest = fs->epoch;
     uint8_t head[2];
 
+    if (nf2_epochs_between(newest, scan->last_epoch) < 0x800u) {
+        newest = scan->last_epoch; /* of a torn group, if it is another one */
+    }
     for (uint32_t at = (scan->last_end - 1u) | (nf2_page(fs) - 1u); at + 1 < scan->used_end; at += nf2_page(fs)) {
         NF2_TRY(nf2_flash_read(fs, fs->meta_head, at + 1, head, sizeof head));
         uint16_t code = nf2_get16(head);
