@@ -137,7 +137,7 @@ static int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t 
         changes[n].type = NF2_CHANGE_DEL;
         changes[n].bodies = 0;
     }
-    return nf2_batch_change(fs, changes, n + 1, NULL);
+    return nf2_batch_change(fs, changes, n + 1, NF2_TREE_SLOT, NULL);
 }
 
 /* ---- moving data -------------------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ static int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
         NF2_TRY(nf2_batch_extend(fs, &batch, block));
         nf2_index_put(&memory, id, &copy, &change);
         NF2_TRY(nf2_batch_add(fs, &batch, &change, 1));
-        NF2_TRY(nf2_batch_commit(fs, &batch, false, NULL));
+        NF2_TRY(nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL));
     }
     return result < 0 ? result : (int)length;
 }
