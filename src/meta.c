@@ -354,13 +354,16 @@ static bool has_room(const nf2_t *fs, uint32_t length)
     return nf2_log_place(fs, fs->meta_end, length, nf2_log_bytes(fs), &end) < nf2_log_bytes(fs);
 }
 
+int nf2_meta_prepare(nf2_t *fs)
+{
+    return has_room(fs, NF2_STATE_MAX + NF2_RECORD_OVERHEAD) ? NF2_OK : turn(fs, false, NULL);
+}
+
 int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
 {
     struct state state = {false, 0, NULL, clean, extra, kinds, count};
 
-    if (!has_room(fs, NF2_STATE_MAX + NF2_RECORD_OVERHEAD)) {
-        NF2_TRY(turn(fs, false, NULL));
-    }
+    NF2_TRY(nf2_meta_prepare(fs));
     return write_state(fs, &state);
 }
 
