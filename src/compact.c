@@ -116,28 +116,50 @@ static int count_handles(nf2_t *fs, uint32_t id, uint32_t first)
 
 /* ---- giving blocks back ------------------------------------------------------------------------- */
 
+/* Cuts the OWN entry `own` in two at block `at`, where the parts lie in different leaves: nothing is dropped. */
+static int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t at)
+{
+    struct nf2_index_change memory[3];
+    struct nf2_tree_change changes[3];
+    struct nf2_item front = *own, rest = *own;
+
+    front.length = at - own->number;
+    rest.number = rest.block = at;
+    rest.length = own->length - front.length;
+    nf2_index_put(&memory[0], id, &rest, &changes[0]);
+    nf2_index_put(&memory[1], id, own, &changes[1]);
+    changes[1].type = NF2_CHANGE_MOVE_OUT;
+    changes[1].bodies = 0;
+    nf2_index_put(&memory[2], id, &front, &changes[2]);
+    return nf2_batch_change(fs, changes, 3, NF2_TREE_SLOT, NULL);
+}
+
 /* Takes [start, start + count) out of the OWN entry `own`. */
 static int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t start, uint32_t count)
 {
     struct nf2_index_change memory[2];
     struct nf2_tree_change changes[2];
     struct nf2_item rest = *own;
-    unsigned n = 0;
+    unsigned n = 1;
 
+    rest.length = start - own->number;
+    nf2_index_put(&memory[0], id, &rest, &changes[0]);
+    if (rest.length == 0) {
+        changes[0].type = NF2_CHANGE_DEL;
+        changes[0].bodies = 0;
+    }
     if (start + count < own->number + own->length) {
         rest.number = rest.block = start + count;
         rest.length = own->number + own->length - rest.number;
-        nf2_index_put(&memory[n], id, &rest, &changes[n]);
+        nf2_index_put(&memory[1], id, &rest, &changes[1]);
         n++;
     }
-    rest = *own;
-    rest.length = start - own->number;
-    nf2_index_put(&memory[n], id, &rest, &changes[n]);
-    if (rest.length == 0) {
-        changes[n].type = NF2_CHANGE_DEL;
-        changes[n].bodies = 0;
+    int result = nf2_tree_change(fs, changes, n, 0, NULL);
+    if (result == NF2_SPANS_LEAVES) { /* one after the other they would drop what the rest owns */
+        NF2_TRY(cut_own(fs, id, own, start + count));
+        result = nf2_tree_change(fs, changes, 1, 0, NULL);
     }
-    return nf2_batch_change(fs, changes, n + 1, NF2_TREE_SLOT, NULL);
+    return result;
 }
 
 /* ---- moving data -------------------------------------------------------------------------------- */
@@ -159,8 +181,13 @@ static int destination(nf2_t *fs, uint32_t id)
     }
     struct nf2_item own = {NF2_BODY_OWN, block, block, 0, 1, 0};
     nf2_index_put(&memory, id, &own, &change);
-    NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
-    nf2_space_settle(fs, NF2_TREE_SLOT);
+    result = nf2_tree_change(fs, &change, 1, 0, NULL);
+    nf2_space_settle(fs, NF2_TREE_SLOT); /* the tree may have done so, while it made room in vain */
+    if (result < 0) {
+        NF2_TRY(nf2_space_prepare(fs, 1));
+        nf2_space_free(fs, block, 1);
+        return result;
+    }
     fs->compact_owner = id;
     fs->compact_block = block;
     fs->compact_end = 0;

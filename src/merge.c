@@ -9,6 +9,7 @@
 #include "split.h"
 
 #define MERGE_FILL 55u          /* per cent of a node that two neighbours may fill together: below the mark for splitting */
+#define MERGE_FILL_SCARCE 80u   /* the same where blocks are scarce: nodes are compacted to 86% then before they are split */
 
 /* One node with the entries of both, and one group in the parent: the left child's entry names it, the right one's goes. */
 static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct nf2_entry *right_entry, uint8_t level)
@@ -86,7 +87,8 @@ static int try_merge(nf2_t *fs, struct nf2_path *path)
     packed = survey.packed;
     NF2_TRY(nf2_repack_survey(fs, right, &survey));
     packed += survey.packed;
-    if (packed * 100 > nf2_log_bytes(fs) * MERGE_FILL) {
+    bool scarce = nf2_space_free_blocks(fs) <= nf2_space_reserve(fs);
+    if (packed * 100 > nf2_log_bytes(fs) * (scarce ? MERGE_FILL_SCARCE : MERGE_FILL)) {
         return 0;
     }
     return merge(fs, path, right, &entry, (uint8_t)level);
