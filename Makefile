@@ -65,11 +65,11 @@ test:
 	+$(MAKE) --keep-going test-asan test-release
 
 test-asan: asan
-	cd "$(ASAN)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_reference$$'
+	cd "$(ASAN)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_(reference|slice)$$'
 
-# The benchmark's reference and the example as they ship; the other C tests ran with sanitizers.
+# The benchmark against its reference, a slice of its long rows, and the example, as they ship; the other C tests ran with sanitizers.
 test-release: release
-	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_reference|example_.*)$$'
+	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_(reference|slice)|example_.*)$$'
 	$(BIN)/python -m pytest -q tests/python
 
 # ---- what it shows ----

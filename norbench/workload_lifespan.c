@@ -62,6 +62,11 @@ static void traffic_round(struct bench *bench, const struct workload *workload)
     bench_operation(bench);
 }
 
+static uint32_t mean_wanted(const struct bench *bench)
+{
+    return bench->erases_mean != 0 ? bench->erases_mean : MEAN_DEFAULT;
+}
+
 /* Rounds until so many blocks were erased, or `bytes` were written: no file system needs fewer erases than that. */
 static void traffic(struct bench *bench, const struct workload *workload, uint64_t erases, uint64_t bytes)
 {
@@ -72,7 +77,7 @@ static void traffic(struct bench *bench, const struct workload *workload, uint64
         uint64_t done = erased_blocks(bench) - start;
         if (done - shown >= blocks_of(bench) / 4) {
             shown = done;
-            bench_progress(bench, (double)erased_blocks(bench) / blocks_of(bench), (double)(start + erases) / blocks_of(bench));
+            bench_progress(bench, (double)erased_blocks(bench) / blocks_of(bench), mean_wanted(bench));
         }
     }
 }
@@ -124,7 +129,7 @@ static void write_wear(struct bench *bench)
 void lifespan_run(struct bench *bench, const struct workload *workload)
 {
     const struct vflash_chip *chip = vflash_chip_of(bench->chip);
-    uint64_t wanted = (uint64_t)(bench->erases_mean != 0 ? bench->erases_mean : MEAN_DEFAULT) * blocks_of(bench);
+    uint64_t wanted = (uint64_t)mean_wanted(bench) * blocks_of(bench);
     uint64_t erased = erased_blocks(bench);
     traffic(bench, workload, wanted > erased ? wanted - erased : 0, 4ull * wanted * chip->block_size);
     record_extra(&bench->record, "erases_minimum", (double)bench->record.bytes_written / chip->block_size);

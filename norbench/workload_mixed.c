@@ -21,6 +21,7 @@
 #define TABLE_SIZE (96u * KIB)
 #define SMALL_FILES 200u
 #define STREAMS 12u
+#define READ_PAGES_MAX 60000000u        /* 12,000 for each operation */
 #define STREAM_SIZE (16u * KIB)
 
 struct mixed {
@@ -45,7 +46,8 @@ static void name(char *path, const char *stem, uint32_t index)
 /* Cold files are whole blocks, so that what is lost to rounding does not count as fill. */
 static void fill(struct bench *bench, struct mixed *mixed, uint32_t percent)
 {
-    uint64_t bytes = (uint64_t)vflash_chip_of(bench->chip)->size * percent / 100 - HOT_BYTES;
+    uint64_t bytes = (uint64_t)vflash_chip_of(bench->chip)->size * percent / 100;
+    bytes = bytes > HOT_BYTES ? bytes - HOT_BYTES : 0;
     bench_mkdir(bench, "/cold");
     while (bytes >= 4 * KIB && bench_ok(bench)) {
         char path[PATH_SIZE];
@@ -193,6 +195,18 @@ static void operate(struct bench *bench, struct mixed *mixed)
     bench_operation(bench);
 }
 
+/* A file system that reads without end is stopped: `operations` of the row says how far it came. */
+static void operations(struct bench *bench, struct mixed *mixed, uint32_t count)
+{
+    uint64_t last = vflash_counts(bench->chip)->read_pages + READ_PAGES_MAX;
+    for (uint32_t i = 0; i < count && vflash_counts(bench->chip)->read_pages < last && bench_ok(bench); i++) {
+        operate(bench, mixed);
+        if (i % 500 == 0) {
+            bench_progress(bench, i, count);
+        }
+    }
+}
+
 /* What the preparation leaves for the run. */
 static struct mixed mixed_state;
 
@@ -202,16 +216,12 @@ void mixed_prepare(struct bench *bench, const struct workload *workload)
     bench->idle_always = true;
     fill(bench, &mixed_state, workload->fill);
     make_hot(bench);
-    for (uint32_t i = 0; i < workload->count && bench_ok(bench); i++) {
-        operate(bench, &mixed_state);
-    }
+    operations(bench, &mixed_state, workload->count);
     bench->record.keep_calls = true;
     bench->record.amplification = bound_amplification(workload->fill / 100.0);
 }
 
 void mixed_run(struct bench *bench, const struct workload *workload)
 {
-    for (uint32_t i = 0; i < workload->count && bench_ok(bench); i++) {
-        operate(bench, &mixed_state);
-    }
+    operations(bench, &mixed_state, workload->count);
 }

@@ -9,12 +9,12 @@
 
 #define OVERWRITE(access, bytes, percent, ...) \
     {"ow" access "-" #percent, "overwrite", "durable", "synced random overwrites of " access ", file of " #percent "% of the chip, steady state", \
-     START_MOUNTED, overwrite_prepare, overwrite_run, .chip = CHIP_16M, .size = bytes, .fill = percent, __VA_ARGS__}
-#define OVERWRITE_LONG(access, bytes, percent, ...) OVERWRITE(access, bytes, percent, .slow = true, __VA_ARGS__)
+     START_MOUNTED, overwrite_prepare, overwrite_run, .chip = CHIP_16M, .size = bytes, .fill = percent, .slow = true, __VA_ARGS__}
 #define LIFE_ROUND(text) "32 MiB half full of cold files, worn to a mean: " text ", removed"
 #define MIXED(percent) \
-    {"mixed" #percent, "latency", "durable", "10,000 calls of all kinds, chip filled to " #percent "%", START_MOUNTED, mixed_prepare, mixed_run, \
-     .chip = CHIP_16M, .count = 10000, .fill = percent}
+    {"mixed" #percent, "latency", "durable", "5,000 operations of all kinds after 5,000 others, chip filled to " #percent "%", \
+     START_MOUNTED, mixed_prepare, mixed_run, \
+     .chip = CHIP_16M, .count = 5000, .fill = percent, .slow = true}
 #define DIRECTORY(suffix, entries, text, ...) \
     {"dir" suffix, "directory", "durable", "a directory of " text ": create, look up, list, rename, remove", START_MOUNTED, NULL, dir_run, \
      .count = entries, __VA_ARGS__}
@@ -90,39 +90,42 @@ static const struct workload workloads[] = {
     OVERWRITE("1k", KIB, 50, .variant = VARIANT_PLAIN),
     OVERWRITE("256", 256, 50, .variant = VARIANT_PLAIN),
     OVERWRITE("256u", 256, 50, .variant = VARIANT_UNALIGNED),
-    OVERWRITE_LONG("16k", 16 * KIB, 25, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("16k", 16 * KIB, 75, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("16k", 16 * KIB, 90, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("1k", KIB, 25, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("1k", KIB, 75, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("1k", KIB, 90, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("256", 256, 25, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("256", 256, 75, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("256", 256, 90, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("256u", 256, 25, .variant = VARIANT_UNALIGNED),
-    OVERWRITE_LONG("256u", 256, 75, .variant = VARIANT_UNALIGNED),
-    OVERWRITE_LONG("256u", 256, 90, .variant = VARIANT_UNALIGNED),
-    OVERWRITE_LONG("4k", 4 * KIB, 80, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("4k", 4 * KIB, 85, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("1k", KIB, 80, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("1k", KIB, 85, .variant = VARIANT_PLAIN),
-    OVERWRITE_LONG("4ks", 4 * KIB, 50, .variant = VARIANT_SKEWED),
-    OVERWRITE_LONG("4ks", 4 * KIB, 75, .variant = VARIANT_SKEWED),
-    OVERWRITE_LONG("1ks", KIB, 50, .variant = VARIANT_SKEWED),
-    OVERWRITE_LONG("256s", 256, 50, .variant = VARIANT_SKEWED),
-    OVERWRITE_LONG("256m", 256, 50, .variant = VARIANT_MIXED),
-    OVERWRITE_LONG("1km", KIB, 50, .variant = VARIANT_MIXED),
+    OVERWRITE("16k", 16 * KIB, 25, .variant = VARIANT_PLAIN),
+    OVERWRITE("16k", 16 * KIB, 75, .variant = VARIANT_PLAIN),
+    OVERWRITE("16k", 16 * KIB, 90, .variant = VARIANT_PLAIN),
+    OVERWRITE("1k", KIB, 25, .variant = VARIANT_PLAIN),
+    OVERWRITE("1k", KIB, 75, .variant = VARIANT_PLAIN),
+    OVERWRITE("1k", KIB, 90, .variant = VARIANT_PLAIN),
+    OVERWRITE("256", 256, 25, .variant = VARIANT_PLAIN),
+    OVERWRITE("256", 256, 75, .variant = VARIANT_PLAIN),
+    OVERWRITE("256", 256, 90, .variant = VARIANT_PLAIN),
+    OVERWRITE("256u", 256, 25, .variant = VARIANT_UNALIGNED),
+    OVERWRITE("256u", 256, 75, .variant = VARIANT_UNALIGNED),
+    OVERWRITE("256u", 256, 90, .variant = VARIANT_UNALIGNED),
+    OVERWRITE("4k", 4 * KIB, 80, .variant = VARIANT_PLAIN),
+    OVERWRITE("4k", 4 * KIB, 85, .variant = VARIANT_PLAIN),
+    OVERWRITE("1k", KIB, 80, .variant = VARIANT_PLAIN),
+    OVERWRITE("1k", KIB, 85, .variant = VARIANT_PLAIN),
+    OVERWRITE("4ks", 4 * KIB, 50, .variant = VARIANT_SKEWED),
+    OVERWRITE("4ks", 4 * KIB, 75, .variant = VARIANT_SKEWED),
+    OVERWRITE("1ks", KIB, 50, .variant = VARIANT_SKEWED),
+    OVERWRITE("256s", 256, 50, .variant = VARIANT_SKEWED),
+    OVERWRITE("256m", 256, 50, .variant = VARIANT_MIXED),
+    OVERWRITE("1km", KIB, 50, .variant = VARIANT_MIXED),
     {"owread", "overwrite", "durable", "after 256 B overwrites of half the chip: 1,000 random reads of 1 KiB, then the file from front to back",
      START_REMOUNTED, overwrite_prepare, overwrite_read_run, .chip = CHIP_16M, .size = 256, .count = 1000, .fill = 50, .slow = true},
 
     {"lifelog", "lifespan", "batched", LIFE_ROUND("16,384 appends of 32 B"), START_MOUNTED, lifespan_prepare, lifespan_run, .count = 16384},
     {"lifelogd", "lifespan", "durable", LIFE_ROUND("16,384 appends of 32 B, synced each"), START_MOUNTED, lifespan_prepare, lifespan_run,
-     .count = 16384, .variant = VARIANT_SYNCED},
-    {"lifesmall", "lifespan", "batched", LIFE_ROUND("a file of 32 B"), START_MOUNTED, lifespan_prepare, lifespan_run, .count = 1},
+     .count = 16384, .variant = VARIANT_SYNCED, .slow = true},
+    {"lifesmall", "lifespan", "batched", LIFE_ROUND("a file of 32 B"), START_MOUNTED, lifespan_prepare, lifespan_run, .count = 1,
+     .slow = true},
     {"lifesmalls", "lifespan", "durable", LIFE_ROUND("a file synced while empty, then 32 B"), START_MOUNTED, lifespan_prepare, lifespan_run,
-     .count = 1, .variant = VARIANT_SYNCED},
+     .count = 1, .variant = VARIANT_SYNCED, .slow = true},
 
     MIXED(25), MIXED(50), MIXED(75), MIXED(90), MIXED(95),
+    {"mixedshort", "latency", "durable", "500 such operations after 500 others, chip filled to 25%", START_MOUNTED, mixed_prepare, mixed_run,
+     .chip = CHIP_16M, .count = 500, .fill = 25},
 
     DIRECTORY("10", 10, "10 entries", .variant = VARIANT_PLAIN),
     DIRECTORY("100", 100, "100 entries", .variant = VARIANT_PLAIN),
