@@ -70,11 +70,12 @@ test:
 	+$(MAKE) --keep-going test-asan test-release
 
 test-asan: asan
-	cd "$(ASAN)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_reference$$'
+	cd "$(ASAN)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_(reference|slice)$$'
 
-# The benchmark's reference and the example as they ship, and the larger slice of power cuts; the other C tests ran with sanitizers.
+# The benchmark against its reference, a slice of its long rows, the example, and the larger slice of power cuts, as they ship; the
+# other C tests ran with sanitizers.
 test-release: release
-	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_reference|example_.*|torture)$$'
+	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_(reference|slice)|example_.*|torture)$$'
 	$(BIN)/python -m pytest -q tests/python
 
 # The corpus grows from run to run; what ends the process is kept beside it.
@@ -97,7 +98,7 @@ coverage: $(VENV)/ready
 	$(CMAKE) -S . -B "$(COVERAGE)" -DCMAKE_BUILD_TYPE=Debug -DNF2FS_PYTHON=OFF -DCMAKE_C_FLAGS="--coverage -O1" -DCMAKE_EXE_LINKER_FLAGS=--coverage
 	$(CMAKE) --build "$(COVERAGE)" --parallel $(JOBS)
 	find "$(COVERAGE)" -name '*.gcda' -delete
-	cd "$(COVERAGE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^(norbench_reference|test_hostile)$$'
+	cd "$(COVERAGE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^(norbench_.*|test_hostile)$$'
 	$(BIN)/python -m gcovr --root . --filter src/ --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
 		--txt "$(COVERAGE)/lines.txt" --txt-metric line --json-summary "$(COVERAGE)/summary.json" --html-details "$(COVERAGE)/core.html" "$(COVERAGE)" --print-summary
 

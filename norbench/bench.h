@@ -33,6 +33,10 @@ struct bench {
     uint64_t seed;
     struct pcg32 bytes, offsets, sizes, names, picks;
     uint32_t maintain_us;       /* budget of the idle call after each operation; 0: none */
+    bool idle_always;           /* idle time in what is not measured, too */
+    bool progress;              /* lines about long runs to stderr */
+    uint32_t erases_mean;       /* where a run that wears the chip ends; 0: as the workload says */
+    const char *wear_path;      /* the erases of each block go into this file; NULL: nowhere */
     bool mounted;
     bool may_fill;              /* NOSPC is no failure but sets `full` */
     bool full;
@@ -78,11 +82,19 @@ void bench_remove(struct bench *bench, const char *path);
 void bench_rename(struct bench *bench, const char *from, const char *to);
 /* Compares type and size with the model. */
 void bench_stat(struct bench *bench, const char *path);
+/* Of a name that must not be there. */
+void bench_stat_absent(struct bench *bench, const char *path);
 /* Lists a directory, compares with the model and calls `each` (may be NULL) with the path of each entry, after the directory is closed. */
 void bench_list(struct bench *bench, const char *path, void (*each)(struct bench *bench, const char *path, bool directory));
 
 /* One operation of the user is complete: counts it and gives the file system its idle time. */
 void bench_operation(struct bench *bench);
+
+/* Idle time now, if the file system uses any. Whether it says that work is left. */
+bool bench_idle(struct bench *bench, uint32_t budget_us);
+
+/* A line about how far a long run is, where it was asked for. */
+void bench_progress(struct bench *bench, double done, double all);
 
 /* Create (or replace) a file of `size` bytes in pieces and close it. */
 void bench_put(struct bench *bench, const char *path, uint32_t size, uint32_t piece);

@@ -14,19 +14,24 @@
 
 static const char usage[] =
     "usage: norbench-cell --fs NAME --workload NAME [--chip NAME] [--state fresh|aged|aged75] [--seed N] [--maintain US]\n"
+    "                     [--mean N] [--wear FILE] [--progress]\n"
     "       norbench-cell --list\n"
     "\n"
     "Runs one cell and prints one line of JSON. Exit code 0: it ran and every byte was right; 1: it failed; 2: usage.\n"
-    "  --chip NAME      a chip of the catalogue, or a file that describes one; default: the workload's, else " DEFAULT_CHIP "\n"
-    "  --maintain US    idle time of so many microseconds after each operation\n";
+    "  --chip NAME      a chip of the catalogue, one cut to a size (w25q256/4M), or a file that describes one; default: the\n"
+    "                   workload's, else " DEFAULT_CHIP "\n"
+    "  --maintain US    idle time of so many microseconds after each operation\n"
+    "  --mean N         life* workloads: until a block was erased N times in the mean\n"
+    "  --wear FILE      life* workloads: write the erases of each block, one a line\n"
+    "  --progress       say on the standard error how far a long run is\n";
 
 /* ---- arguments ---------------------------------------------------------------------------------- */
 
 struct arguments {
-    const char *fs, *workload, *chip, *state;
+    const char *fs, *workload, *chip, *state, *wear_path;
     uint64_t seed;
-    uint32_t maintain_us;
-    bool list;
+    uint32_t maintain_us, erases_mean;
+    bool list, progress;
 };
 
 static bool parse_number(const char *text, uint64_t max, uint64_t *out)
@@ -50,9 +55,11 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
         arguments->state = value;
     } else if (strcmp(name, "--seed") == 0) {
         return parse_number(value, UINT64_MAX, &arguments->seed);
-    } else if (strcmp(name, "--maintain") == 0) {
+    } else if (strcmp(name, "--wear") == 0) {
+        arguments->wear_path = value;
+    } else if (strcmp(name, "--maintain") == 0 || strcmp(name, "--mean") == 0) {
         bool good = parse_number(value, UINT32_MAX, &number);
-        arguments->maintain_us = (uint32_t)number;
+        *(strcmp(name, "--mean") == 0 ? &arguments->erases_mean : &arguments->maintain_us) = (uint32_t)number;
         return good;
     } else {
         return false;
@@ -66,6 +73,8 @@ static bool parse(struct arguments *arguments, int count, char **values)
     for (int i = 1; i < count; i++) {
         if (strcmp(values[i], "--list") == 0) {
             arguments->list = true;
+        } else if (strcmp(values[i], "--progress") == 0) {
+            arguments->progress = true;
         } else if (i + 1 == count || !parse_option(arguments, values[i], values[i + 1])) {
             return false;
         } else {
@@ -95,12 +104,37 @@ static const struct vfs_entry *find_entry(const char *name)
     return NULL;
 }
 
+/* "NAME/SIZE": a chip of the catalogue, smaller or larger, its times as they are. SIZE in MiB, as in 4M. */
+static bool find_resized(const char *name, struct vflash_chip *out, char *message, size_t message_size)
+{
+    const char *slash = strchr(name, '/');
+    char base[sizeof(out->name)];
+    char *end;
+    if (slash == NULL || (size_t)(slash - name) >= sizeof(base) || strlen(name) >= sizeof(out->name)) {
+        return false;
+    }
+    memcpy(base, name, (size_t)(slash - name));
+    base[slash - name] = '\0';
+    const struct vflash_chip *chip = vflash_chip_find(base);
+    unsigned long mebibytes = strtoul(slash + 1, &end, 10);
+    if (chip == NULL || strcmp(end, "M") != 0 || mebibytes == 0 || mebibytes > 1024) {
+        return false;
+    }
+    *out = *chip;
+    out->size = (uint32_t)mebibytes * MIB;
+    memcpy(out->name, name, strlen(name) + 1);
+    return vflash_chip_check(out, message, message_size) == 0;
+}
+
 static bool find_chip(const char *name, struct vflash_chip *out)
 {
     const struct vflash_chip *chip = vflash_chip_find(name);
     char message[256] = "";
     if (chip != NULL) {
         *out = *chip;
+        return true;
+    }
+    if (find_resized(name, out, message, sizeof(message))) {
         return true;
     }
     if (vflash_chip_load(name, out, message, sizeof(message)) == 0) {
@@ -186,6 +220,9 @@ static void run(struct bench *bench, const struct workload *workload, const char
     record_begin(&bench->record);
     workload->run(bench, workload);
     record_end(&bench->record);
+    if (bench->record.samples_lost) {
+        bench_fail(bench, "no memory on this computer for the samples of calls");
+    }
     bench->may_fill = false;
     bench->full = false;
     unmount_counted(bench);
@@ -212,6 +249,9 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     payload_seed(&bench->names, arguments->seed, PAYLOAD_NAMES);
     payload_seed(&bench->picks, arguments->seed, PAYLOAD_PICKS);
     bench->maintain_us = arguments->maintain_us;
+    bench->progress = arguments->progress;
+    bench->erases_mean = arguments->erases_mean;
+    bench->wear_path = arguments->wear_path;
     int result = entry->make(&bench->tap.driver, &bench->fs);
     if (result < 0) {
         fprintf(stderr, "norbench-cell: %s cannot be set up on this chip (%d)\n", entry->name, result);
@@ -219,6 +259,7 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     }
     run(bench, workload, arguments->state);
     report_cell(bench, entry, workload, chip->name, arguments->state, arguments->seed);
+    record_close(&bench->record);
     vfs_destroy(&bench->fs);
     model_close(&bench->model);
     tap_close(&bench->tap);

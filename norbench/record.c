@@ -2,6 +2,7 @@
 /* record.c - counter deltas, the worst call, windows. */
 #include "record.h"
 
+#include <math.h>
 #include <string.h>
 
 void record_init(struct record *record, struct vflash *chip, const struct tap *tap)
@@ -32,6 +33,7 @@ static void add_counts(struct vflash_counts *sum, const struct vflash_counts *en
 void record_begin(struct record *record)
 {
     record->measuring = true;
+    record->owed_pages = 0;
     record->start.counts = *vflash_counts(record->chip);
     record->start.consumed_pages = record->tap->pages_consumed;
     record->window_start_pages = record->start.counts.program_pages;
@@ -47,14 +49,60 @@ void record_end(struct record *record)
     record->total.consumed_pages += record->tap->pages_consumed - record->start.consumed_pages;
 }
 
+void record_call_writes(struct record *record, uint32_t bytes)
+{
+    uint32_t page = vflash_chip_of(record->chip)->page_size;
+    record->owed_pages += (bytes + page - 1) / page;
+}
+
 void record_call_begin(struct record *record)
 {
     record->call_start = *vflash_counts(record->chip);
+    record->call_start_consumed = record->tap->pages_consumed;
 }
 
-static uint64_t erase_operations(const struct vflash_counts *counts)
+/* What a call without idle time before it may erase, and by how much it erased more. */
+static void judge_erases(struct record *record, const struct series_sample *call)
 {
-    return counts->erases[0] + counts->erases[1] + counts->erases[2];
+    if (record->amplification == 0) {
+        return;
+    }
+    const struct vflash_chip *chip = vflash_chip_of(record->chip);
+    double bytes = (double)((record->tap->pages_consumed - record->call_start_consumed) * chip->page_size);
+    int64_t allowance = 1 + (int64_t)ceil(bytes / chip->block_size * record->amplification);
+    int64_t past = (int64_t)call->erases - allowance;
+    if (past > record->erases_past_allowance) {
+        record->erases_past_allowance = past;
+    }
+}
+
+/* Pages beyond those of the user's bytes that the call may have had to program: copies, and the file system's own. */
+static void judge_copies(struct record *record, const char *name, const struct series_sample *call)
+{
+    const struct vflash_chip *chip = vflash_chip_of(record->chip);
+    uint64_t owed = record->owed_pages;
+    uint64_t pieces = (owed * chip->page_size + 4095) / 4096;
+    if (call->program_pages > owed) {
+        double extra = (double)(call->program_pages - owed) / (double)(pieces > 0 ? pieces : 1);
+        record->extra_pages_per_4k = extra > record->extra_pages_per_4k ? extra : record->extra_pages_per_4k;
+    }
+    bool settled = strcmp(name, "sync") == 0 || strcmp(name, "close") == 0 || call->program_pages > owed;
+    record->owed_pages = settled ? 0 : owed - call->program_pages;
+}
+
+static void note_worst(struct record *record, const char *name, const struct series_sample *call)
+{
+    if (call->us > record->worst_call_us) {
+        record->worst_call_us = call->us;
+        record->worst_call_name = name;
+        record->worst_call_erases = call->erases;
+    }
+    if (call->erases > record->most_erases_in_call) {
+        record->most_erases_in_call = call->erases;
+    }
+    if (call->read_pages > record->most_read_pages_in_call) {
+        record->most_read_pages_in_call = call->read_pages;
+    }
 }
 
 void record_call_end(struct record *record, const char *name)
@@ -62,20 +110,32 @@ void record_call_end(struct record *record, const char *name)
     if (!record->measuring) {
         return;
     }
-    const struct vflash_counts *now = vflash_counts(record->chip);
-    uint64_t time_us = now->time_us - record->call_start.time_us;
-    uint64_t erases = erase_operations(now) - erase_operations(&record->call_start);
-    uint64_t read_pages = now->read_pages - record->call_start.read_pages;
-    if (time_us > record->worst_call_us) {
-        record->worst_call_us = time_us;
-        record->worst_call_name = name;
-        record->worst_call_erases = erases;
+    struct series_sample call = series_between(&record->call_start, vflash_counts(record->chip));
+    note_worst(record, name, &call);
+    judge_erases(record, &call);
+    judge_copies(record, name, &call);
+    if (record->keep_calls && series_add(&record->calls, name, &call) != 0) {
+        record->samples_lost = true;
     }
-    if (erases > record->most_erases_in_call) {
-        record->most_erases_in_call = erases;
+}
+
+void record_step_begin(struct record *record)
+{
+    record->step_start = *vflash_counts(record->chip);
+}
+
+void record_step_end(struct record *record, const char *name)
+{
+    if (record->measuring) {
+        struct series_sample step = series_between(&record->step_start, vflash_counts(record->chip));
+        record->samples_lost = series_add(&record->steps, name, &step) != 0 || record->samples_lost;
     }
-    if (read_pages > record->most_read_pages_in_call) {
-        record->most_read_pages_in_call = read_pages;
+}
+
+void record_extra(struct record *record, const char *key, double value)
+{
+    if (record->extra_count < RECORD_EXTRAS_MAX) {
+        record->extras[record->extra_count++] = (struct record_extra){key, value};
     }
 }
 
@@ -109,4 +169,10 @@ uint64_t record_erases(const struct record *record)
         blocks += record->total.counts.erases[i] * (chip->erase_sizes[i] / chip->block_size);
     }
     return blocks;
+}
+
+void record_close(struct record *record)
+{
+    series_close(&record->calls);
+    series_close(&record->steps);
 }

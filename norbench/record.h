@@ -6,10 +6,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "series.h"
 #include "tap.h"
 #include "vflash.h"
 
 #define RECORD_WINDOWS_MAX 64u
+#define RECORD_EXTRAS_MAX 24u
+
+/* A figure that only some workloads have. */
+struct record_extra {
+    const char *key;
+    double value;
+};
 
 struct record_point {
     struct vflash_counts counts;
@@ -23,12 +31,27 @@ struct record {
     struct record_point start;          /* of the stretch that is being measured */
     struct record_point total;          /* of all measured stretches */
     struct vflash_counts call_start;
+    uint64_t call_start_consumed;
 
     uint64_t worst_call_us;
     const char *worst_call_name;
     uint64_t worst_call_erases;         /* erase operations, whatever their size */
     uint64_t most_erases_in_call, most_read_pages_in_call;
     uint64_t worst_maintain_us;
+
+    double amplification;               /* WA at the workload's fill, for what a call may erase; 0: not asked for */
+    int64_t erases_past_allowance;      /* the most by which a call passed 1 + ceil(bytes it consumed / block x WA) */
+    uint64_t owed_pages;                /* pages of the user's bytes that were written and perhaps not programmed yet */
+    double extra_pages_per_4k;          /* the most pages that a call programmed beyond those, for each 4 KiB that it began */
+
+    bool samples_lost;                  /* no memory for a sample */
+    bool keep_calls;                    /* every call's cost, by kind */
+    struct series_set calls;
+    struct series_set steps;            /* whole operations that the workload names */
+    struct vflash_counts step_start;
+
+    struct record_extra extras[RECORD_EXTRAS_MAX];
+    uint32_t extra_count;
 
     uint64_t operations;
     uint64_t bytes_written, bytes_read; /* by the user */
@@ -46,16 +69,27 @@ void record_init(struct record *record, struct vflash *chip, const struct tap *t
 void record_begin(struct record *record);
 void record_end(struct record *record);
 
+/* Before a call that writes so many bytes of the user. */
+void record_call_writes(struct record *record, uint32_t bytes);
 /* Around each call of the file system. */
 void record_call_begin(struct record *record);
 void record_call_end(struct record *record, const char *name);
 /* The same for idle work: not a foreground call. */
 void record_maintain_end(struct record *record);
 
+/* Around an operation of several calls (or of one that has a meaning of its own). */
+void record_step_begin(struct record *record);
+void record_step_end(struct record *record, const char *name);
+
+/* A figure of this workload's own; `key` becomes a key of the row. */
+void record_extra(struct record *record, const char *key, double value);
+
 /* One operation of the user is complete. */
 void record_operation(struct record *record);
 
 /* Erases in units of the chip's block size. */
 uint64_t record_erases(const struct record *record);
+
+void record_close(struct record *record);
 
 #endif

@@ -70,6 +70,7 @@ static void put_calls(const struct record *record)
     field("most_erases_in_call", record->most_erases_in_call);
     field("most_read_pages_in_call", record->most_read_pages_in_call);
     field("worst_maintain_us", record->worst_maintain_us);
+    printf("\"extra_pages_per_4k\": %.4g, ", record->extra_pages_per_4k);
 }
 
 static void put_windows(const struct record *record)
@@ -85,6 +86,72 @@ static void put_windows(const struct record *record)
     printf("], ");
 }
 
+static void put_series(struct series *series)
+{
+    struct series_sample most = {0};
+    uint64_t us = 0, read_pages = 0, read_bytes = 0, program_pages = 0, program_bytes = 0, erases = 0;
+    for (uint32_t i = 0; i < series->count; i++) {
+        const struct series_sample *sample = &series->samples[i];
+        us += sample->us;
+        read_pages += sample->read_pages;
+        read_bytes += sample->read_bytes;
+        program_pages += sample->program_pages;
+        program_bytes += sample->program_bytes;
+        erases += sample->erases;
+        most.read_pages = sample->read_pages > most.read_pages ? sample->read_pages : most.read_pages;
+        most.read_bytes = sample->read_bytes > most.read_bytes ? sample->read_bytes : most.read_bytes;
+        most.program_pages = sample->program_pages > most.program_pages ? sample->program_pages : most.program_pages;
+        most.program_bytes = sample->program_bytes > most.program_bytes ? sample->program_bytes : most.program_bytes;
+        most.erases = sample->erases > most.erases ? sample->erases : most.erases;
+    }
+    series_sort(series);
+    field("count", series->count);
+    field("us", us);
+    field("us_min", series->samples[0].us);
+    field("us_median", series_rank(series, 500));
+    field("us_p99", series_rank(series, 990));
+    field("us_p999", series_rank(series, 999));
+    field("us_max", series->samples[series->count - 1].us);
+    field("read_pages", read_pages);
+    field("read_pages_max", most.read_pages);
+    field("read_bytes", read_bytes);
+    field("read_bytes_max", most.read_bytes);
+    field("program_pages", program_pages);
+    field("program_pages_max", most.program_pages);
+    field("program_bytes", program_bytes);
+    field("program_bytes_max", most.program_bytes);
+    field("erases", erases);
+    printf("\"erases_max\": %u", (unsigned)most.erases);
+}
+
+static void put_set(const char *key, struct series_set *set)
+{
+    if (set->count == 0) {
+        return;
+    }
+    printf("\"%s\": {", key);
+    for (uint32_t i = 0; i < set->count; i++) {
+        printf("%s", i == 0 ? "" : ", ");
+        put_text(set->list[i].name);
+        printf(": {");
+        put_series(&set->list[i]);
+        putchar('}');
+    }
+    printf("}, ");
+}
+
+static void put_own(struct record *record)
+{
+    for (uint32_t i = 0; i < record->extra_count; i++) {
+        printf("\"%s\": %.10g, ", record->extras[i].key, record->extras[i].value);
+    }
+    put_set("calls", &record->calls);
+    put_set("steps", &record->steps);
+    if (record->amplification != 0) {
+        printf("\"erases_past_allowance\": %" PRId64 ", ", record->erases_past_allowance);
+    }
+}
+
 static void put_status(const struct bench *bench)
 {
     char status[sizeof(bench->failure) + 16] = "ok";
@@ -96,10 +163,10 @@ static void put_status(const struct bench *bench)
     printf("\"wrong_data\": %s, ", bench->wrong_data ? "true" : "false");
 }
 
-void report_cell(const struct bench *bench, const struct vfs_entry *entry, const struct workload *workload, const char *chip, const char *state,
+void report_cell(struct bench *bench, const struct vfs_entry *entry, const struct workload *workload, const char *chip, const char *state,
                  uint64_t seed)
 {
-    const struct record *record = &bench->record;
+    struct record *record = &bench->record;
     putchar('{');
     field_text("fs", entry->name);
     field_text("version", entry->version);
@@ -115,6 +182,7 @@ void report_cell(const struct bench *bench, const struct vfs_entry *entry, const
     put_erases(record);
     put_calls(record);
     put_windows(record);
+    put_own(record);
     field("unmount_program_pages", record->unmount_program_pages);
     field("unmount_us", record->unmount_us);
     field("user_bytes", record->bytes_written != 0 ? record->bytes_written : record->bytes_read);
@@ -136,6 +204,7 @@ static void list_workloads(void)
         field_text("group", workload->group);
         field_text("mode", workload->mode);
         field_text("chip", workload->chip != NULL ? workload->chip : "w25q256");
+        printf("\"long\": %s, ", workload->slow ? "true" : "false");
         printf("\"description\": ");
         put_text(workload->description);
         putchar('}');

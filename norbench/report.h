@@ -6,8 +6,8 @@
 #include "bench.h"
 #include "workload.h"
 
-/* One line with all that a cell measured. */
-void report_cell(const struct bench *bench, const struct vfs_entry *entry, const struct workload *workload, const char *chip, const char *state,
+/* One line with all that a cell measured; sorts its samples. */
+void report_cell(struct bench *bench, const struct vfs_entry *entry, const struct workload *workload, const char *chip, const char *state,
                  uint64_t seed);
 
 /* Workloads, groups, file systems and chips, as one JSON object. */

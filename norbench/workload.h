@@ -12,6 +12,16 @@ enum workload_start {
     START_CUT           /* as a power cut leaves it: the workload mounts */
 };
 
+enum workload_variant {
+    VARIANT_PLAIN,
+    VARIANT_UNALIGNED,          /* overwrites at any byte */
+    VARIANT_SKEWED,             /* four of five overwrites in a fifth of the file */
+    VARIANT_MIXED,              /* four of five overwrites of `size` bytes, the others of 4 KiB */
+    VARIANT_SYNCED,             /* a sync after each append, or while the file is still empty */
+    VARIANT_SHUFFLED,           /* names in random order */
+    VARIANT_LONG_NAMES
+};
+
 struct workload {
     const char *name;
     const char *group;          /* name of the group of rows that it belongs to */
@@ -23,6 +33,9 @@ struct workload {
     const char *chip;           /* the chip that the row is defined on; NULL: w25q256 */
     uint32_t window;            /* operations in a window of `windows_program_pages`; 0: none */
     uint32_t size, count;       /* parameters of the family */
+    uint32_t fill;              /* percent of the chip */
+    enum workload_variant variant;
+    bool slow;                  /* minutes: run only where it is named */
 };
 
 /* The workloads by index, NULL after the last. */
@@ -79,5 +92,27 @@ void gcfill_run(struct bench *bench, const struct workload *workload);
 void gc55_prepare(struct bench *bench, const struct workload *workload);
 void gc55_run(struct bench *bench, const struct workload *workload);
 void gc32_run(struct bench *bench, const struct workload *workload);
+
+
+/* workload_overwrite.c: `size` bytes an access, over a file of `fill` percent of the chip */
+void overwrite_prepare(struct bench *bench, const struct workload *workload);
+void overwrite_run(struct bench *bench, const struct workload *workload);
+/* then `count` reads of 1 KiB at random offsets, and the file from front to back */
+void overwrite_read_run(struct bench *bench, const struct workload *workload);
+
+/* workload_lifespan.c: rounds of `count` appends until the blocks' mean of erases is reached */
+void lifespan_prepare(struct bench *bench, const struct workload *workload);
+void lifespan_run(struct bench *bench, const struct workload *workload);
+
+/* workload_mixed.c: `count` operations of all kinds on a chip filled to `fill` percent */
+void mixed_prepare(struct bench *bench, const struct workload *workload);
+void mixed_run(struct bench *bench, const struct workload *workload);
+
+/* workload_dir.c: a directory of `count` entries */
+void dir_run(struct bench *bench, const struct workload *workload);
+
+/* workload_space.c */
+void space_small_run(struct bench *bench, const struct workload *workload);
+void space_large_run(struct bench *bench, const struct workload *workload);
 
 #endif

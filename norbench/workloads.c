@@ -5,6 +5,19 @@
 #include "workload.h"
 
 #define GC_CHIP "is25-16m"
+#define CHIP_16M "w25q128"
+
+#define OVERWRITE(access, bytes, percent, ...) \
+    {"ow" access "-" #percent, "overwrite", "durable", "synced random overwrites of " access ", file of " #percent "% of the chip, steady state", \
+     START_MOUNTED, overwrite_prepare, overwrite_run, .chip = CHIP_16M, .size = bytes, .fill = percent, .slow = true, __VA_ARGS__}
+#define LIFE_ROUND(text) "32 MiB half full of cold files, worn to a mean: " text ", removed"
+#define MIXED(percent) \
+    {"mixed" #percent, "latency", "durable", "5,000 operations of all kinds after 5,000 others, chip filled to " #percent "%", \
+     START_MOUNTED, mixed_prepare, mixed_run, \
+     .chip = CHIP_16M, .count = 5000, .fill = percent, .slow = true}
+#define DIRECTORY(suffix, entries, text, ...) \
+    {"dir" suffix, "directory", "durable", "a directory of " text ": create, look up, list, rename, remove", START_MOUNTED, NULL, dir_run, \
+     .count = entries, __VA_ARGS__}
 
 static const struct workload workloads[] = {
     {"mountblank", "mount", "batched", "mount an empty volume", START_UNMOUNTED, NULL, mount_run, .count = 1},
@@ -68,6 +81,62 @@ static const struct workload workloads[] = {
     {"gc55", "gc", "batched", "after 55% were written and removed: files of 16 KiB until there is no space", START_MOUNTED, gc55_prepare, gc55_run, .chip = GC_CHIP},
     {"gc32", "gc", "durable", "2,000 times a file of 32 B created and removed, then 2 MiB and 40 synced random updates of 1 KiB", START_MOUNTED, NULL,
      gc32_run, .count = 2000},
+
+    OVERWRITE("4k", 4 * KIB, 25, .variant = VARIANT_PLAIN),
+    OVERWRITE("4k", 4 * KIB, 50, .variant = VARIANT_PLAIN),
+    OVERWRITE("4k", 4 * KIB, 75, .variant = VARIANT_PLAIN),
+    OVERWRITE("4k", 4 * KIB, 90, .variant = VARIANT_PLAIN),
+    OVERWRITE("16k", 16 * KIB, 50, .variant = VARIANT_PLAIN),
+    OVERWRITE("1k", KIB, 50, .variant = VARIANT_PLAIN),
+    OVERWRITE("256", 256, 50, .variant = VARIANT_PLAIN),
+    OVERWRITE("256u", 256, 50, .variant = VARIANT_UNALIGNED),
+    OVERWRITE("16k", 16 * KIB, 25, .variant = VARIANT_PLAIN),
+    OVERWRITE("16k", 16 * KIB, 75, .variant = VARIANT_PLAIN),
+    OVERWRITE("16k", 16 * KIB, 90, .variant = VARIANT_PLAIN),
+    OVERWRITE("1k", KIB, 25, .variant = VARIANT_PLAIN),
+    OVERWRITE("1k", KIB, 75, .variant = VARIANT_PLAIN),
+    OVERWRITE("1k", KIB, 90, .variant = VARIANT_PLAIN),
+    OVERWRITE("256", 256, 25, .variant = VARIANT_PLAIN),
+    OVERWRITE("256", 256, 75, .variant = VARIANT_PLAIN),
+    OVERWRITE("256", 256, 90, .variant = VARIANT_PLAIN),
+    OVERWRITE("256u", 256, 25, .variant = VARIANT_UNALIGNED),
+    OVERWRITE("256u", 256, 75, .variant = VARIANT_UNALIGNED),
+    OVERWRITE("256u", 256, 90, .variant = VARIANT_UNALIGNED),
+    OVERWRITE("4k", 4 * KIB, 80, .variant = VARIANT_PLAIN),
+    OVERWRITE("4k", 4 * KIB, 85, .variant = VARIANT_PLAIN),
+    OVERWRITE("1k", KIB, 80, .variant = VARIANT_PLAIN),
+    OVERWRITE("1k", KIB, 85, .variant = VARIANT_PLAIN),
+    OVERWRITE("4ks", 4 * KIB, 50, .variant = VARIANT_SKEWED),
+    OVERWRITE("4ks", 4 * KIB, 75, .variant = VARIANT_SKEWED),
+    OVERWRITE("1ks", KIB, 50, .variant = VARIANT_SKEWED),
+    OVERWRITE("256s", 256, 50, .variant = VARIANT_SKEWED),
+    OVERWRITE("256m", 256, 50, .variant = VARIANT_MIXED),
+    OVERWRITE("1km", KIB, 50, .variant = VARIANT_MIXED),
+    {"owread", "overwrite", "durable", "after 256 B overwrites of half the chip: 1,000 random reads of 1 KiB, then the file from front to back",
+     START_REMOUNTED, overwrite_prepare, overwrite_read_run, .chip = CHIP_16M, .size = 256, .count = 1000, .fill = 50, .slow = true},
+
+    {"lifelog", "lifespan", "batched", LIFE_ROUND("16,384 appends of 32 B"), START_MOUNTED, lifespan_prepare, lifespan_run, .count = 16384},
+    {"lifelogd", "lifespan", "durable", LIFE_ROUND("16,384 appends of 32 B, synced each"), START_MOUNTED, lifespan_prepare, lifespan_run,
+     .count = 16384, .variant = VARIANT_SYNCED, .slow = true},
+    {"lifesmall", "lifespan", "batched", LIFE_ROUND("a file of 32 B"), START_MOUNTED, lifespan_prepare, lifespan_run, .count = 1,
+     .slow = true},
+    {"lifesmalls", "lifespan", "durable", LIFE_ROUND("a file synced while empty, then 32 B"), START_MOUNTED, lifespan_prepare, lifespan_run,
+     .count = 1, .variant = VARIANT_SYNCED, .slow = true},
+
+    MIXED(25), MIXED(50), MIXED(75), MIXED(90), MIXED(95),
+    {"mixedshort", "latency", "durable", "500 such operations after 500 others, chip filled to 25%", START_MOUNTED, mixed_prepare, mixed_run,
+     .chip = CHIP_16M, .count = 500, .fill = 25},
+
+    DIRECTORY("10", 10, "10 entries", .variant = VARIANT_PLAIN),
+    DIRECTORY("100", 100, "100 entries", .variant = VARIANT_PLAIN),
+    DIRECTORY("1000", 1000, "1,000 entries", .variant = VARIANT_PLAIN),
+    DIRECTORY("10000", 10000, "10,000 entries", .variant = VARIANT_PLAIN),
+    DIRECTORY("10000r", 10000, "10,000 entries created in random order", .variant = VARIANT_SHUFFLED),
+    DIRECTORY("10000n", 10000, "10,000 entries with names of 64 B", .variant = VARIANT_LONG_NAMES),
+
+    {"space100", "space", "batched", "files of 100 B, 1,000 in a directory, until there is no space; idle time, and again", START_MOUNTED, NULL,
+     .run = space_small_run, .chip = CHIP_16M, .size = 100, .count = 1000, .slow = true},
+    {"spacelarge", "space", "batched", "one file until there is no space", START_MOUNTED, NULL, .run = space_large_run},
 };
 
 const struct workload *workload_at(unsigned index)

@@ -41,17 +41,20 @@ class Cell:
     state: str = "fresh"
     seed: int = SEED
     maintain_us: int = 0
+    mean: int = 0               # erases of a block at which a lifespan row ends; 0: the workload's own
 
     def native(self) -> "Cell":
         return replace(self, fs=NATIVE)
 
     def arguments(self) -> list[str]:
         idle = ["--maintain", str(self.maintain_us)] if self.maintain_us else []
+        mean = ["--mean", str(self.mean)] if self.mean else []
         return ["--fs", self.fs, "--chip", self.chip, "--workload", self.workload, "--state", self.state,
-                "--seed", str(self.seed), *idle]
+                "--seed", str(self.seed), *idle, *mean]
 
     def __str__(self) -> str:
-        return f"{self.workload} on {self.fs} ({self.chip}, {self.state})"
+        idle = f", {self.maintain_us / 1000:g} ms idle" if self.maintain_us else ""
+        return f"{self.workload} on {self.fs} ({self.chip}, {self.state}{idle})"
 
 
 @dataclass
@@ -63,6 +66,7 @@ class Catalogue:
     descriptions: dict[str, str] = field(default_factory=dict)
     chips: list[str] = field(default_factory=list)
     workload_chips: dict[str, str] = field(default_factory=dict)    # the chip that a workload is defined on
+    long: list[str] = field(default_factory=list)                   # workloads of minutes: run only where they are named
 
     def chip_of(self, workload: str) -> str:
         return self.workload_chips.get(workload, DEFAULT_CHIP)
@@ -107,6 +111,8 @@ def parse_catalogue(value: dict) -> Catalogue:
         found.workloads.append(name)
         if isinstance(item, dict):
             found.descriptions[name] = str(item.get("description", ""))
+            if item.get("long"):
+                found.long.append(name)
             if item.get("chip"):
                 found.workload_chips[name] = item["chip"]
             groups = item.get("groups", item.get("group", []))
@@ -139,7 +145,7 @@ def expand(names: Iterable[str], catalogue: Catalogue) -> list[str]:
     found: list[str] = []
     for name in names:
         if name == "all":
-            members = catalogue.workloads
+            members = [one for one in catalogue.workloads if one not in catalogue.long]
         elif name in catalogue.groups:
             members = catalogue.groups[name]
         elif name in catalogue.workloads:
@@ -161,18 +167,45 @@ def check_file_systems(names: Iterable[str], catalogue: Catalogue) -> list[str]:
 
 def run_cell(program: Path, cell: Cell, timeout_s: int = TIMEOUT_S) -> Row:
     """The row of one cell; a cell that fails gives a row with a status that says so."""
+    return run_arguments(program, cell, [], timeout_s)
+
+
+def run_arguments(program: Path, cell: Cell, more: list[str], timeout_s: int) -> Row:
     try:
-        done = subprocess.run([str(program), *cell.arguments()], capture_output=True, text=True, timeout=timeout_s)
+        done = subprocess.run([str(program), *cell.arguments(), *more], capture_output=True, text=True, timeout=timeout_s)
     except subprocess.TimeoutExpired:
         return failed_row(cell, "timeout", f"took longer than {timeout_s} s")
-    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    return row_of_output(cell, done.returncode, done.stdout, done.stderr)
+
+
+def run_watched(program: Path, cell: Cell, more: list[str], progress: Callable[[str], None]) -> Row:
+    """A cell that may take hours: its lines of progress as they come, no time limit."""
+    running = subprocess.Popen([str(program), *cell.arguments(), *more, "--progress"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    last = ""
+    try:
+        for line in running.stderr:
+            last = line.strip()
+            progress(last)
+        output = running.stdout.read()
+    finally:
+        if running.poll() is None and not running.stdout.closed:
+            try:
+                running.wait(5)
+            except subprocess.TimeoutExpired:
+                running.kill()
+    return row_of_output(cell, running.wait(), output, last)
+
+
+def row_of_output(cell: Cell, code: int, output: str, errors: str) -> Row:
+    lines = [line for line in output.splitlines() if line.strip()]
     try:
         row = json.loads(lines[-1])
     except (IndexError, ValueError):
-        how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-        return failed_row(cell, "failed", f"{how}: {done.stderr.strip()[-200:]}")
-    row.setdefault("status", "ok" if done.returncode == 0 else "failed")
-    for key in ("fs", "workload", "state", "chip", "seed"):
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return failed_row(cell, "failed", f"{how}: {errors.strip()[-200:]}")
+    row.setdefault("status", "ok" if code == 0 else "failed")
+    for key in ("fs", "workload", "state", "chip", "seed", "mean"):
         row.setdefault(key, getattr(cell, key))
     row.setdefault("maintain_budget_us", cell.maintain_us)
     return row
@@ -180,7 +213,7 @@ def run_cell(program: Path, cell: Cell, timeout_s: int = TIMEOUT_S) -> Row:
 
 def failed_row(cell: Cell, status: str, error: str) -> Row:
     return {"fs": cell.fs, "workload": cell.workload, "state": cell.state, "chip": cell.chip, "seed": cell.seed,
-            "maintain_budget_us": cell.maintain_us, "status": status, "verified": False, "error": error}
+            "maintain_budget_us": cell.maintain_us, "mean": cell.mean, "status": status, "verified": False, "error": error}
 
 
 def is_good(row: Row | None) -> bool:
@@ -262,4 +295,5 @@ def read_rows(path: str | os.PathLike) -> list[Row]:
 
 
 def row_key(row: Row) -> tuple:
-    return row["fs"], row["workload"], row.get("state", "fresh"), row.get("chip", ""), row.get("seed", SEED), row.get("maintain_budget_us", 0)
+    return (row["fs"], row["workload"], row.get("state", "fresh"), row.get("chip", ""), row.get("seed", SEED),
+            row.get("maintain_budget_us", 0), row.get("mean", 0))

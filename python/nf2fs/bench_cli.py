@@ -8,10 +8,9 @@ import sys
 from typing import Annotated, Optional
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import bench, bench_table, figures
+from . import bench, bench_studies, bench_table, figures
+from .bench_run import CellOption, names, print_tables, run_with_progress
 from .cli import run as run_application
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -19,46 +18,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
                   help="Runs workloads over file systems on a virtual NOR chip that counts and charges every operation. "
                        "Each cell (file system, workload, state) is one run of the program norbench-cell.")
 
-CellOption = Annotated[Optional[str], typer.Option("--cell", metavar="PROGRAM", help="The norbench-cell program.")]
 LIST_HELP = "Names with commas between."
-TABLE_WIDTH = 160
 
-
-def names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def table_console() -> Console:
-    screen = Console(highlight=False)
-    return screen if screen.is_terminal else Console(highlight=False, width=TABLE_WIDTH)
-
-
-def print_tables(rows: list[bench.Row]) -> None:
-    for table in bench_table.rich_tables(rows):
-        table_console().print(table)
-
-
-def run_with_progress(cells: list[bench.Cell], program, jobs: int, timeout_s: int, json_path: str | None) -> list[bench.Row]:
-    """Runs cells with a bar on a terminal (lines elsewhere) and appends each row to `json_path`."""
-    screen = Console(stderr=True, highlight=False, markup=False)
-    rows: list[bench.Row] = []
-    total = len(bench.with_natives(cells))
-    bars = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                    console=screen, transient=True, disable=not screen.is_terminal)
-    with bars:
-        task = bars.add_task("", total=total)
-        for cell, row in bench.run_cells(cells, lambda one: bench.run_cell(program, one, timeout_s), jobs,
-                                         lambda one: bars.update(task, description=str(one))):
-            rows.append(row)
-            bars.advance(task)
-            if json_path:
-                bench.append_row(json_path, row)
-            if not screen.is_terminal:
-                ratio = row.get("ratio_native")
-                took = f"{bench_table.milliseconds(row.get('time_us'))} ms" if bench.is_good(row) else bench_table.status_text(row)
-                screen.print(f"[{len(rows)}/{total}] {cell}: {took}" + (f", {ratio:.2f} x native" if ratio else ""))
-    return rows
-
+bench_studies.register(app)
 
 @app.command("run")
 def run_command(
@@ -99,9 +61,9 @@ def list_command(cell: CellOption = None,
     print("file systems:")
     for name in found.file_systems:
         print(f"  {name:<26} {found.descriptions.get(name, '')}".rstrip())
-    print("workloads:")
+    print("workloads (* takes minutes; only run where it is named):")
     for name in found.workloads:
-        print(f"  {name:<26} {found.descriptions.get(name, '')}".rstrip())
+        print(f"  {name + ('*' if name in found.long else ''):<26} {found.descriptions.get(name, '')}".rstrip())
     print("chips:")
     print("  " + ", ".join(found.chips))
     print("groups:")
@@ -128,6 +90,8 @@ def report(
 def figures_command(
     results: Annotated[Optional[str], typer.Option("--results", metavar="FILE", help="Take the rows from this file and run nothing.")] = None,
     json_path: Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append the rows to this file.")] = None,
+    measured: Annotated[Optional[str], typer.Option("--with", metavar="FILE", help="Rows of long cells that were measured before; those cells are not run.")] = None,
+    long: Annotated[bool, typer.Option("--long", help="Run the long cells too (hours).")] = False,
     output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; - to print it only.")] = "docs/FIGURES.md",
     readme: Annotated[str, typer.Option("--readme", metavar="FILE", help="Its block between the figures marks is replaced.")] = "README.md",
     gate: Annotated[Optional[str], typer.Option("--gate", help=f"Only these gates. {LIST_HELP}")] = None,
@@ -143,12 +107,14 @@ def figures_command(
     else:
         program = bench.find_program(cell)
         catalogue = bench.read_catalogue(program)
-        cells, absent = figures.cells_for(gates, catalogue)
+        known = bench.read_rows(measured) if measured else []
+        cells, absent = figures.cells_for(gates, catalogue, long)
+        cells = figures.without(cells, known)
         for workload in absent:
             print(f"norbench: no workload is named '{workload}': its gates are not measured", file=sys.stderr)
         if not gate:
             cells += [one for one in figures.used_cells(catalogue) if one not in cells]
-        rows = run_with_progress(cells, program, jobs, timeout, json_path)
+        rows = known + run_with_progress(cells, program, jobs, timeout, json_path)
     if not any(row["workload"] == figures.target.WORKLOAD for row in rows):
         for row in figures.target_rows(gates):
             rows.append(row)

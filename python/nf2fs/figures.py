@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 from . import target
-from .bench import NATIVE, Catalogue, Cell, Row, is_good
+from .bench import NATIVE, Catalogue, Cell, Row, is_good, row_key
 from .bench_table import erases, markdown_row, markdown_rule, milliseconds, number
 from .gates import OURS, PEER, Gate, GateError, Outcome, check_gates, find_row, judge, load_gates, load_unmeasured
 
 __all__ = ["GateError", "check_gates", "load_gates"]
 
 BEGIN, END = "<!-- figures:begin -->", "<!-- figures:end -->"
-MACHINE_OPTIONS = ("--json", "--cell", "--jobs", "-j", "--output", "--readme", "--timeout")
+MACHINE_OPTIONS = ("--json", "--cell", "--jobs", "-j", "--output", "--readme", "--timeout", "--with")
 # Microseconds to erase one consumed byte with the smallest erase of a chip.
 ERASE_US_PER_BYTE = {"w25q256": 12.2, "is25le01g": 24.4, "is25-16m": 24.4}
 README_WORKLOADS = ("create", "create32", "swrite", "rwrite20", "rwrite200", "rwrite2000", "log32d", "health1", "ota2m", "config",
@@ -43,23 +43,30 @@ def command_line() -> str:
 
 # ---- measuring ----
 
-def cells_for(gates: list[Gate], catalogue: Catalogue) -> tuple[list[Cell], list[str]]:
-    """The cells that the gates need, and the workloads that the program does not have."""
+def cells_for(gates: list[Gate], catalogue: Catalogue, long: bool = False) -> tuple[list[Cell], list[str]]:
+    """The cells that the gates need (long ones where they are asked for), and the workloads that the program does not have."""
     cells: list[Cell] = []
     absent: list[str] = []
     systems = [name for name in (NATIVE, OURS, PEER) if name in catalogue.file_systems]
     for gate in gates:
-        if gate.workload == target.WORKLOAD:
+        if gate.workload == target.WORKLOAD or (gate.long and not long):
             continue
         if gate.workload not in catalogue.workloads:
             if gate.workload not in absent:
                 absent.append(gate.workload)
             continue
         for system in systems:
-            cell = Cell(system, gate.chip, gate.workload, gate.state, maintain_us=gate.maintain_us)
+            idle = 0 if system == PEER else gate.maintain_us     # it has no idle work: one row serves for all
+            cell = Cell(system, gate.chip, gate.workload, gate.state, maintain_us=idle, mean=gate.mean)
             if cell not in cells:
                 cells.append(cell)
     return cells, absent
+
+
+def without(cells: list[Cell], rows: list[Row]) -> list[Cell]:
+    """The cells that have no row yet."""
+    known = {row_key(row) for row in rows}
+    return [cell for cell in cells if (cell.fs, cell.workload, cell.state, cell.chip, cell.seed, cell.maintain_us, cell.mean) not in known]
 
 
 def used_cells(catalogue: Catalogue) -> list[Cell]:
@@ -130,7 +137,9 @@ def page(outcomes: list[Outcome], rows: list[Row], command: str) -> str:
     if missed:
         lines += ["", "## Not met", ""]
         lines += [f"- {outcome.gate.title}: {_missed_text(outcome)}" for outcome in missed]
-    lines += ["", "## Not measured yet", "", *(f"- {text}" for text in load_unmeasured())]
+    unmeasured_yet = load_unmeasured()
+    if unmeasured_yet:
+        lines += ["", "## Not measured yet", "", *(f"- {text}" for text in unmeasured_yet)]
     failed = [row for row in rows if not is_good(row)]
     if failed:
         lines += ["", "## Cells that failed", ""]

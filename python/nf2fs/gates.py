@@ -49,6 +49,8 @@ class Gate:
     chip: str = "w25q256"
     digits: int = 2
     maintain_us: int = 0        # idle time after each operation
+    mean: int = 0               # where a lifespan row ends
+    long: bool = False          # its cell takes minutes or hours: measured on demand
     peer_stated: str = ""       # the peer's figure as published, where no row of ours can hold it
 
 
@@ -160,11 +162,16 @@ def _key(row: Row, key: str):
 # ---- judging ----
 
 def find_row(rows: list[Row], gate: Gate, fs: str) -> Row | None:
-    """The last row of the gate's cell."""
+    """The last row of the gate's cell. A peer without idle work has one row, whatever the idle time."""
+    found = _last_row(rows, gate, fs, gate.maintain_us)
+    return found if found is not None or fs != PEER else _last_row(rows, gate, fs, 0)
+
+
+def _last_row(rows: list[Row], gate: Gate, fs: str, idle: int) -> Row | None:
     for row in reversed(rows):
         if (row["fs"] == fs and row["workload"] == gate.workload and row.get("state", "fresh") == gate.state
                 and row.get("chip", gate.chip) == gate.chip
-                and row.get("maintain_budget_us", 0) == gate.maintain_us):
+                and row.get("maintain_budget_us", 0) == idle and row.get("mean", 0) == gate.mean):
             return row
     return None
 
@@ -175,7 +182,7 @@ def judge(gate: Gate, rows: list[Row]) -> Outcome:
     row = find_row(rows, gate, OURS)
     peer = _peer_value(gate, rows, native)
     if row is None:
-        return Outcome(gate, "not measured", peer=peer, why="no row")
+        return Outcome(gate, "not measured", peer=peer, why="a long cell: see --long and --with" if gate.long else "no row")
     if not is_good(row):
         return Outcome(gate, "NOT met", peer=peer, why=str(row.get("error") or row.get("status")))
     try:

@@ -11,6 +11,8 @@ CATALOGUE = {
     "workloads": [{"name": "create", "group": "small", "mode": "durable", "chip": "w25q256", "description": "files"},
                   {"name": "swrite", "group": "stream", "mode": "batched", "chip": "w25q256", "description": "a stream"},
                   {"name": "gcfill", "group": "gc", "mode": "batched", "chip": "is25-16m", "description": "churn"},
+                  {"name": "lifelog", "group": "lifespan", "mode": "batched", "chip": "w25q256", "description": "wear", "long": True},
+                  {"name": "dir10", "group": "directory", "mode": "durable", "chip": "w25q256", "description": "names"},
                   {"name": "broken", "group": "gc", "mode": "batched", "chip": "w25q256", "description": "fails"}],
     "groups": {"small": ["create"], "stream": ["swrite"], "gc": ["gcfill", "broken"]},
     "file_systems": [{"name": name, "version": "1", "description": name} for name in ("native", "nf2fs", "littlefs")],
@@ -27,19 +29,31 @@ def main():
     if sys.argv[1:] == ["--list"]:
         print(json.dumps(CATALOGUE))
         return 0
-    given = dict(zip((name[2:] for name in sys.argv[1::2]), sys.argv[2::2]))
+    words = [word for word in sys.argv[1:] if word != "--progress"]
+    given = dict(zip((name[2:] for name in words[0::2]), words[1::2]))
     log("begin")
     time.sleep(0.05)
     log("end")
     if given["workload"] == "broken" and given["fs"] != "native":
         print("it broke", file=sys.stderr)
         return 3
+    if "wear" in given:
+        print("progress 1.00 of 4.00, flash time 1.0 s", file=sys.stderr)
+        with open(given["wear"], "w") as file:
+            file.write("1\n3\n2\n")
+    more = {}
+    if given["workload"] == "lifelog":
+        more = {"wear_min": 1, "wear_mean": 2, "wear_max": 3, "wear_sd": 1, "erases_minimum": 5, "user_bytes": 100}
+    if given["workload"] == "dir10":
+        step = {"count": 10, "read_pages": 30, "read_pages_max": 4, "read_bytes": 900, "program_pages": 10, "program_pages_max": 1,
+                "program_bytes": 200, "erases": 0, "us_max": 7}
+        more = {"entries": 10, "group": "directory", "steps": {"create": step, "look-up cold": step}}
     time_us = {"native": 1000, "nf2fs": 1100, "littlefs": 2500}[given["fs"]]
     print(json.dumps({"fs": given["fs"], "version": "1", "workload": given["workload"], "state": given["state"],
                       "chip": given["chip"], "seed": int(given["seed"]), "status": "ok", "verified": True,
                       "maintain_budget_us": int(given.get("maintain", 0)), "time_us": time_us,
                       "program_pages": time_us // 10, "program_bytes": 25600, "read_pages": 3, "erases": 0,
-                      "consumed_bytes": 10000, "worst_call_us": 400}))
+                      "consumed_bytes": 10000, "worst_call_us": 400, **more}))
     return 0
 
 

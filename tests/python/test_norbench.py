@@ -147,8 +147,12 @@ def test_the_gates_file_is_sound():
                                 "code_bytes_all", "stack_bytes", "ram_bytes_512",
                                 "most_read_pages_in_call", "most_erases_in_call")}
     every |= {"windows_program_pages": [1, 1], "erases_by_size": {"4096": 1, "65536": 1}}
+    every |= {key: 1 for key in ("speed_kib_s", "bound_kib_s", "erases_past_allowance", "extra_pages_per_4k", "erases_minimum",
+                                 "wear_max", "wear_mean", "share", "share_maintained")}
+    step = {"count": 1, "read_pages": 1, "read_pages_max": 1, "program_pages": 1, "program_bytes": 1}
+    every |= {"steps": {name: step for name in ("create", "look-up cold", "random read", "sequential read")}}
     for gate in found:
-        rows = [row(fs, gate.workload, **every) | {"chip": gate.chip, "state": gate.state, "maintain_budget_us": gate.maintain_us}
+        rows = [row(fs, gate.workload, **every) | {"chip": gate.chip, "state": gate.state, "maintain_budget_us": gate.maintain_us, "mean": gate.mean}
                 for fs in ("native", "nf2fs")]
         assert gates.judge(gate, rows).verdict in ("met", "NOT met"), gate.id
     with pytest.raises(gates.GateError):

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * workload_lifespan.c - the same little traffic until the chip is worn to a given mean, beside cold files that
+ * fill half of it.
+ *
+ * A round: a file is created, 32 B are appended to it `count` times (once: `small`), it is closed and removed. The
+ * blocks that the format left erased would flatter a short run: measuring starts when as many blocks were erased as
+ * the chip has. Idle time (--maintain) follows each round.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "workload.h"
+
+#define LOG_FILE "/log0.txt"
+#define APPEND_SIZE 32u
+#define COLD_FILE MIB
+#define MEAN_DEFAULT 10u                /* erases of a block: a short look */
+
+static uint32_t blocks_of(const struct bench *bench)
+{
+    return vflash_chip_of(bench->chip)->size / vflash_chip_of(bench->chip)->block_size;
+}
+
+static uint64_t erased_blocks(const struct bench *bench)
+{
+    const struct vflash_chip *chip = vflash_chip_of(bench->chip);
+    const struct vflash_counts *counts = vflash_counts(bench->chip);
+    uint64_t blocks = 0;
+    for (int i = 0; i < 3; i++) {
+        blocks += counts->erases[i] * (chip->erase_sizes[i] / chip->block_size);
+    }
+    return blocks;
+}
+
+static void cold_files(struct bench *bench)
+{
+    uint32_t files = vflash_chip_of(bench->chip)->size / 2 / COLD_FILE;
+    bench_mkdir(bench, "/cold");
+    for (uint32_t i = 0; i < files && bench_ok(bench); i++) {
+        char path[32];
+        snprintf(path, sizeof(path), "/cold/bin%02u", (unsigned)i);
+        bench_put(bench, path, COLD_FILE, 4 * KIB);
+    }
+}
+
+static void traffic_round(struct bench *bench, const struct workload *workload)
+{
+    bool small = workload->count == 1, synced = workload->variant == VARIANT_SYNCED;
+    struct bench_file file = bench_open(bench, LOG_FILE, VFS_WRITE | VFS_CREATE | VFS_APPEND);
+    if (small && synced) {
+        bench_sync(bench, &file);
+    }
+    for (uint32_t i = 0; i < workload->count && bench_ok(bench); i++) {
+        bench_write(bench, &file, APPEND_SIZE);
+        if (synced && !small) {
+            bench_sync(bench, &file);
+        }
+    }
+    bench_close(bench, &file);
+    bench_remove(bench, LOG_FILE);
+    bench_operation(bench);
+}
+
+static uint32_t mean_wanted(const struct bench *bench)
+{
+    return bench->erases_mean != 0 ? bench->erases_mean : MEAN_DEFAULT;
+}
+
+/* Rounds until so many blocks were erased, or `bytes` were written: no file system needs fewer erases than that. */
+static void traffic(struct bench *bench, const struct workload *workload, uint64_t erases, uint64_t bytes)
+{
+    uint64_t start = erased_blocks(bench), written = 0, shown = 0;
+    while (erased_blocks(bench) - start < erases && written < bytes && bench_ok(bench)) {
+        traffic_round(bench, workload);
+        written += (uint64_t)workload->count * APPEND_SIZE;
+        uint64_t done = erased_blocks(bench) - start;
+        if (done - shown >= blocks_of(bench) / 4) {
+            shown = done;
+            bench_progress(bench, (double)erased_blocks(bench) / blocks_of(bench), mean_wanted(bench));
+        }
+    }
+}
+
+void lifespan_prepare(struct bench *bench, const struct workload *workload)
+{
+    cold_files(bench);
+    bench->idle_always = true;
+    traffic(bench, workload, blocks_of(bench), 4ull * vflash_chip_of(bench->chip)->size);
+}
+
+/* The erases of each block since the chip was new; a format that erases all of it counts. */
+static void note_wear(struct bench *bench)
+{
+    uint32_t blocks = blocks_of(bench), least = UINT32_MAX, most = 0;
+    double sum = 0, squares = 0;
+    for (uint32_t block = 0; block < blocks; block++) {
+        uint32_t wear = vflash_wear(bench->chip, block);
+        least = wear < least ? wear : least;
+        most = wear > most ? wear : most;
+        sum += wear;
+        squares += (double)wear * wear;
+    }
+    double mean = sum / blocks;
+    record_extra(&bench->record, "wear_min", least);
+    record_extra(&bench->record, "wear_mean", mean);
+    record_extra(&bench->record, "wear_max", most);
+    record_extra(&bench->record, "wear_sd", sqrt(fmax(squares / blocks - mean * mean, 0)));
+    record_extra(&bench->record, "wear_total", sum);
+}
+
+static void write_wear(struct bench *bench)
+{
+    FILE *file = bench->wear_path != NULL ? fopen(bench->wear_path, "w") : NULL;
+    if (file == NULL) {
+        if (bench->wear_path != NULL) {
+            bench_fail(bench, "%s cannot be written", bench->wear_path);
+        }
+        return;
+    }
+    for (uint32_t block = 0; block < blocks_of(bench); block++) {
+        fprintf(file, "%u\n", (unsigned)vflash_wear(bench->chip, block));
+    }
+    if (fclose(file) != 0) {
+        bench_fail(bench, "%s cannot be written", bench->wear_path);
+    }
+}
+
+void lifespan_run(struct bench *bench, const struct workload *workload)
+{
+    const struct vflash_chip *chip = vflash_chip_of(bench->chip);
+    uint64_t wanted = (uint64_t)mean_wanted(bench) * blocks_of(bench);
+    uint64_t erased = erased_blocks(bench);
+    traffic(bench, workload, wanted > erased ? wanted - erased : 0, 4ull * wanted * chip->block_size);
+    record_extra(&bench->record, "erases_minimum", (double)bench->record.bytes_written / chip->block_size);
+    note_wear(bench);
+    write_wear(bench);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * workload_overwrite.c - synced random overwrites of one file, measured in the steady state.
+ *
+ * Steady: twice the chip's capacity was overwritten first. What is then measured is once the capacity. A file
+ * system that is too slow for that is stopped by flash time or by pages read (the limits below, above what the slowest
+ * row needs at its bound); `steady` says which it was.
+ */
+#include "bound.h"
+#include "workload.h"
+
+#define FILE_NAME "/data.bin"
+#define WARM_CHIPS 2u
+#define SCATTER 2654435761u             /* a prime above any number of pieces: spreads the hot fifth over the file */
+
+struct limits {
+    uint64_t us, read_pages;
+};
+
+static const struct limits warm_limits = {750000000, 60000000};         /* at the bound: 460 s at most */
+static const struct limits measured_limits = {300000000, 30000000};     /* 230 s */
+
+static uint32_t file_size(const struct bench *bench, const struct workload *workload)
+{
+    uint32_t size = (uint32_t)((uint64_t)vflash_chip_of(bench->chip)->size * workload->fill / 100);
+    return size / (64 * KIB) * (64 * KIB);
+}
+
+static uint32_t access_size(struct bench *bench, const struct workload *workload)
+{
+    bool large = workload->variant == VARIANT_MIXED && payload_below(&bench->sizes, 5) == 0;
+    return large ? 4 * KIB : workload->size;
+}
+
+static uint32_t offset_of(struct bench *bench, const struct workload *workload, uint32_t file, uint32_t access)
+{
+    if (workload->variant == VARIANT_UNALIGNED) {
+        return payload_below(&bench->offsets, file - access + 1);
+    }
+    uint32_t pieces = file / access;
+    if (workload->variant != VARIANT_SKEWED) {
+        return payload_below(&bench->offsets, pieces) * access;
+    }
+    uint32_t hot = pieces / 5;
+    bool pick_hot = payload_below(&bench->picks, 5) != 0;
+    uint64_t piece = pick_hot ? payload_below(&bench->offsets, hot) : hot + payload_below(&bench->offsets, pieces - hot);
+    return (uint32_t)(piece * SCATTER % pieces) * access;
+}
+
+static bool within(const struct bench *bench, const struct vflash_counts *start, const struct limits *limits)
+{
+    const struct vflash_counts *now = vflash_counts(bench->chip);
+    return now->time_us - start->time_us < limits->us && now->read_pages - start->read_pages < limits->read_pages;
+}
+
+/* Overwrites until `bytes` are written or a limit is reached; returns the bytes written. */
+static uint64_t overwrite(struct bench *bench, const struct workload *workload, uint64_t bytes, const struct limits *limits)
+{
+    uint64_t written = 0;
+    struct vflash_counts start = *vflash_counts(bench->chip);
+    struct bench_file file = bench_open(bench, FILE_NAME, VFS_READ | VFS_WRITE);
+    while (written < bytes && within(bench, &start, limits) && bench_ok(bench)) {
+        uint32_t access = access_size(bench, workload);
+        bench_seek(bench, &file, offset_of(bench, workload, file_size(bench, workload), access));
+        bench_write(bench, &file, access);
+        bench_sync(bench, &file);
+        bench_operation(bench);
+        written += access;
+        if (written / MIB != (written - access) / MIB) {
+            bench_progress(bench, (double)written / MIB, (double)bytes / MIB);
+        }
+    }
+    bench_close(bench, &file);
+    return written;
+}
+
+void overwrite_prepare(struct bench *bench, const struct workload *workload)
+{
+    uint64_t wanted = (uint64_t)WARM_CHIPS * vflash_chip_of(bench->chip)->size;
+    bench->idle_always = true;
+    bench_put(bench, FILE_NAME, file_size(bench, workload), 4 * KIB);
+    uint64_t written = overwrite(bench, workload, wanted, &warm_limits);
+    record_extra(&bench->record, "warm_bytes", (double)written);
+    record_extra(&bench->record, "steady", written >= wanted ? 1 : 0);
+    bench->record.amplification = bound_amplification(workload->fill / 100.0);
+}
+
+void overwrite_run(struct bench *bench, const struct workload *workload)
+{
+    const struct vflash_chip *chip = vflash_chip_of(bench->chip);
+    uint64_t start_us = vflash_counts(bench->chip)->time_us;
+    uint64_t written = overwrite(bench, workload, chip->size, &measured_limits);
+    double seconds = (double)(vflash_counts(bench->chip)->time_us - start_us) / 1e6;
+    if (bench_ok(bench) && seconds > 0) {
+        record_extra(&bench->record, "speed_kib_s", (double)written / 1024 / seconds);
+        record_extra(&bench->record, "bound_kib_s", bound_overwrite_kib_s(chip, workload->fill / 100.0, workload->size));
+    }
+}
+
+void overwrite_read_run(struct bench *bench, const struct workload *workload)
+{
+    uint32_t size = file_size(bench, workload);
+    struct bench_file file = bench_open(bench, FILE_NAME, VFS_READ);
+    for (uint32_t i = 0; i < workload->count && bench_ok(bench); i++) {
+        bench_seek(bench, &file, payload_below(&bench->offsets, size - KIB + 1));
+        record_step_begin(&bench->record);
+        bench_read(bench, &file, KIB);
+        record_step_end(&bench->record, "random read");
+        bench_operation(bench);
+    }
+    bench_seek(bench, &file, 0);
+    record_step_begin(&bench->record);
+    for (uint32_t done = 0; done < size && bench_ok(bench); done += 4 * KIB) {
+        bench_read(bench, &file, 4 * KIB);
+        bench_operation(bench);
+    }
+    record_step_end(&bench->record, "sequential read");
+    bench_close(bench, &file);
+}

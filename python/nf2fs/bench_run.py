@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Running cells from the command line: a bar on a terminal, lines elsewhere, rows into a file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from . import bench, bench_table
+
+CellOption = Annotated[Optional[str], typer.Option("--cell", metavar="PROGRAM", help="The norbench-cell program.")]
+TABLE_WIDTH = 160
+
+
+def names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def table_console() -> Console:
+    screen = Console(highlight=False)
+    return screen if screen.is_terminal else Console(highlight=False, width=TABLE_WIDTH)
+
+
+def print_tables(rows: list[bench.Row]) -> None:
+    for table in bench_table.rich_tables(rows):
+        table_console().print(table)
+
+
+def run_with_progress(cells: list[bench.Cell], program, jobs: int, timeout_s: int, json_path: str | None) -> list[bench.Row]:
+    """Runs cells with a bar on a terminal (lines elsewhere) and appends each row to `json_path`."""
+    screen = Console(stderr=True, highlight=False, markup=False)
+    rows: list[bench.Row] = []
+    total = len(bench.with_natives(cells))
+    bars = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                    console=screen, transient=True, disable=not screen.is_terminal)
+    with bars:
+        task = bars.add_task("", total=total)
+        for cell, row in bench.run_cells(cells, lambda one: bench.run_cell(program, one, timeout_s), jobs,
+                                         lambda one: bars.update(task, description=str(one))):
+            rows.append(row)
+            bars.advance(task)
+            if json_path:
+                bench.append_row(json_path, row)
+            if not screen.is_terminal:
+                ratio = row.get("ratio_native")
+                took = f"{bench_table.milliseconds(row.get('time_us'))} ms" if bench.is_good(row) else bench_table.status_text(row)
+                screen.print(f"[{len(rows)}/{total}] {cell}: {took}" + (f", {ratio:.2f} x native" if ratio else ""))
+    return rows

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The studies of `norbench`: random overwrites, lifespan, latency, directories, space. Minutes to hours each, so commands of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from . import bench, plots, study_tables
+from .bench_run import CellOption, names, run_with_progress
+
+FOLDER = "build/studies"
+IDLE_US = 200_000               # idle time after each operation, where there is any
+LOG_IDLE_US = 2_000_000         # after each round of a log of 512 KiB
+MEAN = 300
+# Those that a gate asks for; the others with --all.
+OVERWRITES = ("ow4k-25", "ow4k-50", "ow4k-75", "ow4k-90", "ow16k-50", "ow1k-50", "ow256-50", "ow256u-50")
+
+FsOption = Annotated[str, typer.Option("--fs", "-f", help="File systems. Names with commas between.")]
+JsonOption = Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append rows to this file, as JSON lines.")]
+ResultsOption = Annotated[Optional[str], typer.Option("--results", metavar="FILE", help="Take the rows from this file and run nothing.")]
+TimeoutOption = Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")]
+JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, max=bench.JOBS_MAX, help="Cells at a time.")]
+FolderOption = Annotated[str, typer.Option("--folder", metavar="DIR", help="Where plots go.")]
+
+TIMEOUT_S = 4 * bench.TIMEOUT_S
+
+
+def print_table(title: str, table: study_tables.Table) -> None:
+    headings, rows = table
+    shown = RichTable(title=title, title_justify="left")
+    for index, heading in enumerate(headings):
+        numeric = bool(rows) and all(row[index][:1].isdigit() or row[index] == "-" for row in rows)
+        shown.add_column(heading, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*row)
+    screen = Console(highlight=False, markup=False)
+    (screen if screen.is_terminal else Console(highlight=False, markup=False, width=230)).print(shown)
+
+
+def gather(cells: Callable[[bench.Catalogue], list[bench.Cell]], group: str, fs: str, cell: str | None, jobs: int, timeout: int,
+           json_path: str | None, results: str | None) -> list[bench.Row]:
+    """The rows of a study: run now, or of a file."""
+    if results:
+        wanted = names(fs)
+        rows = [row for row in bench.read_rows(results) if row.get("group") == group or "group" not in row]
+        rows = [row for row in rows if row["fs"] in wanted]
+    else:
+        program = bench.find_program(cell)
+        catalogue = bench.read_catalogue(program)
+        bench.check_file_systems(names(fs), catalogue)
+        wanted_cells = cells(catalogue)
+        rows = run_with_progress(wanted_cells, program, jobs, timeout, json_path)
+        rows = [row for row in rows if row["fs"] in names(fs)]
+    if not rows:
+        raise bench.BenchError("nothing was measured")
+    return sorted(rows, key=lambda row: (row["workload"], row.get("chip", ""), row.get("maintain_budget_us", 0), row["fs"]))
+
+
+def finish(rows: list[bench.Row]) -> None:
+    if not all(bench.is_good(row) for row in rows):
+        raise typer.Exit(1)
+
+
+def idle_for(fs: str, idle_us: int) -> int:
+    """Only this library has idle work: the others have one row."""
+    return idle_us if fs == "nf2fs" else 0
+
+
+# ---- commands ----
+
+def overwrite(
+    fs: FsOption = "nf2fs,littlefs",
+    workload: Annotated[Optional[str], typer.Option("--workload", "-w", help="Only these. Names with commas between.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every access size and fill, skew and mixes: hours.")] = False,
+    maintain: Annotated[int, typer.Option("--maintain", min=0, metavar="US", help="Idle microseconds after each access.")] = 0,
+    json_path: JsonOption = None, results: ResultsOption = None, jobs: JobsOption = 1, timeout: TimeoutOption = TIMEOUT_S,
+    cell: CellOption = None,
+) -> None:
+    """Synced random overwrites in the steady state, beside the bound that the chip sets."""
+    def cells(catalogue: bench.Catalogue) -> list[bench.Cell]:
+        wanted = names(workload) if workload else [name for name in catalogue.groups.get("overwrite", [])
+                                                         if (every and name != "owread") or name in OVERWRITES]
+        return [bench.Cell(system, catalogue.chip_of(one), one, maintain_us=idle_for(system, maintain)) for one in wanted for system in names(fs)]
+
+    rows = gather(cells, "overwrite", fs, cell, jobs, timeout, json_path, results)
+    print_table("Steady random overwrite; programs, pages read and erases are those of one access", study_tables.overwrite(rows))
+    finish(rows)
+
+
+def latency(
+    fs: FsOption = "nf2fs,littlefs",
+    workload: Annotated[Optional[str], typer.Option("--workload", "-w", help="Only these. Names with commas between.")] = None,
+    state: Annotated[str, typer.Option("--state", "-s", help="fresh or aged.")] = "aged",
+    json_path: JsonOption = None, results: ResultsOption = None, jobs: JobsOption = 1, timeout: TimeoutOption = TIMEOUT_S,
+    cell: CellOption = None,
+) -> None:
+    """Every kind of call over long mixed runs at 25 to 95% fill, without idle time and with it."""
+    def cells(catalogue: bench.Catalogue) -> list[bench.Cell]:
+        wanted = names(workload) if workload else catalogue.groups.get("latency", [])
+        found = [bench.Cell(system, catalogue.chip_of(one), one, state, maintain_us=idle) for one in wanted for system in names(fs)
+                 for idle in ((0, IDLE_US) if idle_for(system, IDLE_US) else (0,))]
+        return list(dict.fromkeys(found))
+
+    rows = gather(cells, "latency", fs, cell, jobs, timeout, json_path, results)
+    print_table("Calls by kind (page convention, fast reads)", study_tables.latency(rows))
+    finish(rows)
+
+
+def directory_lines(rows: list[bench.Row], step: str, key: str) -> dict[str, plots.Points]:
+    lines: dict[str, plots.Points] = {}
+    for row in rows:
+        steps = row.get("steps") or {}
+        if step in steps and row["workload"][3:].isdigit():
+            lines.setdefault(f"{step}, {row['fs']}", []).append((row["entries"], steps[step][key] / steps[step]["count"]))
+    return {name: sorted(points) for name, points in lines.items()}
+
+
+def directory(
+    fs: FsOption = "nf2fs,littlefs",
+    workload: Annotated[Optional[str], typer.Option("--workload", "-w", help="Only these. Names with commas between.")] = None,
+    folder: FolderOption = FOLDER,
+    json_path: JsonOption = None, results: ResultsOption = None, jobs: JobsOption = 1, timeout: TimeoutOption = TIMEOUT_S,
+    cell: CellOption = None,
+) -> None:
+    """One directory of 10 to 10,000 entries: each of its operations; with a plot."""
+    def cells(catalogue: bench.Catalogue) -> list[bench.Cell]:
+        wanted = names(workload) if workload else catalogue.groups.get("directory", [])
+        return [bench.Cell(system, catalogue.chip_of(one), one) for one in wanted for system in names(fs)]
+
+    rows = gather(cells, "directory", fs, cell, jobs, timeout, json_path, results)
+    print_table("A directory; means of one operation", study_tables.directory(rows))
+    for key, title in (("read_pages", "pages read"), ("program_pages", "pages programmed")):
+        kinds = ("look-up cold", "create") if key == "read_pages" else ("create", "rename", "remove")
+        lines = {name: line for kind in kinds for name, line in directory_lines(rows, kind, key).items()}
+        path = Path(folder) / f"directory-{key.split('_')[0]}.svg"
+        plots.write(path, plots.line_chart(f"One directory: {title} by one operation", "entries", title, lines, True, True))
+        print(path)
+    finish(rows)
+
+
+def space(
+    fs: FsOption = "nf2fs,littlefs",
+    json_path: JsonOption = None, results: ResultsOption = None, jobs: JobsOption = 1, timeout: TimeoutOption = TIMEOUT_S,
+    cell: CellOption = None,
+) -> None:
+    """How much of a chip files can fill: one large one, or many of 100 B."""
+    def cells(catalogue: bench.Catalogue) -> list[bench.Cell]:
+        places = [("spacelarge", chip) for chip in ("w25q256/4M", "w25q256/16M", "w25q256", "is25le01g")]
+        return [bench.Cell(system, chip, one) for one, chip in [*places, ("space100", catalogue.chip_of("space100"))] for system in names(fs)]
+
+    rows = gather(cells, "space", fs, cell, jobs, timeout, json_path, results)
+    print_table("Space until a write is refused", study_tables.space(rows))
+    finish(rows)
+
+
+# ---- lifespan ----
+
+def wear_file(folder: str, cell: bench.Cell) -> Path:
+    return Path(folder) / f"wear-{cell.workload}-{cell.fs}-{cell.chip.replace('/', '-')}-{cell.mean}.txt"
+
+
+def wear_plots(folder: str, cells: list[bench.Cell]) -> list[Path]:
+    """Erases of the blocks in the order of their erases, as the paper plots them, and in the order of their addresses."""
+    made = []
+    for workload in dict.fromkeys(cell.workload for cell in cells):
+        lines: dict[str, list[int]] = {}
+        for cell in cells:
+            if cell.workload == workload and wear_file(folder, cell).is_file():
+                lines[cell.fs] = [int(line) for line in wear_file(folder, cell).read_text().split()]
+        for order in ("sorted", "address"):
+            curves = {fs: thin(sorted(counts) if order == "sorted" else counts) for fs, counts in lines.items()}
+            if curves:
+                path = Path(folder) / f"wear-{workload}-{order}.svg"
+                x_title = "blocks, least worn first" if order == "sorted" else "block"
+                plots.write(path, plots.line_chart(f"{workload}: erases of each block", x_title, "erases", curves))
+                made.append(path)
+    return made
+
+
+def thin(counts: list[int], most: int = 2000) -> plots.Points:
+    """At most `most` points; of those that fall together the largest, so that no worn block is hidden."""
+    step = max(1, -(-len(counts) // most))
+    return [(index, max(counts[index:index + step])) for index in range(0, len(counts), step)]
+
+
+def run_lifespan(program: Path, cells: list[bench.Cell], folder: str, json_path: str | None) -> list[bench.Row]:
+    screen = Console(stderr=True, highlight=False, markup=False)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    rows = []
+    for index, cell in enumerate(cells, 1):
+        with screen.status(str(cell)) as status:
+            def show(line: str) -> None:
+                status.update(f"[{index}/{len(cells)}] {cell}: {line}")
+                if not screen.is_terminal:
+                    screen.print(f"[{index}/{len(cells)}] {cell}: {line}", soft_wrap=True)
+            row = bench.run_watched(program, cell, ["--wear", str(wear_file(folder, cell))], every_percent(show))
+        rows.append(row)
+        if json_path:
+            bench.append_row(json_path, row)
+    return rows
+
+
+def every_percent(show: Callable[[str], None]) -> Callable[[str], None]:
+    """Passes on a line of progress where a whole percent more is done, and what is no progress always."""
+    last = -1
+
+    def pass_on(line: str) -> None:
+        nonlocal last
+        words = line.split()
+        try:
+            percent = int(100 * float(words[1]) / float(words[3].rstrip(",")))
+        except (IndexError, ValueError, ZeroDivisionError):
+            show(line)
+            return
+        if percent > last:
+            last = percent
+            show(line)
+    return pass_on
+
+
+def lifespan(
+    fs: FsOption = "nf2fs",
+    workload: Annotated[str, typer.Option("--workload", "-w", help="Names with commas between.")] = "lifelog,lifelogd,lifesmall,lifesmalls",
+    mean: Annotated[int, typer.Option("--mean", min=2, help="Until a block was erased so often in the mean.")] = MEAN,
+    chip: Annotated[Optional[str], typer.Option("--chip", "-c", help="A smaller chip wears sooner: w25q256/4M.")] = None,
+    idle: Annotated[bool, typer.Option("--idle/--no-idle", help="Idle time after each round, for file systems that use it.")] = True,
+    folder: FolderOption = FOLDER, json_path: JsonOption = None, results: ResultsOption = None, cell: CellOption = None,
+) -> None:
+    """Wears a chip half full of cold files to a mean of erases (hours), with idle time, and plots the erases of the blocks."""
+    if results:
+        rows = gather(lambda catalogue: [], "lifespan", fs, cell, 1, 1, None, results)
+    else:
+        program = bench.find_program(cell)
+        catalogue = bench.read_catalogue(program)
+        bench.check_file_systems(names(fs), catalogue)
+        cells = [bench.Cell(system, chip or catalogue.chip_of(one), one, mean=mean,
+                            maintain_us=idle_for(system, LOG_IDLE_US if one.startswith("lifelog") else IDLE_US) if idle else 0)
+                 for one in bench.expand(names(workload), catalogue) for system in names(fs)]
+        rows = run_lifespan(program, cells, folder, json_path)
+        for path in wear_plots(folder, cells):
+            print(path)
+    print_table("Erases of the blocks; `minimum`: payload / block size, in the measured stretch", study_tables.lifespan(rows))
+    finish(rows)
+
+
+def register(app: typer.Typer) -> None:
+    for command in (overwrite, lifespan, latency, directory, space):
+        app.command(command.__name__)(command)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The commands of the long workloads, over the stand-in for norbench-cell."""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from nf2fs import bench, bench_cli, bench_studies, figures, gates, plots, study_tables
+
+CELL = str(Path(__file__).with_name("fake_cell.py"))
+
+
+@pytest.fixture
+def norbench(capsys):
+    def run(*arguments):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            bench_cli.main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return stop.value.code or 0, out, err
+    return run
+
+
+def row(fs="nf2fs", workload="w", **keys):
+    return {"fs": fs, "workload": workload, "state": "fresh", "chip": "w25q256", "status": "ok", "verified": True, **keys}
+
+
+def test_lifespan_wears_plots_and_keeps_rows(norbench, tmp_path):
+    out = tmp_path / "r.jsonl"
+    code, text, err = norbench("lifespan", "--cell", CELL, "-w", "lifelog", "--fs", "nf2fs,littlefs", "--mean", 4, "--folder", tmp_path, "--json", out)
+    assert code == 0 and "1.50" in text and "progress 1.00 of 4.00" in err
+    rows = bench.read_rows(out)
+    assert [(one["fs"], one["mean"], one["maintain_budget_us"]) for one in rows] == [("nf2fs", 4, 2_000_000), ("littlefs", 4, 0)]
+    for name in ("wear-lifelog-sorted.svg", "wear-lifelog-address.svg"):
+        assert "littlefs" in "".join(ElementTree.fromstring((tmp_path / name).read_text()).itertext())
+    assert norbench("lifespan", "--results", out)[0] == 0
+
+
+def test_directory_prints_and_plots(norbench, tmp_path):
+    code, text, _ = norbench("directory", "--cell", CELL, "-w", "dir10", "--folder", tmp_path)
+    assert code == 0 and "look-up cold" in text and "native" not in text
+    ElementTree.fromstring((tmp_path / "directory-read.svg").read_text())
+
+
+def test_rows_of_another_mean_are_other_rows(tmp_path):
+    path = tmp_path / "r.jsonl"
+    for mean in (0, 300):
+        bench.append_row(path, row(mean=mean, wear_max=mean + 1, wear_mean=mean + 1))
+    rows = bench.read_rows(path)
+    gate = gates.Gate("wear", "Wear", "w", "wear_max", "301", mean=300)
+    assert len(rows) == 2 and gates.judge(gate, rows).ours == 301
+
+
+def test_long_gates_are_run_only_where_asked_for():
+    catalogue = bench.parse_catalogue({"workloads": [{"name": "w", "group": "g", "long": True}, {"name": "v", "group": "g"}],
+                                       "file_systems": ["native", "nf2fs", "littlefs"]})
+    wanted = [gates.Gate("one", "One", "w", "time_us", "1", long=True, maintain_us=7), gates.Gate("two", "Two", "v", "time_us", "1")]
+    assert {cell.workload for cell in figures.cells_for(wanted, catalogue)[0]} == {"v"}
+    cells = figures.cells_for(wanted, catalogue, long=True)[0]
+    assert {(cell.workload, cell.fs, cell.maintain_us) for cell in cells if cell.workload == "w"} == \
+        {("w", "native", 7), ("w", "nf2fs", 7), ("w", "littlefs", 0)}
+    assert figures.without(cells, [row(workload="w", maintain_budget_us=7)]) == [cell for cell in cells if (cell.fs, cell.workload) != ("nf2fs", "w")]
+    assert bench.expand(["all"], catalogue) == ["v"] and bench.expand(["w"], catalogue) == ["w"]
+    assert "long" in gates.judge(wanted[0], []).why
+
+
+def test_a_peer_without_idle_work_has_one_row():
+    gate = gates.Gate("idle", "Idle", "w", "time_us", "1", maintain_us=5)
+    rows = [row("littlefs", time_us=9), row(time_us=1)]
+    assert gates.find_row(rows, gate, "littlefs")["time_us"] == 9 and gates.find_row(rows, gate, "nf2fs") is None
+
+
+def test_a_watched_cell_that_fails(tmp_path):
+    seen = []
+    found = bench.run_watched(Path(CELL), bench.Cell("nf2fs", "w25q256", "broken"), [], seen.append)
+    assert found["status"] == "failed" and "it broke" in found["error"] and seen == ["it broke"]
+
+
+def test_progress_is_thinned():
+    seen = []
+    show = bench_studies.every_percent(seen.append)
+    for line in ("progress 1.00 of 400.00, flash time 1 s", "progress 2.00 of 400.00, x", "progress 4.00 of 400.00, x", "a warning"):
+        show(line)
+    assert len(seen) == 3 and seen[-1] == "a warning"
+
+
+def test_thinning_keeps_the_most_worn():
+    counts = [1] * 10_000
+    counts[777] = 50
+    assert max(value for _, value in bench_studies.thin(counts)) == 50 and len(bench_studies.thin(counts)) <= 2000
+
+
+def test_charts_are_well_formed():
+    for log in (False, True):
+        chart = plots.line_chart("a < b", "x", "y", {"one": [(1, 0), (10, 5), (1000, 700)], "none": []}, log, log)
+        ElementTree.fromstring(chart)
+    ElementTree.fromstring(plots.line_chart("empty", "x", "y", {}))
+
+
+def test_tables_of_good_and_of_failed_rows():
+    call = {"count": 2, "us_min": 1, "us_median": 1, "us_p99": 2, "us_p999": 2, "us_max": 2, "read_pages_max": 1, "program_pages_max": 0, "erases_max": 0}
+    failed = {"fs": "littlefs", "workload": "w", "status": "failed: no space", "verified": False}
+    good = row(speed_kib_s=50.5, bound_kib_s=202, steady=1, operations=4, program_pages=8, read_pages=4, erases_by_size={"4096": 2},
+               calls={"sync": call, "seek": {**call, "us_max": 0}})
+    assert study_tables.overwrite([good, failed])[1][0][5] == "25.0%"
+    assert [line[3] for line in study_tables.latency([good, failed])[1]] == ["sync", "failed: no space"]
+    for table in (study_tables.overwrite, study_tables.lifespan, study_tables.latency, study_tables.directory, study_tables.space):
+        headings, lines = table([good, failed])
+        assert all(len(line) == len(headings) for line in lines)
