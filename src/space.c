@@ -74,7 +74,8 @@ static int load_region(nf2_t *fs, uint32_t number)
 
 static bool is_free(const nf2_t *fs, uint32_t index, bool erased)
 {
-    return index < NF2_REGION_BLOCKS && !nf2_bit(fs->region_used, index) && nf2_bit(fs->region_erased, index) == erased;
+    return index < NF2_REGION_BLOCKS && !nf2_bit(fs->region_used, index) && nf2_bit(fs->region_erased, index) == erased &&
+           fs->region * NF2_REGION_BLOCKS + index != fs->kept_node;
 }
 
 /* The first run of free blocks (all erased, or all dirty) of at least `want` blocks at or behind the cursor, else the longest. Its length. */
@@ -590,6 +591,7 @@ int nf2_space_begin(nf2_t *fs)
     if (!fs->opened) {
         NF2_TRY(nf2_meta_open(fs));
     }
+    fs->kept_node = NF2_NONE;
     NF2_TRY(keep_spare(fs));
     return nf2_space_abandon(fs, NF2_TREE_SLOT); /* what a failed change took */
 }

@@ -257,12 +257,28 @@ int nf2_tree_room(nf2_t *fs, const struct nf2_tree_change *change)
     return nf2_tree_make_room(fs, &path, &change->key, changes_length(change, 1), NULL);
 }
 
+/* Keys and bodies that lie in a leaf must outlive it: it may be replaced for the change that copies them. */
+static void keep_referred(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (changes[i].key.bytes == NULL) {
+            fs->kept_node = changes[i].key.block;
+        }
+        for (unsigned j = 0; j < changes[i].bodies; j++) {
+            if (changes[i].body[j].data == NULL) {
+                fs->kept_node = changes[i].body[j].block;
+            }
+        }
+    }
+}
+
 int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
 {
     struct nf2_pending pending = {.changes = changes, .count = count};
     struct nf2_path path;
 
     NF2_ASSERT(count >= 1 && count <= NF2_GROUP_MAX);
+    keep_referred(fs, changes, count);
     for (unsigned attempt = 0; attempt < TRIES; attempt++) {
         NF2_TRY(nf2_tree_descend(fs, &changes[0].key, &path));
         for (unsigned i = 1; i < count; i++) {

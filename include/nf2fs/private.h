@@ -100,6 +100,7 @@ typedef struct nf2 {
     /* the region that blocks are taken from */
     uint32_t region;            /* UINT32_MAX: none loaded */
     uint16_t region_next;       /* block of the region where the search goes on */
+    uint32_t kept_node;         /* not to be claimed, even if it is free: a change that is being made refers to it */
     uint8_t region_used[NF2_REGION_BLOCKS / 8];
     uint8_t region_erased[NF2_REGION_BLOCKS / 8];
 
