@@ -34,6 +34,10 @@ struct record {
     uint64_t bytes_written, bytes_read; /* by the user */
     uint64_t unmount_program_pages, unmount_us;
 
+    bool marked;                        /* the present operation is one that the workload tells apart */
+    uint64_t operation_start_pages, operation_start_bytes, operation_start_user;
+    uint64_t marked_operations, marked_program_pages, marked_program_bytes, marked_user_bytes;
+
     uint32_t window;                    /* operations in a window; 0: none */
     uint64_t window_start_pages;
     uint64_t windows_program_pages[RECORD_WINDOWS_MAX];
@@ -51,6 +55,9 @@ void record_call_begin(struct record *record);
 void record_call_end(struct record *record, const char *name);
 /* The same for idle work: not a foreground call. */
 void record_maintain_end(struct record *record);
+
+/* The present operation also counts among the marked ones. */
+void record_mark(struct record *record);
 
 /* One operation of the user is complete. */
 void record_operation(struct record *record);

@@ -145,7 +145,8 @@ def test_the_gates_file_is_sound():
     every = {key: 1 for key in ("program_pages", "program_bytes", "read_pages", "read_bytes", "erases", "consumed_bytes",
                                 "user_bytes", "operations", "time_us", "worst_call_us", "ram_bytes", "code_bytes",
                                 "code_bytes_all", "stack_bytes", "ram_bytes_512",
-                                "most_read_pages_in_call", "most_erases_in_call")}
+                                "most_read_pages_in_call", "most_erases_in_call", "marked_operations", "marked_program_pages",
+                                "marked_program_bytes", "marked_user_bytes")}
     every |= {"windows_program_pages": [1, 1], "erases_by_size": {"4096": 1, "65536": 1}}
     for gate in found:
         rows = [row(fs, gate.workload, **every) | {"chip": gate.chip, "state": gate.state, "maintain_budget_us": gate.maintain_us}
