@@ -186,7 +186,7 @@ static int write_redo(nf2_t *fs, const struct nf2_batch *batch, bool owned)
     return nf2_meta_append(fs, &redo, 1);
 }
 
-int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, struct nf2_entry *where)
+int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned slot, struct nf2_entry *where)
 {
     if (fs->redo_logged) { /* the block of the batch before is free from the next STATE on */
         NF2_TRY(nf2_space_flush(fs));
@@ -197,10 +197,13 @@ int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, struct nf2_
     fs->redo_block = batch->first;
     fs->redo_owned = owned;
     nf2_space_settle(fs, NF2_TREE_SLOT);
+    if (slot != NF2_TREE_SLOT) {
+        nf2_space_settle(fs, slot);
+    }
     return apply(fs, where);
 }
 
-int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, struct nf2_entry *where)
+int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, unsigned slot, struct nf2_entry *where)
 {
     struct nf2_batch batch = nf2_batch_empty();
     int result = nf2_tree_change(fs, changes, count, 0, where);
@@ -223,7 +226,7 @@ int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned 
         NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));
         return result < 0 ? result : NF2_ERR_NOSPC;
     }
-    return nf2_batch_commit(fs, &batch, false, where);
+    return nf2_batch_commit(fs, &batch, false, slot, where);
 }
 
 /* Does the leaf of the batch's last key carry the mark of its sequence? */

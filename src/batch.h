@@ -29,14 +29,18 @@ static inline struct nf2_batch nf2_batch_empty(void)
 int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *changes, unsigned count);
 int nf2_batch_extend(nf2_t *fs, struct nf2_batch *batch, uint32_t block);
 
-/* Commits and applies. `owned`: its blocks belong to a file (else to the batch, and are freed). Durable when it returns. `where` (may be NULL): the entry that the first operation made. */
-int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, struct nf2_entry *where);
+/*
+ * Commits and applies. `owned`: its blocks belong to a file (else to the batch, and are freed). `slot`: the writer whose blocks
+ * the batch makes somebody's: they leave the slot with the commit, before any STATE (NF2_TREE_SLOT: none). Durable when it
+ * returns. `where` (may be NULL): the entry that the first operation made.
+ */
+int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned slot, struct nf2_entry *where);
 
 /* The operations of a batch, one after the other, over its blocks: 1, 0 at the end, or an error. */
 int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op);
 
 /* Makes the changes in one leaf if they lie in one, else as a batch in a block of the tree's. All or nothing; durable when it returns. */
-int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, struct nf2_entry *where);
+int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, unsigned slot, struct nf2_entry *where);
 
 /* Was the batch that a cut left committed applied to its end? False if there is none. */
 int nf2_batch_is_applied(nf2_t *fs, bool *applied);

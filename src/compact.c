@@ -11,6 +11,8 @@
 /* Live bytes are counted for so many blocks at a time, two bytes each in the tree buffer. */
 #define WINDOW_BLOCKS (NF2_TREE_BUFFER_SIZE / 2u)
 
+#define TRIES 6u                /* replacements of leaves before a block for moved data fits in one */
+
 /* ---- counting ----------------------------------------------------------------------------------- */
 
 struct count {
@@ -131,7 +133,7 @@ static int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t 
     changes[1].type = NF2_CHANGE_MOVE_OUT;
     changes[1].bodies = 0;
     nf2_index_put(&memory[2], id, &front, &changes[2]);
-    return nf2_batch_change(fs, changes, 3, NULL);
+    return nf2_batch_change(fs, changes, 3, NF2_TREE_SLOT, NULL);
 }
 
 /* Takes [start, start + count) out of the OWN entry `own`. */
@@ -174,24 +176,28 @@ static int destination(nf2_t *fs, uint32_t id)
     if (fs->compact_owner == id && fs->compact_end < nf2_block_bytes(fs)) {
         return NF2_OK;
     }
-    nf2_space_settle(fs, NF2_TREE_SLOT);
-    int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
-    if (result != NF2_OK) {
-        return result < 0 ? result : NF2_ERR_NOSPC;
+    for (unsigned attempt = 0; attempt < TRIES; attempt++) {
+        nf2_space_settle(fs, NF2_TREE_SLOT);
+        int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
+        if (result != NF2_OK) {
+            return result < 0 ? result : NF2_ERR_NOSPC;
+        }
+        struct nf2_item own = {NF2_BODY_OWN, block, block, 0, 1, 0};
+        nf2_index_put(&memory, id, &own, &change);
+        int fits = nf2_tree_fits(fs, &change);
+        if (fits > 0) {
+            NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
+            nf2_space_settle(fs, NF2_TREE_SLOT);
+            fs->compact_owner = id;
+            fs->compact_block = block;
+            fs->compact_end = 0;
+            return NF2_OK;
+        }
+        NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT)); /* new nodes would push it out of the slot before somebody owns it */
+        NF2_TRY(fits);
+        NF2_TRY(nf2_tree_room(fs, &change));
     }
-    struct nf2_item own = {NF2_BODY_OWN, block, block, 0, 1, 0};
-    nf2_index_put(&memory, id, &own, &change);
-    result = nf2_tree_change(fs, &change, 1, 0, NULL);
-    nf2_space_settle(fs, NF2_TREE_SLOT); /* the tree may have done so, while it made room in vain */
-    if (result < 0) {
-        NF2_TRY(nf2_space_prepare(fs, 1));
-        nf2_space_free(fs, block, 1);
-        return result;
-    }
-    fs->compact_owner = id;
-    fs->compact_block = block;
-    fs->compact_end = 0;
-    return NF2_OK;
+    return NF2_ERR_NOSPC;
 }
 
 /* Moves at most a page of a file's data at `at`, as the map gives it, and lets the map refer to the copy. */
@@ -230,7 +236,7 @@ static int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
         NF2_TRY(nf2_batch_extend(fs, &batch, block));
         nf2_index_put(&memory, id, &copy, &change);
         NF2_TRY(nf2_batch_add(fs, &batch, &change, 1));
-        NF2_TRY(nf2_batch_commit(fs, &batch, false, NULL));
+        NF2_TRY(nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL));
     }
     return result < 0 ? result : (int)length;
 }

@@ -182,7 +182,7 @@ static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct n
     uint32_t leaf = entry.node;
     uint16_t offset = entry.offset;
     nf2_file_t *open = nf2_handle_of(fs, leaf, offset);
-    NF2_TRY(nf2_batch_change(fs, changes, 2, &where));
+    NF2_TRY(nf2_batch_change(fs, changes, 2, NF2_TREE_SLOT, &where));
     if (open != NULL) { /* handles of the file go with it, wherever its old entry went meanwhile */
         leaf = open->leaf;
         offset = open->entry;

@@ -416,7 +416,7 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
         return NF2_ERR_FBIG;
     }
     if (length == 0) {
-        return 0;
+        return file->flags & NF2_O_SYNC ? do_sync(fs, file, false) : 0;
     }
     NF2_TRY(nf2_space_begin(fs));
     uint32_t gap = at > file->size && file->kind != NF2_BODY_INDEXED ? nf2_min(at - file->size, nf2_page(fs)) : 0;

@@ -177,7 +177,7 @@ int nf2_frames_open(nf2_t *fs, uint32_t id, uint32_t block, uint32_t base, struc
     if (walk.last_epoch == fs->epoch && !walk.dirty_end && last_page_end >= walk.used_end) {
         frames->append_at = walk.last_end;
     } else { /* the epoch rule, as for logs */
-        uint32_t skip = (uint16_t)(fs->epoch - walk.last_epoch);
+        uint32_t skip = nf2_epochs_between(walk.last_epoch, fs->epoch);
         frames->append_at = nf2_min(nf2_max(last_page_end, walk.used_end) + skip * page, nf2_log_bytes(fs));
     }
     return NF2_OK;

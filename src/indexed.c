@@ -174,14 +174,14 @@ static int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *fla
         count += extent_changes(fs, file, flat, 0, memory, &changes[1]);
     }
     if (flat->extents <= 1) {
-        return nf2_batch_change(fs, changes, count, NULL); /* the handle follows its entry */
+        return nf2_batch_change(fs, changes, count, file->slot, NULL); /* the handle follows its entry */
     }
     NF2_TRY(batch_add(fs, &batch, changes, count));
     for (unsigned i = 1; i < flat->extents; i++) {
         count = extent_changes(fs, file, flat, i, memory, changes);
         NF2_TRY(batch_add(fs, &batch, changes, count));
     }
-    return nf2_batch_commit(fs, &batch, false, NULL);
+    return nf2_batch_commit(fs, &batch, false, file->slot, NULL);
 }
 
 int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
@@ -526,7 +526,7 @@ static int new_frames(nf2_t *fs, nf2_file_t *file)
     struct nf2_item own = own_item(file);
     nf2_index_put(&memory[0], file->id, &item, &changes[0]);
     nf2_index_put(&memory[1], file->id, &own, &changes[1]);
-    NF2_TRY(nf2_batch_change(fs, changes, own_pending(file) ? 2 : 1, NULL));
+    NF2_TRY(nf2_batch_change(fs, changes, own_pending(file) ? 2 : 1, file->slot, NULL));
     own_recorded(fs, file);
     file->frames = block;
     file->frames_base = frames.base;
@@ -587,7 +587,7 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
         batch.first = file->spill_first;
         batch.block = file->spill;
         batch.end = file->spill_end;
-        return nf2_batch_commit(fs, &batch, true, NULL);
+        return nf2_batch_commit(fs, &batch, true, file->slot, NULL);
     }
     nf2_space_settle(fs, NF2_TREE_SLOT);
     if (own_pending(file)) {
@@ -602,7 +602,7 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
         struct nf2_item item = piece_item(&file->u.piece[i]);
         NF2_TRY(batch_add_item(fs, &batch, file->id, &item));
     }
-    return nf2_batch_commit(fs, &batch, false, NULL);
+    return nf2_batch_commit(fs, &batch, false, file->slot, NULL);
 }
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)

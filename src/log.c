@@ -277,7 +277,7 @@ uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan)
     if (scan->last_epoch == fs->epoch && !scan->dirty_end && !torn_page_behind) {
         return scan->last_end;
     }
-    uint32_t skip = NF2_BROKEN(NF2_FAULT_PAGES) ? 0 : (uint16_t)(fs->epoch - scan->last_epoch);
+    uint32_t skip = NF2_BROKEN(NF2_FAULT_PAGES) ? 0 : nf2_epochs_between(scan->last_epoch, fs->epoch);
     uint32_t at = nf2_max(page_end(fs, scan->last_end - 1u), scan->used_end) + skip * nf2_page(fs);
     return nf2_min(at, nf2_log_bytes(fs));
 }

@@ -145,28 +145,52 @@ static void encode_head(const nf2_t *fs, uint8_t *p, uint32_t previous)
     nf2_put24(p, fs->meta_next);
 }
 
-/* Head, then the first STATE, of the block that becomes the log's head: one group. */
-static int open_block(nf2_t *fs, uint32_t previous, const struct nf2_small *small, bool clean)
+/* What a STATE's group holds in front of it and changes. */
+struct state {
+    bool head;                  /* HEAD first: the block becomes the log's head */
+    uint32_t previous;          /* block, for that */
+    const struct nf2_small *small;
+    bool clean;
+    const struct nf2_run *extra;
+    const enum nf2_change *kinds;
+    unsigned count;
+};
+
+/* Writes one at the end of the log: one group. */
+static int write_state(nf2_t *fs, const struct state *state)
 {
     uint8_t head[NF2_META_HEAD_PAYLOAD] = {0};
     struct nf2_span head_span = nf2_span_of(head, sizeof head);
     struct nf2_writer writer;
 
-    encode_head(fs, head, previous);
-    account(fs, NULL, NULL, 0);
-    uint32_t length = encode_state(fs, clean, NULL, NULL, 0);
-    struct nf2_span state_span = nf2_span_of(fs->read_buffer, length);
-    nf2_writer_begin(fs, &writer, fs->meta_head, 0);
-    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_HEAD, true, &head_span, 1));
-    if (small != NULL) {
-        struct nf2_span span = nf2_span_of(small->payload, small->length);
-        NF2_TRY(nf2_writer_record(fs, &writer, small->type, true, &span, 1));
+    account(fs, state->extra, state->kinds, state->count);
+    uint32_t length = encode_state(fs, state->clean, state->extra, state->kinds, state->count);
+    struct nf2_span span = nf2_span_of(fs->read_buffer, length);
+    nf2_writer_begin(fs, &writer, fs->meta_head, fs->meta_end);
+    if (state->head) {
+        encode_head(fs, head, state->previous);
+        NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_HEAD, true, &head_span, 1));
     }
-    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_STATE, false, &state_span, 1));
+    if (state->small != NULL) {
+        struct nf2_span small = nf2_span_of(state->small->payload, state->small->length);
+        NF2_TRY(nf2_writer_record(fs, &writer, state->small->type, true, &small, 1));
+    }
+    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_STATE, false, &span, 1));
     NF2_TRY(nf2_writer_end(fs, &writer));
     fs->meta_end = (uint16_t)writer.position;
-    state_written(fs, clean);
+    state_written(fs, state->clean);
+    for (unsigned i = 0; i < state->count; i++) {
+        apply_to_region(fs, &state->extra[i], state->kinds[i]);
+    }
     return NF2_OK;
+}
+
+static int open_block(nf2_t *fs, uint32_t previous, const struct nf2_small *small, bool clean)
+{
+    struct state state = {true, previous, small, clean, NULL, NULL, 0};
+
+    fs->meta_end = 0;
+    return write_state(fs, &state);
 }
 
 struct evacuation {
@@ -243,8 +267,8 @@ static int drop_tail(nf2_t *fs)
     return NF2_OK;
 }
 
-/* Writes REGION pages anew that would be lost with the oldest block; drops it when none is left. */
-static int evacuate(nf2_t *fs)
+/* Writes REGION pages anew that would be lost with the oldest block; drops it when none is left: 1. */
+static int evacuate_tail(nf2_t *fs)
 {
     struct evacuation e = {{0}, {evacuate_run, evacuate_region, NULL, 0}, fs->meta_tail};
     unsigned written = 0;
@@ -252,7 +276,7 @@ static int evacuate(nf2_t *fs)
 
     e.walk.context = &e;
     if (window_blocks(fs) < nf2_regions(fs) / 4 + 2 || fs->freed_count >= NF2_FREED_MAX) {
-        return NF2_OK;
+        return 0;
     }
     NF2_TRY(nf2_meta_walk(fs, &e.walk));
     for (uint32_t r = 0; r < nf2_regions(fs); r++) {
@@ -261,11 +285,23 @@ static int evacuate(nf2_t *fs)
         }
         if (written++ == EVACUATE_MAX || nf2_log_place(fs, fs->meta_end, NF2_REGION_PAYLOAD + NF2_RECORD_OVERHEAD,
                                                        nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
-            return NF2_OK;
+            return 0;
         }
         NF2_TRY(write_region(fs, r));
     }
-    return drop_tail(fs);
+    NF2_TRY(drop_tail(fs));
+    return 1;
+}
+
+/* Each turn of the log adds a block to the window: one is dropped, and one more where turns were cut before they came to that. */
+static int evacuate(nf2_t *fs)
+{
+    int dropped = evacuate_tail(fs);
+
+    if (dropped > 0 && window_blocks(fs) > nf2_regions(fs) / 4 + 2) {
+        dropped = evacuate_tail(fs);
+    }
+    return dropped < 0 ? dropped : NF2_OK;
 }
 
 /* The log goes on in the block that was named for it, erased again where a cut may have torn something into it. */
@@ -311,26 +347,24 @@ int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count)
     return NF2_OK;
 }
 
+/* Is there room in the log's head for so many bytes? */
+static bool has_room(const nf2_t *fs, uint32_t length)
+{
+    uint32_t end;
+    return nf2_log_place(fs, fs->meta_end, length, nf2_log_bytes(fs), &end) < nf2_log_bytes(fs);
+}
+
+int nf2_meta_prepare(nf2_t *fs)
+{
+    return has_room(fs, NF2_STATE_MAX + NF2_RECORD_OVERHEAD) ? NF2_OK : turn(fs, false, NULL);
+}
+
 int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
 {
-    struct nf2_writer writer;
-    uint32_t end, longest = NF2_STATE_MAX + NF2_RECORD_OVERHEAD;
+    struct state state = {false, 0, NULL, clean, extra, kinds, count};
 
-    if (nf2_log_place(fs, fs->meta_end, longest, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
-        NF2_TRY(turn(fs, false, NULL));
-    }
-    account(fs, extra, kinds, count);
-    uint32_t length = encode_state(fs, clean, extra, kinds, count);
-    struct nf2_span span = nf2_span_of(fs->read_buffer, length);
-    nf2_writer_begin(fs, &writer, fs->meta_head, fs->meta_end);
-    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_STATE, false, &span, 1));
-    NF2_TRY(nf2_writer_end(fs, &writer));
-    fs->meta_end = (uint16_t)writer.position;
-    state_written(fs, clean);
-    for (unsigned i = 0; i < count; i++) {
-        apply_to_region(fs, &extra[i], kinds[i]);
-    }
-    return NF2_OK;
+    NF2_TRY(nf2_meta_prepare(fs));
+    return write_state(fs, &state);
 }
 
 /* Any free block becomes the spare one; the CLAIM that takes it goes into the block that is opened. */
@@ -357,29 +391,45 @@ static int claim_spare(nf2_t *fs, struct nf2_small *claim)
     return NF2_ERR_NOSPC;
 }
 
+/* On units that take one program only nothing torn is ever repeated: the log goes on in a fresh block. */
+static int open_with_units(nf2_t *fs, struct nf2_small *claim)
+{
+    bool claimed = fs->meta_spare == NF2_NONE;
+
+    if (claimed) {
+        NF2_TRY(claim_spare(fs, claim));
+    }
+    NF2_TRY(turn(fs, true, claimed ? claim : NULL));
+    if (fs->meta_spare == NF2_NONE) { /* recovery may turn the log once more, before anything can be claimed in the usual way */
+        int result = claim_spare(fs, claim);
+        return result == NF2_OK ? nf2_meta_append(fs, claim, 1) : result == NF2_ERR_NOSPC ? NF2_OK : result;
+    }
+    return NF2_OK;
+}
+
 int nf2_meta_open(nf2_t *fs)
 {
     struct nf2_small claim = {NF2_META_CLAIM, 6, {NF2_TREE_SLOT}};
-    bool claimed = false;
+    struct state state = {false, 0, NULL, false, NULL, NULL, 0};
 
     fs->opened = true;
     if (NF2_BROKEN(NF2_FAULT_OPENING)) {
         return NF2_OK;
     }
-    /* A torn first program may be repeated with the same bits, but not on units that take one program only: there a fresh block. */
-    if (fs->flash->program_unit == 1) {
-        return nf2_meta_state(fs, false, NULL, NULL, 0);
+    if (fs->flash->program_unit > 1) {
+        return open_with_units(fs, &claim);
     }
-    if (fs->meta_spare == NF2_NONE) {
-        NF2_TRY(claim_spare(fs, &claim));
-        claimed = true;
-    }
-    NF2_TRY(turn(fs, true, claimed ? &claim : NULL));
-    if (fs->meta_spare == NF2_NONE) { /* recovery may turn the log once more, before anything can be claimed in the usual way */
+    if (fs->meta_spare == NF2_NONE) { /* the session before was cut before it had one: or it would never come to that */
         int result = claim_spare(fs, &claim);
-        return result == NF2_OK ? nf2_meta_append(fs, &claim, 1) : result == NF2_ERR_NOSPC ? NF2_OK : result;
+        if (result != NF2_OK && result != NF2_ERR_NOSPC) {
+            return result;
+        }
+        state.small = result == NF2_OK ? &claim : NULL;
     }
-    return NF2_OK;
+    if (has_room(fs, NF2_STATE_MAX + 2u * NF2_RECORD_OVERHEAD + claim.length)) {
+        return write_state(fs, &state);
+    }
+    return turn(fs, false, state.small);
 }
 
 /* ---- making and finding the logs ---------------------------------------------------------------- */

@@ -82,6 +82,9 @@ int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count);
  */
 int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count);
 
+/* Turns the log if the next STATE would: what is changed in memory before that STATE then gets to the chip with it, not with the turn's. */
+int nf2_meta_prepare(nf2_t *fs);
+
 /*
  * The first program of a mount: a STATE that is a pure function of what is on flash, its place included,
  * so that it may be cut and written again. Nothing else may be programmed before it.

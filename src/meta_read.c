@@ -283,6 +283,27 @@ static int load_small(nf2_t *fs, const struct nf2_record *record)
     return NF2_OK;
 }
 
+/* The next epoch, behind all that mounts may have used which were cut in their first program: torn pages tell. */
+static int next_epoch(nf2_t *fs, const struct nf2_scan *scan)
+{
+    uint16_t newest = fs->epoch;
+    uint8_t head[2];
+
+    if (nf2_epochs_between(newest, scan->last_epoch) < 0x800u) {
+        newest = scan->last_epoch; /* of a torn group, if it is another one */
+    }
+    for (uint32_t at = (scan->last_end - 1u) | (nf2_page(fs) - 1u); at + 1 < scan->used_end; at += nf2_page(fs)) {
+        NF2_TRY(nf2_flash_read(fs, fs->meta_head, at + 1, head, sizeof head));
+        uint16_t code = nf2_get16(head);
+        uint32_t ahead = nf2_epochs_between(fs->epoch, code);
+        if (code == nf2_epoch_code(code) && ahead < 0x800u && ahead > nf2_epochs_between(fs->epoch, newest)) {
+            newest = code;
+        }
+    }
+    fs->epoch = NF2_BROKEN(NF2_FAULT_EPOCH) ? fs->epoch : nf2_epoch_code(newest + 1u);
+    return NF2_OK;
+}
+
 /* The last STATE of the head block, then what follows it. */
 static int load_head(nf2_t *fs)
 {
@@ -312,7 +333,7 @@ static int load_head(nf2_t *fs)
     if (!fs->clean) {
         fs->unclean_mounts++;
         fs->next_suspect = true;
-        fs->epoch = NF2_BROKEN(NF2_FAULT_EPOCH) ? fs->epoch : (uint16_t)(fs->epoch + 1 == 0xFFFF ? 0 : fs->epoch + 1);
+        NF2_TRY(next_epoch(fs, &scan));
     }
     fs->meta_end = (uint16_t)nf2_scan_append_at(fs, &scan);
     return NF2_OK;

@@ -398,6 +398,10 @@ int nf2_space_return_unused(nf2_t *fs, unsigned except)
         if (slot->runs == 0 || s == except) {
             continue;
         }
+        if (fs->freed_count > NF2_FREED_MAX - NF2_FREED_KEPT) {
+            NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
+        }
+        NF2_TRY(nf2_meta_prepare(fs)); /* the slot gets shorter in the STATE that gives back, not before */
         struct nf2_run *last = &slot->run[slot->runs - 1], back[2];
         enum nf2_change kinds[2] = {NF2_RETURNED, NF2_FREED};
         back[0].start = last->start + slot->used;
@@ -412,9 +416,6 @@ int nf2_space_return_unused(nf2_t *fs, unsigned except)
             slot->used = slot->ready = (uint16_t)(slot->runs > 0 ? slot->run[slot->runs - 1].count : 0);
         }
         if (count > 0) {
-            if (fs->freed_count > NF2_FREED_MAX - NF2_FREED_KEPT) {
-                NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-            }
             NF2_TRY(nf2_meta_state(fs, false, back + first, kinds + first, count));
         }
     }

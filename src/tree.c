@@ -69,7 +69,7 @@ void nf2_tree_apply_effects(nf2_t *fs, const struct nf2_effects *effects)
 static int prepare_effects(nf2_t *fs, struct nf2_effects *effects)
 {
     nf2_effects_settle(effects);
-    if (fs->orphan_count + effects->dropped_ids > (fs->urgent ? NF2_ORPHANS_MAX : NF2_ORPHANS_USED)) {
+    if (effects->dropped_ids > 0 && fs->orphan_count + effects->dropped_ids > (fs->urgent ? NF2_ORPHANS_MAX : NF2_ORPHANS_USED)) {
         return NF2_ERR_BUSY; /* the callers finish an orphan first: see nf2_orphans_room */
     }
     if (fs->logged_orphans + effects->dropped_ids > NF2_ORPHANS_MAX) {
@@ -235,6 +235,26 @@ static int belongs(nf2_t *fs, uint32_t leaf, const struct nf2_key *key)
         found = path.node[path.depth - 1] == leaf;
     }
     return found;
+}
+
+int nf2_tree_fits(nf2_t *fs, const struct nf2_tree_change *change)
+{
+    struct nf2_path path;
+    struct nf2_node_op op;
+    uint32_t append_at, records;
+
+    NF2_TRY(nf2_tree_descend(fs, &change->key, &path));
+    NF2_TRY(nf2_node_tail(fs, path.node[path.depth - 1], &append_at, &records));
+    op_from_change(change, false, 0, &op);
+    return nf2_node_fit(fs, append_at, &op, 1, nf2_put_limit(fs, records)) != NF2_NONE;
+}
+
+int nf2_tree_room(nf2_t *fs, const struct nf2_tree_change *change)
+{
+    struct nf2_path path;
+
+    NF2_TRY(nf2_tree_descend(fs, &change->key, &path));
+    return nf2_tree_make_room(fs, &path, &change->key, changes_length(change, 1), NULL);
 }
 
 int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, uint32_t mark, struct nf2_entry *where)

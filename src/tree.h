@@ -22,6 +22,13 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek seek, stru
  */
 int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, uint32_t mark, struct nf2_entry *where);
 
+/*
+ * Would a change that puts a new entry be made without replacing nodes? 1 or 0. And: replaces nodes for it. For changes
+ * that must not be held up between a block's being handed out and its being owned.
+ */
+int nf2_tree_fits(nf2_t *fs, const struct nf2_tree_change *change);
+int nf2_tree_room(nf2_t *fs, const struct nf2_tree_change *change);
+
 /* Gives `source` the key `to` (replacing an entry there) if both lie in one leaf; else NF2_SPANS_LEAVES. */
 int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_key *to);
 

@@ -93,6 +93,7 @@ static int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
     fs->root = FORMAT_ROOT;
     fs->meta_sequence = fs->meta_tail_sequence = 1;
     fs->next_id = NF2_FIRST_ID;
+    fs->epoch = nf2_epoch_code(0);
     struct nf2_slot *tree = &fs->slot[NF2_TREE_SLOT];
     tree->run[tree->runs].start = FORMAT_TREE;
     tree->run[tree->runs++].count = FORMAT_CLAIMED - FORMAT_TREE;

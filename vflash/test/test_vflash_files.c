@@ -26,7 +26,7 @@ TEST(catalogue_is_sound)
             CHECK((chip->erase_sizes[i] != 0) == (chip->erase_us[i] != 0));
         }
     }
-    CHECK_EQ(count, 15);
+    CHECK_EQ(count, 18);
     CHECK(vflash_chip_at(count + 1) == NULL);
     CHECK(vflash_chip_find("W25Q256") == NULL && vflash_chip_find("") == NULL);
 }
@@ -54,6 +54,9 @@ TEST(catalogue_has_the_data_sheets)
         {"tinyecc16", 256, 256, 4096, 16, 4, 41, 400, 50000, 150000},
         {"tinyecc32", 256, 256, 4096, 32, 4, 41, 400, 50000, 150000},
         {"tiny512", 256, 512, 4096, 1, 4, 41, 400, 50000, 150000},
+        {"tiny2m", 2048, 256, 4096, 1, 4, 41, 400, 50000, 150000},
+        {"tinyecc1m", 1024, 256, 4096, 16, 4, 41, 400, 50000, 150000},
+        {"tiny8k", 512, 512, 8192, 1, 22, 207, 800, 300000, 0},
     };
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct row *row = &rows[i];
