@@ -30,6 +30,30 @@ static void add_counts(struct vflash_counts *sum, const struct vflash_counts *en
     sum->violations += end->violations - start->violations;
 }
 
+static void begin_operation(struct record *record)
+{
+    record->marked = false;
+    record->operation_start_pages = vflash_counts(record->chip)->program_pages;
+    record->operation_start_bytes = vflash_counts(record->chip)->program_bytes;
+    record->operation_start_user = record->bytes_written;
+}
+
+void record_mark(struct record *record)
+{
+    record->marked = true;
+}
+
+static void end_operation(struct record *record)
+{
+    if (record->marked) {
+        record->marked_operations++;
+        record->marked_program_pages += vflash_counts(record->chip)->program_pages - record->operation_start_pages;
+        record->marked_program_bytes += vflash_counts(record->chip)->program_bytes - record->operation_start_bytes;
+        record->marked_user_bytes += record->bytes_written - record->operation_start_user;
+    }
+    begin_operation(record);
+}
+
 void record_begin(struct record *record)
 {
     record->measuring = true;
@@ -37,6 +61,7 @@ void record_begin(struct record *record)
     record->start.counts = *vflash_counts(record->chip);
     record->start.consumed_pages = record->tap->pages_consumed;
     record->window_start_pages = record->start.counts.program_pages;
+    begin_operation(record);
 }
 
 void record_end(struct record *record)
@@ -153,6 +178,7 @@ void record_operation(struct record *record)
         return;
     }
     record->operations++;
+    end_operation(record);
     if (record->window == 0 || record->operations % record->window != 0 || record->windows == RECORD_WINDOWS_MAX) {
         return;
     }

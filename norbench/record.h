@@ -57,6 +57,10 @@ struct record {
     uint64_t bytes_written, bytes_read; /* by the user */
     uint64_t unmount_program_pages, unmount_us;
 
+    bool marked;                        /* the present operation is one that the workload tells apart */
+    uint64_t operation_start_pages, operation_start_bytes, operation_start_user;
+    uint64_t marked_operations, marked_program_pages, marked_program_bytes, marked_user_bytes;
+
     uint32_t window;                    /* operations in a window; 0: none */
     uint64_t window_start_pages;
     uint64_t windows_program_pages[RECORD_WINDOWS_MAX];
@@ -83,6 +87,9 @@ void record_step_end(struct record *record, const char *name);
 
 /* A figure of this workload's own; `key` becomes a key of the row. */
 void record_extra(struct record *record, const char *key, double value);
+
+/* The present operation also counts among the marked ones. */
+void record_mark(struct record *record);
 
 /* One operation of the user is complete. */
 void record_operation(struct record *record);

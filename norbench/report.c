@@ -188,6 +188,12 @@ void report_cell(struct bench *bench, const struct vfs_entry *entry, const struc
     field("user_bytes", record->bytes_written != 0 ? record->bytes_written : record->bytes_read);
     field("user_bytes_read", record->bytes_read);
     field("operations", record->operations);
+    if (record->marked_operations != 0) {
+        field("marked_operations", record->marked_operations);
+        field("marked_program_pages", record->marked_program_pages);
+        field("marked_program_bytes", record->marked_program_bytes);
+        field("marked_user_bytes", record->marked_user_bytes);
+    }
     field("maintain_budget_us", bench->maintain_us);
     printf("\"ram_bytes\": %" PRIu32 "}\n", bench->fs.ops->ram_bytes(bench->fs.context));
 }

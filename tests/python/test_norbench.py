@@ -145,7 +145,8 @@ def test_the_gates_file_is_sound():
     every = {key: 1 for key in ("program_pages", "program_bytes", "read_pages", "read_bytes", "erases", "consumed_bytes",
                                 "user_bytes", "operations", "time_us", "worst_call_us", "ram_bytes", "code_bytes",
                                 "code_bytes_all", "stack_bytes", "ram_bytes_512",
-                                "most_read_pages_in_call", "most_erases_in_call")}
+                                "most_read_pages_in_call", "most_erases_in_call", "marked_operations", "marked_program_pages",
+                                "marked_program_bytes", "marked_user_bytes")}
     every |= {"windows_program_pages": [1, 1], "erases_by_size": {"4096": 1, "65536": 1}}
     every |= {key: 1 for key in ("speed_kib_s", "bound_kib_s", "erases_past_allowance", "extra_pages_per_4k", "erases_minimum",
                                  "wear_max", "wear_mean", "share", "share_maintained")}

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs and bytes of the core on a fresh W25Q256: what was reached is kept. The numbers are counted, not timed."""
+
+from __future__ import annotations
+
+import pytest
+
+from nf2fs import bench
+
+BOUNDS = {
+    "create": {"program_pages": 101},
+    "create32": {"program_pages": 103},
+    "create32s": {"program_pages": 203},
+    "delete32": {"program_pages": 103},
+    "smallio": {"program_pages": 980},
+    "rwrite20": {"program_pages": 108, "program_bytes": 22_300},
+    "rwrite200": {"program_pages": 1_140},
+    "ota2m": {"program_pages": 352},
+    "ota2mal": {"program_pages": 350},
+    "log16d": {"program_pages": 16_510, "consumed_bytes": 391_500},
+    "log32d": {"program_pages": 16_600, "consumed_bytes": 713_031},
+    "config": {"program_pages": 6_750, "consumed_bytes": 782_000},
+    "mountfirstwrite": {"program_pages": 2},
+}
+
+
+@pytest.mark.parametrize("workload", BOUNDS)
+def test_programs(workload):
+    try:
+        program = bench.find_program()
+    except bench.BenchError:
+        pytest.skip("norbench-cell is not built")
+    row = bench.run_cell(program, bench.Cell("nf2fs", "w25q256", workload), 120)
+    assert bench.is_good(row), row
+    for key, bound in BOUNDS[workload].items():
+        assert row[key] <= bound, f"{key} is {row[key]}"
