@@ -34,6 +34,7 @@ struct bench {
     struct pcg32 bytes, offsets, sizes, names, picks;
     uint32_t maintain_us;       /* budget of the idle call after each operation; 0: none */
     bool idle_always;           /* idle time in what is not measured, too */
+    bool stopped;               /* a long run that was ended by a limit */
     bool progress;              /* lines about long runs to stderr */
     uint32_t erases_mean;       /* where a run that wears the chip ends; 0: as the workload says */
     const char *wear_path;      /* the erases of each block go into this file; NULL: nowhere */

@@ -195,16 +195,18 @@ static void operate(struct bench *bench, struct mixed *mixed)
     bench_operation(bench);
 }
 
-/* A file system that reads without end is stopped: `operations` of the row says how far it came. */
+/* A file system that reads without end is stopped; `steady` of the row is then 0. */
 static void operations(struct bench *bench, struct mixed *mixed, uint32_t count)
 {
     uint64_t last = vflash_counts(bench->chip)->read_pages + READ_PAGES_MAX;
-    for (uint32_t i = 0; i < count && vflash_counts(bench->chip)->read_pages < last && bench_ok(bench); i++) {
+    uint32_t i = 0;
+    for (; i < count && vflash_counts(bench->chip)->read_pages < last && bench_ok(bench); i++) {
         operate(bench, mixed);
         if (i % 500 == 0) {
             bench_progress(bench, i, count);
         }
     }
+    bench->stopped = bench->stopped || i < count;
 }
 
 /* What the preparation leaves for the run. */
@@ -224,4 +226,5 @@ void mixed_prepare(struct bench *bench, const struct workload *workload)
 void mixed_run(struct bench *bench, const struct workload *workload)
 {
     operations(bench, &mixed_state, workload->count);
+    record_extra(&bench->record, "steady", bench->stopped ? 0 : 1);
 }

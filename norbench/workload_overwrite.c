@@ -4,7 +4,7 @@
  *
  * Steady: twice the chip's capacity was overwritten first. What is then measured is once the capacity. A file
  * system that is too slow for that is stopped by flash time or by pages read (the limits below, above what the slowest
- * row needs at its bound); `steady` says which it was.
+ * row needs at its bound); `steady` is then 0.
  */
 #include "bound.h"
 #include "workload.h"
@@ -81,7 +81,7 @@ void overwrite_prepare(struct bench *bench, const struct workload *workload)
     bench_put(bench, FILE_NAME, file_size(bench, workload), 4 * KIB);
     uint64_t written = overwrite(bench, workload, wanted, &warm_limits);
     record_extra(&bench->record, "warm_bytes", (double)written);
-    record_extra(&bench->record, "steady", written >= wanted ? 1 : 0);
+    bench->stopped = written < wanted;
     bench->record.amplification = bound_amplification(workload->fill / 100.0);
 }
 
@@ -90,6 +90,8 @@ void overwrite_run(struct bench *bench, const struct workload *workload)
     const struct vflash_chip *chip = vflash_chip_of(bench->chip);
     uint64_t start_us = vflash_counts(bench->chip)->time_us;
     uint64_t written = overwrite(bench, workload, chip->size, &measured_limits);
+    bench->stopped = bench->stopped || written < chip->size;
+    record_extra(&bench->record, "steady", bench->stopped ? 0 : 1);
     double seconds = (double)(vflash_counts(bench->chip)->time_us - start_us) / 1e6;
     if (bench_ok(bench) && seconds > 0) {
         record_extra(&bench->record, "speed_kib_s", (double)written / 1024 / seconds);

@@ -191,7 +191,10 @@ def judge(gate: Gate, rows: list[Row]) -> Outcome:
         return Outcome(gate, "not measured", peer=peer, why=str(missing))
     except NoBound as why:
         return Outcome(gate, "NOT met", peer=peer, why=str(why))
-    return Outcome(gate, "met" if RELATIONS[gate.relation](ours, bound) else "NOT met", bound, ours, peer)
+    met = RELATIONS[gate.relation](ours, bound)
+    if met and row.get("steady") == 0:
+        return Outcome(gate, "not measured", bound, ours, peer, why="stopped by a limit before the steady state")
+    return Outcome(gate, "met" if met else "NOT met", bound, ours, peer)
 
 
 def _peer_value(gate: Gate, rows: list[Row], native: Row | None) -> float | None:

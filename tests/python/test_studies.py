@@ -65,6 +65,13 @@ def test_long_gates_are_run_only_where_asked_for():
     assert "long" in gates.judge(wanted[0], []).why
 
 
+def test_a_stopped_row_shows_a_miss_but_no_success():
+    gate = gates.Gate("fast", "Fast", "w", "speed", "10", relation=">=")
+    assert gates.judge(gate, [row(speed=20, steady=0)]).verdict == "not measured"
+    assert gates.judge(gate, [row(speed=5, steady=0)]).verdict == "NOT met"
+    assert gates.judge(gate, [row(speed=20, steady=1)]).verdict == "met"
+
+
 def test_a_peer_without_idle_work_has_one_row():
     gate = gates.Gate("idle", "Idle", "w", "time_us", "1", maintain_us=5)
     rows = [row("littlefs", time_us=9), row(time_us=1)]
