@@ -326,16 +326,20 @@ int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct n
     return found;
 }
 
-void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end)
+void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, uint32_t mark, uint32_t end)
 {
     struct nf2_cached cached;
 
     if (!nf2_cache_has(fs, node, &cached)) {
         return;
     }
-    for (unsigned i = 0; i < count; i++) {
-        bool keyed = ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_PUTK || ops[i].type == NF2_NODE_REN;
-        int result = take_record(fs, node, offsets[i], keyed ? &ops[i].key : NULL, ops[i].kill, ops[i].victim);
+    for (unsigned i = 0; i < count + (mark != 0); i++) {
+        bool keyed = i < count && (ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN);
+        bool kills = i < count && (ops[i].kill | ops[i].victim) != 0;
+        if (i < count && !keyed && !kills) { /* not written */
+            continue;
+        }
+        int result = take_record(fs, node, keyed ? ops[i].offset : 0, keyed ? &ops[i].key : NULL, kills ? ops[i].kill : 0, kills ? ops[i].victim : 0);
         if (result != 0) { /* the records are on the chip, whatever went wrong here */
             give_up(fs, node, result);
             return;

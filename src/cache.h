@@ -33,7 +33,7 @@ void nf2_cache_dead(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *b
 int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);
 
 /* Records were appended to a node. */
-void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end);
+void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, uint32_t mark, uint32_t end);
 
 void nf2_cache_drop(nf2_t *fs, uint32_t node);
 

@@ -119,10 +119,10 @@ static int count_handles(nf2_t *fs, uint32_t id, uint32_t first)
 /* ---- giving blocks back ------------------------------------------------------------------------- */
 
 /* Cuts the OWN entry `own` in two at block `at`, where the parts lie in different leaves: nothing is dropped. */
-static int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t at)
+static NF2_APART int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t at)
 {
     struct nf2_index_change memory[3];
-    struct nf2_tree_change changes[3];
+    struct nf2_node_op changes[3];
     struct nf2_item front = *own, rest = *own;
 
     front.length = at - own->number;
@@ -130,24 +130,24 @@ static int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t 
     rest.length = own->length - front.length;
     nf2_index_put(&memory[0], id, &rest, &changes[0]);
     nf2_index_put(&memory[1], id, own, &changes[1]);
-    changes[1].type = NF2_CHANGE_MOVE_OUT;
+    changes[1].type = NF2_NODE_MOV;
     changes[1].bodies = 0;
     nf2_index_put(&memory[2], id, &front, &changes[2]);
     return nf2_batch_change(fs, changes, 3, NF2_TREE_SLOT, NULL);
 }
 
 /* Takes [start, start + count) out of the OWN entry `own`. */
-static int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t start, uint32_t count)
+static NF2_APART int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t start, uint32_t count)
 {
     struct nf2_index_change memory[2];
-    struct nf2_tree_change changes[2];
+    struct nf2_node_op changes[2];
     struct nf2_item rest = *own;
     unsigned n = 1;
 
     rest.length = start - own->number;
     nf2_index_put(&memory[0], id, &rest, &changes[0]);
     if (rest.length == 0) {
-        changes[0].type = NF2_CHANGE_DEL;
+        changes[0].type = NF2_NODE_DEL;
         changes[0].bodies = 0;
     }
     if (start + count < own->number + own->length) {
@@ -170,7 +170,7 @@ static int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t 
 static int destination(nf2_t *fs, uint32_t id)
 {
     struct nf2_index_change memory;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     uint32_t block;
 
     if (fs->compact_owner == id && fs->compact_end < nf2_block_bytes(fs)) {
@@ -201,10 +201,10 @@ static int destination(nf2_t *fs, uint32_t id)
 }
 
 /* Moves at most a page of a file's data at `at`, as the map gives it, and lets the map refer to the copy. */
-static int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
+static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
 {
     struct nf2_index_change memory;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     struct nf2_item item;
     uint32_t n;
 

@@ -90,12 +90,12 @@ int nf2_content_load_inline(nf2_t *fs, nf2_file_t *file)
 
 int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body, unsigned spans)
 {
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     struct nf2_entry where, entry;
     bool urgent = fs->urgent;
 
     memset(&change, 0, sizeof change);
-    change.type = NF2_CHANGE_PUT;
+    change.type = NF2_NODE_PUT;
     change.bodies = (uint8_t)spans;
     for (unsigned i = 0; i < spans; i++) {
         change.body[i] = body[i];

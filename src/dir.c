@@ -38,14 +38,14 @@ static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
 
 static int put_directory(nf2_t *fs, const struct nf2_place *place)
 {
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     uint8_t body[5] = {NF2_BODY_DIR};
     uint32_t id;
 
     NF2_TRY(nf2_space_new_id(fs, &id));
     nf2_put32(body + 1, id);
     memset(&change, 0, sizeof change);
-    change.type = NF2_CHANGE_PUT;
+    change.type = NF2_NODE_PUT;
     change.key = nf2_place_key(place);
     change.body[0] = nf2_span_of(body, sizeof body);
     change.bodies = 1;
@@ -101,7 +101,7 @@ static int do_remove(nf2_t *fs, const char *path)
 {
     struct nf2_place place;
     struct nf2_entry entry;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
 
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
@@ -122,7 +122,7 @@ static int do_remove(nf2_t *fs, const char *path)
     NF2_TRY(nf2_space_begin(fs));
     NF2_TRY(nf2_orphans_room(fs));
     memset(&change, 0, sizeof change);
-    change.type = NF2_CHANGE_DEL;
+    change.type = NF2_NODE_DEL;
     change.key = nf2_place_key(&place);
     fs->urgent = true;
     int result = nf2_tree_change(fs, &change, 1, 0, NULL);
@@ -154,7 +154,7 @@ static int check_target(nf2_t *fs, const struct nf2_place *to, bool directory)
 /* Across leaves: the value is put under the new name and taken out under the old one, as one batch. */
 static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct nf2_place *to)
 {
-    struct nf2_tree_change changes[2];
+    struct nf2_node_op changes[2];
     struct nf2_entry entry, where;
     uint8_t body[NF2_FLAT_BODY_MAX];
 
@@ -164,7 +164,7 @@ static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct n
     }
     memset(changes, 0, sizeof changes);
     memset(&where, 0, sizeof where);
-    changes[0].type = NF2_CHANGE_PUT;
+    changes[0].type = NF2_NODE_PUT;
     changes[0].key = nf2_place_key(to);
     changes[0].bodies = 1;
     if (entry.body_length <= sizeof body) {
@@ -177,7 +177,7 @@ static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct n
         struct nf2_span span = {NULL, entry.node, entry.body_offset, entry.body_position, entry.body_length};
         changes[0].body[0] = span;
     }
-    changes[1].type = NF2_CHANGE_MOVE_OUT;
+    changes[1].type = NF2_NODE_MOV;
     changes[1].key = nf2_place_key(from);
     uint32_t leaf = entry.node;
     uint16_t offset = entry.offset;

@@ -149,7 +149,7 @@ int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, ui
 
 /* ---- changes ------------------------------------------------------------------------------------ */
 
-void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf2_item *item, struct nf2_tree_change *change)
+void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf2_item *item, struct nf2_node_op *change)
 {
     uint32_t length;
 
@@ -169,17 +169,17 @@ void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf
         nf2_put16(memory->body + 1, item->length);
         length = NF2_OWN_BODY;
     }
-    change->type = NF2_CHANGE_PUT;
+    change->type = NF2_NODE_PUT;
     change->key = nf2_key_of(id, memory->key, NF2_INDEX_KEY);
     change->body[0] = nf2_span_of(memory->body, length);
     change->bodies = 1;
 }
 
-void nf2_index_delete(struct nf2_index_change *memory, uint32_t id, uint32_t number, struct nf2_tree_change *change)
+void nf2_index_delete(struct nf2_index_change *memory, uint32_t id, uint32_t number, struct nf2_node_op *change)
 {
     memset(change, 0, sizeof *change);
     encode_key(memory->key, NF2_INDEX_MAP, number);
-    change->type = NF2_CHANGE_DEL;
+    change->type = NF2_NODE_DEL;
     change->key = nf2_key_of(id, memory->key, NF2_INDEX_KEY);
 }
 
@@ -204,7 +204,7 @@ static struct nf2_item item_from(const nf2_t *fs, const struct nf2_item *item, u
 
 /* A group in the making. */
 struct group {
-    struct nf2_tree_change change[NF2_GROUP_MAX];
+    struct nf2_node_op change[NF2_GROUP_MAX];
     struct nf2_index_change memory[NF2_GROUP_MAX];
     unsigned count;
     bool full;                  /* more is to be done than one group holds */

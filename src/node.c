@@ -420,9 +420,19 @@ static uint32_t varint_length(uint32_t value)
     return put_varint(bytes, value);
 }
 
+static uint8_t type_of(const struct nf2_node_op *op)
+{
+    return op->type == NF2_NODE_PUT && op->kill != 0 ? NF2_NODE_PUTK : op->type;
+}
+
+static bool is_void(const struct nf2_node_op *op)
+{
+    return op->kill == 0 && op->sequence == 0 && (op->type == NF2_NODE_DEL || op->type == NF2_NODE_MOV);
+}
+
 uint32_t nf2_node_op_length(const struct nf2_node_op *op)
 {
-    uint32_t length = NF2_RECORD_OVERHEAD + references(op->type);
+    uint32_t length = NF2_RECORD_OVERHEAD + references(type_of(op));
 
     if (has_key(op->type)) {
         length += varint_length(op->key.id) + 1u + op->key.length;
@@ -430,13 +440,15 @@ uint32_t nf2_node_op_length(const struct nf2_node_op *op)
     for (unsigned i = 0; i < op->bodies; i++) {
         length += op->body[i].length;
     }
-    return length;
+    return is_void(op) ? 0 : length;
 }
 
+#define MARK_LENGTH (NF2_RECORD_OVERHEAD + 6u)
+
 /* Where a group begins: it gives up the rest of a page where that saves a program. An eighth: erasing it later takes about as long as the program. */
-static uint32_t group_start(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count)
+static uint32_t group_start(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint32_t mark)
 {
-    uint32_t page = nf2_page(fs), rest = page - at % page, length = 0;
+    uint32_t page = nf2_page(fs), rest = page - at % page, length = mark != 0 ? MARK_LENGTH : 0;
 
     for (unsigned i = 0; i < count; i++) {
         length += nf2_node_op_length(&ops[i]);
@@ -444,12 +456,13 @@ static uint32_t group_start(const nf2_t *fs, uint32_t at, const struct nf2_node_
     return rest <= page / 8 && length > rest && length <= page - NF2_PAGE_HEAD ? at + rest : at;
 }
 
-uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint32_t limit)
+uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint32_t mark, uint32_t limit)
 {
-    at = group_start(fs, at, ops, count);
-    for (unsigned i = 0; i < count; i++) {
+    at = group_start(fs, at, ops, count, mark);
+    for (unsigned i = 0; i < count + (mark != 0); i++) {
+        uint32_t length = i < count ? nf2_node_op_length(&ops[i]) : MARK_LENGTH;
         if (at >= nf2_log_bytes(fs) ||
-            nf2_log_place(fs, at, nf2_node_op_length(&ops[i]), limit, &at) >= nf2_log_bytes(fs)) {
+            (length > 0 && nf2_log_place(fs, at, length, limit, &at) >= nf2_log_bytes(fs))) {
             return NF2_NONE;
         }
     }
@@ -460,7 +473,7 @@ int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_o
 {
     uint8_t head[12];
     struct nf2_span spans[4];
-    uint32_t n = references(op->type);
+    uint32_t n = references(type_of(op));
     unsigned count = 1;
 
     nf2_put16(head, op->kill);
@@ -482,7 +495,7 @@ int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_o
         spans[count++] = op->body[i];
     }
     spans[0] = nf2_span_of(head, n);
-    return nf2_writer_record(fs, writer, op->type, more, spans, count);
+    return nf2_writer_record(fs, writer, type_of(op), more, spans, count);
 }
 
 int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more)
@@ -495,18 +508,29 @@ int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uin
     return nf2_writer_record(fs, writer, NF2_NODE_HEAD, more, &span, 1);
 }
 
-int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint16_t *offsets)
+int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *ops, unsigned count, uint32_t mark)
 {
+    struct nf2_node_op last = {.type = NF2_NODE_MOV, .sequence = mark};
     struct nf2_writer writer;
+    unsigned end = count;
 
-    nf2_writer_begin(fs, &writer, node, group_start(fs, at, ops, count));
-    for (unsigned i = 0; i < count; i++) {
-        int offset = nf2_node_write(fs, &writer, &ops[i], i + 1 < count && !NF2_BROKEN(NF2_FAULT_GROUP));
-        NF2_TRY(offset);
-        offsets[i] = (uint16_t)offset;
+    while (mark == 0 && end > 0 && is_void(&ops[end - 1])) {
+        end--;
+    }
+    nf2_writer_begin(fs, &writer, node, group_start(fs, at, ops, count, mark));
+    for (unsigned i = 0; i < end; i++) {
+        if (!is_void(&ops[i])) {
+            bool more = (mark != 0 || i + 1 < end) && !NF2_BROKEN(NF2_FAULT_GROUP);
+            int offset = nf2_node_write(fs, &writer, &ops[i], more);
+            NF2_TRY(offset);
+            ops[i].offset = (uint16_t)offset;
+        }
+    }
+    if (mark != 0) {
+        NF2_TRY(nf2_node_write(fs, &writer, &last, false));
     }
     NF2_TRY(nf2_writer_end(fs, &writer));
-    nf2_cache_appended(fs, node, ops, count, offsets, writer.position);
+    nf2_cache_appended(fs, node, ops, end, mark, writer.position);
     return (int)writer.position;
 }
 
