@@ -114,15 +114,14 @@ static int apply_one(nf2_t *fs, const struct nf2_entry *op, uint32_t mark, struc
         return NF2_OK;
     }
     change.type = NF2_NODE_PUT;
-    change.bodies = 1;
-    change.body[0].length = op->body_length;
+    change.body.length = op->body_length;
     if (op->body_length <= sizeof body) {
         NF2_TRY(nf2_body_read(fs, op, 0, body, op->body_length));
-        change.body[0].data = body;
+        change.body.data = body;
     } else {
-        change.body[0].block = op->node;
-        change.body[0].offset = op->body_offset;
-        change.body[0].position = op->body_position;
+        change.body.block = op->node;
+        change.body.offset = op->body_offset;
+        change.body.position = op->body_position;
     }
     return nf2_tree_change(fs, &change, 1, mark, where);
 }

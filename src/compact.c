@@ -131,7 +131,7 @@ static NF2_APART int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own,
     nf2_index_put(&memory[0], id, &rest, &changes[0]);
     nf2_index_put(&memory[1], id, own, &changes[1]);
     changes[1].type = NF2_NODE_MOV;
-    changes[1].bodies = 0;
+    changes[1].body.length = 0;
     nf2_index_put(&memory[2], id, &front, &changes[2]);
     return nf2_batch_change(fs, changes, 3, NF2_TREE_SLOT, NULL);
 }
@@ -148,7 +148,7 @@ static NF2_APART int release(nf2_t *fs, uint32_t id, const struct nf2_item *own,
     nf2_index_put(&memory[0], id, &rest, &changes[0]);
     if (rest.length == 0) {
         changes[0].type = NF2_NODE_DEL;
-        changes[0].bodies = 0;
+        changes[0].body.length = 0;
     }
     if (start + count < own->number + own->length) {
         rest.number = rest.block = start + count;

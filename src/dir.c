@@ -47,8 +47,7 @@ static int put_directory(nf2_t *fs, const struct nf2_place *place)
     memset(&change, 0, sizeof change);
     change.type = NF2_NODE_PUT;
     change.key = nf2_place_key(place);
-    change.body[0] = nf2_span_of(body, sizeof body);
-    change.bodies = 1;
+    change.body = nf2_span_of(body, sizeof body);
     return nf2_tree_change(fs, &change, 1, 0, NULL);
 }
 
@@ -166,16 +165,15 @@ static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct n
     memset(&where, 0, sizeof where);
     changes[0].type = NF2_NODE_PUT;
     changes[0].key = nf2_place_key(to);
-    changes[0].bodies = 1;
     if (entry.body_length <= sizeof body) {
         NF2_TRY(nf2_body_read(fs, &entry, 0, body, entry.body_length));
         if (entry.body_length > NF2_TOOK_OVER && body[0] == NF2_BODY_INDEXED) {
             body[NF2_TOOK_OVER] = 0; /* said of what this key held before: the entry that it replaces now is another one */
         }
-        changes[0].body[0] = nf2_span_of(body, entry.body_length);
+        changes[0].body = nf2_span_of(body, entry.body_length);
     } else {
         struct nf2_span span = {NULL, entry.node, entry.body_offset, entry.body_position, entry.body_length};
-        changes[0].body[0] = span;
+        changes[0].body = span;
     }
     changes[1].type = NF2_NODE_MOV;
     changes[1].key = nf2_place_key(from);

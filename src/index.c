@@ -171,8 +171,7 @@ void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf
     }
     change->type = NF2_NODE_PUT;
     change->key = nf2_key_of(id, memory->key, NF2_INDEX_KEY);
-    change->body[0] = nf2_span_of(memory->body, length);
-    change->bodies = 1;
+    change->body = nf2_span_of(memory->body, length);
 }
 
 void nf2_index_delete(struct nf2_index_change *memory, uint32_t id, uint32_t number, struct nf2_node_op *change)

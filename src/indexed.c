@@ -166,8 +166,7 @@ static int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *fla
     memset(&changes[0], 0, sizeof changes[0]);
     changes[0].type = NF2_NODE_PUT;
     nf2_put32(body + 1, file->id);
-    changes[0].body[0] = nf2_span_of(body, sizeof body);
-    changes[0].bodies = 1;
+    changes[0].body = nf2_span_of(body, sizeof body);
     NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));
     changes[0].key = nf2_entry_key(&entry);
     if (flat->extents > 0) {
@@ -566,7 +565,7 @@ static int commit_shadow(nf2_t *fs, nf2_file_t *file)
     }
     NF2_TRY(record_own(fs, file));
     nf2_put32(body + 1, file->id);
-    NF2_TRY(nf2_entry_write(fs, file, &span, 1));
+    NF2_TRY(nf2_entry_write(fs, file, &span, false));
     file->shadow = file->fresh = false;
     return NF2_OK;
 }

@@ -28,8 +28,7 @@ static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct 
     ops[0].kill = child.offset;
     ops[0].key = nf2_entry_key(&child);
     nf2_put_child(body, 0);
-    ops[0].body[0] = nf2_span_of(body, sizeof body);
-    ops[0].bodies = 1;
+    ops[0].body = nf2_span_of(body, sizeof body);
     ops[1].type = NF2_NODE_DEL;
     ops[1].kill = right_entry->offset;
     NF2_TRY(nf2_node_info(fs, parent, &info));

@@ -11,7 +11,7 @@
 
 struct nf2_key nf2_entry_key(const struct nf2_entry *entry)
 {
-    struct nf2_key key = {entry->id, NULL, entry->node, entry->offset, entry->key_position, entry->key_length};
+    struct nf2_key key = {entry->id, NULL, entry->node, entry->offset, (uint8_t)entry->key_position, entry->key_length};
     return key;
 }
 
@@ -437,9 +437,7 @@ uint32_t nf2_node_op_length(const struct nf2_node_op *op)
     if (has_key(op->type)) {
         length += varint_length(op->key.id) + 1u + op->key.length;
     }
-    for (unsigned i = 0; i < op->bodies; i++) {
-        length += op->body[i].length;
-    }
+    length += op->body.length + (op->content ? 1u : 0u);
     return is_void(op) ? 0 : length;
 }
 
@@ -471,6 +469,7 @@ uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *op
 
 int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more)
 {
+    static const uint8_t inline_kind = NF2_BODY_INLINE;
     uint8_t head[12];
     struct nf2_span spans[4];
     uint32_t n = references(type_of(op));
@@ -491,9 +490,10 @@ int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_o
         spans[count].position = op->key.position;
         spans[count++].length = op->key.length;
     }
-    for (unsigned i = 0; i < op->bodies; i++) {
-        spans[count++] = op->body[i];
+    if (op->content) {
+        spans[count++] = nf2_span_of(&inline_kind, 1);
     }
+    spans[count++] = op->body;
     spans[0] = nf2_span_of(head, n);
     return nf2_writer_record(fs, writer, type_of(op), more, spans, count);
 }

@@ -34,8 +34,8 @@ struct nf2_key {
     uint32_t id;
     const uint8_t *bytes;
     uint32_t block;
-    uint16_t offset, position;
-    uint8_t length;
+    uint16_t offset;
+    uint8_t position, length;
 };
 
 struct nf2_entry {
@@ -131,15 +131,17 @@ int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_
 /*
  * One record of a group that is to be appended. PUT with something to kill becomes PUTK; DEL, and MOV without a sequence,
  * of nothing are left out. Of a change in the making only type, key and body are set: what it kills depends on the leaf.
- * A PUT's first span begins with the body's kind; in a change it is in memory and holds what the body owns.
+ * A PUT's body begins with its kind; in a change it is in memory if it owns something. With `content` the kind INLINE is
+ * put in front of it.
  */
 struct nf2_node_op {
-    uint8_t type, bodies;
+    uint8_t type;
+    bool content;
     uint16_t kill, victim;
     uint16_t offset;            /* afterwards: the place of its record */
     uint32_t sequence;
     struct nf2_key key;
-    struct nf2_span body[2];
+    struct nf2_span body;
 };
 
 uint32_t nf2_node_op_length(const struct nf2_node_op *op);

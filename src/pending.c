@@ -30,8 +30,7 @@ static int put_at(nf2_t *fs, const struct nf2_pending *pending, unsigned i, uint
     if (op->type == NF2_NODE_REN) {
         NF2_TRY(nf2_entry_at(fs, leaf, op->kill, &source));
         struct nf2_span body = {NULL, leaf, source.body_offset, source.body_position, source.body_length};
-        op->body[0] = body;
-        op->bodies = 1;
+        op->body = body;
     }
     op->type = NF2_NODE_PUT;
     op->kill = op->victim = 0; /* it begins a new node */

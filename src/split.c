@@ -387,8 +387,7 @@ static unsigned parent_ops(const struct plan *plan, uint16_t child, const struct
         op->kill = part == 0 ? child : 0;
         op->key = part == 0 ? *child_key : plan->separator[part - 1];
         nf2_put_child(bodies[n], blocks[part]);
-        op->body[0] = nf2_span_of(bodies[n], NF2_CHILD_BODY);
-        op->bodies = 1;
+        op->body = nf2_span_of(bodies[n], NF2_CHILD_BODY);
         n++;
     }
     return n;
@@ -445,10 +444,10 @@ static int commit_as_root(nf2_t *fs, const struct plan *plan, const uint32_t *bl
         nf2_writer_begin(fs, &writer, root, 0);
         NF2_TRY(nf2_node_write_head(fs, &writer, root, (uint8_t)(plan->level + 1u), true));
         for (unsigned part = 0; part < plan->parts; part++) {
-            struct nf2_node_op op = {.type = NF2_NODE_PUT, .bodies = 1};
+            struct nf2_node_op op = {.type = NF2_NODE_PUT};
             op.key = part == 0 ? nf2_key_of(0, none, 0) : plan->separator[part - 1];
             nf2_put_child(body, blocks[part]);
-            op.body[0] = nf2_span_of(body, sizeof body);
+            op.body = nf2_span_of(body, sizeof body);
             NF2_TRY(nf2_node_write(fs, &writer, &op, part + 1u < plan->parts));
         }
         NF2_TRY(nf2_writer_end(fs, &writer));

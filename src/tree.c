@@ -94,18 +94,18 @@ static int own_number(nf2_t *fs, const struct nf2_key *key, uint32_t *number)
 /* Does a new body take over the blocks of the old one? An indexed file made of a flat one does. */
 static bool takes_over(const struct nf2_node_op *change)
 {
-    const uint8_t *body = change->bodies > 0 ? change->body[0].data : NULL;
-    return body != NULL && body[0] == NF2_BODY_INDEXED && change->body[0].length > NF2_TOOK_OVER && body[NF2_TOOK_OVER] != 0;
+    const uint8_t *body = change->content ? NULL : change->body.data;
+    return body != NULL && body[0] == NF2_BODY_INDEXED && change->body.length > NF2_TOOK_OVER && body[NF2_TOOK_OVER] != 0;
 }
 
 static int change_effects(nf2_t *fs, const struct nf2_node_op *change, const struct nf2_entry *old, struct nf2_effects *effects)
 {
     bool keeps = change->type == NF2_NODE_MOV || takes_over(change);
 
-    if (change->type == NF2_NODE_PUT && change->body[0].data != NULL) {
+    if (change->type == NF2_NODE_PUT && change->body.data != NULL && !change->content) {
         uint32_t number;
         NF2_TRY(own_number(fs, &change->key, &number));
-        NF2_TRY(nf2_effects_owned_body(effects, number, change->body[0].data, change->body[0].length));
+        NF2_TRY(nf2_effects_owned_body(effects, number, change->body.data, change->body.length));
     }
     if (old != NULL && keeps) {
         effects->any = true;
@@ -202,8 +202,7 @@ static uint32_t changes_length(const struct nf2_node_op *changes, unsigned count
  */
 static uint32_t room_kept(const nf2_t *fs, const struct nf2_node_op *change)
 {
-    const uint8_t *body = change->bodies == 1 ? change->body[0].data : NULL;
-    bool empty = body != NULL && change->body[0].length == 1 && body[0] == NF2_BODY_INLINE;
+    bool empty = change->content && change->body.length == 0;
 
     return empty ? changes_length(change, 1) + nf2_page(fs) / 4 : 0;
 }
@@ -247,10 +246,8 @@ static void keep_referred(nf2_t *fs, const struct nf2_node_op *changes, unsigned
         if (changes[i].key.bytes == NULL) {
             fs->kept_node = changes[i].key.block;
         }
-        for (unsigned j = 0; j < changes[i].bodies; j++) {
-            if (changes[i].body[j].data == NULL) {
-                fs->kept_node = changes[i].body[j].block;
-            }
+        if (changes[i].body.data == NULL && changes[i].body.length > 0) {
+            fs->kept_node = changes[i].body.block;
         }
     }
 }
