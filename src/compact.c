@@ -136,7 +136,7 @@ static NF2_APART int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own,
     return nf2_batch_change(fs, changes, 3, NF2_TREE_SLOT, NULL);
 }
 
-/* Takes [start, start + count) out of the OWN entry `own`. */
+/* Takes [start, start + count) out of the OWN entry `own`: one group, else it would drop what the rest owns. */
 static NF2_APART int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t start, uint32_t count)
 {
     struct nf2_index_change memory[2];
@@ -156,12 +156,7 @@ static NF2_APART int release(nf2_t *fs, uint32_t id, const struct nf2_item *own,
         nf2_index_put(&memory[1], id, &rest, &changes[1]);
         n++;
     }
-    int result = nf2_tree_change(fs, changes, n, 0, NULL);
-    if (result == NF2_SPANS_LEAVES) { /* one after the other they would drop what the rest owns */
-        NF2_TRY(cut_own(fs, id, own, start + count));
-        result = nf2_tree_change(fs, changes, 1, 0, NULL);
-    }
-    return result;
+    return nf2_tree_change(fs, changes, n, 0, NULL);
 }
 
 /* ---- moving data -------------------------------------------------------------------------------- */
@@ -303,8 +298,9 @@ static int empty_block(nf2_t *fs, uint32_t id, uint32_t block)
 
 /* ---- steps -------------------------------------------------------------------------------------- */
 
-/* Looks at a window of an OWN entry: frees the first run of blocks without live data, or remembers the emptiest block. */
-static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t first, uint32_t *victim, uint32_t *least)
+/* Looks at a window of an OWN entry: the first run of blocks without live data is `dead`, and the emptiest of the others is remembered. */
+static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t first, uint32_t *victim, uint32_t *least,
+                          struct nf2_run *dead)
 {
     struct count c = {id, first};
     uint32_t count = nf2_min(WINDOW_BLOCKS, own->number + own->length - first), i = 0, n = 0;
@@ -326,12 +322,9 @@ static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, ui
         n++;
     }
     nf2_cache_lend(fs, false);
-    NF2_TRY(result);
-    if (n == 0) {
-        return 0;
-    }
-    NF2_TRY(release(fs, id, own, first + i, n));
-    return 1;
+    dead->start = first + i;
+    dead->count = n;
+    return result;
 }
 
 /* Handles start a new run of blocks: the present one may lose some. */
@@ -354,9 +347,14 @@ static int compact_file(nf2_t *fs, uint32_t id, uint32_t live)
     NF2_TRY(record_handles(fs, id));
     while ((found = nf2_index_seek(fs, id, NF2_INDEX_OWN, number, NF2_AT_OR_ABOVE, &own)) > 0) {
         for (uint32_t first = own.number; first < own.number + own.length; first += WINDOW_BLOCKS) {
-            int result = look_at_window(fs, id, &own, first, &victim, &least);
-            if (result != 0) {
-                return result;
+            struct nf2_run dead;
+            NF2_TRY(look_at_window(fs, id, &own, first, &victim, &least, &dead));
+            if (dead.count > 0) {
+                int result = release(fs, id, &own, dead.start, dead.count);
+                if (result == NF2_SPANS_LEAVES) { /* the next step frees it */
+                    result = cut_own(fs, id, &own, dead.start + dead.count);
+                }
+                return result < 0 ? result : 1;
             }
         }
         number = own.number + 1;

@@ -51,7 +51,7 @@ static int put_directory(nf2_t *fs, const struct nf2_place *place)
     return nf2_tree_change(fs, &change, 1, 0, NULL);
 }
 
-static int do_mkdir(nf2_t *fs, const char *path)
+static NF2_APART int do_mkdir(nf2_t *fs, const char *path)
 {
     struct nf2_place place;
     struct nf2_entry entry;
@@ -68,11 +68,7 @@ static int do_mkdir(nf2_t *fs, const char *path)
         return found < 0 ? found : NF2_ERR_EXIST;
     }
     NF2_TRY(nf2_space_begin(fs));
-    int result = put_directory(fs, &place);
-    if (result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1)) {
-        result = put_directory(fs, &place);
-    }
-    return result;
+    return put_directory(fs, &place);
 }
 
 /* ---- remove ------------------------------------------------------------------------------------- */
@@ -189,7 +185,7 @@ static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct n
     return NF2_OK;
 }
 
-static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
+static NF2_APART int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
 {
     struct nf2_place from, to;
     struct nf2_entry entry;
@@ -231,9 +227,6 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
     NF2_TRY(nf2_space_begin(fs));
     NF2_TRY(nf2_orphans_room(fs));
     int result = nf2_tree_rename(fs, &source, &target);
-    if (result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1)) {
-        result = nf2_tree_rename(fs, &source, &target);
-    }
     return result == NF2_SPANS_LEAVES ? rename_across(fs, &from, &to) : result;
 }
 
@@ -312,6 +305,12 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 
 /* ---- public ------------------------------------------------------------------------------------- */
 
+/* From out here, where the stack is short: reclaiming goes deep. */
+static bool reclaimed(nf2_t *fs, int result)
+{
+    return result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1);
+}
+
 #define LOCKED(call)            \
     do {                        \
         nf2_lock(fs);           \
@@ -327,7 +326,11 @@ int nf2_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
 
 int nf2_mkdir(nf2_t *fs, const char *path)
 {
-    LOCKED(do_mkdir(fs, path));
+    nf2_lock(fs);
+    int result = do_mkdir(fs, path);
+    result = reclaimed(fs, result) ? do_mkdir(fs, path) : result;
+    nf2_unlock(fs);
+    return result;
 }
 
 int nf2_remove(nf2_t *fs, const char *path)
@@ -337,7 +340,11 @@ int nf2_remove(nf2_t *fs, const char *path)
 
 int nf2_rename(nf2_t *fs, const char *from, const char *to)
 {
-    LOCKED(do_rename(fs, from, to));
+    nf2_lock(fs);
+    int result = do_rename(fs, from, to);
+    result = reclaimed(fs, result) ? do_rename(fs, from, to) : result;
+    nf2_unlock(fs);
+    return result;
 }
 
 int nf2_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)

@@ -64,8 +64,8 @@ static void begin_empty(nf2_file_t *file)
 static int open_new(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
     NF2_TRY(nf2_space_begin(fs));
-    if (nf2_space_free_blocks(fs) <= nf2_space_reserve(fs) / 2 + 1 && nf2_reclaim(fs, 1) == 0) {
-        return NF2_ERR_NOSPC;
+    if (nf2_space_free_blocks(fs) <= nf2_space_reserve(fs) / 2 + 1) {
+        return NF2_ERR_NOSPC; /* nf2_open reclaims: from out there the stack is short */
     }
     file->directory = place->directory;
     file->name_length = place->length;
@@ -142,7 +142,7 @@ static int open_place(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place
     return file->flags & NF2_O_CREAT ? open_new(fs, file, place) : NF2_ERR_NOENT;
 }
 
-static int do_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer)
+static NF2_APART int do_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer)
 {
     struct nf2_place place;
     int access = flags & NF2_O_RDWR;
@@ -655,7 +655,13 @@ static int do_close(nf2_t *fs, nf2_file_t *file)
 
 int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer)
 {
-    LOCKED(int, do_open(fs, file, path, flags, buffer));
+    nf2_lock(fs);
+    int result = do_open(fs, file, path, flags, buffer);
+    if (result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1)) {
+        result = do_open(fs, file, path, flags, buffer);
+    }
+    nf2_unlock(fs);
+    return result;
 }
 
 int nf2_close(nf2_t *fs, nf2_file_t *file)
