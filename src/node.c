@@ -304,35 +304,6 @@ bool nf2_live_again(struct nf2_live *live)
     return true;
 }
 
-int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
-{
-    struct nf2_cached cached;
-    struct nf2_node_info info;
-
-    NF2_TRY(nf2_cache_load(fs, node, &cached));
-    NF2_TRY(nf2_node_info(fs, node, &info));
-    *append_at = info.append_at;
-    *records = info.records;
-    return NF2_OK;
-}
-
-int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
-{
-    struct nf2_cached cached;
-    int order = 0;
-
-    NF2_TRY(nf2_cache_load(fs, node, &cached));
-    if (cached.slot != NULL) {
-        return nf2_cache_find(fs, node, key, entry);
-    }
-    int found = nf2_node_seek(fs, node, key, NF2_AT_OR_BELOW, entry);
-    if (found > 0) {
-        struct nf2_key own = nf2_entry_key(entry);
-        NF2_TRY(nf2_key_compare(fs, &own, key, &order));
-    }
-    return order == 0 ? found : 0;
-}
-
 /* A key that is compared again and again: its first bytes are at hand. */
 struct probe {
     struct nf2_key key;
@@ -362,10 +333,12 @@ struct search {
     struct probe target, best;
     enum nf2_seek seek;
     bool have;
+    bool lost;                  /* the best was removed later on: some other one is it */
+    struct nf2_entry *entry;
 };
 
-/* Is this entry nearer than the best so far? */
-static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at, struct nf2_entry *entry)
+/* Is this entry nearer than the best so far, or newer and as near? */
+static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at)
 {
     bool below = search->seek == NF2_BELOW || search->seek == NF2_AT_OR_BELOW;
     struct nf2_key own = nf2_entry_key(at);
@@ -383,33 +356,126 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
         NF2_TRY(probe_compare(fs, &candidate, &search->best, &order));
         order = below ? -order : order;
     }
-    if (order < 0) {
+    if (order <= 0) {
         search->best = candidate;
         search->have = true;
-        *entry = *at;
+        *search->entry = *at;
     }
+    return NF2_OK;
+}
+
+/* The same for a record of the log, dead or alive. */
+static int look_on(nf2_t *fs, struct search *search, const struct nf2_entry *at)
+{
+    uint16_t best = search->have ? search->entry->offset : 0;
+
+    if (has_key(at->type)) {
+        NF2_TRY(consider(fs, search, at));
+    }
+    if (best != 0 && (at->kill == best || at->victim == best) && search->entry->offset == best) {
+        search->lost = true;
+    }
+    return NF2_OK;
+}
+
+/* One pass over a node's records: it is cached if it can be, and the search (may be NULL) looks on. */
+static NF2_APART int read_node(nf2_t *fs, uint32_t node, struct search *search)
+{
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    int level = nf2_node_level(fs, node), found;
+
+    NF2_TRY(level);
+    nf2_cache_begin(fs, node, level);
+    nf2_scan_begin(&scan, node);
+    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
+        found = nf2_cache_take(fs, node, &entry);
+        if (found >= 0 && search != NULL) {
+            found = look_on(fs, search, &entry);
+        }
+        if (found < 0) {
+            break;
+        }
+    }
+    if (found < 0) {
+        nf2_cache_drop(fs, node);
+        return found;
+    }
+    nf2_cache_end(fs, node, nf2_scan_append_at(fs, &scan));
+    return NF2_OK;
+}
+
+/* The search among the live entries alone: of what is known of the node, or in two passes. */
+static NF2_APART int search_live(nf2_t *fs, uint32_t node, struct search *search)
+{
+    struct nf2_live live;
+    struct nf2_entry at;
+    int found;
+
+    NF2_TRY(nf2_live_begin(fs, node, &live));
+    do {
+        search->have = false;
+        while ((found = nf2_live_next(fs, &live, &at)) > 0) {
+            NF2_TRY(consider(fs, search, &at));
+        }
+        NF2_TRY(found);
+    } while (nf2_live_again(&live));
     return NF2_OK;
 }
 
 int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
 {
-    struct search search = {.seek = seek};
+    struct search search = {.seek = seek, .entry = entry};
     struct nf2_cached cached;
-    struct nf2_live live;
-    struct nf2_entry at;
-    int found;
 
     NF2_TRY(probe_load(fs, &search.target, key));
-    NF2_TRY(nf2_cache_load(fs, node, &cached));
-    NF2_TRY(nf2_live_begin(fs, node, &live));
-    do {
-        search.have = false;
-        while ((found = nf2_live_next(fs, &live, &at)) > 0) {
-            NF2_TRY(consider(fs, &search, &at, entry));
-        }
-        NF2_TRY(found);
-    } while (nf2_live_again(&live));
+    search.lost = nf2_cache_has(fs, node, &cached);
+    if (!search.lost) {
+        NF2_TRY(read_node(fs, node, &search));
+    }
+    if (search.lost) {
+        NF2_TRY(search_live(fs, node, &search));
+    }
     return search.have;
+}
+
+/* What is known of the node; `slot` NULL where it cannot be cached (too many entries, or the buffer is in use). */
+static int load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
+{
+    if (!fs->buffer_lent && nf2_cache_level(fs, node) < 0) {
+        NF2_TRY(read_node(fs, node, NULL));
+    }
+    (void)nf2_cache_has(fs, node, cached);
+    return NF2_OK;
+}
+
+int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
+{
+    struct nf2_cached cached;
+    struct nf2_node_info info;
+
+    NF2_TRY(load(fs, node, &cached));
+    NF2_TRY(nf2_node_info(fs, node, &info));
+    *append_at = info.append_at;
+    *records = info.records;
+    return NF2_OK;
+}
+
+int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    struct nf2_cached cached;
+    int order = 0;
+
+    NF2_TRY(load(fs, node, &cached));
+    if (cached.slot != NULL) {
+        return nf2_cache_find(fs, node, key, entry);
+    }
+    int found = nf2_node_seek(fs, node, key, NF2_AT_OR_BELOW, entry);
+    if (found > 0) {
+        struct nf2_key own = nf2_entry_key(entry);
+        NF2_TRY(nf2_key_compare(fs, &own, key, &order));
+    }
+    return order == 0 ? found : 0;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------ */
