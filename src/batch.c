@@ -52,6 +52,7 @@ int nf2_batch_extend(nf2_t *fs, struct nf2_batch *batch, uint32_t block)
 int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op)
 {
     for (uint32_t blocks = 0; blocks < fs->blocks; blocks++) {
+        scan->gaps = true; /* in front of the link to the next block */
         int found = nf2_node_next(fs, scan, op);
         if (found <= 0 || op->type != NF2_NODE_MOV) {
             return found;

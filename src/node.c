@@ -439,22 +439,13 @@ int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_
     return search.have;
 }
 
-/* What is known of the node; `slot` NULL where it cannot be cached (too many entries, or the buffer is in use). */
-static int load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
+int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
 {
+    struct nf2_node_info info;
+
     if (!fs->buffer_lent && nf2_cache_level(fs, node) < 0) {
         NF2_TRY(read_node(fs, node, NULL));
     }
-    (void)nf2_cache_has(fs, node, cached);
-    return NF2_OK;
-}
-
-int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
-{
-    struct nf2_cached cached;
-    struct nf2_node_info info;
-
-    NF2_TRY(load(fs, node, &cached));
     NF2_TRY(nf2_node_info(fs, node, &info));
     *append_at = info.append_at;
     *records = info.records;
@@ -466,8 +457,7 @@ int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf
     struct nf2_cached cached;
     int order = 0;
 
-    NF2_TRY(load(fs, node, &cached));
-    if (cached.slot != NULL) {
+    if (nf2_cache_has(fs, node, &cached)) {
         return nf2_cache_find(fs, node, key, entry);
     }
     int found = nf2_node_seek(fs, node, key, NF2_AT_OR_BELOW, entry);
