@@ -333,6 +333,7 @@ struct search {
     struct probe target, best;
     enum nf2_seek seek;
     bool have;
+    bool exact;                 /* and the best has the very key */
     bool lost;                  /* the best was removed later on: some other one is it */
     struct nf2_entry *entry;
 };
@@ -347,8 +348,9 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
 
     NF2_TRY(probe_load(fs, &candidate, &own));
     NF2_TRY(probe_compare(fs, &candidate, &search->target, &order));
+    bool exact = order == 0;
     order = below ? -order : order;
-    if (order < 0 || (order == 0 && (search->seek == NF2_BELOW || search->seek == NF2_ABOVE))) {
+    if (order < 0 || (exact && (search->seek == NF2_BELOW || search->seek == NF2_ABOVE))) {
         return NF2_OK;
     }
     order = -1;
@@ -359,6 +361,7 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
     if (order <= 0) {
         search->best = candidate;
         search->have = true;
+        search->exact = exact;
         *search->entry = *at;
     }
     return NF2_OK;
@@ -383,8 +386,10 @@ static NF2_APART int read_node(nf2_t *fs, uint32_t node, struct search *search)
 {
     struct nf2_scan scan;
     struct nf2_entry entry;
-    int level = nf2_node_level(fs, node), found;
+    int level, found;
 
+    (void)nf2_peek(fs, node, 0, nf2_page(fs)); /* in one read what the next lines look at */
+    level = nf2_node_level(fs, node);
     NF2_TRY(level);
     nf2_cache_begin(fs, node, level);
     nf2_scan_begin(&scan, node);
@@ -414,7 +419,7 @@ static NF2_APART int search_live(nf2_t *fs, uint32_t node, struct search *search
 
     NF2_TRY(nf2_live_begin(fs, node, &live));
     do {
-        search->have = false;
+        search->have = search->exact = false;
         while ((found = nf2_live_next(fs, &live, &at)) > 0) {
             NF2_TRY(consider(fs, search, &at));
         }
@@ -423,20 +428,26 @@ static NF2_APART int search_live(nf2_t *fs, uint32_t node, struct search *search
     return NF2_OK;
 }
 
+static int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct search *search)
+{
+    struct nf2_cached cached;
+
+    NF2_TRY(probe_load(fs, &search->target, key));
+    search->lost = nf2_cache_has(fs, node, &cached);
+    if (!search->lost) {
+        NF2_TRY(read_node(fs, node, search));
+    }
+    if (search->lost) {
+        NF2_TRY(search_live(fs, node, search));
+    }
+    return search->have;
+}
+
 int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
 {
     struct search search = {.seek = seek, .entry = entry};
-    struct nf2_cached cached;
 
-    NF2_TRY(probe_load(fs, &search.target, key));
-    search.lost = nf2_cache_has(fs, node, &cached);
-    if (!search.lost) {
-        NF2_TRY(read_node(fs, node, &search));
-    }
-    if (search.lost) {
-        NF2_TRY(search_live(fs, node, &search));
-    }
-    return search.have;
+    return seek_key(fs, node, key, &search);
 }
 
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
@@ -454,18 +465,14 @@ int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *recor
 
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
 {
+    struct search search = {.seek = NF2_AT_OR_BELOW, .entry = entry};
     struct nf2_cached cached;
-    int order = 0;
 
     if (nf2_cache_has(fs, node, &cached)) {
         return nf2_cache_find(fs, node, key, entry);
     }
-    int found = nf2_node_seek(fs, node, key, NF2_AT_OR_BELOW, entry);
-    if (found > 0) {
-        struct nf2_key own = nf2_entry_key(entry);
-        NF2_TRY(nf2_key_compare(fs, &own, key, &order));
-    }
-    return order == 0 ? found : 0;
+    int found = seek_key(fs, node, key, &search);
+    return found > 0 && !search.exact ? 0 : found;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------ */
