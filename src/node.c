@@ -190,6 +190,8 @@ int nf2_node_level(nf2_t *fs, uint32_t node)
     if (known >= 0) {
         return known;
     }
+    (void)nf2_peek(fs, node, 0, nf2_page(fs)); /* its records are looked at next */
+    (void)nf2_peek(fs, node, 0, nf2_page(fs)); /* its records are looked at next */
     nf2_scan_begin(&scan, node);
     scan.limit = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + sizeof payload;
     int found = node < fs->blocks ? nf2_scan_next(fs, &scan, &record) : 0;
@@ -386,10 +388,8 @@ static NF2_APART int read_node(nf2_t *fs, uint32_t node, struct search *search)
 {
     struct nf2_scan scan;
     struct nf2_entry entry;
-    int level, found;
+    int level = nf2_node_level(fs, node), found;
 
-    (void)nf2_peek(fs, node, 0, nf2_page(fs)); /* in one read what the next lines look at */
-    level = nf2_node_level(fs, node);
     NF2_TRY(level);
     nf2_cache_begin(fs, node, level);
     nf2_scan_begin(&scan, node);
