@@ -7,21 +7,14 @@
 
 #define BODY_IN_MEMORY 32u      /* bodies that own something are shorter */
 
-static void op_of(const struct nf2_tree_change *change, struct nf2_node_op *op)
+static void op_of(const struct nf2_node_op *change, struct nf2_node_op *op)
 {
-    memset(op, 0, sizeof *op);
-    op->type = change->type == NF2_CHANGE_PUT ? NF2_BATCH_PUT : change->type == NF2_CHANGE_DEL ? NF2_BATCH_DEL : NF2_BATCH_MOVE_OUT;
-    op->key = change->key;
-    if (change->type == NF2_CHANGE_PUT) {
-        op->body[0] = change->body[0];
-        op->body[1] = change->body[1];
-        op->bodies = change->bodies;
-    }
+    *op = *change;
+    op->kill = 0;
+    op->type = change->type == NF2_NODE_PUT ? NF2_BATCH_PUT : change->type == NF2_NODE_DEL ? NF2_BATCH_DEL : NF2_BATCH_MOVE_OUT;
 }
 
-#define LINK_LENGTH (NF2_RECORD_OVERHEAD + 6u)
-
-int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *changes, unsigned count)
+int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *changes, unsigned count)
 {
     struct nf2_writer writer;
     struct nf2_node_op op;
@@ -29,7 +22,7 @@ int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_chan
 
     for (unsigned i = 0; i < count && at != NF2_NONE; i++) {
         op_of(&changes[i], &op);
-        at = batch->block == NF2_NONE ? NF2_NONE : nf2_node_fit(fs, at, &op, 1, limit);
+        at = batch->block == NF2_NONE ? NF2_NONE : nf2_node_fit(fs, at, &op, 1, 0, limit);
     }
     if (at == NF2_NONE) {
         return 1;
@@ -46,13 +39,10 @@ int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_chan
 
 int nf2_batch_extend(nf2_t *fs, struct nf2_batch *batch, uint32_t block)
 {
-    struct nf2_node_op link = {.type = NF2_NODE_MOV, .sequence = block};
-    uint16_t offset;
-
     if (batch->block == NF2_NONE) {
         batch->first = block;
     } else {
-        NF2_TRY(nf2_node_append(fs, batch->block, nf2_log_bytes(fs) - nf2_page(fs), &link, 1, &offset));
+        NF2_TRY(nf2_node_append(fs, batch->block, nf2_log_bytes(fs) - nf2_page(fs), NULL, 0, block));
     }
     batch->block = block;
     batch->end = 0;
@@ -62,6 +52,7 @@ int nf2_batch_extend(nf2_t *fs, struct nf2_batch *batch, uint32_t block)
 int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op)
 {
     for (uint32_t blocks = 0; blocks < fs->blocks; blocks++) {
+        scan->gaps = true; /* in front of the link to the next block */
         int found = nf2_node_next(fs, scan, op);
         if (found <= 0 || op->type != NF2_NODE_MOV) {
             return found;
@@ -75,7 +66,7 @@ int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op)
 }
 
 /* Does the tree hold this value already? Then a first application got as far as this. */
-static int is_applied(nf2_t *fs, const struct nf2_entry *op, struct nf2_entry *where, bool *yes)
+static NF2_APART int is_applied(nf2_t *fs, const struct nf2_entry *op, struct nf2_entry *where, bool *yes)
 {
     struct nf2_entry now;
     struct nf2_key key = nf2_entry_key(op);
@@ -103,7 +94,7 @@ static int is_applied(nf2_t *fs, const struct nf2_entry *op, struct nf2_entry *w
 
 static int apply_one(nf2_t *fs, const struct nf2_entry *op, uint32_t mark, struct nf2_entry *where)
 {
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     uint8_t body[BODY_IN_MEMORY];
     bool applied = false;
 
@@ -116,23 +107,22 @@ static int apply_one(nf2_t *fs, const struct nf2_entry *op, uint32_t mark, struc
         }
     }
     if (op->type != NF2_BATCH_PUT) {
-        change.type = op->type == NF2_BATCH_DEL ? NF2_CHANGE_DEL : NF2_CHANGE_MOVE_OUT;
+        change.type = op->type == NF2_BATCH_DEL ? NF2_NODE_DEL : NF2_NODE_MOV;
         return nf2_tree_change(fs, &change, 1, mark, where);
     }
     NF2_TRY(is_applied(fs, op, where, &applied));
     if (applied && mark == 0) {
         return NF2_OK;
     }
-    change.type = NF2_CHANGE_PUT;
-    change.bodies = 1;
-    change.body[0].length = op->body_length;
+    change.type = NF2_NODE_PUT;
+    change.body.length = op->body_length;
     if (op->body_length <= sizeof body) {
         NF2_TRY(nf2_body_read(fs, op, 0, body, op->body_length));
-        change.body[0].data = body;
+        change.body.data = body;
     } else {
-        change.body[0].block = op->node;
-        change.body[0].offset = op->body_offset;
-        change.body[0].position = op->body_position;
+        change.body.block = op->node;
+        change.body.offset = op->body_offset;
+        change.body.position = op->body_position;
     }
     return nf2_tree_change(fs, &change, 1, mark, where);
 }
@@ -203,7 +193,7 @@ int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned sl
     return apply(fs, where);
 }
 
-int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, unsigned slot, struct nf2_entry *where)
+int nf2_batch_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, unsigned slot, struct nf2_entry *where)
 {
     struct nf2_batch batch = nf2_batch_empty();
     int result = nf2_tree_change(fs, changes, count, 0, where);

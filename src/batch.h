@@ -26,7 +26,7 @@ static inline struct nf2_batch nf2_batch_empty(void)
 }
 
 /* Adds operations as one group. 1 if they need a (further) block: give one with nf2_batch_extend and try again. */
-int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *changes, unsigned count);
+int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *changes, unsigned count);
 int nf2_batch_extend(nf2_t *fs, struct nf2_batch *batch, uint32_t block);
 
 /*
@@ -40,7 +40,7 @@ int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned sl
 int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op);
 
 /* Makes the changes in one leaf if they lie in one, else as a batch in a block of the tree's. All or nothing; durable when it returns. */
-int nf2_batch_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, unsigned slot, struct nf2_entry *where);
+int nf2_batch_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, unsigned slot, struct nf2_entry *where);
 
 /* Was the batch that a cut left committed applied to its end? False if there is none. */
 int nf2_batch_is_applied(nf2_t *fs, bool *applied);

@@ -10,6 +10,7 @@
  * A node with more entries than fit has a slot without any and the append place TOO_MANY, so that no one tries again.
  */
 #define TOO_MANY 0xFFFFu
+#define LOADING 0u             /* append place while the records are taken in */
 #define LEVEL 3u
 #define RECORDS 6u
 #define AGE 7u
@@ -208,27 +209,6 @@ static int take_record(nf2_t *fs, uint32_t node, uint32_t offset, const struct n
 
 /* ---- nodes -------------------------------------------------------------------------------------- */
 
-/* Takes all records of a node: 0, 1 if it cannot be cached, or an error. */
-static int load(nf2_t *fs, uint32_t node)
-{
-    struct nf2_scan scan;
-    struct nf2_entry entry;
-    int found;
-
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        struct nf2_key key = nf2_entry_key(&entry);
-        int result = take_record(fs, node, entry.offset, entry.key_position != 0 ? &key : NULL, entry.kill, entry.victim);
-        if (result != 0) {
-            return result;
-        }
-    }
-    if (found == 0) {
-        nf2_put16(find_slot(fs, node) + 4, nf2_scan_append_at(fs, &scan));
-    }
-    return found;
-}
-
 /* A slot that lacks room loses its entries, one that could not be read goes. */
 static void give_up(nf2_t *fs, uint32_t node, int result)
 {
@@ -243,20 +223,38 @@ static void give_up(nf2_t *fs, uint32_t node, int result)
     }
 }
 
-static int load_slot(nf2_t *fs, uint32_t node)
+void nf2_cache_begin(nf2_t *fs, uint32_t node, int level)
 {
-    int level = nf2_node_level(fs, node);
+    if (!fs->buffer_lent && find_slot(fs, node) == NULL) {
+        uint8_t *slot = make_room(fs, NF2_NONE, ENTRIES);
+        nf2_put24(slot, node);
+        slot[LEVEL] = (uint8_t)level;
+        touch(fs, slot);
+    }
+}
 
-    NF2_TRY(level);
-    uint8_t *slot = make_room(fs, NF2_NONE, ENTRIES);
-    nf2_put24(slot, node);
-    slot[LEVEL] = (uint8_t)level;
-    touch(fs, slot);
-    int result = load(fs, node);
+int nf2_cache_take(nf2_t *fs, uint32_t node, const struct nf2_entry *entry)
+{
+    const uint8_t *slot = find_slot(fs, node);
+
+    if (slot == NULL || nf2_get16(slot + 4) != LOADING) {
+        return NF2_OK;
+    }
+    struct nf2_key key = nf2_entry_key(entry);
+    int result = take_record(fs, node, entry->offset, entry->key_position != 0 ? &key : NULL, entry->kill, entry->victim);
     if (result != 0) {
         give_up(fs, node, result);
     }
     return result < 0 ? result : NF2_OK;
+}
+
+void nf2_cache_end(nf2_t *fs, uint32_t node, uint32_t append_at)
+{
+    uint8_t *slot = find_slot(fs, node);
+
+    if (slot != NULL && nf2_get16(slot + 4) == LOADING) {
+        nf2_put16(slot + 4, append_at);
+    }
 }
 
 bool nf2_cache_has(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
@@ -271,15 +269,6 @@ bool nf2_cache_has(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
         cached->slot = cached->append_at != TOO_MANY ? slot : NULL;
     }
     return cached->slot != NULL;
-}
-
-int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
-{
-    if (!fs->buffer_lent && find_slot(fs, node) == NULL) {
-        NF2_TRY(load_slot(fs, node));
-    }
-    (void)nf2_cache_has(fs, node, cached);
-    return NF2_OK;
 }
 
 void nf2_cache_dead(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *bits)
@@ -326,16 +315,20 @@ int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct n
     return found;
 }
 
-void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end)
+void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, uint32_t mark, uint32_t end)
 {
     struct nf2_cached cached;
 
     if (!nf2_cache_has(fs, node, &cached)) {
         return;
     }
-    for (unsigned i = 0; i < count; i++) {
-        bool keyed = ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_PUTK || ops[i].type == NF2_NODE_REN;
-        int result = take_record(fs, node, offsets[i], keyed ? &ops[i].key : NULL, ops[i].kill, ops[i].victim);
+    for (unsigned i = 0; i < count + (mark != 0); i++) {
+        bool keyed = i < count && (ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN);
+        bool kills = i < count && (ops[i].kill | ops[i].victim) != 0;
+        if (i < count && !keyed && !kills) { /* not written */
+            continue;
+        }
+        int result = take_record(fs, node, keyed ? ops[i].offset : 0, keyed ? &ops[i].key : NULL, kills ? ops[i].kill : 0, kills ? ops[i].victim : 0);
         if (result != 0) { /* the records are on the chip, whatever went wrong here */
             give_up(fs, node, result);
             return;

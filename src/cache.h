@@ -20,8 +20,13 @@ struct nf2_cached {
 /* Is the node cached? */
 bool nf2_cache_has(nf2_t *fs, uint32_t node, struct nf2_cached *cached);
 
-/* The same, but loads the node if need be; `slot` NULL where it cannot be cached (too many entries, or the buffer is in use). */
-int nf2_cache_load(nf2_t *fs, uint32_t node, struct nf2_cached *cached);
+/*
+ * Takes a node in: begin, each of its records in the order of the log, end. Does nothing if the buffer is lent, or the
+ * node has a slot already. After an error the caller drops the node.
+ */
+void nf2_cache_begin(nf2_t *fs, uint32_t node, int level);
+int nf2_cache_take(nf2_t *fs, uint32_t node, const struct nf2_entry *entry);
+void nf2_cache_end(nf2_t *fs, uint32_t node, uint32_t append_at);
 
 /* The node's level if it is known, else -1. */
 int nf2_cache_level(const nf2_t *fs, uint32_t node);
@@ -33,7 +38,7 @@ void nf2_cache_dead(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *b
 int nf2_cache_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);
 
 /* Records were appended to a node. */
-void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, const uint16_t *offsets, uint32_t end);
+void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count, uint32_t mark, uint32_t end);
 
 void nf2_cache_drop(nf2_t *fs, uint32_t node);
 

@@ -119,10 +119,10 @@ static int count_handles(nf2_t *fs, uint32_t id, uint32_t first)
 /* ---- giving blocks back ------------------------------------------------------------------------- */
 
 /* Cuts the OWN entry `own` in two at block `at`, where the parts lie in different leaves: nothing is dropped. */
-static int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t at)
+static NF2_APART int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t at)
 {
     struct nf2_index_change memory[3];
-    struct nf2_tree_change changes[3];
+    struct nf2_node_op changes[3];
     struct nf2_item front = *own, rest = *own;
 
     front.length = at - own->number;
@@ -130,25 +130,25 @@ static int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t 
     rest.length = own->length - front.length;
     nf2_index_put(&memory[0], id, &rest, &changes[0]);
     nf2_index_put(&memory[1], id, own, &changes[1]);
-    changes[1].type = NF2_CHANGE_MOVE_OUT;
-    changes[1].bodies = 0;
+    changes[1].type = NF2_NODE_MOV;
+    changes[1].body.length = 0;
     nf2_index_put(&memory[2], id, &front, &changes[2]);
     return nf2_batch_change(fs, changes, 3, NF2_TREE_SLOT, NULL);
 }
 
-/* Takes [start, start + count) out of the OWN entry `own`. */
-static int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t start, uint32_t count)
+/* Takes [start, start + count) out of the OWN entry `own`: one group, else it would drop what the rest owns. */
+static NF2_APART int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t start, uint32_t count)
 {
     struct nf2_index_change memory[2];
-    struct nf2_tree_change changes[2];
+    struct nf2_node_op changes[2];
     struct nf2_item rest = *own;
     unsigned n = 1;
 
     rest.length = start - own->number;
     nf2_index_put(&memory[0], id, &rest, &changes[0]);
     if (rest.length == 0) {
-        changes[0].type = NF2_CHANGE_DEL;
-        changes[0].bodies = 0;
+        changes[0].type = NF2_NODE_DEL;
+        changes[0].body.length = 0;
     }
     if (start + count < own->number + own->length) {
         rest.number = rest.block = start + count;
@@ -156,12 +156,7 @@ static int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t 
         nf2_index_put(&memory[1], id, &rest, &changes[1]);
         n++;
     }
-    int result = nf2_tree_change(fs, changes, n, 0, NULL);
-    if (result == NF2_SPANS_LEAVES) { /* one after the other they would drop what the rest owns */
-        NF2_TRY(cut_own(fs, id, own, start + count));
-        result = nf2_tree_change(fs, changes, 1, 0, NULL);
-    }
-    return result;
+    return nf2_tree_change(fs, changes, n, 0, NULL);
 }
 
 /* ---- moving data -------------------------------------------------------------------------------- */
@@ -170,7 +165,7 @@ static int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t 
 static int destination(nf2_t *fs, uint32_t id)
 {
     struct nf2_index_change memory;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     uint32_t block;
 
     if (fs->compact_owner == id && fs->compact_end < nf2_block_bytes(fs)) {
@@ -201,10 +196,10 @@ static int destination(nf2_t *fs, uint32_t id)
 }
 
 /* Moves at most a page of a file's data at `at`, as the map gives it, and lets the map refer to the copy. */
-static int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
+static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
 {
     struct nf2_index_change memory;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     struct nf2_item item;
     uint32_t n;
 
@@ -303,8 +298,9 @@ static int empty_block(nf2_t *fs, uint32_t id, uint32_t block)
 
 /* ---- steps -------------------------------------------------------------------------------------- */
 
-/* Looks at a window of an OWN entry: frees the first run of blocks without live data, or remembers the emptiest block. */
-static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t first, uint32_t *victim, uint32_t *least)
+/* Looks at a window of an OWN entry: the first run of blocks without live data is `dead`, and the emptiest of the others is remembered. */
+static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t first, uint32_t *victim, uint32_t *least,
+                          struct nf2_run *dead)
 {
     struct count c = {id, first};
     uint32_t count = nf2_min(WINDOW_BLOCKS, own->number + own->length - first), i = 0, n = 0;
@@ -326,12 +322,9 @@ static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, ui
         n++;
     }
     nf2_cache_lend(fs, false);
-    NF2_TRY(result);
-    if (n == 0) {
-        return 0;
-    }
-    NF2_TRY(release(fs, id, own, first + i, n));
-    return 1;
+    dead->start = first + i;
+    dead->count = n;
+    return result;
 }
 
 /* Handles start a new run of blocks: the present one may lose some. */
@@ -354,9 +347,14 @@ static int compact_file(nf2_t *fs, uint32_t id, uint32_t live)
     NF2_TRY(record_handles(fs, id));
     while ((found = nf2_index_seek(fs, id, NF2_INDEX_OWN, number, NF2_AT_OR_ABOVE, &own)) > 0) {
         for (uint32_t first = own.number; first < own.number + own.length; first += WINDOW_BLOCKS) {
-            int result = look_at_window(fs, id, &own, first, &victim, &least);
-            if (result != 0) {
-                return result;
+            struct nf2_run dead;
+            NF2_TRY(look_at_window(fs, id, &own, first, &victim, &least, &dead));
+            if (dead.count > 0) {
+                int result = release(fs, id, &own, dead.start, dead.count);
+                if (result == NF2_SPANS_LEAVES) { /* the next step frees it */
+                    result = cut_own(fs, id, &own, dead.start + dead.count);
+                }
+                return result < 0 ? result : 1;
             }
         }
         number = own.number + 1;

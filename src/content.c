@@ -88,18 +88,16 @@ int nf2_content_load_inline(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
-int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body, unsigned spans)
+int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body, bool content)
 {
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     struct nf2_entry where, entry;
     bool urgent = fs->urgent;
 
     memset(&change, 0, sizeof change);
-    change.type = NF2_CHANGE_PUT;
-    change.bodies = (uint8_t)spans;
-    for (unsigned i = 0; i < spans; i++) {
-        change.body[i] = body[i];
-    }
+    change.type = NF2_NODE_PUT;
+    change.content = content;
+    change.body = *body;
     NF2_TRY(nf2_orphans_room(fs));
     fs->urgent = true;
     int result = NF2_ERR_NOSPC;

@@ -18,6 +18,13 @@
 #endif
 #endif
 
+/* Keeps the locals of a branch off the stack of what its caller calls next. */
+#if defined(__GNUC__)
+#define NF2_APART __attribute__((noinline))
+#else
+#define NF2_APART
+#endif
+
 #define NF2_TREE_SLOT (NF2_SLOTS - 1u)
 #define NF2_NONE UINT32_MAX
 #define NF2_NO_BLOCK 0xFFFFFFu   /* no block, in the 24 bits of the format */

@@ -38,21 +38,20 @@ static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
 
 static int put_directory(nf2_t *fs, const struct nf2_place *place)
 {
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     uint8_t body[5] = {NF2_BODY_DIR};
     uint32_t id;
 
     NF2_TRY(nf2_space_new_id(fs, &id));
     nf2_put32(body + 1, id);
     memset(&change, 0, sizeof change);
-    change.type = NF2_CHANGE_PUT;
+    change.type = NF2_NODE_PUT;
     change.key = nf2_place_key(place);
-    change.body[0] = nf2_span_of(body, sizeof body);
-    change.bodies = 1;
+    change.body = nf2_span_of(body, sizeof body);
     return nf2_tree_change(fs, &change, 1, 0, NULL);
 }
 
-static int do_mkdir(nf2_t *fs, const char *path)
+static NF2_APART int do_mkdir(nf2_t *fs, const char *path)
 {
     struct nf2_place place;
     struct nf2_entry entry;
@@ -69,11 +68,7 @@ static int do_mkdir(nf2_t *fs, const char *path)
         return found < 0 ? found : NF2_ERR_EXIST;
     }
     NF2_TRY(nf2_space_begin(fs));
-    int result = put_directory(fs, &place);
-    if (result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1)) {
-        result = put_directory(fs, &place);
-    }
-    return result;
+    return put_directory(fs, &place);
 }
 
 /* ---- remove ------------------------------------------------------------------------------------- */
@@ -101,7 +96,7 @@ static int do_remove(nf2_t *fs, const char *path)
 {
     struct nf2_place place;
     struct nf2_entry entry;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
 
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
@@ -122,7 +117,7 @@ static int do_remove(nf2_t *fs, const char *path)
     NF2_TRY(nf2_space_begin(fs));
     NF2_TRY(nf2_orphans_room(fs));
     memset(&change, 0, sizeof change);
-    change.type = NF2_CHANGE_DEL;
+    change.type = NF2_NODE_DEL;
     change.key = nf2_place_key(&place);
     fs->urgent = true;
     int result = nf2_tree_change(fs, &change, 1, 0, NULL);
@@ -154,7 +149,7 @@ static int check_target(nf2_t *fs, const struct nf2_place *to, bool directory)
 /* Across leaves: the value is put under the new name and taken out under the old one, as one batch. */
 static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct nf2_place *to)
 {
-    struct nf2_tree_change changes[2];
+    struct nf2_node_op changes[2];
     struct nf2_entry entry, where;
     uint8_t body[NF2_FLAT_BODY_MAX];
 
@@ -164,20 +159,19 @@ static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct n
     }
     memset(changes, 0, sizeof changes);
     memset(&where, 0, sizeof where);
-    changes[0].type = NF2_CHANGE_PUT;
+    changes[0].type = NF2_NODE_PUT;
     changes[0].key = nf2_place_key(to);
-    changes[0].bodies = 1;
     if (entry.body_length <= sizeof body) {
         NF2_TRY(nf2_body_read(fs, &entry, 0, body, entry.body_length));
         if (entry.body_length > NF2_TOOK_OVER && body[0] == NF2_BODY_INDEXED) {
             body[NF2_TOOK_OVER] = 0; /* said of what this key held before: the entry that it replaces now is another one */
         }
-        changes[0].body[0] = nf2_span_of(body, entry.body_length);
+        changes[0].body = nf2_span_of(body, entry.body_length);
     } else {
         struct nf2_span span = {NULL, entry.node, entry.body_offset, entry.body_position, entry.body_length};
-        changes[0].body[0] = span;
+        changes[0].body = span;
     }
-    changes[1].type = NF2_CHANGE_MOVE_OUT;
+    changes[1].type = NF2_NODE_MOV;
     changes[1].key = nf2_place_key(from);
     uint32_t leaf = entry.node;
     uint16_t offset = entry.offset;
@@ -191,7 +185,7 @@ static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct n
     return NF2_OK;
 }
 
-static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
+static NF2_APART int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
 {
     struct nf2_place from, to;
     struct nf2_entry entry;
@@ -233,9 +227,6 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
     NF2_TRY(nf2_space_begin(fs));
     NF2_TRY(nf2_orphans_room(fs));
     int result = nf2_tree_rename(fs, &source, &target);
-    if (result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1)) {
-        result = nf2_tree_rename(fs, &source, &target);
-    }
     return result == NF2_SPANS_LEAVES ? rename_across(fs, &from, &to) : result;
 }
 
@@ -314,6 +305,12 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 
 /* ---- public ------------------------------------------------------------------------------------- */
 
+/* From out here, where the stack is short: reclaiming goes deep. */
+static bool reclaimed(nf2_t *fs, int result)
+{
+    return result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1);
+}
+
 #define LOCKED(call)            \
     do {                        \
         nf2_lock(fs);           \
@@ -329,7 +326,11 @@ int nf2_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
 
 int nf2_mkdir(nf2_t *fs, const char *path)
 {
-    LOCKED(do_mkdir(fs, path));
+    nf2_lock(fs);
+    int result = do_mkdir(fs, path);
+    result = reclaimed(fs, result) ? do_mkdir(fs, path) : result;
+    nf2_unlock(fs);
+    return result;
 }
 
 int nf2_remove(nf2_t *fs, const char *path)
@@ -339,7 +340,11 @@ int nf2_remove(nf2_t *fs, const char *path)
 
 int nf2_rename(nf2_t *fs, const char *from, const char *to)
 {
-    LOCKED(do_rename(fs, from, to));
+    nf2_lock(fs);
+    int result = do_rename(fs, from, to);
+    result = reclaimed(fs, result) ? do_rename(fs, from, to) : result;
+    nf2_unlock(fs);
+    return result;
 }
 
 int nf2_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)

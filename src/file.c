@@ -64,17 +64,16 @@ static void begin_empty(nf2_file_t *file)
 static int open_new(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
     NF2_TRY(nf2_space_begin(fs));
-    if (nf2_space_free_blocks(fs) <= nf2_space_reserve(fs) / 2 + 1 && nf2_reclaim(fs, 1) == 0) {
-        return NF2_ERR_NOSPC;
+    if (nf2_space_free_blocks(fs) <= nf2_space_reserve(fs) / 2 + 1) {
+        return NF2_ERR_NOSPC; /* nf2_open reclaims: from out there the stack is short */
     }
     file->directory = place->directory;
     file->name_length = place->length;
     begin_empty(file);
     memcpy(nf2_new_name(fs, file), place->name, place->length);
     if (place->length > NF2_NAME_KEPT && nf2_buffer_room(fs, file) < 64) {
-        static const uint8_t body[1] = {NF2_BODY_INLINE};
-        struct nf2_span span = nf2_span_of(body, 1);
-        NF2_TRY(nf2_entry_write(fs, file, &span, 1));
+        struct nf2_span none = nf2_span_of(file->buffer, 0);
+        NF2_TRY(nf2_entry_write(fs, file, &none, true));
         file->fresh = file->changed = false;
     }
     return NF2_OK;
@@ -143,7 +142,7 @@ static int open_place(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place
     return file->flags & NF2_O_CREAT ? open_new(fs, file, place) : NF2_ERR_NOENT;
 }
 
-static int do_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer)
+static NF2_APART int do_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer)
 {
     struct nf2_place place;
     int access = flags & NF2_O_RDWR;
@@ -498,11 +497,9 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
 
 static int sync_inline(nf2_t *fs, nf2_file_t *file)
 {
-    static const uint8_t kind[1] = {NF2_BODY_INLINE};
-    struct nf2_span spans[2] = {nf2_span_of(kind, 1), nf2_span_of(file->buffer, file->size)};
+    struct nf2_span span = nf2_span_of(file->buffer, file->size);
 
-    NF2_TRY(nf2_entry_write(fs, file, spans, file->size > 0 ? 2 : 1));
-    return NF2_OK;
+    return nf2_entry_write(fs, file, &span, true);
 }
 
 /* Body of a flat file: the extents that its size needs. Returns the number of blocks. */
@@ -557,7 +554,7 @@ static int sync_flat(nf2_t *fs, nf2_file_t *file)
 
     blocks = encode_flat(fs, file, body, &length);
     struct nf2_span span = nf2_span_of(body, length);
-    NF2_TRY(nf2_entry_write(fs, file, &span, 1));
+    NF2_TRY(nf2_entry_write(fs, file, &span, false));
     nf2_space_settle(fs, file->slot);
     NF2_TRY(free_uncommitted_tail(fs, file, blocks));
     keep_extents(file, blocks);
@@ -658,7 +655,13 @@ static int do_close(nf2_t *fs, nf2_file_t *file)
 
 int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer)
 {
-    LOCKED(int, do_open(fs, file, path, flags, buffer));
+    nf2_lock(fs);
+    int result = do_open(fs, file, path, flags, buffer);
+    if (result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1)) {
+        result = do_open(fs, file, path, flags, buffer);
+    }
+    nf2_unlock(fs);
+    return result;
 }
 
 int nf2_close(nf2_t *fs, nf2_file_t *file)

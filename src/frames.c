@@ -71,7 +71,8 @@ static int enter_page(nf2_t *fs, struct walk *walk, uint32_t *offset)
     }
     walk->epoch = nf2_get16(head);
     if (walk->epoch == BLANK) {
-        walk->position += nf2_page(fs);
+        bool ends = nf2_log_ends(fs, walk->position, walk->last_end, walk->used_end, walk->last_epoch);
+        walk->position = ends ? nf2_log_bytes(fs) : walk->position + nf2_page(fs);
         return 0;
     }
     *offset = nf2_get16(head + 2);

@@ -149,7 +149,7 @@ int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, ui
 
 /* ---- changes ------------------------------------------------------------------------------------ */
 
-void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf2_item *item, struct nf2_tree_change *change)
+void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf2_item *item, struct nf2_node_op *change)
 {
     uint32_t length;
 
@@ -169,17 +169,16 @@ void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf
         nf2_put16(memory->body + 1, item->length);
         length = NF2_OWN_BODY;
     }
-    change->type = NF2_CHANGE_PUT;
+    change->type = NF2_NODE_PUT;
     change->key = nf2_key_of(id, memory->key, NF2_INDEX_KEY);
-    change->body[0] = nf2_span_of(memory->body, length);
-    change->bodies = 1;
+    change->body = nf2_span_of(memory->body, length);
 }
 
-void nf2_index_delete(struct nf2_index_change *memory, uint32_t id, uint32_t number, struct nf2_tree_change *change)
+void nf2_index_delete(struct nf2_index_change *memory, uint32_t id, uint32_t number, struct nf2_node_op *change)
 {
     memset(change, 0, sizeof *change);
     encode_key(memory->key, NF2_INDEX_MAP, number);
-    change->type = NF2_CHANGE_DEL;
+    change->type = NF2_NODE_DEL;
     change->key = nf2_key_of(id, memory->key, NF2_INDEX_KEY);
 }
 
@@ -201,13 +200,14 @@ static struct nf2_item item_from(const nf2_t *fs, const struct nf2_item *item, u
 }
 
 #define INSERT_CHANGES 4u       /* besides the piece and an OWN entry */
+#define CUT_CHANGES 2u          /* besides the piece that marks the end */
 
 /* A group in the making. */
 struct group {
-    struct nf2_tree_change change[NF2_GROUP_MAX];
-    struct nf2_index_change memory[NF2_GROUP_MAX];
-    unsigned count;
-    bool full;                  /* more is to be done than one group holds */
+    struct nf2_node_op *change;
+    struct nf2_index_change *memory;
+    unsigned count, limit;
+    bool full;                  /* more is to be done than `limit` */
 };
 
 static void group_put(struct group *group, uint32_t id, const struct nf2_item *item)
@@ -263,7 +263,7 @@ static int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to, struct gr
     while (found && item.number < to) {
         int further = nf2_index_seek(fs, id, NF2_INDEX_MAP, item.number, NF2_ABOVE, &next);
         NF2_TRY(further);
-        if (group->count + 2 > INSERT_CHANGES) {
+        if (group->count + 2 > group->limit) {
             group->full = true;
             return NF2_OK;
         }
@@ -292,7 +292,9 @@ static int make(nf2_t *fs, struct group *group, bool stepwise, uint32_t mark)
 
 int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, const struct nf2_item *own, bool stepwise, uint32_t mark)
 {
-    struct group group;
+    struct nf2_node_op change[INSERT_CHANGES + 2];
+    struct nf2_index_change memory[INSERT_CHANGES + 2];
+    struct group group = {change, memory, 0, INSERT_CHANGES, false};
 
     for (;;) {
         group.count = 0;
@@ -315,8 +317,10 @@ int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, const
 
 int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size, uint32_t mark)
 {
+    struct nf2_node_op change[CUT_CHANGES + 1];
+    struct nf2_index_change memory[CUT_CHANGES + 1];
+    struct group group = {change, memory, 0, CUT_CHANGES, false};
     struct nf2_item last;
-    struct group group;
 
     for (;;) { /* from the end towards the new end */
         int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, NF2_NONE, NF2_AT_OR_BELOW, &last);
@@ -331,7 +335,6 @@ int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size, uint32_t mark)
     /* An empty piece marks the end: of frames that go on in their block, and of a hole. */
     struct nf2_item end = {NF2_BODY_PIECE, size, NF2_NO_BLOCK, 0, 0, 0};
     group.count = 0;
-    group.full = false;
     NF2_TRY(collect(fs, id, size, NF2_NONE, &group));
     group_put(&group, id, &end);
     return make(fs, &group, true, mark);

@@ -45,8 +45,8 @@ int nf2_index_each(nf2_t *fs, uint32_t id, int (*visit)(nf2_t *fs, void *context
 struct nf2_index_change {
     uint8_t key[NF2_INDEX_KEY], body[NF2_PIECE_BODY];
 };
-void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf2_item *item, struct nf2_tree_change *change);
-void nf2_index_delete(struct nf2_index_change *memory, uint32_t id, uint32_t number, struct nf2_tree_change *change);
+void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf2_item *item, struct nf2_node_op *change);
+void nf2_index_delete(struct nf2_index_change *memory, uint32_t id, uint32_t number, struct nf2_node_op *change);
 
 /*
  * Puts a piece over whatever the map holds there, with the OWN entry `own` (NULL: none): in one group where it can be

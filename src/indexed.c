@@ -31,7 +31,7 @@ static void own_recorded(nf2_t *fs, nf2_file_t *file)
 static int record_own(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_index_change memory;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     struct nf2_item item = own_item(file);
 
     if (!own_pending(file)) {
@@ -92,7 +92,7 @@ static struct nf2_item flat_piece(const nf2_t *fs, const struct flat *flat, unsi
 static int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat)
 {
     struct nf2_index_change memory;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
 
     NF2_TRY(nf2_orphans_room(fs));
     if (nf2_space_free_blocks(fs) < 4) { /* it must not fail half way */
@@ -112,7 +112,7 @@ static int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat
     return NF2_OK;
 }
 
-static int batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_change *changes, unsigned count)
+static int batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *changes, unsigned count)
 {
     int result = nf2_batch_add(fs, batch, changes, count);
     uint32_t block;
@@ -131,7 +131,7 @@ static int batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_tree_c
 static int batch_add_item(nf2_t *fs, struct nf2_batch *batch, uint32_t id, const struct nf2_item *item)
 {
     struct nf2_index_change memory;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
 
     nf2_index_put(&memory, id, item, &change);
     return batch_add(fs, batch, &change, 1);
@@ -139,7 +139,7 @@ static int batch_add_item(nf2_t *fs, struct nf2_batch *batch, uint32_t id, const
 
 /* An extent of the committed content as changes of the index: it is owned, and (unless all of it is beyond the end) it is mapped. */
 static unsigned extent_changes(const nf2_t *fs, const nf2_file_t *file, const struct flat *flat, unsigned i,
-                               struct nf2_index_change *memory, struct nf2_tree_change *changes)
+                               struct nf2_index_change *memory, struct nf2_node_op *changes)
 {
     struct nf2_item own = {NF2_BODY_OWN, flat->extent[i].start, flat->extent[i].start, 0, flat->extent[i].count, 0};
     struct nf2_item piece = flat_piece(fs, flat, i, 0, file->committed_size);
@@ -156,7 +156,7 @@ static unsigned extent_changes(const nf2_t *fs, const nf2_file_t *file, const st
 static int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *flat)
 {
     struct nf2_batch batch = nf2_batch_empty();
-    struct nf2_tree_change changes[3];
+    struct nf2_node_op changes[3];
     struct nf2_index_change memory[2];
     struct nf2_entry entry;
     uint8_t body[6] = {NF2_BODY_INDEXED, 0, 0, 0, 0, 1};
@@ -164,10 +164,9 @@ static int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *fla
 
     nf2_space_settle(fs, NF2_TREE_SLOT);
     memset(&changes[0], 0, sizeof changes[0]);
-    changes[0].type = NF2_CHANGE_PUT;
+    changes[0].type = NF2_NODE_PUT;
     nf2_put32(body + 1, file->id);
-    changes[0].body[0] = nf2_span_of(body, sizeof body);
-    changes[0].bodies = 1;
+    changes[0].body = nf2_span_of(body, sizeof body);
     NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));
     changes[0].key = nf2_entry_key(&entry);
     if (flat->extents > 0) {
@@ -226,7 +225,7 @@ static struct nf2_item piece_item(const struct nf2_piece *piece)
 }
 
 /* Adds an operation to the file's own list of uncommitted ones on flash. */
-static int spill(nf2_t *fs, nf2_file_t *file, const struct nf2_tree_change *change)
+static int spill(nf2_t *fs, nf2_file_t *file, const struct nf2_node_op *change)
 {
     struct nf2_batch batch = {file->spill_first, file->spill, file->spill_end};
     int result = nf2_batch_add(fs, &batch, change, 1);
@@ -249,7 +248,7 @@ static int spill(nf2_t *fs, nf2_file_t *file, const struct nf2_tree_change *chan
 static int push_out(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_index_change memory;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     struct nf2_item item = piece_item(&file->u.piece[0]);
 
     if (file->shadow) {
@@ -450,7 +449,7 @@ static void cut_pieces(nf2_file_t *file, uint32_t size)
 int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
     struct nf2_index_change memory;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
 
     cut_pieces(file, size);
     file->size = size;
@@ -508,7 +507,7 @@ static int open_frames(nf2_t *fs, nf2_file_t *file, uint32_t at)
 static int new_frames(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_index_change memory[2];
-    struct nf2_tree_change changes[2];
+    struct nf2_node_op changes[2];
     struct nf2_frames frames;
     uint32_t block;
 
@@ -566,7 +565,7 @@ static int commit_shadow(nf2_t *fs, nf2_file_t *file)
     }
     NF2_TRY(record_own(fs, file));
     nf2_put32(body + 1, file->id);
-    NF2_TRY(nf2_entry_write(fs, file, &span, 1));
+    NF2_TRY(nf2_entry_write(fs, file, &span, false));
     file->shadow = file->fresh = false;
     return NF2_OK;
 }
@@ -575,7 +574,7 @@ static int commit_shadow(nf2_t *fs, nf2_file_t *file)
 static int commit_batch(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_index_change memory;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     bool owned = file->spill_first != NF2_NONE;
     struct nf2_batch batch = {file->spill_first, file->spill, file->spill_end};
 

@@ -38,7 +38,7 @@ static struct nf2_key key_at(const struct gather *gather, uint32_t i)
     uint32_t place = nf2_get16(gather->places + 2 * i), references = place >> OFFSET_BITS << 1, id = gather->id;
     struct nf2_key key = {gather->id, NULL, gather->node, (uint16_t)(place & ((1u << OFFSET_BITS) - 1)), 0, 0};
 
-    key.position = (uint16_t)(2u + references + 2u);
+    key.position = (uint8_t)(2u + references + 2u);
     for (; id >= 0x80; id >>= 7) {
         key.position++;
     }

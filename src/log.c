@@ -200,7 +200,8 @@ static int enter_page(nf2_t *fs, struct nf2_scan *scan)
     }
     scan->epoch = nf2_get16(head);
     if (scan->epoch == BLANK) {
-        scan->position = (uint16_t)(scan->position + nf2_page(fs));
+        bool ends = !scan->gaps && nf2_log_ends(fs, scan->position, scan->last_end, scan->used_end, scan->last_epoch);
+        scan->position = (uint16_t)(ends ? nf2_log_bytes(fs) : scan->position + nf2_page(fs));
         return 0;
     }
     scan->used_end = (uint16_t)page_end(fs, scan->position);

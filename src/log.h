@@ -50,6 +50,7 @@ struct nf2_scan {
     uint16_t group_end;         /* records before this place belong to a group known to be whole */
     uint16_t used_end;          /* end of the last page that is not blank */
     uint16_t bad_epoch;         /* epoch of the last page with an invalid record */
+    bool gaps;                  /* set by the caller: the log is no plain one, records may follow blank pages */
     bool bad;
     bool dirty_end;             /* something that is no record follows the last record in its page */
     bool damaged;               /* an invalid record that no cut explains */
@@ -58,6 +59,16 @@ struct nf2_scan {
 static inline uint32_t nf2_log_bytes(const nf2_t *fs)
 {
     return (uint32_t)fs->node_pages * fs->flash->page_size;
+}
+
+/*
+ * Is a blank page at `position` the end of a log whose last record, of epoch `last`, ends at `last_end`, and whose pages from
+ * `used_end` on are blank? By the epoch rule (FORMAT.md, 1.4) nothing can have been appended further on.
+ */
+static inline bool nf2_log_ends(const nf2_t *fs, uint32_t position, uint32_t last_end, uint32_t used_end, uint16_t last)
+{
+    uint32_t page = fs->flash->page_size, skip = nf2_epochs_between(last, fs->epoch) * page;
+    return fs->epoch_known && last_end != 0 && position >= nf2_max((last_end + page - 1) & ~(page - 1), used_end) + skip;
 }
 
 void nf2_scan_begin(struct nf2_scan *scan, uint32_t block);

@@ -42,7 +42,7 @@ static uint32_t find_dirty(const nf2_t *fs, const struct nf2_region *region, boo
 }
 
 /* Erases ahead, in the region after the cursor that has dirty blocks. 1: erased, 0: nothing dirty is left, 2: the budget is too small. */
-static int erase_step(nf2_t *fs, uint32_t left_us, uint32_t *spent_us)
+static NF2_APART int erase_step(nf2_t *fs, uint32_t left_us, uint32_t *spent_us)
 {
     uint32_t regions = nf2_regions(fs), first;
     struct nf2_region region;

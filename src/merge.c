@@ -4,6 +4,7 @@
 
 #include "cache.h"
 #include "flash.h"
+#include "group.h"
 #include "repack.h"
 #include "space.h"
 #include "split.h"
@@ -20,20 +21,18 @@ static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct 
     struct nf2_node_op ops[2];
     struct nf2_writer writer;
     uint8_t body[NF2_CHILD_BODY];
-    uint16_t offsets[2];
 
     NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
     memset(ops, 0, sizeof ops);
-    ops[0].type = NF2_NODE_PUTK;
+    ops[0].type = NF2_NODE_PUT;
     ops[0].kill = child.offset;
     ops[0].key = nf2_entry_key(&child);
     nf2_put_child(body, 0);
-    ops[0].body[0] = nf2_span_of(body, sizeof body);
-    ops[0].bodies = 1;
+    ops[0].body = nf2_span_of(body, sizeof body);
     ops[1].type = NF2_NODE_DEL;
     ops[1].kill = right_entry->offset;
     NF2_TRY(nf2_node_info(fs, parent, &info));
-    if (nf2_node_fit(fs, info.append_at, ops, 2, nf2_log_bytes(fs)) == NF2_NONE) {
+    if (nf2_node_fit(fs, info.append_at, ops, 2, 0, nf2_log_bytes(fs)) == NF2_NONE) {
         struct nf2_key hint = ops[0].key;
         path->depth--;
         NF2_TRY(nf2_tree_make_room(fs, path, &hint, nf2_node_op_length(&ops[0]) + nf2_node_op_length(&ops[1]), NULL));
@@ -51,12 +50,8 @@ static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct 
     NF2_TRY(nf2_repack_copy(fs, &writer, right, block, NULL, NULL));
     NF2_TRY(nf2_repack_end(fs, &writer));
     NF2_TRY(nf2_space_prepare(fs, 2));
-    NF2_TRY(nf2_node_info(fs, parent, &info));
-    NF2_TRY(nf2_space_touch(fs, parent, info.append_at));
     nf2_put_child(body, block);
-    int end = nf2_node_append(fs, parent, info.append_at, ops, 2, offsets);
-    NF2_TRY(end);
-    nf2_space_node_end(fs, parent, (uint32_t)end);
+    NF2_TRY(nf2_group_append(fs, parent, ops, 2, 0, true));
     nf2_space_forget(fs, left);
     nf2_space_forget(fs, right);
     nf2_cache_drop(fs, left);

@@ -225,7 +225,7 @@ static int evacuate_region(nf2_t *fs, void *context, uint32_t region, uint32_t b
     return NF2_OK;
 }
 
-static int write_region(nf2_t *fs, uint32_t number)
+static NF2_APART int write_region(nf2_t *fs, uint32_t number)
 {
     struct nf2_region region;
     struct nf2_writer writer;
@@ -268,7 +268,7 @@ static int drop_tail(nf2_t *fs)
 }
 
 /* Writes REGION pages anew that would be lost with the oldest block; drops it when none is left: 1. */
-static int evacuate_tail(nf2_t *fs)
+static NF2_APART int evacuate_tail(nf2_t *fs)
 {
     struct evacuation e = {{0}, {evacuate_run, evacuate_region, NULL, 0}, fs->meta_tail};
     unsigned written = 0;

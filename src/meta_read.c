@@ -372,5 +372,6 @@ int nf2_meta_load(nf2_t *fs)
         return found < 0 ? found : NF2_ERR_CORRUPT;
     }
     fs->meta_tail_sequence = tail.sequence;
+    fs->epoch_known = true;
     return take_over_slots(fs);
 }

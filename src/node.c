@@ -11,7 +11,7 @@
 
 struct nf2_key nf2_entry_key(const struct nf2_entry *entry)
 {
-    struct nf2_key key = {entry->id, NULL, entry->node, entry->offset, entry->key_position, entry->key_length};
+    struct nf2_key key = {entry->id, NULL, entry->node, entry->offset, (uint8_t)entry->key_position, entry->key_length};
     return key;
 }
 
@@ -190,6 +190,8 @@ int nf2_node_level(nf2_t *fs, uint32_t node)
     if (known >= 0) {
         return known;
     }
+    (void)nf2_peek(fs, node, 0, nf2_page(fs)); /* its records are looked at next */
+    (void)nf2_peek(fs, node, 0, nf2_page(fs)); /* its records are looked at next */
     nf2_scan_begin(&scan, node);
     scan.limit = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + sizeof payload;
     int found = node < fs->blocks ? nf2_scan_next(fs, &scan, &record) : 0;
@@ -304,35 +306,6 @@ bool nf2_live_again(struct nf2_live *live)
     return true;
 }
 
-int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
-{
-    struct nf2_cached cached;
-    struct nf2_node_info info;
-
-    NF2_TRY(nf2_cache_load(fs, node, &cached));
-    NF2_TRY(nf2_node_info(fs, node, &info));
-    *append_at = info.append_at;
-    *records = info.records;
-    return NF2_OK;
-}
-
-int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
-{
-    struct nf2_cached cached;
-    int order = 0;
-
-    NF2_TRY(nf2_cache_load(fs, node, &cached));
-    if (cached.slot != NULL) {
-        return nf2_cache_find(fs, node, key, entry);
-    }
-    int found = nf2_node_seek(fs, node, key, NF2_AT_OR_BELOW, entry);
-    if (found > 0) {
-        struct nf2_key own = nf2_entry_key(entry);
-        NF2_TRY(nf2_key_compare(fs, &own, key, &order));
-    }
-    return order == 0 ? found : 0;
-}
-
 /* A key that is compared again and again: its first bytes are at hand. */
 struct probe {
     struct nf2_key key;
@@ -362,10 +335,13 @@ struct search {
     struct probe target, best;
     enum nf2_seek seek;
     bool have;
+    bool exact;                 /* and the best has the very key */
+    bool lost;                  /* the best was removed later on: some other one is it */
+    struct nf2_entry *entry;
 };
 
-/* Is this entry nearer than the best so far? */
-static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at, struct nf2_entry *entry)
+/* Is this entry nearer than the best so far, or newer and as near? */
+static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at)
 {
     bool below = search->seek == NF2_BELOW || search->seek == NF2_AT_OR_BELOW;
     struct nf2_key own = nf2_entry_key(at);
@@ -374,8 +350,9 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
 
     NF2_TRY(probe_load(fs, &candidate, &own));
     NF2_TRY(probe_compare(fs, &candidate, &search->target, &order));
+    bool exact = order == 0;
     order = below ? -order : order;
-    if (order < 0 || (order == 0 && (search->seek == NF2_BELOW || search->seek == NF2_ABOVE))) {
+    if (order < 0 || (exact && (search->seek == NF2_BELOW || search->seek == NF2_ABOVE))) {
         return NF2_OK;
     }
     order = -1;
@@ -383,33 +360,119 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
         NF2_TRY(probe_compare(fs, &candidate, &search->best, &order));
         order = below ? -order : order;
     }
-    if (order < 0) {
+    if (order <= 0) {
         search->best = candidate;
         search->have = true;
-        *entry = *at;
+        search->exact = exact;
+        *search->entry = *at;
     }
     return NF2_OK;
 }
 
-int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
+/* The same for a record of the log, dead or alive. */
+static int look_on(nf2_t *fs, struct search *search, const struct nf2_entry *at)
 {
-    struct search search = {.seek = seek};
-    struct nf2_cached cached;
+    uint16_t best = search->have ? search->entry->offset : 0;
+
+    if (has_key(at->type)) {
+        NF2_TRY(consider(fs, search, at));
+    }
+    if (best != 0 && (at->kill == best || at->victim == best) && search->entry->offset == best) {
+        search->lost = true;
+    }
+    return NF2_OK;
+}
+
+/* One pass over a node's records: it is cached if it can be, and the search (may be NULL) looks on. */
+static NF2_APART int read_node(nf2_t *fs, uint32_t node, struct search *search)
+{
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    int level = nf2_node_level(fs, node), found;
+
+    NF2_TRY(level);
+    nf2_cache_begin(fs, node, level);
+    nf2_scan_begin(&scan, node);
+    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
+        found = nf2_cache_take(fs, node, &entry);
+        if (found >= 0 && search != NULL) {
+            found = look_on(fs, search, &entry);
+        }
+        if (found < 0) {
+            break;
+        }
+    }
+    if (found < 0) {
+        nf2_cache_drop(fs, node);
+        return found;
+    }
+    nf2_cache_end(fs, node, nf2_scan_append_at(fs, &scan));
+    return NF2_OK;
+}
+
+/* The search among the live entries alone: of what is known of the node, or in two passes. */
+static NF2_APART int search_live(nf2_t *fs, uint32_t node, struct search *search)
+{
     struct nf2_live live;
     struct nf2_entry at;
     int found;
 
-    NF2_TRY(probe_load(fs, &search.target, key));
-    NF2_TRY(nf2_cache_load(fs, node, &cached));
     NF2_TRY(nf2_live_begin(fs, node, &live));
     do {
-        search.have = false;
+        search->have = search->exact = false;
         while ((found = nf2_live_next(fs, &live, &at)) > 0) {
-            NF2_TRY(consider(fs, &search, &at, entry));
+            NF2_TRY(consider(fs, search, &at));
         }
         NF2_TRY(found);
     } while (nf2_live_again(&live));
-    return search.have;
+    return NF2_OK;
+}
+
+static int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct search *search)
+{
+    struct nf2_cached cached;
+
+    NF2_TRY(probe_load(fs, &search->target, key));
+    search->lost = nf2_cache_has(fs, node, &cached);
+    if (!search->lost) {
+        NF2_TRY(read_node(fs, node, search));
+    }
+    if (search->lost) {
+        NF2_TRY(search_live(fs, node, search));
+    }
+    return search->have;
+}
+
+int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
+{
+    struct search search = {.seek = seek, .entry = entry};
+
+    return seek_key(fs, node, key, &search);
+}
+
+int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
+{
+    struct nf2_node_info info;
+
+    if (!fs->buffer_lent && nf2_cache_level(fs, node) < 0) {
+        NF2_TRY(read_node(fs, node, NULL));
+    }
+    NF2_TRY(nf2_node_info(fs, node, &info));
+    *append_at = info.append_at;
+    *records = info.records;
+    return NF2_OK;
+}
+
+int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    struct search search = {.seek = NF2_AT_OR_BELOW, .entry = entry};
+    struct nf2_cached cached;
+
+    if (nf2_cache_has(fs, node, &cached)) {
+        return nf2_cache_find(fs, node, key, entry);
+    }
+    int found = seek_key(fs, node, key, &search);
+    return found > 0 && !search.exact ? 0 : found;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------ */
@@ -420,23 +483,33 @@ static uint32_t varint_length(uint32_t value)
     return put_varint(bytes, value);
 }
 
+static uint8_t type_of(const struct nf2_node_op *op)
+{
+    return op->type == NF2_NODE_PUT && op->kill != 0 ? NF2_NODE_PUTK : op->type;
+}
+
+static bool is_void(const struct nf2_node_op *op)
+{
+    return op->kill == 0 && op->sequence == 0 && (op->type == NF2_NODE_DEL || op->type == NF2_NODE_MOV);
+}
+
 uint32_t nf2_node_op_length(const struct nf2_node_op *op)
 {
-    uint32_t length = NF2_RECORD_OVERHEAD + references(op->type);
+    uint32_t length = NF2_RECORD_OVERHEAD + references(type_of(op));
 
     if (has_key(op->type)) {
         length += varint_length(op->key.id) + 1u + op->key.length;
     }
-    for (unsigned i = 0; i < op->bodies; i++) {
-        length += op->body[i].length;
-    }
-    return length;
+    length += op->body.length + (op->content ? 1u : 0u);
+    return is_void(op) ? 0 : length;
 }
 
+#define MARK_LENGTH (NF2_RECORD_OVERHEAD + 6u)
+
 /* Where a group begins: it gives up the rest of a page where that saves a program. An eighth: erasing it later takes about as long as the program. */
-static uint32_t group_start(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count)
+static uint32_t group_start(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint32_t mark)
 {
-    uint32_t page = nf2_page(fs), rest = page - at % page, length = 0;
+    uint32_t page = nf2_page(fs), rest = page - at % page, length = mark != 0 ? MARK_LENGTH : 0;
 
     for (unsigned i = 0; i < count; i++) {
         length += nf2_node_op_length(&ops[i]);
@@ -444,12 +517,13 @@ static uint32_t group_start(const nf2_t *fs, uint32_t at, const struct nf2_node_
     return rest <= page / 8 && length > rest && length <= page - NF2_PAGE_HEAD ? at + rest : at;
 }
 
-uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint32_t limit)
+uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint32_t mark, uint32_t limit)
 {
-    at = group_start(fs, at, ops, count);
-    for (unsigned i = 0; i < count; i++) {
+    at = group_start(fs, at, ops, count, mark);
+    for (unsigned i = 0; i < count + (mark != 0); i++) {
+        uint32_t length = i < count ? nf2_node_op_length(&ops[i]) : MARK_LENGTH;
         if (at >= nf2_log_bytes(fs) ||
-            nf2_log_place(fs, at, nf2_node_op_length(&ops[i]), limit, &at) >= nf2_log_bytes(fs)) {
+            (length > 0 && nf2_log_place(fs, at, length, limit, &at) >= nf2_log_bytes(fs))) {
             return NF2_NONE;
         }
     }
@@ -458,9 +532,10 @@ uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *op
 
 int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more)
 {
+    static const uint8_t inline_kind = NF2_BODY_INLINE;
     uint8_t head[12];
     struct nf2_span spans[4];
-    uint32_t n = references(op->type);
+    uint32_t n = references(type_of(op));
     unsigned count = 1;
 
     nf2_put16(head, op->kill);
@@ -478,11 +553,12 @@ int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_o
         spans[count].position = op->key.position;
         spans[count++].length = op->key.length;
     }
-    for (unsigned i = 0; i < op->bodies; i++) {
-        spans[count++] = op->body[i];
+    if (op->content) {
+        spans[count++] = nf2_span_of(&inline_kind, 1);
     }
+    spans[count++] = op->body;
     spans[0] = nf2_span_of(head, n);
-    return nf2_writer_record(fs, writer, op->type, more, spans, count);
+    return nf2_writer_record(fs, writer, type_of(op), more, spans, count);
 }
 
 int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more)
@@ -495,18 +571,29 @@ int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uin
     return nf2_writer_record(fs, writer, NF2_NODE_HEAD, more, &span, 1);
 }
 
-int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint16_t *offsets)
+int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *ops, unsigned count, uint32_t mark)
 {
+    struct nf2_node_op last = {.type = NF2_NODE_MOV, .sequence = mark};
     struct nf2_writer writer;
+    unsigned end = count;
 
-    nf2_writer_begin(fs, &writer, node, group_start(fs, at, ops, count));
-    for (unsigned i = 0; i < count; i++) {
-        int offset = nf2_node_write(fs, &writer, &ops[i], i + 1 < count && !NF2_BROKEN(NF2_FAULT_GROUP));
-        NF2_TRY(offset);
-        offsets[i] = (uint16_t)offset;
+    while (mark == 0 && end > 0 && is_void(&ops[end - 1])) {
+        end--;
+    }
+    nf2_writer_begin(fs, &writer, node, group_start(fs, at, ops, count, mark));
+    for (unsigned i = 0; i < end; i++) {
+        if (!is_void(&ops[i])) {
+            bool more = (mark != 0 || i + 1 < end) && !NF2_BROKEN(NF2_FAULT_GROUP);
+            int offset = nf2_node_write(fs, &writer, &ops[i], more);
+            NF2_TRY(offset);
+            ops[i].offset = (uint16_t)offset;
+        }
+    }
+    if (mark != 0) {
+        NF2_TRY(nf2_node_write(fs, &writer, &last, false));
     }
     NF2_TRY(nf2_writer_end(fs, &writer));
-    nf2_cache_appended(fs, node, ops, count, offsets, writer.position);
+    nf2_cache_appended(fs, node, ops, end, mark, writer.position);
     return (int)writer.position;
 }
 

@@ -34,8 +34,8 @@ struct nf2_key {
     uint32_t id;
     const uint8_t *bytes;
     uint32_t block;
-    uint16_t offset, position;
-    uint8_t length;
+    uint16_t offset;
+    uint8_t position, length;
 };
 
 struct nf2_entry {
@@ -128,23 +128,32 @@ int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-/* One record to be appended. */
+/*
+ * One record of a group that is to be appended. PUT with something to kill becomes PUTK; DEL, and MOV without a sequence,
+ * of nothing are left out. Of a change in the making only type, key and body are set: what it kills depends on the leaf.
+ * A PUT's body begins with its kind; in a change it is in memory if it owns something. With `content` the kind INLINE is
+ * put in front of it.
+ */
 struct nf2_node_op {
     uint8_t type;
+    bool content;
     uint16_t kill, victim;
+    uint16_t offset;            /* afterwards: the place of its record */
     uint32_t sequence;
     struct nf2_key key;
-    struct nf2_span body[2];
-    uint8_t bodies;
+    struct nf2_span body;
 };
 
 uint32_t nf2_node_op_length(const struct nf2_node_op *op);
 
-/* Where the group would end if appended at `at`; more than nf2_log_bytes if it does not fit below `limit`. */
-uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint32_t limit);
+/*
+ * Where a group would end if appended at `at`; NF2_NONE if it does not fit below `limit`. `mark`: sequence of a last
+ * record, a MOV that kills nothing (0: none).
+ */
+uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint32_t mark, uint32_t limit);
 
-/* Appends the group at `at`; offsets of the records in `offsets`; returns the node's new end, or an error. */
-int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, const struct nf2_node_op *ops, unsigned count, uint16_t *offsets);
+/* Appends the group at `at`; returns the node's new end, or an error. */
+int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *ops, unsigned count, uint32_t mark);
 
 /* Writes one record with a writer (`more`: its group goes on): for new nodes. Returns its offset. */
 int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more);

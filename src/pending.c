@@ -4,35 +4,11 @@
 #include "descent.h"
 #include "flash.h"
 
-static int find(nf2_t *fs, uint32_t leaf, const struct nf2_key *key, uint16_t *offset)
-{
-    struct nf2_entry entry;
-    int found = nf2_node_find(fs, leaf, key, &entry);
-
-    *offset = found > 0 ? entry.offset : 0;
-    return found;
-}
-
-int nf2_pending_find(nf2_t *fs, struct nf2_pending *pending, uint32_t leaf)
-{
-    if (pending->source != NULL) {
-        int found = find(fs, leaf, pending->source, &pending->old[0]);
-        if (found <= 0) {
-            return found < 0 ? found : NF2_ERR_NOENT;
-        }
-        NF2_TRY(find(fs, leaf, pending->target, &pending->old[1]));
-    }
-    for (unsigned i = 0; i < pending->count; i++) {
-        NF2_TRY(find(fs, leaf, &pending->changes[i].key, &pending->old[i]));
-    }
-    return NF2_OK;
-}
-
 /* Does the change replace, remove or move the entry at this place? */
 static bool concerns(const struct nf2_pending *pending, uint16_t offset)
 {
-    for (unsigned i = 0; i < NF2_GROUP_MAX; i++) {
-        if (pending->old[i] == offset) {
+    for (unsigned i = 0; i < pending->count; i++) {
+        if (pending->ops[i].kill == offset || pending->ops[i].victim == offset) {
             return true;
         }
     }
@@ -43,36 +19,22 @@ static bool concerns(const struct nf2_pending *pending, uint16_t offset)
 static int put_at(nf2_t *fs, const struct nf2_pending *pending, unsigned i, uint32_t leaf, const struct nf2_key *low,
                   const struct nf2_key *high, struct nf2_node_op *op)
 {
-    const struct nf2_tree_change *change = pending->source == NULL ? &pending->changes[i] : NULL;
     struct nf2_entry source;
     bool inside;
 
-    if (change != NULL && change->type != NF2_CHANGE_PUT) {
+    *op = pending->ops[i];
+    if (op->type != NF2_NODE_PUT && op->type != NF2_NODE_REN) {
         return 0;
     }
-    memset(op, 0, sizeof *op);
-    op->type = NF2_NODE_PUT;
-    op->key = change != NULL ? change->key : *pending->target;
     NF2_TRY(nf2_key_within(fs, &op->key, low, high, &inside));
-    if (!inside) {
-        return 0;
+    if (op->type == NF2_NODE_REN) {
+        NF2_TRY(nf2_entry_at(fs, leaf, op->kill, &source));
+        struct nf2_span body = {NULL, leaf, source.body_offset, source.body_position, source.body_length};
+        op->body = body;
     }
-    if (change != NULL) {
-        op->bodies = change->bodies;
-        op->body[0] = change->body[0];
-        op->body[1] = change->body[1];
-        return 1;
-    }
-    NF2_TRY(nf2_entry_at(fs, leaf, pending->old[0], &source));
-    struct nf2_span body = {NULL, leaf, source.body_offset, source.body_position, source.body_length};
-    op->body[0] = body;
-    op->bodies = 1;
-    return 1;
-}
-
-static unsigned put_count(const struct nf2_pending *pending)
-{
-    return pending->source != NULL ? 1 : pending->count;
+    op->type = NF2_NODE_PUT;
+    op->kill = op->victim = 0; /* it begins a new node */
+    return inside;
 }
 
 /* The next live entry of [low, high) that the change leaves as it is: 1, 0, or an error. */
@@ -110,7 +72,7 @@ int nf2_pending_fits(nf2_t *fs, const struct nf2_pending *pending, uint32_t leaf
         records++;
     }
     NF2_TRY(found);
-    for (unsigned i = 0; i < put_count(pending); i++) {
+    for (unsigned i = 0; i < pending->count; i++) {
         found = put_at(fs, pending, i, leaf, low, high, &op);
         NF2_TRY(found);
         if (found) {
@@ -127,7 +89,7 @@ static int write_puts(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *
 {
     struct nf2_node_op op;
 
-    for (unsigned i = 0; i < put_count(pending); i++) {
+    for (unsigned i = 0; i < pending->count; i++) {
         int found = put_at(fs, pending, i, leaf, low, high, &op);
         NF2_TRY(found);
         if (!found) {
@@ -135,8 +97,8 @@ static int write_puts(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *
         }
         int offset = nf2_node_write(fs, writer, &op, fs->flash->program_unit > 1);
         NF2_TRY(offset);
-        if (pending->old[i] != 0) {
-            nf2_tree_follow(fs, leaf, pending->old[i], to, (uint16_t)offset, pending->source == NULL);
+        if (pending->ops[i].kill != 0) {
+            nf2_tree_follow(fs, leaf, pending->ops[i].kill, to, (uint16_t)offset, pending->source == NULL);
         }
         if (i == 0) {
             pending->node = to;

@@ -10,29 +10,16 @@
 
 #define NF2_GROUP_MAX 6u        /* changes of one group */
 
-enum nf2_change_type { NF2_CHANGE_PUT, NF2_CHANGE_DEL, NF2_CHANGE_MOVE_OUT };
-
-/* One change of a group. A body's first span begins with the body's kind; it is in memory and holds what the body owns. */
-struct nf2_tree_change {
-    enum nf2_change_type type;
-    struct nf2_key key;
-    struct nf2_span body[2];
-    uint8_t bodies;
-};
-
+/* Changes of one leaf that are made together, and what came of it. */
 struct nf2_pending {
-    const struct nf2_tree_change *changes;
+    struct nf2_node_op *ops;        /* what they kill is set once try after try */
     unsigned count;
-    const struct nf2_key *source;   /* a rename: the entry with this key, NULL: no rename */
-    const struct nf2_key *target;   /* gets this one */
-    uint16_t old[NF2_GROUP_MAX];    /* entries of the leaf that it replaces or removes: of each change, or source and target */
-    bool done;                      /* afterwards: it was made */
-    uint16_t offset;                /* and this is the place of the first change's entry */
+    uint32_t mark;                  /* sequence of the batch that is done with them (0: none) */
+    const struct nf2_key *source;   /* of a REN: the entry with this key; else NULL */
+    bool done;                      /* afterwards: made while the leaf was replaced, */
+    uint16_t offset;                /* and this is the place of the first one's entry */
     uint32_t node;
 };
-
-/* To be called first: looks for the entries that the change concerns. */
-int nf2_pending_find(nf2_t *fs, struct nf2_pending *pending, uint32_t leaf);
 
 /* Is there room for a part of a leaf, [low, high), with what the pending change makes of it? */
 int nf2_pending_fits(nf2_t *fs, const struct nf2_pending *pending, uint32_t leaf, const struct nf2_key *low,

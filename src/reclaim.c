@@ -26,7 +26,7 @@ static int remove_entry(nf2_t *fs, uint32_t id)
 {
     static const uint8_t none[1] = {0};
     struct nf2_key key = nf2_key_of(id, none, 0);
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
     struct nf2_entry entry;
     uint8_t bytes[NF2_INDEX_KEY];
 
@@ -39,7 +39,7 @@ static int remove_entry(nf2_t *fs, uint32_t id)
     }
     NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, bytes, sizeof bytes));
     memset(&change, 0, sizeof change);
-    change.type = NF2_CHANGE_DEL;
+    change.type = NF2_NODE_DEL;
     change.key = nf2_key_of(id, bytes, sizeof bytes);
     bool urgent = fs->urgent;
     fs->urgent = true;

@@ -7,6 +7,7 @@
 
 #include "cache.h"
 #include "flash.h"
+#include "group.h"
 #include "repack.h"
 #include "space.h"
 
@@ -155,7 +156,7 @@ static int weigh(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, uint
 }
 
 /* Looks for the entry that halves the node: bounds close in on it, one pass over the node a step. */
-static int find_median(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct nf2_entry *median)
+static NF2_APART int find_median(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct nf2_entry *median)
 {
     struct middle middle = {.bytes = 0};
     uint32_t count = survey->count;
@@ -178,7 +179,7 @@ static int find_median(nf2_t *fs, uint32_t node, const struct nf2_survey *survey
 }
 
 /* Two halves; the cut never falls between a name and its extension. */
-static int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct plan *plan)
+static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct plan *plan)
 {
     struct nf2_entry right, left;
     struct nf2_key key;
@@ -213,7 +214,7 @@ static int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_survey *survey
 }
 
 /* A leaf that is rewritten for a few hot names: they get a leaf of their own, so that the others are copied no more. */
-static int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
+static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
     struct nf2_scan scan;
     struct nf2_entry at, first, above, below;
@@ -258,7 +259,7 @@ static int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, 
 }
 
 /* Is the pending key above all others of a well filled leaf? Then a new leaf beside it takes it: ascending names copy nothing. */
-static int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struct plan *plan)
+static NF2_APART int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struct plan *plan)
 {
     struct nf2_entry last;
     bool yes;
@@ -283,7 +284,7 @@ static int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struc
 }
 
 /* Does the pending key follow the newest entry, with most of the leaf in front of it? Then the cut is between them: keys that come in order leave full leaves. */
-static int plan_run(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
+static NF2_APART int plan_run(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
     struct middle middle = {.bytes = 0};
     struct nf2_entry last;
@@ -351,9 +352,6 @@ static const struct nf2_key *high_of(const struct plan *plan, unsigned part)
 static int pending_fits(nf2_t *fs, uint32_t node, const struct plan *plan, struct nf2_pending *pending, bool *fits)
 {
     *fits = plan->level == 0;
-    if (*fits) {
-        NF2_TRY(nf2_pending_find(fs, pending, node));
-    }
     if (plan->edge && *fits) { /* all that it concerns must be above the separator */
         *fits = pending->source == NULL && pending->count == 1;
     }
@@ -385,12 +383,11 @@ static unsigned parent_ops(const struct plan *plan, uint16_t child, const struct
     for (unsigned part = plan->edge ? 1 : 0; part < plan->parts; part++) {
         struct nf2_node_op *op = &ops[n];
         memset(op, 0, sizeof *op);
-        op->type = part == 0 ? NF2_NODE_PUTK : NF2_NODE_PUT;
+        op->type = NF2_NODE_PUT;
         op->kill = part == 0 ? child : 0;
         op->key = part == 0 ? *child_key : plan->separator[part - 1];
         nf2_put_child(bodies[n], blocks[part]);
-        op->body[0] = nf2_span_of(bodies[n], NF2_CHILD_BODY);
-        op->bodies = 1;
+        op->body = nf2_span_of(bodies[n], NF2_CHILD_BODY);
         n++;
     }
     return n;
@@ -420,19 +417,10 @@ static int write_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32
 }
 
 /* The new nodes become reachable by one group in the parent. */
-static int commit_in_parent(nf2_t *fs, const struct nf2_path *path, const struct nf2_node_op *ops, unsigned count, uint32_t old,
-                            bool edge)
+static int commit_in_parent(nf2_t *fs, const struct nf2_path *path, struct nf2_node_op *ops, unsigned count, uint32_t old, bool edge)
 {
-    uint32_t parent = path->node[path->depth - 2];
-    uint32_t append_at, records;
-    uint16_t offsets[PARTS_MAX];
-
     NF2_TRY(nf2_space_prepare(fs, 1));
-    NF2_TRY(nf2_node_tail(fs, parent, &append_at, &records));
-    NF2_TRY(nf2_space_touch(fs, parent, append_at));
-    int end = nf2_node_append(fs, parent, append_at, ops, count, offsets);
-    NF2_TRY(end);
-    nf2_space_node_end(fs, parent, (uint32_t)end);
+    NF2_TRY(nf2_group_append(fs, path->node[path->depth - 2], ops, count, 0, true));
     if (!edge) {
         nf2_space_free(fs, old, 1);
     }
@@ -456,10 +444,10 @@ static int commit_as_root(nf2_t *fs, const struct plan *plan, const uint32_t *bl
         nf2_writer_begin(fs, &writer, root, 0);
         NF2_TRY(nf2_node_write_head(fs, &writer, root, (uint8_t)(plan->level + 1u), true));
         for (unsigned part = 0; part < plan->parts; part++) {
-            struct nf2_node_op op = {.type = NF2_NODE_PUT, .bodies = 1};
+            struct nf2_node_op op = {.type = NF2_NODE_PUT};
             op.key = part == 0 ? nf2_key_of(0, none, 0) : plan->separator[part - 1];
             nf2_put_child(body, blocks[part]);
-            op.body[0] = nf2_span_of(body, sizeof body);
+            op.body = nf2_span_of(body, sizeof body);
             NF2_TRY(nf2_node_write(fs, &writer, &op, part + 1u < plan->parts));
         }
         NF2_TRY(nf2_writer_end(fs, &writer));
@@ -535,7 +523,7 @@ static int parent_fits(nf2_t *fs, const struct nf2_path *path, const struct plan
     struct nf2_key key = nf2_entry_key(&child);
     unsigned count = parent_ops(plan, child.offset, &key, blocks, bodies, ops);
     NF2_TRY(nf2_node_info(fs, path->node[path->depth - 2], &info));
-    *fits = nf2_node_fit(fs, info.append_at, ops, count, nf2_log_bytes(fs)) != NF2_NONE;
+    *fits = nf2_node_fit(fs, info.append_at, ops, count, 0, nf2_log_bytes(fs)) != NF2_NONE;
     *need = 0;
     for (unsigned i = 0; i < count; i++) {
         *need += nf2_node_op_length(&ops[i]);

@@ -3,6 +3,7 @@
 
 #include "cache.h"
 #include "flash.h"
+#include "group.h"
 #include "space.h"
 #include "split.h"
 
@@ -91,87 +92,80 @@ static int own_number(nf2_t *fs, const struct nf2_key *key, uint32_t *number)
 }
 
 /* Does a new body take over the blocks of the old one? An indexed file made of a flat one does. */
-static bool takes_over(const struct nf2_tree_change *change)
+static bool takes_over(const struct nf2_node_op *change)
 {
-    const uint8_t *body = change->bodies > 0 ? change->body[0].data : NULL;
-    return body != NULL && body[0] == NF2_BODY_INDEXED && change->body[0].length > NF2_TOOK_OVER && body[NF2_TOOK_OVER] != 0;
+    const uint8_t *body = change->content ? NULL : change->body.data;
+    return body != NULL && body[0] == NF2_BODY_INDEXED && change->body.length > NF2_TOOK_OVER && body[NF2_TOOK_OVER] != 0;
 }
 
-static int change_effects(nf2_t *fs, const struct nf2_tree_change *change, const struct nf2_entry *old, struct nf2_effects *effects)
+static int change_effects(nf2_t *fs, const struct nf2_node_op *change, const struct nf2_entry *old, struct nf2_effects *effects)
 {
-    if (change->type == NF2_CHANGE_PUT && change->body[0].data != NULL) {
+    bool keeps = change->type == NF2_NODE_MOV || takes_over(change);
+
+    if (change->type == NF2_NODE_PUT && change->body.data != NULL && !change->content) {
         uint32_t number;
         NF2_TRY(own_number(fs, &change->key, &number));
-        NF2_TRY(nf2_effects_owned_body(effects, number, change->body[0].data, change->body[0].length));
+        NF2_TRY(nf2_effects_owned_body(effects, number, change->body.data, change->body.length));
     }
-    if (old != NULL && change->type != NF2_CHANGE_MOVE_OUT && !takes_over(change)) {
-        NF2_TRY(nf2_effects_dropped(fs, effects, old));
-    }
-    if (change->type == NF2_CHANGE_MOVE_OUT || (old != NULL && takes_over(change))) {
+    if (old != NULL && keeps) {
         effects->any = true;
     }
-    return NF2_OK;
+    return old != NULL && !keeps ? nf2_effects_dropped(fs, effects, old) : NF2_OK;
 }
 
-static void op_from_change(const struct nf2_tree_change *change, bool exists, uint16_t kill, struct nf2_node_op *op)
+/* What to kill in this leaf: the entry with the change's key (1: `old`, 0: none), and for a REN its source. */
+static int find_killed(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, struct nf2_node_op *op, struct nf2_entry *old)
 {
-    memset(op, 0, sizeof *op);
-    op->kill = kill;
-    op->key = change->key;
-    if (change->type == NF2_CHANGE_PUT) {
-        op->type = exists ? NF2_NODE_PUTK : NF2_NODE_PUT;
-        op->body[0] = change->body[0];
-        op->body[1] = change->body[1];
-        op->bodies = change->bodies;
-    } else {
-        op->type = change->type == NF2_CHANGE_DEL ? NF2_NODE_DEL : NF2_NODE_MOV;
+    int found;
+
+    op->kill = op->victim = 0;
+    if (source != NULL) {
+        found = nf2_node_find(fs, leaf, source, old);
+        if (found <= 0) {
+            return found < 0 ? found : NF2_ERR_NOENT;
+        }
+        op->kill = old->offset;
     }
+    found = nf2_node_find(fs, leaf, &op->key, old);
+    if (found > 0) {
+        *(source != NULL ? &op->victim : &op->kill) = old->offset;
+    }
+    return found;
 }
 
 /* What an attempt came to: done, or the leaf lacks room; PLAIN: and the change has no effects on space. */
 enum { TRY_NO_ROOM = 0, TRY_DONE = 1, TRY_NO_ROOM_PLAIN = 2 };
 
-/* One attempt in the leaf at the path's end. `kept`: bytes that are to stay free behind the changes. */
-static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *changes, unsigned count, uint32_t kept, uint32_t mark,
-                      struct nf2_entry *where)
+/* One attempt in one leaf. `kept`: bytes that are to stay free behind the changes. */
+static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pending, uint32_t kept)
 {
-    struct nf2_node_op ops[NF2_GROUP_MAX + 1];
-    uint16_t offsets[NF2_GROUP_MAX + 1] = {0}, kills[NF2_GROUP_MAX + 1] = {0};
+    struct nf2_node_op *ops = pending->ops;
     struct nf2_effects effects;
     struct nf2_entry old;
-    unsigned n = 0;
-    bool grows = false;
+    bool grows = false, any = pending->mark != 0;
 
     memset(&effects, 0, sizeof effects);
-    for (unsigned i = 0; i < count; i++) {
-        int found = nf2_node_find(fs, leaf, &changes[i].key, &old);
+    for (unsigned i = 0; i < pending->count; i++) {
+        bool puts = ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN;
+        int found = find_killed(fs, leaf, pending->source, &ops[i], &old);
         NF2_TRY(found);
-        if (!found && changes[i].type != NF2_CHANGE_PUT) {
+        if (!found && !puts) {
             continue;
         }
-        NF2_TRY(change_effects(fs, &changes[i], found ? &old : NULL, &effects));
-        kills[n] = found ? old.offset : 0;
-        op_from_change(&changes[i], found, kills[n], &ops[n]);
-        if (changes[i].type == NF2_CHANGE_PUT) {
-            grows = true;
-        } else {
-            fs->merge_quiet = 0;
-        }
-        n++;
+        NF2_TRY(change_effects(fs, &ops[i], found ? &old : NULL, &effects));
+        grows = grows || puts;
+        any = true;
+        fs->merge_quiet = puts ? fs->merge_quiet : 0;
     }
-    if (mark != 0) { /* a record of its own says that the batch is done */
-        memset(&ops[n], 0, sizeof ops[n]);
-        ops[n].type = NF2_NODE_MOV;
-        ops[n++].sequence = mark;
-    }
-    if (n == 0) {
+    if (!any) {
         return TRY_DONE;
     }
+    effects.any = effects.any || pending->mark != 0;
     uint32_t append_at, records;
     NF2_TRY(nf2_node_tail(fs, leaf, &append_at, &records));
     uint32_t limit = grows ? nf2_put_limit(fs, records) - kept : nf2_log_bytes(fs);
-    if (nf2_node_fit(fs, append_at, ops, n, limit) == NF2_NONE) {
-        return effects.any || mark != 0 ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
+    if (nf2_node_fit(fs, append_at, ops, pending->count, pending->mark, limit) == NF2_NONE) {
+        return effects.any ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
     }
     NF2_TRY(prepare_effects(fs, &effects));
     if (NF2_BROKEN(NF2_FAULT_FREE_FIRST) && effects.dropped_count > 0) {
@@ -179,34 +173,25 @@ static int try_change(nf2_t *fs, uint32_t leaf, const struct nf2_tree_change *ch
         NF2_TRY(nf2_space_flush(fs));
         effects.dropped_count = effects.dropped_ids = 0;
     }
-    if (effects.any || mark != 0) {
-        NF2_TRY(nf2_space_touch(fs, leaf, append_at));
-    }
-    int end = nf2_node_append(fs, leaf, append_at, ops, n, offsets);
-    NF2_TRY(end);
-    nf2_space_node_end(fs, leaf, (uint32_t)end);
+    NF2_TRY(nf2_group_append(fs, leaf, ops, pending->count, pending->mark, effects.any));
     nf2_tree_apply_effects(fs, &effects);
-    for (unsigned i = 0; i < n; i++) {
-        if (kills[i] != 0 && ops[i].type == NF2_NODE_PUTK) {
-            nf2_tree_follow(fs, leaf, kills[i], leaf, offsets[i], true);
+    for (unsigned i = 0; i < pending->count; i++) {
+        if (ops[i].kill != 0 && (ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN)) {
+            nf2_tree_follow(fs, leaf, ops[i].kill, leaf, ops[i].offset, ops[i].type == NF2_NODE_PUT);
         }
     }
-    if (where != NULL) {
-        where->node = leaf;
-        where->offset = offsets[0];
-    }
+    pending->node = leaf;
+    pending->offset = ops[0].offset;
     return TRY_DONE;
 }
 
 /* Bytes that the changes take at most. */
-static uint32_t changes_length(const struct nf2_tree_change *changes, unsigned count)
+static uint32_t changes_length(const struct nf2_node_op *changes, unsigned count)
 {
-    struct nf2_node_op op;
     uint32_t length = 12; /* a mark */
 
     for (unsigned i = 0; i < count; i++) {
-        op_from_change(&changes[i], true, 0, &op);
-        length += nf2_node_op_length(&op);
+        length += nf2_node_op_length(&changes[i]) + (changes[i].kill == 0 ? 2u : 0u);
     }
     return length;
 }
@@ -215,10 +200,9 @@ static uint32_t changes_length(const struct nf2_tree_change *changes, unsigned c
  * A file that is made durable while it is empty is about to be written: its leaf keeps room for that, so that a leaf that
  * names fill in order is full when a name comes, and nothing has to be copied.
  */
-static uint32_t room_kept(const nf2_t *fs, const struct nf2_tree_change *change)
+static uint32_t room_kept(const nf2_t *fs, const struct nf2_node_op *change)
 {
-    const uint8_t *body = change->bodies == 1 ? change->body[0].data : NULL;
-    bool empty = body != NULL && change->body[0].length == 1 && body[0] == NF2_BODY_INLINE;
+    bool empty = change->content && change->body.length == 0;
 
     return empty ? changes_length(change, 1) + nf2_page(fs) / 4 : 0;
 }
@@ -237,19 +221,17 @@ static int belongs(nf2_t *fs, uint32_t leaf, const struct nf2_key *key)
     return found;
 }
 
-int nf2_tree_fits(nf2_t *fs, const struct nf2_tree_change *change)
+int nf2_tree_fits(nf2_t *fs, const struct nf2_node_op *change)
 {
     struct nf2_path path;
-    struct nf2_node_op op;
     uint32_t append_at, records;
 
     NF2_TRY(nf2_tree_descend(fs, &change->key, &path));
     NF2_TRY(nf2_node_tail(fs, path.node[path.depth - 1], &append_at, &records));
-    op_from_change(change, false, 0, &op);
-    return nf2_node_fit(fs, append_at, &op, 1, nf2_put_limit(fs, records)) != NF2_NONE;
+    return nf2_node_fit(fs, append_at, change, 1, 0, nf2_put_limit(fs, records)) != NF2_NONE;
 }
 
-int nf2_tree_room(nf2_t *fs, const struct nf2_tree_change *change)
+int nf2_tree_room(nf2_t *fs, const struct nf2_node_op *change)
 {
     struct nf2_path path;
 
@@ -258,112 +240,70 @@ int nf2_tree_room(nf2_t *fs, const struct nf2_tree_change *change)
 }
 
 /* Keys and bodies that lie in a leaf must outlive it: it may be replaced for the change that copies them. */
-static void keep_referred(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count)
+static void keep_referred(nf2_t *fs, const struct nf2_node_op *changes, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         if (changes[i].key.bytes == NULL) {
             fs->kept_node = changes[i].key.block;
         }
-        for (unsigned j = 0; j < changes[i].bodies; j++) {
-            if (changes[i].body[j].data == NULL) {
-                fs->kept_node = changes[i].body[j].block;
-            }
+        if (changes[i].body.data == NULL && changes[i].body.length > 0) {
+            fs->kept_node = changes[i].body.block;
         }
     }
 }
 
-int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
+/* The way to the leaf that all keys of the change lie in, or NF2_SPANS_LEAVES. */
+static int find_leaf(nf2_t *fs, const struct nf2_pending *pending, struct nf2_path *path)
 {
-    struct nf2_pending pending = {.changes = changes, .count = count};
+    NF2_TRY(nf2_tree_descend(fs, &pending->ops[0].key, path));
+    uint32_t leaf = path->node[path->depth - 1];
+    for (unsigned i = 1; i < pending->count; i++) {
+        int inside = belongs(fs, leaf, &pending->ops[i].key);
+        if (inside <= 0) {
+            return inside < 0 ? inside : NF2_SPANS_LEAVES;
+        }
+    }
+    int inside = pending->source != NULL ? belongs(fs, leaf, pending->source) : 1;
+    return inside == 0 ? NF2_SPANS_LEAVES : inside < 0 ? inside : NF2_OK;
+}
+
+static int change(nf2_t *fs, struct nf2_pending *pending)
+{
     struct nf2_path path;
 
-    NF2_ASSERT(count >= 1 && count <= NF2_GROUP_MAX);
-    keep_referred(fs, changes, count);
-    for (unsigned attempt = 0; attempt < TRIES; attempt++) {
-        NF2_TRY(nf2_tree_descend(fs, &changes[0].key, &path));
-        for (unsigned i = 1; i < count; i++) {
-            int inside = belongs(fs, path.node[path.depth - 1], &changes[i].key);
-            if (inside <= 0) {
-                return inside < 0 ? inside : NF2_SPANS_LEAVES;
-            }
+    for (unsigned attempt = 0; attempt < TRIES && !pending->done; attempt++) {
+        int result = find_leaf(fs, pending, &path);
+        if (result != NF2_OK) {
+            return result;
         }
-        uint32_t kept = attempt == 0 && count == 1 ? room_kept(fs, changes) : 0; /* a wish: no reason to replace a leaf twice */
-        int done = try_change(fs, path.node[path.depth - 1], changes, count, kept, mark, where);
-        if (done < 0 || done == TRY_DONE) {
-            return done < 0 ? done : NF2_OK;
+        bool alone = attempt == 0 && pending->count == 1 && pending->source == NULL; /* a wish: no reason to replace a leaf twice */
+        result = try_change(fs, path.node[path.depth - 1], pending, alone ? room_kept(fs, pending->ops) : 0);
+        if (result < 0 || result == TRY_DONE) {
+            return result < 0 ? result : NF2_OK;
         }
-        NF2_TRY(nf2_tree_make_room(fs, &path, &changes[0].key, changes_length(changes, count), done == TRY_NO_ROOM_PLAIN ? &pending : NULL));
-        if (pending.done) {
-            if (where != NULL) {
-                where->node = pending.node;
-                where->offset = pending.offset;
-            }
-            return NF2_OK;
-        }
+        const struct nf2_key *key = &pending->ops[0].key;
+        NF2_TRY(nf2_tree_make_room(fs, &path, key, changes_length(pending->ops, pending->count), result == TRY_NO_ROOM_PLAIN ? pending : NULL));
     }
-    return NF2_ERR_NOSPC;
+    return pending->done ? NF2_OK : NF2_ERR_NOSPC;
 }
 
-/* One attempt to rename inside a leaf. */
-static int try_rename(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, const struct nf2_key *to)
+int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
 {
-    struct nf2_entry from, victim;
-    struct nf2_node_op op;
-    struct nf2_effects effects;
-    uint32_t append_at, records;
-    uint16_t offset;
+    struct nf2_pending pending = {.ops = changes, .count = count, .mark = mark};
 
-    memset(&effects, 0, sizeof effects);
-    memset(&op, 0, sizeof op);
-    int found = nf2_node_find(fs, leaf, source, &from);
-    if (found <= 0) {
-        return found < 0 ? found : NF2_ERR_NOENT;
+    keep_referred(fs, changes, count);
+    int result = change(fs, &pending);
+    if (result == NF2_OK && where != NULL && pending.node != 0) {
+        where->node = pending.node;
+        where->offset = pending.offset;
     }
-    found = nf2_node_find(fs, leaf, to, &victim);
-    NF2_TRY(found);
-    op.type = NF2_NODE_REN;
-    op.kill = from.offset;
-    op.victim = found ? victim.offset : 0;
-    op.key = *to;
-    if (found) {
-        NF2_TRY(nf2_effects_dropped(fs, &effects, &victim));
-    }
-    NF2_TRY(nf2_node_tail(fs, leaf, &append_at, &records));
-    if (nf2_node_fit(fs, append_at, &op, 1, nf2_put_limit(fs, records)) == NF2_NONE) {
-        return effects.any ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
-    }
-    NF2_TRY(prepare_effects(fs, &effects));
-    if (effects.any) {
-        NF2_TRY(nf2_space_touch(fs, leaf, append_at));
-    }
-    int end = nf2_node_append(fs, leaf, append_at, &op, 1, &offset);
-    NF2_TRY(end);
-    nf2_space_node_end(fs, leaf, (uint32_t)end);
-    nf2_tree_apply_effects(fs, &effects);
-    nf2_tree_follow(fs, leaf, op.kill, leaf, offset, false);
-    return TRY_DONE;
+    return result;
 }
 
 int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_key *to)
 {
-    struct nf2_pending pending = {.source = source, .target = to};
-    struct nf2_path path, other;
+    struct nf2_node_op op = {.type = NF2_NODE_REN, .key = *to};
+    struct nf2_pending pending = {.ops = &op, .count = 1, .source = source};
 
-    for (unsigned attempt = 0; attempt < TRIES; attempt++) {
-        NF2_TRY(nf2_tree_descend(fs, source, &other));
-        NF2_TRY(nf2_tree_descend(fs, to, &path));
-        if (other.node[other.depth - 1] != path.node[path.depth - 1]) {
-            return NF2_SPANS_LEAVES;
-        }
-        int done = try_rename(fs, path.node[path.depth - 1], source, to);
-        if (done < 0 || done == TRY_DONE) {
-            return done < 0 ? done : NF2_OK;
-        }
-        uint32_t need = NF2_RECORD_OVERHEAD + 10u + to->length;
-        NF2_TRY(nf2_tree_make_room(fs, &path, to, need, done == TRY_NO_ROOM_PLAIN ? &pending : NULL));
-        if (pending.done) {
-            return NF2_OK;
-        }
-    }
-    return NF2_ERR_NOSPC;
+    return change(fs, &pending);
 }

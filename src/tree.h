@@ -20,14 +20,14 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek seek, stru
  * `mark`: sequence of the batch that is done with this group (0: none). `where` (may be NULL): the entry that the
  * first change made. NF2_SPANS_LEAVES (nothing changed) if the keys lie in several leaves.
  */
-int nf2_tree_change(nf2_t *fs, const struct nf2_tree_change *changes, unsigned count, uint32_t mark, struct nf2_entry *where);
+int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where);
 
 /*
  * Would a change that puts a new entry be made without replacing nodes? 1 or 0. And: replaces nodes for it. For changes
  * that must not be held up between a block's being handed out and its being owned.
  */
-int nf2_tree_fits(nf2_t *fs, const struct nf2_tree_change *change);
-int nf2_tree_room(nf2_t *fs, const struct nf2_tree_change *change);
+int nf2_tree_fits(nf2_t *fs, const struct nf2_node_op *change);
+int nf2_tree_room(nf2_t *fs, const struct nf2_node_op *change);
 
 /* Gives `source` the key `to` (replacing an entry there) if both lie in one leaf; else NF2_SPANS_LEAVES. */
 int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_key *to);

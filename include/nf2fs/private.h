@@ -64,6 +64,7 @@ typedef struct nf2 {
     uint16_t window_begin, window_end;  /* the part of it that was read */
     uint32_t programs;          /* programs and erases of this mount: while it stays, nothing changes on the chip */
     uint16_t epoch;
+    bool epoch_known;           /* no page is of a later one */
     uint16_t unclean_mounts;
     uint8_t node_pages;         /* pages of a block that a log uses */
     bool mounted, read_only, clean, broken, blank_erased, taking_spare;

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* group.h - a group of records goes to the end of a node that is in use. */
+#ifndef NF2FS_SRC_GROUP_H
+#define NF2FS_SRC_GROUP_H
+
+#include "node.h"
+
+/* Appends the group; the caller has seen that it fits. `effects`: recovery must look at it, so the node is listed as touched first. */
+int nf2_group_append(nf2_t *fs, uint32_t node, struct nf2_node_op *ops, unsigned count, uint32_t mark, bool effects);
+
+#endif
