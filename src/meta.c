@@ -8,10 +8,9 @@
 #define EVACUATE_MAX 8u         /* REGION pages written anew at one turn of the log */
 #define ID_RESERVE 64u
 
-/* The longest STATE must fit in the read buffer of the smallest page. */
+/* The longest STATE without its list of touched nodes must fit in the read buffer of the smallest page. */
 #define NF2_STATE_MAX                                                                                                   \
-    (NF2_STATE_FIXED + 1u + NF2_SLOTS * (1u + 5u * NF2_SLOT_RUNS) + 1u + 5u * NF2_TOUCHED_MAX + 1u + 4u * NF2_ORPHANS_MAX + \
-     1u + 5u * NF2_STATE_CHANGES_MAX)
+    (NF2_STATE_FIXED + 1u + NF2_SLOTS * (1u + 5u * NF2_SLOT_RUNS) + 1u + 4u * NF2_ORPHANS_MAX + 1u + 5u * NF2_STATE_CHANGES_MAX)
 _Static_assert(NF2_STATE_MAX <= 256u, "NF2_WRITERS is too large");
 _Static_assert(NF2_FREED_MAX <= NF2_STATE_CHANGES_MAX, "a STATE holds all freed runs");
 
@@ -38,13 +37,22 @@ static uint8_t *put_slots(const nf2_t *fs, uint8_t *p)
     return p;
 }
 
-static uint8_t *put_touched_and_orphans(const nf2_t *fs, uint8_t *p)
+#define TOUCHED_LIST (1u + 5u * NF2_TOUCHED_MAX)
+
+static uint32_t put_touched(const nf2_t *fs, uint8_t *list)
 {
+    uint8_t *p = list;
+
     *p++ = fs->touched_count;
     for (unsigned i = 0; i < fs->touched_count; i++) {
         p = nf2_put24(p, fs->touched[i].node);
         p = nf2_put16(p, fs->touched[i].end);
     }
+    return (uint32_t)(p - list);
+}
+
+static uint8_t *put_orphans(const nf2_t *fs, uint8_t *p)
+{
     *p++ = fs->orphan_count;
     for (unsigned i = 0; i < fs->orphan_count; i++) {
         p = nf2_put32(p, fs->orphan[i]);
@@ -71,25 +79,39 @@ static uint8_t *put_fixed(nf2_t *fs, uint8_t *p, bool clean)
     return nf2_put24(p, fs->region == NF2_NONE ? 0 : fs->region * NF2_REGION_BLOCKS + fs->region_next % NF2_REGION_BLOCKS);
 }
 
-/* Encodes a STATE into the read buffer (nothing is read while it is written) and returns its length. */
-static uint32_t encode_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
+/* What a STATE's group holds in front of it and changes. */
+struct state {
+    bool head;                  /* HEAD first: the block becomes the log's head */
+    uint32_t previous;          /* block, for that */
+    const struct nf2_small *small;
+    bool clean;
+    const struct nf2_run *extra;
+    const enum nf2_change *kinds;
+    unsigned count;
+};
+
+/* Encodes a STATE: into `list` the touched nodes, into the read buffer (nothing is read while it is written) what is in front of them and behind. */
+static void encode_state(nf2_t *fs, const struct state *state, uint8_t *list, struct nf2_span *spans)
 {
     uint8_t *p = fs->read_buffer;
 
     fs->window_address = NF2_NONE;
-    p = put_fixed(fs, p, clean);
+    p = put_fixed(fs, p, state->clean);
     NF2_ASSERT(p - fs->read_buffer == NF2_STATE_FIXED);
     p = put_slots(fs, p);
-    p = put_touched_and_orphans(fs, p);
-    *p++ = (uint8_t)(fs->freed_count + count);
+    spans[0] = nf2_span_of(fs->read_buffer, (uint32_t)(p - fs->read_buffer));
+    spans[1] = nf2_span_of(list, put_touched(fs, list));
+    uint8_t *rest = p;
+    p = put_orphans(fs, p);
+    *p++ = (uint8_t)(fs->freed_count + state->count);
     for (unsigned i = 0; i < fs->freed_count; i++) {
         p = put_run(p, &fs->freed[i], NF2_FREED);
     }
-    for (unsigned i = 0; i < count; i++) {
-        p = put_run(p, &extra[i], kinds[i]);
+    for (unsigned i = 0; i < state->count; i++) {
+        p = put_run(p, &state->extra[i], state->kinds[i]);
     }
     NF2_ASSERT((uint32_t)(p - fs->read_buffer) <= NF2_STATE_MAX);
-    return (uint32_t)(p - fs->read_buffer);
+    spans[2] = nf2_span_of(rest, (uint32_t)(p - rest));
 }
 
 /* What the changes of a STATE do to the counts that it holds. */
@@ -145,27 +167,15 @@ static void encode_head(const nf2_t *fs, uint8_t *p, uint32_t previous)
     nf2_put24(p, fs->meta_next);
 }
 
-/* What a STATE's group holds in front of it and changes. */
-struct state {
-    bool head;                  /* HEAD first: the block becomes the log's head */
-    uint32_t previous;          /* block, for that */
-    const struct nf2_small *small;
-    bool clean;
-    const struct nf2_run *extra;
-    const enum nf2_change *kinds;
-    unsigned count;
-};
-
 /* Writes one at the end of the log: one group. */
 static int write_state(nf2_t *fs, const struct state *state)
 {
-    uint8_t head[NF2_META_HEAD_PAYLOAD] = {0};
-    struct nf2_span head_span = nf2_span_of(head, sizeof head);
+    uint8_t list[TOUCHED_LIST], head[NF2_META_HEAD_PAYLOAD] = {0};
+    struct nf2_span head_span = nf2_span_of(head, sizeof head), spans[3];
     struct nf2_writer writer;
 
     account(fs, state->extra, state->kinds, state->count);
-    uint32_t length = encode_state(fs, state->clean, state->extra, state->kinds, state->count);
-    struct nf2_span span = nf2_span_of(fs->read_buffer, length);
+    encode_state(fs, state, list, spans);
     nf2_writer_begin(fs, &writer, fs->meta_head, fs->meta_end);
     if (state->head) {
         encode_head(fs, head, state->previous);
@@ -175,7 +185,7 @@ static int write_state(nf2_t *fs, const struct state *state)
         struct nf2_span small = nf2_span_of(state->small->payload, state->small->length);
         NF2_TRY(nf2_writer_record(fs, &writer, state->small->type, true, &small, 1));
     }
-    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_STATE, false, &span, 1));
+    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_STATE, false, spans, 3));
     NF2_TRY(nf2_writer_end(fs, &writer));
     fs->meta_end = (uint16_t)writer.position;
     state_written(fs, state->clean);
