@@ -15,6 +15,8 @@
 
 /* ---- counting ----------------------------------------------------------------------------------- */
 
+#define OWNED 0x8000u           /* of a count: the file owns the block; below it live bytes, in parts that a block of 64 KiB has enough of */
+
 struct count {
     uint32_t id, first;
 };
@@ -22,10 +24,27 @@ struct count {
 /* In whole program units: what a copy takes. A block full of copies is then full, and is not copied again. */
 static void add_live(nf2_t *fs, uint32_t first, uint32_t block, uint32_t bytes)
 {
+    uint32_t part = nf2_block_bytes(fs) > 16384 ? 4 : 1;
+
     bytes = nf2_align_unit(fs, bytes);
     if (block - first < WINDOW_BLOCKS) {
         uint8_t *p = fs->tree_buffer + 2u * (block - first);
-        nf2_put16(p, nf2_min(0xFFFF, nf2_get16(p) + bytes));
+        uint32_t live = (nf2_get16(p) & (OWNED - 1u)) + (bytes + part - 1) / part;
+        nf2_put16(p, (nf2_get16(p) & OWNED) | nf2_min(OWNED - 1u, live));
+    }
+}
+
+static uint32_t live_bytes(const nf2_t *fs, uint32_t index)
+{
+    return (nf2_get16(fs->tree_buffer + 2u * index) & (OWNED - 1u)) * (nf2_block_bytes(fs) > 16384 ? 4u : 1u);
+}
+
+static void count_own(nf2_t *fs, uint32_t first, const struct nf2_item *own)
+{
+    uint32_t from = nf2_max(own->number, first), to = nf2_min(own->number + own->length, first + WINDOW_BLOCKS);
+
+    for (uint32_t block = from; block < to; block++) {
+        fs->tree_buffer[2u * (block - first) + 1u] |= OWNED >> 8;
     }
 }
 
@@ -34,11 +53,12 @@ static int count_item(nf2_t *fs, void *context, const struct nf2_item *item)
     const struct count *c = context;
     uint32_t bytes = nf2_block_bytes(fs), length = item->length;
 
-    if (item->kind == NF2_BODY_FRAMES) {
+    if (item->kind == NF2_BODY_OWN) {
+        count_own(fs, c->first, item);
+    } else if (item->kind == NF2_BODY_FRAMES && item->block - c->first < WINDOW_BLOCKS) {
         struct nf2_item at;
         NF2_TRY(nf2_index_map(fs, c->id, item->number, &at, &length));
         add_live(fs, c->first, item->block, length == 0 ? 1 : length);
-        return 0;
     }
     if (item->kind != NF2_BODY_PIECE || item->block == NF2_NO_BLOCK) {
         return 0;
@@ -236,41 +256,50 @@ static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t len
     return result < 0 ? result : (int)length;
 }
 
+#define VICTIM_ITEMS 16u        /* mapping entries that one walk over the map notes */
+
 struct victim {
-    uint32_t block;
-    struct nf2_item item;
+    uint32_t block, count;
+    uint32_t number[VICTIM_ITEMS];
 };
 
-/* Finds a mapping entry with data in the victim block. */
+static bool lies_in(const nf2_t *fs, const struct nf2_item *item, uint32_t block)
+{
+    if (item->kind == NF2_BODY_PIECE && item->block != NF2_NO_BLOCK && item->length > 0) {
+        return block >= item->block && block <= item->block + (item->within + item->length - 1) / nf2_block_bytes(fs);
+    }
+    return item->kind == NF2_BODY_FRAMES && item->block == block;
+}
+
+/* Notes a mapping entry with data in the victim block; 1 when no more can be noted. */
 static int find_victim_item(nf2_t *fs, void *context, const struct nf2_item *item)
 {
     struct victim *victim = context;
-    uint32_t bytes = nf2_block_bytes(fs);
-    bool hit = item->kind == NF2_BODY_FRAMES && item->block == victim->block;
 
-    if (item->kind == NF2_BODY_PIECE && item->block != NF2_NO_BLOCK && item->length > 0) {
-        hit = victim->block >= item->block && victim->block <= item->block + (item->within + item->length - 1) / bytes;
+    if (lies_in(fs, item, victim->block)) {
+        victim->number[victim->count++] = item->number;
     }
-    if (hit) {
-        victim->item = *item;
-    }
-    return hit;
+    return victim->count == VICTIM_ITEMS;
 }
 
-/* Moves what one mapping entry holds in the victim block. */
-static int move_item(nf2_t *fs, uint32_t id, const struct victim *victim)
+/* Moves what the mapping entry `number` holds in a block, if it still does. */
+static int move_item(nf2_t *fs, uint32_t id, uint32_t number, uint32_t block)
 {
-    const struct nf2_item *item = &victim->item;
-    uint32_t at = item->number, end, length;
+    struct nf2_item item;
+    uint32_t at = number, end, length;
 
-    if (item->kind == NF2_BODY_FRAMES) {
-        struct nf2_item same;
-        NF2_TRY(nf2_index_map(fs, id, at, &same, &length));
+    int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, number, NF2_AT_OR_BELOW, &item);
+    NF2_TRY(found);
+    if (!found || item.number != number || !lies_in(fs, &item, block)) {
+        return NF2_OK;
+    }
+    if (item.kind == NF2_BODY_FRAMES) {
+        NF2_TRY(nf2_index_map(fs, id, at, &item, &length));
         end = at + length;
     } else {
-        uint32_t bytes = nf2_block_bytes(fs), block_start = (victim->block - item->block) * bytes;
-        at += block_start > item->within ? block_start - item->within : 0;
-        end = nf2_min(item->number + item->length, item->number + block_start + bytes - item->within);
+        uint32_t bytes = nf2_block_bytes(fs), block_start = (block - item.block) * bytes;
+        at += block_start > item.within ? block_start - item.within : 0;
+        end = nf2_min(item.number + item.length, item.number + block_start + bytes - item.within);
     }
     while (at < end) {
         int moved = move_some(fs, id, at, end - at);
@@ -284,47 +313,89 @@ static int move_item(nf2_t *fs, uint32_t id, const struct victim *victim)
 
 static int empty_block(nf2_t *fs, uint32_t id, uint32_t block)
 {
-    struct victim victim = {block, {0}};
+    struct victim victim = {.block = block};
 
     for (uint32_t i = 0; i < nf2_block_bytes(fs); i++) {
-        int found = nf2_index_each(fs, id, find_victim_item, &victim);
-        if (found <= 0) {
-            return found;
+        victim.count = 0;
+        NF2_TRY(nf2_index_each(fs, id, find_victim_item, &victim));
+        if (victim.count == 0) {
+            return NF2_OK;
         }
-        NF2_TRY(move_item(fs, id, &victim));
+        for (uint32_t item = 0; item < victim.count; item++) {
+            NF2_TRY(move_item(fs, id, victim.number[item], block));
+        }
     }
     return NF2_ERR_IO;
 }
 
 /* ---- steps -------------------------------------------------------------------------------------- */
 
-/* Looks at a window of an OWN entry: the first run of blocks without live data is `dead`, and the emptiest of the others is remembered. */
-static int look_at_window(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t first, uint32_t *victim, uint32_t *least,
-                          struct nf2_run *dead)
+#define DEAD_RUNS 8u            /* that one look notes */
+
+/* What a look at a window of blocks found: runs that nothing live lies in, and the emptiest of the others. */
+struct finding {
+    struct nf2_run dead[DEAD_RUNS];
+    uint32_t dead_runs, victim, least;
+};
+
+static void note_dead(struct finding *finding, uint32_t block)
+{
+    struct nf2_run *last = finding->dead_runs > 0 ? &finding->dead[finding->dead_runs - 1u] : NULL;
+
+    if (last != NULL && last->start + last->count == block) {
+        last->count++;
+    } else if (finding->dead_runs < DEAD_RUNS) {
+        finding->dead[finding->dead_runs].start = block;
+        finding->dead[finding->dead_runs++].count = 1;
+    }
+}
+
+/* Counts what is live in the blocks of a file in the window from `first` on. */
+static NF2_APART int look_at_window(nf2_t *fs, uint32_t id, uint32_t first, struct finding *finding)
 {
     struct count c = {id, first};
-    uint32_t count = nf2_min(WINDOW_BLOCKS, own->number + own->length - first), i = 0, n = 0;
 
+    finding->dead_runs = 0;
+    finding->victim = NF2_NONE;
     nf2_cache_lend(fs, true);
     int result = nf2_index_each(fs, id, count_item, &c);
     result = result < 0 ? result : count_handles(fs, id, first);
-    for (uint32_t b = 0; b < count; b++) {
-        uint32_t live = nf2_get16(fs->tree_buffer + 2u * b);
-        if (live > 0 && live < *least) {
-            *least = live;
-            *victim = first + b;
+    for (uint32_t i = 0; i < WINDOW_BLOCKS; i++) {
+        uint32_t live = live_bytes(fs, i);
+        if ((nf2_get16(fs->tree_buffer + 2u * i) & OWNED) == 0) {
+            continue;
+        }
+        if (live == 0) {
+            note_dead(finding, first + i);
+        } else if (finding->victim == NF2_NONE || live < finding->least) {
+            finding->least = live;
+            finding->victim = first + i;
         }
     }
-    while (i < count && nf2_get16(fs->tree_buffer + 2u * i) != 0) {
-        i++;
-    }
-    while (i + n < count && nf2_get16(fs->tree_buffer + 2u * (i + n)) == 0) {
-        n++;
-    }
     nf2_cache_lend(fs, false);
-    dead->start = first + i;
-    dead->count = n;
     return result;
+}
+
+/* Gives back a run of blocks without live data, whatever OWN entries it lies in. */
+static NF2_APART int release_run(nf2_t *fs, uint32_t id, const struct nf2_run *dead)
+{
+    struct nf2_item own;
+
+    for (uint32_t start = dead->start, end = start + dead->count; start < end;) {
+        int found = nf2_index_seek(fs, id, NF2_INDEX_OWN, start, NF2_AT_OR_BELOW, &own);
+        if (found <= 0 || start - own.number >= own.length) {
+            return found < 0 ? found : NF2_ERR_IO;
+        }
+        uint32_t count = nf2_min(end, own.number + own.length) - start;
+        int result = release(fs, id, &own, start, count);
+        if (result == NF2_SPANS_LEAVES) { /* in two first: the next turn frees the first one's end */
+            result = cut_own(fs, id, &own, start + count);
+            count = 0;
+        }
+        NF2_TRY(result);
+        start += count;
+    }
+    return NF2_OK;
 }
 
 /* Handles start a new run of blocks: the present one may lose some. */
@@ -338,33 +409,44 @@ static int record_handles(nf2_t *fs, uint32_t id)
     return NF2_OK;
 }
 
+/* The next block that the file owns from `block` on: 1, 0, or an error. */
+static int next_owned(nf2_t *fs, uint32_t id, uint32_t *block)
+{
+    struct nf2_item own;
+    int found = nf2_index_seek(fs, id, NF2_INDEX_OWN, *block, NF2_AT_OR_BELOW, &own);
+
+    if (found == 0 || (found > 0 && *block - own.number >= own.length)) {
+        found = nf2_index_seek(fs, id, NF2_INDEX_OWN, *block, NF2_ABOVE, &own);
+        *block = found > 0 ? own.number : *block;
+    }
+    return found;
+}
+
+/* Looks at windows of the file's blocks until one has something to do. */
 static int compact_file(nf2_t *fs, uint32_t id, uint32_t live)
 {
-    uint32_t victim = NF2_NONE, least = nf2_block_bytes(fs) / 16u * live + 1u, number = 0;
-    struct nf2_item own;
+    uint32_t part = nf2_block_bytes(fs) / 16u;
+    struct finding finding;
     int found;
 
     NF2_TRY(record_handles(fs, id));
-    while ((found = nf2_index_seek(fs, id, NF2_INDEX_OWN, number, NF2_AT_OR_ABOVE, &own)) > 0) {
-        for (uint32_t first = own.number; first < own.number + own.length; first += WINDOW_BLOCKS) {
-            struct nf2_run dead;
-            NF2_TRY(look_at_window(fs, id, &own, first, &victim, &least, &dead));
-            if (dead.count > 0) {
-                int result = release(fs, id, &own, dead.start, dead.count);
-                if (result == NF2_SPANS_LEAVES) { /* the next step frees it */
-                    result = cut_own(fs, id, &own, dead.start + dead.count);
-                }
-                return result < 0 ? result : 1;
-            }
+    while ((found = next_owned(fs, id, &fs->compact_from)) > 0) {
+        NF2_TRY(look_at_window(fs, id, fs->compact_from, &finding));
+        for (uint32_t i = 0; i < finding.dead_runs; i++) {
+            NF2_TRY(release_run(fs, id, &finding.dead[i]));
         }
-        number = own.number + 1;
+        if (finding.dead_runs > 0) {
+            return 1;
+        }
+        fs->compact_from += WINDOW_BLOCKS;
+        if (finding.victim != NF2_NONE && finding.least <= part * live) {
+            fs->compact_live = (uint8_t)nf2_min(finding.least / part + 1u, NF2_COMPACT_ALL);
+            NF2_TRY(empty_block(fs, id, finding.victim));
+            return 1;
+        }
     }
-    NF2_TRY(found);
-    if (victim == NF2_NONE) {
-        return 0;
-    }
-    NF2_TRY(empty_block(fs, id, victim));
-    return 1;
+    fs->compact_from = 0;
+    return found;
 }
 
 int nf2_compact_step(nf2_t *fs, uint32_t live)
@@ -377,10 +459,11 @@ int nf2_compact_step(nf2_t *fs, uint32_t live)
         struct nf2_key key = nf2_key_of(fs->compact_id, none, 0);
         int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
         if (found <= 0 || entry.id == NF2_NONE) {
-            fs->compact_id = 0;
-            fs->compact_again = false;
+            fs->compact_id = fs->compact_from = 0;
+            fs->compact_again = (uint8_t)(fs->compact_again - (fs->compact_again > 0));
             return found < 0 ? found : 0;
         }
+        fs->compact_from = entry.id == fs->compact_id ? fs->compact_from : 0;
         fs->compact_id = entry.id;
         uint8_t kind;
         NF2_TRY(nf2_body_read(fs, &entry, 0, &kind, 1));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "reclaim.h"
 
-#include "compact.h"
 #include "content.h"
 #include "merge.h"
 #include "space.h"
@@ -107,14 +106,15 @@ bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
     if (nf2_space_begin(fs) < 0) {
         return false;
     }
-    uint32_t most = 0, steps = 0, live = NF2_COMPACT_IDLE;
-    fs->compact_id = 0;
+    uint32_t most = 0, steps = 0, live = nf2_max(fs->compact_live, NF2_COMPACT_IDLE);
+    bool whole = false; /* has the present pass over all files begun at the first? */
     while (nf2_space_available(fs) < blocks) {
         int result = nf2_orphan_step(fs); /* each takes an entry away: they come to an end */
         if (result == 0) { /* no gain in many steps is the end, too, whatever the steps say */
             result = ++steps > STEPS_WITHOUT_GAIN + 4 * fs->blocks ? 0 : nf2_reclaim_step(fs, live);
-            if (result == 0 && live < NF2_COMPACT_ALL) { /* the emptiest blocks of all files first */
-                live = nf2_min(2 * live, NF2_COMPACT_ALL);
+            if (result == 0 && (!whole || live < NF2_COMPACT_ALL)) { /* the emptiest blocks of all files first */
+                live = whole ? nf2_min(2 * live, NF2_COMPACT_ALL) : live;
+                whole = true;
                 continue;
             }
         }

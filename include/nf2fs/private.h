@@ -111,9 +111,11 @@ typedef struct nf2 {
     uint8_t merge_key[NF2_MERGE_KEY];
     uint8_t merge_length, merge_skip;
     uint8_t merge_quiet;        /* passes over all leaves without a merge since something was removed */
-    uint32_t compact_id;        /* entries of this id are looked at next */
+    uint32_t compact_id;        /* entries of this id are looked at next, */
+    uint32_t compact_from;      /* blocks from this one on */
     uint32_t compact_owner, compact_block, compact_end; /* where moved data goes: the file, its block, the place in it */
-    bool compact_again;         /* indexed files have changed since all were looked at */
+    uint8_t compact_live;       /* about how many of 16 parts of the last emptied block were live */
+    uint8_t compact_again;      /* passes over all indexed files that are due: two ends of them, as one may be half done */
     uint32_t maintain_cursor;
     uint32_t erased_blocks;     /* free blocks known to be erased */
 } nf2_t;
