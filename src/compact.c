@@ -438,12 +438,12 @@ static int compact_file(nf2_t *fs, uint32_t id, uint32_t live)
         if (finding.dead_runs > 0) {
             return 1;
         }
-        fs->compact_from += WINDOW_BLOCKS;
         if (finding.victim != NF2_NONE && finding.least <= part * live) {
             fs->compact_live = (uint8_t)nf2_min(finding.least / part + 1u, NF2_COMPACT_ALL);
             NF2_TRY(empty_block(fs, id, finding.victim));
             return 1;
         }
+        fs->compact_from += WINDOW_BLOCKS;
     }
     fs->compact_from = 0;
     return found;
