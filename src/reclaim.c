@@ -106,7 +106,7 @@ bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
     if (nf2_space_begin(fs) < 0) {
         return false;
     }
-    uint32_t most = 0, steps = 0, live = nf2_max(fs->compact_live, NF2_COMPACT_IDLE);
+    uint32_t most = 0, steps = 0, live = nf2_max(fs->compact_live, NF2_COMPACT_IDLE + 1u);
     bool whole = false; /* has the present pass over all files begun at the first? */
     while (nf2_space_available(fs) < blocks) {
         int result = nf2_orphan_step(fs); /* each takes an entry away: they come to an end */

@@ -74,8 +74,11 @@ static int load_region(nf2_t *fs, uint32_t number)
 
 static bool is_free(const nf2_t *fs, uint32_t index, bool erased)
 {
+    uint32_t block = fs->region * NF2_REGION_BLOCKS + index;
+    bool being_emptied = fs->clean_first != NF2_NONE && block - fs->clean_first < nf2_large_blocks(fs);
+
     return index < NF2_REGION_BLOCKS && !nf2_bit(fs->region_used, index) && nf2_bit(fs->region_erased, index) == erased &&
-           fs->region * NF2_REGION_BLOCKS + index != fs->kept_node;
+           block != fs->kept_node && !being_emptied;
 }
 
 /* The first run of free blocks (all erased, or all dirty) of at least `want` blocks at or behind the cursor, else the longest. Its length. */
@@ -233,7 +236,7 @@ static void add_run(struct nf2_slot *slot, uint32_t start, uint32_t count, bool 
     slot->ready = (uint16_t)(dirty ? slot->used : last->count);
 }
 
-static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
+static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
 {
     struct nf2_slot *slot = &fs->slot[slot_index];
     uint32_t start = 0, count;
@@ -263,6 +266,17 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     NF2_TRY(record_claim(fs, slot_index, start, count, dirty));
     add_run(slot, start, count, dirty);
     return NF2_OK;
+}
+
+static int claim(nf2_t *fs, unsigned slot, uint32_t want)
+{
+    int result = try_claim(fs, slot, want);
+
+    if (result == NF2_ERR_NOSPC && fs->clean_first != NF2_NONE) { /* the free blocks of a group that was to be emptied */
+        fs->clean_first = NF2_NONE;
+        result = try_claim(fs, slot, want);
+    }
+    return result;
 }
 
 /* Erases the next block of the slot's run, or as many as a large erase takes. */
