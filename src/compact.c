@@ -346,7 +346,7 @@ static NF2_APART int move_item(nf2_t *fs, uint32_t id, uint32_t number, const st
     return NF2_OK;
 }
 
-/* Moves live data out of a run of blocks, of up to `items` mapping entries. How many there were, or an error. */
+/* Moves live data out of a run of blocks, of at most `items` mapping entries. How many there were, or an error. */
 static NF2_APART int empty_some(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint32_t items)
 {
     struct victim victim = {.run = *run};
@@ -377,7 +377,7 @@ static int empty_block(nf2_t *fs, uint32_t id, uint32_t block)
 struct finding {
     struct nf2_run dead[DEAD_RUNS];
     uint32_t dead_runs, victim, least;
-    uint32_t group;             /* that a large erase is to win, NF2_NONE: none */
+    uint32_t group, group_us;   /* that a large erase is to win, NF2_NONE: none; and what each block of it costs */
 };
 
 static void note_dead(struct finding *finding, uint32_t block)
@@ -415,7 +415,7 @@ static uint32_t group_cost(const nf2_t *fs, const struct nf2_region *region, uin
 }
 
 /* The group of the window that is won at the least cost, if that is below an erase for each block. */
-static uint32_t choose_group(const nf2_t *fs, const struct nf2_region *region, uint32_t live)
+static uint32_t choose_group(const nf2_t *fs, const struct nf2_region *region, uint32_t live, uint32_t *group_us)
 {
     uint32_t large = nf2_large_blocks(fs), group = NF2_NONE, least = fs->flash->erase_block_us, copied;
 
@@ -425,12 +425,13 @@ static uint32_t choose_group(const nf2_t *fs, const struct nf2_region *region, u
     uint32_t shift = (fs->config->offset / nf2_block_bytes(fs) + region->number * NF2_REGION_BLOCKS) % large;
     for (uint32_t i = (large - shift) % large; i + large <= WINDOW_BLOCKS; i += large) {
         uint32_t cost = group_cost(fs, region, i, &copied);
-        bool allowed = live > NF2_COMPACT_IDLE || copied * 16u <= live * large;
-        if (cost < least && allowed && 2 * copied < nf2_space_free_blocks(fs)) {
+        bool allowed = copied + 8u <= nf2_space_free_blocks(fs) && (live > NF2_COMPACT_IDLE || copied * 16u <= live * large);
+        if (cost < least && allowed) {
             least = cost;
             group = region->number * NF2_REGION_BLOCKS + i;
         }
     }
+    *group_us = least;
     return group;
 }
 
@@ -455,7 +456,7 @@ static NF2_APART int look_at_window(nf2_t *fs, uint32_t id, uint32_t first, uint
             finding->victim = first + i;
         }
     }
-    finding->group = choose_group(fs, &region, live);
+    finding->group = choose_group(fs, &region, live, &finding->group_us);
     nf2_cache_lend(fs, false);
     return result;
 }
@@ -540,13 +541,13 @@ static NF2_APART int erase_group(nf2_t *fs)
     return nf2_space_record_erased(fs, first, large);
 }
 
-#define CLEAN_ITEMS 2u          /* mapping entries that one step takes out of a group */
+#define AHEAD_ITEMS 4u          /* mapping entries that a call which writes moves ahead of need */
 
 /* Goes on with the group that is being emptied. */
-static int clean_step(nf2_t *fs)
+static int clean_step(nf2_t *fs, uint32_t items)
 {
     struct nf2_run group = {fs->clean_first, nf2_large_blocks(fs)};
-    int moved = empty_some(fs, fs->clean_id, &group, CLEAN_ITEMS);
+    int moved = empty_some(fs, fs->clean_id, &group, items);
 
     NF2_TRY(moved);
     if (moved == 0) {
@@ -556,8 +557,8 @@ static int clean_step(nf2_t *fs)
     return 1;
 }
 
-/* Looks at windows of the file's blocks until one has something to do. */
-static int compact_file(nf2_t *fs, uint32_t id, uint32_t live)
+/* Looks at windows of the file's blocks until one has something to do; `one`: or just at one. */
+static int compact_file(nf2_t *fs, uint32_t id, uint32_t live, bool one)
 {
     uint32_t part = nf2_block_bytes(fs) / 16u;
     struct finding finding;
@@ -567,7 +568,16 @@ static int compact_file(nf2_t *fs, uint32_t id, uint32_t live)
     while ((found = next_owned(fs, id, &fs->compact_from)) > 0) {
         fs->compact_from -= fs->compact_from % WINDOW_BLOCKS;
         NF2_TRY(look_at_window(fs, id, fs->compact_from, live, &finding));
+        if (finding.group != NF2_NONE && finding.group_us > fs->clean_us) { /* a better one may come; each one passed makes others good enough */
+            fs->clean_us += fs->clean_us / 16u + fs->flash->erase_block_us / 32u;
+            fs->compact_from += WINDOW_BLOCKS;
+            if (one) {
+                return 1;
+            }
+            continue;
+        }
         if (finding.group != NF2_NONE) {
+            fs->clean_us = finding.group_us;
             fs->clean_id = id;
             fs->clean_first = finding.group;
             return 1;
@@ -589,17 +599,13 @@ static int compact_file(nf2_t *fs, uint32_t id, uint32_t live)
     return found;
 }
 
-int nf2_compact_step(nf2_t *fs, uint32_t live)
+static int step(nf2_t *fs, uint32_t live, bool one)
 {
     static const uint8_t none[1] = {0};
     struct nf2_entry entry;
-    bool urgent = fs->urgent;
 
     if (fs->clean_first != NF2_NONE) {
-        fs->urgent = true;
-        int result = clean_step(fs);
-        fs->urgent = urgent;
-        return result;
+        return clean_step(fs, one ? AHEAD_ITEMS : VICTIM_ITEMS);
     }
     for (;;) {
         struct nf2_key key = nf2_key_of(fs->compact_id, none, 0);
@@ -614,13 +620,37 @@ int nf2_compact_step(nf2_t *fs, uint32_t live)
         uint8_t kind;
         NF2_TRY(nf2_body_read(fs, &entry, 0, &kind, 1));
         if (kind >= NF2_BODY_PIECE && kind <= NF2_BODY_OWN) {
-            fs->urgent = true;
-            int result = compact_file(fs, entry.id, live);
-            fs->urgent = urgent;
+            int result = compact_file(fs, entry.id, live, one);
             if (result != 0) {
                 return result;
             }
         }
         fs->compact_id++;
     }
+}
+
+static int urgent_step(nf2_t *fs, uint32_t live, bool one)
+{
+    bool urgent = fs->urgent;
+
+    fs->urgent = true;
+    int result = step(fs, live, one);
+    fs->urgent = urgent;
+    return result;
+}
+
+int nf2_compact_step(nf2_t *fs, uint32_t live)
+{
+    return urgent_step(fs, live, false);
+}
+
+int nf2_compact_ahead(nf2_t *fs)
+{
+    uint32_t large = nf2_large_blocks(fs), worth = fs->flash->erase_block_us;
+    bool due = fs->clean_first != NF2_NONE || (fs->clean_us != 0 && fs->clean_us < worth);
+
+    if (!due || nf2_space_erased_blocks(fs) >= large || nf2_space_available(fs) >= large) {
+        return NF2_OK;
+    }
+    return urgent_step(fs, NF2_COMPACT_ALL, true);
 }

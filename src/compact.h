@@ -14,4 +14,10 @@
 #define NF2_COMPACT_ALL 15u
 int nf2_compact_step(nf2_t *fs, uint32_t live);
 
+/*
+ * For calls that write: while groups of blocks are won by large erases and no more than one is left, a part of the work on
+ * the next one, so that its data go to erased blocks and no call has to do all of it.
+ */
+int nf2_compact_ahead(nf2_t *fs);
+
 #endif
