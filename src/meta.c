@@ -6,6 +6,7 @@
 #include "super.h"
 
 #define EVACUATE_MAX 8u         /* REGION pages written anew at one turn of the log */
+#define EVACUATE_KEPT 4u        /* pages of the new block that are left to what made the log turn */
 #define ID_RESERVE 64u
 
 /* The longest list of touched nodes in a STATE, and the longest rest, which must fit in the read buffer of the smallest page. */
@@ -282,7 +283,7 @@ static NF2_APART int evacuate_tail(nf2_t *fs)
 {
     struct evacuation e = {{0}, {evacuate_run, evacuate_region, NULL, 0}, fs->meta_tail};
     unsigned written = 0;
-    uint32_t end;
+    uint32_t end, limit = nf2_log_bytes(fs) - EVACUATE_KEPT * nf2_page(fs);
 
     e.walk.context = &e;
     if (window_blocks(fs) < nf2_regions(fs) / 4 + 2 || fs->freed_count >= NF2_FREED_MAX) {
@@ -294,7 +295,7 @@ static NF2_APART int evacuate_tail(nf2_t *fs)
             continue;
         }
         if (written++ == EVACUATE_MAX || nf2_log_place(fs, fs->meta_end, NF2_REGION_PAYLOAD + NF2_RECORD_OVERHEAD,
-                                                       nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
+                                                       limit, &end) >= nf2_log_bytes(fs)) {
             return 0;
         }
         NF2_TRY(write_region(fs, r));
