@@ -543,12 +543,27 @@ static NF2_APART int erase_group(nf2_t *fs)
 
 #define AHEAD_ITEMS 4u          /* mapping entries that a call which writes moves ahead of need */
 
+/* Has a handle begun to append frames to a block of the group since it was chosen? */
+static bool appends_to(const nf2_t *fs, const struct nf2_run *group)
+{
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->kind == NF2_BODY_INDEXED && file->frames_at != 0 && file->frames - group->start < group->count) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Goes on with the group that is being emptied. */
 static int clean_step(nf2_t *fs, uint32_t items)
 {
     struct nf2_run group = {fs->clean_first, nf2_large_blocks(fs)};
-    int moved = empty_some(fs, fs->clean_id, &group, items);
 
+    if (appends_to(fs, &group)) {
+        fs->clean_first = NF2_NONE;
+        return 1;
+    }
+    int moved = empty_some(fs, fs->clean_id, &group, items);
     NF2_TRY(moved);
     if (moved == 0) {
         NF2_TRY(release_owned(fs, fs->clean_id, &group));
