@@ -4,7 +4,7 @@
 #include "flash.h"
 #include "region.h"
 
-#define TOUCHED_KEPT (NF2_TOUCHED_MAX - 2u)  /* touched nodes that stay listed when another one finds the list full */
+#define TOUCHED_KEPT (NF2_TOUCHED_MAX / 2u)  /* touched nodes that stay listed when another one finds the list full */
 
 uint32_t nf2_space_free_blocks(const nf2_t *fs)
 {

@@ -12,7 +12,7 @@
 #define NF2_SLOTS (NF2_WRITERS + 1u)    /* one allocation slot a writer, the last one for the tree and the logs */
 #define NF2_SLOT_RUNS 4u
 #define NF2_FREED_MAX 9u
-#define NF2_TOUCHED_MAX 12u
+#define NF2_TOUCHED_MAX 8u
 #define NF2_ORPHANS_MAX (NF2_WRITERS + 4u)  /* new content of each writer, what is being removed, two to spare in recovery */
 #define NF2_REGION_BLOCKS 128u
 #define NF2_MERGE_KEY 24u
