@@ -6,9 +6,18 @@
 #include "core.h"
 
 /*
- * One step: frees a run of blocks that no map needs, or moves the live data out of the emptiest block of a file if at
- * most `live` of 16 parts of it are live. 1 if it did something, 0 if all indexed files were looked at, or an error.
+ * One step: goes on to the next window of blocks of an indexed file that has something to do. Frees the runs of blocks that
+ * no map needs, or moves the live data out of the emptiest block if at most `live` of 16 parts of it are live. 1 if it did
+ * something, 0 if the last indexed file has been looked at, or an error. Idle time takes only what gains far more than it costs.
  */
+#define NF2_COMPACT_IDLE 4u
+#define NF2_COMPACT_ALL 15u
 int nf2_compact_step(nf2_t *fs, uint32_t live);
+
+/*
+ * For calls that write: while groups of blocks are won by large erases and no more than one is left, a part of the work on
+ * the next one, so that its data go to erased blocks and no call has to do all of it.
+ */
+int nf2_compact_ahead(nf2_t *fs);
 
 #endif

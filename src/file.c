@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* file.c - open files: the public calls. */
+#include "compact.h"
 #include "content.h"
 #include "flash.h"
 #include "frames.h"
@@ -379,6 +380,10 @@ static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t end, uint32_t
         return NF2_OK; /* if names and maps took more than they had, from the reserve */
     }
     need += promised_to_others(fs, file);
+    int ahead = nf2_compact_ahead(fs);
+    if (ahead < 0 && ahead != NF2_ERR_NOSPC) {
+        return ahead;
+    }
     return nf2_space_available(fs) >= need || nf2_reclaim(fs, need) ? NF2_OK : NF2_ERR_NOSPC;
 }
 

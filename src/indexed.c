@@ -627,7 +627,7 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     file->pieces = 0;
     file->spill = file->spill_first = file->cut_to = NF2_NONE;
     file->frames_at = 0;
-    fs->compact_again = true;
+    fs->compact_again = 2;
     return NF2_OK;
 }
 

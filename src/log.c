@@ -392,6 +392,7 @@ int nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool m
     NF2_ASSERT(length <= NF2_RECORD_MAX);
     NF2_TRY(writer_place(fs, writer, length));
     uint32_t offset = writer->position;
+    NF2_ASSERT(record_end(fs, offset, length) <= nf2_log_bytes(fs));
     nf2_put16(bytes, fs->epoch);
     writer->crc = nf2_crc(0xFFFFFFFFu, bytes, 2);
     nf2_put16(bytes, (uint32_t)type << 13 | (more ? 0x1000u : 0u) | length);

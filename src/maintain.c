@@ -103,7 +103,7 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
         }
         owed = spent_us + cost_us > budget_us;
         if (result == 2 && !owed) {
-            NF2_TRY(nf2_reclaim_step(fs, NF2_COMPACT_IDLE));
+            NF2_TRY(nf2_compact_step(fs, NF2_COMPACT_IDLE));
         }
         spent_us += owed ? 0 : cost_us;
     }

@@ -6,12 +6,15 @@
 #include "super.h"
 
 #define EVACUATE_MAX 8u         /* REGION pages written anew at one turn of the log */
+#define EVACUATE_KEPT 4u        /* pages of the new block that are left to what made the log turn */
 #define ID_RESERVE 64u
 
-/* The longest STATE without its list of touched nodes must fit in the read buffer of the smallest page. */
-#define NF2_STATE_MAX                                                                                                   \
+/* The longest list of touched nodes in a STATE, and the longest rest, which must fit in the read buffer of the smallest page. */
+#define TOUCHED_LIST (1u + 5u * NF2_TOUCHED_MAX)
+#define STATE_REST                                                                                                      \
     (NF2_STATE_FIXED + 1u + NF2_SLOTS * (1u + 5u * NF2_SLOT_RUNS) + 1u + 4u * NF2_ORPHANS_MAX + 1u + 5u * NF2_STATE_CHANGES_MAX)
-_Static_assert(NF2_STATE_MAX <= 256u, "NF2_WRITERS is too large");
+#define NF2_STATE_MAX (STATE_REST + TOUCHED_LIST)
+_Static_assert(STATE_REST <= 256u, "NF2_WRITERS is too large");
 _Static_assert(NF2_FREED_MAX <= NF2_STATE_CHANGES_MAX, "a STATE holds all freed runs");
 
 /* ---- writing ------------------------------------------------------------------------------------ */
@@ -36,8 +39,6 @@ static uint8_t *put_slots(const nf2_t *fs, uint8_t *p)
     }
     return p;
 }
-
-#define TOUCHED_LIST (1u + 5u * NF2_TOUCHED_MAX)
 
 static uint32_t put_touched(const nf2_t *fs, uint8_t *list)
 {
@@ -110,7 +111,7 @@ static void encode_state(nf2_t *fs, const struct state *state, uint8_t *list, st
     for (unsigned i = 0; i < state->count; i++) {
         p = put_run(p, &state->extra[i], state->kinds[i]);
     }
-    NF2_ASSERT((uint32_t)(p - fs->read_buffer) <= NF2_STATE_MAX);
+    NF2_ASSERT((uint32_t)(p - fs->read_buffer) <= STATE_REST);
     spans[2] = nf2_span_of(rest, (uint32_t)(p - rest));
 }
 
@@ -282,7 +283,7 @@ static NF2_APART int evacuate_tail(nf2_t *fs)
 {
     struct evacuation e = {{0}, {evacuate_run, evacuate_region, NULL, 0}, fs->meta_tail};
     unsigned written = 0;
-    uint32_t end;
+    uint32_t end, limit = nf2_log_bytes(fs) - EVACUATE_KEPT * nf2_page(fs);
 
     e.walk.context = &e;
     if (window_blocks(fs) < nf2_regions(fs) / 4 + 2 || fs->freed_count >= NF2_FREED_MAX) {
@@ -294,7 +295,7 @@ static NF2_APART int evacuate_tail(nf2_t *fs)
             continue;
         }
         if (written++ == EVACUATE_MAX || nf2_log_place(fs, fs->meta_end, NF2_REGION_PAYLOAD + NF2_RECORD_OVERHEAD,
-                                                       nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
+                                                       limit, &end) >= nf2_log_bytes(fs)) {
             return 0;
         }
         NF2_TRY(write_region(fs, r));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "reclaim.h"
 
-#include "compact.h"
 #include "content.h"
 #include "merge.h"
 #include "space.h"
@@ -78,6 +77,12 @@ int nf2_orphans_room(nf2_t *fs)
 
 /* ---- all kinds ---------------------------------------------------------------------------------- */
 
+static int merge_step(nf2_t *fs)
+{
+    int result = nf2_tree_merge_step(fs);
+    return result < 0 ? result : 1;
+}
+
 int nf2_reclaim_light_step(nf2_t *fs)
 {
     int result = nf2_orphan_step(fs);
@@ -85,21 +90,7 @@ int nf2_reclaim_light_step(nf2_t *fs)
     if (result != 0) {
         return result;
     }
-    if (!nf2_tree_merge_done(fs)) {
-        result = nf2_tree_merge_step(fs);
-        return result < 0 ? result : 1;
-    }
-    return fs->compact_again ? 2 : 0;
-}
-
-int nf2_reclaim_step(nf2_t *fs, uint32_t live)
-{
-    int result = nf2_reclaim_light_step(fs);
-
-    if (result == 2 || (result == 0 && live > NF2_COMPACT_IDLE)) {
-        return nf2_compact_step(fs, live);
-    }
-    return result;
+    return !nf2_tree_merge_done(fs) ? merge_step(fs) : fs->compact_again ? 2 : 0;
 }
 
 bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
@@ -107,21 +98,25 @@ bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
     if (nf2_space_begin(fs) < 0) {
         return false;
     }
-    uint32_t most = 0, steps = 0, live = NF2_COMPACT_IDLE;
-    fs->compact_id = 0;
+    uint32_t most = 0, steps = 0, live = nf2_max(fs->compact_live, NF2_COMPACT_IDLE + 1u);
+    bool whole = false;         /* has the present pass over all files begun at the first? */
+    bool merging = false;       /* after it, before blocks with more live data */
     while (nf2_space_available(fs) < blocks) {
         int result = nf2_orphan_step(fs); /* each takes an entry away: they come to an end */
-        if (result == 0) { /* no gain in many steps is the end, too, whatever the steps say */
-            result = ++steps > STEPS_WITHOUT_GAIN + 4 * fs->blocks ? 0 : nf2_reclaim_step(fs, live);
-            if (result == 0 && live < NF2_COMPACT_ALL) { /* the emptiest blocks of all files first */
-                live = nf2_min(2 * live, NF2_COMPACT_ALL);
-                continue;
+        if (result == 0) {
+            if (++steps > STEPS_WITHOUT_GAIN + 4 * fs->blocks) { /* the end, too, whatever the steps say */
+                return false;
             }
+            result = !merging ? nf2_compact_step(fs, live) : nf2_tree_merge_done(fs) ? 0 : merge_step(fs);
         }
-        if (result <= 0) {
+        if (result < 0 || (result == 0 && merging && live == NF2_COMPACT_ALL)) {
             return false;
         }
-        if (nf2_space_free_blocks(fs) > most) {
+        if (result == 0) { /* the emptiest blocks of all files first */
+            live = merging ? nf2_min(2 * live, NF2_COMPACT_ALL) : live;
+            merging = whole && !merging;
+            whole = true;
+        } else if (nf2_space_free_blocks(fs) > most) {
             most = nf2_space_free_blocks(fs);
             steps = 0;
         }

@@ -4,7 +4,7 @@
 #include "flash.h"
 #include "region.h"
 
-#define TOUCHED_KEPT (NF2_TOUCHED_MAX - 2u)  /* touched nodes that stay listed when another one finds the list full */
+#define TOUCHED_KEPT (NF2_TOUCHED_MAX / 2u)  /* touched nodes that stay listed when another one finds the list full */
 
 uint32_t nf2_space_free_blocks(const nf2_t *fs)
 {
@@ -74,8 +74,11 @@ static int load_region(nf2_t *fs, uint32_t number)
 
 static bool is_free(const nf2_t *fs, uint32_t index, bool erased)
 {
+    uint32_t block = fs->region * NF2_REGION_BLOCKS + index;
+    bool being_emptied = fs->clean_first != NF2_NONE && block - fs->clean_first < nf2_large_blocks(fs);
+
     return index < NF2_REGION_BLOCKS && !nf2_bit(fs->region_used, index) && nf2_bit(fs->region_erased, index) == erased &&
-           fs->region * NF2_REGION_BLOCKS + index != fs->kept_node;
+           block != fs->kept_node && !being_emptied;
 }
 
 /* The first run of free blocks (all erased, or all dirty) of at least `want` blocks at or behind the cursor, else the longest. Its length. */
@@ -185,6 +188,14 @@ static int region_with_space(nf2_t *fs, uint32_t want)
     return result == NF2_ERR_NOSPC ? next_region(fs, false, want) : result;
 }
 
+/* A run to claim, in a region that has one: NOSPC too where the block that is to be kept is the only free one. */
+static int find_space(nf2_t *fs, uint32_t want, uint32_t *start, uint32_t *count, bool *dirty)
+{
+    NF2_TRY(region_with_space(fs, want));
+    *count = choose_run(fs, want, start, dirty);
+    return *count > 0 ? NF2_OK : NF2_ERR_NOSPC;
+}
+
 static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count, bool dirty)
 {
     struct nf2_small claim = {NF2_META_CLAIM, 6, {(uint8_t)slot}};
@@ -225,10 +236,10 @@ static void add_run(struct nf2_slot *slot, uint32_t start, uint32_t count, bool 
     slot->ready = (uint16_t)(dirty ? slot->used : last->count);
 }
 
-static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
+static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
 {
     struct nf2_slot *slot = &fs->slot[slot_index];
-    uint32_t start = 0;
+    uint32_t start = 0, count;
     bool dirty;
 
     if (slot_index != NF2_TREE_SLOT) {
@@ -238,20 +249,16 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     if (slot->logged_runs == NF2_SLOT_RUNS && slot->runs < NF2_SLOT_RUNS) {
         NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0)); /* a reader of the log could not list one more */
     }
-    int result = region_with_space(fs, want);
+    int result = find_space(fs, want, &start, &count, &dirty);
     if (result == NF2_ERR_NOSPC && fs->freed_count > 0) {
         NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-        result = region_with_space(fs, want);
+        result = find_space(fs, want, &start, &count, &dirty);
     }
     if (result == NF2_ERR_NOSPC) {
         NF2_TRY(nf2_space_return_unused(fs, slot_index));
-        result = region_with_space(fs, want);
+        result = find_space(fs, want, &start, &count, &dirty);
     }
     NF2_TRY(result);
-    uint32_t count = choose_run(fs, want, &start, &dirty);
-    if (count == 0) {
-        return NF2_ERR_NOSPC;
-    }
     start += fs->region * NF2_REGION_BLOCKS;
     if (slot->runs == NF2_SLOT_RUNS && slot->run[slot->runs - 1].start + slot->run[slot->runs - 1].count != start) {
         return NF2_SLOT_FULL;
@@ -259,6 +266,17 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     NF2_TRY(record_claim(fs, slot_index, start, count, dirty));
     add_run(slot, start, count, dirty);
     return NF2_OK;
+}
+
+static int claim(nf2_t *fs, unsigned slot, uint32_t want)
+{
+    int result = try_claim(fs, slot, want);
+
+    if (result == NF2_ERR_NOSPC && fs->clean_first != NF2_NONE) { /* the free blocks of a group that was to be emptied */
+        fs->clean_first = NF2_NONE;
+        result = try_claim(fs, slot, want);
+    }
+    return result;
 }
 
 /* Erases the next block of the slot's run, or as many as a large erase takes. */

@@ -20,7 +20,7 @@ int nf2_space_begin(nf2_t *fs);
 /* Blocks kept back from file data, so that the tree and the logs can always be rewritten. */
 static inline uint32_t nf2_space_reserve(const nf2_t *fs)
 {
-    return 6u + fs->blocks / 512u;
+    return 6u + fs->blocks / 256u;
 }
 
 /* Blocks to claim at a time for the tree and the logs: fewer where a cut would have many of them erased for nothing. */

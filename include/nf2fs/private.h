@@ -12,7 +12,7 @@
 #define NF2_SLOTS (NF2_WRITERS + 1u)    /* one allocation slot a writer, the last one for the tree and the logs */
 #define NF2_SLOT_RUNS 4u
 #define NF2_FREED_MAX 9u
-#define NF2_TOUCHED_MAX 12u
+#define NF2_TOUCHED_MAX 8u
 #define NF2_ORPHANS_MAX (NF2_WRITERS + 4u)  /* new content of each writer, what is being removed, two to spare in recovery */
 #define NF2_REGION_BLOCKS 128u
 #define NF2_MERGE_KEY 24u
@@ -111,9 +111,13 @@ typedef struct nf2 {
     uint8_t merge_key[NF2_MERGE_KEY];
     uint8_t merge_length, merge_skip;
     uint8_t merge_quiet;        /* passes over all leaves without a merge since something was removed */
-    uint32_t compact_id;        /* entries of this id are looked at next */
+    uint32_t compact_id;        /* entries of this id are looked at next, */
+    uint32_t compact_from;      /* blocks from this one on */
     uint32_t compact_owner, compact_block, compact_end; /* where moved data goes: the file, its block, the place in it */
-    bool compact_again;         /* indexed files have changed since all were looked at */
+    uint32_t clean_id, clean_first; /* a file's group of blocks that is being emptied for a large erase; NF2_NONE: none */
+    uint32_t clean_us;          /* what a block of the next such group may cost, microseconds */
+    uint8_t compact_live;       /* about how many of 16 parts of the last emptied block were live */
+    uint8_t compact_again;      /* passes over all indexed files that are due: two ends of them, as one may be half done */
     uint32_t maintain_cursor;
     uint32_t erased_blocks;     /* free blocks known to be erased */
 } nf2_t;
