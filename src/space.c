@@ -185,6 +185,14 @@ static int region_with_space(nf2_t *fs, uint32_t want)
     return result == NF2_ERR_NOSPC ? next_region(fs, false, want) : result;
 }
 
+/* A run to claim, in a region that has one: NOSPC too where the block that is to be kept is the only free one. */
+static int find_space(nf2_t *fs, uint32_t want, uint32_t *start, uint32_t *count, bool *dirty)
+{
+    NF2_TRY(region_with_space(fs, want));
+    *count = choose_run(fs, want, start, dirty);
+    return *count > 0 ? NF2_OK : NF2_ERR_NOSPC;
+}
+
 static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count, bool dirty)
 {
     struct nf2_small claim = {NF2_META_CLAIM, 6, {(uint8_t)slot}};
@@ -228,7 +236,7 @@ static void add_run(struct nf2_slot *slot, uint32_t start, uint32_t count, bool 
 static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
 {
     struct nf2_slot *slot = &fs->slot[slot_index];
-    uint32_t start = 0;
+    uint32_t start = 0, count;
     bool dirty;
 
     if (slot_index != NF2_TREE_SLOT) {
@@ -238,20 +246,16 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     if (slot->logged_runs == NF2_SLOT_RUNS && slot->runs < NF2_SLOT_RUNS) {
         NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0)); /* a reader of the log could not list one more */
     }
-    int result = region_with_space(fs, want);
+    int result = find_space(fs, want, &start, &count, &dirty);
     if (result == NF2_ERR_NOSPC && fs->freed_count > 0) {
         NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-        result = region_with_space(fs, want);
+        result = find_space(fs, want, &start, &count, &dirty);
     }
     if (result == NF2_ERR_NOSPC) {
         NF2_TRY(nf2_space_return_unused(fs, slot_index));
-        result = region_with_space(fs, want);
+        result = find_space(fs, want, &start, &count, &dirty);
     }
     NF2_TRY(result);
-    uint32_t count = choose_run(fs, want, &start, &dirty);
-    if (count == 0) {
-        return NF2_ERR_NOSPC;
-    }
     start += fs->region * NF2_REGION_BLOCKS;
     if (slot->runs == NF2_SLOT_RUNS && slot->run[slot->runs - 1].start + slot->run[slot->runs - 1].count != start) {
         return NF2_SLOT_FULL;
