@@ -73,27 +73,11 @@ static void own(nf2_t *fs, struct check *check, uint32_t start, uint32_t count)
     }
 }
 
-/* A block of the meta log; it may still be listed in the tree's slot, which it came from. */
-static void own_meta(nf2_t *fs, struct check *check, uint32_t block)
-{
-    const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
-
-    for (unsigned r = 0; r < slot->runs; r++) {
-        if (block - slot->run[r].start < slot->run[r].count) {
-            return;
-        }
-    }
-    if (block != NF2_NONE) {
-        own(fs, check, block, 1);
-    }
-}
-
 static void own_lists(nf2_t *fs, struct check *check)
 {
     own(fs, check, 0, NF2_SUPER_BLOCKS);
     own(fs, check, fs->root, 1);
-    own_meta(fs, check, fs->meta_next);
-    own_meta(fs, check, fs->meta_spare);
+    own(fs, check, fs->meta_next, 1);
     if (check->unsettled) {
         return; /* the slots may list what was committed since */
     }
@@ -121,7 +105,7 @@ static int own_meta_window(nf2_t *fs, struct check *check)
         if (!found) {
             break;
         }
-        own_meta(fs, check, block);
+        own(fs, check, block, 1);
         if (block == fs->meta_head) {
             return NF2_OK;
         }

@@ -88,22 +88,32 @@ static struct nf2_item flat_piece(const nf2_t *fs, const struct flat *flat, unsi
     return item;
 }
 
+/* All extents at once, and off the slot's list then: a node that is written anew does not tell any more of what the slot still lists. */
+static int own_extents(nf2_t *fs, const nf2_file_t *file, const struct flat *flat)
+{
+    struct nf2_index_change memory[NF2_EXTENTS_MAX];
+    struct nf2_node_op changes[NF2_EXTENTS_MAX];
+
+    for (unsigned i = 0; i < flat->extents; i++) {
+        struct nf2_item own = {NF2_BODY_OWN, flat->extent[i].start, flat->extent[i].start, 0, flat->extent[i].count, 0};
+        nf2_index_put(&memory[i], file->id, &own, &changes[i]);
+    }
+    NF2_TRY(flat->extents > 0 ? nf2_batch_change(fs, changes, flat->extents, file->slot, NULL) : NF2_OK);
+    nf2_space_settle(fs, file->slot);
+    return NF2_OK;
+}
+
 /* New content: under an id that is an orphan until the commit. Nothing else refers to these blocks. */
 static int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat)
 {
-    struct nf2_index_change memory;
-    struct nf2_node_op change;
-
     NF2_TRY(nf2_orphans_room(fs));
     if (nf2_space_free_blocks(fs) < 4) { /* it must not fail half way */
         return NF2_ERR_NOSPC;
     }
     NF2_TRY(nf2_space_orphan(fs, file->id));
+    NF2_TRY(own_extents(fs, file, flat));
     for (unsigned i = 0; i < flat->extents; i++) {
-        struct nf2_item own = {NF2_BODY_OWN, flat->extent[i].start, flat->extent[i].start, 0, flat->extent[i].count, 0};
         struct nf2_item piece = flat_piece(fs, flat, i, 0, file->buffer_at);
-        nf2_index_put(&memory, file->id, &own, &change);
-        NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
         if (piece.length > 0) {
             NF2_TRY(nf2_index_insert(fs, file->id, &piece, NULL, true, 0));
         }

@@ -47,6 +47,7 @@ static NF2_APART int erase_step(nf2_t *fs, uint32_t left_us, uint32_t *spent_us)
     uint32_t regions = nf2_regions(fs), first;
     struct nf2_region region;
 
+    NF2_TRY(nf2_meta_prepare(fs)); /* a turn may take a block: before one is chosen here */
     for (unsigned pass = 0; pass < 2; pass++) { /* large erases first: they are cheaper a byte */
         for (uint32_t i = 0; i < regions; i++) {
             uint32_t number = (fs->maintain_cursor / NF2_REGION_BLOCKS + i) % regions;

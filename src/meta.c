@@ -5,8 +5,6 @@
 #include "region.h"
 #include "super.h"
 
-#define EVACUATE_MAX 8u         /* REGION pages written anew at one turn of the log */
-#define EVACUATE_KEPT 4u        /* pages of the new block that are left to what made the log turn */
 #define ID_RESERVE 64u
 
 /* The longest list of touched nodes in a STATE, and the longest rest, which must fit in the read buffer of the smallest page. */
@@ -65,7 +63,7 @@ static uint8_t *put_fixed(nf2_t *fs, uint8_t *p, bool clean)
 {
     fs->id_limit = clean ? fs->next_id : nf2_max(fs->id_limit, fs->next_id + ID_RESERVE);
     *p++ = (uint8_t)((clean ? NF2_STATE_CLEAN : 0u) | (fs->next_suspect ? NF2_STATE_NEXT_SUSPECT : 0u) |
-                     (fs->redo_owned ? NF2_STATE_REDO_OWNED : 0u) | (fs->spare_suspect ? NF2_STATE_SPARE_SUSPECT : 0u));
+                     (fs->redo_owned ? NF2_STATE_REDO_OWNED : 0u));
     p = nf2_put16(p, fs->epoch);
     p = nf2_put24(p, fs->root);
     p = nf2_put24(p, fs->free_blocks);
@@ -75,7 +73,6 @@ static uint8_t *put_fixed(nf2_t *fs, uint8_t *p, bool clean)
     p = nf2_put24(p, fs->redo_block);
     p = nf2_put16(p, fs->unclean_mounts);
     p = nf2_put32(p, fs->erases);
-    p = nf2_put24(p, fs->meta_spare);
     p = nf2_put24(p, fs->meta_tail);
     return nf2_put24(p, fs->region == NF2_NONE ? 0 : fs->region * NF2_REGION_BLOCKS + fs->region_next % NF2_REGION_BLOCKS);
 }
@@ -196,29 +193,25 @@ static int write_state(nf2_t *fs, const struct state *state)
     return NF2_OK;
 }
 
-static int open_block(nf2_t *fs, uint32_t previous, const struct nf2_small *small, bool clean)
-{
-    struct state state = {true, previous, small, clean, NULL, NULL, 0};
-
-    fs->meta_end = 0;
-    return write_state(fs, &state);
-}
-
-struct evacuation {
-    uint8_t needed[NF2_REGIONS_MAX / 8];
+/* A turn of the log in the making. */
+struct turn {
+    uint8_t needed[NF2_REGIONS_MAX / 8];    /* regions that the oldest blocks alone tell of: written anew */
     struct nf2_walk walk;
-    uint32_t tail;
+    uint32_t oldest;                        /* so many blocks of the window go */
+    uint32_t next;                          /* the block after the one that is begun; NF2_NONE: not known yet */
+    bool suspect;                           /* it is to be erased before use */
+    struct nf2_small claim;                 /* of that block, in the opening group; length 0: not needed */
 };
 
 static int evacuate_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
 {
-    struct evacuation *e = context;
+    struct turn *turn = context;
 
     (void)fs;
     (void)change;
-    if (e->walk.block == e->tail) {
+    if (turn->walk.index < turn->oldest) {
         for (uint32_t r = start / NF2_REGION_BLOCKS; r <= (start + count - 1) / NF2_REGION_BLOCKS && r < NF2_REGIONS_MAX; r++) {
-            nf2_bit_set(e->needed, r, true);
+            nf2_bit_set(turn->needed, r, true);
         }
     }
     return NF2_OK;
@@ -226,115 +219,238 @@ static int evacuate_run(nf2_t *fs, void *context, enum nf2_change change, uint32
 
 static int evacuate_region(nf2_t *fs, void *context, uint32_t region, uint32_t block, uint32_t offset)
 {
-    struct evacuation *e = context;
+    struct turn *turn = context;
 
     (void)fs;
+    (void)block;
     (void)offset;
     if (region < NF2_REGIONS_MAX) {
-        nf2_bit_set(e->needed, region, block == e->tail);
+        nf2_bit_set(turn->needed, region, turn->walk.index < turn->oldest);
     }
     return NF2_OK;
 }
 
-static NF2_APART int write_region(nf2_t *fs, uint32_t number)
+/* The last block that the tree has claimed and nobody uses. */
+static uint32_t take_from_tree(nf2_t *fs, bool *suspect)
+{
+    struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
+    struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;
+
+    if (last == NULL || slot->used >= last->count) {
+        return NF2_NONE;
+    }
+    uint32_t block = last->start + --last->count;
+    *suspect = slot->ready <= last->count;
+    slot->ready = (uint16_t)nf2_min(slot->ready, last->count);
+    nf2_slot_trim(slot);
+    return block;
+}
+
+/*
+ * A turn makes the window one block longer: so its oldest block goes where it is longer than `limit` then, or two; none where too
+ * many regions would have to be written anew: then some are, and the next turn finds fewer.
+ */
+static int plan_oldest(nf2_t *fs, struct turn *turn, uint32_t limit)
+{
+    uint32_t blocks = nf2_meta_window(fs) + 1, needed;
+
+    turn->oldest = blocks > limit ? 1u + (blocks > nf2_meta_limit(fs) + 1u) : 0;
+    turn->oldest = nf2_min(turn->oldest, NF2_FREED_MAX - fs->freed_count);
+    for (; turn->oldest > 0; turn->oldest--) {
+        memset(turn->needed, 0, sizeof turn->needed);
+        NF2_TRY(nf2_meta_walk(fs, &turn->walk));
+        needed = 0;
+        for (uint32_t r = 0; r < nf2_regions(fs); r++) {
+            needed += nf2_bit(turn->needed, r);
+        }
+        if (needed <= NF2_TURN_REGIONS) {
+            return NF2_OK;
+        }
+    }
+    return NF2_OK;
+}
+
+/* Gives up the oldest blocks: one becomes the log's next block, if none is known, the others are free from the next STATE on. */
+static int drop_oldest(nf2_t *fs, struct turn *turn, uint32_t *tail)
+{
+    struct nf2_meta_head head;
+
+    *tail = fs->meta_tail;
+    for (uint32_t i = 0; i < turn->oldest; i++) {
+        int found = nf2_meta_head(fs, *tail, &head);
+        if (found <= 0) {
+            return found < 0 ? found : NF2_ERR_CORRUPT;
+        }
+        if (turn->next == NF2_NONE) {
+            turn->next = *tail;
+            turn->suspect = true;
+        } else {
+            fs->freed[fs->freed_count].start = *tail;
+            fs->freed[fs->freed_count++].count = 1;
+        }
+        *tail = head.next;
+    }
+    return NF2_OK;
+}
+
+/* A free block that may be taken: erased, or any. */
+static bool may_take(const nf2_t *fs, const struct nf2_region *region, uint32_t index, bool erased)
+{
+    unsigned state = nf2_region_state(region, index);
+    bool being_claimed = fs->region == region->number && nf2_bit(fs->region_used, index);
+
+    return (state == NF2_BLOCK_ERASED || (state == NF2_BLOCK_DIRTY && !erased)) && !being_claimed &&
+           region->number * NF2_REGION_BLOCKS + index != fs->kept_node;
+}
+
+/* Takes a free block, near where blocks were taken last. */
+static int claim_next(nf2_t *fs, struct turn *turn, bool erased)
+{
+    uint32_t regions = nf2_regions(fs), first = fs->region != NF2_NONE ? fs->region : fs->maintain_cursor / NF2_REGION_BLOCKS;
+    struct nf2_region region;
+
+    for (uint32_t n = 0; n < regions && (!erased || fs->erased_blocks > 0); n++) {
+        NF2_TRY(nf2_region_read(fs, (first + n) % regions, &region));
+        for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+            if (!may_take(fs, &region, i, erased)) {
+                continue;
+            }
+            turn->next = region.number * NF2_REGION_BLOCKS + i;
+            turn->suspect = nf2_region_state(&region, i) == NF2_BLOCK_DIRTY;
+            turn->claim.length = 6;
+            nf2_put24(turn->claim.payload + 1, turn->next);
+            nf2_put16(turn->claim.payload + 4, 1u | (turn->suspect ? NF2_CLAIM_DIRTY : 0u));
+            fs->free_blocks--;
+            fs->erased_blocks -= !turn->suspect;
+            if (fs->region == region.number) {
+                nf2_bit_set(fs->region_used, i, true);
+            }
+            return NF2_OK;
+        }
+    }
+    return NF2_ERR_NOSPC;
+}
+
+/*
+ * The tree has no block to give. An erased one, then; else one that goes: a dirty one of the others costs the same erase, and
+ * breaks up what a large erase could take. A mount does not stop to write REGION pages for it while there is any block.
+ */
+static int find_next(nf2_t *fs, struct turn *turn)
+{
+    int result = fs->mounted || turn->oldest == 0 ? claim_next(fs, turn, true) : NF2_ERR_NOSPC;
+
+    if (result == NF2_ERR_NOSPC && turn->oldest == 0 && !fs->mounted) {
+        result = claim_next(fs, turn, false);
+    }
+    if (result == NF2_ERR_NOSPC && turn->oldest == 0) {
+        NF2_TRY(plan_oldest(fs, turn, 2));
+        result = turn->oldest == 0 ? claim_next(fs, turn, false) : result;
+    }
+    return result == NF2_ERR_NOSPC && turn->oldest > 0 ? NF2_OK : result;
+}
+
+/* Writes REGION pages into the block that is begun. What is to stand in front of them is still to come: they hold what that says, too. */
+static int write_regions(nf2_t *fs, const struct turn *turn, uint32_t *end)
 {
     struct nf2_region region;
     struct nf2_writer writer;
     struct nf2_span span = nf2_span_of(fs->read_buffer, NF2_REGION_PAYLOAD);
-
-    NF2_TRY(nf2_region_read(fs, number, &region));
-    fs->window_address = NF2_NONE;
-    nf2_region_encode(&region, fs->read_buffer);
-    nf2_writer_begin(fs, &writer, fs->meta_head, fs->meta_end);
-    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_REGION, false, &span, 1));
-    NF2_TRY(nf2_writer_end(fs, &writer));
-    fs->meta_end = (uint16_t)writer.position;
-    return NF2_OK;
-}
-
-/* Blocks of the window, head and tail included. */
-static uint32_t window_blocks(const nf2_t *fs)
-{
-    return fs->meta_sequence - fs->meta_tail_sequence + 1;
-}
-
-/* Gives up the oldest block of the window. Its block is free from the next STATE on, which also names the new tail. */
-static int drop_tail(nf2_t *fs)
-{
-    struct nf2_meta_head head;
-
-    int found = nf2_meta_head(fs, fs->meta_tail, &head);
-    if (found <= 0) {
-        return found < 0 ? found : NF2_ERR_CORRUPT;
-    }
-    if (fs->super_points_to + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 1u : 0u) == fs->meta_tail_sequence) {
-        NF2_TRY(nf2_super_write(fs));
-    }
-    NF2_ASSERT(fs->freed_count < NF2_FREED_MAX);
-    fs->freed[fs->freed_count].start = fs->meta_tail;
-    fs->freed[fs->freed_count++].count = 1;
-    fs->meta_tail = head.next;
-    fs->meta_tail_sequence++;
-    return NF2_OK;
-}
-
-/* Writes REGION pages anew that would be lost with the oldest block; drops it when none is left: 1. */
-static NF2_APART int evacuate_tail(nf2_t *fs)
-{
-    struct evacuation e = {{0}, {evacuate_run, evacuate_region, NULL, 0}, fs->meta_tail};
     unsigned written = 0;
-    uint32_t end, limit = nf2_log_bytes(fs) - EVACUATE_KEPT * nf2_page(fs);
 
-    e.walk.context = &e;
-    if (window_blocks(fs) < nf2_regions(fs) / 4 + 2 || fs->freed_count >= NF2_FREED_MAX) {
-        return 0;
-    }
-    NF2_TRY(nf2_meta_walk(fs, &e.walk));
-    for (uint32_t r = 0; r < nf2_regions(fs); r++) {
-        if (!nf2_bit(e.needed, r)) {
+    for (uint32_t r = 0; r < nf2_regions(fs) && written < NF2_TURN_REGIONS; r++) {
+        if (!nf2_bit(turn->needed, r)) {
             continue;
         }
-        if (written++ == EVACUATE_MAX || nf2_log_place(fs, fs->meta_end, NF2_REGION_PAYLOAD + NF2_RECORD_OVERHEAD,
-                                                       limit, &end) >= nf2_log_bytes(fs)) {
-            return 0;
+        NF2_TRY(nf2_region_read(fs, r, &region));
+        if (turn->claim.length > 0) {
+            nf2_region_change(&region, turn->suspect ? NF2_CLAIMED_DIRTY : NF2_CLAIMED, turn->next, 1);
         }
-        NF2_TRY(write_region(fs, r));
+        for (unsigned i = 0; i < fs->freed_count; i++) {
+            nf2_region_change(&region, NF2_FREED, fs->freed[i].start, fs->freed[i].count);
+        }
+        fs->window_address = NF2_NONE;
+        nf2_region_encode(&region, fs->read_buffer);
+        nf2_writer_begin(fs, &writer, fs->meta_next, *end);
+        NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_REGION, false, &span, 1));
+        NF2_TRY(nf2_writer_end(fs, &writer));
+        *end = writer.position;
+        written++;
     }
-    NF2_TRY(drop_tail(fs));
-    return 1;
+    return NF2_OK;
 }
 
-/* Each turn of the log adds a block to the window: one is dropped, and one more where turns were cut before they came to that. */
-static int evacuate(nf2_t *fs)
+/*
+ * Place of the first page behind the group that opens a block. Not the second one: where a cut left only the first record of the
+ * group, the first one of that page would seem to end it.
+ */
+static uint32_t behind_opening(nf2_t *fs, const struct state *state)
 {
-    int dropped = evacuate_tail(fs);
+    uint8_t list[TOUCHED_LIST];
+    struct nf2_span spans[3];
+    uint32_t end;
 
-    if (dropped > 0 && window_blocks(fs) > nf2_regions(fs) / 4 + 2) {
-        dropped = evacuate_tail(fs);
+    encode_state(fs, state, list, spans);
+    uint32_t length = NF2_RECORD_OVERHEAD + spans[0].length + spans[1].length + spans[2].length;
+    nf2_log_place(fs, 0, NF2_META_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD, NF2_NONE, &end);
+    if (state->small != NULL) {
+        nf2_log_place(fs, end, state->small->length + NF2_RECORD_OVERHEAD, NF2_NONE, &end);
     }
-    return dropped < 0 ? dropped : NF2_OK;
+    nf2_log_place(fs, end, length, NF2_NONE, &end);
+    return nf2_max(2u * nf2_page(fs), ((end - 1u) | (nf2_page(fs) - 1u)) + 1u);
 }
 
-/* The log goes on in the block that was named for it, erased again where a cut may have torn something into it. */
-static int turn(nf2_t *fs, bool erase, const struct nf2_small *small)
+/* The new block: erased if it has to be, REGION pages, then the group that makes it the head. */
+static int begin_block(nf2_t *fs, const struct turn *turn, uint32_t tail)
 {
-    uint32_t previous = fs->meta_head;
+    struct state state = {true, fs->meta_head, turn->claim.length > 0 ? &turn->claim : NULL, false, NULL, NULL, 0};
+    uint32_t erases = fs->erases, first, end;
 
-    if (fs->meta_spare == NF2_NONE) {
-        return NF2_ERR_NOSPC;
+    if (fs->super_points_to + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 1u : 0u) - fs->meta_tail_sequence < turn->oldest) {
+        NF2_TRY(nf2_super_write(fs));
     }
-    if ((fs->next_suspect && !NF2_BROKEN(NF2_FAULT_SUSPECT)) || erase) {
+    if ((fs->next_suspect && !NF2_BROKEN(NF2_FAULT_SUSPECT)) || (!fs->opened && fs->flash->program_unit > 1)) {
         NF2_TRY(nf2_flash_erase(fs, fs->meta_next, 1));
         fs->erases++;
     }
-    fs->next_suspect = fs->spare_suspect;
-    fs->spare_suspect = false;
+    first = end = behind_opening(fs, &state);
+    NF2_TRY(write_regions(fs, turn, &end));
     fs->meta_head = fs->meta_next;
-    fs->meta_next = fs->meta_spare;
-    fs->meta_spare = NF2_NONE;
+    fs->meta_next = turn->next;
+    fs->next_suspect = turn->suspect;
     fs->meta_sequence++;
-    NF2_TRY(open_block(fs, previous, small, false));
-    return evacuate(fs);
+    fs->meta_tail = tail;
+    fs->meta_tail_sequence += turn->oldest;
+    fs->meta_end = 0;
+    erases = fs->erases - erases;
+    fs->erases -= erases; /* not in this STATE: an opening one has the same bits when it is written again */
+    NF2_TRY(write_state(fs, &state));
+    fs->erases += erases;
+    fs->meta_end = end > first ? (uint16_t)end : fs->meta_end;
+    return NF2_OK;
+}
+
+/*
+ * The log goes on in the block that was named for it. A turn is whole or not at all, with the blocks that it takes and gives
+ * back: a mount that is cut over and over needs no more of them.
+ */
+static int turn(nf2_t *fs)
+{
+    struct turn turn = {.walk = {evacuate_run, evacuate_region, NULL, 0, 0}, .claim = {NF2_META_CLAIM, 0, {NF2_TREE_SLOT}}};
+    uint32_t tail = 0;
+
+    turn.walk.context = &turn;
+    turn.next = take_from_tree(fs, &turn.suspect);
+    int result = plan_oldest(fs, &turn, nf2_meta_limit(fs));
+    if (result == NF2_OK && turn.next == NF2_NONE) {
+        result = find_next(fs, &turn);
+        if (result == NF2_ERR_NOSPC) {
+            return result; /* nothing has changed */
+        }
+    }
+    result = result < 0 ? result : drop_oldest(fs, &turn, &tail);
+    result = result < 0 ? result : begin_block(fs, &turn, tail);
+    fs->broken = fs->broken || result < 0; /* half made in memory */
+    return result;
 }
 
 int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count)
@@ -346,7 +462,7 @@ int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count)
         length += records[i].length + NF2_RECORD_OVERHEAD;
     }
     if (nf2_log_place(fs, at, length, nf2_log_bytes(fs), &at) >= nf2_log_bytes(fs)) {
-        NF2_TRY(turn(fs, false, NULL));
+        NF2_TRY(turn(fs));
     }
     nf2_writer_begin(fs, &writer, fs->meta_head, fs->meta_end);
     for (unsigned i = 0; i < count; i++) {
@@ -367,7 +483,7 @@ static bool has_room(const nf2_t *fs, uint32_t length)
 
 int nf2_meta_prepare(nf2_t *fs)
 {
-    return has_room(fs, NF2_STATE_MAX + NF2_RECORD_OVERHEAD) ? NF2_OK : turn(fs, false, NULL);
+    return has_room(fs, NF2_STATE_MAX + NF2_RECORD_OVERHEAD) ? NF2_OK : turn(fs);
 }
 
 int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
@@ -378,69 +494,17 @@ int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enu
     return write_state(fs, &state);
 }
 
-/* Any free block becomes the spare one; the CLAIM that takes it goes into the block that is opened. */
-static int claim_spare(nf2_t *fs, struct nf2_small *claim)
-{
-    struct nf2_region region;
-
-    for (uint32_t r = 0; r < nf2_regions(fs); r++) {
-        NF2_TRY(nf2_region_read(fs, r, &region));
-        for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
-            unsigned state = nf2_region_state(&region, i);
-            if (state > NF2_BLOCK_ERASED) {
-                continue;
-            }
-            fs->meta_spare = r * NF2_REGION_BLOCKS + i;
-            fs->spare_suspect = true;
-            fs->free_blocks--;
-            fs->erased_blocks -= state == NF2_BLOCK_ERASED;
-            nf2_put24(claim->payload + 1, fs->meta_spare);
-            nf2_put16(claim->payload + 4, 1u | (state == NF2_BLOCK_DIRTY ? NF2_CLAIM_DIRTY : 0u));
-            return NF2_OK;
-        }
-    }
-    return NF2_ERR_NOSPC;
-}
-
-/* On units that take one program only nothing torn is ever repeated: the log goes on in a fresh block. */
-static int open_with_units(nf2_t *fs, struct nf2_small *claim)
-{
-    bool claimed = fs->meta_spare == NF2_NONE;
-
-    if (claimed) {
-        NF2_TRY(claim_spare(fs, claim));
-    }
-    NF2_TRY(turn(fs, true, claimed ? claim : NULL));
-    if (fs->meta_spare == NF2_NONE) { /* recovery may turn the log once more, before anything can be claimed in the usual way */
-        int result = claim_spare(fs, claim);
-        return result == NF2_OK ? nf2_meta_append(fs, claim, 1) : result == NF2_ERR_NOSPC ? NF2_OK : result;
-    }
-    return NF2_OK;
-}
-
 int nf2_meta_open(nf2_t *fs)
 {
-    struct nf2_small claim = {NF2_META_CLAIM, 6, {NF2_TREE_SLOT}};
     struct state state = {false, 0, NULL, false, NULL, NULL, 0};
+    bool stays = fs->flash->program_unit == 1 && has_room(fs, NF2_STATE_MAX + NF2_RECORD_OVERHEAD);
 
+    if (!NF2_BROKEN(NF2_FAULT_OPENING)) { /* on units that take one program only nothing torn is ever repeated: a fresh block */
+        NF2_TRY(stays ? write_state(fs, &state) : turn(fs));
+    }
     fs->opened = true;
-    if (NF2_BROKEN(NF2_FAULT_OPENING)) {
-        return NF2_OK;
-    }
-    if (fs->flash->program_unit > 1) {
-        return open_with_units(fs, &claim);
-    }
-    if (fs->meta_spare == NF2_NONE) { /* the session before was cut before it had one: or it would never come to that */
-        int result = claim_spare(fs, &claim);
-        if (result != NF2_OK && result != NF2_ERR_NOSPC) {
-            return result;
-        }
-        state.small = result == NF2_OK ? &claim : NULL;
-    }
-    if (has_room(fs, NF2_STATE_MAX + 2u * NF2_RECORD_OVERHEAD + claim.length)) {
-        return write_state(fs, &state);
-    }
-    return turn(fs, false, state.small);
+    /* By an append: where the next mount's first program found it in its way, a super block would have to be erased. */
+    return !stays && fs->super_points_to == fs->meta_tail_sequence ? nf2_super_write(fs) : NF2_OK;
 }
 
 /* ---- making and finding the logs ---------------------------------------------------------------- */
@@ -451,9 +515,8 @@ int nf2_meta_format(nf2_t *fs, uint32_t claimed_blocks)
 
     nf2_put24(claim.payload + 1, 0);
     nf2_put16(claim.payload + 4, claimed_blocks);
-    NF2_TRY(open_block(fs, 0xFFFFFFu, &claim, true));
-    fs->super_sequence = 0;
-    fs->super_block = 0;
-    fs->super_end = 0;
+    struct state state = {true, NF2_NO_BLOCK, &claim, true, NULL, NULL, 0};
+    NF2_TRY(write_state(fs, &state));
+    fs->opened = true;
     return nf2_super_write(fs);
 }

@@ -10,6 +10,7 @@
 
 #define NF2_SUPER_BLOCKS 2u
 #define NF2_REGIONS_MAX 512u
+#define NF2_TURN_REGIONS 8u     /* REGION pages written anew at one turn of the log */
 
 enum nf2_meta_type {
     NF2_META_HEAD = 1,
@@ -40,14 +41,42 @@ static inline uint32_t nf2_regions(const nf2_t *fs)
     return (fs->blocks + NF2_REGION_BLOCKS - 1) / NF2_REGION_BLOCKS;
 }
 
+/* Blocks of the window, head and tail included; how many there are to be. */
+static inline uint32_t nf2_meta_window(const nf2_t *fs)
+{
+    return fs->meta_sequence - fs->meta_tail_sequence + 1u;
+}
+
+static inline uint32_t nf2_meta_limit(const nf2_t *fs)
+{
+    return nf2_regions(fs) / 4u + 2u;
+}
+
+/*
+ * Free blocks that are the log's alone. Where the oldest block of the window holds more regions than one turn writes anew, the
+ * window grows for some turns: until all regions are written, at most. And the first turn of all has nothing to give up.
+ */
+static inline uint32_t nf2_meta_reserve(const nf2_t *fs)
+{
+    return nf2_regions(fs) > NF2_TURN_REGIONS ? nf2_regions(fs) / NF2_TURN_REGIONS + 1u : nf2_meta_window(fs) == 1u;
+}
+
+/* A slot whose last run is empty goes back to the run before, all of which was handed out. */
+static inline void nf2_slot_trim(struct nf2_slot *slot)
+{
+    if (slot->runs > 0 && slot->run[slot->runs - 1].count == 0) {
+        slot->runs--;
+        slot->used = slot->ready = (uint16_t)(slot->runs > 0 ? slot->run[slot->runs - 1].count : 0);
+    }
+}
+
 /* Fixed part of a STATE record, offsets in its payload; lists follow. */
-#define NF2_STATE_FIXED 38u
+#define NF2_STATE_FIXED 35u
 
 /* Flags in its first byte. */
 #define NF2_STATE_CLEAN 1u
 #define NF2_STATE_NEXT_SUSPECT 2u
 #define NF2_STATE_REDO_OWNED 4u
-#define NF2_STATE_SPARE_SUSPECT 8u
 
 #define NF2_META_HEAD_PAYLOAD 15u
 
@@ -63,7 +92,7 @@ struct nf2_walk {
     int (*run)(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count);
     int (*region)(nf2_t *fs, void *context, uint32_t region, uint32_t block, uint32_t offset);
     void *context;
-    uint32_t block;             /* the meta block that is being walked */
+    uint32_t block, index;      /* the meta block that is being walked; 0 for the oldest */
 };
 int nf2_meta_walk(nf2_t *fs, struct nf2_walk *walk);
 

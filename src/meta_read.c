@@ -149,7 +149,9 @@ int nf2_meta_walk(nf2_t *fs, struct nf2_walk *walk)
             return found < 0 ? found : NF2_ERR_CORRUPT;
         }
         walk->block = block;
+        walk->index = turn;
         nf2_scan_begin(&scan, block);
+        scan.gaps = true; /* in front of REGION pages that a turn wrote ahead */
         while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
             NF2_TRY(walk_record(fs, walk, &record));
         }
@@ -202,7 +204,6 @@ static int load_state(nf2_t *fs, const struct nf2_record *record)
     fs->clean = (p[0] & NF2_STATE_CLEAN) != 0;
     fs->next_suspect = (p[0] & NF2_STATE_NEXT_SUSPECT) != 0;
     fs->redo_owned = (p[0] & NF2_STATE_REDO_OWNED) != 0;
-    fs->spare_suspect = (p[0] & NF2_STATE_SPARE_SUSPECT) != 0;
     fs->epoch = nf2_get16(p + 1);
     fs->root = nf2_get24(p + 3);
     fs->free_blocks = nf2_get24(p + 6);
@@ -212,10 +213,8 @@ static int load_state(nf2_t *fs, const struct nf2_record *record)
     fs->redo_block = nf2_get24(p + 20);
     fs->unclean_mounts = nf2_get16(p + 23);
     fs->erases = nf2_get32(p + 25);
-    fs->meta_spare = nf2_get24(p + 29);
-    fs->meta_spare = fs->meta_spare == 0xFFFFFFu ? NF2_NONE : fs->meta_spare;
-    fs->meta_tail = nf2_get24(p + 32);
-    uint32_t cursor = nf2_get24(p + 35);
+    fs->meta_tail = nf2_get24(p + 29);
+    uint32_t cursor = nf2_get24(p + 32);
     fs->region = NF2_NONE;
     fs->maintain_cursor = nf2_min(cursor, fs->blocks - 1);
     struct lists lists = lists_of(fs->meta_head, record);
@@ -313,6 +312,7 @@ static int load_head(nf2_t *fs)
     int more;
 
     nf2_scan_begin(&scan, fs->meta_head);
+    scan.gaps = true;
     while ((more = nf2_scan_next(fs, &scan, &record)) > 0) {
         if (record.type == NF2_META_STATE) {
             memset(fs->slot, 0, sizeof fs->slot);

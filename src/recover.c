@@ -85,33 +85,10 @@ static int mark_batch(nf2_t *fs, uint32_t first)
     return found;
 }
 
-/* The meta log: its window (blocks of it may still be listed where they were claimed), the next block, the spare one. */
-static int mark_meta(nf2_t *fs, uint32_t first)
-{
-    struct nf2_meta_head head;
-    uint32_t block = fs->meta_tail;
-
-    for (uint32_t i = 0; i < fs->blocks && block != fs->meta_head; i++) {
-        int found = nf2_meta_head(fs, block, &head);
-        if (found <= 0) {
-            return found < 0 ? found : NF2_ERR_CORRUPT;
-        }
-        mark(fs, first, block, 1);
-        block = head.next;
-    }
-    mark(fs, first, fs->meta_head, 1);
-    mark(fs, first, fs->meta_next, 1);
-    if (fs->meta_spare != NF2_NONE) {
-        mark(fs, first, fs->meta_spare, 1);
-    }
-    return NF2_OK;
-}
-
 static int mark_all(nf2_t *fs, uint32_t first)
 {
     memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
     mark(fs, first, fs->root, 1);
-    NF2_TRY(mark_meta(fs, first));
     NF2_TRY(mark_batch(fs, first));
     for (unsigned i = 0; i < fs->touched_count; i++) {
         NF2_TRY(mark_node(fs, first, fs->touched[i].node));
@@ -287,29 +264,6 @@ static int settle_slots(nf2_t *fs)
     return NF2_OK;
 }
 
-/*
- * The meta log's spare block may be known to nobody but the cut session, or there may be none: a block that a slot claimed
- * and nobody references will do. What it looks at is on the chip, so that the opening STATE may name it.
- */
-static int adopt_spare(nf2_t *fs)
-{
-    bool referenced;
-
-    for (unsigned s = NF2_SLOTS; s-- > 0;) {
-        const struct nf2_slot *slot = &fs->slot[s];
-        for (unsigned r = 0; r < slot->runs; r++) {
-            for (uint32_t i = 0; i < slot->run[r].count && fs->meta_spare == NF2_NONE; i++) {
-                NF2_TRY(is_referenced(fs, slot->run[r].start + i, &referenced));
-                if (!referenced) {
-                    fs->meta_spare = slot->run[r].start + i;
-                    fs->spare_suspect = true;
-                }
-            }
-        }
-    }
-    return NF2_OK;
-}
-
 /* A batch that was applied to its end is over: what it names may have been dropped since. */
 static int forget_applied_batch(nf2_t *fs)
 {
@@ -367,7 +321,6 @@ static int settle(nf2_t *fs)
     nf2_cache_lend(fs, true);
     NF2_TRY(forget_replaced(fs));
     NF2_TRY(forget_applied_batch(fs));
-    NF2_TRY(adopt_spare(fs));
     for (unsigned i = 0; i < fs->touched_count; i++) {
         NF2_TRY(NF2_BROKEN(NF2_FAULT_REPLAY) ? NF2_OK : replay_node(fs, &fs->touched[i]));
     }
@@ -378,14 +331,9 @@ static int settle(nf2_t *fs)
 
 int nf2_recover(nf2_t *fs)
 {
-    fs->taking_spare = true; /* no claims before all is settled */
-    nf2_cache_lend(fs, true);
-    int result = adopt_spare(fs);
-    nf2_cache_lend(fs, false);
-    result = result < 0 ? result : nf2_meta_open(fs);
+    int result = nf2_meta_open(fs);
     result = result < 0 ? result : settle(fs);
     nf2_cache_lend(fs, false);
-    fs->taking_spare = false;
     NF2_TRY(result);
     return nf2_batch_finish(fs);
 }

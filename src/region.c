@@ -46,13 +46,11 @@ static void count_erase(struct nf2_region *region, uint32_t index)
     region->wear[index]++;
 }
 
-static int on_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
+void nf2_region_change(struct nf2_region *region, enum nf2_change change, uint32_t start, uint32_t count)
 {
-    struct nf2_region *region = context;
     uint32_t first = region->number * NF2_REGION_BLOCKS;
     uint32_t from = nf2_max(start, first), to = nf2_min(start + count, first + NF2_REGION_BLOCKS);
 
-    (void)fs;
     for (uint32_t block = from; block < to; block++) {
         uint32_t i = block - first;
         if (change == NF2_ERASED || change == NF2_CLAIMED_DIRTY) {
@@ -61,6 +59,12 @@ static int on_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t sta
         set_state(region, i,
                   change >= NF2_CLAIMED ? NF2_BLOCK_USED : change == NF2_FREED ? NF2_BLOCK_DIRTY : NF2_BLOCK_ERASED);
     }
+}
+
+static int on_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
+{
+    (void)fs;
+    nf2_region_change(context, change, start, count);
     return NF2_OK;
 }
 
@@ -81,7 +85,7 @@ static int on_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, 
 
 int nf2_region_read(nf2_t *fs, uint32_t number, struct nf2_region *region)
 {
-    struct nf2_walk walk = {on_run, on_region, region, 0};
+    struct nf2_walk walk = {on_run, on_region, region, 0, 0};
 
     set_default(fs, number, region);
     return nf2_meta_walk(fs, &walk);
@@ -144,7 +148,7 @@ static int count_region(nf2_t *fs, void *context, uint32_t number, uint32_t bloc
 int nf2_region_counts(nf2_t *fs, bool erased, uint32_t first, uint32_t count, uint8_t *counts)
 {
     struct count_context context = {first, count, erased, counts};
-    struct nf2_walk walk = {count_run, count_region, &context, 0};
+    struct nf2_walk walk = {count_run, count_region, &context, 0, 0};
 
     for (uint32_t i = 0; i < count; i++) {
         bool counted = first + i < nf2_regions(fs) && (!erased || fs->blank_erased);

@@ -23,6 +23,9 @@ static inline unsigned nf2_region_state(const struct nf2_region *region, uint32_
 /* Puts the region's state together by a walk over the meta log. */
 int nf2_region_read(nf2_t *fs, uint32_t number, struct nf2_region *region);
 
+/* A change to blocks, as a STATE or a CLAIM tells it; others than the region's do not count. */
+void nf2_region_change(struct nf2_region *region, enum nf2_change change, uint32_t start, uint32_t count);
+
 /* Payload of a REGION page. */
 void nf2_region_encode(const struct nf2_region *region, uint8_t *payload);
 

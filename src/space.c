@@ -49,9 +49,10 @@ int nf2_space_held(const nf2_t *fs, uint32_t block)
 
 uint32_t nf2_space_available(const nf2_t *fs)
 {
-    uint32_t blocks = nf2_space_free_blocks(fs);
+    uint32_t blocks = nf2_space_free_blocks(fs), window = nf2_min(nf2_meta_window(fs), nf2_meta_limit(fs));
+    uint32_t kept = nf2_space_reserve(fs) + nf2_meta_limit(fs) - window; /* the window is going to be longer */
 
-    return blocks > nf2_space_reserve(fs) ? blocks - nf2_space_reserve(fs) : 0;
+    return blocks > kept ? blocks - kept : 0;
 }
 
 /* ---- the region that blocks are taken from ------------------------------------------------------- */
@@ -191,8 +192,11 @@ static int region_with_space(nf2_t *fs, uint32_t want)
 /* A run to claim, in a region that has one: NOSPC too where the block that is to be kept is the only free one. */
 static int find_space(nf2_t *fs, uint32_t want, uint32_t *start, uint32_t *count, bool *dirty)
 {
+    if (fs->free_blocks <= nf2_meta_reserve(fs)) {
+        return NF2_ERR_NOSPC;
+    }
     NF2_TRY(region_with_space(fs, want));
-    *count = choose_run(fs, want, start, dirty);
+    *count = nf2_min(choose_run(fs, want, start, dirty), fs->free_blocks - nf2_meta_reserve(fs));
     return *count > 0 ? NF2_OK : NF2_ERR_NOSPC;
 }
 
@@ -202,6 +206,9 @@ static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count
 
     nf2_put24(claim.payload + 1, start);
     nf2_put16(claim.payload + 4, count | (dirty ? NF2_CLAIM_DIRTY : 0u));
+    for (uint32_t i = 0; i < count; i++) { /* first: where the log turns, it may take a block itself */
+        nf2_bit_set(fs->region_used, start % NF2_REGION_BLOCKS + i, true);
+    }
     NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_meta_append(fs, &claim, 1));
     if (fs->slot[slot].logged_end != start) {
         fs->slot[slot].logged_runs++;
@@ -212,9 +219,6 @@ static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count
         fs->erases += count;
     } else {
         fs->erased_blocks -= count;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        nf2_bit_set(fs->region_used, start % NF2_REGION_BLOCKS + i, true);
     }
     fs->region_next = (uint16_t)((start % NF2_REGION_BLOCKS + count) % NF2_REGION_BLOCKS);
     return NF2_OK;
@@ -293,7 +297,7 @@ static int erase_next(nf2_t *fs, struct nf2_slot *slot)
     return NF2_OK;
 }
 
-static int take_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *block)
+int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *block)
 {
     struct nf2_slot *slot = &fs->slot[slot_index];
 
@@ -310,31 +314,9 @@ static int take_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *b
     return NF2_OK;
 }
 
-/* The meta log has taken its spare block: gives it another one, while its new block has room for the claim. */
-static int keep_spare(nf2_t *fs)
-{
-    uint32_t block;
-
-    if (fs->meta_spare != NF2_NONE || fs->taking_spare) {
-        return NF2_OK;
-    }
-    fs->taking_spare = true;
-    int result = take_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
-    fs->taking_spare = false;
-    if (result == NF2_OK) {
-        const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
-        fs->meta_spare = block;
-        if (slot->runs == 1 && slot->used == 1) { /* it is the log's now, and may even be dropped before the tree's change ends */
-            nf2_space_settle(fs, NF2_TREE_SLOT);
-        }
-    }
-    return result < 0 ? result : NF2_OK;
-}
-
 int nf2_space_flush(nf2_t *fs)
 {
-    NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-    return keep_spare(fs);
+    return nf2_meta_state(fs, false, NULL, NULL, 0);
 }
 
 int nf2_space_record_erased(nf2_t *fs, uint32_t start, uint32_t count)
@@ -342,18 +324,7 @@ int nf2_space_record_erased(nf2_t *fs, uint32_t start, uint32_t count)
     struct nf2_run run = {start, count};
     enum nf2_change kind = NF2_ERASED;
 
-    if (fs->freed_count == NF2_STATE_CHANGES_MAX) {
-        NF2_TRY(nf2_space_flush(fs));
-    }
-    NF2_TRY(nf2_meta_state(fs, false, &run, &kind, 1));
-    return keep_spare(fs);
-}
-
-int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *block)
-{
-    int result = take_block(fs, slot_index, want, block);
-
-    return result != NF2_OK ? result : keep_spare(fs);
+    return nf2_meta_state(fs, false, &run, &kind, 1);
 }
 
 uint32_t nf2_space_next(const nf2_t *fs, unsigned slot_index)
@@ -382,29 +353,15 @@ void nf2_space_settle(nf2_t *fs, unsigned slot_index)
     slot->runs = rest.count > 0;
 }
 
-/* The meta log's own blocks come from the tree's slot: they stay taken. */
-static bool is_meta(const nf2_t *fs, uint32_t block)
-{
-    return block == fs->meta_spare || block == fs->meta_next || block == fs->meta_head;
-}
-
 int nf2_space_abandon(nf2_t *fs, unsigned slot_index)
 {
-    struct nf2_slot *slot = &fs->slot[slot_index];
+    const struct nf2_slot *slot = &fs->slot[slot_index];
 
+    if (slot->runs > 1 || slot->used > 0) { /* for all at once: a STATE in between would have blocks as freed and as claimed */
+        NF2_TRY(nf2_space_prepare(fs, NF2_SLOT_RUNS));
+    }
     for (unsigned r = 0; r < slot->runs; r++) {
-        uint32_t start = slot->run[r].start, end = start + (r + 1 < slot->runs ? slot->run[r].count : slot->used);
-        while (start < end) {
-            uint32_t count = 0;
-            while (start + count < end && !is_meta(fs, start + count)) {
-                count++;
-            }
-            if (count > 0) {
-                NF2_TRY(nf2_space_prepare(fs, NF2_SLOT_RUNS + 2));
-            }
-            nf2_space_free(fs, start, count);
-            start += count + 1;
-        }
+        nf2_space_free(fs, slot->run[r].start, r + 1u < slot->runs ? slot->run[r].count : slot->used);
     }
     nf2_space_settle(fs, slot_index);
     return NF2_OK;
@@ -421,6 +378,9 @@ int nf2_space_return_unused(nf2_t *fs, unsigned except)
             NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
         }
         NF2_TRY(nf2_meta_prepare(fs)); /* the slot gets shorter in the STATE that gives back, not before */
+        if (slot->runs == 0) { /* the log took the last one */
+            continue;
+        }
         struct nf2_run *last = &slot->run[slot->runs - 1], back[2];
         enum nf2_change kinds[2] = {NF2_RETURNED, NF2_FREED};
         back[0].start = last->start + slot->used;
@@ -428,12 +388,8 @@ int nf2_space_return_unused(nf2_t *fs, unsigned except)
         back[1].start = last->start + slot->ready;
         back[1].count = last->count - slot->ready;
         unsigned first = back[0].count == 0, count = (back[0].count > 0 ? 1u : 0u) + (back[1].count > 0 ? 1u : 0u);
-        last->count = slot->used;
-        slot->ready = slot->used;
-        if (last->count == 0) {
-            slot->runs--;
-            slot->used = slot->ready = (uint16_t)(slot->runs > 0 ? slot->run[slot->runs - 1].count : 0);
-        }
+        last->count = slot->ready = slot->used;
+        nf2_slot_trim(slot);
         if (count > 0) {
             NF2_TRY(nf2_meta_state(fs, false, back + first, kinds + first, count));
         }
@@ -528,8 +484,7 @@ int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end)
     /* Listed in memory first: if the log turns, its STATE already names the node. */
     list_touched(fs, node, end);
     fs->logged_touched++;
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_TOUCH) ? NF2_OK : nf2_meta_append(fs, &touch, 1));
-    return keep_spare(fs);
+    return NF2_BROKEN(NF2_FAULT_TOUCH) ? NF2_OK : nf2_meta_append(fs, &touch, 1);
 }
 
 void nf2_space_node_end(nf2_t *fs, uint32_t node, uint32_t end)
@@ -577,8 +532,7 @@ int nf2_space_orphan(nf2_t *fs, uint32_t id)
     }
     nf2_put32(orphan.payload, id);
     nf2_space_orphan_add(fs, id);
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_ORPHAN) ? NF2_OK : nf2_meta_append(fs, &orphan, 1));
-    return keep_spare(fs);
+    return NF2_BROKEN(NF2_FAULT_ORPHAN) ? NF2_OK : nf2_meta_append(fs, &orphan, 1);
 }
 
 void nf2_space_orphan_add(nf2_t *fs, uint32_t id)
@@ -598,6 +552,19 @@ void nf2_space_adopt(nf2_t *fs, uint32_t id)
     }
 }
 
+/* The log takes its next block from what the tree has: there should be some before it turns. */
+static int feed_meta(nf2_t *fs)
+{
+    if (fs->meta_end <= nf2_log_bytes(fs) / 2 || nf2_space_next(fs, NF2_TREE_SLOT) != NF2_NONE || fs->free_blocks <= nf2_space_reserve(fs)) {
+        return NF2_OK;
+    }
+    int result = claim(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs));
+    if (result == NF2_OK && fs->slot[NF2_TREE_SLOT].ready == 0) { /* with a large erase, before one of its blocks leaves */
+        result = erase_next(fs, &fs->slot[NF2_TREE_SLOT]);
+    }
+    return result < 0 && result != NF2_ERR_NOSPC ? result : NF2_OK;
+}
+
 int nf2_space_begin(nf2_t *fs)
 {
     if (!fs->mounted) {
@@ -610,6 +577,6 @@ int nf2_space_begin(nf2_t *fs)
         NF2_TRY(nf2_meta_open(fs));
     }
     fs->kept_node = NF2_NONE;
-    NF2_TRY(keep_spare(fs));
-    return nf2_space_abandon(fs, NF2_TREE_SLOT); /* what a failed change took */
+    NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT)); /* what a failed change took */
+    return feed_meta(fs);
 }

@@ -40,7 +40,8 @@ int nf2_super_write(nf2_t *fs)
 
     fs->super_sequence++;
     encode_anchor(fs, payload);
-    if (nf2_log_place(fs, fs->super_end, length, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
+    /* Before a session's opening STATE nothing may be programmed that a torn program of the same session could lie under. */
+    if (!fs->opened || nf2_log_place(fs, fs->super_end, length, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
         fs->super_block = fs->super_block == 0 ? 1 : 0;
         NF2_TRY(nf2_flash_erase(fs, fs->super_block, 1));
         fs->erases++;

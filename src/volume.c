@@ -7,8 +7,8 @@
 #include "region.h"
 #include "space.h"
 
-/* Blocks of an empty volume, in this order: super log, head of the meta log, its next and spare, root of the tree; some for the tree to grow. */
-enum { FORMAT_META = NF2_SUPER_BLOCKS, FORMAT_NEXT, FORMAT_SPARE, FORMAT_ROOT, FORMAT_TREE, FORMAT_CLAIMED = FORMAT_TREE + 4 };
+/* Blocks of an empty volume, in this order: super log, head of the meta log, its next, root of the tree; some for the tree to grow. */
+enum { FORMAT_META = NF2_SUPER_BLOCKS, FORMAT_NEXT, FORMAT_ROOT, FORMAT_TREE, FORMAT_CLAIMED = FORMAT_TREE + 4 };
 
 static int begin(nf2_t *fs, const struct nf2_config *config)
 {
@@ -25,7 +25,6 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
     memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
     fs->window_address = NF2_NONE;
     fs->region = fs->clean_first = NF2_NONE;
-    fs->meta_spare = NF2_NONE;
     fs->redo_block = NF2_NO_BLOCK;
     return fs->blocks <= NF2_REGIONS_MAX * NF2_REGION_BLOCKS ? NF2_OK : NF2_ERR_GEOMETRY;
 }
@@ -89,7 +88,6 @@ static int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
     NF2_TRY(erase_range(fs, NF2_SUPER_BLOCKS, fs->blank_erased ? fs->blocks : FORMAT_CLAIMED));
     fs->meta_head = fs->meta_tail = FORMAT_META;
     fs->meta_next = FORMAT_NEXT;
-    fs->meta_spare = FORMAT_SPARE;
     fs->root = FORMAT_ROOT;
     fs->meta_sequence = fs->meta_tail_sequence = 1;
     fs->next_id = NF2_FIRST_ID;

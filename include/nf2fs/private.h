@@ -67,9 +67,8 @@ typedef struct nf2 {
     bool epoch_known;           /* no page is of a later one */
     uint16_t unclean_mounts;
     uint8_t node_pages;         /* pages of a block that a log uses */
-    bool mounted, read_only, clean, broken, blank_erased, taking_spare;
-    bool spare_suspect;         /* the meta log's spare block is to be erased before use */
-    bool next_suspect;          /* a cut may have torn a first program into the meta log's next block */
+    bool mounted, read_only, clean, broken, blank_erased;
+    bool next_suspect;          /* the meta log's next block is to be erased before use: a cut may have torn something into it */
     bool urgent;                /* the change at hand must not fail for space: it may take the last blocks */
     bool buffer_lent;           /* the tree buffer serves as scratch memory */
     bool redo_logged;           /* the meta log still names a batch, though it may be applied */
@@ -81,7 +80,7 @@ typedef struct nf2 {
     uint32_t super_sequence, super_block;
     uint16_t super_end;
     uint32_t super_points_to;   /* sequence of the meta block that the anchor names */
-    uint32_t meta_head, meta_next, meta_spare, meta_tail;  /* blocks; spare NF2_NONE: to be taken */
+    uint32_t meta_head, meta_next, meta_tail;   /* blocks */
     uint32_t meta_sequence, meta_tail_sequence;
     uint16_t meta_end;
 
