@@ -1,51 +1,109 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * check.c - a checker: walks the whole tree, read-only, and compares what it finds with what the meta log says of
- * blocks. Blocks are compared in windows of one bit a block in the tree buffer, so that RAM does not grow with the chip.
+ * blocks. Blocks are compared in windows of one bit a block, so that RAM does not grow with the chip.
  */
+#include "checker.h"
+
 #include "batch.h"
 #include "cache.h"
-#include "index.h"
 #include "flash.h"
 #include "names.h"
 #include "region.h"
 #include "space.h"
 
-#define WINDOW_BLOCKS (NF2_TREE_BUFFER_SIZE * 8u)
-
-struct check {
-    void (*report)(void *context, const char *text);
-    void *context;
-    int wrong;
-    uint32_t first;             /* of the window */
-    bool unsettled;             /* what a cut left is settled by a mount for writing only: blocks cannot be compared */
-};
-
-static void complain(struct check *check, const char *what, uint32_t number)
+void nf2_complain(struct check *check, enum nf2_finding_kind kind, uint32_t block, uint32_t id, uint32_t number)
 {
-    char text[96];
-    unsigned n = 0;
-    char digits[10];
-    unsigned d = 0;
+    struct nf2_finding finding = {kind, block, id, number, NULL, 0};
 
     check->wrong++;
-    if (check->report == NULL) {
-        return;
+    if (check->report != NULL) {
+        check->report(check->context, &finding);
     }
-    while (what[n] != '\0' && n < sizeof text - 12) {
-        text[n] = what[n];
-        n++;
+}
+
+/* ---- logs --------------------------------------------------------------------------------------- */
+
+/* A log from its beginning to its end: 1 if all can be read, else 0. */
+static int whole_log(nf2_t *fs, uint32_t block)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    int found;
+
+    nf2_scan_begin(&scan, block);
+    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
     }
-    text[n++] = ' ';
-    do {
-        digits[d++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    while (d > 0) {
-        text[n++] = digits[--d];
+    return found == 0 && !scan.damaged;
+}
+
+static int no_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
+{
+    (void)change;
+    if (start >= fs->blocks || count > fs->blocks - start) {
+        nf2_complain(context, NF2_FOUND_OUTSIDE, start, 0, 0);
     }
-    text[n] = '\0';
-    check->report(check->context, text);
+    return NF2_OK;
+}
+
+static int no_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, uint32_t offset)
+{
+    (void)offset;
+    if (number >= nf2_regions(fs)) {
+        nf2_complain(context, NF2_FOUND_META, block, 0, 0);
+    }
+    return NF2_OK;
+}
+
+/* The chain of the meta log from tail to head: sequences, names of the neighbours, all records. */
+static void check_meta(nf2_t *fs, struct check *check)
+{
+    struct nf2_walk walk = {no_run, no_region, check, 0, 0};
+    struct nf2_meta_head head = {0};
+    uint32_t block = fs->meta_tail, previous = NF2_NONE;
+
+    for (uint32_t sequence = fs->meta_tail_sequence;; sequence++) {
+        if (nf2_meta_head(fs, block, &head) <= 0 || head.sequence != sequence ||
+            (previous != NF2_NONE && head.previous != previous) || !whole_log(fs, block)) {
+            nf2_complain(check, NF2_FOUND_META, block, 0, 0);
+            return;
+        }
+        if (block == fs->meta_head || sequence == fs->meta_sequence) {
+            break;
+        }
+        previous = block;
+        block = head.next;
+    }
+    if (block != fs->meta_head || nf2_meta_walk(fs, &walk) < 0) {
+        nf2_complain(check, NF2_FOUND_META, block, 0, 0);
+    }
+}
+
+static void check_logs(nf2_t *fs, struct check *check)
+{
+    struct nf2_scan scan;
+    struct nf2_entry op;
+    uint32_t ops = 0;
+    int found = 0;
+
+    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
+        if (!whole_log(fs, block)) {
+            nf2_complain(check, NF2_FOUND_SUPER, block, 0, 0);
+        }
+    }
+    if (fs->super_points_to - fs->meta_tail_sequence > fs->meta_sequence - fs->meta_tail_sequence) {
+        nf2_complain(check, NF2_FOUND_SUPER, fs->super_block, 0, 0);
+    }
+    check_meta(fs, check);
+    if (fs->redo_block < fs->blocks) {
+        nf2_scan_begin(&scan, fs->redo_block);
+        while ((found = nf2_batch_next(fs, &scan, &op)) > 0) {
+            ops++;
+        }
+        if (found < 0 || ops == 0) {
+            nf2_complain(check, NF2_FOUND_BATCH, fs->redo_block, 0, 0);
+        }
+    }
 }
 
 /* ---- blocks that something owns ----------------------------------------------------------------- */
@@ -60,16 +118,16 @@ static void own(nf2_t *fs, struct check *check, uint32_t start, uint32_t count)
 {
     for (uint32_t block = start; block < start + count; block++) {
         if (block >= fs->blocks) {
-            complain(check, "a reference leads out of the volume: block", block);
+            nf2_complain(check, NF2_FOUND_OUTSIDE, block, 0, 0);
             return;
         }
-        if (block - check->first >= WINDOW_BLOCKS) {
+        if (block - check->first >= check->room * 8u) {
             continue;
         }
-        if (nf2_bit(fs->tree_buffer, block - check->first) && !half_applied(fs, check)) {
-            complain(check, "two owners of block", block);
+        if (nf2_bit(check->work, block - check->first) && !half_applied(fs, check)) {
+            nf2_complain(check, NF2_FOUND_OWNERS, block, 0, 0);
         }
-        nf2_bit_set(fs->tree_buffer, block - check->first, true);
+        nf2_bit_set(check->work, block - check->first, true);
     }
 }
 
@@ -94,214 +152,124 @@ static void own_lists(nf2_t *fs, struct check *check)
     }
 }
 
-static int own_meta_window(nf2_t *fs, struct check *check)
+static void own_meta_window(nf2_t *fs, struct check *check)
 {
     struct nf2_meta_head head;
     uint32_t block = fs->meta_tail;
 
-    for (uint32_t i = 0; i < fs->blocks; i++) {
-        int found = block < fs->blocks ? nf2_meta_head(fs, block, &head) : 0;
-        NF2_TRY(found);
-        if (!found) {
-            break;
-        }
+    for (uint32_t i = 0; i < fs->blocks && block < fs->blocks; i++) {
         own(fs, check, block, 1);
-        if (block == fs->meta_head) {
-            return NF2_OK;
+        if (block == fs->meta_head || nf2_meta_head(fs, block, &head) <= 0) {
+            return;
         }
         block = head.next;
     }
-    complain(check, "the meta log is broken behind block", fs->meta_tail);
-    return NF2_OK;
 }
 
-/* ---- the tree ----------------------------------------------------------------------------------- */
-
-static int check_owned(nf2_t *fs, struct check *check, const struct nf2_entry *entry)
+static int own_entry(nf2_t *fs, struct check *check, const struct nf2_entry *entry)
 {
     struct nf2_run runs[NF2_EXTENTS_MAX];
     uint32_t id;
     int n = nf2_entry_owns(fs, entry, runs, &id);
 
-    if (n < 0) {
-        complain(check, "an entry cannot be read in node", entry->node);
-        return NF2_OK;
-    }
     for (int i = 0; i < n; i++) {
         own(fs, check, runs[i].start, runs[i].count);
     }
     return NF2_OK;
 }
 
-/* Entries of one node: they can be read, and what they own has one owner. */
-static int check_node(nf2_t *fs, struct check *check, uint32_t node)
+static int own_node(nf2_t *fs, struct check *check, const struct nf2_path *path, int level)
 {
-    struct nf2_node_info info;
-    struct nf2_scan scan;
-    struct nf2_entry entry;
-    int found = nf2_node_info(fs, node, &info);
-
-    if (found < 0) {
-        complain(check, "a damaged node: block", node);
-        return NF2_OK;
-    }
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        if (nf2_entry_alive(&entry, info.killed)) {
-            NF2_TRY(check_owned(fs, check, &entry));
-        }
-    }
-    if (found < 0) {
-        complain(check, "a damaged node: block", node);
-    }
-    return NF2_OK;
-}
-
-/* All nodes, leaf by leaf, each inner node when it is first entered. */
-static int check_tree(nf2_t *fs, struct check *check)
-{
-    static const uint8_t none[1] = {0};
-    struct nf2_key first = nf2_key_of(0, none, 0);
-    struct nf2_path path;
-    uint32_t seen[NF2_NODE_LEVELS];
-    int more = nf2_tree_descend(fs, &first, &path);
-
-    for (unsigned i = 0; i < NF2_NODE_LEVELS; i++) {
-        seen[i] = NF2_NONE;
-    }
-    if (more < 0) {
-        complain(check, "the tree cannot be walked from its root, block", fs->root);
-        return NF2_OK;
-    }
-    for (uint32_t leaves = 0; leaves < fs->blocks; leaves++) {
-        for (unsigned i = 0; i < path.depth; i++) {
-            if (path.node[i] != seen[i]) {
-                seen[i] = path.node[i];
-                NF2_TRY(check_node(fs, check, path.node[i]));
-            }
-        }
-        more = nf2_tree_neighbour(fs, &path, NF2_ABOVE);
-        if (more < 0) {
-            complain(check, "the tree cannot be walked on from leaf", path.node[path.depth - 1]);
-        }
-        if (more <= 0) {
-            return NF2_OK;
-        }
-    }
-    complain(check, "the tree has more leaves than the volume blocks:", fs->blocks);
+    (void)level;
+    (void)nf2_check_each(fs, check, path->node[path->depth - 1], own_entry);
     return NF2_OK;
 }
 
 /* ---- blocks against the meta log ---------------------------------------------------------------- */
 
-static int compare_window(nf2_t *fs, struct check *check, uint32_t *free_blocks)
+static bool is_blank(nf2_t *fs, uint32_t block)
+{
+    for (uint32_t at = 0; at < nf2_block_bytes(fs); at += nf2_page(fs)) {
+        const uint8_t *page = nf2_peek_just(fs, block, at, nf2_page(fs));
+        for (uint32_t i = 0; page != NULL && i < nf2_page(fs); i++) {
+            if (page[i] != 0xFF) {
+                return false;
+            }
+        }
+        if (page == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct counts {
+    uint32_t free_blocks, erased_blocks;
+};
+
+static int compare_window(nf2_t *fs, struct check *check, struct counts *counts)
 {
     struct nf2_region region;
 
-    for (uint32_t i = 0; i < WINDOW_BLOCKS && check->first + i < fs->blocks; i++) {
+    for (uint32_t i = 0; i < check->room * 8u && check->first + i < fs->blocks; i++) {
         uint32_t block = check->first + i;
-        if (block % NF2_REGION_BLOCKS == 0) {
+        if (i == 0 || block % NF2_REGION_BLOCKS == 0) {
             NF2_TRY(nf2_region_read(fs, block / NF2_REGION_BLOCKS, &region));
         }
         unsigned state = nf2_region_state(&region, block % NF2_REGION_BLOCKS);
-        bool owned = nf2_bit(fs->tree_buffer, i);
-        *free_blocks += state <= NF2_BLOCK_ERASED;
+        bool owned = nf2_bit(check->work, i);
+        counts->free_blocks += state <= NF2_BLOCK_ERASED;
+        counts->erased_blocks += state == NF2_BLOCK_ERASED;
         if (owned && state <= NF2_BLOCK_ERASED) {
-            complain(check, "in use, but free in the meta log: block", block);
-        } else if (!owned && state == NF2_BLOCK_USED) {
-            complain(check, "used by nothing: block", block);
+            nf2_complain(check, NF2_FOUND_FREE, block, 0, 0);
+        } else if (!owned && state == NF2_BLOCK_USED && !check->partial) {
+            nf2_complain(check, NF2_FOUND_LEAK, block, 0, 0);
+        } else if ((state == NF2_BLOCK_ERASED || nf2_space_held(fs, block) == NF2_BLOCK_ERASED) && !is_blank(fs, block)) {
+            nf2_complain(check, NF2_FOUND_ERASED, block, 0, 0);
         }
     }
     return NF2_OK;
 }
 
-/* ---- files -------------------------------------------------------------------------------------- */
-
-/* Walks the map of an indexed file: entries do not overlap, frames can be read. */
-static int check_map(nf2_t *fs, struct check *check, uint32_t id)
+static void check_blocks(nf2_t *fs, struct check *check)
 {
-    struct nf2_item item, next;
-    uint32_t length;
-    int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, 0, NF2_AT_OR_ABOVE, &item);
+    struct counts counts = {0, 0};
 
-    while (found > 0) {
-        int further = nf2_index_seek(fs, id, NF2_INDEX_MAP, item.number, NF2_ABOVE, &next);
-        if (further > 0 && !half_applied(fs, check) && item.kind == NF2_BODY_PIECE && item.number + item.length > next.number) {
-            complain(check, "mapping entries overlap in the file with id", id);
+    for (check->first = 0; check->first < fs->blocks; check->first += check->room * 8u) {
+        memset(check->work, 0, check->room);
+        own_lists(fs, check);
+        own_meta_window(fs, check);
+        (void)nf2_check_walk(fs, check, NF2_ABOVE, false, own_node);
+        if (!check->unsettled && compare_window(fs, check, &counts) < 0) {
+            return; /* the meta log cannot be read, which was said */
         }
-        struct nf2_item at;
-        if (nf2_index_map(fs, id, item.number, &at, &length) < 0) {
-            complain(check, "unreadable data in the file with id", id);
-        }
-        found = further;
-        item = next;
     }
-    if (found < 0) {
-        complain(check, "a damaged map of the file with id", id);
+    if (counts.free_blocks != fs->free_blocks && !check->unsettled) {
+        nf2_complain(check, NF2_FOUND_COUNT, NF2_NONE, 0, counts.free_blocks);
     }
-    return NF2_OK;
-}
-
-/* Every directory entry: its kind is known, its sizes fit. */
-static int check_entries(nf2_t *fs, struct check *check)
-{
-    static const uint8_t none[1] = {0};
-    struct nf2_key key = nf2_key_of(0, none, 0);
-    struct nf2_entry entry = {.node = fs->root};
-    struct nf2_stat stat;
-    uint8_t bytes[NF2_NAME_MAX];
-    enum nf2_seek seek = NF2_AT_OR_ABOVE;
-    int found;
-
-    while ((found = nf2_tree_seek(fs, &key, seek, &entry)) > 0) {
-        seek = NF2_ABOVE;
-        int kind = nf2_entry_kind(fs, &entry);
-        if (kind < 0) {
-            complain(check, "an entry of unknown kind in node", entry.node);
-        } else if (kind <= NF2_BODY_INDEXED && nf2_entry_stat(fs, &entry, &stat) < 0) {
-            complain(check, "a file that cannot be read, entry in node", entry.node);
-        } else if (kind == NF2_BODY_INDEXED) {
-            uint32_t id;
-            NF2_TRY(nf2_entry_id(fs, &entry, &id));
-            NF2_TRY(check_map(fs, check, id));
-        }
-        NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, bytes, entry.key_length));
-        key = nf2_key_of(entry.id, bytes, entry.key_length);
+    if (counts.erased_blocks != fs->erased_blocks && !check->unsettled) {
+        nf2_complain(check, NF2_FOUND_COUNT, NF2_NONE, 0, counts.erased_blocks);
     }
-    if (found < 0) {
-        complain(check, "entries cannot be listed on from node", entry.node);
-    }
-    return NF2_OK;
 }
 
 static int do_check(nf2_t *fs, struct check *check)
 {
-    uint32_t free_blocks = 0;
-
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
     }
     check->unsettled = fs->read_only && !fs->clean;
-    for (check->first = 0; check->first < fs->blocks; check->first += WINDOW_BLOCKS) {
-        memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
-        own_lists(fs, check);
-        NF2_TRY(own_meta_window(fs, check));
-        NF2_TRY(check_tree(fs, check));
-        if (!check->unsettled) {
-            NF2_TRY(compare_window(fs, check, &free_blocks));
-        }
-        memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
-    }
-    if (free_blocks != fs->free_blocks && !check->unsettled) {
-        complain(check, "the count of free blocks is wrong; they are", free_blocks);
-    }
-    NF2_TRY(check_entries(fs, check));
+    check->work = fs->tree_buffer;
+    check->room = nf2_min(fs->config->buffer_size - 2u * nf2_page(fs), 0x100000u);
+    check_logs(fs, check);
+    NF2_TRY(nf2_check_tree(fs, check));
+    check_blocks(fs, check);
+    NF2_TRY(nf2_check_ids(fs, check));
     return check->wrong;
 }
 
-int nf2_check(nf2_t *fs, void (*report)(void *context, const char *text), void *context)
+int nf2_check(nf2_t *fs, void (*report)(void *context, const struct nf2_finding *finding), void *context)
 {
-    struct check check = {report, context, 0, 0, false};
+    struct check check = {.report = report, .context = context};
 
     nf2_lock(fs);
     nf2_cache_lend(fs, true);

@@ -285,12 +285,13 @@ static bool recount(struct rig *rig)
     return true;
 }
 
-static void on_report(void *context, const char *text)
+static void on_report(void *context, const struct nf2_finding *finding)
 {
     struct rig *rig = context;
 
     if (rig->failure[0] == 0) {
-        snprintf(rig->failure, sizeof rig->failure, "nf2_check: %.400s", text);
+        snprintf(rig->failure, sizeof rig->failure, "nf2_check: %s: block %ld, id %lu, number %lu", nf2_finding_text(finding->kind),
+                 (long)(int32_t)finding->block, (unsigned long)finding->id, (unsigned long)finding->number);
     }
 }
 

@@ -84,7 +84,7 @@ struct nf2_config {
 
     /*
      * Memory for the volume, NF2_BUFFER_SIZE(page_size) bytes, alive until nf2_unmount. No alignment
-     * is asked for.
+     * is asked for. What is beyond that size only makes nf2_check faster.
      */
     void *buffer;
     uint32_t buffer_size;
@@ -180,11 +180,56 @@ int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases);
  */
 int nf2_maintain(nf2_t *fs, uint32_t budget_us);
 
+/* ---- checking ------------------------------------------------------------------------------------ */
+
+/* What nf2_check finds wrong. */
+enum nf2_finding_kind {
+    NF2_FOUND_SUPER,            /* the super log is damaged, or names no block of the meta log */
+    NF2_FOUND_META,             /* the meta log is damaged or its chain is broken */
+    NF2_FOUND_BATCH,            /* a committed change of several leaves cannot be read */
+    NF2_FOUND_NODE,             /* a damaged node of the tree: what it holds is not known */
+    NF2_FOUND_TREE,             /* a node is none, or not of the level that its parent says */
+    NF2_FOUND_RANGE,            /* an entry outside of its node's range of keys */
+    NF2_FOUND_TWICE,            /* a name or offset that is there twice */
+    NF2_FOUND_ENTRY,            /* an entry that cannot be read, or of no known form */
+    NF2_FOUND_NAME,             /* a name that no call can reach */
+    NF2_FOUND_SIZE,             /* a file with less content than its size, or with an unreadable size */
+    NF2_FOUND_OVERLAP,          /* parts of a file overlap */
+    NF2_FOUND_FOREIGN,          /* data of a file in a block that the file does not own */
+    NF2_FOUND_DATA,             /* data of a file that cannot be read */
+    NF2_FOUND_OUTSIDE,          /* a reference leads out of the volume */
+    NF2_FOUND_OWNERS,           /* two owners of a block */
+    NF2_FOUND_FREE,             /* a block in use is free for the meta log */
+    NF2_FOUND_LEAK,             /* a block that nothing uses is used for the meta log */
+    NF2_FOUND_ERASED,           /* a block on record as erased is not */
+    NF2_FOUND_COUNT,            /* the count of free, or of erased blocks is wrong: `number` is right */
+    NF2_FOUND_ID,               /* an id that was never given out */
+    NF2_FOUND_LOST,             /* content of a file or directory that no name leads to, and that nothing will free */
+    NF2_FOUND_SHARED,           /* two names for one directory or file, or for one of each */
+    NF2_FOUND_REMOVED,          /* a file that is listed as removed has a name */
+    NF2_FOUND_CYCLE,            /* a directory that is inside of itself: the root does not lead to it */
+    NF2_FOUND_KINDS
+};
+
+struct nf2_finding {
+    enum nf2_finding_kind kind;
+    uint32_t block;             /* where, of the volume; UINT32_MAX: in no block */
+    uint32_t id;                /* of the directory or file that it is about; 0: of none */
+    uint32_t number;            /* see the kinds */
+    const uint8_t *name;        /* of the entry in the directory `id` that it is about (no string: name_length bytes), or NULL */
+    uint8_t name_length;
+};
+
+/* An English phrase for a kind (never NULL). */
+const char *nf2_finding_text(enum nf2_finding_kind kind);
+
 /*
- * Checks every structure of a mounted volume, read-only; calls `report` (may be NULL) with one line
- * for each thing that is wrong. Returns the number of things wrong, or an error.
+ * Checks every structure of a mounted volume, read-only, and reads all data; calls `report` (may be NULL) for each thing
+ * that is wrong. Returns the number of things wrong, or an error. On a volume that was cut and is mounted read-only,
+ * what only recovery can settle is not judged. It takes no RAM of its own; a configuration with a larger buffer makes it
+ * faster on large volumes.
  */
-int nf2_check(nf2_t *fs, void (*report)(void *context, const char *text), void *context);
+int nf2_check(nf2_t *fs, void (*report)(void *context, const struct nf2_finding *finding), void *context);
 
 /* ---- names -------------------------------------------------------------------------------------- */
 /* Paths: names separated by '/'; a leading '/' is optional; '.' and '..' work ('..' of the root is the root). */
