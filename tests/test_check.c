@@ -96,10 +96,10 @@ static uint32_t id_of(struct volume *volume, const char *path)
 /* Puts an entry into the tree, as a change does. */
 static void plant(struct volume *volume, uint32_t id, const void *key, uint32_t key_length, const void *body, uint32_t body_length)
 {
-    struct nf2_tree_change change = {.type = NF2_CHANGE_PUT, .bodies = 1};
+    struct nf2_node_op change = {.type = NF2_NODE_PUT};
 
     change.key = nf2_key_of(id, key, key_length);
-    change.body[0] = nf2_span_of(body, body_length);
+    change.body = nf2_span_of(body, body_length);
     CHECK_EQ(nf2_tree_change(&volume->fs, &change, 1, 0, NULL), NF2_OK);
 }
 
@@ -125,7 +125,7 @@ static void plant_piece(struct volume *volume, uint32_t id, uint32_t at, uint32_
 {
     struct nf2_item item = {NF2_BODY_PIECE, at, block, 0, length, 0};
     struct nf2_index_change memory;
-    struct nf2_tree_change change;
+    struct nf2_node_op change;
 
     nf2_index_put(&memory, id, &item, &change);
     CHECK_EQ(nf2_tree_change(&volume->fs, &change, 1, 0, NULL), NF2_OK);
@@ -144,15 +144,14 @@ static uint32_t leaf_of(struct volume *volume, uint32_t id, const char *name)
 /* Appends an empty file's entry to a leaf, whether it belongs there or not. */
 static void append(struct volume *volume, uint32_t leaf, uint32_t id, const char *name)
 {
-    struct nf2_node_op op = {.type = NF2_NODE_PUT, .bodies = 1};
+    struct nf2_node_op op = {.type = NF2_NODE_PUT};
     static const uint8_t body[1] = {NF2_BODY_INLINE};
     uint32_t at, records;
-    uint16_t offset;
 
     op.key = nf2_key_of(id, name, (uint32_t)strlen(name));
-    op.body[0] = nf2_span_of(body, 1);
+    op.body = nf2_span_of(body, 1);
     CHECK_EQ(nf2_node_tail(&volume->fs, leaf, &at, &records), NF2_OK);
-    CHECK(nf2_node_append(&volume->fs, leaf, at, &op, 1, &offset) > 0);
+    CHECK(nf2_node_append(&volume->fs, leaf, at, &op, 1, 0) > 0);
 }
 
 static uint32_t free_block(struct volume *volume, enum nf2_block_state state)
