@@ -85,7 +85,7 @@ static inline uint8_t *nf2_put32(uint8_t *p, uint32_t v)
 
 static inline bool nf2_bit(const uint8_t *map, uint32_t bit)
 {
-    return (map[bit >> 3] >> (bit & 7u) & 1u) != 0;
+    return ((uint32_t)map[bit >> 3] >> (bit & 7u) & 1u) != 0;
 }
 
 static inline void nf2_bit_set(uint8_t *map, uint32_t bit, bool value)
