@@ -531,6 +531,7 @@ static NF2_APART int erase_group(nf2_t *fs)
 
     fs->clean_first = NF2_NONE;
     NF2_TRY(nf2_space_flush(fs));
+    NF2_TRY(nf2_meta_prepare(fs)); /* the log does not turn, and take one of them, before the erase is on record */
     NF2_TRY(nf2_region_read(fs, first / NF2_REGION_BLOCKS, &region));
     for (uint32_t i = 0; i < large; i++) {
         if (nf2_region_state(&region, first % NF2_REGION_BLOCKS + i) != NF2_BLOCK_DIRTY) {
