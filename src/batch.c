@@ -34,6 +34,7 @@ int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *
     }
     NF2_TRY(nf2_writer_end(fs, &writer));
     batch->end = writer.position;
+    batch->count += count;
     return NF2_OK;
 }
 
@@ -176,8 +177,65 @@ static int write_redo(nf2_t *fs, const struct nf2_batch *batch, bool owned)
     return nf2_meta_append(fs, &redo, 1);
 }
 
+/* Blocks that are needed for operations in one leaf each, but for the leaves themselves; `count` of them in all. */
+static uint32_t blocks_besides(const nf2_t *fs, uint32_t count)
+{
+    return nf2_meta_reserve(fs) + 1u + nf2_batch_growth(count);
+}
+
+/* Leaves with keys of this id, at most `most` are counted; each may be full, and be split by the first operation in it. The way to the last one. */
+static int count_leaves(nf2_t *fs, uint32_t id, uint32_t most, struct nf2_path *path, uint32_t *leaves)
+{
+    static const uint8_t none[1] = {0};
+    struct nf2_key first = nf2_key_of(id, none, 0), behind = nf2_key_of(id + 1u, none, 0);
+    struct nf2_path end;
+    int more = 1;
+
+    NF2_TRY(nf2_tree_descend(fs, &first, path));
+    NF2_TRY(nf2_tree_descend(fs, &behind, &end));
+    for (*leaves = 1; *leaves < most && more > 0 && path->node[path->depth - 1] != end.node[end.depth - 1]; ++*leaves) {
+        more = nf2_tree_neighbour(fs, path, NF2_ABOVE);
+    }
+    return more < 0 ? more : NF2_OK;
+}
+
+/* Are there free blocks to apply a batch? What is committed must be applied, if need be by the next mount. */
+static int check_room(nf2_t *fs, const struct nf2_batch *batch)
+{
+    uint32_t blocks = nf2_space_free_blocks(fs), kept = blocks_besides(fs, batch->count), run = 1, leaves;
+    struct nf2_scan scan;
+    struct nf2_entry op, next;
+    struct nf2_path path;
+
+    if (blocks >= kept + NF2_NODE_LEVELS + batch->count) {
+        return NF2_OK;
+    }
+    path.depth = 0;
+    nf2_scan_begin(&scan, batch->first);
+    int found = nf2_batch_next(fs, &scan, &op);
+    for (; found > 0; op = next) {
+        found = nf2_batch_next(fs, &scan, &next);
+        if (found > 0 && next.id == op.id) {
+            run++;
+            continue;
+        }
+        NF2_TRY(count_leaves(fs, op.id, run, &path, &leaves));
+        kept += leaves;
+        run = 1;
+    }
+    NF2_TRY(found);
+    return blocks >= kept + path.depth ? NF2_OK : NF2_ERR_NOSPC;
+}
+
 int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned slot, struct nf2_entry *where)
 {
+    int room = check_room(fs, batch);
+    if (room < 0) {
+        if (!owned) {
+            NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));
+        }
+        return room;
+    }
     if (fs->redo_logged) { /* the block of the batch before is free from the next STATE on */
         NF2_TRY(nf2_space_flush(fs));
     }

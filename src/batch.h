@@ -17,11 +17,12 @@
 struct nf2_batch {
     uint32_t first, block;      /* NF2_NONE: empty */
     uint32_t end;               /* place of the next operation in `block` */
+    uint32_t count;             /* of the operations */
 };
 
 static inline struct nf2_batch nf2_batch_empty(void)
 {
-    struct nf2_batch batch = {NF2_NONE, NF2_NONE, 0};
+    struct nf2_batch batch = {NF2_NONE, NF2_NONE, 0, 0};
     return batch;
 }
 
@@ -29,8 +30,14 @@ static inline struct nf2_batch nf2_batch_empty(void)
 int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *changes, unsigned count);
 int nf2_batch_extend(nf2_t *fs, struct nf2_batch *batch, uint32_t block);
 
+/* Blocks by which many operations make a map grow, besides the first one in each leaf: half a leaf takes so many at least. */
+static inline uint32_t nf2_batch_growth(uint32_t count)
+{
+    return count / 16u;
+}
+
 /*
- * Commits and applies. `owned`: its blocks belong to a file (else to the batch, and are freed). `slot`: the writer whose blocks
+ * Commits and applies; NOSPC: there is no room to apply it, and nothing has changed. `owned`: its blocks belong to a file (else to the batch, and are freed). `slot`: the writer whose blocks
  * the batch makes somebody's: they leave the slot with the commit, before any STATE (NF2_TREE_SLOT: none). Durable when it
  * returns. `where` (may be NULL): the entry that the first operation made.
  */

@@ -50,6 +50,7 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file)
     file->buffered = 0;
     file->committed_size = file->committed_blocks = 0;
     file->cut_to = file->spill = file->spill_first = file->fragment_block = NF2_NONE;
+    file->spilled = 0;
     file->own.count = file->own_recorded = 0;
     file->frames_at = 0;
     NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));

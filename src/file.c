@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* file.c - open files: the public calls. */
+#include "batch.h"
 #include "compact.h"
 #include "content.h"
 #include "flash.h"
@@ -57,6 +58,7 @@ static void begin_empty(nf2_file_t *file)
     file->extents = file->pieces = 0;
     file->committed_size = file->committed_blocks = 0;
     file->cut_to = file->spill = file->spill_first = file->fragment_block = NF2_NONE;
+    file->spilled = 0;
     file->own.count = file->own_recorded = 0;
     file->frames_at = 0;
 }
@@ -349,7 +351,7 @@ static int write_flat(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *d
     return nf2_indexed_write(fs, file, at, data, length);
 }
 
-/* Blocks that open files but `except` may still take of what was preallocated for them. */
+/* Blocks that open files (but `except`) may still take of what was preallocated for them, and all of them for their maps when they are synced. */
 static uint32_t promised_to_others(const nf2_t *fs, const nf2_file_t *except)
 {
     uint32_t blocks = 0;
@@ -358,6 +360,7 @@ static uint32_t promised_to_others(const nf2_t *fs, const nf2_file_t *except)
         if (file != except && file->promised > file->size) {
             blocks += (file->promised - file->size) / nf2_block_bytes(fs) + 2;
         }
+        blocks += nf2_batch_growth(file->spilled);
     }
     return blocks;
 }
@@ -606,7 +609,11 @@ static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing)
         return NF2_OK;
     }
     NF2_TRY(nf2_space_begin(fs));
-    NF2_TRY(sync_content(fs, file, closing));
+    int result;
+    do { /* where there are too few blocks garbage goes */
+        result = sync_content(fs, file, closing);
+    } while (result == NF2_ERR_NOSPC && nf2_reclaim(fs, nf2_space_available(fs) + 1u));
+    NF2_TRY(result);
     file->changed = file->fresh = false;
     file->loaded = file->kind == NF2_BODY_INLINE;
     return NF2_OK;

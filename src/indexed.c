@@ -211,6 +211,7 @@ int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
     file->extents = file->pieces = 0;
     file->open_end = false;
     file->cut_to = file->fragment_block = file->spill = file->spill_first = NF2_NONE;
+    file->spilled = 0;
     file->own.count = file->own_recorded = 0;
     file->frames_at = 0;
     if (!file->shadow) {
@@ -237,7 +238,7 @@ static struct nf2_item piece_item(const struct nf2_piece *piece)
 /* Adds an operation to the file's own list of uncommitted ones on flash. */
 static int spill(nf2_t *fs, nf2_file_t *file, const struct nf2_node_op *change)
 {
-    struct nf2_batch batch = {file->spill_first, file->spill, file->spill_end};
+    struct nf2_batch batch = {file->spill_first, file->spill, file->spill_end, file->spilled};
     int result = nf2_batch_add(fs, &batch, change, 1);
     uint32_t block;
 
@@ -251,6 +252,7 @@ static int spill(nf2_t *fs, nf2_file_t *file, const struct nf2_node_op *change)
     file->spill_first = batch.first;
     file->spill = batch.block;
     file->spill_end = (uint16_t)batch.end;
+    file->spilled = batch.count;
     return result > 0 ? NF2_ERR_NOSPC : result;
 }
 
@@ -586,7 +588,7 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
     struct nf2_index_change memory;
     struct nf2_node_op change;
     bool owned = file->spill_first != NF2_NONE;
-    struct nf2_batch batch = {file->spill_first, file->spill, file->spill_end};
+    struct nf2_batch batch = {file->spill_first, file->spill, file->spill_end, file->spilled};
 
     if (owned) { /* in the file's own list, behind what is there */
         while (file->pieces > 0) {
@@ -596,6 +598,7 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
         batch.first = file->spill_first;
         batch.block = file->spill;
         batch.end = file->spill_end;
+        batch.count = file->spilled;
         return nf2_batch_commit(fs, &batch, true, file->slot, NULL);
     }
     nf2_space_settle(fs, NF2_TREE_SLOT);
@@ -636,6 +639,7 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     own_recorded(fs, file);
     file->pieces = 0;
     file->spill = file->spill_first = file->cut_to = NF2_NONE;
+    file->spilled = 0;
     file->frames_at = 0;
     fs->compact_again = 2;
     return NF2_OK;

@@ -308,6 +308,29 @@ static void fill(struct call_list *list, uint32_t volume_size, uint32_t block_si
     }
 }
 
+/* Many small updates that wait for one sync while the volume is full. */
+static void updates_on_full(struct call_list *list, uint32_t volume_size, uint32_t block_size)
+{
+    uint32_t state = 4711, size = volume_size / 6;
+    unsigned count = volume_size / (3 * block_size);
+    char name[64];
+
+    put(list, "data", size, 4096, 1);
+    for (unsigned i = 0; i < count; i++) {
+        put(list, numbered(name, "fill", i), 2 * block_size, 2 * block_size, i);
+    }
+    open_file(list, 1, NF2_O_RDWR, "data");
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < 120; i++) {
+            state = state * 1103515245u + 12345u;
+            write_at(list, 1, (state >> 8) % size, 1 + (state >> 28) % 8, i);
+        }
+        on_handle(list, OP_SYNC, 1, 0, 0);
+        on_path(list, OP_REMOVE, numbered(name, "fill", round));
+    }
+    on_handle(list, OP_CLOSE, 1, 0, 0);
+}
+
 static void maintain(struct call_list *list, uint32_t volume_size, uint32_t block_size)
 {
     static const uint32_t budgets[] = { 100, 1000, 5000, 60000, 400000, 10000000 };
@@ -415,6 +438,7 @@ const struct cut_script cut_scripts[] = {
     { "remove", remove_large },
     { "many", many_files },
     { "fill", fill },
+    { "updates", updates_on_full },
     { "maintain", maintain },
     { "mounts", mounts },
     { "writers", two_writers },

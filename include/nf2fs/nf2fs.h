@@ -320,7 +320,10 @@ int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
  */
 int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
-/* Makes all writes since the last sync durable, all or nothing. */
+/*
+ * Makes all writes since the last sync durable, all or nothing. NOSPC: on a full volume the map of a file with many small updates
+ * cannot grow; they wait in the handle.
+ */
 int nf2_sync(nf2_t *fs, nf2_file_t *file);
 
 #ifdef __cplusplus

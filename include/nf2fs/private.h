@@ -159,6 +159,7 @@ typedef struct nf2_file {
     uint32_t fragment_end;      /* byte in that block */
     uint32_t spill_first, spill;/* indexed: first and last block of older uncommitted operations; NF2_NONE: none */
     uint16_t spill_end;
+    uint32_t spilled;           /* how many they are */
     uint16_t frames_at;         /* append position in the frames block; 0: none is open */
     uint32_t frames, frames_base, frames_end;   /* block, file offsets of its first byte and of its end */
     uint32_t promised;          /* bytes up to which writes have been preallocated */
