@@ -15,9 +15,9 @@
 int nf2_compact_step(nf2_t *fs, uint32_t live);
 
 /*
- * For calls that write: while groups of blocks are won by large erases and no more than one is left, a part of the work on
- * the next one, so that its data go to erased blocks and no call has to do all of it.
+ * For calls that write, `need` blocks: while groups of blocks are won by large erases and few erased blocks are left, a part of the
+ * work on the next group, so that no call has to do all of it. Moves `bytes` at most.
  */
-int nf2_compact_ahead(nf2_t *fs);
+int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t bytes);
 
 #endif

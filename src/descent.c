@@ -56,6 +56,33 @@ int nf2_tree_child_entry(nf2_t *fs, const struct nf2_path *path, unsigned depth,
     return nf2_entry_parse(fs, path->node[depth], &record, entry);
 }
 
+int nf2_tree_way_to(nf2_t *fs, uint32_t block, struct nf2_path *path)
+{
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    int found;
+
+    if (nf2_node_level(fs, block) < 0) {
+        return 0; /* whatever else it is */
+    }
+    nf2_scan_begin(&scan, block);
+    do { /* one of the keys that it was made for leads to it */
+        found = nf2_node_next(fs, &scan, &entry);
+    } while (found > 0 && entry.type != NF2_NODE_PUT);
+    if (found <= 0) {
+        return 0;
+    }
+    struct nf2_key key = nf2_entry_key(&entry);
+    NF2_TRY(nf2_tree_descend(fs, &key, path));
+    for (uint8_t depth = 0; depth < path->depth; depth++) {
+        if (path->node[depth] == block) {
+            path->depth = (uint8_t)(depth + 1u);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int nf2_tree_neighbour(nf2_t *fs, struct nf2_path *path, enum nf2_seek seek)
 {
     struct nf2_entry entry;

@@ -17,6 +17,8 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
 int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, uint32_t *block);
 /* The entry that leads on from node `depth` of the path. */
 int nf2_tree_child_entry(nf2_t *fs, const struct nf2_path *path, unsigned depth, struct nf2_entry *entry);
+/* Is the block a node of the tree? 1 and the way to it, 0, or an error. */
+int nf2_tree_way_to(nf2_t *fs, uint32_t block, struct nf2_path *path);
 /* Moves the path to the next (`seek` NF2_ABOVE) or previous (NF2_BELOW) leaf: 1, 0 if there is none, or an error. */
 int nf2_tree_neighbour(nf2_t *fs, struct nf2_path *path, enum nf2_seek seek);
 

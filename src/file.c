@@ -365,6 +365,8 @@ static uint32_t promised_to_others(const nf2_t *fs, const nf2_file_t *except)
     return blocks;
 }
 
+#define AHEAD_PAGES 32u         /* copied ahead of need for each block that a write begins */
+
 /* Blocks that a write of `length` bytes may take, so that it is refused as a whole where they are not there. */
 static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t end, uint32_t length)
 {
@@ -383,7 +385,7 @@ static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t end, uint32_t
         return NF2_OK; /* if names and maps took more than they had, from the reserve */
     }
     need += promised_to_others(fs, file);
-    int ahead = nf2_compact_ahead(fs);
+    int ahead = nf2_compact_ahead(fs, need, AHEAD_PAGES * nf2_page(fs) * (length / bytes + 1u));
     if (ahead < 0 && ahead != NF2_ERR_NOSPC) {
         return ahead;
     }

@@ -62,10 +62,10 @@ int nf2_index_seek(nf2_t *fs, uint32_t id, uint8_t key_kind, uint32_t number, en
     return 1;
 }
 
-int nf2_index_each(nf2_t *fs, uint32_t id, int (*visit)(nf2_t *fs, void *context, const struct nf2_item *item), void *context)
+int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs, void *context, const struct nf2_item *item), void *context)
 {
-    static const uint8_t none[1] = {0};
-    struct nf2_key key = nf2_key_of(id, none, 0);
+    uint8_t bytes[NF2_INDEX_KEY];
+    struct nf2_key key = nf2_key_of(id, bytes, sizeof bytes);
     struct nf2_node_info info;
     struct nf2_path path;
     struct nf2_scan scan;
@@ -74,6 +74,7 @@ int nf2_index_each(nf2_t *fs, uint32_t id, int (*visit)(nf2_t *fs, void *context
     bool beyond = false;
     int found, moved;
 
+    encode_key(bytes, NF2_INDEX_MAP, from);
     NF2_TRY(nf2_tree_descend(fs, &key, &path));
     do {
         uint32_t leaf = path.node[path.depth - 1];
@@ -93,6 +94,10 @@ int nf2_index_each(nf2_t *fs, uint32_t id, int (*visit)(nf2_t *fs, void *context
             }
         }
         NF2_TRY(found);
+        int result = visit(fs, context, NULL);
+        if (result != 0) {
+            return result;
+        }
         moved = beyond ? 0 : nf2_tree_neighbour(fs, &path, NF2_ABOVE);
     } while (moved > 0);
     return moved;

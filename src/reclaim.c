@@ -109,12 +109,8 @@ bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
             }
             result = !merging ? nf2_compact_step(fs, live) : nf2_tree_merge_done(fs) ? 0 : merge_step(fs);
         }
-        bool last = result == 0 && merging && live == NF2_COMPACT_ALL, any_price = fs->clean_us >= fs->flash->erase_block_us;
-        if (result < 0 || (last && any_price)) {
+        if (result < 0 || (result == 0 && merging && live == NF2_COMPACT_ALL)) {
             return false;
-        }
-        if (last) { /* groups of blocks that were passed over for better ones */
-            fs->clean_us = fs->flash->erase_block_us;
         }
         if (result == 0) { /* the emptiest blocks of all files first */
             live = merging ? nf2_min(2 * live, NF2_COMPACT_ALL) : live;

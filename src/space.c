@@ -76,7 +76,7 @@ static int load_region(nf2_t *fs, uint32_t number)
 static bool is_free(const nf2_t *fs, uint32_t index, bool erased)
 {
     uint32_t block = fs->region * NF2_REGION_BLOCKS + index;
-    bool being_emptied = fs->clean_first != NF2_NONE && block - fs->clean_first < nf2_large_blocks(fs);
+    bool being_emptied = fs->cleaning && block - fs->clean_first < nf2_large_blocks(fs);
 
     return index < NF2_REGION_BLOCKS && !nf2_bit(fs->region_used, index) && nf2_bit(fs->region_erased, index) == erased &&
            block != fs->kept_node && !being_emptied;
@@ -250,6 +250,9 @@ static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
         want = nf2_max(1, nf2_min(want, nf2_space_available(fs)));
     }
     want = nf2_min(want, NF2_REGION_BLOCKS);
+    if (fs->clean_us != 0) { /* erased blocks are won with labour: none should wait in one slot while another has to erase */
+        want = nf2_min(want, nf2_max(4u, fs->erased_blocks / 4u));
+    }
     if (slot->logged_runs == NF2_SLOT_RUNS && slot->runs < NF2_SLOT_RUNS) {
         NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0)); /* a reader of the log could not list one more */
     }
@@ -276,8 +279,8 @@ static int claim(nf2_t *fs, unsigned slot, uint32_t want)
 {
     int result = try_claim(fs, slot, want);
 
-    if (result == NF2_ERR_NOSPC && fs->clean_first != NF2_NONE) { /* the free blocks of a group that was to be emptied */
-        fs->clean_first = NF2_NONE;
+    if (result == NF2_ERR_NOSPC && fs->cleaning) { /* the free blocks of a group that was to be emptied */
+        fs->cleaning = false;
         result = try_claim(fs, slot, want);
     }
     return result;

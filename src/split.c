@@ -562,3 +562,11 @@ int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *h
     }
     return result;
 }
+
+int nf2_tree_rewrite(nf2_t *fs, struct nf2_path *path)
+{
+    struct plan plan;
+
+    NF2_TRY(plan_path(fs, path, NULL, 0, true, &plan));
+    return carry_out(fs, path, &plan, NULL);
+}

@@ -11,4 +11,7 @@
  * made on the way if it can be. */
 int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, uint32_t need, struct nf2_pending *pending);
 
+/* Replaces the path's last node, or first one above it that lacks room for that, with no other purpose than that its block is freed. */
+int nf2_tree_rewrite(nf2_t *fs, struct nf2_path *path);
+
 #endif

@@ -24,7 +24,7 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
     fs->tree_buffer = fs->write_buffer + fs->flash->page_size;
     memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
     fs->window_address = NF2_NONE;
-    fs->region = fs->clean_first = NF2_NONE;
+    fs->region = NF2_NONE;
     fs->redo_block = NF2_NO_BLOCK;
     return fs->blocks <= NF2_REGIONS_MAX * NF2_REGION_BLOCKS ? NF2_OK : NF2_ERR_GEOMETRY;
 }

@@ -113,7 +113,9 @@ typedef struct nf2 {
     uint32_t compact_id;        /* entries of this id are looked at next, */
     uint32_t compact_from;      /* blocks from this one on */
     uint32_t compact_owner, compact_block, compact_end; /* where moved data goes: the file, its block, the place in it */
-    uint32_t clean_id, clean_first; /* a file's group of blocks that is being emptied for a large erase; NF2_NONE: none */
+    uint32_t clean_id, clean_first; /* a file's group of blocks that is being emptied for a large erase, or was the last one */
+    uint32_t clean_from;        /* file offset up to which it has been emptied */
+    bool cleaning;
     uint32_t clean_us;          /* what a block of the next such group may cost, microseconds */
     uint8_t compact_live;       /* about how many of 16 parts of the last emptied block were live */
     uint8_t compact_again;      /* passes over all indexed files that are due: two ends of them, as one may be half done */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "census.h"
+
+#include "batch.h"
+#include "cache.h"
+#include "content.h"
+#include "flash.h"
+#include "index.h"
+
+/* Two bytes a bin in the tree buffer: above, how many of its blocks the file owns; below, live bytes in parts. */
+#define LIVE_BITS 11u
+#define FULL ((1u << LIVE_BITS) - 1u)
+_Static_assert(2u * NF2_CENSUS_BINS <= NF2_TREE_BUFFER_SIZE, "the bins lie in the tree buffer");
+
+static uint32_t part_of(const nf2_t *fs, const struct nf2_census *census)
+{
+    return nf2_max(1u, census->blocks * nf2_block_bytes(fs) >> LIVE_BITS);
+}
+
+static uint8_t *bin_of(nf2_t *fs, const struct nf2_census *census, uint32_t block)
+{
+    uint32_t bin = (block - census->first) / census->blocks;
+
+    return block >= census->first && bin < NF2_CENSUS_BINS ? fs->tree_buffer + 2u * bin : NULL;
+}
+
+uint32_t nf2_census_owned(const nf2_t *fs, uint32_t bin)
+{
+    return nf2_get16(fs->tree_buffer + 2u * bin) >> LIVE_BITS;
+}
+
+bool nf2_census_full(const nf2_t *fs, uint32_t bin)
+{
+    return (nf2_get16(fs->tree_buffer + 2u * bin) & FULL) == FULL;
+}
+
+uint32_t nf2_census_live(const nf2_t *fs, const struct nf2_census *census, uint32_t bin)
+{
+    return (nf2_get16(fs->tree_buffer + 2u * bin) & FULL) * part_of(fs, census);
+}
+
+void nf2_census_fill(nf2_t *fs, uint32_t bin)
+{
+    uint8_t *p = fs->tree_buffer + 2u * bin;
+
+    nf2_put16(p, nf2_get16(p) | FULL);
+}
+
+/* In whole program units: what a copy takes. A block full of copies is then full, and is not copied again. */
+static void add_live(nf2_t *fs, const struct nf2_census *census, uint32_t block, uint32_t bytes)
+{
+    uint8_t *p = bin_of(fs, census, block);
+    uint32_t part = part_of(fs, census);
+
+    if (p != NULL) {
+        uint32_t value = nf2_get16(p), live = (value & FULL) + (nf2_align_unit(fs, bytes) + part - 1) / part;
+        nf2_put16(p, (value & ~FULL) | nf2_min(FULL, live));
+    }
+}
+
+/* A handle needs the block as it is. */
+static void pin(nf2_t *fs, const struct nf2_census *census, uint32_t block)
+{
+    add_live(fs, census, block, FULL * part_of(fs, census));
+}
+
+static void count_own(nf2_t *fs, const struct nf2_census *census, const struct nf2_item *own)
+{
+    for (uint32_t block = own->number; block < own->number + own->length; block++) {
+        uint8_t *p = bin_of(fs, census, block);
+        if (p != NULL) {
+            nf2_put16(p, nf2_get16(p) + (1u << LIVE_BITS));
+        }
+    }
+}
+
+static int count_item(nf2_t *fs, void *context, const struct nf2_item *item)
+{
+    const struct nf2_census *census = context;
+    uint32_t bytes = nf2_block_bytes(fs), length;
+
+    if (item == NULL) {
+        return 0;
+    }
+    length = item->length;
+    if (item->kind == NF2_BODY_OWN) {
+        count_own(fs, census, item);
+    } else if (item->kind == NF2_BODY_FRAMES && bin_of(fs, census, item->block) != NULL) {
+        struct nf2_item at;
+        NF2_TRY(nf2_index_map(fs, census->id, item->number, &at, &length));
+        add_live(fs, census, item->block, length == 0 ? 1 : length);
+    }
+    if (item->kind != NF2_BODY_PIECE || item->block == NF2_NO_BLOCK) {
+        return 0;
+    }
+    uint32_t block = item->block, within = item->within;
+    while (length > 0) {
+        uint32_t n = nf2_min(length, bytes - within);
+        add_live(fs, census, block, n);
+        length -= n;
+        within = 0;
+        block++;
+    }
+    return 0;
+}
+
+/* Blocks with the list of uncommitted operations that a handle keeps on flash. */
+static int count_spill(nf2_t *fs, const nf2_file_t *file, const struct nf2_census *census)
+{
+    struct nf2_scan scan;
+    struct nf2_entry op;
+    int found;
+
+    if (file->spill_first == NF2_NONE) {
+        return NF2_OK;
+    }
+    pin(fs, census, file->spill_first);
+    pin(fs, census, file->spill);
+    nf2_scan_begin(&scan, file->spill_first);
+    while ((found = nf2_batch_next(fs, &scan, &op)) > 0) {
+        pin(fs, census, op.node);
+    }
+    return found;
+}
+
+/* What a handle has written and not committed stays where it is, unless the handle has overwritten it since. */
+static int count_pending(nf2_t *fs, const nf2_file_t *file, const struct nf2_census *census)
+{
+    uint32_t bytes = nf2_block_bytes(fs), length;
+    struct nf2_piece piece;
+
+    for (uint32_t at = 0; at < file->size; at += length) {
+        int found = nf2_indexed_pending(fs, file, at, &piece, &length);
+        NF2_TRY(found);
+        length = nf2_min(length, file->size - at);
+        if (!found || piece.block == NF2_NO_BLOCK) {
+            continue;
+        }
+        uint32_t within = piece.within + (at - piece.offset);
+        for (uint32_t b = within / bytes; b <= (within + length - 1) / bytes; b++) {
+            pin(fs, census, piece.block + b);
+        }
+    }
+    return NF2_OK;
+}
+
+static int count_handles(nf2_t *fs, const struct nf2_census *census)
+{
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->kind != NF2_BODY_INDEXED || file->id != census->id || !nf2_file_writes(file)) {
+            continue;
+        }
+        NF2_TRY(count_pending(fs, file, census));
+        NF2_TRY(count_spill(fs, file, census));
+        pin(fs, census, file->fragment_block);
+        if (file->frames_at != 0) {
+            pin(fs, census, file->frames);
+        }
+    }
+    if (fs->compact_owner == census->id) {
+        pin(fs, census, fs->compact_block);
+    }
+    return NF2_OK;
+}
+
+int nf2_census_begin(nf2_t *fs, struct nf2_census *census)
+{
+    nf2_cache_lend(fs, true);
+    int result = nf2_index_each(fs, census->id, 0, count_item, census);
+    return result < 0 ? result : count_handles(fs, census);
+}
+
+void nf2_census_end(nf2_t *fs)
+{
+    nf2_cache_lend(fs, false);
+}

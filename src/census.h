@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* census.h - how much of an indexed file is live in its blocks, and which it owns: one walk over its map, for bins of one or of several blocks. */
+#ifndef NF2FS_SRC_CENSUS_H
+#define NF2FS_SRC_CENSUS_H
+
+#include "core.h"
+
+#define NF2_CENSUS_BINS NF2_REGION_BLOCKS
+
+struct nf2_census {
+    uint32_t id;
+    uint32_t first;             /* block that the first bin begins with */
+    uint32_t blocks;            /* of a bin, 31 at most */
+};
+
+/* Counts; the tree buffer is lent until nf2_census_end, which follows errors too. */
+int nf2_census_begin(nf2_t *fs, struct nf2_census *census);
+void nf2_census_end(nf2_t *fs);
+
+uint32_t nf2_census_owned(const nf2_t *fs, uint32_t bin);  /* blocks */
+uint32_t nf2_census_live(const nf2_t *fs, const struct nf2_census *census, uint32_t bin);  /* bytes, about */
+bool nf2_census_full(const nf2_t *fs, uint32_t bin);       /* or a handle needs it as it is */
+void nf2_census_fill(nf2_t *fs, uint32_t bin);             /* it counts as full from here on */
+
+#endif
