@@ -107,6 +107,7 @@ static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
 
 #define CANDIDATES 8u           /* groups of a window that are looked at more closely, the cheapest first */
 #define NODES 5u                /* of the tree, that may lie in a group */
+#define WAIT 6u                /* steps block by block after groups were looked for in vain */
 
 struct group {
     uint32_t first;             /* block; NF2_NONE: none */
@@ -132,8 +133,8 @@ static uint32_t group_us(nf2_t *fs, const struct nf2_census *census, uint32_t bi
         copied + 8u > nf2_space_free_blocks(fs) || (idle && bytes * 16u > live * census->blocks * block)) {
         return NF2_NONE;
     }
-    uint32_t cost = fs->flash->large_erase_us + pages * (fs->flash->read_page_us + fs->flash->program_page_us);
-    return cost / (census->blocks - copied);
+    uint32_t copy = pages * (fs->flash->read_page_us + fs->flash->program_page_us), walks = fs->flash->erase_block_us / 4u;
+    return (fs->flash->large_erase_us + copy + copy / 8u + walks) / (census->blocks - copied);
 }
 
 /*
@@ -203,7 +204,7 @@ static NF2_APART int look_at_groups(nf2_t *fs, uint32_t id, uint32_t first, uint
     group->first = NF2_NONE;
     for (unsigned n = 0; n < CANDIDATES && result >= 0 && group->first == NF2_NONE; n++) {
         uint32_t best = NF2_NONE;
-        group->us = fs->flash->erase_block_us;
+        group->us = fs->flash->erase_block_us / 8u * 7u;
         for (uint32_t i = 0; i < NF2_CENSUS_BINS; i++) {
             uint32_t us = group_us(fs, &census, i, live);
             if (us < group->us) {
@@ -238,6 +239,10 @@ static int choose_group(nf2_t *fs, uint32_t id, uint32_t live)
 {
     uint32_t large = nf2_large_blocks(fs);
 
+    if (fs->clean_wait > 0) {
+        fs->clean_wait--;
+        return 0;
+    }
     if (large == 0 || large > 31u || large > NF2_REGION_BLOCKS || fs->blocks < group_shift(fs) + large) {
         return 0;
     }
@@ -254,6 +259,8 @@ static int choose_group(nf2_t *fs, uint32_t id, uint32_t live)
             fs->clean_us += fs->clean_us / 16u + fs->flash->erase_block_us / 32u;
         }
     }
+    fs->clean_wait = WAIT;
+    fs->clean_us = fs->clean_us != 0 ? fs->flash->erase_block_us : 0;
     return 0;
 }
 

@@ -107,6 +107,7 @@ struct victim {
     struct nf2_run run;
     uint32_t from, last;        /* file offsets: where the present leaf begins, and its last entry */
     uint8_t leaves, count;
+    bool end;                   /* the leaf has OWN entries: they come behind the map */
     uint32_t number[ITEMS];
 };
 
@@ -132,9 +133,10 @@ static int find_item(nf2_t *fs, void *context, const struct nf2_item *item)
             return 1;
         }
         victim->from = victim->last + 1u; /* the leaf is done, whatever becomes of its bounds */
-        return ++victim->leaves == LEAVES;
+        return ++victim->leaves == LEAVES || victim->end;
     }
     if (item->kind == NF2_BODY_OWN) {
+        victim->end = true;
         return 0;
     }
     victim->last = nf2_max(victim->last, item->number);
@@ -186,7 +188,7 @@ int nf2_evacuate(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint32_t *fr
         bytes -= (uint32_t)moved;
     }
     *from = victim.from;
-    return more;
+    return more > 0 && !(victim.end && victim.count == 0);
 }
 
 /* ---- giving blocks back ------------------------------------------------------------------------- */

@@ -514,7 +514,7 @@ int nf2_meta_format(nf2_t *fs, uint32_t claimed_blocks)
     struct nf2_small claim = {NF2_META_CLAIM, 6, {NF2_TREE_SLOT}};
 
     nf2_put24(claim.payload + 1, 0);
-    nf2_put16(claim.payload + 4, claimed_blocks);
+    nf2_put16(claim.payload + 4, claimed_blocks | (fs->blank_erased ? 0u : NF2_CLAIM_DIRTY));
     struct state state = {true, NF2_NO_BLOCK, &claim, true, NULL, NULL, 0};
     NF2_TRY(write_state(fs, &state));
     fs->opened = true;

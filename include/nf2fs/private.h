@@ -116,6 +116,7 @@ typedef struct nf2 {
     uint32_t clean_id, clean_first; /* a file's group of blocks that is being emptied for a large erase, or was the last one */
     uint32_t clean_from;        /* file offset up to which it has been emptied */
     bool cleaning;
+    uint8_t clean_wait;         /* steps until groups are looked for again */
     uint32_t clean_us;          /* what a block of the next such group may cost, microseconds */
     uint8_t compact_live;       /* about how many of 16 parts of the last emptied block were live */
     uint8_t compact_again;      /* passes over all indexed files that are due: two ends of them, as one may be half done */

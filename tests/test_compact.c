@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_compact.c - random overwrites of a large file in its steady state: right, never refused, at a bounded cost. */
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define FILE_MAX (8u * 1024u * 1024u)
+
+static uint8_t content[FILE_MAX];
+static uint32_t state;
+
+static uint32_t random_below(uint32_t limit)
+{
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)state * limit >> 32);
+}
+
+static void overwrite(struct volume *volume, uint32_t at, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; i++) {
+        content[at + i] = (uint8_t)(random_below(256));
+    }
+    CHECK_EQ(nf2_seek(&volume->fs, &volume->file, (int32_t)at, NF2_SEEK_SET), (int32_t)at);
+    CHECK_EQ(nf2_write(&volume->fs, &volume->file, content + at, size), (int32_t)size);
+    CHECK_EQ(nf2_sync(&volume->fs, &volume->file), NF2_OK);
+}
+
+static void compare(struct volume *volume, uint32_t size)
+{
+    static uint8_t found[4096];
+
+    CHECK_EQ(nf2_seek(&volume->fs, &volume->file, 0, NF2_SEEK_SET), 0);
+    for (uint32_t at = 0; at < size; at += sizeof found) {
+        CHECK_EQ(nf2_read(&volume->fs, &volume->file, found, sizeof found), (int32_t)sizeof found);
+        CHECK(memcmp(found, content + at, sizeof found) == 0);
+    }
+}
+
+struct bound {
+    uint32_t warm, updates;     /* before the count, and counted */
+    uint32_t flash_us;          /* an update, on the average */
+};
+
+/* A file of `percent` of the chip, written in pieces in a random order where `scattered`, then updated in aligned pieces. */
+static void steady(const char *chip, uint32_t percent, uint32_t piece, bool scattered, const struct bound *bound)
+{
+    struct volume volume;
+
+    state = piece + percent;
+    volume_up(&volume, chip);
+    uint32_t size = vflash_chip_of(volume.flash)->size / 100 * percent / 4096 * 4096;
+    CHECK(size <= FILE_MAX);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "data", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    for (uint32_t i = 0, count = size / piece; i < count; i++) { /* every index once: the step has no divisor in common with it */
+        overwrite(&volume, (scattered ? (uint32_t)((uint64_t)i * 7919u % count) : i) * piece, piece);
+    }
+    for (uint32_t i = 0; i < bound->warm; i++) {
+        overwrite(&volume, random_below(size / piece) * piece, piece);
+    }
+    uint64_t before = vflash_counts(volume.flash)->time_us;
+    for (uint32_t i = 0; i < bound->updates; i++) {
+        overwrite(&volume, random_below(size / piece) * piece, piece);
+    }
+    uint64_t mean = (vflash_counts(volume.flash)->time_us - before) / bound->updates;
+    printf("%s, %u%%, %u B: %lu us an update\n", chip, (unsigned)percent, (unsigned)piece, (unsigned long)mean);
+    CHECK(mean <= bound->flash_us);
+    compare(&volume, size);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "data", NF2_O_RDONLY, volume.page), NF2_OK);
+    compare(&volume, size);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(vflash_counts(volume.flash)->violations, 0);
+    volume_down(&volume, true);
+}
+
+/* The chip's own time for the updates is far below the bounds; what the bounds hold is the share of large erases, and of reads. */
+TEST(small_chip)
+{
+    steady("w25q80", 50, 4096, false, &(struct bound){600, 600, 30000});
+    steady("w25q80", 50, 1024, false, &(struct bound){1200, 1000, 21000});
+    steady("w25q80", 50, 256, false, &(struct bound){3000, 1500, 18000});
+    steady("w25q80", 80, 4096, false, &(struct bound){600, 400, 62000});
+}
+
+/* More leaves of owned blocks than one look at the map goes through. */
+TEST(many_owned_blocks)
+{
+    steady("w25q128", 50, 4096, true, &(struct bound){2600, 400, 30000});
+}
+
+int main(void)
+{
+    RUN(small_chip);
+    RUN(many_owned_blocks);
+    return check_done();
+}
