@@ -79,9 +79,9 @@ static void steady(const char *chip, uint32_t percent, uint32_t piece, bool scat
 /* The chip's own time for the updates is far below the bounds; what the bounds hold is the share of large erases, and of reads. */
 TEST(small_chip)
 {
-    steady("w25q80", 50, 4096, false, &(struct bound){600, 600, 30000});
+    steady("w25q80", 50, 4096, false, &(struct bound){600, 600, 34000});
     steady("w25q80", 50, 1024, false, &(struct bound){1200, 1000, 21000});
-    steady("w25q80", 50, 256, false, &(struct bound){3000, 1500, 18000});
+    steady("w25q80", 50, 256, false, &(struct bound){3000, 1500, 24000});
     steady("w25q80", 80, 4096, false, &(struct bound){600, 400, 62000});
 }
 
