@@ -310,5 +310,9 @@ int nf2_batch_is_applied(nf2_t *fs, bool *marked)
 
 int nf2_batch_finish(nf2_t *fs)
 {
-    return fs->redo_block < fs->blocks ? apply(fs, NULL) : NF2_OK;
+    if (fs->redo_block >= fs->blocks || fs->read_only || fs->broken) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_space_begin(fs));
+    return apply(fs, NULL);
 }

@@ -52,7 +52,7 @@ int nf2_batch_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uns
 /* Was the batch that a cut left committed applied to its end? False if there is none. */
 int nf2_batch_is_applied(nf2_t *fs, bool *applied);
 
-/* Applies a batch that a cut left committed; does nothing if there is none. */
+/* Applies a batch that a cut left committed: before anything in the tree is looked at or changed. Does nothing if there is none. */
 int nf2_batch_finish(nf2_t *fs);
 
 #endif

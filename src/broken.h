@@ -29,7 +29,7 @@ enum nf2_fault {
     NF2_FAULT_BATCH = 13,           /* recovery does not apply the batch */
     NF2_FAULT_SETTLE = 14,          /* a node is replaced while its records are unsettled */
     NF2_FAULT_GROUP = 15,           /* records of a group count one by one */
-    NF2_FAULT_SUSPECT = 16,         /* the meta log's next block is not erased again after a cut */
+    NF2_FAULT_SUSPECT = 16,         /* the meta log's next block is taken as if no cut could have torn anything into it */
     NF2_FAULT_PAGES = 17,           /* an append does not give up pages that a cut may have torn */
     NF2_FAULT_ERASED = 18,          /* a block is recorded as erased before its erase */
     NF2_FAULT_ANCHOR = 19,          /* the block that the anchor names is given up before a new anchor is written */

@@ -24,14 +24,15 @@ void nf2_complain(struct check *check, enum nf2_finding_kind kind, uint32_t bloc
 
 /* ---- logs --------------------------------------------------------------------------------------- */
 
-/* A log from its beginning to its end: 1 if all can be read, else 0. */
-static int whole_log(nf2_t *fs, uint32_t block)
+/* A log from the page of `from` to its end: 1 if all can be read, else 0. */
+static int whole_log(nf2_t *fs, uint32_t block, uint32_t from)
 {
     struct nf2_scan scan;
     struct nf2_record record;
     int found;
 
     nf2_scan_begin(&scan, block);
+    scan.position = (uint16_t)(from & ~(nf2_page(fs) - 1u));
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
     }
     return found == 0 && !scan.damaged;
@@ -64,7 +65,7 @@ static void check_meta(nf2_t *fs, struct check *check)
 
     for (uint32_t sequence = fs->meta_tail_sequence;; sequence++) {
         if (nf2_meta_head(fs, block, &head) <= 0 || head.sequence != sequence ||
-            (previous != NF2_NONE && head.previous != previous) || !whole_log(fs, block)) {
+            (previous != NF2_NONE && head.previous != previous) || !whole_log(fs, block, head.offset)) {
             nf2_complain(check, NF2_FOUND_META, block, 0, 0);
             return;
         }
@@ -87,7 +88,7 @@ static void check_logs(nf2_t *fs, struct check *check)
     int found = 0;
 
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
-        if (!whole_log(fs, block)) {
+        if (!whole_log(fs, block, 0)) {
             nf2_complain(check, NF2_FOUND_SUPER, block, 0, 0);
         }
     }
@@ -108,7 +109,7 @@ static void check_logs(nf2_t *fs, struct check *check)
 
 /* ---- blocks that something owns ----------------------------------------------------------------- */
 
-/* Read-only after a cut: a batch may be applied in part, and what it moves be there twice. */
+/* After a cut a batch may be applied in part, and what it moves be there twice. */
 static bool half_applied(const nf2_t *fs, const struct check *check)
 {
     return check->unsettled && fs->redo_block < fs->blocks;
@@ -136,6 +137,9 @@ static void own_lists(nf2_t *fs, struct check *check)
     own(fs, check, 0, NF2_SUPER_BLOCKS);
     own(fs, check, fs->root, 1);
     own(fs, check, fs->meta_next, 1);
+    for (unsigned i = 0; i < fs->stock_count; i++) {
+        own(fs, check, fs->stock[i], 1);
+    }
     if (check->unsettled) {
         return; /* the slots may list what was committed since */
     }
@@ -257,7 +261,7 @@ static int do_check(nf2_t *fs, struct check *check)
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
     }
-    check->unsettled = fs->read_only && !fs->clean;
+    check->unsettled = (fs->read_only && !fs->clean) || fs->redo_block < fs->blocks;
     check->work = fs->tree_buffer;
     check->room = nf2_min(fs->config->buffer_size - 2u * nf2_page(fs), 0x100000u);
     check_logs(fs, check);

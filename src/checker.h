@@ -9,7 +9,7 @@ struct check {
     void (*report)(void *context, const struct nf2_finding *finding);
     void *context;
     int wrong;
-    bool unsettled;             /* read-only after a cut: blocks, ids and maps cannot be judged before a mount for writing */
+    bool unsettled;             /* read-only after a cut, or a batch waits: blocks, ids and maps cannot be judged yet */
     bool partial;               /* a node could not be read: what it holds is not known */
     uint8_t *work;              /* scratch: the tree buffer and what the caller gave beyond it */
     uint32_t room;              /* its bytes */

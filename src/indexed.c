@@ -7,6 +7,7 @@
 #include "names.h"
 #include "space.h"
 
+
 /* ---- blocks of the file ------------------------------------------------------------------------- */
 
 static struct nf2_item own_item(const nf2_file_t *file)

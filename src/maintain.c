@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* maintain.c - idle work in steps: what removed files held is freed, blocks are erased ahead. */
+#include "batch.h"
 #include "flash.h"
 #include "merge.h"
 #include "names.h"
@@ -82,13 +83,15 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
     if (fs->read_only) {
         return NF2_ERR_ROFS;
     }
-    bool idle = fs->orphan_count == 0 && nf2_tree_merge_done(fs) && !fs->compact_again && fs->erased_blocks >= fs->free_blocks && fs->freed_count == 0;
+    bool idle = fs->orphan_count == 0 && nf2_tree_merge_done(fs) && !fs->compact_again && fs->erased_blocks >= fs->free_blocks && fs->freed_count == 0 &&
+                nf2_space_stocked(fs);
     if (idle) {
         return 0;
     }
     if (step_us(fs) > budget_us) {
         return 1;
     }
+    NF2_TRY(nf2_batch_finish(fs));
     NF2_TRY(nf2_space_begin(fs));
     if (fs->freed_count > 0) {
         NF2_TRY(nf2_space_flush(fs));
@@ -107,6 +110,17 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
             NF2_TRY(nf2_compact_step(fs, NF2_COMPACT_IDLE));
         }
         spent_us += owed ? 0 : cost_us;
+    }
+    uint32_t stock_us = nf2_max(fs->flash->erase_block_us, fs->flash->large_erase_us) + step_us(fs);
+    int more = 1;
+    while (more > 0 && !nf2_space_stocked(fs)) { /* for what follows a cut */
+        if (spent_us + stock_us > budget_us) {
+            owed = true;
+            break;
+        }
+        more = nf2_space_restock(fs);
+        NF2_TRY(more);
+        spent_us += stock_us;
     }
     for (;;) {
         uint32_t walk_us = 800u * fs->flash->read_page_us;

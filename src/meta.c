@@ -6,12 +6,14 @@
 #include "super.h"
 
 #define ID_RESERVE 64u
+#define MOUNT_PAGES 4u          /* of the log's head, that mounts after cuts may use */
 
 /* The longest list of touched nodes in a STATE, and the longest rest, which must fit in the read buffer of the smallest page. */
 #define TOUCHED_LIST (1u + 5u * NF2_TOUCHED_MAX)
 #define STATE_REST                                                                                                      \
-    (NF2_STATE_FIXED + 1u + NF2_SLOTS * (1u + 5u * NF2_SLOT_RUNS) + 1u + 4u * NF2_ORPHANS_MAX + 1u + 5u * NF2_STATE_CHANGES_MAX)
-#define NF2_STATE_MAX (STATE_REST + TOUCHED_LIST)
+    (NF2_STATE_FIXED + 1u + NF2_SLOTS * (1u + 5u * NF2_SLOT_RUNS) + 1u + 4u * NF2_ORPHANS_MAX + 1u + 5u * NF2_STATE_CHANGES_MAX + \
+     1u + 3u * NF2_STOCK_MAX)
+#define NF2_STATE_MAX (256u + TOUCHED_LIST)    /* the same in all builds: it tells where turns may have been begun */
 _Static_assert(STATE_REST <= 256u, "NF2_WRITERS is too large");
 _Static_assert(NF2_FREED_MAX <= NF2_STATE_CHANGES_MAX, "a STATE holds all freed runs");
 
@@ -108,6 +110,10 @@ static void encode_state(nf2_t *fs, const struct state *state, uint8_t *list, st
     for (unsigned i = 0; i < state->count; i++) {
         p = put_run(p, &state->extra[i], state->kinds[i]);
     }
+    *p++ = fs->stock_count;
+    for (unsigned i = 0; i < fs->stock_count; i++) {
+        p = nf2_put24(p, fs->stock[i]);
+    }
     NF2_ASSERT((uint32_t)(p - fs->read_buffer) <= STATE_REST);
     spans[2] = nf2_span_of(rest, (uint32_t)(p - rest));
 }
@@ -200,6 +206,7 @@ struct turn {
     uint32_t oldest;                        /* so many blocks of the window go */
     uint32_t next;                          /* the block after the one that is begun; NF2_NONE: not known yet */
     bool suspect;                           /* it is to be erased before use */
+    bool writes;                            /* REGION pages, or an anchor */
     struct nf2_small claim;                 /* of that block, in the opening group; length 0: not needed */
 };
 
@@ -230,20 +237,30 @@ static int evacuate_region(nf2_t *fs, void *context, uint32_t region, uint32_t b
     return NF2_OK;
 }
 
-/* The last block that the tree has claimed and nobody uses. */
-static uint32_t take_from_tree(nf2_t *fs, bool *suspect)
+uint32_t nf2_slot_take(struct nf2_slot *slot, bool erased)
 {
-    struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
     struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;
 
-    if (last == NULL || slot->used >= last->count) {
+    if (last == NULL || slot->used >= last->count || (erased && slot->ready < last->count)) {
         return NF2_NONE;
     }
     uint32_t block = last->start + --last->count;
-    *suspect = slot->ready <= last->count;
     slot->ready = (uint16_t)nf2_min(slot->ready, last->count);
     nf2_slot_trim(slot);
     return block;
+}
+
+/* A block that the tree has claimed and nobody uses, or one of the stock. */
+static void take_next(nf2_t *fs, struct turn *turn)
+{
+    turn->next = nf2_slot_take(&fs->slot[NF2_TREE_SLOT], true);
+    if (turn->next == NF2_NONE && fs->stock_count > 0) {
+        turn->next = fs->stock[--fs->stock_count];
+    }
+    if (turn->next == NF2_NONE) {
+        turn->next = nf2_slot_take(&fs->slot[NF2_TREE_SLOT], false);
+        turn->suspect = turn->next != NF2_NONE;
+    }
 }
 
 /*
@@ -256,6 +273,7 @@ static int plan_oldest(nf2_t *fs, struct turn *turn, uint32_t limit)
 
     turn->oldest = blocks > limit ? 1u + (blocks > nf2_meta_limit(fs) + 1u) : 0;
     turn->oldest = nf2_min(turn->oldest, NF2_FREED_MAX - fs->freed_count);
+    turn->writes = turn->writes || turn->oldest > 0;
     for (; turn->oldest > 0; turn->oldest--) {
         memset(turn->needed, 0, sizeof turn->needed);
         NF2_TRY(nf2_meta_walk(fs, &turn->walk));
@@ -403,24 +421,27 @@ static uint32_t behind_opening(nf2_t *fs, const struct state *state)
 static int begin_block(nf2_t *fs, const struct turn *turn, uint32_t tail)
 {
     struct state state = {true, fs->meta_head, turn->claim.length > 0 ? &turn->claim : NULL, false, NULL, NULL, 0};
-    uint32_t erases = fs->erases, first, end;
+    uint32_t erases = fs->erases, first, end, begin = fs->next_torn && !NF2_BROKEN(NF2_FAULT_SUSPECT) ? NF2_TURN_PAGES * nf2_page(fs) : 0;
 
     if (fs->super_points_to + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 1u : 0u) - fs->meta_tail_sequence < turn->oldest) {
         NF2_TRY(nf2_super_write(fs));
     }
-    if ((fs->next_suspect && !NF2_BROKEN(NF2_FAULT_SUSPECT)) || (!fs->opened && fs->flash->program_unit > 1)) {
+    if ((fs->next_suspect && !NF2_BROKEN(NF2_FAULT_SUSPECT)) || (!fs->opened && fs->flash->program_unit > 1) ||
+        (begin > 0 && turn->writes)) {
         NF2_TRY(nf2_flash_erase(fs, fs->meta_next, 1));
         fs->erases++;
+        begin = 0;
     }
     first = end = behind_opening(fs, &state);
     NF2_TRY(write_regions(fs, turn, &end));
     fs->meta_head = fs->meta_next;
     fs->meta_next = turn->next;
     fs->next_suspect = turn->suspect;
+    fs->next_torn = false;
     fs->meta_sequence++;
     fs->meta_tail = tail;
     fs->meta_tail_sequence += turn->oldest;
-    fs->meta_end = 0;
+    fs->meta_end = (uint16_t)begin;
     erases = fs->erases - erases;
     fs->erases -= erases; /* not in this STATE: an opening one has the same bits when it is written again */
     NF2_TRY(write_state(fs, &state));
@@ -433,14 +454,14 @@ static int begin_block(nf2_t *fs, const struct turn *turn, uint32_t tail)
  * The log goes on in the block that was named for it. A turn is whole or not at all, with the blocks that it takes and gives
  * back: a mount that is cut over and over needs no more of them.
  */
-static int turn(nf2_t *fs)
+static int make_turn(nf2_t *fs)
 {
     struct turn turn = {.walk = {evacuate_run, evacuate_region, NULL, 0, 0}, .claim = {NF2_META_CLAIM, 0, {NF2_TREE_SLOT}}};
     uint32_t tail = 0;
 
     turn.walk.context = &turn;
-    turn.next = take_from_tree(fs, &turn.suspect);
-    int result = plan_oldest(fs, &turn, nf2_meta_limit(fs));
+    take_next(fs, &turn);
+    int result = plan_oldest(fs, &turn, nf2_meta_limit(fs) + (fs->mounted ? 0 : nf2_meta_slack(fs)));
     if (result == NF2_OK && turn.next == NF2_NONE) {
         result = find_next(fs, &turn);
         if (result == NF2_ERR_NOSPC) {
@@ -453,6 +474,19 @@ static int turn(nf2_t *fs)
     return result;
 }
 
+int nf2_meta_turn_early(nf2_t *fs)
+{
+    bool suspect = fs->next_suspect;
+
+    if (nf2_meta_room(fs, fs->meta_end + MOUNT_PAGES * nf2_page(fs)) || !nf2_meta_room(fs, fs->meta_end)) {
+        return NF2_OK;
+    }
+    fs->next_suspect = true; /* for the next mount, which can't tell otherwise that this turn was begun */
+    NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
+    fs->next_suspect = suspect;
+    return make_turn(fs);
+}
+
 int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count)
 {
     struct nf2_writer writer;
@@ -462,7 +496,7 @@ int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count)
         length += records[i].length + NF2_RECORD_OVERHEAD;
     }
     if (nf2_log_place(fs, at, length, nf2_log_bytes(fs), &at) >= nf2_log_bytes(fs)) {
-        NF2_TRY(turn(fs));
+        NF2_TRY(make_turn(fs));
     }
     nf2_writer_begin(fs, &writer, fs->meta_head, fs->meta_end);
     for (unsigned i = 0; i < count; i++) {
@@ -474,16 +508,15 @@ int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count)
     return NF2_OK;
 }
 
-/* Is there room in the log's head for so many bytes? */
-static bool has_room(const nf2_t *fs, uint32_t length)
+bool nf2_meta_room(const nf2_t *fs, uint32_t at)
 {
     uint32_t end;
-    return nf2_log_place(fs, fs->meta_end, length, nf2_log_bytes(fs), &end) < nf2_log_bytes(fs);
+    return nf2_log_place(fs, at, NF2_STATE_MAX + NF2_RECORD_OVERHEAD, nf2_log_bytes(fs), &end) < nf2_log_bytes(fs);
 }
 
 int nf2_meta_prepare(nf2_t *fs)
 {
-    return has_room(fs, NF2_STATE_MAX + NF2_RECORD_OVERHEAD) ? NF2_OK : turn(fs);
+    return nf2_meta_room(fs, fs->meta_end) ? NF2_OK : make_turn(fs);
 }
 
 int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
@@ -497,14 +530,14 @@ int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enu
 int nf2_meta_open(nf2_t *fs)
 {
     struct state state = {false, 0, NULL, false, NULL, NULL, 0};
-    bool stays = fs->flash->program_unit == 1 && has_room(fs, NF2_STATE_MAX + NF2_RECORD_OVERHEAD);
+    bool stays = fs->flash->program_unit == 1 && nf2_meta_room(fs, fs->meta_end);
 
     if (!NF2_BROKEN(NF2_FAULT_OPENING)) { /* on units that take one program only nothing torn is ever repeated: a fresh block */
-        NF2_TRY(stays ? write_state(fs, &state) : turn(fs));
+        NF2_TRY(stays ? write_state(fs, &state) : make_turn(fs));
     }
     fs->opened = true;
     /* By an append: where the next mount's first program found it in its way, a super block would have to be erased. */
-    return !stays && fs->super_points_to == fs->meta_tail_sequence ? nf2_super_write(fs) : NF2_OK;
+    return !stays && nf2_meta_slack(fs) == 0 && fs->super_points_to == fs->meta_tail_sequence ? nf2_super_write(fs) : NF2_OK;
 }
 
 /* ---- making and finding the logs ---------------------------------------------------------------- */

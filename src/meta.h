@@ -11,6 +11,8 @@
 #define NF2_SUPER_BLOCKS 2u
 #define NF2_REGIONS_MAX 512u
 #define NF2_TURN_REGIONS 8u     /* REGION pages written anew at one turn of the log */
+#define NF2_OPENING_PAGES 3u    /* at most, of the group that opens a block of the log: HEAD, CLAIM and STATE */
+#define NF2_TURN_PAGES (NF2_OPENING_PAGES + NF2_TURN_REGIONS)   /* that a turn programs at most */
 
 enum nf2_meta_type {
     NF2_META_HEAD = 1,
@@ -58,7 +60,7 @@ static inline uint32_t nf2_meta_limit(const nf2_t *fs)
  */
 static inline uint32_t nf2_meta_reserve(const nf2_t *fs)
 {
-    return nf2_regions(fs) > NF2_TURN_REGIONS ? nf2_regions(fs) / NF2_TURN_REGIONS + 1u : nf2_meta_window(fs) == 1u;
+    return nf2_regions(fs) > NF2_TURN_REGIONS ? nf2_regions(fs) / NF2_TURN_REGIONS + 1u + nf2_regions(fs) / 16u : nf2_meta_window(fs) == 1u;
 }
 
 /* A slot whose last run is empty goes back to the run before, all of which was handed out. */
@@ -68,6 +70,12 @@ static inline void nf2_slot_trim(struct nf2_slot *slot)
         slot->runs--;
         slot->used = slot->ready = (uint16_t)(slot->runs > 0 ? slot->run[slot->runs - 1].count : 0);
     }
+}
+
+/* By so much the window may be longer: a mount has no time to shorten it, later turns do. Where space is scarce it is reserved. */
+static inline uint32_t nf2_meta_slack(const nf2_t *fs)
+{
+    return nf2_regions(fs) / (fs->free_blocks > nf2_regions(fs) ? 4u : 16u);
 }
 
 /* Fixed part of a STATE record, offsets in its payload; lists follow. */
@@ -82,6 +90,7 @@ static inline void nf2_slot_trim(struct nf2_slot *slot)
 
 struct nf2_meta_head {
     uint32_t sequence, previous, next;
+    uint16_t offset;            /* of its record */
 };
 
 /* The head of meta block `block`: 1, 0 if it is none of this volume, or an error. */
@@ -110,6 +119,15 @@ int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count);
  * With `clean` the volume is marked as cleanly left.
  */
 int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count);
+
+/* Takes the last block of a slot that is not handed out; with `erased`, if it is known to be erased. NF2_NONE: there is none. */
+uint32_t nf2_slot_take(struct nf2_slot *slot, bool erased);
+
+/* Is there room in the log's head for a STATE at this place? */
+bool nf2_meta_room(const nf2_t *fs, uint32_t at);
+
+/* Turns the log where few pages are left, so that mounts after cuts find room. */
+int nf2_meta_turn_early(nf2_t *fs);
 
 /* Turns the log if the next STATE would: what is changed in memory before that STATE then gets to the chip with it, not with the turn's. */
 int nf2_meta_prepare(nf2_t *fs);

@@ -13,7 +13,11 @@ int nf2_meta_head(nf2_t *fs, uint32_t block, struct nf2_meta_head *head)
     uint8_t payload[NF2_META_HEAD_PAYLOAD];
 
     nf2_scan_begin(&scan, block);
-    int found = nf2_scan_next(fs, &scan, &record);
+    scan.gaps = true; /* it may begin behind what a turn that was cut left: nothing visible, something torn, REGION pages */
+    int found;
+    do {
+        found = nf2_scan_next(fs, &scan, &record);
+    } while (found > 0 && record.type == NF2_META_REGION);
     if (found <= 0) {
         return found;
     }
@@ -24,6 +28,7 @@ int nf2_meta_head(nf2_t *fs, uint32_t block, struct nf2_meta_head *head)
     head->sequence = nf2_get32(payload + 5);
     head->previous = nf2_get24(payload + 9);
     head->next = nf2_get24(payload + 12);
+    head->offset = record.offset;
     return payload[0] == 'M' && nf2_get32(payload + 1) == fs->volume_id;
 }
 
@@ -95,6 +100,25 @@ static int take_touched_and_orphans(nf2_t *fs, struct lists *lists, bool keep)
     return NF2_OK;
 }
 
+/* What follows the list of changes. */
+static int take_stock(nf2_t *fs, struct lists *lists)
+{
+    uint8_t count, item[3];
+
+    NF2_TRY(list_take(fs, lists, &count, 1));
+    lists->position += 5u * count;
+    NF2_TRY(list_take(fs, lists, &count, 1));
+    fs->stock_count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        NF2_TRY(list_take(fs, lists, item, sizeof item));
+        if (i >= NF2_STOCK_MAX || nf2_get24(item) >= fs->blocks) {
+            return NF2_ERR_CORRUPT;
+        }
+        fs->stock[fs->stock_count++] = nf2_get24(item);
+    }
+    return NF2_OK;
+}
+
 static struct lists lists_of(uint32_t block, const struct nf2_record *record)
 {
     struct lists lists = {block, record->offset, 2u + NF2_STATE_FIXED, record->length - 4u};
@@ -151,7 +175,8 @@ int nf2_meta_walk(nf2_t *fs, struct nf2_walk *walk)
         walk->block = block;
         walk->index = turn;
         nf2_scan_begin(&scan, block);
-        scan.gaps = true; /* in front of REGION pages that a turn wrote ahead */
+        scan.position = (uint16_t)(head.offset & ~(nf2_page(fs) - 1u));
+        scan.gaps = true; /* between the group that opens a block and REGION pages */
         while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
             NF2_TRY(walk_record(fs, walk, &record));
         }
@@ -185,6 +210,7 @@ static int find_head(nf2_t *fs)
         if (!found || next.sequence != head.sequence + 1) {
             fs->meta_sequence = head.sequence;
             fs->meta_next = head.next;
+            fs->meta_end = head.offset; /* for now */
             return NF2_OK;
         }
         fs->meta_head = head.next;
@@ -219,7 +245,8 @@ static int load_state(nf2_t *fs, const struct nf2_record *record)
     fs->maintain_cursor = nf2_min(cursor, fs->blocks - 1);
     struct lists lists = lists_of(fs->meta_head, record);
     NF2_TRY(take_slots(fs, &lists, true));
-    return take_touched_and_orphans(fs, &lists, true);
+    NF2_TRY(take_touched_and_orphans(fs, &lists, true));
+    return take_stock(fs, &lists);
 }
 
 static void load_claim(nf2_t *fs, const uint8_t *p)
@@ -313,6 +340,7 @@ static int load_head(nf2_t *fs)
 
     nf2_scan_begin(&scan, fs->meta_head);
     scan.gaps = true;
+    scan.position = (uint16_t)(fs->meta_end & ~(nf2_page(fs) - 1u)); /* of HEAD: what is in front of it is of a turn that was cut */
     while ((more = nf2_scan_next(fs, &scan, &record)) > 0) {
         if (record.type == NF2_META_STATE) {
             memset(fs->slot, 0, sizeof fs->slot);
@@ -332,7 +360,10 @@ static int load_head(nf2_t *fs)
     }
     if (!fs->clean) {
         fs->unclean_mounts++;
-        fs->next_suspect = true;
+        if (!nf2_meta_room(fs, scan.last_end)) { /* the session may have been cut in a turn: its pages are given up */
+            fs->next_torn = NF2_TURN_PAGES + NF2_OPENING_PAGES <= fs->node_pages;
+            fs->next_suspect = fs->next_suspect || !fs->next_torn;
+        }
         NF2_TRY(next_epoch(fs, &scan));
     }
     fs->meta_end = (uint16_t)nf2_scan_append_at(fs, &scan);

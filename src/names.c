@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "names.h"
 
+#include "batch.h"
 #include "cache.h"
 #include "index.h"
 
@@ -170,6 +171,7 @@ int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_pl
     if (path == NULL) {
         return NF2_ERR_INVAL;
     }
+    NF2_TRY(nf2_batch_finish(fs)); /* all calls that lead into the tree begin with a path */
     const char *name = next_name(path, &length);
     place->directory = NF2_ROOT_ID;
     for (;;) {

@@ -7,34 +7,60 @@
 #include "space.h"
 #include "tree.h"
 
-/* Blocks of the slots' runs are looked at in windows: one bit a block in the tree buffer. */
-#define WINDOW_BLOCKS (NF2_TREE_BUFFER_SIZE * 8u)
+/*
+ * Which blocks of a list are referenced? One pass over all that may reference blocks answers that for so many of them: one
+ * bit each in the tree buffer.
+ */
+#define QUESTIONS (NF2_TREE_BUFFER_SIZE * 8u)
 
-static bool in_slots(const nf2_t *fs, uint32_t block)
+struct questions {
+    bool freed;                 /* the list is that of freed runs, not the slots' */
+    uint32_t first;             /* the place that the first bit stands for */
+};
+
+/* Place of a block in the slots' runs, in the order in which they are settled: the tree's first, of each slot the last run. NF2_NONE: not there. */
+static uint32_t place_in_slots(const nf2_t *fs, uint32_t block)
 {
-    for (unsigned s = 0; s < NF2_SLOTS; s++) {
-        for (unsigned r = 0; r < fs->slot[s].runs; r++) {
+    uint32_t place = 0;
+
+    for (unsigned s = NF2_SLOTS; s-- > 0;) {
+        for (unsigned r = fs->slot[s].runs; r-- > 0;) {
             const struct nf2_run *run = &fs->slot[s].run[r];
             if (block - run->start < run->count) {
-                return true;
+                return place + (block - run->start);
             }
+            place += run->count;
         }
     }
-    return false;
+    return NF2_NONE;
+}
+
+static uint32_t place_in_freed(const nf2_t *fs, uint32_t block)
+{
+    uint32_t place = 0;
+
+    for (unsigned i = 0; i < fs->freed_count; i++) {
+        if (block - fs->freed[i].start < fs->freed[i].count) {
+            return place + (block - fs->freed[i].start);
+        }
+        place += fs->freed[i].count;
+    }
+    return NF2_NONE;
 }
 
 /* ---- what is referenced ------------------------------------------------------------------------- */
 
-static void mark(nf2_t *fs, uint32_t first, uint32_t start, uint32_t count)
+static void mark(nf2_t *fs, const struct questions *questions, uint32_t start, uint32_t count)
 {
     for (uint32_t block = start; block < start + count; block++) {
-        if (block - first < WINDOW_BLOCKS) {
-            nf2_bit_set(fs->tree_buffer, block - first, true);
+        uint32_t bit = (questions->freed ? place_in_freed(fs, block) : place_in_slots(fs, block)) - questions->first;
+        if (bit < QUESTIONS) {
+            nf2_bit_set(fs->tree_buffer, bit, true);
         }
     }
 }
 
-static int mark_entry(nf2_t *fs, uint32_t first, const struct nf2_entry *entry)
+static int mark_entry(nf2_t *fs, const struct questions *questions, const struct nf2_entry *entry)
 {
     struct nf2_run runs[NF2_EXTENTS_MAX];
     uint32_t id;
@@ -42,12 +68,12 @@ static int mark_entry(nf2_t *fs, uint32_t first, const struct nf2_entry *entry)
 
     NF2_TRY(n);
     for (int i = 0; i < n; i++) {
-        mark(fs, first, runs[i].start, runs[i].count);
+        mark(fs, questions, runs[i].start, runs[i].count);
     }
     return NF2_OK;
 }
 
-static int mark_node(nf2_t *fs, uint32_t first, uint32_t node)
+static int mark_node(nf2_t *fs, const struct questions *questions, uint32_t node)
 {
     struct nf2_node_info info;
     struct nf2_scan scan;
@@ -58,14 +84,14 @@ static int mark_node(nf2_t *fs, uint32_t first, uint32_t node)
     nf2_scan_begin(&scan, node);
     while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
         if (nf2_entry_alive(&entry, info.killed)) {
-            NF2_TRY(mark_entry(fs, first, &entry));
+            NF2_TRY(mark_entry(fs, questions, &entry));
         }
     }
     return found;
 }
 
 /* A committed batch that is not applied yet: its blocks, and what its operations will own. */
-static int mark_batch(nf2_t *fs, uint32_t first)
+static int mark_batch(nf2_t *fs, const struct questions *questions)
 {
     struct nf2_scan scan;
     struct nf2_entry op;
@@ -74,54 +100,78 @@ static int mark_batch(nf2_t *fs, uint32_t first)
     if (fs->redo_block >= fs->blocks) {
         return NF2_OK;
     }
-    mark(fs, first, fs->redo_block, 1);
+    mark(fs, questions, fs->redo_block, 1);
     nf2_scan_begin(&scan, fs->redo_block);
     while ((found = nf2_batch_next(fs, &scan, &op)) > 0) {
-        mark(fs, first, op.node, 1);
+        mark(fs, questions, op.node, 1);
         if (op.type == NF2_BATCH_PUT) {
-            NF2_TRY(mark_entry(fs, first, &op));
+            NF2_TRY(mark_entry(fs, questions, &op));
         }
     }
     return found;
 }
 
-static int mark_all(nf2_t *fs, uint32_t first)
+static int mark_all(nf2_t *fs, const struct questions *questions)
 {
     memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
-    mark(fs, first, fs->root, 1);
-    NF2_TRY(mark_batch(fs, first));
+    mark(fs, questions, fs->root, 1);
+    NF2_TRY(mark_batch(fs, questions));
     for (unsigned i = 0; i < fs->touched_count; i++) {
-        NF2_TRY(mark_node(fs, first, fs->touched[i].node));
+        NF2_TRY(mark_node(fs, questions, fs->touched[i].node));
     }
-    return NF2_OK;
-}
-
-static int is_referenced(nf2_t *fs, uint32_t block, bool *yes)
-{
-    NF2_TRY(mark_all(fs, block));
-    *yes = nf2_bit(fs->tree_buffer, 0);
     return NF2_OK;
 }
 
 /* ---- what was dropped --------------------------------------------------------------------------- */
 
-/* Frees a dropped run, but for blocks of the slots (they are looked at later) and what a pending batch owns. */
+/* Frees a dropped run, but for blocks of the slots: they are looked at later. */
 static int free_dropped(nf2_t *fs, const struct nf2_run *run)
 {
     for (uint32_t block = run->start; block < run->start + run->count; block++) {
-        bool referenced = false;
-        if (block >= fs->blocks || in_slots(fs, block)) {
+        if (block >= fs->blocks || place_in_slots(fs, block) != NF2_NONE) {
             continue;
         }
-        if (fs->redo_block < fs->blocks) {
-            NF2_TRY(is_referenced(fs, block, &referenced));
+        if (fs->freed_count == NF2_FREED_MAX) {
+            return NF2_ERR_CORRUPT;
         }
-        if (!referenced) {
-            if (fs->freed_count == NF2_FREED_MAX) {
+        nf2_space_free(fs, block, 1);
+    }
+    return NF2_OK;
+}
+
+/* What a pending batch owns, or has given to a node already, is not free: takes it off the list of freed runs, before that gets to the chip. */
+static int keep_referenced(nf2_t *fs)
+{
+    struct questions questions = {true, 0};
+    struct nf2_run freed[NF2_FREED_MAX];
+    uint32_t place = 0;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < fs->freed_count && fs->redo_block < fs->blocks; i++) {
+        bool joins = false;
+        for (uint32_t block = fs->freed[i].start; block < fs->freed[i].start + fs->freed[i].count; block++, place++) {
+            if (place % QUESTIONS == 0) {
+                questions.first = place;
+                NF2_TRY(mark_all(fs, &questions));
+            }
+            if (nf2_bit(fs->tree_buffer, place - questions.first)) {
+                joins = false;
+                continue;
+            }
+            if (!joins && count == NF2_FREED_MAX) {
                 return NF2_ERR_CORRUPT;
             }
-            nf2_space_free(fs, block, 1);
+            if (!joins) {
+                freed[count].start = block;
+                freed[count++].count = 0;
+            }
+            freed[count - 1].count++;
+            joins = true;
         }
+    }
+    if (place > 0) {
+        memcpy(fs->freed, freed, count * sizeof freed[0]);
+        fs->freed_count = (uint8_t)count;
     }
     return NF2_OK;
 }
@@ -141,8 +191,9 @@ static void note_orphan(nf2_t *fs, uint32_t id)
 static int apply_group(nf2_t *fs, struct nf2_effects *effects)
 {
     nf2_effects_settle(effects);
-    if (effects->dropped_count > 0) { /* the whole group goes into one STATE, with the node's new end */
-        NF2_TRY(nf2_space_prepare(fs, effects->dropped_count + 2u));
+    if (effects->dropped_count > 0 && fs->freed_count + effects->dropped_count + 2u > NF2_FREED_MAX - NF2_FREED_KEPT) {
+        NF2_TRY(keep_referenced(fs)); /* the whole group goes into one STATE, with the node's new end */
+        NF2_TRY(nf2_space_flush(fs));
     }
     for (unsigned i = 0; i < effects->owned_ids; i++) {
         nf2_space_adopt(fs, effects->owned_id[i]);
@@ -225,38 +276,25 @@ static int replay_node(nf2_t *fs, struct nf2_touched *touched)
 
 /* ---- what was claimed and not committed ---------------------------------------------------------- */
 
-/* Frees the unreferenced blocks in front of a run, one window, as many as the list takes; shortens the run by what is settled. */
-static int settle_front(nf2_t *fs, struct nf2_run *run)
-{
-    uint32_t first = run->start, count = nf2_min(run->count, WINDOW_BLOCKS);
-
-    NF2_TRY(mark_all(fs, first));
-    for (uint32_t i = 0; i < count; i++) {
-        if (!nf2_bit(fs->tree_buffer, i)) {
-            if (fs->freed_count + 1u > NF2_FREED_MAX - NF2_FREED_KEPT) {
-                return NF2_OK;
-            }
-            nf2_space_free(fs, first + i, 1);
-        }
-        run->start++;
-        run->count--;
-    }
-    return NF2_OK;
-}
-
+/* Frees what no record references of the slots' runs; each STATE on the way has the runs shortened by what is settled. */
 static int settle_slots(nf2_t *fs)
 {
-    for (unsigned s = 0; s < NF2_SLOTS; s++) {
+    static const struct questions questions = {false, 0};
+    uint32_t bit = QUESTIONS;
+
+    for (unsigned s = NF2_SLOTS; s-- > 0;) {
         struct nf2_slot *slot = &fs->slot[s];
-        while (slot->runs > 0) {
+        for (; slot->runs > 0; slot->runs--) {
             struct nf2_run *run = &slot->run[slot->runs - 1];
-            if (run->count > 0) {
-                NF2_TRY(settle_front(fs, run));
-            }
-            if (run->count == 0) {
-                slot->runs--;
-            } else if (fs->freed_count + 1u > NF2_FREED_MAX - NF2_FREED_KEPT) {
-                NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
+            for (; run->count > 0; run->start++, run->count--, bit++) {
+                if (bit == QUESTIONS) {
+                    NF2_TRY(mark_all(fs, &questions));
+                    bit = 0;
+                }
+                if (!nf2_bit(fs->tree_buffer, bit)) {
+                    NF2_TRY(nf2_space_prepare(fs, 1));
+                    nf2_space_free(fs, run->start, 1);
+                }
             }
         }
         slot->used = slot->ready = 0;
@@ -272,7 +310,7 @@ static int forget_applied_batch(nf2_t *fs)
 
     NF2_TRY(nf2_batch_is_applied(fs, &applied));
     if (applied) {
-        if (!fs->redo_owned && !in_slots(fs, block)) {
+        if (!fs->redo_owned && place_in_slots(fs, block) == NF2_NONE) {
             nf2_space_free(fs, block, 1);
         }
         fs->redo_block = NF2_NO_BLOCK;
@@ -324,6 +362,7 @@ static int settle(nf2_t *fs)
     for (unsigned i = 0; i < fs->touched_count; i++) {
         NF2_TRY(NF2_BROKEN(NF2_FAULT_REPLAY) ? NF2_OK : replay_node(fs, &fs->touched[i]));
     }
+    NF2_TRY(keep_referenced(fs));
     NF2_TRY(NF2_BROKEN(NF2_FAULT_SLOTS) ? forget_slots(fs) : settle_slots(fs));
     memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
     return nf2_meta_state(fs, false, NULL, NULL, 0);
@@ -334,6 +373,7 @@ int nf2_recover(nf2_t *fs)
     int result = nf2_meta_open(fs);
     result = result < 0 ? result : settle(fs);
     nf2_cache_lend(fs, false);
-    NF2_TRY(result);
-    return nf2_batch_finish(fs);
+    fs->recovered = true;
+    fs->after_cut = fs->stock_count > 0;
+    return result;
 }

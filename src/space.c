@@ -5,6 +5,7 @@
 #include "region.h"
 
 #define TOUCHED_KEPT (NF2_TOUCHED_MAX / 2u)  /* touched nodes that stay listed when another one finds the list full */
+#define SETTLED_IN 4u            /* changes of a mount before one erases for the stock: a first small write is open, write, close */
 
 uint32_t nf2_space_free_blocks(const nf2_t *fs)
 {
@@ -17,7 +18,7 @@ uint32_t nf2_space_free_blocks(const nf2_t *fs)
         const struct nf2_slot *slot = &fs->slot[s];
         blocks += slot->runs > 0 ? slot->run[slot->runs - 1].count - slot->used : 0;
     }
-    return blocks;
+    return blocks + fs->stock_count;
 }
 
 uint32_t nf2_space_erased_blocks(const nf2_t *fs)
@@ -27,7 +28,7 @@ uint32_t nf2_space_erased_blocks(const nf2_t *fs)
     for (unsigned s = 0; s < NF2_SLOTS; s++) {
         blocks += (uint32_t)(fs->slot[s].ready - nf2_min(fs->slot[s].ready, fs->slot[s].used));
     }
-    return blocks;
+    return blocks + fs->stock_count;
 }
 
 int nf2_space_held(const nf2_t *fs, uint32_t block)
@@ -42,6 +43,11 @@ int nf2_space_held(const nf2_t *fs, uint32_t block)
         const struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;
         if (last != NULL && block - last->start < last->count && block - last->start >= slot->used) {
             return block - last->start < slot->ready ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+        }
+    }
+    for (unsigned i = 0; i < fs->stock_count; i++) {
+        if (fs->stock[i] == block) {
+            return NF2_BLOCK_ERASED;
         }
     }
     return -1;
@@ -240,6 +246,22 @@ static void add_run(struct nf2_slot *slot, uint32_t start, uint32_t count, bool 
     slot->ready = (uint16_t)(dirty ? slot->used : last->count);
 }
 
+static bool run_fits(const struct nf2_slot *slot, uint32_t start)
+{
+    return slot->runs < NF2_SLOT_RUNS || slot->run[slot->runs - 1].start + slot->run[slot->runs - 1].count == start;
+}
+
+/* A block of the stock becomes the slot's: from the STATE on that says so it may be used. NOSPC: there is none. */
+static int claim_stock(nf2_t *fs, struct nf2_slot *slot)
+{
+    NF2_TRY(nf2_meta_prepare(fs)); /* a turn of the log may take of it */
+    if (fs->stock_count == 0 || !run_fits(slot, fs->stock[fs->stock_count - 1u])) {
+        return fs->stock_count == 0 ? NF2_ERR_NOSPC : NF2_SLOT_FULL;
+    }
+    add_run(slot, fs->stock[--fs->stock_count], 1, false);
+    return nf2_meta_state(fs, false, NULL, NULL, 0);
+}
+
 static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
 {
     struct nf2_slot *slot = &fs->slot[slot_index];
@@ -267,7 +289,7 @@ static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     }
     NF2_TRY(result);
     start += fs->region * NF2_REGION_BLOCKS;
-    if (slot->runs == NF2_SLOT_RUNS && slot->run[slot->runs - 1].start + slot->run[slot->runs - 1].count != start) {
+    if (!run_fits(slot, start)) {
         return NF2_SLOT_FULL;
     }
     NF2_TRY(record_claim(fs, slot_index, start, count, dirty));
@@ -275,29 +297,97 @@ static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     return NF2_OK;
 }
 
-static int claim(nf2_t *fs, unsigned slot, uint32_t want)
+static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
 {
-    int result = try_claim(fs, slot, want);
+    struct nf2_slot *slot = &fs->slot[slot_index];
+    int result = NF2_ERR_NOSPC;
 
+    if (slot_index == NF2_TREE_SLOT && fs->after_cut) {
+        result = claim_stock(fs, slot);
+        fs->after_cut = result != NF2_ERR_NOSPC;
+    }
+    result = result == NF2_ERR_NOSPC ? try_claim(fs, slot_index, want) : result;
     if (result == NF2_ERR_NOSPC && fs->cleaning) { /* the free blocks of a group that was to be emptied */
         fs->cleaning = false;
-        result = try_claim(fs, slot, want);
+        result = try_claim(fs, slot_index, want);
     }
-    return result;
+    return result == NF2_ERR_NOSPC ? claim_stock(fs, slot) : result;
+}
+
+/* Does a large erase take the next blocks of the slot's run? */
+static bool large_next(const nf2_t *fs, const struct nf2_slot *slot)
+{
+    const struct nf2_run *run = &slot->run[slot->runs - 1];
+    uint32_t large = nf2_large_blocks(fs), first = run->start + slot->ready;
+
+    return large > 0 && (first + fs->config->offset / nf2_block_bytes(fs)) % large == 0 && slot->ready + large <= run->count;
 }
 
 /* Erases the next block of the slot's run, or as many as a large erase takes. */
 static int erase_next(nf2_t *fs, struct nf2_slot *slot)
 {
-    const struct nf2_run *run = &slot->run[slot->runs - 1];
-    uint32_t large = nf2_large_blocks(fs), first = run->start + slot->ready, count = 1;
+    uint32_t count = large_next(fs, slot) ? nf2_large_blocks(fs) : 1;
 
-    if (large > 0 && (first + fs->config->offset / nf2_block_bytes(fs)) % large == 0 && slot->ready + large <= run->count) {
-        count = large;
-    }
-    NF2_TRY(nf2_flash_erase(fs, first, count));
+    NF2_TRY(nf2_flash_erase(fs, slot->run[slot->runs - 1].start + slot->ready, count));
     slot->ready = (uint16_t)(slot->ready + count);
     return NF2_OK;
+}
+
+/* Blocks that the stock should have now. */
+static uint32_t stock_wanted(const nf2_t *fs)
+{
+    return nf2_space_available(fs) > 0 ? nf2_space_stock_size(fs) : 0;
+}
+
+/* The next block of the log is known not to be erased, and a turn would erase it: maybe one that a mount begins with. */
+static bool next_dirty(const nf2_t *fs)
+{
+    return fs->next_suspect && fs->flash->program_unit == 1;
+}
+
+bool nf2_space_stocked(const nf2_t *fs)
+{
+    return !next_dirty(fs) && fs->stock_count >= stock_wanted(fs);
+}
+
+int nf2_space_restock(nf2_t *fs)
+{
+    struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
+
+    if (nf2_space_stocked(fs)) {
+        return 0;
+    }
+    if (next_dirty(fs)) {
+        NF2_TRY(nf2_flash_erase(fs, fs->meta_next, 1));
+        fs->erases++;
+        fs->next_suspect = false;
+    } else {
+        fs->after_cut = false; /* or it would take from the stock itself */
+        int result = nf2_space_next(fs, NF2_TREE_SLOT) == NF2_NONE ? claim(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs)) : NF2_OK;
+        if (result != NF2_OK || fs->stock_count == NF2_STOCK_MAX || nf2_space_next(fs, NF2_TREE_SLOT) == NF2_NONE) {
+            return result == NF2_ERR_NOSPC || result >= 0 ? 0 : result;
+        }
+        uint32_t count = slot->run[slot->runs - 1].count;
+        if (large_next(fs, slot)) { /* before one of its blocks leaves */
+            NF2_TRY(erase_next(fs, slot));
+        }
+        if (slot->ready < count) {
+            NF2_TRY(nf2_flash_erase(fs, slot->run[slot->runs - 1].start + count - 1u, 1));
+        }
+        fs->stock[fs->stock_count++] = nf2_slot_take(slot, false);
+    }
+    NF2_TRY(nf2_space_flush(fs)); /* what is not on record is none after the next cut */
+    return 1;
+}
+
+/* After some changes the stock is filled again, an erase at a time: the first ones after a cut may have to be fast. But the next block of the log can't wait. */
+static int keep_stock(nf2_t *fs)
+{
+    if (fs->changes <= SETTLED_IN && !next_dirty(fs)) {
+        return NF2_OK;
+    }
+    int result = nf2_space_restock(fs);
+    return result < 0 ? result : NF2_OK;
 }
 
 int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *block)
@@ -580,6 +670,11 @@ int nf2_space_begin(nf2_t *fs)
         NF2_TRY(nf2_meta_open(fs));
     }
     fs->kept_node = NF2_NONE;
+    fs->changes = (uint8_t)nf2_min(fs->changes + 1u, 255);
     NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT)); /* what a failed change took */
-    return feed_meta(fs);
+    if (fs->changes == 1 && fs->recovered) {
+        NF2_TRY(nf2_meta_turn_early(fs));
+    }
+    NF2_TRY(nf2_space_stock_size(fs) == 0 ? feed_meta(fs) : NF2_OK);
+    return keep_stock(fs);
 }

@@ -29,6 +29,12 @@ static inline uint32_t nf2_space_tree_claim(const nf2_t *fs)
     return nf2_max(4, nf2_min(NF2_CLAIM_BLOCKS, fs->blocks / 64u));
 }
 
+/* Blocks of the stock, where there is space: none on a small volume. */
+static inline uint32_t nf2_space_stock_size(const nf2_t *fs)
+{
+    return nf2_min(NF2_STOCK_MAX, fs->blocks / NF2_REGION_BLOCKS);
+}
+
 /* Blocks that file data may still take. */
 uint32_t nf2_space_available(const nf2_t *fs);
 
@@ -37,6 +43,12 @@ uint32_t nf2_space_free_blocks(const nf2_t *fs);
 
 /* Those of them that are erased. */
 uint32_t nf2_space_erased_blocks(const nf2_t *fs);
+
+/* Is there what the next cut may ask for: a stock of erased blocks, a next block of the meta log that is erased? */
+bool nf2_space_stocked(const nf2_t *fs);
+
+/* A step towards that, of one erase at most: 1, 0 if there is nothing to be done, or an error. */
+int nf2_space_restock(nf2_t *fs);
 
 /* The true state of a block that memory knows to be free while the meta log has it as used: DIRTY, ERASED, or -1 for all others. */
 int nf2_space_held(const nf2_t *fs, uint32_t block);

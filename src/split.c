@@ -552,7 +552,7 @@ int nf2_tree_make_room(nf2_t *fs, struct nf2_path *path, const struct nf2_key *h
     struct plan plan;
     uint8_t depth = path->depth;
 
-    NF2_TRY(plan_path(fs, path, hint, need, false, &plan));
+    NF2_TRY(plan_path(fs, path, hint, need, fs->after_cut, &plan));
     bool allowed = plan.parts == 1 || fs->urgent || nf2_space_free_blocks(fs) > nf2_space_reserve(fs) / 2;
     int result = allowed ? carry_out(fs, path, &plan, pending) : NF2_ERR_NOSPC;
     if (result == NF2_ERR_NOSPC && allowed && plan.parts > 1) { /* with as few blocks as can be */

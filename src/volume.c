@@ -7,8 +7,8 @@
 #include "region.h"
 #include "space.h"
 
-/* Blocks of an empty volume, in this order: super log, head of the meta log, its next, root of the tree; some for the tree to grow. */
-enum { FORMAT_META = NF2_SUPER_BLOCKS, FORMAT_NEXT, FORMAT_ROOT, FORMAT_TREE, FORMAT_CLAIMED = FORMAT_TREE + 4 };
+/* Blocks of an empty volume, in this order: super log, head of the meta log, its next, root of the tree; the stock, some for the tree to grow. */
+enum { FORMAT_META = NF2_SUPER_BLOCKS, FORMAT_NEXT, FORMAT_ROOT, FORMAT_STOCK, FORMAT_TREE = 4 };
 
 static int begin(nf2_t *fs, const struct nf2_config *config)
 {
@@ -85,20 +85,24 @@ static int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
     choose_volume_id(fs);
     fs->blank_erased = (flags & NF2_FORMAT_ERASE) != 0;
     NF2_TRY(erase_range(fs, 0, NF2_SUPER_BLOCKS)); /* alone and first: from here on no older volume mounts */
-    NF2_TRY(erase_range(fs, NF2_SUPER_BLOCKS, fs->blank_erased ? fs->blocks : FORMAT_CLAIMED));
+    uint32_t tree = FORMAT_STOCK + nf2_space_stock_size(fs), claimed = tree + FORMAT_TREE;
+    NF2_TRY(erase_range(fs, NF2_SUPER_BLOCKS, fs->blank_erased ? fs->blocks : claimed));
     fs->meta_head = fs->meta_tail = FORMAT_META;
     fs->meta_next = FORMAT_NEXT;
     fs->root = FORMAT_ROOT;
     fs->meta_sequence = fs->meta_tail_sequence = 1;
     fs->next_id = NF2_FIRST_ID;
     fs->epoch = nf2_epoch_code(0);
-    struct nf2_slot *tree = &fs->slot[NF2_TREE_SLOT];
-    tree->run[tree->runs].start = FORMAT_TREE;
-    tree->run[tree->runs++].count = FORMAT_CLAIMED - FORMAT_TREE;
-    fs->free_blocks = fs->blocks - FORMAT_CLAIMED;
+    for (uint32_t block = FORMAT_STOCK; block < tree; block++) {
+        fs->stock[fs->stock_count++] = block;
+    }
+    struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
+    slot->run[slot->runs].start = tree;
+    slot->run[slot->runs++].count = FORMAT_TREE;
+    fs->free_blocks = fs->blocks - claimed;
     fs->erased_blocks = fs->blank_erased ? fs->free_blocks : 0;
     NF2_TRY(write_root(fs));
-    return nf2_meta_format(fs, FORMAT_CLAIMED);
+    return nf2_meta_format(fs, claimed);
 }
 
 /* ---- mount and unmount -------------------------------------------------------------------------- */
@@ -132,6 +136,7 @@ static int do_unmount(nf2_t *fs)
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
     }
+    result = nf2_batch_finish(fs);
     while (fs->files != NULL) {
         nf2_file_t *file = fs->files;
         fs->files = file->next;

@@ -225,8 +225,8 @@ const char *nf2_finding_text(enum nf2_finding_kind kind);
 
 /*
  * Checks every structure of a mounted volume, read-only, and reads all data; calls `report` (may be NULL) for each thing
- * that is wrong. Returns the number of things wrong, or an error. On a volume that was cut and is mounted read-only,
- * what only recovery can settle is not judged. It takes no RAM of its own; a configuration with a larger buffer makes it
+ * that is wrong. Returns the number of things wrong, or an error. On a volume that was cut and is mounted read-only, what
+ * only recovery can settle is not judged; nor is it before the first call with a path where the cut left a change to finish. It takes no RAM of its own; a configuration with a larger buffer makes it
  * faster on large volumes.
  */
 int nf2_check(nf2_t *fs, void (*report)(void *context, const struct nf2_finding *finding), void *context);

@@ -14,6 +14,7 @@
 #define NF2_FREED_MAX 9u
 #define NF2_TOUCHED_MAX 8u
 #define NF2_ORPHANS_MAX (NF2_WRITERS + 4u)  /* new content of each writer, what is being removed, two to spare in recovery */
+#define NF2_STOCK_MAX 3u
 #define NF2_REGION_BLOCKS 128u
 #define NF2_MERGE_KEY 24u
 #define NF2_EXTENTS_MAX 4u              /* extents of a flat file */
@@ -68,12 +69,16 @@ typedef struct nf2 {
     uint16_t unclean_mounts;
     uint8_t node_pages;         /* pages of a block that a log uses */
     bool mounted, read_only, clean, broken, blank_erased;
-    bool next_suspect;          /* the meta log's next block is to be erased before use: a cut may have torn something into it */
+    bool next_suspect;          /* the meta log's next block is to be erased before use */
+    bool next_torn;             /* the session before may have been cut in a turn to it */
     bool urgent;                /* the change at hand must not fail for space: it may take the last blocks */
     bool buffer_lent;           /* the tree buffer serves as scratch memory */
     bool redo_logged;           /* the meta log still names a batch, though it may be applied */
     bool redo_owned;            /* the committed batch lies in blocks of a file */
     bool opened;                /* this mount has written its opening STATE */
+    bool recovered;             /* the session before this mount was cut */
+    bool after_cut;             /* the tree takes its next blocks from the stock */
+    uint8_t changes;            /* begun in this mount, 255: or more */
     uint8_t depth;              /* re-entrance guard of reclaiming */
 
     /* super and meta log */
@@ -92,10 +97,11 @@ typedef struct nf2 {
     uint32_t erases;
     struct nf2_slot slot[NF2_SLOTS];
     struct nf2_touched touched[NF2_TOUCHED_MAX];
-    uint8_t touched_count, orphan_count, freed_count;
-    uint8_t logged_orphans, logged_touched;     /* as a reader of the meta log would list them */
+    uint8_t touched_count, orphan_count, freed_count, stock_count;
+    uint8_t logged_orphans, logged_touched;   /* as a reader of the meta log would list them */
     uint32_t orphan[NF2_ORPHANS_MAX];
     struct nf2_run freed[NF2_FREED_MAX];
+    uint32_t stock[NF2_STOCK_MAX];  /* claimed and erased blocks, also for a mount after a cut */
 
     /* the region that blocks are taken from */
     uint32_t region;            /* UINT32_MAX: none loaded */
