@@ -102,9 +102,12 @@ static void go_down(struct session *session, const struct call *call)
 
 /* ---- coming back --------------------------------------------------------------------------------- */
 
+/* Mounts; for writing, and whole again: the first look-up applies a batch that the cut left committed. */
 static enum rig_result power_up(struct session *session, int flags)
 {
     struct rig *rig = &session->rig;
+    struct vflash_counts before = *vflash_counts(rig->flash);
+    struct nf2_stat stat;
 
     vflash_power_on(rig->flash);
     rig->off = false;
@@ -113,6 +116,13 @@ static enum rig_result power_up(struct session *session, int flags)
         return RIG_CUT;
     }
     bool right = rig_mount(rig, flags);
+    if (right && !rig->off && flags == NF2_MOUNT_RDWR) {
+        (void)tally_mount(session->tally, rig->chip->name, &before, vflash_counts(rig->flash));
+        int status = nf2_stat(&rig->fs, "/", &stat);
+        if (status != NF2_OK && !rig->off) {
+            return wrong(session, "the first call after a mount failed");
+        }
+    }
     if (rig->off) {
         return RIG_CUT;
     }
@@ -169,7 +179,6 @@ static void adopt(struct session *session, const struct image *found)
 static enum rig_result come_up(struct session *session)
 {
     struct rig *rig = &session->rig;
-    struct vflash_counts before = *vflash_counts(rig->flash);
     struct image found = { 0 };
     enum rig_result result = power_up(session, NF2_MOUNT_RDWR);
 
@@ -178,7 +187,6 @@ static enum rig_result come_up(struct session *session)
         return RIG_OK;
     }
     if (result == RIG_OK) {
-        tally_mount(session->tally, rig->chip->name, &before, vflash_counts(rig->flash));
         result = rig_image(rig, &found) ? judge_found(session, &found) : RIG_WRONG;
     }
     if (result == RIG_OK) {

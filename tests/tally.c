@@ -26,7 +26,7 @@ struct tally_chip *tally_chip(struct tally *tally, const char *name)
     return &tally->chip[TALLY_CHIPS - 1];
 }
 
-void tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after)
+bool tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after)
 {
     struct tally_chip *chip = tally_chip(tally, name);
     uint64_t us = after->time_us - before->time_us, erases = 0;
@@ -43,6 +43,17 @@ void tally_mount(struct tally *tally, const char *name, const struct vflash_coun
         chip->mount_pages = after->read_pages - before->read_pages;
         chip->mount_erases = erases;
     }
+    return us <= 10000;
+}
+
+void tally_first_write(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after)
+{
+    struct tally_chip *chip = tally_chip(tally, name);
+    uint64_t us = after->time_us - before->time_us;
+
+    chip->writes++;
+    chip->slow_writes += us > 10000;
+    chip->write_us = us > chip->write_us ? us : chip->write_us;
 }
 
 static void add_all(uint64_t *to, const uint64_t *from, unsigned count)
@@ -70,6 +81,9 @@ void tally_add(struct tally *to, const struct tally *from)
         chip->mounts += from->chip[i].mounts;
         chip->slow += from->chip[i].slow;
         chip->erasing += from->chip[i].erasing;
+        chip->writes += from->chip[i].writes;
+        chip->slow_writes += from->chip[i].slow_writes;
+        chip->write_us = from->chip[i].write_us > chip->write_us ? from->chip[i].write_us : chip->write_us;
         if (from->chip[i].mount_us > chip->mount_us) {
             chip->mount_us = from->chip[i].mount_us;
             chip->mount_programs = from->chip[i].mount_programs;

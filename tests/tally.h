@@ -23,6 +23,7 @@ struct tally_chip {
     uint64_t cuts, mounts;      /* mounts: after a cut, for writing, that came through */
     uint64_t mount_us, mount_programs, mount_pages, mount_erases;   /* the longest one, fast reads */
     uint64_t slow, erasing;     /* mounts of more than 10 ms; mounts that erased */
+    uint64_t writes, write_us, slow_writes;     /* mounts with a first small write behind them: how many, the longest, those of more than 10 ms */
 };
 
 struct tally {
@@ -35,8 +36,10 @@ struct tally {
 
 /* The chip's part; the last one stands for all that there is no room for. */
 struct tally_chip *tally_chip(struct tally *tally, const char *name);
-/* A mount after a cut came through; the chip's counters before and after it. */
-void tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after);
+/* A mount after a cut came through; the chip's counters before and after it. True: it took at most 10 ms. */
+bool tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after);
+/* The same with a first small write behind the mount. */
+void tally_first_write(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after);
 void tally_add(struct tally *to, const struct tally *from);
 
 extern const char *const tear_names[TEAR_COUNT];

@@ -88,6 +88,13 @@ static void text_tally(const struct tally *all, FILE *out)
                 ULL(chip->mount_us), ULL(chip->mount_programs), ULL(chip->mount_pages), ULL(chip->mount_erases), ULL(chip->slow),
                 ULL(chip->erasing));
     }
+    fprintf(out, "\nmounts after a cut and a first small write, in all\n  %-12s %9s %12s   %s\n", "chip", "writes", "longest, us", "above 10 ms");
+    for (unsigned i = 0; i < TALLY_CHIPS && all->chip[i].name[0]; i++) {
+        if (all->chip[i].writes > 0) {
+            fprintf(out, "  %-12s %9llu %12llu   %llu\n", all->chip[i].name, ULL(all->chip[i].writes), ULL(all->chip[i].write_us),
+                    ULL(all->chip[i].slow_writes));
+        }
+    }
 }
 
 static void text_failures(const struct shared *shared, FILE *out)
@@ -162,9 +169,11 @@ static void json_chips(const struct tally *all, FILE *out)
         const struct tally_chip *chip = &all->chip[i];
 
         fprintf(out, "%s\n    {\"name\": \"%s\", \"cuts\": %llu, \"mounts\": %llu, \"mount_us_max\": %llu, \"programs\": %llu, \"pages_read\": %llu, "
-                "\"erases\": %llu, \"mounts_above_10_ms\": %llu, \"mounts_with_an_erase\": %llu}",
+                "\"erases\": %llu, \"mounts_above_10_ms\": %llu, \"mounts_with_an_erase\": %llu, \"first_writes\": %llu, "
+                "\"first_write_us_max\": %llu, \"first_writes_above_10_ms\": %llu}",
                 i ? "," : "", chip->name, ULL(chip->cuts), ULL(chip->mounts), ULL(chip->mount_us), ULL(chip->mount_programs),
-                ULL(chip->mount_pages), ULL(chip->mount_erases), ULL(chip->slow), ULL(chip->erasing));
+                ULL(chip->mount_pages), ULL(chip->mount_erases), ULL(chip->slow), ULL(chip->erasing), ULL(chip->writes), ULL(chip->write_us),
+                ULL(chip->slow_writes));
     }
     fprintf(out, "\n  ],\n");
 }
