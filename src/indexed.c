@@ -7,7 +7,6 @@
 #include "names.h"
 #include "space.h"
 
-
 /* ---- blocks of the file ------------------------------------------------------------------------- */
 
 static struct nf2_item own_item(const nf2_file_t *file)
