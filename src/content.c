@@ -45,7 +45,7 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file)
     struct nf2_entry entry;
 
     file->stale = false;
-    file->fresh = file->shadow = file->open_end = file->loaded = file->changed = false;
+    file->fresh = file->shadow = file->open_end = file->loaded = file->changed = file->failed = false;
     file->extents = file->pieces = 0;
     file->buffered = 0;
     file->committed_size = file->committed_blocks = 0;

@@ -54,6 +54,7 @@ static void begin_empty(nf2_file_t *file)
     file->buffered = 0;
     file->buffer_at = 0;
     file->fresh = file->loaded = file->changed = true;
+    file->failed = false;
     file->shadow = file->open_end = false;
     file->extents = file->pieces = 0;
     file->committed_size = file->committed_blocks = 0;
@@ -414,6 +415,13 @@ static int write_at(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *dat
 
 static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing);
 
+/* The driver failed while the content was being changed in memory: it is half old and half new. */
+static int note_failure(nf2_file_t *file, int result)
+{
+    file->failed = file->failed || (result < 0 && result != NF2_ERR_NOSPC);
+    return result;
+}
+
 static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
 {
     NF2_TRY(check_handle(fs, file, NF2_O_WRONLY));
@@ -430,7 +438,7 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     NF2_TRY(nf2_space_begin(fs));
     uint32_t gap = at > file->size && file->kind != NF2_BODY_INDEXED ? nf2_min(at - file->size, nf2_page(fs)) : 0;
     NF2_TRY(check_space(fs, file, at + length, length + gap));
-    NF2_TRY(write_at(fs, file, at, data, length));
+    NF2_TRY(note_failure(file, write_at(fs, file, at, data, length)));
     file->position = at + length;
     if (file->flags & NF2_O_SYNC) {
         NF2_TRY(do_sync(fs, file, false));
@@ -481,10 +489,10 @@ static int do_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     }
     NF2_TRY(nf2_space_begin(fs));
     if (size > file->size) {
-        return grow(fs, file, size);
+        return note_failure(file, grow(fs, file, size));
     }
     file->changed = true;
-    return shrink(fs, file, size);
+    return note_failure(file, shrink(fs, file, size));
 }
 
 static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
@@ -606,6 +614,9 @@ static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing)
 {
     if (!file->changed) {
         return NF2_OK;
+    }
+    if (file->failed) {
+        return NF2_ERR_IO;
     }
     if (NF2_BROKEN(NF2_FAULT_EARLY_SYNC) && !closing) {
         return NF2_OK;

@@ -303,6 +303,8 @@ int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
 /*
  * Writes all of `length` bytes at the position and returns `length`, or accepts nothing and returns
  * an error (the file and the position are as before). Past the end the gap reads as zeros. Not durable before nf2_sync or nf2_close.
+ * After an error of the driver (IO), here or in nf2_truncate, what the handle has not synced is given up: nf2_sync and nf2_close
+ * return IO too, and the file keeps the content of its last sync.
  */
 int32_t nf2_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length);
 

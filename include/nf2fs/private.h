@@ -150,6 +150,7 @@ typedef struct nf2_file {
     bool stale;                 /* another handle changed the file: read the entry again */
     bool small_syncs;           /* the last sync was of a small append to a flat file */
     bool loaded;                /* inline: the buffer holds the content */
+    bool failed;                /* a call failed half way: what is not synced is not to be used any more */
 
     uint32_t buffer_at;         /* file offset of the first byte in the buffer */
     uint16_t buffered;          /* bytes in the buffer that are not on flash */
