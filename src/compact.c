@@ -130,7 +130,7 @@ static uint32_t group_us(nf2_t *fs, const struct nf2_census *census, uint32_t bi
     bool idle = live <= NF2_COMPACT_IDLE;
 
     if (nf2_census_owned(fs, bin) == 0 || nf2_census_full(fs, bin) || copied >= census->blocks ||
-        copied + 8u > nf2_space_free_blocks(fs) || (idle && bytes * 16u > live * census->blocks * block)) {
+        copied + 4u > nf2_space_free_blocks(fs) || (idle && bytes * 16u > live * census->blocks * block)) {
         return NF2_NONE;
     }
     uint32_t copy = pages * (fs->flash->read_page_us + fs->flash->program_page_us), walks = fs->flash->erase_block_us / 4u;

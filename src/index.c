@@ -43,23 +43,50 @@ int nf2_index_item(nf2_t *fs, const struct nf2_entry *entry, struct nf2_item *it
     return NF2_ERR_IO;
 }
 
+/* The entry as an item, if it is one of this kind of key: 1, 0, or an error. */
+static int item_of(nf2_t *fs, uint32_t id, uint8_t key_kind, const struct nf2_entry *entry, struct nf2_item *item)
+{
+    uint8_t kind;
+
+    if (entry->id != id) {
+        return 0;
+    }
+    NF2_TRY(nf2_record_read(fs, entry->node, entry->offset, entry->key_position, &kind, 1));
+    if (kind != key_kind) {
+        return 0;
+    }
+    NF2_TRY(nf2_index_item(fs, entry, item));
+    return 1;
+}
+
 int nf2_index_seek(nf2_t *fs, uint32_t id, uint8_t key_kind, uint32_t number, enum nf2_seek seek, struct nf2_item *item)
 {
-    uint8_t bytes[NF2_INDEX_KEY], kind;
+    uint8_t bytes[NF2_INDEX_KEY];
     struct nf2_entry entry;
 
     encode_key(bytes, key_kind, number);
     struct nf2_key key = nf2_key_of(id, bytes, sizeof bytes);
     int found = nf2_tree_seek(fs, &key, seek, &entry);
-    if (found <= 0 || entry.id != id) {
-        return found < 0 ? found : 0;
+    return found <= 0 ? found : item_of(fs, id, key_kind, &entry, item);
+}
+
+/* Several mapping entries near a file offset: a bit for each that there is, or an error. */
+static NF2_APART int seek_all(nf2_t *fs, uint32_t id, uint32_t number, unsigned count, const enum nf2_seek *seek, struct nf2_item *item)
+{
+    uint8_t bytes[NF2_INDEX_KEY];
+    struct nf2_entry entry[NF2_SEEKS_MAX];
+    int items = 0;
+
+    encode_key(bytes, NF2_INDEX_MAP, number);
+    struct nf2_key key = nf2_key_of(id, bytes, sizeof bytes);
+    int found = nf2_tree_seek_all(fs, &key, count, seek, entry);
+    NF2_TRY(found);
+    for (unsigned i = 0; i < count; i++) {
+        int one = (found & 1 << i) != 0 ? item_of(fs, id, NF2_INDEX_MAP, &entry[i], &item[i]) : 0;
+        NF2_TRY(one);
+        items |= one << i;
     }
-    NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, &kind, 1));
-    if (kind != key_kind) {
-        return 0;
-    }
-    NF2_TRY(nf2_index_item(fs, &entry, item));
-    return 1;
+    return items;
 }
 
 int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs, void *context, const struct nf2_item *item), void *context)
@@ -127,18 +154,19 @@ int nf2_index_size(nf2_t *fs, uint32_t id, uint32_t *size)
 
 int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, uint32_t *length)
 {
-    struct nf2_item next;
+    static const enum nf2_seek seek[2] = {NF2_AT_OR_BELOW, NF2_ABOVE};
+    struct nf2_item near[2];
     uint32_t end = 0;
 
-    int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, at, NF2_AT_OR_BELOW, item);
-    NF2_TRY(found);
-    int further = nf2_index_seek(fs, id, NF2_INDEX_MAP, at, NF2_ABOVE, &next);
-    NF2_TRY(further);
+    int items = seek_all(fs, id, at, 2, seek, near);
+    NF2_TRY(items);
+    bool found = (items & 1) != 0, further = (items & 2) != 0;
     if (found) {
+        *item = near[0];
         NF2_TRY(item_end(fs, id, item, &end));
     }
     if (found && further) {
-        end = nf2_min(end, next.number);
+        end = nf2_min(end, near[1].number);
     }
     if (end > at) {
         *length = end - at;
@@ -148,7 +176,7 @@ int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, ui
     item->kind = NF2_BODY_PIECE;
     item->number = at;
     item->block = NF2_NO_BLOCK;
-    item->length = *length = further ? next.number - at : 0;
+    item->length = *length = further ? near[1].number - at : 0;
     return NF2_OK;
 }
 
@@ -256,25 +284,32 @@ static int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint3
 /* Collects the changes that clear [from, to) of the map; an entry at `from` itself is left to be replaced. */
 static int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to, struct group *group)
 {
-    struct nf2_item item, next;
-    uint32_t at = from;
+    static const enum nf2_seek seek[3] = {NF2_BELOW, NF2_AT_OR_ABOVE, NF2_ABOVE};
+    struct nf2_item near[3], item;
+    int skip = from > 0 ? 0 : 1; /* nothing lies below */
+    int known = seek_all(fs, id, from, 3u - (unsigned)skip, seek + skip, near + skip);
 
-    int found = from > 0 ? nf2_index_seek(fs, id, NF2_INDEX_MAP, from, NF2_BELOW, &item) : 0;
-    NF2_TRY(found);
-    if (!found) {
-        found = nf2_index_seek(fs, id, NF2_INDEX_MAP, at, NF2_AT_OR_ABOVE, &item);
-        NF2_TRY(found);
-    }
-    while (found && item.number < to) {
-        int further = nf2_index_seek(fs, id, NF2_INDEX_MAP, item.number, NF2_ABOVE, &next);
-        NF2_TRY(further);
+    NF2_TRY(known);
+    known <<= skip;
+    for (int at = (known & 1) != 0 ? 0 : 1; at < 3 && (known & 1 << at) != 0;) {
+        item = near[at++];
+        if (at == 2 && near[1].number != from) { /* the third is the second once more */
+            at = 3;
+        }
+        if (item.number >= to) {
+            return NF2_OK;
+        }
+        if (at == 3) { /* further ones one by one */
+            int further = nf2_index_seek(fs, id, NF2_INDEX_MAP, item.number, NF2_ABOVE, &near[2]);
+            NF2_TRY(further);
+            known = further << 2;
+            at = 2;
+        }
         if (group->count + 2 > group->limit) {
             group->full = true;
             return NF2_OK;
         }
-        NF2_TRY(clear_item(fs, id, &item, from, to, further ? next.number : NF2_NONE, group));
-        found = further;
-        item = next;
+        NF2_TRY(clear_item(fs, id, &item, from, to, (known & 1 << at) != 0 ? near[at].number : NF2_NONE, group));
     }
     return NF2_OK;
 }

@@ -332,12 +332,14 @@ static int probe_compare(nf2_t *fs, const struct probe *a, const struct probe *b
 
 /* What a search for the nearest key keeps in mind. */
 struct search {
-    struct probe target, best;
+    const struct probe *target;
+    struct probe best;
     enum nf2_seek seek;
     bool have;
     bool exact;                 /* and the best has the very key */
     bool lost;                  /* the best was removed later on: some other one is it */
     struct nf2_entry *entry;
+    struct search *also;        /* another one for the same key; NULL: none */
 };
 
 /* Is this entry nearer than the best so far, or newer and as near? */
@@ -349,7 +351,7 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
     int order;
 
     NF2_TRY(probe_load(fs, &candidate, &own));
-    NF2_TRY(probe_compare(fs, &candidate, &search->target, &order));
+    NF2_TRY(probe_compare(fs, &candidate, search->target, &order));
     bool exact = order == 0;
     order = below ? -order : order;
     if (order < 0 || (exact && (search->seek == NF2_BELOW || search->seek == NF2_ABOVE))) {
@@ -372,13 +374,14 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
 /* The same for a record of the log, dead or alive. */
 static int look_on(nf2_t *fs, struct search *search, const struct nf2_entry *at)
 {
-    uint16_t best = search->have ? search->entry->offset : 0;
-
-    if (has_key(at->type)) {
-        NF2_TRY(consider(fs, search, at));
-    }
-    if (best != 0 && (at->kill == best || at->victim == best) && search->entry->offset == best) {
-        search->lost = true;
+    for (; search != NULL; search = search->also) {
+        uint16_t best = search->have ? search->entry->offset : 0;
+        if (has_key(at->type)) {
+            NF2_TRY(consider(fs, search, at));
+        }
+        if (best != 0 && (at->kill == best || at->victim == best) && search->entry->offset == best) {
+            search->lost = true;
+        }
     }
     return NF2_OK;
 }
@@ -395,7 +398,7 @@ static NF2_APART int read_node(nf2_t *fs, uint32_t node, struct search *search)
     nf2_scan_begin(&scan, node);
     while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
         found = nf2_cache_take(fs, node, &entry);
-        if (found >= 0 && search != NULL) {
+        if (found >= 0) {
             found = look_on(fs, search, &entry);
         }
         if (found < 0) {
@@ -419,35 +422,62 @@ static NF2_APART int search_live(nf2_t *fs, uint32_t node, struct search *search
 
     NF2_TRY(nf2_live_begin(fs, node, &live));
     do {
-        search->have = search->exact = false;
+        for (struct search *one = search; one != NULL; one = one->also) {
+            one->have = one->exact = false;
+        }
         while ((found = nf2_live_next(fs, &live, &at)) > 0) {
-            NF2_TRY(consider(fs, search, &at));
+            for (struct search *one = search; one != NULL; one = one->also) {
+                NF2_TRY(consider(fs, one, &at));
+            }
         }
         NF2_TRY(found);
     } while (nf2_live_again(&live));
     return NF2_OK;
 }
 
-static int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct search *search)
+static NF2_APART int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct search *search)
 {
     struct nf2_cached cached;
+    struct probe target;
+    bool again = nf2_cache_has(fs, node, &cached);
 
-    NF2_TRY(probe_load(fs, &search->target, key));
-    search->lost = nf2_cache_has(fs, node, &cached);
-    if (!search->lost) {
+    NF2_TRY(probe_load(fs, &target, key));
+    for (struct search *one = search; one != NULL; one = one->also) {
+        one->target = &target;
+    }
+    if (!again) {
         NF2_TRY(read_node(fs, node, search));
     }
-    if (search->lost) {
-        NF2_TRY(search_live(fs, node, search));
+    for (const struct search *one = search; one != NULL; one = one->also) {
+        again = again || one->lost;
     }
-    return search->have;
+    return again ? search_live(fs, node, search) : NF2_OK;
 }
 
 int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
 {
     struct search search = {.seek = seek, .entry = entry};
 
-    return seek_key(fs, node, key, &search);
+    NF2_TRY(seek_key(fs, node, key, &search));
+    return search.have;
+}
+
+int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsigned count, const enum nf2_seek *seek, struct nf2_entry *entry)
+{
+    struct search search[NF2_SEEKS_MAX];
+    int found = 0;
+
+    memset(search, 0, sizeof search);
+    for (unsigned i = 0; i < count; i++) {
+        search[i].seek = seek[i];
+        search[i].entry = &entry[i];
+        search[i].also = i + 1u < count ? &search[i + 1u] : NULL;
+    }
+    NF2_TRY(seek_key(fs, node, key, search));
+    for (unsigned i = 0; i < count; i++) {
+        found |= search[i].have ? 1 << i : 0;
+    }
+    return found;
 }
 
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
@@ -471,8 +501,8 @@ int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf
     if (nf2_cache_has(fs, node, &cached)) {
         return nf2_cache_find(fs, node, key, entry);
     }
-    int found = seek_key(fs, node, key, &search);
-    return found > 0 && !search.exact ? 0 : found;
+    NF2_TRY(seek_key(fs, node, key, &search));
+    return search.have && search.exact;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------ */

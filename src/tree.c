@@ -49,6 +49,25 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek seek, stru
     return 1;
 }
 
+int nf2_tree_seek_all(nf2_t *fs, const struct nf2_key *key, unsigned count, const enum nf2_seek *seek, struct nf2_entry *entry)
+{
+    struct nf2_path path;
+
+    NF2_TRY(nf2_tree_descend(fs, key, &path));
+    int found = nf2_node_seek_all(fs, path.node[path.depth - 1], key, count, seek, entry);
+    NF2_TRY(found);
+    for (unsigned i = 0; i < count; i++) {
+        if ((found & 1 << i) != 0) {
+            NF2_TRY(nf2_entry_body(fs, &entry[i]));
+        } else { /* in another leaf, if at all */
+            int one = nf2_tree_seek(fs, key, seek[i], &entry[i]);
+            NF2_TRY(one);
+            found |= one << i;
+        }
+    }
+    return found;
+}
+
 /* ---- changes in one leaf ------------------------------------------------------------------------ */
 
 void nf2_tree_apply_effects(nf2_t *fs, const struct nf2_effects *effects)
