@@ -8,13 +8,11 @@
 #define ID_RESERVE 64u
 #define MOUNT_PAGES 4u          /* of the log's head, that mounts after cuts may use */
 
-/* The longest list of touched nodes in a STATE, and the longest rest, which must fit in the read buffer of the smallest page. */
-#define TOUCHED_LIST (1u + 5u * NF2_TOUCHED_MAX)
+/* The longest STATE without its list of touched nodes, which must fit in the read buffer of the smallest page. */
 #define STATE_REST                                                                                                      \
     (NF2_STATE_FIXED + 1u + NF2_SLOTS * (1u + 5u * NF2_SLOT_RUNS) + 1u + 4u * NF2_ORPHANS_MAX + 1u + 5u * NF2_STATE_CHANGES_MAX + \
      1u + 3u * NF2_STOCK_MAX)
-#define NF2_STATE_MAX (256u + TOUCHED_LIST)    /* the same in all builds: it tells where turns may have been begun */
-_Static_assert(STATE_REST <= 256u, "NF2_WRITERS is too large");
+_Static_assert(STATE_REST <= NF2_STATE_MAX - NF2_STATE_TOUCHED, "NF2_WRITERS is too large");
 _Static_assert(NF2_FREED_MAX <= NF2_STATE_CHANGES_MAX, "a STATE holds all freed runs");
 
 /* ---- writing ------------------------------------------------------------------------------------ */
@@ -174,7 +172,7 @@ static void encode_head(const nf2_t *fs, uint8_t *p, uint32_t previous)
 /* Writes one at the end of the log: one group. */
 static int write_state(nf2_t *fs, const struct state *state)
 {
-    uint8_t list[TOUCHED_LIST], head[NF2_META_HEAD_PAYLOAD] = {0};
+    uint8_t list[NF2_STATE_TOUCHED], head[NF2_META_HEAD_PAYLOAD] = {0};
     struct nf2_span head_span = nf2_span_of(head, sizeof head), spans[3];
     struct nf2_writer writer;
 
@@ -403,7 +401,7 @@ static int write_regions(nf2_t *fs, const struct turn *turn, uint32_t *end)
  */
 static uint32_t behind_opening(nf2_t *fs, const struct state *state)
 {
-    uint8_t list[TOUCHED_LIST];
+    uint8_t list[NF2_STATE_TOUCHED];
     struct nf2_span spans[3];
     uint32_t end;
 

@@ -86,6 +86,13 @@ static inline uint32_t nf2_meta_slack(const nf2_t *fs)
 #define NF2_STATE_NEXT_SUSPECT 2u
 #define NF2_STATE_REDO_OWNED 4u
 
+/*
+ * So long may a STATE's payload be: 256 bytes (which must fit in the read buffer of the smallest page) and the list of touched nodes.
+ * The same in all builds: it tells where turns may have been begun.
+ */
+#define NF2_STATE_TOUCHED (1u + 5u * NF2_TOUCHED_MAX)
+#define NF2_STATE_MAX (256u + NF2_STATE_TOUCHED)
+
 #define NF2_META_HEAD_PAYLOAD 15u
 
 struct nf2_meta_head {

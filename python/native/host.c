@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* host.c - see host.h. Memory is taken from the heap here, so that the library itself needs none. */
-#include "host.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "nf2fs/nf2fs.h"
-#include "vflash.h"
-
-struct nf2h_image {
-    struct vflash_chip chip;    /* a copy: a chip from a file has no other home */
-    struct vflash *flash;
-    struct nf2_config config;
-    nf2_t fs;
-    uint8_t buffer[NF2_BUFFER_SIZE(NF2_PAGE_MAX)];
-};
+#include "image.h"
 
 struct nf2h_file {
     nf2h_image *image;
@@ -55,8 +44,7 @@ const char *nf2h_chip_description(unsigned index)
     return chip ? chip->description : NULL;
 }
 
-/* Returns 0, or NF2_ERR_INVAL with a message. */
-static int find_chip(const char *name, struct vflash_chip *out, char *message, size_t message_size)
+int nf2h_find_chip(const char *name, struct vflash_chip *out, char *message, size_t message_size)
 {
     const struct vflash_chip *known = vflash_chip_find(name);
     if (known) {
@@ -73,7 +61,7 @@ static int find_chip(const char *name, struct vflash_chip *out, char *message, s
 int nf2h_chip_info(const char *chip, uint64_t out[7], char *message, size_t message_size)
 {
     struct vflash_chip found;
-    int result = find_chip(chip, &found, message, message_size);
+    int result = nf2h_find_chip(chip, &found, message, message_size);
     if (result < 0)
         return result;
     out[0] = found.size;
@@ -100,7 +88,7 @@ nf2h_image *nf2h_image_open(const char *chip, const char *path, int read_only,
         (void)snprintf(message, message_size, "out of memory");
         return NULL;
     }
-    if (find_chip(chip, &image->chip, message, message_size) < 0) {
+    if (nf2h_find_chip(chip, &image->chip, message, message_size) < 0) {
         free(image);
         return NULL;
     }
@@ -117,11 +105,19 @@ nf2h_image *nf2h_image_open(const char *chip, const char *path, int read_only,
     return image;
 }
 
+static void forget_findings(nf2h_image *image)
+{
+    free(image->finding);
+    image->finding = NULL;
+    image->findings = 0;
+}
+
 void nf2h_image_close(nf2h_image *image)
 {
     if (!image)
         return;
     vflash_free(image->flash);
+    forget_findings(image);
     free(image);
 }
 
@@ -209,31 +205,51 @@ int nf2h_blocks(nf2h_image *image, uint8_t *states, uint32_t *erases, uint32_t c
     return NF2_OK;
 }
 
-struct lines {
-    char *text;
-    size_t size, used;
-};
-
-/* Lines that do not fit whole are left out; the count of nf2_check tells that they were there. */
-static void add_line(void *context, const char *text)
+/* Keeps a finding. Those that there is no memory for are left out; the count of nf2_check tells that they were there. */
+static void keep_finding(void *context, const struct nf2_finding *facts)
 {
-    struct lines *lines = context;
-    size_t length = strlen(text);
-    if (lines->size - lines->used < length + 2)
-        return;
-    memcpy(lines->text + lines->used, text, length);
-    lines->used += length;
-    lines->text[lines->used++] = '\n';
-    lines->text[lines->used] = '\0';
+    nf2h_image *image = context;
+
+    if ((image->findings & (image->findings - 1)) == 0) { /* room is made up to the next power of two */
+        struct finding *more = realloc(image->finding, sizeof *more * (image->findings > 0 ? 2u * image->findings : 1u));
+        if (!more)
+            return;
+        image->finding = more;
+    }
+    struct finding *kept = &image->finding[image->findings++];
+    kept->facts = *facts;
+    if (facts->name)
+        memcpy(kept->name, facts->name, facts->name_length);
 }
 
-int nf2h_check(nf2h_image *image, char *text, size_t text_size)
+int nf2h_check(nf2h_image *image)
 {
-    struct lines lines = { text, text_size, 0 };
-    if (text_size == 0)
-        return NF2_ERR_INVAL;
-    text[0] = '\0';
-    return nf2_check(&image->fs, add_line, &lines);
+    forget_findings(image);
+    return nf2_check(&image->fs, keep_finding, image);
+}
+
+int nf2h_finding(nf2h_image *image, unsigned index, uint64_t out[5], uint8_t name[256])
+{
+    if (index >= image->findings)
+        return 0;
+    const struct finding *kept = &image->finding[index];
+    out[0] = (uint64_t)kept->facts.kind;
+    out[1] = kept->facts.block;
+    out[2] = kept->facts.id;
+    out[3] = kept->facts.number;
+    out[4] = kept->facts.name ? kept->facts.name_length : 0;
+    memcpy(name, kept->name, (size_t)out[4]);
+    return 1;
+}
+
+const char *nf2h_finding_text(unsigned kind)
+{
+    return kind < NF2_FOUND_KINDS ? nf2_finding_text((enum nf2_finding_kind)kind) : NULL;
+}
+
+int nf2h_left_cleanly(nf2h_image *image)
+{
+    return image->fs.clean;
 }
 
 /* ---- names ------------------------------------------------------------------------------------- */

@@ -67,8 +67,15 @@ int nf2h_statfs(nf2h_image *image, uint64_t out[7]);
 int nf2h_health(nf2h_image *image, uint64_t out[6]);
 /* States (0 dirty, 1 erased, 2 used, 3 bad) and erase counts of `count` blocks from block 0 on. */
 int nf2h_blocks(nf2h_image *image, uint8_t *states, uint32_t *erases, uint32_t count);
-/* Things wrong; `text` gets one line for each, as many as it holds. */
-int nf2h_check(nf2h_image *image, char *text, size_t text_size);
+/* Was the volume left cleanly, as the mount found it? For a volume that is mounted read-only. */
+int nf2h_left_cleanly(nf2h_image *image);
+
+/* How many things are wrong. They are kept until the next check, or the image's end: */
+int nf2h_check(nf2h_image *image);
+/* 1, or 0 where there are no more; out: kind, block (UINT32_MAX: none), id (0: none), number, length of `name` (0: none). */
+int nf2h_finding(nf2h_image *image, unsigned index, uint64_t out[5], uint8_t name[256]);
+/* NULL behind the last kind. */
+const char *nf2h_finding_text(unsigned kind);
 
 /* ---- names ---- */
 
@@ -96,6 +103,33 @@ int nf2h_file_size(nf2h_file *file);
 int nf2h_file_truncate(nf2h_file *file, uint32_t size);
 int nf2h_file_preallocate(nf2h_file *file, uint32_t size);
 int nf2h_file_sync(nf2h_file *file);
+
+/* ---- repair: what can be read from a damaged image, and a new volume made of it (repair/repair.h has the meanings) ---- */
+
+typedef struct nf2h_repair nf2h_repair;
+
+/* NULL on failure, with a message: also where nothing of a volume is in the image, which is only read. */
+nf2h_repair *nf2h_repair_open(const char *chip, const char *path, char *message, size_t message_size);
+void nf2h_repair_close(nf2h_repair *repair);
+/* Is anything lost, or in doubt? And: was the volume left cleanly, and its meta log undamaged? */
+int nf2h_repair_lossy(nf2h_repair *repair);
+int nf2h_repair_clean(nf2h_repair *repair);
+
+/* Files and directories; out: type (1 file, 2 directory), state, size, bytes of it that are lost, is the end lost, was it left out. NULL behind the last. */
+const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[6]);
+/* Ranges of a file's bytes that are lost; out: from, to. 0 behind the last. */
+int nf2h_repair_lost(nf2h_repair *repair, unsigned index, unsigned range, uint64_t out[2]);
+/* What was found on the way; out: kind, block (UINT32_MAX: none), number. 0 behind the last. */
+int nf2h_repair_note(nf2h_repair *repair, unsigned index, uint64_t out[3], const char **from, const char **to);
+/* NULL behind the last. */
+const char *nf2h_repair_state_text(unsigned state);
+const char *nf2h_repair_note_text(unsigned kind);
+/* The path of an id, NULL: not known. */
+const char *nf2h_repair_path(nf2h_repair *repair, uint32_t id);
+
+/* Writes all into an empty volume that is mounted for writing; items that there is no room for are marked. And: compares. */
+int nf2h_repair_write(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size);
+int nf2h_repair_verify(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size);
 
 /* cdef end */
 

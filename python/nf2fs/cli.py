@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`nf2`: image files of NF2FS volumes. Exit codes: 0 done, 1 an error, 2 wrong usage."""
+"""`nf2`: image files of NF2FS volumes. Exit codes: 0 done, 1 an error, 2 wrong usage (nf2 check has its own)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from . import native, show, trees
+from . import check_report, checking, native, show, trees
 from .errors import INVAL, ISDIR, NF2Error, LibraryMissing
 from .images import format_image, open_image
 from .volume import COPY_SIZE
@@ -23,7 +23,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
                   rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
                   help="Works on image files that hold an NF2FS volume of a NOR flash chip. The image comes first: "
                        "nf2 format flash.img --chip w25q256; nf2 put flash.img DIR /; nf2 get flash.img / OUT. "
-                       "Exit codes: 0 done, 1 an error (or check found something wrong), 2 wrong usage.")
+                       "Exit codes: 0 done, 1 an error, 2 wrong usage; for check see its help.")
 
 ImageArg = Annotated[str, typer.Argument(metavar="IMAGE", help="The image file.")]
 PathArg = Annotated[str, typer.Argument(metavar="PATH", help="A path on the volume.")]
@@ -271,23 +271,42 @@ def df(image: ImageArg, chip: ChipOption = None, as_json: JsonOption = False) ->
 
 
 @app.command()
-def check(image: ImageArg, chip: ChipOption = None, as_json: JsonOption = False) -> None:
-    """Check every structure of the volume. Exit code 1 if something is wrong."""
-    with open_image(image, chip, read_only=True) as volume:
-        wrong, lines = volume.check()
-        health, space = volume.health(), volume.statfs()
+def check(
+    image: ImageArg,
+    repair: Annotated[bool, typer.Option("--repair", help="Make a consistent volume of what is left in a damaged one. It takes the place of "
+                                                          "IMAGE, which is kept as IMAGE.damaged; see --output.")] = False,
+    output: Annotated[Optional[str], typer.Option("-o", "--output", metavar="OUT", help="With --repair: write the new volume to this file, "
+                                                                                       "which must not exist, and leave IMAGE alone.")] = None,
+    chip: ChipOption = None, as_json: JsonOption = False,
+) -> None:
+    """Check every structure of the volume; with --repair, restore a damaged one.
+
+    Without --repair nothing is written. All that is wrong is listed, and for a damaged volume also what can still be read of it:
+    files that are older than they were, of which parts are lost, or whose names are lost. A volume that a power cut left, and that
+    the next mount for writing completes, is not damaged.
+
+    --repair keeps all that can be kept: what is older than it was, or damaged in part, gets ".damaged" behind its name; what has no
+    name any more is in /lost+found. The new volume is checked and compared before it gets its name; IMAGE is never written over. Erase
+    counts begin anew.
+
+    Exit codes: 0 nothing wrong (--repair: nothing lost); 1 something is wrong (--repair: repaired, and something is lost or in
+    doubt); 2 trouble: there is nothing to check, or no volume could be made, and nothing was changed.
+    """
+    if output is not None and not repair:
+        raise typer.BadParameter("is for --repair", param_hint="--output")
+    try:
+        report = checking.repair_image(image, output, chip) if repair else checking.examine(image, chip)
+        if report.hopeless:
+            raise NF2Error(INVAL, f"{report.error}, and {report.nothing_left}", image)
+    except (NF2Error, LibraryMissing, OSError) as error:
+        note(error_line(error))
+        raise typer.Exit(2) from None
     if as_json:
-        print_json({"image": image, "wrong": wrong, "findings": lines, "health": health, "space": space})
+        print_json(check_report.as_json(report))
     else:
-        for line in lines:
-            say(f"WRONG  {show.printable(line)}")
-        if wrong > len(lines):
-            say(f"       and {wrong - len(lines)} more")
-        say(f"{image}: " + ("clean, nothing wrong" if wrong == 0 else f"{wrong} things wrong"))
-        used = space["blocks"] - space["free"] - space["bad"]
-        say(f"blocks: {used} used, {space['free']} free, {space['bad']} bad; "
-            f"unclean mounts since format: {health['mounts_unclean']}")
-    if wrong:
+        for line in check_report.as_lines(report):
+            say(line)
+    if report.lossy if repair else not report.sound:
         raise typer.Exit(1)
 
 
@@ -308,20 +327,23 @@ def map_command(image: ImageArg, chip: ChipOption = None, as_json: JsonOption = 
         show.print_map(screen, volume, states, erases)
 
 
+def error_line(error: Exception) -> str:
+    if isinstance(error, NF2Error):
+        return show.printable(str(error))
+    if isinstance(error, OSError):
+        return (f"{error.filename}: " if error.filename else "") + (error.strerror or str(error))
+    return str(error)
+
+
 def run(application: typer.Typer, name: str, arguments: list[str] | None) -> None:
     """Runs a command line and turns errors into one line and exit code 1."""
     sys.stdout.reconfigure(errors="surrogateescape")
     try:
         application(arguments, prog_name=name)
-    except NF2Error as error:
-        print(f"{name}: {show.printable(str(error))}", file=sys.stderr)
-    except LibraryMissing as error:
-        print(f"{name}: {error}", file=sys.stderr)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"{name}: {where}{error.strerror or error}", file=sys.stderr)
+    except (NF2Error, LibraryMissing, OSError) as error:
+        print(f"{name}: {error_line(error)}", file=sys.stderr)
     sys.exit(1)
 
 

@@ -96,9 +96,9 @@ class Demo:
         self.step("mounted again, every byte compared")
         with open_image(self.image, read_only=True) as volume:
             compared = self._compare(volume)
-            wrong, lines = volume.check()
+            wrong, findings = volume.check()
         if wrong:
-            raise DemoError(f"the checker found {wrong} things wrong: {'; '.join(lines[:5])}")
+            raise DemoError(f"the checker found {wrong} things wrong: {'; '.join(finding.text for finding in findings[:5])}")
         self.say(f"{compared[0]} files, {compared[1]} bytes: all as written; the checker found nothing wrong")
 
     def _compare(self, volume: Volume) -> tuple[int, int]:

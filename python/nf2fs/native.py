@@ -15,12 +15,53 @@ from pathlib import Path
 from .errors import INVAL, NOENT, NF2Error, LibraryMissing
 
 NAME_SIZE = 256
-CHECK_TEXT_SIZE = 64 * 1024
 MESSAGE_SIZE = 256
 STATFS = ("block_size", "blocks", "free", "erased", "available", "files_pending", "bad")
 HEALTH = ("erases_min", "erases_max", "erases_mean", "erases_total", "mounts_unclean", "blocks_bad")
 COUNTS = ("read_calls", "read_bytes", "read_pages", "program_calls", "program_bytes", "program_pages",
           "erases_small", "erases_middle", "erases_large", "time_us")
+
+
+# In the order of nf2_finding_kind (nf2fs.h), repair_state and repair_note_kind (repair.h).
+FINDINGS = ("super", "meta", "batch", "node", "tree", "range", "twice", "entry", "name", "size", "overlap", "foreign", "data", "outside",
+            "owners", "free", "leak", "erased", "count", "id", "lost", "shared", "removed", "cycle")
+ITEM_STATES = ("whole", "unsure", "doubtful", "found", "outdated", "copy", "damaged", "lost")
+NOTES = ("super", "meta", "node", "records", "mended", "unfinished", "batch", "name", "shared", "blocks", "maze")
+NOWHERE = 0xFFFFFFFF    # in the place of a block
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that nf2_check found wrong."""
+    kind: str
+    text: str
+    block: int | None = None
+    id: int | None = None
+    number: int = 0
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class Item:
+    """A file or directory that was found in a damaged image."""
+    path: str
+    is_dir: bool
+    state: str
+    size: int
+    lost: int
+    end_lost: bool
+    left_out: bool
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that was damaged, or mended, on the way to what was found."""
+    kind: str
+    text: str
+    block: int | None
+    number: int
+    first: str | None
+    last: str | None
 
 
 @dataclass(frozen=True)
@@ -124,6 +165,14 @@ class Library:
             raise NF2Error(INVAL, self._text(message), path)
         return Image(self, handle)
 
+    def open_repair(self, chip: str, path: str) -> "Repair":
+        """Reads all that can be read of a damaged image."""
+        message = self.ffi.new("char[]", MESSAGE_SIZE)
+        handle = self.c.nf2h_repair_open(encode_path(chip), encode_path(path), message, MESSAGE_SIZE)
+        if handle == self.ffi.NULL:
+            raise NF2Error(INVAL, self._text(message), path)
+        return Repair(self, handle)
+
     def raise_on_error(self, result: int, path: str | None = None) -> int:
         if result < 0:
             raise NF2Error(result, self.error_text(result), path)
@@ -183,10 +232,18 @@ class Image:
         self._ok(self.c.nf2h_blocks(self.handle, states, erases, count))
         return bytes(self.ffi.buffer(states)), list(erases)
 
-    def check(self) -> tuple[int, list[str]]:
-        text = self.ffi.new("char[]", CHECK_TEXT_SIZE)
-        wrong = self._ok(self.c.nf2h_check(self.handle, text, CHECK_TEXT_SIZE))
-        return wrong, decode(self.ffi.string(text)).splitlines()
+    def left_cleanly(self) -> bool:
+        """Was the volume left cleanly, as the read-only mount found it?"""
+        return bool(self.c.nf2h_left_cleanly(self.handle))
+
+    def check(self) -> tuple[int, list[Finding]]:
+        wrong, found = self._ok(self.c.nf2h_check(self.handle)), []
+        out, name = self.ffi.new("uint64_t[5]"), self.ffi.new("uint8_t[256]")
+        while self.c.nf2h_finding(self.handle, len(found), out, name):
+            kind, block, number_of, number, length = (int(value) for value in out)
+            found.append(Finding(FINDINGS[kind], self.library._text(self.c.nf2h_finding_text(kind)), None if block == NOWHERE else block,
+                                 number_of or None, number, decode(bytes(self.ffi.buffer(name, length))) if length else None))
+        return wrong, found
 
     def stat(self, path: str) -> tuple[int, int]:
         out = self.ffi.new("uint64_t[2]")
@@ -226,6 +283,70 @@ class Image:
         out = self.ffi.new("uint64_t[]", len(names))
         self._ok(function(self.handle, out))
         return {name: int(value) for name, value in zip(names, out)}
+
+
+class Repair:
+    """What is left of the volume in a damaged image."""
+
+    def __init__(self, library: Library, handle):
+        self.library, self.handle = library, handle
+        self.ffi, self.c = library.ffi, library.c
+
+    def close(self) -> None:
+        if self.handle is not None:
+            self.c.nf2h_repair_close(self.handle)
+            self.handle = None
+
+    def lossy(self) -> bool:
+        """Is anything lost, or in doubt?"""
+        return bool(self.c.nf2h_repair_lossy(self.handle))
+
+    def clean(self) -> bool:
+        """Was the volume left cleanly, and is its meta log whole? Then nothing is a guess."""
+        return bool(self.c.nf2h_repair_clean(self.handle))
+
+    def items(self) -> list[Item]:
+        out, found = self.ffi.new("uint64_t[6]"), []
+        while (path := self.c.nf2h_repair_item(self.handle, len(found), out)) != self.ffi.NULL:
+            kind, state, size, lost, end_lost, left_out = (int(value) for value in out)
+            found.append(Item(self.library._text(path), kind == 2, ITEM_STATES[state], size, lost, bool(end_lost), bool(left_out)))
+        return found
+
+    def lost_ranges(self, item: int, most: int) -> list[tuple[int, int]]:
+        """The first of the ranges of a file's bytes that are lost."""
+        out, found = self.ffi.new("uint64_t[2]"), []
+        while len(found) < most and self.c.nf2h_repair_lost(self.handle, item, len(found), out):
+            found.append((int(out[0]), int(out[1])))
+        return found
+
+    def notes(self) -> list[Note]:
+        out, found = self.ffi.new("uint64_t[3]"), []
+        first, last = self.ffi.new("const char *[1]"), self.ffi.new("const char *[1]")
+        while self.c.nf2h_repair_note(self.handle, len(found), out, first, last):
+            kind, block, number = (int(value) for value in out)
+            names = [None if one[0] == self.ffi.NULL else self.library._text(one[0]) for one in (first, last)]
+            found.append(Note(NOTES[kind], self.library._text(self.c.nf2h_repair_note_text(kind)), None if block == NOWHERE else block, number, *names))
+        return found
+
+    def state_text(self, state: str) -> str:
+        return self.library._text(self.c.nf2h_repair_state_text(ITEM_STATES.index(state)))
+
+    def path_of(self, number: int) -> str | None:
+        """The path of a directory's or file's id."""
+        path = self.c.nf2h_repair_path(self.handle, number)
+        return None if path == self.ffi.NULL else self.library._text(path) or "/"
+
+    def write(self, image: Image) -> None:
+        """Writes all into an empty volume that is mounted for writing."""
+        self._over(self.c.nf2h_repair_write, image)
+
+    def verify(self, image: Image) -> None:
+        """Compares a mounted volume with what was written into it."""
+        self._over(self.c.nf2h_repair_verify, image)
+
+    def _over(self, function, image: Image) -> None:
+        message = self.ffi.new("char[]", MESSAGE_SIZE)
+        self.library.raise_on_error(function(self.handle, image.handle, message, MESSAGE_SIZE), self.library._text(message) or None)
 
 
 class FileHandle:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .errors import EXIST, INVAL, NOENT, IO, NF2Error
+from .native import Finding
 
 TYPE_FILE, TYPE_DIR = 1, 2
 O_RDONLY, O_WRONLY, O_RDWR = 1, 2, 3
@@ -184,7 +185,11 @@ class Volume:
     def blocks(self) -> tuple[bytes, list[int]]:
         return self.image.blocks(self.statfs()["blocks"])
 
-    def check(self) -> tuple[int, list[str]]:
+    def left_cleanly(self) -> bool:
+        """Was the volume left cleanly, as a read-only mount found it?"""
+        return self.image.left_cleanly()
+
+    def check(self) -> tuple[int, list[Finding]]:
         return self.image.check()
 
     def maintain(self, budget_us: int) -> bool:

@@ -9,7 +9,7 @@ import json
 import os
 
 from nf2fs.errors import BADF, BLANK, EXIST, FOREIGN, GEOMETRY, INVAL, ISDIR, NOENT, NOSPC, NOTDIR, NOTEMPTY, NF2Error
-from nf2fs.native import Chip, decode, encode_path
+from nf2fs.native import Chip, Finding, decode, encode_path
 from nf2fs.volume import O_APPEND, O_CREAT, O_EXCL, O_TRUNC
 
 MAGIC = b"FAKE"
@@ -42,8 +42,36 @@ class FakeLibrary:
                 return chip
         raise NF2Error(NOENT, f"no chip is named '{name}'")
 
+    def open_repair(self, chip, path):
+        return FakeRepair()
+
     def open_image(self, chip, path, read_only):
         return FakeImage(self.chip(chip), path, read_only)
+
+
+class FakeRepair:
+    """There is nothing to repair."""
+
+    def close(self):
+        pass
+
+    def lossy(self):
+        return False
+
+    def clean(self):
+        return True
+
+    def items(self):
+        return []
+
+    def notes(self):
+        return []
+
+    def state_text(self, state):
+        return state
+
+    def path_of(self, number):
+        return f"/path of {number}"
 
 
 class FakeImage:
@@ -102,8 +130,11 @@ class FakeImage:
     def blocks(self, count):
         return bytes([3] + [2] * 5 + [0] * 10 + [1] * (count - 16)), [index % 4 for index in range(count)]
 
+    def left_cleanly(self):
+        return True
+
     def check(self):
-        wrong = ["a finding"] if "broken" in self.root else []
+        wrong = [Finding("node", "a finding", block=7, id=3)] if "broken" in self.root else []
         return len(wrong), wrong
 
     def _parts(self, path):

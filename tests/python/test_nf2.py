@@ -194,9 +194,11 @@ def test_chip_is_found_by_size_and_geometry(fake, tmp_path, nf2):
 def test_broken_volume_fails_the_check(fake, tmp_path, nf2):
     plant(tmp_path / "x.img", {"broken": b""})
     code, out, _ = nf2("check", tmp_path / "x.img")
-    assert code == 1 and "WRONG  a finding" in out
+    assert code == 1 and "WRONG  block 7, /path of 3: a finding" in out
     code, out, _ = nf2("check", "--json", tmp_path / "x.img")
-    assert code == 1 and json.loads(out)["findings"] == ["a finding"]
+    found = json.loads(out)
+    assert code == 1 and found["wrong"] == 1 and not found["sound"]
+    assert found["findings"] == [{"kind": "node", "text": "a finding", "block": 7, "id": 3, "number": 0, "name": None, "path": "/path of 3"}]
 
 
 def test_names_are_safe_to_print(fake, tmp_path, nf2):

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* host_repair.c - repair of damaged images, for callers in other languages: see host.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "image.h"
+#include "repair/repair.h"
+
+struct nf2h_repair {
+    struct vflash *flash;       /* the image, read-only */
+    struct repair *repair;
+};
+
+nf2h_repair *nf2h_repair_open(const char *chip, const char *path, char *message, size_t message_size)
+{
+    struct vflash_chip facts;
+    if (nf2h_find_chip(chip, &facts, message, message_size) < 0)
+        return NULL;
+    struct vflash *flash = vflash_open(&facts, path, true, message, message_size);
+    if (!flash)
+        return NULL;
+    const struct repair_geometry geometry = {facts.size, facts.block_size, facts.page_size, facts.program_unit};
+    struct repair *repair = repair_open(vflash_memory(flash), &geometry);
+    nf2h_repair *out = repair ? calloc(1, sizeof *out) : NULL;
+    if (!out) {
+        (void)snprintf(message, message_size, repair ? "out of memory" : "nothing of a volume is left in it");
+        repair_close(repair);
+        vflash_free(flash);
+        return NULL;
+    }
+    out->flash = flash;
+    out->repair = repair;
+    return out;
+}
+
+void nf2h_repair_close(nf2h_repair *repair)
+{
+    if (!repair)
+        return;
+    repair_close(repair->repair);
+    vflash_free(repair->flash);
+    free(repair);
+}
+
+int nf2h_repair_lossy(nf2h_repair *repair)
+{
+    return repair_lossy(repair->repair);
+}
+
+int nf2h_repair_clean(nf2h_repair *repair)
+{
+    return repair_clean(repair->repair);
+}
+
+const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[6])
+{
+    if (index >= repair_count(repair->repair))
+        return NULL;
+    const struct repair_item *item = repair_item(repair->repair, index);
+    out[0] = (uint64_t)item->type;
+    out[1] = (uint64_t)item->state;
+    out[2] = item->size;
+    out[3] = item->lost;
+    out[4] = item->lost_end;
+    out[5] = item->left_out;
+    return item->path;
+}
+
+int nf2h_repair_lost(nf2h_repair *repair, unsigned index, unsigned range, uint64_t out[2])
+{
+    uint32_t from, to;
+    if (index >= repair_count(repair->repair) || !repair_lost_range(repair->repair, index, range, &from, &to))
+        return 0;
+    out[0] = from;
+    out[1] = to;
+    return 1;
+}
+
+int nf2h_repair_note(nf2h_repair *repair, unsigned index, uint64_t out[3], const char **from, const char **to)
+{
+    if (index >= repair_notes(repair->repair))
+        return 0;
+    const struct repair_note *note = repair_note(repair->repair, index);
+    out[0] = (uint64_t)note->kind;
+    out[1] = note->block;
+    out[2] = note->number;
+    *from = note->from;
+    *to = note->to;
+    return 1;
+}
+
+const char *nf2h_repair_state_text(unsigned state)
+{
+    return state < REPAIR_STATES ? repair_state_text((enum repair_state)state) : NULL;
+}
+
+const char *nf2h_repair_note_text(unsigned kind)
+{
+    return kind < REPAIR_NOTE_KINDS ? repair_note_text((enum repair_note_kind)kind) : NULL;
+}
+
+const char *nf2h_repair_path(nf2h_repair *repair, uint32_t id)
+{
+    return repair_path_of(repair->repair, id);
+}
+
+/* The path of the item that an error is about goes into the message. */
+static int say_where(nf2h_repair *repair, int result, unsigned failed, char *message, size_t message_size)
+{
+    if (result < 0) {
+        bool named = failed < repair_count(repair->repair);
+        (void)snprintf(message, message_size, "%s", named ? repair_item(repair->repair, failed)->path : "");
+    }
+    return result;
+}
+
+int nf2h_repair_write(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size)
+{
+    uint8_t page[NF2_PAGE_MAX];
+    unsigned failed = 0;
+    int result = repair_write(repair->repair, &image->fs, page, &failed);
+    return say_where(repair, result, failed, message, message_size);
+}
+
+int nf2h_repair_verify(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size)
+{
+    unsigned failed = 0;
+    int result = repair_verify(repair->repair, &image->fs, &failed);
+    return say_where(repair, result, failed, message, message_size);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* image.h - an open image, shared by the parts of the host library. */
+#ifndef NF2FS_NATIVE_IMAGE_H
+#define NF2FS_NATIVE_IMAGE_H
+
+#include "host.h"
+#include "nf2fs/nf2fs.h"
+#include "vflash.h"
+
+struct finding {
+    struct nf2_finding facts;
+    uint8_t name[256];
+};
+
+struct nf2h_image {
+    struct vflash_chip chip;    /* a copy: a chip from a file has no other home */
+    struct vflash *flash;
+    struct nf2_config config;
+    nf2_t fs;
+    struct finding *finding;    /* of the last check */
+    unsigned findings;
+    uint8_t buffer[NF2_BUFFER_SIZE(NF2_PAGE_MAX)];
+};
+
+/* A chip of the catalogue, or from a file: 0, or NF2_ERR_INVAL with a message. */
+int nf2h_find_chip(const char *name, struct vflash_chip *out, char *message, size_t message_size);
+
+#endif

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 check` and `nf2 check --repair` over the compiled library."""
+
+import json
+import os
+import random
+
+import pytest
+from conftest import NATIVE
+
+import nf2fs
+from nf2fs import checking, images, native
+from nf2fs.errors import NF2Error
+
+pytestmark = pytest.mark.skipif(not NATIVE, reason="the library is not built")
+CHIP, BLOCK = "tiny256k", 4096
+CONTENTS = {f"/{folder}/file {index}": random.Random(index).randbytes((index * 37) % 700 if index % 7 else 5000)
+            for index, folder in ((index, ("docs", "docs/old", "src")[index % 3]) for index in range(60))}
+
+
+@pytest.fixture
+def flash(tmp_path):
+    path = tmp_path / "flash.img"
+    images.format_image(path, CHIP)
+    with nf2fs.open_image(path, CHIP) as volume:
+        for name, data in CONTENTS.items():
+            volume.makedirs(os.path.dirname(name), exist_ok=True)
+            volume.write_bytes(name, data)
+    return path
+
+
+def heads(path, kind):
+    """Blocks that begin with the head of a node (b"N") or of a part of the meta log (b"M")."""
+    data = path.read_bytes()
+    return [at // BLOCK for at in range(2 * BLOCK, len(data), BLOCK) if data[at + 4:at + 5] == kind]
+
+
+def overwrite(path, blocks, byte=0):
+    data = bytearray(path.read_bytes())
+    for block in blocks:
+        data[block * BLOCK:(block + 1) * BLOCK] = bytes([byte]) * BLOCK
+    path.write_bytes(data)
+
+
+def contents(path):
+    with nf2fs.open_image(path, CHIP, read_only=True) as volume:
+        return {os.path.join(folder, name): volume.read_bytes(os.path.join(folder, name)) for folder, _, names in volume.walk() for name in names}
+
+
+def test_a_sound_image_is_left_alone(flash, nf2, tmp_path):
+    before = flash.read_bytes()
+    code, out, err = nf2("check", flash)
+    assert (code, err) == (0, "") and "clean, nothing wrong" in out
+    found = json.loads(nf2("check", "--json", flash)[1])
+    assert found["sound"] and found["mounts"] and found["left_cleanly"] and found["repair"] is None
+    assert (found["wrong"], found["findings"], found["damage"], found["affected"], found["error"]) == (0, [], [], [], None)
+    assert found["found"]["whole"] == len(CONTENTS) + 3
+    code, out, _ = nf2("check", "--repair", flash)
+    assert code == 0 and "nothing to repair" in out
+    assert nf2("check", "--repair", "-o", tmp_path / "copy.img", flash)[0] == 0
+    assert flash.read_bytes() == before == (tmp_path / "copy.img").read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["copy.img", "flash.img"]
+
+
+def test_a_lost_root_costs_nothing(flash, nf2, tmp_path):
+    with_root = [block for block in heads(flash, b"N") if flash.read_bytes()[block * BLOCK + 5] > 0]
+    overwrite(flash, with_root)
+    before = flash.read_bytes()
+    code, out, _ = nf2("check", flash)
+    assert code == 1 and ("does not mount" in out or "WRONG" in out)
+    assert flash.read_bytes() == before
+    code, out, err = nf2("check", "--repair", flash)
+    assert err == "" and f"{flash}.damaged" in out
+    assert (tmp_path / "flash.img.damaged").read_bytes() == before
+    assert {name: data for name, data in contents(flash).items() if not name.startswith("/lost+found")} == CONTENTS
+    assert nf2("check", flash)[0] == 0
+    assert sorted(os.listdir(tmp_path)) == ["flash.img", "flash.img.damaged"]
+
+
+def test_what_is_lost_is_listed(flash, nf2, tmp_path):
+    leaf = [block for block in heads(flash, b"N") if flash.read_bytes()[block * BLOCK + 5] == 0][-1]
+    overwrite(flash, [leaf])
+    before = flash.read_bytes()
+    out_path = tmp_path / "new.img"
+    code, out, err = nf2("check", "--repair", "--json", "-o", out_path, flash)
+    assert code == 1 and err == "" and flash.read_bytes() == before
+    found = json.loads(out)
+    assert found["lossy"] and found["repair"] == {"method": "rebuild", "output": str(out_path), "backup": None}
+    ranges = [(one["first"], one["last"]) for one in found["damage"] if one["kind"] == "node"]
+    kept = contents(out_path)
+    for name, data in CONTENTS.items():
+        if kept.get(name) != data:
+            assert ranges and any(low[:4] <= name and (high is None or name <= high) for low, high in ranges), name
+    assert sum(kept.get(name) == data for name, data in CONTENTS.items()) > len(CONTENTS) // 3
+    assert nf2("check", out_path)[0] == 0
+
+
+def test_lost_logs(flash, nf2, tmp_path):
+    overwrite(flash, [0, 1], 0xFF)
+    overwrite(flash, heads(flash, b"M"))
+    code, out, _ = nf2("check", "--chip", CHIP, flash)
+    assert code == 1 and "does not mount" in out and "as far as can be told" in out
+    assert nf2("check", "--repair", "-o", tmp_path / "new.img", "--chip", CHIP, flash)[0] == 1
+    assert contents(tmp_path / "new.img") == CONTENTS
+    assert nf2("check", "--chip", CHIP, tmp_path / "new.img")[0] == 0
+
+
+def test_a_flipped_bit_is_mended(flash, nf2, tmp_path):
+    data = bytearray(flash.read_bytes())
+    for leaf in heads(flash, b"N"):
+        data[leaf * BLOCK + 20] ^= 4
+    flash.write_bytes(data)
+    code, out, _ = nf2("check", flash)
+    assert code == 1 and "flipped bits were mended" in out
+    code, out, _ = nf2("check", "--repair", flash)
+    assert code == 0 and "nothing is lost" in out
+    assert contents(flash) == CONTENTS
+
+
+def test_what_a_power_cut_left_is_settled(flash, nf2):
+    library = native.load()
+    image = library.open_image(CHIP, str(flash), False)
+    image.mount(False)
+    image.mkdir("/made before the cut")
+    image.close()       # as by a power cut: not unmounted
+    code, out, _ = nf2("check", flash)
+    assert code == 0 and "power was cut" in out
+    found = json.loads(nf2("check", "--json", flash)[1])
+    assert found["sound"] and not found["left_cleanly"]
+    code, out, _ = nf2("check", "--repair", flash)
+    assert code == 0 and "settled" in out
+    assert contents(flash) == CONTENTS
+    assert "clean, nothing wrong" in nf2("check", flash)[1]
+
+
+def test_trouble(flash, nf2, tmp_path):
+    assert nf2("check", tmp_path / "none.img")[0] == 2
+    assert nf2("check", tmp_path)[0] == 2
+    assert nf2("check", "-o", tmp_path / "x", flash)[0] == 2        # without --repair
+    (tmp_path / "there").write_bytes(b"precious")
+    code, _, err = nf2("check", "--repair", "-o", tmp_path / "there", flash)
+    assert code == 2 and "exists already" in err and (tmp_path / "there").read_bytes() == b"precious"
+    for data in (b"\xff" * (256 << 10), random.Random(1).randbytes(256 << 10), b"short"):
+        (tmp_path / "nothing.img").write_bytes(data)
+        code, out, err = nf2("check", "--repair", tmp_path / "nothing.img")
+        assert code == 2 and out == "" and err.startswith("nf2: ")
+        assert (tmp_path / "nothing.img").read_bytes() == data
+    assert sorted(os.listdir(tmp_path)) == ["flash.img", "nothing.img", "there"]
+
+
+def test_backups_are_numbered_and_nothing_is_left_of_a_failed_repair(flash, nf2, tmp_path, monkeypatch):
+    (tmp_path / "flash.img.damaged").write_bytes(b"an older one")
+    overwrite(flash, heads(flash, b"N")[-1:])
+    before = flash.read_bytes()
+    monkeypatch.setattr(checking, "_prove", lambda report, path: (_ for _ in ()).throw(NF2Error(-202, "wrong", path)))
+    assert nf2("check", "--repair", flash)[0] == 2
+    assert sorted(os.listdir(tmp_path)) == ["flash.img", "flash.img.damaged"] and flash.read_bytes() == before
+    monkeypatch.undo()
+    report = checking.repair_image(flash)
+    assert report.repaired.backup == f"{flash}.damaged.1"
+    assert (tmp_path / "flash.img.damaged.1").read_bytes() == before
+    assert (tmp_path / "flash.img.damaged").read_bytes() == b"an older one"
+
+
+def test_names_of_kinds_are_those_of_the_library():
+    library = native.load()
+    for names, text in ((native.FINDINGS, library.c.nf2h_finding_text), (native.ITEM_STATES, library.c.nf2h_repair_state_text),
+                        (native.NOTES, library.c.nf2h_repair_note_text)):
+        assert all(text(number) != library.ffi.NULL for number in range(len(names)))
+        assert text(len(names)) == library.ffi.NULL
+
+
+def test_random_damage(flash, nf2, tmp_path):
+    source = random.Random(5)
+    for round_number in range(15):
+        damaged = tmp_path / f"{round_number}.img"
+        data = bytearray(flash.read_bytes())
+        for _ in range(source.randrange(1, 30)):
+            at = source.choice(heads(flash, b"N") + heads(flash, b"M")) * BLOCK + source.randrange(BLOCK)
+            data[at:at + 8] = source.randbytes(8)
+        damaged.write_bytes(bytes(data[:256 << 10]))
+        code, out, _ = nf2("check", "--repair", "--json", "--chip", CHIP, damaged)
+        assert code in (0, 1)
+        affected = {one["path"] for one in json.loads(out)["affected"]}
+        kept = contents(damaged)
+        assert nf2("check", "--chip", CHIP, damaged)[0] == 0
+        for name, expected in CONTENTS.items():     # silence means that nothing was lost
+            assert code == 1 or kept[name] == expected
+            assert kept.get(name) in (None, expected) or name in affected
