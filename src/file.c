@@ -538,13 +538,17 @@ static uint32_t encode_flat(const nf2_t *fs, const nf2_file_t *file, uint8_t *bo
     return blocks;
 }
 
-/* Frees blocks behind what the entry keeps and that no entry ever named: of content that was cut off. */
-static int free_uncommitted_tail(nf2_t *fs, nf2_file_t *file, uint32_t kept)
+/*
+ * The entry names what it keeps of the slot's blocks; those behind, of content that was cut off, are freed. No STATE lies between
+ * their leaving the slot and their being listed as freed: a cut would leave them to nobody.
+ */
+static int settle_flat(nf2_t *fs, nf2_file_t *file, uint32_t kept)
 {
     uint32_t first = 0;
 
     kept = nf2_max(kept, file->committed_blocks);
     NF2_TRY(nf2_space_prepare(fs, NF2_EXTENTS_MAX));
+    nf2_space_settle(fs, file->slot);
     for (unsigned i = 0; i < file->extents; i++) {
         uint32_t count = file->u.extent[i].count, skip = nf2_min(count, kept - nf2_min(kept, first));
         nf2_space_free(fs, file->u.extent[i].start + skip, count - skip);
@@ -573,8 +577,7 @@ static int sync_flat(nf2_t *fs, nf2_file_t *file)
     blocks = encode_flat(fs, file, body, &length);
     struct nf2_span span = nf2_span_of(body, length);
     NF2_TRY(nf2_entry_write(fs, file, &span, false));
-    nf2_space_settle(fs, file->slot);
-    NF2_TRY(free_uncommitted_tail(fs, file, blocks));
+    NF2_TRY(settle_flat(fs, file, blocks));
     keep_extents(file, blocks);
     file->open_end = file->open_end && file->buffer_at % fs->flash->program_unit == 0;
     file->committed_size = file->size;
