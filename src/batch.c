@@ -314,5 +314,5 @@ int nf2_batch_finish(nf2_t *fs)
         return NF2_OK;
     }
     NF2_TRY(nf2_space_begin(fs));
-    return apply(fs, NULL);
+    return NF2_BROKEN(NF2_FAULT_BATCH) ? finish(fs) : apply(fs, NULL);
 }

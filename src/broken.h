@@ -26,7 +26,7 @@ enum nf2_fault {
     NF2_FAULT_EARLY_SYNC = 10,      /* a sync returns before the program; the close makes up for it */
     NF2_FAULT_SLOTS = 11,           /* recovery forgets claimed blocks instead of freeing them */
     NF2_FAULT_REPLAY = 12,          /* recovery does not look at the touched nodes' records */
-    NF2_FAULT_BATCH = 13,           /* recovery does not apply the batch */
+    NF2_FAULT_BATCH = 13,           /* a batch that a cut left committed is not applied */
     NF2_FAULT_SETTLE = 14,          /* a node is replaced while its records are unsettled */
     NF2_FAULT_GROUP = 15,           /* records of a group count one by one */
     NF2_FAULT_SUSPECT = 16,         /* the meta log's next block is taken as if no cut could have torn anything into it */
