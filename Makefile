@@ -22,7 +22,7 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release fuzz coverage torture torture-proof demo figures clean
+.PHONY: help lib release asan peers test test-asan test-release fuzz coverage torture torture-proof demo figures long-rows clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
@@ -32,7 +32,8 @@ help:
 	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture.c)"
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
-	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md"
+	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
+	@echo "make long-rows  which measures them anew, for $(LONG) (a quarter of an hour)"
 	@echo "make fuzz     coverage-guided hostile images for FUZZ_SECONDS (needs clang with libFuzzer)"
 	@echo "make coverage lines and branches of the core that the C tests reach"
 	@echo "make clean    remove $(BUILD)"
@@ -122,9 +123,15 @@ torture-proof: release
 demo: release
 	$(BIN)/python -m nf2fs.demo --folder "$(BUILD)/demo"
 
+# The rows that take long are measured apart, and kept.
+LONG := docs/long-rows.jsonl
+long-rows: release
+	rm -f "$(LONG)"
+	for family in overwrite space directory latency; do $(BIN)/norbench $$family --fs nf2fs --jobs $(JOBS) --json "$(LONG)" || exit 1; done
+
 figures: release
 	rm -f "$(BUILD)/figures.jsonl"
-	$(BIN)/norbench figures --json "$(BUILD)/figures.jsonl" --jobs $(JOBS)
+	$(BIN)/norbench figures --json "$(BUILD)/figures.jsonl" --jobs $(JOBS) $(addprefix --with ,$(wildcard $(LONG)))
 
 clean:
 	rm -rf "$(BUILD)"

@@ -577,7 +577,8 @@ TEST(figures)
     }
     CHECK(nf2_block_state(&volume.fs, stat.blocks, NULL) < 0);
     CHECK(health.erases_min <= health.erases_mean && health.erases_mean <= health.erases_max);
-    CHECK(counted <= wear && counted + 20 + wear / 20 >= wear);
+    CHECK(counted <= wear + 20); /* claimed blocks are counted; the erase of some is still to come */
+    CHECK(counted + 20 + wear / 20 >= wear);
     CHECK_EQ(health.erases_total, counted);
     CHECK_EQ(health.blocks_bad, 0);
     CHECK_EQ(volume_again(&volume, true), NF2_OK);

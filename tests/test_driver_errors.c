@@ -295,8 +295,9 @@ static bool run(const char *chip, uint32_t fails_at, enum how how)
         last = step;
         int status = take(&volume, &step, after);
         bool now = !failed && (faulty.read_failed || faulty.write_failed);
-        right = right && (!volume.fs.broken || status < 0);
-        faulty.write_failed = faulty.write_failed || volume.fs.broken; /* a read failed while the meta log was being written */
+        bool mounted = step.kind != REMOUNT || status >= 0;
+        right = right && (status < 0 || !volume.fs.broken);
+        faulty.write_failed = faulty.write_failed || (mounted && volume.fs.broken); /* a read failed while the meta log was being written */
         if (status < 0 && !now) {
             right = false;
             printf("step %u: %d, no operation failed in it\n", i, status);
