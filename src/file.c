@@ -547,8 +547,12 @@ static int settle_flat(nf2_t *fs, nf2_file_t *file, uint32_t kept)
     uint32_t first = 0;
 
     kept = nf2_max(kept, file->committed_blocks);
-    NF2_TRY(nf2_space_prepare(fs, NF2_EXTENTS_MAX));
+    for (unsigned i = 0; i < file->extents; i++) {
+        first += file->u.extent[i].count;
+    }
+    NF2_TRY(first > kept ? nf2_space_prepare(fs, NF2_EXTENTS_MAX) : NF2_OK);
     nf2_space_settle(fs, file->slot);
+    first = 0;
     for (unsigned i = 0; i < file->extents; i++) {
         uint32_t count = file->u.extent[i].count, skip = nf2_min(count, kept - nf2_min(kept, first));
         nf2_space_free(fs, file->u.extent[i].start + skip, count - skip);

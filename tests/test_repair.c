@@ -622,7 +622,7 @@ int main(int count, char **argument)
         struct volume volume;
         snprintf(context, sizeof context, "seed %llu", (unsigned long long)(seed + run));
         if (!volume_make(&volume, seed + run)) {
-            printf("%s: no volume could be made\n", context); /* the history ended with an error, or nf2_check finds one: another test's business */
+            wrong("no volume could be made", "the history ended with an error, or nf2_check finds one");
         } else {
             volumes++;
             bool sound = check_sound(&volume);
@@ -654,9 +654,6 @@ int main(int count, char **argument)
     }
     if (unclear_count > volumes / 200 + 2) {
         wrong("too many", "that were cut and could not be read");
-    }
-    if (volumes * 50 < runs * 49) {
-        wrong("too few", "volumes");
     }
     printf("%u passed, %lu failed\n", wrong_count == 0, wrong_count);
     return wrong_count != 0;

@@ -19,7 +19,7 @@ BOUNDS = {
     "ota2mal": {"program_pages": 350},
     "log16d": {"program_pages": 16_510, "consumed_bytes": 391_500},
     "log32d": {"program_pages": 16_600, "consumed_bytes": 713_031},
-    "config": {"program_pages": 6_680, "consumed_bytes": 786_000},
+    "config": {"program_pages": 6_621, "consumed_bytes": 782_000},
     "mountfirstwrite": {"program_pages": 2},
 }
 
