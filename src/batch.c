@@ -58,10 +58,10 @@ int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op)
         if (found <= 0 || op->type != NF2_NODE_MOV) {
             return found;
         }
-        if (op->sequence >= fs->blocks) {
+        if (op->id >= fs->blocks) {
             return NF2_ERR_IO;
         }
-        nf2_scan_begin(scan, op->sequence);
+        nf2_scan_begin(scan, op->id);
     }
     return NF2_ERR_IO;
 }
@@ -119,11 +119,9 @@ static int apply_one(nf2_t *fs, const struct nf2_entry *op, uint32_t mark, struc
     change.body.length = op->body_length;
     if (op->body_length <= sizeof body) {
         NF2_TRY(nf2_body_read(fs, op, 0, body, op->body_length));
-        change.body.data = body;
+        change.body.at.data = body;
     } else {
-        change.body.block = op->node;
-        change.body.offset = op->body_offset;
-        change.body.position = op->body_position;
+        change.body = nf2_span_at(op->node, op->body_offset, op->body_position, op->body_length);
     }
     return nf2_tree_change(fs, &change, 1, mark, where);
 }
@@ -303,7 +301,7 @@ int nf2_batch_is_applied(nf2_t *fs, bool *marked)
     NF2_TRY(nf2_tree_descend(fs, &key, &path));
     nf2_scan_begin(&scan, path.node[path.depth - 1]);
     while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        *marked = *marked || (entry.type == NF2_NODE_MOV && entry.sequence == fs->redo_sequence);
+        *marked = *marked || (entry.type == NF2_NODE_MOV && entry.id == fs->redo_sequence);
     }
     return found;
 }

@@ -168,8 +168,7 @@ static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct n
         }
         changes[0].body = nf2_span_of(body, entry.body_length);
     } else {
-        struct nf2_span span = {NULL, entry.node, entry.body_offset, entry.body_position, entry.body_length};
-        changes[0].body = span;
+        changes[0].body = nf2_span_at(entry.node, entry.body_offset, entry.body_position, entry.body_length);
     }
     changes[1].type = NF2_NODE_MOV;
     changes[1].key = nf2_place_key(from);

@@ -36,8 +36,9 @@ static void set_skip(struct gather *gather, uint32_t skip)
 static struct nf2_key key_at(const struct gather *gather, uint32_t i)
 {
     uint32_t place = nf2_get16(gather->places + 2 * i), references = place >> OFFSET_BITS << 1, id = gather->id;
-    struct nf2_key key = {gather->id, NULL, gather->node, (uint16_t)(place & ((1u << OFFSET_BITS) - 1)), 0, 0};
+    struct nf2_key key = {gather->id, {NULL}, (uint16_t)(place & ((1u << OFFSET_BITS) - 1)), 0, 0};
 
+    key.at.block = gather->node;
     key.position = (uint8_t)(2u + references + 2u);
     for (; id >= 0x80; id >>= 7) {
         key.position++;
@@ -53,7 +54,7 @@ static int compare(nf2_t *fs, const struct gather *gather, const uint8_t *digest
         return NF2_OK;
     }
     struct nf2_key other = key_at(gather, i);
-    NF2_TRY(nf2_record_read_aside(fs, other.block, other.offset, other.position - 1u, &other.length, 1));
+    NF2_TRY(nf2_record_read_aside(fs, other.at.block, other.offset, other.position - 1u, &other.length, 1));
     return nf2_key_compare(fs, own, &other, order);
 }
 

@@ -350,12 +350,12 @@ static int emit_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
 {
     uint8_t chunk[32];
 
-    if (span->data != NULL) {
-        return emit_checked(fs, writer, span->data, span->length);
+    if (span->position == 0) {
+        return emit_checked(fs, writer, span->at.data, span->length);
     }
     for (uint32_t done = 0; done < span->length;) {
         uint32_t n = nf2_min(span->length - done, sizeof chunk);
-        NF2_TRY(nf2_record_read(fs, span->block, span->offset, span->position + done, chunk, n));
+        NF2_TRY(nf2_record_read(fs, span->at.block, span->offset, span->position + done, chunk, n));
         NF2_TRY(emit_checked(fs, writer, chunk, n));
         done += n;
     }

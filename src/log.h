@@ -85,17 +85,26 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
 /* The same, but just these bytes, and the window stays where it is: for a glance at another record during a scan. */
 int nf2_record_read_aside(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length);
 
-/* A source of bytes for a record: memory, or (data NULL) a part of another record on flash. */
+/* A source of bytes for a record: memory, or (position not 0) a part of another record on flash. */
 struct nf2_span {
-    const void *data;
-    uint32_t block;
+    union {
+        const void *data;
+        uint32_t block;
+    } at;
     uint16_t offset, position;
     uint16_t length;
 };
 
 static inline struct nf2_span nf2_span_of(const void *data, uint32_t length)
 {
-    struct nf2_span span = {data, 0, 0, 0, (uint16_t)length};
+    struct nf2_span span = {{data}, 0, 0, (uint16_t)length};
+    return span;
+}
+
+static inline struct nf2_span nf2_span_at(uint32_t block, uint32_t offset, uint32_t position, uint32_t length)
+{
+    struct nf2_span span = {{NULL}, (uint16_t)offset, (uint16_t)position, (uint16_t)length};
+    span.at.block = block;
     return span;
 }
 

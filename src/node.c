@@ -11,17 +11,18 @@
 
 struct nf2_key nf2_entry_key(const struct nf2_entry *entry)
 {
-    struct nf2_key key = {entry->id, NULL, entry->node, entry->offset, (uint8_t)entry->key_position, entry->key_length};
+    struct nf2_key key = {entry->id, {NULL}, entry->offset, entry->key_position, entry->key_length};
+    key.at.block = entry->node;
     return key;
 }
 
 int nf2_key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length)
 {
-    if (key->bytes != NULL) {
-        memcpy(to, key->bytes + at, length);
+    if (key->position == 0) {
+        memcpy(to, key->at.bytes + at, length);
         return NF2_OK;
     }
-    return nf2_record_read_aside(fs, key->block, key->offset, key->position + at, to, length);
+    return nf2_record_read_aside(fs, key->at.block, key->offset, key->position + at, to, length);
 }
 
 int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b, int *order)
@@ -96,7 +97,6 @@ int nf2_entry_parse(nf2_t *fs, uint32_t node, const struct nf2_record *record, s
     memset(entry, 0, sizeof *entry);
     entry->node = node;
     entry->offset = record->offset;
-    entry->length = record->length;
     entry->type = record->type;
     entry->more = record->more;
     if (record->type < NF2_NODE_HEAD || record->type > NF2_NODE_REN || payload < skip) {
@@ -108,8 +108,8 @@ int nf2_entry_parse(nf2_t *fs, uint32_t node, const struct nf2_record *record, s
     }
     entry->kill = skip >= 2 ? nf2_get16(head) : 0;
     entry->victim = record->type == NF2_NODE_REN ? nf2_get16(head + 2) : 0;
-    entry->sequence = record->type == NF2_NODE_MOV ? nf2_get32(head + 2) : 0;
     if (!has_key(record->type)) {
+        entry->id = record->type == NF2_NODE_MOV ? nf2_get32(head + 2) : 0;
         return NF2_OK;
     }
     uint32_t n = get_varint(head + skip, nf2_min(payload, sizeof head) - skip, &entry->id);
@@ -117,7 +117,7 @@ int nf2_entry_parse(nf2_t *fs, uint32_t node, const struct nf2_record *record, s
         return NF2_ERR_IO;
     }
     entry->key_length = head[skip + n];
-    entry->key_position = (uint16_t)(2 + skip + n + 1);
+    entry->key_position = (uint8_t)(2 + skip + n + 1);
     entry->body_offset = entry->offset;
     entry->body_position = (uint16_t)(entry->key_position + entry->key_length);
     entry->body_length = (uint16_t)(record->length - 4u - entry->body_position);
@@ -520,7 +520,7 @@ static uint8_t type_of(const struct nf2_node_op *op)
 
 static bool is_void(const struct nf2_node_op *op)
 {
-    return op->kill == 0 && op->sequence == 0 && (op->type == NF2_NODE_DEL || op->type == NF2_NODE_MOV);
+    return op->kill == 0 && (op->type == NF2_NODE_DEL || op->type == NF2_NODE_MOV);
 }
 
 uint32_t nf2_node_op_length(const struct nf2_node_op *op)
@@ -572,16 +572,16 @@ int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_o
     if (op->type == NF2_NODE_REN) {
         nf2_put16(head + 2, op->victim);
     } else if (op->type == NF2_NODE_MOV) {
-        nf2_put32(head + 2, op->sequence);
+        nf2_put32(head + 2, 0);
     }
     if (has_key(op->type)) {
         n += put_varint(head + n, op->key.id);
         head[n++] = op->key.length;
-        spans[count].data = op->key.bytes;
-        spans[count].block = op->key.block;
-        spans[count].offset = op->key.offset;
-        spans[count].position = op->key.position;
-        spans[count++].length = op->key.length;
+        struct nf2_span key = {{op->key.at.bytes}, op->key.offset, op->key.position, op->key.length};
+        if (key.position != 0) {
+            key.at.block = op->key.at.block;
+        }
+        spans[count++] = key;
     }
     if (op->content) {
         spans[count++] = nf2_span_of(&inline_kind, 1);
@@ -589,6 +589,15 @@ int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_o
     spans[count++] = op->body;
     spans[0] = nf2_span_of(head, n);
     return nf2_writer_record(fs, writer, type_of(op), more, spans, count);
+}
+
+int nf2_node_write_mark(nf2_t *fs, struct nf2_writer *writer, uint32_t sequence)
+{
+    uint8_t payload[MARK_LENGTH - NF2_RECORD_OVERHEAD] = {0};
+    struct nf2_span span = nf2_span_of(payload, sizeof payload);
+
+    nf2_put32(payload + 2, sequence);
+    return nf2_writer_record(fs, writer, NF2_NODE_MOV, false, &span, 1);
 }
 
 int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more)
@@ -603,7 +612,6 @@ int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uin
 
 int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *ops, unsigned count, uint32_t mark)
 {
-    struct nf2_node_op last = {.type = NF2_NODE_MOV, .sequence = mark};
     struct nf2_writer writer;
     unsigned end = count;
 
@@ -620,7 +628,7 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *o
         }
     }
     if (mark != 0) {
-        NF2_TRY(nf2_node_write(fs, &writer, &last, false));
+        NF2_TRY(nf2_node_write_mark(fs, &writer, mark));
     }
     NF2_TRY(nf2_writer_end(fs, &writer));
     nf2_cache_appended(fs, node, ops, end, mark, writer.position);

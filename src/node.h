@@ -29,31 +29,32 @@ enum nf2_body {
 #define NF2_NODE_HEAD_PAYLOAD 9u
 #define NF2_KILL_BYTES (NF2_LOG_PAGES * NF2_PAGE_MAX / 64u)     /* a bit for each 8 bytes: no record is shorter */
 
-/* A key in memory (`bytes`), or on flash (`bytes` NULL): `length` bytes at `position` of a record. */
+/* A key in memory, or (position not 0) on flash: `length` bytes at `position` of a record. */
 struct nf2_key {
     uint32_t id;
-    const uint8_t *bytes;
-    uint32_t block;
+    union {
+        const uint8_t *bytes;
+        uint32_t block;
+    } at;
     uint16_t offset;
     uint8_t position, length;
 };
 
 struct nf2_entry {
     uint32_t node;
-    uint16_t offset, length;    /* of the record that makes the entry */
+    uint16_t offset;            /* of the record that makes the entry */
     uint8_t type;
     bool more;                  /* of the record: its group goes on */
     uint16_t kill, victim;      /* offsets; for REN `kill` is the source */
-    uint32_t sequence;          /* of MOV */
-    uint32_t id;
-    uint16_t key_position;      /* of the key's bytes in the record */
+    uint32_t id;                /* MOV: the sequence */
+    uint8_t key_position;       /* of the key's bytes in the record; 0: it has none */
     uint8_t key_length;
     uint16_t body_offset, body_position, body_length;   /* where the body is; REN: in the source, see nf2_entry_body */
 };
 
 static inline struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t length)
 {
-    struct nf2_key key = {id, bytes, 0, 0, 0, (uint8_t)length};
+    struct nf2_key key = {id, {bytes}, 0, 0, (uint8_t)length};
     return key;
 }
 
@@ -133,8 +134,7 @@ int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsig
 /* ---- writing ------------------------------------------------------------------------------------ */
 
 /*
- * One record of a group that is to be appended. PUT with something to kill becomes PUTK; DEL, and MOV without a sequence,
- * of nothing are left out. Of a change in the making only type, key and body are set: what it kills depends on the leaf.
+ * One record of a group that is to be appended. PUT with something to kill becomes PUTK; DEL and MOV of nothing are left out. Of a change in the making only type, key and body are set: what it kills depends on the leaf.
  * A PUT's body begins with its kind; in a change it is in memory if it owns something. With `content` the kind INLINE is
  * put in front of it.
  */
@@ -143,7 +143,6 @@ struct nf2_node_op {
     bool content;
     uint16_t kill, victim;
     uint16_t offset;            /* afterwards: the place of its record */
-    uint32_t sequence;
     struct nf2_key key;
     struct nf2_span body;
 };
@@ -161,6 +160,8 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *o
 
 /* Writes one record with a writer (`more`: its group goes on): for new nodes. Returns its offset. */
 int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more);
+/* A MOV that kills nothing. */
+int nf2_node_write_mark(nf2_t *fs, struct nf2_writer *writer, uint32_t sequence);
 int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more);
 
 /* End of the part of a leaf with so many records that new entries may take: the rest is kept for records that only remove. */

@@ -29,8 +29,7 @@ static int put_at(nf2_t *fs, const struct nf2_pending *pending, unsigned i, uint
     NF2_TRY(nf2_key_within(fs, &op->key, low, high, &inside));
     if (op->type == NF2_NODE_REN) {
         NF2_TRY(nf2_entry_at(fs, leaf, op->kill, &source));
-        struct nf2_span body = {NULL, leaf, source.body_offset, source.body_position, source.body_length};
-        op->body = body;
+        op->body = nf2_span_at(leaf, source.body_offset, source.body_position, source.body_length);
     }
     op->type = NF2_NODE_PUT;
     op->kill = op->victim = 0; /* it begins a new node */

@@ -54,8 +54,7 @@ int nf2_repack_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8
 int nf2_repack_end(nf2_t *fs, struct nf2_writer *writer)
 {
     if (fs->flash->program_unit > 1) {
-        struct nf2_node_op end = {.type = NF2_NODE_MOV};
-        NF2_TRY(nf2_node_write(fs, writer, &end, false));
+        NF2_TRY(nf2_node_write_mark(fs, writer, 0));
     }
     return nf2_writer_end(fs, writer);
 }
@@ -81,9 +80,8 @@ int nf2_repack_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t to, struct n
     struct nf2_node_op op = {.type = NF2_NODE_PUT};
 
     NF2_TRY(nf2_entry_body(fs, entry));
-    struct nf2_span body = {NULL, entry->node, entry->body_offset, entry->body_position, entry->body_length};
     op.key = nf2_entry_key(entry);
-    op.body = body;
+    op.body = nf2_span_at(entry->node, entry->body_offset, entry->body_position, entry->body_length);
     int offset = nf2_node_write(fs, writer, &op, fs->flash->program_unit > 1);
     NF2_TRY(offset);
     nf2_tree_follow(fs, entry->node, entry->offset, to, (uint16_t)offset, false);

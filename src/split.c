@@ -31,12 +31,8 @@ static int add_separator(nf2_t *fs, struct plan *plan, const struct nf2_key *key
     plan->separator[i] = *key;
     plan->separator[i].length = (uint8_t)length;
     if (length <= KEY_COPY) {
-        if (key->bytes != NULL) {
-            memcpy(plan->copy[i], key->bytes, length);
-        } else {
-            NF2_TRY(nf2_record_read(fs, key->block, key->offset, key->position, plan->copy[i], length));
-        }
-        plan->separator[i].bytes = plan->copy[i];
+        NF2_TRY(nf2_key_bytes(fs, key, 0, plan->copy[i], length));
+        plan->separator[i] = nf2_key_of(key->id, plan->copy[i], length);
     }
     return NF2_OK;
 }
@@ -108,7 +104,7 @@ static int set_bound(nf2_t *fs, struct bound *bound, const struct nf2_key *key)
     bound->key = *key;
     if (key->length <= KEY_COPY) {
         NF2_TRY(nf2_key_bytes(fs, key, 0, bound->copy, key->length));
-        bound->key.bytes = bound->copy;
+        bound->key = nf2_key_of(key->id, bound->copy, key->length);
     }
     return NF2_OK;
 }

@@ -113,7 +113,7 @@ static int own_number(nf2_t *fs, const struct nf2_key *key, uint32_t *number)
 /* Does a new body take over the blocks of the old one? An indexed file made of a flat one does. */
 static bool takes_over(const struct nf2_node_op *change)
 {
-    const uint8_t *body = change->content ? NULL : change->body.data;
+    const uint8_t *body = change->content || change->body.position != 0 ? NULL : change->body.at.data;
     return body != NULL && body[0] == NF2_BODY_INDEXED && change->body.length > NF2_TOOK_OVER && body[NF2_TOOK_OVER] != 0;
 }
 
@@ -121,10 +121,10 @@ static int change_effects(nf2_t *fs, const struct nf2_node_op *change, const str
 {
     bool keeps = change->type == NF2_NODE_MOV || takes_over(change);
 
-    if (change->type == NF2_NODE_PUT && change->body.data != NULL && !change->content) {
+    if (change->type == NF2_NODE_PUT && change->body.position == 0 && !change->content) {
         uint32_t number;
         NF2_TRY(own_number(fs, &change->key, &number));
-        NF2_TRY(nf2_effects_owned_body(effects, number, change->body.data, change->body.length));
+        NF2_TRY(nf2_effects_owned_body(effects, number, change->body.at.data, change->body.length));
     }
     if (old != NULL && keeps) {
         effects->any = true;
@@ -262,11 +262,11 @@ int nf2_tree_room(nf2_t *fs, const struct nf2_node_op *change)
 static void keep_referred(nf2_t *fs, const struct nf2_node_op *changes, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        if (changes[i].key.bytes == NULL) {
-            fs->kept_node = changes[i].key.block;
+        if (changes[i].key.position != 0) {
+            fs->kept_node = changes[i].key.at.block;
         }
-        if (changes[i].body.data == NULL && changes[i].body.length > 0) {
-            fs->kept_node = changes[i].body.block;
+        if (changes[i].body.position != 0) {
+            fs->kept_node = changes[i].body.at.block;
         }
     }
 }

@@ -67,8 +67,7 @@ static int write_root(nf2_t *fs)
     nf2_writer_begin(fs, &writer, FORMAT_ROOT, 0);
     NF2_TRY(nf2_node_write_head(fs, &writer, FORMAT_ROOT, 0, packed));
     if (packed) {
-        struct nf2_node_op end = {.type = NF2_NODE_MOV};
-        NF2_TRY(nf2_node_write(fs, &writer, &end, false));
+        NF2_TRY(nf2_node_write_mark(fs, &writer, 0));
     }
     return nf2_writer_end(fs, &writer);
 }
