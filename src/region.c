@@ -15,8 +15,11 @@ static void set_state(struct nf2_region *region, uint32_t index, unsigned state)
 /* Before any record: all free, erased or not as the format left it; blocks beyond the volume count as bad. */
 static void set_default(const nf2_t *fs, uint32_t number, struct nf2_region *region)
 {
-    memset(region, 0, sizeof *region);
     region->number = number;
+    region->wear_base = 0;
+    region->state = fs->write_buffer;
+    region->wear = region->state + NF2_REGION_STATES;
+    memset(region->wear, 0, NF2_REGION_BLOCKS);
     for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
         unsigned state = fs->blank_erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
         set_state(region, i, i < blocks_of(fs, number) ? state : NF2_BLOCK_BAD);
@@ -79,8 +82,7 @@ static int on_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, 
     uint32_t at = 2u + 2u;
     NF2_TRY(nf2_record_read(fs, block, offset, at, base, sizeof base));
     region->wear_base = nf2_get24(base);
-    NF2_TRY(nf2_record_read(fs, block, offset, at + 3u, region->state, sizeof region->state));
-    return nf2_record_read(fs, block, offset, at + 3u + sizeof region->state, region->wear, sizeof region->wear);
+    return nf2_record_read(fs, block, offset, at + 3u, region->state, NF2_REGION_STATES + NF2_REGION_BLOCKS); /* and the wear behind it */
 }
 
 int nf2_region_read(nf2_t *fs, uint32_t number, struct nf2_region *region)
@@ -95,8 +97,7 @@ void nf2_region_encode(const struct nf2_region *region, uint8_t *payload)
 {
     payload = nf2_put16(payload, region->number);
     payload = nf2_put24(payload, region->wear_base);
-    memcpy(payload, region->state, sizeof region->state);
-    memcpy(payload + sizeof region->state, region->wear, sizeof region->wear);
+    memcpy(payload, region->state, NF2_REGION_STATES + NF2_REGION_BLOCKS);
 }
 
 struct count_context {

@@ -7,13 +7,14 @@
 
 #define NF2_REGION_PAYLOAD (2u + 3u + NF2_REGION_BLOCKS / 4u + NF2_REGION_BLOCKS)
 
-/* State and wear of a region's blocks; fits in the tree buffer. */
+/* State and wear of a region's blocks: in the write buffer, until something is programmed. */
 struct nf2_region {
     uint32_t number;
     uint32_t wear_base;
-    uint8_t state[NF2_REGION_BLOCKS / 4];   /* enum nf2_block_state, two bits a block */
-    uint8_t wear[NF2_REGION_BLOCKS];        /* erases beyond the base, 255 or more: 255 */
+    uint8_t *state;             /* enum nf2_block_state, two bits a block */
+    uint8_t *wear;              /* erases beyond the base, 255 or more: 255 */
 };
+#define NF2_REGION_STATES (NF2_REGION_BLOCKS / 4u)
 
 static inline unsigned nf2_region_state(const struct nf2_region *region, uint32_t index)
 {
