@@ -96,45 +96,26 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     return nf2_peek_just(fs, block, offset, length);
 }
 
-/* Reads one block at most, through a small buffer where the ends are not aligned to the driver's read unit. */
-static int read_aligned(nf2_t *fs, uint32_t address, uint8_t *data, uint32_t length)
-{
-    const struct nf2_flash *flash = fs->flash;
-    uint32_t unit = flash->read_unit;
-    uint8_t edge[32];
-
-    while (length > 0) {
-        uint32_t skip = address & (unit - 1);
-        uint32_t n = length & ~(unit - 1);
-        if (skip == 0 && n > 0) {
-            if (flash->read(flash->context, address, data, n) != 0) {
-                return NF2_ERR_IO;
-            }
-        } else {
-            n = nf2_min(unit - skip, length);
-            if (flash->read(flash->context, address - skip, edge, unit) != 0) {
-                return NF2_ERR_IO;
-            }
-            memcpy(data, edge + skip, n);
-        }
-        address += n;
-        data += n;
-        length -= n;
-    }
-    return NF2_OK;
-}
-
+/* Block by block; through a small buffer where the ends are not aligned to the driver's read unit. */
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length)
 {
-    uint8_t *to = data;
+    const struct nf2_flash *flash = fs->flash;
+    uint32_t unit = flash->read_unit, address = address_of(fs, block, offset);
+    uint8_t *to = data, edge[32];
 
     if (!in_range(fs, block, offset, length)) {
         return NF2_ERR_IO;
     }
-    uint32_t address = address_of(fs, block, offset);
     while (length > 0) {
-        uint32_t n = nf2_min(length, nf2_block_bytes(fs) - (address & (nf2_block_bytes(fs) - 1)));
-        NF2_TRY(read_aligned(fs, address, to, n));
+        uint32_t skip = address & (unit - 1), n = nf2_min(length, flash->block_size - (address & (flash->block_size - 1)));
+        bool aligned = skip == 0 && n >= unit;
+        n = aligned ? n & ~(unit - 1) : nf2_min(unit - skip, n);
+        if (flash->read(flash->context, address - skip, aligned ? to : edge, aligned ? n : unit) != 0) {
+            return NF2_ERR_IO;
+        }
+        if (!aligned) {
+            memcpy(to, edge + skip, n);
+        }
         address += n;
         to += n;
         length -= n;

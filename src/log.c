@@ -44,20 +44,18 @@ static uint32_t place_of(const nf2_t *fs, uint32_t offset, uint32_t position, ui
     return page_end(fs, offset) + position / per_page * nf2_page(fs) + CONTINUED_HEAD + position % per_page;
 }
 
-static int record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, uint8_t *to, uint32_t length, bool aside)
+int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length)
 {
+    uint8_t *to = data;
+
     while (length > 0) {
         uint32_t n, at = place_of(fs, offset, position, &n);
         n = nf2_min(n, length);
-        if (aside && !nf2_peeked(fs, block, at, n)) {
-            NF2_TRY(nf2_flash_read(fs, block, at, to, n));
-        } else {
-            const uint8_t *from = nf2_peek(fs, block, at, n);
-            if (from == NULL) {
-                return NF2_ERR_IO;
-            }
-            memcpy(to, from, n);
+        const uint8_t *from = nf2_peek(fs, block, at, n);
+        if (from == NULL) {
+            return NF2_ERR_IO;
         }
+        memcpy(to, from, n);
         to += n;
         position += n;
         length -= n;
@@ -65,14 +63,19 @@ static int record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t posi
     return NF2_OK;
 }
 
-int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length)
-{
-    return record_read(fs, block, offset, position, data, length, false);
-}
-
 int nf2_record_read_aside(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length)
 {
-    return record_read(fs, block, offset, position, data, length, true);
+    uint8_t *to = data;
+
+    while (length > 0) {
+        uint32_t n, at = place_of(fs, offset, position, &n);
+        n = nf2_min(n, length);
+        NF2_TRY(nf2_peeked(fs, block, at, n) ? nf2_record_read(fs, block, at, 0, to, n) : nf2_flash_read(fs, block, at, to, n));
+        to += n;
+        position += n;
+        length -= n;
+    }
+    return NF2_OK;
 }
 
 /* 1 if the record's check holds, 0 if not, or an error. */

@@ -191,7 +191,6 @@ int nf2_node_level(nf2_t *fs, uint32_t node)
         return known;
     }
     (void)nf2_peek(fs, node, 0, nf2_page(fs)); /* its records are looked at next */
-    (void)nf2_peek(fs, node, 0, nf2_page(fs)); /* its records are looked at next */
     nf2_scan_begin(&scan, node);
     scan.limit = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + sizeof payload;
     int found = node < fs->blocks ? nf2_scan_next(fs, &scan, &record) : 0;
