@@ -275,7 +275,7 @@ void nf2_cache_dead(const nf2_t *fs, const struct nf2_cached *cached, uint8_t *b
 {
     uint8_t *slot = fs->tree_buffer + (cached->slot - fs->tree_buffer);
 
-    memset(bits, 0xFF, NF2_KILL_BYTES);
+    memset(bits, 0xFF, nf2_log_bytes(fs) / 64u);
     for (const uint8_t *at = slot + ENTRIES; at < slot_end(slot); at += 2) {
         nf2_bit_set(bits, entry_offset(fs, at) / 8u, false);
     }

@@ -69,14 +69,13 @@ int nf2_check_walk(nf2_t *fs, struct check *check, enum nf2_seek direction, bool
 
 int nf2_check_each(nf2_t *fs, struct check *check, uint32_t node, nf2_visit_entry *visit)
 {
-    struct nf2_node_info info;
-    struct nf2_scan scan;
+    uint8_t killed[NF2_KILL_BYTES];
+    struct nf2_live live;
     struct nf2_entry entry;
-    int found = nf2_node_info(fs, node, &info);
+    int found = nf2_live_begin(fs, node, killed, &live);
 
-    nf2_scan_begin(&scan, node);
-    while (found >= 0 && (found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        if (nf2_entry_alive(&entry, info.killed) && nf2_entry_body(fs, &entry) == NF2_OK) {
+    while (found >= 0 && (found = nf2_live_next(fs, &live, &entry)) > 0) {
+        if (nf2_entry_body(fs, &entry) == NF2_OK) {
             NF2_TRY(visit(fs, check, &entry));
         }
     }

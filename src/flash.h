@@ -45,6 +45,17 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
  */
 int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data, uint32_t length);
 
+/*
+ * A part of the write buffer, as scratch memory for what reads: a quarter of a page, a bit for each 8 bytes of a log. Between
+ * nf2_writer_begin and nf2_writer_end the buffer holds what is to be programmed.
+ */
+static inline uint8_t *nf2_scratch(const nf2_t *fs, unsigned quarter)
+{
+    return fs->write_buffer + quarter * (nf2_page(fs) / 4u);
+}
+#define NF2_SCRATCH_SEARCH 0u   /* of a search in a node */
+#define NF2_SCRATCH_NODE 1u     /* of a walk over a node's entries that searches may interrupt */
+
 /* Erases `count` blocks: 1, or as many as a large erase takes. */
 int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count);
 

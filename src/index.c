@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "index.h"
 
+#include "flash.h"
 #include "frames.h"
 
 static void encode_key(uint8_t *key, uint8_t kind, uint32_t number)
@@ -93,9 +94,8 @@ int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs
 {
     uint8_t bytes[NF2_INDEX_KEY];
     struct nf2_key key = nf2_key_of(id, bytes, sizeof bytes);
-    struct nf2_node_info info;
     struct nf2_path path;
-    struct nf2_scan scan;
+    struct nf2_live live;
     struct nf2_entry entry;
     struct nf2_item item;
     bool beyond = false;
@@ -105,12 +105,8 @@ int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs
     NF2_TRY(nf2_tree_descend(fs, &key, &path));
     do {
         uint32_t leaf = path.node[path.depth - 1];
-        NF2_TRY(nf2_node_info(fs, leaf, &info));
-        nf2_scan_begin(&scan, leaf);
-        while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-            if (!nf2_entry_alive(&entry, info.killed)) {
-                continue;
-            }
+        NF2_TRY(nf2_live_begin(fs, leaf, nf2_scratch(fs, NF2_SCRATCH_NODE), &live));
+        while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
             beyond = beyond || entry.id > id;
             if (entry.id == id) {
                 NF2_TRY(nf2_index_item(fs, &entry, &item));

@@ -101,6 +101,7 @@ static int gather_leaf(nf2_t *fs, nf2_dir_t *dir, uint32_t leaf, bool *beyond)
     struct nf2_key last = nf2_key_of(dir->id, dir->last, dir->length);
     uint32_t room = sizeof dir->last - nf2_max(dir->length, NAME_ROOM);
     struct gather gather = {.id = dir->id, .node = leaf};
+    uint8_t killed[NF2_KILL_BYTES];
     struct nf2_live live;
     struct nf2_entry entry;
     int found, order;
@@ -108,21 +109,17 @@ static int gather_leaf(nf2_t *fs, nf2_dir_t *dir, uint32_t leaf, bool *beyond)
     gather.limit = nf2_min(nf2_page(fs) / DIGEST, room / 2);
     gather.digests = fs->write_buffer;
     gather.places = dir->last + sizeof dir->last - gather.limit * 2;
-    NF2_TRY(nf2_live_begin(fs, leaf, &live));
-    do {
-        *beyond = false;
-        gather.count = 0;
-        gather.skip = SKIP_MAX;
-        while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
-            struct nf2_key own = nf2_entry_key(&entry);
-            NF2_TRY(nf2_key_compare(fs, &own, &last, &order));
-            *beyond = *beyond || own.id > dir->id;
-            if (own.id == dir->id && order > 0) {
-                NF2_TRY(insert(fs, &gather, &entry));
-            }
+    gather.skip = SKIP_MAX;
+    NF2_TRY(nf2_live_begin(fs, leaf, killed, &live));
+    while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
+        struct nf2_key own = nf2_entry_key(&entry);
+        NF2_TRY(nf2_key_compare(fs, &own, &last, &order));
+        *beyond = *beyond || own.id > dir->id;
+        if (own.id == dir->id && order > 0) {
+            NF2_TRY(insert(fs, &gather, &entry));
         }
-        NF2_TRY(found);
-    } while (nf2_live_again(&live));
+    }
+    NF2_TRY(found);
     dir->next = (uint16_t)(gather.places - dir->last);
     dir->batch = (uint8_t)gather.count;
     dir->whole = gather.count < gather.limit;

@@ -15,9 +15,8 @@
 /* One node with the entries of both, and one group in the parent: the left child's entry names it, the right one's goes. */
 static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct nf2_entry *right_entry, uint8_t level)
 {
-    uint32_t left = path->node[path->depth - 1], parent = path->node[path->depth - 2], block;
+    uint32_t left = path->node[path->depth - 1], parent = path->node[path->depth - 2], block, append_at, records;
     struct nf2_entry child;
-    struct nf2_node_info info;
     struct nf2_node_op ops[2];
     struct nf2_writer writer;
     uint8_t body[NF2_CHILD_BODY];
@@ -31,8 +30,8 @@ static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct 
     ops[0].body = nf2_span_of(body, sizeof body);
     ops[1].type = NF2_NODE_DEL;
     ops[1].kill = right_entry->offset;
-    NF2_TRY(nf2_node_info(fs, parent, &info));
-    if (nf2_node_fit(fs, info.append_at, ops, 2, 0, nf2_log_bytes(fs)) == NF2_NONE) {
+    NF2_TRY(nf2_node_tail(fs, parent, &append_at, &records));
+    if (nf2_node_fit(fs, append_at, ops, 2, 0, nf2_log_bytes(fs)) == NF2_NONE) {
         struct nf2_key hint = ops[0].key;
         path->depth--;
         NF2_TRY(nf2_tree_make_room(fs, path, &hint, nf2_node_op_length(&ops[0]) + nf2_node_op_length(&ops[1]), NULL));

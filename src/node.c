@@ -223,86 +223,74 @@ int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry)
 }
 
 /* Marks the offsets that a record names. */
-static void note_kills(uint8_t *killed, const struct nf2_entry *entry)
+static void note_kills(const nf2_t *fs, uint8_t *killed, const struct nf2_entry *entry)
 {
-    uint32_t bit = entry->kill / 8u, victim_bit = entry->victim / 8u;
+    const uint16_t offset[2] = {entry->kill, entry->victim};
 
-    if (bit != 0 && bit < NF2_KILL_BYTES * 8u) {
-        nf2_bit_set(killed, bit, true);
-    }
-    if (victim_bit != 0 && victim_bit < NF2_KILL_BYTES * 8u) {
-        nf2_bit_set(killed, victim_bit, true);
+    for (unsigned i = 0; i < 2; i++) {
+        if (offset[i] != 0 && offset[i] < nf2_log_bytes(fs)) {
+            nf2_bit_set(killed, offset[i] / 8u, true);
+        }
     }
 }
 
-int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info)
+/* One pass over a node, or what is known of it: what is killed (NULL: no matter), its end, its records (255: or more). */
+static int node_info(nf2_t *fs, uint32_t node, uint8_t *killed, uint32_t *append_at, uint32_t *records)
 {
     struct nf2_cached cached;
     struct nf2_scan scan;
     struct nf2_entry entry;
     int found;
 
-    memset(info, 0, sizeof *info);
     if (nf2_cache_has(fs, node, &cached)) {
-        nf2_cache_dead(fs, &cached, info->killed);
-        info->append_at = cached.append_at;
-        info->records = cached.records;
+        if (killed != NULL) {
+            nf2_cache_dead(fs, &cached, killed);
+        }
+        *append_at = cached.append_at;
+        *records = cached.records;
         return NF2_OK;
     }
+    if (killed != NULL) {
+        memset(killed, 0, nf2_log_bytes(fs) / 64u);
+    }
+    *records = 0;
     nf2_scan_begin(&scan, node);
     while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        note_kills(info->killed, &entry);
-        info->records++;
+        if (killed != NULL) {
+            note_kills(fs, killed, &entry);
+        }
+        ++*records;
     }
-    info->append_at = nf2_scan_append_at(fs, &scan);
+    *append_at = nf2_scan_append_at(fs, &scan);
     return found;
 }
 
-int nf2_live_begin(nf2_t *fs, uint32_t node, struct nf2_live *live)
+int nf2_live_begin(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live)
 {
-    struct nf2_cached cached;
+    uint32_t append_at, records;
 
-    memset(live, 0, sizeof *live);
-    nf2_scan_begin(&live->scan, node);
-    live->known = nf2_cache_has(fs, node, &cached);
-    if (live->known) {
-        NF2_TRY(nf2_node_info(fs, node, &live->info));
-        live->scan.limit = (uint16_t)live->info.append_at;
-    }
+    NF2_TRY(node_info(fs, node, killed, &append_at, &records));
+    live->killed = killed;
+    live->append_at = (uint16_t)append_at;
+    live->scan.block = node;
+    nf2_live_again(live);
     return NF2_OK;
 }
 
 int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry)
 {
-    struct nf2_record record;
     int found;
 
-    while ((found = nf2_scan_next(fs, &live->scan, &record)) > 0) {
-        if (record.type == NF2_NODE_HEAD || nf2_bit(live->info.killed, record.offset / 8u)) {
-            continue;
-        }
-        NF2_TRY(nf2_entry_parse(fs, live->scan.block, &record, entry));
-        note_kills(live->info.killed, entry);
-        if (has_key(record.type)) {
-            return 1;
-        }
-    }
-    return found == 0 && live->scan.damaged ? NF2_ERR_IO : found;
+    do {
+        found = nf2_node_next(fs, &live->scan, entry);
+    } while (found > 0 && (!has_key(entry->type) || nf2_bit(live->killed, entry->offset / 8u)));
+    return found;
 }
 
-bool nf2_live_again(struct nf2_live *live)
+void nf2_live_again(struct nf2_live *live)
 {
-    uint8_t any = 0;
-
-    for (unsigned i = 0; i < sizeof live->info.killed; i++) {
-        any |= live->info.killed[i];
-    }
-    if (live->known || any == 0) {
-        return false;
-    }
-    live->known = true;
     nf2_scan_begin(&live->scan, live->scan.block);
-    return true;
+    live->scan.limit = live->append_at;
 }
 
 /* A key that is compared again and again: its first bytes are at hand. */
@@ -412,26 +400,23 @@ static NF2_APART int read_node(nf2_t *fs, uint32_t node, struct search *search)
     return NF2_OK;
 }
 
-/* The search among the live entries alone: of what is known of the node, or in two passes. */
+/* The search among the live entries alone. */
 static NF2_APART int search_live(nf2_t *fs, uint32_t node, struct search *search)
 {
     struct nf2_live live;
     struct nf2_entry at;
     int found;
 
-    NF2_TRY(nf2_live_begin(fs, node, &live));
-    do {
+    NF2_TRY(nf2_live_begin(fs, node, nf2_scratch(fs, NF2_SCRATCH_SEARCH), &live));
+    for (struct search *one = search; one != NULL; one = one->also) {
+        one->have = one->exact = false;
+    }
+    while ((found = nf2_live_next(fs, &live, &at)) > 0) {
         for (struct search *one = search; one != NULL; one = one->also) {
-            one->have = one->exact = false;
+            NF2_TRY(consider(fs, one, &at));
         }
-        while ((found = nf2_live_next(fs, &live, &at)) > 0) {
-            for (struct search *one = search; one != NULL; one = one->also) {
-                NF2_TRY(consider(fs, one, &at));
-            }
-        }
-        NF2_TRY(found);
-    } while (nf2_live_again(&live));
-    return NF2_OK;
+    }
+    return found;
 }
 
 static NF2_APART int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct search *search)
@@ -481,15 +466,10 @@ int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsig
 
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
 {
-    struct nf2_node_info info;
-
     if (!fs->buffer_lent && nf2_cache_level(fs, node) < 0) {
         NF2_TRY(read_node(fs, node, NULL));
     }
-    NF2_TRY(nf2_node_info(fs, node, &info));
-    *append_at = info.append_at;
-    *records = info.records;
-    return NF2_OK;
+    return node_info(fs, node, NULL, append_at, records);
 }
 
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)

@@ -90,32 +90,18 @@ int nf2_node_level(nf2_t *fs, uint32_t node);
 /* Entries in the order of the log; 1, 0 at the end, or an error. */
 int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry);
 
-/* A bit for each 8 bytes of the node: set where an entry begins that later records kill, clear where a live one does. */
-struct nf2_node_info {
-    uint8_t killed[NF2_KILL_BYTES];
-    uint32_t append_at;         /* where the next append goes */
-    uint32_t records;           /* 255: or more */
-};
-int nf2_node_info(nf2_t *fs, uint32_t node, struct nf2_node_info *info);
-
-static inline bool nf2_entry_alive(const struct nf2_entry *entry, const uint8_t *killed)
-{
-    return (entry->type == NF2_NODE_PUT || entry->type == NF2_NODE_PUTK || entry->type == NF2_NODE_REN) &&
-           !nf2_bit(killed, entry->offset / 8u);
-}
-
 /*
- * A walk over the live entries in the order of the log. nf2_live_next: 1, 0 at the end, or an error. Of a node that is not
- * cached the first walk shows dead ones too; nf2_live_again says so at its end, and begins the second, right one.
+ * A walk over the live entries in the order of the log; nf2_live_next: 1, 0 at the end, or an error. `killed`: NF2_KILL_BYTES,
+ * or as much scratch memory; afterwards a bit for each 8 bytes of the node, clear where a live entry begins.
  */
 struct nf2_live {
     struct nf2_scan scan;
-    struct nf2_node_info info;  /* what is killed: as far as the walk has come, or all of it (`known`) */
-    bool known;
+    uint8_t *killed;
+    uint16_t append_at;         /* where the next append to the node goes */
 };
-int nf2_live_begin(nf2_t *fs, uint32_t node, struct nf2_live *live);
+int nf2_live_begin(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live);
 int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry);
-bool nf2_live_again(struct nf2_live *live);
+void nf2_live_again(struct nf2_live *live);    /* from the node's start */
 
 /* Where the next append goes, and how many records the node has. */
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records);

@@ -37,13 +37,13 @@ static int put_at(nf2_t *fs, const struct nf2_pending *pending, unsigned i, uint
 }
 
 /* The next live entry of [low, high) that the change leaves as it is: 1, 0, or an error. */
-static int next_kept(nf2_t *fs, const struct nf2_pending *pending, struct nf2_scan *scan, const struct nf2_node_info *info,
-                     const struct nf2_key *low, const struct nf2_key *high, struct nf2_entry *entry)
+static int next_kept(nf2_t *fs, const struct nf2_pending *pending, struct nf2_live *live, const struct nf2_key *low,
+                     const struct nf2_key *high, struct nf2_entry *entry)
 {
     bool inside = false;
     int found;
 
-    while (!inside && (found = nf2_repack_next(fs, scan, info, entry)) != 0) {
+    while (!inside && (found = nf2_live_next(fs, live, entry)) != 0) {
         NF2_TRY(found);
         if (!concerns(pending, entry->offset)) {
             struct nf2_key key = nf2_entry_key(entry);
@@ -57,15 +57,13 @@ int nf2_pending_fits(nf2_t *fs, const struct nf2_pending *pending, uint32_t leaf
                      const struct nf2_key *high, bool *fits)
 {
     uint32_t end = NF2_PAGE_HEAD + NF2_NODE_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD, records = 0, length;
-    struct nf2_node_info info;
-    struct nf2_scan scan;
+    struct nf2_live live;
     struct nf2_entry entry;
     struct nf2_node_op op;
     int found;
 
-    NF2_TRY(nf2_node_info(fs, leaf, &info));
-    nf2_scan_begin(&scan, leaf);
-    while ((found = next_kept(fs, pending, &scan, &info, low, high, &entry)) > 0) {
+    NF2_TRY(nf2_live_begin(fs, leaf, nf2_scratch(fs, NF2_SCRATCH_NODE), &live));
+    while ((found = next_kept(fs, pending, &live, low, high, &entry)) > 0) {
         NF2_TRY(nf2_repack_length(fs, &entry, &length));
         nf2_log_place(fs, end, length, NF2_NONE, &end);
         records++;
@@ -110,14 +108,13 @@ static int write_puts(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *
 int nf2_pending_copy(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *pending, uint32_t leaf, uint32_t to,
                      const struct nf2_key *low, const struct nf2_key *high)
 {
-    struct nf2_node_info info;
-    struct nf2_scan scan;
+    uint8_t killed[NF2_KILL_BYTES];
+    struct nf2_live live;
     struct nf2_entry entry;
     int found;
 
-    NF2_TRY(nf2_node_info(fs, leaf, &info));
-    nf2_scan_begin(&scan, leaf);
-    while ((found = next_kept(fs, pending, &scan, &info, low, high, &entry)) > 0) {
+    NF2_TRY(nf2_live_begin(fs, leaf, killed, &live));
+    while ((found = next_kept(fs, pending, &live, low, high, &entry)) > 0) {
         NF2_TRY(nf2_repack_entry(fs, writer, to, &entry));
     }
     NF2_TRY(found);

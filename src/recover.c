@@ -75,17 +75,13 @@ static int mark_entry(nf2_t *fs, const struct questions *questions, const struct
 
 static int mark_node(nf2_t *fs, const struct questions *questions, uint32_t node)
 {
-    struct nf2_node_info info;
-    struct nf2_scan scan;
+    struct nf2_live live;
     struct nf2_entry entry;
     int found;
 
-    NF2_TRY(nf2_node_info(fs, node, &info));
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        if (nf2_entry_alive(&entry, info.killed)) {
-            NF2_TRY(mark_entry(fs, questions, &entry));
-        }
+    NF2_TRY(nf2_live_begin(fs, node, nf2_scratch(fs, NF2_SCRATCH_NODE), &live));
+    while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
+        NF2_TRY(mark_entry(fs, questions, &entry));
     }
     return found;
 }

@@ -14,31 +14,19 @@ int nf2_repack_length(nf2_t *fs, struct nf2_entry *entry, uint32_t *length)
     return NF2_OK;
 }
 
-int nf2_repack_next(nf2_t *fs, struct nf2_scan *scan, const struct nf2_node_info *info, struct nf2_entry *entry)
-{
-    int found;
-
-    do {
-        found = nf2_node_next(fs, scan, entry);
-    } while (found > 0 && !nf2_entry_alive(entry, info->killed));
-    return found;
-}
-
 int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey)
 {
-    struct nf2_scan scan;
     struct nf2_entry entry;
     uint32_t length;
     int found;
 
-    NF2_TRY(nf2_node_info(fs, node, &survey->info));
-    survey->live = survey->count = survey->newest = 0;
+    NF2_TRY(nf2_live_begin(fs, node, nf2_scratch(fs, NF2_SCRATCH_NODE), &survey->live));
+    survey->bytes = survey->count = survey->newest = 0;
     survey->packed = NF2_PAGE_HEAD + NF2_NODE_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD;
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_repack_next(fs, &scan, &survey->info, &entry)) > 0) {
+    while ((found = nf2_live_next(fs, &survey->live, &entry)) > 0) {
         NF2_TRY(nf2_repack_length(fs, &entry, &length));
         nf2_log_place(fs, survey->packed, length, NF2_NONE, &survey->packed);
-        survey->live += length;
+        survey->bytes += length;
         survey->count++;
         survey->newest = entry.type == NF2_NODE_PUT ? entry.offset : survey->newest;
     }
@@ -91,15 +79,14 @@ int nf2_repack_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t to, struct n
 int nf2_repack_copy(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_t to, const struct nf2_key *low,
                     const struct nf2_key *high)
 {
-    struct nf2_node_info info;
-    struct nf2_scan scan;
+    uint8_t killed[NF2_KILL_BYTES];
+    struct nf2_live live;
     struct nf2_entry entry;
     bool inside;
     int found;
 
-    NF2_TRY(nf2_node_info(fs, node, &info));
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_repack_next(fs, &scan, &info, &entry)) > 0) {
+    NF2_TRY(nf2_live_begin(fs, node, killed, &live));
+    while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
         struct nf2_key key = nf2_entry_key(&entry);
         NF2_TRY(nf2_key_within(fs, &key, low, high, &inside));
         if (inside) {

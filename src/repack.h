@@ -8,8 +8,8 @@
 #define NF2_CHILD_BODY 4u
 
 struct nf2_survey {
-    struct nf2_node_info info;
-    uint32_t live;              /* bytes of the live entries when written anew */
+    struct nf2_live live;
+    uint32_t bytes;             /* bytes of the live entries when written anew */
     uint32_t packed;            /* where they end then: long ones begin at a page */
     uint32_t count;
     uint16_t newest;            /* place of the last live PUT record; 0: none */
@@ -18,9 +18,7 @@ struct nf2_survey {
 /* Bytes of an entry when it is written anew as a PUT. */
 int nf2_repack_length(nf2_t *fs, struct nf2_entry *entry, uint32_t *length);
 
-/* The next live entry of a scan: 1, 0, or an error. */
-int nf2_repack_next(nf2_t *fs, struct nf2_scan *scan, const struct nf2_node_info *info, struct nf2_entry *entry);
-
+/* A walk over the node, and what it shows; the walk may begin again afterwards. */
 int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey);
 
 /* A new node: its head, then one entry after the other; with large program units all as one packed group. */

@@ -118,16 +118,15 @@ struct middle {
 };
 
 /* One pass over the node. `next` is set to the entry of each side with the number `choice` in the order of the log. */
-static int weigh(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, uint32_t choice, struct middle *middle)
+static int weigh(nf2_t *fs, struct nf2_survey *survey, uint32_t choice, struct middle *middle)
 {
-    struct nf2_scan scan;
     struct nf2_entry at;
     uint32_t length;
     int found, order = 1;
 
     middle->bytes = middle->count[0] = middle->count[1] = 0;
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_repack_next(fs, &scan, &survey->info, &at)) > 0) {
+    nf2_live_again(&survey->live);
+    while ((found = nf2_live_next(fs, &survey->live, &at)) > 0) {
         struct nf2_key own = nf2_entry_key(&at);
         if (middle->cut.set) {
             NF2_TRY(nf2_key_compare(fs, &own, &middle->cut.key, &order));
@@ -152,36 +151,36 @@ static int weigh(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, uint
 }
 
 /* Looks for the entry that halves the node: bounds close in on it, one pass over the node a step. */
-static NF2_APART int find_median(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct nf2_entry *median)
+static NF2_APART int find_median(nf2_t *fs, struct nf2_survey *survey, struct nf2_entry *median)
 {
     struct middle middle = {.bytes = 0};
     uint32_t count = survey->count;
     unsigned side = 1;
 
-    NF2_TRY(weigh(fs, node, survey, count / 2, &middle));
+    NF2_TRY(weigh(fs, survey, count / 2, &middle));
     for (unsigned step = 0; step < MEDIAN_STEPS && middle.count[side] > 0; step++) {
         *median = middle.next[side];
         struct nf2_key key = nf2_entry_key(median);
         count = middle.count[side];
         NF2_TRY(set_bound(fs, &middle.cut, &key));
-        NF2_TRY(weigh(fs, node, survey, count / 4, &middle));
-        if (middle.bytes * 16 >= survey->live * 7 && middle.bytes * 16 <= survey->live * 9) {
+        NF2_TRY(weigh(fs, survey, count / 4, &middle));
+        if (middle.bytes * 16 >= survey->bytes * 7 && middle.bytes * 16 <= survey->bytes * 9) {
             break;
         }
-        side = middle.bytes * 2 < survey->live;
+        side = middle.bytes * 2 < survey->bytes;
         NF2_TRY(set_bound(fs, side ? &middle.low : &middle.high, &middle.cut.key));
     }
     return NF2_OK;
 }
 
 /* Two halves; the cut never falls between a name and its extension. */
-static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct plan *plan)
+static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, struct nf2_survey *survey, struct plan *plan)
 {
     struct nf2_entry right, left;
     struct nf2_key key;
     bool together = true;
 
-    NF2_TRY(find_median(fs, node, survey, &right));
+    NF2_TRY(find_median(fs, survey, &right));
     key = nf2_entry_key(&right);
     int found = nf2_node_seek(fs, node, &key, NF2_BELOW, &left);
     if (found == 0) { /* the median is the smallest: cut behind it */
@@ -210,15 +209,14 @@ static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_surv
 }
 
 /* A leaf that is rewritten for a few hot names: they get a leaf of their own, so that the others are copied no more. */
-static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
+static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
-    struct nf2_scan scan;
     struct nf2_entry at, first, above, below;
     bool have_first = false, have_above = false, yes;
     int found, order;
 
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_repack_next(fs, &scan, &survey->info, &at)) > 0) {
+    nf2_live_again(&survey->live);
+    while ((found = nf2_live_next(fs, &survey->live, &at)) > 0) {
         struct nf2_key own = nf2_entry_key(&at);
         NF2_TRY(related(fs, &own, hint, &yes));
         NF2_TRY(nf2_key_compare(fs, &own, hint, &order));
@@ -280,7 +278,7 @@ static NF2_APART int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *h
 }
 
 /* Does the pending key follow the newest entry, with most of the leaf in front of it? Then the cut is between them: keys that come in order leave full leaves. */
-static NF2_APART int plan_run(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
+static NF2_APART int plan_run(nf2_t *fs, uint32_t node, struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
     struct middle middle = {.bytes = 0};
     struct nf2_entry last;
@@ -293,8 +291,8 @@ static NF2_APART int plan_run(nf2_t *fs, uint32_t node, const struct nf2_survey 
     struct nf2_key key = nf2_entry_key(&last);
     NF2_TRY(related(fs, &key, hint, &yes));
     NF2_TRY(set_bound(fs, &middle.cut, hint));
-    NF2_TRY(weigh(fs, node, survey, 0, &middle));
-    return yes || middle.bytes * 2 < survey->live ? NF2_OK : separate(fs, plan, &key, hint);
+    NF2_TRY(weigh(fs, survey, 0, &middle));
+    return yes || middle.bytes * 2 < survey->bytes ? NF2_OK : separate(fs, plan, &key, hint);
 }
 
 /* How to replace a node so that `need` bytes more fit. `thrifty`: with as few new blocks as can be. */
@@ -324,8 +322,8 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
     if (survey.count >= 2 && (end > limit || survey.packed * 100 > capacity * (scarce ? 86u : 62u))) {
         return plan_halves(fs, node, &survey, plan);
     }
-    uint32_t dead = survey.info.append_at - nf2_min(survey.live, survey.info.append_at);
-    if (level == 0 && !thrifty && survey.count >= 2 && dead * 2 > survey.info.append_at && survey.live > nf2_page(fs) &&
+    uint32_t dead = survey.live.append_at - nf2_min(survey.bytes, survey.live.append_at);
+    if (level == 0 && !thrifty && survey.count >= 2 && dead * 2 > survey.live.append_at && survey.bytes > nf2_page(fs) &&
         free_blocks > fs->blocks / 4) {
         return plan_heat(fs, node, &survey, hint, plan);
     }
@@ -507,19 +505,19 @@ static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *
 }
 
 /* Would the parent take the records of this plan? */
-static int parent_fits(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, bool *fits, uint32_t *need)
+static NF2_APART int parent_fits(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, bool *fits, uint32_t *need)
 {
     struct nf2_node_op ops[PARTS_MAX];
     uint8_t bodies[PARTS_MAX][NF2_CHILD_BODY];
     uint32_t blocks[PARTS_MAX] = {0};
-    struct nf2_node_info info;
     struct nf2_entry child;
+    uint32_t append_at, records;
 
     NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
     struct nf2_key key = nf2_entry_key(&child);
     unsigned count = parent_ops(plan, child.offset, &key, blocks, bodies, ops);
-    NF2_TRY(nf2_node_info(fs, path->node[path->depth - 2], &info));
-    *fits = nf2_node_fit(fs, info.append_at, ops, count, 0, nf2_log_bytes(fs)) != NF2_NONE;
+    NF2_TRY(nf2_node_tail(fs, path->node[path->depth - 2], &append_at, &records));
+    *fits = nf2_node_fit(fs, append_at, ops, count, 0, nf2_log_bytes(fs)) != NF2_NONE;
     *need = 0;
     for (unsigned i = 0; i < count; i++) {
         *need += nf2_node_op_length(&ops[i]);
