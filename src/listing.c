@@ -109,17 +109,21 @@ static int gather_leaf(nf2_t *fs, nf2_dir_t *dir, uint32_t leaf, bool *beyond)
     gather.limit = nf2_min(nf2_page(fs) / DIGEST, room / 2);
     gather.digests = fs->write_buffer;
     gather.places = dir->last + sizeof dir->last - gather.limit * 2;
-    gather.skip = SKIP_MAX;
-    NF2_TRY(nf2_live_begin(fs, leaf, killed, &live));
-    while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
-        struct nf2_key own = nf2_entry_key(&entry);
-        NF2_TRY(nf2_key_compare(fs, &own, &last, &order));
-        *beyond = *beyond || own.id > dir->id;
-        if (own.id == dir->id && order > 0) {
-            NF2_TRY(insert(fs, &gather, &entry));
+    NF2_TRY(nf2_live_glance(fs, leaf, killed, &live));
+    do {
+        *beyond = false;
+        gather.count = 0;
+        gather.skip = SKIP_MAX;
+        while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
+            struct nf2_key own = nf2_entry_key(&entry);
+            NF2_TRY(nf2_key_compare(fs, &own, &last, &order));
+            *beyond = *beyond || own.id > dir->id;
+            if (own.id == dir->id && order > 0) {
+                NF2_TRY(insert(fs, &gather, &entry));
+            }
         }
-    }
-    NF2_TRY(found);
+        NF2_TRY(found);
+    } while (!nf2_live_whole(fs, &live));
     dir->next = (uint16_t)(gather.places - dir->last);
     dir->batch = (uint8_t)gather.count;
     dir->whole = gather.count < gather.limit;

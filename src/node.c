@@ -206,20 +206,24 @@ int nf2_node_level(nf2_t *fs, uint32_t node)
     return payload[1];
 }
 
-int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry)
+/* The next entry that is not killed (NULL: the next one of all). */
+static int next_entry(nf2_t *fs, struct nf2_scan *scan, const uint8_t *killed, struct nf2_entry *entry)
 {
     struct nf2_record record;
+    int found;
 
-    for (;;) {
-        int found = nf2_scan_next(fs, scan, &record);
-        if (found <= 0) {
-            return found == 0 && scan->damaged ? NF2_ERR_IO : found;
-        }
-        if (record.type != NF2_NODE_HEAD) {
+    while ((found = nf2_scan_next(fs, scan, &record)) > 0) {
+        if (record.type != NF2_NODE_HEAD && (killed == NULL || (has_key(record.type) && !nf2_bit(killed, record.offset / 8u)))) {
             NF2_TRY(nf2_entry_parse(fs, scan->block, &record, entry));
             return 1;
         }
     }
+    return found == 0 && scan->damaged ? NF2_ERR_IO : found;
+}
+
+int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry)
+{
+    return next_entry(fs, scan, NULL, entry);
 }
 
 /* Marks the offsets that a record names. */
@@ -272,6 +276,7 @@ int nf2_live_begin(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *l
     NF2_TRY(node_info(fs, node, killed, &append_at, &records));
     live->killed = killed;
     live->append_at = (uint16_t)append_at;
+    live->glance = false;
     live->scan.block = node;
     nf2_live_again(live);
     return NF2_OK;
@@ -281,10 +286,40 @@ int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry)
 {
     int found;
 
-    do {
-        found = nf2_node_next(fs, &live->scan, entry);
-    } while (found > 0 && (!has_key(entry->type) || nf2_bit(live->killed, entry->offset / 8u)));
+    while ((found = next_entry(fs, &live->scan, live->glance ? NULL : live->killed, entry)) > 0 && live->glance) {
+        note_kills(fs, live->killed, entry);
+        if (has_key(entry->type)) {
+            break;
+        }
+    }
     return found;
+}
+
+int nf2_live_glance(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live)
+{
+    struct nf2_cached cached;
+
+    if (nf2_cache_has(fs, node, &cached)) {
+        return nf2_live_begin(fs, node, killed, live);
+    }
+    memset(killed, 0, nf2_log_bytes(fs) / 64u);
+    nf2_scan_begin(&live->scan, node);
+    live->killed = killed;
+    live->append_at = 0;
+    live->glance = true;
+    return NF2_OK;
+}
+
+bool nf2_live_whole(const nf2_t *fs, struct nf2_live *live)
+{
+    uint32_t any = 0;
+
+    for (uint32_t i = 0; live->glance && i < nf2_log_bytes(fs) / 64u; i++) {
+        any |= live->killed[i];
+    }
+    live->glance = false;
+    nf2_live_again(live);
+    return any == 0;
 }
 
 void nf2_live_again(struct nf2_live *live)

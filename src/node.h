@@ -97,11 +97,19 @@ int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry);
 struct nf2_live {
     struct nf2_scan scan;
     uint8_t *killed;
-    uint16_t append_at;         /* where the next append to the node goes */
+    uint16_t append_at;         /* where the next append to the node goes; 0: not known yet */
+    bool glance;                /* set by nf2_live_glance: killed ones show, too, until the walk comes to what kills them */
 };
 int nf2_live_begin(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live);
 int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry);
 void nf2_live_again(struct nf2_live *live);    /* from the node's start */
+
+/*
+ * The same where a node that is not cached has few killed entries, as a rule: no pass looks for them first. Was it a right one
+ * in the end? If not (false) it begins again, as the other kind.
+ */
+int nf2_live_glance(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live);
+bool nf2_live_whole(const nf2_t *fs, struct nf2_live *live);
 
 /* Where the next append goes, and how many records the node has. */
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records);
