@@ -2,7 +2,6 @@
 #include "batch.h"
 
 #include "flash.h"
-#include "index.h"
 #include "space.h"
 
 #define BODY_IN_MEMORY 32u      /* bodies that own something are shorter */
@@ -198,7 +197,7 @@ static int count_leaves(nf2_t *fs, uint32_t id, uint32_t most, struct nf2_path *
 }
 
 /* Are there free blocks to apply a batch? What is committed must be applied, if need be by the next mount. */
-static int check_room(nf2_t *fs, const struct nf2_batch *batch)
+static NF2_APART int check_room(nf2_t *fs, const struct nf2_batch *batch)
 {
     uint32_t blocks = nf2_space_free_blocks(fs), kept = blocks_besides(fs, batch->count), run = 1, leaves;
     struct nf2_scan scan;
@@ -243,36 +242,51 @@ int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned sl
     fs->redo_block = batch->first;
     fs->redo_owned = owned;
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    if (slot != NF2_TREE_SLOT) {
-        nf2_space_settle(fs, slot);
-    }
+    nf2_space_settle(fs, slot);
     return apply(fs, where);
 }
 
-int nf2_batch_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, unsigned slot, struct nf2_entry *where)
+int nf2_batch_append(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *changes, unsigned count)
 {
-    struct nf2_batch batch = nf2_batch_empty();
-    int result = nf2_tree_change(fs, changes, count, 0, where);
+    int result = nf2_batch_add(fs, batch, changes, count);
     uint32_t block;
+
+    if (result == 1) {
+        result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
+        if (result != NF2_OK) {
+            return result < 0 ? result : NF2_ERR_NOSPC;
+        }
+        NF2_TRY(nf2_batch_extend(fs, batch, block));
+        NF2_TRY(NF2_BROKEN(NF2_FAULT_REDO_FIRST) ? write_redo(fs, batch, false) : NF2_OK);
+        result = nf2_batch_add(fs, batch, changes, count);
+    }
+    return result > 0 ? NF2_ERR_NOSPC : result;
+}
+
+int nf2_batch_item(nf2_t *fs, struct nf2_batch *batch, uint32_t id, const struct nf2_item *item)
+{
+    struct nf2_index_change memory;
+    struct nf2_node_op change;
+
+    nf2_index_put(&memory, id, item, &change);
+    return nf2_batch_append(fs, batch, &change, 1);
+}
+
+int nf2_batch_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, struct nf2_batch *batch, struct nf2_entry *where)
+{
+    int result = nf2_tree_change(fs, changes, count, 0, where);
 
     if (result != NF2_SPANS_LEAVES) {
         return result;
     }
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
-    if (result != NF2_OK) {
-        return result < 0 ? result : NF2_ERR_NOSPC;
-    }
-    NF2_TRY(nf2_batch_extend(fs, &batch, block));
-    if (NF2_BROKEN(NF2_FAULT_REDO_FIRST)) {
-        NF2_TRY(write_redo(fs, &batch, false));
-    }
-    result = nf2_batch_add(fs, &batch, changes, count);
-    if (result != NF2_OK) {
+    *batch = nf2_batch_empty();
+    result = nf2_batch_append(fs, batch, changes, count);
+    if (result < 0) {
         NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));
-        return result < 0 ? result : NF2_ERR_NOSPC;
+        return result;
     }
-    return nf2_batch_commit(fs, &batch, false, slot, where);
+    return NF2_SPANS_LEAVES;
 }
 
 /* Does the leaf of the batch's last key carry the mark of its sequence? */

@@ -6,7 +6,7 @@
 #ifndef NF2FS_SRC_BATCH_H
 #define NF2FS_SRC_BATCH_H
 
-#include "tree.h"
+#include "index.h"
 
 /* Kinds of records in a batch block: written as node records of these types, without references. */
 #define NF2_BATCH_PUT NF2_NODE_PUT
@@ -25,6 +25,12 @@ static inline struct nf2_batch nf2_batch_empty(void)
     struct nf2_batch batch = {NF2_NONE, NF2_NONE, 0, 0};
     return batch;
 }
+
+/* Adds operations as one group, in blocks of the tree's slot. */
+int nf2_batch_append(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *changes, unsigned count);
+
+/* Adds an entry of the map. */
+int nf2_batch_item(nf2_t *fs, struct nf2_batch *batch, uint32_t id, const struct nf2_item *item);
 
 /* Adds operations as one group. 1 if they need a (further) block: give one with nf2_batch_extend and try again. */
 int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *changes, unsigned count);
@@ -46,8 +52,11 @@ int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned sl
 /* The operations of a batch, one after the other, over its blocks: 1, 0 at the end, or an error. */
 int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op);
 
-/* Makes the changes in one leaf if they lie in one, else as a batch in a block of the tree's. All or nothing; durable when it returns. */
-int nf2_batch_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, unsigned slot, struct nf2_entry *where);
+/*
+ * Makes the changes in one leaf if they lie in one: all or nothing, durable when it returns. Else NF2_SPANS_LEAVES: they are in a
+ * batch, for nf2_batch_commit (not called from here: what the caller built the changes from need not lie below it on the stack).
+ */
+int nf2_batch_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, struct nf2_batch *batch, struct nf2_entry *where);
 
 /* Was the batch that a cut left committed applied to its end? False if there is none. */
 int nf2_batch_is_applied(nf2_t *fs, bool *applied);

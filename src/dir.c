@@ -147,39 +147,41 @@ static int check_target(nf2_t *fs, const struct nf2_place *to, bool directory)
 }
 
 /* Across leaves: the value is put under the new name and taken out under the old one, as one batch. */
-static int rename_across(nf2_t *fs, const struct nf2_place *from, const struct nf2_place *to)
+static NF2_APART int move_entry(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_key *from, const struct nf2_key *to, struct nf2_batch *batch, struct nf2_entry *where)
 {
     struct nf2_node_op changes[2];
-    struct nf2_entry entry, where;
     uint8_t body[NF2_FLAT_BODY_MAX];
 
-    int found = nf2_place_find(fs, from, &entry);
-    if (found <= 0) {
-        return found < 0 ? found : NF2_ERR_NOENT;
-    }
     memset(changes, 0, sizeof changes);
-    memset(&where, 0, sizeof where);
     changes[0].type = NF2_NODE_PUT;
-    changes[0].key = nf2_place_key(to);
-    if (entry.body_length <= sizeof body) {
-        NF2_TRY(nf2_body_read(fs, &entry, 0, body, entry.body_length));
-        if (entry.body_length > NF2_TOOK_OVER && body[0] == NF2_BODY_INDEXED) {
+    changes[0].key = *to;
+    changes[0].body = nf2_span_at(entry->node, entry->body_offset, entry->body_position, entry->body_length);
+    if (entry->body_length <= sizeof body) {
+        NF2_TRY(nf2_body_read(fs, entry, 0, body, entry->body_length));
+        if (entry->body_length > NF2_TOOK_OVER && body[0] == NF2_BODY_INDEXED) {
             body[NF2_TOOK_OVER] = 0; /* said of what this key held before: the entry that it replaces now is another one */
         }
-        changes[0].body = nf2_span_of(body, entry.body_length);
-    } else {
-        changes[0].body = nf2_span_at(entry.node, entry.body_offset, entry.body_position, entry.body_length);
+        changes[0].body = nf2_span_of(body, entry->body_length);
     }
     changes[1].type = NF2_NODE_MOV;
-    changes[1].key = nf2_place_key(from);
-    uint32_t leaf = entry.node;
-    uint16_t offset = entry.offset;
-    nf2_file_t *open = nf2_handle_of(fs, leaf, offset);
-    NF2_TRY(nf2_batch_change(fs, changes, 2, NF2_TREE_SLOT, &where));
+    changes[1].key = *from;
+    return nf2_batch_change(fs, changes, 2, batch, where);
+}
+
+static int rename_across(nf2_t *fs, const struct nf2_key *from, const struct nf2_key *to)
+{
+    struct nf2_batch batch;
+    struct nf2_entry entry;
+
+    int result = nf2_tree_find(fs, from, &entry);
+    if (result <= 0) {
+        return result < 0 ? result : NF2_ERR_NOENT;
+    }
+    nf2_file_t *open = nf2_handle_of(fs, entry.node, entry.offset);
+    result = move_entry(fs, &entry, from, to, &batch, &entry);
+    NF2_TRY(result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, &entry) : result);
     if (open != NULL) { /* handles of the file go with it, wherever its old entry went meanwhile */
-        leaf = open->leaf;
-        offset = open->entry;
-        nf2_tree_follow(fs, leaf, offset, where.node, where.offset, false);
+        nf2_tree_follow(fs, open->leaf, open->entry, entry.node, entry.offset, false);
     }
     return NF2_OK;
 }
@@ -226,7 +228,7 @@ static NF2_APART int do_rename(nf2_t *fs, const char *from_path, const char *to_
     NF2_TRY(nf2_space_begin(fs));
     NF2_TRY(nf2_orphans_room(fs));
     int result = nf2_tree_rename(fs, &source, &target);
-    return result == NF2_SPANS_LEAVES ? rename_across(fs, &from, &to) : result;
+    return result == NF2_SPANS_LEAVES ? rename_across(fs, &source, &target) : result;
 }
 
 /* ---- listing ------------------------------------------------------------------------------------ */

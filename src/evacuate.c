@@ -27,7 +27,7 @@ static int destination(nf2_t *fs, uint32_t id)
         if (result != NF2_OK) {
             return result < 0 ? result : NF2_ERR_NOSPC;
         }
-        struct nf2_item own = {NF2_BODY_OWN, block, block, 0, 1, 0};
+        struct nf2_item own = nf2_owned_run(block, 1);
         nf2_index_put(&memory, id, &own, &change);
         int fits = nf2_tree_fits(fs, &change);
         if (fits > 0) {
@@ -64,8 +64,7 @@ static NF2_APART int copy_data(nf2_t *fs, uint32_t id, const struct nf2_item *it
 /* Moves a file's data at `at` that the map has in one place, as far as the destination's block goes, and lets the map refer to the copy. */
 static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
 {
-    struct nf2_index_change memory;
-    struct nf2_node_op change;
+    struct nf2_batch batch = nf2_batch_empty();
     struct nf2_item item, copy;
     uint32_t n, bytes = nf2_block_bytes(fs);
 
@@ -79,23 +78,14 @@ static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t len
         copy.block * bytes + copy.within + copy.length == fs->compact_block * bytes + fs->compact_end) {
         copy.length += length; /* one piece with what lies in front of it */
     } else {
-        struct nf2_item piece = {NF2_BODY_PIECE, at, fs->compact_block, fs->compact_end, length, 0};
-        copy = piece;
+        copy = nf2_piece_at(at, fs->compact_block, fs->compact_end, length);
     }
     fs->compact_end = nf2_align_unit(fs, fs->compact_end + length);
     result = nf2_index_insert(fs, id, &copy, NULL, false, 0);
     if (result == NF2_SPANS_LEAVES) { /* as a batch of one operation */
-        struct nf2_batch batch = nf2_batch_empty();
-        uint32_t block;
         nf2_space_settle(fs, NF2_TREE_SLOT);
-        result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
-        if (result != NF2_OK) {
-            return result < 0 ? result : NF2_ERR_NOSPC;
-        }
-        NF2_TRY(nf2_batch_extend(fs, &batch, block));
-        nf2_index_put(&memory, id, &copy, &change);
-        NF2_TRY(nf2_batch_add(fs, &batch, &change, 1));
-        NF2_TRY(nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL));
+        NF2_TRY(nf2_batch_item(fs, &batch, id, &copy));
+        result = nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL);
     }
     return result < 0 ? result : (int)length;
 }
@@ -194,7 +184,7 @@ int nf2_evacuate(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint32_t *fr
 /* ---- giving blocks back ------------------------------------------------------------------------- */
 
 /* Cuts the OWN entry `own` in two at block `at`, where the parts lie in different leaves: nothing is dropped. */
-static NF2_APART int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t at)
+static NF2_APART int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t at, struct nf2_batch *batch)
 {
     struct nf2_index_change memory[3];
     struct nf2_node_op changes[3];
@@ -208,7 +198,7 @@ static NF2_APART int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own,
     changes[1].type = NF2_NODE_MOV;
     changes[1].body.length = 0;
     nf2_index_put(&memory[2], id, &front, &changes[2]);
-    return nf2_batch_change(fs, changes, 3, NF2_TREE_SLOT, NULL);
+    return nf2_batch_change(fs, changes, 3, batch, NULL);
 }
 
 /* Takes [start, start + count) out of the OWN entry `own`: one group, else it would drop what the rest owns. */
@@ -236,6 +226,7 @@ static NF2_APART int release(nf2_t *fs, uint32_t id, const struct nf2_item *own,
 
 int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *dead)
 {
+    struct nf2_batch batch;
     struct nf2_item own;
 
     for (uint32_t start = dead->start, end = start + dead->count; start < end;) {
@@ -246,7 +237,8 @@ int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *dead)
         uint32_t count = nf2_min(end, own.number + own.length) - start;
         int result = release(fs, id, &own, start, count);
         if (result == NF2_SPANS_LEAVES) { /* in two first: the next turn frees the first one's end */
-            result = cut_own(fs, id, &own, start + count);
+            result = cut_own(fs, id, &own, start + count, &batch);
+            result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL) : result;
             count = 0;
         }
         NF2_TRY(result);

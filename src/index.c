@@ -222,7 +222,7 @@ static struct nf2_item item_from(const nf2_t *fs, const struct nf2_item *item, u
         if (item->block != NF2_NO_BLOCK) {
             uint32_t within = item->within + (from - item->number);
             part.block = item->block + within / fs->flash->block_size;
-            part.within = within % fs->flash->block_size;
+            part.within = (uint16_t)(within % fs->flash->block_size);
         }
     }
     return part;
@@ -369,7 +369,7 @@ int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size, uint32_t mark)
         NF2_TRY(make(fs, &group, true, 0));
     }
     /* An empty piece marks the end: of frames that go on in their block, and of a hole. */
-    struct nf2_item end = {NF2_BODY_PIECE, size, NF2_NO_BLOCK, 0, 0, 0};
+    struct nf2_item end = nf2_piece_at(size, NF2_NO_BLOCK, 0, 0);
     group.count = 0;
     NF2_TRY(collect(fs, id, size, NF2_NONE, &group));
     group_put(&group, id, &end);

@@ -18,11 +18,26 @@
 /* An entry of the map, decoded. */
 struct nf2_item {
     uint8_t kind;               /* NF2_BODY_PIECE, FRAMES or OWN */
+    uint16_t within;            /* PIECE: byte in the block where the data is */
     uint32_t number;            /* file offset, or block */
-    uint32_t block, within;     /* PIECE: where the data is (block NF2_NO_BLOCK: zeros); FRAMES: the block */
-    uint32_t length;            /* PIECE: bytes; OWN: blocks */
-    uint32_t base;              /* FRAMES: file offset of the block's first byte */
+    uint32_t block;             /* PIECE (NF2_NO_BLOCK: zeros), FRAMES */
+    union {
+        uint32_t length;        /* PIECE: bytes; OWN: blocks */
+        uint32_t base;          /* FRAMES: file offset of the block's first byte */
+    };
 };
+
+static inline struct nf2_item nf2_piece_at(uint32_t offset, uint32_t block, uint32_t within, uint32_t length)
+{
+    struct nf2_item item = {NF2_BODY_PIECE, (uint16_t)within, offset, block, {length}};
+    return item;
+}
+
+static inline struct nf2_item nf2_owned_run(uint32_t start, uint32_t count)
+{
+    struct nf2_item item = {NF2_BODY_OWN, 0, start, start, {count}};
+    return item;
+}
 
 /* Decodes an entry (or a batch's operation) of the map. */
 int nf2_index_item(nf2_t *fs, const struct nf2_entry *entry, struct nf2_item *item);

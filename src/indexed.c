@@ -11,8 +11,7 @@
 
 static struct nf2_item own_item(const nf2_file_t *file)
 {
-    struct nf2_item item = {NF2_BODY_OWN, file->own.start, file->own.start, 0, file->own.count, 0};
-    return item;
+    return nf2_owned_run(file->own.start, file->own.count);
 }
 
 static bool own_pending(const nf2_file_t *file)
@@ -83,35 +82,35 @@ static struct nf2_item flat_piece(const nf2_t *fs, const struct flat *flat, unsi
         start += flat->extent[j].count * bytes;
     }
     uint32_t begin = nf2_max(start, from), end = nf2_min(start + flat->extent[i].count * bytes, to);
-    struct nf2_item item = {NF2_BODY_PIECE, begin, flat->extent[i].start + (begin - start) / bytes, (begin - start) % bytes,
-                            end > begin ? end - begin : 0, 0};
-    return item;
+    return nf2_piece_at(begin, flat->extent[i].start + (begin - start) / bytes, (begin - start) % bytes, end > begin ? end - begin : 0);
 }
 
 /* All extents at once, and off the slot's list then: a node that is written anew does not tell any more of what the slot still lists. */
-static int own_extents(nf2_t *fs, const nf2_file_t *file, const struct flat *flat)
+static NF2_APART int own_extents(nf2_t *fs, const nf2_file_t *file, const struct flat *flat, struct nf2_batch *batch)
 {
     struct nf2_index_change memory[NF2_EXTENTS_MAX];
     struct nf2_node_op changes[NF2_EXTENTS_MAX];
 
     for (unsigned i = 0; i < flat->extents; i++) {
-        struct nf2_item own = {NF2_BODY_OWN, flat->extent[i].start, flat->extent[i].start, 0, flat->extent[i].count, 0};
+        struct nf2_item own = nf2_owned_run(flat->extent[i].start, flat->extent[i].count);
         nf2_index_put(&memory[i], file->id, &own, &changes[i]);
     }
-    NF2_TRY(flat->extents > 0 ? nf2_batch_change(fs, changes, flat->extents, file->slot, NULL) : NF2_OK);
-    nf2_space_settle(fs, file->slot);
-    return NF2_OK;
+    return flat->extents > 0 ? nf2_batch_change(fs, changes, flat->extents, batch, NULL) : NF2_OK;
 }
 
 /* New content: under an id that is an orphan until the commit. Nothing else refers to these blocks. */
-static int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat)
+static NF2_APART int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat)
 {
+    struct nf2_batch batch;
+
     NF2_TRY(nf2_orphans_room(fs));
     if (nf2_space_free_blocks(fs) < 4) { /* it must not fail half way */
         return NF2_ERR_NOSPC;
     }
     NF2_TRY(nf2_space_orphan(fs, file->id));
-    NF2_TRY(own_extents(fs, file, flat));
+    int result = own_extents(fs, file, flat, &batch);
+    NF2_TRY(result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot, NULL) : result);
+    nf2_space_settle(fs, file->slot);
     for (unsigned i = 0; i < flat->extents; i++) {
         struct nf2_item piece = flat_piece(fs, flat, i, 0, file->buffer_at);
         if (piece.length > 0) {
@@ -122,36 +121,11 @@ static int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat
     return NF2_OK;
 }
 
-static int batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *changes, unsigned count)
-{
-    int result = nf2_batch_add(fs, batch, changes, count);
-    uint32_t block;
-
-    if (result == 1) {
-        result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
-        if (result != NF2_OK) {
-            return result < 0 ? result : NF2_ERR_NOSPC;
-        }
-        NF2_TRY(nf2_batch_extend(fs, batch, block));
-        result = nf2_batch_add(fs, batch, changes, count);
-    }
-    return result > 0 ? NF2_ERR_NOSPC : result;
-}
-
-static int batch_add_item(nf2_t *fs, struct nf2_batch *batch, uint32_t id, const struct nf2_item *item)
-{
-    struct nf2_index_change memory;
-    struct nf2_node_op change;
-
-    nf2_index_put(&memory, id, item, &change);
-    return batch_add(fs, batch, &change, 1);
-}
-
 /* An extent of the committed content as changes of the index: it is owned, and (unless all of it is beyond the end) it is mapped. */
 static unsigned extent_changes(const nf2_t *fs, const nf2_file_t *file, const struct flat *flat, unsigned i,
                                struct nf2_index_change *memory, struct nf2_node_op *changes)
 {
-    struct nf2_item own = {NF2_BODY_OWN, flat->extent[i].start, flat->extent[i].start, 0, flat->extent[i].count, 0};
+    struct nf2_item own = nf2_owned_run(flat->extent[i].start, flat->extent[i].count);
     struct nf2_item piece = flat_piece(fs, flat, i, 0, file->committed_size);
 
     nf2_index_put(&memory[0], file->id, &own, &changes[0]);
@@ -162,10 +136,9 @@ static unsigned extent_changes(const nf2_t *fs, const nf2_file_t *file, const st
     return 2;
 }
 
-/* The committed content gets an index, in one group or in one batch, so that its blocks never have two owners. */
-static int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *flat)
+/* The committed content gets an index, in one group or (NF2_SPANS_LEAVES) in one batch, so that its blocks never have two owners. */
+static NF2_APART int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *flat, struct nf2_batch *batch)
 {
-    struct nf2_batch batch = nf2_batch_empty();
     struct nf2_node_op changes[3];
     struct nf2_index_change memory[2];
     struct nf2_entry entry;
@@ -183,18 +156,20 @@ static int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *fla
         count += extent_changes(fs, file, flat, 0, memory, &changes[1]);
     }
     if (flat->extents <= 1) {
-        return nf2_batch_change(fs, changes, count, file->slot, NULL); /* the handle follows its entry */
+        return nf2_batch_change(fs, changes, count, batch, NULL); /* the handle follows its entry */
     }
-    NF2_TRY(batch_add(fs, &batch, changes, count));
+    *batch = nf2_batch_empty();
+    NF2_TRY(nf2_batch_append(fs, batch, changes, count));
     for (unsigned i = 1; i < flat->extents; i++) {
         count = extent_changes(fs, file, flat, i, memory, changes);
-        NF2_TRY(batch_add(fs, &batch, changes, count));
+        NF2_TRY(nf2_batch_append(fs, batch, changes, count));
     }
-    return nf2_batch_commit(fs, &batch, false, file->slot, NULL);
+    return NF2_SPANS_LEAVES;
 }
 
 int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
 {
+    struct nf2_batch batch;
     struct flat flat;
     bool urgent = fs->urgent;
 
@@ -202,7 +177,8 @@ int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
     flat.extents = file->extents;
     NF2_TRY(nf2_space_new_id(fs, &file->id));
     fs->urgent = true;
-    int result = file->fresh ? shadow_from_flat(fs, file, &flat) : convert_committed(fs, file, &flat);
+    int result = file->fresh ? shadow_from_flat(fs, file, &flat) : convert_committed(fs, file, &flat, &batch);
+    result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot, NULL) : result;
     fs->urgent = urgent;
     NF2_TRY(result);
     nf2_space_settle(fs, file->slot);
@@ -231,8 +207,7 @@ int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
 
 static struct nf2_item piece_item(const struct nf2_piece *piece)
 {
-    struct nf2_item item = {NF2_BODY_PIECE, piece->offset, piece->block, piece->within, piece->length, 0};
-    return item;
+    return nf2_piece_at(piece->offset, piece->block, piece->within, piece->length);
 }
 
 /* Adds an operation to the file's own list of uncommitted ones on flash. */
@@ -515,8 +490,8 @@ static int open_frames(nf2_t *fs, nf2_file_t *file, uint32_t at)
     return NF2_OK;
 }
 
-/* The first frame of a new block, then the entry that makes it a part of the file. */
-static int new_frames(nf2_t *fs, nf2_file_t *file)
+/* The first frame of a new block, then the entry that makes it a part of the file, in its leaf or (NF2_SPANS_LEAVES) in a batch. */
+static NF2_APART int new_frames(nf2_t *fs, nf2_file_t *file, struct nf2_batch *batch)
 {
     struct nf2_index_change memory[2];
     struct nf2_node_op changes[2];
@@ -533,18 +508,16 @@ static int new_frames(nf2_t *fs, nf2_file_t *file)
     if (result != NF2_OK) {
         return result < 0 ? result : NF2_ERR_IO;
     }
-    struct nf2_item item = {NF2_BODY_FRAMES, file->buffer_at, block, 0, 0, file->buffer_at};
+    struct nf2_item item = {NF2_BODY_FRAMES, 0, file->buffer_at, block, {file->buffer_at}};
     struct nf2_item own = own_item(file);
     nf2_index_put(&memory[0], file->id, &item, &changes[0]);
     nf2_index_put(&memory[1], file->id, &own, &changes[1]);
-    NF2_TRY(nf2_batch_change(fs, changes, own_pending(file) ? 2 : 1, file->slot, NULL));
-    own_recorded(fs, file);
     file->frames = block;
     file->frames_base = frames.base;
     file->frames_end = frames.end;
+    result = nf2_batch_change(fs, changes, own_pending(file) ? 2 : 1, batch, NULL);
     file->frames_at = (uint16_t)frames.append_at;
-    file->buffered = 0;
-    return NF2_OK;
+    return result;
 }
 
 /* Appends the buffer as a frame: one program. */
@@ -562,7 +535,16 @@ static int commit_frame(nf2_t *fs, nf2_file_t *file)
             return NF2_OK;
         }
     }
-    return new_frames(fs, file);
+    struct nf2_batch batch;
+    int result = new_frames(fs, file, &batch);
+    result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot, NULL) : result;
+    if (result < 0) {
+        file->frames_at = 0;
+        return result;
+    }
+    own_recorded(fs, file);
+    file->buffered = 0;
+    return NF2_OK;
 }
 
 /* ---- commit ------------------------------------------------------------------------------------- */
@@ -582,13 +564,29 @@ static int commit_shadow(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
-/* Several pieces, a cut, or pieces that lie in several leaves: as a batch. */
-static int commit_batch(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int write_batch(nf2_t *fs, nf2_file_t *file, struct nf2_batch *batch)
 {
     struct nf2_index_change memory;
     struct nf2_node_op change;
+    struct nf2_item item = own_item(file);
+
+    NF2_TRY(own_pending(file) ? nf2_batch_item(fs, batch, file->id, &item) : NF2_OK);
+    if (file->cut_to != NF2_NONE) {
+        nf2_index_delete(&memory, file->id, file->cut_to, &change);
+        NF2_TRY(nf2_batch_append(fs, batch, &change, 1));
+    }
+    for (unsigned i = 0; i < file->pieces; i++) {
+        item = piece_item(&file->u.piece[i]);
+        NF2_TRY(nf2_batch_item(fs, batch, file->id, &item));
+    }
+    return NF2_OK;
+}
+
+/* Several pieces, a cut, or pieces that lie in several leaves: as a batch. */
+static int commit_batch(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_batch batch = nf2_batch_empty();
     bool owned = file->spill_first != NF2_NONE;
-    struct nf2_batch batch = {file->spill_first, file->spill, file->spill_end, file->spilled};
 
     if (owned) { /* in the file's own list, behind what is there */
         while (file->pieces > 0) {
@@ -599,22 +597,11 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
         batch.block = file->spill;
         batch.end = file->spill_end;
         batch.count = file->spilled;
-        return nf2_batch_commit(fs, &batch, true, file->slot, NULL);
+    } else {
+        nf2_space_settle(fs, NF2_TREE_SLOT);
+        NF2_TRY(write_batch(fs, file, &batch));
     }
-    nf2_space_settle(fs, NF2_TREE_SLOT);
-    if (own_pending(file)) {
-        struct nf2_item own = own_item(file);
-        NF2_TRY(batch_add_item(fs, &batch, file->id, &own));
-    }
-    if (file->cut_to != NF2_NONE) {
-        nf2_index_delete(&memory, file->id, file->cut_to, &change);
-        NF2_TRY(batch_add(fs, &batch, &change, 1));
-    }
-    for (unsigned i = 0; i < file->pieces; i++) {
-        struct nf2_item item = piece_item(&file->u.piece[i]);
-        NF2_TRY(batch_add_item(fs, &batch, file->id, &item));
-    }
-    return nf2_batch_commit(fs, &batch, false, file->slot, NULL);
+    return nf2_batch_commit(fs, &batch, owned, file->slot, NULL);
 }
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)
