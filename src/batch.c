@@ -92,7 +92,8 @@ static NF2_APART int is_applied(nf2_t *fs, const struct nf2_entry *op, struct nf
     return NF2_OK;
 }
 
-static int apply_one(nf2_t *fs, const struct nf2_entry *op, uint32_t mark, struct nf2_entry *where)
+/* An operation that is none of a map. */
+static NF2_APART int apply_entry(nf2_t *fs, const struct nf2_entry *op, uint32_t mark, struct nf2_entry *where)
 {
     struct nf2_node_op change;
     uint8_t body[BODY_IN_MEMORY];
@@ -100,29 +101,27 @@ static int apply_one(nf2_t *fs, const struct nf2_entry *op, uint32_t mark, struc
 
     memset(&change, 0, sizeof change);
     change.key = nf2_entry_key(op);
-    if (op->key_length == NF2_INDEX_KEY) {
-        int mapping = nf2_index_is_mapping(fs, op);
-        if (mapping != 0) {
-            return mapping < 0 ? mapping : nf2_index_apply(fs, op, mark);
+    change.type = op->type == NF2_BATCH_PUT ? NF2_NODE_PUT : op->type == NF2_BATCH_DEL ? NF2_NODE_DEL : NF2_NODE_MOV;
+    if (op->type == NF2_BATCH_PUT) {
+        NF2_TRY(is_applied(fs, op, where, &applied));
+        if (applied && mark == 0) {
+            return NF2_OK;
+        }
+        change.body = nf2_span_at(op->node, op->body_offset, op->body_position, op->body_length);
+        if (op->body_length <= sizeof body) {
+            NF2_TRY(nf2_body_read(fs, op, 0, body, op->body_length));
+            change.body = nf2_span_of(body, op->body_length);
         }
     }
-    if (op->type != NF2_BATCH_PUT) {
-        change.type = op->type == NF2_BATCH_DEL ? NF2_NODE_DEL : NF2_NODE_MOV;
-        return nf2_tree_change(fs, &change, 1, mark, where);
-    }
-    NF2_TRY(is_applied(fs, op, where, &applied));
-    if (applied && mark == 0) {
-        return NF2_OK;
-    }
-    change.type = NF2_NODE_PUT;
-    change.body.length = op->body_length;
-    if (op->body_length <= sizeof body) {
-        NF2_TRY(nf2_body_read(fs, op, 0, body, op->body_length));
-        change.body.at.data = body;
-    } else {
-        change.body = nf2_span_at(op->node, op->body_offset, op->body_position, op->body_length);
-    }
     return nf2_tree_change(fs, &change, 1, mark, where);
+}
+
+static int apply_one(nf2_t *fs, const struct nf2_entry *op, uint32_t mark, struct nf2_entry *where)
+{
+    int mapping = op->key_length == NF2_INDEX_KEY ? nf2_index_is_mapping(fs, op) : 0;
+
+    NF2_TRY(mapping);
+    return mapping > 0 ? nf2_index_apply(fs, op, mark) : apply_entry(fs, op, mark, where);
 }
 
 static int finish(nf2_t *fs)

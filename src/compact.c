@@ -77,7 +77,7 @@ static int record_handles(nf2_t *fs, uint32_t id)
 }
 
 /* Looks at windows of the file's blocks until one has something to do: 1, or 0 behind the last. */
-static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
+static NF2_APART int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
 {
     uint32_t part = nf2_block_bytes(fs) / 16u;
     struct finding finding;
@@ -235,7 +235,7 @@ static void begin_group(nf2_t *fs, uint32_t id, const struct group *group)
 }
 
 /* Chooses a group of the file that is to be emptied: 1, or 0 if there is none that is worth it. */
-static int choose_group(nf2_t *fs, uint32_t id, uint32_t live)
+static NF2_APART int choose_group(nf2_t *fs, uint32_t id, uint32_t live)
 {
     uint32_t large = nf2_large_blocks(fs);
 
@@ -312,7 +312,7 @@ static NF2_APART int finish_group(nf2_t *fs, uint32_t live)
 }
 
 /* Goes on with the group that is being emptied: moves `bytes` at most. */
-static int clean_step(nf2_t *fs, uint32_t live, uint32_t bytes)
+static NF2_APART int clean_step(nf2_t *fs, uint32_t live, uint32_t bytes)
 {
     struct nf2_run group = {fs->clean_first, nf2_large_blocks(fs)};
 
@@ -329,7 +329,7 @@ static int clean_step(nf2_t *fs, uint32_t live, uint32_t bytes)
 /* ---- steps -------------------------------------------------------------------------------------- */
 
 /* The next file that has something to do, if only by groups: 1, or 0 behind the last. */
-static int step(nf2_t *fs, uint32_t live, bool groups_only)
+static NF2_APART int step(nf2_t *fs, uint32_t live, bool groups_only)
 {
     static const uint8_t none[1] = {0};
     struct nf2_entry entry;

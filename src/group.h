@@ -5,7 +5,10 @@
 
 #include "node.h"
 
-/* Appends the group; the caller has seen that it fits. `effects`: recovery must look at it, so the node is listed as touched first. */
-int nf2_group_append(nf2_t *fs, uint32_t node, struct nf2_node_op *ops, unsigned count, uint32_t mark, bool effects);
+/* A group that recovery must look at is to be appended: the node is listed as touched first. */
+int nf2_group_prepare(nf2_t *fs, uint32_t node);
+
+/* Appends the group; the caller has seen that it fits. */
+int nf2_group_append(nf2_t *fs, uint32_t node, struct nf2_node_op *ops, unsigned count, uint32_t mark);
 
 #endif

@@ -12,61 +12,104 @@
 #define MERGE_FILL 55u          /* per cent of a node that two neighbours may fill together: below the mark for splitting */
 #define MERGE_FILL_SCARCE 80u   /* the same where blocks are scarce: nodes are compacted to 86% then before they are split */
 
-/* One node with the entries of both, and one group in the parent: the left child's entry names it, the right one's goes. */
-static int merge(nf2_t *fs, struct nf2_path *path, uint32_t right, const struct nf2_entry *right_entry, uint8_t level)
+/* The right one of two neighbours. */
+struct sparse {
+    uint32_t right;
+    uint16_t entry;             /* of it, in the parent */
+    uint8_t level;
+};
+
+/*
+ * The group in the parent: the left child's entry names `block`, the right one's, at `right`, goes. Does it fit (0: not, else
+ * its length)? Or (`append`) it is appended.
+ */
+static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, uint16_t right, uint32_t block, bool append)
 {
-    uint32_t left = path->node[path->depth - 1], parent = path->node[path->depth - 2], block, append_at, records;
-    struct nf2_entry child;
+    uint32_t parent = path->node[path->depth - 2], append_at, records;
     struct nf2_node_op ops[2];
-    struct nf2_writer writer;
+    struct nf2_entry child;
     uint8_t body[NF2_CHILD_BODY];
 
-    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
     memset(ops, 0, sizeof ops);
+    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
     ops[0].type = NF2_NODE_PUT;
     ops[0].kill = child.offset;
     ops[0].key = nf2_entry_key(&child);
-    nf2_put_child(body, 0);
+    nf2_put_child(body, block);
     ops[0].body = nf2_span_of(body, sizeof body);
     ops[1].type = NF2_NODE_DEL;
-    ops[1].kill = right_entry->offset;
+    ops[1].kill = right;
+    if (append) {
+        return nf2_group_append(fs, parent, ops, 2, 0);
+    }
     NF2_TRY(nf2_node_tail(fs, parent, &append_at, &records));
-    if (nf2_node_fit(fs, append_at, ops, 2, 0, nf2_log_bytes(fs)) == NF2_NONE) {
-        struct nf2_key hint = ops[0].key;
-        path->depth--;
-        NF2_TRY(nf2_tree_make_room(fs, path, &hint, nf2_node_op_length(&ops[0]) + nf2_node_op_length(&ops[1]), NULL));
+    int length = (int)(nf2_node_op_length(&ops[0]) + nf2_node_op_length(&ops[1]));
+    return nf2_node_fit(fs, append_at, ops, 2, 0, nf2_log_bytes(fs)) != NF2_NONE ? 0 : length;
+}
+
+/* Writes the entries of both into a new node. */
+static NF2_APART int write_merged(nf2_t *fs, uint32_t left, uint32_t right, uint32_t block, uint8_t level)
+{
+    struct nf2_writer writer;
+
+    NF2_TRY(nf2_repack_begin(fs, &writer, block, level));
+    NF2_TRY(nf2_repack_copy(fs, &writer, left, block, NULL, NULL));
+    NF2_TRY(nf2_repack_copy(fs, &writer, right, block, NULL, NULL));
+    return nf2_repack_end(fs, &writer);
+}
+
+static int make_parent_room(nf2_t *fs, struct nf2_path *path, uint32_t need)
+{
+    struct nf2_entry child;
+
+    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
+    struct nf2_key hint = nf2_entry_key(&child);
+    path->depth--;
+    return nf2_tree_make_room(fs, path, &hint, need, NULL);
+}
+
+/* What was done to a node is over: it is replaced. */
+static void drop_node(nf2_t *fs, uint32_t node)
+{
+    nf2_space_forget(fs, node);
+    nf2_cache_drop(fs, node);
+    nf2_space_free(fs, node, 1);
+}
+
+/* One node with the entries of both, and one group in the parent. */
+static int merge(nf2_t *fs, struct nf2_path *path, const struct sparse *pair)
+{
+    uint32_t left = path->node[path->depth - 1], block;
+
+    int lacks = tell_parent(fs, path, pair->entry, 0, false);
+    NF2_TRY(lacks);
+    if (lacks > 0) {
+        NF2_TRY(make_parent_room(fs, path, (uint32_t)lacks));
         return 1; /* the next step finds the pair again */
     }
     NF2_TRY(nf2_space_settle_node(fs, left));
-    NF2_TRY(nf2_space_settle_node(fs, right));
+    NF2_TRY(nf2_space_settle_node(fs, pair->right));
     nf2_space_settle(fs, NF2_TREE_SLOT);
     int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
     if (result != NF2_OK) {
         return result < 0 ? result : NF2_ERR_NOSPC;
     }
-    NF2_TRY(nf2_repack_begin(fs, &writer, block, level));
-    NF2_TRY(nf2_repack_copy(fs, &writer, left, block, NULL, NULL));
-    NF2_TRY(nf2_repack_copy(fs, &writer, right, block, NULL, NULL));
-    NF2_TRY(nf2_repack_end(fs, &writer));
+    NF2_TRY(write_merged(fs, left, pair->right, block, pair->level));
     NF2_TRY(nf2_space_prepare(fs, 2));
-    nf2_put_child(body, block);
-    NF2_TRY(nf2_group_append(fs, parent, ops, 2, 0, true));
-    nf2_space_forget(fs, left);
-    nf2_space_forget(fs, right);
-    nf2_cache_drop(fs, left);
-    nf2_cache_drop(fs, right);
-    nf2_space_free(fs, left, 1);
-    nf2_space_free(fs, right, 1);
+    NF2_TRY(nf2_group_prepare(fs, path->node[path->depth - 2]));
+    NF2_TRY(tell_parent(fs, path, pair->entry, block, true));
+    drop_node(fs, left);
+    drop_node(fs, pair->right);
     nf2_space_settle(fs, NF2_TREE_SLOT);
     return 1;
 }
 
-/* Merges the path's last node with its right neighbour of the same parent, if both are sparse. */
-static int try_merge(nf2_t *fs, struct nf2_path *path)
+/* Are the path's last node and its right neighbour of the same parent sparse? 1, 0, or an error. */
+static NF2_APART int find_sparse(nf2_t *fs, const struct nf2_path *path, struct sparse *pair)
 {
     struct nf2_survey survey;
     struct nf2_entry entry;
-    uint32_t right, packed;
+    uint32_t packed;
 
     NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &entry));
     struct nf2_key key = nf2_entry_key(&entry);
@@ -74,47 +117,55 @@ static int try_merge(nf2_t *fs, struct nf2_path *path)
     if (found <= 0) {
         return found;
     }
-    NF2_TRY(nf2_tree_child(fs, &entry, &right));
-    int level = nf2_node_level(fs, right);
+    pair->entry = entry.offset;
+    NF2_TRY(nf2_tree_child(fs, &entry, &pair->right));
+    int level = nf2_node_level(fs, pair->right);
     NF2_TRY(level);
+    pair->level = (uint8_t)level;
     NF2_TRY(nf2_repack_survey(fs, path->node[path->depth - 1], &survey));
     packed = survey.packed;
-    NF2_TRY(nf2_repack_survey(fs, right, &survey));
+    NF2_TRY(nf2_repack_survey(fs, pair->right, &survey));
     packed += survey.packed;
     bool scarce = nf2_space_free_blocks(fs) <= nf2_space_reserve(fs);
-    if (packed * 100 > nf2_log_bytes(fs) * (scarce ? MERGE_FILL_SCARCE : MERGE_FILL)) {
-        return 0;
-    }
-    return merge(fs, path, right, &entry, (uint8_t)level);
+    return packed * 100 <= nf2_log_bytes(fs) * (scarce ? MERGE_FILL_SCARCE : MERGE_FILL);
 }
 
-/* An inner root with one child gives way to it. */
-static int collapse_root(nf2_t *fs)
+/* Has the root, an inner one, only one child? 1, 0, or an error. */
+static NF2_APART int only_child(nf2_t *fs, uint32_t *child)
 {
     static const uint8_t none[1] = {0};
-    struct nf2_key first = nf2_key_of(0, none, 0);
+    struct nf2_key key = nf2_key_of(0, none, 0);
     struct nf2_entry entry, second;
-    uint32_t child, old = fs->root;
 
     int level = nf2_node_level(fs, fs->root);
     if (level <= 0) {
         return level;
     }
-    int found = nf2_node_seek(fs, fs->root, &first, NF2_AT_OR_ABOVE, &entry);
+    int found = nf2_node_seek(fs, fs->root, &key, NF2_AT_OR_ABOVE, &entry);
     if (found <= 0) {
         return found < 0 ? found : NF2_ERR_IO;
     }
-    struct nf2_key key = nf2_entry_key(&entry);
+    key = nf2_entry_key(&entry);
     found = nf2_node_seek(fs, fs->root, &key, NF2_ABOVE, &second);
     if (found != 0) {
         return found < 0 ? found : 0;
     }
-    NF2_TRY(nf2_tree_child(fs, &entry, &child));
+    NF2_TRY(nf2_tree_child(fs, &entry, child));
+    return 1;
+}
+
+/* Such a root gives way to its child. */
+static int collapse_root(nf2_t *fs)
+{
+    uint32_t child, old = fs->root;
+
+    int found = only_child(fs, &child);
+    if (found <= 0) {
+        return found;
+    }
     NF2_TRY(nf2_space_settle_node(fs, old));
     NF2_TRY(nf2_space_prepare(fs, 1));
-    nf2_space_forget(fs, old);
-    nf2_cache_drop(fs, old);
-    nf2_space_free(fs, old, 1);
+    drop_node(fs, old);
     fs->root = child;
     NF2_TRY(nf2_space_flush(fs));
     return 1;
@@ -126,7 +177,7 @@ bool nf2_tree_merge_done(const nf2_t *fs)
 }
 
 /* Takes the next leaf's lower bound as the place to go on; the start again behind the last leaf. */
-static int advance(nf2_t *fs, struct nf2_path *path)
+static NF2_APART int advance(nf2_t *fs, struct nf2_path *path)
 {
     struct nf2_entry entry;
     uint8_t bytes[NF2_MERGE_KEY] = {0};
@@ -172,7 +223,9 @@ int nf2_tree_merge_step(nf2_t *fs)
     int result = 0;
     fs->urgent = true;
     while (path.depth > 1 && result == 0) {
-        result = try_merge(fs, &path);
+        struct sparse pair;
+        result = find_sparse(fs, &path, &pair);
+        result = result > 0 ? merge(fs, &path, &pair) : result;
         path.depth--;
     }
     if (result == 0) {

@@ -287,7 +287,7 @@ static int plan_oldest(nf2_t *fs, struct turn *turn, uint32_t limit)
 }
 
 /* Gives up the oldest blocks: one becomes the log's next block, if none is known, the others are free from the next STATE on. */
-static int drop_oldest(nf2_t *fs, struct turn *turn, uint32_t *tail)
+static NF2_APART int drop_oldest(nf2_t *fs, struct turn *turn, uint32_t *tail)
 {
     struct nf2_meta_head head;
 
@@ -366,7 +366,7 @@ static int find_next(nf2_t *fs, struct turn *turn)
 }
 
 /* Writes REGION pages into the block that is begun. What is to stand in front of them is still to come: they hold what that says, too. */
-static int write_regions(nf2_t *fs, const struct turn *turn, uint32_t *end)
+static NF2_APART int write_regions(nf2_t *fs, const struct turn *turn, uint32_t *end)
 {
     struct nf2_region region;
     struct nf2_writer writer;
@@ -399,7 +399,7 @@ static int write_regions(nf2_t *fs, const struct turn *turn, uint32_t *end)
  * Place of the first page behind the group that opens a block. Not the second one: where a cut left only the first record of the
  * group, the first one of that page would seem to end it.
  */
-static uint32_t behind_opening(nf2_t *fs, const struct state *state)
+static NF2_APART uint32_t behind_opening(nf2_t *fs, const struct state *state)
 {
     uint8_t list[NF2_STATE_TOUCHED];
     struct nf2_span spans[3];
@@ -416,7 +416,7 @@ static uint32_t behind_opening(nf2_t *fs, const struct state *state)
 }
 
 /* The new block: erased if it has to be, REGION pages, then the group that makes it the head. */
-static int begin_block(nf2_t *fs, const struct turn *turn, uint32_t tail)
+static NF2_APART int begin_block(nf2_t *fs, const struct turn *turn, uint32_t tail)
 {
     struct state state = {true, fs->meta_head, turn->claim.length > 0 ? &turn->claim : NULL, false, NULL, NULL, 0};
     uint32_t erases = fs->erases, first, end, begin = fs->next_torn && !NF2_BROKEN(NF2_FAULT_SUSPECT) ? NF2_TURN_PAGES * nf2_page(fs) : 0;

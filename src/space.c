@@ -494,10 +494,7 @@ int nf2_space_return_unused(nf2_t *fs, unsigned except)
 
 int nf2_space_prepare(nf2_t *fs, unsigned runs)
 {
-    if (fs->freed_count + runs > NF2_FREED_MAX - NF2_FREED_KEPT) {
-        return nf2_space_flush(fs);
-    }
-    return NF2_OK;
+    return nf2_space_prepared(fs, runs) ? NF2_OK : nf2_space_flush(fs);
 }
 
 void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count)
@@ -542,8 +539,7 @@ static void list_touched(nf2_t *fs, uint32_t node, uint32_t end)
     touched->logged = touched->end = (uint16_t)end;
 }
 
-/* Listed already: it goes to the list's end, where the nodes in use are. */
-static bool touch_again(nf2_t *fs, uint32_t node)
+bool nf2_space_touched(nf2_t *fs, uint32_t node)
 {
     struct nf2_touched *found = find_touched(fs, node);
 
@@ -560,7 +556,7 @@ int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end)
 {
     struct nf2_small touch = {NF2_META_TOUCH, 5, {0}};
 
-    if (touch_again(fs, node)) {
+    if (nf2_space_touched(fs, node)) {
         return NF2_OK;
     }
     if (fs->touched_count == NF2_TOUCHED_MAX || fs->logged_touched == NF2_TOUCHED_MAX) {

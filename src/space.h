@@ -68,8 +68,12 @@ void nf2_space_settle(nf2_t *fs, unsigned slot);
 /* Frees the handed-out, uncommitted blocks of a slot (an aborted write). */
 int nf2_space_abandon(nf2_t *fs, unsigned slot);
 
-/* Makes room for `runs` calls of nf2_space_free; may write a STATE. */
+/* Makes room for `runs` calls of nf2_space_free; may write a STATE. Is there room already? */
 int nf2_space_prepare(nf2_t *fs, unsigned runs);
+static inline bool nf2_space_prepared(const nf2_t *fs, unsigned runs)
+{
+    return fs->freed_count + runs <= NF2_FREED_MAX - NF2_FREED_KEPT;
+}
 void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count);
 
 /* Free blocks were erased: durable, so that it is known after a cut too. */
@@ -83,6 +87,8 @@ int nf2_space_return_unused(nf2_t *fs, unsigned except);
 
 /* Lists `node`, which ends at `end`, as touched, durably. Before a record with effects on space is appended to it. */
 int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end);
+/* Is it listed already? Then it goes to the list's end, where the nodes in use are. */
+bool nf2_space_touched(nf2_t *fs, uint32_t node);
 /* The node ends at `end` now. */
 void nf2_space_node_end(nf2_t *fs, uint32_t node, uint32_t end);
 /* Before a node is replaced: writes a STATE if its records say more than the meta log. */

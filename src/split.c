@@ -368,26 +368,7 @@ static int write_part(nf2_t *fs, uint32_t node, const struct plan *plan, unsigne
     return nf2_repack_end(fs, &writer);
 }
 
-/* The records for the parent: the old child's entry gets the first part, each further part an entry of its own. */
-static unsigned parent_ops(const struct plan *plan, uint16_t child, const struct nf2_key *child_key, const uint32_t *blocks,
-                           uint8_t bodies[PARTS_MAX][NF2_CHILD_BODY], struct nf2_node_op *ops)
-{
-    unsigned n = 0;
-
-    for (unsigned part = plan->edge ? 1 : 0; part < plan->parts; part++) {
-        struct nf2_node_op *op = &ops[n];
-        memset(op, 0, sizeof *op);
-        op->type = NF2_NODE_PUT;
-        op->kill = part == 0 ? child : 0;
-        op->key = part == 0 ? *child_key : plan->separator[part - 1];
-        nf2_put_child(bodies[n], blocks[part]);
-        op->body = nf2_span_of(bodies[n], NF2_CHILD_BODY);
-        n++;
-    }
-    return n;
-}
-
-static int fill_parts(nf2_t *fs, uint32_t node, const struct plan *plan, const uint32_t *blocks, struct nf2_pending *pending)
+static NF2_APART int fill_parts(nf2_t *fs, uint32_t node, const struct plan *plan, const uint32_t *blocks, struct nf2_pending *pending)
 {
     for (unsigned part = plan->edge ? 1 : 0; part < plan->parts; part++) {
         NF2_TRY(write_part(fs, node, plan, part, blocks[part], pending));
@@ -395,99 +376,110 @@ static int fill_parts(nf2_t *fs, uint32_t node, const struct plan *plan, const u
     return NF2_OK;
 }
 
-static int write_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32_t *blocks, struct nf2_pending *pending)
+static int take_block(nf2_t *fs, uint32_t *block)
+{
+    int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), block);
+    return result > 0 ? NF2_ERR_NOSPC : result;
+}
+
+static int take_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32_t *blocks)
 {
     for (unsigned part = 0; part < plan->parts; part++) {
         if (plan->edge && part == 0) {
             blocks[0] = node;
-            continue;
+        } else {
+            NF2_TRY(take_block(fs, &blocks[part]));
         }
-        int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &blocks[part]);
-        if (result != NF2_OK) {
-            return result < 0 ? result : NF2_ERR_NOSPC;
-        }
-    }
-    return NF2_BROKEN(NF2_FAULT_PARENT_FIRST) ? NF2_OK : fill_parts(fs, node, plan, blocks, pending);
-}
-
-/* The new nodes become reachable by one group in the parent. */
-static int commit_in_parent(nf2_t *fs, const struct nf2_path *path, struct nf2_node_op *ops, unsigned count, uint32_t old, bool edge)
-{
-    NF2_TRY(nf2_space_prepare(fs, 1));
-    NF2_TRY(nf2_group_append(fs, path->node[path->depth - 2], ops, count, 0, true));
-    if (!edge) {
-        nf2_space_free(fs, old, 1);
     }
     return NF2_OK;
 }
 
-/* The new nodes get a root above them, or the only one becomes the root: a STATE commits it. */
-static int commit_as_root(nf2_t *fs, const struct plan *plan, const uint32_t *blocks, uint32_t old)
+/* What the parent lacks for the records of this plan, in `*fits` and `*need`; or (`blocks` not NULL) they are appended to it. */
+static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, const uint32_t *blocks, bool *fits, uint32_t *need)
 {
-    static const uint8_t none[1] = {0};
-    struct nf2_writer writer;
-    uint32_t root = blocks[0];
-    uint8_t body[NF2_CHILD_BODY];
-
-    NF2_TRY(nf2_space_prepare(fs, 1));
-    if (plan->parts > 1) {
-        int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &root);
-        if (result != NF2_OK) {
-            return result < 0 ? result : NF2_ERR_NOSPC;
-        }
-        nf2_writer_begin(fs, &writer, root, 0);
-        NF2_TRY(nf2_node_write_head(fs, &writer, root, (uint8_t)(plan->level + 1u), true));
-        for (unsigned part = 0; part < plan->parts; part++) {
-            struct nf2_node_op op = {.type = NF2_NODE_PUT};
-            op.key = part == 0 ? nf2_key_of(0, none, 0) : plan->separator[part - 1];
-            nf2_put_child(body, blocks[part]);
-            op.body = nf2_span_of(body, sizeof body);
-            NF2_TRY(nf2_node_write(fs, &writer, &op, part + 1u < plan->parts));
-        }
-        NF2_TRY(nf2_writer_end(fs, &writer));
-    }
-    if (!plan->edge) {
-        nf2_space_forget(fs, old);
-        nf2_cache_drop(fs, old);
-        nf2_space_free(fs, old, 1);
-    }
-    fs->root = root;
-    nf2_space_settle(fs, NF2_TREE_SLOT);
-    return nf2_space_flush(fs);
-}
-
-static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, struct nf2_pending *pending)
-{
-    uint32_t node = path->node[path->depth - 1], blocks[PARTS_MAX] = {0};
+    uint32_t parent = path->node[path->depth - 2], append_at, records;
     struct nf2_node_op ops[PARTS_MAX];
     uint8_t bodies[PARTS_MAX][NF2_CHILD_BODY];
     struct nf2_entry child;
+    unsigned count = 0;
+
+    memset(ops, 0, sizeof ops);
+    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
+    for (unsigned part = plan->edge ? 1 : 0; part < plan->parts; part++, count++) { /* the old child's entry gets the first part */
+        struct nf2_node_op *op = &ops[count];
+        op->type = NF2_NODE_PUT;
+        op->kill = part == 0 ? child.offset : 0;
+        op->key = part == 0 ? nf2_entry_key(&child) : plan->separator[part - 1];
+        nf2_put_child(bodies[count], blocks != NULL ? blocks[part] : 0);
+        op->body = nf2_span_of(bodies[count], NF2_CHILD_BODY);
+    }
+    if (blocks != NULL) {
+        return nf2_group_append(fs, parent, ops, count, 0);
+    }
+    NF2_TRY(nf2_node_tail(fs, parent, &append_at, &records));
+    *fits = nf2_node_fit(fs, append_at, ops, count, 0, nf2_log_bytes(fs)) != NF2_NONE;
+    *need = 0;
+    for (unsigned i = 0; i < count; i++) {
+        *need += nf2_node_op_length(&ops[i]);
+    }
+    return NF2_OK;
+}
+
+/* A new root above the new nodes. */
+static NF2_APART int write_root(nf2_t *fs, const struct plan *plan, const uint32_t *blocks, uint32_t root)
+{
+    static const uint8_t none[1] = {0};
+    struct nf2_node_op op = {.type = NF2_NODE_PUT};
+    struct nf2_writer writer;
+    uint8_t body[NF2_CHILD_BODY];
+
+    nf2_writer_begin(fs, &writer, root, 0);
+    NF2_TRY(nf2_node_write_head(fs, &writer, root, (uint8_t)(plan->level + 1u), true));
+    for (unsigned part = 0; part < plan->parts; part++) {
+        op.key = part == 0 ? nf2_key_of(0, none, 0) : plan->separator[part - 1];
+        nf2_put_child(body, blocks[part]);
+        op.body = nf2_span_of(body, sizeof body);
+        NF2_TRY(nf2_node_write(fs, &writer, &op, part + 1u < plan->parts));
+    }
+    return nf2_writer_end(fs, &writer);
+}
+
+/* The new nodes become reachable: by one group in the parent, or by a STATE with the new root. */
+static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, struct nf2_pending *pending)
+{
+    uint32_t node = path->node[path->depth - 1], blocks[PARTS_MAX + 1u] = {0};
+    bool root = path->depth == 1;
+    unsigned parts = plan->parts;
 
     if (!plan->edge) {
         NF2_TRY(nf2_space_settle_node(fs, node));
     }
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    int result = write_parts(fs, node, plan, blocks, pending);
+    int result = take_parts(fs, node, plan, blocks);
+    if (result >= 0 && !NF2_BROKEN(NF2_FAULT_PARENT_FIRST)) {
+        result = fill_parts(fs, node, plan, blocks, pending);
+    }
     if (result < 0) {
         NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));
         return result;
     }
-    if (path->depth == 1) {
-        NF2_TRY(NF2_BROKEN(NF2_FAULT_PARENT_FIRST) ? fill_parts(fs, node, plan, blocks, pending) : NF2_OK);
-        return commit_as_root(fs, plan, blocks, node);
+    NF2_TRY(nf2_space_prepare(fs, 1));
+    if (!root) {
+        NF2_TRY(nf2_group_prepare(fs, path->node[path->depth - 2]));
+        NF2_TRY(tell_parent(fs, path, plan, blocks, NULL, NULL));
+    } else if (parts > 1) {
+        NF2_TRY(take_block(fs, &blocks[parts]));
+        NF2_TRY(write_root(fs, plan, blocks, blocks[parts]));
     }
-    memset(&child, 0, sizeof child);
-    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
-    struct nf2_key key = nf2_entry_key(&child);
-    unsigned count = parent_ops(plan, child.offset, &key, blocks, bodies, ops);
-    NF2_TRY(commit_in_parent(fs, path, ops, count, node, plan->edge));
     NF2_TRY(NF2_BROKEN(NF2_FAULT_PARENT_FIRST) ? fill_parts(fs, node, plan, blocks, pending) : NF2_OK);
     if (!plan->edge) {
         nf2_space_forget(fs, node);
         nf2_cache_drop(fs, node);
+        nf2_space_free(fs, node, 1);
     }
+    fs->root = root ? blocks[parts > 1 ? parts : 0] : fs->root;
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    return NF2_OK;
+    return root ? nf2_space_flush(fs) : NF2_OK;
 }
 
 static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, struct nf2_pending *pending)
@@ -504,27 +496,6 @@ static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *
     return NF2_OK;
 }
 
-/* Would the parent take the records of this plan? */
-static NF2_APART int parent_fits(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, bool *fits, uint32_t *need)
-{
-    struct nf2_node_op ops[PARTS_MAX];
-    uint8_t bodies[PARTS_MAX][NF2_CHILD_BODY];
-    uint32_t blocks[PARTS_MAX] = {0};
-    struct nf2_entry child;
-    uint32_t append_at, records;
-
-    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
-    struct nf2_key key = nf2_entry_key(&child);
-    unsigned count = parent_ops(plan, child.offset, &key, blocks, bodies, ops);
-    NF2_TRY(nf2_node_tail(fs, path->node[path->depth - 2], &append_at, &records));
-    *fits = nf2_node_fit(fs, append_at, ops, count, 0, nf2_log_bytes(fs)) != NF2_NONE;
-    *need = 0;
-    for (unsigned i = 0; i < count; i++) {
-        *need += nf2_node_op_length(&ops[i]);
-    }
-    return NF2_OK;
-}
-
 /* Plans for the path's last node, or for the lowest node above it whose parent takes the plan's records. */
 static int plan_path(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, uint32_t need, bool thrifty, struct plan *plan)
 {
@@ -532,7 +503,7 @@ static int plan_path(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hin
         bool fits = true;
         NF2_TRY(make_plan(fs, path->node[path->depth - 1], hint, need, thrifty, plan));
         if (path->depth > 1) {
-            NF2_TRY(parent_fits(fs, path, plan, &fits, &need));
+            NF2_TRY(tell_parent(fs, path, plan, NULL, &fits, &need));
         }
         if (fits) {
             return NF2_OK;

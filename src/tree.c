@@ -85,17 +85,30 @@ void nf2_tree_apply_effects(nf2_t *fs, const struct nf2_effects *effects)
     }
 }
 
-/* Room in the lists of freed runs and orphans for what the group will do. */
-static int prepare_effects(nf2_t *fs, struct nf2_effects *effects)
+/* What a group needs of the lists in memory and in the meta log before it is appended. */
+struct needs {
+    bool touch;
+    uint8_t runs, ids;          /* places in the list of freed runs, and of orphans */
+};
+
+/* Is there what the group needs, and is its leaf on record? 1, 0, or an error. */
+static int prepared(nf2_t *fs, uint32_t leaf, const struct needs *needs)
 {
-    nf2_effects_settle(effects);
-    if (effects->dropped_ids > 0 && fs->orphan_count + effects->dropped_ids > (fs->urgent ? NF2_ORPHANS_MAX : NF2_ORPHANS_USED)) {
+    if (needs->ids > 0 && fs->orphan_count + needs->ids > (fs->urgent ? NF2_ORPHANS_MAX : NF2_ORPHANS_USED)) {
         return NF2_ERR_BUSY; /* the callers finish an orphan first: see nf2_orphans_room */
     }
-    if (fs->logged_orphans + effects->dropped_ids > NF2_ORPHANS_MAX) {
+    return fs->logged_orphans + needs->ids <= NF2_ORPHANS_MAX && nf2_space_prepared(fs, needs->runs) &&
+           (!needs->touch || nf2_space_touched(fs, leaf));
+}
+
+/* Sees to it. */
+static int prepare(nf2_t *fs, uint32_t leaf, const struct needs *needs)
+{
+    if (fs->logged_orphans + needs->ids > NF2_ORPHANS_MAX) {
         NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
     }
-    return nf2_space_prepare(fs, effects->dropped_count);
+    NF2_TRY(nf2_space_prepare(fs, needs->runs));
+    return needs->touch ? nf2_group_prepare(fs, leaf) : NF2_OK;
 }
 
 /* Number in the key of an OWN entry that a change puts. */
@@ -152,11 +165,11 @@ static int find_killed(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, s
     return found;
 }
 
-/* What an attempt came to: done, or the leaf lacks room; PLAIN: and the change has no effects on space. */
-enum { TRY_NO_ROOM = 0, TRY_DONE = 1, TRY_NO_ROOM_PLAIN = 2 };
+/* What an attempt came to: done; the leaf lacks room (PLAIN: and the change has no effects on space); something is to be prepared first. */
+enum { TRY_NO_ROOM = 0, TRY_DONE = 1, TRY_NO_ROOM_PLAIN = 2, TRY_NEEDS = 3 };
 
 /* One attempt in one leaf. `kept`: bytes that are to stay free behind the changes. */
-static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pending, uint32_t kept)
+static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pending, uint32_t kept, struct needs *needs)
 {
     struct nf2_node_op *ops = pending->ops;
     struct nf2_effects effects;
@@ -186,13 +199,20 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
     if (nf2_node_fit(fs, append_at, ops, pending->count, pending->mark, limit) == NF2_NONE) {
         return effects.any ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
     }
-    NF2_TRY(prepare_effects(fs, &effects));
+    nf2_effects_settle(&effects);
+    needs->touch = effects.any;
+    needs->runs = effects.dropped_count;
+    needs->ids = effects.dropped_ids;
+    int ready = prepared(fs, leaf, needs);
+    if (ready <= 0) { /* from where the stack is short: then the attempt is repeated */
+        return ready < 0 ? ready : TRY_NEEDS;
+    }
     if (NF2_BROKEN(NF2_FAULT_FREE_FIRST) && effects.dropped_count > 0) {
         nf2_tree_apply_effects(fs, &effects);
         NF2_TRY(nf2_space_flush(fs));
         effects.dropped_count = effects.dropped_ids = 0;
     }
-    NF2_TRY(nf2_group_append(fs, leaf, ops, pending->count, pending->mark, effects.any));
+    NF2_TRY(nf2_group_append(fs, leaf, ops, pending->count, pending->mark));
     nf2_tree_apply_effects(fs, &effects);
     for (unsigned i = 0; i < pending->count; i++) {
         if (ops[i].kill != 0 && (ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN)) {
@@ -289,6 +309,7 @@ static int find_leaf(nf2_t *fs, const struct nf2_pending *pending, struct nf2_pa
 static int change(nf2_t *fs, struct nf2_pending *pending)
 {
     struct nf2_path path;
+    struct needs needs;
 
     for (unsigned attempt = 0; attempt < TRIES && !pending->done; attempt++) {
         int result = find_leaf(fs, pending, &path);
@@ -296,7 +317,13 @@ static int change(nf2_t *fs, struct nf2_pending *pending)
             return result;
         }
         bool alone = attempt == 0 && pending->count == 1 && pending->source == NULL; /* a wish: no reason to replace a leaf twice */
-        result = try_change(fs, path.node[path.depth - 1], pending, alone ? room_kept(fs, pending->ops) : 0);
+        uint32_t leaf = path.node[path.depth - 1], kept = alone ? room_kept(fs, pending->ops) : 0;
+        result = try_change(fs, leaf, pending, kept, &needs);
+        if (result == TRY_NEEDS) {
+            NF2_TRY(prepare(fs, leaf, &needs));
+            result = try_change(fs, leaf, pending, kept, &needs);
+            NF2_ASSERT(result != TRY_NEEDS);
+        }
         if (result < 0 || result == TRY_DONE) {
             return result < 0 ? result : NF2_OK;
         }
