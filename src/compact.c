@@ -53,18 +53,6 @@ static NF2_APART int look_at_blocks(nf2_t *fs, uint32_t id, uint32_t first, stru
     return result;
 }
 
-static int empty_block(nf2_t *fs, uint32_t id, uint32_t block)
-{
-    struct nf2_run run = {block, 1};
-    uint32_t from = 0;
-    int more = 1;
-
-    for (uint32_t i = 0; i < nf2_block_bytes(fs) && more > 0; i++) {
-        more = nf2_evacuate(fs, id, &run, &from, NF2_NONE);
-    }
-    return more > 0 ? NF2_ERR_IO : more;
-}
-
 /* Handles start a new run of blocks: the present one may lose some. */
 static int record_handles(nf2_t *fs, uint32_t id)
 {
@@ -76,26 +64,42 @@ static int record_handles(nf2_t *fs, uint32_t id)
     return NF2_OK;
 }
 
-/* Looks at windows of the file's blocks until one has something to do: 1, or 0 behind the last. */
-static NF2_APART int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
+/* Looks at a window of the file's blocks, gives back those that nothing live lies in (1), or finds one to be emptied: `*victim`. */
+static NF2_APART int free_dead(nf2_t *fs, uint32_t id, uint32_t live, uint32_t *victim)
 {
     uint32_t part = nf2_block_bytes(fs) / 16u;
     struct finding finding;
+
+    NF2_TRY(look_at_blocks(fs, id, fs->compact_from, &finding));
+    for (uint32_t i = 0; i < finding.dead_runs; i++) {
+        NF2_TRY(nf2_evacuate_release(fs, id, &finding.dead[i]));
+    }
+    *victim = finding.victim != NF2_NONE && finding.least <= part * live ? finding.victim : NF2_NONE;
+    if (finding.dead_runs == 0 && *victim != NF2_NONE) {
+        fs->compact_live = (uint8_t)nf2_min(finding.least / part + 1u, NF2_COMPACT_ALL);
+    }
+    return finding.dead_runs > 0;
+}
+
+/* Goes through windows of the file's blocks until one had something to do: 1, or 0 behind the last. */
+static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
+{
+    struct nf2_run victim = {0, 1};
+    uint32_t from = 0;
     int found;
 
     while ((found = nf2_evacuate_next_owned(fs, id, &fs->compact_from)) > 0) {
         fs->compact_from -= fs->compact_from % WINDOW_BLOCKS;
-        NF2_TRY(look_at_blocks(fs, id, fs->compact_from, &finding));
-        for (uint32_t i = 0; i < finding.dead_runs; i++) {
-            NF2_TRY(nf2_evacuate_release(fs, id, &finding.dead[i]));
+        int freed = free_dead(fs, id, live, &victim.start);
+        if (freed != 0) {
+            return freed;
         }
-        if (finding.dead_runs > 0) {
-            return 1;
-        }
-        if (finding.victim != NF2_NONE && finding.least <= part * live) {
-            fs->compact_live = (uint8_t)nf2_min(finding.least / part + 1u, NF2_COMPACT_ALL);
-            NF2_TRY(empty_block(fs, id, finding.victim));
-            return 1;
+        if (victim.start != NF2_NONE) {
+            int more = 1;
+            for (uint32_t i = 0; i < nf2_block_bytes(fs) && more > 0; i++) {
+                more = nf2_evacuate(fs, id, &victim, &from, NF2_NONE);
+            }
+            return more > 0 ? NF2_ERR_IO : more < 0 ? more : 1;
         }
         fs->compact_from += WINDOW_BLOCKS;
     }
@@ -328,13 +332,14 @@ static NF2_APART int clean_step(nf2_t *fs, uint32_t live, uint32_t bytes)
 
 /* ---- steps -------------------------------------------------------------------------------------- */
 
-/* The next file that has something to do, if only by groups: 1, or 0 behind the last. */
-static NF2_APART int step(nf2_t *fs, uint32_t live, bool groups_only)
+/* Goes to the next indexed file, from fs->compact_id on: 1, or 0 behind the last. */
+static NF2_APART int next_file(nf2_t *fs)
 {
     static const uint8_t none[1] = {0};
     struct nf2_entry entry;
+    uint8_t kind;
 
-    for (;;) {
+    for (;; fs->compact_id++) {
         struct nf2_key key = nf2_key_of(fs->compact_id, none, 0);
         int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
         if (found <= 0 || entry.id == NF2_NONE) {
@@ -344,20 +349,29 @@ static NF2_APART int step(nf2_t *fs, uint32_t live, bool groups_only)
         }
         fs->compact_from = entry.id == fs->compact_id ? fs->compact_from : 0;
         fs->compact_id = entry.id;
-        uint8_t kind;
         NF2_TRY(nf2_body_read(fs, &entry, 0, &kind, 1));
         if (kind >= NF2_BODY_PIECE && kind <= NF2_BODY_OWN) {
-            NF2_TRY(record_handles(fs, entry.id));
-            int result = fs->compact_from == 0 ? choose_group(fs, entry.id, live) : 0;
-            if (result == 0 && !groups_only) {
-                result = compact_blocks(fs, entry.id, live);
-            }
-            if (result != 0) {
-                return result;
-            }
+            return 1;
         }
-        fs->compact_id++;
     }
+}
+
+/* The next file that has something to do, if only by groups: 1, or 0 behind the last. */
+static int step(nf2_t *fs, uint32_t live, bool groups_only)
+{
+    int result;
+
+    for (; (result = next_file(fs)) > 0; fs->compact_id++) {
+        NF2_TRY(record_handles(fs, fs->compact_id));
+        result = fs->compact_from == 0 ? choose_group(fs, fs->compact_id, live) : 0;
+        if (result == 0 && !groups_only) {
+            result = compact_blocks(fs, fs->compact_id, live);
+        }
+        if (result != 0) {
+            break;
+        }
+    }
+    return result;
 }
 
 static int urgent_step(nf2_t *fs, uint32_t live, uint32_t bytes, bool groups_only)

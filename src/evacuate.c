@@ -12,7 +12,7 @@
 /* ---- moving data -------------------------------------------------------------------------------- */
 
 /* A block for moved data, owned by the file before anything refers to it. Its last bytes are used too. */
-static int destination(nf2_t *fs, uint32_t id)
+static NF2_APART int destination(nf2_t *fs, uint32_t id)
 {
     struct nf2_index_change memory;
     struct nf2_node_op change;
@@ -61,33 +61,46 @@ static NF2_APART int copy_data(nf2_t *fs, uint32_t id, const struct nf2_item *it
     return NF2_OK;
 }
 
-/* Moves a file's data at `at` that the map has in one place, as far as the destination's block goes, and lets the map refer to the copy. */
-static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
+/*
+ * Copies a file's data at `at` that the map has in one place, as far as the destination's block goes. How many bytes; `copy` is
+ * the piece that the map is to have for them.
+ */
+static NF2_APART int copy_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length, struct nf2_item *copy)
 {
-    struct nf2_batch batch = nf2_batch_empty();
-    struct nf2_item item, copy;
+    struct nf2_item item;
     uint32_t n, bytes = nf2_block_bytes(fs);
 
-    NF2_TRY(destination(fs, id));
     NF2_TRY(nf2_index_map(fs, id, at, &item, &n));
     length = nf2_min(length, nf2_min(n, bytes - fs->compact_end));
     NF2_TRY(copy_data(fs, id, &item, at, length));
-    int result = nf2_index_seek(fs, id, NF2_INDEX_MAP, at, NF2_BELOW, &copy);
-    NF2_TRY(result);
-    if (result > 0 && copy.kind == NF2_BODY_PIECE && copy.block != NF2_NO_BLOCK && copy.number + copy.length == at &&
-        copy.block * bytes + copy.within + copy.length == fs->compact_block * bytes + fs->compact_end) {
-        copy.length += length; /* one piece with what lies in front of it */
+    int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, at, NF2_BELOW, copy);
+    NF2_TRY(found);
+    if (found > 0 && copy->kind == NF2_BODY_PIECE && copy->block != NF2_NO_BLOCK && copy->number + copy->length == at &&
+        copy->block * bytes + copy->within + copy->length == fs->compact_block * bytes + fs->compact_end) {
+        copy->length += length; /* one piece with what lies in front of it */
     } else {
-        copy = nf2_piece_at(at, fs->compact_block, fs->compact_end, length);
+        *copy = nf2_piece_at(at, fs->compact_block, fs->compact_end, length);
     }
     fs->compact_end = nf2_align_unit(fs, fs->compact_end + length);
-    result = nf2_index_insert(fs, id, &copy, NULL, false, 0);
+    return (int)length;
+}
+
+/* Moves such data, and lets the map refer to the copy. */
+static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
+{
+    struct nf2_batch batch = nf2_batch_empty();
+    struct nf2_item copy;
+
+    NF2_TRY(destination(fs, id));
+    int moved = copy_some(fs, id, at, length, &copy);
+    NF2_TRY(moved);
+    int result = nf2_index_insert(fs, id, &copy, NULL, false, 0);
     if (result == NF2_SPANS_LEAVES) { /* as a batch of one operation */
         nf2_space_settle(fs, NF2_TREE_SLOT);
         NF2_TRY(nf2_batch_item(fs, &batch, id, &copy));
         result = nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL);
     }
-    return result < 0 ? result : (int)length;
+    return result < 0 ? result : moved;
 }
 
 #define ITEMS 16u               /* mapping entries that one look notes */
@@ -136,46 +149,46 @@ static int find_item(nf2_t *fs, void *context, const struct nf2_item *item)
     return victim->count == ITEMS;
 }
 
-/* Moves what the mapping entry `number` holds in a run of blocks, if it still does, `bytes` at most. How many it moved. */
-static NF2_APART int move_item(nf2_t *fs, uint32_t id, uint32_t number, const struct nf2_run *run, uint32_t bytes)
+/* What the mapping entry `number` holds in a run of blocks, if it still does: from which file offset on, and how many bytes. */
+static NF2_APART int find_data(nf2_t *fs, uint32_t id, uint32_t number, const struct nf2_run *run, uint32_t *at, uint32_t *length)
 {
     struct nf2_item item;
-    uint32_t at = number, moved = 0, length;
 
+    *at = number;
+    *length = 0;
     int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, number, NF2_AT_OR_BELOW, &item);
     NF2_TRY(found);
     if (!found || item.number != number || !lies_in(fs, &item, run)) {
-        return 0;
+        return NF2_OK;
     }
     if (item.kind == NF2_BODY_FRAMES) {
-        NF2_TRY(nf2_index_map(fs, id, at, &item, &length));
-    } else {
-        uint32_t size = nf2_block_bytes(fs), skip = run->start > item.block ? (run->start - item.block) * size : 0;
-        skip -= nf2_min(skip, item.within);
-        at += skip;
-        length = nf2_min(item.length, (run->start + run->count - item.block) * size - item.within) - skip;
+        return nf2_index_map(fs, id, number, &item, length);
     }
-    length = nf2_min(length, bytes);
-    while (moved < length) {
-        int some = move_some(fs, id, at + moved, length - moved);
-        if (some <= 0) {
-            return some < 0 ? some : NF2_ERR_IO;
-        }
-        moved += (uint32_t)some;
-    }
-    return (int)moved;
+    uint32_t size = nf2_block_bytes(fs), skip = run->start > item.block ? (run->start - item.block) * size : 0;
+    skip -= nf2_min(skip, item.within);
+    *at += skip;
+    *length = nf2_min(item.length, (run->start + run->count - item.block) * size - item.within) - skip;
+    return NF2_OK;
 }
 
 int nf2_evacuate(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint32_t *from, uint32_t bytes)
 {
     struct victim victim = {.run = *run, .from = *from, .last = *from};
+    uint32_t at, length;
 
     int more = nf2_index_each(fs, id, *from, find_item, &victim);
     NF2_TRY(more);
     for (uint32_t i = 0; i < victim.count && bytes > 0; i++) {
-        int moved = move_item(fs, id, victim.number[i], run, bytes);
-        NF2_TRY(moved);
-        bytes -= (uint32_t)moved;
+        NF2_TRY(find_data(fs, id, victim.number[i], run, &at, &length));
+        for (length = nf2_min(length, bytes); length > 0;) {
+            int some = move_some(fs, id, at, length);
+            if (some <= 0) {
+                return some < 0 ? some : NF2_ERR_IO;
+            }
+            at += (uint32_t)some;
+            length -= (uint32_t)some;
+            bytes -= (uint32_t)some;
+        }
     }
     *from = victim.from;
     return more > 0 && !(victim.end && victim.count == 0);
