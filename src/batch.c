@@ -97,10 +97,16 @@ static NF2_APART int apply_entry(nf2_t *fs, const struct nf2_entry *op, uint32_t
 {
     struct nf2_node_op change;
     uint8_t body[BODY_IN_MEMORY];
+    uint32_t number;
+    uint8_t kind;
     bool applied = false;
 
     memset(&change, 0, sizeof change);
     change.key = nf2_entry_key(op);
+    if (op->key_length == NF2_NUMBER_LENGTH) { /* as one: of an OWN entry the number matters */
+        NF2_TRY(nf2_entry_number(fs, op, &kind, &number));
+        change.key = nf2_number_key(op->id, kind, number);
+    }
     change.type = op->type == NF2_BATCH_PUT ? NF2_NODE_PUT : op->type == NF2_BATCH_DEL ? NF2_NODE_DEL : NF2_NODE_MOV;
     if (op->type == NF2_BATCH_PUT) {
         NF2_TRY(is_applied(fs, op, where, &applied));
@@ -264,10 +270,9 @@ int nf2_batch_append(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_o
 
 int nf2_batch_item(nf2_t *fs, struct nf2_batch *batch, uint32_t id, const struct nf2_item *item)
 {
-    struct nf2_index_change memory;
     struct nf2_node_op change;
 
-    nf2_index_put(&memory, id, item, &change);
+    nf2_index_put(&change, id, item);
     return nf2_batch_append(fs, batch, &change, 1);
 }
 

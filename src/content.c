@@ -97,7 +97,7 @@ int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body, bo
 
     memset(&change, 0, sizeof change);
     change.type = NF2_NODE_PUT;
-    change.content = content;
+    change.held = content ? NF2_CONTENT : 0;
     change.body = *body;
     NF2_TRY(nf2_orphans_room(fs));
     fs->urgent = true;

@@ -38,16 +38,13 @@ static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
 
 static int put_directory(nf2_t *fs, const struct nf2_place *place)
 {
+    struct nf2_key key = nf2_place_key(place);
     struct nf2_node_op change;
-    uint8_t body[5] = {NF2_BODY_DIR};
     uint32_t id;
 
     NF2_TRY(nf2_space_new_id(fs, &id));
-    nf2_put32(body + 1, id);
-    memset(&change, 0, sizeof change);
-    change.type = NF2_NODE_PUT;
-    change.key = nf2_place_key(place);
-    change.body = nf2_span_of(body, sizeof body);
+    nf2_op_put(&change, &key, NF2_BODY_DIR, 5);
+    nf2_put32(change.bytes + 1, id);
     return nf2_tree_change(fs, &change, 1, 0, NULL);
 }
 

@@ -42,7 +42,8 @@ static int decode(const uint8_t *body, uint32_t length, uint32_t key_number, str
 int nf2_entry_owns(nf2_t *fs, const struct nf2_entry *entry, struct nf2_run *runs, uint32_t *id)
 {
     struct nf2_entry at = *entry;
-    uint8_t body[FLAT_HEAD + NF2_EXTENTS_MAX * EXTENT_BYTES] = {0}, key[5] = {0};
+    uint8_t body[FLAT_HEAD + NF2_EXTENTS_MAX * EXTENT_BYTES] = {0}, kind;
+    uint32_t number = 0;
 
     NF2_TRY(nf2_entry_body(fs, &at));
     NF2_TRY(nf2_body_read(fs, &at, 0, body, nf2_min(at.body_length, 1)));
@@ -54,10 +55,9 @@ int nf2_entry_owns(nf2_t *fs, const struct nf2_entry *entry, struct nf2_run *run
         return NF2_ERR_IO;
     }
     NF2_TRY(nf2_body_read(fs, &at, 0, body, at.body_length));
-    if (body[0] == NF2_BODY_OWN && at.key_length == sizeof key) {
-        NF2_TRY(nf2_record_read(fs, at.node, at.offset, at.key_position, key, sizeof key));
+    if (body[0] == NF2_BODY_OWN && at.key_length == NF2_NUMBER_LENGTH) {
+        NF2_TRY(nf2_entry_number(fs, &at, &kind, &number));
     }
-    uint32_t number = (uint32_t)key[1] << 24 | (uint32_t)key[2] << 16 | (uint32_t)key[3] << 8 | key[4];
     return decode(body, at.body_length, number, runs, id);
 }
 

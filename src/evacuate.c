@@ -14,7 +14,6 @@
 /* A block for moved data, owned by the file before anything refers to it. Its last bytes are used too. */
 static NF2_APART int destination(nf2_t *fs, uint32_t id)
 {
-    struct nf2_index_change memory;
     struct nf2_node_op change;
     uint32_t block;
 
@@ -28,7 +27,7 @@ static NF2_APART int destination(nf2_t *fs, uint32_t id)
             return result < 0 ? result : NF2_ERR_NOSPC;
         }
         struct nf2_item own = nf2_owned_run(block, 1);
-        nf2_index_put(&memory, id, &own, &change);
+        nf2_index_put(&change, id, &own);
         int fits = nf2_tree_fits(fs, &change);
         if (fits > 0) {
             NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
@@ -199,39 +198,39 @@ int nf2_evacuate(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint32_t *fr
 /* Cuts the OWN entry `own` in two at block `at`, where the parts lie in different leaves: nothing is dropped. */
 static NF2_APART int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t at, struct nf2_batch *batch)
 {
-    struct nf2_index_change memory[3];
     struct nf2_node_op changes[3];
     struct nf2_item front = *own, rest = *own;
 
     front.length = at - own->number;
     rest.number = rest.block = at;
     rest.length = own->length - front.length;
-    nf2_index_put(&memory[0], id, &rest, &changes[0]);
-    nf2_index_put(&memory[1], id, own, &changes[1]);
+    nf2_index_put(&changes[0], id, &rest);
+    nf2_index_put(&changes[1], id, own);
     changes[1].type = NF2_NODE_MOV;
-    changes[1].body.length = 0;
-    nf2_index_put(&memory[2], id, &front, &changes[2]);
+    changes[1].held = 0;
+    changes[1].body = nf2_span_of(NULL, 0);
+    nf2_index_put(&changes[2], id, &front);
     return nf2_batch_change(fs, changes, 3, batch, NULL);
 }
 
 /* Takes [start, start + count) out of the OWN entry `own`: one group, else it would drop what the rest owns. */
 static NF2_APART int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t start, uint32_t count)
 {
-    struct nf2_index_change memory[2];
     struct nf2_node_op changes[2];
     struct nf2_item rest = *own;
     unsigned n = 1;
 
     rest.length = start - own->number;
-    nf2_index_put(&memory[0], id, &rest, &changes[0]);
+    nf2_index_put(&changes[0], id, &rest);
     if (rest.length == 0) {
         changes[0].type = NF2_NODE_DEL;
-        changes[0].body.length = 0;
+        changes[0].held = 0;
+        changes[0].body = nf2_span_of(NULL, 0);
     }
     if (start + count < own->number + own->length) {
         rest.number = rest.block = start + count;
         rest.length = own->number + own->length - rest.number;
-        nf2_index_put(&memory[1], id, &rest, &changes[1]);
+        nf2_index_put(&changes[1], id, &rest);
         n++;
     }
     return nf2_tree_change(fs, changes, n, 0, NULL);

@@ -4,27 +4,17 @@
 #include "flash.h"
 #include "frames.h"
 
-static void encode_key(uint8_t *key, uint8_t kind, uint32_t number)
-{
-    key[0] = kind;
-    key[1] = (uint8_t)(number >> 24);
-    key[2] = (uint8_t)(number >> 16);
-    key[3] = (uint8_t)(number >> 8);
-    key[4] = (uint8_t)number;
-}
-
 int nf2_index_item(nf2_t *fs, const struct nf2_entry *entry, struct nf2_item *item)
 {
-    uint8_t key[NF2_INDEX_KEY], body[NF2_PIECE_BODY] = {0};
+    uint8_t body[NF2_PIECE_BODY] = {0}, kind;
 
-    if (entry->key_length != NF2_INDEX_KEY || entry->body_length == 0 || entry->body_length > sizeof body) {
+    if (entry->body_length == 0 || entry->body_length > sizeof body) {
         return NF2_ERR_IO;
     }
-    NF2_TRY(nf2_record_read(fs, entry->node, entry->offset, entry->key_position, key, sizeof key));
-    NF2_TRY(nf2_body_read(fs, entry, 0, body, entry->body_length));
     memset(item, 0, sizeof *item);
+    NF2_TRY(nf2_entry_number(fs, entry, &kind, &item->number));
+    NF2_TRY(nf2_body_read(fs, entry, 0, body, entry->body_length));
     item->kind = body[0];
-    item->number = (uint32_t)key[1] << 24 | (uint32_t)key[2] << 16 | (uint32_t)key[3] << 8 | key[4];
     if (body[0] == NF2_BODY_PIECE && entry->body_length == NF2_PIECE_BODY) {
         item->block = nf2_get24(body + 1);
         item->within = nf2_get16(body + 4);
@@ -62,11 +52,9 @@ static int item_of(nf2_t *fs, uint32_t id, uint8_t key_kind, const struct nf2_en
 
 int nf2_index_seek(nf2_t *fs, uint32_t id, uint8_t key_kind, uint32_t number, enum nf2_seek seek, struct nf2_item *item)
 {
-    uint8_t bytes[NF2_INDEX_KEY];
+    struct nf2_key key = nf2_number_key(id, key_kind, number);
     struct nf2_entry entry;
 
-    encode_key(bytes, key_kind, number);
-    struct nf2_key key = nf2_key_of(id, bytes, sizeof bytes);
     int found = nf2_tree_seek(fs, &key, seek, &entry);
     return found <= 0 ? found : item_of(fs, id, key_kind, &entry, item);
 }
@@ -74,12 +62,10 @@ int nf2_index_seek(nf2_t *fs, uint32_t id, uint8_t key_kind, uint32_t number, en
 /* Several mapping entries near a file offset: a bit for each that there is, or an error. */
 static NF2_APART int seek_all(nf2_t *fs, uint32_t id, uint32_t number, unsigned count, const enum nf2_seek *seek, struct nf2_item *item)
 {
-    uint8_t bytes[NF2_INDEX_KEY];
+    struct nf2_key key = nf2_number_key(id, NF2_INDEX_MAP, number);
     struct nf2_entry entry[NF2_SEEKS_MAX];
     int items = 0;
 
-    encode_key(bytes, NF2_INDEX_MAP, number);
-    struct nf2_key key = nf2_key_of(id, bytes, sizeof bytes);
     int found = nf2_tree_seek_all(fs, &key, count, seek, entry);
     NF2_TRY(found);
     for (unsigned i = 0; i < count; i++) {
@@ -92,8 +78,7 @@ static NF2_APART int seek_all(nf2_t *fs, uint32_t id, uint32_t number, unsigned 
 
 int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs, void *context, const struct nf2_item *item), void *context)
 {
-    uint8_t bytes[NF2_INDEX_KEY];
-    struct nf2_key key = nf2_key_of(id, bytes, sizeof bytes);
+    struct nf2_key key = nf2_number_key(id, NF2_INDEX_MAP, from);
     struct nf2_path path;
     struct nf2_live live;
     struct nf2_entry entry;
@@ -101,7 +86,6 @@ int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs
     bool beyond = false;
     int found, moved;
 
-    encode_key(bytes, NF2_INDEX_MAP, from);
     NF2_TRY(nf2_tree_descend(fs, &key, &path));
     do {
         uint32_t leaf = path.node[path.depth - 1];
@@ -178,37 +162,27 @@ int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, ui
 
 /* ---- changes ------------------------------------------------------------------------------------ */
 
-void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf2_item *item, struct nf2_node_op *change)
+void nf2_index_put(struct nf2_node_op *change, uint32_t id, const struct nf2_item *item)
 {
-    uint32_t length;
+    struct nf2_key key = nf2_number_key(id, item->kind == NF2_BODY_OWN ? NF2_INDEX_OWN : NF2_INDEX_MAP, item->number);
+    bool piece = item->kind == NF2_BODY_PIECE;
 
-    memset(change, 0, sizeof *change);
-    encode_key(memory->key, item->kind == NF2_BODY_OWN ? NF2_INDEX_OWN : NF2_INDEX_MAP, item->number);
-    memory->body[0] = item->kind;
-    if (item->kind == NF2_BODY_PIECE) {
-        nf2_put24(memory->body + 1, item->block);
-        nf2_put16(memory->body + 4, item->within);
-        nf2_put32(memory->body + 6, item->length);
-        length = NF2_PIECE_BODY;
-    } else if (item->kind == NF2_BODY_FRAMES) {
-        nf2_put24(memory->body + 1, item->block);
-        nf2_put32(memory->body + 4, item->base);
-        length = NF2_FRAMES_BODY;
-    } else {
-        nf2_put16(memory->body + 1, item->length);
-        length = NF2_OWN_BODY;
+    if (item->kind == NF2_BODY_OWN) {
+        nf2_op_put(change, &key, item->kind, NF2_OWN_BODY);
+        nf2_put16(change->bytes + 1, item->length);
+        return;
     }
-    change->type = NF2_NODE_PUT;
-    change->key = nf2_key_of(id, memory->key, NF2_INDEX_KEY);
-    change->body = nf2_span_of(memory->body, length);
+    nf2_op_put(change, &key, item->kind, piece ? NF2_PIECE_BODY : NF2_FRAMES_BODY);
+    nf2_put24(change->bytes + 1, item->block);
+    nf2_put16(change->bytes + 4, item->within);
+    nf2_put32(change->bytes + (piece ? 6 : 4), piece ? item->length : item->base);
 }
 
-void nf2_index_delete(struct nf2_index_change *memory, uint32_t id, uint32_t number, struct nf2_node_op *change)
+void nf2_index_delete(struct nf2_node_op *change, uint32_t id, uint32_t number)
 {
     memset(change, 0, sizeof *change);
-    encode_key(memory->key, NF2_INDEX_MAP, number);
     change->type = NF2_NODE_DEL;
-    change->key = nf2_key_of(id, memory->key, NF2_INDEX_KEY);
+    change->key = nf2_number_key(id, NF2_INDEX_MAP, number);
 }
 
 /* The part of an item from file offset `from` on, as an item of its own. */
@@ -234,21 +208,18 @@ static struct nf2_item item_from(const nf2_t *fs, const struct nf2_item *item, u
 /* A group in the making. */
 struct group {
     struct nf2_node_op *change;
-    struct nf2_index_change *memory;
     unsigned count, limit;
     bool full;                  /* more is to be done than `limit` */
 };
 
 static void group_put(struct group *group, uint32_t id, const struct nf2_item *item)
 {
-    nf2_index_put(&group->memory[group->count], id, item, &group->change[group->count]);
-    group->count++;
+    nf2_index_put(&group->change[group->count++], id, item);
 }
 
 static void group_delete(struct group *group, uint32_t id, uint32_t number)
 {
-    nf2_index_delete(&group->memory[group->count], id, number, &group->change[group->count]);
-    group->count++;
+    nf2_index_delete(&group->change[group->count++], id, number);
 }
 
 /* Takes [from, to) out of one item: what is left of it in front and behind, or its removal. */
@@ -329,8 +300,7 @@ static int make(nf2_t *fs, struct group *group, bool stepwise, uint32_t mark)
 int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, const struct nf2_item *own, bool stepwise, uint32_t mark)
 {
     struct nf2_node_op change[INSERT_CHANGES + 2];
-    struct nf2_index_change memory[INSERT_CHANGES + 2];
-    struct group group = {change, memory, 0, INSERT_CHANGES, false};
+    struct group group = {change, 0, INSERT_CHANGES, false};
 
     for (;;) {
         group.count = 0;
@@ -354,8 +324,7 @@ int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, const
 int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size, uint32_t mark)
 {
     struct nf2_node_op change[CUT_CHANGES + 1];
-    struct nf2_index_change memory[CUT_CHANGES + 1];
-    struct group group = {change, memory, 0, CUT_CHANGES, false};
+    struct group group = {change, 0, CUT_CHANGES, false};
     struct nf2_item last;
 
     for (;;) { /* from the end towards the new end */
@@ -391,9 +360,9 @@ int nf2_index_apply(nf2_t *fs, const struct nf2_entry *op, uint32_t mark)
     struct nf2_item item;
 
     if (op->body_length == 0) {
-        uint8_t key[NF2_INDEX_KEY];
-        NF2_TRY(nf2_record_read(fs, op->node, op->offset, op->key_position, key, sizeof key));
-        return nf2_index_cut(fs, op->id, (uint32_t)key[1] << 24 | (uint32_t)key[2] << 16 | (uint32_t)key[3] << 8 | key[4], mark);
+        uint8_t kind;
+        NF2_TRY(nf2_entry_number(fs, op, &kind, &item.number));
+        return nf2_index_cut(fs, op->id, item.number, mark);
     }
     NF2_TRY(nf2_index_item(fs, op, &item));
     return nf2_index_insert(fs, op->id, &item, NULL, true, mark);

@@ -8,7 +8,7 @@
 
 #include "tree.h"
 
-#define NF2_INDEX_KEY 5u
+#define NF2_INDEX_KEY NF2_NUMBER_LENGTH
 #define NF2_INDEX_MAP 0u        /* key kinds */
 #define NF2_INDEX_OWN 1u
 #define NF2_PIECE_BODY 10u
@@ -59,12 +59,9 @@ int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, ui
  */
 int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs, void *context, const struct nf2_item *item), void *context);
 
-/* One change with the memory for its key and body. */
-struct nf2_index_change {
-    uint8_t key[NF2_INDEX_KEY], body[NF2_PIECE_BODY];
-};
-void nf2_index_put(struct nf2_index_change *memory, uint32_t id, const struct nf2_item *item, struct nf2_node_op *change);
-void nf2_index_delete(struct nf2_index_change *memory, uint32_t id, uint32_t number, struct nf2_node_op *change);
+/* Changes of the map. */
+void nf2_index_put(struct nf2_node_op *change, uint32_t id, const struct nf2_item *item);
+void nf2_index_delete(struct nf2_node_op *change, uint32_t id, uint32_t number);
 
 /*
  * Puts a piece over whatever the map holds there, with the OWN entry `own` (NULL: none): in one group where it can be

@@ -29,14 +29,13 @@ static void own_recorded(nf2_t *fs, nf2_file_t *file)
 /* Records the present run of blocks as owned. The content does not change by that. */
 static int record_own(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_index_change memory;
     struct nf2_node_op change;
     struct nf2_item item = own_item(file);
 
     if (!own_pending(file)) {
         return NF2_OK;
     }
-    nf2_index_put(&memory, file->id, &item, &change);
+    nf2_index_put(&change, file->id, &item);
     NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
     own_recorded(fs, file);
     return NF2_OK;
@@ -88,12 +87,11 @@ static struct nf2_item flat_piece(const nf2_t *fs, const struct flat *flat, unsi
 /* All extents at once, and off the slot's list then: a node that is written anew does not tell any more of what the slot still lists. */
 static NF2_APART int own_extents(nf2_t *fs, const nf2_file_t *file, const struct flat *flat, struct nf2_batch *batch)
 {
-    struct nf2_index_change memory[NF2_EXTENTS_MAX];
     struct nf2_node_op changes[NF2_EXTENTS_MAX];
 
     for (unsigned i = 0; i < flat->extents; i++) {
         struct nf2_item own = nf2_owned_run(flat->extent[i].start, flat->extent[i].count);
-        nf2_index_put(&memory[i], file->id, &own, &changes[i]);
+        nf2_index_put(&changes[i], file->id, &own);
     }
     return flat->extents > 0 ? nf2_batch_change(fs, changes, flat->extents, batch, NULL) : NF2_OK;
 }
@@ -122,17 +120,16 @@ static NF2_APART int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct 
 }
 
 /* An extent of the committed content as changes of the index: it is owned, and (unless all of it is beyond the end) it is mapped. */
-static unsigned extent_changes(const nf2_t *fs, const nf2_file_t *file, const struct flat *flat, unsigned i,
-                               struct nf2_index_change *memory, struct nf2_node_op *changes)
+static unsigned extent_changes(const nf2_t *fs, const nf2_file_t *file, const struct flat *flat, unsigned i, struct nf2_node_op *changes)
 {
     struct nf2_item own = nf2_owned_run(flat->extent[i].start, flat->extent[i].count);
     struct nf2_item piece = flat_piece(fs, flat, i, 0, file->committed_size);
 
-    nf2_index_put(&memory[0], file->id, &own, &changes[0]);
+    nf2_index_put(&changes[0], file->id, &own);
     if (piece.length == 0) {
         return 1;
     }
-    nf2_index_put(&memory[1], file->id, &piece, &changes[1]);
+    nf2_index_put(&changes[1], file->id, &piece);
     return 2;
 }
 
@@ -140,20 +137,17 @@ static unsigned extent_changes(const nf2_t *fs, const nf2_file_t *file, const st
 static NF2_APART int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *flat, struct nf2_batch *batch)
 {
     struct nf2_node_op changes[3];
-    struct nf2_index_change memory[2];
     struct nf2_entry entry;
-    uint8_t body[6] = {NF2_BODY_INDEXED, 0, 0, 0, 0, 1};
     unsigned count = 1;
 
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    memset(&changes[0], 0, sizeof changes[0]);
-    changes[0].type = NF2_NODE_PUT;
-    nf2_put32(body + 1, file->id);
-    changes[0].body = nf2_span_of(body, sizeof body);
     NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));
-    changes[0].key = nf2_entry_key(&entry);
+    struct nf2_key key = nf2_entry_key(&entry);
+    nf2_op_put(&changes[0], &key, NF2_BODY_INDEXED, NF2_TOOK_OVER + 1u);
+    nf2_put32(changes[0].bytes + 1, file->id);
+    changes[0].bytes[NF2_TOOK_OVER] = 1;
     if (flat->extents > 0) {
-        count += extent_changes(fs, file, flat, 0, memory, &changes[1]);
+        count += extent_changes(fs, file, flat, 0, &changes[1]);
     }
     if (flat->extents <= 1) {
         return nf2_batch_change(fs, changes, count, batch, NULL); /* the handle follows its entry */
@@ -161,7 +155,7 @@ static NF2_APART int convert_committed(nf2_t *fs, nf2_file_t *file, const struct
     *batch = nf2_batch_empty();
     NF2_TRY(nf2_batch_append(fs, batch, changes, count));
     for (unsigned i = 1; i < flat->extents; i++) {
-        count = extent_changes(fs, file, flat, i, memory, changes);
+        count = extent_changes(fs, file, flat, i, changes);
         NF2_TRY(nf2_batch_append(fs, batch, changes, count));
     }
     return NF2_SPANS_LEAVES;
@@ -234,7 +228,6 @@ static int spill(nf2_t *fs, nf2_file_t *file, const struct nf2_node_op *change)
 /* Moves the oldest piece out of memory. */
 static int push_out(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_index_change memory;
     struct nf2_node_op change;
     struct nf2_item item = piece_item(&file->u.piece[0]);
 
@@ -243,11 +236,11 @@ static int push_out(nf2_t *fs, nf2_file_t *file)
         NF2_TRY(nf2_index_insert(fs, file->id, &item, NULL, true, 0));
     } else {
         if (file->cut_to != NF2_NONE) { /* what is cut comes before all pieces */
-            nf2_index_delete(&memory, file->id, file->cut_to, &change);
+            nf2_index_delete(&change, file->id, file->cut_to);
             NF2_TRY(spill(fs, file, &change));
             file->cut_to = NF2_NONE;
         }
-        nf2_index_put(&memory, file->id, &item, &change);
+        nf2_index_put(&change, file->id, &item);
         NF2_TRY(spill(fs, file, &change));
     }
     file->pieces--;
@@ -378,19 +371,21 @@ static int overlay_spill(nf2_t *fs, const nf2_file_t *file, uint32_t at, bool *h
 {
     struct nf2_scan scan;
     struct nf2_entry op;
-    uint8_t key[NF2_INDEX_KEY], body[NF2_PIECE_BODY];
+    struct nf2_item item;
+    uint8_t kind;
     int found;
 
     nf2_scan_begin(&scan, file->spill_first);
     while ((found = nf2_batch_next(fs, &scan, &op)) > 0) {
-        NF2_TRY(nf2_record_read(fs, op.node, op.offset, op.key_position, key, sizeof key));
-        struct nf2_piece over = {(uint32_t)key[1] << 24 | (uint32_t)key[2] << 16 | (uint32_t)key[3] << 8 | key[4], 0, NF2_NO_BLOCK, 0};
+        struct nf2_piece over = {0, 0, NF2_NO_BLOCK, 0};
         if (op.body_length == NF2_PIECE_BODY) {
-            NF2_TRY(nf2_body_read(fs, &op, 0, body, sizeof body));
-            over.block = nf2_get24(body + 1);
-            over.within = nf2_get16(body + 4);
-            over.length = nf2_get32(body + 6);
+            NF2_TRY(nf2_index_item(fs, &op, &item));
+            over.offset = item.number;
+            over.block = item.block;
+            over.within = item.within;
+            over.length = item.length;
         } else { /* a cut: zeros from here on */
+            NF2_TRY(nf2_entry_number(fs, &op, &kind, &over.offset));
             over.length = NF2_NONE - over.offset;
         }
         overlay(at, &over, have, piece, end);
@@ -435,7 +430,6 @@ static void cut_pieces(nf2_file_t *file, uint32_t size)
 
 int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
-    struct nf2_index_change memory;
     struct nf2_node_op change;
 
     cut_pieces(file, size);
@@ -448,7 +442,7 @@ int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
         return nf2_index_cut(fs, file->id, size, 0);
     }
     if (file->spill_first != NF2_NONE) {
-        nf2_index_delete(&memory, file->id, size, &change);
+        nf2_index_delete(&change, file->id, size);
         return spill(fs, file, &change);
     }
     if (size > file->cut_to) { /* cut shorter before: between the two ends there are zeros */
@@ -493,7 +487,6 @@ static int open_frames(nf2_t *fs, nf2_file_t *file, uint32_t at)
 /* The first frame of a new block, then the entry that makes it a part of the file, in its leaf or (NF2_SPANS_LEAVES) in a batch. */
 static NF2_APART int new_frames(nf2_t *fs, nf2_file_t *file, struct nf2_batch *batch)
 {
-    struct nf2_index_change memory[2];
     struct nf2_node_op changes[2];
     struct nf2_frames frames;
     uint32_t block;
@@ -510,8 +503,8 @@ static NF2_APART int new_frames(nf2_t *fs, nf2_file_t *file, struct nf2_batch *b
     }
     struct nf2_item item = {NF2_BODY_FRAMES, 0, file->buffer_at, block, {file->buffer_at}};
     struct nf2_item own = own_item(file);
-    nf2_index_put(&memory[0], file->id, &item, &changes[0]);
-    nf2_index_put(&memory[1], file->id, &own, &changes[1]);
+    nf2_index_put(&changes[0], file->id, &item);
+    nf2_index_put(&changes[1], file->id, &own);
     file->frames = block;
     file->frames_base = frames.base;
     file->frames_end = frames.end;
@@ -566,13 +559,12 @@ static int commit_shadow(nf2_t *fs, nf2_file_t *file)
 
 static NF2_APART int write_batch(nf2_t *fs, nf2_file_t *file, struct nf2_batch *batch)
 {
-    struct nf2_index_change memory;
     struct nf2_node_op change;
     struct nf2_item item = own_item(file);
 
     NF2_TRY(own_pending(file) ? nf2_batch_item(fs, batch, file->id, &item) : NF2_OK);
     if (file->cut_to != NF2_NONE) {
-        nf2_index_delete(&memory, file->id, file->cut_to, &change);
+        nf2_index_delete(&change, file->id, file->cut_to);
         NF2_TRY(nf2_batch_append(fs, batch, &change, 1));
     }
     for (unsigned i = 0; i < file->pieces; i++) {

@@ -28,15 +28,12 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, uint16_
     uint32_t parent = path->node[path->depth - 2], append_at, records;
     struct nf2_node_op ops[2];
     struct nf2_entry child;
-    uint8_t body[NF2_CHILD_BODY];
 
-    memset(ops, 0, sizeof ops);
     NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
-    ops[0].type = NF2_NODE_PUT;
+    struct nf2_key key = nf2_entry_key(&child);
+    nf2_put_child(&ops[0], &key, block);
     ops[0].kill = child.offset;
-    ops[0].key = nf2_entry_key(&child);
-    nf2_put_child(body, block);
-    ops[0].body = nf2_span_of(body, sizeof body);
+    memset(&ops[1], 0, sizeof ops[1]);
     ops[1].type = NF2_NODE_DEL;
     ops[1].kill = right;
     if (append) {

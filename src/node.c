@@ -16,10 +16,34 @@ struct nf2_key nf2_entry_key(const struct nf2_entry *entry)
     return key;
 }
 
+static const uint8_t *put_number(uint8_t *to, const struct nf2_key *key)
+{
+    to[0] = (uint8_t)key->offset;
+    for (unsigned i = 0; i < 4; i++) {
+        to[1 + i] = (uint8_t)(key->at.number >> (24 - 8 * i));
+    }
+    return to;
+}
+
+int nf2_entry_number(nf2_t *fs, const struct nf2_entry *entry, uint8_t *kind, uint32_t *number)
+{
+    uint8_t key[NF2_NUMBER_LENGTH];
+
+    if (entry->key_length != sizeof key) {
+        return NF2_ERR_IO;
+    }
+    NF2_TRY(nf2_record_read(fs, entry->node, entry->offset, entry->key_position, key, sizeof key));
+    *kind = key[0];
+    *number = (uint32_t)key[1] << 24 | (uint32_t)key[2] << 16 | (uint32_t)key[3] << 8 | key[4];
+    return NF2_OK;
+}
+
 int nf2_key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length)
 {
-    if (key->position == 0) {
-        memcpy(to, key->at.bytes + at, length);
+    uint8_t bytes[NF2_NUMBER_LENGTH];
+
+    if (!nf2_key_on_flash(key)) {
+        memcpy(to, (key->position == 0 ? key->at.bytes : put_number(bytes, key)) + at, length);
         return NF2_OK;
     }
     return nf2_record_read_aside(fs, key->at.block, key->offset, key->position + at, to, length);
@@ -537,6 +561,15 @@ static bool is_void(const struct nf2_node_op *op)
     return op->kill == 0 && (op->type == NF2_NODE_DEL || op->type == NF2_NODE_MOV);
 }
 
+void nf2_op_put(struct nf2_node_op *op, const struct nf2_key *key, uint8_t kind, uint8_t length)
+{
+    memset(op, 0, sizeof *op);
+    op->type = NF2_NODE_PUT;
+    op->key = *key;
+    op->held = length;
+    op->bytes[0] = kind;
+}
+
 uint32_t nf2_node_op_length(const struct nf2_node_op *op)
 {
     uint32_t length = NF2_RECORD_OVERHEAD + references(type_of(op));
@@ -544,7 +577,7 @@ uint32_t nf2_node_op_length(const struct nf2_node_op *op)
     if (has_key(op->type)) {
         length += varint_length(op->key.id) + 1u + op->key.length;
     }
-    length += op->body.length + (op->content ? 1u : 0u);
+    length += op->held == NF2_CONTENT ? op->body.length + 1u : op->held != 0 ? op->held : op->body.length;
     return is_void(op) ? 0 : length;
 }
 
@@ -577,7 +610,7 @@ uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *op
 int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more)
 {
     static const uint8_t inline_kind = NF2_BODY_INLINE;
-    uint8_t head[12];
+    uint8_t head[12 + NF2_NUMBER_LENGTH];
     struct nf2_span spans[4];
     uint32_t n = references(type_of(op));
     unsigned count = 1;
@@ -591,16 +624,19 @@ int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_o
     if (has_key(op->type)) {
         n += put_varint(head + n, op->key.id);
         head[n++] = op->key.length;
-        struct nf2_span key = {{op->key.at.bytes}, op->key.offset, op->key.position, op->key.length};
-        if (key.position != 0) {
-            key.at.block = op->key.at.block;
+        if (op->key.position == NF2_KEY_NUMBER) {
+            (void)put_number(head + n, &op->key);
+            n += NF2_NUMBER_LENGTH;
+        } else if (op->key.position == 0) {
+            spans[count++] = nf2_span_of(op->key.at.bytes, op->key.length);
+        } else {
+            spans[count++] = nf2_span_at(op->key.at.block, op->key.offset, op->key.position, op->key.length);
         }
-        spans[count++] = key;
     }
-    if (op->content) {
+    if (op->held == NF2_CONTENT) {
         spans[count++] = nf2_span_of(&inline_kind, 1);
     }
-    spans[count++] = op->body;
+    spans[count++] = op->held == 0 || op->held == NF2_CONTENT ? op->body : nf2_span_of(op->bytes, op->held);
     spans[0] = nf2_span_of(head, n);
     return nf2_writer_record(fs, writer, type_of(op), more, spans, count);
 }

@@ -29,16 +29,22 @@ enum nf2_body {
 #define NF2_NODE_HEAD_PAYLOAD 9u
 #define NF2_KILL_BYTES (NF2_LOG_PAGES * NF2_PAGE_MAX / 64u)     /* a bit for each 8 bytes: no record is shorter */
 
-/* A key in memory, or (position not 0) on flash: `length` bytes at `position` of a record. */
+/*
+ * A key in memory (position 0), on flash (`length` bytes at `position` of a record), or of a file's map: a number (position
+ * NF2_KEY_NUMBER).
+ */
 struct nf2_key {
     uint32_t id;
     union {
         const uint8_t *bytes;
         uint32_t block;
+        uint32_t number;
     } at;
-    uint16_t offset;
+    uint16_t offset;            /* of the record; of a number its kind */
     uint8_t position, length;
 };
+#define NF2_KEY_NUMBER 0xFFu
+#define NF2_NUMBER_LENGTH 5u    /* bytes of such a key: kind, and the number, big endian */
 
 struct nf2_entry {
     uint32_t node;
@@ -57,6 +63,21 @@ static inline struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t
     struct nf2_key key = {id, {bytes}, 0, 0, (uint8_t)length};
     return key;
 }
+
+static inline struct nf2_key nf2_number_key(uint32_t id, uint8_t kind, uint32_t number)
+{
+    struct nf2_key key = {id, {NULL}, kind, NF2_KEY_NUMBER, NF2_NUMBER_LENGTH};
+    key.at.number = number;
+    return key;
+}
+
+static inline bool nf2_key_on_flash(const struct nf2_key *key)
+{
+    return key->position != 0 && key->position != NF2_KEY_NUMBER;
+}
+
+/* The number that is an entry's key, and its kind. */
+int nf2_entry_number(nf2_t *fs, const struct nf2_entry *entry, uint8_t *kind, uint32_t *number);
 
 struct nf2_key nf2_entry_key(const struct nf2_entry *entry);
 
@@ -129,17 +150,30 @@ int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsig
 
 /*
  * One record of a group that is to be appended. PUT with something to kill becomes PUTK; DEL and MOV of nothing are left out. Of a change in the making only type, key and body are set: what it kills depends on the leaf.
- * A PUT's body begins with its kind; in a change it is in memory if it owns something. With `content` the kind INLINE is
- * put in front of it.
+ * A PUT's body begins with its kind; in a change it is in memory if it owns something.
  */
 struct nf2_node_op {
     uint8_t type;
-    bool content;
+    uint8_t held;               /* so many bytes of the body are in `bytes`; 0: it is `body`; NF2_CONTENT: and the kind INLINE in front of it */
     uint16_t kill, victim;
     uint16_t offset;            /* afterwards: the place of its record */
     struct nf2_key key;
-    struct nf2_span body;
+    union {
+        struct nf2_span body;
+        uint8_t bytes[10];
+    };
 };
+#define NF2_CONTENT 0xFFu
+
+/* A change that puts a body which begins with this kind, and is held; the caller fills in the rest of it. */
+void nf2_op_put(struct nf2_node_op *op, const struct nf2_key *key, uint8_t kind, uint8_t length);
+
+/* The body, if it is in memory as a whole; else NULL. */
+static inline const uint8_t *nf2_op_body(const struct nf2_node_op *op, uint32_t *length)
+{
+    *length = op->held != 0 ? op->held : op->body.length;
+    return op->held == NF2_CONTENT ? NULL : op->held != 0 ? op->bytes : op->body.position == 0 ? op->body.at.data : NULL;
+}
 
 uint32_t nf2_node_op_length(const struct nf2_node_op *op);
 

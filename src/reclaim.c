@@ -27,19 +27,17 @@ static int remove_entry(nf2_t *fs, uint32_t id)
     struct nf2_key key = nf2_key_of(id, none, 0);
     struct nf2_node_op change;
     struct nf2_entry entry;
-    uint8_t bytes[NF2_INDEX_KEY];
+    uint32_t number;
+    uint8_t kind;
 
     int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
     if (found <= 0 || entry.id != id) {
         return found < 0 ? found : 0;
     }
-    if (entry.key_length != NF2_INDEX_KEY) {
-        return NF2_ERR_IO;
-    }
-    NF2_TRY(nf2_record_read(fs, entry.node, entry.offset, entry.key_position, bytes, sizeof bytes));
+    NF2_TRY(nf2_entry_number(fs, &entry, &kind, &number));
     memset(&change, 0, sizeof change);
     change.type = NF2_NODE_DEL;
-    change.key = nf2_key_of(id, bytes, sizeof bytes);
+    change.key = nf2_number_key(id, kind, number);
     bool urgent = fs->urgent;
     fs->urgent = true;
     int result = nf2_tree_change(fs, &change, 1, 0, NULL);

@@ -35,11 +35,11 @@ int nf2_key_within(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *l
 int nf2_repack_copy(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_t to, const struct nf2_key *low,
                     const struct nf2_key *high);
 
-/* The body of an inner node's entry. */
-static inline void nf2_put_child(uint8_t *body, uint32_t block)
+/* Puts an inner node's entry. */
+static inline void nf2_put_child(struct nf2_node_op *op, const struct nf2_key *key, uint32_t block)
 {
-    body[0] = NF2_BODY_CHILD;
-    nf2_put24(body + 1, block);
+    nf2_op_put(op, key, NF2_BODY_CHILD, NF2_CHILD_BODY);
+    nf2_put24(op->bytes + 1, block);
 }
 
 #endif

@@ -399,19 +399,14 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const s
 {
     uint32_t parent = path->node[path->depth - 2], append_at, records;
     struct nf2_node_op ops[PARTS_MAX];
-    uint8_t bodies[PARTS_MAX][NF2_CHILD_BODY];
     struct nf2_entry child;
     unsigned count = 0;
 
-    memset(ops, 0, sizeof ops);
     NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &child));
+    struct nf2_key key = nf2_entry_key(&child);
     for (unsigned part = plan->edge ? 1 : 0; part < plan->parts; part++, count++) { /* the old child's entry gets the first part */
-        struct nf2_node_op *op = &ops[count];
-        op->type = NF2_NODE_PUT;
-        op->kill = part == 0 ? child.offset : 0;
-        op->key = part == 0 ? nf2_entry_key(&child) : plan->separator[part - 1];
-        nf2_put_child(bodies[count], blocks != NULL ? blocks[part] : 0);
-        op->body = nf2_span_of(bodies[count], NF2_CHILD_BODY);
+        nf2_put_child(&ops[count], part == 0 ? &key : &plan->separator[part - 1], blocks != NULL ? blocks[part] : 0);
+        ops[count].kill = part == 0 ? child.offset : 0;
     }
     if (blocks != NULL) {
         return nf2_group_append(fs, parent, ops, count, 0);
@@ -429,16 +424,14 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const s
 static NF2_APART int write_root(nf2_t *fs, const struct plan *plan, const uint32_t *blocks, uint32_t root)
 {
     static const uint8_t none[1] = {0};
-    struct nf2_node_op op = {.type = NF2_NODE_PUT};
+    struct nf2_key lowest = nf2_key_of(0, none, 0);
+    struct nf2_node_op op;
     struct nf2_writer writer;
-    uint8_t body[NF2_CHILD_BODY];
 
     nf2_writer_begin(fs, &writer, root, 0);
     NF2_TRY(nf2_node_write_head(fs, &writer, root, (uint8_t)(plan->level + 1u), true));
     for (unsigned part = 0; part < plan->parts; part++) {
-        op.key = part == 0 ? nf2_key_of(0, none, 0) : plan->separator[part - 1];
-        nf2_put_child(body, blocks[part]);
-        op.body = nf2_span_of(body, sizeof body);
+        nf2_put_child(&op, part == 0 ? &lowest : &plan->separator[part - 1], blocks[part]);
         NF2_TRY(nf2_node_write(fs, &writer, &op, part + 1u < plan->parts));
     }
     return nf2_writer_end(fs, &writer);

@@ -111,33 +111,20 @@ static int prepare(nf2_t *fs, uint32_t leaf, const struct needs *needs)
     return needs->touch ? nf2_group_prepare(fs, leaf) : NF2_OK;
 }
 
-/* Number in the key of an OWN entry that a change puts. */
-static int own_number(nf2_t *fs, const struct nf2_key *key, uint32_t *number)
-{
-    uint8_t b[5] = {0};
-
-    if (key->length == sizeof b) {
-        NF2_TRY(nf2_key_bytes(fs, key, 0, b, sizeof b));
-    }
-    *number = (uint32_t)b[1] << 24 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 8 | b[4];
-    return NF2_OK;
-}
-
 /* Does a new body take over the blocks of the old one? An indexed file made of a flat one does. */
-static bool takes_over(const struct nf2_node_op *change)
+static bool takes_over(const uint8_t *body, uint32_t length)
 {
-    const uint8_t *body = change->content || change->body.position != 0 ? NULL : change->body.at.data;
-    return body != NULL && body[0] == NF2_BODY_INDEXED && change->body.length > NF2_TOOK_OVER && body[NF2_TOOK_OVER] != 0;
+    return body != NULL && length > NF2_TOOK_OVER && body[0] == NF2_BODY_INDEXED && body[NF2_TOOK_OVER] != 0;
 }
 
 static int change_effects(nf2_t *fs, const struct nf2_node_op *change, const struct nf2_entry *old, struct nf2_effects *effects)
 {
-    bool keeps = change->type == NF2_NODE_MOV || takes_over(change);
+    uint32_t length;
+    const uint8_t *body = nf2_op_body(change, &length);
+    bool keeps = change->type == NF2_NODE_MOV || takes_over(body, length);
 
-    if (change->type == NF2_NODE_PUT && change->body.position == 0 && !change->content) {
-        uint32_t number;
-        NF2_TRY(own_number(fs, &change->key, &number));
-        NF2_TRY(nf2_effects_owned_body(effects, number, change->body.at.data, change->body.length));
+    if (change->type == NF2_NODE_PUT && body != NULL) {
+        NF2_TRY(nf2_effects_owned_body(effects, change->key.at.number, body, length)); /* an OWN entry's key is a number */
     }
     if (old != NULL && keeps) {
         effects->any = true;
@@ -241,7 +228,7 @@ static uint32_t changes_length(const struct nf2_node_op *changes, unsigned count
  */
 static uint32_t room_kept(const nf2_t *fs, const struct nf2_node_op *change)
 {
-    bool empty = change->content && change->body.length == 0;
+    bool empty = change->held == NF2_CONTENT && change->body.length == 0;
 
     return empty ? changes_length(change, 1) + nf2_page(fs) / 4 : 0;
 }
@@ -282,10 +269,10 @@ int nf2_tree_room(nf2_t *fs, const struct nf2_node_op *change)
 static void keep_referred(nf2_t *fs, const struct nf2_node_op *changes, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        if (changes[i].key.position != 0) {
+        if (nf2_key_on_flash(&changes[i].key)) {
             fs->kept_node = changes[i].key.at.block;
         }
-        if (changes[i].body.position != 0) {
+        if (changes[i].held == 0 && changes[i].body.position != 0) {
             fs->kept_node = changes[i].body.at.block;
         }
     }

@@ -123,11 +123,10 @@ static void plant_flat(struct volume *volume, const char *name, uint32_t size, u
 
 static void plant_piece(struct volume *volume, uint32_t id, uint32_t at, uint32_t block, uint32_t length)
 {
-    struct nf2_item item = {NF2_BODY_PIECE, at, block, 0, length, 0};
-    struct nf2_index_change memory;
+    struct nf2_item item = nf2_piece_at(at, block, 0, length);
     struct nf2_node_op change;
 
-    nf2_index_put(&memory, id, &item, &change);
+    nf2_index_put(&change, id, &item);
     CHECK_EQ(nf2_tree_change(&volume->fs, &change, 1, 0, NULL), NF2_OK);
 }
 
