@@ -199,7 +199,8 @@ static int write_state(nf2_t *fs, const struct state *state)
 
 /* A turn of the log in the making. */
 struct turn {
-    uint8_t needed[NF2_REGIONS_MAX / 8];    /* regions that the oldest blocks alone tell of: written anew */
+    uint16_t region[NF2_TURN_REGIONS];      /* regions that the oldest blocks alone tell of: written anew */
+    uint8_t regions;
     struct nf2_walk walk;
     uint32_t oldest;                        /* so many blocks of the window go */
     uint32_t next;                          /* the block after the one that is begun; NF2_NONE: not known yet */
@@ -208,15 +209,21 @@ struct turn {
     struct nf2_small claim;                 /* of that block, in the opening group; length 0: not needed */
 };
 
+/* A bit for each region, while the window is walked. */
+static uint8_t *needed_regions(const nf2_t *fs)
+{
+    return nf2_scratch(fs, NF2_SCRATCH_NODE);
+}
+_Static_assert(NF2_REGIONS_MAX / 8u <= 256u / 4u, "a quarter of the smallest page");
+
 static int evacuate_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
 {
-    struct turn *turn = context;
+    const struct turn *turn = context;
 
-    (void)fs;
     (void)change;
     if (turn->walk.index < turn->oldest) {
         for (uint32_t r = start / NF2_REGION_BLOCKS; r <= (start + count - 1) / NF2_REGION_BLOCKS && r < NF2_REGIONS_MAX; r++) {
-            nf2_bit_set(turn->needed, r, true);
+            nf2_bit_set(needed_regions(fs), r, true);
         }
     }
     return NF2_OK;
@@ -224,13 +231,12 @@ static int evacuate_run(nf2_t *fs, void *context, enum nf2_change change, uint32
 
 static int evacuate_region(nf2_t *fs, void *context, uint32_t region, uint32_t block, uint32_t offset)
 {
-    struct turn *turn = context;
+    const struct turn *turn = context;
 
-    (void)fs;
     (void)block;
     (void)offset;
     if (region < NF2_REGIONS_MAX) {
-        nf2_bit_set(turn->needed, region, turn->walk.index < turn->oldest);
+        nf2_bit_set(needed_regions(fs), region, turn->walk.index < turn->oldest);
     }
     return NF2_OK;
 }
@@ -273,11 +279,13 @@ static int plan_oldest(nf2_t *fs, struct turn *turn, uint32_t limit)
     turn->oldest = nf2_min(turn->oldest, NF2_FREED_MAX - fs->freed_count);
     turn->writes = turn->writes || turn->oldest > 0;
     for (; turn->oldest > 0; turn->oldest--) {
-        memset(turn->needed, 0, sizeof turn->needed);
+        memset(needed_regions(fs), 0, NF2_REGIONS_MAX / 8u);
         NF2_TRY(nf2_meta_walk(fs, &turn->walk));
-        needed = 0;
+        needed = turn->regions = 0;
         for (uint32_t r = 0; r < nf2_regions(fs); r++) {
-            needed += nf2_bit(turn->needed, r);
+            if (nf2_bit(needed_regions(fs), r) && needed++ < NF2_TURN_REGIONS) {
+                turn->region[turn->regions++] = (uint16_t)r;
+            }
         }
         if (needed <= NF2_TURN_REGIONS) {
             return NF2_OK;
@@ -365,32 +373,34 @@ static int find_next(nf2_t *fs, struct turn *turn)
     return result == NF2_ERR_NOSPC && turn->oldest > 0 ? NF2_OK : result;
 }
 
+static NF2_APART int write_region(nf2_t *fs, const struct nf2_region *region, uint32_t *end)
+{
+    struct nf2_writer writer;
+    struct nf2_span span = nf2_span_of(fs->read_buffer, NF2_REGION_PAYLOAD);
+
+    fs->window_address = NF2_NONE;
+    nf2_region_encode(region, fs->read_buffer);
+    nf2_writer_begin(fs, &writer, fs->meta_next, *end);
+    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_REGION, false, &span, 1));
+    NF2_TRY(nf2_writer_end(fs, &writer));
+    *end = writer.position;
+    return NF2_OK;
+}
+
 /* Writes REGION pages into the block that is begun. What is to stand in front of them is still to come: they hold what that says, too. */
 static NF2_APART int write_regions(nf2_t *fs, const struct turn *turn, uint32_t *end)
 {
     struct nf2_region region;
-    struct nf2_writer writer;
-    struct nf2_span span = nf2_span_of(fs->read_buffer, NF2_REGION_PAYLOAD);
-    unsigned written = 0;
 
-    for (uint32_t r = 0; r < nf2_regions(fs) && written < NF2_TURN_REGIONS; r++) {
-        if (!nf2_bit(turn->needed, r)) {
-            continue;
-        }
-        NF2_TRY(nf2_region_read(fs, r, &region));
+    for (unsigned r = 0; r < turn->regions; r++) {
+        NF2_TRY(nf2_region_read(fs, turn->region[r], &region));
         if (turn->claim.length > 0) {
             nf2_region_change(&region, turn->suspect ? NF2_CLAIMED_DIRTY : NF2_CLAIMED, turn->next, 1);
         }
         for (unsigned i = 0; i < fs->freed_count; i++) {
             nf2_region_change(&region, NF2_FREED, fs->freed[i].start, fs->freed[i].count);
         }
-        fs->window_address = NF2_NONE;
-        nf2_region_encode(&region, fs->read_buffer);
-        nf2_writer_begin(fs, &writer, fs->meta_next, *end);
-        NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_REGION, false, &span, 1));
-        NF2_TRY(nf2_writer_end(fs, &writer));
-        *end = writer.position;
-        written++;
+        NF2_TRY(write_region(fs, &region, end));
     }
     return NF2_OK;
 }

@@ -141,7 +141,7 @@ static int walk_state(nf2_t *fs, struct nf2_walk *walk, const struct nf2_record 
     return NF2_OK;
 }
 
-static int walk_record(nf2_t *fs, struct nf2_walk *walk, const struct nf2_record *record)
+static NF2_APART int walk_record(nf2_t *fs, struct nf2_walk *walk, const struct nf2_record *record)
 {
     uint8_t payload[6];
 

@@ -25,6 +25,13 @@ static const uint8_t *put_number(uint8_t *to, const struct nf2_key *key)
     return to;
 }
 
+static NF2_APART void copy_number(const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length)
+{
+    uint8_t bytes[NF2_NUMBER_LENGTH];
+
+    memcpy(to, put_number(bytes, key) + at, length);
+}
+
 int nf2_entry_number(nf2_t *fs, const struct nf2_entry *entry, uint8_t *kind, uint32_t *number)
 {
     uint8_t key[NF2_NUMBER_LENGTH];
@@ -40,13 +47,15 @@ int nf2_entry_number(nf2_t *fs, const struct nf2_entry *entry, uint8_t *kind, ui
 
 int nf2_key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length)
 {
-    uint8_t bytes[NF2_NUMBER_LENGTH];
-
-    if (!nf2_key_on_flash(key)) {
-        memcpy(to, (key->position == 0 ? key->at.bytes : put_number(bytes, key)) + at, length);
-        return NF2_OK;
+    if (nf2_key_on_flash(key)) {
+        return nf2_record_read_aside(fs, key->at.block, key->offset, key->position + at, to, length);
     }
-    return nf2_record_read_aside(fs, key->at.block, key->offset, key->position + at, to, length);
+    if (key->position == 0) {
+        memcpy(to, key->at.bytes + at, length);
+    } else {
+        copy_number(key, at, to, length);
+    }
+    return NF2_OK;
 }
 
 int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b, int *order)
@@ -358,10 +367,9 @@ struct probe {
     uint8_t prefix[PREFIX];
 };
 
-static int probe_load(nf2_t *fs, struct probe *probe, const struct nf2_key *key)
+static int probe_load(nf2_t *fs, struct probe *probe)
 {
-    probe->key = *key;
-    return nf2_key_bytes(fs, key, 0, probe->prefix, nf2_min(key->length, PREFIX));
+    return nf2_key_bytes(fs, &probe->key, 0, probe->prefix, nf2_min(probe->key.length, PREFIX));
 }
 
 static int probe_compare(nf2_t *fs, const struct probe *a, const struct probe *b, int *order)
@@ -392,11 +400,11 @@ struct search {
 static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at)
 {
     bool below = search->seek == NF2_BELOW || search->seek == NF2_AT_OR_BELOW;
-    struct nf2_key own = nf2_entry_key(at);
     struct probe candidate;
     int order;
 
-    NF2_TRY(probe_load(fs, &candidate, &own));
+    candidate.key = nf2_entry_key(at);
+    NF2_TRY(probe_load(fs, &candidate));
     NF2_TRY(probe_compare(fs, &candidate, search->target, &order));
     bool exact = order == 0;
     order = below ? -order : order;
@@ -484,7 +492,8 @@ static NF2_APART int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *ke
     struct probe target;
     bool again = nf2_cache_has(fs, node, &cached);
 
-    NF2_TRY(probe_load(fs, &target, key));
+    target.key = *key;
+    NF2_TRY(probe_load(fs, &target));
     for (struct search *one = search; one != NULL; one = one->also) {
         one->target = &target;
     }

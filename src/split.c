@@ -208,48 +208,51 @@ static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, struct nf2_survey *su
     return separate(fs, plan, &a, &b);
 }
 
-/* A leaf that is rewritten for a few hot names: they get a leaf of their own, so that the others are copied no more. */
-static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
+/* The lowest keys of the node that are related to the hint (0), and that are above all of those (1); their lengths are 0 if there is none. */
+static NF2_APART int find_hot(nf2_t *fs, struct nf2_survey *survey, const struct nf2_key *hint, struct nf2_key *lowest)
 {
-    struct nf2_entry at, first, above, below;
-    bool have_first = false, have_above = false, yes;
+    struct nf2_entry at;
+    bool yes;
     int found, order;
 
+    lowest[0].length = lowest[1].length = 0;
     nf2_live_again(&survey->live);
     while ((found = nf2_live_next(fs, &survey->live, &at)) > 0) {
-        struct nf2_key own = nf2_entry_key(&at);
+        struct nf2_key own = nf2_entry_key(&at), *best = &lowest[1];
         NF2_TRY(related(fs, &own, hint, &yes));
         NF2_TRY(nf2_key_compare(fs, &own, hint, &order));
-        struct nf2_entry *to = yes ? &first : &above;
-        bool *have = yes ? &have_first : &have_above;
         if (!yes && order < 0) {
             continue;
         }
-        if (*have) {
-            struct nf2_key best = nf2_entry_key(to);
-            NF2_TRY(nf2_key_compare(fs, &own, &best, &order));
+        best -= yes;
+        order = -1;
+        if (best->length != 0) {
+            NF2_TRY(nf2_key_compare(fs, &own, best, &order));
         }
-        if (!*have || order < 0) {
-            *to = at;
-            *have = true;
+        if (order < 0) {
+            *best = own;
         }
     }
-    NF2_TRY(found);
-    if (!have_first) {
+    return found;
+}
+
+/* A leaf that is rewritten for a few hot names: they get a leaf of their own, so that the others are copied no more. */
+static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
+{
+    struct nf2_key lowest[2];
+    struct nf2_entry below;
+
+    NF2_TRY(find_hot(fs, survey, hint, lowest));
+    if (lowest[0].length == 0) {
         return NF2_OK;
     }
-    struct nf2_key key = nf2_entry_key(&first);
-    found = nf2_node_seek(fs, node, &key, NF2_BELOW, &below);
+    int found = nf2_node_seek(fs, node, &lowest[0], NF2_BELOW, &below);
     NF2_TRY(found);
     if (found > 0) {
         struct nf2_key left = nf2_entry_key(&below);
-        NF2_TRY(separate(fs, plan, &left, &key));
+        NF2_TRY(separate(fs, plan, &left, &lowest[0]));
     }
-    if (have_above) {
-        key = nf2_entry_key(&above);
-        NF2_TRY(add_separator(fs, plan, &key, key.length));
-    }
-    return NF2_OK;
+    return lowest[1].length != 0 ? add_separator(fs, plan, &lowest[1], lowest[1].length) : NF2_OK;
 }
 
 /* Is the pending key above all others of a well filled leaf? Then a new leaf beside it takes it: ascending names copy nothing. */
@@ -277,22 +280,29 @@ static NF2_APART int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *h
     return NF2_OK;
 }
 
-/* Does the pending key follow the newest entry, with most of the leaf in front of it? Then the cut is between them: keys that come in order leave full leaves. */
-static NF2_APART int plan_run(nf2_t *fs, uint32_t node, struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
+/* Does the pending key follow the newest entry of the node, which is not related to it? Then that one's key: 1, 0, or an error. */
+static NF2_APART int find_newest(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct nf2_key *key)
 {
-    struct middle middle = {.bytes = 0};
     struct nf2_entry last;
     bool yes;
 
     int found = nf2_node_seek(fs, node, hint, NF2_BELOW, &last);
     if (found <= 0 || last.offset != survey->newest) {
-        return found < 0 ? found : NF2_OK;
+        return found < 0 ? found : 0;
     }
-    struct nf2_key key = nf2_entry_key(&last);
-    NF2_TRY(related(fs, &key, hint, &yes));
+    *key = nf2_entry_key(&last);
+    NF2_TRY(related(fs, key, hint, &yes));
+    return !yes;
+}
+
+/* With most of the leaf in front of that the cut is between them: keys that come in order leave full leaves. */
+static NF2_APART int plan_run(nf2_t *fs, struct nf2_survey *survey, const struct nf2_key *key, const struct nf2_key *hint, struct plan *plan)
+{
+    struct middle middle = {.bytes = 0};
+
     NF2_TRY(set_bound(fs, &middle.cut, hint));
     NF2_TRY(weigh(fs, survey, 0, &middle));
-    return yes || middle.bytes * 2 < survey->bytes ? NF2_OK : separate(fs, plan, &key, hint);
+    return middle.bytes * 2 < survey->bytes ? NF2_OK : separate(fs, plan, key, hint);
 }
 
 /* How to replace a node so that `need` bytes more fit. `thrifty`: with as few new blocks as can be. */
@@ -310,9 +320,9 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
     NF2_TRY(nf2_repack_survey(fs, node, &survey));
     if (level == 0 && !scarce && survey.packed * 2 >= capacity) {
         NF2_TRY(plan_edge(fs, node, hint, plan));
-        if (!plan->edge) {
-            NF2_TRY(plan_run(fs, node, &survey, hint, plan));
-        }
+        struct nf2_key key;
+        int found = plan->edge ? 0 : find_newest(fs, node, &survey, hint, &key);
+        NF2_TRY(found > 0 ? plan_run(fs, &survey, &key, hint, plan) : found);
     }
     if (plan->parts > 1) {
         return NF2_OK;

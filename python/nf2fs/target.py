@@ -23,7 +23,7 @@ EXTRA_FILES = ("check", "finding", "repair", "transaction")    # not part of the
 
 INDIRECT = "__indirect_call"
 # Which functions call through a pointer, and the names of those that they may call.
-CALLBACKS = {"nf2_index_each": re.compile(r"_item$"), "nf2_meta_walk": re.compile(r"_(run|region)$"),
+CALLBACKS = {"nf2_index_each": re.compile(r"_item$"), "walk_record": re.compile(r"_(run|region)$"),
              "guarded": re.compile(r"^do_"),
              "nf2_check_walk": re.compile(r"^(own|note|climb|check)_node$"), "nf2_check_each": re.compile(r"^(own|note|climb|count)_entry$")}
 APPLICATION = re.compile(r"^(nf2_peek_just|fill_window|nf2_flash_\w+|program_units|nf2_(un)?lock_config|nf2_complain|complain_entry)$")  # call what it gives
