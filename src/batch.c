@@ -4,6 +4,12 @@
 #include "flash.h"
 #include "space.h"
 
+struct nf2_batch nf2_batch_empty(void)
+{
+    struct nf2_batch batch = {NF2_NONE, NF2_NONE, 0, 0};
+    return batch;
+}
+
 #define BODY_IN_MEMORY 32u      /* bodies that own something are shorter */
 
 static void op_of(const struct nf2_node_op *change, struct nf2_node_op *op)
@@ -257,10 +263,7 @@ int nf2_batch_append(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_o
     uint32_t block;
 
     if (result == 1) {
-        result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
-        if (result != NF2_OK) {
-            return result < 0 ? result : NF2_ERR_NOSPC;
-        }
+        NF2_TRY(nf2_space_tree_block(fs, &block));
         NF2_TRY(nf2_batch_extend(fs, batch, block));
         NF2_TRY(NF2_BROKEN(NF2_FAULT_REDO_FIRST) ? write_redo(fs, batch, false) : NF2_OK);
         result = nf2_batch_add(fs, batch, changes, count);

@@ -20,11 +20,7 @@ struct nf2_batch {
     uint32_t count;             /* of the operations */
 };
 
-static inline struct nf2_batch nf2_batch_empty(void)
-{
-    struct nf2_batch batch = {NF2_NONE, NF2_NONE, 0, 0};
-    return batch;
-}
+struct nf2_batch nf2_batch_empty(void);
 
 /* Adds operations as one group, in blocks of the tree's slot. */
 int nf2_batch_append(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *changes, unsigned count);

@@ -52,14 +52,11 @@ static inline uint16_t nf2_get16(const uint8_t *p)
     return (uint16_t)(p[0] | (uint16_t)(p[1] << 8));
 }
 
-static inline uint32_t nf2_get24(const uint8_t *p)
-{
-    return (uint32_t)p[0] | ((uint32_t)p[1] << 8) | ((uint32_t)p[2] << 16);
-}
+uint32_t nf2_get24(const uint8_t *p);
 
 static inline uint32_t nf2_get32(const uint8_t *p)
 {
-    return nf2_get24(p) | ((uint32_t)p[3] << 24);
+    return (uint32_t)p[0] | ((uint32_t)p[1] << 8) | ((uint32_t)p[2] << 16) | ((uint32_t)p[3] << 24);
 }
 
 static inline uint8_t *nf2_put16(uint8_t *p, uint32_t v)
@@ -69,30 +66,13 @@ static inline uint8_t *nf2_put16(uint8_t *p, uint32_t v)
     return p + 2;
 }
 
-static inline uint8_t *nf2_put24(uint8_t *p, uint32_t v)
-{
-    p = nf2_put16(p, v);
-    *p = (uint8_t)(v >> 16);
-    return p + 1;
-}
+uint8_t *nf2_put24(uint8_t *p, uint32_t v);
 
-static inline uint8_t *nf2_put32(uint8_t *p, uint32_t v)
-{
-    p = nf2_put24(p, v);
-    *p = (uint8_t)(v >> 24);
-    return p + 1;
-}
+uint8_t *nf2_put32(uint8_t *p, uint32_t v);
 
-static inline bool nf2_bit(const uint8_t *map, uint32_t bit)
-{
-    return ((uint32_t)map[bit >> 3] >> (bit & 7u) & 1u) != 0;
-}
+bool nf2_bit(const uint8_t *map, uint32_t bit);
 
-static inline void nf2_bit_set(uint8_t *map, uint32_t bit, bool value)
-{
-    uint8_t mask = (uint8_t)(1u << (bit & 7u));
-    map[bit >> 3] = (uint8_t)(value ? map[bit >> 3] | mask : map[bit >> 3] & (0xFFu ^ mask));
-}
+void nf2_bit_set(uint8_t *map, uint32_t bit, bool value);
 
 /* CRC-32 continued from `crc` (start with 0xFFFFFFFF, invert at the end). */
 uint32_t nf2_crc(uint32_t crc, const void *data, uint32_t length);

@@ -22,10 +22,7 @@ static NF2_APART int destination(nf2_t *fs, uint32_t id)
     }
     for (unsigned attempt = 0; attempt < TRIES; attempt++) {
         nf2_space_settle(fs, NF2_TREE_SLOT);
-        int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
-        if (result != NF2_OK) {
-            return result < 0 ? result : NF2_ERR_NOSPC;
-        }
+        NF2_TRY(nf2_space_tree_block(fs, &block));
         struct nf2_item own = nf2_owned_run(block, 1);
         nf2_index_put(&change, id, &own);
         int fits = nf2_tree_fits(fs, &change);

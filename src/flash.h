@@ -21,7 +21,7 @@ static inline uint32_t nf2_block_bytes(const nf2_t *fs)
 static inline uint32_t nf2_align_unit(const nf2_t *fs, uint32_t value)
 {
     uint32_t unit = fs->flash->program_unit;
-    return (value + unit - 1) / unit * unit;
+    return (value + unit - 1) & ~(unit - 1); /* a power of two */
 }
 
 /*

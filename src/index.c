@@ -4,6 +4,12 @@
 #include "flash.h"
 #include "frames.h"
 
+struct nf2_item nf2_owned_run(uint32_t start, uint32_t count)
+{
+    struct nf2_item item = {NF2_BODY_OWN, 0, start, start, {count}};
+    return item;
+}
+
 int nf2_index_item(nf2_t *fs, const struct nf2_entry *entry, struct nf2_item *item)
 {
     uint8_t body[NF2_PIECE_BODY] = {0}, kind;

@@ -33,11 +33,7 @@ static inline struct nf2_item nf2_piece_at(uint32_t offset, uint32_t block, uint
     return item;
 }
 
-static inline struct nf2_item nf2_owned_run(uint32_t start, uint32_t count)
-{
-    struct nf2_item item = {NF2_BODY_OWN, 0, start, start, {count}};
-    return item;
-}
+struct nf2_item nf2_owned_run(uint32_t start, uint32_t count);
 
 /* Decodes an entry (or a batch's operation) of the map. */
 int nf2_index_item(nf2_t *fs, const struct nf2_entry *entry, struct nf2_item *item);

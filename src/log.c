@@ -3,6 +3,17 @@
 
 #include "flash.h"
 
+uint16_t nf2_epoch_code(uint32_t number)
+{
+    uint32_t zeros = 12;
+
+    number &= 0xFFFu;
+    for (uint32_t bits = number; bits != 0; bits &= bits - 1) {
+        zeros--;
+    }
+    return (uint16_t)(number | zeros << 12);
+}
+
 #define BLANK 0xFFFFu
 #define CONTINUED 0x0004u       /* header of a page that a long record goes on in */
 #define CONTINUED_HEAD 4u       /* epoch and that header */

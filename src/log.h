@@ -17,16 +17,7 @@
  * An epoch as pages hold it: a number of 12 bits, and above it how many of them are 0. A program that was cut leaves too
  * many ones, in both parts or in one: that is never another epoch.
  */
-static inline uint16_t nf2_epoch_code(uint32_t number)
-{
-    uint32_t zeros = 12;
-
-    number &= 0xFFFu;
-    for (uint32_t bits = number; bits != 0; bits &= bits - 1) {
-        zeros--;
-    }
-    return (uint16_t)(number | zeros << 12);
-}
+uint16_t nf2_epoch_code(uint32_t number);
 
 /* Epochs from one to another, round the end. */
 static inline uint32_t nf2_epochs_between(uint16_t from, uint16_t to)

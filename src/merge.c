@@ -87,10 +87,7 @@ static int merge(nf2_t *fs, struct nf2_path *path, const struct sparse *pair)
     NF2_TRY(nf2_space_settle_node(fs, left));
     NF2_TRY(nf2_space_settle_node(fs, pair->right));
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), &block);
-    if (result != NF2_OK) {
-        return result < 0 ? result : NF2_ERR_NOSPC;
-    }
+    NF2_TRY(nf2_space_tree_block(fs, &block));
     NF2_TRY(write_merged(fs, left, pair->right, block, pair->level));
     NF2_TRY(nf2_space_prepare(fs, 2));
     NF2_TRY(nf2_group_prepare(fs, path->node[path->depth - 2]));

@@ -5,6 +5,19 @@
 #include "region.h"
 #include "super.h"
 
+uint32_t nf2_meta_reserve(const nf2_t *fs)
+{
+    return nf2_regions(fs) > NF2_TURN_REGIONS ? nf2_regions(fs) / NF2_TURN_REGIONS + 1u + nf2_regions(fs) / 16u : nf2_meta_window(fs) == 1u;
+}
+
+void nf2_slot_trim(struct nf2_slot *slot)
+{
+    if (slot->runs > 0 && slot->run[slot->runs - 1].count == 0) {
+        slot->runs--;
+        slot->used = slot->ready = (uint16_t)(slot->runs > 0 ? slot->run[slot->runs - 1].count : 0);
+    }
+}
+
 #define ID_RESERVE 64u
 #define MOUNT_PAGES 4u          /* of the log's head, that mounts after cuts may use */
 

@@ -58,19 +58,10 @@ static inline uint32_t nf2_meta_limit(const nf2_t *fs)
  * Free blocks that are the log's alone. Where the oldest block of the window holds more regions than one turn writes anew, the
  * window grows for some turns: until all regions are written, at most. And the first turn of all has nothing to give up.
  */
-static inline uint32_t nf2_meta_reserve(const nf2_t *fs)
-{
-    return nf2_regions(fs) > NF2_TURN_REGIONS ? nf2_regions(fs) / NF2_TURN_REGIONS + 1u + nf2_regions(fs) / 16u : nf2_meta_window(fs) == 1u;
-}
+uint32_t nf2_meta_reserve(const nf2_t *fs);
 
 /* A slot whose last run is empty goes back to the run before, all of which was handed out. */
-static inline void nf2_slot_trim(struct nf2_slot *slot)
-{
-    if (slot->runs > 0 && slot->run[slot->runs - 1].count == 0) {
-        slot->runs--;
-        slot->used = slot->ready = (uint16_t)(slot->runs > 0 ? slot->run[slot->runs - 1].count : 0);
-    }
-}
+void nf2_slot_trim(struct nf2_slot *slot);
 
 /* By so much the window may be longer: a mount has no time to shorten it, later turns do. Where space is scarce it is reserved. */
 static inline uint32_t nf2_meta_slack(const nf2_t *fs)

@@ -5,6 +5,16 @@
 #include "cache.h"
 #include "index.h"
 
+uint8_t *nf2_new_name(const nf2_t *fs, nf2_file_t *file)
+{
+    return file->name_length <= NF2_NAME_KEPT ? file->name : file->buffer + fs->flash->page_size - file->name_length;
+}
+
+struct nf2_key nf2_place_key(const struct nf2_place *place)
+{
+    return nf2_key_of(place->directory, place->name, place->length);
+}
+
 void nf2_lock_config(const struct nf2_config *config)
 {
     if (config != NULL && config->lock != NULL) {

@@ -18,10 +18,7 @@ struct nf2_place {
 /* Resolves all but the last name. `within` (0: none): INVAL if the way leads through this directory id. */
 int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_place *place);
 
-static inline struct nf2_key nf2_place_key(const struct nf2_place *place)
-{
-    return nf2_key_of(place->directory, place->name, place->length);
-}
+struct nf2_key nf2_place_key(const struct nf2_place *place);
 
 /* The entry at a place (body resolved): 1, 0 if there is none, or an error. Not for the root. */
 int nf2_place_find(nf2_t *fs, const struct nf2_place *place, struct nf2_entry *entry);
@@ -52,10 +49,7 @@ static inline bool nf2_is_new(const nf2_file_t *file)
 }
 
 /* The name of a file whose entry is not on flash yet. */
-static inline uint8_t *nf2_new_name(const nf2_t *fs, nf2_file_t *file)
-{
-    return file->name_length <= NF2_NAME_KEPT ? file->name : file->buffer + fs->flash->page_size - file->name_length;
-}
+uint8_t *nf2_new_name(const nf2_t *fs, nf2_file_t *file);
 
 void nf2_lock_config(const struct nf2_config *config);
 void nf2_unlock_config(const struct nf2_config *config);

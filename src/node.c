@@ -4,6 +4,12 @@
 #include "cache.h"
 #include "flash.h"
 
+struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t length)
+{
+    struct nf2_key key = {id, {bytes}, 0, 0, (uint8_t)length};
+    return key;
+}
+
 #define PREFIX 24u              /* bytes of a key kept in memory while a node is searched */
 #define CHUNK 24u
 

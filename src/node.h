@@ -58,11 +58,7 @@ struct nf2_entry {
     uint16_t body_offset, body_position, body_length;   /* where the body is; REN: in the source, see nf2_entry_body */
 };
 
-static inline struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t length)
-{
-    struct nf2_key key = {id, {bytes}, 0, 0, (uint8_t)length};
-    return key;
-}
+struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t length);
 
 static inline struct nf2_key nf2_number_key(uint32_t id, uint8_t kind, uint32_t number)
 {

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "region.h"
 
+unsigned nf2_region_state(const struct nf2_region *region, uint32_t index)
+{
+    return region->state[index / 4] >> (index % 4 * 2) & 3u;
+}
+
 static uint32_t blocks_of(const nf2_t *fs, uint32_t number)
 {
     return nf2_min(NF2_REGION_BLOCKS, fs->blocks - number * NF2_REGION_BLOCKS);

@@ -16,10 +16,7 @@ struct nf2_region {
 };
 #define NF2_REGION_STATES (NF2_REGION_BLOCKS / 4u)
 
-static inline unsigned nf2_region_state(const struct nf2_region *region, uint32_t index)
-{
-    return region->state[index / 4] >> (index % 4 * 2) & 3u;
-}
+unsigned nf2_region_state(const struct nf2_region *region, uint32_t index);
 
 /* Puts the region's state together by a walk over the meta log. */
 int nf2_region_read(nf2_t *fs, uint32_t number, struct nf2_region *region);

@@ -7,6 +7,12 @@
 #define TOUCHED_KEPT (NF2_TOUCHED_MAX / 2u)  /* touched nodes that stay listed when another one finds the list full */
 #define SETTLED_IN 4u            /* changes of a mount before one erases for the stock: a first small write is open, write, close */
 
+/* Blocks to claim at a time for the tree and the logs: fewer where a cut would have many of them erased for nothing. */
+static uint32_t tree_claim(const nf2_t *fs)
+{
+    return nf2_max(4, nf2_min(NF2_CLAIM_BLOCKS, fs->blocks / 64u));
+}
+
 uint32_t nf2_space_free_blocks(const nf2_t *fs)
 {
     uint32_t blocks = fs->free_blocks;
@@ -363,7 +369,7 @@ int nf2_space_restock(nf2_t *fs)
         fs->next_suspect = false;
     } else {
         fs->after_cut = false; /* or it would take from the stock itself */
-        int result = nf2_space_next(fs, NF2_TREE_SLOT) == NF2_NONE ? claim(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs)) : NF2_OK;
+        int result = nf2_space_next(fs, NF2_TREE_SLOT) == NF2_NONE ? claim(fs, NF2_TREE_SLOT, tree_claim(fs)) : NF2_OK;
         if (result != NF2_OK || fs->stock_count == NF2_STOCK_MAX || nf2_space_next(fs, NF2_TREE_SLOT) == NF2_NONE) {
             return result == NF2_ERR_NOSPC || result >= 0 ? 0 : result;
         }
@@ -405,6 +411,12 @@ int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *blo
     }
     *block = slot->run[slot->runs - 1].start + slot->used++;
     return NF2_OK;
+}
+
+int nf2_space_tree_block(nf2_t *fs, uint32_t *block)
+{
+    int result = nf2_space_block(fs, NF2_TREE_SLOT, tree_claim(fs), block);
+    return result > 0 ? NF2_ERR_NOSPC : result;
 }
 
 int nf2_space_flush(nf2_t *fs)
@@ -647,7 +659,7 @@ static int feed_meta(nf2_t *fs)
     if (fs->meta_end <= nf2_log_bytes(fs) / 2 || nf2_space_next(fs, NF2_TREE_SLOT) != NF2_NONE || fs->free_blocks <= nf2_space_reserve(fs)) {
         return NF2_OK;
     }
-    int result = claim(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs));
+    int result = claim(fs, NF2_TREE_SLOT, tree_claim(fs));
     if (result == NF2_OK && fs->slot[NF2_TREE_SLOT].ready == 0) { /* with a large erase, before one of its blocks leaves */
         result = erase_next(fs, &fs->slot[NF2_TREE_SLOT]);
     }

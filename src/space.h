@@ -23,12 +23,6 @@ static inline uint32_t nf2_space_reserve(const nf2_t *fs)
     return 6u + fs->blocks / 256u;
 }
 
-/* Blocks to claim at a time for the tree and the logs: fewer where a cut would have many of them erased for nothing. */
-static inline uint32_t nf2_space_tree_claim(const nf2_t *fs)
-{
-    return nf2_max(4, nf2_min(NF2_CLAIM_BLOCKS, fs->blocks / 64u));
-}
-
 /* Blocks of the stock, where there is space: none on a small volume. */
 static inline uint32_t nf2_space_stock_size(const nf2_t *fs)
 {
@@ -58,6 +52,9 @@ int nf2_space_held(const nf2_t *fs, uint32_t block);
  * list a further run; NOSPC.
  */
 int nf2_space_block(nf2_t *fs, unsigned slot, uint32_t want, uint32_t *block);
+
+/* A block for the tree and the logs: 0 or an error. */
+int nf2_space_tree_block(nf2_t *fs, uint32_t *block);
 
 /* The block that nf2_space_block would hand out next, NF2_NONE if it would claim more first. */
 uint32_t nf2_space_next(const nf2_t *fs, unsigned slot);

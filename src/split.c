@@ -386,19 +386,13 @@ static NF2_APART int fill_parts(nf2_t *fs, uint32_t node, const struct plan *pla
     return NF2_OK;
 }
 
-static int take_block(nf2_t *fs, uint32_t *block)
-{
-    int result = nf2_space_block(fs, NF2_TREE_SLOT, nf2_space_tree_claim(fs), block);
-    return result > 0 ? NF2_ERR_NOSPC : result;
-}
-
 static int take_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32_t *blocks)
 {
     for (unsigned part = 0; part < plan->parts; part++) {
         if (plan->edge && part == 0) {
             blocks[0] = node;
         } else {
-            NF2_TRY(take_block(fs, &blocks[part]));
+            NF2_TRY(nf2_space_tree_block(fs, &blocks[part]));
         }
     }
     return NF2_OK;
@@ -471,7 +465,7 @@ static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *pl
         NF2_TRY(nf2_group_prepare(fs, path->node[path->depth - 2]));
         NF2_TRY(tell_parent(fs, path, plan, blocks, NULL, NULL));
     } else if (parts > 1) {
-        NF2_TRY(take_block(fs, &blocks[parts]));
+        NF2_TRY(nf2_space_tree_block(fs, &blocks[parts]));
         NF2_TRY(write_root(fs, plan, blocks, blocks[parts]));
     }
     NF2_TRY(NF2_BROKEN(NF2_FAULT_PARENT_FIRST) ? fill_parts(fs, node, plan, blocks, pending) : NF2_OK);

@@ -27,13 +27,13 @@ struct nf2_run {                /* consecutive blocks */
 };
 
 struct nf2_slot {               /* blocks claimed for one writer */
-    struct nf2_run run[NF2_SLOT_RUNS];  /* not known to be committed; blocks are handed out from the last one */
-    uint16_t used;              /* blocks of the last run that were handed out */
-    uint16_t ready;             /* blocks of the last run that are erased */
     uint8_t runs;
     uint8_t logged_runs;        /* as a reader of the meta log would list them */
     bool busy;                  /* a file is open for writing on it */
-    uint32_t logged_end;        /* behind the last of those */
+    uint16_t used;              /* blocks of the last run that were handed out */
+    uint16_t ready;             /* blocks of the last run that are erased */
+    uint32_t logged_end;        /* behind the last of the logged runs */
+    struct nf2_run run[NF2_SLOT_RUNS];  /* not known to be committed; blocks are handed out from the last one */
 };
 
 struct nf2_touched {            /* a node whose records behind `logged` may have effects on space */
@@ -51,128 +51,124 @@ struct nf2_piece {              /* part of an indexed file that is on flash and 
 
 struct nf2_file;
 
+/* What is used most comes first, by size: small offsets make small code. */
 typedef struct nf2 {
-    const struct nf2_config *config;
-    const struct nf2_flash *flash;
-    uint8_t *read_buffer;       /* one page: a window on the flash */
-    uint8_t *write_buffer;      /* one page: being programmed */
-    uint8_t *tree_buffer;       /* fingerprints of recently used leaves; scratch of the space room */
-    struct nf2_file *files;     /* open handles */
-
-    uint32_t blocks;            /* of the volume */
-    uint32_t volume_id;
-    uint32_t window_address;    /* the page that the read buffer comes from; UINT32_MAX: nothing */
-    uint16_t window_begin, window_end;  /* the part of it that was read */
-    uint32_t programs;          /* programs and erases of this mount: while it stays, nothing changes on the chip */
-    uint16_t epoch;
-    bool epoch_known;           /* no page is of a later one */
-    uint16_t unclean_mounts;
-    uint8_t node_pages;         /* pages of a block that a log uses */
-    bool mounted, read_only, clean, broken, blank_erased;
-    bool next_suspect;          /* the meta log's next block is to be erased before use */
-    bool next_torn;             /* the session before may have been cut in a turn to it */
     bool urgent;                /* the change at hand must not fail for space: it may take the last blocks */
-    bool buffer_lent;           /* the tree buffer serves as scratch memory */
-    bool redo_logged;           /* the meta log still names a batch, though it may be applied */
+    uint8_t freed_count, touched_count, stock_count, orphan_count;
+    bool mounted, broken, read_only, clean, blank_erased, opened; /* opened: this mount has written its opening STATE */
+    bool next_suspect;          /* the meta log's next block is to be erased before use */
     bool redo_owned;            /* the committed batch lies in blocks of a file */
-    bool opened;                /* this mount has written its opening STATE */
-    bool recovered;             /* the session before this mount was cut */
+    bool cleaning;              /* see clean_id */
+    bool buffer_lent;           /* the tree buffer serves as scratch memory */
     bool after_cut;             /* the tree takes its next blocks from the stock */
-    uint8_t changes;            /* begun in this mount, 255: or more */
-    uint8_t depth;              /* re-entrance guard of reclaiming */
-
-    /* super and meta log */
-    uint32_t super_sequence, super_block;
-    uint16_t super_end;
-    uint32_t super_points_to;   /* sequence of the meta block that the anchor names */
-    uint32_t meta_head, meta_next, meta_tail;   /* blocks */
-    uint32_t meta_sequence, meta_tail_sequence;
-    uint16_t meta_end;
-
-    /* what STATE holds */
-    uint32_t root;
-    uint32_t free_blocks;
-    uint32_t next_id, id_limit;
-    uint32_t redo_sequence, redo_block;
-    uint32_t erases;
-    struct nf2_slot slot[NF2_SLOTS];
-    struct nf2_touched touched[NF2_TOUCHED_MAX];
-    uint8_t touched_count, orphan_count, freed_count, stock_count;
+    uint8_t node_pages;         /* pages of a block that a log uses */
+    uint8_t merge_quiet;        /* passes over all leaves without a merge since something was removed */
+    uint8_t compact_again;      /* passes over all indexed files that are due: two ends of them, as one may be half done */
     uint8_t logged_orphans, logged_touched;   /* as a reader of the meta log would list them */
-    uint32_t orphan[NF2_ORPHANS_MAX];
-    struct nf2_run freed[NF2_FREED_MAX];
-    uint32_t stock[NF2_STOCK_MAX];  /* claimed and erased blocks, also for a mount after a cut */
+    uint8_t changes;            /* begun in this mount, 255: or more */
+    uint8_t merge_length, merge_skip;
+    bool next_torn;             /* the session before may have been cut in a turn to it */
+    bool redo_logged;           /* the meta log still names a batch, though it may be applied */
+    bool recovered;             /* the session before this mount was cut */
+    bool epoch_known;           /* no page is of a later one */
+    uint8_t clean_wait;         /* steps until groups are looked for again */
+    uint8_t compact_live;       /* about how many of 16 parts of the last emptied block were live */
 
-    /* the region that blocks are taken from */
-    uint32_t region;            /* UINT32_MAX: none loaded */
+    uint16_t epoch;
+    uint16_t meta_end;
+    uint16_t window_begin, window_end;  /* the part of the window's page that was read */
+    uint16_t super_end;
     uint16_t region_next;       /* block of the region where the search goes on */
-    uint32_t kept_node;         /* not to be claimed, even if it is free: a change that is being made refers to it */
-    uint8_t region_used[NF2_REGION_BLOCKS / 8];
-    uint8_t region_erased[NF2_REGION_BLOCKS / 8];
+    uint16_t unclean_mounts;
 
+    const struct nf2_flash *flash;
+    uint32_t blocks;            /* of the volume */
+    uint8_t *tree_buffer;       /* fingerprints of recently used leaves; scratch of the space room */
+    uint8_t *write_buffer;      /* one page: being programmed */
+    uint8_t *read_buffer;       /* one page: a window on the flash */
+    struct nf2_file *files;     /* open handles */
+    uint32_t region;            /* that blocks are taken from; UINT32_MAX: none loaded */
+    uint32_t root;
+    uint32_t redo_sequence, redo_block;
+    uint32_t free_blocks;
+    uint32_t erased_blocks;     /* free blocks known to be erased */
+    uint32_t meta_head, meta_next, meta_tail;   /* blocks */
+    uint32_t window_address;    /* the page that the read buffer comes from; UINT32_MAX: nothing */
+    uint32_t erases;
+    const struct nf2_config *config;
+    uint32_t meta_sequence, meta_tail_sequence;
+    uint32_t volume_id;
+    uint32_t next_id, id_limit;
+    uint32_t programs;          /* programs and erases of this mount: while it stays, nothing changes on the chip */
+    uint32_t super_sequence, super_block;
+    uint32_t super_points_to;   /* sequence of the meta block that the anchor names */
+    uint32_t kept_node;         /* not to be claimed, even if it is free: a change that is being made refers to it */
 
     /* where idle work goes on */
     uint32_t merge_id;          /* key of the leaf that is looked at next, cut to its first bytes */
-    uint8_t merge_key[NF2_MERGE_KEY];
-    uint8_t merge_length, merge_skip;
-    uint8_t merge_quiet;        /* passes over all leaves without a merge since something was removed */
     uint32_t compact_id;        /* entries of this id are looked at next, */
     uint32_t compact_from;      /* blocks from this one on */
     uint32_t compact_owner, compact_block, compact_end; /* where moved data goes: the file, its block, the place in it */
     uint32_t clean_id, clean_first; /* a file's group of blocks that is being emptied for a large erase, or was the last one */
     uint32_t clean_from;        /* file offset up to which it has been emptied */
-    bool cleaning;
-    uint8_t clean_wait;         /* steps until groups are looked for again */
     uint32_t clean_us;          /* what a block of the next such group may cost, microseconds */
-    uint8_t compact_live;       /* about how many of 16 parts of the last emptied block were live */
-    uint8_t compact_again;      /* passes over all indexed files that are due: two ends of them, as one may be half done */
     uint32_t maintain_cursor;
-    uint32_t erased_blocks;     /* free blocks known to be erased */
+    uint8_t merge_key[NF2_MERGE_KEY];
+
+    uint8_t region_used[NF2_REGION_BLOCKS / 8];
+    uint8_t region_erased[NF2_REGION_BLOCKS / 8];
+
+    /* the rest of what STATE holds */
+    struct nf2_slot slot[NF2_SLOTS];
+    struct nf2_touched touched[NF2_TOUCHED_MAX];
+    struct nf2_run freed[NF2_FREED_MAX];
+    uint32_t orphan[NF2_ORPHANS_MAX];
+    uint32_t stock[NF2_STOCK_MAX];  /* claimed and erased blocks, also for a mount after a cut */
 } nf2_t;
 
 typedef struct nf2_file {
-    struct nf2_file *next;      /* of the volume's open handles */
-    uint8_t *buffer;
-    uint32_t position, size;    /* bytes; size with unsynced writes */
-    uint32_t leaf;              /* where the entry is; 0: not on flash yet */
-    uint16_t entry;             /* offset of the entry's record in the leaf */
-    uint16_t flags;
-    uint32_t directory;         /* of a file whose entry is not on flash yet */
-    struct nf2_file *creator;   /* of a reader: the handle that created the file and has not synced it yet */
-    uint8_t name[NF2_NAME_KEPT];/* its name, if short; a longer one is at the buffer's end */
-    uint8_t name_length;
     uint8_t kind;               /* of the content, unsynced state included: NF2_BODY_* */
+    uint8_t extents, pieces;
     uint8_t slot;
-    bool changed;               /* there is something to sync */
-    bool fresh;                 /* the content replaces what is committed (new or emptied file) */
-    bool open_end;              /* flat: this handle programmed the last page and may go on in it */
     bool shadow;                /* indexed, under an id that no entry names yet */
+    bool changed;               /* there is something to sync */
+    bool open_end;              /* flat: this handle programmed the last page and may go on in it */
+    bool fresh;                 /* the content replaces what is committed (new or emptied file) */
     bool stale;                 /* another handle changed the file: read the entry again */
-    bool small_syncs;           /* the last sync was of a small append to a flat file */
     bool loaded;                /* inline: the buffer holds the content */
     bool failed;                /* a call failed half way: what is not synced is not to be used any more */
+    uint8_t name_length;
 
-    uint32_t buffer_at;         /* file offset of the first byte in the buffer */
     uint16_t buffered;          /* bytes in the buffer that are not on flash */
-    uint8_t extents, pieces;
+    uint16_t frames_at;         /* append position in the frames block; 0: none is open */
+    uint16_t flags;
+    uint16_t entry;             /* offset of the entry's record in the leaf */
+    uint16_t spill_end;
+
+    uint32_t leaf;              /* where the entry is; 0: not on flash yet */
+    uint32_t position, size;    /* bytes; size with unsynced writes */
+    uint32_t buffer_at;         /* file offset of the first byte in the buffer */
+    uint8_t *buffer;
+    uint32_t id;                /* of the indexed file */
+    struct nf2_file *next;      /* of the volume's open handles */
+    struct nf2_run own;         /* indexed: the run that new blocks extend; recorded up to own_recorded blocks */
+    uint32_t own_recorded;
+    uint32_t cut_to;            /* indexed: committed content ends here (unsynced truncate); NF2_NONE: no */
+    uint32_t spill_first, spill;/* indexed: first and last block of older uncommitted operations; NF2_NONE: none */
+    uint32_t spilled;           /* how many they are */
+    uint32_t committed_size;    /* flat: what the entry says */
+    uint32_t committed_blocks;
+    uint32_t fragment_block;    /* indexed: where the next piece goes; NF2_NONE: nowhere yet */
+    uint32_t fragment_end;      /* byte in that block */
+    uint32_t frames, frames_base, frames_end;   /* block, file offsets of its first byte and of its end */
+    uint32_t directory;         /* of a file whose entry is not on flash yet */
+    uint32_t promised;          /* bytes up to which writes have been preallocated */
+    struct nf2_file *creator;   /* of a reader: the handle that created the file and has not synced it yet */
     union {
         struct nf2_run extent[NF2_EXTENTS_MAX];     /* flat */
         struct nf2_piece piece[NF2_PIECES_MAX];     /* indexed: not committed, oldest first */
     } u;
-    uint32_t committed_size;    /* flat: what the entry says */
-    uint32_t committed_blocks;
-    uint32_t id;                /* of the indexed file */
-    uint32_t cut_to;            /* indexed: committed content ends here (unsynced truncate); NF2_NONE: no */
-    struct nf2_run own;         /* indexed: the run that new blocks extend; recorded up to own_recorded blocks */
-    uint32_t own_recorded;
-    uint32_t fragment_block;    /* indexed: where the next piece goes; NF2_NONE: nowhere yet */
-    uint32_t fragment_end;      /* byte in that block */
-    uint32_t spill_first, spill;/* indexed: first and last block of older uncommitted operations; NF2_NONE: none */
-    uint16_t spill_end;
-    uint32_t spilled;           /* how many they are */
-    uint16_t frames_at;         /* append position in the frames block; 0: none is open */
-    uint32_t frames, frames_base, frames_end;   /* block, file offsets of its first byte and of its end */
-    uint32_t promised;          /* bytes up to which writes have been preallocated */
+    uint8_t name[NF2_NAME_KEPT];/* its name, if short; a longer one is at the buffer's end */
 } nf2_file_t;
 
 typedef struct nf2_dir {
