@@ -304,7 +304,7 @@ static NF2_APART int finish_group(nf2_t *fs, uint32_t live)
 
     NF2_TRY(look_at_groups(fs, fs->clean_id, shift + (fs->clean_first - shift) / span * span, live, &next, &emptied));
     if (emptied) {
-        NF2_TRY(nf2_evacuate_release_owned(fs, fs->clean_id, &run));
+        NF2_TRY(nf2_evacuate_release(fs, fs->clean_id, &run));
         NF2_TRY(move_nodes(fs, run.start));
         NF2_TRY(erase_group(fs));
     }

@@ -81,10 +81,9 @@ static NF2_APART int copy_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t len
     return (int)length;
 }
 
-/* Moves such data, and lets the map refer to the copy. */
-static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length)
+/* Moves such data, and lets the map refer to the copy: at once, or with a batch that is to be committed. */
+static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length, struct nf2_batch *batch)
 {
-    struct nf2_batch batch = nf2_batch_empty();
     struct nf2_item copy;
 
     NF2_TRY(destination(fs, id));
@@ -93,8 +92,7 @@ static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t len
     int result = nf2_index_insert(fs, id, &copy, NULL, false, 0);
     if (result == NF2_SPANS_LEAVES) { /* as a batch of one operation */
         nf2_space_settle(fs, NF2_TREE_SLOT);
-        NF2_TRY(nf2_batch_item(fs, &batch, id, &copy));
-        result = nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL);
+        result = nf2_batch_item(fs, batch, id, &copy);
     }
     return result < 0 ? result : moved;
 }
@@ -177,10 +175,12 @@ int nf2_evacuate(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint32_t *fr
     for (uint32_t i = 0; i < victim.count && bytes > 0; i++) {
         NF2_TRY(find_data(fs, id, victim.number[i], run, &at, &length));
         for (length = nf2_min(length, bytes); length > 0;) {
-            int some = move_some(fs, id, at, length);
+            struct nf2_batch batch = nf2_batch_empty();
+            int some = move_some(fs, id, at, length, &batch);
             if (some <= 0) {
                 return some < 0 ? some : NF2_ERR_IO;
             }
+            NF2_TRY(batch.count > 0 ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL) : NF2_OK);
             at += (uint32_t)some;
             length -= (uint32_t)some;
             bytes -= (uint32_t)some;
@@ -233,53 +233,42 @@ static NF2_APART int release(nf2_t *fs, uint32_t id, const struct nf2_item *own,
     return nf2_tree_change(fs, changes, n, 0, NULL);
 }
 
-int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *dead)
+/* The OWN entry with the first block from `*block` on that the file owns: 1, 0, or an error. */
+static NF2_APART int next_own(nf2_t *fs, uint32_t id, uint32_t *block, struct nf2_item *own)
 {
-    struct nf2_batch batch;
-    struct nf2_item own;
+    int found = nf2_index_seek(fs, id, NF2_INDEX_OWN, *block, NF2_AT_OR_BELOW, own);
 
-    for (uint32_t start = dead->start, end = start + dead->count; start < end;) {
-        int found = nf2_index_seek(fs, id, NF2_INDEX_OWN, start, NF2_AT_OR_BELOW, &own);
-        if (found <= 0 || start - own.number >= own.length) {
-            return found < 0 ? found : NF2_ERR_IO;
-        }
-        uint32_t count = nf2_min(end, own.number + own.length) - start;
-        int result = release(fs, id, &own, start, count);
-        if (result == NF2_SPANS_LEAVES) { /* in two first: the next turn frees the first one's end */
-            result = cut_own(fs, id, &own, start + count, &batch);
-            result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL) : result;
-            count = 0;
-        }
-        NF2_TRY(result);
-        start += count;
+    if (found == 0 || (found > 0 && *block - own->number >= own->length)) {
+        found = nf2_index_seek(fs, id, NF2_INDEX_OWN, *block, NF2_ABOVE, own);
+        *block = found > 0 ? own->number : *block;
     }
-    return NF2_OK;
+    return found;
 }
 
 int nf2_evacuate_next_owned(nf2_t *fs, uint32_t id, uint32_t *block)
 {
     struct nf2_item own;
-    int found = nf2_index_seek(fs, id, NF2_INDEX_OWN, *block, NF2_AT_OR_BELOW, &own);
 
-    if (found == 0 || (found > 0 && *block - own.number >= own.length)) {
-        found = nf2_index_seek(fs, id, NF2_INDEX_OWN, *block, NF2_ABOVE, &own);
-        *block = found > 0 ? own.number : *block;
-    }
-    return found;
+    return next_own(fs, id, block, &own);
 }
 
-int nf2_evacuate_release_owned(nf2_t *fs, uint32_t id, const struct nf2_run *run)
+int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *run)
 {
-    uint32_t block = run->start, end = run->start + run->count;
+    uint32_t block = run->start, end = block + run->count;
+    struct nf2_batch batch;
     struct nf2_item own;
     int found;
 
-    while ((found = nf2_evacuate_next_owned(fs, id, &block)) > 0 && block < end) {
-        NF2_TRY(nf2_index_seek(fs, id, NF2_INDEX_OWN, block, NF2_AT_OR_BELOW, &own));
-        struct nf2_run part = {block, nf2_min(end, own.number + own.length) - block};
-        NF2_TRY(nf2_evacuate_release(fs, id, &part));
-        block += part.count;
+    while ((found = next_own(fs, id, &block, &own)) > 0 && block < end) {
+        uint32_t count = nf2_min(end, own.number + own.length) - block;
+        int result = release(fs, id, &own, block, count);
+        if (result == NF2_SPANS_LEAVES) { /* in two first: the next turn frees the first one's end */
+            result = cut_own(fs, id, &own, block + count, &batch);
+            result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL) : result;
+            count = 0;
+        }
+        NF2_TRY(result);
+        block += count;
     }
     return found < 0 ? found : NF2_OK;
 }
-

@@ -14,10 +14,7 @@ int nf2_evacuate(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint32_t *fr
 /* The next block that the file owns from `*block` on: 1, 0, or an error. */
 int nf2_evacuate_next_owned(nf2_t *fs, uint32_t id, uint32_t *block);
 
-/* Gives back a run of blocks that the file owns and nothing live lies in, whatever OWN entries it is part of. */
-int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *dead);
-
-/* Gives back what the file owns of a run of blocks. */
-int nf2_evacuate_release_owned(nf2_t *fs, uint32_t id, const struct nf2_run *run);
+/* Gives back what the file owns of a run of blocks that nothing live lies in, whatever OWN entries it is part of. */
+int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *run);
 
 #endif

@@ -6,17 +6,17 @@
 
 /* ---- records ------------------------------------------------------------------------------------ */
 
-int nf2_meta_head(nf2_t *fs, uint32_t block, struct nf2_meta_head *head)
+/* Looks for the head of a block with this scan, which begins anew from its page then. */
+static NF2_APART int enter_block(nf2_t *fs, uint32_t block, struct nf2_scan *scan, struct nf2_meta_head *head)
 {
-    struct nf2_scan scan;
     struct nf2_record record;
     uint8_t payload[NF2_META_HEAD_PAYLOAD];
-
-    nf2_scan_begin(&scan, block);
-    scan.gaps = true; /* it may begin behind what a turn that was cut left: nothing visible, something torn, REGION pages */
     int found;
+
+    nf2_scan_begin(scan, block);
+    scan->gaps = true; /* it may begin behind what a turn that was cut left: nothing visible, something torn, REGION pages */
     do {
-        found = nf2_scan_next(fs, &scan, &record);
+        found = nf2_scan_next(fs, scan, &record);
     } while (found > 0 && record.type == NF2_META_REGION);
     if (found <= 0) {
         return found;
@@ -29,7 +29,17 @@ int nf2_meta_head(nf2_t *fs, uint32_t block, struct nf2_meta_head *head)
     head->previous = nf2_get24(payload + 9);
     head->next = nf2_get24(payload + 12);
     head->offset = record.offset;
+    nf2_scan_begin(scan, block);
+    scan->gaps = true; /* between the group that opens a block and REGION pages */
+    scan->position = (uint16_t)(head->offset & ~(nf2_page(fs) - 1u));
     return payload[0] == 'M' && nf2_get32(payload + 1) == fs->volume_id;
+}
+
+int nf2_meta_head(nf2_t *fs, uint32_t block, struct nf2_meta_head *head)
+{
+    struct nf2_scan scan;
+
+    return enter_block(fs, block, &scan, head);
 }
 
 /* A reader of the lists behind STATE's fixed part. */
@@ -168,15 +178,12 @@ int nf2_meta_walk(nf2_t *fs, struct nf2_walk *walk)
         struct nf2_scan scan;
         struct nf2_record record;
         struct nf2_meta_head head;
-        int found = nf2_meta_head(fs, block, &head);
+        int found = enter_block(fs, block, &scan, &head);
         if (found <= 0) {
             return found < 0 ? found : NF2_ERR_CORRUPT;
         }
         walk->block = block;
         walk->index = turn;
-        nf2_scan_begin(&scan, block);
-        scan.position = (uint16_t)(head.offset & ~(nf2_page(fs) - 1u));
-        scan.gaps = true; /* between the group that opens a block and REGION pages */
         while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
             NF2_TRY(walk_record(fs, walk, &record));
         }

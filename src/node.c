@@ -585,15 +585,19 @@ void nf2_op_put(struct nf2_node_op *op, const struct nf2_key *key, uint8_t kind,
     op->bytes[0] = kind;
 }
 
+uint32_t nf2_put_length(uint32_t id, uint32_t key_length, uint32_t body_length)
+{
+    return NF2_RECORD_OVERHEAD + varint_length(id) + 1u + key_length + body_length;
+}
+
 uint32_t nf2_node_op_length(const struct nf2_node_op *op)
 {
-    uint32_t length = NF2_RECORD_OVERHEAD + references(type_of(op));
+    uint32_t body = op->held == NF2_CONTENT ? op->body.length + 1u : op->held != 0 ? op->held : op->body.length;
 
-    if (has_key(op->type)) {
-        length += varint_length(op->key.id) + 1u + op->key.length;
+    if (is_void(op)) {
+        return 0;
     }
-    length += op->held == NF2_CONTENT ? op->body.length + 1u : op->held != 0 ? op->held : op->body.length;
-    return is_void(op) ? 0 : length;
+    return references(type_of(op)) + (has_key(op->type) ? nf2_put_length(op->key.id, op->key.length, body) : NF2_RECORD_OVERHEAD + body);
 }
 
 #define MARK_LENGTH (NF2_RECORD_OVERHEAD + 6u)

@@ -6,11 +6,8 @@
 
 int nf2_repack_length(nf2_t *fs, struct nf2_entry *entry, uint32_t *length)
 {
-    struct nf2_node_op op = {.type = NF2_NODE_PUT};
-
     NF2_TRY(nf2_entry_body(fs, entry));
-    op.key = nf2_entry_key(entry);
-    *length = nf2_node_op_length(&op) + entry->body_length;
+    *length = nf2_put_length(entry->id, entry->key_length, entry->body_length);
     return NF2_OK;
 }
 

@@ -274,23 +274,12 @@ static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     uint32_t start = 0, count;
     bool dirty;
 
-    if (slot_index != NF2_TREE_SLOT) {
-        want = nf2_max(1, nf2_min(want, nf2_space_available(fs)));
-    }
-    want = nf2_min(want, NF2_REGION_BLOCKS);
-    if (fs->clean_us != 0) { /* erased blocks are won with labour: none should wait in one slot while another has to erase */
-        want = nf2_min(want, nf2_max(4u, fs->erased_blocks / 4u));
-    }
     if (slot->logged_runs == NF2_SLOT_RUNS && slot->runs < NF2_SLOT_RUNS) {
         NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0)); /* a reader of the log could not list one more */
     }
     int result = find_space(fs, want, &start, &count, &dirty);
     if (result == NF2_ERR_NOSPC && fs->freed_count > 0) {
         NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-        result = find_space(fs, want, &start, &count, &dirty);
-    }
-    if (result == NF2_ERR_NOSPC) {
-        NF2_TRY(nf2_space_return_unused(fs, slot_index));
         result = find_space(fs, want, &start, &count, &dirty);
     }
     NF2_TRY(result);
@@ -308,11 +297,22 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     struct nf2_slot *slot = &fs->slot[slot_index];
     int result = NF2_ERR_NOSPC;
 
+    if (slot_index != NF2_TREE_SLOT) {
+        want = nf2_max(1, nf2_min(want, nf2_space_available(fs)));
+    }
+    want = nf2_min(want, NF2_REGION_BLOCKS);
+    if (fs->clean_us != 0) { /* erased blocks are won with labour: none should wait in one slot while another has to erase */
+        want = nf2_min(want, nf2_max(4u, fs->erased_blocks / 4u));
+    }
     if (slot_index == NF2_TREE_SLOT && fs->after_cut) {
         result = claim_stock(fs, slot);
         fs->after_cut = result != NF2_ERR_NOSPC;
     }
     result = result == NF2_ERR_NOSPC ? try_claim(fs, slot_index, want) : result;
+    if (result == NF2_ERR_NOSPC) {
+        NF2_TRY(nf2_space_return_unused(fs, slot_index));
+        result = try_claim(fs, slot_index, want);
+    }
     if (result == NF2_ERR_NOSPC && fs->cleaning) { /* the free blocks of a group that was to be emptied */
         fs->cleaning = false;
         result = try_claim(fs, slot_index, want);

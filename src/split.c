@@ -12,7 +12,7 @@
 #include "space.h"
 
 #define PARTS_MAX 3u
-#define KEY_COPY 32u            /* separators up to this length are kept in memory */
+#define KEY_COPY 24u            /* separators up to this length are kept in memory */
 #define MEDIAN_STEPS 7u
 
 struct plan {
@@ -114,7 +114,7 @@ struct middle {
     struct bound low, high, cut;
     uint32_t bytes;             /* of all entries below the cut */
     uint32_t count[2];          /* entries below and above it, between the bounds */
-    struct nf2_entry next[2];   /* one of each of them */
+    struct nf2_key next[2];     /* one of each of them */
 };
 
 /* One pass over the node. `next` is set to the entry of each side with the number `choice` in the order of the log. */
@@ -144,14 +144,14 @@ static int weigh(nf2_t *fs, struct nf2_survey *survey, uint32_t choice, struct m
             order = 1;
         }
         if (order > 0 && middle->count[side]++ <= choice) {
-            middle->next[side] = at;
+            middle->next[side] = own;
         }
     }
     return found;
 }
 
 /* Looks for the entry that halves the node: bounds close in on it, one pass over the node a step. */
-static NF2_APART int find_median(nf2_t *fs, struct nf2_survey *survey, struct nf2_entry *median)
+static NF2_APART int find_median(nf2_t *fs, struct nf2_survey *survey, struct nf2_key *median)
 {
     struct middle middle = {.bytes = 0};
     uint32_t count = survey->count;
@@ -160,9 +160,8 @@ static NF2_APART int find_median(nf2_t *fs, struct nf2_survey *survey, struct nf
     NF2_TRY(weigh(fs, survey, count / 2, &middle));
     for (unsigned step = 0; step < MEDIAN_STEPS && middle.count[side] > 0; step++) {
         *median = middle.next[side];
-        struct nf2_key key = nf2_entry_key(median);
         count = middle.count[side];
-        NF2_TRY(set_bound(fs, &middle.cut, &key));
+        NF2_TRY(set_bound(fs, &middle.cut, median));
         NF2_TRY(weigh(fs, survey, count / 4, &middle));
         if (middle.bytes * 16 >= survey->bytes * 7 && middle.bytes * 16 <= survey->bytes * 9) {
             break;
@@ -173,26 +172,34 @@ static NF2_APART int find_median(nf2_t *fs, struct nf2_survey *survey, struct nf
     return NF2_OK;
 }
 
+/* Goes to the next key of the node: 1, 0 if there is none, or an error. */
+static int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *from, enum nf2_seek seek, struct nf2_key *key)
+{
+    struct nf2_entry entry;
+    int found = nf2_node_seek(fs, node, from, seek, &entry);
+
+    if (found > 0) {
+        *key = nf2_entry_key(&entry);
+    }
+    return found;
+}
+
 /* Two halves; the cut never falls between a name and its extension. */
 static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, struct nf2_survey *survey, struct plan *plan)
 {
-    struct nf2_entry right, left;
-    struct nf2_key key;
+    struct nf2_key right, left, next;
     bool together = true;
 
     NF2_TRY(find_median(fs, survey, &right));
-    key = nf2_entry_key(&right);
-    int found = nf2_node_seek(fs, node, &key, NF2_BELOW, &left);
+    int found = seek_key(fs, node, &right, NF2_BELOW, &left);
     if (found == 0) { /* the median is the smallest: cut behind it */
         left = right;
-        found = nf2_node_seek(fs, node, &key, NF2_ABOVE, &right);
+        found = seek_key(fs, node, &left, NF2_ABOVE, &right);
     }
     for (unsigned i = 0; i < 8 && found > 0 && together; i++) {
-        struct nf2_key a = nf2_entry_key(&left), b = nf2_entry_key(&right);
-        NF2_TRY(related(fs, &a, &b, &together));
+        NF2_TRY(related(fs, &left, &right, &together));
         if (together) {
-            struct nf2_entry next;
-            int more = nf2_node_seek(fs, node, &b, NF2_ABOVE, &next);
+            int more = seek_key(fs, node, &right, NF2_ABOVE, &next);
             NF2_TRY(more);
             if (!more) {
                 break;
@@ -201,11 +208,7 @@ static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, struct nf2_survey *su
             right = next;
         }
     }
-    if (found <= 0) {
-        return found; /* one entry: nothing to cut */
-    }
-    struct nf2_key a = nf2_entry_key(&left), b = nf2_entry_key(&right);
-    return separate(fs, plan, &a, &b);
+    return found <= 0 ? found : separate(fs, plan, &left, &right); /* 0: one entry, nothing to cut */
 }
 
 /* The lowest keys of the node that are related to the hint (0), and that are above all of those (1); their lengths are 0 if there is none. */
@@ -239,40 +242,32 @@ static NF2_APART int find_hot(nf2_t *fs, struct nf2_survey *survey, const struct
 /* A leaf that is rewritten for a few hot names: they get a leaf of their own, so that the others are copied no more. */
 static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
-    struct nf2_key lowest[2];
-    struct nf2_entry below;
+    struct nf2_key lowest[2], below;
 
     NF2_TRY(find_hot(fs, survey, hint, lowest));
     if (lowest[0].length == 0) {
         return NF2_OK;
     }
-    int found = nf2_node_seek(fs, node, &lowest[0], NF2_BELOW, &below);
-    NF2_TRY(found);
-    if (found > 0) {
-        struct nf2_key left = nf2_entry_key(&below);
-        NF2_TRY(separate(fs, plan, &left, &lowest[0]));
-    }
+    int found = seek_key(fs, node, &lowest[0], NF2_BELOW, &below);
+    NF2_TRY(found > 0 ? separate(fs, plan, &below, &lowest[0]) : found);
     return lowest[1].length != 0 ? add_separator(fs, plan, &lowest[1], lowest[1].length) : NF2_OK;
 }
 
 /* Is the pending key above all others of a well filled leaf? Then a new leaf beside it takes it: ascending names copy nothing. */
 static NF2_APART int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struct plan *plan)
 {
-    struct nf2_entry last;
+    struct nf2_key key;
     bool yes;
-    int order;
 
-    int found = nf2_node_seek(fs, node, hint, NF2_AT_OR_ABOVE, &last);
+    int found = seek_key(fs, node, hint, NF2_AT_OR_ABOVE, &key);
     if (found != 0) {
         return found < 0 ? found : NF2_OK;
     }
-    found = nf2_node_seek(fs, node, hint, NF2_BELOW, &last);
+    found = seek_key(fs, node, hint, NF2_BELOW, &key);
     if (found <= 0) {
         return found;
     }
-    struct nf2_key key = nf2_entry_key(&last);
     NF2_TRY(related(fs, &key, hint, &yes));
-    NF2_TRY(nf2_key_compare(fs, &key, hint, &order));
     if (!yes) {
         NF2_TRY(separate(fs, plan, &key, hint));
         plan->edge = true;
