@@ -61,41 +61,36 @@ int nf2_entry_owns(nf2_t *fs, const struct nf2_entry *entry, struct nf2_run *run
     return decode(body, at.body_length, number, runs, id);
 }
 
-static int add_runs(struct nf2_run *to, uint8_t *count, const struct nf2_run *runs, int n)
+/* `n`: an error, or how many runs there are. */
+static int add(struct nf2_effects *effects, struct nf2_estate *to, const struct nf2_run *runs, int n, uint32_t id)
 {
+    NF2_TRY(n);
+    effects->any = effects->any || n > 0 || id != 0;
     for (int i = 0; i < n; i++) {
         if (runs[i].count == 0) {
             continue;
         }
-        if (*count == NF2_EFFECT_RUNS) {
+        if (to->runs == NF2_EFFECT_RUNS) {
             return NF2_ERR_INVAL;
         }
-        to[(*count)++] = runs[i];
+        to->run[to->runs++] = runs[i];
     }
-    return NF2_OK;
-}
-
-static int add_id(uint32_t *to, uint8_t *count, uint32_t id)
-{
     if (id != 0) {
-        if (*count == NF2_EFFECT_IDS) {
+        if (to->ids == NF2_EFFECT_IDS) {
             return NF2_ERR_INVAL;
         }
-        to[(*count)++] = id;
+        to->id[to->ids++] = id;
     }
     return NF2_OK;
 }
 
-int nf2_effects_owned(nf2_t *fs, struct nf2_effects *effects, const struct nf2_entry *entry)
+int nf2_effects_add(nf2_t *fs, struct nf2_effects *effects, struct nf2_estate *to, const struct nf2_entry *entry)
 {
     struct nf2_run runs[NF2_EXTENTS_MAX];
-    uint32_t id;
+    uint32_t id = 0;
     int n = nf2_entry_owns(fs, entry, runs, &id);
 
-    NF2_TRY(n);
-    effects->any = effects->any || n > 0 || id != 0;
-    NF2_TRY(add_runs(effects->owned, &effects->owned_count, runs, n));
-    return add_id(effects->owned_id, &effects->owned_ids, id);
+    return add(effects, to, runs, n, id);
 }
 
 int nf2_effects_owned_body(struct nf2_effects *effects, uint32_t key_number, const uint8_t *body, uint32_t length)
@@ -104,22 +99,7 @@ int nf2_effects_owned_body(struct nf2_effects *effects, uint32_t key_number, con
     uint32_t id;
     int n = decode(body, length, key_number, runs, &id);
 
-    NF2_TRY(n);
-    effects->any = effects->any || n > 0 || id != 0;
-    NF2_TRY(add_runs(effects->owned, &effects->owned_count, runs, n));
-    return add_id(effects->owned_id, &effects->owned_ids, id);
-}
-
-int nf2_effects_dropped(nf2_t *fs, struct nf2_effects *effects, const struct nf2_entry *entry)
-{
-    struct nf2_run runs[NF2_EXTENTS_MAX];
-    uint32_t id;
-    int n = nf2_entry_owns(fs, entry, runs, &id);
-
-    NF2_TRY(n);
-    effects->any = effects->any || n > 0 || id != 0;
-    NF2_TRY(add_runs(effects->dropped, &effects->dropped_count, runs, n));
-    return add_id(effects->dropped_id, &effects->dropped_ids, id);
+    return add(effects, &effects->owned, runs, n, id);
 }
 
 /* Takes [start, start + count) out of the list of runs; a run cut in the middle becomes two. */
@@ -146,13 +126,16 @@ static void subtract(struct nf2_run *runs, uint8_t *n, const struct nf2_run *wha
 
 void nf2_effects_settle(struct nf2_effects *effects)
 {
-    for (unsigned i = 0; i < effects->owned_count; i++) {
-        subtract(effects->dropped, &effects->dropped_count, &effects->owned[i]);
+    struct nf2_estate *dropped = &effects->dropped;
+    const struct nf2_estate *owned = &effects->owned;
+
+    for (unsigned i = 0; i < owned->runs; i++) {
+        subtract(dropped->run, &dropped->runs, &owned->run[i]);
     }
-    for (unsigned i = 0; i < effects->dropped_ids; i++) {
-        for (unsigned j = 0; j < effects->owned_ids; j++) {
-            if (effects->dropped_id[i] == effects->owned_id[j]) {
-                effects->dropped_id[i] = 0;
+    for (unsigned i = 0; i < dropped->ids; i++) {
+        for (unsigned j = 0; j < owned->ids; j++) {
+            if (dropped->id[i] == owned->id[j]) {
+                dropped->id[i] = 0;
             }
         }
     }

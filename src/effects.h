@@ -11,10 +11,14 @@
 #define NF2_EFFECT_RUNS 12u
 #define NF2_EFFECT_IDS 4u
 
+struct nf2_estate {             /* blocks and ids */
+    struct nf2_run run[NF2_EFFECT_RUNS];
+    uint32_t id[NF2_EFFECT_IDS];
+    uint8_t runs, ids;
+};
+
 struct nf2_effects {
-    struct nf2_run dropped[NF2_EFFECT_RUNS], owned[NF2_EFFECT_RUNS];
-    uint32_t dropped_id[NF2_EFFECT_IDS], owned_id[NF2_EFFECT_IDS];
-    uint8_t dropped_count, owned_count, dropped_ids, owned_ids;
+    struct nf2_estate dropped, owned;
     bool any;                   /* something that recovery must know */
 };
 
@@ -23,11 +27,10 @@ struct nf2_effects {
 /* What an entry owns: at most NF2_EXTENTS_MAX runs and an id (0: none). Returns the number of runs, or an error. */
 int nf2_entry_owns(nf2_t *fs, const struct nf2_entry *entry, struct nf2_run *runs, uint32_t *id);
 
-/* Adds an entry that the group makes, or one that it replaces or removes (not moves). */
-int nf2_effects_owned(nf2_t *fs, struct nf2_effects *effects, const struct nf2_entry *entry);
-int nf2_effects_dropped(nf2_t *fs, struct nf2_effects *effects, const struct nf2_entry *entry);
+/* Adds what an entry owns to one of the two: that the group makes, or that it replaces or removes (not moves). */
+int nf2_effects_add(nf2_t *fs, struct nf2_effects *effects, struct nf2_estate *to, const struct nf2_entry *entry);
 
-/* The same for a body that is still in memory (first bytes of a record's body). */
+/* The same of a made one whose body is still in memory (first bytes of a record's body). */
 int nf2_effects_owned_body(struct nf2_effects *effects, uint32_t key_number, const uint8_t *body, uint32_t length);
 
 /* Reduces `dropped` to what the group does not own again. */

@@ -45,12 +45,12 @@ static NF2_APART int destination(nf2_t *fs, uint32_t id)
 static NF2_APART int copy_data(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t at, uint32_t length)
 {
     for (uint32_t done = 0, n; done < length; done += n) {
-        uint32_t end = fs->compact_end + done, within = item->within + (at + done - item->number), bytes = nf2_block_bytes(fs);
+        uint32_t end = fs->compact_end + done, within = item->within + (at + done - item->number);
         n = nf2_min(length - done, nf2_page(fs) - end % nf2_page(fs));
         if (item->kind == NF2_BODY_FRAMES) {
             NF2_TRY(nf2_frames_read(fs, id, item->block, item->base, at + done, fs->write_buffer, n));
         } else {
-            NF2_TRY(nf2_flash_read(fs, item->block + within / bytes, within % bytes, fs->write_buffer, n));
+            NF2_TRY(nf2_flash_read(fs, item->block, within, fs->write_buffer, n));
         }
         NF2_TRY(nf2_flash_program(fs, fs->compact_block, end, fs->write_buffer, n));
     }

@@ -195,7 +195,7 @@ static int32_t read_mapped(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8
         memset(data, 0, n);
     } else {
         uint32_t within = item.within + (at - item.number);
-        NF2_TRY(nf2_flash_read(fs, item.block + within / nf2_block_bytes(fs), within % nf2_block_bytes(fs), data, n));
+        NF2_TRY(nf2_flash_read(fs, item.block, within, data, n));
     }
     return (int32_t)n;
 }
@@ -215,7 +215,7 @@ static int32_t read_indexed(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint
         memset(data, 0, n);
     } else {
         uint32_t within = piece.within + (at - piece.offset);
-        NF2_TRY(nf2_flash_read(fs, piece.block + within / nf2_block_bytes(fs), within % nf2_block_bytes(fs), data, n));
+        NF2_TRY(nf2_flash_read(fs, piece.block, within, data, n));
     }
     return (int32_t)n;
 }

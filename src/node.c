@@ -11,7 +11,7 @@ struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t length)
 }
 
 #define PREFIX 24u              /* bytes of a key kept in memory while a node is searched */
-#define CHUNK 24u
+#define CHUNK 16u
 
 /* ---- keys --------------------------------------------------------------------------------------- */
 

@@ -187,18 +187,18 @@ static void note_orphan(nf2_t *fs, uint32_t id)
 static int apply_group(nf2_t *fs, struct nf2_effects *effects)
 {
     nf2_effects_settle(effects);
-    if (effects->dropped_count > 0 && fs->freed_count + effects->dropped_count + 2u > NF2_FREED_MAX - NF2_FREED_KEPT) {
+    if (effects->dropped.runs > 0 && fs->freed_count + effects->dropped.runs + 2u > NF2_FREED_MAX - NF2_FREED_KEPT) {
         NF2_TRY(keep_referenced(fs)); /* the whole group goes into one STATE, with the node's new end */
         NF2_TRY(nf2_space_flush(fs));
     }
-    for (unsigned i = 0; i < effects->owned_ids; i++) {
-        nf2_space_adopt(fs, effects->owned_id[i]);
+    for (unsigned i = 0; i < effects->owned.ids; i++) {
+        nf2_space_adopt(fs, effects->owned.id[i]);
     }
-    for (unsigned i = 0; i < effects->dropped_count; i++) {
-        NF2_TRY(free_dropped(fs, &effects->dropped[i]));
+    for (unsigned i = 0; i < effects->dropped.runs; i++) {
+        NF2_TRY(free_dropped(fs, &effects->dropped.run[i]));
     }
-    for (unsigned i = 0; i < effects->dropped_ids; i++) {
-        note_orphan(fs, effects->dropped_id[i]);
+    for (unsigned i = 0; i < effects->dropped.ids; i++) {
+        note_orphan(fs, effects->dropped.id[i]);
     }
     return NF2_OK;
 }
@@ -225,7 +225,7 @@ static int dropped_at(nf2_t *fs, struct nf2_effects *effects, uint32_t node, uin
         return NF2_OK;
     }
     NF2_TRY(nf2_entry_at(fs, node, offset, &old));
-    return nf2_effects_dropped(fs, effects, &old);
+    return nf2_effects_add(fs, effects, &effects->dropped, &old);
 }
 
 static int add_record(nf2_t *fs, struct nf2_effects *effects, const struct nf2_entry *entry)
@@ -233,7 +233,7 @@ static int add_record(nf2_t *fs, struct nf2_effects *effects, const struct nf2_e
     bool over;
 
     if (entry->type == NF2_NODE_PUT || entry->type == NF2_NODE_PUTK) {
-        NF2_TRY(nf2_effects_owned(fs, effects, entry));
+        NF2_TRY(nf2_effects_add(fs, effects, &effects->owned, entry));
     }
     if (entry->type == NF2_NODE_PUTK || entry->type == NF2_NODE_DEL) {
         NF2_TRY(takes_over(fs, entry, &over));

@@ -72,15 +72,15 @@ int nf2_tree_seek_all(nf2_t *fs, const struct nf2_key *key, unsigned count, cons
 
 void nf2_tree_apply_effects(nf2_t *fs, const struct nf2_effects *effects)
 {
-    for (unsigned i = 0; i < effects->dropped_count; i++) {
-        nf2_space_free(fs, effects->dropped[i].start, effects->dropped[i].count);
+    for (unsigned i = 0; i < effects->dropped.runs; i++) {
+        nf2_space_free(fs, effects->dropped.run[i].start, effects->dropped.run[i].count);
     }
-    for (unsigned i = 0; i < effects->owned_ids; i++) {
-        nf2_space_adopt(fs, effects->owned_id[i]);
+    for (unsigned i = 0; i < effects->owned.ids; i++) {
+        nf2_space_adopt(fs, effects->owned.id[i]);
     }
-    for (unsigned i = 0; i < effects->dropped_ids; i++) {
-        if (effects->dropped_id[i] != 0) {
-            nf2_space_orphan_add(fs, effects->dropped_id[i]);
+    for (unsigned i = 0; i < effects->dropped.ids; i++) {
+        if (effects->dropped.id[i] != 0) {
+            nf2_space_orphan_add(fs, effects->dropped.id[i]);
         }
     }
 }
@@ -129,7 +129,7 @@ static int change_effects(nf2_t *fs, const struct nf2_node_op *change, const str
     if (old != NULL && keeps) {
         effects->any = true;
     }
-    return old != NULL && !keeps ? nf2_effects_dropped(fs, effects, old) : NF2_OK;
+    return old != NULL && !keeps ? nf2_effects_add(fs, effects, &effects->dropped, old) : NF2_OK;
 }
 
 /* What to kill in this leaf: the entry with the change's key (1: `old`, 0: none), and for a REN its source. */
@@ -188,16 +188,16 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
     }
     nf2_effects_settle(&effects);
     needs->touch = effects.any;
-    needs->runs = effects.dropped_count;
-    needs->ids = effects.dropped_ids;
+    needs->runs = effects.dropped.runs;
+    needs->ids = effects.dropped.ids;
     int ready = prepared(fs, leaf, needs);
     if (ready <= 0) { /* from where the stack is short: then the attempt is repeated */
         return ready < 0 ? ready : TRY_NEEDS;
     }
-    if (NF2_BROKEN(NF2_FAULT_FREE_FIRST) && effects.dropped_count > 0) {
+    if (NF2_BROKEN(NF2_FAULT_FREE_FIRST) && effects.dropped.runs > 0) {
         nf2_tree_apply_effects(fs, &effects);
         NF2_TRY(nf2_space_flush(fs));
-        effects.dropped_count = effects.dropped_ids = 0;
+        effects.dropped.runs = effects.dropped.ids = 0;
     }
     NF2_TRY(nf2_group_append(fs, leaf, ops, pending->count, pending->mark));
     nf2_tree_apply_effects(fs, &effects);
