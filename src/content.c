@@ -40,19 +40,25 @@ static int load_flat(nf2_t *fs, nf2_file_t *file, const struct nf2_entry *entry)
     return NF2_OK;
 }
 
-int nf2_content_load(nf2_t *fs, nf2_file_t *file)
+void nf2_content_begin(nf2_file_t *file, uint8_t kind)
 {
-    struct nf2_entry entry;
-
-    file->stale = false;
-    file->fresh = file->shadow = file->open_end = file->loaded = file->changed = file->failed = false;
+    file->kind = kind;
+    file->stale = file->open_end = file->shadow = false;
     file->extents = file->pieces = 0;
-    file->buffered = 0;
-    file->committed_size = file->committed_blocks = 0;
     file->cut_to = file->spill = file->spill_first = file->fragment_block = NF2_NONE;
     file->spilled = 0;
     file->own.count = file->own_recorded = 0;
     file->frames_at = 0;
+}
+
+int nf2_content_load(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_entry entry;
+
+    nf2_content_begin(file, NF2_BODY_INLINE);
+    file->fresh = file->loaded = file->changed = file->failed = false;
+    file->buffered = 0;
+    file->committed_size = file->committed_blocks = 0;
     NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));
     int kind = nf2_entry_kind(fs, &entry);
     NF2_TRY(kind);

@@ -20,6 +20,9 @@ static inline bool nf2_file_writes(const nf2_file_t *file)
 uint32_t nf2_buffer_room(const nf2_t *fs, const nf2_file_t *file);
 
 /* Reads what the entry says of the content. */
+/* Nothing is known of the content but its kind, and nothing is unsynced but what is in the buffer. */
+void nf2_content_begin(nf2_file_t *file, uint8_t kind);
+
 int nf2_content_load(nf2_t *fs, nf2_file_t *file);
 
 /* Brings inline content into the buffer. */

@@ -8,7 +8,7 @@
 
 #include "node.h"
 
-#define NF2_EFFECT_RUNS 12u
+#define NF2_EFFECT_RUNS 8u       /* a flat file's extents, each cut in two by what is kept of it */
 #define NF2_EFFECT_IDS 4u
 
 struct nf2_estate {             /* blocks and ids */

@@ -49,19 +49,12 @@ static int take_slot(nf2_t *fs, nf2_file_t *file)
 
 static void begin_empty(nf2_file_t *file)
 {
-    file->kind = NF2_BODY_INLINE;
-    file->size = 0;
+    nf2_content_begin(file, NF2_BODY_INLINE);
+    file->size = file->buffer_at = 0;
     file->buffered = 0;
-    file->buffer_at = 0;
     file->fresh = file->loaded = file->changed = true;
     file->failed = false;
-    file->shadow = file->open_end = false;
-    file->extents = file->pieces = 0;
     file->committed_size = file->committed_blocks = 0;
-    file->cut_to = file->spill = file->spill_first = file->fragment_block = NF2_NONE;
-    file->spilled = 0;
-    file->own.count = file->own_recorded = 0;
-    file->frames_at = 0;
 }
 
 /* A new file: its name is kept in the handle, or, if long, at the buffer's end, until the first commit. */

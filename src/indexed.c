@@ -115,7 +115,6 @@ static NF2_APART int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct 
             NF2_TRY(nf2_index_insert(fs, file->id, &piece, NULL, true, 0));
         }
     }
-    file->shadow = true;
     return NF2_OK;
 }
 
@@ -165,26 +164,20 @@ int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_batch batch;
     struct flat flat;
-    bool urgent = fs->urgent;
+    bool urgent = fs->urgent, shadow = file->fresh;
 
     memcpy(flat.extent, file->u.extent, sizeof flat.extent);
     flat.extents = file->extents;
     NF2_TRY(nf2_space_new_id(fs, &file->id));
     fs->urgent = true;
-    int result = file->fresh ? shadow_from_flat(fs, file, &flat) : convert_committed(fs, file, &flat, &batch);
+    int result = shadow ? shadow_from_flat(fs, file, &flat) : convert_committed(fs, file, &flat, &batch);
     result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot, NULL) : result;
     fs->urgent = urgent;
     NF2_TRY(result);
     nf2_space_settle(fs, file->slot);
-    file->kind = NF2_BODY_INDEXED;
-    file->stale = false;
-    file->extents = file->pieces = 0;
-    file->open_end = false;
-    file->cut_to = file->fragment_block = file->spill = file->spill_first = NF2_NONE;
-    file->spilled = 0;
-    file->own.count = file->own_recorded = 0;
-    file->frames_at = 0;
-    if (!file->shadow) {
+    nf2_content_begin(file, NF2_BODY_INDEXED);
+    file->shadow = shadow;
+    if (!shadow) {
         file->cut_to = file->size < file->committed_size ? file->size : NF2_NONE;
         for (unsigned i = 0; i < flat.extents; i++) {
             struct nf2_item item = flat_piece(fs, &flat, i, file->committed_size, file->buffer_at);

@@ -69,7 +69,7 @@ int nf2_space_abandon(nf2_t *fs, unsigned slot);
 int nf2_space_prepare(nf2_t *fs, unsigned runs);
 static inline bool nf2_space_prepared(const nf2_t *fs, unsigned runs)
 {
-    return fs->freed_count + runs <= NF2_FREED_MAX - NF2_FREED_KEPT;
+    return fs->freed_count == 0 || fs->freed_count + runs <= NF2_FREED_MAX - NF2_FREED_KEPT;
 }
 void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count);
 
