@@ -150,27 +150,37 @@ static int finish(nf2_t *fs)
     return NF2_OK;
 }
 
+/* Is the operation that the scan has come to the batch's last one? */
+static NF2_APART int is_last(nf2_t *fs, const struct nf2_scan *scan)
+{
+    struct nf2_scan further = *scan;
+    struct nf2_entry op;
+    int found = nf2_batch_next(fs, &further, &op);
+
+    return found < 0 ? found : found == 0;
+}
+
 /* Applies the committed batch; `where` is the entry that its first operation made. */
 static int apply(nf2_t *fs, struct nf2_entry *where)
 {
     struct nf2_scan scan;
-    struct nf2_entry op, next;
-    bool first = true, urgent = fs->urgent;
-    int result = NF2_OK;
+    struct nf2_entry op;
+    bool urgent = fs->urgent;
+    int result = NF2_OK, found;
 
     nf2_scan_begin(&scan, fs->redo_block);
-    int found = nf2_batch_next(fs, &scan, &op);
     fs->urgent = true;
-    while (found > 0 && result == NF2_OK) {
-        found = nf2_batch_next(fs, &scan, &next);
-        result = found < 0 ? found : apply_one(fs, &op, found == 0 && !NF2_BROKEN(NF2_FAULT_MARK) ? fs->redo_sequence : 0, first ? where : NULL);
-        first = false;
-        op = next;
+    while (result == NF2_OK && (found = nf2_batch_next(fs, &scan, &op)) != 0) {
+        result = found < 0 ? found : is_last(fs, &scan);
+        if (result >= 0) {
+            result = apply_one(fs, &op, result > 0 && !NF2_BROKEN(NF2_FAULT_MARK) ? fs->redo_sequence : 0, where);
+        }
+        where = NULL;
     }
     fs->urgent = urgent;
-    if (result < 0 || found < 0) { /* it is committed: nothing else may be written before it is applied */
+    if (result < 0) { /* it is committed: nothing else may be written before it is applied */
         fs->broken = true;
-        return result < 0 ? result : found;
+        return result;
     }
     return finish(fs);
 }

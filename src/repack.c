@@ -13,14 +13,16 @@ int nf2_repack_length(nf2_t *fs, struct nf2_entry *entry, uint32_t *length)
 
 int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey)
 {
+    struct nf2_live live;
     struct nf2_entry entry;
     uint32_t length;
     int found;
 
-    NF2_TRY(nf2_live_begin(fs, node, nf2_scratch(fs, NF2_SCRATCH_NODE), &survey->live));
+    NF2_TRY(nf2_live_begin(fs, node, nf2_scratch(fs, NF2_SCRATCH_NODE), &live));
+    survey->append_at = live.append_at;
     survey->bytes = survey->count = survey->newest = 0;
     survey->packed = NF2_PAGE_HEAD + NF2_NODE_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD;
-    while ((found = nf2_live_next(fs, &survey->live, &entry)) > 0) {
+    while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
         NF2_TRY(nf2_repack_length(fs, &entry, &length));
         nf2_log_place(fs, survey->packed, length, NF2_NONE, &survey->packed);
         survey->bytes += length;
@@ -28,6 +30,15 @@ int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey)
         survey->newest = entry.type == NF2_NODE_PUT ? entry.offset : survey->newest;
     }
     return found;
+}
+
+void nf2_repack_again(const nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct nf2_live *live)
+{
+    live->scan.block = node;
+    live->killed = nf2_scratch(fs, NF2_SCRATCH_NODE);
+    live->append_at = survey->append_at;
+    live->glance = false;
+    nf2_live_again(live);
 }
 
 int nf2_repack_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8_t level)

@@ -8,18 +8,19 @@
 #define NF2_CHILD_BODY 4u
 
 struct nf2_survey {
-    struct nf2_live live;
     uint32_t bytes;             /* bytes of the live entries when written anew */
     uint32_t packed;            /* where they end then: long ones begin at a page */
     uint32_t count;
+    uint16_t append_at;         /* where the node ends */
     uint16_t newest;            /* place of the last live PUT record; 0: none */
 };
 
 /* Bytes of an entry when it is written anew as a PUT. */
 int nf2_repack_length(nf2_t *fs, struct nf2_entry *entry, uint32_t *length);
 
-/* A walk over the node, and what it shows; the walk may begin again afterwards. */
+/* A walk over the node, and what it shows; nf2_repack_again begins it again (what is dead is known in NF2_SCRATCH_NODE). */
 int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey);
+void nf2_repack_again(const nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct nf2_live *live);
 
 /* A new node: its head, then one entry after the other; with large program units all as one packed group. */
 int nf2_repack_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8_t level);

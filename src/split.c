@@ -118,15 +118,16 @@ struct middle {
 };
 
 /* One pass over the node. `next` is set to the entry of each side with the number `choice` in the order of the log. */
-static int weigh(nf2_t *fs, struct nf2_survey *survey, uint32_t choice, struct middle *middle)
+static int weigh(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, uint32_t choice, struct middle *middle)
 {
+    struct nf2_live live;
     struct nf2_entry at;
     uint32_t length;
     int found, order = 1;
 
     middle->bytes = middle->count[0] = middle->count[1] = 0;
-    nf2_live_again(&survey->live);
-    while ((found = nf2_live_next(fs, &survey->live, &at)) > 0) {
+    nf2_repack_again(fs, node, survey, &live);
+    while ((found = nf2_live_next(fs, &live, &at)) > 0) {
         struct nf2_key own = nf2_entry_key(&at);
         if (middle->cut.set) {
             NF2_TRY(nf2_key_compare(fs, &own, &middle->cut.key, &order));
@@ -151,18 +152,18 @@ static int weigh(nf2_t *fs, struct nf2_survey *survey, uint32_t choice, struct m
 }
 
 /* Looks for the entry that halves the node: bounds close in on it, one pass over the node a step. */
-static NF2_APART int find_median(nf2_t *fs, struct nf2_survey *survey, struct nf2_key *median)
+static NF2_APART int find_median(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct nf2_key *median)
 {
     struct middle middle = {.bytes = 0};
     uint32_t count = survey->count;
     unsigned side = 1;
 
-    NF2_TRY(weigh(fs, survey, count / 2, &middle));
+    NF2_TRY(weigh(fs, node, survey, count / 2, &middle));
     for (unsigned step = 0; step < MEDIAN_STEPS && middle.count[side] > 0; step++) {
         *median = middle.next[side];
         count = middle.count[side];
         NF2_TRY(set_bound(fs, &middle.cut, median));
-        NF2_TRY(weigh(fs, survey, count / 4, &middle));
+        NF2_TRY(weigh(fs, node, survey, count / 4, &middle));
         if (middle.bytes * 16 >= survey->bytes * 7 && middle.bytes * 16 <= survey->bytes * 9) {
             break;
         }
@@ -185,12 +186,12 @@ static int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *from, enum n
 }
 
 /* Two halves; the cut never falls between a name and its extension. */
-static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, struct nf2_survey *survey, struct plan *plan)
+static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct plan *plan)
 {
     struct nf2_key right, left, next;
     bool together = true;
 
-    NF2_TRY(find_median(fs, survey, &right));
+    NF2_TRY(find_median(fs, node, survey, &right));
     int found = seek_key(fs, node, &right, NF2_BELOW, &left);
     if (found == 0) { /* the median is the smallest: cut behind it */
         left = right;
@@ -212,15 +213,16 @@ static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, struct nf2_survey *su
 }
 
 /* The lowest keys of the node that are related to the hint (0), and that are above all of those (1); their lengths are 0 if there is none. */
-static NF2_APART int find_hot(nf2_t *fs, struct nf2_survey *survey, const struct nf2_key *hint, struct nf2_key *lowest)
+static NF2_APART int find_hot(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct nf2_key *lowest)
 {
+    struct nf2_live live;
     struct nf2_entry at;
     bool yes;
     int found, order;
 
     lowest[0].length = lowest[1].length = 0;
-    nf2_live_again(&survey->live);
-    while ((found = nf2_live_next(fs, &survey->live, &at)) > 0) {
+    nf2_repack_again(fs, node, survey, &live);
+    while ((found = nf2_live_next(fs, &live, &at)) > 0) {
         struct nf2_key own = nf2_entry_key(&at), *best = &lowest[1];
         NF2_TRY(related(fs, &own, hint, &yes));
         NF2_TRY(nf2_key_compare(fs, &own, hint, &order));
@@ -240,11 +242,11 @@ static NF2_APART int find_hot(nf2_t *fs, struct nf2_survey *survey, const struct
 }
 
 /* A leaf that is rewritten for a few hot names: they get a leaf of their own, so that the others are copied no more. */
-static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
+static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
     struct nf2_key lowest[2], below;
 
-    NF2_TRY(find_hot(fs, survey, hint, lowest));
+    NF2_TRY(find_hot(fs, node, survey, hint, lowest));
     if (lowest[0].length == 0) {
         return NF2_OK;
     }
@@ -291,12 +293,12 @@ static NF2_APART int find_newest(nf2_t *fs, uint32_t node, const struct nf2_surv
 }
 
 /* With most of the leaf in front of that the cut is between them: keys that come in order leave full leaves. */
-static NF2_APART int plan_run(nf2_t *fs, struct nf2_survey *survey, const struct nf2_key *key, const struct nf2_key *hint, struct plan *plan)
+static NF2_APART int plan_run(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *key, const struct nf2_key *hint, struct plan *plan)
 {
     struct middle middle = {.bytes = 0};
 
     NF2_TRY(set_bound(fs, &middle.cut, hint));
-    NF2_TRY(weigh(fs, survey, 0, &middle));
+    NF2_TRY(weigh(fs, node, survey, 0, &middle));
     return middle.bytes * 2 < survey->bytes ? NF2_OK : separate(fs, plan, key, hint);
 }
 
@@ -315,9 +317,9 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
     NF2_TRY(nf2_repack_survey(fs, node, &survey));
     if (level == 0 && !scarce && survey.packed * 2 >= capacity) {
         NF2_TRY(plan_edge(fs, node, hint, plan));
-        struct nf2_key key;
-        int found = plan->edge ? 0 : find_newest(fs, node, &survey, hint, &key);
-        NF2_TRY(found > 0 ? plan_run(fs, &survey, &key, hint, plan) : found);
+        struct nf2_key *key = &plan->separator[PARTS_MAX - 2u]; /* not set by plan_run itself */
+        int found = plan->edge ? 0 : find_newest(fs, node, &survey, hint, key);
+        NF2_TRY(found > 0 ? plan_run(fs, node, &survey, key, hint, plan) : found);
     }
     if (plan->parts > 1) {
         return NF2_OK;
@@ -327,8 +329,8 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
     if (survey.count >= 2 && (end > limit || survey.packed * 100 > capacity * (scarce ? 86u : 62u))) {
         return plan_halves(fs, node, &survey, plan);
     }
-    uint32_t dead = survey.live.append_at - nf2_min(survey.bytes, survey.live.append_at);
-    if (level == 0 && !thrifty && survey.count >= 2 && dead * 2 > survey.live.append_at && survey.bytes > nf2_page(fs) &&
+    uint32_t dead = survey.append_at - nf2_min(survey.bytes, survey.append_at);
+    if (level == 0 && !thrifty && survey.count >= 2 && dead * 2 > survey.append_at && survey.bytes > nf2_page(fs) &&
         free_blocks > fs->blocks / 4) {
         return plan_heat(fs, node, &survey, hint, plan);
     }
