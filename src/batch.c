@@ -192,7 +192,7 @@ static int write_redo(nf2_t *fs, const struct nf2_batch *batch, bool owned)
     nf2_put32(redo.payload, fs->redo_sequence + 1);
     nf2_put24(redo.payload + 4, batch->first);
     redo.payload[7] = owned;
-    return nf2_meta_append(fs, &redo, 1);
+    return nf2_meta_append(fs, &redo);
 }
 
 /* Blocks that are needed for operations in one leaf each, but for the leaves themselves; `count` of them in all. */

@@ -418,43 +418,56 @@ static NF2_APART int write_regions(nf2_t *fs, const struct turn *turn, uint32_t 
     return NF2_OK;
 }
 
+/* What the group says that opens the new block. */
+static struct state opening_state(const nf2_t *fs, const struct turn *turn)
+{
+    struct state state = {true, fs->meta_head, turn->claim.length > 0 ? &turn->claim : NULL, false, NULL, NULL, 0};
+
+    return state;
+}
+
 /*
  * Place of the first page behind the group that opens a block. Not the second one: where a cut left only the first record of the
  * group, the first one of that page would seem to end it.
  */
-static NF2_APART uint32_t behind_opening(nf2_t *fs, const struct state *state)
+static NF2_APART uint32_t behind_opening(nf2_t *fs, const struct turn *turn)
 {
+    struct state state = opening_state(fs, turn);
     uint8_t list[NF2_STATE_TOUCHED];
     struct nf2_span spans[3];
     uint32_t end;
 
-    encode_state(fs, state, list, spans);
+    encode_state(fs, &state, list, spans);
     uint32_t length = NF2_RECORD_OVERHEAD + spans[0].length + spans[1].length + spans[2].length;
     nf2_log_place(fs, 0, NF2_META_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD, NF2_NONE, &end);
-    if (state->small != NULL) {
-        nf2_log_place(fs, end, state->small->length + NF2_RECORD_OVERHEAD, NF2_NONE, &end);
+    if (state.small != NULL) {
+        nf2_log_place(fs, end, state.small->length + NF2_RECORD_OVERHEAD, NF2_NONE, &end);
     }
     nf2_log_place(fs, end, length, NF2_NONE, &end);
     return nf2_max(2u * nf2_page(fs), ((end - 1u) | (nf2_page(fs) - 1u)) + 1u);
 }
 
-/* The new block: erased if it has to be, REGION pages, then the group that makes it the head. */
-static NF2_APART int begin_block(nf2_t *fs, const struct turn *turn, uint32_t tail)
+/* The new block is erased if it has to be, and an anchor written. `*begin`: where the group that makes it the head goes. */
+static NF2_APART int begin_block(nf2_t *fs, const struct turn *turn, uint32_t *begin)
 {
-    struct state state = {true, fs->meta_head, turn->claim.length > 0 ? &turn->claim : NULL, false, NULL, NULL, 0};
-    uint32_t erases = fs->erases, first, end, begin = fs->next_torn && !NF2_BROKEN(NF2_FAULT_SUSPECT) ? NF2_TURN_PAGES * nf2_page(fs) : 0;
-
+    *begin = fs->next_torn && !NF2_BROKEN(NF2_FAULT_SUSPECT) ? NF2_TURN_PAGES * nf2_page(fs) : 0;
     if (fs->super_points_to + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 1u : 0u) - fs->meta_tail_sequence < turn->oldest) {
         NF2_TRY(nf2_super_write(fs));
     }
     if ((fs->next_suspect && !NF2_BROKEN(NF2_FAULT_SUSPECT)) || (!fs->opened && fs->flash->program_unit > 1) ||
-        (begin > 0 && turn->writes)) {
+        (*begin > 0 && turn->writes)) {
         NF2_TRY(nf2_flash_erase(fs, fs->meta_next, 1));
         fs->erases++;
-        begin = 0;
+        *begin = 0;
     }
-    first = end = behind_opening(fs, &state);
-    NF2_TRY(write_regions(fs, turn, &end));
+    return NF2_OK;
+}
+
+/* The group that makes it the head; so many erases were this turn's. */
+static NF2_APART int end_block(nf2_t *fs, const struct turn *turn, uint32_t tail, uint32_t begin, uint32_t erases)
+{
+    struct state state = opening_state(fs, turn);
+
     fs->meta_head = fs->meta_next;
     fs->meta_next = turn->next;
     fs->next_suspect = turn->suspect;
@@ -463,10 +476,22 @@ static NF2_APART int begin_block(nf2_t *fs, const struct turn *turn, uint32_t ta
     fs->meta_tail = tail;
     fs->meta_tail_sequence += turn->oldest;
     fs->meta_end = (uint16_t)begin;
-    erases = fs->erases - erases;
     fs->erases -= erases; /* not in this STATE: an opening one has the same bits when it is written again */
     NF2_TRY(write_state(fs, &state));
     fs->erases += erases;
+    return NF2_OK;
+}
+
+/* The blocks that go and the new one: its REGION pages, then the group that makes it the head. */
+static int turn_over(nf2_t *fs, struct turn *turn)
+{
+    uint32_t tail, erases = fs->erases, begin, first, end;
+
+    NF2_TRY(drop_oldest(fs, turn, &tail));
+    NF2_TRY(begin_block(fs, turn, &begin));
+    first = end = behind_opening(fs, turn);
+    NF2_TRY(write_regions(fs, turn, &end));
+    NF2_TRY(end_block(fs, turn, tail, begin, fs->erases - erases));
     fs->meta_end = end > first ? (uint16_t)end : fs->meta_end;
     return NF2_OK;
 }
@@ -478,7 +503,6 @@ static NF2_APART int begin_block(nf2_t *fs, const struct turn *turn, uint32_t ta
 static int make_turn(nf2_t *fs)
 {
     struct turn turn = {.walk = {evacuate_run, evacuate_region, NULL, 0, 0}, .claim = {NF2_META_CLAIM, 0, {NF2_TREE_SLOT}}};
-    uint32_t tail = 0;
 
     turn.walk.context = &turn;
     take_next(fs, &turn);
@@ -489,8 +513,7 @@ static int make_turn(nf2_t *fs)
             return result; /* nothing has changed */
         }
     }
-    result = result < 0 ? result : drop_oldest(fs, &turn, &tail);
-    result = result < 0 ? result : begin_block(fs, &turn, tail);
+    result = result < 0 ? result : turn_over(fs, &turn);
     fs->broken = fs->broken || result < 0; /* half made in memory */
     return result;
 }
@@ -508,25 +531,27 @@ int nf2_meta_turn_early(nf2_t *fs)
     return make_turn(fs);
 }
 
-int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count)
+/* Writes one small record. */
+static NF2_APART int write_small(nf2_t *fs, const struct nf2_small *record)
 {
+    struct nf2_span span = nf2_span_of(record->payload, record->length);
     struct nf2_writer writer;
-    uint32_t at = fs->meta_end, length = 0;
 
-    for (unsigned i = 0; i < count; i++) {
-        length += records[i].length + NF2_RECORD_OVERHEAD;
-    }
-    if (nf2_log_place(fs, at, length, nf2_log_bytes(fs), &at) >= nf2_log_bytes(fs)) {
-        NF2_TRY(make_turn(fs));
-    }
     nf2_writer_begin(fs, &writer, fs->meta_head, fs->meta_end);
-    for (unsigned i = 0; i < count; i++) {
-        struct nf2_span span = nf2_span_of(records[i].payload, records[i].length);
-        NF2_TRY(nf2_writer_record(fs, &writer, records[i].type, i + 1 < count, &span, 1));
-    }
+    NF2_TRY(nf2_writer_record(fs, &writer, record->type, false, &span, 1));
     NF2_TRY(nf2_writer_end(fs, &writer));
     fs->meta_end = (uint16_t)writer.position;
     return NF2_OK;
+}
+
+int nf2_meta_append(nf2_t *fs, const struct nf2_small *record)
+{
+    uint32_t end;
+
+    if (nf2_log_place(fs, fs->meta_end, record->length + NF2_RECORD_OVERHEAD, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
+        NF2_TRY(make_turn(fs));
+    }
+    return write_small(fs, record);
 }
 
 bool nf2_meta_room(const nf2_t *fs, uint32_t at)
@@ -540,21 +565,25 @@ int nf2_meta_prepare(nf2_t *fs)
     return nf2_meta_room(fs, fs->meta_end) ? NF2_OK : make_turn(fs);
 }
 
-int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
+static NF2_APART int write_plain(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
 {
     struct state state = {false, 0, NULL, clean, extra, kinds, count};
 
-    NF2_TRY(nf2_meta_prepare(fs));
     return write_state(fs, &state);
+}
+
+int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
+{
+    NF2_TRY(nf2_meta_prepare(fs));
+    return write_plain(fs, clean, extra, kinds, count);
 }
 
 int nf2_meta_open(nf2_t *fs)
 {
-    struct state state = {false, 0, NULL, false, NULL, NULL, 0};
     bool stays = fs->flash->program_unit == 1 && nf2_meta_room(fs, fs->meta_end);
 
     if (!NF2_BROKEN(NF2_FAULT_OPENING)) { /* on units that take one program only nothing torn is ever repeated: a fresh block */
-        NF2_TRY(stays ? write_state(fs, &state) : make_turn(fs));
+        NF2_TRY(stays ? write_plain(fs, false, NULL, NULL, 0) : make_turn(fs));
     }
     fs->opened = true;
     /* By an append: where the next mount's first program found it in its way, a super block would have to be erased. */

@@ -109,8 +109,8 @@ struct nf2_small {
     uint8_t payload[11];
 };
 
-/* Appends small records as one group: one program, unless the block turns. */
-int nf2_meta_append(nf2_t *fs, const struct nf2_small *records, unsigned count);
+/* Appends a small record: one program, unless the block turns. */
+int nf2_meta_append(nf2_t *fs, const struct nf2_small *record);
 
 /*
  * Writes a STATE: all of the volatile state, the freed runs (the list is empty afterwards) and `extra` changes.

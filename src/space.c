@@ -221,7 +221,7 @@ static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count
     for (uint32_t i = 0; i < count; i++) { /* first: where the log turns, it may take a block itself */
         nf2_bit_set(fs->region_used, start % NF2_REGION_BLOCKS + i, true);
     }
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_meta_append(fs, &claim, 1));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_meta_append(fs, &claim));
     if (fs->slot[slot].logged_end != start) {
         fs->slot[slot].logged_runs++;
     }
@@ -585,7 +585,7 @@ int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end)
     /* Listed in memory first: if the log turns, its STATE already names the node. */
     list_touched(fs, node, end);
     fs->logged_touched++;
-    return NF2_BROKEN(NF2_FAULT_TOUCH) ? NF2_OK : nf2_meta_append(fs, &touch, 1);
+    return NF2_BROKEN(NF2_FAULT_TOUCH) ? NF2_OK : nf2_meta_append(fs, &touch);
 }
 
 void nf2_space_node_end(nf2_t *fs, uint32_t node, uint32_t end)
@@ -633,7 +633,7 @@ int nf2_space_orphan(nf2_t *fs, uint32_t id)
     }
     nf2_put32(orphan.payload, id);
     nf2_space_orphan_add(fs, id);
-    return NF2_BROKEN(NF2_FAULT_ORPHAN) ? NF2_OK : nf2_meta_append(fs, &orphan, 1);
+    return NF2_BROKEN(NF2_FAULT_ORPHAN) ? NF2_OK : nf2_meta_append(fs, &orphan);
 }
 
 void nf2_space_orphan_add(nf2_t *fs, uint32_t id)

@@ -218,7 +218,7 @@ TEST(leak_and_count)
     block = free_block(&volume, NF2_BLOCK_DIRTY);
     nf2_put24(claim.payload + 1, block);
     nf2_put16(claim.payload + 4, 1 | NF2_CLAIM_DIRTY);
-    CHECK_EQ(nf2_meta_append(&volume.fs, &claim, 1), NF2_OK);
+    CHECK_EQ(nf2_meta_append(&volume.fs, &claim), NF2_OK);
     CHECK(only(&volume, NF2_FOUND_LEAK, NF2_FOUND_COUNT));
     CHECK_EQ(last[NF2_FOUND_LEAK].block, block);
     CHECK_EQ(last[NF2_FOUND_COUNT].number, volume.fs.free_blocks - 1);
