@@ -520,19 +520,22 @@ int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_
     return search.have;
 }
 
-int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsigned count, const enum nf2_seek *seek, struct nf2_entry *entry)
+int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsigned wanted, const enum nf2_seek *seek, struct nf2_entry *entry)
 {
-    struct search search[NF2_SEEKS_MAX];
+    struct search search[NF2_SEEKS_MAX], *first = NULL;
     int found = 0;
 
     memset(search, 0, sizeof search);
-    for (unsigned i = 0; i < count; i++) {
-        search[i].seek = seek[i];
-        search[i].entry = &entry[i];
-        search[i].also = i + 1u < count ? &search[i + 1u] : NULL;
+    for (unsigned i = NF2_SEEKS_MAX; i-- > 0;) {
+        if ((wanted >> i & 1u) != 0) {
+            search[i].seek = seek[i];
+            search[i].entry = &entry[i];
+            search[i].also = first;
+            first = &search[i];
+        }
     }
-    NF2_TRY(seek_key(fs, node, key, search));
-    for (unsigned i = 0; i < count; i++) {
+    NF2_TRY(seek_key(fs, node, key, first));
+    for (unsigned i = 0; i < NF2_SEEKS_MAX; i++) {
         found |= search[i].have ? 1 << i : 0;
     }
     return found;

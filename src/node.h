@@ -138,9 +138,9 @@ int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf
 enum nf2_seek { NF2_BELOW, NF2_AT_OR_BELOW, NF2_ABOVE, NF2_AT_OR_ABOVE };
 int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry);
 
-/* Several searches in one pass: a bit for each that found its entry (bit 0: the first), or an error. */
+/* Several searches in one pass, those with a bit in `wanted` (bit 0: the first): a bit for each that found its entry, or an error. */
 #define NF2_SEEKS_MAX 3u
-int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsigned count, const enum nf2_seek *seek, struct nf2_entry *entry);
+int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsigned wanted, const enum nf2_seek *seek, struct nf2_entry *entry);
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 

@@ -15,6 +15,7 @@ BOUNDS = {
     "smallio": {"program_pages": 980},
     "rwrite20": {"program_pages": 108, "program_bytes": 22_300},
     "rwrite200": {"program_pages": 1_140},
+    "rwrite2000": {"program_pages": 12_075, "most_read_pages_in_call": 600},
     "ota2m": {"program_pages": 352},
     "ota2mal": {"program_pages": 350},
     "log16d": {"program_pages": 16_510, "consumed_bytes": 391_500},
