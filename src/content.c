@@ -14,6 +14,42 @@ uint32_t nf2_buffer_room(const nf2_t *fs, const nf2_file_t *file)
     return room - room % fs->flash->program_unit;
 }
 
+/* ---- inline content ----------------------------------------------------------------------------- */
+
+uint32_t nf2_inline_room(const nf2_t *fs, const nf2_file_t *file)
+{
+    uint32_t room = nf2_buffer_room(fs, file);
+
+    return file->fresh && room == nf2_page(fs) ? room + NF2_INLINE_MORE : nf2_max(room, file->size);
+}
+
+uint8_t *nf2_inline_at(const nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t *length)
+{
+    uint32_t page = nf2_page(fs);
+
+    if (at >= page) {
+        return file->more + (at - page);
+    }
+    *length = nf2_min(*length, page - at);
+    return file->buffer + at;
+}
+
+void nf2_inline_put(const nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+{
+    while (length > 0) {
+        uint32_t n = length;
+        uint8_t *to = nf2_inline_at(fs, file, at, &n);
+        if (data != NULL) {
+            memcpy(to, data, n);
+            data += n;
+        } else {
+            memset(to, 0, n);
+        }
+        at += n;
+        length -= n;
+    }
+}
+
 /* ---- entry -------------------------------------------------------------------------------------- */
 
 static int load_flat(nf2_t *fs, nf2_file_t *file, const struct nf2_entry *entry)
@@ -84,11 +120,15 @@ int nf2_content_load_inline(nf2_t *fs, nf2_file_t *file)
     if (file->loaded) {
         return NF2_OK;
     }
-    if (file->size > nf2_buffer_room(fs, file)) {
+    if (file->size > nf2_page(fs) + NF2_INLINE_MORE) {
         return NF2_ERR_IO;
     }
     NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));
-    NF2_TRY(nf2_body_read(fs, &entry, 1, file->buffer, file->size));
+    for (uint32_t at = 0, n; at < file->size; at += n) {
+        n = file->size - at;
+        uint8_t *to = nf2_inline_at(fs, file, at, &n);
+        NF2_TRY(nf2_body_read(fs, &entry, 1 + at, to, n));
+    }
     file->buffer_at = 0;
     file->buffered = (uint16_t)file->size;
     file->loaded = true;
@@ -105,6 +145,7 @@ int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body, bo
     change.type = NF2_NODE_PUT;
     change.held = content ? NF2_CONTENT : 0;
     change.body = *body;
+    change.more = file->more;
     NF2_TRY(nf2_orphans_room(fs));
     fs->urgent = true;
     int result = NF2_ERR_NOSPC;
@@ -273,16 +314,29 @@ int nf2_flat_append(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32_t l
     return NF2_OK;
 }
 
-void nf2_content_to_flat(nf2_file_t *file)
+int nf2_content_to_flat(nf2_t *fs, nf2_file_t *file)
 {
-    file->kind = NF2_BODY_FLAT;
+    uint32_t page = nf2_page(fs), more = file->size > page ? file->size - page : 0;
+    struct nf2_run first = {0, 1};
+
+    if (more > 0) { /* to its place, so that the rest fits in the buffer */
+        int result = nf2_space_block(fs, file->slot, claim_size(fs, file), &first.start);
+        if (result != NF2_OK) {
+            return result < 0 ? result : NF2_ERR_NOSPC;
+        }
+        NF2_TRY(nf2_flash_program(fs, first.start, 0, file->buffer, page));
+        memcpy(file->buffer, file->more, more);
+    }
+    nf2_content_begin(file, NF2_BODY_FLAT);
+    file->committed_size = file->committed_blocks = 0;
     file->fresh = true;
     file->open_end = true;
     file->loaded = false;
-    file->extents = 0;
-    file->committed_size = file->committed_blocks = 0;
-    file->buffer_at = 0;
-    file->buffered = (uint16_t)file->size;
+    file->extents = more > 0;
+    file->u.extent[0] = first;
+    file->buffer_at = more > 0 ? page : 0;
+    file->buffered = (uint16_t)(file->size - file->buffer_at);
+    return NF2_OK;
 }
 
 int nf2_content_drop(nf2_t *fs, nf2_file_t *file)

@@ -25,8 +25,17 @@ void nf2_content_begin(nf2_file_t *file, uint8_t kind);
 
 int nf2_content_load(nf2_t *fs, nf2_file_t *file);
 
-/* Brings inline content into the buffer. */
+/* Brings inline content into memory: a page into the buffer, what follows into the handle. */
 int nf2_content_load_inline(nf2_t *fs, nf2_file_t *file);
+
+/* So many bytes may inline content have: more than a page where it is written in one go, so that a small file needs no block of its own. */
+uint32_t nf2_inline_room(const nf2_t *fs, const nf2_file_t *file);
+
+/* Where inline content in memory has its byte `at`; `length` is cut to what follows there. */
+uint8_t *nf2_inline_at(const nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t *length);
+
+/* Writes to inline content in memory (`data` NULL: zeros). */
+void nf2_inline_put(const nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length);
 
 /* Place of a byte of a flat file: its block and how many bytes follow without a gap. */
 int nf2_flat_place(const nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t *block, uint32_t *within, uint32_t *length);
@@ -36,8 +45,8 @@ int nf2_flat_append(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32_t l
 /* Programs what is in a flat file's buffer. */
 int nf2_flat_flush(nf2_t *fs, nf2_file_t *file);
 
-/* Makes an inline file with new content a flat one: the buffer holds all of it. */
-void nf2_content_to_flat(nf2_file_t *file);
+/* Makes an inline file with new content a flat one: the buffer holds all of it, or what is behind the first page. */
+int nf2_content_to_flat(nf2_t *fs, nf2_file_t *file);
 
 /* Makes a flat file an indexed one; what is committed stays as it is. */
 int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file);

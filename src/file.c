@@ -213,10 +213,15 @@ static int32_t read_indexed(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint
     return (int32_t)n;
 }
 
-static int32_t read_inline(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
+static int32_t read_inline(nf2_t *fs, nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
 {
     struct nf2_entry entry;
 
+    if (file->buffered > 0) {
+        const uint8_t *from = nf2_inline_at(fs, file, at, &length);
+        memcpy(data, from, length);
+        return (int32_t)length;
+    }
     NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));
     NF2_TRY(nf2_body_read(fs, &entry, 1 + at, data, length));
     return (int32_t)length;
@@ -233,8 +238,11 @@ static int32_t read_flat(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t
 }
 
 /* Reads some bytes at `at`: from the buffer if they are there, else up to where the buffer begins. */
-static int32_t read_some(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
+static int32_t read_some(nf2_t *fs, nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
 {
+    if (file->kind == NF2_BODY_INLINE) {
+        return read_inline(fs, file, at, data, length);
+    }
     if (file->buffered > 0 && at >= file->buffer_at && at < file->buffer_at + file->buffered) {
         length = nf2_min(length, file->buffer_at + file->buffered - at);
         memcpy(data, file->buffer + (at - file->buffer_at), length);
@@ -243,14 +251,7 @@ static int32_t read_some(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t
     if (file->buffered > 0 && at < file->buffer_at) {
         length = nf2_min(length, file->buffer_at - at);
     }
-    switch (file->kind) {
-    case NF2_BODY_INLINE:
-        return read_inline(fs, file, at, data, length);
-    case NF2_BODY_FLAT:
-        return read_flat(fs, file, at, data, length);
-    default:
-        return read_indexed(fs, file, at, data, length);
-    }
+    return file->kind == NF2_BODY_FLAT ? read_flat(fs, file, at, data, length) : read_indexed(fs, file, at, data, length);
 }
 
 static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
@@ -274,25 +275,24 @@ static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-/* Inline content that outgrows the buffer goes to blocks. A file that is on flash stays committed as it is until the next sync. */
+/* Inline content that outgrows its room goes to blocks. A file that is on flash stays committed as it is until the next sync. */
 static int write_inline(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length, uint32_t *done)
 {
-    uint32_t room = nf2_buffer_room(fs, file);
+    uint32_t room = nf2_inline_room(fs, file);
 
     NF2_TRY(nf2_content_load_inline(fs, file));
     *done = 0;
     if (at + length > room || at > room) {
         if (at < file->size) { /* what overlaps goes into the buffer, the rest is an append */
             *done = nf2_min(length, file->size - at);
-            memcpy(file->buffer + at, data, *done);
+            nf2_inline_put(fs, file, at, data, *done);
         }
-        nf2_content_to_flat(file);
-        return NF2_OK;
+        return nf2_content_to_flat(fs, file);
     }
     if (at > file->size) {
-        memset(file->buffer + file->size, 0, at - file->size);
+        nf2_inline_put(fs, file, file->size, NULL, at - file->size);
     }
-    memcpy(file->buffer + at, data, length);
+    nf2_inline_put(fs, file, at, data, length);
     file->size = nf2_max(file->size, at + length);
     file->buffered = (uint16_t)file->size;
     *done = length;
@@ -354,7 +354,7 @@ static uint32_t promised_to_others(const nf2_t *fs, const nf2_file_t *except)
         if (file != except && file->promised > file->size) {
             blocks += (file->promised - file->size) / nf2_block_bytes(fs) + 2;
         }
-        blocks += nf2_batch_growth(file->spilled);
+        blocks += file->kind == NF2_BODY_INDEXED ? nf2_batch_growth(file->spilled) : 0;
     }
     return blocks;
 }

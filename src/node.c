@@ -633,8 +633,8 @@ int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_o
 {
     static const uint8_t inline_kind = NF2_BODY_INLINE;
     uint8_t head[12 + NF2_NUMBER_LENGTH];
-    struct nf2_span spans[4];
-    uint32_t n = references(type_of(op));
+    struct nf2_span spans[5];
+    uint32_t n = references(type_of(op)), page = nf2_page(fs);
     unsigned count = 1;
 
     nf2_put16(head, op->kill);
@@ -657,8 +657,11 @@ int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_o
     }
     if (op->held == NF2_CONTENT) {
         spans[count++] = nf2_span_of(&inline_kind, 1);
+        spans[count++] = nf2_span_of(op->body.at.data, nf2_min(op->body.length, page));
+        spans[count++] = nf2_span_of(op->more, op->body.length > page ? op->body.length - page : 0);
+    } else {
+        spans[count++] = op->held == 0 ? op->body : nf2_span_of(op->bytes, op->held);
     }
-    spans[count++] = op->held == 0 || op->held == NF2_CONTENT ? op->body : nf2_span_of(op->bytes, op->held);
     spans[0] = nf2_span_of(head, n);
     return nf2_writer_record(fs, writer, type_of(op), more, spans, count);
 }

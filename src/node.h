@@ -155,7 +155,10 @@ struct nf2_node_op {
     uint16_t offset;            /* afterwards: the place of its record */
     struct nf2_key key;
     union {
-        struct nf2_span body;
+        struct {
+            struct nf2_span body;
+            const void *more;   /* with NF2_CONTENT: where a body in memory goes on behind its first page */
+        };
         uint8_t bytes[10];
     };
 };

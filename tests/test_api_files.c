@@ -710,6 +710,71 @@ TEST(preallocation)
     volume_down(&volume, true);
 }
 
+/* Content that is a little longer than a page stays in the entry: it takes no block, and any part of it may be changed. */
+TEST(more_than_a_page)
+{
+    static const int32_t steps[] = { -2, -1, 0, 1, 60, (int32_t)NF2_INLINE_MORE - 1, (int32_t)NF2_INLINE_MORE, (int32_t)NF2_INLINE_MORE + 1 };
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file;
+    uint8_t old[NF2_PAGE_MAX + 200], read[NF2_PAGE_MAX + 200];
+    struct nf2_statfs before, after;
+    char path[16];
+
+    volume_up(&volume, chip);
+    uint32_t page = volume.driver.page_size;
+    CHECK_EQ(nf2_statfs(fs, &before), NF2_OK);
+    for (uint32_t i = 0; i < 8; i++) {
+        snprintf(path, sizeof path, "s%u", (unsigned)i);
+        CHECK_EQ(put(&volume, path, page + NF2_INLINE_MORE - i, i), NF2_OK);
+    }
+    CHECK_EQ(nf2_statfs(fs, &after), NF2_OK);
+    CHECK(before.blocks_free - after.blocks_free < 8);
+    for (uint32_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        uint32_t size = page + (uint32_t)steps[i];
+        for (uint32_t at = 0; at <= size + 30; at += at < page - 5 || at > page + 5 ? 47 : 1) {
+            for (uint32_t turn = 0; turn < 4; turn++) { /* a change within a handle, or of a file that was closed; synced or not */
+                CHECK_EQ(open_file(&volume, file, "f", NF2_O_RDWR | NF2_O_CREAT | NF2_O_TRUNC), NF2_OK);
+                for (uint32_t k = 0; k < size; k++) {
+                    old[k] = content_byte(at + turn, k);
+                }
+                CHECK_EQ(nf2_write(fs, file, old, size), (int32_t)size);
+                if (turn & 1) {
+                    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+                    CHECK_EQ(open_file(&volume, file, "f", NF2_O_RDWR), NF2_OK);
+                } else if (turn & 2) {
+                    CHECK_EQ(nf2_sync(fs, file), NF2_OK);
+                }
+                uint32_t end = size;
+                if (at % 2 == 0 && turn < 2) { /* cut, and written on */
+                    CHECK_EQ(nf2_truncate(fs, file, at < size ? at : size), NF2_OK);
+                    end = at < size ? at : size;
+                }
+                memset(old + end, 0, sizeof old - end);
+                memset(old + at, 0xA5, 20);
+                CHECK_EQ(nf2_seek(fs, file, (int32_t)at, NF2_SEEK_SET), (int32_t)at);
+                CHECK_EQ(nf2_write(fs, file, old + at, 20), 20);
+                end = end > at + 20 ? end : at + 20;
+                for (uint32_t again = 0; again < 2; again++) {
+                    CHECK_EQ(nf2_size(fs, file), (int32_t)end);
+                    CHECK_EQ(nf2_seek(fs, file, 0, NF2_SEEK_SET), 0);
+                    CHECK_EQ(nf2_read(fs, file, read, sizeof read), (int32_t)end);
+                    CHECK(memcmp(read, old, end) == 0);
+                    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+                    CHECK_EQ(open_file(&volume, file, "f", NF2_O_RDONLY), NF2_OK);
+                }
+                CHECK_EQ(nf2_close(fs, file), NF2_OK);
+            }
+        }
+    }
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    for (uint32_t i = 0; i < 8; i++) {
+        snprintf(path, sizeof path, "s%u", (unsigned)i);
+        CHECK(holds(&volume, path, page + NF2_INLINE_MORE - i, i));
+    }
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
     for (unsigned i = 0; i < sizeof chips / sizeof chips[0]; i++) {
@@ -724,6 +789,7 @@ int main(void)
         RUN(bad_handles);
         RUN(seeks);
         RUN(gaps);
+        RUN(more_than_a_page);
         RUN(shrink_and_grow);
         RUN(synced_and_not);
         RUN(open_modes);

@@ -20,6 +20,7 @@
 #define NF2_EXTENTS_MAX 4u              /* extents of a flat file */
 #define NF2_NAME_KEPT 24u               /* bytes of a new file's name kept in the handle */
 #define NF2_PIECES_MAX 4u               /* unsynced pieces of an indexed file kept in memory */
+#define NF2_INLINE_MORE 128u            /* bytes of an inline file's content beside the page in its buffer */
 
 struct nf2_run {                /* consecutive blocks */
     uint32_t start;
@@ -151,23 +152,28 @@ typedef struct nf2_file {
     uint8_t *buffer;
     uint32_t id;                /* of the indexed file */
     struct nf2_file *next;      /* of the volume's open handles */
-    struct nf2_run own;         /* indexed: the run that new blocks extend; recorded up to own_recorded blocks */
-    uint32_t own_recorded;
-    uint32_t cut_to;            /* indexed: committed content ends here (unsynced truncate); NF2_NONE: no */
-    uint32_t spill_first, spill;/* indexed: first and last block of older uncommitted operations; NF2_NONE: none */
-    uint32_t spilled;           /* how many they are */
-    uint32_t committed_size;    /* flat: what the entry says */
-    uint32_t committed_blocks;
-    uint32_t fragment_block;    /* indexed: where the next piece goes; NF2_NONE: nowhere yet */
-    uint32_t fragment_end;      /* byte in that block */
-    uint32_t frames, frames_base, frames_end;   /* block, file offsets of its first byte and of its end */
     uint32_t directory;         /* of a file whose entry is not on flash yet */
     uint32_t promised;          /* bytes up to which writes have been preallocated */
     struct nf2_file *creator;   /* of a reader: the handle that created the file and has not synced it yet */
     union {
-        struct nf2_run extent[NF2_EXTENTS_MAX];     /* flat */
-        struct nf2_piece piece[NF2_PIECES_MAX];     /* indexed: not committed, oldest first */
-    } u;
+        uint8_t more[NF2_INLINE_MORE];  /* inline: what follows the first page of the content; no blocks, no use for the rest */
+        struct {
+            struct nf2_run own;         /* indexed: the run that new blocks extend; recorded up to own_recorded blocks */
+            uint32_t own_recorded;
+            uint32_t cut_to;            /* indexed: committed content ends here (unsynced truncate); NF2_NONE: no */
+            uint32_t spill_first, spill;/* indexed: first and last block of older uncommitted operations; NF2_NONE: none */
+            uint32_t spilled;           /* how many they are */
+            uint32_t committed_size;    /* flat: what the entry says */
+            uint32_t committed_blocks;
+            uint32_t fragment_block;    /* indexed: where the next piece goes; NF2_NONE: nowhere yet */
+            uint32_t fragment_end;      /* byte in that block */
+            uint32_t frames, frames_base, frames_end;   /* block, file offsets of its first byte and of its end */
+            union {
+                struct nf2_run extent[NF2_EXTENTS_MAX];     /* flat */
+                struct nf2_piece piece[NF2_PIECES_MAX];     /* indexed: not committed, oldest first */
+            } u;
+        };
+    };
     uint8_t name[NF2_NAME_KEPT];/* its name, if short; a longer one is at the buffer's end */
 } nf2_file_t;
 
