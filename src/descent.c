@@ -3,11 +3,11 @@
 
 int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, uint32_t *block)
 {
-    uint8_t body[4];
+    struct nf2_entry at = *entry;
 
-    NF2_TRY(nf2_body_read(fs, entry, 0, body, sizeof body));
-    *block = nf2_get24(body + 1);
-    return body[0] == NF2_BODY_CHILD && *block < fs->blocks ? NF2_OK : NF2_ERR_IO;
+    NF2_TRY(nf2_entry_look(fs, &at));
+    *block = at.value;
+    return at.kind == NF2_BODY_CHILD + 1u && *block < fs->blocks ? NF2_OK : NF2_ERR_IO;
 }
 
 /* Goes on from the path's last node to its child `entry`, whose level must be one less. */

@@ -5,7 +5,6 @@
 
 #include "tree.h"
 
-#define NF2_ROOT_ID 1u
 #define NF2_FIRST_ID 2u
 
 /* Where a path ends: a name in a directory; no name for the root. */

@@ -209,6 +209,21 @@ int nf2_entry_body(nf2_t *fs, struct nf2_entry *entry)
     return NF2_OK;
 }
 
+int nf2_entry_look(nf2_t *fs, struct nf2_entry *entry)
+{
+    uint8_t head[5] = {0};
+
+    if (entry->kind == 0) {
+        NF2_TRY(nf2_body_read(fs, entry, 0, head, nf2_min(nf2_max(entry->body_length, 1), sizeof head)));
+        if (head[0] > NF2_BODY_CHILD) {
+            return NF2_ERR_IO;
+        }
+        entry->kind = (uint8_t)(head[0] + 1u);
+        entry->value = nf2_get32(head + 1);
+    }
+    return NF2_OK;
+}
+
 int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data, uint32_t length)
 {
     if (at + length > entry->body_length) {
@@ -427,6 +442,7 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
         search->have = true;
         search->exact = exact;
         *search->entry = *at;
+        return at->type != NF2_NODE_REN ? nf2_entry_look(fs, search->entry) : NF2_OK; /* now, while its page is at hand */
     }
     return NF2_OK;
 }

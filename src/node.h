@@ -26,6 +26,7 @@ enum nf2_body {
 };
 
 #define NF2_NODE_LEVELS 8u
+#define NF2_ROOT_ID 1u
 #define NF2_NODE_HEAD_PAYLOAD 9u
 #define NF2_KILL_BYTES (NF2_LOG_PAGES * NF2_PAGE_MAX / 64u)     /* a bit for each 8 bytes: no record is shorter */
 
@@ -53,8 +54,10 @@ struct nf2_entry {
     bool more;                  /* of the record: its group goes on */
     uint16_t kill, victim;      /* offsets; for REN `kill` is the source */
     uint32_t id;                /* MOV: the sequence */
+    uint32_t value;             /* the number behind the body's kind, where that is known */
     uint8_t key_position;       /* of the key's bytes in the record; 0: it has none */
     uint8_t key_length;
+    uint8_t kind;               /* of the body, and one more; 0: it has not been looked at */
     uint16_t body_offset, body_position, body_length;   /* where the body is; REN: in the source, see nf2_entry_body */
 };
 
@@ -97,6 +100,9 @@ int nf2_entry_parse_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_ent
 
 /* The same, body resolved. */
 int nf2_entry_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry);
+
+/* The body's kind and the number behind it: read, unless the search that found the entry has seen them. */
+int nf2_entry_look(nf2_t *fs, struct nf2_entry *entry);
 
 /* Reads `length` bytes of the body at `at`. */
 int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data, uint32_t length);

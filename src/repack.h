@@ -12,6 +12,7 @@ struct nf2_survey {
     uint32_t packed;            /* where they end then: long ones begin at a page */
     uint32_t count;
     uint16_t append_at;         /* where the node ends */
+    uint32_t first;             /* of the live bytes: entries of the root directory */
     uint16_t newest;            /* place of the last live PUT record; 0: none */
 };
 

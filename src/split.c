@@ -302,6 +302,26 @@ static NF2_APART int plan_run(nf2_t *fs, uint32_t node, const struct nf2_survey 
     return middle.bytes * 2 < survey->bytes ? NF2_OK : separate(fs, plan, key, hint);
 }
 
+/*
+ * A directory that fills most of a leaf which has the root directory's entries too: they get a leaf of their own. Nearly all paths
+ * lead through them, and a search with nothing cached reads all of a leaf.
+ */
+static NF2_APART int plan_root(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
+{
+    static const uint8_t none[1] = {0};
+    struct nf2_key behind = nf2_key_of(NF2_ROOT_ID + 1u, none, 0);
+    struct nf2_entry right;
+    uint8_t byte = 0;
+
+    NF2_TRY(nf2_key_bytes(fs, hint, 0, &byte, nf2_min(hint->length, 1)));
+    if (survey->first == 0 || survey->first * 2 >= survey->bytes || hint->id == NF2_ROOT_ID || byte <= 1) { /* of a file's map */
+        return NF2_OK;
+    }
+    int found = nf2_node_seek(fs, node, &behind, NF2_AT_OR_ABOVE, &right);
+    struct nf2_key key = nf2_entry_key(&right);
+    return found > 0 ? add_separator(fs, plan, &key, 0) : found;
+}
+
 /* How to replace a node so that `need` bytes more fit. `thrifty`: with as few new blocks as can be. */
 static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint32_t need, bool thrifty, struct plan *plan)
 {
@@ -316,9 +336,12 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
     plan->level = (uint8_t)level;
     NF2_TRY(nf2_repack_survey(fs, node, &survey));
     if (level == 0 && !scarce && survey.packed * 2 >= capacity) {
-        NF2_TRY(plan_edge(fs, node, hint, plan));
+        NF2_TRY(plan_root(fs, node, &survey, hint, plan));
+        if (plan->parts == 1) {
+            NF2_TRY(plan_edge(fs, node, hint, plan));
+        }
         struct nf2_key *key = &plan->separator[PARTS_MAX - 2u]; /* not set by plan_run itself */
-        int found = plan->edge ? 0 : find_newest(fs, node, &survey, hint, key);
+        int found = plan->parts > 1 ? 0 : find_newest(fs, node, &survey, hint, key);
         NF2_TRY(found > 0 ? plan_run(fs, node, &survey, key, hint, plan) : found);
     }
     if (plan->parts > 1) {

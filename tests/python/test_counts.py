@@ -25,13 +25,27 @@ BOUNDS = {
 }
 
 
-@pytest.mark.parametrize("workload", BOUNDS)
-def test_programs(workload):
+# Pages read in a look-up with nothing cached, in a directory of 10,000 names.
+COLD_LOOKUPS = {"dir10000": 30, "dir10000n": 50}
+
+
+def run(workload):
     try:
         program = bench.find_program()
     except bench.BenchError:
         pytest.skip("norbench-cell is not built")
     row = bench.run_cell(program, bench.Cell("nf2fs", "w25q256", workload), 120)
     assert bench.is_good(row), row
+    return row
+
+
+@pytest.mark.parametrize("workload", COLD_LOOKUPS)
+def test_cold_lookups(workload):
+    assert run(workload)["steps"]["look-up cold"]["read_pages_max"] <= COLD_LOOKUPS[workload]
+
+
+@pytest.mark.parametrize("workload", BOUNDS)
+def test_programs(workload):
+    row = run(workload)
     for key, bound in BOUNDS[workload].items():
         assert row[key] <= bound, f"{key} is {row[key]}"
