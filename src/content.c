@@ -135,7 +135,7 @@ int nf2_content_load_inline(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
-int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body, bool content)
+int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body)
 {
     struct nf2_node_op change;
     struct nf2_entry where, entry;
@@ -143,9 +143,8 @@ int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body, bo
 
     memset(&change, 0, sizeof change);
     change.type = NF2_NODE_PUT;
-    change.held = content ? NF2_CONTENT : 0;
-    change.body = *body;
-    change.more = file->more;
+    change.held = body == NULL ? NF2_CONTENT : 0;
+    change.body = body == NULL ? nf2_span_of(file, file->size) : *body;
     NF2_TRY(nf2_orphans_room(fs));
     fs->urgent = true;
     int result = NF2_ERR_NOSPC;

@@ -64,8 +64,8 @@ int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size);
 /* Makes the unsynced state of an indexed file durable. */
 int nf2_indexed_commit(nf2_t *fs, nf2_file_t *file);
 
-/* Writes the file's entry with a body, or (`content`) with this inline content; afterwards the entry is at file->leaf. */
-int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body, bool content);
+/* Writes the file's entry with a body, or (NULL) with its inline content in memory; afterwards the entry is at file->leaf. */
+int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body);
 
 /* Records the blocks that an indexed file has taken (and the pieces, where its id is no name's yet), and starts a new run with the next one. */
 int nf2_indexed_record(nf2_t *fs, nf2_file_t *file);

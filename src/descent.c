@@ -3,11 +3,8 @@
 
 int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, uint32_t *block)
 {
-    struct nf2_entry at = *entry;
-
-    NF2_TRY(nf2_entry_look(fs, &at));
-    *block = at.value;
-    return at.kind == NF2_BODY_CHILD + 1u && *block < fs->blocks ? NF2_OK : NF2_ERR_IO;
+    NF2_TRY(nf2_entry_child(fs, entry, block));
+    return *block != 0 && *block < fs->blocks ? NF2_OK : NF2_ERR_IO;
 }
 
 /* Goes on from the path's last node to its child `entry`, whose level must be one less. */

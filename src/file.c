@@ -69,8 +69,7 @@ static int open_new(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
     begin_empty(file);
     memcpy(nf2_new_name(fs, file), place->name, place->length);
     if (place->length > NF2_NAME_KEPT && nf2_buffer_room(fs, file) < 64) {
-        struct nf2_span none = nf2_span_of(file->buffer, 0);
-        NF2_TRY(nf2_entry_write(fs, file, &none, true));
+        NF2_TRY(nf2_entry_write(fs, file, NULL));
         file->fresh = file->changed = false;
     }
     return NF2_OK;
@@ -506,13 +505,6 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
 
 /* ---- sync and close ----------------------------------------------------------------------------- */
 
-static int sync_inline(nf2_t *fs, nf2_file_t *file)
-{
-    struct nf2_span span = nf2_span_of(file->buffer, file->size);
-
-    return nf2_entry_write(fs, file, &span, true);
-}
-
 /* Body of a flat file: the extents that its size needs. Returns the number of blocks. */
 static uint32_t encode_flat(const nf2_t *fs, const nf2_file_t *file, uint8_t *body, uint32_t *length)
 {
@@ -573,7 +565,7 @@ static int sync_flat(nf2_t *fs, nf2_file_t *file)
 
     blocks = encode_flat(fs, file, body, &length);
     struct nf2_span span = nf2_span_of(body, length);
-    NF2_TRY(nf2_entry_write(fs, file, &span, false));
+    NF2_TRY(nf2_entry_write(fs, file, &span));
     NF2_TRY(settle_flat(fs, file, blocks));
     keep_extents(file, blocks);
     file->open_end = file->open_end && file->buffer_at % fs->flash->program_unit == 0;
@@ -592,7 +584,7 @@ static bool wants_frames(const nf2_t *fs, const nf2_file_t *file, bool closing)
 static NF2_APART int sync_content(nf2_t *fs, nf2_file_t *file, bool closing)
 {
     if (file->kind == NF2_BODY_INLINE) {
-        return sync_inline(fs, file);
+        return nf2_entry_write(fs, file, NULL);
     }
     if (file->kind == NF2_BODY_FLAT && !wants_frames(fs, file, closing)) {
         if (NF2_BROKEN(NF2_FAULT_DATA_LAST) && file->buffered > 0 && file->buffer_at % nf2_block_bytes(fs) != 0) {

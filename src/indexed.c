@@ -545,7 +545,7 @@ static int commit_shadow(nf2_t *fs, nf2_file_t *file)
     }
     NF2_TRY(record_own(fs, file));
     nf2_put32(body + 1, file->id);
-    NF2_TRY(nf2_entry_write(fs, file, &span, false));
+    NF2_TRY(nf2_entry_write(fs, file, &span));
     file->shadow = file->fresh = false;
     return NF2_OK;
 }

@@ -214,19 +214,19 @@ int nf2_place_find(nf2_t *fs, const struct nf2_place *place, struct nf2_entry *e
 
 int nf2_entry_kind(nf2_t *fs, const struct nf2_entry *entry)
 {
-    struct nf2_entry at = *entry;
+    uint8_t kind;
 
-    NF2_TRY(nf2_entry_look(fs, &at));
-    return at.kind - 1;
+    NF2_TRY(nf2_body_read(fs, entry, 0, &kind, 1));
+    return kind <= NF2_BODY_CHILD ? kind : NF2_ERR_IO;
 }
 
 int nf2_entry_id(nf2_t *fs, const struct nf2_entry *entry, uint32_t *id)
 {
-    struct nf2_entry at = *entry;
+    uint8_t bytes[4];
 
-    NF2_TRY(nf2_entry_look(fs, &at));
-    *id = at.value;
-    return at.body_length >= 5 ? NF2_OK : NF2_ERR_IO;
+    NF2_TRY(nf2_body_read(fs, entry, 1, bytes, sizeof bytes));
+    *id = nf2_get32(bytes);
+    return NF2_OK;
 }
 
 int nf2_entry_stat(nf2_t *fs, const struct nf2_entry *entry, struct nf2_stat *out)

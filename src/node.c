@@ -209,17 +209,14 @@ int nf2_entry_body(nf2_t *fs, struct nf2_entry *entry)
     return NF2_OK;
 }
 
-int nf2_entry_look(nf2_t *fs, struct nf2_entry *entry)
+int nf2_entry_child(nf2_t *fs, const struct nf2_entry *entry, uint32_t *block)
 {
-    uint8_t head[5] = {0};
+    uint8_t body[4] = {0};
 
-    if (entry->kind == 0) {
-        NF2_TRY(nf2_body_read(fs, entry, 0, head, nf2_min(nf2_max(entry->body_length, 1), sizeof head)));
-        if (head[0] > NF2_BODY_CHILD) {
-            return NF2_ERR_IO;
-        }
-        entry->kind = (uint8_t)(head[0] + 1u);
-        entry->value = nf2_get32(head + 1);
+    *block = entry->type != NF2_NODE_REN ? entry->child : 0;
+    if (*block == 0 && entry->body_length == sizeof body && entry->type != NF2_NODE_REN) {
+        NF2_TRY(nf2_body_read(fs, entry, 0, body, sizeof body));
+        *block = body[0] == NF2_BODY_CHILD ? nf2_get24(body + 1) : 0;
     }
     return NF2_OK;
 }
@@ -442,7 +439,9 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
         search->have = true;
         search->exact = exact;
         *search->entry = *at;
-        return at->type != NF2_NODE_REN ? nf2_entry_look(fs, search->entry) : NF2_OK; /* now, while its page is at hand */
+        uint32_t child;
+        NF2_TRY(nf2_entry_child(fs, at, &child)); /* now, while its page is at hand */
+        search->entry->child = (uint16_t)child;
     }
     return NF2_OK;
 }
@@ -673,8 +672,9 @@ int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_o
     }
     if (op->held == NF2_CONTENT) {
         spans[count++] = nf2_span_of(&inline_kind, 1);
-        spans[count++] = nf2_span_of(op->body.at.data, nf2_min(op->body.length, page));
-        spans[count++] = nf2_span_of(op->more, op->body.length > page ? op->body.length - page : 0);
+        const nf2_file_t *file = op->body.at.data;
+        spans[count++] = nf2_span_of(file->buffer, nf2_min(op->body.length, page));
+        spans[count++] = nf2_span_of(file->more, op->body.length > page ? op->body.length - page : 0);
     } else {
         spans[count++] = op->held == 0 ? op->body : nf2_span_of(op->bytes, op->held);
     }

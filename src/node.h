@@ -52,12 +52,14 @@ struct nf2_entry {
     uint16_t offset;            /* of the record that makes the entry */
     uint8_t type;
     bool more;                  /* of the record: its group goes on */
-    uint16_t kill, victim;      /* offsets; for REN `kill` is the source */
+    uint16_t kill;              /* offset; of REN: the source */
+    union {
+        uint16_t victim;        /* of REN: offset */
+        uint16_t child;         /* of a CHILD that a search found: its block; 0: not known */
+    };
     uint32_t id;                /* MOV: the sequence */
-    uint32_t value;             /* the number behind the body's kind, where that is known */
     uint8_t key_position;       /* of the key's bytes in the record; 0: it has none */
     uint8_t key_length;
-    uint8_t kind;               /* of the body, and one more; 0: it has not been looked at */
     uint16_t body_offset, body_position, body_length;   /* where the body is; REN: in the source, see nf2_entry_body */
 };
 
@@ -101,8 +103,8 @@ int nf2_entry_parse_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_ent
 /* The same, body resolved. */
 int nf2_entry_at(nf2_t *fs, uint32_t node, uint32_t offset, struct nf2_entry *entry);
 
-/* The body's kind and the number behind it: read, unless the search that found the entry has seen them. */
-int nf2_entry_look(nf2_t *fs, struct nf2_entry *entry);
+/* The block that a CHILD names, unless the search that found the entry has seen it; 0: it is none. */
+int nf2_entry_child(nf2_t *fs, const struct nf2_entry *entry, uint32_t *block);
 
 /* Reads `length` bytes of the body at `at`. */
 int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data, uint32_t length);
@@ -156,15 +158,12 @@ int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsig
  */
 struct nf2_node_op {
     uint8_t type;
-    uint8_t held;               /* so many bytes of the body are in `bytes`; 0: it is `body`; NF2_CONTENT: and the kind INLINE in front of it */
+    uint8_t held;               /* so many bytes of the body are in `bytes`; 0: it is `body`; NF2_CONTENT: it is the content of the inline file (nf2_file_t) at `body` */
     uint16_t kill, victim;
     uint16_t offset;            /* afterwards: the place of its record */
     struct nf2_key key;
     union {
-        struct {
-            struct nf2_span body;
-            const void *more;   /* with NF2_CONTENT: where a body in memory goes on behind its first page */
-        };
+        struct nf2_span body;
         uint8_t bytes[10];
     };
 };
