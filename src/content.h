@@ -19,10 +19,10 @@ static inline bool nf2_file_writes(const nf2_file_t *file)
 /* Bytes that the handle's buffer takes (a long name of a new file lives at its end). */
 uint32_t nf2_buffer_room(const nf2_t *fs, const nf2_file_t *file);
 
-/* Reads what the entry says of the content. */
 /* Nothing is known of the content but its kind, and nothing is unsynced but what is in the buffer. */
 void nf2_content_begin(nf2_file_t *file, uint8_t kind);
 
+/* Reads what the entry says of the content. */
 int nf2_content_load(nf2_t *fs, nf2_file_t *file);
 
 /* Brings inline content into memory: a page into the buffer, what follows into the handle. */

@@ -306,20 +306,15 @@ static NF2_APART int plan_run(nf2_t *fs, uint32_t node, const struct nf2_survey 
  * A directory that fills most of a leaf which has the root directory's entries too: they get a leaf of their own. Nearly all paths
  * lead through them, and a search with nothing cached reads all of a leaf.
  */
-static NF2_APART int plan_root(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
+static int plan_root(nf2_t *fs, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
     static const uint8_t none[1] = {0};
     struct nf2_key behind = nf2_key_of(NF2_ROOT_ID + 1u, none, 0);
-    struct nf2_entry right;
     uint8_t byte = 0;
 
     NF2_TRY(nf2_key_bytes(fs, hint, 0, &byte, nf2_min(hint->length, 1)));
-    if (survey->first == 0 || survey->first * 2 >= survey->bytes || hint->id == NF2_ROOT_ID || byte <= 1) { /* of a file's map */
-        return NF2_OK;
-    }
-    int found = nf2_node_seek(fs, node, &behind, NF2_AT_OR_ABOVE, &right);
-    struct nf2_key key = nf2_entry_key(&right);
-    return found > 0 ? add_separator(fs, plan, &key, 0) : found;
+    bool large = hint->id != NF2_ROOT_ID && byte > 1 && survey->first * 2 < survey->bytes; /* 0 and 1: of a file's map */
+    return large && survey->first > 0 ? add_separator(fs, plan, &behind, 0) : NF2_OK;
 }
 
 /* How to replace a node so that `need` bytes more fit. `thrifty`: with as few new blocks as can be. */
@@ -336,7 +331,7 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
     plan->level = (uint8_t)level;
     NF2_TRY(nf2_repack_survey(fs, node, &survey));
     if (level == 0 && !scarce && survey.packed * 2 >= capacity) {
-        NF2_TRY(plan_root(fs, node, &survey, hint, plan));
+        NF2_TRY(plan_root(fs, &survey, hint, plan));
         if (plan->parts == 1) {
             NF2_TRY(plan_edge(fs, node, hint, plan));
         }
