@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "region.h"
 
+#include "flash.h"
+
 unsigned nf2_region_state(const struct nf2_region *region, uint32_t index)
 {
     return region->state[index / 4] >> (index % 4 * 2) & 3u;
@@ -22,7 +24,7 @@ static void set_default(const nf2_t *fs, uint32_t number, struct nf2_region *reg
 {
     region->number = number;
     region->wear_base = 0;
-    region->state = fs->write_buffer;
+    region->state = fs->write_buffer + nf2_page(fs) - (NF2_REGION_STATES + NF2_REGION_BLOCKS);
     region->wear = region->state + NF2_REGION_STATES;
     memset(region->wear, 0, NF2_REGION_BLOCKS);
     for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {

@@ -7,7 +7,7 @@
 
 #define NF2_REGION_PAYLOAD (2u + 3u + NF2_REGION_BLOCKS / 4u + NF2_REGION_BLOCKS)
 
-/* State and wear of a region's blocks: in the write buffer, until something is programmed. */
+/* State and wear of a region's blocks: at the write buffer's end, until something is programmed or NF2_SCRATCH_NODE is used. A search leaves it alone. */
 struct nf2_region {
     uint32_t number;
     uint32_t wear_base;

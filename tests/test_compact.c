@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_compact.c - random overwrites of a large file in its steady state: right, never refused, at a bounded cost. */
+#include <stdio.h>
 #include <string.h>
 
 #include "api_volume.h"
 #include "check.h"
+
+#include "src/descent.h"
+#include "src/region.h"
 
 #define FILE_MAX (8u * 1024u * 1024u)
 
@@ -91,8 +95,36 @@ TEST(many_owned_blocks)
     steady("w25q128", 50, 4096, true, &(struct bound){2600, 400, 30000});
 }
 
+/* Is a group free but for nodes of the tree? Its region's state lies beside what a search keeps, and is asked for on while ways to nodes are looked for. */
+TEST(region_beside_searches)
+{
+    struct volume volume;
+    struct nf2_region region;
+    struct nf2_path path;
+    uint8_t states[NF2_REGION_STATES];
+    char name[32];
+    uint32_t nodes = 0;
+
+    volume_up(&volume, "w25q80");
+    for (unsigned i = 0; i < 600; i++) { /* an inner root: ways lead through a search */
+        snprintf(name, sizeof name, "directory %u", i);
+        CHECK_EQ(nf2_mkdir(&volume.fs, name), NF2_OK);
+    }
+    CHECK_EQ(nf2_region_read(&volume.fs, 0, &region), NF2_OK);
+    memcpy(states, region.state, sizeof states);
+    for (uint32_t block = 0; block < NF2_REGION_BLOCKS; block++) {
+        int node = nf2_tree_way_to(&volume.fs, block, &path);
+        CHECK(node >= 0);
+        nodes += (uint32_t)node;
+    }
+    CHECK(nodes > 0);
+    CHECK(memcmp(states, region.state, sizeof states) == 0);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
+    RUN(region_beside_searches);
     RUN(small_chip);
     RUN(many_owned_blocks);
     return check_done();
