@@ -22,7 +22,7 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release fuzz coverage torture torture-proof demo figures long-rows clean
+.PHONY: help lib release asan peers test test-asan test-release fuzz coverage torture torture-record torture-peers torture-proof demo figures long-rows clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
@@ -30,6 +30,8 @@ help:
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
 	@echo "make torture  power cuts for SECONDS=600 in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
 	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture.c)"
+	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
+	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=1000 a script, file system and chip; into docs/PROOF.md"
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
@@ -38,6 +40,9 @@ help:
 	@echo "make coverage lines and branches of the core that the C tests reach"
 	@echo "make clean    remove $(BUILD)"
 	@echo "Variables: BUILD (folder), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
+
+# What a record was made with: the version, and the state of the sources.
+VERSION = echo "$$(sed -n 's/.*NF2_VERSION "\(.*\)"/\1/p' include/nf2fs/nf2fs.h), sources $$(git describe --always --dirty 2>/dev/null || echo unknown)"
 
 # ---- what is needed ----
 
@@ -101,6 +106,7 @@ coverage: $(VENV)/ready
 	find "$(COVERAGE)" -name '*.gcda' -delete
 	cd "$(COVERAGE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^(norbench_.*|test_hostile)$$'
 	$(BIN)/python -m gcovr --root . --filter src/ --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
+		--gcov-ignore-parse-errors=suspicious_hits.warn_once_per_file \
 		--txt "$(COVERAGE)/lines.txt" --txt-metric line --json-summary "$(COVERAGE)/summary.json" --html-details "$(COVERAGE)/core.html" "$(COVERAGE)" --print-summary
 
 SECONDS ?= 600
@@ -111,7 +117,18 @@ PROOF_SECONDS ?= 60
 torture: release
 	rm -rf "$(BUILD)/torture"
 	mkdir -p "$(BUILD)/torture"
+	@$(VERSION) > "$(BUILD)/torture/version.txt"
 	"$(RELEASE)/tests/torture" --seconds $(SECONDS) --jobs $(JOBS) --seed $(SEED) --out "$(BUILD)/torture" $(TORTURE)
+
+torture-record:
+	$(PYTHON) tools/proof_page.py torture "$(BUILD)/torture/report.json" --version "@$(BUILD)/torture/version.txt"
+
+PEER_CUTS ?= 1000
+torture-peers: release
+	mkdir -p "$(BUILD)/peers"
+	@$(VERSION) > "$(BUILD)/peers/version.txt"
+	"$(RELEASE)/tests/peer_cuts" --jobs $(JOBS) --seed $(SEED) --cuts $(PEER_CUTS) --out "$(BUILD)/peers"
+	$(PYTHON) tools/proof_page.py peers "$(BUILD)/peers/peers.json" --version "@$(BUILD)/peers/version.txt"
 
 # Each fault of src/broken.h in turn must be found.
 torture-proof: release

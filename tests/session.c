@@ -35,23 +35,6 @@ bool cut_of(const struct call *call, struct vflash_cut *cut)
     return true;
 }
 
-static enum tear tear_of(const struct vflash_operation *operation, const struct vflash_cut *cut)
-{
-    static const enum tear erases[] = { TEAR_ERASE_UNTOUCHED, TEAR_ERASE_PARTLY, TEAR_ERASE_WEAK, TEAR_ERASE_UNSTABLE, TEAR_ERASE_DONE,
-                                        TEAR_ERASE_PREFIX };
-
-    if (operation->erase) {
-        return erases[cut->erase];
-    }
-    if (cut->byte >= operation->length) {
-        return TEAR_PROGRAM_WHOLE;
-    }
-    if (cut->shuffle) {
-        return TEAR_PROGRAM_SHUFFLED;
-    }
-    return cut->byte == 0 && cut->last_byte_mask == 0 ? TEAR_PROGRAM_NONE : TEAR_PROGRAM_PART;
-}
-
 static enum rig_result arm(struct session *session, const struct call *call)
 {
     struct vflash_cut cut;

@@ -11,6 +11,23 @@ const char *const tear_names[TEAR_COUNT] = {
 
 const char *const found_names[FOUND_COUNT] = { "nothing to change", "as before the call", "as after the call" };
 
+enum tear tear_of(const struct vflash_operation *operation, const struct vflash_cut *cut)
+{
+    static const enum tear erases[] = { TEAR_ERASE_UNTOUCHED, TEAR_ERASE_PARTLY, TEAR_ERASE_WEAK, TEAR_ERASE_UNSTABLE, TEAR_ERASE_DONE,
+                                        TEAR_ERASE_PREFIX };
+
+    if (operation->erase) {
+        return erases[cut->erase];
+    }
+    if (cut->byte >= operation->length) {
+        return TEAR_PROGRAM_WHOLE;
+    }
+    if (cut->shuffle) {
+        return TEAR_PROGRAM_SHUFFLED;
+    }
+    return cut->byte == 0 && cut->last_byte_mask == 0 ? TEAR_PROGRAM_NONE : TEAR_PROGRAM_PART;
+}
+
 struct tally_chip *tally_chip(struct tally *tally, const char *name)
 {
     for (unsigned i = 0; i < TALLY_CHIPS; i++) {

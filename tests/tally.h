@@ -34,6 +34,9 @@ struct tally {
     struct tally_chip chip[TALLY_CHIPS];
 };
 
+/* What the cut leaves of the operation that it hits. */
+enum tear tear_of(const struct vflash_operation *operation, const struct vflash_cut *cut);
+
 /* The chip's part; the last one stands for all that there is no room for. */
 struct tally_chip *tally_chip(struct tally *tally, const char *name);
 /* A mount after a cut came through; the chip's counters before and after it. True: it took at most 10 ms. */
