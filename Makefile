@@ -22,7 +22,7 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release fuzz coverage torture torture-record torture-peers torture-proof demo figures long-rows clean
+.PHONY: help lib release asan peers test test-asan test-release fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
@@ -36,8 +36,9 @@ help:
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
 	@echo "make long-rows  which measures them anew, for $(LONG) (a quarter of an hour)"
-	@echo "make fuzz     coverage-guided hostile images for FUZZ_SECONDS (needs clang with libFuzzer)"
-	@echo "make coverage lines and branches of the core that the C tests reach"
+	@echo "make fuzz     coverage-guided lists of calls and hostile images for FUZZ_SECONDS in all (needs clang with libFuzzer); adds to the"
+	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
+	@echo "make coverage lines and branches of the core that the C tests reach; \`make coverage-record' puts them into docs/PROOF.md"
 	@echo "make clean    remove $(BUILD)"
 	@echo "Variables: BUILD (folder), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
 
@@ -84,18 +85,45 @@ test-release: release
 	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_(reference|slice)|example_.*|torture)$$'
 	$(BIN)/python -m pytest -q tests/python
 
-# The corpus grows from run to run; what ends the process is kept beside it.
+# The corpus grows from run to run; what ends the process is kept beside it. Each run adds to the record.
 CLANG ?= $(or $(shell for c in clang clang-19 clang-16 clang-15 clang-14; do command -v $$c && break; done),clang)
 FUZZ_SECONDS ?= 600
 FUZZ := $(BUILD)/fuzz
 fuzz:
 	@command -v "$(CLANG)" >/dev/null || { echo "make fuzz: no clang was found (Debian: clang, libclang-rt-dev); name it in CLANG" >&2; exit 1; }
-	mkdir -p "$(FUZZ)/corpus" "$(FUZZ)/found"
-	"$(CLANG)" -std=c11 -O2 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iinclude -Isrc \
-		$(wildcard tests/fuzz/*.c) $(filter-out src/crc.c,$(wildcard src/*.c)) -o "$(FUZZ)/fuzz_image"
-	cd "$(FUZZ)" && ./fuzz_image corpus -fork=$(JOBS) -ignore_crashes=1 -ignore_timeouts=1 -max_len=256 -len_control=0 -timeout=20 \
-		-max_total_time=$(FUZZ_SECONDS) -artifact_prefix=found/ -print_final_stats=1
-	@test -z "$$(ls "$(FUZZ)/found")" || { echo "make fuzz: inputs that end the process lie in $(FUZZ)/found" >&2; exit 1; }
+	mkdir -p "$(FUZZ)"
+	@$(VERSION) > "$(FUZZ)/version.txt"
+	$(PYTHON) tools/fuzz.py --clang "$(CLANG)" --out "$(FUZZ)" --seconds $(FUZZ_SECONDS) --jobs $(JOBS) $(FUZZ_OPTIONS)
+
+fuzz-record:
+	$(PYTHON) tools/proof_page.py fuzz "$(FUZZ)/record.json" --version "@$(FUZZ)/version.txt"
+
+# With little optimization, so that lines are what they seem.
+COVERAGE := $(BUILD)/coverage
+coverage: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "gcovr>=7"
+	$(CMAKE) -S . -B "$(COVERAGE)" -DCMAKE_BUILD_TYPE=Debug -DNF2FS_PYTHON=OFF -DCMAKE_C_FLAGS="--coverage -O1" -DCMAKE_EXE_LINKER_FLAGS=--coverage
+	$(CMAKE) --build "$(COVERAGE)" --parallel $(JOBS)
+	find "$(COVERAGE)" -name '*.gcda' -delete
+	cd "$(COVERAGE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_.*$$'
+	@$(VERSION) > "$(COVERAGE)/version.txt"
+	$(BIN)/python -m gcovr --root . --filter src/ --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
+		--gcov-ignore-parse-errors=suspicious_hits.warn_once_per_file --json "$(COVERAGE)/coverage.json" \
+		--txt "$(COVERAGE)/lines.txt" --txt-metric line --json-summary "$(COVERAGE)/summary.json" --html-details "$(COVERAGE)/core.html" "$(COVERAGE)" --print-summary
+
+coverage-record:
+	$(PYTHON) tools/proof_page.py coverage "$(COVERAGE)/coverage.json" --version "@$(COVERAGE)/version.txt"
+
+SECONDS ?= 600
+FUZZ := $(BUILD)/fuzz
+fuzz:
+	@command -v "$(CLANG)" >/dev/null || { echo "make fuzz: no clang was found (Debian: clang, libclang-rt-dev); name it in CLANG" >&2; exit 1; }
+	mkdir -p "$(FUZZ)"
+	@$(VERSION) > "$(FUZZ)/version.txt"
+	$(PYTHON) tools/fuzz.py --clang "$(CLANG)" --out "$(FUZZ)" --seconds $(FUZZ_SECONDS) --jobs $(JOBS) $(FUZZ_OPTIONS)
+
+fuzz-record:
+	$(PYTHON) tools/proof_page.py fuzz "$(FUZZ)/record.json" --version "@$(FUZZ)/version.txt"
 
 # With little optimization, so that lines are what they seem.
 COVERAGE := $(BUILD)/coverage

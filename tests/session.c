@@ -174,7 +174,7 @@ static enum rig_result come_up(struct session *session)
     }
     if (result == RIG_OK) {
         adopt(session, &found);
-        result = rig_check(rig) ? RIG_OK : RIG_WRONG;
+        result = session->quick || rig_check(rig) ? RIG_OK : RIG_WRONG;
     }
     image_free(&found);
     return result;

@@ -23,6 +23,7 @@
 struct session {
     struct rig rig;
     struct tally *tally;            /* of this process; never NULL */
+    bool quick;                     /* after a cut only the tree is compared; nf2_check is left to the end of the list */
     bool down;                      /* the power went: the next call mounts */
     unsigned depth;                 /* cuts since a mount came through */
     unsigned cuts;                  /* in this session */

@@ -5,13 +5,15 @@
  *
  * An input is: the number of a base image, flags, a seed for the calls, then edits of four bytes. With libFuzzer the
  * inputs come from it; without (NF2_FUZZ_MAIN) from a generator: fuzz_image [--runs N] [--seed N], or from files:
- * fuzz_image FILE...
+ * fuzz_image [--lines FILE] FILE...
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "flat_chip.h"
+#include "fuzz_count.h"
+#include "fuzz_lines.h"
 #include "nf2fs/nf2fs.h"
 
 #define CHIP_SIZE (40u * 4096u)
@@ -276,6 +278,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     make_bases();
     run(data, size);
+    fuzz_count(0, 0);
     return 0;
 }
 
@@ -352,6 +355,8 @@ int main(int count, char **argument)
             seed = (uint32_t)strtoul(argument[++i], NULL, 0);
         } else if (strcmp(argument[i], "--keep") == 0 && i + 1 < count) {
             keep = argument[++i];
+        } else if (strcmp(argument[i], "--lines") == 0 && i + 1 < count) {
+            status = fuzz_lines(argument[++i], LLVMFuzzerTestOneInput) < 0 ? 2 : 0;
         } else {
             status = run_file(argument[i]);
             files++;
