@@ -28,7 +28,7 @@ help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
-	@echo "make torture  power cuts for SECONDS=600 in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
+	@echo "make torture  power cuts for SECONDS=600 (at most CUTS, where given) in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
 	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture.c)"
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
 	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=1000 a script, file system and chip; into docs/PROOF.md"
@@ -117,13 +117,14 @@ coverage-record:
 SECONDS ?= 600
 SEED ?= 1
 TORTURE ?=
+CUTS ?= 0
 PROOF_SECONDS ?= 60
 
 torture: release
 	rm -rf "$(BUILD)/torture"
 	mkdir -p "$(BUILD)/torture"
 	@$(VERSION) > "$(BUILD)/torture/version.txt"
-	"$(RELEASE)/tests/torture" --seconds $(SECONDS) --jobs $(JOBS) --seed $(SEED) --out "$(BUILD)/torture" $(TORTURE)
+	"$(RELEASE)/tests/torture" --seconds $(SECONDS) --jobs $(JOBS) --seed $(SEED) --enough $(CUTS) --out "$(BUILD)/torture" $(TORTURE)
 
 torture-record:
 	$(PYTHON) tools/proof_page.py torture "$(BUILD)/torture/report.json" --version "@$(BUILD)/torture/version.txt"

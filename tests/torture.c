@@ -8,6 +8,7 @@
  *           [--deepest N]   how many cuts in a row, mounts included; 1: mounts are not cut
  *           [--slice]       the fixed slice of the ordinary tests, whatever time it takes
  *           [--cell N]      one cell: repeats what a campaign did
+ *           [--enough N]    stops when so many cuts were made
  *           [--out FOLDER]  for report.txt, report.json and the failing calls (default: the present folder)
  *           [--ignore FILE] does not count failures of the kinds listed in it, one a line
  *           [--first]       stops at the first failure   [--plain] does not shrink failing calls
@@ -39,6 +40,7 @@ struct options {
     struct campaign_options how;
     const char *campaign, *replay, *out, *ignore;
     double seconds;
+    uint64_t enough;
     unsigned jobs;
     int64_t cell;
     bool slice, first, plain, shrink, print;
@@ -367,7 +369,7 @@ static void run_cells(double end)
         over[i] = !wants(options, i);
     }
     while ((campaign = next_campaign(over)) < campaign_count && !atomic_load(&worker.shared->stop) && getppid() == worker.parent
-           && (end <= 0 || now() < end)) {
+           && (end <= 0 || now() < end) && (options->enough == 0 || all_cuts(worker.shared) < options->enough)) {
         uint64_t cell = options->cell >= 0 ? (uint64_t)options->cell : atomic_fetch_add(&worker.shared->next_cell[campaign], 1);
         double begun = now();
 
@@ -516,6 +518,8 @@ static bool value_of(const char *name, const char *value, struct options *option
         options->seconds = strtod(value, NULL);
     } else if (strcmp(name, "--jobs") == 0) {
         options->jobs = (unsigned)strtoul(value, NULL, 0);
+    } else if (strcmp(name, "--enough") == 0) {
+        options->enough = strtoull(value, NULL, 0);
     } else if (strcmp(name, "--seed") == 0) {
         options->how.seed = strtoull(value, NULL, 0);
     } else if (strcmp(name, "--cuts") == 0) {
