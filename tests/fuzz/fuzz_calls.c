@@ -15,7 +15,7 @@
 #define BASES 6u
 #define INPUT_MAX 96u
 
-static const char *const base_chips[BASES] = { "tiny128k", "tiny128k", "tiny128k", "fuzzecc16", "fuzzecc16", "tiny512" };
+static const char *const base_chips[BASES] = { "tiny128k", "tiny128k", "tiny128k", "tinyecc16", "tinyecc16", "tiny512" };
 
 struct base {
     struct explorer explorer;
@@ -133,18 +133,6 @@ static void read_input(struct reader *reader, const uint8_t *data, size_t size)
 
 /* ---- bases ----------------------------------------------------------------------------------------- */
 
-/* The catalogue has no small chip with write-once units. */
-static const struct vflash_chip *chip_of(unsigned number)
-{
-    static struct vflash_chip ecc16;
-
-    if (strcmp(base_chips[number], "fuzzecc16") != 0) {
-        return vflash_chip_find(base_chips[number]);
-    }
-    ecc16 = *vflash_chip_find("tinyecc16");
-    return &ecc16;
-}
-
 static bool on_failure(void *context, struct explorer *explorer)
 {
     (void)context;
@@ -158,7 +146,7 @@ static void make_base(unsigned number)
 
     base->explorer.failed = on_failure;
     base->explorer.deepest = 3;
-    explorer_begin(&base->explorer, &base->tally, chip_of(number), number % 3 ? NF2_FORMAT_QUICK : NF2_FORMAT_ERASE, 77 + number);
+    explorer_begin(&base->explorer, &base->tally, vflash_chip_find(base_chips[number]), number % 3 ? NF2_FORMAT_QUICK : NF2_FORMAT_ERASE, 77 + number);
     if (number % 3 != 0) {
         explorer_go_on(&base->explorer, 60 + 200 * (number % 3), 6);
         explorer_arm(&base->explorer, 0);
