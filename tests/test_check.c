@@ -353,6 +353,28 @@ TEST(names_and_bodies)
 
 /* ---- content ------------------------------------------------------------------------------------- */
 
+/* Calls on entries that make no sense say so. */
+TEST(opened)
+{
+    static const uint8_t child[4] = {NF2_BODY_CHILD, 9, 0, 0};
+    struct volume volume;
+    struct nf2_stat stat;
+    nf2_file_t file;
+    nf2_dir_t dir;
+
+    begin(&volume);
+    plant_flat(&volume, "large", 4097, free_block(&volume, NF2_BLOCK_DIRTY), 1);
+    plant(&volume, NF2_ROOT_ID, "child", 5, child, sizeof child);
+    CHECK_EQ(nf2_open(&volume.fs, &file, "large", NF2_O_RDONLY, NULL), NF2_ERR_IO);
+    CHECK_EQ(nf2_open(&volume.fs, &file, "large", NF2_O_RDWR, volume.page), NF2_ERR_IO);
+    CHECK_EQ(nf2_open(&volume.fs, &file, "child", NF2_O_RDONLY, NULL), NF2_ERR_IO);
+    CHECK_EQ(nf2_open(&volume.fs, &file, "dir", NF2_O_RDONLY, NULL), NF2_ERR_ISDIR);
+    CHECK_EQ(nf2_stat(&volume.fs, "child", &stat), NF2_ERR_IO);
+    CHECK(nf2_opendir(&volume.fs, &dir, "child") < 0);
+    CHECK_EQ(nf2_remove(&volume.fs, "large"), NF2_OK);
+    finish(&volume);
+}
+
 TEST(maps)
 {
     struct volume volume;
@@ -554,6 +576,7 @@ int main(void)
     RUN(ranges);
     RUN(twice);
     RUN(names_and_bodies);
+    RUN(opened);
     RUN(maps);
     RUN(unreadable);
     RUN(damaged_frame);

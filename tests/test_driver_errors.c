@@ -357,8 +357,47 @@ TEST(units_written_once)
     each_operation("tinyecc16");
 }
 
+/* A reader of a file whose creation fails at its writer's close: it stays empty, and nothing points to the writer any more. */
+TEST(never_came)
+{
+    bool met = false;
+
+    for (uint32_t in = 1; in < 12; in++) {
+        struct volume volume;
+        nf2_file_t writer, reader;
+        uint8_t data[100] = {1};
+
+        volume_up(&volume, "tiny256k");
+        struct faulty faulty = { .chip = vflash_driver(volume.flash) };
+        volume.driver.context = &faulty;
+        volume.driver.read = faulty_read;
+        volume.driver.program = faulty_program;
+        volume.driver.erase = faulty_erase;
+        CHECK_EQ(nf2_open(&volume.fs, &writer, "new", NF2_O_WRONLY | NF2_O_CREAT, volume.page), NF2_OK);
+        CHECK_EQ(nf2_write(&volume.fs, &writer, data, sizeof data), (int)sizeof data);
+        CHECK_EQ(nf2_open(&volume.fs, &reader, "new", NF2_O_RDONLY, NULL), NF2_OK);
+        faulty.fails_at = faulty.operation + in;
+        int status = nf2_close(&volume.fs, &writer);
+        faulty.fails_at = 0;
+        memset(&writer, 0x5A, sizeof writer);
+        if (status != NF2_OK) {
+            CHECK_EQ(status, NF2_ERR_IO);
+            CHECK(nf2_read(&volume.fs, &reader, data, sizeof data) <= 0);
+            met = true;
+        } else {
+            CHECK_EQ(nf2_read(&volume.fs, &reader, data, sizeof data), (int)sizeof data);
+        }
+        CHECK_EQ(nf2_close(&volume.fs, &reader), NF2_OK);
+        CHECK_EQ(volume_again(&volume, false), NF2_OK);
+        CHECK(size_of(&volume, "new", NULL) == (status == NF2_OK ? NF2_OK : NF2_ERR_NOENT) || faulty.write_failed);
+        volume_down(&volume, true);
+    }
+    CHECK(met);
+}
+
 int main(void)
 {
+    RUN(never_came);
     RUN(plain_units);
     RUN(units_written_once);
     return check_done();

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_faults.c - the scripts of the cut test over a driver that fails: one call of it, or all from one on, at seeded places. The
+ * call that meets it says so or succeeds; after a mount the tree is as before that call or as after it, and the check finds nothing.
+ *
+ *   test_faults [--places N] [--chip NAME] [--script NAME] [--at N]
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "cut_scripts.h"
+#include "rig.h"
+
+#define ALL_FAIL UINT64_MAX
+
+struct faulty {
+    const struct nf2_flash *chip;
+    uint64_t calls, first, last;    /* calls [first, last] fail, counted from 1 */
+    bool failed;
+};
+
+static unsigned places = 12;
+static const char *only_chip, *only_script;
+static uint64_t only_at;
+static unsigned refused;        /* runs in which a call said that the driver failed */
+
+/* ---- the driver ------------------------------------------------------------------------------------ */
+
+static bool fails(struct faulty *faulty)
+{
+    faulty->calls++;
+    faulty->failed |= faulty->calls >= faulty->first && faulty->calls <= faulty->last;
+    return faulty->calls >= faulty->first && faulty->calls <= faulty->last;
+}
+
+static int faulty_read(void *context, uint32_t address, void *data, uint32_t length)
+{
+    struct faulty *faulty = context;
+
+    if (fails(faulty)) {
+        memset(data, 0x5A, length);
+        return -1;
+    }
+    return faulty->chip->read(faulty->chip->context, address, data, length);
+}
+
+static int faulty_program(void *context, uint32_t address, const void *data, uint32_t length)
+{
+    struct faulty *faulty = context;
+
+    return fails(faulty) ? -1 : faulty->chip->program(faulty->chip->context, address, data, length);
+}
+
+static int faulty_erase(void *context, uint32_t address, uint32_t length)
+{
+    struct faulty *faulty = context;
+
+    return fails(faulty) ? -1 : faulty->chip->erase(faulty->chip->context, address, length);
+}
+
+/* ---- a run ----------------------------------------------------------------------------------------- */
+
+static bool begin(struct rig *rig, const struct vflash_chip *chip, struct nf2_flash *driver, struct faulty *faulty)
+{
+    const struct call again = { .op = OP_ABANDON };
+
+    if (!rig_init(rig, chip, NF2_FORMAT_ERASE)) {
+        return false;
+    }
+    faulty->chip = vflash_driver(rig->flash);
+    *driver = *faulty->chip;
+    driver->context = faulty;
+    driver->read = faulty_read;
+    driver->program = faulty_program;
+    driver->erase = faulty_erase;
+    rig->config.flash = driver;
+    return rig_call(rig, &again) == RIG_OK;
+}
+
+/* The driver works again: a mount, and what is there then. `call`: the one that failed. */
+static bool recovers(struct rig *rig, const struct call *call)
+{
+    struct image before, after, found = { 0 };
+    struct expect expect;
+    struct nf2_stat stat;
+    char as_before[200], as_after[200];
+
+    model_image(&rig->model, true, &before);
+    model_expect(&rig->model, call, &expect);
+    if (expect.success && !expect.skip) {
+        model_apply(&rig->model, call);
+    }
+    model_image(&rig->model, true, &after);
+    rig->left_clean = false;
+    bool right = rig_mount(rig, NF2_MOUNT_RDWR) && nf2_stat(&rig->fs, "/", &stat) == NF2_OK && rig_image(rig, &found);
+    if (right && !image_matches(&found, &before, as_before, sizeof as_before) && !image_matches(&found, &after, as_after, sizeof as_after)) {
+        snprintf(rig->failure, sizeof rig->failure, "neither as before (%s) nor as after (%s)", as_before, as_after);
+        right = false;
+    }
+    right = right && rig_check(rig);
+    image_free(&before);
+    image_free(&after);
+    image_free(&found);
+    return right;
+}
+
+/* The script, with calls of the driver from `first` to `last` failing. How many calls of the driver there were; 0: something is wrong. */
+static uint64_t run(const struct vflash_chip *chip, const struct call_list *list, uint64_t first, uint64_t last)
+{
+    struct faulty faulty = { .first = UINT64_MAX, .last = UINT64_MAX };
+    struct nf2_flash driver;
+    static struct rig rig;
+    bool right = begin(&rig, chip, &driver, &faulty), over = false;
+
+    faulty.calls = 0;
+    faulty.first = first;
+    faulty.last = last;
+    for (unsigned i = 0; i < list->count && right && !over; i++) {
+        const struct call *call = &list->call[i];
+
+        faulty.failed = false;
+        rig.answer = NF2_OK;
+        right = rig_call(&rig, call) == RIG_OK;
+        if (!right && faulty.failed) {
+            faulty.last = 0;
+            over = true;
+            refused++;
+            right = recovers(&rig, call);
+        }
+        if (!right) {
+            printf("call %u: %s\n", i, rig.failure);
+        }
+    }
+    if (right && !over) {
+        faulty.last = 0;
+        right = rig_verify(&rig) && rig_check(&rig);
+    }
+    rig_free(&rig);
+    return right ? faulty.calls + 1 : 0;
+}
+
+static void run_script(const char *chip_name, const struct cut_script *script)
+{
+    const struct vflash_chip *chip = vflash_chip_find(chip_name);
+    struct call_list list = { 0 };
+    uint64_t random = 99;
+
+    script->make(&list, chip->size, chip->block_size);
+    uint64_t calls = run(chip, &list, ALL_FAIL, ALL_FAIL);
+    CHECK(calls > 0);
+    for (unsigned i = 0; i < places && calls > 0; i++) {
+        uint64_t first = only_at ? only_at : 1 + random_number(&random, (uint32_t)calls), last = i % 3 == 2 ? UINT64_MAX : first;
+
+        if (!CHECK(run(chip, &list, first, last) > 0)) {
+            printf("--chip %s --script %s --at %llu%s\n", chip_name, script->name, (unsigned long long)first, last == first ? "" : ", and all behind it");
+        }
+    }
+    calls_free(&list);
+}
+
+static void run_chip(const char *chip)
+{
+    for (unsigned i = 0; i < cut_script_count; i++) {
+        if ((!only_chip || strcmp(only_chip, chip) == 0) && (!only_script || strcmp(only_script, cut_scripts[i].name) == 0)) {
+            run_script(chip, &cut_scripts[i]);
+        }
+    }
+    CHECK(refused > 0 || only_chip || only_script);
+    printf("%s: %u calls said that the driver failed\n", chip, refused);
+    refused = 0;
+}
+
+TEST(plain_units)
+{
+    run_chip("tiny256k");
+}
+
+TEST(units_written_once)
+{
+    run_chip("tinyecc16");
+}
+
+TEST(larger_pages)
+{
+    run_chip("tiny512");
+}
+
+int main(int count, char **argument)
+{
+    for (int i = 1; i + 1 < count; i += 2) {
+        const char *value = argument[i + 1];
+
+        if (strcmp(argument[i], "--places") == 0) {
+            places = (unsigned)strtoul(value, NULL, 0);
+        } else if (strcmp(argument[i], "--chip") == 0) {
+            only_chip = value;
+        } else if (strcmp(argument[i], "--script") == 0) {
+            only_script = value;
+        } else if (strcmp(argument[i], "--at") == 0) {
+            only_at = strtoull(value, NULL, 0);
+        }
+    }
+    RUN(plain_units);
+    RUN(units_written_once);
+    RUN(larger_pages);
+    return check_done();
+}
