@@ -12,6 +12,7 @@
 #include "src/meta.h"
 #include "src/names.h"
 #include "src/space.h"
+#include "src/super.h"
 
 static uint32_t found[NF2_FOUND_KINDS];
 static struct nf2_finding last[NF2_FOUND_KINDS];
@@ -259,6 +260,14 @@ TEST(damaged_logs)
     volume.fs.super_points_to += 1000;
     CHECK(only(&volume, NF2_FOUND_SUPER, NF2_FOUND_SUPER));
     volume.fs.super_points_to -= 1000;
+    for (unsigned i = 0; i < 24; i++) { /* some pages */
+        CHECK_EQ(nf2_super_write(&volume.fs), NF2_OK);
+    }
+    CHECK_EQ(judge(&volume), 0);
+    uint32_t anchor = volume.fs.super_block * 4096u + volume.fs.super_end / 256u * 256u - 256u + 20u;
+    vflash_flip(volume.flash, anchor, 0x01); /* in the page in front of the last one */
+    CHECK(only(&volume, NF2_FOUND_SUPER, NF2_FOUND_SUPER));
+    vflash_flip(volume.flash, anchor, 0x01);
     volume.fs.redo_block = 0;
     (void)judge(&volume);
     CHECK_EQ(found[NF2_FOUND_BATCH], 1);
