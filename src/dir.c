@@ -303,10 +303,14 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 
 /* ---- public ------------------------------------------------------------------------------------- */
 
-/* From out here, where the stack is short: reclaiming goes deep. */
-static bool reclaimed(nf2_t *fs, int result)
+/* Is the call to be made again? From out here, where the stack is short: reclaiming goes deep. */
+static bool reclaimed(nf2_t *fs, int *result)
 {
-    return result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1);
+    if (*result == NF2_ERR_NOSPC) {
+        *result = nf2_reclaim(fs, 1);
+        return *result == NF2_OK;
+    }
+    return false;
 }
 
 #define LOCKED(call)            \
@@ -326,7 +330,7 @@ int nf2_mkdir(nf2_t *fs, const char *path)
 {
     nf2_lock(fs);
     int result = do_mkdir(fs, path);
-    result = reclaimed(fs, result) ? do_mkdir(fs, path) : result;
+    result = reclaimed(fs, &result) ? do_mkdir(fs, path) : result;
     nf2_unlock(fs);
     return result;
 }
@@ -340,7 +344,7 @@ int nf2_rename(nf2_t *fs, const char *from, const char *to)
 {
     nf2_lock(fs);
     int result = do_rename(fs, from, to);
-    result = reclaimed(fs, result) ? do_rename(fs, from, to) : result;
+    result = reclaimed(fs, &result) ? do_rename(fs, from, to) : result;
     nf2_unlock(fs);
     return result;
 }

@@ -382,7 +382,7 @@ static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t end, uint32_t
     if (ahead < 0 && ahead != NF2_ERR_NOSPC) {
         return ahead;
     }
-    return nf2_space_available(fs) >= need || nf2_reclaim(fs, need) ? NF2_OK : NF2_ERR_NOSPC;
+    return nf2_space_available(fs) >= need ? NF2_OK : nf2_reclaim(fs, need);
 }
 
 static int write_at(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
@@ -496,9 +496,7 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     NF2_TRY(nf2_space_begin(fs));
     uint32_t need = promised_to_others(fs, file);
     need += size > file->size ? (size - file->size) / nf2_block_bytes(fs) + 2 : 0;
-    if (nf2_space_available(fs) < need && !nf2_reclaim(fs, need)) {
-        return NF2_ERR_NOSPC;
-    }
+    NF2_TRY(nf2_reclaim(fs, need));
     file->promised = size;
     return NF2_OK;
 }
@@ -617,7 +615,7 @@ static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing)
     int result;
     do { /* where there are too few blocks garbage goes */
         result = sync_content(fs, file, closing);
-    } while (result == NF2_ERR_NOSPC && nf2_reclaim(fs, nf2_space_available(fs) + 1u));
+    } while (result == NF2_ERR_NOSPC && (result = nf2_reclaim(fs, nf2_space_available(fs) + 1u)) == NF2_OK);
     NF2_TRY(result);
     file->changed = file->fresh = false;
     file->loaded = file->kind == NF2_BODY_INLINE;
@@ -674,7 +672,7 @@ int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buf
 {
     nf2_lock(fs);
     int result = do_open(fs, file, path, flags, buffer);
-    if (result == NF2_ERR_NOSPC && nf2_reclaim(fs, 1)) {
+    if (result == NF2_ERR_NOSPC && (result = nf2_reclaim(fs, 1)) == NF2_OK) {
         result = do_open(fs, file, path, flags, buffer);
     }
     nf2_unlock(fs);

@@ -91,11 +91,9 @@ int nf2_reclaim_light_step(nf2_t *fs)
     return !nf2_tree_merge_done(fs) ? merge_step(fs) : fs->compact_again ? 2 : 0;
 }
 
-bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
+int nf2_reclaim(nf2_t *fs, uint32_t blocks)
 {
-    if (nf2_space_begin(fs) < 0) {
-        return false;
-    }
+    NF2_TRY(nf2_space_begin(fs));
     uint32_t most = 0, steps = 0, live = nf2_max(fs->compact_live, NF2_COMPACT_IDLE + 1u);
     bool whole = false;         /* has the present pass over all files begun at the first? */
     bool merging = false;       /* after it, before blocks with more live data */
@@ -103,12 +101,13 @@ bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
         int result = nf2_orphan_step(fs); /* each takes an entry away: they come to an end */
         if (result == 0) {
             if (++steps > STEPS_WITHOUT_GAIN + 4 * fs->blocks) { /* the end, too, whatever the steps say */
-                return false;
+                return NF2_ERR_NOSPC;
             }
             result = !merging ? nf2_compact_step(fs, live) : nf2_tree_merge_done(fs) ? 0 : merge_step(fs);
         }
-        if (result < 0 || (result == 0 && merging && live == NF2_COMPACT_ALL)) {
-            return false;
+        NF2_TRY(result);
+        if (result == 0 && merging && live == NF2_COMPACT_ALL) {
+            return NF2_ERR_NOSPC;
         }
         if (result == 0) { /* the emptiest blocks of all files first */
             live = merging ? nf2_min(2 * live, NF2_COMPACT_ALL) : live;
@@ -119,5 +118,5 @@ bool nf2_reclaim(nf2_t *fs, uint32_t blocks)
             steps = 0;
         }
     }
-    return true;
+    return NF2_OK;
 }
