@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_faults.c - the scripts of the cut test over a driver that fails: one call of it, or all from one on, at seeded places. The
- * call that meets it says so or succeeds; after a mount the tree is as before that call or as after it, and the check finds nothing.
+ * test_faults.c - the scripts of the cut test over a driver that fails: one call of it, or all from one on. The call that meets it
+ * says so or succeeds; after a mount the tree is as before that call or as after it, and the check finds nothing. The driver fails once
+ * for each way that leads to it: chains of calls, as far as their last few links tell them apart; and at seeded places.
  *
- *   test_faults [--places N] [--chip NAME] [--script NAME] [--at N]
+ *   test_faults [--links N] [--places N] [--chip NAME] [--script NAME] [--at N]
+ *       --links N       so many links are looked at (default 5; 0: seeded places only)
  */
+#include <execinfo.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,24 +15,59 @@
 #include "cut_scripts.h"
 #include "rig.h"
 
-#define ALL_FAIL UINT64_MAX
+#define NEVER UINT64_MAX
+#define LINKS_MAX 12
+#define OWN_LINKS 3             /* of this file's: the function that looks, its caller, the driver's function */
+#define WAYS_MAX 16384u         /* a power of two */
 
 struct faulty {
     const struct nf2_flash *chip;
     uint64_t calls, first, last;    /* calls [first, last] fail, counted from 1 */
     bool failed;
+    bool counting;
 };
 
-static unsigned places = 12;
+static unsigned places = 4;
+static int links = 5;
+static uint64_t way_known[WAYS_MAX];     /* of all scripts: a sum over each chain of calls; 0: none */
+static uint64_t way_at[WAYS_MAX];        /* of the script at hand: the call of the driver that was the first on a new way */
+static unsigned ways;
 static const char *only_chip, *only_script;
 static uint64_t only_at;
+static unsigned runs;
 static unsigned refused;        /* runs in which a call said that the driver failed */
 
 /* ---- the driver ------------------------------------------------------------------------------------ */
 
-static bool fails(struct faulty *faulty)
+/* Is this the first call of the driver on its way? */
+static __attribute__((noinline)) bool new_way(void)
+{
+    void *link[LINKS_MAX + OWN_LINKS];
+    int count = backtrace(link, links + OWN_LINKS);
+    uint64_t sum = 14695981039346656037u;
+
+    for (int i = OWN_LINKS; i < count; i++) {
+        sum = (sum ^ (uintptr_t)link[i]) * 1099511628211u;
+    }
+    sum |= 1;
+    for (unsigned at = (unsigned)(sum >> 32) % WAYS_MAX, tried = 0; tried < WAYS_MAX; at = (at + 1) % WAYS_MAX, tried++) {
+        if (way_known[at] == sum) {
+            return false;
+        }
+        if (way_known[at] == 0) {
+            way_known[at] = sum;
+            return true;
+        }
+    }
+    return false;
+}
+
+static __attribute__((noinline)) bool fails(struct faulty *faulty)
 {
     faulty->calls++;
+    if (faulty->first == NEVER && faulty->counting && links > 0 && ways < WAYS_MAX && new_way()) {
+        way_at[ways++] = faulty->calls;
+    }
     faulty->failed |= faulty->calls >= faulty->first && faulty->calls <= faulty->last;
     return faulty->calls >= faulty->first && faulty->calls <= faulty->last;
 }
@@ -114,8 +152,10 @@ static uint64_t run(const struct vflash_chip *chip, const struct call_list *list
     bool right = begin(&rig, chip, &driver, &faulty), over = false;
 
     faulty.calls = 0;
+    faulty.counting = true;
     faulty.first = first;
     faulty.last = last;
+    ways = first == NEVER ? 0 : ways;
     for (unsigned i = 0; i < list->count && right && !over; i++) {
         const struct call *call = &list->call[i];
 
@@ -147,11 +187,12 @@ static void run_script(const char *chip_name, const struct cut_script *script)
     uint64_t random = 99;
 
     script->make(&list, chip->size, chip->block_size);
-    uint64_t calls = run(chip, &list, ALL_FAIL, ALL_FAIL);
+    uint64_t calls = run(chip, &list, NEVER, NEVER);
     CHECK(calls > 0);
-    for (unsigned i = 0; i < places && calls > 0; i++) {
-        uint64_t first = only_at ? only_at : 1 + random_number(&random, (uint32_t)calls), last = i % 3 == 2 ? UINT64_MAX : first;
+    for (unsigned i = 0; i < ways + places && calls > 0; i++) {
+        uint64_t first = only_at ? only_at : i < ways ? way_at[i] : 1 + random_number(&random, (uint32_t)calls), last = i % 3 == 2 ? NEVER - 1 : first;
 
+        runs++;
         if (!CHECK(run(chip, &list, first, last) > 0)) {
             printf("--chip %s --script %s --at %llu%s\n", chip_name, script->name, (unsigned long long)first, last == first ? "" : ", and all behind it");
         }
@@ -167,8 +208,8 @@ static void run_chip(const char *chip)
         }
     }
     CHECK(refused > 0 || only_chip || only_script);
-    printf("%s: %u calls said that the driver failed\n", chip, refused);
-    refused = 0;
+    printf("%s: %u runs, %u calls said that the driver failed\n", chip, runs, refused);
+    refused = runs = 0;
 }
 
 TEST(plain_units)
@@ -193,6 +234,9 @@ int main(int count, char **argument)
 
         if (strcmp(argument[i], "--places") == 0) {
             places = (unsigned)strtoul(value, NULL, 0);
+        } else if (strcmp(argument[i], "--links") == 0) {
+            links = (int)strtol(value, NULL, 0);
+            links = links < 0 || links > LINKS_MAX ? LINKS_MAX : links;
         } else if (strcmp(argument[i], "--chip") == 0) {
             only_chip = value;
         } else if (strcmp(argument[i], "--script") == 0) {
