@@ -31,7 +31,7 @@ help:
 	@echo "make torture  power cuts for SECONDS=600 (at most CUTS, where given) in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
 	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture.c)"
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
-	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=1000 a script, file system and chip; into docs/PROOF.md"
+	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=300 a script, file system and chip; into docs/PROOF.md"
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
@@ -129,7 +129,7 @@ torture: release
 torture-record:
 	$(PYTHON) tools/proof_page.py torture "$(BUILD)/torture/report.json" --version "@$(BUILD)/torture/version.txt"
 
-PEER_CUTS ?= 1000
+PEER_CUTS ?= 300
 torture-peers: release
 	mkdir -p "$(BUILD)/peers"
 	@$(VERSION) > "$(BUILD)/peers/version.txt"
