@@ -106,6 +106,7 @@ coverage: $(VENV)/ready
 	$(CMAKE) --build "$(COVERAGE)" --parallel $(JOBS)
 	find "$(COVERAGE)" -name '*.gcda' -delete
 	cd "$(COVERAGE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_.*$$'
+	"$(COVERAGE)/tests/test_faults" --links 10 --places 0
 	@$(VERSION) > "$(COVERAGE)/version.txt"
 	$(BIN)/python -m gcovr --root . --filter src/ --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
 		--gcov-suspicious-hits-threshold=0 --json "$(COVERAGE)/coverage.json" \

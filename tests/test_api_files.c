@@ -775,8 +775,60 @@ TEST(more_than_a_page)
     volume_down(&volume, true);
 }
 
+/* Names on a full volume: directories, files whose names are too long to wait for their content, renames; garbage is reclaimed first. */
+TEST(names_on_full)
+{
+    static struct volume volume;
+    char name[NF2_NAME_MAX + 1];
+    unsigned made = 0, renamed = 0, opened = 0;
+    int status = NF2_OK;
+
+    volume_up(&volume, "tiny256k");
+    for (unsigned i = 0; i < 200 && status == NF2_OK; i++) {
+        snprintf(name, sizeof name, "fill%u", i);
+        status = put(&volume, name, 4096, i);
+    }
+    CHECK_EQ(status, NF2_ERR_NOSPC);
+    memset(name, 'n', sizeof name);
+    for (status = NF2_OK; status == NF2_OK && made < 2000; made++) {
+        snprintf(name + 200, sizeof name - 200, "%04u", made);
+        status = nf2_mkdir(&volume.fs, name);
+    }
+    CHECK_EQ(status, NF2_ERR_NOSPC);
+    for (status = NF2_OK; status == NF2_OK && renamed < 60; renamed++) {
+        char from[16];
+
+        snprintf(from, sizeof from, "fill%u", renamed);
+        snprintf(name + 200, sizeof name - 200, "r%04u", renamed);
+        status = nf2_rename(&volume.fs, from, name);
+    }
+    CHECK(status == NF2_ERR_NOSPC || status == NF2_ERR_NOENT);
+    memset(name, 'o', sizeof name);
+    for (status = NF2_OK; status == NF2_OK && opened < 2000; opened++) {
+        nf2_file_t file;
+
+        snprintf(name + 240, sizeof name - 240, "%04u", opened);
+        status = nf2_open(&volume.fs, &file, name, NF2_O_WRONLY | NF2_O_CREAT, volume.page);
+        if (status == NF2_OK) {
+            status = nf2_close(&volume.fs, &file);
+        }
+    }
+    CHECK_EQ(status, NF2_ERR_NOSPC);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    memset(name, 'n', sizeof name);
+    for (unsigned i = 0; i + 1 < made; i++) {
+        snprintf(name + 200, sizeof name - 200, "%04u", i);
+        CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
+    }
+    CHECK_EQ(nf2_mkdir(&volume.fs, "room again"), NF2_OK);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
+    RUN(names_on_full);
     for (unsigned i = 0; i < sizeof chips / sizeof chips[0]; i++) {
         chip = chips[i];
         printf("chip %s\n", chip);
