@@ -257,9 +257,9 @@ int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *run)
     uint32_t block = run->start, end = block + run->count;
     struct nf2_batch batch;
     struct nf2_item own;
-    int found;
+    int found = 0;
 
-    while ((found = next_own(fs, id, &block, &own)) > 0 && block < end) {
+    while (block < end && (found = next_own(fs, id, &block, &own)) > 0 && block < end) {
         uint32_t count = nf2_min(end, own.number + own.length) - block;
         int result = release(fs, id, &own, block, count);
         if (result == NF2_SPANS_LEAVES) { /* in two first: the next turn frees the first one's end */
