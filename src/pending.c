@@ -45,7 +45,7 @@ static int next_kept(nf2_t *fs, const struct nf2_pending *pending, struct nf2_li
 
     while (!inside && (found = nf2_live_next(fs, live, entry)) != 0) {
         NF2_TRY(found);
-        if (!concerns(pending, entry->offset)) {
+        if (pending == NULL || !concerns(pending, entry->offset)) {
             struct nf2_key key = nf2_entry_key(entry);
             NF2_TRY(nf2_key_within(fs, &key, low, high, &inside));
         }
@@ -81,8 +81,8 @@ int nf2_pending_fits(nf2_t *fs, const struct nf2_pending *pending, uint32_t leaf
     return NF2_OK;
 }
 
-static int write_puts(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *pending, uint32_t leaf, uint32_t to,
-                      const struct nf2_key *low, const struct nf2_key *high)
+int nf2_pending_put(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *pending, uint32_t leaf, uint32_t to,
+                    const struct nf2_key *low, const struct nf2_key *high)
 {
     struct nf2_node_op op;
 
@@ -105,7 +105,7 @@ static int write_puts(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *
     return NF2_OK;
 }
 
-int nf2_pending_copy(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *pending, uint32_t leaf, uint32_t to,
+int nf2_pending_copy(nf2_t *fs, struct nf2_writer *writer, const struct nf2_pending *pending, uint32_t node, uint32_t to,
                      const struct nf2_key *low, const struct nf2_key *high)
 {
     uint8_t killed[NF2_KILL_BYTES];
@@ -113,10 +113,9 @@ int nf2_pending_copy(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *p
     struct nf2_entry entry;
     int found;
 
-    NF2_TRY(nf2_live_begin(fs, leaf, killed, &live));
+    NF2_TRY(nf2_live_begin(fs, node, killed, &live));
     while ((found = next_kept(fs, pending, &live, low, high, &entry)) > 0) {
         NF2_TRY(nf2_repack_entry(fs, writer, to, &entry));
     }
-    NF2_TRY(found);
-    return write_puts(fs, writer, pending, leaf, to, low, high);
+    return found;
 }

@@ -25,8 +25,13 @@ struct nf2_pending {
 int nf2_pending_fits(nf2_t *fs, const struct nf2_pending *pending, uint32_t leaf, const struct nf2_key *low,
                      const struct nf2_key *high, bool *fits);
 
-/* Copies that part as nf2_repack_copy does, without what the pending change removes or replaces, and with what it puts. */
-int nf2_pending_copy(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *pending, uint32_t leaf, uint32_t to,
+/*
+ * Copies the live entries of that part, but for those that the pending change (NULL: none) removes or replaces; open handles
+ * follow them. And what it puts there.
+ */
+int nf2_pending_copy(nf2_t *fs, struct nf2_writer *writer, const struct nf2_pending *pending, uint32_t node, uint32_t to,
                      const struct nf2_key *low, const struct nf2_key *high);
+int nf2_pending_put(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *pending, uint32_t leaf, uint32_t to,
+                    const struct nf2_key *low, const struct nf2_key *high);
 
 #endif

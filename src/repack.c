@@ -84,23 +84,3 @@ int nf2_repack_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t to, struct n
     nf2_tree_follow(fs, entry->node, entry->offset, to, (uint16_t)offset, false);
     return NF2_OK;
 }
-
-int nf2_repack_copy(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_t to, const struct nf2_key *low,
-                    const struct nf2_key *high)
-{
-    uint8_t killed[NF2_KILL_BYTES];
-    struct nf2_live live;
-    struct nf2_entry entry;
-    bool inside;
-    int found;
-
-    NF2_TRY(nf2_live_begin(fs, node, killed, &live));
-    while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
-        struct nf2_key key = nf2_entry_key(&entry);
-        NF2_TRY(nf2_key_within(fs, &key, low, high, &inside));
-        if (inside) {
-            NF2_TRY(nf2_repack_entry(fs, writer, to, &entry));
-        }
-    }
-    return found;
-}

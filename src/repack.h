@@ -33,10 +33,6 @@ int nf2_repack_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t to, struct n
 /* Is the key in [low, high)? NULL: no bound. */
 int nf2_key_within(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *low, const struct nf2_key *high, bool *yes);
 
-/* Copies the live entries from `low` (NULL: the first) to below `high` (NULL: to the last); open handles follow them. */
-int nf2_repack_copy(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint32_t to, const struct nf2_key *low,
-                    const struct nf2_key *high);
-
 /* Puts an inner node's entry. */
 static inline void nf2_put_child(struct nf2_node_op *op, const struct nf2_key *key, uint32_t block)
 {

@@ -385,10 +385,11 @@ static int write_part(nf2_t *fs, uint32_t node, const struct plan *plan, unsigne
     struct nf2_writer writer;
 
     NF2_TRY(nf2_repack_begin(fs, &writer, to, plan->level));
-    if (pending != NULL) {
+    if (!plan->edge) {
         NF2_TRY(nf2_pending_copy(fs, &writer, pending, node, to, low_of(plan, part), high_of(plan, part)));
-    } else if (!plan->edge) {
-        NF2_TRY(nf2_repack_copy(fs, &writer, node, to, low_of(plan, part), high_of(plan, part)));
+    }
+    if (pending != NULL) {
+        NF2_TRY(nf2_pending_put(fs, &writer, pending, node, to, low_of(plan, part), high_of(plan, part)));
     }
     return nf2_repack_end(fs, &writer);
 }
