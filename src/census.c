@@ -17,31 +17,31 @@ static uint32_t part_of(const nf2_t *fs, const struct nf2_census *census)
     return nf2_max(1u, census->blocks * nf2_block_bytes(fs) >> LIVE_BITS);
 }
 
-static uint8_t *bin_of(nf2_t *fs, const struct nf2_census *census, uint32_t block)
+static uint8_t *bin_of(const struct nf2_census *census, uint32_t block)
 {
     uint32_t bin = (block - census->first) / census->blocks;
 
-    return block >= census->first && bin < NF2_CENSUS_BINS ? fs->tree_buffer + 2u * bin : NULL;
+    return block >= census->first && bin < census->bins ? census->bin + 2u * bin : NULL;
 }
 
-uint32_t nf2_census_owned(const nf2_t *fs, uint32_t bin)
+uint32_t nf2_census_owned(const struct nf2_census *census, uint32_t bin)
 {
-    return nf2_get16(fs->tree_buffer + 2u * bin) >> LIVE_BITS;
+    return nf2_get16(census->bin + 2u * bin) >> LIVE_BITS;
 }
 
-bool nf2_census_full(const nf2_t *fs, uint32_t bin)
+bool nf2_census_full(const struct nf2_census *census, uint32_t bin)
 {
-    return (nf2_get16(fs->tree_buffer + 2u * bin) & FULL) == FULL;
+    return (nf2_get16(census->bin + 2u * bin) & FULL) == FULL;
 }
 
 uint32_t nf2_census_live(const nf2_t *fs, const struct nf2_census *census, uint32_t bin)
 {
-    return (nf2_get16(fs->tree_buffer + 2u * bin) & FULL) * part_of(fs, census);
+    return (nf2_get16(census->bin + 2u * bin) & FULL) * part_of(fs, census);
 }
 
-void nf2_census_fill(nf2_t *fs, uint32_t bin)
+void nf2_census_fill(const struct nf2_census *census, uint32_t bin)
 {
-    uint8_t *p = fs->tree_buffer + 2u * bin;
+    uint8_t *p = census->bin + 2u * bin;
 
     nf2_put16(p, nf2_get16(p) | FULL);
 }
@@ -49,7 +49,7 @@ void nf2_census_fill(nf2_t *fs, uint32_t bin)
 /* In whole program units: what a copy takes. A block full of copies is then full, and is not copied again. */
 static void add_live(nf2_t *fs, const struct nf2_census *census, uint32_t block, uint32_t bytes)
 {
-    uint8_t *p = bin_of(fs, census, block);
+    uint8_t *p = bin_of(census, block);
     uint32_t part = part_of(fs, census);
 
     if (p != NULL) {
@@ -64,28 +64,23 @@ static void pin(nf2_t *fs, const struct nf2_census *census, uint32_t block)
     add_live(fs, census, block, FULL * part_of(fs, census));
 }
 
-static void count_own(nf2_t *fs, const struct nf2_census *census, const struct nf2_item *own)
+static void count_own(const struct nf2_census *census, const struct nf2_item *own)
 {
     for (uint32_t block = own->number; block < own->number + own->length; block++) {
-        uint8_t *p = bin_of(fs, census, block);
+        uint8_t *p = bin_of(census, block);
         if (p != NULL) {
             nf2_put16(p, nf2_get16(p) + (1u << LIVE_BITS));
         }
     }
 }
 
-static int count_item(nf2_t *fs, void *context, const struct nf2_item *item)
+int nf2_census_item(nf2_t *fs, const struct nf2_census *census, const struct nf2_item *item)
 {
-    const struct nf2_census *census = context;
-    uint32_t bytes = nf2_block_bytes(fs), length;
+    uint32_t bytes = nf2_block_bytes(fs), length = item->length;
 
-    if (item == NULL) {
-        return 0;
-    }
-    length = item->length;
     if (item->kind == NF2_BODY_OWN) {
-        count_own(fs, census, item);
-    } else if (item->kind == NF2_BODY_FRAMES && bin_of(fs, census, item->block) != NULL) {
+        count_own(census, item);
+    } else if (item->kind == NF2_BODY_FRAMES && bin_of(census, item->block) != NULL) {
         struct nf2_item at;
         NF2_TRY(nf2_index_map(fs, census->id, item->number, &at, &length));
         add_live(fs, census, item->block, length == 0 ? 1 : length);
@@ -102,6 +97,11 @@ static int count_item(nf2_t *fs, void *context, const struct nf2_item *item)
         block++;
     }
     return 0;
+}
+
+static int count_item(nf2_t *fs, void *context, const struct nf2_item *item)
+{
+    return item != NULL ? nf2_census_item(fs, context, item) : 0;
 }
 
 /* Blocks with the list of uncommitted operations that a handle keeps on flash. */
@@ -144,7 +144,7 @@ static int count_pending(nf2_t *fs, const nf2_file_t *file, const struct nf2_cen
     return NF2_OK;
 }
 
-static int count_handles(nf2_t *fs, const struct nf2_census *census)
+int nf2_census_handles(nf2_t *fs, const struct nf2_census *census)
 {
     for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
         if (file->kind != NF2_BODY_INDEXED || file->id != census->id || !nf2_file_writes(file)) {
@@ -163,11 +163,18 @@ static int count_handles(nf2_t *fs, const struct nf2_census *census)
     return NF2_OK;
 }
 
+int nf2_census_walk(nf2_t *fs, struct nf2_census *census)
+{
+    return nf2_index_each(fs, census->id, 0, count_item, census);
+}
+
 int nf2_census_begin(nf2_t *fs, struct nf2_census *census)
 {
     nf2_cache_lend(fs, true);
-    int result = nf2_index_each(fs, census->id, 0, count_item, census);
-    return result < 0 ? result : count_handles(fs, census);
+    census->bins = NF2_CENSUS_BINS;
+    census->bin = fs->tree_buffer;
+    int result = nf2_census_walk(fs, census);
+    return result < 0 ? result : nf2_census_handles(fs, census);
 }
 
 void nf2_census_end(nf2_t *fs)

@@ -3,7 +3,7 @@
 #ifndef NF2FS_SRC_CENSUS_H
 #define NF2FS_SRC_CENSUS_H
 
-#include "core.h"
+#include "index.h"
 
 #define NF2_CENSUS_BINS NF2_REGION_BLOCKS
 
@@ -11,15 +11,24 @@ struct nf2_census {
     uint32_t id;
     uint32_t first;             /* block that the first bin begins with */
     uint32_t blocks;            /* of a bin, 31 at most */
+    uint32_t bins;
+    uint8_t *bin;               /* two bytes each */
 };
 
-/* Counts; the tree buffer is lent until nf2_census_end, which follows errors too. */
+/* Counts an entry of the map, and what handles that write the file need as it is. */
+int nf2_census_item(nf2_t *fs, const struct nf2_census *census, const struct nf2_item *item);
+int nf2_census_handles(nf2_t *fs, const struct nf2_census *census);
+
+/* Counts all of the map. */
+int nf2_census_walk(nf2_t *fs, struct nf2_census *census);
+
+/* All of that, with NF2_CENSUS_BINS bins in the tree buffer, which is lent until nf2_census_end; that follows errors too. */
 int nf2_census_begin(nf2_t *fs, struct nf2_census *census);
 void nf2_census_end(nf2_t *fs);
 
-uint32_t nf2_census_owned(const nf2_t *fs, uint32_t bin);  /* blocks */
+uint32_t nf2_census_owned(const struct nf2_census *census, uint32_t bin);  /* blocks */
 uint32_t nf2_census_live(const nf2_t *fs, const struct nf2_census *census, uint32_t bin);  /* bytes, about */
-bool nf2_census_full(const nf2_t *fs, uint32_t bin);       /* or a handle needs it as it is */
-void nf2_census_fill(nf2_t *fs, uint32_t bin);             /* it counts as full from here on */
+bool nf2_census_full(const struct nf2_census *census, uint32_t bin);       /* or a handle needs it as it is */
+void nf2_census_fill(const struct nf2_census *census, uint32_t bin);       /* it counts as full from here on */
 
 #endif

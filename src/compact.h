@@ -15,9 +15,9 @@
 int nf2_compact_step(nf2_t *fs, uint32_t live);
 
 /*
- * For calls that write, `need` blocks: while groups of blocks are won by large erases and few erased blocks are left, a part of the
- * work on the next group, so that no call has to do all of it. Moves `bytes` at most.
+ * For calls that write, `need` blocks: while few erased blocks are left a part of the work on groups of blocks that large erases take,
+ * about `programs` at most, so that no call has to do all of it.
  */
-int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t bytes);
+int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs);
 
 #endif

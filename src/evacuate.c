@@ -97,17 +97,6 @@ static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t len
     return result < 0 ? result : moved;
 }
 
-#define ITEMS 16u               /* mapping entries that one look notes */
-#define LEAVES 16u              /* of the map, that one look goes through */
-
-struct victim {
-    struct nf2_run run;
-    uint32_t from, last;        /* file offsets: where the present leaf begins, and its last entry */
-    uint8_t leaves, count;
-    bool end;                   /* the leaf has OWN entries: they come behind the map */
-    uint32_t number[ITEMS];
-};
-
 static bool lies_in(const nf2_t *fs, const struct nf2_item *item, const struct nf2_run *run)
 {
     uint32_t last = item->block;
@@ -120,27 +109,75 @@ static bool lies_in(const nf2_t *fs, const struct nf2_item *item, const struct n
     return last >= run->start && item->block < run->start + run->count;
 }
 
-/* Notes the mapping entries of a leaf that have data in the victim blocks; 1 behind a leaf with some, or when it is enough. */
-static int find_item(nf2_t *fs, void *context, const struct nf2_item *item)
+/* The first of the victims that holds data of a mapping entry; its count is 0 if there is none. */
+static struct nf2_run victim_of(const nf2_t *fs, const struct nf2_item *item, const struct nf2_victims *victims)
 {
-    struct victim *victim = context;
+    struct nf2_run run = {0, victims->blocks};
+
+    for (uint32_t i = 0; i < victims->count; i++) {
+        run.start = victims->first[i];
+        if (lies_in(fs, item, &run)) {
+            return run;
+        }
+    }
+    run.count = 0;
+    return run;
+}
+
+/* ---- a walk over the map ------------------------------------------------------------------------ */
+
+#define ITEMS 6u                /* mapping entries that one look notes, and one group of records moves */
+
+/* What a walk over some leaves of a map keeps in mind. */
+struct look {
+    const struct nf2_evacuation *job;
+    struct nf2_item item[ITEMS];
+    uint8_t bins[2u * NF2_CLEAN_BINS];     /* as they are when the present leaf is done */
+    uint32_t last;              /* and the walk's place then */
+    uint8_t leaves, items;
+    bool more;                  /* the leaf has more of them */
+};
+
+/* Nothing of the present leaf is left to be moved: it counts, whatever becomes of its bounds. */
+static void leaf_done(struct look *look)
+{
+    const struct nf2_census *counted = look->job->counted;
+
+    for (uint32_t i = 0; counted != NULL && i < counted->bins; i++) {
+        if (!nf2_census_full(counted, i)) { /* a block of it may have been taken meanwhile */
+            memcpy(counted->bin + 2u * i, look->bins + 2u * i, 2);
+        }
+    }
+    *look->job->from = look->last;
+    look->leaves++;
+}
+
+/* Notes the mapping entries of a leaf that have data in the victims, and counts; 1 behind a leaf with some, or when it is enough. */
+static int look_at(nf2_t *fs, void *context, const struct nf2_item *item)
+{
+    struct look *look = context;
 
     if (item == NULL) {
-        if (victim->count > 0) {
-            return 1;
+        if (look->items == 0) {
+            leaf_done(look);
         }
-        victim->from = victim->last + 1u; /* the leaf is done, whatever becomes of its bounds */
-        return ++victim->leaves == LEAVES || victim->end;
+        return look->items > 0 || look->leaves >= look->job->leaves;
     }
-    if (item->kind == NF2_BODY_OWN) {
-        victim->end = true;
+    uint32_t place = item->number | (item->kind == NF2_BODY_OWN ? NF2_INDEX_BLOCKS : 0);
+    if (place < *look->job->from) {
         return 0;
     }
-    victim->last = nf2_max(victim->last, item->number);
-    if (lies_in(fs, item, &victim->run)) {
-        victim->number[victim->count++] = item->number;
+    look->last = nf2_max(look->last, place + 1u);
+    if (victim_of(fs, item, &look->job->victims).count > 0) {
+        look->more = look->more || look->items == ITEMS;
+        look->item[look->items < ITEMS ? look->items++ : 0] = *item;
     }
-    return victim->count == ITEMS;
+    if (look->job->counted == NULL) {
+        return 0;
+    }
+    struct nf2_census leaf = *look->job->counted;
+    leaf.bin = look->bins;
+    return nf2_census_item(fs, &leaf, item);
 }
 
 /* What the mapping entry `number` holds in a run of blocks, if it still does: from which file offset on, and how many bytes. */
@@ -165,29 +202,157 @@ static NF2_APART int find_data(nf2_t *fs, uint32_t id, uint32_t number, const st
     return NF2_OK;
 }
 
-int nf2_evacuate(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint32_t *from, uint32_t bytes)
+/* Moves what a mapping entry holds in a victim, `bytes` at most. 1: all of it, 0: there is more. */
+static int move_item(nf2_t *fs, uint32_t id, uint32_t number, const struct nf2_run *run, uint32_t bytes)
 {
-    struct victim victim = {.run = *run, .from = *from, .last = *from};
     uint32_t at, length;
 
-    int more = nf2_index_each(fs, id, *from, find_item, &victim);
-    NF2_TRY(more);
-    for (uint32_t i = 0; i < victim.count && bytes > 0; i++) {
-        NF2_TRY(find_data(fs, id, victim.number[i], run, &at, &length));
-        for (length = nf2_min(length, bytes); length > 0;) {
-            struct nf2_batch batch = nf2_batch_empty();
-            int some = move_some(fs, id, at, length, &batch);
-            if (some <= 0) {
-                return some < 0 ? some : NF2_ERR_IO;
-            }
-            NF2_TRY(batch.count > 0 ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL) : NF2_OK);
-            at += (uint32_t)some;
-            length -= (uint32_t)some;
-            bytes -= (uint32_t)some;
+    NF2_TRY(find_data(fs, id, number, run, &at, &length));
+    bool all = length <= bytes;
+    for (length = nf2_min(length, bytes); length > 0;) {
+        struct nf2_batch batch = nf2_batch_empty();
+        int some = move_some(fs, id, at, length, &batch);
+        if (some <= 0) {
+            return some < 0 ? some : NF2_ERR_IO;
+        }
+        NF2_TRY(batch.count > 0 ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL) : NF2_OK);
+        at += (uint32_t)some;
+        length -= (uint32_t)some;
+    }
+    return all;
+}
+
+/* Entries of one leaf that get another place, as one group, and their data at the destination's end. */
+struct moved {
+    struct nf2_node_op change[ITEMS];
+    unsigned count;
+    uint32_t waiting;           /* bytes in front of the destination's end that are not programmed: they lie in the write buffer */
+};
+
+static int program_waiting(nf2_t *fs, struct moved *moved)
+{
+    uint32_t from = fs->compact_end - moved->waiting, n = moved->waiting;
+
+    moved->waiting = 0;
+    return n > 0 ? nf2_flash_program(fs, fs->compact_block, from, fs->write_buffer + from % nf2_page(fs), n) : NF2_OK;
+}
+
+/* Copies a piece's data to the destination: a page is programmed when it is full. */
+static int copy_piece(nf2_t *fs, const struct nf2_item *item, struct moved *moved)
+{
+    uint32_t page = nf2_page(fs);
+
+    for (uint32_t done = 0, n; done < item->length; done += n) {
+        uint32_t within = item->within + done, in_page = fs->compact_end % page;
+        n = nf2_min(item->length - done, page - in_page);
+        NF2_TRY(nf2_flash_read(fs, item->block, within, fs->write_buffer + in_page, n));
+        uint32_t padded = nf2_align_unit(fs, n);
+        memset(fs->write_buffer + in_page + n, 0xFF, padded - n);
+        fs->compact_end += padded;
+        moved->waiting += padded;
+        if (fs->compact_end % page == 0) {
+            NF2_TRY(program_waiting(fs, moved));
         }
     }
-    *from = victim.from;
-    return more > 0 && !(victim.end && victim.count == 0);
+    return NF2_OK;
+}
+
+static int put_moved(nf2_t *fs, struct moved *moved)
+{
+    NF2_TRY(program_waiting(fs, moved));
+    int result = moved->count > 0 ? nf2_tree_change(fs, moved->change, moved->count, 0, NULL) : NF2_OK;
+
+    for (unsigned i = 0; i < moved->count && result == NF2_SPANS_LEAVES; i++) { /* the leaf was replaced meanwhile */
+        result = nf2_tree_change(fs, &moved->change[i], 1, 0, NULL);
+        result = result == NF2_OK && i + 1 < moved->count ? NF2_SPANS_LEAVES : result;
+    }
+    moved->count = 0;
+    return result;
+}
+
+/* Copies a short piece that lies in the victims whole; its entry waits. False: it is to be moved otherwise. */
+static int copy_short(nf2_t *fs, uint32_t id, const struct nf2_item *item, const struct nf2_run *victim, struct moved *moved)
+{
+    uint32_t bytes = nf2_block_bytes(fs), last = item->block + (item->within + item->length - 1) / bytes;
+    struct nf2_item copy = *item;
+
+    if (item->kind != NF2_BODY_PIECE || item->length > bytes || item->block < victim->start || last >= victim->start + victim->count) {
+        return 0;
+    }
+    if (fs->compact_owner == id && fs->compact_end + item->length > bytes) {
+        if (item->length > nf2_page(fs) && fs->compact_end < bytes) {
+            return 0; /* in two parts */
+        }
+        NF2_TRY(program_waiting(fs, moved));
+        fs->compact_end = bytes;
+    }
+    if (moved->waiting == 0) { /* else it has room: the block is not new */
+        NF2_TRY(destination(fs, id));
+    }
+    copy.block = fs->compact_block;
+    copy.within = (uint16_t)fs->compact_end;
+    NF2_TRY(copy_piece(fs, item, moved));
+    nf2_index_put(&moved->change[moved->count], id, &copy);
+    moved->count++;
+    return 1;
+}
+
+/* Moves the items that a look has noted. 1: all of them, 0: it is enough for this time. */
+static NF2_APART int move_items(nf2_t *fs, const struct look *look, uint32_t start)
+{
+    const struct nf2_evacuation *job = look->job;
+    struct moved moved = {.count = 0};
+
+    for (uint32_t i = 0; i < look->items; i++) {
+        const struct nf2_item *item = &look->item[i];
+        uint32_t used = fs->programs - start + moved.count / 2u;
+        if (used > 0 && used + item->length / nf2_page(fs) >= job->programs) {
+            NF2_TRY(put_moved(fs, &moved));
+            return 0;
+        }
+        struct nf2_run victim = victim_of(fs, item, &job->victims);
+        int result = copy_short(fs, job->id, item, &victim, &moved);
+        NF2_TRY(result);
+        if (result == 0) {
+            NF2_TRY(put_moved(fs, &moved));
+            uint32_t blocks = nf2_max(1u, nf2_min(job->programs * nf2_page(fs) / nf2_block_bytes(fs), victim.count)); /* whole ones: pieces of a block stay whole */
+            int all = move_item(fs, job->id, item->number, &victim, blocks * nf2_block_bytes(fs));
+            if (all <= 0) {
+                return all;
+            }
+        }
+    }
+    NF2_TRY(put_moved(fs, &moved));
+    return 1;
+}
+
+int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job)
+{
+    struct look look = {.job = job};
+    uint32_t start = fs->programs;
+    int more;
+
+    do {
+        look.items = 0;
+        look.more = false;
+        look.last = *job->from;
+        if (job->counted != NULL) {
+            memcpy(look.bins, job->counted->bin, sizeof look.bins);
+        }
+        more = nf2_index_each(fs, job->id, *job->from, look_at, &look);
+        NF2_TRY(more);
+        if (look.items > 0) {
+            int all = move_items(fs, &look, start);
+            NF2_TRY(all);
+            if (!all) {
+                return 1;
+            }
+            if (!look.more) {
+                leaf_done(&look);
+            }
+        }
+    } while (more > 0 && look.leaves < job->leaves && fs->programs - start < job->programs);
+    return more > 0;
 }
 
 /* ---- giving blocks back ------------------------------------------------------------------------- */
@@ -252,14 +417,17 @@ int nf2_evacuate_next_owned(nf2_t *fs, uint32_t id, uint32_t *block)
     return next_own(fs, id, block, &own);
 }
 
-int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *run)
+int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint32_t entries)
 {
     uint32_t block = run->start, end = block + run->count;
     struct nf2_batch batch;
     struct nf2_item own;
     int found = 0;
 
-    while (block < end && (found = next_own(fs, id, &block, &own)) > 0 && block < end) {
+    for (; block < end && (found = next_own(fs, id, &block, &own)) > 0 && block < end; entries--) {
+        if (entries == 0) {
+            return 1;
+        }
         uint32_t count = nf2_min(end, own.number + own.length) - block;
         int result = release(fs, id, &own, block, count);
         if (result == NF2_SPANS_LEAVES) { /* in two first: the next turn frees the first one's end */
@@ -270,5 +438,5 @@ int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *run)
         NF2_TRY(result);
         block += count;
     }
-    return found < 0 ? found : NF2_OK;
+    return found < 0 ? found : 0;
 }

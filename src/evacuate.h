@@ -3,18 +3,35 @@
 #ifndef NF2FS_SRC_EVACUATE_H
 #define NF2FS_SRC_EVACUATE_H
 
-#include "core.h"
+#include "census.h"
+
+#define NF2_VICTIMS_MAX 4u
+
+/* Runs of `blocks` blocks each that are to be emptied. */
+struct nf2_victims {
+    uint32_t blocks, count;
+    uint32_t first[NF2_VICTIMS_MAX];
+};
+
+/* A part of a walk over a file's map. */
+struct nf2_evacuation {
+    uint32_t id;
+    struct nf2_victims victims;
+    const struct nf2_census *counted;   /* what the walk passes is counted, in NF2_CLEAN_BINS bins; NULL: it is not */
+    uint32_t *from;             /* its place, which is brought forward: a file offset, then a block and NF2_INDEX_BLOCKS */
+    uint32_t leaves, programs;  /* about how many at most */
+};
 
 /*
- * Moves data that lies in a run of blocks, `bytes` at most: of the mapping entries from file offset `*from` on, which is brought
- * forward. 1: there may be more; 0: the end of the map is reached. What is written meanwhile goes elsewhere.
+ * Goes on with the walk, and moves what lies in the victims. 1: there is more; 0: the end of the map is reached. Then they hold
+ * nothing live, since what is written meanwhile goes elsewhere, but what handles have not committed.
  */
-int nf2_evacuate(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint32_t *from, uint32_t bytes);
+int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job);
 
 /* The next block that the file owns from `*block` on: 1, 0, or an error. */
 int nf2_evacuate_next_owned(nf2_t *fs, uint32_t id, uint32_t *block);
 
-/* Gives back what the file owns of a run of blocks that nothing live lies in, whatever OWN entries it is part of. */
-int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *run);
+/* Gives back what the file owns of a run of blocks that nothing live lies in, of so many OWN entries: 1 if there are more, 0, or an error. */
+int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *dead, uint32_t entries);
 
 #endif

@@ -358,8 +358,6 @@ static uint32_t promised_to_others(const nf2_t *fs, const nf2_file_t *except)
     return blocks;
 }
 
-#define AHEAD_PAGES 32u         /* copied ahead of need for each block that a write begins */
-
 /* Blocks that a write of `length` bytes may take, so that it is refused as a whole where they are not there. */
 static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t end, uint32_t length)
 {
@@ -378,10 +376,6 @@ static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t end, uint32_t
         return NF2_OK; /* if names and maps took more than they had, from the reserve */
     }
     need += promised_to_others(fs, file);
-    int ahead = nf2_compact_ahead(fs, need, AHEAD_PAGES * nf2_page(fs) * (length / bytes + 1u));
-    if (ahead < 0 && ahead != NF2_ERR_NOSPC) {
-        return ahead;
-    }
     return nf2_space_available(fs) >= need ? NF2_OK : nf2_reclaim(fs, need);
 }
 
@@ -414,6 +408,17 @@ static int note_failure(nf2_file_t *file, int result)
     return result;
 }
 
+#define AHEAD_PAGES 28u         /* programmed besides the data, for each block's length of them */
+
+/* After a call that wrote `length` bytes with so many programs: a part of the work that calls to come would have to do. */
+static int work_ahead(nf2_t *fs, uint32_t length, uint32_t programs)
+{
+    uint32_t pages = AHEAD_PAGES * (length / nf2_block_bytes(fs) + 1u) + length / nf2_page(fs);
+    int result = programs < pages ? nf2_compact_ahead(fs, length / nf2_block_bytes(fs) + 1u, pages - programs) : 0;
+
+    return result < 0 && result != NF2_ERR_NOSPC ? result : NF2_OK;
+}
+
 static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
 {
     NF2_TRY(check_handle(fs, file, NF2_O_WRONLY));
@@ -430,8 +435,10 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     NF2_TRY(nf2_space_begin(fs));
     uint32_t gap = at > file->size && file->kind != NF2_BODY_INDEXED ? nf2_min(at - file->size, nf2_page(fs)) : 0;
     NF2_TRY(check_space(fs, file, at + length, length + gap));
+    uint32_t start = fs->programs;
     NF2_TRY(note_failure(file, write_at(fs, file, at, data, length)));
     file->position = at + length;
+    NF2_TRY(work_ahead(fs, length, fs->programs - start));
     if (file->flags & NF2_O_SYNC) {
         NF2_TRY(do_sync(fs, file, false));
     }
@@ -612,6 +619,7 @@ static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing)
         return NF2_OK;
     }
     NF2_TRY(nf2_space_begin(fs));
+    uint32_t start = fs->programs;
     int result;
     do { /* where there are too few blocks garbage goes */
         result = sync_content(fs, file, closing);
@@ -619,7 +627,7 @@ static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing)
     NF2_TRY(result);
     file->changed = file->fresh = false;
     file->loaded = file->kind == NF2_BODY_INLINE;
-    return NF2_OK;
+    return work_ahead(fs, 0, fs->programs - start);
 }
 
 static void unlink_handle(nf2_t *fs, nf2_file_t *file)

@@ -84,7 +84,7 @@ static NF2_APART int seek_all(nf2_t *fs, uint32_t id, uint32_t number, unsigned 
 
 int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs, void *context, const struct nf2_item *item), void *context)
 {
-    struct nf2_key key = nf2_number_key(id, NF2_INDEX_MAP, from);
+    struct nf2_key key = nf2_number_key(id, (uint8_t)((from & NF2_INDEX_BLOCKS) != 0 ? NF2_INDEX_OWN : NF2_INDEX_MAP), from & ~NF2_INDEX_BLOCKS);
     struct nf2_path path;
     struct nf2_live live;
     struct nf2_entry entry;
@@ -208,7 +208,7 @@ static struct nf2_item item_from(const nf2_t *fs, const struct nf2_item *item, u
     return part;
 }
 
-#define INSERT_CHANGES 4u       /* besides the piece and an OWN entry */
+#define INSERT_CHANGES 6u       /* besides the piece and an OWN entry */
 #define CUT_CHANGES 2u          /* besides the piece that marks the end */
 
 /* A group in the making. */

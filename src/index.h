@@ -49,9 +49,11 @@ int nf2_index_size(nf2_t *fs, uint32_t id, uint32_t *size);
  */
 int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, uint32_t *length);
 
+#define NF2_INDEX_BLOCKS 0x80000000u    /* no file offset is so large */
+
 /*
- * Calls back for each entry of the map and each OWN entry, leaf by leaf from that of file offset `from` on, in no order within a
- * leaf, with NULL behind each leaf, until the callback returns something else than 0.
+ * Calls back for each entry of the map and each OWN entry, leaf by leaf from that of file offset `from` on (or, with NF2_INDEX_BLOCKS,
+ * from that of a block's OWN entry on), in no order within a leaf, with NULL behind each leaf, until the callback returns something else than 0.
  */
 int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs, void *context, const struct nf2_item *item), void *context);
 

@@ -289,8 +289,89 @@ static int fragment_place(nf2_t *fs, nf2_file_t *file, uint32_t length)
     return NF2_OK;
 }
 
+/* Bytes of a piece that a write cuts which are short enough to be written anew with it; `*place`: where they are. */
+static int remnant(nf2_t *fs, const nf2_file_t *file, uint32_t at, bool behind, uint32_t *length, uint32_t *place)
+{
+    uint32_t most = nf2_page(fs) / 2u, rest;
+    struct nf2_item item;
+
+    NF2_TRY(nf2_index_map(fs, file->id, behind ? at - 1u : at, &item, &rest));
+    rest = behind ? rest - 1u : at - item.number;
+    bool short_one = item.kind == NF2_BODY_PIECE && item.block != NF2_NO_BLOCK && item.length > 0 && rest < most;
+    *length = short_one ? rest : 0;
+    *place = item.block * nf2_block_bytes(fs) + item.within + (behind ? at - item.number : 0);
+    return NF2_OK;
+}
+
+/* A write of some bytes, with what it leaves of the pieces at its ends. */
+struct patch {
+    const uint8_t *data;
+    uint32_t at, length;        /* of the data, in the file */
+    uint32_t front, behind;     /* bytes of the committed content in front of them and behind, */
+    uint32_t front_place, behind_place; /* and where they are */
+};
+
+/*
+ * Small writes at any byte would leave more and more, ever shorter pieces. What they leave of a piece, if it is short, is written
+ * anew with them. Only one handle writes a file, so that nobody else changes it before the commit.
+ */
+static NF2_APART int find_remnants(nf2_t *fs, const nf2_file_t *file, struct patch *patch)
+{
+    uint32_t page = nf2_page(fs), end = patch->at + patch->length;
+
+    if (patch->length >= 2u * page || patch->at % page + patch->length % page == 0 || file->shadow || file->pieces > 0 ||
+        file->spill_first != NF2_NONE || file->cut_to != NF2_NONE || fs->flash->program_unit > 1) {
+        return NF2_OK;
+    }
+    NF2_TRY(remnant(fs, file, patch->at, false, &patch->front, &patch->front_place));
+    return end < file->size ? remnant(fs, file, end, true, &patch->behind, &patch->behind_place) : NF2_OK;
+}
+
+/* The patch's bytes from `from` on, counted from its first one. */
+static int patch_bytes(nf2_t *fs, const struct patch *patch, uint32_t from, uint8_t *to, uint32_t length)
+{
+    uint32_t bytes = nf2_block_bytes(fs), place, n;
+
+    for (uint32_t done = 0; done < length; done += n, from += n) {
+        if (from - patch->front < patch->length) {
+            n = nf2_min(length - done, patch->length - (from - patch->front));
+            memcpy(to + done, patch->data + (from - patch->front), n);
+            continue;
+        }
+        bool behind = from >= patch->front;
+        place = behind ? patch->behind_place + (from - patch->front - patch->length) : patch->front_place + from;
+        n = nf2_min(length - done, behind ? length - done : patch->front - from);
+        NF2_TRY(nf2_flash_read(fs, place / bytes, place % bytes, to + done, n));
+    }
+    return NF2_OK;
+}
+
+static int write_patch(nf2_t *fs, nf2_file_t *file, const struct patch *patch)
+{
+    uint32_t page = nf2_page(fs), length = patch->front + patch->length + patch->behind, n;
+
+    if (file->fragment_block != NF2_NONE && file->fragment_end + length > nf2_block_bytes(fs)) {
+        file->fragment_end = nf2_block_bytes(fs); /* it stays in one piece */
+    }
+    NF2_TRY(fragment_place(fs, file, 1));
+    uint32_t block = file->fragment_block, within = file->fragment_end;
+    for (uint32_t done = 0; done < length; done += n) {
+        n = nf2_min(length - done, page - (within + done) % page);
+        NF2_TRY(patch_bytes(fs, patch, done, fs->write_buffer, n));
+        NF2_TRY(nf2_flash_program(fs, block, within + done, fs->write_buffer, n));
+    }
+    file->fragment_end = within + length;
+    return add_piece(fs, file, patch->at - patch->front, length, block, within);
+}
+
 static int write_pieces(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
 {
+    struct patch patch = {data, at, length, 0, 0, 0, 0};
+
+    NF2_TRY(find_remnants(fs, file, &patch));
+    if (patch.front + patch.behind > 0) {
+        return write_patch(fs, file, &patch);
+    }
     while (length > 0) {
         /* A continued stream of whole pages stays contiguous; the rest of a page is used by what follows it. */
         NF2_TRY(fragment_place(fs, file, length));

@@ -85,13 +85,60 @@ static int load_region(nf2_t *fs, uint32_t number)
     return NF2_OK;
 }
 
+/* ---- groups that are being emptied ---------------------------------------------------------------- */
+
+/* Is the block in a group that is being emptied? */
+static bool is_emptied(const nf2_t *fs, uint32_t block)
+{
+    uint32_t large = nf2_large_blocks(fs);
+
+    for (unsigned i = 0; fs->clean_id != 0 && i < NF2_CLEAN_GROUPS; i++) {
+        if (fs->group[i].state >= NF2_GROUP_VICTIM && (block - nf2_group_shift(fs, large)) / large == fs->group[i].number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A block is used: what was counted in its group does not hold any more. */
+static void note_used(nf2_t *fs, uint32_t block)
+{
+    uint32_t large = nf2_large_blocks(fs);
+
+    if (fs->clean_id == 0) {
+        return;
+    }
+    uint32_t number = (block - nf2_group_shift(fs, large)) / large;
+    if (number - fs->clean_counted < NF2_CLEAN_BINS) {
+        memset(fs->clean_bins + 2u * (number - fs->clean_counted), 0xFF, 2);
+    }
+    for (unsigned i = 0; i < NF2_CLEAN_GROUPS; i++) {
+        if (fs->group[i].number == number && fs->group[i].state == NF2_GROUP_CHEAP) {
+            fs->group[i].state = NF2_GROUP_NONE;
+        }
+    }
+}
+
+bool nf2_clean_stop(nf2_t *fs)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < NF2_CLEAN_GROUPS; i++) {
+        any = any || fs->group[i].state >= NF2_GROUP_VICTIM;
+        fs->group[i].state = NF2_GROUP_NONE;
+    }
+    fs->clean_id = 0;
+    return any;
+}
+
+/* ---- finding space ------------------------------------------------------------------------------ */
+
 static bool is_free(const nf2_t *fs, uint32_t index, bool erased)
 {
     uint32_t block = fs->region * NF2_REGION_BLOCKS + index;
-    bool being_emptied = fs->cleaning && block - fs->clean_first < nf2_large_blocks(fs);
 
     return index < NF2_REGION_BLOCKS && !nf2_bit(fs->region_used, index) && nf2_bit(fs->region_erased, index) == erased &&
-           block != fs->kept_node && !being_emptied;
+           block != fs->kept_node && !is_emptied(fs, block);
 }
 
 /* The first run of free blocks (all erased, or all dirty) of at least `want` blocks at or behind the cursor, else the longest. Its length. */
@@ -301,7 +348,7 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
         want = nf2_max(1, nf2_min(want, nf2_space_available(fs)));
     }
     want = nf2_min(want, NF2_REGION_BLOCKS);
-    if (fs->clean_us != 0) { /* erased blocks are won with labour: none should wait in one slot while another has to erase */
+    if (fs->clean_id != 0) { /* erased blocks are won with labour: none should wait in one slot while another has to erase */
         want = nf2_min(want, nf2_max(4u, fs->erased_blocks / 4u));
     }
     if (slot_index == NF2_TREE_SLOT && fs->after_cut) {
@@ -313,8 +360,7 @@ static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
         NF2_TRY(nf2_space_return_unused(fs, slot_index));
         result = try_claim(fs, slot_index, want);
     }
-    if (result == NF2_ERR_NOSPC && fs->cleaning) { /* the free blocks of a group that was to be emptied */
-        fs->cleaning = false;
+    if (result == NF2_ERR_NOSPC && nf2_clean_stop(fs)) { /* the free blocks of groups that were to be emptied */
         result = try_claim(fs, slot_index, want);
     }
     return result == NF2_ERR_NOSPC ? claim_stock(fs, slot) : result;
@@ -410,6 +456,7 @@ int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *blo
         NF2_TRY(erase_next(fs, slot));
     }
     *block = slot->run[slot->runs - 1].start + slot->used++;
+    note_used(fs, *block);
     return NF2_OK;
 }
 

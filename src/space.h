@@ -29,6 +29,15 @@ static inline uint32_t nf2_space_stock_size(const nf2_t *fs)
     return nf2_min(NF2_STOCK_MAX, fs->blocks / NF2_REGION_BLOCKS);
 }
 
+/* What becomes of a group of blocks that a large erase takes: it is worth while to empty it, it is being emptied, it is. */
+enum nf2_group_state { NF2_GROUP_NONE, NF2_GROUP_CHEAP, NF2_GROUP_VICTIM, NF2_GROUP_EMPTIED };
+
+/* Groups are numbered from the first block of the volume that a large erase may begin with. */
+static inline uint32_t nf2_group_shift(const nf2_t *fs, uint32_t large)
+{
+    return (large - fs->config->offset / fs->flash->block_size % large) % large;
+}
+
 /* Blocks that file data may still take. */
 uint32_t nf2_space_available(const nf2_t *fs);
 
@@ -61,6 +70,9 @@ uint32_t nf2_space_next(const nf2_t *fs, unsigned slot);
 
 /* All blocks handed out on this slot are referenced by durable records, or are in the list of freed runs. */
 void nf2_space_settle(nf2_t *fs, unsigned slot);
+
+/* No groups of blocks are emptied any more. Were some? */
+bool nf2_clean_stop(nf2_t *fs);
 
 /* Frees the handed-out, uncommitted blocks of a slot (an aborted write). */
 int nf2_space_abandon(nf2_t *fs, unsigned slot);

@@ -95,7 +95,7 @@ struct nf2_config {
 };
 
 /* Two page buffers and the tree buffer. */
-#define NF2_TREE_BUFFER_SIZE 384u
+#define NF2_TREE_BUFFER_SIZE 352u
 #define NF2_BUFFER_SIZE(page_size) (2u * (page_size) + NF2_TREE_BUFFER_SIZE)
 
 /* nf2_t, nf2_file_t and nf2_dir_t: complete types so that you can allocate them; their fields are private. */

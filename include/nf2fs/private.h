@@ -19,6 +19,8 @@
 #define NF2_MERGE_KEY 24u
 #define NF2_EXTENTS_MAX 4u              /* extents of a flat file */
 #define NF2_NAME_KEPT 24u               /* bytes of a new file's name kept in the handle */
+#define NF2_CLEAN_BINS 8u               /* groups of blocks that one walk over a map counts */
+#define NF2_CLEAN_GROUPS 8u             /* of which so many are kept in mind */
 #define NF2_PIECES_MAX 4u               /* unsynced pieces of an indexed file kept in memory */
 #define NF2_INLINE_MORE 128u            /* bytes of an inline file's content beside the page in its buffer */
 
@@ -50,6 +52,12 @@ struct nf2_piece {              /* part of an indexed file that is on flash and 
     uint32_t within;            /* byte in the block where it begins */
 };
 
+struct nf2_group {              /* blocks that one large erase takes */
+    uint16_t number;
+    uint8_t live;               /* of 256 parts, when it was counted */
+    uint8_t state;              /* NF2_GROUP_* */
+};
+
 struct nf2_file;
 
 /* What is used most comes first, by size: small offsets make small code. */
@@ -59,7 +67,10 @@ typedef struct nf2 {
     bool mounted, broken, read_only, clean, blank_erased, opened; /* opened: this mount has written its opening STATE */
     bool next_suspect;          /* the meta log's next block is to be erased before use */
     bool redo_owned;            /* the committed batch lies in blocks of a file */
-    bool cleaning;              /* see clean_id */
+    bool clean_found;           /* this round over the groups of a file has found some */
+    bool clean_again;           /* a file before this one had some */
+    uint8_t clean_price;        /* live parts of 256 that a group may have to be chosen */
+    uint8_t clean_rounds;       /* over the groups of this file, that have found some */
     bool buffer_lent;           /* the tree buffer serves as scratch memory */
     bool after_cut;             /* the tree takes its next blocks from the stock */
     uint8_t node_pages;         /* pages of a block that a log uses */
@@ -81,6 +92,7 @@ typedef struct nf2 {
     uint16_t super_end;
     uint16_t region_next;       /* block of the region where the search goes on */
     uint16_t unclean_mounts;
+    uint16_t clean_counted;     /* the walk counts in groups from this one on */
 
     const struct nf2_flash *flash;
     uint32_t blocks;            /* of the volume */
@@ -110,11 +122,12 @@ typedef struct nf2 {
     uint32_t compact_id;        /* entries of this id are looked at next, */
     uint32_t compact_from;      /* blocks from this one on */
     uint32_t compact_owner, compact_block, compact_end; /* where moved data goes: the file, its block, the place in it */
-    uint32_t clean_id, clean_first; /* a file's group of blocks that is being emptied for a large erase, or was the last one */
-    uint32_t clean_from;        /* file offset up to which it has been emptied */
-    uint32_t clean_us;          /* what a block of the next such group may cost, microseconds */
+    uint32_t clean_id;          /* an indexed file whose groups of blocks are being emptied for large erases; 0: none */
+    uint32_t clean_from;        /* place of the walk over its map */
     uint32_t maintain_cursor;
     uint8_t merge_key[NF2_MERGE_KEY];
+    uint8_t clean_bins[2u * NF2_CLEAN_BINS];    /* what it counts */
+    struct nf2_group group[NF2_CLEAN_GROUPS];
 
     uint8_t region_used[NF2_REGION_BLOCKS / 8];
     uint8_t region_erased[NF2_REGION_BLOCKS / 8];
