@@ -157,6 +157,7 @@ static int choose(nf2_t *fs, uint32_t live, bool hurry)
     uint32_t dearest = hurry || fs->erased_blocks < nf2_large_blocks(fs) / 2u ? 255u : fs->clean_price;
     uint32_t free = nf2_space_free_blocks(fs), room = free - nf2_min(free, nf2_space_reserve(fs)), most = COPIES + fs->blocks / 256u, copied = 0;
 
+    fs->clean_found = fs->clean_found || groups_in(fs, NF2_GROUP_CHEAP) > 0;
     for (unsigned n = 0; n < NF2_VICTIMS_MAX; n++) {
         struct nf2_group *best = NULL;
         for (unsigned i = 0; i < NF2_CLEAN_GROUPS; i++) {
@@ -173,7 +174,6 @@ static int choose(nf2_t *fs, uint32_t live, bool hurry)
         bool needed = false;
         NF2_TRY(handles_need(fs, &run, &needed));
         best->state = needed ? NF2_GROUP_NONE : NF2_GROUP_VICTIM;
-        fs->clean_found = true;
         fs->clean_price = n == 0 ? best->live : fs->clean_price;
         dearest = nf2_min(dearest, fs->clean_price + fs->clean_price / 8u + 4u);
     }
@@ -418,7 +418,7 @@ int nf2_clean_step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t programs)
 
 uint32_t nf2_clean_pool(const nf2_t *fs)
 {
-    return nf2_large_blocks(fs) + fs->blocks / 128u;
+    return nf2_large_blocks(fs) / 2u + fs->blocks / 100u;
 }
 
 bool nf2_clean_pays(const nf2_t *fs)

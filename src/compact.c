@@ -149,11 +149,9 @@ static int step(nf2_t *fs, uint32_t live)
 
 #define AHEAD_LEAVES 6u
 #define AHEAD_PROGRAMS 20u       /* the least that a step ahead has: a block that is copied, and its entry */
-#define WAIT 32u                /* steps block by block after groups were looked for in vain */
-#define WAIT_AHEAD 250u         /* or so many writes */
 
 /* Groups that a large erase takes: 1, or 0 where none pays, and for a while then. */
-static int group_step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t programs, uint8_t wait)
+static int group_step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t programs)
 {
     if (!nf2_clean_pays(fs) || fs->clean_wait > 0) {
         fs->clean_wait = (uint8_t)(fs->clean_wait - (fs->clean_wait > 0));
@@ -161,14 +159,14 @@ static int group_step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t progra
     }
     int result = nf2_clean_step(fs, live, leaves, programs);
     result = result == NF2_ERR_NOSPC ? 0 : result; /* block by block there is less to be copied before some are free */
-    fs->clean_wait = result == 0 ? wait : 0;
+    fs->clean_wait = (uint8_t)(result == 0 ? nf2_min(leaves == 0 ? 32u : 250u, fs->blocks / 16u) : 0); /* a look at all groups costs as much */
     return result;
 }
 
 int nf2_compact_step(nf2_t *fs, uint32_t live)
 {
     bool urgent = fs->urgent;
-    int result = group_step(fs, live, 0, 0, WAIT);
+    int result = group_step(fs, live, 0, 0);
 
     if (result != 0) {
         return result;
@@ -184,7 +182,7 @@ int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
     uint32_t pool = nf2_clean_pool(fs) + need;
     bool due = programs >= AHEAD_PROGRAMS && fs->erased_blocks < pool && nf2_space_available(fs) < pool + fs->blocks / 32u;
     uint32_t leaves = fs->erased_blocks < pool / 2u ? 2u * AHEAD_LEAVES : AHEAD_LEAVES;
-    int result = due ? group_step(fs, NF2_COMPACT_ALL, leaves, programs, WAIT_AHEAD) : 0;
+    int result = due ? group_step(fs, NF2_COMPACT_ALL, leaves, programs) : 0;
 
     return result < 0 ? result : NF2_OK;
 }

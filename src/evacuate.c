@@ -153,7 +153,7 @@ static void leaf_done(struct look *look)
 }
 
 /* Notes the mapping entries of a leaf that have data in the victims, and counts; 1 behind a leaf with some, or when it is enough. */
-static int look_at(nf2_t *fs, void *context, const struct nf2_item *item)
+static int note_item(nf2_t *fs, void *context, const struct nf2_item *item)
 {
     struct look *look = context;
 
@@ -297,33 +297,51 @@ static int copy_short(nf2_t *fs, uint32_t id, const struct nf2_item *item, const
     return 1;
 }
 
-/* Moves the items that a look has noted. 1: all of them, 0: it is enough for this time. */
-static NF2_APART int move_items(nf2_t *fs, const struct look *look, uint32_t start)
+/* Moves items that a look has noted, from `*i` on. 1: all of them, 0: it is enough for this time, 2: `*i` is to be moved otherwise. */
+static NF2_APART int move_short(nf2_t *fs, const struct look *look, uint32_t start, uint32_t *i)
 {
     const struct nf2_evacuation *job = look->job;
-    struct moved moved = {.count = 0};
+    struct moved moved;
+    int result = 1;
 
-    for (uint32_t i = 0; i < look->items; i++) {
-        const struct nf2_item *item = &look->item[i];
+    moved.count = moved.waiting = 0;
+    for (; *i < look->items; ++*i) {
+        const struct nf2_item *item = &look->item[*i];
         uint32_t used = fs->programs - start + moved.count / 2u;
         if (used > 0 && used + item->length / nf2_page(fs) >= job->programs) {
-            NF2_TRY(put_moved(fs, &moved));
-            return 0;
+            result = 0;
+            break;
         }
         struct nf2_run victim = victim_of(fs, item, &job->victims);
-        int result = copy_short(fs, job->id, item, &victim, &moved);
-        NF2_TRY(result);
-        if (result == 0) {
-            NF2_TRY(put_moved(fs, &moved));
-            uint32_t blocks = nf2_max(1u, nf2_min(job->programs * nf2_page(fs) / nf2_block_bytes(fs), victim.count)); /* whole ones: pieces of a block stay whole */
-            int all = move_item(fs, job->id, item->number, &victim, blocks * nf2_block_bytes(fs));
-            if (all <= 0) {
-                return all;
-            }
+        int copied = copy_short(fs, job->id, item, &victim, &moved);
+        NF2_TRY(copied);
+        if (copied == 0) {
+            result = 2;
+            break;
         }
     }
     NF2_TRY(put_moved(fs, &moved));
-    return 1;
+    return result;
+}
+
+/* Moves the items that a look has noted. 1: all of them, 0: it is enough for this time. */
+static int move_items(nf2_t *fs, const struct look *look, uint32_t start)
+{
+    uint32_t i = 0, block = nf2_block_bytes(fs);
+
+    for (;;) {
+        int result = move_short(fs, look, start, &i);
+        if (result != 2) {
+            return result;
+        }
+        struct nf2_run victim = victim_of(fs, &look->item[i], &look->job->victims);
+        uint32_t blocks = nf2_max(1u, nf2_min(look->job->programs * nf2_page(fs) / block, victim.count)); /* whole ones: pieces of a block stay whole */
+        int all = move_item(fs, look->job->id, look->item[i].number, &victim, blocks * block);
+        if (all <= 0) {
+            return all;
+        }
+        i++;
+    }
 }
 
 int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job)
@@ -339,7 +357,7 @@ int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job)
         if (job->counted != NULL) {
             memcpy(look.bins, job->counted->bin, sizeof look.bins);
         }
-        more = nf2_index_each(fs, job->id, *job->from, look_at, &look);
+        more = nf2_index_each(fs, job->id, *job->from, note_item, &look);
         NF2_TRY(more);
         if (look.items > 0) {
             int all = move_items(fs, &look, start);

@@ -208,7 +208,7 @@ static struct nf2_item item_from(const nf2_t *fs, const struct nf2_item *item, u
     return part;
 }
 
-#define INSERT_CHANGES 6u       /* besides the piece and an OWN entry */
+#define INSERT_CHANGES 5u       /* besides the piece and an OWN entry */
 #define CUT_CHANGES 2u          /* besides the piece that marks the end */
 
 /* A group in the making. */

@@ -10,10 +10,19 @@ void volume_new(struct volume *volume, const char *chip_name)
 {
     const struct vflash_chip *chip = vflash_chip_find(chip_name);
 
-    memset(volume, 0, sizeof *volume);
-    volume->flash = chip ? vflash_new(chip) : NULL;
-    if (!volume->flash) {
+    if (!chip) {
         fprintf(stderr, "no chip named %s\n", chip_name);
+        exit(2);
+    }
+    volume_new_on(volume, chip);
+}
+
+void volume_new_on(struct volume *volume, const struct vflash_chip *chip)
+{
+    memset(volume, 0, sizeof *volume);
+    volume->flash = vflash_new(chip);
+    if (!volume->flash) {
+        fprintf(stderr, "no memory for a chip\n");
         exit(2);
     }
     volume->driver = *vflash_driver(volume->flash);
@@ -24,15 +33,20 @@ void volume_new(struct volume *volume, const char *chip_name)
 
 void volume_up(struct volume *volume, const char *chip_name)
 {
+    volume_new(volume, chip_name);
+    volume_format(volume);
+}
+
+void volume_format(struct volume *volume)
+{
     int status;
 
-    volume_new(volume, chip_name);
     status = nf2_format(&volume->fs, &volume->config, NF2_FORMAT_QUICK);
     if (status == NF2_OK) {
         status = nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR);
     }
     if (status != NF2_OK) {
-        fprintf(stderr, "format or mount on %s: %d\n", chip_name, status);
+        fprintf(stderr, "format or mount on %s: %d\n", vflash_chip_of(volume->flash)->name, status);
         exit(1);
     }
 }

@@ -20,6 +20,9 @@ struct volume {
 
 /* A blank chip, configured but not formatted. */
 void volume_new(struct volume *volume, const char *chip_name);
+void volume_new_on(struct volume *volume, const struct vflash_chip *chip);
+/* Formats and mounts it. */
+void volume_format(struct volume *volume);
 /* The same, formatted and mounted. */
 void volume_up(struct volume *volume, const char *chip_name);
 /* Frees; unmounts first where `mounted`. */

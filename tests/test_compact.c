@@ -46,28 +46,39 @@ struct bound {
     uint32_t flash_us;          /* an update, on the average */
 };
 
-/* A file of `percent` of the chip, written in pieces in a random order where `scattered`, then updated in aligned pieces. */
-static void steady(const char *chip, uint32_t percent, uint32_t piece, bool scattered, const struct bound *bound)
+/* How a file is made and updated: all of it in pieces in their order, then aligned ones; or the pieces in a random order; or updates at any byte. */
+enum manner { IN_ORDER, SCATTERED, AT_ANY_BYTE };
+
+static uint32_t place(uint32_t size, uint32_t piece, enum manner manner)
 {
+    return manner == AT_ANY_BYTE ? random_below(size - piece + 1) : random_below(size / piece) * piece;
+}
+
+/* A file of `percent` of a chip (cut to `megabytes`, 0: all of it) is made in pieces, then updated. The handle stays open. */
+static void steady(const char *name, uint32_t megabytes, uint32_t percent, uint32_t piece, enum manner manner, const struct bound *bound)
+{
+    struct vflash_chip chip = *vflash_chip_find(name);
     struct volume volume;
 
     state = piece + percent;
-    volume_up(&volume, chip);
+    chip.size = megabytes > 0 ? megabytes << 20 : chip.size;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
     uint32_t size = vflash_chip_of(volume.flash)->size / 100 * percent / 4096 * 4096;
     CHECK(size <= FILE_MAX);
     CHECK_EQ(nf2_open(&volume.fs, &volume.file, "data", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
     for (uint32_t i = 0, count = size / piece; i < count; i++) { /* every index once: the step has no divisor in common with it */
-        overwrite(&volume, (scattered ? (uint32_t)((uint64_t)i * 7919u % count) : i) * piece, piece);
+        overwrite(&volume, (manner == SCATTERED ? (uint32_t)((uint64_t)i * 7919u % count) : i) * piece, piece);
     }
     for (uint32_t i = 0; i < bound->warm; i++) {
-        overwrite(&volume, random_below(size / piece) * piece, piece);
+        overwrite(&volume, place(size, piece, manner), piece);
     }
     uint64_t before = vflash_counts(volume.flash)->time_us;
     for (uint32_t i = 0; i < bound->updates; i++) {
-        overwrite(&volume, random_below(size / piece) * piece, piece);
+        overwrite(&volume, place(size, piece, manner), piece);
     }
     uint64_t mean = (vflash_counts(volume.flash)->time_us - before) / bound->updates;
-    printf("%s, %u%%, %u B: %lu us an update\n", chip, (unsigned)percent, (unsigned)piece, (unsigned long)mean);
+    printf("%s, %u%%, %u B: %lu us an update\n", name, (unsigned)percent, (unsigned)piece, (unsigned long)mean);
     CHECK(mean <= bound->flash_us);
     compare(&volume, size);
     CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
@@ -83,16 +94,29 @@ static void steady(const char *chip, uint32_t percent, uint32_t piece, bool scat
 /* The chip's own time for the updates is far below the bounds; what the bounds hold is the share of large erases, and of reads. */
 TEST(small_chip)
 {
-    steady("w25q80", 50, 4096, false, &(struct bound){600, 600, 34000});
-    steady("w25q80", 50, 1024, false, &(struct bound){1200, 1000, 21000});
-    steady("w25q80", 50, 256, false, &(struct bound){3000, 1500, 24000});
-    steady("w25q80", 80, 4096, false, &(struct bound){600, 400, 62000});
+    steady("w25q80", 0, 50, 4096, IN_ORDER, &(struct bound){600, 600, 34000});
+    steady("w25q80", 0, 50, 1024, IN_ORDER, &(struct bound){1200, 1000, 21000});
+    steady("w25q80", 0, 50, 256, IN_ORDER, &(struct bound){3000, 1500, 24000});
+    steady("w25q80", 0, 80, 4096, IN_ORDER, &(struct bound){600, 400, 62000});
+}
+
+/* The pieces of the map must not become ever shorter, nor the copies ever more. */
+TEST(at_any_byte)
+{
+    steady("w25q80", 0, 50, 256, AT_ANY_BYTE, &(struct bound){3000, 1000, 24000});
+    steady("w25q80", 0, 50, 1024, AT_ANY_BYTE, &(struct bound){1500, 500, 60000});
+}
+
+/* Copies that empty groups must not take the last blocks: a write would be refused with a quarter of the chip garbage. */
+TEST(three_quarters)
+{
+    steady("w25q256", 4, 75, 4096, IN_ORDER, &(struct bound){2000, 400, 60000});
 }
 
 /* More leaves of owned blocks than one look at the map goes through. */
 TEST(many_owned_blocks)
 {
-    steady("w25q128", 50, 4096, true, &(struct bound){2600, 400, 30000});
+    steady("w25q128", 0, 50, 4096, SCATTERED, &(struct bound){2600, 400, 30000});
 }
 
 /* Is a group free but for nodes of the tree? Its region's state lies beside what a search keeps, and is asked for on while ways to nodes are looked for. */
@@ -126,6 +150,8 @@ int main(void)
 {
     RUN(region_beside_searches);
     RUN(small_chip);
+    RUN(at_any_byte);
+    RUN(three_quarters);
     RUN(many_owned_blocks);
     return check_done();
 }
