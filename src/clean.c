@@ -69,10 +69,7 @@ static NF2_APART int is_group(nf2_t *fs, struct nf2_region *region, uint32_t fir
         return 0;
     }
     if (region->number != first / NF2_REGION_BLOCKS) {
-        uint8_t *kept = region->state;
         NF2_TRY(nf2_region_read(fs, first / NF2_REGION_BLOCKS, region));
-        memcpy(kept, region->state, NF2_REGION_STATES); /* the way to a node needs the write buffer */
-        region->state = kept;
     }
     for (uint32_t i = at; i < at + large; i++) {
         unsigned state = nf2_region_state(region, i);
@@ -133,8 +130,7 @@ static int propose(nf2_t *fs, struct nf2_region *region, uint32_t number, uint32
 static NF2_APART int propose_all(nf2_t *fs, const struct nf2_census *census)
 {
     uint32_t first = (census->first - group_run(fs, 0).start) / census->blocks, part = census->blocks * nf2_block_bytes(fs) / 256u;
-    uint8_t states[NF2_REGION_STATES];
-    struct nf2_region region = {.number = NF2_NONE, .state = states};
+    struct nf2_region region = {.number = NF2_NONE};
 
     for (uint32_t i = 0; i < census->bins; i++) {
         uint32_t live = (nf2_census_live(fs, census, i) + part - 1u) / part;
@@ -198,8 +194,7 @@ static NF2_APART int move_node(nf2_t *fs, const struct nf2_run *group)
 /* Once all of the group is free: one large erase, then it is on record as erased. 1: there are nodes to be moved before. */
 static NF2_APART int erase_group(nf2_t *fs, const struct nf2_run *group)
 {
-    uint8_t states[NF2_REGION_STATES];
-    struct nf2_region region = {.number = NF2_NONE, .state = states};
+    struct nf2_region region = {.number = NF2_NONE};
 
     NF2_TRY(nf2_space_flush(fs));
     NF2_TRY(nf2_meta_prepare(fs)); /* the log does not turn, and take one of them, before the erase is on record */
