@@ -52,8 +52,7 @@ static NF2_APART int look_at_blocks(nf2_t *fs, uint32_t id, uint32_t first, stru
     return result;
 }
 
-/* Handles start a new run of blocks: the present one may lose some. */
-static int record_handles(nf2_t *fs, uint32_t id)
+int nf2_compact_handles(nf2_t *fs, uint32_t id)
 {
     for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
         if (file->kind == NF2_BODY_INDEXED && file->id == id && nf2_file_writes(file)) {
@@ -83,7 +82,7 @@ static NF2_APART int free_dead(nf2_t *fs, uint32_t id, uint32_t live, uint32_t *
 /* Goes through windows of the file's blocks until one had something to do: 1, or 0 behind the last. */
 static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
 {
-    uint32_t victim, from = 0;
+    uint32_t victim;
     int found;
 
     while ((found = nf2_evacuate_next_owned(fs, id, &fs->compact_from)) > 0) {
@@ -93,12 +92,9 @@ static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
             return freed;
         }
         if (victim != NF2_NONE) {
-            struct nf2_evacuation job = {id, {1, 1, {victim}}, NULL, &from, NF2_NONE, NF2_NONE};
-            int more = 1;
-            for (uint32_t i = 0; i < nf2_block_bytes(fs) && more > 0; i++) {
-                more = nf2_evacuate(fs, &job);
-            }
-            return more > 0 ? NF2_ERR_IO : more < 0 ? more : 1;
+            struct nf2_run run = {victim, 1};
+            NF2_TRY(nf2_evacuate_all(fs, id, &run));
+            return 1;
         }
         fs->compact_from += WINDOW_BLOCKS;
     }
@@ -138,7 +134,7 @@ static int step(nf2_t *fs, uint32_t live)
     int result;
 
     for (; (result = next_file(fs)) > 0; fs->compact_id++) {
-        NF2_TRY(record_handles(fs, fs->compact_id));
+        NF2_TRY(nf2_compact_handles(fs, fs->compact_id));
         result = compact_blocks(fs, fs->compact_id, live);
         if (result != 0) {
             break;

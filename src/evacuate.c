@@ -23,7 +23,14 @@ static NF2_APART int destination(nf2_t *fs, uint32_t id)
     for (unsigned attempt = 0; attempt < TRIES; attempt++) {
         nf2_space_settle(fs, NF2_TREE_SLOT);
         NF2_TRY(nf2_space_tree_block(fs, &block));
-        struct nf2_item own = nf2_owned_run(block, 1);
+        struct nf2_item own;
+        int found = block > 0 ? nf2_index_seek(fs, id, NF2_INDEX_OWN, block - 1u, NF2_AT_OR_BELOW, &own) : 0;
+        NF2_TRY(found);
+        if (found > 0 && own.number + own.length == block && own.length < 0xFFFFu) { /* one entry for what lies side by side */
+            own.length++;
+        } else {
+            own = nf2_owned_run(block, 1);
+        }
         nf2_index_put(&change, id, &own);
         int fits = nf2_tree_fits(fs, &change);
         if (fits > 0) {
@@ -371,6 +378,18 @@ int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job)
         }
     } while (more > 0 && look.leaves < job->leaves && fs->programs - start < job->programs);
     return more > 0;
+}
+
+int nf2_evacuate_all(nf2_t *fs, uint32_t id, const struct nf2_run *run)
+{
+    uint32_t from = 0, most = run->count * nf2_block_bytes(fs) + NF2_FILE_MAX / nf2_block_bytes(fs);
+    struct nf2_evacuation job = {id, {run->count, 1, {run->start}}, NULL, &from, NF2_NONE, NF2_NONE};
+    int more = 1;
+
+    for (uint32_t i = 0; i < most && more > 0; i++) {
+        more = nf2_evacuate(fs, &job);
+    }
+    return more > 0 ? NF2_ERR_IO : more;
 }
 
 /* ---- giving blocks back ------------------------------------------------------------------------- */

@@ -129,6 +129,7 @@ static int program_units(nf2_t *fs, uint32_t address, const uint8_t *data, uint3
     uint32_t page = nf2_page(fs);
 
     fs->programs++;
+    fs->busy_us += fs->flash->program_page_us;
     if (fs->window_address != NF2_NONE && (address & ~(page - 1)) == fs->window_address) {
         fs->window_address = NF2_NONE;
     }
@@ -177,6 +178,7 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
         return NF2_ERR_IO;
     }
     fs->programs++;
+    fs->busy_us += count > 1 ? fs->flash->large_erase_us : fs->flash->erase_block_us;
     fs->window_address = NF2_NONE;
     if (fs->flash->erase(fs->flash->context, address_of(fs, block, 0), count * nf2_block_bytes(fs)) != 0) {
         fs->broken = true;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* maintain.c - idle work in steps: what removed files held is freed, blocks are erased ahead. */
 #include "batch.h"
+#include "cache.h"
+#include "exchange.h"
 #include "flash.h"
 #include "merge.h"
 #include "names.h"
@@ -14,14 +16,20 @@ static uint32_t step_us(const nf2_t *fs)
     return 96u * fs->flash->program_page_us + 3000u * fs->flash->read_page_us;
 }
 
+/* The same of one that only reads. */
+static uint32_t look_us(const nf2_t *fs)
+{
+    return 1000u * fs->flash->read_page_us;
+}
+
 #define COMPACT_STEPS 5u        /* a step of compaction moves a whole block: it is worth so many others */
 
-/* Finds free dirty blocks: all of one large erase, or (allowed) one. 0 if this region has none. */
-static uint32_t find_dirty(const nf2_t *fs, const struct nf2_region *region, bool single, uint32_t *first)
+/* Finds free dirty blocks from `from` on: all of one large erase, or (allowed) one. 0 if this region has none. */
+static uint32_t find_dirty(const nf2_t *fs, const struct nf2_region *region, uint32_t from, bool single, uint32_t *first)
 {
     uint32_t large = nf2_large_blocks(fs), shift = fs->config->offset / nf2_block_bytes(fs) + region->number * NF2_REGION_BLOCKS;
 
-    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+    for (uint32_t i = from; i < NF2_REGION_BLOCKS; i++) {
         if (nf2_region_state(region, i) != NF2_BLOCK_DIRTY) {
             continue;
         }
@@ -42,40 +50,155 @@ static uint32_t find_dirty(const nf2_t *fs, const struct nf2_region *region, boo
     return 0;
 }
 
-/* Erases ahead, in the region after the cursor that has dirty blocks. 1: erased, 0: nothing dirty is left, 2: the budget is too small. */
-static NF2_APART int erase_step(nf2_t *fs, uint32_t left_us, uint32_t *spent_us)
+/*
+ * Finds what to erase next: what comes first in the turn in which blocks are taken, else those that were erased last would
+ * be taken again and again. Large erases first, they are cheaper a byte. Its length, 0: nothing.
+ */
+static NF2_APART int find_erase(nf2_t *fs, uint32_t *start)
 {
-    uint32_t regions = nf2_regions(fs), first;
+    uint32_t cursor = fs->region != NF2_NONE ? fs->region * NF2_REGION_BLOCKS + fs->region_next : fs->maintain_cursor;
+    uint32_t regions = nf2_regions(fs), counted = NF2_NONE, first;
     struct nf2_region region;
 
-    NF2_TRY(nf2_meta_prepare(fs)); /* a turn may take a block: before one is chosen here */
-    for (unsigned pass = 0; pass < 2; pass++) { /* large erases first: they are cheaper a byte */
-        for (uint32_t i = 0; i < regions; i++) {
-            uint32_t number = (fs->maintain_cursor / NF2_REGION_BLOCKS + i) % regions;
-            NF2_TRY(nf2_region_read(fs, number, &region));
-            uint32_t count = find_dirty(fs, &region, pass == 1, &first);
-            if (count == 0) {
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i <= regions; i++) { /* the first one's front part comes last */
+            uint32_t number = (cursor / NF2_REGION_BLOCKS + i) % regions, window = number / NF2_TREE_BUFFER_SIZE;
+            if (window != counted) { /* one walk for all regions: few of them are looked at */
+                counted = window;
+                window *= NF2_TREE_BUFFER_SIZE;
+                NF2_TRY(nf2_region_counts(fs, NF2_FREE_DIRTY, UINT32_MAX, window, nf2_min(NF2_TREE_BUFFER_SIZE, regions - window), fs->tree_buffer));
+            }
+            if (fs->tree_buffer[number % NF2_TREE_BUFFER_SIZE] < (pass == 0 ? nf2_max(1, nf2_large_blocks(fs)) : 1u)) {
                 continue;
             }
-            uint32_t cost = (count > 1 ? fs->flash->large_erase_us : fs->flash->erase_block_us) + 2 * fs->flash->program_page_us;
-            if (cost > left_us) {
-                return 2;
+            NF2_TRY(nf2_region_read(fs, number, &region));
+            uint32_t count = find_dirty(fs, &region, i == 0 ? cursor % NF2_REGION_BLOCKS : 0, pass == 1, &first);
+            if (count > 0) {
+                *start = number * NF2_REGION_BLOCKS + first;
+                return (int)count;
             }
-            uint32_t start = number * NF2_REGION_BLOCKS + first;
-            NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? nf2_space_record_erased(fs, start, count) : NF2_OK);
-            NF2_TRY(nf2_flash_erase(fs, start, count));
-            NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? NF2_OK : nf2_space_record_erased(fs, start, count));
-            fs->maintain_cursor = start;
-            *spent_us += cost;
-            return 1;
         }
     }
     return 0;
 }
 
+/* Erases ahead. 1: erased, 0: nothing dirty is left, 2: the budget is too small. */
+static NF2_APART int erase_step(nf2_t *fs, uint32_t most_us)
+{
+    uint32_t start = 0;
+
+    NF2_TRY(nf2_meta_prepare(fs)); /* a turn may take a block: before one is chosen here */
+    nf2_cache_lend(fs, true);
+    int found = find_erase(fs, &start);
+    nf2_cache_lend(fs, false);
+    if (found <= 0) {
+        return found;
+    }
+    uint32_t count = (uint32_t)found, cost = (count > 1 ? fs->flash->large_erase_us : fs->flash->erase_block_us) + 2 * fs->flash->program_page_us;
+    if (cost > most_us) {
+        return 2;
+    }
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? nf2_space_record_erased(fs, start, count) : NF2_OK);
+    NF2_TRY(nf2_flash_erase(fs, start, count));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? NF2_OK : nf2_space_record_erased(fs, start, count));
+    return 1;
+}
+
+/* What is left of the budget: programs and erases count by their typical times, reads by the steps that make them. */
+struct budget {
+    uint32_t us, begun_us, looks;
+};
+
+static uint32_t left_us(const nf2_t *fs, const struct budget *budget)
+{
+    uint32_t spent = fs->busy_us - budget->begun_us + budget->looks * look_us(fs);
+
+    return budget->us - nf2_min(budget->us, spent);
+}
+
+/* A step of the exchange of worn and little worn blocks that moves so many at most: copies, their records, a turn of the meta log. */
+static uint32_t exchange_us(const nf2_t *fs, uint32_t blocks)
+{
+    return (24u + blocks * (nf2_block_bytes(fs) / nf2_page(fs) + 4u)) * fs->flash->program_page_us + 2u * look_us(fs);
+}
+
+/* Moves what rests, as long as that is due and the budget lasts. 1: it did not last. */
+static NF2_APART int exchange(nf2_t *fs, struct budget *budget)
+{
+    int result = 1;
+
+    while (result > 0 && nf2_exchange_due(fs)) {
+        uint32_t blocks = NF2_EXCHANGE_BLOCKS;
+        while (blocks > 0 && exchange_us(fs, blocks) > left_us(fs, budget)) {
+            blocks--;
+        }
+        if (blocks == 0) {
+            return 1;
+        }
+        result = nf2_exchange_step(fs, blocks);
+        budget->looks++;
+    }
+    return result < 0 ? result : 0;
+}
+
+/* Frees what removed files held, merges, compacts. 1: the budget did not last. */
+static NF2_APART int reclaim(nf2_t *fs, struct budget *budget)
+{
+    for (;;) {
+        if (step_us(fs) > left_us(fs, budget)) {
+            return 1;
+        }
+        int result = nf2_reclaim_light_step(fs);
+        if (result <= 0) {
+            return result;
+        }
+        budget->looks++;
+        if (result == 2) {
+            if (COMPACT_STEPS * step_us(fs) > left_us(fs, budget)) {
+                return 1;
+            }
+            NF2_TRY(nf2_compact_step(fs, NF2_COMPACT_IDLE));
+            budget->looks += 3;
+        }
+    }
+}
+
+/* Erases for what follows a cut. 1: the budget did not last. */
+static int restock(nf2_t *fs, struct budget *budget)
+{
+    uint32_t stock_us = nf2_max(fs->flash->erase_block_us, fs->flash->large_erase_us) + step_us(fs);
+    int more = 1;
+
+    while (more > 0 && !nf2_space_stocked(fs)) {
+        if (stock_us > left_us(fs, budget)) {
+            return 1;
+        }
+        more = nf2_space_restock(fs);
+    }
+    return more < 0 ? more : 0;
+}
+
+/* Erases all that is free. 1: the budget did not last. */
+static int erase_ahead(nf2_t *fs, struct budget *budget)
+{
+    int result = 1;
+
+    while (result > 0 && fs->erased_blocks < fs->free_blocks) {
+        if (look_us(fs) > left_us(fs, budget)) {
+            return 1;
+        }
+        budget->looks++;
+        result = erase_step(fs, left_us(fs, budget));
+        if (result == 2) {
+            return 1;
+        }
+    }
+    return result < 0 ? result : 0;
+}
+
 static int do_maintain(nf2_t *fs, uint32_t budget_us)
 {
-    uint32_t spent_us = 0;
+    struct budget budget = {budget_us, fs->busy_us, 0};
 
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
@@ -84,7 +207,7 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
         return NF2_ERR_ROFS;
     }
     bool idle = fs->orphan_count == 0 && nf2_tree_merge_done(fs) && !fs->compact_again && fs->erased_blocks >= fs->free_blocks && fs->freed_count == 0 &&
-                nf2_space_stocked(fs);
+                nf2_space_stocked(fs) && !nf2_exchange_due(fs);
     if (idle) {
         return 0;
     }
@@ -93,46 +216,16 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
     }
     NF2_TRY(nf2_batch_finish(fs));
     NF2_TRY(nf2_space_begin(fs));
-    if (fs->freed_count > 0) {
-        NF2_TRY(nf2_space_flush(fs));
-        spent_us += 4 * fs->flash->program_page_us;
-    }
-    bool owed = false;
-    while (spent_us + step_us(fs) <= budget_us && !owed) {
-        int result = nf2_reclaim_light_step(fs);
-        NF2_TRY(result);
-        uint32_t cost_us = result == 2 ? COMPACT_STEPS * step_us(fs) : step_us(fs);
-        if (result == 0) {
-            break;
-        }
-        owed = spent_us + cost_us > budget_us;
-        if (result == 2 && !owed) {
-            NF2_TRY(nf2_compact_step(fs, NF2_COMPACT_IDLE));
-        }
-        spent_us += owed ? 0 : cost_us;
-    }
-    uint32_t stock_us = nf2_max(fs->flash->erase_block_us, fs->flash->large_erase_us) + step_us(fs);
-    int more = 1;
-    while (more > 0 && !nf2_space_stocked(fs)) { /* for what follows a cut */
-        if (spent_us + stock_us > budget_us) {
-            owed = true;
-            break;
-        }
-        more = nf2_space_restock(fs);
-        NF2_TRY(more);
-        spent_us += stock_us;
-    }
-    for (;;) {
-        uint32_t walk_us = 800u * fs->flash->read_page_us;
-        if (spent_us + walk_us > budget_us) {
-            return 1;
-        }
-        spent_us += walk_us;
-        int result = erase_step(fs, budget_us - spent_us, &spent_us);
-        if (result != 1) {
-            return result == 2 || owed ? 1 : result;
-        }
-    }
+    NF2_TRY(fs->freed_count > 0 ? nf2_space_flush(fs) : NF2_OK);
+    int exchanged = exchange(fs, &budget);
+    NF2_TRY(exchanged);
+    int reclaimed = reclaim(fs, &budget);
+    NF2_TRY(reclaimed);
+    int stocked = restock(fs, &budget);
+    NF2_TRY(stocked);
+    int erased = erase_ahead(fs, &budget);
+    NF2_TRY(erased);
+    return exchanged > 0 || reclaimed > 0 || stocked > 0 || erased > 0;
 }
 
 int nf2_maintain(nf2_t *fs, uint32_t budget_us)

@@ -170,6 +170,12 @@ bool nf2_tree_merge_done(const nf2_t *fs)
     return fs->merge_quiet >= 2;
 }
 
+void nf2_tree_merge_restart(nf2_t *fs)
+{
+    fs->merge_id = 0;
+    fs->merge_length = fs->merge_skip = 0;
+}
+
 /* Takes the next leaf's lower bound as the place to go on; the start again behind the last leaf. */
 static NF2_APART int advance(nf2_t *fs, struct nf2_path *path)
 {
@@ -179,8 +185,7 @@ static NF2_APART int advance(nf2_t *fs, struct nf2_path *path)
     int found = nf2_tree_neighbour(fs, path, NF2_ABOVE);
     NF2_TRY(found);
     if (!found) {
-        fs->merge_id = 0;
-        fs->merge_length = fs->merge_skip = 0;
+        nf2_tree_merge_restart(fs);
         fs->merge_quiet = (uint8_t)nf2_min(fs->merge_quiet + 1u, 2);
         return 0;
     }
@@ -199,19 +204,24 @@ static NF2_APART int advance(nf2_t *fs, struct nf2_path *path)
     return 0;
 }
 
-int nf2_tree_merge_step(nf2_t *fs)
+int nf2_tree_merge_path(nf2_t *fs, struct nf2_path *path)
 {
     struct nf2_key key = nf2_key_of(fs->merge_id, fs->merge_key, fs->merge_length);
+    int moved = 1;
+
+    NF2_TRY(nf2_tree_descend(fs, &key, path));
+    for (unsigned i = 0; i < fs->merge_skip && moved > 0; i++) {
+        moved = nf2_tree_neighbour(fs, path, NF2_ABOVE);
+        NF2_TRY(moved);
+    }
+    return NF2_OK;
+}
+
+int nf2_tree_merge_step(nf2_t *fs)
+{
     struct nf2_path path;
 
-    NF2_TRY(nf2_tree_descend(fs, &key, &path));
-    for (unsigned i = 0; i < fs->merge_skip; i++) {
-        int moved = nf2_tree_neighbour(fs, &path, NF2_ABOVE);
-        NF2_TRY(moved);
-        if (!moved) {
-            break;
-        }
-    }
+    NF2_TRY(nf2_tree_merge_path(fs, &path));
     bool urgent = fs->urgent;
     uint8_t depth = path.depth;
     int result = 0;

@@ -87,7 +87,7 @@ static uint8_t *put_fixed(nf2_t *fs, uint8_t *p, bool clean)
     p = nf2_put16(p, fs->unclean_mounts);
     p = nf2_put32(p, fs->erases);
     p = nf2_put24(p, fs->meta_tail);
-    return nf2_put24(p, fs->region == NF2_NONE ? 0 : fs->region * NF2_REGION_BLOCKS + fs->region_next % NF2_REGION_BLOCKS);
+    return nf2_put24(p, fs->region == NF2_NONE ? fs->maintain_cursor : nf2_min(fs->region * NF2_REGION_BLOCKS + fs->region_next, fs->blocks - 1u));
 }
 
 /* What a STATE's group holds in front of it and changes. */

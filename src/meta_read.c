@@ -250,6 +250,7 @@ static int load_state(nf2_t *fs, const struct nf2_record *record)
     uint32_t cursor = nf2_get24(p + 32);
     fs->region = NF2_NONE;
     fs->maintain_cursor = nf2_min(cursor, fs->blocks - 1);
+    fs->exchange_region = (uint16_t)(fs->erases / NF2_REGION_BLOCKS % nf2_regions(fs));
     struct lists lists = lists_of(fs->meta_head, record);
     NF2_TRY(take_slots(fs, &lists, true));
     NF2_TRY(take_touched_and_orphans(fs, &lists, true));

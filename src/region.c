@@ -33,22 +33,23 @@ static void set_default(const nf2_t *fs, uint32_t number, struct nf2_region *reg
     }
 }
 
-/* Counts an erase; offsets are kept relative to the least worn block. */
+/*
+ * Counts an erase; offsets are kept relative to the least worn block, or to one 255 behind where that lies further back: the
+ * counts of those that rest run ahead then, never the other way round.
+ */
 static void count_erase(struct nf2_region *region, uint32_t index)
 {
     if (region->wear[index] < 255) {
         region->wear[index]++;
         return;
     }
-    uint8_t least = 255;
+    uint32_t least = 255;
     for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
         if (nf2_region_state(region, i) != NF2_BLOCK_BAD && region->wear[i] < least) {
             least = region->wear[i];
         }
     }
-    if (least == 0) {
-        return; /* a spread of 255: the count of this block stays behind */
-    }
+    least = nf2_max(least, 1);
     region->wear_base += least;
     for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
         region->wear[i] = (uint8_t)(region->wear[i] < least ? 0 : region->wear[i] - least);
@@ -97,7 +98,11 @@ int nf2_region_read(nf2_t *fs, uint32_t number, struct nf2_region *region)
     struct nf2_walk walk = {on_run, on_region, region, 0, 0};
 
     set_default(fs, number, region);
-    return nf2_meta_walk(fs, &walk);
+    NF2_TRY(nf2_meta_walk(fs, &walk));
+    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+        fs->worn = nf2_max(fs->worn, region->wear_base + region->wear[i]);
+    }
+    return NF2_OK;
 }
 
 void nf2_region_encode(const struct nf2_region *region, uint8_t *payload)
@@ -109,18 +114,13 @@ void nf2_region_encode(const struct nf2_region *region, uint8_t *payload)
 
 struct count_context {
     uint32_t first, count;
-    bool erased;
+    enum nf2_free kind;
+    uint32_t limit;
     uint8_t *counts;
 };
 
-/* What one block's change does to the count: +1, -1 or nothing. */
-static int effect_of(const struct count_context *c, enum nf2_change change)
-{
-    if (c->erased) {
-        return change == NF2_RETURNED || change == NF2_ERASED ? 1 : change == NF2_CLAIMED ? -1 : 0;
-    }
-    return change == NF2_ERASED ? 0 : change >= NF2_CLAIMED ? -1 : 1;
-}
+/* What one block's change does to the count: by kind, then change. */
+static const int8_t effects[3][5] = {{1, 0, -1, 0, -1}, {0, 1, 1, -1, 0}, {1, 1, 0, -1, -1}};
 
 static int count_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
 {
@@ -130,7 +130,8 @@ static int count_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t 
     for (uint32_t block = start; block < start + count; block++) {
         uint32_t region = block / NF2_REGION_BLOCKS - c->first;
         if (region < c->count) {
-            c->counts[region] = (uint8_t)(c->counts[region] + effect_of(c, change));
+            int n = c->counts[region] + effects[c->kind][change]; /* below 0: one beyond the limit */
+            c->counts[region] = (uint8_t)(n > 0 ? n : 0);
         }
     }
     return NF2_OK;
@@ -139,27 +140,34 @@ static int count_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t 
 static int count_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, uint32_t offset)
 {
     const struct count_context *c = context;
-    uint8_t state[NF2_REGION_BLOCKS / 4], n = 0;
+    enum { PART = NF2_REGION_BLOCKS / 8 };     /* little stack: claims come through here */
+    uint8_t base[3], state[PART / 4], wear[PART] = {0}, n = 0;
+    uint32_t states = 2u + 2u + 3u, wears = states + NF2_REGION_BLOCKS / 4u;
 
     if (number - c->first >= c->count) {
         return NF2_OK;
     }
-    NF2_TRY(nf2_record_read(fs, block, offset, 2u + 2u + 3u, state, sizeof state));
+    NF2_TRY(nf2_record_read(fs, block, offset, 2u + 2u, base, sizeof base));
     for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
-        unsigned s = state[i / 4] >> (i % 4 * 2) & 3u;
-        n = (uint8_t)(n + (s == NF2_BLOCK_ERASED || (s == NF2_BLOCK_DIRTY && !c->erased)));
+        if (i % PART == 0) {
+            NF2_TRY(nf2_record_read(fs, block, offset, states + i / 4u, state, sizeof state));
+            NF2_TRY(c->limit != UINT32_MAX ? nf2_record_read(fs, block, offset, wears + i, wear, sizeof wear) : NF2_OK);
+        }
+        unsigned s = state[i % PART / 4] >> (i % 4 * 2) & 3u;
+        bool counts = c->kind == NF2_FREE ? s <= NF2_BLOCK_ERASED : s == (unsigned)c->kind;
+        n = (uint8_t)(n + (counts && nf2_get24(base) + wear[i % PART] <= c->limit));
     }
     c->counts[number - c->first] = n;
     return NF2_OK;
 }
 
-int nf2_region_counts(nf2_t *fs, bool erased, uint32_t first, uint32_t count, uint8_t *counts)
+int nf2_region_counts(nf2_t *fs, enum nf2_free kind, uint32_t limit, uint32_t first, uint32_t count, uint8_t *counts)
 {
-    struct count_context context = {first, count, erased, counts};
+    struct count_context context = {first, count, kind, limit, counts};
     struct nf2_walk walk = {count_run, count_region, &context, 0, 0};
 
     for (uint32_t i = 0; i < count; i++) {
-        bool counted = first + i < nf2_regions(fs) && (!erased || fs->blank_erased);
+        bool counted = first + i < nf2_regions(fs) && kind != (fs->blank_erased ? NF2_FREE_DIRTY : NF2_FREE_ERASED);
         counts[i] = (uint8_t)(counted ? blocks_of(fs, first + i) : 0);
     }
     return nf2_meta_walk(fs, &walk);

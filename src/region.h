@@ -21,13 +21,29 @@ unsigned nf2_region_state(const struct nf2_region *region, uint32_t index);
 /* Puts the region's state together by a walk over the meta log. */
 int nf2_region_read(nf2_t *fs, uint32_t number, struct nf2_region *region);
 
+#define NF2_WEAR_AGE 64u        /* defaults, see struct nf2_config */
+#define NF2_WEAR_SPREAD 32u
+
+/* Has some block been erased so often that evenness comes first? */
+static inline bool nf2_wear_aged(const nf2_t *fs)
+{
+    return fs->worn >= (fs->config->wear_age != 0 ? fs->config->wear_age : NF2_WEAR_AGE);
+}
+
+/* A block so far behind the most worn one is little worn. */
+static inline uint32_t nf2_wear_spread(const nf2_t *fs)
+{
+    return fs->config->wear_spread != 0 ? fs->config->wear_spread : NF2_WEAR_SPREAD;
+}
+
 /* A change to blocks, as a STATE or a CLAIM tells it; others than the region's do not count. */
 void nf2_region_change(struct nf2_region *region, enum nf2_change change, uint32_t start, uint32_t count);
 
 /* Payload of a REGION page. */
 void nf2_region_encode(const struct nf2_region *region, uint8_t *payload);
 
-/* Free blocks (with `erased`: only erased ones) of each of `count` regions from `first` on, one byte each. */
-int nf2_region_counts(nf2_t *fs, bool erased, uint32_t first, uint32_t count, uint8_t *counts);
+/* Free blocks of a kind of each of `count` regions from `first` on, one byte each; with a limit on erases (UINT32_MAX: none) about. */
+enum nf2_free { NF2_FREE_DIRTY, NF2_FREE_ERASED, NF2_FREE };
+int nf2_region_counts(nf2_t *fs, enum nf2_free kind, uint32_t limit, uint32_t first, uint32_t count, uint8_t *counts);
 
 #endif

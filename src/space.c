@@ -5,21 +5,32 @@
 #include "region.h"
 
 #define TOUCHED_KEPT (NF2_TOUCHED_MAX / 2u)  /* touched nodes that stay listed when another one finds the list full */
+#define ERASED_SHARE 8u          /* erased blocks are many where they are more than this part of the free ones */
 #define SETTLED_IN 4u            /* changes of a mount before one erases for the stock: a first small write is open, write, close */
 
 /* Blocks to claim at a time for the tree and the logs: fewer where a cut would have many of them erased for nothing. */
 static uint32_t tree_claim(const nf2_t *fs)
 {
-    return nf2_max(4, nf2_min(NF2_CLAIM_BLOCKS, fs->blocks / 64u));
+    uint32_t most = nf2_wear_aged(fs) ? 4u : NF2_CLAIM_BLOCKS; /* what is left over of a group that is taken breaks it up */
+
+    return nf2_max(4, nf2_min(most, fs->blocks / 64u));
 }
 
-uint32_t nf2_space_free_blocks(const nf2_t *fs)
+/* Blocks that were freed, and are free from the next STATE on. */
+static uint32_t freed_blocks(const nf2_t *fs)
 {
-    uint32_t blocks = fs->free_blocks;
+    uint32_t blocks = 0;
 
     for (unsigned i = 0; i < fs->freed_count; i++) {
         blocks += fs->freed[i].count;
     }
+    return blocks;
+}
+
+uint32_t nf2_space_free_blocks(const nf2_t *fs)
+{
+    uint32_t blocks = fs->free_blocks + freed_blocks(fs);
+
     for (unsigned s = 0; s < NF2_SLOTS; s++) {
         const struct nf2_slot *slot = &fs->slot[s];
         blocks += slot->runs > 0 ? slot->run[slot->runs - 1].count - slot->used : 0;
@@ -69,7 +80,8 @@ uint32_t nf2_space_available(const nf2_t *fs)
 
 /* ---- the region that blocks are taken from ------------------------------------------------------- */
 
-static int load_region(nf2_t *fs, uint32_t number)
+/* Blocks with more erases than `limit` are left out. */
+static int load_region(nf2_t *fs, uint32_t number, uint32_t limit)
 {
     struct nf2_region region;
 
@@ -77,7 +89,7 @@ static int load_region(nf2_t *fs, uint32_t number)
     NF2_TRY(nf2_region_read(fs, number, &region));
     for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
         unsigned state = nf2_region_state(&region, i);
-        nf2_bit_set(fs->region_used, i, state >= NF2_BLOCK_USED);
+        nf2_bit_set(fs->region_used, i, state >= NF2_BLOCK_USED || region.wear_base + region.wear[i] > limit);
         nf2_bit_set(fs->region_erased, i, state == NF2_BLOCK_ERASED);
     }
     fs->region = number;
@@ -87,8 +99,7 @@ static int load_region(nf2_t *fs, uint32_t number)
 
 /* ---- groups that are being emptied ---------------------------------------------------------------- */
 
-/* Is the block in a group that is being emptied? */
-static bool is_emptied(const nf2_t *fs, uint32_t block)
+bool nf2_space_emptied(const nf2_t *fs, uint32_t block)
 {
     uint32_t large = nf2_large_blocks(fs);
 
@@ -133,55 +144,71 @@ bool nf2_clean_stop(nf2_t *fs)
 
 /* ---- finding space ------------------------------------------------------------------------------ */
 
-static bool is_free(const nf2_t *fs, uint32_t index, bool erased)
+/* What is looked for: free blocks in one of two states, or in either. */
+enum kind { DIRTY, ERASED, EITHER };
+
+static enum kind kind_at(const nf2_t *fs, uint32_t index)
+{
+    return nf2_bit(fs->region_erased, index) ? ERASED : DIRTY;
+}
+
+static bool is_free(const nf2_t *fs, uint32_t index, enum kind kind)
 {
     uint32_t block = fs->region * NF2_REGION_BLOCKS + index;
 
-    return index < NF2_REGION_BLOCKS && !nf2_bit(fs->region_used, index) && nf2_bit(fs->region_erased, index) == erased &&
-           block != fs->kept_node && !is_emptied(fs, block);
+    return index < NF2_REGION_BLOCKS && !nf2_bit(fs->region_used, index) && block != fs->kept_node && !nf2_space_emptied(fs, block) &&
+           (kind == EITHER || kind == kind_at(fs, index));
 }
 
-/* The first run of free blocks (all erased, or all dirty) of at least `want` blocks at or behind the cursor, else the longest. Its length. */
-static uint32_t find_run(const nf2_t *fs, bool erased, uint32_t want, uint32_t *start)
+/* Is all of the group free that a large erase takes together with this block? */
+static bool in_whole_group(const nf2_t *fs, uint32_t index)
+{
+    uint32_t large = nf2_large_blocks(fs), first;
+
+    if (large == 0) {
+        return false;
+    }
+    first = index - (fs->config->offset / nf2_block_bytes(fs) + fs->region * NF2_REGION_BLOCKS + index) % large; /* wraps where it lies in front of the region */
+    for (uint32_t i = 0; i < large; i++) {
+        if (!is_free(fs, first + i, EITHER)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * The first run of free blocks of one state behind the cursor that has `enough` of them, else the longest. Its length. With `rest`:
+ * not in a group that a large erase takes as a whole.
+ */
+static uint32_t find_run(const nf2_t *fs, enum kind kind, uint32_t enough, bool rest, uint32_t *start)
 {
     uint32_t best = 0;
 
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        uint32_t from = pass == 0 ? fs->region_next : 0, to = pass == 0 ? NF2_REGION_BLOCKS : fs->region_next;
-        for (uint32_t i = from; i < to;) {
-            uint32_t n = 0;
-            while (is_free(fs, i + n, erased)) {
-                n++;
-            }
-            if (n > best) {
-                best = n;
-                *start = i;
-            }
-            if (best >= want) {
-                return want;
-            }
-            i += n + 1;
+    for (uint32_t i = fs->region_next; i < NF2_REGION_BLOCKS && best < enough;) {
+        uint32_t n = 0;
+        while (is_free(fs, i + n, n > 0 ? kind_at(fs, i) : kind) && !(rest && in_whole_group(fs, i + n))) {
+            n++;
         }
+        if (n > best) {
+            best = n;
+            *start = i;
+        }
+        i += nf2_max(n, 1);
     }
     return best;
 }
 
-/* A group of dirty blocks that one large erase takes; 0 if the region has none. */
+/* The first group of dirty blocks behind the cursor that one large erase takes; its length, 0: none. */
 static uint32_t find_large_group(const nf2_t *fs, uint32_t *start)
 {
-    uint32_t large = nf2_large_blocks(fs);
+    uint32_t large = nf2_large_blocks(fs), n = 0;
     uint32_t shift = fs->config->offset / nf2_block_bytes(fs) + fs->region * NF2_REGION_BLOCKS;
 
-    if (large == 0 || large > NF2_REGION_BLOCKS) {
-        return 0;
-    }
-    for (uint32_t i = (large - shift % large) % large; i + large <= NF2_REGION_BLOCKS; i += large) {
-        uint32_t n = 0;
-        while (n < large && is_free(fs, i + n, false)) {
-            n++;
-        }
+    for (uint32_t i = fs->region_next; large > 0 && i < NF2_REGION_BLOCKS; i++) {
+        n = is_free(fs, i, DIRTY) && (n > 0 || (shift + i) % large == 0) ? n + 1u : 0;
         if (n == large) {
-            *start = i;
+            *start = i + 1u - large;
             return large;
         }
     }
@@ -189,7 +216,7 @@ static uint32_t find_large_group(const nf2_t *fs, uint32_t *start)
 }
 
 /* Chooses the next region, round robin, of those with enough free (or erased) blocks; else the fullest of them. */
-static int next_region(nf2_t *fs, bool erased, uint32_t want)
+static int next_region(nf2_t *fs, enum kind kind, uint32_t want, uint32_t limit)
 {
     uint32_t regions = nf2_regions(fs), best = NF2_NONE, best_count = 0, best_distance = 0;
     uint32_t current = fs->region == NF2_NONE ? fs->maintain_cursor / NF2_REGION_BLOCKS : fs->region;
@@ -199,7 +226,7 @@ static int next_region(nf2_t *fs, bool erased, uint32_t want)
         uint32_t count = nf2_min(NF2_TREE_BUFFER_SIZE, regions - first);
         uint8_t *counts = fs->tree_buffer;
         memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
-        int result = nf2_region_counts(fs, erased, first, count, counts);
+        int result = nf2_region_counts(fs, kind == ERASED ? NF2_FREE_ERASED : NF2_FREE, limit, first, count, counts);
         if (result < 0) {
             memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE); /* counts are not to be taken for what else lies there */
             return result;
@@ -218,44 +245,88 @@ static int next_region(nf2_t *fs, bool erased, uint32_t want)
     if (best == NF2_NONE) {
         return NF2_ERR_NOSPC;
     }
-    return load_region(fs, best);
+    return load_region(fs, best, limit);
 }
 
 /* ---- claims ------------------------------------------------------------------------------------- */
 
-/* A run in the loaded region: erased blocks first, then what one large erase makes, then any. */
-static uint32_t choose_run(const nf2_t *fs, uint32_t want, uint32_t *start, bool *dirty)
-{
-    uint32_t count = find_run(fs, true, want, start);
+#define RUN_ENOUGH 16u         /* blocks of a run that is good for a file: what is passed over for a longer one would wear less */
+#define DIRTY_CLAIM 4u          /* dirty blocks that are claimed for single erases */
 
-    *dirty = count == 0;
-    if (count == 0 && want > 1) {
-        count = find_large_group(fs, start);
-    }
-    return count > 0 ? count : find_run(fs, false, nf2_min(want, 4), start);
+/* Blocks of a run that are enough. The tree takes what comes first, so that each block gets its turn. */
+static uint32_t enough(unsigned slot, uint32_t want)
+{
+    return slot == NF2_TREE_SLOT ? 1u : nf2_min(want, RUN_ENOUGH);
 }
 
-/* Loads a region with free blocks; erased ones as long as the volume has any. */
-static int region_with_space(nf2_t *fs, uint32_t want)
+/* A run behind the cursor. Of dirty blocks those that a large erase takes; for the tree just where its turn has come. */
+static uint32_t choose_run(const nf2_t *fs, unsigned slot, enum kind kind, uint32_t want, uint32_t *start, bool *dirty)
 {
+    uint32_t count = slot == NF2_TREE_SLOT ? find_run(fs, kind, 1, true, start) : 0; /* what is left beside used blocks: whole groups are for files */
+
+    count = count > 0 ? count : find_run(fs, kind, enough(slot, want), false, start);
+    uint32_t first = *start;
+
+    *dirty = count > 0 && kind_at(fs, first) == DIRTY;
+    if (*dirty && want > 1) {
+        uint32_t large = find_large_group(fs, start);
+        if (large > 0 && (slot != NF2_TREE_SLOT || *start == first)) {
+            return large;
+        }
+        count = nf2_min(count, nf2_min(DIRTY_CLAIM, large > 0 ? *start - first : count));
+        *start = first;
+    }
+    return nf2_min(count, want);
+}
+
+/*
+ * In the age stage the most worn blocks wait until the others have as many erases, or until something that rests needs them. So it is
+ * until none but those are free: even_at has what fs->worn was then.
+ */
+static uint32_t wear_limit(const nf2_t *fs)
+{
+    return nf2_wear_aged(fs) && fs->even_at != (uint8_t)fs->worn ? fs->worn - nf2_min(fs->worn, nf2_wear_spread(fs) / 4u) : UINT32_MAX;
+}
+
+/*
+ * Loads a region with free blocks behind the cursor, and says of which kind: erased ones while the volume has many. For the last of
+ * them the turn is not left: the same blocks would be taken, freed and erased again and again.
+ */
+static int region_with_space(nf2_t *fs, unsigned slot, uint32_t want, enum kind *kind)
+{
+    bool many = fs->erased_blocks > fs->free_blocks / ERASED_SHARE;
     uint32_t start;
 
-    if (fs->region != NF2_NONE && (find_run(fs, true, 1, &start) > 0 ||
-                                   (fs->erased_blocks == 0 && find_run(fs, false, 1, &start) > 0))) {
-        return NF2_OK;
+    *kind = many ? ERASED : EITHER;
+    if (fs->region == NF2_NONE) { /* where the session before ended */
+        NF2_TRY(load_region(fs, fs->maintain_cursor / NF2_REGION_BLOCKS, wear_limit(fs)));
+        fs->region_next = (uint16_t)(fs->maintain_cursor % NF2_REGION_BLOCKS);
     }
-    int result = fs->erased_blocks > 0 ? next_region(fs, true, want) : NF2_ERR_NOSPC;
-    return result == NF2_ERR_NOSPC ? next_region(fs, false, want) : result;
+    int result = NF2_OK;
+    for (unsigned attempt = 0; attempt < 4 && find_run(fs, *kind, 1, false, &start) == 0; attempt++) {
+        uint32_t limit = attempt < 2 ? wear_limit(fs) : UINT32_MAX;
+        if (attempt == 2) {
+            fs->even_at = (uint8_t)fs->worn;
+        }
+        *kind = many && attempt % 2u == 0 ? ERASED : EITHER;
+        result = *kind == ERASED || !many || attempt % 2u != 0 ? next_region(fs, *kind, enough(slot, want), limit) : NF2_ERR_NOSPC;
+        if (result < 0 && result != NF2_ERR_NOSPC) {
+            return result;
+        }
+    }
+    return result;
 }
 
 /* A run to claim, in a region that has one: NOSPC too where the block that is to be kept is the only free one. */
-static int find_space(nf2_t *fs, uint32_t want, uint32_t *start, uint32_t *count, bool *dirty)
+static int find_space(nf2_t *fs, unsigned slot, uint32_t want, uint32_t *start, uint32_t *count, bool *dirty)
 {
+    enum kind kind;
+
     if (fs->free_blocks <= nf2_meta_reserve(fs)) {
         return NF2_ERR_NOSPC;
     }
-    NF2_TRY(region_with_space(fs, want));
-    *count = nf2_min(choose_run(fs, want, start, dirty), fs->free_blocks - nf2_meta_reserve(fs));
+    NF2_TRY(region_with_space(fs, slot, want, &kind));
+    *count = nf2_min(choose_run(fs, slot, kind, want, start, dirty), fs->free_blocks - nf2_meta_reserve(fs));
     return *count > 0 ? NF2_OK : NF2_ERR_NOSPC;
 }
 
@@ -265,7 +336,7 @@ static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count
 
     nf2_put24(claim.payload + 1, start);
     nf2_put16(claim.payload + 4, count | (dirty ? NF2_CLAIM_DIRTY : 0u));
-    for (uint32_t i = 0; i < count; i++) { /* first: where the log turns, it may take a block itself */
+    for (uint32_t i = 0; i < count && start / NF2_REGION_BLOCKS == fs->region; i++) { /* first: where the log turns, it may take a block itself */
         nf2_bit_set(fs->region_used, start % NF2_REGION_BLOCKS + i, true);
     }
     NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_meta_append(fs, &claim));
@@ -279,7 +350,6 @@ static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count
     } else {
         fs->erased_blocks -= count;
     }
-    fs->region_next = (uint16_t)((start % NF2_REGION_BLOCKS + count) % NF2_REGION_BLOCKS);
     return NF2_OK;
 }
 
@@ -324,16 +394,20 @@ static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     if (slot->logged_runs == NF2_SLOT_RUNS && slot->runs < NF2_SLOT_RUNS) {
         NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0)); /* a reader of the log could not list one more */
     }
-    int result = find_space(fs, want, &start, &count, &dirty);
+    if (freed_blocks(fs) > fs->free_blocks) { /* else the few that are left would be taken again and again */
+        NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
+    }
+    int result = find_space(fs, slot_index, want, &start, &count, &dirty);
     if (result == NF2_ERR_NOSPC && fs->freed_count > 0) {
         NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-        result = find_space(fs, want, &start, &count, &dirty);
+        result = find_space(fs, slot_index, want, &start, &count, &dirty);
     }
     NF2_TRY(result);
     start += fs->region * NF2_REGION_BLOCKS;
     if (!run_fits(slot, start)) {
         return NF2_SLOT_FULL;
     }
+    fs->region_next = (uint16_t)(start % NF2_REGION_BLOCKS + count);
     NF2_TRY(record_claim(fs, slot_index, start, count, dirty));
     add_run(slot, start, count, dirty);
     return NF2_OK;
@@ -519,34 +593,56 @@ int nf2_space_abandon(nf2_t *fs, unsigned slot_index)
     return NF2_OK;
 }
 
+/* Gives back what a slot claimed and did not hand out. */
+static int return_unused(nf2_t *fs, struct nf2_slot *slot)
+{
+    if (slot->runs == 0) {
+        return NF2_OK;
+    }
+    if (fs->freed_count > NF2_FREED_MAX - NF2_FREED_KEPT) {
+        NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
+    }
+    NF2_TRY(nf2_meta_prepare(fs)); /* the slot gets shorter in the STATE that gives back, not before */
+    if (slot->runs == 0) { /* the log took the last one */
+        return NF2_OK;
+    }
+    struct nf2_run *last = &slot->run[slot->runs - 1], back[2];
+    enum nf2_change kinds[2] = {NF2_RETURNED, NF2_FREED};
+    back[0].start = last->start + slot->used;
+    back[0].count = (uint32_t)(slot->ready - slot->used);
+    back[1].start = last->start + slot->ready;
+    back[1].count = last->count - slot->ready;
+    unsigned first = back[0].count == 0, count = (back[0].count > 0 ? 1u : 0u) + (back[1].count > 0 ? 1u : 0u);
+    last->count = slot->ready = slot->used;
+    nf2_slot_trim(slot);
+    return count > 0 ? nf2_meta_state(fs, false, back + first, kinds + first, count) : NF2_OK;
+}
+
 int nf2_space_return_unused(nf2_t *fs, unsigned except)
 {
     for (unsigned s = 0; s < NF2_SLOTS; s++) {
-        struct nf2_slot *slot = &fs->slot[s];
-        if (slot->runs == 0 || s == except) {
-            continue;
-        }
-        if (fs->freed_count > NF2_FREED_MAX - NF2_FREED_KEPT) {
-            NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-        }
-        NF2_TRY(nf2_meta_prepare(fs)); /* the slot gets shorter in the STATE that gives back, not before */
-        if (slot->runs == 0) { /* the log took the last one */
-            continue;
-        }
-        struct nf2_run *last = &slot->run[slot->runs - 1], back[2];
-        enum nf2_change kinds[2] = {NF2_RETURNED, NF2_FREED};
-        back[0].start = last->start + slot->used;
-        back[0].count = (uint32_t)(slot->ready - slot->used);
-        back[1].start = last->start + slot->ready;
-        back[1].count = last->count - slot->ready;
-        unsigned first = back[0].count == 0, count = (back[0].count > 0 ? 1u : 0u) + (back[1].count > 0 ? 1u : 0u);
-        last->count = slot->ready = slot->used;
-        nf2_slot_trim(slot);
-        if (count > 0) {
-            NF2_TRY(nf2_meta_state(fs, false, back + first, kinds + first, count));
+        if (s != except) {
+            NF2_TRY(return_unused(fs, &fs->slot[s]));
         }
     }
     return NF2_OK;
+}
+
+int nf2_space_place(nf2_t *fs, unsigned slot_index, uint32_t start, uint32_t count)
+{
+    struct nf2_slot *slot = &fs->slot[slot_index];
+    uint32_t sequence = fs->meta_sequence;
+
+    count = nf2_min(count, nf2_space_available(fs));
+    NF2_TRY(return_unused(fs, slot));
+    NF2_TRY(slot->logged_runs == NF2_SLOT_RUNS ? nf2_space_flush(fs) : NF2_OK);
+    NF2_TRY(nf2_meta_prepare(fs));
+    if (count == 0 || slot->runs > 0 || fs->meta_sequence != sequence) {
+        return 0; /* a turn of the log may have taken one of them */
+    }
+    NF2_TRY(record_claim(fs, slot_index, start, count, false));
+    add_run(slot, start, count, false);
+    return 1;
 }
 
 /* ---- freed runs --------------------------------------------------------------------------------- */

@@ -74,6 +74,9 @@ void nf2_space_settle(nf2_t *fs, unsigned slot);
 /* No groups of blocks are emptied any more. Were some? */
 bool nf2_clean_stop(nf2_t *fs);
 
+/* Is the block in a group that is being emptied? */
+bool nf2_space_emptied(const nf2_t *fs, uint32_t block);
+
 /* Frees the handed-out, uncommitted blocks of a slot (an aborted write). */
 int nf2_space_abandon(nf2_t *fs, unsigned slot);
 
@@ -93,6 +96,12 @@ int nf2_space_flush(nf2_t *fs);
 
 /* Gives back what slots claimed and did not hand out, but for one slot (NF2_SLOTS: for all). */
 int nf2_space_return_unused(nf2_t *fs, unsigned except);
+
+/*
+ * Makes a run of erased blocks that the caller has chosen the slot's, instead of what that one claimed and did not use. All that it
+ * handed out is referenced. 1, or 0: not now.
+ */
+int nf2_space_place(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count);
 
 /* Lists `node`, which ends at `end`, as touched, durably. Before a record with effects on space is appended to it. */
 int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end);

@@ -331,6 +331,29 @@ static void updates_on_full(struct call_list *list, uint32_t volume_size, uint32
     on_handle(list, OP_CLOSE, 1, 0, 0);
 }
 
+/* Files of all kinds rest while others come and go: idle time moves them (the rig asks for that early). */
+static void exchange(struct call_list *list, uint32_t volume_size, uint32_t block_size)
+{
+    char name[64];
+
+    put(list, "flat", volume_size / 5, 2 * block_size, 1);
+    put(list, "mapped", volume_size / 10, block_size, 2);
+    for (unsigned i = 0; i < 8; i++) {
+        open_file(list, 1, NF2_O_RDWR, "mapped");
+        write_at(list, 1, i * 1500, 700, i);
+        on_handle(list, OP_CLOSE, 1, 0, 0);
+        put(list, numbered(name, "small", i), 20 + i * 9, 300, i);
+    }
+    open_file(list, 2, NF2_O_RDONLY, "flat");
+    for (unsigned round = 0; round < 14; round++) {
+        put(list, "hot", volume_size / 4, 4 * block_size, round);
+        on_path(list, OP_REMOVE, "hot");
+        calls_add(list, OP_MAINTAIN, 0, 10000000, 0, NULL, NULL);
+        on_handle(list, OP_READ, 2, 3000, 0);
+    }
+    on_handle(list, OP_CLOSE, 2, 0, 0);
+}
+
 static void maintain(struct call_list *list, uint32_t volume_size, uint32_t block_size)
 {
     static const uint32_t budgets[] = { 100, 1000, 5000, 60000, 400000, 10000000 };
@@ -440,6 +463,7 @@ const struct cut_script cut_scripts[] = {
     { "fill", fill },
     { "updates", updates_on_full },
     { "maintain", maintain },
+    { "exchange", exchange },
     { "mounts", mounts },
     { "writers", two_writers },
     { "replace", replace },

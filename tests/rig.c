@@ -50,6 +50,8 @@ bool rig_init(struct rig *rig, const struct vflash_chip *chip, int format_flags)
     vflash_on_cut(rig->flash, on_cut, rig);
     rig->config.flash = vflash_driver(rig->flash);
     rig->config.buffer_size = NF2_BUFFER_SIZE(chip->page_size);
+    rig->config.wear_age = 1; /* so that idle time moves what rests, after few erases */
+    rig->config.wear_spread = 2;
     rig->config.buffer = malloc(rig->config.buffer_size);
     for (unsigned i = 0; i < MODEL_HANDLES; i++) {
         rig->page[i] = malloc(chip->page_size);

@@ -92,7 +92,19 @@ struct nf2_config {
     void (*lock)(void *context);    /* both optional: called around every public function */
     void (*unlock)(void *context);
     void *lock_context;
+
+    /*
+     * Wear levelling; 0: the default. Blocks are taken in turn. From the time on when a block has been erased `wear_age` times
+     * (64; UINT32_MAX: never), nf2_maintain moves what rests in blocks that lie `wear_spread` erases (32) behind the most worn one
+     * to worn blocks: each such block is erased once for that.
+     */
+    uint32_t wear_age;
+    uint32_t wear_spread;
 };
+
+/* The paper NF2FS: a hundredth of 100,000 erases, then whenever regions were switched 1,024 times, 128 of them. */
+#define NF2_PAPER_WEAR_AGE 1000u
+#define NF2_PAPER_WEAR_SPREAD 8u
 
 /* Two page buffers and the tree buffer. */
 #define NF2_TREE_BUFFER_SIZE 352u

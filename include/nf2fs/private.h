@@ -113,6 +113,7 @@ typedef struct nf2 {
     uint32_t volume_id;
     uint32_t next_id, id_limit;
     uint32_t programs;          /* programs and erases of this mount: while it stays, nothing changes on the chip */
+    uint32_t busy_us;           /* their typical time */
     uint32_t super_sequence, super_block;
     uint32_t super_points_to;   /* sequence of the meta block that the anchor names */
     uint32_t kept_node;         /* not to be claimed, even if it is free: a change that is being made refers to it */
@@ -125,6 +126,11 @@ typedef struct nf2 {
     uint32_t clean_id;          /* an indexed file whose groups of blocks are being emptied for large erases; 0: none */
     uint32_t clean_from;        /* place of the walk over its map */
     uint32_t maintain_cursor;
+    uint32_t worn;              /* the most erases of a block that were seen */
+    uint16_t exchange_place;    /* the block from which on worn ones are looked for */
+    uint16_t exchange_region;   /* the last one that was looked at for what rests there */
+    uint8_t even_at;            /* low byte of `worn` when all free blocks had been erased nearly as often */
+    bool exchanging;            /* a walk is on for what rests in it */
     uint8_t merge_key[NF2_MERGE_KEY];
     uint8_t clean_bins[2u * NF2_CLEAN_BINS];    /* what it counts */
     struct nf2_group group[NF2_CLEAN_GROUPS];

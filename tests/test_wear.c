@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_wear.c - wear levelling: blocks are taken in turn, and what rests is moved. */
+#include <stdio.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define CHIP "w25q80"           /* 256 blocks of 4 KiB */
+#define BLOCKS 256u
+#define HOT_SIZE 120000u
+
+struct wear {
+    uint32_t least, most, mean;
+};
+
+/* How many per cent of the blocks were erased less often. */
+static unsigned share_below(const struct volume *volume, uint32_t erases)
+{
+    unsigned blocks = 0;
+
+    for (uint32_t block = 2; block < BLOCKS; block++) {
+        blocks += vflash_wear(volume->flash, block) < erases;
+    }
+    return blocks * 100u / (BLOCKS - 2u);
+}
+
+static struct wear wear_of(const struct volume *volume)
+{
+    struct wear wear = {UINT32_MAX, 0, 0};
+
+    for (uint32_t block = 2; block < BLOCKS; block++) { /* the super blocks do not move */
+        uint32_t n = vflash_wear(volume->flash, block);
+        wear.least = n < wear.least ? n : wear.least;
+        wear.most = n > wear.most ? n : wear.most;
+        wear.mean += n;
+    }
+    wear.mean /= BLOCKS - 2u;
+    return wear;
+}
+
+/* What rests: flat files, one in an index, small ones that fill leaves. */
+static void rest(struct volume *volume)
+{
+    char name[16];
+
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "flat%u", i);
+        CHECK_EQ(put(volume, name, 100000 + i * 4096, i), NF2_OK);
+    }
+    CHECK_EQ(put(volume, "mapped", 50000, 9), NF2_OK);
+    CHECK_EQ(nf2_open(&volume->fs, &volume->file, "mapped", NF2_O_RDWR, volume->page), NF2_OK);
+    for (unsigned i = 0; i < 20; i++) { /* with what is there already */
+        uint8_t bytes[100];
+        for (unsigned j = 0; j < sizeof bytes; j++) {
+            bytes[j] = content_byte(9, i * 2000 + j);
+        }
+        CHECK_EQ(nf2_seek(&volume->fs, &volume->file, (int32_t)(i * 2000), NF2_SEEK_SET), (int)(i * 2000));
+        CHECK_EQ(nf2_write(&volume->fs, &volume->file, bytes, sizeof bytes), (int)sizeof bytes);
+        CHECK_EQ(nf2_sync(&volume->fs, &volume->file), NF2_OK);
+    }
+    CHECK_EQ(nf2_close(&volume->fs, &volume->file), NF2_OK);
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "small%02u", i);
+        CHECK_EQ(put(volume, name, 60 + i, 100 + i), NF2_OK);
+    }
+}
+
+static void rests_unchanged(struct volume *volume)
+{
+    char name[16];
+
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "flat%u", i);
+        CHECK(holds(volume, name, 100000 + i * 4096, i));
+    }
+    CHECK(holds(volume, "mapped", 50000, 9));
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "small%02u", i);
+        CHECK(holds(volume, name, 60 + i, 100 + i));
+    }
+    CHECK_EQ(nf2_check(&volume->fs, NULL, NULL), 0);
+}
+
+/* The same file comes and goes until the mean of erases is so high. */
+static void wear_down(struct volume *volume, uint32_t mean)
+{
+    for (unsigned i = 0; wear_of(volume).mean < mean; i++) {
+        CHECK_EQ(put(volume, "hot", HOT_SIZE, i), NF2_OK);
+        CHECK_EQ(nf2_remove(&volume->fs, "hot"), NF2_OK);
+        CHECK_EQ(maintain_all(volume), 0);
+    }
+}
+
+static void begin(struct volume *volume, uint32_t age, uint8_t spread)
+{
+    volume_up(volume, CHIP);
+    volume->config.wear_age = age;
+    volume->config.wear_spread = spread;
+    rest(volume);
+}
+
+TEST(never)
+{
+    struct volume volume;
+
+    begin(&volume, UINT32_MAX, 0);
+    wear_down(&volume, 60);
+    CHECK(share_below(&volume, 2) > 30);
+    rests_unchanged(&volume);
+    volume_down(&volume, true);
+}
+
+TEST(age_first)
+{
+    struct volume volume;
+
+    begin(&volume, 60, 8);
+    wear_down(&volume, 15);
+    CHECK(share_below(&volume, 2) > 30);
+    wear_down(&volume, 80);
+    CHECK(share_below(&volume, 40) < 10);
+    rests_unchanged(&volume);
+    volume_down(&volume, true);
+}
+
+TEST(defaults_level)
+{
+    struct volume volume;
+
+    begin(&volume, 0, 0);
+    wear_down(&volume, 200);
+    struct wear wear = wear_of(&volume);
+    CHECK(wear.most * 10 <= wear.mean * 13);
+    CHECK(share_below(&volume, wear.mean / 2) < 10);
+    rests_unchanged(&volume);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    rests_unchanged(&volume);
+    volume_down(&volume, true);
+}
+
+TEST(spread_bounds)
+{
+    struct volume volume;
+
+    begin(&volume, 1, 8);
+    wear_down(&volume, 100);
+    struct wear narrow = wear_of(&volume);
+    rests_unchanged(&volume);
+    volume_down(&volume, true);
+    begin(&volume, 1, 120);
+    wear_down(&volume, 100);
+    struct wear wide = wear_of(&volume);
+    rests_unchanged(&volume);
+    volume_down(&volume, true);
+    CHECK(narrow.most * 10 <= narrow.mean * 15);
+    CHECK(narrow.least > wide.least);
+}
+
+/* A reader of a file that is moved goes on where it is now; one who is writing is left alone. */
+TEST(open_files)
+{
+    struct volume volume;
+    nf2_file_t reader;
+    uint8_t bytes[1000];
+
+    begin(&volume, 1, 4);
+    CHECK_EQ(nf2_open(&volume.fs, &reader, "flat2", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "flat1", NF2_O_RDWR | NF2_O_APPEND, volume.page), NF2_OK);
+    CHECK_EQ(nf2_write(&volume.fs, &volume.file, "more", 4), 4);
+    uint32_t size = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        nf2_file_t hot;
+        uint8_t page[NF2_PAGE_MAX];
+        CHECK_EQ(nf2_open(&volume.fs, &hot, "hot", NF2_O_WRONLY | NF2_O_CREAT, page), NF2_OK);
+        for (unsigned j = 0; j < 100; j++) {
+            CHECK_EQ(nf2_write(&volume.fs, &hot, bytes, sizeof bytes), (int)sizeof bytes);
+        }
+        CHECK_EQ(nf2_close(&volume.fs, &hot), NF2_OK);
+        CHECK_EQ(nf2_remove(&volume.fs, "hot"), NF2_OK);
+        CHECK_EQ(maintain_all(&volume), 0);
+        CHECK_EQ(nf2_seek(&volume.fs, &reader, (int32_t)(i * 1000), NF2_SEEK_SET), (int)(i * 1000));
+        CHECK_EQ(nf2_read(&volume.fs, &reader, bytes, sizeof bytes), (int)sizeof bytes);
+        for (unsigned j = 0; j < sizeof bytes; j++) {
+            CHECK_EQ(bytes[j], content_byte(2, i * 1000 + j));
+        }
+    }
+    CHECK(wear_of(&volume).most > 10);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(nf2_close(&volume.fs, &reader), NF2_OK);
+    CHECK_EQ(size_of(&volume, "flat1", &size), NF2_OK);
+    CHECK_EQ(size, 104096 + 4);
+    CHECK_EQ(put(&volume, "flat1", 104096, 1), NF2_OK);
+    rests_unchanged(&volume);
+    volume_down(&volume, true);
+}
+
+int main(void)
+{
+    RUN(never);
+    RUN(age_first);
+    RUN(defaults_level);
+    RUN(spread_bounds);
+    RUN(open_files);
+    return check_done();
+}
