@@ -125,7 +125,7 @@ static NF2_APART int find_young(nf2_t *fs, const struct nf2_path *path, uint32_t
             return 1;
         }
     }
-    NF2_TRY(nf2_live_begin(fs, leaf, nf2_scratch(fs, NF2_SCRATCH_NODE), &live));
+    NF2_TRY(nf2_live_begin(fs, leaf, nf2_scratch(fs, NF2_SCRATCH_SEARCH), &live)); /* the region lies in the other one */
     while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
         int n = nf2_entry_owns(fs, &entry, runs, &id);
         NF2_TRY(n);

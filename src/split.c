@@ -247,8 +247,8 @@ static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey
     struct nf2_key lowest[2], below;
 
     NF2_TRY(find_hot(fs, node, survey, hint, lowest));
-    if (lowest[0].length == 0) {
-        return NF2_OK;
+    if (lowest[0].length == 0) { /* it is new, or comes and goes */
+        lowest[0] = *hint;
     }
     int found = seek_key(fs, node, &lowest[0], NF2_BELOW, &below);
     NF2_TRY(found > 0 ? separate(fs, plan, &below, &lowest[0]) : found);
