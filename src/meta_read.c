@@ -90,7 +90,7 @@ static int take_touched_and_orphans(nf2_t *fs, struct lists *lists, bool keep)
     for (unsigned i = 0; i < count; i++) {
         NF2_TRY(list_take(fs, lists, item, 5));
         if (keep && i < NF2_TOUCHED_MAX) {
-            fs->touched[i].node = nf2_get24(item);
+            fs->touched[i].node = (uint16_t)nf2_min(nf2_get24(item), UINT16_MAX);
             fs->touched[i].logged = fs->touched[i].end = nf2_get16(item + 3);
         }
     }
@@ -287,7 +287,7 @@ static void load_touch(nf2_t *fs, const uint8_t *p)
         }
     }
     if (fs->touched_count < NF2_TOUCHED_MAX) {
-        fs->touched[fs->touched_count].node = node;
+        fs->touched[fs->touched_count].node = (uint16_t)nf2_min(node, UINT16_MAX);
         fs->touched[fs->touched_count].logged = fs->touched[fs->touched_count].end = nf2_get16(p + 3);
         fs->touched_count++;
     }

@@ -690,7 +690,7 @@ static void list_touched(nf2_t *fs, uint32_t node, uint32_t end)
 {
     struct nf2_touched *touched = &fs->touched[fs->touched_count++];
 
-    touched->node = node;
+    touched->node = (uint16_t)node;
     touched->logged = touched->end = (uint16_t)end;
 }
 

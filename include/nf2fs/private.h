@@ -40,7 +40,7 @@ struct nf2_slot {               /* blocks claimed for one writer */
 };
 
 struct nf2_touched {            /* a node whose records behind `logged` may have effects on space */
-    uint32_t node;
+    uint16_t node;              /* its block */
     uint16_t logged;            /* end of the node at the last STATE or TOUCH */
     uint16_t end;               /* its end now */
 };
