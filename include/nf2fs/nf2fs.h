@@ -186,7 +186,7 @@ int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases);
 
 /*
  * Idle work, in steps, for at most `budget_us` microseconds of the geometry's typical times: frees
- * what removed files held, compacts, erases ahead. A step that would pass the budget is not begun.
+ * what removed files held, compacts, erases ahead, and moves what rests in little worn blocks. A step that would pass the budget is not begun.
  * Returns 1 if work is left (or an erase is owed that is longer than the whole budget), 0 if none is,
  * or an error. May be cut at any point.
  */
