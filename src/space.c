@@ -253,18 +253,24 @@ static int next_region(nf2_t *fs, enum kind kind, uint32_t want, uint32_t limit)
 #define RUN_ENOUGH 16u         /* blocks of a run that is good for a file: what is passed over for a longer one would wear less */
 #define DIRTY_CLAIM 4u          /* dirty blocks that are claimed for single erases */
 
-/* Blocks of a run that are enough. The tree takes what comes first, so that each block gets its turn. */
-static uint32_t enough(unsigned slot, uint32_t want)
+/* The slot can list few runs more in the change at hand: it needs long ones, whosever turn it is. */
+static bool in_need(const nf2_t *fs, unsigned slot)
 {
-    return slot == NF2_TREE_SLOT ? 1u : nf2_min(want, RUN_ENOUGH);
+    return fs->slot[slot].runs > NF2_SLOT_RUNS / 2u;
+}
+
+/* Blocks of a run that are enough. The tree takes what comes first, so that each block gets its turn. */
+static uint32_t enough(const nf2_t *fs, unsigned slot, uint32_t want)
+{
+    return slot == NF2_TREE_SLOT && !in_need(fs, slot) ? 1u : nf2_min(want, RUN_ENOUGH);
 }
 
 /* A run behind the cursor. Of dirty blocks those that a large erase takes; for the tree just where its turn has come. */
 static uint32_t choose_run(const nf2_t *fs, unsigned slot, enum kind kind, uint32_t want, uint32_t *start, bool *dirty)
 {
-    uint32_t count = slot == NF2_TREE_SLOT ? find_run(fs, kind, 1, true, start) : 0; /* what is left beside used blocks: whole groups are for files */
+    uint32_t count = slot == NF2_TREE_SLOT && !in_need(fs, slot) ? find_run(fs, kind, 1, true, start) : 0; /* what is left beside used blocks: whole groups are for files */
 
-    count = count > 0 ? count : find_run(fs, kind, enough(slot, want), false, start);
+    count = count > 0 ? count : find_run(fs, kind, enough(fs, slot, want), false, start);
     uint32_t first = *start;
 
     *dirty = count > 0 && kind_at(fs, first) == DIRTY;
@@ -303,13 +309,13 @@ static int region_with_space(nf2_t *fs, unsigned slot, uint32_t want, enum kind 
         fs->region_next = (uint16_t)(fs->maintain_cursor % NF2_REGION_BLOCKS);
     }
     int result = NF2_OK;
-    for (unsigned attempt = 0; attempt < 4 && find_run(fs, *kind, 1, false, &start) == 0; attempt++) {
+    for (unsigned attempt = 0; attempt < 4 && (fs->region == NF2_NONE || find_run(fs, *kind, 1, false, &start) == 0); attempt += many ? 1u : 2u) {
         uint32_t limit = attempt < 2 ? wear_limit(fs) : UINT32_MAX;
         if (attempt == 2) {
             fs->even_at = (uint8_t)fs->worn;
         }
         *kind = many && attempt % 2u == 0 ? ERASED : EITHER;
-        result = *kind == ERASED || !many || attempt % 2u != 0 ? next_region(fs, *kind, enough(slot, want), limit) : NF2_ERR_NOSPC;
+        result = next_region(fs, *kind, enough(fs, slot, want), limit);
         if (result < 0 && result != NF2_ERR_NOSPC) {
             return result;
         }
