@@ -245,9 +245,14 @@ static NF2_APART int find_hot(nf2_t *fs, uint32_t node, const struct nf2_survey 
 static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
     struct nf2_key lowest[2], below;
+    uint8_t byte = 0;
 
     NF2_TRY(find_hot(fs, node, survey, hint, lowest));
-    if (lowest[0].length == 0) { /* it is new, or comes and goes */
+    if (lowest[0].length == 0) { /* it is new, or a name that comes and goes */
+        NF2_TRY(nf2_key_bytes(fs, hint, 0, &byte, nf2_min(hint->length, 1)));
+        if (byte <= 1) { /* of a file's map: new ones follow each other, and stay */
+            return NF2_OK;
+        }
         lowest[0] = *hint;
     }
     int found = seek_key(fs, node, &lowest[0], NF2_BELOW, &below);
