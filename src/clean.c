@@ -218,7 +218,7 @@ static int part_handles(nf2_t *fs, const struct nf2_run *group)
     return NF2_OK;
 }
 
-#ifdef NF2_DEBUG
+#if defined(NF2_DEBUG) && !defined(NDEBUG)
 static bool holds_nothing(nf2_t *fs, const struct nf2_run *run)
 {
     uint8_t bin[2] = {0};
