@@ -16,6 +16,7 @@
 #include "repack.h"
 #include "space.h"
 #include "split.h"
+#include "turn.h"
 
 #define SUPER_BLOCKS 2u         /* their erases are not counted */
 #define GROUP 16u               /* blocks that what moves takes in one piece, where it can be */
@@ -155,7 +156,7 @@ static bool is_place(const nf2_t *fs, const struct nf2_region *region, uint32_t 
 {
     uint32_t block = region->number * NF2_REGION_BLOCKS + index;
 
-    return index < NF2_REGION_BLOCKS && nf2_region_state(region, index) == NF2_BLOCK_ERASED && lag(fs, region, index) <= behind && !nf2_space_emptied(fs, block);
+    return index < NF2_REGION_BLOCKS && nf2_region_state(region, index) == NF2_BLOCK_ERASED && lag(fs, region, index) <= behind && !nf2_turn_emptied(fs, block);
 }
 
 /* How many blocks of a group are places, from its first one on. */

@@ -74,9 +74,6 @@ void nf2_space_settle(nf2_t *fs, unsigned slot);
 /* No groups of blocks are emptied any more. Were some? */
 bool nf2_clean_stop(nf2_t *fs);
 
-/* Is the block in a group that is being emptied? */
-bool nf2_space_emptied(const nf2_t *fs, uint32_t block);
-
 /* Frees the handed-out, uncommitted blocks of a slot (an aborted write). */
 int nf2_space_abandon(nf2_t *fs, unsigned slot);
 
