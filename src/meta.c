@@ -330,42 +330,43 @@ static NF2_APART int drop_oldest(nf2_t *fs, struct turn *turn, uint32_t *tail)
     return NF2_OK;
 }
 
-/* A free block that may be taken: erased, or any. */
-static bool may_take(const nf2_t *fs, const struct nf2_region *region, uint32_t index, bool erased)
+/* The first free block from region `first` on, whatever it takes: a walk for each region. */
+static NF2_APART int search(nf2_t *fs, uint32_t first, uint32_t *block, bool *dirty)
 {
-    unsigned state = nf2_region_state(region, index);
-    bool being_claimed = fs->region == region->number && nf2_bit(fs->region_used, index);
-
-    return (state == NF2_BLOCK_ERASED || (state == NF2_BLOCK_DIRTY && !erased)) && !being_claimed &&
-           region->number * NF2_REGION_BLOCKS + index != fs->kept_node;
-}
-
-/* Takes a free block, near where blocks were taken last. */
-static int claim_next(nf2_t *fs, struct turn *turn, bool erased)
-{
-    uint32_t regions = nf2_regions(fs), first = fs->region != NF2_NONE ? fs->region : fs->maintain_cursor / NF2_REGION_BLOCKS;
     struct nf2_region region;
 
-    for (uint32_t n = 0; n < regions && (!erased || fs->erased_blocks > 0); n++) {
-        NF2_TRY(nf2_region_read(fs, (first + n) % regions, &region));
+    for (uint32_t n = 0; n < nf2_regions(fs); n++) {
+        NF2_TRY(nf2_region_read(fs, (first + n) % nf2_regions(fs), &region));
         for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
-            if (!may_take(fs, &region, i, erased)) {
-                continue;
+            bool being_claimed = fs->region == region.number && nf2_bit(fs->region_used, i);
+            *block = region.number * NF2_REGION_BLOCKS + i;
+            *dirty = nf2_region_state(&region, i) == NF2_BLOCK_DIRTY;
+            if (nf2_region_state(&region, i) <= NF2_BLOCK_ERASED && !being_claimed && *block != fs->kept_node) {
+                return NF2_OK;
             }
-            turn->next = region.number * NF2_REGION_BLOCKS + i;
-            turn->suspect = nf2_region_state(&region, i) == NF2_BLOCK_DIRTY;
-            turn->claim.length = 6;
-            nf2_put24(turn->claim.payload + 1, turn->next);
-            nf2_put16(turn->claim.payload + 4, 1u | (turn->suspect ? NF2_CLAIM_DIRTY : 0u));
-            fs->free_blocks--;
-            fs->erased_blocks -= !turn->suspect;
-            if (fs->region == region.number) {
-                nf2_bit_set(fs->region_used, i, true);
-            }
-            return NF2_OK;
         }
     }
     return NF2_ERR_NOSPC;
+}
+
+/* Takes a free block, erased or any, near where blocks were taken last. */
+static int claim_next(nf2_t *fs, struct turn *turn, bool erased)
+{
+    uint32_t first = fs->region != NF2_NONE ? fs->region : fs->maintain_cursor / NF2_REGION_BLOCKS, block;
+    bool none = (erased ? fs->erased_blocks : fs->free_blocks) == 0;
+    int result = none ? NF2_ERR_NOSPC : nf2_region_find(fs, erased, first * NF2_REGION_BLOCKS, &block, &turn->suspect);
+
+    NF2_TRY(result == NF2_ERR_NOSPC && !none && !erased ? search(fs, first, &block, &turn->suspect) : result);
+    turn->next = block;
+    turn->claim.length = 6;
+    nf2_put24(turn->claim.payload + 1, block);
+    nf2_put16(turn->claim.payload + 4, 1u | (turn->suspect ? NF2_CLAIM_DIRTY : 0u));
+    fs->free_blocks--;
+    fs->erased_blocks -= !turn->suspect;
+    if (fs->region == block / NF2_REGION_BLOCKS) {
+        nf2_bit_set(fs->region_used, block % NF2_REGION_BLOCKS, true);
+    }
+    return NF2_OK;
 }
 
 /*

@@ -172,3 +172,79 @@ int nf2_region_counts(nf2_t *fs, enum nf2_free kind, uint32_t limit, uint32_t fi
     }
     return nf2_meta_walk(fs, &walk);
 }
+
+#define CANDIDATES 8u
+#define CANDIDATE_DIRTY 0x1000000u
+
+/* The free blocks that a walk met last and nothing younger has taken. */
+struct candidates {
+    uint32_t block[CANDIDATES];     /* NF2_NONE: an empty place */
+    unsigned next;
+    bool erased;                    /* no others */
+};
+
+static void propose(const nf2_t *fs, struct candidates *found, uint32_t block, bool dirty)
+{
+    bool being_claimed = fs->region == block / NF2_REGION_BLOCKS && nf2_bit(fs->region_used, block % NF2_REGION_BLOCKS);
+
+    if (block < fs->blocks && block != fs->kept_node && !being_claimed && !(dirty && found->erased)) {
+        found->block[found->next++ % CANDIDATES] = block | (dirty ? CANDIDATE_DIRTY : 0u);
+    }
+}
+
+static void drop(struct candidates *found, uint32_t start, uint32_t count)
+{
+    for (unsigned i = 0; i < CANDIDATES; i++) {
+        if (found->block[i] != NF2_NONE && (found->block[i] & (CANDIDATE_DIRTY - 1u)) - start < count) {
+            found->block[i] = NF2_NONE;
+        }
+    }
+}
+
+static int candidate_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
+{
+    drop(context, start, count);
+    if (change < NF2_CLAIMED) {
+        propose(fs, context, start, change == NF2_FREED);
+    }
+    return NF2_OK;
+}
+
+static int candidate_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, uint32_t offset)
+{
+    const struct candidates *found = context;
+    uint8_t states;
+
+    drop(context, number * NF2_REGION_BLOCKS, NF2_REGION_BLOCKS);
+    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+        NF2_TRY(nf2_record_read(fs, block, offset, 2u + 2u + 3u + i / 4u, &states, 1));
+        unsigned state = states >> (i % 4u * 2u) & 3u;
+        if (state == NF2_BLOCK_ERASED || (state == NF2_BLOCK_DIRTY && !found->erased)) {
+            propose(fs, context, number * NF2_REGION_BLOCKS + i, state == NF2_BLOCK_DIRTY);
+            break;
+        }
+    }
+    return NF2_OK;
+}
+
+int nf2_region_find(nf2_t *fs, bool erased, uint32_t near, uint32_t *block, bool *dirty)
+{
+    struct candidates found = {.next = 0, .erased = erased};
+    struct nf2_walk walk = {candidate_run, candidate_region, &found, 0, 0};
+    uint32_t least = NF2_NONE;
+
+    for (unsigned i = 0; i < CANDIDATES; i++) {
+        found.block[i] = NF2_NONE;
+        propose(fs, &found, fs->blocks - 1u - i, !fs->blank_erased);    /* what no record tells of is as the format left it */
+    }
+    NF2_TRY(nf2_meta_walk(fs, &walk));
+    for (unsigned i = 0; i < CANDIDATES; i++) {
+        uint32_t at = found.block[i] & (CANDIDATE_DIRTY - 1u), distance = (at + fs->blocks - near) % fs->blocks;
+        if (found.block[i] != NF2_NONE && distance < least) {
+            least = distance;
+            *block = at;
+            *dirty = (found.block[i] & CANDIDATE_DIRTY) != 0;
+        }
+    }
+    return least != NF2_NONE ? NF2_OK : NF2_ERR_NOSPC;
+}
