@@ -349,14 +349,17 @@ static NF2_APART int search(nf2_t *fs, uint32_t first, uint32_t *block, bool *di
     return NF2_ERR_NOSPC;
 }
 
-/* Takes a free block, erased or any, near where blocks were taken last. */
-static int claim_next(nf2_t *fs, struct turn *turn, bool erased)
+/* Takes a free block, near where blocks were taken last: an erased one; with `any` a dirty one, too. */
+static int claim_next(nf2_t *fs, struct turn *turn, bool any)
 {
     uint32_t first = fs->region != NF2_NONE ? fs->region : fs->maintain_cursor / NF2_REGION_BLOCKS, block;
-    bool none = (erased ? fs->erased_blocks : fs->free_blocks) == 0;
-    int result = none ? NF2_ERR_NOSPC : nf2_region_find(fs, erased, first * NF2_REGION_BLOCKS, &block, &turn->suspect);
+    int result = (any ? fs->free_blocks : fs->erased_blocks) == 0 ? NF2_ERR_NOSPC
+                                                                  : nf2_region_find(fs, first * NF2_REGION_BLOCKS, &block, &turn->suspect);
 
-    NF2_TRY(result == NF2_ERR_NOSPC && !none && !erased ? search(fs, first, &block, &turn->suspect) : result);
+    if (result == NF2_ERR_NOSPC && any && fs->free_blocks > 0) {
+        result = search(fs, first, &block, &turn->suspect);
+    }
+    NF2_TRY(result == NF2_OK && turn->suspect && !any ? NF2_ERR_NOSPC : result);
     turn->next = block;
     turn->claim.length = 6;
     nf2_put24(turn->claim.payload + 1, block);
@@ -375,14 +378,11 @@ static int claim_next(nf2_t *fs, struct turn *turn, bool erased)
  */
 static int find_next(nf2_t *fs, struct turn *turn)
 {
-    int result = fs->mounted || turn->oldest == 0 ? claim_next(fs, turn, true) : NF2_ERR_NOSPC;
+    int result = fs->mounted || turn->oldest == 0 ? claim_next(fs, turn, !fs->mounted) : NF2_ERR_NOSPC;
 
-    if (result == NF2_ERR_NOSPC && turn->oldest == 0 && !fs->mounted) {
-        result = claim_next(fs, turn, false);
-    }
     if (result == NF2_ERR_NOSPC && turn->oldest == 0) {
         NF2_TRY(plan_oldest(fs, turn, 2));
-        result = turn->oldest == 0 ? claim_next(fs, turn, false) : result;
+        result = turn->oldest == 0 ? claim_next(fs, turn, true) : result;
     }
     return result == NF2_ERR_NOSPC && turn->oldest > 0 ? NF2_OK : result;
 }

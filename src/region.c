@@ -173,31 +173,28 @@ int nf2_region_counts(nf2_t *fs, enum nf2_free kind, uint32_t limit, uint32_t fi
     return nf2_meta_walk(fs, &walk);
 }
 
-#define CANDIDATES 8u
-#define CANDIDATE_DIRTY 0x1000000u
+#define CANDIDATES 4u           /* of each kind */
 
-/* The free blocks that a walk met last and nothing younger has taken. */
+/* The free blocks that a walk met last and nothing younger has taken: dirty ones and erased ones. NF2_NONE: an empty place. */
 struct candidates {
-    uint32_t block[CANDIDATES];     /* NF2_NONE: an empty place */
-    unsigned next;
-    bool erased;                    /* no others */
+    uint32_t block[2][CANDIDATES];
+    uint8_t next[2];
 };
 
-static void propose(const nf2_t *fs, struct candidates *found, uint32_t block, bool dirty)
+static void propose(const nf2_t *fs, struct candidates *found, uint32_t block, bool erased)
 {
     bool being_claimed = fs->region == block / NF2_REGION_BLOCKS && nf2_bit(fs->region_used, block % NF2_REGION_BLOCKS);
 
-    if (block < fs->blocks && block != fs->kept_node && !being_claimed && !(dirty && found->erased)) {
-        found->block[found->next++ % CANDIDATES] = block | (dirty ? CANDIDATE_DIRTY : 0u);
+    if (block < fs->blocks && block != fs->kept_node && !being_claimed) {
+        found->block[erased][found->next[erased]++ % CANDIDATES] = block;
     }
 }
 
 static void drop(struct candidates *found, uint32_t start, uint32_t count)
 {
-    for (unsigned i = 0; i < CANDIDATES; i++) {
-        if (found->block[i] != NF2_NONE && (found->block[i] & (CANDIDATE_DIRTY - 1u)) - start < count) {
-            found->block[i] = NF2_NONE;
-        }
+    for (unsigned i = 0; i < 2u * CANDIDATES; i++) {
+        uint32_t *block = &found->block[i / CANDIDATES][i % CANDIDATES];
+        *block = *block - start < count ? NF2_NONE : *block;
     }
 }
 
@@ -205,45 +202,48 @@ static int candidate_run(nf2_t *fs, void *context, enum nf2_change change, uint3
 {
     drop(context, start, count);
     if (change < NF2_CLAIMED) {
-        propose(fs, context, start, change == NF2_FREED);
+        propose(fs, context, start, change != NF2_FREED);
     }
     return NF2_OK;
 }
 
 static int candidate_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, uint32_t offset)
 {
-    const struct candidates *found = context;
     uint8_t states;
+    bool proposed[2] = {false, false};
 
     drop(context, number * NF2_REGION_BLOCKS, NF2_REGION_BLOCKS);
-    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+    for (uint32_t i = 0; i < NF2_REGION_BLOCKS && !(proposed[0] && proposed[1]); i++) {
         NF2_TRY(nf2_record_read(fs, block, offset, 2u + 2u + 3u + i / 4u, &states, 1));
         unsigned state = states >> (i % 4u * 2u) & 3u;
-        if (state == NF2_BLOCK_ERASED || (state == NF2_BLOCK_DIRTY && !found->erased)) {
-            propose(fs, context, number * NF2_REGION_BLOCKS + i, state == NF2_BLOCK_DIRTY);
-            break;
+        if (state <= NF2_BLOCK_ERASED && !proposed[state]) {
+            propose(fs, context, number * NF2_REGION_BLOCKS + i, state == NF2_BLOCK_ERASED);
+            proposed[state] = true;
         }
     }
     return NF2_OK;
 }
 
-int nf2_region_find(nf2_t *fs, bool erased, uint32_t near, uint32_t *block, bool *dirty)
+int nf2_region_find(nf2_t *fs, uint32_t near, uint32_t *block, bool *dirty)
 {
-    struct candidates found = {.next = 0, .erased = erased};
+    struct candidates found;
     struct nf2_walk walk = {candidate_run, candidate_region, &found, 0, 0};
     uint32_t least = NF2_NONE;
 
+    memset(found.block, 0xFF, sizeof found.block); /* NF2_NONE */
+    memset(found.next, 0, sizeof found.next);
     for (unsigned i = 0; i < CANDIDATES; i++) {
-        found.block[i] = NF2_NONE;
-        propose(fs, &found, fs->blocks - 1u - i, !fs->blank_erased);    /* what no record tells of is as the format left it */
+        propose(fs, &found, fs->blocks - 1u - i, fs->blank_erased);     /* what no record tells of is as the format left it */
     }
     NF2_TRY(nf2_meta_walk(fs, &walk));
-    for (unsigned i = 0; i < CANDIDATES; i++) {
-        uint32_t at = found.block[i] & (CANDIDATE_DIRTY - 1u), distance = (at + fs->blocks - near) % fs->blocks;
-        if (found.block[i] != NF2_NONE && distance < least) {
-            least = distance;
-            *block = at;
-            *dirty = (found.block[i] & CANDIDATE_DIRTY) != 0;
+    for (unsigned kind = 2; kind-- > 0 && least == NF2_NONE;) {
+        for (unsigned i = 0; i < CANDIDATES; i++) {
+            uint32_t at = found.block[kind][i], distance = (at + fs->blocks - near) % fs->blocks;
+            if (at != NF2_NONE && distance < least) {
+                least = distance;
+                *block = at;
+                *dirty = kind == NF2_BLOCK_DIRTY;
+            }
         }
     }
     return least != NF2_NONE ? NF2_OK : NF2_ERR_NOSPC;

@@ -37,10 +37,10 @@ static inline uint32_t nf2_wear_spread(const nf2_t *fs)
 }
 
 /*
- * A free block (an erased one, or any), by one walk whatever the size of the volume; of some the first one behind the block `near`.
- * NF2_ERR_NOSPC: it met none, which does not say that there is none.
+ * A free block, by one walk whatever the size of the volume; an erased one if it meets any, and of some the first one behind the block
+ * `near`. NF2_ERR_NOSPC: it met none, which does not say that there is none.
  */
-int nf2_region_find(nf2_t *fs, bool erased, uint32_t near, uint32_t *block, bool *dirty);
+int nf2_region_find(nf2_t *fs, uint32_t near, uint32_t *block, bool *dirty);
 
 /* A change to blocks, as a STATE or a CLAIM tells it; others than the region's do not count. */
 void nf2_region_change(struct nf2_region *region, enum nf2_change change, uint32_t start, uint32_t count);
