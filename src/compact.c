@@ -173,12 +173,17 @@ int nf2_compact_step(nf2_t *fs, uint32_t live)
     return result;
 }
 
-int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
+bool nf2_compact_due(const nf2_t *fs, uint32_t need)
 {
     uint32_t pool = nf2_clean_pool(fs) + need;
-    bool due = programs >= AHEAD_PROGRAMS && fs->erased_blocks < pool && nf2_space_available(fs) < pool + fs->blocks / 32u;
-    uint32_t leaves = fs->erased_blocks < pool / 2u ? 2u * AHEAD_LEAVES : AHEAD_LEAVES;
-    int result = due ? group_step(fs, NF2_COMPACT_ALL, leaves, programs) : 0;
+
+    return fs->erased_blocks < pool && nf2_space_available(fs) < pool + fs->blocks / 32u;
+}
+
+int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
+{
+    uint32_t leaves = fs->erased_blocks < (nf2_clean_pool(fs) + need) / 2u ? 2u * AHEAD_LEAVES : AHEAD_LEAVES;
+    int result = programs >= AHEAD_PROGRAMS ? group_step(fs, NF2_COMPACT_ALL, leaves, programs) : 0;
 
     return result < 0 ? result : NF2_OK;
 }

@@ -14,10 +14,10 @@
 #define NF2_COMPACT_ALL 15u
 int nf2_compact_step(nf2_t *fs, uint32_t live);
 
-/*
- * For calls that write, `need` blocks: while few erased blocks are left a part of the work on groups of blocks that large erases take,
- * about `programs` at most, so that no call has to do all of it.
- */
+/* Will calls soon have to make room for what they write, `need` blocks? */
+bool nf2_compact_due(const nf2_t *fs, uint32_t need);
+
+/* For calls that write, then: a part of the work on groups of blocks that large erases take, about `programs`, so that no call has to do all of it. */
 int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs);
 
 /* Before blocks of a file are emptied: handles start a new run of blocks, as the present one may lose some. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* file.c - open files: the public calls. */
 #include "batch.h"
-#include "compact.h"
 #include "content.h"
 #include "flash.h"
 #include "frames.h"
@@ -414,7 +413,7 @@ static int note_failure(nf2_file_t *file, int result)
 static int work_ahead(nf2_t *fs, uint32_t length, uint32_t programs)
 {
     uint32_t pages = AHEAD_PAGES * (length / nf2_block_bytes(fs) + 1u) + length / nf2_page(fs);
-    int result = programs < pages ? nf2_compact_ahead(fs, length / nf2_block_bytes(fs) + 1u, pages - programs) : 0;
+    int result = programs < pages ? nf2_reclaim_ahead(fs, length / nf2_block_bytes(fs) + 1u, pages - programs) : 0;
 
     return result < 0 && result != NF2_ERR_NOSPC ? result : NF2_OK;
 }

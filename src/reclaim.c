@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "reclaim.h"
 
+#include "compact.h"
+
 #include "content.h"
 #include "merge.h"
 #include "space.h"
@@ -120,4 +122,11 @@ int nf2_reclaim(nf2_t *fs, uint32_t blocks)
         }
     }
     return NF2_OK;
+}
+
+int nf2_reclaim_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
+{
+    int result = nf2_compact_due(fs, need) ? nf2_orphan_step(fs) : 1;    /* nothing is gained sooner */
+
+    return result == 0 ? nf2_compact_ahead(fs, need, programs) : result < 0 ? result : NF2_OK;
 }

@@ -175,26 +175,36 @@ int nf2_region_counts(nf2_t *fs, enum nf2_free kind, uint32_t limit, uint32_t fi
 
 #define CANDIDATES 4u           /* of each kind */
 
-/* The free blocks that a walk met last and nothing younger has taken: dirty ones and erased ones. NF2_NONE: an empty place. */
+/* The longest runs of free blocks that a walk met and nothing younger has taken: dirty ones and erased ones. Count 0: an empty place. */
 struct candidates {
-    uint32_t block[2][CANDIDATES];
-    uint8_t next[2];
+    struct nf2_run run[2][CANDIDATES];
 };
 
-static void propose(const nf2_t *fs, struct candidates *found, uint32_t block, bool erased)
+static void propose(const nf2_t *fs, struct candidates *found, uint32_t start, uint32_t count, bool erased)
 {
-    bool being_claimed = fs->region == block / NF2_REGION_BLOCKS && nf2_bit(fs->region_used, block % NF2_REGION_BLOCKS);
+    struct nf2_run *place = found->run[erased];
 
-    if (block < fs->blocks && block != fs->kept_node && !being_claimed) {
-        found->block[erased][found->next[erased]++ % CANDIDATES] = block;
+    for (unsigned i = 1; i < CANDIDATES; i++) {
+        place = found->run[erased][i].count < place->count ? &found->run[erased][i] : place;
+    }
+    if (count > place->count && start < fs->blocks && count <= fs->blocks - start) {
+        place->start = start;
+        place->count = count;
     }
 }
 
+/* Blocks of a run that are not free, or differently, any more: the longer part of what is left stays. */
 static void drop(struct candidates *found, uint32_t start, uint32_t count)
 {
     for (unsigned i = 0; i < 2u * CANDIDATES; i++) {
-        uint32_t *block = &found->block[i / CANDIDATES][i % CANDIDATES];
-        *block = *block - start < count ? NF2_NONE : *block;
+        struct nf2_run *run = &found->run[i / CANDIDATES][i % CANDIDATES];
+        uint32_t end = run->start + run->count;
+        if (start >= end || start + count <= run->start) {
+            continue;
+        }
+        uint32_t before = start > run->start ? start - run->start : 0, behind = end > start + count ? end - (start + count) : 0;
+        run->start = before >= behind ? run->start : start + count;
+        run->count = nf2_max(before, behind);
     }
 }
 
@@ -202,26 +212,44 @@ static int candidate_run(nf2_t *fs, void *context, enum nf2_change change, uint3
 {
     drop(context, start, count);
     if (change < NF2_CLAIMED) {
-        propose(fs, context, start, change != NF2_FREED);
+        propose(fs, context, start, count, change != NF2_FREED);
     }
     return NF2_OK;
 }
 
 static int candidate_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, uint32_t offset)
 {
-    uint8_t states;
-    bool proposed[2] = {false, false};
+    uint32_t first = number * NF2_REGION_BLOCKS, n = 0;
+    unsigned of = NF2_BLOCK_USED, state = NF2_BLOCK_USED;
+    uint8_t states = 0;
 
-    drop(context, number * NF2_REGION_BLOCKS, NF2_REGION_BLOCKS);
-    for (uint32_t i = 0; i < NF2_REGION_BLOCKS && !(proposed[0] && proposed[1]); i++) {
-        NF2_TRY(nf2_record_read(fs, block, offset, 2u + 2u + 3u + i / 4u, &states, 1));
-        unsigned state = states >> (i % 4u * 2u) & 3u;
-        if (state <= NF2_BLOCK_ERASED && !proposed[state]) {
-            propose(fs, context, number * NF2_REGION_BLOCKS + i, state == NF2_BLOCK_ERASED);
-            proposed[state] = true;
+    drop(context, first, NF2_REGION_BLOCKS);
+    for (uint32_t i = 0; i <= NF2_REGION_BLOCKS; i++, n++) {
+        if (i % 4u == 0 && i < NF2_REGION_BLOCKS) {
+            NF2_TRY(nf2_record_read(fs, block, offset, 2u + 2u + 3u + i / 4u, &states, 1));
+        }
+        state = states >> (i % 4u * 2u) & 3u;
+        if (i == NF2_REGION_BLOCKS || state != of) {
+            if (of <= NF2_BLOCK_ERASED) {
+                propose(fs, context, first + i - n, n, of == NF2_BLOCK_ERASED);
+            }
+            of = state;
+            n = 0;
         }
     }
     return NF2_OK;
+}
+
+/* The first block of the run that may be taken, or NF2_NONE. */
+static uint32_t first_of(const nf2_t *fs, const struct nf2_run *run)
+{
+    for (uint32_t block = run->start; block < run->start + run->count; block++) {
+        bool being_claimed = fs->region == block / NF2_REGION_BLOCKS && nf2_bit(fs->region_used, block % NF2_REGION_BLOCKS);
+        if (block != fs->kept_node && !being_claimed) {
+            return block;
+        }
+    }
+    return NF2_NONE;
 }
 
 int nf2_region_find(nf2_t *fs, uint32_t near, uint32_t *block, bool *dirty)
@@ -230,15 +258,15 @@ int nf2_region_find(nf2_t *fs, uint32_t near, uint32_t *block, bool *dirty)
     struct nf2_walk walk = {candidate_run, candidate_region, &found, 0, 0};
     uint32_t least = NF2_NONE;
 
-    memset(found.block, 0xFF, sizeof found.block); /* NF2_NONE */
-    memset(found.next, 0, sizeof found.next);
-    for (unsigned i = 0; i < CANDIDATES; i++) {
-        propose(fs, &found, fs->blocks - 1u - i, fs->blank_erased);     /* what no record tells of is as the format left it */
+    memset(&found, 0, sizeof found);
+    for (uint32_t i = 0; i < CANDIDATES && i < nf2_regions(fs); i++) {  /* what no record tells of is as the format left it */
+        uint32_t number = nf2_regions(fs) - 1u - i;
+        propose(fs, &found, number * NF2_REGION_BLOCKS, blocks_of(fs, number), fs->blank_erased);
     }
     NF2_TRY(nf2_meta_walk(fs, &walk));
     for (unsigned kind = 2; kind-- > 0 && least == NF2_NONE;) {
         for (unsigned i = 0; i < CANDIDATES; i++) {
-            uint32_t at = found.block[kind][i], distance = (at + fs->blocks - near) % fs->blocks;
+            uint32_t at = first_of(fs, &found.run[kind][i]), distance = (at + fs->blocks - near) % fs->blocks;
             if (at != NF2_NONE && distance < least) {
                 least = distance;
                 *block = at;
