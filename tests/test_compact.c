@@ -146,8 +146,40 @@ TEST(region_beside_searches)
     volume_down(&volume, true);
 }
 
+/* A log, synced with each append, without idle time: what was removed makes room for it first, nothing searches the log for garbage. */
+static void log_after_log(void)
+{
+    static struct volume volume;
+    struct vflash_chip chip = *vflash_chip_find("w25q64");
+    uint64_t most = 0, start = 0;
+    uint8_t line[32] = {0};
+
+    chip.size = 4u << 20;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(put(&volume, "/rests", 2u << 20, 1), NF2_OK);
+    for (unsigned round = 0; round < 4; round++) {
+        start = round == 2 ? vflash_counts(volume.flash)->read_pages : start;
+        CHECK_EQ(nf2_open(&volume.fs, &volume.file, "/log", NF2_O_WRONLY | NF2_O_CREAT | NF2_O_EXCL, volume.page), NF2_OK);
+        for (unsigned i = 0; i < 16384; i++) {
+            uint64_t before = vflash_counts(volume.flash)->read_pages;
+            CHECK_EQ(nf2_write(&volume.fs, &volume.file, line, sizeof line), (int32_t)sizeof line);
+            CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
+            uint64_t pages = vflash_counts(volume.flash)->read_pages - before;
+            most = pages > most ? pages : most;
+        }
+        CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+        CHECK_EQ(nf2_remove(&volume.fs, "/log"), NF2_OK);
+    }
+    CHECK(most <= 550);
+    CHECK(vflash_counts(volume.flash)->read_pages - start <= 2u * 16384u);
+    CHECK(holds(&volume, "/rests", 2u << 20, 1));
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
+    RUN(log_after_log);
     RUN(region_beside_searches);
     RUN(small_chip);
     RUN(at_any_byte);
