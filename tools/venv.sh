@@ -4,7 +4,7 @@
 # which run the package of this source tree. Usage: venv.sh DESTINATION   (PYTHON names another interpreter)
 set -eu
 
-packages="cmake>=3.20 cffi>=1.15 rich>=13 typer>=0.12 pytest>=7"
+packages="cmake>=3.21 cffi>=1.15 rich>=13 typer>=0.12 pytest>=7"
 python=${PYTHON:-python3}
 root=$(cd "$(dirname "$0")/.." && pwd)
 
