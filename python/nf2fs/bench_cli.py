@@ -39,7 +39,9 @@ def run_command(
     program = bench.find_program(cell)
     catalogue = bench.read_catalogue(program)
     systems = bench.check_file_systems(names(fs), catalogue)
-    cells = [bench.Cell(system, one_chip, one, one_state, seed, maintain) for one_state in names(state)
+    states = bench.check_states(names(state))
+    bench.check_chips(program, names(chip) if chip else [])
+    cells = [bench.Cell(system, one_chip, one, one_state, seed, maintain) for one_state in states
              for one in bench.expand(names(workload), catalogue)
              for one_chip in (names(chip) if chip else [catalogue.chip_of(one)]) for system in systems]
     if not cells:
@@ -90,7 +92,7 @@ def report(
 def figures_command(
     results: Annotated[Optional[str], typer.Option("--results", metavar="FILE", help="Take the rows from this file and run nothing.")] = None,
     json_path: Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append the rows to this file.")] = None,
-    measured: Annotated[Optional[str], typer.Option("--with", metavar="FILE", help="Rows of long cells that were measured before; those cells are not run.")] = None,
+    measured: Annotated[Optional[list[str]], typer.Option("--with", metavar="FILE", help="Rows of long cells that were measured before; those cells are not run.")] = None,
     long: Annotated[bool, typer.Option("--long", help="Run the long cells too (hours).")] = False,
     output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; - to print it only.")] = "docs/FIGURES.md",
     readme: Annotated[str, typer.Option("--readme", metavar="FILE", help="Its block between the figures marks is replaced.")] = "README.md",
@@ -107,7 +109,7 @@ def figures_command(
     else:
         program = bench.find_program(cell)
         catalogue = bench.read_catalogue(program)
-        known = bench.read_rows(measured) if measured else []
+        known = [row for path in measured or [] for row in bench.read_rows(path)]
         cells, absent = figures.cells_for(gates, catalogue, long)
         cells = figures.without(cells, known)
         for workload in absent:
