@@ -11,7 +11,7 @@ import typer
 
 from . import bench, bench_studies, bench_table, figures
 from .bench_run import CellOption, names, print_tables, run_with_progress
-from .cli import run as run_application
+from .cli import every_command, run as run_application
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
@@ -20,7 +20,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 LIST_HELP = "Names with commas between."
 
+app.callback()(every_command)
 bench_studies.register(app)
+
 
 @app.command("run")
 def run_command(
@@ -35,7 +37,10 @@ def run_command(
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
     cell: CellOption = None,
 ) -> None:
-    """Run workloads and print a table. Native is run too where it was not asked for: times are compared with it."""
+    """Run workloads and print a table.
+
+    Native is run too where it was not asked for: times are compared with it.
+    """
     program = bench.find_program(cell)
     catalogue = bench.read_catalogue(program)
     systems = bench.check_file_systems(names(fs), catalogue)
@@ -55,7 +60,7 @@ def run_command(
 @app.command("list")
 def list_command(cell: CellOption = None,
                  as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List workloads, groups and file systems."""
+    """List workloads, file systems and chips."""
     found = bench.read_catalogue(bench.find_program(cell))
     if as_json:
         print(json.dumps(vars(found), indent=2))
@@ -78,7 +83,10 @@ def report(
     results: Annotated[list[str], typer.Argument(metavar="RESULTS...", help="Files of JSON lines.")],
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
-    """Print the tables of result files (of several rows of one cell the last)."""
+    """Print the tables of result files.
+
+    Of several rows of one cell the last counts.
+    """
     rows = [row for path in results for row in bench.read_rows(path)]
     if not rows:
         raise bench.BenchError("no results in " + ", ".join(results))
@@ -102,7 +110,10 @@ def figures_command(
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a gate is not met.")] = False,
     cell: CellOption = None,
 ) -> None:
-    """Measure every gate and write docs/FIGURES.md and the README's table."""
+    """Measure every gate: docs/FIGURES.md.
+
+    The README's table is made anew too.
+    """
     gates = figures.load_gates(only=names(gate) if gate else None)
     if results:
         rows = bench.read_rows(results)

@@ -92,7 +92,7 @@ def overwrite(
     json_path: JsonOption = None, results: ResultsOption = None, jobs: JobsOption = 1, timeout: TimeoutOption = TIMEOUT_S,
     cell: CellOption = None,
 ) -> None:
-    """Synced random overwrites, beside the chip's bound; with a plot."""
+    """Random overwrites beside the chip's bound."""
     def cells(catalogue: bench.Catalogue) -> list[bench.Cell]:
         wanted = names(workload) if workload else [name for name in catalogue.groups.get("overwrite", [])
                                                          if (every and name != "owread") or name in OVERWRITES]
@@ -114,7 +114,7 @@ def latency(
     json_path: JsonOption = None, results: ResultsOption = None, jobs: JobsOption = 1, timeout: TimeoutOption = TIMEOUT_S,
     cell: CellOption = None,
 ) -> None:
-    """Each kind of call at 25 to 95% fill, idle time or none; with a plot."""
+    """Each kind of call at 25 to 95% fill, plotted."""
     bench.check_states([state])
 
     def cells(catalogue: bench.Catalogue) -> list[bench.Cell]:
@@ -140,7 +140,7 @@ def directory(
     json_path: JsonOption = None, results: ResultsOption = None, jobs: JobsOption = 1, timeout: TimeoutOption = TIMEOUT_S,
     cell: CellOption = None,
 ) -> None:
-    """A directory of 10 to 10,000 entries; with plots."""
+    """Directories of 10 to 10,000 entries, plotted."""
     def cells(catalogue: bench.Catalogue) -> list[bench.Cell]:
         wanted = names(workload) if workload else catalogue.groups.get("directory", [])
         return [bench.Cell(system, catalogue.chip_of(one), one) for one in wanted for system in names(fs)]
@@ -245,7 +245,10 @@ def lifespan(
     idle: Annotated[bool, typer.Option("--idle/--no-idle", help="Idle time after each round, for file systems that use it.")] = True,
     folder: FolderOption = FOLDER, json_path: JsonOption = None, results: ResultsOption = None, cell: CellOption = None,
 ) -> None:
-    """Wears a chip half full of cold files (hours); with plots."""
+    """Wear a chip out: erases of each block, plotted.
+
+    Half of it holds cold files. To a mean of erases, or until the first block is worn out; hours on a large chip.
+    """
     cells = []
     if results:
         rows = gather(lambda catalogue: [], "lifespan", fs, cell, 1, 1, None, results)
@@ -270,7 +273,7 @@ def studies(
     output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; its plots lie in a folder beside it.")] = "docs/STUDIES.md",
     plots_folder: Annotated[str, typer.Option("--plots", metavar="DIR", help="That folder, relative to the page.")] = "plots",
 ) -> None:
-    """Write docs/STUDIES.md: tables and plots of rows measured before."""
+    """Write docs/STUDIES.md of rows measured before."""
     rows = [row for path in results for row in bench.read_rows(path)]
     folder = Path(output).parent / plots_folder
     drawn = [plots.overwrite(folder / "overwrite.svg", rows, study_page.CHIP), plots.latency(folder / "latency.svg", rows),
