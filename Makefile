@@ -22,7 +22,7 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows clean
+.PHONY: help lib release asan peers test test-asan test-release fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
@@ -35,7 +35,9 @@ help:
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
-	@echo "make long-rows  which measures them anew, for $(LONG) (a quarter of an hour)"
+	@echo "make long-rows  which measures them anew, for $(LONG) (an hour or two; lifespans are the longest)"
+	@echo "make peer-rows  the same rows of LittleFS, for $(PEER_ROWS): only where a workload or LittleFS changed"
+	@echo "make studies  docs/STUDIES.md and its plots, of the rows of both files"
 	@echo "make fuzz     coverage-guided lists of calls and hostile images for FUZZ_SECONDS in all (needs clang with libFuzzer); adds to the"
 	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
 	@echo "make coverage lines and branches of the core that the C tests reach; \`make coverage-record' puts them into docs/PROOF.md"
@@ -47,7 +49,7 @@ VERSION = echo "$$(sed -n 's/.*NF2_VERSION "\(.*\)"/\1/p' include/nf2fs/nf2fs.h)
 
 # ---- what is needed ----
 
-$(VENV)/ready: tools/venv.sh
+$(VENV)/ready: tools/venv.sh tools/requirements.txt
 	PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)"
 
 peers: $(VENV)/ready
@@ -101,7 +103,7 @@ fuzz-record:
 # With little optimization, so that lines are what they seem.
 COVERAGE := $(BUILD)/coverage
 coverage: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "gcovr>=7"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "gcovr==8.8"
 	$(CMAKE) -S . -B "$(COVERAGE)" -DCMAKE_BUILD_TYPE=Debug -DNF2FS_PYTHON=OFF -DCMAKE_C_FLAGS="--coverage -O1" -DCMAKE_EXE_LINKER_FLAGS=--coverage
 	$(CMAKE) --build "$(COVERAGE)" --parallel $(JOBS)
 	find "$(COVERAGE)" -name '*.gcda' -delete
@@ -149,13 +151,33 @@ demo: release
 
 # The rows that take long are measured apart, and kept.
 LONG := docs/long-rows.jsonl
+PEER_ROWS := docs/peer-rows.jsonl
+# Wear needs a mean above 200 to show, and a life takes as many erases as a chip bears: on chips small enough for minutes.
+STUDIES = $(BIN)/norbench
+define measure_studies
+	rm -f "$(2)"
+	$(STUDIES) space --fs $(1) --jobs $(JOBS) --json "$(2)"
+	$(STUDIES) directory --fs $(1) --jobs $(JOBS) --json "$(2)"
+	$(STUDIES) latency --fs $(1) --jobs $(JOBS) --json "$(2)" $(3)
+	$(STUDIES) overwrite --all --fs $(1) --jobs $(JOBS) --json "$(2)" $(3)
+	for chip in w25q128/32M w25q128/128M; do $(STUDIES) overwrite --workload ow4k-50 --chip $$chip --fs $(1) --json "$(2)" $(3) || exit 1; done
+	$(STUDIES) lifespan --workload lifelog,lifesmall --chip w25q256/4M --mean 300 --fs $(1) --json "$(2)" $(3)
+	$(STUDIES) lifespan --workload lifelog,lifesmall --chip w25q80 --limit 2000 --fs $(1) --json "$(2)" $(3)
+endef
+
 long-rows: release
-	rm -f "$(LONG)"
-	for family in overwrite space directory latency; do $(BIN)/norbench $$family --fs nf2fs --jobs $(JOBS) --json "$(LONG)" || exit 1; done
+	$(call measure_studies,nf2fs,$(LONG))
+
+# LittleFS has rows that fail: above half of the chip an overwrite finds no space.
+peer-rows: release
+	$(call measure_studies,littlefs,$(PEER_ROWS),|| true)
+
+studies: release
+	$(BIN)/norbench studies $(wildcard $(LONG) $(PEER_ROWS))
 
 figures: release
 	rm -f "$(BUILD)/figures.jsonl"
-	$(BIN)/norbench figures --json "$(BUILD)/figures.jsonl" --jobs $(JOBS) $(addprefix --with ,$(wildcard $(LONG)))
+	$(BIN)/norbench figures --json "$(BUILD)/figures.jsonl" --jobs $(JOBS) $(addprefix --with ,$(wildcard $(LONG) $(PEER_ROWS)))
 
 clean:
 	rm -rf "$(BUILD)"

@@ -39,7 +39,7 @@ static bool finish(struct bench *bench, const char *name, const char *path, int 
         bench->full = true;
         bench->uncertain++;
     } else {
-        bench_fail(bench, "%s %s failed with %d at operation %llu", name, path, result,
+        bench_fail(bench, "%s %s failed with %d%s at operation %llu", name, path, result, result == VFS_ERR_NOSPC ? ": no space" : "",
                    (unsigned long long)bench->record.operations);
     }
     return false;

@@ -37,6 +37,7 @@ struct bench {
     bool stopped;               /* a long run that was ended by a limit */
     bool progress;              /* lines about long runs to stderr */
     uint32_t erases_mean;       /* where a run that wears the chip ends; 0: as the workload says */
+    uint32_t erases_limit;      /* it ends when a block was erased so often, whatever the mean; 0: none is worn out */
     const char *wear_path;      /* the erases of each block go into this file; NULL: nowhere */
     bool mounted;
     bool may_fill;              /* NOSPC is no failure but sets `full` */

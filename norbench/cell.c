@@ -14,14 +14,16 @@
 
 static const char usage[] =
     "usage: norbench-cell --fs NAME --workload NAME [--chip NAME] [--state fresh|aged|aged75] [--seed N] [--maintain US]\n"
-    "                     [--mean N] [--wear FILE] [--progress]\n"
-    "       norbench-cell --list\n"
+    "                     [--mean N | --limit N] [--wear FILE] [--progress]\n"
+    "       norbench-cell --list [--chip NAME]\n"
     "\n"
     "Runs one cell and prints one line of JSON. Exit code 0: it ran and every byte was right; 1: it failed; 2: usage.\n"
+    "  --list           say as JSON what there is; exit code 2 if the chip named beside it is none\n"
     "  --chip NAME      a chip of the catalogue, one cut to a size (w25q256/4M), or a file that describes one; default: the\n"
     "                   workload's, else " DEFAULT_CHIP "\n"
     "  --maintain US    idle time of so many microseconds after each operation\n"
     "  --mean N         life* workloads: until a block was erased N times in the mean\n"
+    "  --limit N        life* workloads: until the first block was erased N times, which is all that it bears\n"
     "  --wear FILE      life* workloads: write the erases of each block, one a line\n"
     "  --progress       say on the standard error how far a long run is\n";
 
@@ -30,7 +32,7 @@ static const char usage[] =
 struct arguments {
     const char *fs, *workload, *chip, *state, *wear_path;
     uint64_t seed;
-    uint32_t maintain_us, erases_mean;
+    uint32_t maintain_us, erases_mean, erases_limit;
     bool list, progress;
 };
 
@@ -57,12 +59,16 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
         return parse_number(value, UINT64_MAX, &arguments->seed);
     } else if (strcmp(name, "--wear") == 0) {
         arguments->wear_path = value;
-    } else if (strcmp(name, "--maintain") == 0 || strcmp(name, "--mean") == 0) {
-        bool good = parse_number(value, UINT32_MAX, &number);
-        *(strcmp(name, "--mean") == 0 ? &arguments->erases_mean : &arguments->maintain_us) = (uint32_t)number;
-        return good;
     } else {
-        return false;
+        uint32_t *target = strcmp(name, "--maintain") == 0 ? &arguments->maintain_us
+                         : strcmp(name, "--mean") == 0     ? &arguments->erases_mean
+                         : strcmp(name, "--limit") == 0    ? &arguments->erases_limit
+                                                           : NULL;
+        bool good = target != NULL && parse_number(value, UINT32_MAX, &number);
+        if (good) {
+            *target = (uint32_t)number;
+        }
+        return good;
     }
     return true;
 }
@@ -251,6 +257,7 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     bench->maintain_us = arguments->maintain_us;
     bench->progress = arguments->progress;
     bench->erases_mean = arguments->erases_mean;
+    bench->erases_limit = arguments->erases_limit;
     bench->wear_path = arguments->wear_path;
     int result = entry->make(&bench->tap.driver, &bench->fs);
     if (result < 0) {
@@ -280,8 +287,9 @@ int main(int count, char **values)
         fputs(usage, stderr);
         return 2;
     }
+    struct vflash_chip chip;
     if (arguments.list) {
-        return list();
+        return arguments.chip == NULL || find_chip(arguments.chip, &chip) ? list() : 2;
     }
     const struct vfs_entry *entry = find_entry(arguments.fs);
     const struct workload *workload = workload_find(arguments.workload);
@@ -293,7 +301,6 @@ int main(int count, char **values)
     if (arguments.chip == NULL) {
         arguments.chip = workload->chip != NULL ? workload->chip : DEFAULT_CHIP;
     }
-    struct vflash_chip chip;
     if (!find_chip(arguments.chip, &chip)) {
         return 2;
     }

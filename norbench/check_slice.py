@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 # workload, chip, more arguments
-SLICE = [("ow4k-25", "w25q80", []), ("lifelogd", "w25q80", ["--mean", "3"]), ("lifesmall", "w25q80", ["--mean", "2", "--maintain", "200000"]),
+SLICE = [("ow4k-25", "w25q80", []), ("ow1kr-50", "w25q80", []), ("ow1kf-50", "w25q80", []), ("lifesmall", "w25q80", ["--limit", "4"]), ("lifelogd", "w25q80", ["--mean", "3"]), ("lifesmall", "w25q80", ["--mean", "2", "--maintain", "200000"]),
          ("mixedshort", "w25q128", []), ("dir100", "w25q80", []), ("spacelarge", "w25q80", []), ("spacelarge", "w25q256/4M", [])]
 # KiB a second and the raw speed under it (64 KiB erases; at 90% 4 KiB ones, for which aligned 4 KiB have nothing to copy).
 BOUNDS = {"ow4k-25": (248.5, 0.25), "ow4k-50": (202.0, 0.5), "ow4k-75": (115.2, 0.75), "ow4k-90": (70.9, None)}
@@ -32,9 +32,10 @@ def faults_of(row, code):
         return
     for kind in ("calls", "steps"):
         for name, one in row.get(kind, {}).items():
-            ranks = [one[key] for key in ("us_min", "us_median", "us_p99", "us_p999", "us_max")]
-            if ranks != sorted(ranks) or not one["us_min"] * one["count"] <= one["us"] <= one["us_max"] * one["count"]:
-                yield f"{kind} {name}: times out of order {ranks}"
+            for what in ("us", "read_pages", "program_pages", "erases"):
+                ranks = [one[f"{what}_{rank}"] for rank in ("min", "median", "p99", "p999", "max")]
+                if ranks != sorted(ranks) or not ranks[0] * one["count"] <= one[what] <= ranks[-1] * one["count"]:
+                    yield f"{kind} {name}: {what} out of order {ranks}"
     if "calls" in row:
         for total, name in (("read_pages", "read_pages"), ("program_pages", "program_pages")):
             if sum(one[name] for one in row["calls"].values()) != row[total]:
@@ -43,6 +44,8 @@ def faults_of(row, code):
         yield f"share {row['share']}"
     if "wear_mean" in row and not row["wear_min"] <= row["wear_mean"] <= row["wear_max"]:
         yield "wear out of order"
+    if "limit" in row and not (row["worn_out"] == 1 and row["wear_max"] >= row["limit"]):
+        yield f"no block is worn out: {row['wear_max']} of {row['limit']} erases"
 
 
 def check_wear_file(program):

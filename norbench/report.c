@@ -86,42 +86,45 @@ static void put_windows(const struct record *record)
     printf("], ");
 }
 
+/* What one kind of flash operation came to: the sum, and the ranks over the calls. */
+static void put_ranks(struct series *series, const char *name, enum series_metric metric)
+{
+    static const struct {
+        const char *suffix;
+        uint32_t permille;
+    } ranks[] = {{"min", 0}, {"median", 500}, {"p99", 990}, {"p999", 999}, {"max", 1000}};
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < series->count; i++) {
+        sum += series_value(&series->samples[i], metric);
+    }
+    field(name, sum);
+    series_sort(series, metric);
+    for (uint32_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+        char key[48];
+        snprintf(key, sizeof(key), "%s_%s", name, ranks[i].suffix);
+        field(key, series_rank(series, metric, ranks[i].permille));
+    }
+}
+
 static void put_series(struct series *series)
 {
-    struct series_sample most = {0};
-    uint64_t us = 0, read_pages = 0, read_bytes = 0, program_pages = 0, program_bytes = 0, erases = 0;
+    uint64_t read_bytes = 0, read_most = 0, program_bytes = 0, program_most = 0;
     for (uint32_t i = 0; i < series->count; i++) {
         const struct series_sample *sample = &series->samples[i];
-        us += sample->us;
-        read_pages += sample->read_pages;
         read_bytes += sample->read_bytes;
-        program_pages += sample->program_pages;
         program_bytes += sample->program_bytes;
-        erases += sample->erases;
-        most.read_pages = sample->read_pages > most.read_pages ? sample->read_pages : most.read_pages;
-        most.read_bytes = sample->read_bytes > most.read_bytes ? sample->read_bytes : most.read_bytes;
-        most.program_pages = sample->program_pages > most.program_pages ? sample->program_pages : most.program_pages;
-        most.program_bytes = sample->program_bytes > most.program_bytes ? sample->program_bytes : most.program_bytes;
-        most.erases = sample->erases > most.erases ? sample->erases : most.erases;
+        read_most = sample->read_bytes > read_most ? sample->read_bytes : read_most;
+        program_most = sample->program_bytes > program_most ? sample->program_bytes : program_most;
     }
-    series_sort(series);
     field("count", series->count);
-    field("us", us);
-    field("us_min", series->samples[0].us);
-    field("us_median", series_rank(series, 500));
-    field("us_p99", series_rank(series, 990));
-    field("us_p999", series_rank(series, 999));
-    field("us_max", series->samples[series->count - 1].us);
-    field("read_pages", read_pages);
-    field("read_pages_max", most.read_pages);
+    put_ranks(series, "us", SERIES_US);
+    put_ranks(series, "read_pages", SERIES_READ_PAGES);
+    put_ranks(series, "program_pages", SERIES_PROGRAM_PAGES);
+    put_ranks(series, "erases", SERIES_ERASES);
     field("read_bytes", read_bytes);
-    field("read_bytes_max", most.read_bytes);
-    field("program_pages", program_pages);
-    field("program_pages_max", most.program_pages);
+    field("read_bytes_max", read_most);
     field("program_bytes", program_bytes);
-    field("program_bytes_max", most.program_bytes);
-    field("erases", erases);
-    printf("\"erases_max\": %u", (unsigned)most.erases);
+    printf("\"program_bytes_max\": %" PRIu64, program_most);
 }
 
 static void put_set(const char *key, struct series_set *set)

@@ -62,19 +62,54 @@ void series_close(struct series_set *set)
     set->count = 0;
 }
 
-static int by_time(const void *a, const void *b)
+uint64_t series_value(const struct series_sample *sample, enum series_metric metric)
 {
-    uint64_t left = ((const struct series_sample *)a)->us, right = ((const struct series_sample *)b)->us;
+    switch (metric) {
+    case SERIES_READ_PAGES:
+        return sample->read_pages;
+    case SERIES_PROGRAM_PAGES:
+        return sample->program_pages;
+    case SERIES_ERASES:
+        return sample->erases;
+    default:
+        return sample->us;
+    }
+}
+
+static int compare(const void *a, const void *b, enum series_metric metric)
+{
+    uint64_t left = series_value(a, metric), right = series_value(b, metric);
     return (left > right) - (left < right);
 }
 
-void series_sort(struct series *series)
+static int by_time(const void *a, const void *b)
 {
-    qsort(series->samples, series->count, sizeof(*series->samples), by_time);
+    return compare(a, b, SERIES_US);
 }
 
-uint64_t series_rank(const struct series *series, uint32_t permille)
+static int by_read_pages(const void *a, const void *b)
+{
+    return compare(a, b, SERIES_READ_PAGES);
+}
+
+static int by_program_pages(const void *a, const void *b)
+{
+    return compare(a, b, SERIES_PROGRAM_PAGES);
+}
+
+static int by_erases(const void *a, const void *b)
+{
+    return compare(a, b, SERIES_ERASES);
+}
+
+void series_sort(struct series *series, enum series_metric metric)
+{
+    static int (*const order[])(const void *, const void *) = {by_time, by_read_pages, by_program_pages, by_erases};
+    qsort(series->samples, series->count, sizeof(*series->samples), order[metric]);
+}
+
+uint64_t series_rank(const struct series *series, enum series_metric metric, uint32_t permille)
 {
     uint64_t rank = ((uint64_t)series->count * permille + 999) / 1000;
-    return series->samples[rank > 0 ? rank - 1 : 0].us;
+    return series_value(&series->samples[rank > 0 ? rank - 1 : 0], metric);
 }

@@ -33,10 +33,14 @@ struct series_sample series_between(const struct vflash_counts *start, const str
 int series_add(struct series_set *set, const char *name, const struct series_sample *sample);
 void series_close(struct series_set *set);
 
-/* Sorts by time; to be called before series_rank. */
-void series_sort(struct series *series);
+enum series_metric { SERIES_US, SERIES_READ_PAGES, SERIES_PROGRAM_PAGES, SERIES_ERASES };
 
-/* The time that a share of `permille` of the samples does not pass (nearest rank). */
-uint64_t series_rank(const struct series *series, uint32_t permille);
+uint64_t series_value(const struct series_sample *sample, enum series_metric metric);
+
+/* Sorts by what the ranks are asked of. */
+void series_sort(struct series *series, enum series_metric metric);
+
+/* Of samples sorted by `metric`: what a share of `permille` of them does not pass (nearest rank; 0: the least). */
+uint64_t series_rank(const struct series *series, enum series_metric metric, uint32_t permille);
 
 #endif

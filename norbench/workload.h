@@ -17,6 +17,8 @@ enum workload_variant {
     VARIANT_UNALIGNED,          /* overwrites at any byte */
     VARIANT_SKEWED,             /* four of five overwrites in a fifth of the file */
     VARIANT_MIXED,              /* four of five overwrites of `size` bytes, the others of 4 KiB */
+    VARIANT_RANGE,              /* overwrites in a small range of the file */
+    VARIANT_FILES,              /* overwrites of small files, together as large as the one */
     VARIANT_SYNCED,             /* a sync after each append, or while the file is still empty */
     VARIANT_SHUFFLED,           /* names in random order */
     VARIANT_LONG_NAMES

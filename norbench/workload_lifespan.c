@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * workload_lifespan.c - the same little traffic until the chip is worn to a given mean, beside cold files that
- * fill half of it.
+ * workload_lifespan.c - the same little traffic until the chip is worn to a given mean, or until its first block is
+ * worn out, beside cold files that fill half of it.
  *
  * A round: a file is created, 32 B are appended to it `count` times (once: `small`), it is closed and removed. The
  * blocks that the format left erased would flatter a short run: measuring starts when as many blocks were erased as
@@ -67,26 +67,54 @@ static uint32_t mean_wanted(const struct bench *bench)
     return bench->erases_mean != 0 ? bench->erases_mean : MEAN_DEFAULT;
 }
 
-/* Rounds until so many blocks were erased, or `bytes` were written: no file system needs fewer erases than that. */
-static void traffic(struct bench *bench, const struct workload *workload, uint64_t erases, uint64_t bytes)
+static uint32_t most_worn(const struct bench *bench)
 {
-    uint64_t start = erased_blocks(bench), written = 0, shown = 0;
-    while (erased_blocks(bench) - start < erases && written < bytes && bench_ok(bench)) {
+    uint32_t most = 0;
+    for (uint32_t block = 0; block < blocks_of(bench); block++) {
+        uint32_t wear = vflash_wear(bench->chip, block);
+        most = wear > most ? wear : most;
+    }
+    return most;
+}
+
+/* Where traffic ends: after so many erases, or when so much is written (no file system needs fewer erases than that), or when a block is worn out. */
+struct goal {
+    uint64_t erases, bytes;
+    uint32_t limit;                     /* erases that a block bears; 0: any number */
+};
+
+/* Returns what was written. */
+static uint64_t traffic(struct bench *bench, const struct workload *workload, const struct goal *goal)
+{
+    uint64_t start = erased_blocks(bench), written = 0, shown = 0, look = 0;
+    bool worn = false;
+    while (!worn && erased_blocks(bench) - start < goal->erases && written < goal->bytes && bench_ok(bench)) {
         traffic_round(bench, workload);
         written += (uint64_t)workload->count * APPEND_SIZE;
         uint64_t done = erased_blocks(bench) - start;
+        if (goal->limit != 0 && done >= look) {
+            uint32_t most = most_worn(bench);
+            worn = most >= goal->limit;
+            look = done + goal->limit - most;   /* none is worn out by fewer erases */
+        }
         if (done - shown >= blocks_of(bench) / 4) {
             shown = done;
-            bench_progress(bench, (double)erased_blocks(bench) / blocks_of(bench), mean_wanted(bench));
+            if (goal->limit != 0) {
+                bench_progress(bench, most_worn(bench), goal->limit);
+            } else {
+                bench_progress(bench, (double)erased_blocks(bench) / blocks_of(bench), mean_wanted(bench));
+            }
         }
     }
+    return written;
 }
 
 void lifespan_prepare(struct bench *bench, const struct workload *workload)
 {
+    const struct goal goal = {blocks_of(bench), 4ull * vflash_chip_of(bench->chip)->size, bench->erases_limit};
     cold_files(bench);
     bench->idle_always = true;
-    traffic(bench, workload, blocks_of(bench), 4ull * vflash_chip_of(bench->chip)->size);
+    record_extra(&bench->record, "prepared_bytes", (double)traffic(bench, workload, &goal));
 }
 
 /* The erases of each block since the chip was new; a format that erases all of it counts. */
@@ -129,10 +157,15 @@ static void write_wear(struct bench *bench)
 void lifespan_run(struct bench *bench, const struct workload *workload)
 {
     const struct vflash_chip *chip = vflash_chip_of(bench->chip);
-    uint64_t wanted = (uint64_t)mean_wanted(bench) * blocks_of(bench);
+    uint64_t wanted = (uint64_t)(bench->erases_limit != 0 ? bench->erases_limit : mean_wanted(bench)) * blocks_of(bench);
     uint64_t erased = erased_blocks(bench);
-    traffic(bench, workload, wanted > erased ? wanted - erased : 0, 4ull * wanted * chip->block_size);
+    const struct goal goal = {wanted > erased ? wanted - erased : 0, 4ull * wanted * chip->block_size, bench->erases_limit};
+    traffic(bench, workload, &goal);
     record_extra(&bench->record, "erases_minimum", (double)bench->record.bytes_written / chip->block_size);
+    if (bench->erases_limit != 0) {
+        record_extra(&bench->record, "limit", bench->erases_limit);
+        record_extra(&bench->record, "worn_out", most_worn(bench) >= bench->erases_limit ? 1 : 0);
+    }
     note_wear(bench);
     write_wear(bench);
 }

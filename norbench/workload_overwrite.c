@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * workload_overwrite.c - synced random overwrites of one file, measured in the steady state.
+ * workload_overwrite.c - synced random overwrites of one file (or of many small ones), measured in the steady state.
  *
  * Steady: twice the chip's capacity was overwritten first. What is then measured is once the capacity. A file
  * system that is too slow for that is stopped by flash time or by pages read (the limits below, above what the slowest
  * row needs at its bound); `steady` is then 0.
  */
+#include <stdio.h>
+
 #include "bound.h"
 #include "workload.h"
 
 #define FILE_NAME "/data.bin"
+#define SMALL_FILE (64u * KIB)
+#define RANGE (128u * KIB)              /* too small for large erases to be filled with it */
+#define PATH_SIZE 32u
 #define WARM_CHIPS 2u
 #define SCATTER 2654435761u             /* a prime above any number of pieces: spreads the hot fifth over the file */
 
@@ -17,6 +22,7 @@ struct limits {
     uint64_t us, read_pages;
 };
 
+/* For 16 MiB; a larger chip is overwritten for longer. */
 static const struct limits warm_limits = {750000000, 60000000};         /* at the bound: 460 s at most */
 static const struct limits measured_limits = {300000000, 30000000};     /* 230 s */
 
@@ -37,7 +43,7 @@ static uint32_t offset_of(struct bench *bench, const struct workload *workload, 
     if (workload->variant == VARIANT_UNALIGNED) {
         return payload_below(&bench->offsets, file - access + 1);
     }
-    uint32_t pieces = file / access;
+    uint32_t pieces = (workload->variant == VARIANT_RANGE && file > RANGE ? RANGE : file) / access;
     if (workload->variant != VARIANT_SKEWED) {
         return payload_below(&bench->offsets, pieces) * access;
     }
@@ -47,10 +53,22 @@ static uint32_t offset_of(struct bench *bench, const struct workload *workload, 
     return (uint32_t)(piece * SCATTER % pieces) * access;
 }
 
+/* Where an access goes: the one file, or a small one and the place in that. */
+static uint32_t place_of(const struct workload *workload, uint32_t offset, char path[PATH_SIZE])
+{
+    if (workload->variant != VARIANT_FILES) {
+        snprintf(path, PATH_SIZE, FILE_NAME);
+        return offset;
+    }
+    snprintf(path, PATH_SIZE, "/data%04u.bin", (unsigned)(offset / SMALL_FILE));
+    return offset % SMALL_FILE;
+}
+
 static bool within(const struct bench *bench, const struct vflash_counts *start, const struct limits *limits)
 {
     const struct vflash_counts *now = vflash_counts(bench->chip);
-    return now->time_us - start->time_us < limits->us && now->read_pages - start->read_pages < limits->read_pages;
+    uint32_t size = vflash_chip_of(bench->chip)->size, scale = size > 16 * MIB ? size / (16 * MIB) : 1;
+    return now->time_us - start->time_us < limits->us * scale && now->read_pages - start->read_pages < limits->read_pages * scale;
 }
 
 /* Overwrites until `bytes` are written or a limit is reached; returns the bytes written. */
@@ -58,19 +76,34 @@ static uint64_t overwrite(struct bench *bench, const struct workload *workload, 
 {
     uint64_t written = 0;
     struct vflash_counts start = *vflash_counts(bench->chip);
-    struct bench_file file = bench_open(bench, FILE_NAME, VFS_READ | VFS_WRITE);
+    bool one = workload->variant != VARIANT_FILES;
+    struct bench_file file;
+    char path[PATH_SIZE];
+    if (one) {
+        place_of(workload, 0, path);
+        file = bench_open(bench, path, VFS_READ | VFS_WRITE);
+    }
     while (written < bytes && within(bench, &start, limits) && bench_ok(bench)) {
         uint32_t access = access_size(bench, workload);
-        bench_seek(bench, &file, offset_of(bench, workload, file_size(bench, workload), access));
+        uint32_t place = place_of(workload, offset_of(bench, workload, file_size(bench, workload), access), path);
+        if (!one) {
+            file = bench_open(bench, path, VFS_READ | VFS_WRITE);
+        }
+        bench_seek(bench, &file, place);
         bench_write(bench, &file, access);
         bench_sync(bench, &file);
+        if (!one) {
+            bench_close(bench, &file);
+        }
         bench_operation(bench);
         written += access;
         if (written / MIB != (written - access) / MIB) {
             bench_progress(bench, (double)written / MIB, (double)bytes / MIB);
         }
     }
-    bench_close(bench, &file);
+    if (one) {
+        bench_close(bench, &file);
+    }
     return written;
 }
 
@@ -78,7 +111,13 @@ void overwrite_prepare(struct bench *bench, const struct workload *workload)
 {
     uint64_t wanted = (uint64_t)WARM_CHIPS * vflash_chip_of(bench->chip)->size;
     bench->idle_always = true;
-    bench_put(bench, FILE_NAME, file_size(bench, workload), 4 * KIB);
+    for (uint32_t at = 0, size = file_size(bench, workload); at < size && bench_ok(bench);) {
+        char path[PATH_SIZE];
+        uint32_t length = workload->variant == VARIANT_FILES ? SMALL_FILE : size;
+        place_of(workload, at, path);
+        bench_put(bench, path, length, 4 * KIB);
+        at += length;
+    }
     uint64_t written = overwrite(bench, workload, wanted, &warm_limits);
     record_extra(&bench->record, "warm_bytes", (double)written);
     bench->stopped = written < wanted;

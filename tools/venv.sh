@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Makes the Python environment of the build: CMake, what the host tools need, and the commands nf2 and norbench,
-# which run the package of this source tree. Usage: venv.sh DESTINATION   (PYTHON names another interpreter)
+# Makes the Python environment of the build: CMake, what the host tools need (requirements.txt), and the commands nf2 and
+# norbench, which run the package of this source tree. Usage: venv.sh DESTINATION   (PYTHON names another interpreter)
 set -eu
 
-packages="cmake>=3.20 cffi>=1.15 rich>=13 typer>=0.12 pytest>=7"
 python=${PYTHON:-python3}
 root=$(cd "$(dirname "$0")/.." && pwd)
+requirements=$root/tools/requirements.txt
 
 fail() {
     echo "venv.sh: $*" >&2
@@ -23,9 +23,8 @@ command -v "$python" >/dev/null 2>&1 || fail "$python was not found: install Pyt
 "$python" -c 'import ensurepip' 2>/dev/null || fail "this Python cannot make environments: install its venv module (Debian: python3-venv)"
 
 "$python" -m venv "$venv" || fail "could not make $venv"
-# shellcheck disable=SC2086
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check $packages ||
-    fail "could not install $packages (is the Python package index reachable?)"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" ||
+    fail "could not install what $requirements lists (is the Python package index reachable?)"
 
 site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 echo "$root/python" >"$site/nf2fs-source.pth"

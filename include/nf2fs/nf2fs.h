@@ -42,7 +42,7 @@ extern "C" {
 #define NF2_FILE_MAX 0x7FFFFFFFu  /* bytes in a file */
 #define NF2_PAGE_MAX 512u         /* largest page size */
 #ifndef NF2_WRITERS
-#define NF2_WRITERS 4u            /* files open for writing at the same time */
+#define NF2_WRITERS 4u            /* files open for writing at the same time: 1 to 5, more do not fit the records on the chip */
 #endif
 #define NF2_BLOCKS_MIN 32u        /* blocks in the smallest volume */
 
@@ -111,7 +111,14 @@ struct nf2_config {
 #define NF2_BUFFER_SIZE(page_size) (2u * (page_size) + NF2_TREE_BUFFER_SIZE)
 
 /* nf2_t, nf2_file_t and nf2_dir_t: complete types so that you can allocate them; their fields are private. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"     /* unnamed structures are C11; C++ compilers know them too, and remark on it */
 #include "nf2fs/private.h"
+#pragma GCC diagnostic pop
+#else
+#include "nf2fs/private.h"
+#endif
 
 /* ---- volume ------------------------------------------------------------------------------------- */
 

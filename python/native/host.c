@@ -51,14 +51,17 @@ int nf2h_find_chip(const char *name, struct vflash_chip *out, char *message, siz
         *out = *known;
         return NF2_OK;
     }
-    if (!strchr(name, '/') && !strchr(name, '.')) {
-        (void)snprintf(message, message_size, "no chip is named '%s'", name);
+    FILE *file = fopen(name, "r");
+    if (!file) {
+        (void)snprintf(message, message_size, "no chip is named '%s' (see `nf2 chips`), nor is there such a file", name);
         return NF2_ERR_INVAL;
     }
+    (void)fclose(file);
     return vflash_chip_load(name, out, message, message_size) == 0 ? NF2_OK : NF2_ERR_INVAL;
 }
 
-int nf2h_chip_info(const char *chip, uint64_t out[7], char *message, size_t message_size)
+int nf2h_chip_info(const char *chip, uint64_t out[7], char name[32], char description[96], char *message,
+                   size_t message_size)
 {
     struct vflash_chip found;
     int result = nf2h_find_chip(chip, &found, message, message_size);
@@ -75,6 +78,9 @@ int nf2h_chip_info(const char *chip, uint64_t out[7], char *message, size_t mess
             out[5] = found.erase_sizes[i];
     }
     out[6] = found.erase_us[0];
+    _Static_assert(sizeof(found.name) <= 32 && sizeof(found.description) <= 96, "the places in host.h");
+    (void)snprintf(name, 32, "%s", found.name);
+    (void)snprintf(description, 96, "%s", found.description);
     return NF2_OK;
 }
 

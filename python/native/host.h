@@ -36,8 +36,9 @@ const char *nf2h_error_text(int error);
 const char *nf2h_chip_name(unsigned index);
 const char *nf2h_chip_description(unsigned index);
 
-/* out: size, page size, block size, program unit, endurance, largest erase, microseconds of a block erase. */
-int nf2h_chip_info(const char *chip, uint64_t out[7], char *message, size_t message_size);
+/* out: size, page size, block size, program unit, endurance, largest erase, microseconds of a block erase; name and description as NUL-terminated text. */
+int nf2h_chip_info(const char *chip, uint64_t out[7], char name[32], char description[96], char *message,
+                   size_t message_size);
 
 /* ---- images ---- */
 

@@ -21,6 +21,7 @@ NATIVE = "native"
 JOBS_MAX = 2
 TIMEOUT_S = 1800
 SEED = 42
+STATES = ("fresh", "aged", "aged75")
 DEFAULT_CHIP = "w25q256"
 # What a first look wants, minutes not hours: every kind of load, once.
 CORE = ("mountclean", "uncleanwrite", "create", "create32", "read32", "delete32", "config", "swrite", "swrited", "rread",
@@ -41,16 +42,17 @@ class Cell:
     state: str = "fresh"
     seed: int = SEED
     maintain_us: int = 0
-    mean: int = 0               # erases of a block at which a lifespan row ends; 0: the workload's own
+    mean: int = 0               # mean of a block's erases at which a lifespan row ends; 0: the workload's own
+    limit: int = 0              # it ends when a block was erased so often; 0: at the mean
 
     def native(self) -> "Cell":
         return replace(self, fs=NATIVE)
 
     def arguments(self) -> list[str]:
         idle = ["--maintain", str(self.maintain_us)] if self.maintain_us else []
-        mean = ["--mean", str(self.mean)] if self.mean else []
+        end = ["--limit", str(self.limit)] if self.limit else ["--mean", str(self.mean)] if self.mean else []
         return ["--fs", self.fs, "--chip", self.chip, "--workload", self.workload, "--state", self.state,
-                "--seed", str(self.seed), *idle, *mean]
+                "--seed", str(self.seed), *idle, *end]
 
     def __str__(self) -> str:
         idle = f", {self.maintain_us / 1000:g} ms idle" if self.maintain_us else ""
@@ -163,6 +165,22 @@ def check_file_systems(names: Iterable[str], catalogue: Catalogue) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def check_chips(program: Path, chips: Iterable[str]) -> None:
+    """That each is a chip for the program: a wrong name or file is one error, not one of every cell."""
+    for chip in dict.fromkeys(chips):
+        done = subprocess.run([str(program), "--list", "--chip", chip], capture_output=True, text=True, timeout=60)
+        if done.returncode:
+            raise BenchError(done.stderr.strip().removeprefix(f"{PROGRAM}: ") or f"no chip is named '{chip}'")
+
+
+def check_states(states: Iterable[str]) -> list[str]:
+    states = list(dict.fromkeys(states))
+    for state in states:
+        if state not in STATES:
+            raise BenchError(f"no state is named '{state}': there are {', '.join(STATES)}")
+    return states
+
+
 # ---- running ----
 
 def run_cell(program: Path, cell: Cell, timeout_s: int = TIMEOUT_S) -> Row:
@@ -205,7 +223,7 @@ def row_of_output(cell: Cell, code: int, output: str, errors: str) -> Row:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return failed_row(cell, "failed", f"{how}: {errors.strip()[-200:]}")
     row.setdefault("status", "ok" if code == 0 else "failed")
-    for key in ("fs", "workload", "state", "chip", "seed", "mean"):
+    for key in ("fs", "workload", "state", "chip", "seed", "mean", "limit"):
         row.setdefault(key, getattr(cell, key))
     row.setdefault("maintain_budget_us", cell.maintain_us)
     return row
@@ -213,7 +231,7 @@ def row_of_output(cell: Cell, code: int, output: str, errors: str) -> Row:
 
 def failed_row(cell: Cell, status: str, error: str) -> Row:
     return {"fs": cell.fs, "workload": cell.workload, "state": cell.state, "chip": cell.chip, "seed": cell.seed,
-            "maintain_budget_us": cell.maintain_us, "mean": cell.mean, "status": status, "verified": False, "error": error}
+            "maintain_budget_us": cell.maintain_us, "mean": cell.mean, "limit": cell.limit, "status": status, "verified": False, "error": error}
 
 
 def is_good(row: Row | None) -> bool:
@@ -296,4 +314,4 @@ def read_rows(path: str | os.PathLike) -> list[Row]:
 
 def row_key(row: Row) -> tuple:
     return (row["fs"], row["workload"], row.get("state", "fresh"), row.get("chip", ""), row.get("seed", SEED),
-            row.get("maintain_budget_us", 0), row.get("mean", 0))
+            row.get("maintain_budget_us", 0), row.get("mean", 0), row.get("limit", 0))

@@ -11,7 +11,7 @@ import typer
 
 from . import bench, bench_studies, bench_table, figures
 from .bench_run import CellOption, names, print_tables, run_with_progress
-from .cli import run as run_application
+from .cli import every_command, run as run_application
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
@@ -20,7 +20,9 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 LIST_HELP = "Names with commas between."
 
+app.callback()(every_command)
 bench_studies.register(app)
+
 
 @app.command("run")
 def run_command(
@@ -35,11 +37,16 @@ def run_command(
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
     cell: CellOption = None,
 ) -> None:
-    """Run workloads and print a table. Native is run too where it was not asked for: times are compared with it."""
+    """Run workloads and print a table.
+
+    Native is run too where it was not asked for: times are compared with it.
+    """
     program = bench.find_program(cell)
     catalogue = bench.read_catalogue(program)
     systems = bench.check_file_systems(names(fs), catalogue)
-    cells = [bench.Cell(system, one_chip, one, one_state, seed, maintain) for one_state in names(state)
+    states = bench.check_states(names(state))
+    bench.check_chips(program, names(chip) if chip else [])
+    cells = [bench.Cell(system, one_chip, one, one_state, seed, maintain) for one_state in states
              for one in bench.expand(names(workload), catalogue)
              for one_chip in (names(chip) if chip else [catalogue.chip_of(one)]) for system in systems]
     if not cells:
@@ -53,7 +60,7 @@ def run_command(
 @app.command("list")
 def list_command(cell: CellOption = None,
                  as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """List workloads, groups and file systems."""
+    """List workloads, file systems and chips."""
     found = bench.read_catalogue(bench.find_program(cell))
     if as_json:
         print(json.dumps(vars(found), indent=2))
@@ -76,7 +83,10 @@ def report(
     results: Annotated[list[str], typer.Argument(metavar="RESULTS...", help="Files of JSON lines.")],
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
 ) -> None:
-    """Print the tables of result files (of several rows of one cell the last)."""
+    """Print the tables of result files.
+
+    Of several rows of one cell the last counts.
+    """
     rows = [row for path in results for row in bench.read_rows(path)]
     if not rows:
         raise bench.BenchError("no results in " + ", ".join(results))
@@ -90,7 +100,7 @@ def report(
 def figures_command(
     results: Annotated[Optional[str], typer.Option("--results", metavar="FILE", help="Take the rows from this file and run nothing.")] = None,
     json_path: Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append the rows to this file.")] = None,
-    measured: Annotated[Optional[str], typer.Option("--with", metavar="FILE", help="Rows of long cells that were measured before; those cells are not run.")] = None,
+    measured: Annotated[Optional[list[str]], typer.Option("--with", metavar="FILE", help="Rows of long cells that were measured before; those cells are not run.")] = None,
     long: Annotated[bool, typer.Option("--long", help="Run the long cells too (hours).")] = False,
     output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; - to print it only.")] = "docs/FIGURES.md",
     readme: Annotated[str, typer.Option("--readme", metavar="FILE", help="Its block between the figures marks is replaced.")] = "README.md",
@@ -100,14 +110,17 @@ def figures_command(
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a gate is not met.")] = False,
     cell: CellOption = None,
 ) -> None:
-    """Measure every gate and write docs/FIGURES.md and the README's table."""
+    """Measure every gate: docs/FIGURES.md.
+
+    The README's table is made anew too.
+    """
     gates = figures.load_gates(only=names(gate) if gate else None)
     if results:
         rows = bench.read_rows(results)
     else:
         program = bench.find_program(cell)
         catalogue = bench.read_catalogue(program)
-        known = bench.read_rows(measured) if measured else []
+        known = [row for path in measured or [] for row in bench.read_rows(path)]
         cells, absent = figures.cells_for(gates, catalogue, long)
         cells = figures.without(cells, known)
         for workload in absent:

@@ -47,5 +47,5 @@ def run_with_progress(cells: list[bench.Cell], program, jobs: int, timeout_s: in
             if not screen.is_terminal:
                 ratio = row.get("ratio_native")
                 took = f"{bench_table.milliseconds(row.get('time_us'))} ms" if bench.is_good(row) else bench_table.status_text(row)
-                screen.print(f"[{len(rows)}/{total}] {cell}: {took}" + (f", {ratio:.2f} x native" if ratio else ""))
+                screen.print(f"[{len(rows)}/{total}] {cell}: {took}" + (f", {ratio:.2f} x native" if ratio else ""), soft_wrap=True)
     return rows

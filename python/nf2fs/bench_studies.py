@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from . import bench, plots, study_tables
+from . import bench, plots, study_page, study_tables
 from .bench_run import CellOption, names, run_with_progress
 
 FOLDER = "build/studies"
@@ -44,7 +44,7 @@ def print_table(title: str, table: study_tables.Table) -> None:
 
 
 def gather(cells: Callable[[bench.Catalogue], list[bench.Cell]], group: str, fs: str, cell: str | None, jobs: int, timeout: int,
-           json_path: str | None, results: str | None) -> list[bench.Row]:
+           json_path: str | None, results: str | None, chip: str | None = None) -> list[bench.Row]:
     """The rows of a study: run now, or of a file."""
     if results:
         wanted = names(fs)
@@ -54,12 +54,20 @@ def gather(cells: Callable[[bench.Catalogue], list[bench.Cell]], group: str, fs:
         program = bench.find_program(cell)
         catalogue = bench.read_catalogue(program)
         bench.check_file_systems(names(fs), catalogue)
+        bench.check_chips(program, [chip] if chip else [])
         wanted_cells = cells(catalogue)
+        bench.expand([one.workload for one in wanted_cells], catalogue)
         rows = run_with_progress(wanted_cells, program, jobs, timeout, json_path)
         rows = [row for row in rows if row["fs"] in names(fs)]
     if not rows:
         raise bench.BenchError("nothing was measured")
     return sorted(rows, key=lambda row: (row["workload"], row.get("chip", ""), row.get("maintain_budget_us", 0), row["fs"]))
+
+
+def show_plots(*paths: Path | None) -> None:
+    for path in paths:
+        if path is not None:
+            print(path)
 
 
 def finish(rows: list[bench.Row]) -> None:
@@ -77,19 +85,24 @@ def idle_for(fs: str, idle_us: int) -> int:
 def overwrite(
     fs: FsOption = "nf2fs,littlefs",
     workload: Annotated[Optional[str], typer.Option("--workload", "-w", help="Only these. Names with commas between.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every access size and fill, skew and mixes: hours.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every access size and fill, skew, mixes, small ranges and files: an hour.")] = False,
+    chip: Annotated[Optional[str], typer.Option("--chip", "-c", help="Another chip: w25q128/32M.")] = None,
     maintain: Annotated[int, typer.Option("--maintain", min=0, metavar="US", help="Idle microseconds after each access.")] = 0,
+    folder: FolderOption = FOLDER,
     json_path: JsonOption = None, results: ResultsOption = None, jobs: JobsOption = 1, timeout: TimeoutOption = TIMEOUT_S,
     cell: CellOption = None,
 ) -> None:
-    """Synced random overwrites in the steady state, beside the bound that the chip sets."""
+    """Random overwrites beside the chip's bound."""
     def cells(catalogue: bench.Catalogue) -> list[bench.Cell]:
         wanted = names(workload) if workload else [name for name in catalogue.groups.get("overwrite", [])
                                                          if (every and name != "owread") or name in OVERWRITES]
-        return [bench.Cell(system, catalogue.chip_of(one), one, maintain_us=idle_for(system, maintain)) for one in wanted for system in names(fs)]
+        return [bench.Cell(system, chip or catalogue.chip_of(one), one, maintain_us=idle_for(system, maintain))
+                for one in wanted for system in names(fs)]
 
-    rows = gather(cells, "overwrite", fs, cell, jobs, timeout, json_path, results)
+    rows = gather(cells, "overwrite", fs, cell, jobs, timeout, json_path, results, chip)
     print_table("Steady random overwrite; programs, pages read and erases are those of one access", study_tables.overwrite(rows))
+    show_plots(*(plots.overwrite(Path(folder) / f"overwrite-{one.replace('/', '-')}.svg", rows, one)
+                 for one in dict.fromkeys(row.get("chip", "") for row in rows)))
     finish(rows)
 
 
@@ -97,10 +110,13 @@ def latency(
     fs: FsOption = "nf2fs,littlefs",
     workload: Annotated[Optional[str], typer.Option("--workload", "-w", help="Only these. Names with commas between.")] = None,
     state: Annotated[str, typer.Option("--state", "-s", help="fresh or aged.")] = "aged",
+    folder: FolderOption = FOLDER,
     json_path: JsonOption = None, results: ResultsOption = None, jobs: JobsOption = 1, timeout: TimeoutOption = TIMEOUT_S,
     cell: CellOption = None,
 ) -> None:
-    """Every kind of call over long mixed runs at 25 to 95% fill, without idle time and with it."""
+    """Each kind of call at 25 to 95% fill, plotted."""
+    bench.check_states([state])
+
     def cells(catalogue: bench.Catalogue) -> list[bench.Cell]:
         wanted = names(workload) if workload else catalogue.groups.get("latency", [])
         found = [bench.Cell(system, catalogue.chip_of(one), one, state, maintain_us=idle) for one in wanted for system in names(fs)
@@ -108,17 +124,13 @@ def latency(
         return list(dict.fromkeys(found))
 
     rows = gather(cells, "latency", fs, cell, jobs, timeout, json_path, results)
-    print_table("Calls by kind (page convention, fast reads)", study_tables.latency(rows))
+    print_table("Calls by kind (page convention, fast reads); operations of the flash as p99 / maximum", study_tables.latency(rows))
+    show_plots(plots.latency(Path(folder) / "latency.svg", rows))
     finish(rows)
 
 
-def directory_lines(rows: list[bench.Row], step: str, key: str) -> dict[str, plots.Points]:
-    lines: dict[str, plots.Points] = {}
-    for row in rows:
-        steps = row.get("steps") or {}
-        if step in steps and row["workload"][3:].isdigit():
-            lines.setdefault(f"{step}, {row['fs']}", []).append((row["entries"], steps[step][key] / steps[step]["count"]))
-    return {name: sorted(points) for name, points in lines.items()}
+def directory_plots(folder: Path, rows: list[bench.Row]) -> list[Path | None]:
+    return [plots.directory(folder / f"directory-{measure.split('_')[0]}.svg", rows, measure) for measure in plots.OPERATIONS]
 
 
 def directory(
@@ -128,19 +140,14 @@ def directory(
     json_path: JsonOption = None, results: ResultsOption = None, jobs: JobsOption = 1, timeout: TimeoutOption = TIMEOUT_S,
     cell: CellOption = None,
 ) -> None:
-    """One directory of 10 to 10,000 entries: each of its operations; with a plot."""
+    """Directories of 10 to 10,000 entries, plotted."""
     def cells(catalogue: bench.Catalogue) -> list[bench.Cell]:
         wanted = names(workload) if workload else catalogue.groups.get("directory", [])
         return [bench.Cell(system, catalogue.chip_of(one), one) for one in wanted for system in names(fs)]
 
     rows = gather(cells, "directory", fs, cell, jobs, timeout, json_path, results)
     print_table("A directory; means of one operation", study_tables.directory(rows))
-    for key, title in (("read_pages", "pages read"), ("program_pages", "pages programmed")):
-        kinds = ("look-up cold", "create") if key == "read_pages" else ("create", "rename", "remove")
-        lines = {name: line for kind in kinds for name, line in directory_lines(rows, kind, key).items()}
-        path = Path(folder) / f"directory-{key.split('_')[0]}.svg"
-        plots.write(path, plots.line_chart(f"One directory: {title} by one operation", "entries", title, lines, True, True))
-        print(path)
+    show_plots(*directory_plots(Path(folder), rows))
     finish(rows)
 
 
@@ -149,7 +156,7 @@ def space(
     json_path: JsonOption = None, results: ResultsOption = None, jobs: JobsOption = 1, timeout: TimeoutOption = TIMEOUT_S,
     cell: CellOption = None,
 ) -> None:
-    """How much of a chip files can fill: one large one, or many of 100 B."""
+    """How much of a chip files can fill."""
     def cells(catalogue: bench.Catalogue) -> list[bench.Cell]:
         places = [("spacelarge", chip) for chip in ("w25q256/4M", "w25q256/16M", "w25q256", "is25le01g")]
         return [bench.Cell(system, chip, one) for one, chip in [*places, ("space100", catalogue.chip_of("space100"))] for system in names(fs)]
@@ -162,31 +169,33 @@ def space(
 # ---- lifespan ----
 
 def wear_file(folder: str, cell: bench.Cell) -> Path:
-    return Path(folder) / f"wear-{cell.workload}-{cell.fs}-{cell.chip.replace('/', '-')}-{cell.mean}.txt"
+    end = f"limit{cell.limit}" if cell.limit else f"{cell.mean}"
+    return Path(folder) / f"wear-{cell.workload}-{cell.fs}-{cell.chip.replace('/', '-')}-{end}.txt"
 
 
-def wear_plots(folder: str, cells: list[bench.Cell]) -> list[Path]:
-    """Erases of the blocks in the order of their erases, as the paper plots them, and in the order of their addresses."""
+def wear_counts(folder: str, cell: bench.Cell) -> list[int]:
+    """The erases of each block in the order of their addresses; none where the cell failed."""
+    path = wear_file(folder, cell)
+    return [int(line) for line in path.read_text().split()] if path.is_file() else []
+
+
+def wear_plots(folder: Path, rows: list[bench.Row]) -> list[Path]:
+    """Erases of the blocks in the order of their erases, one plot for each chip, workload and end of the run."""
     made = []
-    for workload in dict.fromkeys(cell.workload for cell in cells):
-        lines: dict[str, list[int]] = {}
-        for cell in cells:
-            if cell.workload == workload and wear_file(folder, cell).is_file():
-                lines[cell.fs] = [int(line) for line in wear_file(folder, cell).read_text().split()]
-        for order in ("sorted", "address"):
-            curves = {fs: thin(sorted(counts) if order == "sorted" else counts) for fs, counts in lines.items()}
-            if curves:
-                path = Path(folder) / f"wear-{workload}-{order}.svg"
-                x_title = "blocks, least worn first" if order == "sorted" else "block"
-                plots.write(path, plots.line_chart(f"{workload}: erases of each block", x_title, "erases", curves))
-                made.append(path)
+    for key in dict.fromkeys(study_page.life_key(row) for row in rows if row.get("wear")):
+        curves = {row["fs"]: row["wear"] for row in rows if row.get("wear") and study_page.life_key(row) == key}
+        made.append(plots.wear(folder / study_page.wear_name(key), study_page.life_title(key), curves))
     return made
 
 
-def thin(counts: list[int], most: int = 2000) -> plots.Points:
-    """At most `most` points; of those that fall together the largest, so that no worn block is hidden."""
-    step = max(1, -(-len(counts) // most))
-    return [(index, max(counts[index:index + step])) for index in range(0, len(counts), step)]
+def wear_address_plots(folder: str, cells: list[bench.Cell]) -> list[Path]:
+    made = []
+    for workload in dict.fromkeys(cell.workload for cell in cells):
+        lines = {cell.fs: wear_counts(folder, cell) for cell in cells if cell.workload == workload}
+        lines = {fs: counts for fs, counts in lines.items() if counts}
+        if lines:
+            made.append(plots.wear_by_address(Path(folder) / f"wear-{workload}-address.svg", workload, lines))
+    return made
 
 
 def run_lifespan(program: Path, cells: list[bench.Cell], folder: str, json_path: str | None) -> list[bench.Row]:
@@ -199,7 +208,10 @@ def run_lifespan(program: Path, cells: list[bench.Cell], folder: str, json_path:
                 status.update(f"[{index}/{len(cells)}] {cell}: {line}")
                 if not screen.is_terminal:
                     screen.print(f"[{index}/{len(cells)}] {cell}: {line}", soft_wrap=True)
+            wear_file(folder, cell).unlink(missing_ok=True)
             row = bench.run_watched(program, cell, ["--wear", str(wear_file(folder, cell))], every_percent(show))
+        if bench.is_good(row):
+            row["wear"] = plots.histogram(wear_counts(folder, cell))
         rows.append(row)
         if json_path:
             bench.append_row(json_path, row)
@@ -228,27 +240,49 @@ def lifespan(
     fs: FsOption = "nf2fs",
     workload: Annotated[str, typer.Option("--workload", "-w", help="Names with commas between.")] = "lifelog,lifelogd,lifesmall,lifesmalls",
     mean: Annotated[int, typer.Option("--mean", min=2, help="Until a block was erased so often in the mean.")] = MEAN,
+    limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Until the first block was erased so often: what a chip bears.")] = 0,
     chip: Annotated[Optional[str], typer.Option("--chip", "-c", help="A smaller chip wears sooner: w25q256/4M.")] = None,
     idle: Annotated[bool, typer.Option("--idle/--no-idle", help="Idle time after each round, for file systems that use it.")] = True,
     folder: FolderOption = FOLDER, json_path: JsonOption = None, results: ResultsOption = None, cell: CellOption = None,
 ) -> None:
-    """Wears a chip half full of cold files to a mean of erases (hours), with idle time, and plots the erases of the blocks."""
+    """Wear a chip out: erases of each block, plotted.
+
+    Half of it holds cold files. To a mean of erases, or until the first block is worn out; hours on a large chip.
+    """
+    cells = []
     if results:
         rows = gather(lambda catalogue: [], "lifespan", fs, cell, 1, 1, None, results)
     else:
         program = bench.find_program(cell)
         catalogue = bench.read_catalogue(program)
         bench.check_file_systems(names(fs), catalogue)
-        cells = [bench.Cell(system, chip or catalogue.chip_of(one), one, mean=mean,
+        bench.check_chips(program, [chip] if chip else [])
+        cells = [bench.Cell(system, chip or catalogue.chip_of(one), one, mean=0 if limit else mean, limit=limit,
                             maintain_us=idle_for(system, LOG_IDLE_US if one.startswith("lifelog") else IDLE_US) if idle else 0)
                  for one in bench.expand(names(workload), catalogue) for system in names(fs)]
         rows = run_lifespan(program, cells, folder, json_path)
-        for path in wear_plots(folder, cells):
-            print(path)
+    show_plots(*wear_plots(Path(folder), rows), *wear_address_plots(folder, cells))
     print_table("Erases of the blocks; `minimum`: payload / block size, in the measured stretch", study_tables.lifespan(rows))
     finish(rows)
 
 
+# ---- the page ----
+
+def studies(
+    results: Annotated[list[str], typer.Argument(metavar="RESULTS...", help="Files of rows that were measured before.")],
+    output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; its plots lie in a folder beside it.")] = "docs/STUDIES.md",
+    plots_folder: Annotated[str, typer.Option("--plots", metavar="DIR", help="That folder, relative to the page.")] = "plots",
+) -> None:
+    """Write docs/STUDIES.md of rows measured before."""
+    rows = [row for path in results for row in bench.read_rows(path)]
+    folder = Path(output).parent / plots_folder
+    drawn = [plots.overwrite(folder / "overwrite.svg", rows, study_page.CHIP), plots.latency(folder / "latency.svg", rows),
+             *directory_plots(folder, rows), *wear_plots(folder, rows)]
+    page = study_page.page(rows, {path.name for path in drawn if path is not None}, plots_folder)
+    Path(output).write_text(page, encoding="utf-8")
+    print(output)
+
+
 def register(app: typer.Typer) -> None:
-    for command in (overwrite, lifespan, latency, directory, space):
+    for command in (overwrite, lifespan, latency, directory, space, studies):
         app.command(command.__name__)(command)

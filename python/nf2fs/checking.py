@@ -105,7 +105,7 @@ def find_chip(path: str, chip: str | None) -> native.Chip:
 def _promise(path: str, chip: native.Chip) -> tuple[int, int]:
     """How much can be read of an image as that of a chip."""
     try:
-        repair = native.load().open_repair(chip.name, path)
+        repair = native.load().open_repair(chip.source, path)
     except NF2Error:
         return 0, 0
     try:
@@ -117,7 +117,7 @@ def _promise(path: str, chip: native.Chip) -> tuple[int, int]:
 
 def _check_mounted(report: Report, path: str) -> None:
     try:
-        with open_image(path, report.chip.name, read_only=True) as volume:
+        with open_image(path, report.chip.source, read_only=True) as volume:
             if report.left_cleanly is None:
                 report.left_cleanly = volume.left_cleanly()
             report.wrong, report.findings = volume.check()
@@ -132,7 +132,7 @@ def _check_recovered(report: Report) -> None:
         copy = os.path.join(folder, "image")
         shutil.copyfile(report.image, copy)
         try:
-            with open_image(copy, report.chip.name):
+            with open_image(copy, report.chip.source):
                 pass
         except NF2Error as error:
             report.error = f"cannot be mounted for writing: {error.text}"
@@ -146,7 +146,7 @@ def _read_what_is_left(report: Report) -> None:
     power was cut, the mount's view counts if nothing is wrong with it.
     """
     try:
-        repair = native.load().open_repair(report.chip.name, report.image)
+        repair = native.load().open_repair(report.chip.source, report.image)
     except NF2Error as error:
         report.nothing_left = error.text
         return
@@ -195,7 +195,7 @@ def repair_image(path: str | os.PathLike, output: str | os.PathLike | None = Non
         method = "recovery" if report.sound else "rebuild"
         if report.sound:
             shutil.copyfile(path, temporary)
-            with open_image(temporary, report.chip.name):
+            with open_image(temporary, report.chip.source):
                 pass
         else:
             _rebuild(report, temporary)
@@ -215,9 +215,9 @@ def repair_image(path: str | os.PathLike, output: str | os.PathLike | None = Non
 
 def _rebuild(report: Report, target: str) -> None:
     library = native.load()
-    repair = library.open_repair(report.chip.name, report.image)
+    repair = library.open_repair(report.chip.source, report.image)
     try:
-        image = library.open_image(report.chip.name, target, False)
+        image = library.open_image(report.chip.source, target, False)
         try:
             image.format(True)
             image.mount(False)
@@ -236,9 +236,9 @@ def _rebuild(report: Report, target: str) -> None:
 
 def _prove(report: Report, path: str) -> None:
     """The new image mounts for writing, and nothing is wrong with it."""
-    with open_image(path, report.chip.name):
+    with open_image(path, report.chip.source):
         pass
-    with open_image(path, report.chip.name, read_only=True) as volume:
+    with open_image(path, report.chip.source, read_only=True) as volume:
         wrong, _ = volume.check()
         report.space, report.health = volume.statfs(), volume.health()
     if wrong:

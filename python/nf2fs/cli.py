@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from . import check_report, checking, native, show, trees
+from . import __version__, check_report, checking, native, show, trees
 from .errors import INVAL, ISDIR, NF2Error, LibraryMissing
 from .images import format_image, open_image
 from .volume import COPY_SIZE
@@ -31,6 +31,20 @@ ChipOption = Annotated[Optional[str], typer.Option(
     "--chip", metavar="CHIP", help="The chip: a name of the catalogue (`nf2 chips`) or the path of a chip file. "
                                    "Else found from the image's size and the volume's own geometry.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def version_option(given: bool) -> None:
+    if given:
+        say(__version__)
+        raise typer.Exit
+
+
+VersionOption = Annotated[bool, typer.Option("--version", is_eager=True, callback=version_option, help="Print the version.")]
+
+
+@app.callback()
+def every_command(version: VersionOption = False) -> None:
+    pass
 
 
 def console() -> Console:
@@ -69,7 +83,10 @@ def format_command(
     quick: Annotated[bool, typer.Option("--quick", help="Erase blocks later, when they are first used.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that has not the chip's size.")] = False,
 ) -> None:
-    """Make an empty volume on an image file; what an image of that size held is lost."""
+    """Make an empty volume on an image file.
+
+    What an image of that size held is lost.
+    """
     format_image(image, chip, erase=not quick, force=force)
     with open_image(image, chip, read_only=True) as volume:
         figures = volume.statfs()
@@ -79,7 +96,7 @@ def format_command(
 
 @app.command()
 def info(image: ImageArg, chip: ChipOption = None, as_json: JsonOption = False) -> None:
-    """Show the chip, the volume's size, its space and its wear."""
+    """Show chip, volume, space and wear."""
     with open_image(image, chip, read_only=True) as volume:
         space, health = volume.statfs(), volume.health()
         if as_json:
@@ -88,6 +105,7 @@ def info(image: ImageArg, chip: ChipOption = None, as_json: JsonOption = False) 
             return
         facts = volume.chip
         rows = [("image", image), ("chip", f"{facts.name}: {facts.description}" if facts.description else facts.name),
+                *([("chip file", facts.source)] if facts.source.lower() != facts.name else []),
                 ("chip size", f"{show.size_text(facts.size)} ({facts.size} bytes)"),
                 ("page, block", f"{facts.page_size}, {facts.block_size} bytes; program unit {facts.program_unit}"),
                 ("blocks", f"{space['blocks']}: {space['free']} free, {space['erased']} of them erased, {space['bad']} bad"),
@@ -161,7 +179,7 @@ def report_skipped(plan: trees.Plan) -> None:
 
 
 def summary(plan: trees.Plan) -> str:
-    return f"{len(plan.files)} files, {show.size_text(plan.bytes)}"
+    return f"{len(plan.files)} file{'s' * (len(plan.files) != 1)}, {show.size_text(plan.bytes)}"
 
 
 @app.command()
@@ -171,9 +189,9 @@ def put(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A path on the volume.")] = "/",
     chip: ChipOption = None,
 ) -> None:
-    """Copy into the volume: a folder's contents into the folder TARGET, or a file to TARGET (or into it).
+    """Copy files into the volume.
 
-    Each file is replaced as a whole or not at all. Symbolic links, devices and the like are
+    A folder's contents go into the folder TARGET, a file to TARGET (or into it, where that is a folder). Each file is replaced as a whole or not at all. Symbolic links, devices and the like are
     skipped and reported. Times and permissions are not kept.
     """
     if not os.path.exists(source):
@@ -184,7 +202,11 @@ def put(
         plan = trees.plan_put(source, target, image)
         with progress() as bars:
             task = bars.add_task("put", total=plan.bytes)
-            trees.run_put(volume, plan, lambda size: bars.advance(task, size))
+            try:
+                trees.run_put(volume, plan, lambda size: bars.advance(task, size))
+            except NF2Error:
+                note(f"{plan.done} of {len(plan.files)} files were put into {image} before this:")
+                raise
     report_skipped(plan)
     say(f"{summary(plan)} put into {image}")
 
@@ -196,9 +218,9 @@ def get(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A folder or file of the host.")],
     chip: ChipOption = None,
 ) -> None:
-    """Copy out of the volume: a folder's contents into the folder TARGET, or a file to TARGET (or into it).
+    """Copy files out of the volume.
 
-    Names that would lead out of TARGET are refused and make the exit code 1.
+    A folder's contents go into the folder TARGET, a file to TARGET (or into it, where that is a folder). Names that would lead out of TARGET are refused and make the exit code 1.
     """
     with open_image(image, chip, read_only=True) as volume:
         entry = volume.stat(source)
@@ -225,7 +247,10 @@ def rm(
     recursive: Annotated[bool, typer.Option("-r", "--recursive", help="Folders too, with all in them.")] = False,
     chip: ChipOption = None,
 ) -> None:
-    """Remove files (and empty folders; with -r full ones)."""
+    """Remove files and folders.
+
+    A folder that is not empty only with -r.
+    """
     with open_image(image, chip) as volume:
         for path in paths:
             volume.remove(path, recursive=recursive)
@@ -237,7 +262,10 @@ def mv(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="The new path, or a folder to move into.")],
     chip: ChipOption = None,
 ) -> None:
-    """Move or rename; a file at the new path is replaced in the same instant."""
+    """Move or rename.
+
+    A file at the new path is replaced in the same instant.
+    """
     with open_image(image, chip) as volume:
         if volume.isdir(target) and target.strip("/") != source.strip("/"):
             target = posixpath.join(target, posixpath.basename(source.rstrip("/")))
@@ -279,9 +307,9 @@ def check(
                                                                                        "which must not exist, and leave IMAGE alone.")] = None,
     chip: ChipOption = None, as_json: JsonOption = False,
 ) -> None:
-    """Check every structure of the volume; with --repair, restore a damaged one.
+    """Check the volume, or repair a damaged one.
 
-    Without --repair nothing is written. All that is wrong is listed, and for a damaged volume also what can still be read of it:
+    Every structure is checked, and all data read. Without --repair nothing is written. All that is wrong is listed, and for a damaged volume also what can still be read of it:
     files that are older than they were, of which parts are lost, or whose names are lost. A volume that a power cut left, and that
     the next mount for writing completes, is not damaged.
 
@@ -312,7 +340,7 @@ def check(
 
 @app.command("map")
 def map_command(image: ImageArg, chip: ChipOption = None, as_json: JsonOption = False) -> None:
-    """Draw the chip: each block's state, and the wear."""
+    """Draw the chip's blocks and their wear."""
     with open_image(image, chip, read_only=True) as volume:
         states, erases = volume.blocks()
         if as_json:

@@ -66,7 +66,7 @@ def cells_for(gates: list[Gate], catalogue: Catalogue, long: bool = False) -> tu
 def without(cells: list[Cell], rows: list[Row]) -> list[Cell]:
     """The cells that have no row yet."""
     known = {row_key(row) for row in rows}
-    return [cell for cell in cells if (cell.fs, cell.workload, cell.state, cell.chip, cell.seed, cell.maintain_us, cell.mean) not in known]
+    return [cell for cell in cells if (cell.fs, cell.workload, cell.state, cell.chip, cell.seed, cell.maintain_us, cell.mean, cell.limit) not in known]
 
 
 def used_cells(catalogue: Catalogue) -> list[Cell]:

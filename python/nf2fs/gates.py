@@ -171,7 +171,8 @@ def _last_row(rows: list[Row], gate: Gate, fs: str, idle: int) -> Row | None:
     for row in reversed(rows):
         if (row["fs"] == fs and row["workload"] == gate.workload and row.get("state", "fresh") == gate.state
                 and row.get("chip", gate.chip) == gate.chip
-                and row.get("maintain_budget_us", 0) == idle and row.get("mean", 0) == gate.mean):
+                and row.get("maintain_budget_us", 0) == idle and row.get("mean", 0) == gate.mean
+                and row.get("limit", 0) == 0):
             return row
     return None
 

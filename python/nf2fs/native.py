@@ -66,6 +66,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Chip:
+    source: str         # what it is asked for with: its name in the catalogue, or the path of its file
     name: str
     description: str
     size: int
@@ -146,7 +147,7 @@ class Library:
     def chips(self) -> list[Chip]:
         found, index = [], 0
         while (name := self.c.nf2h_chip_name(index)) != self.ffi.NULL:
-            found.append(self._chip(self._text(name), self._text(self.c.nf2h_chip_description(index))))
+            found.append(self._chip(self._text(name)))
             index += 1
         return found
 
@@ -155,7 +156,7 @@ class Library:
         for known in self.chips():
             if known.name == name.lower():
                 return known
-        return self._chip(name, "")
+        return self._chip(name)
 
     def open_image(self, chip: str, path: str, read_only: bool) -> "Image":
         message = self.ffi.new("char[]", MESSAGE_SIZE)
@@ -178,12 +179,13 @@ class Library:
             raise NF2Error(result, self.error_text(result), path)
         return result
 
-    def _chip(self, name: str, description: str) -> Chip:
+    def _chip(self, wanted: str) -> Chip:
         out = self.ffi.new("uint64_t[7]")
+        name, description = (self.ffi.new("char[]", MESSAGE_SIZE) for _ in range(2))
         message = self.ffi.new("char[]", MESSAGE_SIZE)
-        if self.c.nf2h_chip_info(encode_path(name), out, message, MESSAGE_SIZE) < 0:
+        if self.c.nf2h_chip_info(encode_path(wanted), out, name, description, message, MESSAGE_SIZE) < 0:
             raise NF2Error(NOENT, self._text(message) or "no such chip", None)
-        return Chip(name, description, *(int(value) for value in out))
+        return Chip(wanted, self._text(name), self._text(description), *(int(value) for value in out))
 
     def _text(self, pointer) -> str:
         return decode(self.ffi.string(pointer))

@@ -28,6 +28,7 @@ class Plan:
     folders: list[str] = field(default_factory=list)
     files: list[tuple[str, str, int]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
+    done: int = 0               # files copied so far
 
     @property
     def bytes(self) -> int:
@@ -102,6 +103,7 @@ def run_put(volume: Volume, plan: Plan, advance: Advance = lambda size: None) ->
             volume.makedirs(folder, exist_ok=True)
     for source, target, _ in plan.files:
         put_file(volume, source, target, advance)
+        plan.done += 1
 
 
 # ---- from the volume to the host ----

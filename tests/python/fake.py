@@ -13,9 +13,9 @@ from nf2fs.native import Chip, Finding, decode, encode_path
 from nf2fs.volume import O_APPEND, O_CREAT, O_EXCL, O_TRUNC
 
 MAGIC = b"FAKE"
-CHIPS = [Chip("tiny", "a chip for tests", 1 << 20, 256, 4096, 1, 1000, 4096, 50000),
-         Chip("twin", "another chip of that size", 1 << 20, 512, 8192, 1, 1000, 8192, 50000),
-         Chip("large", "a larger one", 1 << 21, 256, 4096, 1, 1000, 4096, 50000)]
+CHIPS = [Chip("tiny", "tiny", "a chip for tests", 1 << 20, 256, 4096, 1, 1000, 4096, 50000),
+         Chip("twin", "twin", "another chip of that size", 1 << 20, 512, 8192, 1, 1000, 8192, 50000),
+         Chip("large", "large", "a larger one", 1 << 21, 256, 4096, 1, 1000, 4096, 50000)]
 TEXTS = {NOENT: "no such file or directory", EXIST: "the name exists", NOTDIR: "not a directory",
          ISDIR: "is a directory", NOTEMPTY: "the directory has entries", NOSPC: "no space",
          BLANK: "the chip is erased", FOREIGN: "the chip holds something else", GEOMETRY: "another geometry",

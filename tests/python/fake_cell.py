@@ -12,6 +12,8 @@ CATALOGUE = {
                   {"name": "swrite", "group": "stream", "mode": "batched", "chip": "w25q256", "description": "a stream"},
                   {"name": "gcfill", "group": "gc", "mode": "batched", "chip": "is25-16m", "description": "churn"},
                   {"name": "lifelog", "group": "lifespan", "mode": "batched", "chip": "w25q256", "description": "wear", "long": True},
+                  {"name": "ow4k-50", "group": "overwrite", "mode": "durable", "chip": "w25q128", "description": "overwrites", "long": True},
+                  {"name": "mixed25", "group": "latency", "mode": "durable", "chip": "w25q128", "description": "calls", "long": True},
                   {"name": "dir10", "group": "directory", "mode": "durable", "chip": "w25q256", "description": "names"},
                   {"name": "broken", "group": "gc", "mode": "batched", "chip": "w25q256", "description": "fails"}],
     "groups": {"small": ["create"], "stream": ["swrite"], "gc": ["gcfill", "broken"]},
@@ -26,7 +28,10 @@ def log(text):
 
 
 def main():
-    if sys.argv[1:] == ["--list"]:
+    if sys.argv[1] == "--list":
+        if len(sys.argv) == 4 and sys.argv[3] not in ("w25q256", "w25q256/4M"):
+            print(f"norbench-cell: no chip \"{sys.argv[3]}\"", file=sys.stderr)
+            return 2
         print(json.dumps(CATALOGUE))
         return 0
     words = [word for word in sys.argv[1:] if word != "--progress"]
@@ -44,6 +49,15 @@ def main():
     more = {}
     if given["workload"] == "lifelog":
         more = {"wear_min": 1, "wear_mean": 2, "wear_max": 3, "wear_sd": 1, "erases_minimum": 5, "user_bytes": 100}
+        if "limit" in given:
+            more |= {"limit": int(given["limit"]), "worn_out": 1, "prepared_bytes": 900_000}
+    if given["workload"] == "ow4k-50":
+        more = {"group": "overwrite", "speed_kib_s": 100.0 if given["fs"] == "nf2fs" else 0.5, "bound_kib_s": 202.0, "steady": 1, "operations": 10,
+                "user_bytes": 40960, "time_us_slow": 800_000}
+    if given["workload"] == "mixed25":
+        ranks = {f"{what}_{rank}": value for what in ("us", "read_pages", "program_pages", "erases")
+                 for rank, value in (("min", 0), ("median", 1), ("p99", 2), ("p999", 3), ("max", 4))}
+        more = {"group": "latency", "calls": {kind: {"count": 9, "us": 9, "read_pages": 9, "program_pages": 9, "erases": 9, **ranks} for kind in ("sync", "write")}}
     if given["workload"] == "dir10":
         step = {"count": 10, "read_pages": 30, "read_pages_max": 4, "read_bytes": 900, "program_pages": 10, "program_pages_max": 1,
                 "program_bytes": 200, "erases": 0, "us_max": 7}

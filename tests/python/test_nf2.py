@@ -7,7 +7,7 @@ import pytest
 from fake import plant
 
 import nf2fs
-from nf2fs import show, trees
+from nf2fs import native, show, trees
 from nf2fs.errors import NF2Error
 
 
@@ -225,3 +225,44 @@ def test_put_refuses_a_pipe(image, tmp_path, nf2):
     os.mkfifo(tmp_path / "pipe")
     code, _, err = nf2("put", image, tmp_path / "pipe", "/")
     assert code == 1 and "is a pipe" in err
+
+
+def test_help_fits_and_the_version_is_known(nf2):
+    code, out, _ = nf2("--help")
+    assert code == 0 and not [line for line in out.splitlines() if line.endswith("...")]
+    assert nf2("--version")[:2] == (0, nf2fs.__version__ + "\n")
+
+
+def test_put_says_how_far_it_came(image, tmp_path, nf2):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "a").write_bytes(b"a")
+    (tmp_path / "full" / "b").write_bytes(bytes(os.path.getsize(image)))
+    code, out, err = nf2("put", image, tmp_path / "full", "/")
+    assert (code, out) == (1, "") and err.splitlines()[0].endswith(f"1 of 2 files were put into {image} before this:") and "/b: " in err
+    assert nf2("cat", image, "/a")[:2] == (0, "a") and nf2("check", image)[0] == 0
+
+
+CHIP_FILE = """
+name = own          # not in the catalogue
+description = a chip of my own
+size = 1M
+page_size = 256
+erase_sizes = 4K, 64K
+erase_us = 45000, 150000
+read_page_us = 5
+program_page_us = 400
+"""
+
+
+def test_a_chip_from_a_file(tmp_path, nf2, monkeypatch):
+    if native.find_library() is None:
+        pytest.skip("the library is not built")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own").write_text(CHIP_FILE)
+    assert nf2("format", "f.img", "--chip", "own")[0] == 0
+    code, out, _ = nf2("info", "f.img", "--chip", "own")
+    assert code == 0 and "own: a chip of my own" in out
+    assert nf2("check", "f.img", "--chip", "own")[0] == 0
+    for name, what in (("none", "nf2 chips"), ("f.img", "f.img:1")):
+        code, _, err = nf2("info", "f.img", "--chip", name)
+        assert code == 1 and what in err

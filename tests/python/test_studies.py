@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The commands of the long workloads, over the stand-in for norbench-cell."""
 
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
-from nf2fs import bench, bench_cli, bench_studies, figures, gates, plots, study_tables
+from nf2fs import bench, bench_cli, bench_studies, figures, gates, plots, study_page, study_tables
 
 CELL = str(Path(__file__).with_name("fake_cell.py"))
 
@@ -26,21 +27,60 @@ def row(fs="nf2fs", workload="w", **keys):
     return {"fs": fs, "workload": workload, "state": "fresh", "chip": "w25q256", "status": "ok", "verified": True, **keys}
 
 
+def texts(path):
+    """What a plot says: it is XML, and its text is text."""
+    return "".join(ElementTree.fromstring(path.read_text()).itertext())
+
+
 def test_lifespan_wears_plots_and_keeps_rows(norbench, tmp_path):
     out = tmp_path / "r.jsonl"
     code, text, err = norbench("lifespan", "--cell", CELL, "-w", "lifelog", "--fs", "nf2fs,littlefs", "--mean", 4, "--folder", tmp_path, "--json", out)
     assert code == 0 and "1.50" in text and "progress 1.00 of 4.00" in err
     rows = bench.read_rows(out)
     assert [(one["fs"], one["mean"], one["maintain_budget_us"]) for one in rows] == [("nf2fs", 4, 2_000_000), ("littlefs", 4, 0)]
-    for name in ("wear-lifelog-sorted.svg", "wear-lifelog-address.svg"):
-        assert "littlefs" in "".join(ElementTree.fromstring((tmp_path / name).read_text()).itertext())
-    assert norbench("lifespan", "--results", out)[0] == 0
+    assert all(one["wear"] == [[1, 1], [2, 1], [3, 1]] for one in rows)
+    for name in ("wear-lifelog-w25q256-4.svg", "wear-lifelog-address.svg"):
+        assert "LittleFS" in texts(tmp_path / name)
+    assert norbench("lifespan", "--results", out, "--fs", "nf2fs,littlefs", "--folder", tmp_path / "again")[0] == 0
+    assert "LittleFS" in texts(tmp_path / "again" / "wear-lifelog-w25q256-4.svg")
+
+
+def test_a_life_ends_with_the_first_worn_out_block(norbench, tmp_path):
+    out = tmp_path / "r.jsonl"
+    assert norbench("lifespan", "--cell", CELL, "-w", "lifelog", "--limit", 7, "--chip", "w25q256/4M", "--folder", tmp_path, "--json", out)[0] == 0
+    assert [(one["limit"], one["mean"]) for one in bench.read_rows(out)] == [(7, 0)]
+    page = study_page.page(bench.read_rows(out), set(), "plots")
+    assert "| a log of 512 KiB, batched | w25q256/4M | a block: 7 | NF2FS | 1 | 2.0 | 3 | 1.50 | 1.0 | 0.000 | 0.9 |" in page
+    assert gates.find_row(bench.read_rows(out), gates.Gate("wear", "Wear", "lifelog", "wear_max", "1", chip="w25q256/4M"), "nf2fs") is None
 
 
 def test_directory_prints_and_plots(norbench, tmp_path):
     code, text, _ = norbench("directory", "--cell", CELL, "-w", "dir10", "--folder", tmp_path)
     assert code == 0 and "look-up cold" in text and "native" not in text
-    ElementTree.fromstring((tmp_path / "directory-read.svg").read_text())
+    assert "LittleFS" in texts(tmp_path / "directory-read.svg") and "create" in texts(tmp_path / "directory-program.svg")
+
+
+def test_the_page_of_studies(norbench, tmp_path):
+    out, page = tmp_path / "r.jsonl", tmp_path / "docs" / "STUDIES.md"
+    page.parent.mkdir()
+    for arguments in (("overwrite", "-w", "ow4k-50"), ("latency", "-w", "mixed25"), ("directory", "-w", "dir10"),
+                      ("lifespan", "-w", "lifelog", "--mean", 4, "--fs", "nf2fs,littlefs")):
+        assert norbench(*arguments, "--cell", CELL, "--folder", tmp_path / "live", "--json", out)[0] == 0
+    assert norbench("studies", out, "--output", page)[0] == 0
+    text = page.read_text()
+    assert "| 4 KiB, 50% | 202.0 | 100.00 | 50% | 50.00 |" in text
+    assert "| sync | NF2FS, 200 ms idle | 9 | 0.00 | 0.00 | 0.00 | 0.00 | 0.00 | 0 / 1 / 2 / 3 / 4 |" in text
+    shown = re.findall(r"]\((plots/[^)]+)\)", text)
+    assert len(shown) == 5 and all("LittleFS" in texts(page.parent / name) for name in shown)
+    first = (page.parent / shown[0]).read_bytes()
+    assert norbench("studies", out, "--output", page)[0] == 0 and (page.parent / shown[0]).read_bytes() == first
+
+
+def test_a_wrong_chip_or_state_is_said_once(norbench):
+    for command, wrong in (("run", ("--chip", "w25q257")), ("overwrite", ("--chip", "w25q257")), ("lifespan", ("--chip", "w25q257")),
+                           ("run", ("--state", "old")), ("latency", ("--state", "old"))):
+        code, out, err = norbench(command, "--cell", CELL, "--workload", {"run": "create"}.get(command, "lifelog"), *wrong)
+        assert code == 1 and out == "" and err.count(wrong[1]) == 1 and len(err.splitlines()) == 1, err
 
 
 def test_rows_of_another_mean_are_other_rows(tmp_path):
@@ -92,17 +132,8 @@ def test_progress_is_thinned():
     assert len(seen) == 3 and seen[-1] == "a warning"
 
 
-def test_thinning_keeps_the_most_worn():
-    counts = [1] * 10_000
-    counts[777] = 50
-    assert max(value for _, value in bench_studies.thin(counts)) == 50 and len(bench_studies.thin(counts)) <= 2000
-
-
-def test_charts_are_well_formed():
-    for log in (False, True):
-        chart = plots.line_chart("a < b", "x", "y", {"one": [(1, 0), (10, 5), (1000, 700)], "none": []}, log, log)
-        ElementTree.fromstring(chart)
-    ElementTree.fromstring(plots.line_chart("empty", "x", "y", {}))
+def test_wear_is_kept_by_how_many_blocks():
+    assert plots.histogram([5, 1, 1, 1]) == [[1, 3], [5, 1]]
 
 
 def test_tables_of_good_and_of_failed_rows():
