@@ -147,7 +147,7 @@ TEST(region_beside_searches)
 }
 
 /* A log, synced with each append, without idle time: what was removed makes room for it first, nothing searches the log for garbage. */
-static void log_after_log(void)
+TEST(log_after_log)
 {
     static struct volume volume;
     struct vflash_chip chip = *vflash_chip_find("w25q64");
