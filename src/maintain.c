@@ -22,6 +22,27 @@ static uint32_t look_us(const nf2_t *fs)
     return 1000u * fs->flash->read_page_us;
 }
 
+/* And of a walk over the meta log. */
+static uint32_t walk_us(const nf2_t *fs)
+{
+    return nf2_meta_window(fs) * (nf2_block_bytes(fs) / nf2_page(fs) + 1u) * fs->flash->read_page_us;
+}
+
+#define TURN_WALKS (NF2_TURN_REGIONS + 3u)  /* of a turn of the meta log */
+
+/* What is left of the budget: programs and erases count by their typical times, reads by the steps and turns that make them. */
+struct budget {
+    uint32_t us, begun_us, read_us, sequence;
+};
+
+static uint32_t left_us(const nf2_t *fs, const struct budget *budget)
+{
+    uint32_t turns = fs->meta_sequence - budget->sequence;
+    uint32_t spent = fs->busy_us - budget->begun_us + budget->read_us + turns * TURN_WALKS * walk_us(fs);
+
+    return budget->us - nf2_min(budget->us, spent);
+}
+
 #define COMPACT_STEPS 5u        /* a step of compaction moves a whole block: it is worth so many others */
 
 /* Finds free dirty blocks from `from` on: all of one large erase, or (allowed) one. 0 if this region has none. */
@@ -50,27 +71,33 @@ static uint32_t find_dirty(const nf2_t *fs, const struct nf2_region *region, uin
     return 0;
 }
 
+#define GROUP_LOOKS 4u          /* at regions for blocks that a large erase takes, before a single one will do */
+#define FIND_WALKS (GROUP_LOOKS + 3u)
+
 /*
  * Finds what to erase next: what comes first in the turn in which blocks are taken, else those that were erased last would
- * be taken again and again. Large erases first, they are cheaper a byte. Its length, 0: nothing.
+ * be taken again and again. Large erases first, they are cheaper a byte. Its length, 0: nothing. `*walks`: over the meta log.
  */
-static NF2_APART int find_erase(nf2_t *fs, uint32_t *start)
+static NF2_APART int find_erase(nf2_t *fs, uint32_t *start, uint32_t *walks)
 {
     uint32_t cursor = fs->region != NF2_NONE ? fs->region * NF2_REGION_BLOCKS + fs->region_next : fs->maintain_cursor;
-    uint32_t regions = nf2_regions(fs), counted = NF2_NONE, first;
+    uint32_t regions = nf2_regions(fs), counted = NF2_NONE, first, looks = 0;
     struct nf2_region region;
 
     for (unsigned pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i <= regions; i++) { /* the first one's front part comes last */
+        for (uint32_t i = 0; i <= regions && (pass > 0 || looks < GROUP_LOOKS); i++) { /* the first one's front part comes last */
             uint32_t number = (cursor / NF2_REGION_BLOCKS + i) % regions, window = number / NF2_TREE_BUFFER_SIZE;
             if (window != counted) { /* one walk for all regions: few of them are looked at */
                 counted = window;
+                ++*walks;
                 window *= NF2_TREE_BUFFER_SIZE;
                 NF2_TRY(nf2_region_counts(fs, NF2_FREE_DIRTY, UINT32_MAX, window, nf2_min(NF2_TREE_BUFFER_SIZE, regions - window), fs->tree_buffer));
             }
             if (fs->tree_buffer[number % NF2_TREE_BUFFER_SIZE] < (pass == 0 ? nf2_max(1, nf2_large_blocks(fs)) : 1u)) {
                 continue;
             }
+            looks++;
+            ++*walks;
             NF2_TRY(nf2_region_read(fs, number, &region));
             uint32_t count = find_dirty(fs, &region, i == 0 ? cursor % NF2_REGION_BLOCKS : 0, pass == 1, &first);
             if (count > 0) {
@@ -83,37 +110,26 @@ static NF2_APART int find_erase(nf2_t *fs, uint32_t *start)
 }
 
 /* Erases ahead. 1: erased, 0: nothing dirty is left, 2: the budget is too small. */
-static NF2_APART int erase_step(nf2_t *fs, uint32_t most_us)
+static NF2_APART int erase_step(nf2_t *fs, struct budget *budget)
 {
-    uint32_t start = 0;
+    uint32_t start = 0, walks = 0;
 
     NF2_TRY(nf2_meta_prepare(fs)); /* a turn may take a block: before one is chosen here */
     nf2_cache_lend(fs, true);
-    int found = find_erase(fs, &start);
+    int found = find_erase(fs, &start, &walks);
     nf2_cache_lend(fs, false);
     if (found <= 0) {
         return found;
     }
     uint32_t count = (uint32_t)found, cost = (count > 1 ? fs->flash->large_erase_us : fs->flash->erase_block_us) + 2 * fs->flash->program_page_us;
-    if (cost > most_us) {
+    budget->read_us += walks * walk_us(fs);
+    if (cost > left_us(fs, budget)) {
         return 2;
     }
     NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? nf2_space_record_erased(fs, start, count) : NF2_OK);
     NF2_TRY(nf2_flash_erase(fs, start, count));
     NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? NF2_OK : nf2_space_record_erased(fs, start, count));
     return 1;
-}
-
-/* What is left of the budget: programs and erases count by their typical times, reads by the steps that make them. */
-struct budget {
-    uint32_t us, begun_us, looks;
-};
-
-static uint32_t left_us(const nf2_t *fs, const struct budget *budget)
-{
-    uint32_t spent = fs->busy_us - budget->begun_us + budget->looks * look_us(fs);
-
-    return budget->us - nf2_min(budget->us, spent);
 }
 
 /* A step of the exchange of worn and little worn blocks that moves so many at most: copies, their records, a turn of the meta log. */
@@ -136,7 +152,7 @@ static NF2_APART int exchange(nf2_t *fs, struct budget *budget)
             return 1;
         }
         result = nf2_exchange_step(fs, blocks);
-        budget->looks++;
+        budget->read_us += look_us(fs);
     }
     return result < 0 ? result : 0;
 }
@@ -152,13 +168,13 @@ static NF2_APART int reclaim(nf2_t *fs, struct budget *budget)
         if (result <= 0) {
             return result;
         }
-        budget->looks++;
+        budget->read_us += look_us(fs);
         if (result == 2) {
             if (COMPACT_STEPS * step_us(fs) > left_us(fs, budget)) {
                 return 1;
             }
             NF2_TRY(nf2_compact_step(fs, NF2_COMPACT_IDLE));
-            budget->looks += 3;
+            budget->read_us += 3u * look_us(fs);
         }
     }
 }
@@ -184,11 +200,10 @@ static int erase_ahead(nf2_t *fs, struct budget *budget)
     int result = 1;
 
     while (result > 0 && fs->erased_blocks < fs->free_blocks) {
-        if (look_us(fs) > left_us(fs, budget)) {
+        if ((FIND_WALKS + TURN_WALKS) * walk_us(fs) + NF2_TURN_PAGES * fs->flash->program_page_us > left_us(fs, budget)) {
             return 1;
         }
-        budget->looks++;
-        result = erase_step(fs, left_us(fs, budget));
+        result = erase_step(fs, budget);
         if (result == 2) {
             return 1;
         }
@@ -198,7 +213,7 @@ static int erase_ahead(nf2_t *fs, struct budget *budget)
 
 static int do_maintain(nf2_t *fs, uint32_t budget_us)
 {
-    struct budget budget = {budget_us, fs->busy_us, 0};
+    struct budget budget = {budget_us, fs->busy_us, 0, fs->meta_sequence};
 
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
@@ -215,7 +230,7 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
         return 1;
     }
     NF2_TRY(nf2_batch_finish(fs));
-    NF2_TRY(nf2_space_begin(fs));
+    NF2_TRY(nf2_space_open(fs));
     NF2_TRY(fs->freed_count > 0 ? nf2_space_flush(fs) : NF2_OK);
     int exchanged = exchange(fs, &budget);
     NF2_TRY(exchanged);

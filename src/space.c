@@ -592,7 +592,7 @@ static int feed_meta(nf2_t *fs)
     return result < 0 && result != NF2_ERR_NOSPC ? result : NF2_OK;
 }
 
-int nf2_space_begin(nf2_t *fs)
+int nf2_space_open(nf2_t *fs)
 {
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
@@ -604,8 +604,13 @@ int nf2_space_begin(nf2_t *fs)
         NF2_TRY(nf2_meta_open(fs));
     }
     fs->kept_node = NF2_NONE;
+    return nf2_space_abandon(fs, NF2_TREE_SLOT); /* what a failed change took */
+}
+
+int nf2_space_begin(nf2_t *fs)
+{
+    NF2_TRY(nf2_space_open(fs));
     fs->changes = (uint8_t)nf2_min(fs->changes + 1u, 255);
-    NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT)); /* what a failed change took */
     if (fs->changes == 1 && fs->recovered) {
         NF2_TRY(nf2_meta_turn_early(fs));
     }

@@ -14,7 +14,10 @@
 #define NF2_ORPHANS_USED (NF2_ORPHANS_MAX - 2u)
 #define NF2_FREED_KEPT 2u       /* places of the list of freed runs that the meta log needs for itself */
 
-/* To be called first by each change: refuses on a read-only volume, ends the clean state. */
+/* The first thing in idle time: refuses on a read-only volume, ends the clean state. */
+int nf2_space_open(nf2_t *fs);
+
+/* To be called first by each change: the same, and what calls to come may need at once is kept ready. */
 int nf2_space_begin(nf2_t *fs);
 
 /* Blocks kept back from file data, so that the tree and the logs can always be rewritten. */

@@ -621,6 +621,33 @@ TEST(budgets)
     volume_down(&volume, true);
 }
 
+/* Free blocks in all regions, few of them side by side: the search for the next one to erase counts, too. */
+TEST(budgets_of_holes)
+{
+    static struct volume volume;
+    char name[24];
+    uint32_t files = 0;
+
+    volume_up(&volume, "w25q256");
+    for (int result = 0; result == 0; files += result == 0) {
+        snprintf(name, sizeof name, "/hole %u", files);
+        result = put(&volume, name, 24u * 1024u, files);
+        CHECK(one_of(result, 0, NF2_ERR_NOSPC, 0));
+    }
+    for (uint32_t i = 0; i < files; i += 2) {
+        snprintf(name, sizeof name, "/hole %u", i);
+        CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
+    }
+    for (unsigned round = 0; round < 400; round++) {
+        uint32_t budget = round % 2 ? 60000u : 250000u;
+        uint64_t before = vflash_counts(volume.flash)->time_us;
+        CHECK(nf2_maintain(&volume.fs, budget) >= 0);
+        CHECK(vflash_counts(volume.flash)->time_us - before <= budget);
+    }
+    CHECK(maintain_all(&volume) == 0);
+    volume_down(&volume, true);
+}
+
 /* ---- damage -------------------------------------------------------------------------------------- */
 
 /* Whatever the chip holds: error codes, but no crash and no endless loop. */
@@ -725,6 +752,7 @@ int main(void)
     RUN(part_of_chip);
     RUN(two_volumes);
     RUN(lock_hooks);
+    RUN(budgets_of_holes);
     for (unsigned i = 0; i < sizeof chips / sizeof chips[0]; i++) {
         chip = chips[i];
         printf("chip %s\n", chip);
