@@ -32,10 +32,10 @@ int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *
     if (at == NF2_NONE) {
         return 1;
     }
-    nf2_writer_begin(fs, &writer, batch->block, batch->end);
+    nf2_writer_begin(&writer, batch->block, batch->end);
     for (unsigned i = 0; i < count; i++) {
         op_of(&changes[i], &op);
-        NF2_TRY(nf2_node_write(fs, &writer, &op, i + 1 < count));
+        (void)nf2_node_write(fs, &writer, &op, i + 1 < count);
     }
     NF2_TRY(nf2_writer_end(fs, &writer));
     batch->end = writer.position;

@@ -106,6 +106,10 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
     if (!in_range(fs, block, offset, length)) {
         return NF2_ERR_IO;
     }
+    if (nf2_peeked(fs, block, offset, length)) {
+        memcpy(data, fs->read_buffer + (offset & (nf2_page(fs) - 1)), length);
+        return NF2_OK;
+    }
     while (length > 0) {
         uint32_t skip = address & (unit - 1), n = nf2_min(length, flash->block_size - (address & (flash->block_size - 1)));
         bool aligned = skip == 0 && n >= unit;

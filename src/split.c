@@ -173,18 +173,6 @@ static NF2_APART int find_median(nf2_t *fs, uint32_t node, const struct nf2_surv
     return NF2_OK;
 }
 
-/* Goes to the next key of the node: 1, 0 if there is none, or an error. */
-static int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *from, enum nf2_seek seek, struct nf2_key *key)
-{
-    struct nf2_entry entry;
-    int found = nf2_node_seek(fs, node, from, seek, &entry);
-
-    if (found > 0) {
-        *key = nf2_entry_key(&entry);
-    }
-    return found;
-}
-
 /* Two halves; the cut never falls between a name and its extension. */
 static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct plan *plan)
 {
@@ -192,15 +180,15 @@ static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_surv
     bool together = true;
 
     NF2_TRY(find_median(fs, node, survey, &right));
-    int found = seek_key(fs, node, &right, NF2_BELOW, &left);
+    int found = nf2_node_seek_key(fs, node, &right, NF2_BELOW, &left);
     if (found == 0) { /* the median is the smallest: cut behind it */
         left = right;
-        found = seek_key(fs, node, &left, NF2_ABOVE, &right);
+        found = nf2_node_seek_key(fs, node, &left, NF2_ABOVE, &right);
     }
     for (unsigned i = 0; i < 8 && found > 0 && together; i++) {
         NF2_TRY(related(fs, &left, &right, &together));
         if (together) {
-            int more = seek_key(fs, node, &right, NF2_ABOVE, &next);
+            int more = nf2_node_seek_key(fs, node, &right, NF2_ABOVE, &next);
             NF2_TRY(more);
             if (!more) {
                 break;
@@ -255,7 +243,7 @@ static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey
         }
         lowest[0] = *hint;
     }
-    int found = seek_key(fs, node, &lowest[0], NF2_BELOW, &below);
+    int found = nf2_node_seek_key(fs, node, &lowest[0], NF2_BELOW, &below);
     NF2_TRY(found > 0 ? separate(fs, plan, &below, &lowest[0]) : found);
     return lowest[1].length != 0 ? add_separator(fs, plan, &lowest[1], lowest[1].length) : NF2_OK;
 }
@@ -266,11 +254,11 @@ static NF2_APART int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *h
     struct nf2_key key;
     bool yes;
 
-    int found = seek_key(fs, node, hint, NF2_AT_OR_ABOVE, &key);
+    int found = nf2_node_seek_key(fs, node, hint, NF2_AT_OR_ABOVE, &key);
     if (found != 0) {
         return found < 0 ? found : NF2_OK;
     }
-    found = seek_key(fs, node, hint, NF2_BELOW, &key);
+    found = nf2_node_seek_key(fs, node, hint, NF2_BELOW, &key);
     if (found <= 0) {
         return found;
     }
@@ -389,7 +377,7 @@ static int write_part(nf2_t *fs, uint32_t node, const struct plan *plan, unsigne
 {
     struct nf2_writer writer;
 
-    NF2_TRY(nf2_repack_begin(fs, &writer, to, plan->level));
+    nf2_repack_begin(fs, &writer, to, plan->level);
     if (!plan->edge) {
         NF2_TRY(nf2_pending_copy(fs, &writer, pending, node, to, low_of(plan, part), high_of(plan, part)));
     }
@@ -453,11 +441,11 @@ static NF2_APART int write_root(nf2_t *fs, const struct plan *plan, const uint32
     struct nf2_node_op op;
     struct nf2_writer writer;
 
-    nf2_writer_begin(fs, &writer, root, 0);
-    NF2_TRY(nf2_node_write_head(fs, &writer, root, (uint8_t)(plan->level + 1u), true));
+    nf2_writer_begin(&writer, root, 0);
+    nf2_node_write_head(fs, &writer, root, (uint8_t)(plan->level + 1u), true);
     for (unsigned part = 0; part < plan->parts; part++) {
         nf2_put_child(&op, part == 0 ? &lowest : &plan->separator[part - 1], blocks[part]);
-        NF2_TRY(nf2_node_write(fs, &writer, &op, part + 1u < plan->parts));
+        (void)nf2_node_write(fs, &writer, &op, part + 1u < plan->parts);
     }
     return nf2_writer_end(fs, &writer);
 }
