@@ -68,7 +68,7 @@ void nf2_index_delete(struct nf2_node_op *change, uint32_t id, uint32_t number);
 int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, const struct nf2_item *own, bool stepwise, uint32_t mark);
 
 /* Removes the map from `size` on, in steps. */
-int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size, uint32_t mark);
+int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size);
 
 /* For batches: is the operation one of the map (a piece to insert, or a cut)? And its application. */
 int nf2_index_is_mapping(nf2_t *fs, const struct nf2_entry *op);

@@ -513,7 +513,7 @@ int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
         while (file->pieces > 0) {
             NF2_TRY(push_out(fs, file));
         }
-        return nf2_index_cut(fs, file->id, size, 0);
+        return nf2_index_cut(fs, file->id, size);
     }
     if (file->spill_first != NF2_NONE) {
         nf2_index_delete(&change, file->id, size);

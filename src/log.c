@@ -73,26 +73,26 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     return NF2_OK;
 }
 
+#define CRC_OF_ALL 0xDEBB20E3u  /* of anything with its own check behind it */
+
 /* 1 if the record's check holds, 0 if not, or an error. */
-static int check_record(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length, uint16_t epoch)
+static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *record, uint16_t epoch)
 {
-    uint8_t bytes[4];
-    uint32_t crc, position = 0;
+    uint8_t bytes[2];
+    uint32_t crc, n;
 
     nf2_put16(bytes, epoch);
     crc = nf2_crc(0xFFFFFFFFu, bytes, 2);
-    while (position < length - 4) {
-        uint32_t n, at = nf2_record_place(fs, offset, position, &n);
-        n = nf2_min(n, length - 4 - position);
+    for (uint32_t position = 0; position < record->length; position += n) {
+        uint32_t at = nf2_record_place(fs, record->offset, position, &n);
+        n = nf2_min(n, record->length - position);
         const uint8_t *from = nf2_peek(fs, block, at, n);
         if (from == NULL) {
             return NF2_ERR_IO;
         }
         crc = nf2_crc(crc, from, n);
-        position += n;
     }
-    NF2_TRY(nf2_record_read(fs, block, offset, position, bytes, sizeof bytes));
-    return nf2_get32(bytes) == ~crc;
+    return crc == CRC_OF_ALL;
 }
 
 /* Looks at the place `position` of a page: 1 with a valid record there, 0 if the page ends, -1 if it holds something invalid, or an error below that. */
@@ -125,7 +125,7 @@ static int look(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, st
                     record_end(fs, position, record->length) > nf2_log_bytes(fs))) {
         return PLACE_INVALID;
     }
-    int valid = check_record(fs, block, position, record->length, epoch);
+    int valid = check_record(fs, block, record, epoch);
     return valid < 0 ? valid : valid ? PLACE_RECORD : PLACE_INVALID;
 }
 

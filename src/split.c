@@ -407,11 +407,9 @@ static int take_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32_
     return NF2_OK;
 }
 
-/* What the parent lacks for the records of this plan, in `*fits` and `*need`; or (`blocks` not NULL) they are appended to it. */
-static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, const uint32_t *blocks, bool *fits, uint32_t *need)
+/* The records of this plan in the parent; `blocks` may be NULL where only their lengths matter. How many there are. */
+static NF2_APART int parent_records(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, const uint32_t *blocks, struct nf2_node_op *ops)
 {
-    uint32_t parent = path->node[path->depth - 2], append_at, records;
-    struct nf2_node_op ops[PARTS_MAX];
     struct nf2_entry child;
     unsigned count = 0;
 
@@ -421,13 +419,24 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const s
         nf2_put_child(&ops[count], part == 0 ? &key : &plan->separator[part - 1], blocks != NULL ? blocks[part] : 0);
         ops[count].kill = part == 0 ? child.offset : 0;
     }
+    return (int)count;
+}
+
+/* What the parent lacks for the records of this plan, in `*fits` and `*need`; or (`blocks` not NULL) they are appended to it. */
+static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, const uint32_t *blocks, bool *fits, uint32_t *need)
+{
+    uint32_t parent = path->node[path->depth - 2], append_at, records;
+    struct nf2_node_op ops[PARTS_MAX];
+    int count = parent_records(fs, path, plan, blocks, ops);
+
+    NF2_TRY(count);
     if (blocks != NULL) {
-        return nf2_group_append(fs, parent, ops, count, 0);
+        return nf2_group_append(fs, parent, ops, (unsigned)count, 0);
     }
     NF2_TRY(nf2_node_tail(fs, parent, &append_at, &records));
-    *fits = nf2_node_fit(fs, append_at, ops, count, 0, nf2_log_bytes(fs)) != NF2_NONE;
+    *fits = nf2_node_fit(fs, append_at, ops, (unsigned)count, 0, nf2_log_bytes(fs)) != NF2_NONE;
     *need = 0;
-    for (unsigned i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         *need += nf2_node_op_length(&ops[i]);
     }
     return NF2_OK;
