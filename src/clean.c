@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "clean.h"
 
+#include "batch.h"
 #include "content.h"
 #include "evacuate.h"
 #include "flash.h"
@@ -367,7 +368,7 @@ static int step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t programs)
     if (groups_in(fs, NF2_GROUP_EMPTIED) > 0) {
         NF2_TRY(finish_one(fs, leaves / 2u));
         programs -= nf2_min(programs, fs->programs - start);
-        if (programs < nf2_block_bytes(fs) / nf2_page(fs)) {
+        if (programs < nf2_block_bytes(fs) / nf2_page(fs) || nf2_batch_waits(fs)) {
             return 1;
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "compact.h"
 
+#include "batch.h"
 #include "census.h"
 #include "clean.h"
 #include "content.h"
@@ -70,7 +71,10 @@ static NF2_APART int free_dead(nf2_t *fs, uint32_t id, uint32_t live, uint32_t *
 
     NF2_TRY(look_at_blocks(fs, id, fs->compact_from, &finding));
     for (uint32_t i = 0; i < finding.dead_runs; i++) {
-        NF2_TRY(nf2_evacuate_release(fs, id, &finding.dead[i], NF2_NONE));
+        int more = nf2_evacuate_release(fs, id, &finding.dead[i], NF2_NONE);
+        if (more != 0) {
+            return more;
+        }
     }
     *victim = finding.victim != NF2_NONE && finding.least <= part * live ? finding.victim : NF2_NONE;
     if (finding.dead_runs == 0 && *victim != NF2_NONE) {
@@ -159,7 +163,7 @@ static int group_step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t progra
     return result;
 }
 
-int nf2_compact_step(nf2_t *fs, uint32_t live)
+static NF2_APART int urgent_step(nf2_t *fs, uint32_t live)
 {
     bool urgent = fs->urgent;
     int result = group_step(fs, live, 0, 0);
@@ -173,12 +177,25 @@ int nf2_compact_step(nf2_t *fs, uint32_t live)
     return result;
 }
 
+/* What a step has committed and not applied. */
+static int applied(nf2_t *fs, int result)
+{
+    int done = result >= 0 ? nf2_batch_apply(fs, NULL) : result;
+
+    return done < 0 ? done : result;
+}
+
+int nf2_compact_step(nf2_t *fs, uint32_t live)
+{
+    return applied(fs, urgent_step(fs, live));
+}
+
 int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
 {
     uint32_t pool = nf2_clean_pool(fs) + need;
     bool due = programs >= AHEAD_PROGRAMS && fs->erased_blocks < pool && nf2_space_available(fs) < pool + fs->blocks / 32u;
     uint32_t leaves = fs->erased_blocks < pool / 2u ? 2u * AHEAD_LEAVES : AHEAD_LEAVES;
-    int result = due ? group_step(fs, NF2_COMPACT_ALL, leaves, programs) : 0;
+    int result = due ? applied(fs, group_step(fs, NF2_COMPACT_ALL, leaves, programs)) : 0;
 
     return result < 0 ? result : NF2_OK;
 }

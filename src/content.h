@@ -61,7 +61,7 @@ int nf2_indexed_pending(nf2_t *fs, const nf2_file_t *file, uint32_t at, struct n
 /* Cuts the unsynced state of an indexed file to `size` bytes. */
 int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
-/* Makes the unsynced state of an indexed file durable. */
+/* Makes the unsynced state of an indexed file durable; maybe as a batch that is still to be applied. */
 int nf2_indexed_commit(nf2_t *fs, nf2_file_t *file);
 
 /* Writes the file's entry with a body, or (NULL) with its inline content in memory; afterwards the entry is at file->leaf. */

@@ -209,7 +209,7 @@ static NF2_APART int find_data(nf2_t *fs, uint32_t id, uint32_t number, const st
     return NF2_OK;
 }
 
-/* Moves what a mapping entry holds in a victim, `bytes` at most. 1: all of it, 0: there is more. */
+/* Moves what a mapping entry holds in a victim, `bytes` at most. 1: all of it, 0: there is more, or a batch is to be applied first. */
 static int move_item(nf2_t *fs, uint32_t id, uint32_t number, const struct nf2_run *run, uint32_t bytes)
 {
     uint32_t at, length;
@@ -222,7 +222,9 @@ static int move_item(nf2_t *fs, uint32_t id, uint32_t number, const struct nf2_r
         if (some <= 0) {
             return some < 0 ? some : NF2_ERR_IO;
         }
-        NF2_TRY(batch.count > 0 ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL) : NF2_OK);
+        if (batch.count > 0) {
+            return nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT);
+        }
         at += (uint32_t)some;
         length -= (uint32_t)some;
     }
@@ -386,10 +388,10 @@ int nf2_evacuate_all(nf2_t *fs, uint32_t id, const struct nf2_run *run)
     struct nf2_evacuation job = {id, {run->count, 1, {run->start}}, NULL, &from, NF2_NONE, NF2_NONE};
     int more = 1;
 
-    for (uint32_t i = 0; i < most && more > 0; i++) {
+    for (uint32_t i = 0; i < most && more > 0 && !nf2_batch_waits(fs); i++) {
         more = nf2_evacuate(fs, &job);
     }
-    return more > 0 ? NF2_ERR_IO : more;
+    return more > 0 && !nf2_batch_waits(fs) ? NF2_ERR_IO : more;
 }
 
 /* ---- giving blocks back ------------------------------------------------------------------------- */
@@ -469,7 +471,10 @@ int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint
         int result = release(fs, id, &own, block, count);
         if (result == NF2_SPANS_LEAVES) { /* in two first: the next turn frees the first one's end */
             result = cut_own(fs, id, &own, block + count, &batch);
-            result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL) : result;
+            if (result == NF2_SPANS_LEAVES) {
+                result = nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT);
+                return result < 0 ? result : 1;
+            }
             count = 0;
         }
         NF2_TRY(result);

@@ -23,12 +23,17 @@ struct nf2_evacuation {
 };
 
 /*
+ * All of these return early (1) where they have committed a batch: the caller applies it before anything else (nf2_batch_apply), from
+ * where the stack is short.
+ */
+
+/*
  * Goes on with the walk, and moves what lies in the victims. 1: there is more; 0: the end of the map is reached. Then they hold
  * nothing live, since what is written meanwhile goes elsewhere, but what handles have not committed.
  */
 int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job);
 
-/* The same for all of the map. */
+/* The same for all of the map. 1: from the start again, once the batch is applied. */
 int nf2_evacuate_all(nf2_t *fs, uint32_t id, const struct nf2_run *run);
 
 /* The next block that the file owns from `*block` on: 1, 0, or an error. */

@@ -274,8 +274,8 @@ static int move_entry(nf2_t *fs, uint32_t leaf, const struct young *young)
 static int move_owned(nf2_t *fs, const struct young *young)
 {
     NF2_TRY(nf2_compact_handles(fs, young->id));
-    NF2_TRY(nf2_evacuate_all(fs, young->id, &young->run));
-    return nf2_evacuate_release(fs, young->id, &young->run, NF2_NONE);
+    int more = nf2_evacuate_all(fs, young->id, &young->run);
+    return more != 0 ? more : nf2_evacuate_release(fs, young->id, &young->run, NF2_NONE);
 }
 
 static int move(nf2_t *fs, struct nf2_path *path, const struct young *young)

@@ -96,19 +96,20 @@ static NF2_APART int own_extents(nf2_t *fs, const nf2_file_t *file, const struct
     return flat->extents > 0 ? nf2_batch_change(fs, changes, flat->extents, batch, NULL) : NF2_OK;
 }
 
-/* New content: under an id that is an orphan until the commit. Nothing else refers to these blocks. */
-static NF2_APART int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat)
+/* New content: under an id that is an orphan until the commit. Nothing else refers to these blocks, which come first (NF2_SPANS_LEAVES: in a batch). */
+static NF2_APART int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat, struct nf2_batch *batch)
 {
-    struct nf2_batch batch;
-
     NF2_TRY(nf2_orphans_room(fs));
     if (nf2_space_free_blocks(fs) < 4) { /* it must not fail half way */
         return NF2_ERR_NOSPC;
     }
     NF2_TRY(nf2_space_orphan(fs, file->id));
-    int result = own_extents(fs, file, flat, &batch);
-    NF2_TRY(result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot, NULL) : result);
-    nf2_space_settle(fs, file->slot);
+    return own_extents(fs, file, flat, batch);
+}
+
+/* And what lies in them. */
+static NF2_APART int map_shadow(nf2_t *fs, const nf2_file_t *file, const struct flat *flat)
+{
     for (unsigned i = 0; i < flat->extents; i++) {
         struct nf2_item piece = flat_piece(fs, flat, i, 0, file->buffer_at);
         if (piece.length > 0) {
@@ -170,11 +171,15 @@ int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
     flat.extents = file->extents;
     NF2_TRY(nf2_space_new_id(fs, &file->id));
     fs->urgent = true;
-    int result = shadow ? shadow_from_flat(fs, file, &flat) : convert_committed(fs, file, &flat, &batch);
-    result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot, NULL) : result;
+    int result = shadow ? shadow_from_flat(fs, file, &flat, &batch) : convert_committed(fs, file, &flat, &batch);
+    result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot) : result;
+    if (result >= 0) {
+        nf2_space_settle(fs, file->slot);
+        result = nf2_batch_apply(fs, NULL);
+    }
+    result = result >= 0 && shadow ? map_shadow(fs, file, &flat) : result;
     fs->urgent = urgent;
     NF2_TRY(result);
-    nf2_space_settle(fs, file->slot);
     nf2_content_begin(file, NF2_BODY_INDEXED);
     file->shadow = shadow;
     if (!shadow) {
@@ -604,7 +609,7 @@ static int commit_frame(nf2_t *fs, nf2_file_t *file)
     }
     struct nf2_batch batch;
     int result = new_frames(fs, file, &batch);
-    result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot, NULL) : result;
+    result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot) : result;
     if (result < 0) {
         file->frames_at = 0;
         return result;
@@ -667,7 +672,7 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
         nf2_space_settle(fs, NF2_TREE_SLOT);
         NF2_TRY(write_batch(fs, file, &batch));
     }
-    return nf2_batch_commit(fs, &batch, owned, file->slot, NULL);
+    return nf2_batch_commit(fs, &batch, owned, file->slot);
 }
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)

@@ -136,6 +136,7 @@ static NF2_APART int exchange(nf2_t *fs, struct budget *budget)
             return 1;
         }
         result = nf2_exchange_step(fs, blocks);
+        NF2_TRY(nf2_batch_apply(fs, NULL));
         budget->looks++;
     }
     return result < 0 ? result : 0;
