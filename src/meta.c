@@ -533,8 +533,15 @@ int nf2_meta_turn_early(nf2_t *fs)
     return make_turn(fs);
 }
 
-/* Writes one small record. */
-static NF2_APART int write_small(nf2_t *fs, const struct nf2_small *record)
+int nf2_meta_prepare_small(nf2_t *fs, uint32_t length)
+{
+    uint32_t end;
+    bool fits = nf2_log_place(fs, fs->meta_end, length + NF2_RECORD_OVERHEAD, nf2_log_bytes(fs), &end) < nf2_log_bytes(fs);
+
+    return fits ? NF2_OK : make_turn(fs);
+}
+
+int nf2_meta_put(nf2_t *fs, const struct nf2_small *record)
 {
     struct nf2_writer writer;
 
@@ -547,12 +554,8 @@ static NF2_APART int write_small(nf2_t *fs, const struct nf2_small *record)
 
 int nf2_meta_append(nf2_t *fs, const struct nf2_small *record)
 {
-    uint32_t end;
-
-    if (nf2_log_place(fs, fs->meta_end, record->length + NF2_RECORD_OVERHEAD, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
-        NF2_TRY(make_turn(fs));
-    }
-    return write_small(fs, record);
+    NF2_TRY(nf2_meta_prepare_small(fs, record->length));
+    return nf2_meta_put(fs, record);
 }
 
 bool nf2_meta_room(const nf2_t *fs, uint32_t at)

@@ -112,6 +112,10 @@ struct nf2_small {
 /* Appends a small record: one program, unless the block turns. */
 int nf2_meta_append(nf2_t *fs, const struct nf2_small *record);
 
+/* The same in two: the block turns if it has to for such a record, and what is appended then has room. */
+int nf2_meta_prepare_small(nf2_t *fs, uint32_t length);
+int nf2_meta_put(nf2_t *fs, const struct nf2_small *record);
+
 /*
  * Writes a STATE: all of the volatile state, the freed runs (the list is empty afterwards) and `extra` changes.
  * With `clean` the volume is marked as cleanly left.
