@@ -300,12 +300,6 @@ static int next_file(nf2_t *fs)
     return 1;
 }
 
-static struct nf2_census present_census(nf2_t *fs)
-{
-    struct nf2_census census = {fs->clean_id, group_run(fs, fs->clean_counted).start, nf2_large_blocks(fs), NF2_CLEAN_BINS, fs->clean_bins};
-    return census;
-}
-
 /* The end of a walk: what it emptied can be given back, and what it counted is chosen from. */
 static int end_walk(nf2_t *fs, uint32_t live)
 {
@@ -314,7 +308,7 @@ static int end_walk(nf2_t *fs, uint32_t live)
     }
     fs->clean_from = 0;
     if (fs->clean_counted != NO_GROUP) {
-        struct nf2_census census = present_census(fs);
+        struct nf2_census census = {fs->clean_id, group_run(fs, fs->clean_counted).start, nf2_large_blocks(fs), NF2_CLEAN_BINS, fs->clean_bins};
         NF2_TRY(nf2_census_handles(fs, &census));
         NF2_TRY(propose_all(fs, &census));
         NF2_TRY(count_from(fs, fs->clean_counted + NF2_CLEAN_BINS));
@@ -349,12 +343,12 @@ static NF2_APART int survey(nf2_t *fs, uint32_t live)
 /* A part of the walk over the present file's map. */
 static int walk(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t programs)
 {
-    struct nf2_census census = present_census(fs);
-    struct nf2_evacuation job = {fs->clean_id, {nf2_large_blocks(fs), 0, {0}}, fs->clean_counted != NO_GROUP ? &census : NULL, &fs->clean_from, leaves, programs};
+    struct nf2_evacuation job = {fs->clean_id, {(uint16_t)nf2_large_blocks(fs), 0, {0}}, fs->clean_counted != NO_GROUP ? fs->clean_bins : NULL,
+                                 group_run(fs, fs->clean_counted).start, &fs->clean_from, leaves, programs};
 
     for (unsigned i = 0; i < NF2_CLEAN_GROUPS; i++) {
         if (fs->group[i].state == NF2_GROUP_VICTIM) {
-            job.victims.first[job.victims.count++] = group_run(fs, fs->group[i].number).start;
+            job.victims.first[job.victims.count++] = (uint16_t)group_run(fs, fs->group[i].number).start;
         }
     }
     int more = nf2_evacuate(fs, &job);

@@ -96,7 +96,7 @@ static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t len
     NF2_TRY(destination(fs, id));
     int moved = copy_some(fs, id, at, length, &copy);
     NF2_TRY(moved);
-    int result = nf2_index_insert(fs, id, &copy, NULL, false, 0);
+    int result = nf2_index_insert(fs, id, &copy, nf2_piece_end(&copy), NULL, NF2_ONE_GROUP);
     if (result == NF2_SPANS_LEAVES) { /* as a batch of one operation */
         nf2_space_settle(fs, NF2_TREE_SLOT);
         result = nf2_batch_item(fs, batch, id, &copy);
@@ -145,14 +145,20 @@ struct look {
     bool more;                  /* the leaf has more of them */
 };
 
+static struct nf2_census census_of(const struct nf2_evacuation *job, uint8_t *bins)
+{
+    struct nf2_census census = {job->id, job->first, job->victims.blocks, NF2_CLEAN_BINS, bins};
+    return census;
+}
+
 /* Nothing of the present leaf is left to be moved: it counts, whatever becomes of its bounds. */
 static void leaf_done(struct look *look)
 {
-    const struct nf2_census *counted = look->job->counted;
+    const struct nf2_census counted = census_of(look->job, look->job->bins);
 
-    for (uint32_t i = 0; counted != NULL && i < counted->bins; i++) {
-        if (!nf2_census_full(counted, i)) { /* a block of it may have been taken meanwhile */
-            memcpy(counted->bin + 2u * i, look->bins + 2u * i, 2);
+    for (uint32_t i = 0; counted.bin != NULL && i < counted.bins; i++) {
+        if (!nf2_census_full(&counted, i)) { /* a block of it may have been taken meanwhile */
+            memcpy(counted.bin + 2u * i, look->bins + 2u * i, 2);
         }
     }
     *look->job->from = look->last;
@@ -179,12 +185,8 @@ static int note_item(nf2_t *fs, void *context, const struct nf2_item *item)
         look->more = look->more || look->items == ITEMS;
         look->item[look->items < ITEMS ? look->items++ : 0] = *item;
     }
-    if (look->job->counted == NULL) {
-        return 0;
-    }
-    struct nf2_census leaf = *look->job->counted;
-    leaf.bin = look->bins;
-    return nf2_census_item(fs, &leaf, item);
+    struct nf2_census leaf = census_of(look->job, look->bins);
+    return look->job->bins != NULL ? nf2_census_item(fs, &leaf, item) : 0;
 }
 
 /* What the mapping entry `number` holds in a run of blocks, if it still does: from which file offset on, and how many bytes. */
@@ -363,8 +365,8 @@ int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job)
         look.items = 0;
         look.more = false;
         look.last = *job->from;
-        if (job->counted != NULL) {
-            memcpy(look.bins, job->counted->bin, sizeof look.bins);
+        if (job->bins != NULL) {
+            memcpy(look.bins, job->bins, sizeof look.bins);
         }
         more = nf2_index_each(fs, job->id, *job->from, note_item, &look);
         NF2_TRY(more);
@@ -385,7 +387,7 @@ int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job)
 int nf2_evacuate_all(nf2_t *fs, uint32_t id, const struct nf2_run *run)
 {
     uint32_t from = 0, most = run->count * nf2_block_bytes(fs) + NF2_FILE_MAX / nf2_block_bytes(fs);
-    struct nf2_evacuation job = {id, {run->count, 1, {run->start}}, NULL, &from, NF2_NONE, NF2_NONE};
+    struct nf2_evacuation job = {id, {(uint16_t)run->count, 1, {(uint16_t)run->start}}, NULL, 0, &from, NF2_NONE, NF2_NONE};
     int more = 1;
 
     for (uint32_t i = 0; i < most && more > 0 && !nf2_batch_waits(fs); i++) {

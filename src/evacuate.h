@@ -9,15 +9,16 @@
 
 /* Runs of `blocks` blocks each that are to be emptied. */
 struct nf2_victims {
-    uint32_t blocks, count;
-    uint32_t first[NF2_VICTIMS_MAX];
+    uint16_t blocks, count;
+    uint16_t first[NF2_VICTIMS_MAX];
 };
 
 /* A part of a walk over a file's map. */
 struct nf2_evacuation {
     uint32_t id;
     struct nf2_victims victims;
-    const struct nf2_census *counted;   /* what the walk passes is counted, in NF2_CLEAN_BINS bins; NULL: it is not */
+    uint8_t *bins;              /* what the walk passes is counted, in NF2_CLEAN_BINS bins as large as a victim; NULL: it is not */
+    uint32_t first;             /* block that they begin with */
     uint32_t *from;             /* its place, which is brought forward: a file offset, then a block and NF2_INDEX_BLOCKS */
     uint32_t leaves, programs;  /* about how many at most */
 };

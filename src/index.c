@@ -286,10 +286,10 @@ static NF2_APART int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to,
     return NF2_OK;
 }
 
-/* Puts a piece over all that the map holds in [its begin, to). See nf2_index_insert. */
-static int put_over(nf2_t *fs, uint32_t id, const struct nf2_item *piece, uint32_t to, const struct nf2_item *own, bool stepwise, uint32_t mark)
+int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, uint32_t to, const struct nf2_item *own, uint32_t mark)
 {
     struct group group = {.full = true};
+    bool stepwise = mark != NF2_ONE_GROUP;
     int result = NF2_OK;
 
     while (group.full && result == NF2_OK) {
@@ -305,19 +305,16 @@ static int put_over(nf2_t *fs, uint32_t id, const struct nf2_item *piece, uint32
         if (!group.full) {
             group_put(&group, id, piece);
         }
-        result = nf2_tree_change(fs, group.change, group.count, group.full ? 0 : mark, NULL);
+        uint32_t last = group.full || !stepwise ? 0 : mark;
+        result = nf2_tree_change(fs, group.change, group.count, last, NULL);
         for (unsigned i = 0; i < group.count && stepwise && (i > 0 || result == NF2_SPANS_LEAVES); i++) {
-            result = nf2_tree_change(fs, &group.change[i], 1, !group.full && i + 1u == group.count ? mark : 0, NULL);
+            result = nf2_tree_change(fs, &group.change[i], 1, i + 1u == group.count ? last : 0, NULL);
             NF2_TRY(result);
         }
     }
     return result;
 }
 
-int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, const struct nf2_item *own, bool stepwise, uint32_t mark)
-{
-    return put_over(fs, id, piece, piece->number + piece->length, own, stepwise, mark);
-}
 /* Removes the entries of the map from `size` on, from the end. */
 static NF2_APART int remove_from(nf2_t *fs, uint32_t id, uint32_t size)
 {
@@ -346,7 +343,7 @@ int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size)
     uint32_t to;
 
     NF2_TRY(cut_at(fs, id, size, &end, &to));
-    return put_over(fs, id, &end, to, NULL, true, 0);
+    return nf2_index_insert(fs, id, &end, to, NULL, 0);
 }
 
 /* ---- batches ------------------------------------------------------------------------------------ */
@@ -370,7 +367,7 @@ int nf2_index_apply(nf2_t *fs, const struct nf2_entry *op, uint32_t mark)
         NF2_TRY(cut_at(fs, op->id, to, &item, &to));
     } else {
         NF2_TRY(nf2_index_item(fs, op, &item));
-        to = item.number + item.length;
+        to = nf2_piece_end(&item);
     }
-    return put_over(fs, op->id, &item, to, NULL, true, mark);
+    return nf2_index_insert(fs, op->id, &item, to, NULL, mark);
 }

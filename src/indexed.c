@@ -113,7 +113,7 @@ static NF2_APART int map_shadow(nf2_t *fs, const nf2_file_t *file, const struct 
     for (unsigned i = 0; i < flat->extents; i++) {
         struct nf2_item piece = flat_piece(fs, flat, i, 0, file->buffer_at);
         if (piece.length > 0) {
-            NF2_TRY(nf2_index_insert(fs, file->id, &piece, NULL, true, 0));
+            NF2_TRY(nf2_index_insert(fs, file->id, &piece, nf2_piece_end(&piece), NULL, 0));
         }
     }
     return NF2_OK;
@@ -231,7 +231,7 @@ static int push_out(nf2_t *fs, nf2_file_t *file)
 
     if (file->shadow) {
         NF2_TRY(record_own(fs, file));
-        NF2_TRY(nf2_index_insert(fs, file->id, &item, NULL, true, 0));
+        NF2_TRY(nf2_index_insert(fs, file->id, &item, nf2_piece_end(&item), NULL, 0));
     } else {
         if (file->cut_to != NF2_NONE) { /* what is cut comes before all pieces */
             nf2_index_delete(&change, file->id, file->cut_to);
@@ -684,10 +684,10 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     }
     if (file->pieces == 1 && file->spill_first == NF2_NONE && file->cut_to == NF2_NONE) {
         struct nf2_item item = piece_item(&file->u.piece[0]), own = own_item(file);
-        result = nf2_index_insert(fs, file->id, &item, own_pending(file) ? &own : NULL, false, 0);
+        result = nf2_index_insert(fs, file->id, &item, nf2_piece_end(&item), own_pending(file) ? &own : NULL, NF2_ONE_GROUP);
         if (result == NF2_SPANS_LEAVES && own_pending(file)) { /* the blocks first, in a group of their own: cheaper than a batch */
             NF2_TRY(record_own(fs, file));
-            result = nf2_index_insert(fs, file->id, &item, NULL, false, 0);
+            result = nf2_index_insert(fs, file->id, &item, nf2_piece_end(&item), NULL, NF2_ONE_GROUP);
         }
     }
     if (result == NF2_SPANS_LEAVES) {
