@@ -278,7 +278,7 @@ static int count_from(nf2_t *fs, uint32_t number)
 }
 
 /* The next id behind the present one, maybe an indexed file's: 1, or 0 if there is none. */
-static int next_file(nf2_t *fs)
+static NF2_APART int next_file(nf2_t *fs)
 {
     static const uint8_t none[1] = {0};
     struct nf2_key key = nf2_key_of(fs->clean_id + 1u, none, 0);
@@ -301,7 +301,7 @@ static int next_file(nf2_t *fs)
 }
 
 /* The end of a walk: what it emptied can be given back, and what it counted is chosen from. */
-static int end_walk(nf2_t *fs, uint32_t live)
+static NF2_APART int end_walk(nf2_t *fs, uint32_t live)
 {
     for (unsigned i = 0; i < NF2_CLEAN_GROUPS; i++) {
         fs->group[i].state = fs->group[i].state == NF2_GROUP_VICTIM ? NF2_GROUP_EMPTIED : fs->group[i].state;

@@ -133,17 +133,20 @@ static NF2_APART int next_file(nf2_t *fs)
 }
 
 /* The next file that has something to do: 1, or 0 behind the last. */
-static int step(nf2_t *fs, uint32_t live)
+static NF2_APART int file_step(nf2_t *fs, uint32_t live)
 {
+    bool urgent = fs->urgent;
     int result;
 
+    fs->urgent = true;
     for (; (result = next_file(fs)) > 0; fs->compact_id++) {
-        NF2_TRY(nf2_compact_handles(fs, fs->compact_id));
-        result = compact_blocks(fs, fs->compact_id, live);
+        result = nf2_compact_handles(fs, fs->compact_id);
+        result = result < 0 ? result : compact_blocks(fs, fs->compact_id, live);
         if (result != 0) {
             break;
         }
     }
+    fs->urgent = urgent;
     return result;
 }
 
@@ -163,31 +166,13 @@ static int group_step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t progra
     return result;
 }
 
-static NF2_APART int urgent_step(nf2_t *fs, uint32_t live)
-{
-    bool urgent = fs->urgent;
-    int result = group_step(fs, live, 0, 0);
-
-    if (result != 0) {
-        return result;
-    }
-    fs->urgent = true;
-    result = step(fs, live);
-    fs->urgent = urgent;
-    return result;
-}
-
-/* What a step has committed and not applied. */
-static int applied(nf2_t *fs, int result)
-{
-    int done = result >= 0 ? nf2_batch_apply(fs, NULL) : result;
-
-    return done < 0 ? done : result;
-}
-
 int nf2_compact_step(nf2_t *fs, uint32_t live)
 {
-    return applied(fs, urgent_step(fs, live));
+    int result = group_step(fs, live, 0, 0);
+
+    result = result == 0 ? file_step(fs, live) : result;
+    int applied = result > 0 ? nf2_batch_apply(fs, NULL) : NF2_OK;
+    return applied < 0 ? applied : result;
 }
 
 int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
@@ -195,7 +180,7 @@ int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
     uint32_t pool = nf2_clean_pool(fs) + need;
     bool due = programs >= AHEAD_PROGRAMS && fs->erased_blocks < pool && nf2_space_available(fs) < pool + fs->blocks / 32u;
     uint32_t leaves = fs->erased_blocks < pool / 2u ? 2u * AHEAD_LEAVES : AHEAD_LEAVES;
-    int result = due ? applied(fs, group_step(fs, NF2_COMPACT_ALL, leaves, programs)) : 0;
+    int result = due ? group_step(fs, NF2_COMPACT_ALL, leaves, programs) : 0;
 
-    return result < 0 ? result : NF2_OK;
+    return result > 0 ? nf2_batch_apply(fs, NULL) : result;
 }

@@ -66,14 +66,8 @@ static int take_block(nf2_t *fs, nf2_file_t *file, uint32_t *block)
 
 /* ---- becoming an indexed file ------------------------------------------------------------------- */
 
-/* The flat file's blocks between two file offsets, as pieces: calls back for each. */
-struct flat {
-    struct nf2_run extent[NF2_EXTENTS_MAX];
-    uint8_t extents;
-};
-
 /* The piece of extent `i` that lies in [from, to) of the file; its length is 0 if there is none. */
-static struct nf2_item flat_piece(const nf2_t *fs, const struct flat *flat, unsigned i, uint32_t from, uint32_t to)
+static struct nf2_item flat_piece(const nf2_t *fs, const struct nf2_flat *flat, unsigned i, uint32_t from, uint32_t to)
 {
     uint32_t start = 0, bytes = nf2_block_bytes(fs);
 
@@ -85,7 +79,7 @@ static struct nf2_item flat_piece(const nf2_t *fs, const struct flat *flat, unsi
 }
 
 /* All extents at once, and off the slot's list then: a node that is written anew does not tell any more of what the slot still lists. */
-static NF2_APART int own_extents(nf2_t *fs, const nf2_file_t *file, const struct flat *flat, struct nf2_batch *batch)
+static NF2_APART int own_extents(nf2_t *fs, const nf2_file_t *file, const struct nf2_flat *flat, struct nf2_batch *batch)
 {
     struct nf2_node_op changes[NF2_EXTENTS_MAX];
 
@@ -96,19 +90,8 @@ static NF2_APART int own_extents(nf2_t *fs, const nf2_file_t *file, const struct
     return flat->extents > 0 ? nf2_batch_change(fs, changes, flat->extents, batch, NULL) : NF2_OK;
 }
 
-/* New content: under an id that is an orphan until the commit. Nothing else refers to these blocks, which come first (NF2_SPANS_LEAVES: in a batch). */
-static NF2_APART int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat, struct nf2_batch *batch)
-{
-    NF2_TRY(nf2_orphans_room(fs));
-    if (nf2_space_free_blocks(fs) < 4) { /* it must not fail half way */
-        return NF2_ERR_NOSPC;
-    }
-    NF2_TRY(nf2_space_orphan(fs, file->id));
-    return own_extents(fs, file, flat, batch);
-}
-
 /* And what lies in them. */
-static NF2_APART int map_shadow(nf2_t *fs, const nf2_file_t *file, const struct flat *flat)
+static NF2_APART int map_shadow(nf2_t *fs, const nf2_file_t *file, const struct nf2_flat *flat)
 {
     for (unsigned i = 0; i < flat->extents; i++) {
         struct nf2_item piece = flat_piece(fs, flat, i, 0, file->buffer_at);
@@ -120,34 +103,31 @@ static NF2_APART int map_shadow(nf2_t *fs, const nf2_file_t *file, const struct 
 }
 
 /* An extent of the committed content as changes of the index: it is owned, and (unless all of it is beyond the end) it is mapped. */
-static unsigned extent_changes(const nf2_t *fs, const nf2_file_t *file, const struct flat *flat, unsigned i, struct nf2_node_op *changes)
+static unsigned extent_changes(const nf2_t *fs, uint32_t id, const struct nf2_flat *flat, unsigned i, struct nf2_node_op *changes)
 {
     struct nf2_item own = nf2_owned_run(flat->extent[i].start, flat->extent[i].count);
-    struct nf2_item piece = flat_piece(fs, flat, i, 0, file->committed_size);
+    struct nf2_item piece = flat_piece(fs, flat, i, 0, flat->size);
 
-    nf2_index_put(&changes[0], file->id, &own);
+    nf2_index_put(&changes[0], id, &own);
     if (piece.length == 0) {
         return 1;
     }
-    nf2_index_put(&changes[1], file->id, &piece);
+    nf2_index_put(&changes[1], id, &piece);
     return 2;
 }
 
 /* The committed content gets an index, in one group or (NF2_SPANS_LEAVES) in one batch, so that its blocks never have two owners. */
-static NF2_APART int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *flat, struct nf2_batch *batch)
+static NF2_APART int convert(nf2_t *fs, const struct nf2_entry *entry, uint32_t id, const struct nf2_flat *flat, struct nf2_batch *batch)
 {
     struct nf2_node_op changes[3];
-    struct nf2_entry entry;
+    struct nf2_key key = nf2_entry_key(entry);
     unsigned count = 1;
 
-    nf2_space_settle(fs, NF2_TREE_SLOT);
-    NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));
-    struct nf2_key key = nf2_entry_key(&entry);
     nf2_op_put(&changes[0], &key, NF2_BODY_INDEXED, NF2_TOOK_OVER + 1u);
-    nf2_put32(changes[0].bytes + 1, file->id);
+    nf2_put32(changes[0].bytes + 1, id);
     changes[0].bytes[NF2_TOOK_OVER] = 1;
     if (flat->extents > 0) {
-        count += extent_changes(fs, file, flat, 0, &changes[1]);
+        count += extent_changes(fs, id, flat, 0, &changes[1]);
     }
     if (flat->extents <= 1) {
         return nf2_batch_change(fs, changes, count, batch, NULL); /* the handle follows its entry */
@@ -155,24 +135,46 @@ static NF2_APART int convert_committed(nf2_t *fs, nf2_file_t *file, const struct
     *batch = nf2_batch_empty();
     NF2_TRY(nf2_batch_append(fs, batch, changes, count));
     for (unsigned i = 1; i < flat->extents; i++) {
-        count = extent_changes(fs, file, flat, i, changes);
+        count = extent_changes(fs, id, flat, i, changes);
         NF2_TRY(nf2_batch_append(fs, batch, changes, count));
     }
     return NF2_SPANS_LEAVES;
 }
 
-int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
+int nf2_flat_convert(nf2_t *fs, uint32_t leaf, uint16_t place, const struct nf2_flat *flat, unsigned slot, uint32_t id)
 {
     struct nf2_batch batch;
-    struct flat flat;
+    struct nf2_entry entry;
+
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    NF2_TRY(nf2_entry_at(fs, leaf, place, &entry));
+    int result = convert(fs, &entry, id, flat, &batch);
+    return result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, slot) : result;
+}
+
+/* New content: under an id that is an orphan until the commit. Nothing else refers to these blocks, which come first. */
+static NF2_APART int own_shadow(nf2_t *fs, const nf2_file_t *file, const struct nf2_flat *flat)
+{
+    struct nf2_batch batch;
+
+    NF2_TRY(nf2_orphans_room(fs));
+    if (nf2_space_free_blocks(fs) < 4) { /* it must not fail half way */
+        return NF2_ERR_NOSPC;
+    }
+    NF2_TRY(nf2_space_orphan(fs, file->id));
+    int result = own_extents(fs, file, flat, &batch);
+    return result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot) : result;
+}
+
+int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_flat flat = {.size = file->committed_size, .extents = file->extents};
     bool urgent = fs->urgent, shadow = file->fresh;
 
     memcpy(flat.extent, file->u.extent, sizeof flat.extent);
-    flat.extents = file->extents;
     NF2_TRY(nf2_space_new_id(fs, &file->id));
     fs->urgent = true;
-    int result = shadow ? shadow_from_flat(fs, file, &flat, &batch) : convert_committed(fs, file, &flat, &batch);
-    result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot) : result;
+    int result = shadow ? own_shadow(fs, file, &flat) : nf2_flat_convert(fs, file->leaf, file->entry, &flat, file->slot, file->id);
     if (result >= 0) {
         nf2_space_settle(fs, file->slot);
         result = nf2_batch_apply(fs, NULL);

@@ -569,7 +569,7 @@ int nf2_meta_prepare(nf2_t *fs)
     return nf2_meta_room(fs, fs->meta_end) ? NF2_OK : make_turn(fs);
 }
 
-static NF2_APART int write_plain(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
+int nf2_meta_put_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
 {
     struct state state = {false, 0, NULL, clean, extra, kinds, count};
 
@@ -579,7 +579,7 @@ static NF2_APART int write_plain(nf2_t *fs, bool clean, const struct nf2_run *ex
 int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
 {
     NF2_TRY(nf2_meta_prepare(fs));
-    return write_plain(fs, clean, extra, kinds, count);
+    return nf2_meta_put_state(fs, clean, extra, kinds, count);
 }
 
 int nf2_meta_open(nf2_t *fs)
@@ -587,7 +587,7 @@ int nf2_meta_open(nf2_t *fs)
     bool stays = fs->flash->program_unit == 1 && nf2_meta_room(fs, fs->meta_end);
 
     if (!NF2_BROKEN(NF2_FAULT_OPENING)) { /* on units that take one program only nothing torn is ever repeated: a fresh block */
-        NF2_TRY(stays ? write_plain(fs, false, NULL, NULL, 0) : make_turn(fs));
+        NF2_TRY(stays ? nf2_meta_put_state(fs, false, NULL, NULL, 0) : make_turn(fs));
     }
     fs->opened = true;
     /* By an append: where the next mount's first program found it in its way, a super block would have to be erased. */

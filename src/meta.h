@@ -122,6 +122,9 @@ int nf2_meta_put(nf2_t *fs, const struct nf2_small *record);
  */
 int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count);
 
+/* The same where nf2_meta_prepare has made room. */
+int nf2_meta_put_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count);
+
 /* Takes the last block of a slot that is not handed out; with `erased`, if it is known to be erased. NF2_NONE: there is none. */
 uint32_t nf2_slot_take(struct nf2_slot *slot, bool erased);
 

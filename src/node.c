@@ -15,10 +15,20 @@ struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t length)
 
 /* ---- keys --------------------------------------------------------------------------------------- */
 
+static void set_key(struct nf2_key *key, const struct nf2_entry *entry)
+{
+    key->id = entry->id;
+    key->at.block = entry->node;
+    key->offset = entry->offset;
+    key->position = entry->key_position;
+    key->length = entry->key_length;
+}
+
 struct nf2_key nf2_entry_key(const struct nf2_entry *entry)
 {
-    struct nf2_key key = {entry->id, {NULL}, entry->offset, entry->key_position, entry->key_length};
-    key.at.block = entry->node;
+    struct nf2_key key;
+
+    set_key(&key, entry);
     return key;
 }
 
@@ -396,33 +406,43 @@ static int load_prefix(nf2_t *fs, const struct nf2_key *key, uint8_t *prefix)
     return nf2_key_bytes(fs, key, 0, prefix, nf2_min(key->length, PREFIX));
 }
 
+static bool downwards(const struct search *search)
+{
+    return search->seek == NF2_BELOW || search->seek == NF2_AT_OR_BELOW;
+}
+
 /* Is this entry nearer than the best so far, or newer and as near? */
 static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at)
 {
-    bool below = search->seek == NF2_BELOW || search->seek == NF2_AT_OR_BELOW, at_it = search->seek == NF2_AT_OR_BELOW || search->seek == NF2_AT_OR_ABOVE;
-    struct nf2_key own = nf2_entry_key(at), other = *search->target->key;
-    const uint8_t *prefix = search->target->prefix;
+    struct nf2_key own, other = *search->target->key;
     uint8_t bytes[PREFIX];
     bool exact = false;
     int order;
 
+    set_key(&own, at);
     NF2_TRY(load_prefix(fs, &own, bytes));
-    for (unsigned pass = 0; pass < 1u + search->have; pass++) { /* beside the target, beside the best */
-        if (pass > 0) {
-            other = nf2_entry_key(search->entry);
-            prefix = search->prefix;
-        }
+    for (const uint8_t *prefix = search->target->prefix;; prefix = search->prefix) { /* beside the target, then beside the best */
         order = own.id != other.id ? (own.id < other.id ? -1 : 1) : memcmp(bytes, prefix, nf2_min(nf2_min(own.length, other.length), PREFIX));
         if (order == 0 && nf2_max(own.length, other.length) > PREFIX) {
             NF2_TRY(nf2_key_compare(fs, &own, &other, &order));
         } else if (order == 0) {
             order = (int)own.length - (int)other.length;
         }
-        order = below ? -order : order;
-        exact = exact || (pass == 0 && order == 0);
-        if (pass == 0 ? order < 0 || (exact && !at_it) : order > 0) {
+        order = downwards(search) ? -order : order;
+        if (prefix == search->prefix) {
+            if (order > 0) {
+                return NF2_OK;
+            }
+            break;
+        }
+        exact = order == 0;
+        if (order < 0 || (exact && (search->seek == NF2_BELOW || search->seek == NF2_ABOVE))) {
             return NF2_OK;
         }
+        if (!search->have) {
+            break;
+        }
+        set_key(&other, search->entry);
     }
     memcpy(search->prefix, bytes, sizeof bytes);
     search->have = true;
@@ -449,31 +469,59 @@ static int look_on(nf2_t *fs, struct search *search, const struct nf2_entry *at)
     return NF2_OK;
 }
 
-/* One pass over a node's records: it is cached if it can be, and the search (may be NULL) looks on. */
-static NF2_APART int read_node(nf2_t *fs, uint32_t node, struct search *search)
+/* A pass over a node's records by which it is cached, if it can be: begins. */
+static int reading_begin(nf2_t *fs, uint32_t node, struct nf2_scan *scan)
 {
-    struct nf2_scan scan;
-    struct nf2_entry entry;
-    int level = nf2_node_level(fs, node), found;
+    int level = nf2_node_level(fs, node);
 
     NF2_TRY(level);
     nf2_cache_begin(fs, node, level);
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        found = nf2_cache_take(fs, node, &entry);
-        if (found >= 0) {
-            found = look_on(fs, search, &entry);
-        }
-        if (found < 0) {
-            break;
-        }
-    }
-    if (found < 0) {
-        nf2_cache_drop(fs, node);
-        return found;
-    }
-    nf2_cache_end(fs, node, nf2_scan_append_at(fs, &scan));
+    nf2_scan_begin(scan, node);
     return NF2_OK;
+}
+
+/* Its next record: 1, 0 at the end, or an error. */
+static NF2_APART int reading_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry)
+{
+    int found = nf2_node_next(fs, scan, entry), taken = found > 0 ? nf2_cache_take(fs, scan->block, entry) : found;
+
+    if (found == 0) {
+        nf2_cache_end(fs, scan->block, nf2_scan_append_at(fs, scan));
+    } else if (taken < 0) {
+        nf2_cache_drop(fs, scan->block);
+    }
+    return taken < 0 ? taken : found;
+}
+
+static NF2_APART int read_node(nf2_t *fs, uint32_t node)
+{
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    int found;
+
+    NF2_TRY(reading_begin(fs, node, &scan));
+    do {
+        found = reading_next(fs, &scan, &entry);
+    } while (found > 0);
+    return found;
+}
+
+/* The search looks on. */
+static NF2_APART int search_read(nf2_t *fs, uint32_t node, struct search *search)
+{
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    int found;
+
+    NF2_TRY(reading_begin(fs, node, &scan));
+    while ((found = reading_next(fs, &scan, &entry)) > 0) {
+        int result = look_on(fs, search, &entry);
+        if (result < 0) {
+            nf2_cache_drop(fs, node);
+            return result;
+        }
+    }
+    return found;
 }
 
 /* The search among the live entries alone. */
@@ -507,7 +555,7 @@ static NF2_APART int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *ke
         one->target = &target;
     }
     if (!again) {
-        NF2_TRY(read_node(fs, node, search));
+        NF2_TRY(search_read(fs, node, search));
     }
     for (const struct search *one = search; one != NULL; one = one->also) {
         again = again || one->lost;
@@ -559,7 +607,7 @@ int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsig
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
 {
     if (!fs->buffer_lent && nf2_cache_level(fs, node) < 0) {
-        NF2_TRY(read_node(fs, node, NULL));
+        NF2_TRY(read_node(fs, node));
     }
     struct nf2_live live;
     NF2_TRY(nf2_live_begin(fs, node, NULL, &live));

@@ -158,7 +158,7 @@ int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsig
 
 /*
  * One record of a group that is to be appended. PUT with something to kill becomes PUTK; DEL and MOV of nothing are left out. Of a change in the making only type, key and body are set: what it kills depends on the leaf.
- * A PUT's body begins with its kind; in a change it is in memory if it owns something.
+ * A PUT's body begins with its kind; in a change it is in memory if it owns something. A REN has none: in a change the key of its source is there.
  */
 struct nf2_node_op {
     uint8_t type;

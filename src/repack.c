@@ -74,11 +74,9 @@ int nf2_key_within(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *l
 
 int nf2_repack_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t to, struct nf2_entry *entry)
 {
-    struct nf2_node_op op = {.type = NF2_NODE_PUT};
-
     NF2_TRY(nf2_entry_body(fs, entry));
-    op.key = nf2_entry_key(entry);
-    op.body = nf2_span_at(entry->node, entry->body_offset, entry->body_position, entry->body_length);
+    struct nf2_node_op op = {.type = NF2_NODE_PUT, .key = nf2_entry_key(entry),
+                             .body = nf2_span_at(entry->node, entry->body_offset, entry->body_position, entry->body_length)};
     uint32_t offset = nf2_node_write(fs, writer, &op, fs->flash->program_unit > 1);
     nf2_tree_follow(fs, entry->node, entry->offset, to, (uint16_t)offset, false);
     return NF2_OK;

@@ -390,19 +390,9 @@ int nf2_space_abandon(nf2_t *fs, unsigned slot_index)
     return NF2_OK;
 }
 
-/* Gives back what a slot claimed and did not hand out. */
-static int return_unused(nf2_t *fs, struct nf2_slot *slot)
+/* Gives back what a slot claimed and did not hand out. There is room for the STATE. */
+static NF2_APART int give_back(nf2_t *fs, struct nf2_slot *slot)
 {
-    if (slot->runs == 0) {
-        return NF2_OK;
-    }
-    if (fs->freed_count > NF2_FREED_MAX - NF2_FREED_KEPT) {
-        NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-    }
-    NF2_TRY(nf2_meta_prepare(fs)); /* the slot gets shorter in the STATE that gives back, not before */
-    if (slot->runs == 0) { /* the log took the last one */
-        return NF2_OK;
-    }
     struct nf2_run *last = &slot->run[slot->runs - 1], back[2];
     enum nf2_change kinds[2] = {NF2_RETURNED, NF2_FREED};
     back[0].start = last->start + slot->used;
@@ -412,7 +402,19 @@ static int return_unused(nf2_t *fs, struct nf2_slot *slot)
     unsigned first = back[0].count == 0, count = (back[0].count > 0 ? 1u : 0u) + (back[1].count > 0 ? 1u : 0u);
     last->count = slot->ready = slot->used;
     nf2_slot_trim(slot);
-    return count > 0 ? nf2_meta_state(fs, false, back + first, kinds + first, count) : NF2_OK;
+    return count > 0 ? nf2_meta_put_state(fs, false, back + first, kinds + first, count) : NF2_OK;
+}
+
+static int return_unused(nf2_t *fs, struct nf2_slot *slot)
+{
+    if (slot->runs == 0) {
+        return NF2_OK;
+    }
+    if (fs->freed_count > NF2_FREED_MAX - NF2_FREED_KEPT) {
+        NF2_TRY(nf2_space_flush(fs));
+    }
+    NF2_TRY(nf2_meta_prepare(fs)); /* the slot gets shorter in the STATE that gives back, not before */
+    return slot->runs > 0 ? give_back(fs, slot) : NF2_OK; /* or the log took the last one */
 }
 
 int nf2_space_return_unused(nf2_t *fs, unsigned except)

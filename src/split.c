@@ -173,13 +173,12 @@ static NF2_APART int find_median(nf2_t *fs, uint32_t node, const struct nf2_surv
     return NF2_OK;
 }
 
-/* Two halves; the cut never falls between a name and its extension. */
-static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct plan *plan)
+/* Two halves, cut at the median; never between a name and its extension. */
+static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_key *median, struct plan *plan)
 {
-    struct nf2_key right, left, next;
+    struct nf2_key right = *median, left, next;
     bool together = true;
 
-    NF2_TRY(find_median(fs, node, survey, &right));
     int found = nf2_node_seek_key(fs, node, &right, NF2_BELOW, &left);
     if (found == 0) { /* the median is the smallest: cut behind it */
         left = right;
@@ -338,7 +337,9 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
     uint32_t limit = level == 0 ? nf2_put_limit(fs, survey.count) : capacity, end;
     nf2_log_place(fs, survey.packed, need, NF2_NONE, &end);
     if (survey.count >= 2 && (end > limit || survey.packed * 100 > capacity * (scarce ? 86u : 62u))) {
-        return plan_halves(fs, node, &survey, plan);
+        struct nf2_key median;
+        NF2_TRY(find_median(fs, node, &survey, &median));
+        return plan_halves(fs, node, &median, plan);
     }
     uint32_t dead = survey.append_at - nf2_min(survey.bytes, survey.append_at);
     if (level == 0 && !thrifty && survey.count >= 2 && dead * 2 > survey.append_at && survey.bytes > nf2_page(fs) &&
