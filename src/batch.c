@@ -32,10 +32,10 @@ int nf2_batch_add(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *
     if (at == NF2_NONE) {
         return 1;
     }
-    nf2_writer_begin(fs, &writer, batch->block, batch->end);
+    nf2_writer_begin(&writer, batch->block, batch->end);
     for (unsigned i = 0; i < count; i++) {
         op_of(&changes[i], &op);
-        NF2_TRY(nf2_node_write(fs, &writer, &op, i + 1 < count));
+        (void)nf2_node_write(fs, &writer, &op, i + 1 < count);
     }
     NF2_TRY(nf2_writer_end(fs, &writer));
     batch->end = writer.position;
@@ -160,14 +160,16 @@ static NF2_APART int is_last(nf2_t *fs, const struct nf2_scan *scan)
     return found < 0 ? found : found == 0;
 }
 
-/* Applies the committed batch; `where` is the entry that its first operation made. */
-static int apply(nf2_t *fs, struct nf2_entry *where)
+int nf2_batch_apply(nf2_t *fs, struct nf2_entry *where)
 {
     struct nf2_scan scan;
     struct nf2_entry op;
     bool urgent = fs->urgent;
     int result = NF2_OK, found;
 
+    if (!nf2_batch_waits(fs)) {
+        return NF2_OK;
+    }
     nf2_scan_begin(&scan, fs->redo_block);
     fs->urgent = true;
     while (result == NF2_OK && (found = nf2_batch_next(fs, &scan, &op)) != 0) {
@@ -245,8 +247,9 @@ static NF2_APART int check_room(nf2_t *fs, const struct nf2_batch *batch)
     return blocks >= kept + path.depth ? NF2_OK : NF2_ERR_NOSPC;
 }
 
-int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned slot, struct nf2_entry *where)
+int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned slot)
 {
+    NF2_ASSERT(!nf2_batch_waits(fs));
     int room = check_room(fs, batch);
     if (room < 0) {
         if (!owned) {
@@ -264,7 +267,7 @@ int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned sl
     fs->redo_owned = owned;
     nf2_space_settle(fs, NF2_TREE_SLOT);
     nf2_space_settle(fs, slot);
-    return apply(fs, where);
+    return NF2_OK;
 }
 
 int nf2_batch_append(nf2_t *fs, struct nf2_batch *batch, const struct nf2_node_op *changes, unsigned count)
@@ -316,7 +319,7 @@ int nf2_batch_is_applied(nf2_t *fs, bool *marked)
     int found;
 
     *marked = false;
-    if (fs->redo_block >= fs->blocks) {
+    if (!nf2_batch_waits(fs)) {
         return NF2_OK;
     }
     nf2_scan_begin(&scan, fs->redo_block);
@@ -339,9 +342,9 @@ int nf2_batch_is_applied(nf2_t *fs, bool *marked)
 
 int nf2_batch_finish(nf2_t *fs)
 {
-    if (fs->redo_block >= fs->blocks || fs->read_only || fs->broken) {
+    if (!nf2_batch_waits(fs) || fs->read_only || fs->broken) {
         return NF2_OK;
     }
     NF2_TRY(nf2_space_begin(fs));
-    return NF2_BROKEN(NF2_FAULT_BATCH) ? finish(fs) : apply(fs, NULL);
+    return NF2_BROKEN(NF2_FAULT_BATCH) ? finish(fs) : nf2_batch_apply(fs, NULL);
 }

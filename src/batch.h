@@ -38,12 +38,24 @@ static inline uint32_t nf2_batch_growth(uint32_t count)
     return count / 16u;
 }
 
+/* Is a batch committed and not yet applied? */
+static inline bool nf2_batch_waits(const nf2_t *fs)
+{
+    return fs->redo_block < fs->blocks;
+}
+
 /*
- * Commits and applies; NOSPC: there is no room to apply it, and nothing has changed. `owned`: its blocks belong to a file (else to the batch, and are freed). `slot`: the writer whose blocks
- * the batch makes somebody's: they leave the slot with the commit, before any STATE (NF2_TREE_SLOT: none). Durable when it
- * returns. `where` (may be NULL): the entry that the first operation made.
+ * Commits, durably; NOSPC: there is no room to apply it, and nothing has changed. `owned`: its blocks belong to a file (else to the
+ * batch, and are freed). `slot`: the writer whose blocks the batch makes somebody's: they leave the slot with the commit, before any
+ * STATE (NF2_TREE_SLOT: none). Nothing else in the tree may be looked at or changed before it is applied.
  */
-int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned slot, struct nf2_entry *where);
+int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned slot);
+
+/*
+ * Applies the batch that is committed, if one is. The callers of what commits do that when it has returned, as this is
+ * where the stack grows most. `where` (may be NULL): the entry that the first operation made.
+ */
+int nf2_batch_apply(nf2_t *fs, struct nf2_entry *where);
 
 /* The operations of a batch, one after the other, over its blocks: 1, 0 at the end, or an error. */
 int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op);

@@ -17,7 +17,7 @@ static int enter(nf2_t *fs, struct nf2_path *path, const struct nf2_entry *entry
     if (nf2_entry_body(fs, &at) < 0 || nf2_tree_child(fs, &at, child) < 0 || nf2_node_level(fs, *child) != level) {
         return 0;
     }
-    path->node[path->depth++] = *child;
+    path->node[path->depth++] = (uint16_t)*child;
     return 1;
 }
 
@@ -29,7 +29,7 @@ int nf2_check_walk(nf2_t *fs, struct check *check, enum nf2_seek direction, bool
     int root = nf2_node_level(fs, fs->root);
     bool entered = true;
 
-    path.node[0] = fs->root;
+    path.node[0] = (uint16_t)fs->root;
     path.depth = root < 0 ? 0 : 1;
     if (report && root < 0) {
         nf2_complain(check, NF2_FOUND_TREE, fs->root, 0, 0);

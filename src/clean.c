@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "clean.h"
 
+#include "batch.h"
 #include "content.h"
 #include "evacuate.h"
 #include "flash.h"
@@ -277,7 +278,7 @@ static int count_from(nf2_t *fs, uint32_t number)
 }
 
 /* The next id behind the present one, maybe an indexed file's: 1, or 0 if there is none. */
-static int next_file(nf2_t *fs)
+static NF2_APART int next_file(nf2_t *fs)
 {
     static const uint8_t none[1] = {0};
     struct nf2_key key = nf2_key_of(fs->clean_id + 1u, none, 0);
@@ -299,21 +300,15 @@ static int next_file(nf2_t *fs)
     return 1;
 }
 
-static struct nf2_census present_census(nf2_t *fs)
-{
-    struct nf2_census census = {fs->clean_id, group_run(fs, fs->clean_counted).start, nf2_large_blocks(fs), NF2_CLEAN_BINS, fs->clean_bins};
-    return census;
-}
-
 /* The end of a walk: what it emptied can be given back, and what it counted is chosen from. */
-static int end_walk(nf2_t *fs, uint32_t live)
+static NF2_APART int end_walk(nf2_t *fs, uint32_t live)
 {
     for (unsigned i = 0; i < NF2_CLEAN_GROUPS; i++) {
         fs->group[i].state = fs->group[i].state == NF2_GROUP_VICTIM ? NF2_GROUP_EMPTIED : fs->group[i].state;
     }
     fs->clean_from = 0;
     if (fs->clean_counted != NO_GROUP) {
-        struct nf2_census census = present_census(fs);
+        struct nf2_census census = {fs->clean_id, group_run(fs, fs->clean_counted).start, nf2_large_blocks(fs), NF2_CLEAN_BINS, fs->clean_bins};
         NF2_TRY(nf2_census_handles(fs, &census));
         NF2_TRY(propose_all(fs, &census));
         NF2_TRY(count_from(fs, fs->clean_counted + NF2_CLEAN_BINS));
@@ -348,12 +343,12 @@ static NF2_APART int survey(nf2_t *fs, uint32_t live)
 /* A part of the walk over the present file's map. */
 static int walk(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t programs)
 {
-    struct nf2_census census = present_census(fs);
-    struct nf2_evacuation job = {fs->clean_id, {nf2_large_blocks(fs), 0, {0}}, fs->clean_counted != NO_GROUP ? &census : NULL, &fs->clean_from, leaves, programs};
+    struct nf2_evacuation job = {fs->clean_id, {(uint16_t)nf2_large_blocks(fs), 0, {0}}, fs->clean_counted != NO_GROUP ? fs->clean_bins : NULL,
+                                 group_run(fs, fs->clean_counted).start, &fs->clean_from, leaves, programs};
 
     for (unsigned i = 0; i < NF2_CLEAN_GROUPS; i++) {
         if (fs->group[i].state == NF2_GROUP_VICTIM) {
-            job.victims.first[job.victims.count++] = group_run(fs, fs->group[i].number).start;
+            job.victims.first[job.victims.count++] = (uint16_t)group_run(fs, fs->group[i].number).start;
         }
     }
     int more = nf2_evacuate(fs, &job);
@@ -367,7 +362,7 @@ static int step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t programs)
     if (groups_in(fs, NF2_GROUP_EMPTIED) > 0) {
         NF2_TRY(finish_one(fs, leaves / 2u));
         programs -= nf2_min(programs, fs->programs - start);
-        if (programs < nf2_block_bytes(fs) / nf2_page(fs)) {
+        if (programs < nf2_block_bytes(fs) / nf2_page(fs) || nf2_batch_waits(fs)) {
             return 1;
         }
     }

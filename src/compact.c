@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "compact.h"
 
+#include "batch.h"
 #include "census.h"
 #include "clean.h"
 #include "content.h"
@@ -70,7 +71,10 @@ static NF2_APART int free_dead(nf2_t *fs, uint32_t id, uint32_t live, uint32_t *
 
     NF2_TRY(look_at_blocks(fs, id, fs->compact_from, &finding));
     for (uint32_t i = 0; i < finding.dead_runs; i++) {
-        NF2_TRY(nf2_evacuate_release(fs, id, &finding.dead[i], NF2_NONE));
+        int more = nf2_evacuate_release(fs, id, &finding.dead[i], NF2_NONE);
+        if (more != 0) {
+            return more;
+        }
     }
     *victim = finding.victim != NF2_NONE && finding.least <= part * live ? finding.victim : NF2_NONE;
     if (finding.dead_runs == 0 && *victim != NF2_NONE) {
@@ -129,17 +133,20 @@ static NF2_APART int next_file(nf2_t *fs)
 }
 
 /* The next file that has something to do: 1, or 0 behind the last. */
-static int step(nf2_t *fs, uint32_t live)
+static NF2_APART int file_step(nf2_t *fs, uint32_t live)
 {
+    bool urgent = fs->urgent;
     int result;
 
+    fs->urgent = true;
     for (; (result = next_file(fs)) > 0; fs->compact_id++) {
-        NF2_TRY(nf2_compact_handles(fs, fs->compact_id));
-        result = compact_blocks(fs, fs->compact_id, live);
+        result = nf2_compact_handles(fs, fs->compact_id);
+        result = result < 0 ? result : compact_blocks(fs, fs->compact_id, live);
         if (result != 0) {
             break;
         }
     }
+    fs->urgent = urgent;
     return result;
 }
 
@@ -161,16 +168,11 @@ static int group_step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t progra
 
 int nf2_compact_step(nf2_t *fs, uint32_t live)
 {
-    bool urgent = fs->urgent;
     int result = group_step(fs, live, 0, 0);
 
-    if (result != 0) {
-        return result;
-    }
-    fs->urgent = true;
-    result = step(fs, live);
-    fs->urgent = urgent;
-    return result;
+    result = result == 0 ? file_step(fs, live) : result;
+    int applied = result > 0 ? nf2_batch_apply(fs, NULL) : NF2_OK;
+    return applied < 0 ? applied : result;
 }
 
 bool nf2_compact_due(const nf2_t *fs, uint32_t need)
@@ -185,5 +187,5 @@ int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
     uint32_t leaves = fs->erased_blocks < (nf2_clean_pool(fs) + need) / 2u ? 2u * AHEAD_LEAVES : AHEAD_LEAVES;
     int result = programs >= AHEAD_PROGRAMS ? group_step(fs, NF2_COMPACT_ALL, leaves, programs) : 0;
 
-    return result < 0 ? result : NF2_OK;
+    return result > 0 ? nf2_batch_apply(fs, NULL) : result;
 }

@@ -52,7 +52,7 @@ void nf2_inline_put(const nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_
 
 /* ---- entry -------------------------------------------------------------------------------------- */
 
-static int load_flat(nf2_t *fs, nf2_file_t *file, const struct nf2_entry *entry)
+int nf2_flat_load(nf2_t *fs, const struct nf2_entry *entry, struct nf2_flat *flat)
 {
     uint8_t body[NF2_FLAT_BODY_MAX];
     uint32_t blocks = 0;
@@ -61,17 +61,27 @@ static int load_flat(nf2_t *fs, nf2_file_t *file, const struct nf2_entry *entry)
         return NF2_ERR_IO;
     }
     NF2_TRY(nf2_body_read(fs, entry, 0, body, entry->body_length));
-    file->size = nf2_get32(body + 1);
-    file->extents = (uint8_t)((entry->body_length - 5u) / 5u);
-    for (unsigned i = 0; i < file->extents; i++) {
-        file->u.extent[i].start = nf2_get24(body + 5 + 5 * i);
-        file->u.extent[i].count = nf2_get16(body + 8 + 5 * i);
-        blocks += file->u.extent[i].count;
+    flat->size = nf2_get32(body + 1);
+    flat->extents = (uint8_t)((entry->body_length - 5u) / 5u);
+    for (unsigned i = 0; i < flat->extents; i++) {
+        flat->extent[i].start = nf2_get24(body + 5 + 5 * i);
+        flat->extent[i].count = nf2_get16(body + 8 + 5 * i);
+        blocks += flat->extent[i].count;
     }
-    file->committed_size = file->size;
-    file->committed_blocks = blocks;
-    if (file->size > NF2_FILE_MAX || (uint64_t)blocks * nf2_block_bytes(fs) < file->size) {
-        return NF2_ERR_IO;
+    return flat->size > NF2_FILE_MAX || (uint64_t)blocks * nf2_block_bytes(fs) < flat->size ? NF2_ERR_IO : NF2_OK;
+}
+
+/* Takes over what the entry says. */
+static int load_flat(nf2_t *fs, nf2_file_t *file, const struct nf2_entry *entry)
+{
+    struct nf2_flat flat;
+
+    NF2_TRY(nf2_flat_load(fs, entry, &flat));
+    file->size = file->committed_size = flat.size;
+    file->extents = flat.extents;
+    for (unsigned i = 0; i < flat.extents; i++) {
+        file->u.extent[i] = flat.extent[i];
+        file->committed_blocks += flat.extent[i].count;
     }
     return NF2_OK;
 }

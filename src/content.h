@@ -48,6 +48,17 @@ int nf2_flat_flush(nf2_t *fs, nf2_file_t *file);
 /* Makes an inline file with new content a flat one: the buffer holds all of it, or what is behind the first page. */
 int nf2_content_to_flat(nf2_t *fs, nf2_file_t *file);
 
+/* What the entry of a flat file says. */
+struct nf2_flat {
+    struct nf2_run extent[NF2_EXTENTS_MAX];
+    uint32_t size;
+    uint8_t extents;
+};
+int nf2_flat_load(nf2_t *fs, const struct nf2_entry *entry, struct nf2_flat *flat);
+
+/* The committed content gets an index under a new id; maybe as a batch that is still to be applied. `slot`: the writer's. */
+int nf2_flat_convert(nf2_t *fs, uint32_t leaf, uint16_t entry, const struct nf2_flat *flat, unsigned slot, uint32_t id);
+
 /* Makes a flat file an indexed one; what is committed stays as it is. */
 int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file);
 
@@ -61,7 +72,7 @@ int nf2_indexed_pending(nf2_t *fs, const nf2_file_t *file, uint32_t at, struct n
 /* Cuts the unsynced state of an indexed file to `size` bytes. */
 int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
-/* Makes the unsynced state of an indexed file durable. */
+/* Makes the unsynced state of an indexed file durable; maybe as a batch that is still to be applied. */
 int nf2_indexed_commit(nf2_t *fs, nf2_file_t *file);
 
 /* Writes the file's entry with a body, or (NULL) with its inline content in memory; afterwards the entry is at file->leaf. */

@@ -19,7 +19,7 @@ static int step_down(nf2_t *fs, struct nf2_path *path, const struct nf2_entry *e
         return NF2_ERR_IO;
     }
     path->child[path->depth - 1] = entry->offset;
-    path->node[path->depth++] = child;
+    path->node[path->depth++] = (uint16_t)child;
     return child_level;
 }
 
@@ -27,7 +27,7 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
 {
     struct nf2_entry entry;
 
-    path->node[0] = fs->root;
+    path->node[0] = (uint16_t)fs->root;
     path->depth = 1;
     int level = nf2_node_level(fs, fs->root);
     while (level > 0) {

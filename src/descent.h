@@ -7,7 +7,7 @@
 
 /* The way from the root to a leaf: in each inner node, the offset of the entry that leads on. */
 struct nf2_path {
-    uint32_t node[NF2_NODE_LEVELS];
+    uint16_t node[NF2_NODE_LEVELS];    /* blocks */
     uint16_t child[NF2_NODE_LEVELS];
     uint8_t depth;              /* nodes on the way */
 };

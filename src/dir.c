@@ -176,7 +176,8 @@ static int rename_across(nf2_t *fs, const struct nf2_key *from, const struct nf2
     }
     nf2_file_t *open = nf2_handle_of(fs, entry.node, entry.offset);
     result = move_entry(fs, &entry, from, to, &batch, &entry);
-    NF2_TRY(result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, &entry) : result);
+    NF2_TRY(result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT) : result);
+    NF2_TRY(nf2_batch_apply(fs, &entry));
     if (open != NULL) { /* handles of the file go with it, wherever its old entry went meanwhile */
         nf2_tree_follow(fs, open->leaf, open->entry, entry.node, entry.offset, false);
     }

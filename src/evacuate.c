@@ -96,7 +96,7 @@ static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t len
     NF2_TRY(destination(fs, id));
     int moved = copy_some(fs, id, at, length, &copy);
     NF2_TRY(moved);
-    int result = nf2_index_insert(fs, id, &copy, NULL, false, 0);
+    int result = nf2_index_insert(fs, id, &copy, nf2_piece_end(&copy), NULL, NF2_ONE_GROUP);
     if (result == NF2_SPANS_LEAVES) { /* as a batch of one operation */
         nf2_space_settle(fs, NF2_TREE_SLOT);
         result = nf2_batch_item(fs, batch, id, &copy);
@@ -145,14 +145,20 @@ struct look {
     bool more;                  /* the leaf has more of them */
 };
 
+static struct nf2_census census_of(const struct nf2_evacuation *job, uint8_t *bins)
+{
+    struct nf2_census census = {job->id, job->first, job->victims.blocks, NF2_CLEAN_BINS, bins};
+    return census;
+}
+
 /* Nothing of the present leaf is left to be moved: it counts, whatever becomes of its bounds. */
 static void leaf_done(struct look *look)
 {
-    const struct nf2_census *counted = look->job->counted;
+    const struct nf2_census counted = census_of(look->job, look->job->bins);
 
-    for (uint32_t i = 0; counted != NULL && i < counted->bins; i++) {
-        if (!nf2_census_full(counted, i)) { /* a block of it may have been taken meanwhile */
-            memcpy(counted->bin + 2u * i, look->bins + 2u * i, 2);
+    for (uint32_t i = 0; counted.bin != NULL && i < counted.bins; i++) {
+        if (!nf2_census_full(&counted, i)) { /* a block of it may have been taken meanwhile */
+            memcpy(counted.bin + 2u * i, look->bins + 2u * i, 2);
         }
     }
     *look->job->from = look->last;
@@ -179,12 +185,8 @@ static int note_item(nf2_t *fs, void *context, const struct nf2_item *item)
         look->more = look->more || look->items == ITEMS;
         look->item[look->items < ITEMS ? look->items++ : 0] = *item;
     }
-    if (look->job->counted == NULL) {
-        return 0;
-    }
-    struct nf2_census leaf = *look->job->counted;
-    leaf.bin = look->bins;
-    return nf2_census_item(fs, &leaf, item);
+    struct nf2_census leaf = census_of(look->job, look->bins);
+    return look->job->bins != NULL ? nf2_census_item(fs, &leaf, item) : 0;
 }
 
 /* What the mapping entry `number` holds in a run of blocks, if it still does: from which file offset on, and how many bytes. */
@@ -209,7 +211,7 @@ static NF2_APART int find_data(nf2_t *fs, uint32_t id, uint32_t number, const st
     return NF2_OK;
 }
 
-/* Moves what a mapping entry holds in a victim, `bytes` at most. 1: all of it, 0: there is more. */
+/* Moves what a mapping entry holds in a victim, `bytes` at most. 1: all of it, 0: there is more, or a batch is to be applied first. */
 static int move_item(nf2_t *fs, uint32_t id, uint32_t number, const struct nf2_run *run, uint32_t bytes)
 {
     uint32_t at, length;
@@ -222,7 +224,9 @@ static int move_item(nf2_t *fs, uint32_t id, uint32_t number, const struct nf2_r
         if (some <= 0) {
             return some < 0 ? some : NF2_ERR_IO;
         }
-        NF2_TRY(batch.count > 0 ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL) : NF2_OK);
+        if (batch.count > 0) {
+            return nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT);
+        }
         at += (uint32_t)some;
         length -= (uint32_t)some;
     }
@@ -361,8 +365,8 @@ int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job)
         look.items = 0;
         look.more = false;
         look.last = *job->from;
-        if (job->counted != NULL) {
-            memcpy(look.bins, job->counted->bin, sizeof look.bins);
+        if (job->bins != NULL) {
+            memcpy(look.bins, job->bins, sizeof look.bins);
         }
         more = nf2_index_each(fs, job->id, *job->from, note_item, &look);
         NF2_TRY(more);
@@ -383,13 +387,13 @@ int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job)
 int nf2_evacuate_all(nf2_t *fs, uint32_t id, const struct nf2_run *run)
 {
     uint32_t from = 0, most = run->count * nf2_block_bytes(fs) + NF2_FILE_MAX / nf2_block_bytes(fs);
-    struct nf2_evacuation job = {id, {run->count, 1, {run->start}}, NULL, &from, NF2_NONE, NF2_NONE};
+    struct nf2_evacuation job = {id, {(uint16_t)run->count, 1, {(uint16_t)run->start}}, NULL, 0, &from, NF2_NONE, NF2_NONE};
     int more = 1;
 
-    for (uint32_t i = 0; i < most && more > 0; i++) {
+    for (uint32_t i = 0; i < most && more > 0 && !nf2_batch_waits(fs); i++) {
         more = nf2_evacuate(fs, &job);
     }
-    return more > 0 ? NF2_ERR_IO : more;
+    return more > 0 && !nf2_batch_waits(fs) ? NF2_ERR_IO : more;
 }
 
 /* ---- giving blocks back ------------------------------------------------------------------------- */
@@ -469,7 +473,10 @@ int nf2_evacuate_release(nf2_t *fs, uint32_t id, const struct nf2_run *run, uint
         int result = release(fs, id, &own, block, count);
         if (result == NF2_SPANS_LEAVES) { /* in two first: the next turn frees the first one's end */
             result = cut_own(fs, id, &own, block + count, &batch);
-            result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT, NULL) : result;
+            if (result == NF2_SPANS_LEAVES) {
+                result = nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT);
+                return result < 0 ? result : 1;
+            }
             count = 0;
         }
         NF2_TRY(result);

@@ -218,19 +218,19 @@ static NF2_APART int find_place(nf2_t *fs, const struct young *young)
 /* ---- moves -------------------------------------------------------------------------------------- */
 
 /* Copies the blocks of a file that has few in one piece, and makes the copy the file's. The leaf has room for that. */
-static NF2_APART int copy_flat(nf2_t *fs, const nf2_file_t *file, struct nf2_node_op *change)
+static NF2_APART int copy_flat(nf2_t *fs, const struct nf2_flat *flat, struct nf2_node_op *change)
 {
-    uint32_t first = file->u.extent[0].start, to = 0, block, bytes = nf2_block_bytes(fs), n;
+    uint32_t first = flat->extent[0].start, to = 0, block, bytes = nf2_block_bytes(fs), n;
 
-    for (uint32_t i = 0; i < file->u.extent[0].count; i++) {
+    for (uint32_t i = 0; i < flat->extent[0].count; i++) {
         int result = nf2_space_block(fs, NF2_TREE_SLOT, 1, &block);
         to = i == 0 ? block : to;
         if (result != NF2_OK || block != to + i) {
             result = nf2_space_abandon(fs, NF2_TREE_SLOT);
             return result < 0 ? result : NF2_ERR_NOSPC;
         }
-        for (uint32_t at = i * bytes; at < nf2_min(file->size, (i + 1u) * bytes); at += n) {
-            n = nf2_min(nf2_page(fs), file->size - at);
+        for (uint32_t at = i * bytes; at < nf2_min(flat->size, (i + 1u) * bytes); at += n) {
+            n = nf2_min(nf2_page(fs), flat->size - at);
             NF2_TRY(nf2_flash_read(fs, first + i, at % bytes, fs->write_buffer, n));
             NF2_TRY(nf2_flash_program(fs, block, at % bytes, fs->write_buffer, n));
         }
@@ -241,41 +241,42 @@ static NF2_APART int copy_flat(nf2_t *fs, const nf2_file_t *file, struct nf2_nod
     return NF2_OK;
 }
 
-/* A small flat file moves as a whole; a larger one becomes an indexed file, which moves block by block. */
-static NF2_APART int move_flat(nf2_t *fs, const struct nf2_entry *entry, const struct young *young)
+/* A small flat file moves as a whole: as a change that is to be made with the copy. */
+static NF2_APART int move_whole(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_flat *flat)
 {
     struct nf2_key key = nf2_entry_key(entry);
     struct nf2_node_op change;
-    nf2_file_t file;
 
-    memset(&file, 0, sizeof file);
-    file.leaf = entry->node;
-    file.entry = entry->offset;
-    file.slot = NF2_TREE_SLOT;
-    NF2_TRY(nf2_content_load(fs, &file));
-    if (file.extents > 1 || file.u.extent[0].count > young->run.count) {
-        return nf2_content_to_indexed(fs, &file);
-    }
     nf2_op_put(&change, &key, NF2_BODY_FLAT, 10);
-    nf2_put32(change.bytes + 1, file.size);
-    nf2_put16(change.bytes + 8, file.u.extent[0].count);
+    nf2_put32(change.bytes + 1, flat->size);
+    nf2_put16(change.bytes + 8, flat->extent[0].count);
     int fits = nf2_tree_fits(fs, &change); /* first: a leaf that is replaced would let the copy's blocks go */
-    return fits > 0 ? copy_flat(fs, &file, &change) : fits < 0 ? fits : nf2_tree_room(fs, &change);
+    return fits > 0 ? copy_flat(fs, flat, &change) : fits < 0 ? fits : nf2_tree_room(fs, &change);
 }
 
-static int move_entry(nf2_t *fs, uint32_t leaf, const struct young *young)
+/* A larger one becomes an indexed file, which moves block by block. */
+static NF2_APART int move_flat(nf2_t *fs, uint32_t leaf, const struct young *young)
 {
     struct nf2_entry entry;
+    struct nf2_flat flat;
+    uint32_t id;
 
     NF2_TRY(nf2_entry_at(fs, leaf, young->entry, &entry));
-    return move_flat(fs, &entry, young);
+    NF2_TRY(nf2_flat_load(fs, &entry, &flat));
+    if (flat.extents == 1 && flat.extent[0].count <= young->run.count) {
+        return move_whole(fs, &entry, &flat);
+    }
+    NF2_TRY(nf2_space_new_id(fs, &id));
+    NF2_TRY(nf2_flat_convert(fs, leaf, young->entry, &flat, NF2_TREE_SLOT, id));
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    return NF2_OK;
 }
 
 static int move_owned(nf2_t *fs, const struct young *young)
 {
     NF2_TRY(nf2_compact_handles(fs, young->id));
-    NF2_TRY(nf2_evacuate_all(fs, young->id, &young->run));
-    return nf2_evacuate_release(fs, young->id, &young->run, NF2_NONE);
+    int more = nf2_evacuate_all(fs, young->id, &young->run);
+    return more != 0 ? more : nf2_evacuate_release(fs, young->id, &young->run, NF2_NONE);
 }
 
 static int move(nf2_t *fs, struct nf2_path *path, const struct young *young)
@@ -284,7 +285,7 @@ static int move(nf2_t *fs, struct nf2_path *path, const struct young *young)
         path->depth = young->depth;
         return nf2_tree_rewrite(fs, path);
     }
-    return young->kind == NF2_BODY_FLAT ? move_entry(fs, path->node[path->depth - 1u], young) : move_owned(fs, young);
+    return young->kind == NF2_BODY_FLAT ? move_flat(fs, path->node[path->depth - 1u], young) : move_owned(fs, young);
 }
 
 /* ---- steps -------------------------------------------------------------------------------------- */

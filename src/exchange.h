@@ -13,7 +13,7 @@
 /* Is there something to look for? */
 bool nf2_exchange_due(const nf2_t *fs);
 
-/* Looks at a region, or at a leaf, or moves what lies in some blocks, `most` of them: 1, or 0 if there is nothing to be done now. */
+/* Looks at a region, or at a leaf, or moves what lies in some blocks, `most` of them: 1, or 0 if there is nothing to be done now; then what it committed is to be applied (nf2_batch_apply). */
 int nf2_exchange_step(nf2_t *fs, uint32_t most);
 
 #endif

@@ -622,6 +622,7 @@ static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing)
     int result;
     do { /* where there are too few blocks garbage goes */
         result = sync_content(fs, file, closing);
+        result = result >= 0 ? nf2_batch_apply(fs, NULL) : result;
     } while (result == NF2_ERR_NOSPC && (result = nf2_reclaim(fs, nf2_space_available(fs) + 1u)) == NF2_OK);
     NF2_TRY(result);
     file->changed = file->fresh = false;

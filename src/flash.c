@@ -48,11 +48,14 @@ static bool in_range(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t 
     return offset <= size - from && length <= size - from - offset;
 }
 
-bool nf2_peeked(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
+/* These bytes, if they are in the window; else NULL. */
+static const uint8_t *in_window(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
     uint32_t at = offset & (nf2_page(fs) - 1);
 
-    return fs->window_address == address_of(fs, block, offset - at) && at >= fs->window_begin && at + length <= fs->window_end;
+    bool known = block < fs->blocks && fs->window_address == address_of(fs, block, offset - at) && at >= fs->window_begin && at + length <= fs->window_end;
+
+    return known ? fs->read_buffer + at : NULL;
 }
 
 /* Fills the window from its end up to `to`, or a little more for the read unit. */
@@ -89,10 +92,12 @@ const uint8_t *nf2_peek_just(nf2_t *fs, uint32_t block, uint32_t offset, uint32_
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
     uint32_t page = nf2_page(fs), at = offset & (page - 1);
+    const uint8_t *known = in_window(fs, block, offset, length);
 
-    if (!nf2_peeked(fs, block, offset, length)) { /* all of a page that is begun, else what a record takes */
-        length = nf2_max(length, at == 0 ? page : nf2_min(page - at, PEEK_BYTES));
+    if (known != NULL) {
+        return known;
     }
+    length = nf2_max(length, at == 0 ? page : nf2_min(page - at, PEEK_BYTES)); /* all of a page that is begun, else what a record takes */
     return nf2_peek_just(fs, block, offset, length);
 }
 
@@ -102,7 +107,12 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
     const struct nf2_flash *flash = fs->flash;
     uint32_t unit = flash->read_unit, address = address_of(fs, block, offset);
     uint8_t *to = data, edge[32];
+    const uint8_t *known = in_window(fs, block, offset, length);
 
+    if (known != NULL) {
+        memcpy(data, known, length);
+        return NF2_OK;
+    }
     if (!in_range(fs, block, offset, length)) {
         return NF2_ERR_IO;
     }

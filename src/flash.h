@@ -33,10 +33,7 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
 /* The same, but no more is read than `length` bytes. */
 const uint8_t *nf2_peek_just(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
 
-/* Are these bytes in the window already? */
-bool nf2_peeked(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
-
-/* Reads any range of the volume, `offset` bytes behind the start of `block`: also in the following blocks. */
+/* Reads any range of the volume, `offset` bytes behind the start of `block`: also in the following blocks. The window stays where it is. */
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length);
 
 /*

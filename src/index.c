@@ -208,14 +208,13 @@ static struct nf2_item item_from(const nf2_t *fs, const struct nf2_item *item, u
     return part;
 }
 
-#define INSERT_CHANGES 5u       /* besides the piece and an OWN entry */
-#define CUT_CHANGES 2u          /* besides the piece that marks the end */
+#define CLEARING 5u             /* changes of a group that clear what is in the way of a piece, besides that and an OWN entry */
 
 /* A group in the making. */
 struct group {
-    struct nf2_node_op *change;
-    unsigned count, limit;
-    bool full;                  /* more is to be done than `limit` */
+    struct nf2_node_op change[CLEARING + 2];
+    uint8_t count;
+    bool full;                  /* more is in the way than it takes */
 };
 
 static void group_put(struct group *group, uint32_t id, const struct nf2_item *item)
@@ -255,7 +254,7 @@ static int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint3
 }
 
 /* Collects the changes that clear [from, to) of the map; an entry at `from` itself is left to be replaced. */
-static int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to, struct group *group)
+static NF2_APART int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to, struct group *group)
 {
     static const enum nf2_seek seek[3] = {NF2_BELOW, NF2_AT_OR_ABOVE, NF2_ABOVE};
     struct nf2_item near[3], item;
@@ -278,7 +277,7 @@ static int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to, struct gr
             known = further << 2;
             at = 2;
         }
-        if (group->count + 2 > group->limit) {
+        if (group->count + 2u > CLEARING) {
             group->full = true;
             return NF2_OK;
         }
@@ -287,68 +286,64 @@ static int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to, struct gr
     return NF2_OK;
 }
 
-/* Makes a group's changes; in steps, one by one, where they lie in several leaves. */
-static int make(nf2_t *fs, struct group *group, bool stepwise, uint32_t mark)
+int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, uint32_t to, const struct nf2_item *own, uint32_t mark)
 {
-    if (group->count == 0) {
-        return NF2_OK;
-    }
-    int result = nf2_tree_change(fs, group->change, group->count, mark, NULL);
-    if (result != NF2_SPANS_LEAVES || !stepwise) {
-        return result;
-    }
-    for (unsigned i = 0; i < group->count; i++) {
-        NF2_TRY(nf2_tree_change(fs, &group->change[i], 1, i + 1 == group->count ? mark : 0, NULL));
-    }
-    return NF2_OK;
-}
+    struct group group = {.full = true};
+    bool stepwise = mark != NF2_ONE_GROUP;
+    int result = NF2_OK;
 
-int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, const struct nf2_item *own, bool stepwise, uint32_t mark)
-{
-    struct nf2_node_op change[INSERT_CHANGES + 2];
-    struct group group = {change, 0, INSERT_CHANGES, false};
-
-    for (;;) {
+    while (group.full && result == NF2_OK) {
         group.count = 0;
         group.full = false;
-        NF2_TRY(collect(fs, id, piece->number, piece->number + piece->length, &group));
-        if (!group.full) {
-            break;
-        }
-        if (!stepwise) {
+        NF2_TRY(collect(fs, id, piece->number, to, &group));
+        if (group.full && !stepwise) {
             return NF2_SPANS_LEAVES;
         }
-        NF2_TRY(make(fs, &group, true, 0));
+        if (!group.full && own != NULL) {
+            group_put(&group, id, own);
+        }
+        if (!group.full) {
+            group_put(&group, id, piece);
+        }
+        uint32_t last = group.full || !stepwise ? 0 : mark;
+        result = nf2_tree_change(fs, group.change, group.count, last, NULL);
+        for (unsigned i = 0; i < group.count && stepwise && (i > 0 || result == NF2_SPANS_LEAVES); i++) {
+            result = nf2_tree_change(fs, &group.change[i], 1, i + 1u == group.count ? last : 0, NULL);
+            NF2_TRY(result);
+        }
     }
-    if (own != NULL) {
-        group_put(&group, id, own);
-    }
-    group_put(&group, id, piece);
-    return make(fs, &group, stepwise, mark);
+    return result;
 }
 
-int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size, uint32_t mark)
+/* Removes the entries of the map from `size` on, from the end. */
+static NF2_APART int remove_from(nf2_t *fs, uint32_t id, uint32_t size)
 {
-    struct nf2_node_op change[CUT_CHANGES + 1];
-    struct group group = {change, 0, CUT_CHANGES, false};
+    struct nf2_node_op change;
     struct nf2_item last;
+    int found;
 
-    for (;;) { /* from the end towards the new end */
-        int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, NF2_NONE, NF2_AT_OR_BELOW, &last);
-        NF2_TRY(found);
-        if (!found || last.number < size) {
-            break;
-        }
-        group.count = 0;
-        group_delete(&group, id, last.number);
-        NF2_TRY(make(fs, &group, true, 0));
+    while ((found = nf2_index_seek(fs, id, NF2_INDEX_MAP, NF2_NONE, NF2_AT_OR_BELOW, &last)) > 0 && last.number >= size) {
+        nf2_index_delete(&change, id, last.number);
+        NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
     }
-    /* An empty piece marks the end: of frames that go on in their block, and of a hole. */
-    struct nf2_item end = nf2_piece_at(size, NF2_NO_BLOCK, 0, 0);
-    group.count = 0;
-    NF2_TRY(collect(fs, id, size, NF2_NONE, &group));
-    group_put(&group, id, &end);
-    return make(fs, &group, true, mark);
+    return found;
+}
+
+/* The same as a batch's operation: what it puts, over all up to `*to`. An empty piece marks the end: of frames that go on in their block, and of a hole. */
+static int cut_at(nf2_t *fs, uint32_t id, uint32_t size, struct nf2_item *end, uint32_t *to)
+{
+    *end = nf2_piece_at(size, NF2_NO_BLOCK, 0, 0);
+    *to = NF2_NONE;
+    return remove_from(fs, id, size);
+}
+
+int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size)
+{
+    struct nf2_item end;
+    uint32_t to;
+
+    NF2_TRY(cut_at(fs, id, size, &end, &to));
+    return nf2_index_insert(fs, id, &end, to, NULL, 0);
 }
 
 /* ---- batches ------------------------------------------------------------------------------------ */
@@ -364,12 +359,15 @@ int nf2_index_is_mapping(nf2_t *fs, const struct nf2_entry *op)
 int nf2_index_apply(nf2_t *fs, const struct nf2_entry *op, uint32_t mark)
 {
     struct nf2_item item;
+    uint32_t to;
+    uint8_t kind;
 
     if (op->body_length == 0) {
-        uint8_t kind;
-        NF2_TRY(nf2_entry_number(fs, op, &kind, &item.number));
-        return nf2_index_cut(fs, op->id, item.number, mark);
+        NF2_TRY(nf2_entry_number(fs, op, &kind, &to));
+        NF2_TRY(cut_at(fs, op->id, to, &item, &to));
+    } else {
+        NF2_TRY(nf2_index_item(fs, op, &item));
+        to = nf2_piece_end(&item);
     }
-    NF2_TRY(nf2_index_item(fs, op, &item));
-    return nf2_index_insert(fs, op->id, &item, NULL, true, mark);
+    return nf2_index_insert(fs, op->id, &item, to, NULL, mark);
 }

@@ -62,13 +62,20 @@ void nf2_index_put(struct nf2_node_op *change, uint32_t id, const struct nf2_ite
 void nf2_index_delete(struct nf2_node_op *change, uint32_t id, uint32_t number);
 
 /*
- * Puts a piece over whatever the map holds there, with the OWN entry `own` (NULL: none): in one group where it can be
- * (then all or nothing); several steps otherwise, which only a batch may take (`stepwise`). NF2_SPANS_LEAVES: nothing was done.
+ * Puts a piece over whatever the map holds from its begin up to `to` (as a rule nf2_piece_end), with the OWN entry `own` (NULL: none). `mark`
+ * NF2_ONE_GROUP: all or nothing; NF2_SPANS_LEAVES: nothing was done. Else in one group where it can be, with the mark of a batch (0: none), in
+ * several steps otherwise.
  */
-int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, const struct nf2_item *own, bool stepwise, uint32_t mark);
+int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, uint32_t to, const struct nf2_item *own, uint32_t mark);
+#define NF2_ONE_GROUP NF2_NONE
+
+static inline uint32_t nf2_piece_end(const struct nf2_item *piece)
+{
+    return piece->number + piece->length;
+}
 
 /* Removes the map from `size` on, in steps. */
-int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size, uint32_t mark);
+int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size);
 
 /* For batches: is the operation one of the map (a piece to insert, or a cut)? And its application. */
 int nf2_index_is_mapping(nf2_t *fs, const struct nf2_entry *op);

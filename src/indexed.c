@@ -66,14 +66,8 @@ static int take_block(nf2_t *fs, nf2_file_t *file, uint32_t *block)
 
 /* ---- becoming an indexed file ------------------------------------------------------------------- */
 
-/* The flat file's blocks between two file offsets, as pieces: calls back for each. */
-struct flat {
-    struct nf2_run extent[NF2_EXTENTS_MAX];
-    uint8_t extents;
-};
-
 /* The piece of extent `i` that lies in [from, to) of the file; its length is 0 if there is none. */
-static struct nf2_item flat_piece(const nf2_t *fs, const struct flat *flat, unsigned i, uint32_t from, uint32_t to)
+static struct nf2_item flat_piece(const nf2_t *fs, const struct nf2_flat *flat, unsigned i, uint32_t from, uint32_t to)
 {
     uint32_t start = 0, bytes = nf2_block_bytes(fs);
 
@@ -85,7 +79,7 @@ static struct nf2_item flat_piece(const nf2_t *fs, const struct flat *flat, unsi
 }
 
 /* All extents at once, and off the slot's list then: a node that is written anew does not tell any more of what the slot still lists. */
-static NF2_APART int own_extents(nf2_t *fs, const nf2_file_t *file, const struct flat *flat, struct nf2_batch *batch)
+static NF2_APART int own_extents(nf2_t *fs, const nf2_file_t *file, const struct nf2_flat *flat, struct nf2_batch *batch)
 {
     struct nf2_node_op changes[NF2_EXTENTS_MAX];
 
@@ -96,8 +90,70 @@ static NF2_APART int own_extents(nf2_t *fs, const nf2_file_t *file, const struct
     return flat->extents > 0 ? nf2_batch_change(fs, changes, flat->extents, batch, NULL) : NF2_OK;
 }
 
-/* New content: under an id that is an orphan until the commit. Nothing else refers to these blocks. */
-static NF2_APART int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct flat *flat)
+/* And what lies in them. */
+static NF2_APART int map_shadow(nf2_t *fs, const nf2_file_t *file, const struct nf2_flat *flat)
+{
+    for (unsigned i = 0; i < flat->extents; i++) {
+        struct nf2_item piece = flat_piece(fs, flat, i, 0, file->buffer_at);
+        if (piece.length > 0) {
+            NF2_TRY(nf2_index_insert(fs, file->id, &piece, nf2_piece_end(&piece), NULL, 0));
+        }
+    }
+    return NF2_OK;
+}
+
+/* An extent of the committed content as changes of the index: it is owned, and (unless all of it is beyond the end) it is mapped. */
+static unsigned extent_changes(const nf2_t *fs, uint32_t id, const struct nf2_flat *flat, unsigned i, struct nf2_node_op *changes)
+{
+    struct nf2_item own = nf2_owned_run(flat->extent[i].start, flat->extent[i].count);
+    struct nf2_item piece = flat_piece(fs, flat, i, 0, flat->size);
+
+    nf2_index_put(&changes[0], id, &own);
+    if (piece.length == 0) {
+        return 1;
+    }
+    nf2_index_put(&changes[1], id, &piece);
+    return 2;
+}
+
+/* The committed content gets an index, in one group or (NF2_SPANS_LEAVES) in one batch, so that its blocks never have two owners. */
+static NF2_APART int convert(nf2_t *fs, const struct nf2_entry *entry, uint32_t id, const struct nf2_flat *flat, struct nf2_batch *batch)
+{
+    struct nf2_node_op changes[3];
+    struct nf2_key key = nf2_entry_key(entry);
+    unsigned count = 1;
+
+    nf2_op_put(&changes[0], &key, NF2_BODY_INDEXED, NF2_TOOK_OVER + 1u);
+    nf2_put32(changes[0].bytes + 1, id);
+    changes[0].bytes[NF2_TOOK_OVER] = 1;
+    if (flat->extents > 0) {
+        count += extent_changes(fs, id, flat, 0, &changes[1]);
+    }
+    if (flat->extents <= 1) {
+        return nf2_batch_change(fs, changes, count, batch, NULL); /* the handle follows its entry */
+    }
+    *batch = nf2_batch_empty();
+    NF2_TRY(nf2_batch_append(fs, batch, changes, count));
+    for (unsigned i = 1; i < flat->extents; i++) {
+        count = extent_changes(fs, id, flat, i, changes);
+        NF2_TRY(nf2_batch_append(fs, batch, changes, count));
+    }
+    return NF2_SPANS_LEAVES;
+}
+
+int nf2_flat_convert(nf2_t *fs, uint32_t leaf, uint16_t place, const struct nf2_flat *flat, unsigned slot, uint32_t id)
+{
+    struct nf2_batch batch;
+    struct nf2_entry entry;
+
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    NF2_TRY(nf2_entry_at(fs, leaf, place, &entry));
+    int result = convert(fs, &entry, id, flat, &batch);
+    return result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, slot) : result;
+}
+
+/* New content: under an id that is an orphan until the commit. Nothing else refers to these blocks, which come first. */
+static NF2_APART int own_shadow(nf2_t *fs, const nf2_file_t *file, const struct nf2_flat *flat)
 {
     struct nf2_batch batch;
 
@@ -107,74 +163,25 @@ static NF2_APART int shadow_from_flat(nf2_t *fs, nf2_file_t *file, const struct 
     }
     NF2_TRY(nf2_space_orphan(fs, file->id));
     int result = own_extents(fs, file, flat, &batch);
-    NF2_TRY(result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot, NULL) : result);
-    nf2_space_settle(fs, file->slot);
-    for (unsigned i = 0; i < flat->extents; i++) {
-        struct nf2_item piece = flat_piece(fs, flat, i, 0, file->buffer_at);
-        if (piece.length > 0) {
-            NF2_TRY(nf2_index_insert(fs, file->id, &piece, NULL, true, 0));
-        }
-    }
-    return NF2_OK;
-}
-
-/* An extent of the committed content as changes of the index: it is owned, and (unless all of it is beyond the end) it is mapped. */
-static unsigned extent_changes(const nf2_t *fs, const nf2_file_t *file, const struct flat *flat, unsigned i, struct nf2_node_op *changes)
-{
-    struct nf2_item own = nf2_owned_run(flat->extent[i].start, flat->extent[i].count);
-    struct nf2_item piece = flat_piece(fs, flat, i, 0, file->committed_size);
-
-    nf2_index_put(&changes[0], file->id, &own);
-    if (piece.length == 0) {
-        return 1;
-    }
-    nf2_index_put(&changes[1], file->id, &piece);
-    return 2;
-}
-
-/* The committed content gets an index, in one group or (NF2_SPANS_LEAVES) in one batch, so that its blocks never have two owners. */
-static NF2_APART int convert_committed(nf2_t *fs, nf2_file_t *file, const struct flat *flat, struct nf2_batch *batch)
-{
-    struct nf2_node_op changes[3];
-    struct nf2_entry entry;
-    unsigned count = 1;
-
-    nf2_space_settle(fs, NF2_TREE_SLOT);
-    NF2_TRY(nf2_entry_at(fs, file->leaf, file->entry, &entry));
-    struct nf2_key key = nf2_entry_key(&entry);
-    nf2_op_put(&changes[0], &key, NF2_BODY_INDEXED, NF2_TOOK_OVER + 1u);
-    nf2_put32(changes[0].bytes + 1, file->id);
-    changes[0].bytes[NF2_TOOK_OVER] = 1;
-    if (flat->extents > 0) {
-        count += extent_changes(fs, file, flat, 0, &changes[1]);
-    }
-    if (flat->extents <= 1) {
-        return nf2_batch_change(fs, changes, count, batch, NULL); /* the handle follows its entry */
-    }
-    *batch = nf2_batch_empty();
-    NF2_TRY(nf2_batch_append(fs, batch, changes, count));
-    for (unsigned i = 1; i < flat->extents; i++) {
-        count = extent_changes(fs, file, flat, i, changes);
-        NF2_TRY(nf2_batch_append(fs, batch, changes, count));
-    }
-    return NF2_SPANS_LEAVES;
+    return result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot) : result;
 }
 
 int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_batch batch;
-    struct flat flat;
+    struct nf2_flat flat = {.size = file->committed_size, .extents = file->extents};
     bool urgent = fs->urgent, shadow = file->fresh;
 
     memcpy(flat.extent, file->u.extent, sizeof flat.extent);
-    flat.extents = file->extents;
     NF2_TRY(nf2_space_new_id(fs, &file->id));
     fs->urgent = true;
-    int result = shadow ? shadow_from_flat(fs, file, &flat) : convert_committed(fs, file, &flat, &batch);
-    result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot, NULL) : result;
+    int result = shadow ? own_shadow(fs, file, &flat) : nf2_flat_convert(fs, file->leaf, file->entry, &flat, file->slot, file->id);
+    if (result >= 0) {
+        nf2_space_settle(fs, file->slot);
+        result = nf2_batch_apply(fs, NULL);
+    }
+    result = result >= 0 && shadow ? map_shadow(fs, file, &flat) : result;
     fs->urgent = urgent;
     NF2_TRY(result);
-    nf2_space_settle(fs, file->slot);
     nf2_content_begin(file, NF2_BODY_INDEXED);
     file->shadow = shadow;
     if (!shadow) {
@@ -226,7 +233,7 @@ static int push_out(nf2_t *fs, nf2_file_t *file)
 
     if (file->shadow) {
         NF2_TRY(record_own(fs, file));
-        NF2_TRY(nf2_index_insert(fs, file->id, &item, NULL, true, 0));
+        NF2_TRY(nf2_index_insert(fs, file->id, &item, nf2_piece_end(&item), NULL, 0));
     } else {
         if (file->cut_to != NF2_NONE) { /* what is cut comes before all pieces */
             nf2_index_delete(&change, file->id, file->cut_to);
@@ -513,7 +520,7 @@ int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
         while (file->pieces > 0) {
             NF2_TRY(push_out(fs, file));
         }
-        return nf2_index_cut(fs, file->id, size, 0);
+        return nf2_index_cut(fs, file->id, size);
     }
     if (file->spill_first != NF2_NONE) {
         nf2_index_delete(&change, file->id, size);
@@ -604,7 +611,7 @@ static int commit_frame(nf2_t *fs, nf2_file_t *file)
     }
     struct nf2_batch batch;
     int result = new_frames(fs, file, &batch);
-    result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot, NULL) : result;
+    result = result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot) : result;
     if (result < 0) {
         file->frames_at = 0;
         return result;
@@ -667,7 +674,7 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
         nf2_space_settle(fs, NF2_TREE_SLOT);
         NF2_TRY(write_batch(fs, file, &batch));
     }
-    return nf2_batch_commit(fs, &batch, owned, file->slot, NULL);
+    return nf2_batch_commit(fs, &batch, owned, file->slot);
 }
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)
@@ -679,10 +686,10 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     }
     if (file->pieces == 1 && file->spill_first == NF2_NONE && file->cut_to == NF2_NONE) {
         struct nf2_item item = piece_item(&file->u.piece[0]), own = own_item(file);
-        result = nf2_index_insert(fs, file->id, &item, own_pending(file) ? &own : NULL, false, 0);
+        result = nf2_index_insert(fs, file->id, &item, nf2_piece_end(&item), own_pending(file) ? &own : NULL, NF2_ONE_GROUP);
         if (result == NF2_SPANS_LEAVES && own_pending(file)) { /* the blocks first, in a group of their own: cheaper than a batch */
             NF2_TRY(record_own(fs, file));
-            result = nf2_index_insert(fs, file->id, &item, NULL, false, 0);
+            result = nf2_index_insert(fs, file->id, &item, nf2_piece_end(&item), NULL, NF2_ONE_GROUP);
         }
     }
     if (result == NF2_SPANS_LEAVES) {

@@ -54,7 +54,8 @@ static int compare(nf2_t *fs, const struct gather *gather, const uint8_t *digest
         return NF2_OK;
     }
     struct nf2_key other = key_at(gather, i);
-    NF2_TRY(nf2_record_read_aside(fs, other.at.block, other.offset, other.position - 1u, &other.length, 1));
+    uint32_t room, place = nf2_record_place(fs, other.offset, other.position - 1u, &room);
+    NF2_TRY(nf2_flash_read(fs, other.at.block, place, &other.length, 1));
     return nf2_key_compare(fs, own, &other, order);
 }
 

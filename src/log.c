@@ -41,8 +41,7 @@ static uint32_t record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
     return page_end(fs, offset) + (pages - 1) * nf2_page(fs) + CONTINUED_HEAD + left - (pages - 1) * per_page;
 }
 
-/* Where byte `position` of a record lies, and how many bytes follow up to the page's end. */
-static uint32_t place_of(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room)
+uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room)
 {
     uint32_t first = page_end(fs, offset) - offset, per_page = nf2_page(fs) - CONTINUED_HEAD;
 
@@ -60,7 +59,7 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     uint8_t *to = data;
 
     while (length > 0) {
-        uint32_t n, at = place_of(fs, offset, position, &n);
+        uint32_t n, at = nf2_record_place(fs, offset, position, &n);
         n = nf2_min(n, length);
         const uint8_t *from = nf2_peek(fs, block, at, n);
         if (from == NULL) {
@@ -74,41 +73,26 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     return NF2_OK;
 }
 
-int nf2_record_read_aside(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length)
-{
-    uint8_t *to = data;
-
-    while (length > 0) {
-        uint32_t n, at = place_of(fs, offset, position, &n);
-        n = nf2_min(n, length);
-        NF2_TRY(nf2_peeked(fs, block, at, n) ? nf2_record_read(fs, block, at, 0, to, n) : nf2_flash_read(fs, block, at, to, n));
-        to += n;
-        position += n;
-        length -= n;
-    }
-    return NF2_OK;
-}
+#define CRC_OF_ALL 0xDEBB20E3u  /* of anything with its own check behind it */
 
 /* 1 if the record's check holds, 0 if not, or an error. */
-static int check_record(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length, uint16_t epoch)
+static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *record, uint16_t epoch)
 {
-    uint8_t bytes[4];
-    uint32_t crc, position = 0;
+    uint8_t bytes[2];
+    uint32_t crc, n;
 
     nf2_put16(bytes, epoch);
     crc = nf2_crc(0xFFFFFFFFu, bytes, 2);
-    while (position < length - 4) {
-        uint32_t n, at = place_of(fs, offset, position, &n);
-        n = nf2_min(n, length - 4 - position);
+    for (uint32_t position = 0; position < record->length; position += n) {
+        uint32_t at = nf2_record_place(fs, record->offset, position, &n);
+        n = nf2_min(n, record->length - position);
         const uint8_t *from = nf2_peek(fs, block, at, n);
         if (from == NULL) {
             return NF2_ERR_IO;
         }
         crc = nf2_crc(crc, from, n);
-        position += n;
     }
-    NF2_TRY(nf2_record_read(fs, block, offset, position, bytes, sizeof bytes));
-    return nf2_get32(bytes) == ~crc;
+    return crc == CRC_OF_ALL;
 }
 
 /* Looks at the place `position` of a page: 1 with a valid record there, 0 if the page ends, -1 if it holds something invalid, or an error below that. */
@@ -141,7 +125,7 @@ static int look(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, st
                     record_end(fs, position, record->length) > nf2_log_bytes(fs))) {
         return PLACE_INVALID;
     }
-    int valid = check_record(fs, block, position, record->length, epoch);
+    int valid = check_record(fs, block, record, epoch);
     return valid < 0 ? valid : valid ? PLACE_RECORD : PLACE_INVALID;
 }
 
@@ -311,35 +295,33 @@ uint32_t nf2_log_place(const nf2_t *fs, uint32_t at, uint32_t length, uint32_t l
     return *end <= limit ? offset : nf2_log_bytes(fs);
 }
 
-void nf2_writer_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint32_t position)
+void nf2_writer_begin(struct nf2_writer *writer, uint32_t block, uint32_t position)
 {
-    (void)fs;
     writer->block = block;
     writer->position = position;
     writer->start = position;
-    writer->crc = 0;
+    writer->result = NF2_OK;
 }
 
-static int writer_program(nf2_t *fs, struct nf2_writer *writer)
+static void writer_program(nf2_t *fs, struct nf2_writer *writer)
 {
     uint32_t length = writer->position - writer->start;
 
-    if (length > 0) {
+    if (length > 0 && writer->result >= 0) {
         uint32_t padded = nf2_align_unit(fs, length);
         memset(fs->write_buffer + length, 0xFF, padded - length);
-        NF2_TRY(nf2_flash_program(fs, writer->block, writer->start, fs->write_buffer, padded));
+        writer->result = nf2_flash_program(fs, writer->block, writer->start, fs->write_buffer, padded);
     }
     writer->start = writer->position;
-    return NF2_OK;
 }
 
 /* Puts bytes into the page; at a page's end programs it and goes on in the next as a long record does. */
-static int emit(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint32_t length)
+static void emit(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint32_t length)
 {
     while (length > 0) {
         uint32_t room = page_end(fs, writer->start) - writer->position;
         if (room == 0) {
-            NF2_TRY(writer_program(fs, writer));
+            writer_program(fs, writer);
             nf2_put16(fs->write_buffer, fs->epoch);
             nf2_put16(fs->write_buffer + 2, CONTINUED);
             writer->position += CONTINUED_HEAD;
@@ -351,79 +333,79 @@ static int emit(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint3
         data += n;
         length -= n;
     }
-    return NF2_OK;
 }
 
-static int emit_checked(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint32_t length)
+void nf2_writer_put(nf2_t *fs, struct nf2_writer *writer, const void *data, uint32_t length)
 {
     writer->crc = nf2_crc(writer->crc, data, length);
-    return emit(fs, writer, data, length);
+    emit(fs, writer, data, length);
 }
 
-static int emit_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *span)
+void nf2_writer_copy(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from)
 {
     uint8_t chunk[32];
 
-    if (span->position == 0) {
-        return emit_checked(fs, writer, span->at.data, span->length);
+    for (uint32_t done = 0, n; done < from->length; done += n) {
+        n = nf2_min(from->length - done, sizeof chunk);
+        int result = nf2_record_read(fs, from->at.block, from->offset, from->position + done, chunk, n);
+        writer->result = writer->result < 0 ? writer->result : result;
+        nf2_writer_put(fs, writer, chunk, n);
     }
-    for (uint32_t done = 0; done < span->length;) {
-        uint32_t n = nf2_min(span->length - done, sizeof chunk);
-        NF2_TRY(nf2_record_read(fs, span->at.block, span->offset, span->position + done, chunk, n));
-        NF2_TRY(emit_checked(fs, writer, chunk, n));
-        done += n;
-    }
-    return NF2_OK;
 }
 
 /* Moves to where a record of `length` bytes may begin: a page head first, or the rest of the page given up. */
-static int writer_place(nf2_t *fs, struct nf2_writer *writer, uint32_t length)
+static void writer_place(nf2_t *fs, struct nf2_writer *writer, uint32_t length)
 {
-    uint8_t head[2];
+    uint32_t start = page_start(fs, writer->position), end = page_end(fs, writer->position);
 
-    if (writer->position != page_start(fs, writer->position) && writer->position + length > page_end(fs, writer->position)) {
-        NF2_TRY(writer_program(fs, writer));
-        writer->position = page_end(fs, writer->position);
-        writer->start = writer->position;
-    } else if (writer->position == page_start(fs, writer->position) && writer->position != writer->start) {
-        NF2_TRY(writer_program(fs, writer));
+    if (writer->position != start && writer->position + length > end) {
+        writer_program(fs, writer);
+        writer->position = writer->start = end;
+    } else if (writer->position == start && writer->position != writer->start) {
+        writer_program(fs, writer);
     }
     if (writer->position == page_start(fs, writer->position)) {
-        nf2_put16(head, fs->epoch);
-        NF2_TRY(emit(fs, writer, head, sizeof head));
+        nf2_put16(fs->write_buffer, fs->epoch);
+        writer->position += NF2_PAGE_HEAD;
     }
-    return NF2_OK;
 }
 
-int nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, const struct nf2_span *spans, unsigned count)
+uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, uint32_t length)
 {
-    uint32_t length = NF2_RECORD_OVERHEAD;
-    uint8_t bytes[4];
+    uint8_t bytes[2];
 
-    for (unsigned i = 0; i < count; i++) {
-        length += spans[i].length;
-    }
+    length += NF2_RECORD_OVERHEAD;
     NF2_ASSERT(length <= NF2_RECORD_MAX);
-    NF2_TRY(writer_place(fs, writer, length));
+    writer_place(fs, writer, length);
     uint32_t offset = writer->position;
     NF2_ASSERT(record_end(fs, offset, length) <= nf2_log_bytes(fs));
     nf2_put16(bytes, fs->epoch);
     writer->crc = nf2_crc(0xFFFFFFFFu, bytes, 2);
     nf2_put16(bytes, (uint32_t)type << 13 | (more ? 0x1000u : 0u) | length);
-    NF2_TRY(emit_checked(fs, writer, bytes, 2));
-    for (unsigned i = 0; i < count; i++) {
-        NF2_TRY(emit_span(fs, writer, &spans[i]));
-    }
+    nf2_writer_put(fs, writer, bytes, 2);
+    return offset;
+}
+
+void nf2_writer_close(nf2_t *fs, struct nf2_writer *writer)
+{
+    uint8_t bytes[4];
+
     nf2_put32(bytes, ~writer->crc);
-    NF2_TRY(emit(fs, writer, bytes, 4));
-    return (int)offset;
+    emit(fs, writer, bytes, 4);
+}
+
+void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, const void *payload, uint32_t length)
+{
+    (void)nf2_writer_open(fs, writer, type, more, length);
+    nf2_writer_put(fs, writer, payload, length);
+    nf2_writer_close(fs, writer);
 }
 
 int nf2_writer_end(nf2_t *fs, struct nf2_writer *writer)
 {
-    NF2_TRY(writer_program(fs, writer));
+    writer_program(fs, writer);
     uint32_t end = nf2_align_unit(fs, writer->position);
     writer->position = nf2_min(end, page_end(fs, writer->position - 1));
     writer->start = writer->position;
-    return NF2_OK;
+    return writer->result;
 }

@@ -73,8 +73,8 @@ uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan);
 /* Reads `length` bytes at `position` of a record (0: its header), page crossings taken out. */
 int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length);
 
-/* The same, but just these bytes, and the window stays where it is: for a glance at another record during a scan. */
-int nf2_record_read_aside(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length);
+/* Where byte `position` of a record lies in the block, and how many bytes follow up to the page's end. */
+uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room);
 
 /* A source of bytes for a record: memory, or (position not 0) a part of another record on flash. */
 struct nf2_span {
@@ -100,23 +100,32 @@ static inline struct nf2_span nf2_span_at(uint32_t block, uint32_t offset, uint3
 }
 
 /*
- * Appends groups: begin, records, end. `position` moves on as records are placed. Nothing counts before
- * the end; one program where the group fits in the rest of a page.
+ * Appends groups: begin, records, end. `position` moves on as records are placed. Nothing counts before the end; one program
+ * where the group fits in the rest of a page. What fails is told at the end: nothing is programmed behind it.
  */
 struct nf2_writer {
     uint32_t block;
     uint32_t position;          /* place of the next byte */
     uint32_t start;             /* place of the first byte in the write buffer */
     uint32_t crc;
+    int result;                 /* the first error */
 };
 
 /* Where a record of `length` bytes lands if the log's end is `at` (its start), or nf2_log_bytes if it does not fit below `limit`. `*end` is behind it. */
 uint32_t nf2_log_place(const nf2_t *fs, uint32_t at, uint32_t length, uint32_t limit, uint32_t *end);
 
-void nf2_writer_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint32_t position);
-/* Writes one record; returns its offset, or an error. The caller has checked the room. */
-int nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, const struct nf2_span *spans, unsigned count);
-/* Programs what is buffered; afterwards `position` is the log's end. */
+void nf2_writer_begin(struct nf2_writer *writer, uint32_t block, uint32_t position);
+
+/* A record: open, its payload's bytes, `length` in all, from memory or from another record, close. The caller has checked the room. Returns its offset. */
+uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, uint32_t length);
+void nf2_writer_put(nf2_t *fs, struct nf2_writer *writer, const void *data, uint32_t length);
+void nf2_writer_copy(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from);
+void nf2_writer_close(nf2_t *fs, struct nf2_writer *writer);
+
+/* A record with this payload. */
+void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, const void *payload, uint32_t length);
+
+/* Programs what is buffered; afterwards `position` is the log's end. 0, or what failed. */
 int nf2_writer_end(nf2_t *fs, struct nf2_writer *writer);
 
 #endif

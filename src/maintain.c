@@ -152,6 +152,7 @@ static NF2_APART int exchange(nf2_t *fs, struct budget *budget)
             return 1;
         }
         result = nf2_exchange_step(fs, blocks);
+        NF2_TRY(nf2_batch_apply(fs, NULL));
         budget->read_us += look_us(fs);
     }
     return result < 0 ? result : 0;

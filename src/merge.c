@@ -49,7 +49,7 @@ static NF2_APART int write_merged(nf2_t *fs, uint32_t left, uint32_t right, uint
 {
     struct nf2_writer writer;
 
-    NF2_TRY(nf2_repack_begin(fs, &writer, block, level));
+    nf2_repack_begin(fs, &writer, block, level);
     NF2_TRY(nf2_pending_copy(fs, &writer, NULL, left, block, NULL, NULL));
     NF2_TRY(nf2_pending_copy(fs, &writer, NULL, right, block, NULL, NULL));
     return nf2_repack_end(fs, &writer);

@@ -51,18 +51,6 @@ static uint8_t *put_slots(const nf2_t *fs, uint8_t *p)
     return p;
 }
 
-static uint32_t put_touched(const nf2_t *fs, uint8_t *list)
-{
-    uint8_t *p = list;
-
-    *p++ = fs->touched_count;
-    for (unsigned i = 0; i < fs->touched_count; i++) {
-        p = nf2_put24(p, fs->touched[i].node);
-        p = nf2_put16(p, fs->touched[i].end);
-    }
-    return (uint32_t)(p - list);
-}
-
 static uint8_t *put_orphans(const nf2_t *fs, uint8_t *p)
 {
     *p++ = fs->orphan_count;
@@ -101,8 +89,13 @@ struct state {
     unsigned count;
 };
 
-/* Encodes a STATE: into `list` the touched nodes, into the read buffer (nothing is read while it is written) what is in front of them and behind. */
-static void encode_state(nf2_t *fs, const struct state *state, uint8_t *list, struct nf2_span *spans)
+#define TOUCHED_BYTES 5u        /* of an item of the list of touched nodes */
+
+/*
+ * Encodes what a STATE has in front of its list of touched nodes (`*front` bytes) and behind it (`*behind`) into the read buffer: nothing is
+ * read while it is written. How long it is with that list.
+ */
+static uint32_t encode_state(nf2_t *fs, const struct state *state, uint32_t *front, uint32_t *behind)
 {
     uint8_t *p = fs->read_buffer;
 
@@ -110,9 +103,7 @@ static void encode_state(nf2_t *fs, const struct state *state, uint8_t *list, st
     p = put_fixed(fs, p, state->clean);
     NF2_ASSERT(p - fs->read_buffer == NF2_STATE_FIXED);
     p = put_slots(fs, p);
-    spans[0] = nf2_span_of(fs->read_buffer, (uint32_t)(p - fs->read_buffer));
-    spans[1] = nf2_span_of(list, put_touched(fs, list));
-    uint8_t *rest = p;
+    *front = (uint32_t)(p - fs->read_buffer);
     p = put_orphans(fs, p);
     *p++ = (uint8_t)(fs->freed_count + state->count);
     for (unsigned i = 0; i < fs->freed_count; i++) {
@@ -126,7 +117,19 @@ static void encode_state(nf2_t *fs, const struct state *state, uint8_t *list, st
         p = nf2_put24(p, fs->stock[i]);
     }
     NF2_ASSERT((uint32_t)(p - fs->read_buffer) <= STATE_REST);
-    spans[2] = nf2_span_of(rest, (uint32_t)(p - rest));
+    *behind = (uint32_t)(p - fs->read_buffer) - *front;
+    return *front + 1u + TOUCHED_BYTES * fs->touched_count + *behind;
+}
+
+static NF2_APART void put_touched(nf2_t *fs, struct nf2_writer *writer)
+{
+    uint8_t item[TOUCHED_BYTES];
+
+    nf2_writer_put(fs, writer, &fs->touched_count, 1);
+    for (unsigned i = 0; i < fs->touched_count; i++) {
+        nf2_put16(nf2_put24(item, fs->touched[i].node), fs->touched[i].end);
+        nf2_writer_put(fs, writer, item, sizeof item);
+    }
 }
 
 /* What the changes of a STATE do to the counts that it holds. */
@@ -173,34 +176,38 @@ static void state_written(nf2_t *fs, bool clean)
     }
 }
 
-static void encode_head(const nf2_t *fs, uint8_t *p, uint32_t previous)
+static NF2_APART void put_head(nf2_t *fs, struct nf2_writer *writer, uint32_t previous)
 {
-    p[0] = 'M';
-    p = nf2_put32(p + 1, fs->volume_id);
+    uint8_t head[NF2_META_HEAD_PAYLOAD], *p = head;
+
+    *p++ = 'M';
+    p = nf2_put32(p, fs->volume_id);
     p = nf2_put32(p, fs->meta_sequence);
     p = nf2_put24(p, previous);
     nf2_put24(p, fs->meta_next);
+    nf2_writer_record(fs, writer, NF2_META_HEAD, true, head, sizeof head);
 }
 
 /* Writes one at the end of the log: one group. */
 static int write_state(nf2_t *fs, const struct state *state)
 {
-    uint8_t list[NF2_STATE_TOUCHED], head[NF2_META_HEAD_PAYLOAD] = {0};
-    struct nf2_span head_span = nf2_span_of(head, sizeof head), spans[3];
     struct nf2_writer writer;
+    uint32_t front, behind;
 
     account(fs, state->extra, state->kinds, state->count);
-    encode_state(fs, state, list, spans);
-    nf2_writer_begin(fs, &writer, fs->meta_head, fs->meta_end);
+    uint32_t length = encode_state(fs, state, &front, &behind);
+    nf2_writer_begin(&writer, fs->meta_head, fs->meta_end);
     if (state->head) {
-        encode_head(fs, head, state->previous);
-        NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_HEAD, true, &head_span, 1));
+        put_head(fs, &writer, state->previous);
     }
     if (state->small != NULL) {
-        struct nf2_span small = nf2_span_of(state->small->payload, state->small->length);
-        NF2_TRY(nf2_writer_record(fs, &writer, state->small->type, true, &small, 1));
+        nf2_writer_record(fs, &writer, state->small->type, true, state->small->payload, state->small->length);
     }
-    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_STATE, false, spans, 3));
+    (void)nf2_writer_open(fs, &writer, NF2_META_STATE, false, length);
+    nf2_writer_put(fs, &writer, fs->read_buffer, front);
+    put_touched(fs, &writer);
+    nf2_writer_put(fs, &writer, fs->read_buffer + front, behind);
+    nf2_writer_close(fs, &writer);
     NF2_TRY(nf2_writer_end(fs, &writer));
     fs->meta_end = (uint16_t)writer.position;
     state_written(fs, state->clean);
@@ -390,12 +397,11 @@ static int find_next(nf2_t *fs, struct turn *turn)
 static NF2_APART int write_region(nf2_t *fs, const struct nf2_region *region, uint32_t *end)
 {
     struct nf2_writer writer;
-    struct nf2_span span = nf2_span_of(fs->read_buffer, NF2_REGION_PAYLOAD);
 
     fs->window_address = NF2_NONE;
     nf2_region_encode(region, fs->read_buffer);
-    nf2_writer_begin(fs, &writer, fs->meta_next, *end);
-    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_REGION, false, &span, 1));
+    nf2_writer_begin(&writer, fs->meta_next, *end);
+    nf2_writer_record(fs, &writer, NF2_META_REGION, false, fs->read_buffer, NF2_REGION_PAYLOAD);
     NF2_TRY(nf2_writer_end(fs, &writer));
     *end = writer.position;
     return NF2_OK;
@@ -434,12 +440,8 @@ static struct state opening_state(const nf2_t *fs, const struct turn *turn)
 static NF2_APART uint32_t behind_opening(nf2_t *fs, const struct turn *turn)
 {
     struct state state = opening_state(fs, turn);
-    uint8_t list[NF2_STATE_TOUCHED];
-    struct nf2_span spans[3];
-    uint32_t end;
+    uint32_t end, front, behind, length = NF2_RECORD_OVERHEAD + encode_state(fs, &state, &front, &behind);
 
-    encode_state(fs, &state, list, spans);
-    uint32_t length = NF2_RECORD_OVERHEAD + spans[0].length + spans[1].length + spans[2].length;
     nf2_log_place(fs, 0, NF2_META_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD, NF2_NONE, &end);
     if (state.small != NULL) {
         nf2_log_place(fs, end, state.small->length + NF2_RECORD_OVERHEAD, NF2_NONE, &end);
@@ -532,14 +534,20 @@ int nf2_meta_turn_early(nf2_t *fs)
     return make_turn(fs);
 }
 
-/* Writes one small record. */
-static NF2_APART int write_small(nf2_t *fs, const struct nf2_small *record)
+int nf2_meta_prepare_small(nf2_t *fs, uint32_t length)
 {
-    struct nf2_span span = nf2_span_of(record->payload, record->length);
+    uint32_t end;
+    bool fits = nf2_log_place(fs, fs->meta_end, length + NF2_RECORD_OVERHEAD, nf2_log_bytes(fs), &end) < nf2_log_bytes(fs);
+
+    return fits ? NF2_OK : make_turn(fs);
+}
+
+int nf2_meta_put(nf2_t *fs, const struct nf2_small *record)
+{
     struct nf2_writer writer;
 
-    nf2_writer_begin(fs, &writer, fs->meta_head, fs->meta_end);
-    NF2_TRY(nf2_writer_record(fs, &writer, record->type, false, &span, 1));
+    nf2_writer_begin(&writer, fs->meta_head, fs->meta_end);
+    nf2_writer_record(fs, &writer, record->type, false, record->payload, record->length);
     NF2_TRY(nf2_writer_end(fs, &writer));
     fs->meta_end = (uint16_t)writer.position;
     return NF2_OK;
@@ -547,12 +555,8 @@ static NF2_APART int write_small(nf2_t *fs, const struct nf2_small *record)
 
 int nf2_meta_append(nf2_t *fs, const struct nf2_small *record)
 {
-    uint32_t end;
-
-    if (nf2_log_place(fs, fs->meta_end, record->length + NF2_RECORD_OVERHEAD, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
-        NF2_TRY(make_turn(fs));
-    }
-    return write_small(fs, record);
+    NF2_TRY(nf2_meta_prepare_small(fs, record->length));
+    return nf2_meta_put(fs, record);
 }
 
 bool nf2_meta_room(const nf2_t *fs, uint32_t at)
@@ -566,7 +570,7 @@ int nf2_meta_prepare(nf2_t *fs)
     return nf2_meta_room(fs, fs->meta_end) ? NF2_OK : make_turn(fs);
 }
 
-static NF2_APART int write_plain(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
+int nf2_meta_put_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
 {
     struct state state = {false, 0, NULL, clean, extra, kinds, count};
 
@@ -576,7 +580,7 @@ static NF2_APART int write_plain(nf2_t *fs, bool clean, const struct nf2_run *ex
 int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
 {
     NF2_TRY(nf2_meta_prepare(fs));
-    return write_plain(fs, clean, extra, kinds, count);
+    return nf2_meta_put_state(fs, clean, extra, kinds, count);
 }
 
 int nf2_meta_open(nf2_t *fs)
@@ -584,7 +588,7 @@ int nf2_meta_open(nf2_t *fs)
     bool stays = fs->flash->program_unit == 1 && nf2_meta_room(fs, fs->meta_end);
 
     if (!NF2_BROKEN(NF2_FAULT_OPENING)) { /* on units that take one program only nothing torn is ever repeated: a fresh block */
-        NF2_TRY(stays ? write_plain(fs, false, NULL, NULL, 0) : make_turn(fs));
+        NF2_TRY(stays ? nf2_meta_put_state(fs, false, NULL, NULL, 0) : make_turn(fs));
     }
     fs->opened = true;
     /* By an append: where the next mount's first program found it in its way, a super block would have to be erased. */

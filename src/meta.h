@@ -112,11 +112,18 @@ struct nf2_small {
 /* Appends a small record: one program, unless the block turns. */
 int nf2_meta_append(nf2_t *fs, const struct nf2_small *record);
 
+/* The same in two: the block turns if it has to for such a record, and what is appended then has room. */
+int nf2_meta_prepare_small(nf2_t *fs, uint32_t length);
+int nf2_meta_put(nf2_t *fs, const struct nf2_small *record);
+
 /*
  * Writes a STATE: all of the volatile state, the freed runs (the list is empty afterwards) and `extra` changes.
  * With `clean` the volume is marked as cleanly left.
  */
 int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count);
+
+/* The same where nf2_meta_prepare has made room. */
+int nf2_meta_put_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count);
 
 /* Takes the last block of a slot that is not handed out; with `erased`, if it is known to be erased. NF2_NONE: there is none. */
 uint32_t nf2_slot_take(struct nf2_slot *slot, bool erased);

@@ -57,56 +57,60 @@ static int list_take(nf2_t *fs, struct lists *lists, uint8_t *to, uint32_t lengt
     return NF2_OK;
 }
 
-static int take_slots(nf2_t *fs, struct lists *lists, bool keep)
+/* Passes over a list with items of so many bytes. */
+static int list_skip(nf2_t *fs, struct lists *lists, uint32_t bytes)
+{
+    uint8_t count;
+
+    NF2_TRY(list_take(fs, lists, &count, 1));
+    lists->position += bytes * count;
+    return NF2_OK;
+}
+
+static int take_slots(nf2_t *fs, struct lists *lists)
 {
     uint8_t slots, runs, item[5];
 
     NF2_TRY(list_take(fs, lists, &slots, 1));
     for (unsigned s = 0; s < slots; s++) {
         NF2_TRY(list_take(fs, lists, &runs, 1));
-        unsigned to = keep && fs->clean && s + 1u == slots ? NF2_TREE_SLOT : s; /* another build may have more writers, or fewer */
-        if (runs > NF2_SLOT_RUNS || (keep && runs > 0 && (to >= NF2_SLOTS || (fs->clean && (to != NF2_TREE_SLOT || runs > 1))))) {
+        unsigned to = fs->clean && s + 1u == slots ? NF2_TREE_SLOT : s; /* another build may have more writers, or fewer */
+        if (runs > NF2_SLOT_RUNS || (runs > 0 && (to >= NF2_SLOTS || (fs->clean && (to != NF2_TREE_SLOT || runs > 1))))) {
             return NF2_ERR_CORRUPT;
         }
         for (unsigned r = 0; r < runs; r++) {
             NF2_TRY(list_take(fs, lists, item, sizeof item));
-            if (keep) {
-                fs->slot[to].run[r].start = nf2_get24(item);
-                fs->slot[to].run[r].count = nf2_get16(item + 3);
-            }
+            fs->slot[to].run[r].start = nf2_get24(item);
+            fs->slot[to].run[r].count = nf2_get16(item + 3);
         }
-        if (keep && to < NF2_SLOTS) {
+        if (to < NF2_SLOTS) {
             fs->slot[to].runs = runs;
         }
     }
     return NF2_OK;
 }
 
-static int take_touched_and_orphans(nf2_t *fs, struct lists *lists, bool keep)
+static int take_touched_and_orphans(nf2_t *fs, struct lists *lists)
 {
     uint8_t count, item[5];
 
     NF2_TRY(list_take(fs, lists, &count, 1));
     for (unsigned i = 0; i < count; i++) {
         NF2_TRY(list_take(fs, lists, item, 5));
-        if (keep && i < NF2_TOUCHED_MAX) {
+        if (i < NF2_TOUCHED_MAX) {
             fs->touched[i].node = (uint16_t)nf2_min(nf2_get24(item), UINT16_MAX);
             fs->touched[i].logged = fs->touched[i].end = nf2_get16(item + 3);
         }
     }
-    if (keep) {
-        fs->touched_count = (uint8_t)nf2_min(count, NF2_TOUCHED_MAX);
-    }
+    fs->touched_count = (uint8_t)nf2_min(count, NF2_TOUCHED_MAX);
     NF2_TRY(list_take(fs, lists, &count, 1));
     for (unsigned i = 0; i < count; i++) {
         NF2_TRY(list_take(fs, lists, item, 4));
-        if (keep && i < NF2_ORPHANS_MAX) {
+        if (i < NF2_ORPHANS_MAX) {
             fs->orphan[i] = nf2_get32(item);
         }
     }
-    if (keep) {
-        fs->orphan_count = (uint8_t)nf2_min(count, NF2_ORPHANS_MAX);
-    }
+    fs->orphan_count = (uint8_t)nf2_min(count, NF2_ORPHANS_MAX);
     return NF2_OK;
 }
 
@@ -115,8 +119,7 @@ static int take_stock(nf2_t *fs, struct lists *lists)
 {
     uint8_t count, item[3];
 
-    NF2_TRY(list_take(fs, lists, &count, 1));
-    lists->position += 5u * count;
+    NF2_TRY(list_skip(fs, lists, 5));
     NF2_TRY(list_take(fs, lists, &count, 1));
     fs->stock_count = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -140,8 +143,12 @@ static int walk_state(nf2_t *fs, struct nf2_walk *walk, const struct nf2_record 
     struct lists lists = lists_of(walk->block, record);
     uint8_t count, item[5];
 
-    NF2_TRY(take_slots(fs, &lists, false));
-    NF2_TRY(take_touched_and_orphans(fs, &lists, false));
+    NF2_TRY(list_take(fs, &lists, &count, 1));
+    for (unsigned slots = count; slots > 0; slots--) {
+        NF2_TRY(list_skip(fs, &lists, 5));
+    }
+    NF2_TRY(list_skip(fs, &lists, 5)); /* touched nodes, orphans */
+    NF2_TRY(list_skip(fs, &lists, 4));
     NF2_TRY(list_take(fs, &lists, &count, 1));
     for (unsigned i = 0; i < count; i++) {
         NF2_TRY(list_take(fs, &lists, item, 5));
@@ -252,8 +259,8 @@ static int load_state(nf2_t *fs, const struct nf2_record *record)
     fs->maintain_cursor = nf2_min(cursor, fs->blocks - 1);
     fs->exchange_region = (uint16_t)(fs->erases / NF2_REGION_BLOCKS % nf2_regions(fs));
     struct lists lists = lists_of(fs->meta_head, record);
-    NF2_TRY(take_slots(fs, &lists, true));
-    NF2_TRY(take_touched_and_orphans(fs, &lists, true));
+    NF2_TRY(take_slots(fs, &lists));
+    NF2_TRY(take_touched_and_orphans(fs, &lists));
     return take_stock(fs, &lists);
 }
 

@@ -15,10 +15,20 @@ struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t length)
 
 /* ---- keys --------------------------------------------------------------------------------------- */
 
+static void set_key(struct nf2_key *key, const struct nf2_entry *entry)
+{
+    key->id = entry->id;
+    key->at.block = entry->node;
+    key->offset = entry->offset;
+    key->position = entry->key_position;
+    key->length = entry->key_length;
+}
+
 struct nf2_key nf2_entry_key(const struct nf2_entry *entry)
 {
-    struct nf2_key key = {entry->id, {NULL}, entry->offset, entry->key_position, entry->key_length};
-    key.at.block = entry->node;
+    struct nf2_key key;
+
+    set_key(&key, entry);
     return key;
 }
 
@@ -51,15 +61,21 @@ int nf2_entry_number(nf2_t *fs, const struct nf2_entry *entry, uint8_t *kind, ui
     return NF2_OK;
 }
 
+/* From flash just these bytes, and the window stays where it is: it is a glance at another record during a scan. */
 int nf2_key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length)
 {
-    if (nf2_key_on_flash(key)) {
-        return nf2_record_read_aside(fs, key->at.block, key->offset, key->position + at, to, length);
-    }
     if (key->position == 0) {
         memcpy(to, key->at.bytes + at, length);
-    } else {
+        return NF2_OK;
+    }
+    if (key->position == NF2_KEY_NUMBER) {
         copy_number(key, at, to, length);
+        return NF2_OK;
+    }
+    for (uint32_t n; length > 0; length -= n, to += n, at += n) {
+        uint32_t place = nf2_record_place(fs, key->offset, key->position + at, &n);
+        n = nf2_min(n, length);
+        NF2_TRY(nf2_flash_read(fs, key->at.block, place, to, n));
     }
     return NF2_OK;
 }
@@ -289,48 +305,36 @@ static void note_kills(const nf2_t *fs, uint8_t *killed, const struct nf2_entry 
     }
 }
 
-/* One pass over a node, or what is known of it: what is killed (NULL: no matter), its end, its records (255: or more). */
-static int node_info(nf2_t *fs, uint32_t node, uint8_t *killed, uint32_t *append_at, uint32_t *records)
+int nf2_live_begin(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live)
 {
     struct nf2_cached cached;
-    struct nf2_scan scan;
     struct nf2_entry entry;
-    int found;
+    int found = 0;
 
+    live->killed = killed;
+    live->glance = false;
+    nf2_scan_begin(&live->scan, node);
     if (nf2_cache_has(fs, node, &cached)) {
         if (killed != NULL) {
             nf2_cache_dead(fs, &cached, killed);
         }
-        *append_at = cached.append_at;
-        *records = cached.records;
-        return NF2_OK;
-    }
-    if (killed != NULL) {
-        memset(killed, 0, nf2_log_bytes(fs) / 64u);
-    }
-    *records = 0;
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
+        live->append_at = cached.append_at;
+        live->records = cached.records;
+    } else {
         if (killed != NULL) {
-            note_kills(fs, killed, &entry);
+            memset(killed, 0, nf2_log_bytes(fs) / 64u);
         }
-        ++*records;
+        live->records = 0;
+        while ((found = nf2_node_next(fs, &live->scan, &entry)) > 0) {
+            if (killed != NULL) {
+                note_kills(fs, killed, &entry);
+            }
+            live->records = (uint8_t)nf2_min(live->records + 1u, 255u);
+        }
+        live->append_at = (uint16_t)nf2_scan_append_at(fs, &live->scan);
     }
-    *append_at = nf2_scan_append_at(fs, &scan);
-    return found;
-}
-
-int nf2_live_begin(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live)
-{
-    uint32_t append_at, records;
-
-    NF2_TRY(node_info(fs, node, killed, &append_at, &records));
-    live->killed = killed;
-    live->append_at = (uint16_t)append_at;
-    live->glance = false;
-    live->scan.block = node;
     nf2_live_again(live);
-    return NF2_OK;
+    return found;
 }
 
 int nf2_live_next(nf2_t *fs, struct nf2_live *live, struct nf2_entry *entry)
@@ -379,70 +383,74 @@ void nf2_live_again(struct nf2_live *live)
     live->scan.limit = live->append_at;
 }
 
-/* A key that is compared again and again: its first bytes are at hand. */
-struct probe {
-    struct nf2_key key;
+/* The key that a search looks for: its first bytes are at hand. */
+struct target {
+    const struct nf2_key *key;
     uint8_t prefix[PREFIX];
 };
 
-static int probe_load(nf2_t *fs, struct probe *probe)
-{
-    return nf2_key_bytes(fs, &probe->key, 0, probe->prefix, nf2_min(probe->key.length, PREFIX));
-}
-
-static int probe_compare(nf2_t *fs, const struct probe *a, const struct probe *b, int *order)
-{
-    uint32_t common = nf2_min(nf2_min(a->key.length, b->key.length), PREFIX);
-
-    *order = a->key.id != b->key.id ? (a->key.id < b->key.id ? -1 : 1) : memcmp(a->prefix, b->prefix, common);
-    if (*order == 0 && a->key.length <= PREFIX && b->key.length <= PREFIX) {
-        *order = (int)a->key.length - (int)b->key.length;
-        return NF2_OK;
-    }
-    return *order != 0 ? NF2_OK : nf2_key_compare(fs, &a->key, &b->key, order);
-}
-
 /* What a search for the nearest key keeps in mind. */
 struct search {
-    const struct probe *target;
-    struct probe best;
+    const struct target *target;
+    struct nf2_entry *entry;    /* the best so far, */
+    uint8_t prefix[PREFIX];     /* and its key's first bytes */
     enum nf2_seek seek;
     bool have;
     bool exact;                 /* and the best has the very key */
     bool lost;                  /* the best was removed later on: some other one is it */
-    struct nf2_entry *entry;
     struct search *also;        /* another one for the same key; NULL: none */
 };
+
+static int load_prefix(nf2_t *fs, const struct nf2_key *key, uint8_t *prefix)
+{
+    return nf2_key_bytes(fs, key, 0, prefix, nf2_min(key->length, PREFIX));
+}
+
+static bool downwards(const struct search *search)
+{
+    return search->seek == NF2_BELOW || search->seek == NF2_AT_OR_BELOW;
+}
 
 /* Is this entry nearer than the best so far, or newer and as near? */
 static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at)
 {
-    bool below = search->seek == NF2_BELOW || search->seek == NF2_AT_OR_BELOW;
-    struct probe candidate;
+    struct nf2_key own, other = *search->target->key;
+    uint8_t bytes[PREFIX];
+    bool exact = false;
     int order;
 
-    candidate.key = nf2_entry_key(at);
-    NF2_TRY(probe_load(fs, &candidate));
-    NF2_TRY(probe_compare(fs, &candidate, search->target, &order));
-    bool exact = order == 0;
-    order = below ? -order : order;
-    if (order < 0 || (exact && (search->seek == NF2_BELOW || search->seek == NF2_ABOVE))) {
-        return NF2_OK;
+    set_key(&own, at);
+    NF2_TRY(load_prefix(fs, &own, bytes));
+    for (const uint8_t *prefix = search->target->prefix;; prefix = search->prefix) { /* beside the target, then beside the best */
+        order = own.id != other.id ? (own.id < other.id ? -1 : 1) : memcmp(bytes, prefix, nf2_min(nf2_min(own.length, other.length), PREFIX));
+        if (order == 0 && nf2_max(own.length, other.length) > PREFIX) {
+            NF2_TRY(nf2_key_compare(fs, &own, &other, &order));
+        } else if (order == 0) {
+            order = (int)own.length - (int)other.length;
+        }
+        order = downwards(search) ? -order : order;
+        if (prefix == search->prefix) {
+            if (order > 0) {
+                return NF2_OK;
+            }
+            break;
+        }
+        exact = order == 0;
+        if (order < 0 || (exact && (search->seek == NF2_BELOW || search->seek == NF2_ABOVE))) {
+            return NF2_OK;
+        }
+        if (!search->have) {
+            break;
+        }
+        set_key(&other, search->entry);
     }
-    order = -1;
-    if (search->have) {
-        NF2_TRY(probe_compare(fs, &candidate, &search->best, &order));
-        order = below ? -order : order;
-    }
-    if (order <= 0) {
-        search->best = candidate;
-        search->have = true;
-        search->exact = exact;
-        *search->entry = *at;
-        uint32_t child;
-        NF2_TRY(nf2_entry_child(fs, at, &child)); /* now, while its page is at hand */
-        search->entry->child = (uint16_t)child;
-    }
+    memcpy(search->prefix, bytes, sizeof bytes);
+    search->have = true;
+    search->exact = exact;
+    *search->entry = *at;
+    uint32_t child;
+    NF2_TRY(nf2_entry_child(fs, at, &child)); /* now, while its page is at hand */
+    search->entry->child = (uint16_t)child;
     return NF2_OK;
 }
 
@@ -461,31 +469,59 @@ static int look_on(nf2_t *fs, struct search *search, const struct nf2_entry *at)
     return NF2_OK;
 }
 
-/* One pass over a node's records: it is cached if it can be, and the search (may be NULL) looks on. */
-static NF2_APART int read_node(nf2_t *fs, uint32_t node, struct search *search)
+/* A pass over a node's records by which it is cached, if it can be: begins. */
+static int reading_begin(nf2_t *fs, uint32_t node, struct nf2_scan *scan)
 {
-    struct nf2_scan scan;
-    struct nf2_entry entry;
-    int level = nf2_node_level(fs, node), found;
+    int level = nf2_node_level(fs, node);
 
     NF2_TRY(level);
     nf2_cache_begin(fs, node, level);
-    nf2_scan_begin(&scan, node);
-    while ((found = nf2_node_next(fs, &scan, &entry)) > 0) {
-        found = nf2_cache_take(fs, node, &entry);
-        if (found >= 0) {
-            found = look_on(fs, search, &entry);
-        }
-        if (found < 0) {
-            break;
-        }
-    }
-    if (found < 0) {
-        nf2_cache_drop(fs, node);
-        return found;
-    }
-    nf2_cache_end(fs, node, nf2_scan_append_at(fs, &scan));
+    nf2_scan_begin(scan, node);
     return NF2_OK;
+}
+
+/* Its next record: 1, 0 at the end, or an error. */
+static NF2_APART int reading_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry)
+{
+    int found = nf2_node_next(fs, scan, entry), taken = found > 0 ? nf2_cache_take(fs, scan->block, entry) : found;
+
+    if (found == 0) {
+        nf2_cache_end(fs, scan->block, nf2_scan_append_at(fs, scan));
+    } else if (taken < 0) {
+        nf2_cache_drop(fs, scan->block);
+    }
+    return taken < 0 ? taken : found;
+}
+
+static NF2_APART int read_node(nf2_t *fs, uint32_t node)
+{
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    int found;
+
+    NF2_TRY(reading_begin(fs, node, &scan));
+    do {
+        found = reading_next(fs, &scan, &entry);
+    } while (found > 0);
+    return found;
+}
+
+/* The search looks on. */
+static NF2_APART int search_read(nf2_t *fs, uint32_t node, struct search *search)
+{
+    struct nf2_scan scan;
+    struct nf2_entry entry;
+    int found;
+
+    NF2_TRY(reading_begin(fs, node, &scan));
+    while ((found = reading_next(fs, &scan, &entry)) > 0) {
+        int result = look_on(fs, search, &entry);
+        if (result < 0) {
+            nf2_cache_drop(fs, node);
+            return result;
+        }
+    }
+    return found;
 }
 
 /* The search among the live entries alone. */
@@ -510,16 +546,16 @@ static NF2_APART int search_live(nf2_t *fs, uint32_t node, struct search *search
 static NF2_APART int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct search *search)
 {
     struct nf2_cached cached;
-    struct probe target;
+    struct target target;
     bool again = nf2_cache_has(fs, node, &cached);
 
-    target.key = *key;
-    NF2_TRY(probe_load(fs, &target));
+    target.key = key;
+    NF2_TRY(load_prefix(fs, key, target.prefix));
     for (struct search *one = search; one != NULL; one = one->also) {
         one->target = &target;
     }
     if (!again) {
-        NF2_TRY(read_node(fs, node, search));
+        NF2_TRY(search_read(fs, node, search));
     }
     for (const struct search *one = search; one != NULL; one = one->also) {
         again = again || one->lost;
@@ -532,6 +568,18 @@ int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_
     struct search search = {.seek = seek, .entry = entry};
 
     NF2_TRY(seek_key(fs, node, key, &search));
+    return search.have;
+}
+
+int nf2_node_seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *from, enum nf2_seek seek, struct nf2_key *key)
+{
+    struct nf2_entry entry;
+    struct search search = {.seek = seek, .entry = &entry};
+
+    NF2_TRY(seek_key(fs, node, from, &search));
+    if (search.have) {
+        *key = nf2_entry_key(&entry);
+    }
     return search.have;
 }
 
@@ -559,9 +607,13 @@ int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsig
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
 {
     if (!fs->buffer_lent && nf2_cache_level(fs, node) < 0) {
-        NF2_TRY(read_node(fs, node, NULL));
+        NF2_TRY(read_node(fs, node));
     }
-    return node_info(fs, node, NULL, append_at, records);
+    struct nf2_live live;
+    NF2_TRY(nf2_live_begin(fs, node, NULL, &live));
+    *append_at = live.append_at;
+    *records = live.records;
+    return NF2_OK;
 }
 
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
@@ -644,61 +696,81 @@ uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *op
     return nf2_align_unit(fs, at);
 }
 
-int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more)
+/* The references and the key, with its length: all of a payload but the body. How many bytes of it are in `head`; a key of other kinds than a number follows. */
+static uint32_t put_head(const struct nf2_node_op *op, uint8_t *head)
 {
-    static const uint8_t inline_kind = NF2_BODY_INLINE;
-    uint8_t head[12 + NF2_NUMBER_LENGTH];
-    struct nf2_span spans[5];
-    uint32_t n = references(type_of(op)), page = nf2_page(fs);
-    unsigned count = 1;
+    uint32_t n = references(type_of(op));
 
     nf2_put16(head, op->kill);
-    if (op->type == NF2_NODE_REN) {
-        nf2_put16(head + 2, op->victim);
-    } else if (op->type == NF2_NODE_MOV) {
-        nf2_put32(head + 2, 0);
-    }
+    nf2_put32(head + 2, op->type == NF2_NODE_REN ? op->victim : 0);
     if (has_key(op->type)) {
         n += put_varint(head + n, op->key.id);
         head[n++] = op->key.length;
         if (op->key.position == NF2_KEY_NUMBER) {
             (void)put_number(head + n, &op->key);
             n += NF2_NUMBER_LENGTH;
-        } else if (op->key.position == 0) {
-            spans[count++] = nf2_span_of(op->key.at.bytes, op->key.length);
-        } else {
-            spans[count++] = nf2_span_at(op->key.at.block, op->key.offset, op->key.position, op->key.length);
         }
     }
-    if (op->held == NF2_CONTENT) {
-        spans[count++] = nf2_span_of(&inline_kind, 1);
-        const nf2_file_t *file = op->body.at.data;
-        spans[count++] = nf2_span_of(file->buffer, nf2_min(op->body.length, page));
-        spans[count++] = nf2_span_of(file->more, op->body.length > page ? op->body.length - page : 0);
-    } else {
-        spans[count++] = op->held == 0 ? op->body : nf2_span_of(op->bytes, op->held);
-    }
-    spans[0] = nf2_span_of(head, n);
-    return nf2_writer_record(fs, writer, type_of(op), more, spans, count);
+    return n;
 }
 
-int nf2_node_write_mark(nf2_t *fs, struct nf2_writer *writer, uint32_t sequence)
+static void put_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *span)
+{
+    if (span->position != 0) {
+        nf2_writer_copy(fs, writer, span);
+    } else {
+        nf2_writer_put(fs, writer, span->at.data, span->length);
+    }
+}
+
+/* The content of an inline file. */
+static void put_content(nf2_t *fs, struct nf2_writer *writer, const nf2_file_t *file, uint32_t length)
+{
+    static const uint8_t kind = NF2_BODY_INLINE;
+    uint32_t page = nf2_page(fs);
+
+    nf2_writer_put(fs, writer, &kind, 1);
+    nf2_writer_put(fs, writer, file->buffer, nf2_min(length, page));
+    nf2_writer_put(fs, writer, file->more, length > page ? length - page : 0);
+}
+
+uint32_t nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more)
+{
+    uint8_t head[12 + NF2_NUMBER_LENGTH];
+    uint32_t offset = nf2_writer_open(fs, writer, type_of(op), more, nf2_node_op_length(op) - NF2_RECORD_OVERHEAD);
+
+    nf2_writer_put(fs, writer, head, put_head(op, head));
+    if (has_key(op->type) && op->key.position != NF2_KEY_NUMBER) {
+        struct nf2_span key = {{op->key.at.bytes}, op->key.offset, op->key.position, op->key.length};
+        key.at.block = nf2_key_on_flash(&op->key) ? op->key.at.block : key.at.block;
+        put_span(fs, writer, &key);
+    }
+    if (op->held == NF2_CONTENT) {
+        put_content(fs, writer, op->body.at.data, op->body.length);
+    } else if (op->held == 0) {
+        put_span(fs, writer, &op->body);
+    } else {
+        nf2_writer_put(fs, writer, op->bytes, op->held);
+    }
+    nf2_writer_close(fs, writer);
+    return offset;
+}
+
+void nf2_node_write_mark(nf2_t *fs, struct nf2_writer *writer, uint32_t sequence)
 {
     uint8_t payload[MARK_LENGTH - NF2_RECORD_OVERHEAD] = {0};
-    struct nf2_span span = nf2_span_of(payload, sizeof payload);
 
     nf2_put32(payload + 2, sequence);
-    return nf2_writer_record(fs, writer, NF2_NODE_MOV, false, &span, 1);
+    nf2_writer_record(fs, writer, NF2_NODE_MOV, false, payload, sizeof payload);
 }
 
-int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more)
+void nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more)
 {
     uint8_t payload[NF2_NODE_HEAD_PAYLOAD] = {'N', level};
-    struct nf2_span span = nf2_span_of(payload, sizeof payload);
 
     nf2_put24(payload + 2, node);
     nf2_put32(payload + 5, fs->volume_id);
-    return nf2_writer_record(fs, writer, NF2_NODE_HEAD, more, &span, 1);
+    nf2_writer_record(fs, writer, NF2_NODE_HEAD, more, payload, sizeof payload);
 }
 
 int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *ops, unsigned count, uint32_t mark)
@@ -709,17 +781,15 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *o
     while (mark == 0 && end > 0 && is_void(&ops[end - 1])) {
         end--;
     }
-    nf2_writer_begin(fs, &writer, node, group_start(fs, at, ops, count, mark));
+    nf2_writer_begin(&writer, node, group_start(fs, at, ops, count, mark));
     for (unsigned i = 0; i < end; i++) {
         if (!is_void(&ops[i])) {
             bool more = (mark != 0 || i + 1 < end) && !NF2_BROKEN(NF2_FAULT_GROUP);
-            int offset = nf2_node_write(fs, &writer, &ops[i], more);
-            NF2_TRY(offset);
-            ops[i].offset = (uint16_t)offset;
+            ops[i].offset = (uint16_t)nf2_node_write(fs, &writer, &ops[i], more);
         }
     }
     if (mark != 0) {
-        NF2_TRY(nf2_node_write_mark(fs, &writer, mark));
+        nf2_node_write_mark(fs, &writer, mark);
     }
     NF2_TRY(nf2_writer_end(fs, &writer));
     nf2_cache_appended(fs, node, ops, end, mark, writer.position);

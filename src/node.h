@@ -117,12 +117,14 @@ int nf2_node_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry);
 
 /*
  * A walk over the live entries in the order of the log; nf2_live_next: 1, 0 at the end, or an error. `killed`: NF2_KILL_BYTES,
- * or as much scratch memory; afterwards a bit for each 8 bytes of the node, clear where a live entry begins.
+ * or as much scratch memory; afterwards a bit for each 8 bytes of the node, clear where a live entry begins. NULL: no walk, but
+ * what is known of the node then.
  */
 struct nf2_live {
     struct nf2_scan scan;
     uint8_t *killed;
     uint16_t append_at;         /* where the next append to the node goes; 0: not known yet */
+    uint8_t records;            /* 255: or more */
     bool glance;                /* set by nf2_live_glance: killed ones show, too, until the walk comes to what kills them */
 };
 int nf2_live_begin(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live);
@@ -136,7 +138,7 @@ void nf2_live_again(struct nf2_live *live);    /* from the node's start */
 int nf2_live_glance(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live);
 bool nf2_live_whole(const nf2_t *fs, struct nf2_live *live);
 
-/* Where the next append goes, and how many records the node has. */
+/* Where the next append goes, and how many records the node has (255: or more). */
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records);
 
 /* The live entry with this key: 1, 0 if there is none, or an error. */
@@ -145,6 +147,8 @@ int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf
 /* The live entry with the largest key below (or equal to) `key`, or the smallest above (or equal): 1, 0, or an error. */
 enum nf2_seek { NF2_BELOW, NF2_AT_OR_BELOW, NF2_ABOVE, NF2_AT_OR_ABOVE };
 int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry);
+/* The same where only the entry's key matters, which may be the one that is sought from. */
+int nf2_node_seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *from, enum nf2_seek seek, struct nf2_key *key);
 
 /* Several searches in one pass, those with a bit in `wanted` (bit 0: the first): a bit for each that found its entry, or an error. */
 #define NF2_SEEKS_MAX 3u
@@ -154,7 +158,7 @@ int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsig
 
 /*
  * One record of a group that is to be appended. PUT with something to kill becomes PUTK; DEL and MOV of nothing are left out. Of a change in the making only type, key and body are set: what it kills depends on the leaf.
- * A PUT's body begins with its kind; in a change it is in memory if it owns something.
+ * A PUT's body begins with its kind; in a change it is in memory if it owns something. A REN has none: in a change the key of its source is there.
  */
 struct nf2_node_op {
     uint8_t type;
@@ -193,10 +197,10 @@ uint32_t nf2_node_fit(const nf2_t *fs, uint32_t at, const struct nf2_node_op *op
 int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *ops, unsigned count, uint32_t mark);
 
 /* Writes one record with a writer (`more`: its group goes on): for new nodes. Returns its offset. */
-int nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more);
+uint32_t nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_node_op *op, bool more);
 /* A MOV that kills nothing. */
-int nf2_node_write_mark(nf2_t *fs, struct nf2_writer *writer, uint32_t sequence);
-int nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more);
+void nf2_node_write_mark(nf2_t *fs, struct nf2_writer *writer, uint32_t sequence);
+void nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more);
 
 /* End of the part of a leaf with so many records that new entries may take: the rest is kept for records that only remove. */
 uint32_t nf2_put_limit(const nf2_t *fs, uint32_t records);

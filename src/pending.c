@@ -92,8 +92,7 @@ int nf2_pending_put(nf2_t *fs, struct nf2_writer *writer, struct nf2_pending *pe
         if (!found) {
             continue;
         }
-        int offset = nf2_node_write(fs, writer, &op, fs->flash->program_unit > 1);
-        NF2_TRY(offset);
+        uint32_t offset = nf2_node_write(fs, writer, &op, fs->flash->program_unit > 1);
         if (pending->ops[i].kill != 0) {
             nf2_tree_follow(fs, leaf, pending->ops[i].kill, to, (uint16_t)offset, pending->source == NULL);
         }

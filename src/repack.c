@@ -42,16 +42,16 @@ void nf2_repack_again(const nf2_t *fs, uint32_t node, const struct nf2_survey *s
     nf2_live_again(live);
 }
 
-int nf2_repack_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8_t level)
+void nf2_repack_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8_t level)
 {
-    nf2_writer_begin(fs, writer, block, 0);
-    return nf2_node_write_head(fs, writer, block, level, fs->flash->program_unit > 1);
+    nf2_writer_begin(writer, block, 0);
+    nf2_node_write_head(fs, writer, block, level, fs->flash->program_unit > 1);
 }
 
 int nf2_repack_end(nf2_t *fs, struct nf2_writer *writer)
 {
     if (fs->flash->program_unit > 1) {
-        NF2_TRY(nf2_node_write_mark(fs, writer, 0));
+        nf2_node_write_mark(fs, writer, 0);
     }
     return nf2_writer_end(fs, writer);
 }
@@ -74,13 +74,10 @@ int nf2_key_within(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *l
 
 int nf2_repack_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t to, struct nf2_entry *entry)
 {
-    struct nf2_node_op op = {.type = NF2_NODE_PUT};
-
     NF2_TRY(nf2_entry_body(fs, entry));
-    op.key = nf2_entry_key(entry);
-    op.body = nf2_span_at(entry->node, entry->body_offset, entry->body_position, entry->body_length);
-    int offset = nf2_node_write(fs, writer, &op, fs->flash->program_unit > 1);
-    NF2_TRY(offset);
+    struct nf2_node_op op = {.type = NF2_NODE_PUT, .key = nf2_entry_key(entry),
+                             .body = nf2_span_at(entry->node, entry->body_offset, entry->body_position, entry->body_length)};
+    uint32_t offset = nf2_node_write(fs, writer, &op, fs->flash->program_unit > 1);
     nf2_tree_follow(fs, entry->node, entry->offset, to, (uint16_t)offset, false);
     return NF2_OK;
 }

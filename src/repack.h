@@ -24,7 +24,7 @@ int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey);
 void nf2_repack_again(const nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct nf2_live *live);
 
 /* A new node: its head, then one entry after the other; with large program units all as one packed group. */
-int nf2_repack_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8_t level);
+void nf2_repack_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint8_t level);
 int nf2_repack_end(nf2_t *fs, struct nf2_writer *writer);
 
 /* Copies one live entry. */

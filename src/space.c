@@ -113,16 +113,19 @@ bool nf2_clean_stop(nf2_t *fs)
 
 /* ---- claims ------------------------------------------------------------------------------------- */
 
+#define CLAIM_LENGTH 6u
+
+/* Puts it where there is room for it. */
 static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count, bool dirty)
 {
-    struct nf2_small claim = {NF2_META_CLAIM, 6, {(uint8_t)slot}};
+    struct nf2_small claim = {NF2_META_CLAIM, CLAIM_LENGTH, {(uint8_t)slot}};
 
     nf2_put24(claim.payload + 1, start);
     nf2_put16(claim.payload + 4, count | (dirty ? NF2_CLAIM_DIRTY : 0u));
-    for (uint32_t i = 0; i < count && start / NF2_REGION_BLOCKS == fs->region; i++) { /* first: where the log turns, it may take a block itself */
+    for (uint32_t i = 0; i < count && start / NF2_REGION_BLOCKS == fs->region; i++) {
         nf2_bit_set(fs->region_used, start % NF2_REGION_BLOCKS + i, true);
     }
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_meta_append(fs, &claim));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_meta_put(fs, &claim));
     if (fs->slot[slot].logged_end != start) {
         fs->slot[slot].logged_runs++;
     }
@@ -168,24 +171,14 @@ static int claim_stock(nf2_t *fs, struct nf2_slot *slot)
     return nf2_meta_state(fs, false, NULL, NULL, 0);
 }
 
-static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
+/* Finds a run and claims it. */
+static NF2_APART int find_and_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
 {
     struct nf2_slot *slot = &fs->slot[slot_index];
     uint32_t start = 0, count;
     bool dirty;
 
-    if (slot->logged_runs == NF2_SLOT_RUNS && slot->runs < NF2_SLOT_RUNS) {
-        NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0)); /* a reader of the log could not list one more */
-    }
-    if (freed_blocks(fs) > fs->free_blocks) { /* else the few that are left would be taken again and again */
-        NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-    }
-    int result = nf2_turn_find(fs, slot_index, want, &start, &count, &dirty);
-    if (result == NF2_ERR_NOSPC && fs->freed_count > 0) {
-        NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-        result = nf2_turn_find(fs, slot_index, want, &start, &count, &dirty);
-    }
-    NF2_TRY(result);
+    NF2_TRY(nf2_turn_find(fs, slot_index, want, &start, &count, &dirty));
     start += fs->region * NF2_REGION_BLOCKS;
     if (!run_fits(slot, start)) {
         return NF2_SLOT_FULL;
@@ -194,6 +187,27 @@ static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     NF2_TRY(record_claim(fs, slot_index, start, count, dirty));
     add_run(slot, start, count, dirty);
     return NF2_OK;
+}
+
+/* The log turns before a run is looked for: it may take a block itself. */
+static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
+{
+    const struct nf2_slot *slot = &fs->slot[slot_index];
+
+    if (slot->logged_runs == NF2_SLOT_RUNS && slot->runs < NF2_SLOT_RUNS) {
+        NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
+    }
+    if (freed_blocks(fs) > fs->free_blocks) { /* else the few that are left would be taken again and again */
+        NF2_TRY(nf2_space_flush(fs));
+    }
+    NF2_TRY(nf2_meta_prepare_small(fs, CLAIM_LENGTH));
+    int result = find_and_claim(fs, slot_index, want);
+    if (result == NF2_ERR_NOSPC && fs->freed_count > 0) {
+        NF2_TRY(nf2_space_flush(fs));
+        NF2_TRY(nf2_meta_prepare_small(fs, CLAIM_LENGTH));
+        result = find_and_claim(fs, slot_index, want);
+    }
+    return result;
 }
 
 static int claim(nf2_t *fs, unsigned slot_index, uint32_t want)
@@ -376,19 +390,9 @@ int nf2_space_abandon(nf2_t *fs, unsigned slot_index)
     return NF2_OK;
 }
 
-/* Gives back what a slot claimed and did not hand out. */
-static int return_unused(nf2_t *fs, struct nf2_slot *slot)
+/* Gives back what a slot claimed and did not hand out. There is room for the STATE. */
+static NF2_APART int give_back(nf2_t *fs, struct nf2_slot *slot)
 {
-    if (slot->runs == 0) {
-        return NF2_OK;
-    }
-    if (fs->freed_count > NF2_FREED_MAX - NF2_FREED_KEPT) {
-        NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
-    }
-    NF2_TRY(nf2_meta_prepare(fs)); /* the slot gets shorter in the STATE that gives back, not before */
-    if (slot->runs == 0) { /* the log took the last one */
-        return NF2_OK;
-    }
     struct nf2_run *last = &slot->run[slot->runs - 1], back[2];
     enum nf2_change kinds[2] = {NF2_RETURNED, NF2_FREED};
     back[0].start = last->start + slot->used;
@@ -398,7 +402,19 @@ static int return_unused(nf2_t *fs, struct nf2_slot *slot)
     unsigned first = back[0].count == 0, count = (back[0].count > 0 ? 1u : 0u) + (back[1].count > 0 ? 1u : 0u);
     last->count = slot->ready = slot->used;
     nf2_slot_trim(slot);
-    return count > 0 ? nf2_meta_state(fs, false, back + first, kinds + first, count) : NF2_OK;
+    return count > 0 ? nf2_meta_put_state(fs, false, back + first, kinds + first, count) : NF2_OK;
+}
+
+static int return_unused(nf2_t *fs, struct nf2_slot *slot)
+{
+    if (slot->runs == 0) {
+        return NF2_OK;
+    }
+    if (fs->freed_count > NF2_FREED_MAX - NF2_FREED_KEPT) {
+        NF2_TRY(nf2_space_flush(fs));
+    }
+    NF2_TRY(nf2_meta_prepare(fs)); /* the slot gets shorter in the STATE that gives back, not before */
+    return slot->runs > 0 ? give_back(fs, slot) : NF2_OK; /* or the log took the last one */
 }
 
 int nf2_space_return_unused(nf2_t *fs, unsigned except)

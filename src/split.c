@@ -173,34 +173,21 @@ static NF2_APART int find_median(nf2_t *fs, uint32_t node, const struct nf2_surv
     return NF2_OK;
 }
 
-/* Goes to the next key of the node: 1, 0 if there is none, or an error. */
-static int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *from, enum nf2_seek seek, struct nf2_key *key)
+/* Two halves, cut at the median; never between a name and its extension. */
+static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_key *median, struct plan *plan)
 {
-    struct nf2_entry entry;
-    int found = nf2_node_seek(fs, node, from, seek, &entry);
-
-    if (found > 0) {
-        *key = nf2_entry_key(&entry);
-    }
-    return found;
-}
-
-/* Two halves; the cut never falls between a name and its extension. */
-static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, struct plan *plan)
-{
-    struct nf2_key right, left, next;
+    struct nf2_key right = *median, left, next;
     bool together = true;
 
-    NF2_TRY(find_median(fs, node, survey, &right));
-    int found = seek_key(fs, node, &right, NF2_BELOW, &left);
+    int found = nf2_node_seek_key(fs, node, &right, NF2_BELOW, &left);
     if (found == 0) { /* the median is the smallest: cut behind it */
         left = right;
-        found = seek_key(fs, node, &left, NF2_ABOVE, &right);
+        found = nf2_node_seek_key(fs, node, &left, NF2_ABOVE, &right);
     }
     for (unsigned i = 0; i < 8 && found > 0 && together; i++) {
         NF2_TRY(related(fs, &left, &right, &together));
         if (together) {
-            int more = seek_key(fs, node, &right, NF2_ABOVE, &next);
+            int more = nf2_node_seek_key(fs, node, &right, NF2_ABOVE, &next);
             NF2_TRY(more);
             if (!more) {
                 break;
@@ -255,7 +242,7 @@ static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey
         }
         lowest[0] = *hint;
     }
-    int found = seek_key(fs, node, &lowest[0], NF2_BELOW, &below);
+    int found = nf2_node_seek_key(fs, node, &lowest[0], NF2_BELOW, &below);
     NF2_TRY(found > 0 ? separate(fs, plan, &below, &lowest[0]) : found);
     return lowest[1].length != 0 ? add_separator(fs, plan, &lowest[1], lowest[1].length) : NF2_OK;
 }
@@ -266,11 +253,11 @@ static NF2_APART int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *h
     struct nf2_key key;
     bool yes;
 
-    int found = seek_key(fs, node, hint, NF2_AT_OR_ABOVE, &key);
+    int found = nf2_node_seek_key(fs, node, hint, NF2_AT_OR_ABOVE, &key);
     if (found != 0) {
         return found < 0 ? found : NF2_OK;
     }
-    found = seek_key(fs, node, hint, NF2_BELOW, &key);
+    found = nf2_node_seek_key(fs, node, hint, NF2_BELOW, &key);
     if (found <= 0) {
         return found;
     }
@@ -350,7 +337,9 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
     uint32_t limit = level == 0 ? nf2_put_limit(fs, survey.count) : capacity, end;
     nf2_log_place(fs, survey.packed, need, NF2_NONE, &end);
     if (survey.count >= 2 && (end > limit || survey.packed * 100 > capacity * (scarce ? 86u : 62u))) {
-        return plan_halves(fs, node, &survey, plan);
+        struct nf2_key median;
+        NF2_TRY(find_median(fs, node, &survey, &median));
+        return plan_halves(fs, node, &median, plan);
     }
     uint32_t dead = survey.append_at - nf2_min(survey.bytes, survey.append_at);
     if (level == 0 && !thrifty && survey.count >= 2 && dead * 2 > survey.append_at && survey.bytes > nf2_page(fs) &&
@@ -389,7 +378,7 @@ static int write_part(nf2_t *fs, uint32_t node, const struct plan *plan, unsigne
 {
     struct nf2_writer writer;
 
-    NF2_TRY(nf2_repack_begin(fs, &writer, to, plan->level));
+    nf2_repack_begin(fs, &writer, to, plan->level);
     if (!plan->edge) {
         NF2_TRY(nf2_pending_copy(fs, &writer, pending, node, to, low_of(plan, part), high_of(plan, part)));
     }
@@ -419,11 +408,9 @@ static int take_parts(nf2_t *fs, uint32_t node, const struct plan *plan, uint32_
     return NF2_OK;
 }
 
-/* What the parent lacks for the records of this plan, in `*fits` and `*need`; or (`blocks` not NULL) they are appended to it. */
-static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, const uint32_t *blocks, bool *fits, uint32_t *need)
+/* The records of this plan in the parent; `blocks` may be NULL where only their lengths matter. How many there are. */
+static NF2_APART int parent_records(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, const uint32_t *blocks, struct nf2_node_op *ops)
 {
-    uint32_t parent = path->node[path->depth - 2], append_at, records;
-    struct nf2_node_op ops[PARTS_MAX];
     struct nf2_entry child;
     unsigned count = 0;
 
@@ -433,13 +420,24 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const s
         nf2_put_child(&ops[count], part == 0 ? &key : &plan->separator[part - 1], blocks != NULL ? blocks[part] : 0);
         ops[count].kill = part == 0 ? child.offset : 0;
     }
+    return (int)count;
+}
+
+/* What the parent lacks for the records of this plan, in `*fits` and `*need`; or (`blocks` not NULL) they are appended to it. */
+static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, const uint32_t *blocks, bool *fits, uint32_t *need)
+{
+    uint32_t parent = path->node[path->depth - 2], append_at, records;
+    struct nf2_node_op ops[PARTS_MAX];
+    int count = parent_records(fs, path, plan, blocks, ops);
+
+    NF2_TRY(count);
     if (blocks != NULL) {
-        return nf2_group_append(fs, parent, ops, count, 0);
+        return nf2_group_append(fs, parent, ops, (unsigned)count, 0);
     }
     NF2_TRY(nf2_node_tail(fs, parent, &append_at, &records));
-    *fits = nf2_node_fit(fs, append_at, ops, count, 0, nf2_log_bytes(fs)) != NF2_NONE;
+    *fits = nf2_node_fit(fs, append_at, ops, (unsigned)count, 0, nf2_log_bytes(fs)) != NF2_NONE;
     *need = 0;
-    for (unsigned i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         *need += nf2_node_op_length(&ops[i]);
     }
     return NF2_OK;
@@ -453,11 +451,11 @@ static NF2_APART int write_root(nf2_t *fs, const struct plan *plan, const uint32
     struct nf2_node_op op;
     struct nf2_writer writer;
 
-    nf2_writer_begin(fs, &writer, root, 0);
-    NF2_TRY(nf2_node_write_head(fs, &writer, root, (uint8_t)(plan->level + 1u), true));
+    nf2_writer_begin(&writer, root, 0);
+    nf2_node_write_head(fs, &writer, root, (uint8_t)(plan->level + 1u), true);
     for (unsigned part = 0; part < plan->parts; part++) {
         nf2_put_child(&op, part == 0 ? &lowest : &plan->separator[part - 1], blocks[part]);
-        NF2_TRY(nf2_node_write(fs, &writer, &op, part + 1u < plan->parts));
+        (void)nf2_node_write(fs, &writer, &op, part + 1u < plan->parts);
     }
     return nf2_writer_end(fs, &writer);
 }

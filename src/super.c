@@ -34,7 +34,6 @@ static void encode_anchor(const nf2_t *fs, uint8_t *p)
 int nf2_super_write(nf2_t *fs)
 {
     uint8_t payload[ANCHOR_PAYLOAD] = {0};
-    struct nf2_span span = nf2_span_of(payload, sizeof payload);
     struct nf2_writer writer;
     uint32_t end, length = ANCHOR_PAYLOAD + NF2_RECORD_OVERHEAD;
 
@@ -47,8 +46,8 @@ int nf2_super_write(nf2_t *fs)
         fs->erases++;
         fs->super_end = 0;
     }
-    nf2_writer_begin(fs, &writer, fs->super_block, fs->super_end);
-    NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_HEAD, false, &span, 1));
+    nf2_writer_begin(&writer, fs->super_block, fs->super_end);
+    nf2_writer_record(fs, &writer, NF2_META_HEAD, false, payload, sizeof payload);
     NF2_TRY(nf2_writer_end(fs, &writer));
     fs->super_end = (uint16_t)writer.position;
     fs->super_points_to = fs->meta_sequence;

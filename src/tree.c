@@ -298,50 +298,45 @@ static int find_leaf(nf2_t *fs, const struct nf2_pending *pending, struct nf2_pa
     return inside == 0 ? NF2_SPANS_LEAVES : inside < 0 ? inside : NF2_OK;
 }
 
-static int change(nf2_t *fs, struct nf2_pending *pending)
+int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
 {
+    struct nf2_pending pending = {.ops = changes, .count = count, .mark = mark, .source = changes->type == NF2_NODE_REN ? changes->body.at.data : NULL};
     struct nf2_path path;
     struct needs needs;
 
-    for (unsigned attempt = 0; attempt < TRIES && !pending->done; attempt++) {
-        int result = find_leaf(fs, pending, &path);
+    keep_referred(fs, changes, count);
+    for (unsigned attempt = 0; attempt < TRIES && !pending.done; attempt++) {
+        int result = find_leaf(fs, &pending, &path);
         if (result != NF2_OK) {
             return result;
         }
-        bool alone = attempt == 0 && pending->count == 1 && pending->source == NULL; /* a wish: no reason to replace a leaf twice */
-        uint32_t leaf = path.node[path.depth - 1], kept = alone ? room_kept(fs, pending->ops) : 0;
-        result = try_change(fs, leaf, pending, kept, &needs);
+        bool alone = attempt == 0 && count == 1; /* a wish: no reason to replace a leaf twice */
+        uint32_t leaf = path.node[path.depth - 1], kept = alone ? room_kept(fs, changes) : 0;
+        result = try_change(fs, leaf, &pending, kept, &needs);
         if (result == TRY_NEEDS) {
             NF2_TRY(prepare(fs, leaf, &needs));
-            result = try_change(fs, leaf, pending, kept, &needs);
+            result = try_change(fs, leaf, &pending, kept, &needs);
             NF2_ASSERT(result != TRY_NEEDS);
         }
-        if (result < 0 || result == TRY_DONE) {
-            return result < 0 ? result : NF2_OK;
+        NF2_TRY(result);
+        if (result == TRY_DONE) {
+            break;
         }
-        const struct nf2_key *key = &pending->ops[0].key;
-        NF2_TRY(nf2_tree_make_room(fs, &path, key, changes_length(pending->ops, pending->count), result == TRY_NO_ROOM_PLAIN ? pending : NULL));
+        NF2_TRY(nf2_tree_make_room(fs, &path, &changes->key, changes_length(changes, count), result == TRY_NO_ROOM_PLAIN ? &pending : NULL));
+        if (attempt + 1u == TRIES && !pending.done) {
+            return NF2_ERR_NOSPC;
+        }
     }
-    return pending->done ? NF2_OK : NF2_ERR_NOSPC;
-}
-
-int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
-{
-    struct nf2_pending pending = {.ops = changes, .count = count, .mark = mark};
-
-    keep_referred(fs, changes, count);
-    int result = change(fs, &pending);
-    if (result == NF2_OK && where != NULL && pending.node != 0) {
+    if (where != NULL && pending.node != 0) {
         where->node = pending.node;
         where->offset = pending.offset;
     }
-    return result;
+    return NF2_OK;
 }
 
 int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_key *to)
 {
-    struct nf2_node_op op = {.type = NF2_NODE_REN, .key = *to};
-    struct nf2_pending pending = {.ops = &op, .count = 1, .source = source};
+    struct nf2_node_op op = {.type = NF2_NODE_REN, .key = *to, .body = nf2_span_of(source, 0)};
 
-    return change(fs, &pending);
+    return nf2_tree_change(fs, &op, 1, 0, NULL);
 }

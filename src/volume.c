@@ -5,6 +5,7 @@
 #include "names.h"
 #include "recover.h"
 #include "region.h"
+#include "repack.h"
 #include "space.h"
 
 /* Blocks of an empty volume, in this order: super log, head of the meta log, its next, root of the tree; the stock, some for the tree to grow. */
@@ -62,14 +63,9 @@ static void choose_volume_id(nf2_t *fs)
 static int write_root(nf2_t *fs)
 {
     struct nf2_writer writer;
-    bool packed = fs->flash->program_unit > 1;
 
-    nf2_writer_begin(fs, &writer, FORMAT_ROOT, 0);
-    NF2_TRY(nf2_node_write_head(fs, &writer, FORMAT_ROOT, 0, packed));
-    if (packed) {
-        NF2_TRY(nf2_node_write_mark(fs, &writer, 0));
-    }
-    return nf2_writer_end(fs, &writer);
+    nf2_repack_begin(fs, &writer, FORMAT_ROOT, 0);
+    return nf2_repack_end(fs, &writer);
 }
 
 static int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
