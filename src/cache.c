@@ -5,16 +5,15 @@
 
 /*
  * Slots lie one behind the other, and what follows the last one is zero. A slot: block u24 (0: none), level u8, append
- * place u16, records u8 (255: or more), age u8, then the live entries, grouped by the upper half of their fingerprints:
+ * place u16, age u8, then the live entries, grouped by the upper half of their fingerprints:
  * how many there are in each group, u8 x 16, and for each the offset of its record and the rest of the fingerprint, u16.
  * A node with more entries than fit has a slot without any and the append place TOO_MANY, so that no one tries again.
  */
 #define TOO_MANY 0xFFFFu
 #define LOADING 0u             /* append place while the records are taken in */
 #define LEVEL 3u
-#define RECORDS 6u
-#define AGE 7u
-#define COUNTS 8u
+#define AGE 6u
+#define COUNTS 7u
 #define GROUPS 16u
 #define ENTRIES (COUNTS + GROUPS)
 
@@ -199,7 +198,6 @@ static int take_record(nf2_t *fs, uint32_t node, uint32_t offset, const struct n
 
     bury(fs, slot, kill);
     bury(fs, slot, victim);
-    slot[RECORDS] = (uint8_t)nf2_min(slot[RECORDS] + 1u, 255);
     if (key == NULL) {
         return 0;
     }
@@ -264,7 +262,7 @@ bool nf2_cache_has(nf2_t *fs, uint32_t node, struct nf2_cached *cached)
     cached->slot = NULL;
     if (slot != NULL) {
         touch(fs, slot);
-        cached->records = slot[RECORDS];
+        cached->live = (uint16_t)slot_entries(slot);
         cached->append_at = nf2_get16(slot + 4);
         cached->slot = cached->append_at != TOO_MANY ? slot : NULL;
     }

@@ -14,7 +14,7 @@
 struct nf2_cached {
     const uint8_t *slot;        /* NULL: not cached */
     uint16_t append_at;
-    uint8_t records;            /* 255: or more */
+    uint16_t live;              /* entries */
 };
 
 /* Is the node cached? */

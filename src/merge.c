@@ -25,7 +25,7 @@ struct sparse {
  */
 static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, uint16_t right, uint32_t block, bool append)
 {
-    uint32_t parent = path->node[path->depth - 2], append_at, records;
+    uint32_t parent = path->node[path->depth - 2], append_at, entries;
     struct nf2_node_op ops[2];
     struct nf2_entry child;
 
@@ -39,7 +39,7 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, uint16_
     if (append) {
         return nf2_group_append(fs, parent, ops, 2, 0);
     }
-    NF2_TRY(nf2_node_tail(fs, parent, &append_at, &records));
+    NF2_TRY(nf2_node_tail(fs, parent, &append_at, &entries));
     int length = (int)(nf2_node_op_length(&ops[0]) + nf2_node_op_length(&ops[1]));
     return nf2_node_fit(fs, append_at, ops, 2, 0, nf2_log_bytes(fs)) != NF2_NONE ? 0 : length;
 }

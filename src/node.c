@@ -319,17 +319,17 @@ int nf2_live_begin(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *l
             nf2_cache_dead(fs, &cached, killed);
         }
         live->append_at = cached.append_at;
-        live->records = cached.records;
+        live->entries = cached.live;
     } else {
         if (killed != NULL) {
             memset(killed, 0, nf2_log_bytes(fs) / 64u);
         }
-        live->records = 0;
+        live->entries = 0;
         while ((found = nf2_node_next(fs, &live->scan, &entry)) > 0) {
             if (killed != NULL) {
                 note_kills(fs, killed, &entry);
             }
-            live->records = (uint8_t)nf2_min(live->records + 1u, 255u);
+            live->entries = (uint16_t)(live->entries + (has_key(entry.type) && entry.kill == 0) - (entry.type == NF2_NODE_DEL && entry.kill != 0 && live->entries > 0));
         }
         live->append_at = (uint16_t)nf2_scan_append_at(fs, &live->scan);
     }
@@ -604,7 +604,7 @@ int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsig
     return found;
 }
 
-int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records)
+int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *entries)
 {
     if (!fs->buffer_lent && nf2_cache_level(fs, node) < 0) {
         NF2_TRY(read_node(fs, node));
@@ -612,7 +612,7 @@ int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *recor
     struct nf2_live live;
     NF2_TRY(nf2_live_begin(fs, node, NULL, &live));
     *append_at = live.append_at;
-    *records = live.records;
+    *entries = live.entries;
     return NF2_OK;
 }
 
@@ -796,8 +796,9 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *o
     return (int)writer.position;
 }
 
-uint32_t nf2_put_limit(const nf2_t *fs, uint32_t records)
+uint32_t nf2_put_limit(const nf2_t *fs, uint32_t entries)
 {
-    uint32_t pages = nf2_min(2, (8 * records + nf2_page(fs) - 1) / nf2_page(fs));
-    return nf2_log_bytes(fs) - pages * nf2_page(fs);
+    uint32_t kept = entries * nf2_max(8u, fs->flash->program_unit), page = nf2_page(fs);
+
+    return nf2_log_bytes(fs) - (kept > page - 8u ? 2u * page : kept);
 }

@@ -124,7 +124,7 @@ struct nf2_live {
     struct nf2_scan scan;
     uint8_t *killed;
     uint16_t append_at;         /* where the next append to the node goes; 0: not known yet */
-    uint8_t records;            /* 255: or more */
+    uint16_t entries;           /* that are live, at most */
     bool glance;                /* set by nf2_live_glance: killed ones show, too, until the walk comes to what kills them */
 };
 int nf2_live_begin(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live);
@@ -138,8 +138,8 @@ void nf2_live_again(struct nf2_live *live);    /* from the node's start */
 int nf2_live_glance(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live);
 bool nf2_live_whole(const nf2_t *fs, struct nf2_live *live);
 
-/* Where the next append goes, and how many records the node has (255: or more). */
-int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *records);
+/* Where the next append goes, and how many live entries the node has at most. */
+int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *entries);
 
 /* The live entry with this key: 1, 0 if there is none, or an error. */
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);
@@ -202,7 +202,7 @@ uint32_t nf2_node_write(nf2_t *fs, struct nf2_writer *writer, const struct nf2_n
 void nf2_node_write_mark(nf2_t *fs, struct nf2_writer *writer, uint32_t sequence);
 void nf2_node_write_head(nf2_t *fs, struct nf2_writer *writer, uint32_t node, uint8_t level, bool more);
 
-/* End of the part of a leaf with so many records that new entries may take: the rest is kept for records that only remove. */
-uint32_t nf2_put_limit(const nf2_t *fs, uint32_t records);
+/* End of the part of a leaf with so many live entries that new ones may take: the rest is kept for records that only remove. */
+uint32_t nf2_put_limit(const nf2_t *fs, uint32_t entries);
 
 #endif

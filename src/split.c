@@ -426,7 +426,7 @@ static NF2_APART int parent_records(nf2_t *fs, const struct nf2_path *path, cons
 /* What the parent lacks for the records of this plan, in `*fits` and `*need`; or (`blocks` not NULL) they are appended to it. */
 static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, const uint32_t *blocks, bool *fits, uint32_t *need)
 {
-    uint32_t parent = path->node[path->depth - 2], append_at, records;
+    uint32_t parent = path->node[path->depth - 2], append_at, entries;
     struct nf2_node_op ops[PARTS_MAX];
     int count = parent_records(fs, path, plan, blocks, ops);
 
@@ -434,7 +434,7 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const s
     if (blocks != NULL) {
         return nf2_group_append(fs, parent, ops, (unsigned)count, 0);
     }
-    NF2_TRY(nf2_node_tail(fs, parent, &append_at, &records));
+    NF2_TRY(nf2_node_tail(fs, parent, &append_at, &entries));
     *fits = nf2_node_fit(fs, append_at, ops, (unsigned)count, 0, nf2_log_bytes(fs)) != NF2_NONE;
     *need = 0;
     for (int i = 0; i < count; i++) {
