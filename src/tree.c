@@ -185,10 +185,11 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
         return TRY_DONE;
     }
     effects.any = effects.any || pending->mark != 0;
-    uint32_t append_at, records;
-    NF2_TRY(nf2_node_tail(fs, leaf, &append_at, &records));
+    uint32_t records;
+    int append_at = nf2_node_tail(fs, leaf, &records);
+    NF2_TRY(append_at);
     uint32_t limit = grows ? nf2_put_limit(fs, records) - kept : nf2_log_bytes(fs);
-    if (nf2_node_fit(fs, append_at, ops, pending->count, pending->mark, limit) == NF2_NONE) {
+    if (nf2_node_fit(fs, (uint32_t)append_at, ops, pending->count, pending->mark, limit) == NF2_NONE) {
         return effects.any ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
     }
     nf2_effects_settle(&effects);
@@ -255,11 +256,12 @@ static int belongs(nf2_t *fs, uint32_t leaf, const struct nf2_key *key)
 int nf2_tree_fits(nf2_t *fs, const struct nf2_node_op *change)
 {
     struct nf2_path path;
-    uint32_t append_at, records;
+    uint32_t records;
 
     NF2_TRY(nf2_tree_descend(fs, &change->key, &path));
-    NF2_TRY(nf2_node_tail(fs, path.node[path.depth - 1], &append_at, &records));
-    return nf2_node_fit(fs, append_at, change, 1, 0, nf2_put_limit(fs, records)) != NF2_NONE;
+    int append_at = nf2_node_tail(fs, path.node[path.depth - 1], &records);
+    NF2_TRY(append_at);
+    return nf2_node_fit(fs, (uint32_t)append_at, change, 1, 0, nf2_put_limit(fs, records)) != NF2_NONE;
 }
 
 int nf2_tree_room(nf2_t *fs, const struct nf2_node_op *change)
