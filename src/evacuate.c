@@ -32,9 +32,8 @@ static NF2_APART int destination(nf2_t *fs, uint32_t id)
             own = nf2_owned_run(block, 1);
         }
         nf2_index_put(&change, id, &own);
-        int fits = nf2_tree_fits(fs, &change);
-        if (fits > 0) {
-            NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
+        int done = nf2_tree_try(fs, &change);
+        if (done > 0) {
             nf2_space_settle(fs, NF2_TREE_SLOT);
             fs->compact_owner = id;
             fs->compact_block = block;
@@ -42,7 +41,7 @@ static NF2_APART int destination(nf2_t *fs, uint32_t id)
             return NF2_OK;
         }
         NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT)); /* new nodes would push it out of the slot before somebody owns it */
-        NF2_TRY(fits);
+        NF2_TRY(done);
         NF2_TRY(nf2_tree_room(fs, &change));
     }
     return NF2_ERR_NOSPC;
