@@ -206,8 +206,7 @@ static uint32_t blocks_besides(const nf2_t *fs, uint32_t count)
 /* Leaves with keys of this id, at most `most` are counted; each may be full, and be split by the first operation in it. The way to the last one. */
 static int count_leaves(nf2_t *fs, uint32_t id, uint32_t most, struct nf2_path *path, uint32_t *leaves)
 {
-    static const uint8_t none[1] = {0};
-    struct nf2_key first = nf2_key_of(id, none, 0), behind = nf2_key_of(id + 1u, none, 0);
+    struct nf2_key first = nf2_lowest_key(id), behind = nf2_lowest_key(id + 1u);
     struct nf2_path end;
     int more = 1;
 

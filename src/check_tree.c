@@ -23,7 +23,6 @@ static int enter(nf2_t *fs, struct nf2_path *path, const struct nf2_entry *entry
 
 int nf2_check_walk(nf2_t *fs, struct check *check, enum nf2_seek direction, bool report, nf2_visit *visit)
 {
-    static const uint8_t none[1] = {0};
     struct nf2_path path;
     struct nf2_entry entry;
     int root = nf2_node_level(fs, fs->root);
@@ -45,7 +44,7 @@ int nf2_check_walk(nf2_t *fs, struct check *check, enum nf2_seek direction, bool
             NF2_TRY(visit(fs, check, &path, level));
         }
         if (level > 0 && entered) {
-            struct nf2_key end = nf2_key_of(direction == NF2_ABOVE ? 0 : NF2_NONE, none, 0);
+            struct nf2_key end = nf2_lowest_key(direction == NF2_ABOVE ? 0 : NF2_NONE);
             found = nf2_node_seek(fs, node, &end, direction == NF2_ABOVE ? NF2_AT_OR_ABOVE : NF2_AT_OR_BELOW, &entry);
         } else if (level > 0 && nf2_tree_child_entry(fs, &path, path.depth - 1u, &entry) == NF2_OK) {
             struct nf2_key key = nf2_entry_key(&entry);
@@ -265,9 +264,8 @@ static int count_entry(nf2_t *fs, struct check *check, const struct nf2_entry *e
 /* The entries in order: in the node's range, each key once; the first of an inner node is where the range begins. */
 static int check_node(nf2_t *fs, struct check *check, const struct nf2_path *path, int level)
 {
-    static const uint8_t none[1] = {0};
     struct nf2_entry at, low, high;
-    struct nf2_key key = nf2_key_of(0, none, 0);
+    struct nf2_key key = nf2_lowest_key(0);
     uint32_t node = path->node[path->depth - 1], ordered = 0;
     bool bounded = range_high(fs, path, &high), strays = false;
     enum nf2_seek seek = NF2_AT_OR_ABOVE;

@@ -280,8 +280,7 @@ static int count_from(nf2_t *fs, uint32_t number)
 /* The next id behind the present one, maybe an indexed file's: 1, or 0 if there is none. */
 static NF2_APART int next_file(nf2_t *fs)
 {
-    static const uint8_t none[1] = {0};
-    struct nf2_key key = nf2_key_of(fs->clean_id + 1u, none, 0);
+    struct nf2_key key = nf2_lowest_key(fs->clean_id + 1u);
     struct nf2_entry entry;
     uint8_t kind;
 

@@ -111,12 +111,11 @@ static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
 /* Goes to the next indexed file, from fs->compact_id on: 1, or 0 behind the last. */
 static NF2_APART int next_file(nf2_t *fs)
 {
-    static const uint8_t none[1] = {0};
     struct nf2_entry entry;
     uint8_t kind;
 
     for (;; fs->compact_id++) {
-        struct nf2_key key = nf2_key_of(fs->compact_id, none, 0);
+        struct nf2_key key = nf2_lowest_key(fs->compact_id);
         int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
         if (found <= 0 || entry.id == NF2_NONE) {
             fs->compact_id = fs->compact_from = 0;

@@ -42,15 +42,7 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
 
 int nf2_tree_child_entry(nf2_t *fs, const struct nf2_path *path, unsigned depth, struct nf2_entry *entry)
 {
-    struct nf2_record record;
-    uint8_t header[2];
-
-    NF2_TRY(nf2_record_read(fs, path->node[depth], path->child[depth], 0, header, 2));
-    record.offset = path->child[depth];
-    record.length = nf2_get16(header) & 0xFFFu;
-    record.type = (uint8_t)(nf2_get16(header) >> 13);
-    record.more = false;
-    return nf2_entry_parse(fs, path->node[depth], &record, entry);
+    return nf2_entry_parse_at(fs, path->node[depth], path->child[depth], entry);
 }
 
 int nf2_tree_way_to(nf2_t *fs, uint32_t block, struct nf2_path *path)
@@ -102,8 +94,7 @@ int nf2_tree_neighbour(nf2_t *fs, struct nf2_path *path, enum nf2_seek seek)
         if (level <= 0) {
             break;
         }
-        static const uint8_t none[1] = {0};
-        struct nf2_key end = nf2_key_of(seek == NF2_ABOVE ? 0 : NF2_NONE, none, 0);
+        struct nf2_key end = nf2_lowest_key(seek == NF2_ABOVE ? 0 : NF2_NONE);
         found = nf2_node_seek(fs, path->node[path->depth - 1], &end, seek == NF2_ABOVE ? NF2_AT_OR_ABOVE : NF2_AT_OR_BELOW, &entry);
         if (found <= 0) {
             return found < 0 ? found : NF2_ERR_IO;

@@ -32,9 +32,8 @@ static NF2_APART int destination(nf2_t *fs, uint32_t id)
             own = nf2_owned_run(block, 1);
         }
         nf2_index_put(&change, id, &own);
-        int fits = nf2_tree_fits(fs, &change);
-        if (fits > 0) {
-            NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
+        int done = nf2_tree_try(fs, &change);
+        if (done > 0) {
             nf2_space_settle(fs, NF2_TREE_SLOT);
             fs->compact_owner = id;
             fs->compact_block = block;
@@ -42,7 +41,7 @@ static NF2_APART int destination(nf2_t *fs, uint32_t id)
             return NF2_OK;
         }
         NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT)); /* new nodes would push it out of the slot before somebody owns it */
-        NF2_TRY(fits);
+        NF2_TRY(done);
         NF2_TRY(nf2_tree_room(fs, &change));
     }
     return NF2_ERR_NOSPC;
@@ -116,19 +115,18 @@ static bool lies_in(const nf2_t *fs, const struct nf2_item *item, const struct n
     return last >= run->start && item->block < run->start + run->count;
 }
 
-/* The first of the victims that holds data of a mapping entry; its count is 0 if there is none. */
-static struct nf2_run victim_of(const nf2_t *fs, const struct nf2_item *item, const struct nf2_victims *victims)
+/* The last of the victims in front of block `before` that holds data of a mapping entry; its count is 0 if there is none. */
+static struct nf2_run victim_of(const nf2_t *fs, const struct nf2_item *item, const struct nf2_victims *victims, uint32_t before)
 {
-    struct nf2_run run = {0, victims->blocks};
+    struct nf2_run best = {0, 0}, run = {0, victims->blocks};
 
     for (uint32_t i = 0; i < victims->count; i++) {
         run.start = victims->first[i];
-        if (lies_in(fs, item, &run)) {
-            return run;
+        if (run.start < before && run.start >= best.start && lies_in(fs, item, &run)) {
+            best = run;
         }
     }
-    run.count = 0;
-    return run;
+    return best;
 }
 
 /* ---- a walk over the map ------------------------------------------------------------------------ */
@@ -181,7 +179,7 @@ static int note_item(nf2_t *fs, void *context, const struct nf2_item *item)
         return 0;
     }
     look->last = nf2_max(look->last, place + 1u);
-    if (victim_of(fs, item, &look->job->victims).count > 0) {
+    if (victim_of(fs, item, &look->job->victims, NF2_NONE).count > 0) {
         look->more = look->more || look->items == ITEMS;
         look->item[look->items < ITEMS ? look->items++ : 0] = *item;
     }
@@ -323,7 +321,7 @@ static NF2_APART int move_short(nf2_t *fs, const struct look *look, uint32_t sta
             result = 0;
             break;
         }
-        struct nf2_run victim = victim_of(fs, item, &job->victims);
+        struct nf2_run victim = victim_of(fs, item, &job->victims, NF2_NONE);
         int copied = copy_short(fs, job->id, item, &victim, &moved);
         NF2_TRY(copied);
         if (copied == 0) {
@@ -335,23 +333,32 @@ static NF2_APART int move_short(nf2_t *fs, const struct look *look, uint32_t sta
     return result;
 }
 
+/* Moves what a noted item holds in the victims, if several in the last one first: what is in front of that stays under its number. 1: all of it, 0: enough. */
+static int move_long(nf2_t *fs, const struct nf2_evacuation *job, const struct nf2_item *item)
+{
+    uint32_t block = nf2_block_bytes(fs);
+    struct nf2_run victim = victim_of(fs, item, &job->victims, NF2_NONE);
+    int all = 1;
+
+    for (; victim.count > 0 && all > 0; victim = victim_of(fs, item, &job->victims, victim.start)) {
+        uint32_t blocks = nf2_max(1u, nf2_min(job->programs * nf2_page(fs) / block, victim.count)); /* whole ones: pieces of a block stay whole */
+        all = move_item(fs, job->id, item->number, &victim, blocks * block);
+    }
+    return all;
+}
+
 /* Moves the items that a look has noted. 1: all of them, 0: it is enough for this time. */
 static int move_items(nf2_t *fs, const struct look *look, uint32_t start)
 {
-    uint32_t i = 0, block = nf2_block_bytes(fs);
-
-    for (;;) {
+    for (uint32_t i = 0;; i++) {
         int result = move_short(fs, look, start, &i);
         if (result != 2) {
             return result;
         }
-        struct nf2_run victim = victim_of(fs, &look->item[i], &look->job->victims);
-        uint32_t blocks = nf2_max(1u, nf2_min(look->job->programs * nf2_page(fs) / block, victim.count)); /* whole ones: pieces of a block stay whole */
-        int all = move_item(fs, look->job->id, look->item[i].number, &victim, blocks * block);
-        if (all <= 0) {
-            return all;
+        result = move_long(fs, look->job, &look->item[i]);
+        if (result <= 0) {
+            return result;
         }
-        i++;
     }
 }
 

@@ -73,8 +73,6 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     return NF2_OK;
 }
 
-#define CRC_OF_ALL 0xDEBB20E3u  /* of anything with its own check behind it */
-
 /* 1 if the record's check holds, 0 if not, or an error. */
 static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *record, uint16_t epoch)
 {
@@ -92,7 +90,7 @@ static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *reco
         }
         crc = nf2_crc(crc, from, n);
     }
-    return crc == CRC_OF_ALL;
+    return crc == NF2_CRC_OF_CHECKED;
 }
 
 /* Looks at the place `position` of a page: 1 with a valid record there, 0 if the page ends, -1 if it holds something invalid, or an error below that. */

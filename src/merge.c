@@ -25,7 +25,7 @@ struct sparse {
  */
 static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, uint16_t right, uint32_t block, bool append)
 {
-    uint32_t parent = path->node[path->depth - 2], append_at, entries;
+    uint32_t parent = path->node[path->depth - 2];
     struct nf2_node_op ops[2];
     struct nf2_entry child;
 
@@ -36,12 +36,7 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, uint16_
     memset(&ops[1], 0, sizeof ops[1]);
     ops[1].type = NF2_NODE_DEL;
     ops[1].kill = right;
-    if (append) {
-        return nf2_group_append(fs, parent, ops, 2, 0);
-    }
-    NF2_TRY(nf2_node_tail(fs, parent, &append_at, &entries));
-    int length = (int)(nf2_node_op_length(&ops[0]) + nf2_node_op_length(&ops[1]));
-    return nf2_node_fit(fs, append_at, ops, 2, 0, nf2_log_bytes(fs)) != NF2_NONE ? 0 : length;
+    return append ? nf2_group_append(fs, parent, ops, 2, 0) : nf2_group_lacks(fs, parent, ops, 2);
 }
 
 /* Writes the entries of both into a new node. */
@@ -127,8 +122,7 @@ static NF2_APART int find_sparse(nf2_t *fs, const struct nf2_path *path, struct 
 /* Has the root, an inner one, only one child? 1, 0, or an error. */
 static NF2_APART int only_child(nf2_t *fs, uint32_t *child)
 {
-    static const uint8_t none[1] = {0};
-    struct nf2_key key = nf2_key_of(0, none, 0);
+    struct nf2_key key = nf2_lowest_key(0);
     struct nf2_entry entry, second;
 
     int level = nf2_node_level(fs, fs->root);

@@ -252,8 +252,7 @@ int nf2_entry_stat(nf2_t *fs, const struct nf2_entry *entry, struct nf2_stat *ou
 
 int nf2_directory_empty(nf2_t *fs, uint32_t id, bool *empty)
 {
-    static const uint8_t none[1] = {0};
-    struct nf2_key key = nf2_key_of(id, none, 0);
+    struct nf2_key key = nf2_lowest_key(id);
     struct nf2_entry entry;
     int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
 

@@ -10,6 +10,13 @@ struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t length)
     return key;
 }
 
+struct nf2_key nf2_lowest_key(uint32_t id)
+{
+    static const uint8_t none[1] = {0};
+
+    return nf2_key_of(id, none, 0);
+}
+
 #define PREFIX 24u              /* bytes of a key kept in memory while a node is searched */
 #define CHUNK 16u
 
@@ -604,16 +611,18 @@ int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsig
     return found;
 }
 
-int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *entries)
+int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *entries)
 {
+    struct nf2_live live;
+
     if (!fs->buffer_lent && nf2_cache_level(fs, node) < 0) {
         NF2_TRY(read_node(fs, node));
     }
-    struct nf2_live live;
     NF2_TRY(nf2_live_begin(fs, node, NULL, &live));
-    *append_at = live.append_at;
-    *entries = live.entries;
-    return NF2_OK;
+    if (entries != NULL) {
+        *entries = live.entries;
+    }
+    return live.append_at;
 }
 
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)

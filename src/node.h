@@ -64,6 +64,7 @@ struct nf2_entry {
 };
 
 struct nf2_key nf2_key_of(uint32_t id, const void *bytes, uint32_t length);
+struct nf2_key nf2_lowest_key(uint32_t id);     /* no key of this id is below it */
 
 static inline struct nf2_key nf2_number_key(uint32_t id, uint8_t kind, uint32_t number)
 {
@@ -138,8 +139,8 @@ void nf2_live_again(struct nf2_live *live);    /* from the node's start */
 int nf2_live_glance(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live);
 bool nf2_live_whole(const nf2_t *fs, struct nf2_live *live);
 
-/* Where the next append goes, and how many live entries the node has at most. */
-int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *append_at, uint32_t *entries);
+/* Returns where the next append goes, or an error; and how many live entries the node has at most (NULL: no matter). */
+int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *entries);
 
 /* The live entry with this key: 1, 0 if there is none, or an error. */
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);

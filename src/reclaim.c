@@ -25,8 +25,7 @@ static bool is_shadow(const nf2_t *fs, uint32_t id)
 /* Removes one entry of an orphan: 1, 0 if it has none left, or an error. */
 static int remove_entry(nf2_t *fs, uint32_t id)
 {
-    static const uint8_t none[1] = {0};
-    struct nf2_key key = nf2_key_of(id, none, 0);
+    struct nf2_key key = nf2_lowest_key(id);
     struct nf2_node_op change;
     struct nf2_entry entry;
     uint32_t number;

@@ -176,20 +176,24 @@ int nf2_region_counts(nf2_t *fs, enum nf2_free kind, uint32_t limit, uint32_t fi
 #define CANDIDATES 4u           /* of each kind */
 
 /* The longest runs of free blocks that a walk met and nothing younger has taken: dirty ones and erased ones. Count 0: an empty place. */
+struct candidate {              /* little stack: turns of the log come through here */
+    uint16_t start, count;
+};
+
 struct candidates {
-    struct nf2_run run[2][CANDIDATES];
+    struct candidate run[2][CANDIDATES];
 };
 
 static void propose(const nf2_t *fs, struct candidates *found, uint32_t start, uint32_t count, bool erased)
 {
-    struct nf2_run *place = found->run[erased];
+    struct candidate *place = found->run[erased];
 
     for (unsigned i = 1; i < CANDIDATES; i++) {
         place = found->run[erased][i].count < place->count ? &found->run[erased][i] : place;
     }
     if (count > place->count && start < fs->blocks && count <= fs->blocks - start) {
-        place->start = start;
-        place->count = count;
+        place->start = (uint16_t)start;
+        place->count = (uint16_t)count;
     }
 }
 
@@ -197,14 +201,14 @@ static void propose(const nf2_t *fs, struct candidates *found, uint32_t start, u
 static void drop(struct candidates *found, uint32_t start, uint32_t count)
 {
     for (unsigned i = 0; i < 2u * CANDIDATES; i++) {
-        struct nf2_run *run = &found->run[i / CANDIDATES][i % CANDIDATES];
-        uint32_t end = run->start + run->count;
+        struct candidate *run = &found->run[i / CANDIDATES][i % CANDIDATES];
+        uint32_t end = (uint32_t)run->start + run->count;
         if (start >= end || start + count <= run->start) {
             continue;
         }
         uint32_t before = start > run->start ? start - run->start : 0, behind = end > start + count ? end - (start + count) : 0;
-        run->start = before >= behind ? run->start : start + count;
-        run->count = nf2_max(before, behind);
+        run->start = (uint16_t)(before >= behind ? run->start : start + count);
+        run->count = (uint16_t)nf2_max(before, behind);
     }
 }
 
@@ -241,9 +245,9 @@ static int candidate_region(nf2_t *fs, void *context, uint32_t number, uint32_t 
 }
 
 /* The first block of the run that may be taken, or NF2_NONE. */
-static uint32_t first_of(const nf2_t *fs, const struct nf2_run *run)
+static uint32_t first_of(const nf2_t *fs, const struct candidate *run)
 {
-    for (uint32_t block = run->start; block < run->start + run->count; block++) {
+    for (uint32_t block = run->start; block < (uint32_t)run->start + run->count; block++) {
         bool being_claimed = fs->region == block / NF2_REGION_BLOCKS && nf2_bit(fs->region_used, block % NF2_REGION_BLOCKS);
         if (block != fs->kept_node && !being_claimed) {
             return block;

@@ -300,8 +300,7 @@ static NF2_APART int plan_run(nf2_t *fs, uint32_t node, const struct nf2_survey 
  */
 static int plan_root(nf2_t *fs, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
-    static const uint8_t none[1] = {0};
-    struct nf2_key behind = nf2_key_of(NF2_ROOT_ID + 1u, none, 0);
+    struct nf2_key behind = nf2_lowest_key(NF2_ROOT_ID + 1u);
     uint8_t byte = 0;
 
     NF2_TRY(nf2_key_bytes(fs, hint, 0, &byte, nf2_min(hint->length, 1)));
@@ -423,31 +422,21 @@ static NF2_APART int parent_records(nf2_t *fs, const struct nf2_path *path, cons
     return (int)count;
 }
 
-/* What the parent lacks for the records of this plan, in `*fits` and `*need`; or (`blocks` not NULL) they are appended to it. */
-static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, const uint32_t *blocks, bool *fits, uint32_t *need)
+/* Has the parent room for the records of this plan (0)? Else the bytes that they take. Or (`blocks` not NULL) they are appended to it. */
+static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, const uint32_t *blocks)
 {
-    uint32_t parent = path->node[path->depth - 2], append_at, entries;
+    uint32_t parent = path->node[path->depth - 2];
     struct nf2_node_op ops[PARTS_MAX];
     int count = parent_records(fs, path, plan, blocks, ops);
 
     NF2_TRY(count);
-    if (blocks != NULL) {
-        return nf2_group_append(fs, parent, ops, (unsigned)count, 0);
-    }
-    NF2_TRY(nf2_node_tail(fs, parent, &append_at, &entries));
-    *fits = nf2_node_fit(fs, append_at, ops, (unsigned)count, 0, nf2_log_bytes(fs)) != NF2_NONE;
-    *need = 0;
-    for (int i = 0; i < count; i++) {
-        *need += nf2_node_op_length(&ops[i]);
-    }
-    return NF2_OK;
+    return blocks != NULL ? nf2_group_append(fs, parent, ops, (unsigned)count, 0) : nf2_group_lacks(fs, parent, ops, (unsigned)count);
 }
 
 /* A new root above the new nodes. */
 static NF2_APART int write_root(nf2_t *fs, const struct plan *plan, const uint32_t *blocks, uint32_t root)
 {
-    static const uint8_t none[1] = {0};
-    struct nf2_key lowest = nf2_key_of(0, none, 0);
+    struct nf2_key lowest = nf2_lowest_key(0);
     struct nf2_node_op op;
     struct nf2_writer writer;
 
@@ -482,7 +471,7 @@ static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *pl
     NF2_TRY(nf2_space_prepare(fs, 1));
     if (!root) {
         NF2_TRY(nf2_group_prepare(fs, path->node[path->depth - 2]));
-        NF2_TRY(tell_parent(fs, path, plan, blocks, NULL, NULL));
+        NF2_TRY(tell_parent(fs, path, plan, blocks));
     } else if (parts > 1) {
         NF2_TRY(nf2_space_tree_block(fs, &blocks[parts]));
         NF2_TRY(write_root(fs, plan, blocks, blocks[parts]));
@@ -516,14 +505,12 @@ static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *
 static int plan_path(nf2_t *fs, struct nf2_path *path, const struct nf2_key *hint, uint32_t need, bool thrifty, struct plan *plan)
 {
     for (;;) {
-        bool fits = true;
         NF2_TRY(make_plan(fs, path->node[path->depth - 1], hint, need, thrifty, plan));
-        if (path->depth > 1) {
-            NF2_TRY(tell_parent(fs, path, plan, NULL, &fits, &need));
+        int lacks = path->depth > 1 ? tell_parent(fs, path, plan, NULL) : 0;
+        if (lacks <= 0) {
+            return lacks;
         }
-        if (fits) {
-            return NF2_OK;
-        }
+        need = (uint32_t)lacks;
         path->depth--; /* the parent first; the caller looks for its way anew */
     }
 }

@@ -157,8 +157,8 @@ static int find_killed(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, s
     return found;
 }
 
-/* What an attempt came to: done; the leaf lacks room (PLAIN: and the change has no effects on space); something is to be prepared first. */
-enum { TRY_NO_ROOM = 0, TRY_DONE = 1, TRY_NO_ROOM_PLAIN = 2, TRY_NEEDS = 3 };
+/* What an attempt came to: done; the leaf lacks room (PLAIN: and the change has no effects on space), or there is more than one; something is to be prepared first. */
+enum { TRY_NO_ROOM = 0, TRY_DONE = 1, TRY_SPANS = NF2_SPANS_LEAVES, TRY_NO_ROOM_PLAIN, TRY_NEEDS };
 
 /* One attempt in one leaf. `kept`: bytes that are to stay free behind the changes. */
 static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pending, uint32_t kept, struct needs *needs)
@@ -185,10 +185,11 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
         return TRY_DONE;
     }
     effects.any = effects.any || pending->mark != 0;
-    uint32_t append_at, entries;
-    NF2_TRY(nf2_node_tail(fs, leaf, &append_at, &entries));
+    uint32_t entries;
+    int append_at = nf2_node_tail(fs, leaf, &entries);
+    NF2_TRY(append_at);
     uint32_t limit = grows ? nf2_put_limit(fs, entries) - kept : nf2_log_bytes(fs);
-    if (nf2_node_fit(fs, append_at, ops, pending->count, pending->mark, limit) == NF2_NONE) {
+    if (nf2_node_fit(fs, (uint32_t)append_at, ops, pending->count, pending->mark, limit) == NF2_NONE) {
         return effects.any ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
     }
     nf2_effects_settle(&effects);
@@ -255,11 +256,12 @@ static int belongs(nf2_t *fs, uint32_t leaf, const struct nf2_key *key)
 int nf2_tree_fits(nf2_t *fs, const struct nf2_node_op *change)
 {
     struct nf2_path path;
-    uint32_t append_at, entries;
+    uint32_t entries;
 
     NF2_TRY(nf2_tree_descend(fs, &change->key, &path));
-    NF2_TRY(nf2_node_tail(fs, path.node[path.depth - 1], &append_at, &entries));
-    return nf2_node_fit(fs, append_at, change, 1, 0, nf2_put_limit(fs, entries)) != NF2_NONE;
+    int append_at = nf2_node_tail(fs, path.node[path.depth - 1], &entries);
+    NF2_TRY(append_at);
+    return nf2_node_fit(fs, (uint32_t)append_at, change, 1, 0, nf2_put_limit(fs, entries)) != NF2_NONE;
 }
 
 int nf2_tree_room(nf2_t *fs, const struct nf2_node_op *change)
@@ -298,34 +300,53 @@ static int find_leaf(nf2_t *fs, const struct nf2_pending *pending, struct nf2_pa
     return inside == 0 ? NF2_SPANS_LEAVES : inside < 0 ? inside : NF2_OK;
 }
 
+/* One attempt where the keys lie, with all that it takes but room. */
+static int attempt(nf2_t *fs, struct nf2_pending *pending, bool first, struct nf2_path *path)
+{
+    struct needs needs;
+    int result = find_leaf(fs, pending, path);
+
+    if (result != NF2_OK) {
+        return result;
+    }
+    bool alone = first && pending->count == 1; /* a wish: no reason to replace a leaf twice */
+    uint32_t leaf = path->node[path->depth - 1], kept = alone ? room_kept(fs, pending->ops) : 0;
+    result = try_change(fs, leaf, pending, kept, &needs);
+    if (result == TRY_NEEDS) {
+        NF2_TRY(prepare(fs, leaf, &needs));
+        result = try_change(fs, leaf, pending, kept, &needs);
+        NF2_ASSERT(result != TRY_NEEDS);
+    }
+    return result;
+}
+
+int nf2_tree_try(nf2_t *fs, struct nf2_node_op *change)
+{
+    struct nf2_pending pending = {.ops = change, .count = 1};
+    struct nf2_path path;
+    int result = attempt(fs, &pending, false, &path);
+
+    return result < 0 ? result : result == TRY_DONE;
+}
+
 int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
 {
     struct nf2_pending pending = {.ops = changes, .count = count, .mark = mark, .source = changes->type == NF2_NODE_REN ? changes->body.at.data : NULL};
     struct nf2_path path;
-    struct needs needs;
 
     keep_referred(fs, changes, count);
-    for (unsigned attempt = 0; attempt < TRIES && !pending.done; attempt++) {
-        int result = find_leaf(fs, &pending, &path);
-        if (result != NF2_OK) {
+    for (unsigned tries = 0; !pending.done; tries++) {
+        int result = attempt(fs, &pending, tries == 0, &path);
+        if (result < 0 || result == NF2_SPANS_LEAVES) {
             return result;
         }
-        bool alone = attempt == 0 && count == 1; /* a wish: no reason to replace a leaf twice */
-        uint32_t leaf = path.node[path.depth - 1], kept = alone ? room_kept(fs, changes) : 0;
-        result = try_change(fs, leaf, &pending, kept, &needs);
-        if (result == TRY_NEEDS) {
-            NF2_TRY(prepare(fs, leaf, &needs));
-            result = try_change(fs, leaf, &pending, kept, &needs);
-            NF2_ASSERT(result != TRY_NEEDS);
-        }
-        NF2_TRY(result);
         if (result == TRY_DONE) {
             break;
         }
-        NF2_TRY(nf2_tree_make_room(fs, &path, &changes->key, changes_length(changes, count), result == TRY_NO_ROOM_PLAIN ? &pending : NULL));
-        if (attempt + 1u == TRIES && !pending.done) {
+        if (tries == TRIES) {
             return NF2_ERR_NOSPC;
         }
+        NF2_TRY(nf2_tree_make_room(fs, &path, &changes->key, changes_length(changes, count), result == TRY_NO_ROOM_PLAIN ? &pending : NULL));
     }
     if (where != NULL && pending.node != 0) {
         where->node = pending.node;

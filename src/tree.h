@@ -25,6 +25,9 @@ int nf2_tree_seek_all(nf2_t *fs, const struct nf2_key *key, unsigned count, cons
  */
 int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where);
 
+/* Makes a change if its leaf has room for it as it is: 1, 0, or an error. Nothing that a slot has handed out meanwhile gets lost. */
+int nf2_tree_try(nf2_t *fs, struct nf2_node_op *change);
+
 /*
  * Would a change that puts a new entry be made without replacing nodes? 1 or 0. And: replaces nodes for it. For changes
  * that must not be held up between a block's being handed out and its being owned.

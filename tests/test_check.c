@@ -146,12 +146,12 @@ static void append(struct volume *volume, uint32_t leaf, uint32_t id, const char
 {
     struct nf2_node_op op = {.type = NF2_NODE_PUT};
     static const uint8_t body[1] = {NF2_BODY_INLINE};
-    uint32_t at, records;
 
     op.key = nf2_key_of(id, name, (uint32_t)strlen(name));
     op.body = nf2_span_of(body, 1);
-    CHECK_EQ(nf2_node_tail(&volume->fs, leaf, &at, &records), NF2_OK);
-    CHECK(nf2_node_append(&volume->fs, leaf, at, &op, 1, 0) > 0);
+    int at = nf2_node_tail(&volume->fs, leaf, NULL);
+    CHECK(at >= 0);
+    CHECK(nf2_node_append(&volume->fs, leaf, (uint32_t)at, &op, 1, 0) > 0);
 }
 
 static uint32_t free_block(struct volume *volume, enum nf2_block_state state)
