@@ -229,7 +229,7 @@ def test_put_refuses_a_pipe(image, tmp_path, nf2):
 
 def test_help_fits_and_the_version_is_known(nf2):
     code, out, _ = nf2("--help")
-    assert code == 0 and not [line for line in out.splitlines() if line.endswith("...")]
+    assert code == 0 and "..." not in out.split("Commands:")[1]
     assert nf2("--version")[:2] == (0, nf2fs.__version__ + "\n")
 
 
