@@ -167,6 +167,8 @@ endef
 
 long-rows: release
 	$(call measure_studies,nf2fs,$(LONG))
+	$(STUDIES) figures --long --gate lifelogd,lifesmall,lifesmalls,lifesmall-ecc16,owread-random,owread-sequential --jobs $(JOBS) \
+		--json "$(LONG)" --output - > /dev/null
 
 # LittleFS has rows that fail: above half of the chip an overwrite finds no space.
 peer-rows: release
