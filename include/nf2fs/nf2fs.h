@@ -44,10 +44,19 @@ extern "C" {
 #ifndef NF2_WRITERS
 #define NF2_WRITERS 4u            /* files open for writing at the same time: 1 to 5, more do not fit the records on the chip */
 #endif
-#define NF2_BLOCKS_MIN 32u        /* blocks in the smallest volume */
+#define NF2_BLOCKS_MIN 32u        /* blocks in the smallest volume; the largest has 65,536 */
 
 /* ---- errors: every function returns 0 or a positive result, or one of these --------------------- */
 
+/*
+ * Beside the errors named at a function,
+ *   any returns       INVAL (a NULL or wrong argument; the volume is not mounted) and IO;
+ *   one with a path   NOENT, NOTDIR, NAMETOOLONG (and INVAL for a path without a name in it, where one is needed);
+ *   one with a handle BADF;
+ *   one that changes something  ROFS and NOSPC.
+ * After a program or erase that the driver failed, each change returns IO until the next mount; reading goes on.
+ * A call that is refused with another error than IO has changed nothing; after IO a change may be there or not, as after a cut.
+ */
 enum nf2_error {
     NF2_OK = 0,
     NF2_ERR_NOENT = -2,         /* no such file or directory */
@@ -149,7 +158,7 @@ int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
 int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags);
 
 /*
- * Writes what is pending and marks the volume as cleanly left. Files that are still open are
+ * Writes what is pending and marks the volume as cleanly left: durable when it returns OK. Files that are still open are
  * closed without a sync (their unsynced data is lost). After an error the volume is not mounted either,
  * and the next mount recovers as after a cut.
  */
@@ -260,16 +269,22 @@ struct nf2_stat {
     uint32_t size;              /* bytes; 0 for a directory */
 };
 
+/* Size and type. A file that was created and not synced yet has its size, 0, too. */
 int nf2_stat(nf2_t *fs, const char *path, struct nf2_stat *out);
+
+/* Makes a directory; the one above it must exist (NOENT). Durable when it returns, all or nothing. Errors: EXIST. */
 int nf2_mkdir(nf2_t *fs, const char *path);
 
-/* Removes a file or an empty directory. Errors: NOENT, NOTEMPTY, BUSY (open), INVAL (the root). */
+/*
+ * Removes a file or an empty directory, also on a full volume; durable when it returns, all or nothing. The blocks of a large
+ * file are freed later, in steps. Errors: NOTEMPTY, BUSY (open), INVAL (the root).
+ */
 int nf2_remove(nf2_t *fs, const char *path);
 
 /*
  * Renames a file or directory, across directories too. An existing target is replaced in the same
- * instant: a file by a file, an empty directory by a directory. Errors: NOENT, ISDIR, NOTDIR,
- * NOTEMPTY, BUSY (the target is open; or the source was created and never synced), INVAL (a directory into itself).
+ * instant: a file by a file, an empty directory by a directory. Durable when it returns; a cut leaves the
+ * old name and the old target, or the new. Errors: ISDIR, NOTDIR, NOTEMPTY, BUSY (the target is open; or the source was created and never synced), INVAL (a directory into itself).
  * Open handles of a file that is moved go with it.
  */
 int nf2_rename(nf2_t *fs, const char *from, const char *to);
@@ -283,7 +298,8 @@ struct nf2_dirent {
 /*
  * Lists a directory in the order of the names' bytes ('.' and '..' are not listed). An entry that is
  * there from opendir to the end of the listing is listed exactly once, whatever changes meanwhile;
- * one that is added or removed meanwhile may be listed or not. nf2_readdir returns 1 with an entry, 0 at the end.
+ * one that is added or removed meanwhile may be listed or not. nf2_readdir returns 1 with an entry, 0 at the end. An open listing holds
+ * nothing of the volume: `dir` may simply be given up. Errors: NOTDIR; BADF (closed).
  */
 int nf2_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path);
 int nf2_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out);
@@ -307,21 +323,23 @@ enum nf2_whence { NF2_SEEK_SET = 0, NF2_SEEK_CUR = 1, NF2_SEEK_END = 2 };
 
 /*
  * Opens a file. `file` and `buffer` (page_size bytes; NULL is allowed for NF2_O_RDONLY) stay in use
- * until nf2_close. One handle at a time may write a file (BUSY); any number may read it, and see what was synced last.
+ * until nf2_close, at one address; neither has to be initialized. One handle at a time may write a file (BUSY); any number may read it, and see what was synced last.
  * A created file is durable from its first sync or close on. Exception: a name so long that less
  * than 64 bytes of the buffer would be left beside it is made durable, empty, at once.
+ * Errors: NOENT, EXIST (NF2_O_EXCL), ISDIR, BUSY, MFILE (NF2_WRITERS files are open for writing), ROFS, INVAL (no access mode; CREAT, TRUNC or
+ * APPEND without writing; the handle is open).
  */
 int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer);
 
-/* Syncs and closes. The handle is closed even after an error (then the unsynced data is lost). */
+/* Syncs and closes. The handle is closed even after an error (then the unsynced data is lost). Errors: those of nf2_sync. */
 int nf2_close(nf2_t *fs, nf2_file_t *file);
 
-/* Bytes read (fewer only at the end of the file), or an error. */
+/* Bytes read, from the position on (fewer only at the end of the file), or an error (BADF: not opened for reading). */
 int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
 
 /*
  * Writes all of `length` bytes at the position and returns `length`, or accepts nothing and returns
- * an error (the file and the position are as before). Past the end the gap reads as zeros. Not durable before nf2_sync or nf2_close.
+ * an error (the file and the position are as before): NOSPC, FBIG, BADF (not opened for writing). Past the end the gap reads as zeros. Not durable before nf2_sync or nf2_close.
  * After an error of the driver (IO), here or in nf2_truncate, what the handle has not synced is given up: nf2_sync and nf2_close
  * return IO too, and the file keeps the content of its last sync.
  */
@@ -332,12 +350,12 @@ int32_t nf2_seek(nf2_t *fs, nf2_file_t *file, int32_t offset, int whence);
 int32_t nf2_tell(nf2_t *fs, nf2_file_t *file);
 int32_t nf2_size(nf2_t *fs, nf2_file_t *file);  /* unsynced writes included */
 
-/* Sets the size, both ways (new bytes are zeros); part of the next sync. The position stays. */
+/* Sets the size, both ways (new bytes are zeros); part of the next sync. The position stays. Errors: NOSPC, FBIG. */
 int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
 /*
- * Takes the blocks that writing up to `size` bytes will need, contiguously where possible, so that those
- * writes cannot fail with NOSPC. The file's size does not change; blocks not written by the close are given back.
+ * Sets aside the blocks that writing up to `size` bytes will need, so that those writes cannot fail with NOSPC. The file's size does
+ * not change, nothing is written; what is not used by the close is given back. Errors: NOSPC, FBIG.
  */
 int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 

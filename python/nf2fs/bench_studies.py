@@ -124,7 +124,7 @@ def latency(
         return list(dict.fromkeys(found))
 
     rows = gather(cells, "latency", fs, cell, jobs, timeout, json_path, results)
-    print_table("Calls by kind (page convention, fast reads); operations of the flash as p99 / maximum", study_tables.latency(rows))
+    print_table("Calls by kind (page convention, fast reads)", study_tables.latency(rows))
     show_plots(plots.latency(Path(folder) / "latency.svg", rows))
     finish(rows)
 

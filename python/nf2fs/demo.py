@@ -42,6 +42,7 @@ class Demo:
         self.screen = Console(highlight=False, markup=False)
         self.logs: dict[str, bytes] = {}
         self.notes: list[str] = []
+        self.workloads: dict[str, str] = {}
         self.number, self.began = 0, time.monotonic()
 
     def step(self, text: str) -> None:
@@ -131,7 +132,8 @@ class Demo:
         for name in SYSTEMS:
             if name not in systems:
                 self.say(f"{name} was not built into {program.name}: measured without it")
-        cells = [bench.Cell(system, CHIP, workload) for workload in bench.expand(["core"], catalogue) for system in systems]
+        self.workloads = {name: catalogue.descriptions.get(name, "") for name in bench.expand(["core"], catalogue)}
+        cells = [bench.Cell(system, CHIP, workload) for workload in self.workloads for system in systems]
         self.results.unlink(missing_ok=True)
         rows = run_with_progress(cells, program, bench.JOBS_MAX, CELL_TIMEOUT_S, str(self.results))
         for table in bench_table.rich_tables(rows):
@@ -142,7 +144,7 @@ class Demo:
         self.step("the report")
         lines = ["# NF2FS demo", "", *(f"- {note}" for note in self.notes), "", "## Workloads", "",
                  "Counted operations of a virtual chip times its typical times: exact, the same on every run.", "",
-                 bench_table.markdown(rows)]
+                 bench_table.markdown(rows), *(f"- `{name}`: {text}" for name, text in self.workloads.items()), ""]
         self.report.write_text("\n".join(lines), encoding="utf-8")
         self.say(f"image {self.image}, rows {self.results}, report {self.report}; {time.monotonic() - self.began:.0f} s in all")
 

@@ -131,7 +131,7 @@ class Library:
 
         found = Path(path) if path else find_library()
         if found is None or not found.is_file():
-            raise LibraryMissing("the compiled library (libnf2host) was not found: build it (`make`), install the "
+            raise LibraryMissing("the compiled library (libnf2host) was not found: build it (`make release`), install the "
                                  "package, or name it in NF2FS_LIBRARY")
         self.ffi = FFI()
         self.ffi.cdef(declarations())

@@ -82,7 +82,7 @@ def overwrites(rows: list[Row], drawn: set[str], folder: str) -> list[str]:
              "Synced accesses at random places of a file that is so many percent of a 16 MiB chip (w25q128), in the steady state: twice the chip was",
              "overwritten before. Speeds in KiB/s; the bound is that of the chip for this fill and access; programs, pages read: of one access.",
              "`raw flash` reads, erases and programs the block. `*`: stopped by a limit of flash time or pages read before the steady state, which flatters.",
-             "LittleFS writes the file anew from the place of the access on, so above half of the chip it finds no space.", "",
+             "LittleFS writes the file anew from the place of the access on: where both do not fit on the chip, it finds no space.", "",
              *image("overwrite.svg", "speed by fill, for each access size", drawn, folder)]
     plain = [overwrite_line(rows, workload, CHIP, name) for access, _, workload, name in named if access in ACCESSES]
     lines += table(OVERWRITE, [line for line in plain if line], {"access"})
