@@ -140,6 +140,9 @@ static void own_lists(nf2_t *fs, struct check *check)
     for (unsigned i = 0; i < fs->stock_count; i++) {
         own(fs, check, fs->stock[i], 1);
     }
+    for (unsigned i = 0; i < fs->bad_count; i++) {
+        own(fs, check, fs->bad[i].by, 1);
+    }
     if (check->unsettled) {
         return; /* the slots may list what was committed since */
     }
@@ -224,7 +227,7 @@ static int compare_window(nf2_t *fs, struct check *check, struct counts *counts)
         bool owned = nf2_bit(check->work, i);
         counts->free_blocks += state <= NF2_BLOCK_ERASED;
         counts->erased_blocks += state == NF2_BLOCK_ERASED;
-        if (owned && state <= NF2_BLOCK_ERASED) {
+        if (owned && state != NF2_BLOCK_USED) {
             nf2_complain(check, NF2_FOUND_FREE, block, 0, 0);
         } else if (!owned && state == NF2_BLOCK_USED && !check->partial) {
             nf2_complain(check, NF2_FOUND_LEAK, block, 0, 0);

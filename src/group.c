@@ -8,7 +8,8 @@ int nf2_group_prepare(nf2_t *fs, uint32_t node)
     uint32_t append_at, records;
 
     NF2_TRY(nf2_node_tail(fs, node, &append_at, &records));
-    return nf2_space_touch(fs, node, append_at);
+    NF2_TRY(nf2_space_touch(fs, node, append_at));
+    return nf2_space_keep(fs);
 }
 
 int nf2_group_append(nf2_t *fs, uint32_t node, struct nf2_node_op *ops, unsigned count, uint32_t mark)
