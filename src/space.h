@@ -100,7 +100,7 @@ int nf2_space_flush(nf2_t *fs);
 /* What was programmed to blocks that took the place of bad ones is durable now. To be called in front of each record that commits such, and behind it. */
 static inline int nf2_space_keep(nf2_t *fs)
 {
-    return fs->bad_news ? nf2_space_flush(fs) : NF2_OK;
+    return fs->bad_news && !NF2_BROKEN(NF2_FAULT_PLACE) ? nf2_space_flush(fs) : NF2_OK;
 }
 
 /* Gives back what slots claimed and did not hand out, but for one slot (NF2_SLOTS: for all). */

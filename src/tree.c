@@ -102,7 +102,7 @@ static int prepared(nf2_t *fs, uint32_t leaf, const struct needs *needs)
     if (needs->ids > 0 && fs->orphan_count + needs->ids > (fs->urgent ? NF2_ORPHANS_MAX : NF2_ORPHANS_USED)) {
         return NF2_ERR_BUSY; /* the callers finish an orphan first: see nf2_orphans_room */
     }
-    return !fs->bad_news && fs->logged_orphans + needs->ids <= NF2_ORPHANS_MAX && nf2_space_prepared(fs, needs->runs) &&
+    return (!fs->bad_news || NF2_BROKEN(NF2_FAULT_PLACE)) && fs->logged_orphans + needs->ids <= NF2_ORPHANS_MAX && nf2_space_prepared(fs, needs->runs) &&
            (!needs->touch || nf2_space_touched(fs, leaf));
 }
 
