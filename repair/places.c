@@ -5,7 +5,6 @@
 
 #include "places.h"
 
-#include "src/bad.h"
 #include "tolerant.h"
 
 static int read_image(void *context, uint32_t address, void *data, uint32_t length)
