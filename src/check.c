@@ -32,6 +32,7 @@ static int whole_log(nf2_t *fs, uint32_t block, uint32_t from)
     int found;
 
     nf2_scan_begin(&scan, block);
+    scan.gaps = true;
     scan.position = (uint16_t)(from & ~(nf2_page(fs) - 1u));
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
     }

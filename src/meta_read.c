@@ -424,6 +424,7 @@ static int load_head(nf2_t *fs)
     if (scan.dirty_end || scan.used_end > ((scan.last_end - 1u) | (nf2_page(fs) - 1u)) + 1u) {
         fs->clean = false; /* the first program of the last session was torn */
     }
+    fs->recovered = !fs->clean;
     if (!fs->clean) {
         fs->unclean_mounts++;
         if (!nf2_meta_room(fs, scan.last_end)) { /* the session may have been cut in a turn: its pages are given up */

@@ -372,7 +372,6 @@ int nf2_recover(nf2_t *fs)
     int result = nf2_meta_open(fs);
     result = result < 0 ? result : settle(fs);
     nf2_cache_lend(fs, false);
-    fs->recovered = true;
     fs->after_cut = fs->stock_count > 0;
     return result;
 }
