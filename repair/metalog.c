@@ -49,7 +49,7 @@ static bool read_anchor(struct rep_image *image, uint32_t *volume, bool *blank_e
         for (unsigned i = 0; i < log.records; i++) {
             uint8_t p[NF2_RECORD_MAX];
             const struct rep_record *record = &log.record[i];
-            if (record->type != 1 || record->length != ANCHOR_PAYLOAD + NF2_RECORD_OVERHEAD) {
+            if (record->type != 1 || record->length < ANCHOR_PAYLOAD + NF2_RECORD_OVERHEAD) {
                 continue;
             }
             rep_payload(image, &log, record->offset, record->length, p);
@@ -291,6 +291,12 @@ static void take_state(struct reading *r, uint32_t length)
     r->stocks = nf2_min(count, NF2_STOCK_MAX);
     for (uint32_t i = 0; i < r->stocks; i++) {
         r->stock[i] = nf2_get24(item + 3 * i);
+    }
+    for (at += 2; at + 6 <= end; at += 6) { /* bad blocks that were freed */
+        if (nf2_get24(at) & NF2_BAD_OVER) {
+            set_states(r, nf2_get24(at + 3), 1, REP_DIRTY);
+            set_states(r, nf2_get24(at) & ~NF2_BAD_OVER, 1, REP_UNKNOWN);
+        }
     }
 }
 
@@ -558,6 +564,9 @@ void rep_meta_read(struct rep_image *image, uint32_t volume, bool anchored, stru
         if (r->stock[i] < image->blocks) {
             meta->is_idle[r->stock[i]] = true;
         }
+    }
+    for (unsigned i = 0; i < image->places; i++) {
+        meta->is_idle[image->place[i]] = true;
     }
     mark_meta(r, 0);
     mark_meta(r, 1);

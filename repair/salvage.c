@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "places.h"
 #include "salvage.h"
 
 #include <stdlib.h>
@@ -360,7 +361,9 @@ struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *g
     repair->image.effort = EFFORT;
     repair->image.memory = MEMORY;
     repair->image.log_bytes = nf2_min(NF2_LOG_PAGES * geometry->page_size, geometry->block_size);
+    repair->copy = rep_places(&repair->image);
     if (!choose_volume(repair)) {
+        free(repair->copy);
         free(repair);
         return NULL;
     }
@@ -393,6 +396,7 @@ void repair_close(struct repair *repair)
     free(repair->owners.shared);
     rep_entries_free(&repair->entries);
     forget_tree(repair);
+    free(repair->copy);
     free(repair);
 }
 

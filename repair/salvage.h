@@ -26,6 +26,7 @@ struct repair {
     struct repair_note *note;
     unsigned notes;
     bool lossy;
+    uint8_t *copy;              /* of the image, where bad blocks hold something */
 };
 
 /* The content of a file, to be freed. */

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nf2fs/nf2fs.h"
+
 struct rep_image {
     const uint8_t *bytes;
     uint32_t blocks, block_size, page_size, program_unit;
@@ -18,6 +20,8 @@ struct rep_image {
     uint16_t epoch;
     uint16_t epochs[64];        /* seen in sound records: a page whose own is damaged has one of them */
     unsigned epoch_count;
+    uint32_t place[NF2_BAD_MAX];/* blocks in the place of bad ones: what they hold is where it belongs (places.h) */
+    unsigned places;
     uint64_t effort;            /* steps that comparing nodes may still take: an image may be made to take ages */
     uint64_t memory;            /* bytes for what came out of comparing them */
 };

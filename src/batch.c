@@ -256,7 +256,7 @@ int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned sl
         }
         return room;
     }
-    if (fs->redo_logged) { /* the block of the batch before is free from the next STATE on */
+    if (fs->redo_logged || fs->bad_news) { /* the block of the batch before is free from the next STATE on */
         NF2_TRY(nf2_space_flush(fs));
     }
     NF2_TRY(write_redo(fs, batch, owned));

@@ -32,6 +32,7 @@ static int whole_log(nf2_t *fs, uint32_t block, uint32_t from)
     int found;
 
     nf2_scan_begin(&scan, block);
+    scan.gaps = true;
     scan.position = (uint16_t)(from & ~(nf2_page(fs) - 1u));
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
     }
@@ -140,6 +141,9 @@ static void own_lists(nf2_t *fs, struct check *check)
     for (unsigned i = 0; i < fs->stock_count; i++) {
         own(fs, check, fs->stock[i], 1);
     }
+    for (unsigned i = 0; i < fs->bad_count; i++) {
+        own(fs, check, fs->bad[i].by, 1);
+    }
     if (check->unsettled) {
         return; /* the slots may list what was committed since */
     }
@@ -224,7 +228,7 @@ static int compare_window(nf2_t *fs, struct check *check, struct counts *counts)
         bool owned = nf2_bit(check->work, i);
         counts->free_blocks += state <= NF2_BLOCK_ERASED;
         counts->erased_blocks += state == NF2_BLOCK_ERASED;
-        if (owned && state <= NF2_BLOCK_ERASED) {
+        if (owned && state != NF2_BLOCK_USED) {
             nf2_complain(check, NF2_FOUND_FREE, block, 0, 0);
         } else if (!owned && state == NF2_BLOCK_USED && !check->partial) {
             nf2_complain(check, NF2_FOUND_LEAK, block, 0, 0);

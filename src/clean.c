@@ -203,8 +203,7 @@ static NF2_APART int erase_group(nf2_t *fs, const struct nf2_run *group)
     if (free != 1) {
         return free > 1 ? 1 : free; /* 0: something else was quicker */
     }
-    NF2_TRY(nf2_flash_erase(fs, group->start, group->count));
-    return nf2_space_record_erased(fs, group->start, group->count);
+    return nf2_space_erase_free(fs, group->start, group->count);
 }
 
 /* A handle whose run of blocks lies in the group in part begins a new one. */

@@ -231,6 +231,7 @@ static int flat_grow(nf2_t *fs, nf2_file_t *file)
     uint32_t block;
 
     if (file->extents == NF2_EXTENTS_MAX) { /* only a block that continues the last extent will do */
+        NF2_TRY(nf2_space_ready(fs, file->slot));
         bool next = slot->runs > 0 && slot->used < slot->run[slot->runs - 1].count &&
                     slot->run[slot->runs - 1].start + slot->used == last->start + last->count;
         if (!next || last->count == 0xFFFF) {

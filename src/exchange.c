@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * exchange.c - see exchange.h. One region after the other is looked at. Where it has blocks in use that lie a spread of erases
- * behind the most worn one, a walk over all leaves finds what lies in them. That is copied to worn blocks, and the record that
+ * behind the most worn one, or are bad, a walk over all leaves finds what lies in them. That is copied to worn blocks, and the record that
  * names the copy frees the old ones: a change like each other, which a cut leaves undone or done.
  */
 #include "exchange.h"
@@ -18,7 +18,6 @@
 #include "split.h"
 #include "turn.h"
 
-#define SUPER_BLOCKS 2u         /* their erases are not counted */
 #define GROUP 16u               /* blocks that what moves takes in one piece, where it can be */
 #define PLACE_REGIONS 8u        /* regions that a step looks at for worn blocks */
 #define INDEX_BLOCKS 8u         /* available blocks without which no file gets an index */
@@ -31,8 +30,10 @@ static uint32_t lag(const nf2_t *fs, const struct nf2_region *region, uint32_t i
 /* Is what lies in this block to give way? */
 static bool is_young(const nf2_t *fs, const struct nf2_region *region, uint32_t index)
 {
-    return nf2_region_state(region, index) == NF2_BLOCK_USED && lag(fs, region, index) >= nf2_wear_spread(fs) &&
-           region->number * NF2_REGION_BLOCKS + index >= SUPER_BLOCKS;
+    uint32_t block = region->number * NF2_REGION_BLOCKS + index;
+    bool moves = lag(fs, region, index) >= nf2_wear_spread(fs) || nf2_bad_place(fs, block) != block;
+
+    return moves && nf2_region_state(region, index) == NF2_BLOCK_USED && block >= NF2_SUPER_BLOCKS; /* of those erases are not counted */
 }
 
 /* The region whose turn it is: the next one's comes after as many erases as a region has blocks. */
@@ -43,7 +44,7 @@ static uint32_t region_due(const nf2_t *fs)
 
 bool nf2_exchange_due(const nf2_t *fs)
 {
-    return fs->exchanging || (nf2_wear_aged(fs) && fs->exchange_region != region_due(fs));
+    return fs->exchanging || fs->bad_move > 0 || (nf2_wear_aged(fs) && fs->exchange_region != region_due(fs));
 }
 
 static NF2_APART int begin(nf2_t *fs)
@@ -51,6 +52,9 @@ static NF2_APART int begin(nf2_t *fs)
     struct nf2_region region;
 
     fs->exchange_region = (uint16_t)((fs->exchange_region + 1u) % nf2_regions(fs));
+    if (fs->bad_move > 0) { /* first what lies in place of bad blocks: few can be at a time */
+        fs->exchange_region = (uint16_t)(fs->bad[--fs->bad_move].block / NF2_REGION_BLOCKS);
+    }
     if (fs->exchange_region == 0) { /* what a slot holds for a writer that does not come does not wear either */
         NF2_TRY(nf2_space_return_unused(fs, NF2_SLOTS));
     }
@@ -100,7 +104,7 @@ static bool first_young(const nf2_t *fs, const struct nf2_region *region, uint32
         }
         if (take && n == 0) {
             young->run.start = block;
-            young->behind = lag(fs, region, block - first);
+            young->behind = nf2_bad_place(fs, block) != block ? NF2_NONE : lag(fs, region, block - first);
         }
         n += take;
     }

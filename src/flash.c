@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "flash.h"
 
+#include "bad.h"
+
 #define PEEK_BYTES 48u          /* what a look into the middle of a page reads: most records are shorter */
 
 static bool power_of_two(uint32_t value)
@@ -33,7 +35,7 @@ int nf2_flash_validate(const struct nf2_config *config)
 
 static uint32_t address_of(const nf2_t *fs, uint32_t block, uint32_t offset)
 {
-    return fs->config->offset + block * fs->flash->block_size + offset;
+    return fs->config->offset + nf2_bad_place(fs, block) * fs->flash->block_size + offset;
 }
 
 /* The check that keeps a damaged reference from reaching beyond the volume. */
@@ -105,7 +107,7 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length)
 {
     const struct nf2_flash *flash = fs->flash;
-    uint32_t unit = flash->read_unit, address = address_of(fs, block, offset);
+    uint32_t unit = flash->read_unit, bytes = flash->block_size;
     uint8_t *to = data, edge[32];
     const uint8_t *known = in_window(fs, block, offset, length);
 
@@ -117,7 +119,8 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
         return NF2_ERR_IO;
     }
     while (length > 0) {
-        uint32_t skip = address & (unit - 1), n = nf2_min(length, flash->block_size - (address & (flash->block_size - 1)));
+        uint32_t at = offset & (bytes - 1), address = address_of(fs, block + offset / bytes, at);
+        uint32_t skip = at & (unit - 1), n = nf2_min(length, bytes - at);
         bool aligned = skip == 0 && n >= unit;
         n = aligned ? n & ~(unit - 1) : nf2_min(unit - skip, n);
         if (flash->read(flash->context, address - skip, aligned ? to : edge, aligned ? n : unit) != 0) {
@@ -126,15 +129,15 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
         if (!aligned) {
             memcpy(to, edge + skip, n);
         }
-        address += n;
+        offset += n;
         to += n;
         length -= n;
     }
     return NF2_OK;
 }
 
-/* Whole program units of one page. */
-static int program_units(nf2_t *fs, uint32_t address, const uint8_t *data, uint32_t length)
+/* Whole program units of one page; the driver's answer. */
+static int drive_program(nf2_t *fs, uint32_t address, const void *data, uint32_t length)
 {
     uint32_t page = nf2_page(fs);
 
@@ -143,17 +146,72 @@ static int program_units(nf2_t *fs, uint32_t address, const uint8_t *data, uint3
     if (fs->window_address != NF2_NONE && (address & ~(page - 1)) == fs->window_address) {
         fs->window_address = NF2_NONE;
     }
-    if (fs->flash->program(fs->flash->context, address, data, length) != 0) {
-        fs->broken = true;
-        return NF2_ERR_IO;
+    return fs->flash->program(fs->flash->context, address, data, length);
+}
+
+static int drive_erase(nf2_t *fs, uint32_t block, uint32_t count)
+{
+    fs->programs++;
+    fs->busy_us += count > 1 ? fs->flash->large_erase_us : fs->flash->erase_block_us;
+    fs->window_address = NF2_NONE;
+    return fs->flash->erase(fs->flash->context, address_of(fs, block, 0), count * nf2_block_bytes(fs));
+}
+
+/* Copies what a block holds to an erased one, with what is to be programmed: what a failed program left there is undefined. The window is the buffer. */
+static int copy_with(nf2_t *fs, uint32_t block, uint32_t to, uint32_t offset, const uint8_t *data, uint32_t length)
+{
+    uint32_t page = nf2_page(fs), unit = fs->flash->program_unit > 1 ? fs->flash->program_unit : page;
+    int result = 0;
+
+    for (uint32_t at = 0; at < nf2_block_bytes(fs) && result == 0; at += unit) {
+        uint8_t *units = fs->read_buffer + (at & (page - 1)), all = 0xFF;
+        if (units == fs->read_buffer) {
+            fs->window_address = NF2_NONE;
+            NF2_TRY(nf2_flash_read(fs, block, at, units, page));
+            if (offset - at < page) {
+                memcpy(units + (offset - at), data, length);
+            }
+        }
+        for (uint32_t i = 0; i < unit; i++) {
+            all &= units[i];
+        }
+        result = all != 0xFF ? drive_program(fs, address_of(fs, to, at), units, unit) : 0;
     }
-    return NF2_OK;
+    return result;
+}
+
+/* The block does not take a program: that and what it holds already go to another one. */
+static NF2_APART int replace(nf2_t *fs, uint32_t block, uint32_t offset, const uint8_t *data, uint32_t length)
+{
+    int result = NF2_FLASH_BAD;
+    bool erased;
+
+    while (result == NF2_FLASH_BAD && nf2_bad_room(fs)) {
+        uint32_t by = nf2_bad_spare(fs, &erased);
+        if (by == NF2_NONE) {
+            break;
+        }
+        result = erased ? 0 : drive_erase(fs, by, 1);
+        result = result != 0 ? result : copy_with(fs, block, by, offset, data, length);
+        nf2_bad_note(fs, result != 0 ? by : block, by);
+    }
+    return result;
+}
+
+/* Whole program units of one page. */
+static int program_units(nf2_t *fs, uint32_t block, uint32_t offset, const uint8_t *data, uint32_t length)
+{
+    int result = drive_program(fs, address_of(fs, block, offset), data, length);
+    fs->log_failed = result == NF2_FLASH_BAD && nf2_bad_fixed(fs, block);
+    result = result == NF2_FLASH_BAD && !fs->log_failed ? replace(fs, block, offset, data, length) : result;
+    fs->broken = result != 0 && !fs->log_failed;
+    return result != 0 ? NF2_ERR_IO : NF2_OK;
 }
 
 int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data, uint32_t length)
 {
     const uint8_t *from = data;
-    uint32_t page = nf2_page(fs), unit = fs->flash->program_unit;
+    uint32_t page = nf2_page(fs), unit = fs->flash->program_unit, bytes = nf2_block_bytes(fs);
 
     if (fs->broken || fs->read_only) {
         return fs->broken ? NF2_ERR_IO : NF2_ERR_ROFS;
@@ -161,18 +219,16 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
     if (!in_range(fs, block, offset, nf2_align_unit(fs, length)) || offset % unit != 0) {
         return NF2_ERR_IO;
     }
-    uint32_t address = address_of(fs, block, offset);
     while (length > 0) {
-        uint32_t n = nf2_min(length, page - (address & (page - 1)));
-        if (n % unit == 0) {
-            NF2_TRY(program_units(fs, address, from, n));
-        } else {
-            uint32_t padded = nf2_align_unit(fs, n);
+        uint32_t n = nf2_min(length, page - (offset & (page - 1))), padded = nf2_align_unit(fs, n);
+        const uint8_t *units = from;
+        if (n != padded) {
             memmove(fs->write_buffer, from, n);
             memset(fs->write_buffer + n, 0xFF, padded - n);
-            NF2_TRY(program_units(fs, address, fs->write_buffer, padded));
+            units = fs->write_buffer;
         }
-        address += n;
+        NF2_TRY(program_units(fs, block + offset / bytes, offset & (bytes - 1), units, padded));
+        offset += n;
         from += n;
         length -= n;
     }
@@ -187,14 +243,10 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
     if (block + count > fs->blocks) {
         return NF2_ERR_IO;
     }
-    fs->programs++;
-    fs->busy_us += count > 1 ? fs->flash->large_erase_us : fs->flash->erase_block_us;
-    fs->window_address = NF2_NONE;
-    if (fs->flash->erase(fs->flash->context, address_of(fs, block, 0), count * nf2_block_bytes(fs)) != 0) {
-        fs->broken = true;
-        return NF2_ERR_IO;
-    }
-    return NF2_OK;
+    int result = drive_erase(fs, block, count);
+    fs->log_failed = result == NF2_FLASH_BAD && nf2_bad_fixed(fs, block);
+    fs->broken = result != 0 && result != NF2_FLASH_BAD;
+    return result != 0 ? NF2_ERR_IO : NF2_OK;
 }
 
 uint32_t nf2_large_blocks(const nf2_t *fs)

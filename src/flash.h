@@ -38,7 +38,9 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
 
 /*
  * Programs a range that begins in `block` (it may run on over pages and blocks); offset a multiple of the program
- * unit; a length that is not is filled up with 0xFF (through the write buffer). A failure makes the volume `broken`: nothing more is written until the next mount.
+ * unit; a length that is not is filled up with 0xFF (through the write buffer). A block that turns out to be bad is replaced, but
+ * for those of the super log and the meta log: NF2_ERR_IO. After any other failure the volume is `broken`: nothing more is written
+ * until the next mount.
  */
 int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data, uint32_t length);
 
@@ -53,7 +55,7 @@ static inline uint8_t *nf2_scratch(const nf2_t *fs, unsigned quarter)
 #define NF2_SCRATCH_SEARCH 0u   /* of a search in a node */
 #define NF2_SCRATCH_NODE 1u     /* of a walk over a node's entries that searches may interrupt */
 
-/* Erases `count` blocks: 1, or as many as a large erase takes. */
+/* Erases `count` blocks: 1, or as many as a large erase takes. NF2_ERR_IO, and the volume not broken: one of them is bad. */
 int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count);
 
 /* Blocks of one large erase, 0 where the chip has none. */

@@ -7,7 +7,9 @@ int nf2_group_prepare(nf2_t *fs, uint32_t node)
 {
     int append_at = nf2_node_tail(fs, node, NULL);
 
-    return append_at < 0 ? append_at : nf2_space_touch(fs, node, (uint32_t)append_at);
+    NF2_TRY(append_at);
+    NF2_TRY(nf2_space_touch(fs, node, (uint32_t)append_at));
+    return nf2_space_keep(fs);
 }
 
 int nf2_group_lacks(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, unsigned count)

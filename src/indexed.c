@@ -44,6 +44,7 @@ static int record_own(nf2_t *fs, nf2_file_t *file)
 /* A further block for the file. */
 static int take_block(nf2_t *fs, nf2_file_t *file, uint32_t *block)
 {
+    NF2_TRY(nf2_space_ready(fs, file->slot));
     bool extends = file->own.count > 0 && file->own.count < 0xFFFF &&
                    nf2_space_next(fs, file->slot) == file->own.start + file->own.count;
 
@@ -603,6 +604,7 @@ static int commit_frame(nf2_t *fs, nf2_file_t *file)
         int result = nf2_frames_append(fs, &frames, file->buffer, file->buffered);
         NF2_TRY(result);
         if (result == NF2_OK) {
+            NF2_TRY(nf2_space_keep(fs));
             file->frames_end = frames.end;
             file->frames_at = (uint16_t)frames.append_at;
             file->buffered = 0;

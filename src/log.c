@@ -222,6 +222,8 @@ static void leave_page(const nf2_t *fs, struct nf2_scan *scan, bool invalid)
         scan->bad = true;
         scan->bad_epoch = scan->epoch;
         scan->dirty_end = true;
+        /* No cut made it, where none was since its page was begun. Not in the meta log: its blocks are given up where a program fails. */
+        scan->damaged = scan->damaged || (scan->epoch == fs->epoch && fs->epoch_known && !fs->recovered && !fs->broken && !scan->gaps);
     }
     scan->position = (uint16_t)page_end(fs, scan->position);
 }

@@ -126,9 +126,7 @@ static NF2_APART int erase_step(nf2_t *fs, struct budget *budget)
     if (cost > left_us(fs, budget)) {
         return 2;
     }
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? nf2_space_record_erased(fs, start, count) : NF2_OK);
-    NF2_TRY(nf2_flash_erase(fs, start, count));
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? NF2_OK : nf2_space_record_erased(fs, start, count));
+    NF2_TRY(nf2_space_erase_free(fs, start, count));
     return 1;
 }
 

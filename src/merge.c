@@ -90,6 +90,7 @@ static int merge(nf2_t *fs, struct nf2_path *path, const struct sparse *pair)
     drop_node(fs, left);
     drop_node(fs, pair->right);
     nf2_space_settle(fs, NF2_TREE_SLOT);
+    NF2_TRY(nf2_space_keep(fs));
     return 1;
 }
 

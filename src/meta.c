@@ -10,21 +10,13 @@ uint32_t nf2_meta_reserve(const nf2_t *fs)
     return nf2_regions(fs) > NF2_TURN_REGIONS ? nf2_regions(fs) / NF2_TURN_REGIONS + 1u + nf2_regions(fs) / 16u : nf2_meta_window(fs) == 1u;
 }
 
-void nf2_slot_trim(struct nf2_slot *slot)
-{
-    if (slot->runs > 0 && slot->run[slot->runs - 1].count == 0) {
-        slot->runs--;
-        slot->used = slot->ready = (uint16_t)(slot->runs > 0 ? slot->run[slot->runs - 1].count : 0);
-    }
-}
-
 #define ID_RESERVE 64u
 #define MOUNT_PAGES 4u          /* of the log's head, that mounts after cuts may use */
 
 /* The longest STATE without its list of touched nodes, which must fit in the read buffer of the smallest page. */
 #define STATE_REST                                                                                                      \
     (NF2_STATE_FIXED + 1u + NF2_SLOTS * (1u + 5u * NF2_SLOT_RUNS) + 1u + 4u * NF2_ORPHANS_MAX + 1u + 5u * NF2_STATE_CHANGES_MAX + \
-     1u + 3u * NF2_STOCK_MAX)
+     1u + 3u * NF2_STOCK_MAX + 2u + 6u * NF2_BAD_MAX)
 _Static_assert(STATE_REST <= NF2_STATE_MAX - NF2_STATE_TOUCHED, "NF2_WRITERS is too large");
 _Static_assert(NF2_FREED_MAX <= NF2_STATE_CHANGES_MAX, "a STATE holds all freed runs");
 
@@ -89,6 +81,38 @@ struct state {
     unsigned count;
 };
 
+/* Has the owner of a bad block freed it, if it had one? */
+static bool is_over(const nf2_t *fs, const struct nf2_bad *bad)
+{
+    bool over = bad->by == bad->block;
+
+    for (unsigned i = 0; i < fs->freed_count; i++) {
+        over = over || bad->block - fs->freed[i].start < fs->freed[i].count;
+    }
+    return over;
+}
+
+/* Bad blocks: nothing is written where there are none. */
+static uint8_t *put_bad(const nf2_t *fs, uint8_t *p)
+{
+    uint8_t *count = p;
+    uint32_t bad = fs->blocks_bad;
+
+    if (bad + fs->bad_count > 0) {
+        p += 2;
+    }
+    for (unsigned i = 0; i < fs->bad_count; i++) {
+        bool over = is_over(fs, &fs->bad[i]);
+        p = nf2_put24(p, fs->bad[i].block | (over ? NF2_BAD_OVER : 0u));
+        p = nf2_put24(p, fs->bad[i].by);
+        bad += over;
+    }
+    if (p > count) {
+        nf2_put16(count, bad);
+    }
+    return p;
+}
+
 #define TOUCHED_BYTES 5u        /* of an item of the list of touched nodes */
 
 /*
@@ -116,6 +140,7 @@ static uint32_t encode_state(nf2_t *fs, const struct state *state, uint32_t *fro
     for (unsigned i = 0; i < fs->stock_count; i++) {
         p = nf2_put24(p, fs->stock[i]);
     }
+    p = put_bad(fs, p);
     NF2_ASSERT((uint32_t)(p - fs->read_buffer) <= STATE_REST);
     *behind = (uint32_t)(p - fs->read_buffer) - *front;
     return *front + 1u + TOUCHED_BYTES * fs->touched_count + *behind;
@@ -150,10 +175,27 @@ static void apply_to_region(nf2_t *fs, const struct nf2_run *run, enum nf2_chang
 {
     for (uint32_t block = run->start; block < run->start + run->count; block++) {
         if (fs->region != NF2_NONE && block / NF2_REGION_BLOCKS == fs->region) {
-            nf2_bit_set(fs->region_used, block % NF2_REGION_BLOCKS, false);
+            nf2_bit_set(fs->region_used, block % NF2_REGION_BLOCKS, kind == NF2_LOST);
             nf2_bit_set(fs->region_erased, block % NF2_REGION_BLOCKS, kind != NF2_FREED);
         }
     }
+}
+
+/* What became of bad blocks whose owners had freed them. */
+static void bad_written(nf2_t *fs)
+{
+    for (unsigned i = fs->bad_count; i-- > 0;) {
+        struct nf2_run block = {fs->bad[i].block, 1}, by = {fs->bad[i].by, fs->bad[i].by != fs->bad[i].block};
+        if (is_over(fs, &fs->bad[i])) {
+            apply_to_region(fs, &block, NF2_LOST);
+            apply_to_region(fs, &by, NF2_FREED);
+            struct nf2_bad over = fs->bad[i];
+            fs->bad[i] = fs->bad[--fs->bad_count];
+            fs->bad[fs->bad_count] = over;
+            fs->blocks_bad++;
+        }
+    }
+    fs->bad_news = false;
 }
 
 static void state_written(nf2_t *fs, bool clean)
@@ -161,6 +203,7 @@ static void state_written(nf2_t *fs, bool clean)
     for (unsigned i = 0; i < fs->freed_count; i++) {
         apply_to_region(fs, &fs->freed[i], NF2_FREED);
     }
+    bad_written(fs);
     for (unsigned i = 0; i < fs->touched_count; i++) {
         fs->touched[i].logged = fs->touched[i].end;
     }
@@ -188,13 +231,12 @@ static NF2_APART void put_head(nf2_t *fs, struct nf2_writer *writer, uint32_t pr
     nf2_writer_record(fs, writer, NF2_META_HEAD, true, head, sizeof head);
 }
 
-/* Writes one at the end of the log: one group. */
-static int write_state(nf2_t *fs, const struct state *state)
+/* Programs the group of one at the end of the log. */
+static int program_state(nf2_t *fs, const struct state *state)
 {
     struct nf2_writer writer;
     uint32_t front, behind;
 
-    account(fs, state->extra, state->kinds, state->count);
     uint32_t length = encode_state(fs, state, &front, &behind);
     nf2_writer_begin(&writer, fs->meta_head, fs->meta_end);
     if (state->head) {
@@ -210,6 +252,22 @@ static int write_state(nf2_t *fs, const struct state *state)
     nf2_writer_close(fs, &writer);
     NF2_TRY(nf2_writer_end(fs, &writer));
     fs->meta_end = (uint16_t)writer.position;
+    return NF2_OK;
+}
+
+/* Writes one. */
+static int write_state(nf2_t *fs, const struct state *state)
+{
+    uint32_t free_blocks = fs->free_blocks, erased_blocks = fs->erased_blocks, erases = fs->erases;
+
+    account(fs, state->extra, state->kinds, state->count);
+    int result = program_state(fs, state);
+    if (result < 0) { /* it may be written elsewhere */
+        fs->free_blocks = free_blocks;
+        fs->erased_blocks = erased_blocks;
+        fs->erases = erases;
+        return result;
+    }
     state_written(fs, state->clean);
     for (unsigned i = 0; i < state->count; i++) {
         apply_to_region(fs, &state->extra[i], state->kinds[i]);
@@ -259,19 +317,6 @@ static int evacuate_region(nf2_t *fs, void *context, uint32_t region, uint32_t b
         nf2_bit_set(needed_regions(fs), region, turn->walk.index < turn->oldest);
     }
     return NF2_OK;
-}
-
-uint32_t nf2_slot_take(struct nf2_slot *slot, bool erased)
-{
-    struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;
-
-    if (last == NULL || slot->used >= last->count || (erased && slot->ready < last->count)) {
-        return NF2_NONE;
-    }
-    uint32_t block = last->start + --last->count;
-    slot->ready = (uint16_t)nf2_min(slot->ready, last->count);
-    nf2_slot_trim(slot);
-    return block;
 }
 
 /* A block that the tree has claimed and nobody uses, or one of the stock. */
@@ -420,6 +465,12 @@ static NF2_APART int write_regions(nf2_t *fs, const struct turn *turn, uint32_t 
         for (unsigned i = 0; i < fs->freed_count; i++) {
             nf2_region_change(&region, NF2_FREED, fs->freed[i].start, fs->freed[i].count);
         }
+        for (unsigned i = 0; i < fs->bad_count; i++) {
+            if (is_over(fs, &fs->bad[i])) {
+                nf2_region_change(&region, NF2_FREED, fs->bad[i].by, 1);
+                nf2_region_change(&region, NF2_LOST, fs->bad[i].block, 1);
+            }
+        }
         NF2_TRY(write_region(fs, &region, end));
     }
     return NF2_OK;
@@ -454,7 +505,8 @@ static NF2_APART uint32_t behind_opening(nf2_t *fs, const struct turn *turn)
 static NF2_APART int begin_block(nf2_t *fs, const struct turn *turn, uint32_t *begin)
 {
     *begin = fs->next_torn && !NF2_BROKEN(NF2_FAULT_SUSPECT) ? NF2_TURN_PAGES * nf2_page(fs) : 0;
-    if (fs->super_points_to + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 1u : 0u) - fs->meta_tail_sequence < turn->oldest) {
+    if (fs->super_points_to + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 1u : 0u) - fs->meta_tail_sequence < turn->oldest ||
+        nf2_bad_place(fs, fs->meta_next) != fs->meta_next) { /* a mount looks for it before it has read which blocks are bad */
         NF2_TRY(nf2_super_write(fs));
     }
     if ((fs->next_suspect && !NF2_BROKEN(NF2_FAULT_SUSPECT)) || (!fs->opened && fs->flash->program_unit > 1) ||
@@ -471,32 +523,80 @@ static NF2_APART int end_block(nf2_t *fs, const struct turn *turn, uint32_t tail
 {
     struct state state = opening_state(fs, turn);
 
+    uint32_t old_tail = fs->meta_tail;
+
     fs->meta_head = fs->meta_next;
     fs->meta_next = turn->next;
-    fs->next_suspect = turn->suspect;
-    fs->next_torn = false;
     fs->meta_sequence++;
     fs->meta_tail = tail;
     fs->meta_tail_sequence += turn->oldest;
     fs->meta_end = (uint16_t)begin;
+    bool suspect = fs->next_suspect;
+    fs->next_suspect = turn->suspect;
     fs->erases -= erases; /* not in this STATE: an opening one has the same bits when it is written again */
-    NF2_TRY(write_state(fs, &state));
+    int result = write_state(fs, &state);
     fs->erases += erases;
+    if (result < 0) {
+        fs->meta_next = fs->meta_head;
+        fs->meta_head = state.previous;
+        fs->meta_sequence--;
+        fs->meta_tail = old_tail;
+        fs->meta_tail_sequence -= turn->oldest;
+        fs->next_suspect = suspect;
+        return result;
+    }
+    fs->next_torn = false;
     return NF2_OK;
 }
 
-/* The blocks that go and the new one: its REGION pages, then the group that makes it the head. */
-static int turn_over(nf2_t *fs, struct turn *turn)
+/* The new block: its REGION pages, then the group that makes it the head. */
+static int fill_block(nf2_t *fs, struct turn *turn, uint32_t tail)
 {
-    uint32_t tail, erases = fs->erases, begin, first, end;
+    uint32_t erases = fs->erases, begin, first, end;
 
-    NF2_TRY(drop_oldest(fs, turn, &tail));
     NF2_TRY(begin_block(fs, turn, &begin));
     first = end = behind_opening(fs, turn);
     NF2_TRY(write_regions(fs, turn, &end));
     NF2_TRY(end_block(fs, turn, tail, begin, fs->erases - erases));
     fs->meta_end = end > first ? (uint16_t)end : fs->meta_end;
     return NF2_OK;
+}
+
+int nf2_meta_replace_next(nf2_t *fs)
+{
+    int result = NF2_ERR_IO;
+
+    while (result < 0 && nf2_bad_room(fs) && !fs->broken) {
+        bool erased = true;
+        uint32_t by = nf2_bad_spare(fs, &erased);
+        if (by == NF2_NONE && fs->stock_count > 0) {
+            by = fs->stock[--fs->stock_count];
+            erased = true;
+        }
+        if (by == NF2_NONE) {
+            break;
+        }
+        result = erased ? NF2_OK : nf2_flash_erase(fs, by, 1);
+        if (!fs->broken) {
+            nf2_bad_note(fs, result < 0 ? by : fs->meta_next, by);
+        }
+    }
+    fs->next_suspect = fs->next_torn = false;
+    fs->broken = result < 0;
+    return result;
+}
+
+/* The blocks that go and the new one, or another in its place. */
+static int turn_over(nf2_t *fs, struct turn *turn)
+{
+    uint32_t tail;
+    int result;
+
+    NF2_TRY(drop_oldest(fs, turn, &tail));
+    while ((result = fill_block(fs, turn, tail)) < 0 && fs->log_failed) {
+        NF2_TRY(nf2_meta_replace_next(fs));
+    }
+    return result;
 }
 
 /*
@@ -524,12 +624,16 @@ static int make_turn(nf2_t *fs)
 int nf2_meta_turn_early(nf2_t *fs)
 {
     bool suspect = fs->next_suspect;
+    uint32_t sequence = fs->meta_sequence;
 
     if (nf2_meta_room(fs, fs->meta_end + MOUNT_PAGES * nf2_page(fs)) || !nf2_meta_room(fs, fs->meta_end)) {
         return NF2_OK;
     }
     fs->next_suspect = true; /* for the next mount, which can't tell otherwise that this turn was begun */
     NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
+    if (fs->meta_sequence != sequence) {
+        return NF2_OK; /* the head was a bad block */
+    }
     fs->next_suspect = suspect;
     return make_turn(fs);
 }
@@ -553,10 +657,26 @@ int nf2_meta_put(nf2_t *fs, const struct nf2_small *record)
     return NF2_OK;
 }
 
+bool nf2_meta_head_bad(nf2_t *fs, int result)
+{
+    if (result >= 0 || !fs->log_failed) {
+        return false;
+    }
+    fs->log_failed = false;
+    fs->meta_end = (uint16_t)nf2_log_bytes(fs);
+    fs->next_suspect = true;
+    return true;
+}
+
 int nf2_meta_append(nf2_t *fs, const struct nf2_small *record)
 {
-    NF2_TRY(nf2_meta_prepare_small(fs, record->length));
-    return nf2_meta_put(fs, record);
+    int result;
+
+    do {
+        NF2_TRY(nf2_meta_prepare_small(fs, record->length));
+        result = nf2_meta_put(fs, record);
+    } while (nf2_meta_head_bad(fs, result));
+    return result;
 }
 
 bool nf2_meta_room(const nf2_t *fs, uint32_t at)
@@ -579,8 +699,13 @@ int nf2_meta_put_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const
 
 int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
 {
-    NF2_TRY(nf2_meta_prepare(fs));
-    return nf2_meta_put_state(fs, clean, extra, kinds, count);
+    int result;
+
+    do {
+        NF2_TRY(nf2_meta_prepare(fs));
+        result = nf2_meta_put_state(fs, clean, extra, kinds, count);
+    } while (nf2_meta_head_bad(fs, result));
+    return result;
 }
 
 int nf2_meta_open(nf2_t *fs)
@@ -588,7 +713,10 @@ int nf2_meta_open(nf2_t *fs)
     bool stays = fs->flash->program_unit == 1 && nf2_meta_room(fs, fs->meta_end);
 
     if (!NF2_BROKEN(NF2_FAULT_OPENING)) { /* on units that take one program only nothing torn is ever repeated: a fresh block */
-        NF2_TRY(stays ? nf2_meta_put_state(fs, false, NULL, NULL, 0) : make_turn(fs));
+        int result = stays ? nf2_meta_put_state(fs, false, NULL, NULL, 0) : make_turn(fs);
+        bool bad = stays && nf2_meta_head_bad(fs, result);
+        NF2_TRY(bad ? make_turn(fs) : result);
+        stays = stays && !bad;
     }
     fs->opened = true;
     /* By an append: where the next mount's first program found it in its way, a super block would have to be erased. */

@@ -6,9 +6,9 @@
 #ifndef NF2FS_SRC_META_H
 #define NF2FS_SRC_META_H
 
+#include "bad.h"
 #include "log.h"
 
-#define NF2_SUPER_BLOCKS 2u
 #define NF2_REGIONS_MAX 512u
 #define NF2_TURN_REGIONS 8u     /* REGION pages written anew at one turn of the log */
 #define NF2_OPENING_PAGES 3u    /* at most, of the group that opens a block of the log: HEAD, CLAIM and STATE */
@@ -30,9 +30,11 @@ enum nf2_change {
     NF2_RETURNED = 1,           /* claimed, never programmed, still erased */
     NF2_ERASED = 2,             /* free, erased now */
     NF2_CLAIMED = 3,
-    NF2_CLAIMED_DIRTY = 4       /* to be erased before its first use: counts as an erase */
+    NF2_CLAIMED_DIRTY = 4,      /* to be erased before its first use: counts as an erase */
+    NF2_LOST = 5                /* freed a moment ago, and bad */
 };
 
+#define NF2_BAD_OVER 0x800000u  /* flag in the number of a bad block in a STATE: its owner has freed it */
 #define NF2_CLAIM_DIRTY 0x8000u /* flag in the count of a CLAIM record */
 
 #define NF2_CHANGE_COUNT_MAX 0x3FFFu
@@ -59,9 +61,6 @@ static inline uint32_t nf2_meta_limit(const nf2_t *fs)
  * window grows for some turns: until all regions are written, at most. And the first turn of all has nothing to give up.
  */
 uint32_t nf2_meta_reserve(const nf2_t *fs);
-
-/* A slot whose last run is empty goes back to the run before, all of which was handed out. */
-void nf2_slot_trim(struct nf2_slot *slot);
 
 /* By so much the window may be longer: a mount has no time to shorten it, later turns do. Where space is scarce it is reserved. */
 static inline uint32_t nf2_meta_slack(const nf2_t *fs)
@@ -125,11 +124,17 @@ int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enu
 /* The same where nf2_meta_prepare has made room. */
 int nf2_meta_put_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count);
 
-/* Takes the last block of a slot that is not handed out; with `erased`, if it is known to be erased. NF2_NONE: there is none. */
-uint32_t nf2_slot_take(struct nf2_slot *slot, bool erased);
-
 /* Is there room in the log's head for a STATE at this place? */
 bool nf2_meta_room(const nf2_t *fs, uint32_t at);
+
+/*
+ * A program of the log failed. Was it that the head is a bad block? Then it takes nothing more: the log turns before the program is tried again.
+ * The next block is erased by that turn: a mount after a cut in it finds the head with room, and cannot tell that the turn was begun.
+ */
+bool nf2_meta_head_bad(nf2_t *fs, int result);
+
+/* The log's next block is bad: another one takes its place. NF2_ERR_IO: there is none. */
+int nf2_meta_replace_next(nf2_t *fs);
 
 /* Turns the log where few pages are left, so that mounts after cuts find room. */
 int nf2_meta_turn_early(nf2_t *fs);

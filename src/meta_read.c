@@ -114,20 +114,62 @@ static int take_touched_and_orphans(nf2_t *fs, struct lists *lists)
     return NF2_OK;
 }
 
+/*
+ * Bad blocks: those that were freed for a walk, the others (`walk` NULL) for a mount. Where the anchor has places that are not among
+ * them, the session was cut in a turn of the log.
+ */
+static int take_bad(nf2_t *fs, struct lists *lists, struct nf2_walk *walk, unsigned anchored)
+{
+    uint8_t item[6] = {0};
+
+    NF2_TRY(lists->position < lists->end ? list_take(fs, lists, item, 2) : NF2_OK);
+    fs->blocks_bad = walk == NULL ? nf2_get16(item) : fs->blocks_bad;
+    while (lists->position < lists->end) {
+        NF2_TRY(list_take(fs, lists, item, sizeof item));
+        uint32_t block = nf2_get24(item) & ~NF2_BAD_OVER, by = nf2_get24(item + 3), place = nf2_bad_place(fs, block);
+        bool over = block != nf2_get24(item);
+        bool here = walk == NULL && !over && place != by;
+        if (block >= fs->blocks || by >= fs->blocks || (here && !nf2_bad_room(fs))) {
+            return NF2_ERR_CORRUPT;
+        }
+        if (walk != NULL) {
+            NF2_TRY(over ? walk->run(fs, walk->context, NF2_FREED, by, 1) : NF2_OK);
+            NF2_TRY(over ? walk->run(fs, walk->context, NF2_LOST, block, 1) : NF2_OK);
+        } else if (!over && place == by) {
+            anchored--;
+        } else if (here) {
+            nf2_bad_note(fs, place != block ? by : block, by); /* the anchor's is newer */
+        }
+    }
+    fs->bad_news = walk == NULL ? anchored > 0 : fs->bad_news;
+    return NF2_OK;
+}
+
+/* Is it in the place of a bad block? */
+static bool in_place(const nf2_t *fs, uint32_t block)
+{
+    bool yes = false;
+
+    for (unsigned i = 0; i < fs->bad_count; i++) {
+        yes = yes || fs->bad[i].by == block;
+    }
+    return yes;
+}
+
 /* What follows the list of changes. */
 static int take_stock(nf2_t *fs, struct lists *lists)
 {
     uint8_t count, item[3];
 
-    NF2_TRY(list_skip(fs, lists, 5));
     NF2_TRY(list_take(fs, lists, &count, 1));
-    fs->stock_count = 0;
     for (unsigned i = 0; i < count; i++) {
         NF2_TRY(list_take(fs, lists, item, sizeof item));
         if (i >= NF2_STOCK_MAX || nf2_get24(item) >= fs->blocks) {
             return NF2_ERR_CORRUPT;
         }
-        fs->stock[fs->stock_count++] = nf2_get24(item);
+        if (!in_place(fs, nf2_get24(item))) {
+            fs->stock[fs->stock_count++] = nf2_get24(item);
+        }
     }
     return NF2_OK;
 }
@@ -155,7 +197,8 @@ static int walk_state(nf2_t *fs, struct nf2_walk *walk, const struct nf2_record 
         uint32_t number = nf2_get16(item + 3);
         NF2_TRY(walk->run(fs, walk->context, (enum nf2_change)(number >> 14 & 3u), nf2_get24(item), number & NF2_CHANGE_COUNT_MAX));
     }
-    return NF2_OK;
+    NF2_TRY(list_skip(fs, &lists, 3));
+    return take_bad(fs, &lists, walk, 0);
 }
 
 static NF2_APART int walk_record(nf2_t *fs, struct nf2_walk *walk, const struct nf2_record *record)
@@ -233,7 +276,7 @@ static int find_head(nf2_t *fs)
     return NF2_ERR_CORRUPT;
 }
 
-static int load_state(nf2_t *fs, const struct nf2_record *record)
+static int load_state(nf2_t *fs, const struct nf2_record *record, uint8_t anchored)
 {
     uint8_t p[NF2_STATE_FIXED];
 
@@ -256,12 +299,19 @@ static int load_state(nf2_t *fs, const struct nf2_record *record)
     fs->meta_tail = nf2_get24(p + 29);
     uint32_t cursor = nf2_get24(p + 32);
     fs->region = NF2_NONE;
-    fs->maintain_cursor = nf2_min(cursor, fs->blocks - 1);
+    fs->maintain_cursor = (uint16_t)nf2_min(cursor, fs->blocks - 1);
     fs->exchange_region = (uint16_t)(fs->erases / NF2_REGION_BLOCKS % nf2_regions(fs));
     struct lists lists = lists_of(fs->meta_head, record);
+    fs->stock_count = 0;
+    fs->bad_count = anchored;
+    memset(fs->bad + anchored, 0, (NF2_BAD_MAX - anchored) * sizeof fs->bad[0]);
     NF2_TRY(take_slots(fs, &lists));
     NF2_TRY(take_touched_and_orphans(fs, &lists));
-    return take_stock(fs, &lists);
+    NF2_TRY(list_skip(fs, &lists, 5)); /* changes */
+    NF2_TRY(take_stock(fs, &lists));
+    NF2_TRY(take_bad(fs, &lists, NULL, anchored));
+    fs->clean = fs->clean && !fs->bad_news;
+    return NF2_OK;
 }
 
 static void load_claim(nf2_t *fs, const uint8_t *p)
@@ -350,6 +400,7 @@ static int load_head(nf2_t *fs)
 {
     struct nf2_scan scan;
     struct nf2_record record;
+    uint8_t anchored = fs->bad_count;
     bool found = false;
     int more;
 
@@ -360,7 +411,7 @@ static int load_head(nf2_t *fs)
         if (record.type == NF2_META_STATE) {
             memset(fs->slot, 0, sizeof fs->slot);
             fs->touched_count = fs->orphan_count = 0;
-            NF2_TRY(load_state(fs, &record));
+            NF2_TRY(load_state(fs, &record, anchored));
             found = true;
         } else if (found) {
             NF2_TRY(load_small(fs, &record));
@@ -373,6 +424,7 @@ static int load_head(nf2_t *fs)
     if (scan.dirty_end || scan.used_end > ((scan.last_end - 1u) | (nf2_page(fs) - 1u)) + 1u) {
         fs->clean = false; /* the first program of the last session was torn */
     }
+    fs->recovered = !fs->clean;
     if (!fs->clean) {
         fs->unclean_mounts++;
         if (!nf2_meta_room(fs, scan.last_end)) { /* the session may have been cut in a turn: its pages are given up */

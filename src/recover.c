@@ -111,6 +111,9 @@ static int mark_all(nf2_t *fs, const struct questions *questions)
 {
     memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
     mark(fs, questions, fs->root, 1);
+    for (unsigned i = 0; i < fs->bad_count; i++) {
+        mark(fs, questions, fs->bad[i].by, 1);
+    }
     NF2_TRY(mark_batch(fs, questions));
     for (unsigned i = 0; i < fs->touched_count; i++) {
         NF2_TRY(mark_node(fs, questions, fs->touched[i].node));
@@ -369,7 +372,6 @@ int nf2_recover(nf2_t *fs)
     int result = nf2_meta_open(fs);
     result = result < 0 ? result : settle(fs);
     nf2_cache_lend(fs, false);
-    fs->recovered = true;
     fs->after_cut = fs->stock_count > 0;
     return result;
 }

@@ -68,7 +68,7 @@ void nf2_region_change(struct nf2_region *region, enum nf2_change change, uint32
             count_erase(region, i);
         }
         set_state(region, i,
-                  change >= NF2_CLAIMED ? NF2_BLOCK_USED : change == NF2_FREED ? NF2_BLOCK_DIRTY : NF2_BLOCK_ERASED);
+                  change == NF2_LOST ? NF2_BLOCK_BAD : change >= NF2_CLAIMED ? NF2_BLOCK_USED : change == NF2_FREED ? NF2_BLOCK_DIRTY : NF2_BLOCK_ERASED);
     }
 }
 
@@ -120,7 +120,7 @@ struct count_context {
 };
 
 /* What one block's change does to the count: by kind, then change. */
-static const int8_t effects[3][5] = {{1, 0, -1, 0, -1}, {0, 1, 1, -1, 0}, {1, 1, 0, -1, -1}};
+static const int8_t effects[3][6] = {{1, 0, -1, 0, -1, -1}, {0, 1, 1, -1, 0, 0}, {1, 1, 0, -1, -1, -1}};
 
 static int count_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
 {

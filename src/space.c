@@ -6,6 +6,7 @@
 #include "turn.h"
 
 #define TOUCHED_KEPT (NF2_TOUCHED_MAX / 2u)  /* touched nodes that stay listed when another one finds the list full */
+#define LATE_MOUNTS 8u           /* one of so many mounts after a cut does at once what others do then: or a bad block in the way of the first change would stay there */
 #define SETTLED_IN 4u            /* changes of a mount before one erases for the stock: a first small write is open, write, close */
 
 /* Blocks to claim at a time for the tree and the logs: fewer where a cut would have many of them erased for nothing. */
@@ -200,13 +201,16 @@ static int try_claim(nf2_t *fs, unsigned slot_index, uint32_t want)
     if (freed_blocks(fs) > fs->free_blocks) { /* else the few that are left would be taken again and again */
         NF2_TRY(nf2_space_flush(fs));
     }
-    NF2_TRY(nf2_meta_prepare_small(fs, CLAIM_LENGTH));
-    int result = find_and_claim(fs, slot_index, want);
-    if (result == NF2_ERR_NOSPC && fs->freed_count > 0) {
-        NF2_TRY(nf2_space_flush(fs));
+    int result;
+    do {
         NF2_TRY(nf2_meta_prepare_small(fs, CLAIM_LENGTH));
         result = find_and_claim(fs, slot_index, want);
-    }
+        if (result == NF2_ERR_NOSPC && fs->freed_count > 0) {
+            NF2_TRY(nf2_space_flush(fs));
+            NF2_TRY(nf2_meta_prepare_small(fs, CLAIM_LENGTH));
+            result = find_and_claim(fs, slot_index, want);
+        }
+    } while (nf2_meta_head_bad(fs, result));
     return result;
 }
 
@@ -246,14 +250,75 @@ static bool large_next(const nf2_t *fs, const struct nf2_slot *slot)
     return large > 0 && (first + fs->config->offset / nf2_block_bytes(fs)) % large == 0 && slot->ready + large <= run->count;
 }
 
-/* Erases the next block of the slot's run, or as many as a large erase takes. */
+/* A block fails that nothing lies in: with the next STATE it is bad. */
+static int lose(nf2_t *fs, uint32_t block)
+{
+    fs->broken = !nf2_bad_room(fs);
+    if (fs->broken) {
+        return NF2_ERR_IO;
+    }
+    nf2_bad_note(fs, block, block);
+    return NF2_OK;
+}
+
+/* The first block of the slot's run that is not erased fails to be: what was claimed behind it is given back. */
+static NF2_APART int lose_next(nf2_t *fs, struct nf2_slot *slot)
+{
+    NF2_TRY(nf2_space_prepare(fs, 1));
+    struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;
+    if (last == NULL || slot->ready >= last->count) {
+        return NF2_OK; /* a turn of the log took it meanwhile */
+    }
+    uint32_t block = last->start + slot->ready;
+    NF2_TRY(lose(fs, block));
+    nf2_space_free(fs, block + 1u, last->count - slot->ready - 1u);
+    last->count = slot->ready;
+    nf2_slot_trim(slot);
+    return nf2_space_keep(fs);
+}
+
+/* Erases so many blocks; one, where one of them is bad: or that is it, and the volume is not broken. */
+static int erase_some(nf2_t *fs, uint32_t start, uint32_t *count)
+{
+    int result = nf2_flash_erase(fs, start, *count);
+
+    if (result < 0 && !fs->broken && *count > 1) {
+        *count = 1;
+        result = nf2_flash_erase(fs, start, 1);
+    }
+    return result;
+}
+
+/* Erases the next block of the slot's run, or as many as a large erase takes. One that fails is lost to the slot. */
 static int erase_next(nf2_t *fs, struct nf2_slot *slot)
 {
     uint32_t count = large_next(fs, slot) ? nf2_large_blocks(fs) : 1;
+    int result = erase_some(fs, slot->run[slot->runs - 1].start + slot->ready, &count);
 
-    NF2_TRY(nf2_flash_erase(fs, slot->run[slot->runs - 1].start + slot->ready, count));
+    if (result < 0) {
+        return fs->broken ? result : lose_next(fs, slot);
+    }
     slot->ready = (uint16_t)(slot->ready + count);
     return NF2_OK;
+}
+
+int nf2_space_erase_free(nf2_t *fs, uint32_t start, uint32_t count)
+{
+    struct nf2_run run = {start, count};
+    enum nf2_change kind = NF2_ERASED;
+
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? nf2_meta_state(fs, false, &run, &kind, 1) : NF2_OK);
+    int result = erase_some(fs, start, &run.count);
+    if (result < 0 && !fs->broken) { /* from a claimed block to a bad one */
+        fs->kept_node = (uint16_t)start; /* the log does not take it, where it turns */
+        NF2_TRY(nf2_space_flush(fs));
+        NF2_TRY(nf2_meta_prepare_small(fs, CLAIM_LENGTH));
+        result = record_claim(fs, NF2_TREE_SLOT, start, 1, true);
+        fs->broken = fs->broken || result < 0;
+        NF2_TRY(result < 0 ? result : lose(fs, start));
+        return nf2_space_keep(fs);
+    }
+    return result < 0 || NF2_BROKEN(NF2_FAULT_ERASED) ? result : nf2_meta_state(fs, false, &run, &kind, 1);
 }
 
 /* Blocks that the stock should have now. */
@@ -273,6 +338,31 @@ bool nf2_space_stocked(const nf2_t *fs)
     return !next_dirty(fs) && fs->stock_count >= stock_wanted(fs);
 }
 
+/* The slot's last block goes into the stock. */
+static int stock_last(nf2_t *fs, struct nf2_slot *slot)
+{
+    const struct nf2_run *last = &slot->run[slot->runs - 1];
+    int result = slot->ready < last->count ? nf2_flash_erase(fs, last->start + last->count - 1u, 1) : NF2_OK;
+
+    if (fs->broken) {
+        return result;
+    }
+    uint32_t block = nf2_slot_take(slot, false);
+    if (result < 0) {
+        return lose(fs, block);
+    }
+    fs->stock[fs->stock_count++] = block;
+    return NF2_OK;
+}
+
+/* The next block of the log is not erased. If it is bad, another one takes its place. */
+static int other_next(nf2_t *fs)
+{
+    int result = nf2_space_next(fs, NF2_TREE_SLOT) == NF2_NONE && !fs->broken ? claim(fs, NF2_TREE_SLOT, 1) : NF2_OK;
+
+    return fs->broken || (result < 0 && result != NF2_ERR_NOSPC) ? NF2_ERR_IO : nf2_meta_replace_next(fs);
+}
+
 int nf2_space_restock(nf2_t *fs)
 {
     struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
@@ -281,7 +371,7 @@ int nf2_space_restock(nf2_t *fs)
         return 0;
     }
     if (next_dirty(fs)) {
-        NF2_TRY(nf2_flash_erase(fs, fs->meta_next, 1));
+        NF2_TRY(nf2_flash_erase(fs, fs->meta_next, 1) == NF2_OK ? NF2_OK : other_next(fs));
         fs->erases++;
         fs->next_suspect = false;
     } else {
@@ -290,14 +380,10 @@ int nf2_space_restock(nf2_t *fs)
         if (result != NF2_OK || fs->stock_count == NF2_STOCK_MAX || nf2_space_next(fs, NF2_TREE_SLOT) == NF2_NONE) {
             return result == NF2_ERR_NOSPC || result >= 0 ? 0 : result;
         }
-        uint32_t count = slot->run[slot->runs - 1].count;
         if (large_next(fs, slot)) { /* before one of its blocks leaves */
             NF2_TRY(erase_next(fs, slot));
         }
-        if (slot->ready < count) {
-            NF2_TRY(nf2_flash_erase(fs, slot->run[slot->runs - 1].start + count - 1u, 1));
-        }
-        fs->stock[fs->stock_count++] = nf2_slot_take(slot, false);
+        NF2_TRY(nf2_space_next(fs, NF2_TREE_SLOT) != NF2_NONE ? stock_last(fs, slot) : NF2_OK);
     }
     NF2_TRY(nf2_space_flush(fs)); /* what is not on record is none after the next cut */
     return 1;
@@ -313,18 +399,24 @@ static int keep_stock(nf2_t *fs)
     return result < 0 ? result : NF2_OK;
 }
 
+int nf2_space_ready(nf2_t *fs, unsigned slot_index)
+{
+    struct nf2_slot *slot = &fs->slot[slot_index];
+
+    return nf2_space_next(fs, slot_index) != NF2_NONE && slot->used >= slot->ready ? erase_next(fs, slot) : NF2_OK;
+}
+
 int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *block)
 {
     struct nf2_slot *slot = &fs->slot[slot_index];
 
-    if (nf2_space_next(fs, slot_index) == NF2_NONE) {
+    NF2_TRY(nf2_space_ready(fs, slot_index));
+    while (nf2_space_next(fs, slot_index) == NF2_NONE) {
         int result = claim(fs, slot_index, want);
         if (result != NF2_OK) {
             return result;
         }
-    }
-    if (slot->used >= slot->ready) {
-        NF2_TRY(erase_next(fs, slot));
+        NF2_TRY(nf2_space_ready(fs, slot_index)); /* it may turn out to be bad, and be lost to the slot */
     }
     *block = slot->run[slot->runs - 1].start + slot->used++;
     note_used(fs, *block);
@@ -340,14 +432,6 @@ int nf2_space_tree_block(nf2_t *fs, uint32_t *block)
 int nf2_space_flush(nf2_t *fs)
 {
     return nf2_meta_state(fs, false, NULL, NULL, 0);
-}
-
-int nf2_space_record_erased(nf2_t *fs, uint32_t start, uint32_t count)
-{
-    struct nf2_run run = {start, count};
-    enum nf2_change kind = NF2_ERASED;
-
-    return nf2_meta_state(fs, false, &run, &kind, 1);
 }
 
 uint32_t nf2_space_next(const nf2_t *fs, unsigned slot_index)
@@ -402,7 +486,9 @@ static NF2_APART int give_back(nf2_t *fs, struct nf2_slot *slot)
     unsigned first = back[0].count == 0, count = (back[0].count > 0 ? 1u : 0u) + (back[1].count > 0 ? 1u : 0u);
     last->count = slot->ready = slot->used;
     nf2_slot_trim(slot);
-    return count > 0 ? nf2_meta_put_state(fs, false, back + first, kinds + first, count) : NF2_OK;
+    int result = count > 0 ? nf2_meta_put_state(fs, false, back + first, kinds + first, count) : NF2_OK;
+    fs->broken = fs->broken || result < 0; /* a turn now would have the slot shorter, and nobody the blocks */
+    return result;
 }
 
 static int return_unused(nf2_t *fs, struct nf2_slot *slot)
@@ -439,7 +525,10 @@ int nf2_space_place(nf2_t *fs, unsigned slot_index, uint32_t start, uint32_t cou
     if (count == 0 || slot->runs > 0 || fs->meta_sequence != sequence) {
         return 0; /* a turn of the log may have taken one of them */
     }
-    NF2_TRY(record_claim(fs, slot_index, start, count, false));
+    int result = record_claim(fs, slot_index, start, count, false);
+    if (result < 0) {
+        return nf2_meta_head_bad(fs, result) ? 0 : result;
+    }
     add_run(slot, start, count, false);
     return 1;
 }
@@ -595,14 +684,17 @@ void nf2_space_adopt(nf2_t *fs, uint32_t id)
     }
 }
 
-/* The log takes its next block from what the tree has: there should be some before it turns. */
-static int feed_meta(nf2_t *fs)
+/* The tree should have a block for what comes: one in the place of a bad one; the next one of the log, before that turns. */
+static int feed_tree(nf2_t *fs)
 {
-    if (fs->meta_end <= nf2_log_bytes(fs) / 2 || nf2_space_next(fs, NF2_TREE_SLOT) != NF2_NONE || fs->free_blocks <= nf2_space_reserve(fs)) {
+    bool for_log = nf2_space_stock_size(fs) == 0 && fs->meta_end > nf2_log_bytes(fs) / 2;
+    bool late = fs->changes > SETTLED_IN || fs->redo_block < fs->blocks || (fs->recovered && fs->unclean_mounts % LATE_MOUNTS == 0);
+
+    if ((!late && !for_log) || nf2_space_next(fs, NF2_TREE_SLOT) != NF2_NONE || fs->free_blocks <= nf2_space_reserve(fs)) {
         return NF2_OK;
     }
     int result = claim(fs, NF2_TREE_SLOT, tree_claim(fs));
-    if (result == NF2_OK && fs->slot[NF2_TREE_SLOT].ready == 0) { /* with a large erase, before one of its blocks leaves */
+    if (result == NF2_OK && for_log && fs->slot[NF2_TREE_SLOT].ready == 0) { /* with a large erase, before one of its blocks leaves */
         result = erase_next(fs, &fs->slot[NF2_TREE_SLOT]);
     }
     return result < 0 && result != NF2_ERR_NOSPC ? result : NF2_OK;
@@ -619,7 +711,7 @@ int nf2_space_open(nf2_t *fs)
     if (!fs->opened) {
         NF2_TRY(nf2_meta_open(fs));
     }
-    fs->kept_node = NF2_NONE;
+    fs->kept_node = 0;
     return nf2_space_abandon(fs, NF2_TREE_SLOT); /* what a failed change took */
 }
 
@@ -630,6 +722,6 @@ int nf2_space_begin(nf2_t *fs)
     if (fs->changes == 1 && fs->recovered) {
         NF2_TRY(nf2_meta_turn_early(fs));
     }
-    NF2_TRY(nf2_space_stock_size(fs) == 0 ? feed_meta(fs) : NF2_OK);
+    NF2_TRY(feed_tree(fs));
     return keep_stock(fs);
 }

@@ -65,10 +65,13 @@ int nf2_space_held(const nf2_t *fs, uint32_t block);
  */
 int nf2_space_block(nf2_t *fs, unsigned slot, uint32_t want, uint32_t *block);
 
+/* Erases the slot's next block, if it has one that is not: where it is bad, the slot has none afterwards. */
+int nf2_space_ready(nf2_t *fs, unsigned slot);
+
 /* A block for the tree and the logs: 0 or an error. */
 int nf2_space_tree_block(nf2_t *fs, uint32_t *block);
 
-/* The block that nf2_space_block would hand out next, NF2_NONE if it would claim more first. */
+/* The block that nf2_space_block would hand out next (for sure only behind nf2_space_ready), NF2_NONE if it would claim more first. */
 uint32_t nf2_space_next(const nf2_t *fs, unsigned slot);
 
 /* All blocks handed out on this slot are referenced by durable records, or are in the list of freed runs. */
@@ -88,11 +91,17 @@ static inline bool nf2_space_prepared(const nf2_t *fs, unsigned runs)
 }
 void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count);
 
-/* Free blocks were erased: durable, so that it is known after a cut too. */
-int nf2_space_record_erased(nf2_t *fs, uint32_t start, uint32_t count);
+/* Erases free blocks, one or as many as a large erase takes (then maybe the first one only): durable, so that it is known after a cut too. */
+int nf2_space_erase_free(nf2_t *fs, uint32_t start, uint32_t count);
 
-/* Writes a STATE if there is anything to settle. */
+/* Writes a STATE. */
 int nf2_space_flush(nf2_t *fs);
+
+/* What was programmed to blocks that took the place of bad ones is durable now. To be called in front of each record that commits such, and behind it. */
+static inline int nf2_space_keep(nf2_t *fs)
+{
+    return fs->bad_news && !NF2_BROKEN(NF2_FAULT_PLACE) ? nf2_space_flush(fs) : NF2_OK;
+}
 
 /* Gives back what slots claimed and did not hand out, but for one slot (NF2_SLOTS: for all). */
 int nf2_space_return_unused(nf2_t *fs, unsigned except);

@@ -484,7 +484,7 @@ static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *pl
     }
     fs->root = root ? blocks[parts > 1 ? parts : 0] : fs->root;
     nf2_space_settle(fs, NF2_TREE_SLOT);
-    return root ? nf2_space_flush(fs) : NF2_OK;
+    return root ? nf2_space_flush(fs) : nf2_space_keep(fs);
 }
 
 static int carry_out(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, struct nf2_pending *pending)

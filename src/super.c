@@ -5,6 +5,8 @@
 
 #define ANCHOR_PAYLOAD 26u
 #define ANCHOR_BLANK_ERASED 1u
+#define ANCHOR_PLACES 2u        /* of bad blocks, at most: the meta log's head, and its next block */
+#define ANCHOR_MAX (ANCHOR_PAYLOAD + 6u * ANCHOR_PLACES)
 
 static unsigned log2_of(uint32_t value)
 {
@@ -16,7 +18,8 @@ static unsigned log2_of(uint32_t value)
     return n;
 }
 
-static void encode_anchor(const nf2_t *fs, uint8_t *p)
+/* Its length. */
+static uint32_t encode_anchor(const nf2_t *fs, uint8_t *p)
 {
     memcpy(p, "NF2F", 4);
     p[4] = NF2_FORMAT_VERSION;
@@ -29,29 +32,64 @@ static void encode_anchor(const nf2_t *fs, uint8_t *p)
     nf2_put32(p + 17, fs->super_sequence);
     nf2_put24(p + 21, fs->meta_head);
     p[24] = p[25] = 0;
+    uint32_t length = ANCHOR_PAYLOAD;
+    for (unsigned i = 0; i < fs->bad_count; i++) {
+        if (nf2_bad_fixed(fs, fs->bad[i].block)) {
+            nf2_put24(p + length, fs->bad[i].block);
+            nf2_put24(p + length + 3, fs->bad[i].by);
+            length += 6;
+        }
+    }
+    return length;
 }
 
-int nf2_super_write(nf2_t *fs)
+static NF2_APART int append_anchor(nf2_t *fs)
 {
-    uint8_t payload[ANCHOR_PAYLOAD] = {0};
+    uint8_t payload[ANCHOR_MAX] = {0};
+    uint32_t length = encode_anchor(fs, payload);
     struct nf2_writer writer;
-    uint32_t end, length = ANCHOR_PAYLOAD + NF2_RECORD_OVERHEAD;
 
-    fs->super_sequence++;
-    encode_anchor(fs, payload);
-    /* Before a session's opening STATE nothing may be programmed that a torn program of the same session could lie under. */
-    if (!fs->opened || nf2_log_place(fs, fs->super_end, length, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
-        fs->super_block = fs->super_block == 0 ? 1 : 0;
-        NF2_TRY(nf2_flash_erase(fs, fs->super_block, 1));
-        fs->erases++;
-        fs->super_end = 0;
-    }
     nf2_writer_begin(&writer, fs->super_block, fs->super_end);
-    nf2_writer_record(fs, &writer, NF2_META_HEAD, false, payload, sizeof payload);
+    nf2_writer_record(fs, &writer, NF2_META_HEAD, false, payload, length);
     NF2_TRY(nf2_writer_end(fs, &writer));
     fs->super_end = (uint16_t)writer.position;
     fs->super_points_to = fs->meta_sequence;
     return NF2_OK;
+}
+
+/* An anchor in the other block, erased. */
+static int begin_other(nf2_t *fs)
+{
+    fs->super_block ^= 1u;
+    fs->super_end = 0;
+    fs->erases++;
+    int result = nf2_flash_erase(fs, fs->super_block, 1);
+    return result < 0 ? result : append_anchor(fs);
+}
+
+int nf2_super_write(nf2_t *fs)
+{
+    uint32_t end, length = ANCHOR_MAX + NF2_RECORD_OVERHEAD, at = fs->super_end;
+    bool room = nf2_log_place(fs, at, length, nf2_log_bytes(fs), &end) < nf2_log_bytes(fs);
+    int result = NF2_ERR_IO;
+
+    fs->super_sequence++;
+    fs->log_failed = true;
+    /* Before a session's opening STATE nothing may be programmed that a torn program of the same session could lie under. */
+    if (fs->opened && room) {
+        result = append_anchor(fs);
+    }
+    if (result < 0 && fs->log_failed) { /* full, or bad: the anchors in it count as long as the other block has none */
+        result = begin_other(fs);
+    }
+    if (result < 0 && fs->log_failed && !fs->opened && room && fs->flash->program_unit == 1) { /* the same bits, if it is torn */
+        fs->super_block ^= 1u;
+        fs->super_end = (uint16_t)at;
+        result = append_anchor(fs);
+    }
+    fs->broken = result < 0;
+    fs->log_failed = false;
+    return result;
 }
 
 /* Is the beginning of the super log blank, a damaged anchor, or something else? */
@@ -90,19 +128,20 @@ static int scan_anchors(nf2_t *fs, uint32_t block, uint8_t *best, bool *found)
 {
     struct nf2_scan scan;
     struct nf2_record record;
-    uint8_t payload[ANCHOR_PAYLOAD];
     int more;
 
     nf2_scan_begin(&scan, block);
     while ((more = nf2_scan_next(fs, &scan, &record)) > 0) {
-        if (record.type != NF2_META_HEAD || record.length != ANCHOR_PAYLOAD + NF2_RECORD_OVERHEAD) {
+        uint32_t length = record.length - NF2_RECORD_OVERHEAD;
+        uint8_t payload[ANCHOR_MAX] = {0};
+        if (record.type != NF2_META_HEAD || length < ANCHOR_PAYLOAD || length > ANCHOR_MAX) {
             continue;
         }
-        NF2_TRY(nf2_record_read(fs, block, record.offset, 2, payload, sizeof payload));
+        NF2_TRY(nf2_record_read(fs, block, record.offset, 2, payload, length));
         if (memcmp(payload, "NF2F", 4) == 0 && (!*found || nf2_get32(payload + 17) > nf2_get32(best + 17))) {
             memcpy(best, payload, sizeof payload);
             *found = true;
-            fs->super_block = block;
+            fs->super_block = (uint8_t)block;
         }
     }
     return more;
@@ -110,7 +149,7 @@ static int scan_anchors(nf2_t *fs, uint32_t block, uint8_t *best, bool *found)
 
 int nf2_super_load(nf2_t *fs)
 {
-    uint8_t anchor[ANCHOR_PAYLOAD] = {0};
+    uint8_t anchor[ANCHOR_MAX] = {0};
     bool found = false;
 
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
@@ -124,6 +163,15 @@ int nf2_super_load(nf2_t *fs)
     fs->volume_id = nf2_get32(anchor + 13);
     fs->super_sequence = nf2_get32(anchor + 17);
     fs->meta_head = nf2_get24(anchor + 21);
+    for (unsigned i = 0; i < ANCHOR_PLACES; i++) {
+        const uint8_t *p = anchor + ANCHOR_PAYLOAD + 6u * i;
+        if (nf2_get24(p) >= fs->blocks || nf2_get24(p + 3) >= fs->blocks) {
+            return NF2_ERR_CORRUPT;
+        }
+        if (nf2_get24(p) != 0) {
+            nf2_bad_note(fs, nf2_get24(p), nf2_get24(p + 3));
+        }
+    }
     return NF2_OK;
 }
 

@@ -102,7 +102,7 @@ static int prepared(nf2_t *fs, uint32_t leaf, const struct needs *needs)
     if (needs->ids > 0 && fs->orphan_count + needs->ids > (fs->urgent ? NF2_ORPHANS_MAX : NF2_ORPHANS_USED)) {
         return NF2_ERR_BUSY; /* the callers finish an orphan first: see nf2_orphans_room */
     }
-    return fs->logged_orphans + needs->ids <= NF2_ORPHANS_MAX && nf2_space_prepared(fs, needs->runs) &&
+    return (!fs->bad_news || NF2_BROKEN(NF2_FAULT_PLACE)) && fs->logged_orphans + needs->ids <= NF2_ORPHANS_MAX && nf2_space_prepared(fs, needs->runs) &&
            (!needs->touch || nf2_space_touched(fs, leaf));
 }
 
@@ -113,6 +113,7 @@ static int prepare(nf2_t *fs, uint32_t leaf, const struct needs *needs)
         NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
     }
     NF2_TRY(nf2_space_prepare(fs, needs->runs));
+    NF2_TRY(nf2_space_keep(fs));
     return needs->touch ? nf2_group_prepare(fs, leaf) : NF2_OK;
 }
 
@@ -277,10 +278,10 @@ static void keep_referred(nf2_t *fs, const struct nf2_node_op *changes, unsigned
 {
     for (unsigned i = 0; i < count; i++) {
         if (nf2_key_on_flash(&changes[i].key)) {
-            fs->kept_node = changes[i].key.at.block;
+            fs->kept_node = (uint16_t)nf2_bad_place(fs, changes[i].key.at.block);
         }
         if (changes[i].held == 0 && changes[i].body.position != 0) {
-            fs->kept_node = changes[i].body.at.block;
+            fs->kept_node = (uint16_t)nf2_bad_place(fs, changes[i].body.at.block);
         }
     }
 }
@@ -348,6 +349,7 @@ int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint
         }
         NF2_TRY(nf2_tree_make_room(fs, &path, &changes->key, changes_length(changes, count), result == TRY_NO_ROOM_PLAIN ? &pending : NULL));
     }
+    NF2_TRY(nf2_space_keep(fs));
     if (where != NULL && pending.node != 0) {
         where->node = pending.node;
         where->offset = pending.offset;

@@ -171,6 +171,7 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     out->blocks_erased = nf2_space_erased_blocks(fs);
     out->blocks_available = nf2_space_available(fs);
     out->files_pending = fs->orphan_count;
+    out->blocks_bad = fs->blocks_bad;
     for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
         out->files_pending -= file->kind == NF2_BODY_INDEXED && file->shadow; /* new ones are in that list, too */
     }

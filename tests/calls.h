@@ -38,6 +38,7 @@ enum op {
     OP_CUT,             /* handle: 1 leaves the call by a jump, number: operation from now on (0: no cut), extra: seed, path: see cut_of */
     OP_LOOK,            /* after a cut: mounts for reading only, and lets go again */
     OP_MOUNT,           /* after a cut: mounts */
+    OP_BREAK,           /* handle: 1 silently, number: operation from now on that breaks the block that it hits (0: none) */
     OP_EMPTY,           /* closes and removes everything; all space must come back */
     OP_COUNT
 };

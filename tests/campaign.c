@@ -251,12 +251,56 @@ static bool random_cell(struct explorer *explorer, struct tally *tally, const st
     return true;
 }
 
+/* ---- bad blocks ----------------------------------------------------------------------------------- */
+
+/* A script in which a block breaks at each operation of each call, one at a time. */
+static void break_script(struct explorer *explorer, struct tally *tally, const struct vflash_chip *chip, const struct cut_script *script, int format, uint64_t seed)
+{
+    struct call_list list = { 0 };
+
+    script->make(&list, chip->size, chip->block_size);
+    bool right = explorer_begin(explorer, tally, chip, format, seed);
+    for (unsigned i = 0; i < list.count && right; i++) {
+        right = explorer_break_call(explorer, &list.call[i]);
+    }
+    calls_free(&list);
+}
+
+/* In turn: a script; random calls with blocks that break, and cuts. */
+static bool bad_cell(struct explorer *explorer, struct tally *tally, const struct campaign_options *options, uint64_t cell)
+{
+    const struct vflash_chip *chip = chip_of(options, cell / 2 / cut_script_count, SMALL_CHIPS);
+    uint64_t seed = cell_seed(options, 4, cell);
+
+    if (!chip) {
+        return false;
+    }
+    explorer->deepest = options->deepest;
+    if (cell % 2 == 0) {
+        break_script(explorer, tally, chip, &cut_scripts[cell / 2 % cut_script_count], format_of(cell), seed);
+    } else {
+        chip = chip_of(options, cell / 2, CHIPS);
+        explorer->breaks_in = 20 + random_number(&seed, 100);
+        bool right = explorer_begin(explorer, tally, chip, format_of(cell), seed);
+        for (unsigned i = 0; i < 6 && right; i++) {
+            right = explorer_go_on(explorer, 40, random_number(&seed, 3) ? 6 : 0);
+        }
+        if (right) {
+            (void)explorer_end(explorer, 2);
+        }
+        explorer->breaks_in = 0;
+    }
+    explorer_free(explorer);
+    return true;
+}
+
 /* ---------------------------------------------------------------------------------------------------- */
 
 const struct campaign campaigns[] = {
     { "scripts", "every call of each script, cut at every operation", 100, scripts_cell },
     { "sequences", "every sequence of up to three steps, the last one cut at every operation", 40, sequences_cell },
     { "random", "random calls with cuts, in mounts too, on one volume", 400, random_cell },
+    { "bad", "blocks that break, one at each operation of each script; and at random, with cuts", 12, bad_cell },
     { "large", "mounts of large volumes after a cut, timed", 1, large_cell }
 };
 const unsigned campaign_count = sizeof campaigns / sizeof campaigns[0];

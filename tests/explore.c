@@ -14,6 +14,7 @@ struct snapshot {
     struct model model;
     bool left_clean, mounted;
     unsigned calls;                 /* of the list */
+    unsigned breaks;
 };
 
 static uint32_t pick(struct explorer *explorer, uint32_t below)
@@ -47,6 +48,7 @@ struct snapshot *explorer_take(const struct explorer *explorer)
     snapshot->left_clean = rig->left_clean;
     snapshot->mounted = rig->mounted;
     snapshot->calls = explorer->list.count;
+    snapshot->breaks = rig->breaks;
     return snapshot;
 }
 
@@ -69,6 +71,7 @@ void explorer_back(struct explorer *explorer, const struct snapshot *snapshot)
     model_copy(&rig->model, &snapshot->model);
     rig->left_clean = snapshot->left_clean;
     rig->mounted = snapshot->mounted;
+    rig->breaks = snapshot->breaks;
     calls_cut(&explorer->list, snapshot->calls);
 }
 
@@ -181,6 +184,14 @@ bool explorer_arm(struct explorer *explorer, uint32_t within)
     return do_last(explorer);
 }
 
+/* The block that this operation hits breaks. */
+static bool break_at(struct explorer *explorer, unsigned operation)
+{
+    struct call call = { .op = OP_BREAK, .number = operation };
+
+    return explorer_do(explorer, &call);
+}
+
 /* ---- after a cut --------------------------------------------------------------------------------- */
 
 bool explorer_come_back(struct explorer *explorer)
@@ -212,7 +223,10 @@ bool explorer_go_on(struct explorer *explorer, unsigned calls, unsigned cuts)
         if (i == list.count) {
             generator_next(&generator, &rig->model, &list);
         }
-        if (i == next_cut) {
+        if (explorer->breaks_in && pick(explorer, explorer->breaks_in) == 0) {
+            right = break_at(explorer, 1 + pick(explorer, 12));
+        }
+        if (right && i == next_cut) {
             next_cut += 1 + pick(explorer, 2 * (calls / cuts) + 1);
             right = explorer_arm(explorer, 12);
         }
@@ -303,6 +317,42 @@ static void cut_operation(struct explorer *explorer, const struct snapshot *star
         explorer_back(explorer, start);
         one_cut(explorer, call, &cut);
     }
+}
+
+/* From the state before the call: a block breaks, the call, what follows. */
+static void one_break(struct explorer *explorer, const struct call *call, unsigned operation)
+{
+    struct call none = { .op = OP_BREAK };
+
+    if (break_at(explorer, operation) && explorer_do(explorer, call) && explorer_come_back(explorer) && explorer_do(explorer, &none)
+        && explorer_go_on(explorer, 12, pick(explorer, 3) == 0)) {
+        (void)explorer_end(explorer, 12);
+    }
+}
+
+bool explorer_break_call(struct explorer *explorer, const struct call *call)
+{
+    struct session *session = &explorer->session;
+    struct snapshot *start = explorer_take(explorer), *end;
+
+    explorer->operations = 0;
+    session->watch = note_length;
+    session->watch_context = explorer;
+    bool right = explorer_do(explorer, call);
+    session->watch = NULL;
+    unsigned operations = explorer->operations;
+    end = explorer_take(explorer);
+    for (unsigned i = 0; right && i < operations && !explorer->stopped; i++) {
+        session->tally->histories++;
+        explorer_back(explorer, start);
+        one_break(explorer, call, i + 1);
+    }
+    explorer_back(explorer, start);     /* and on, with the list as it was made */
+    explorer_back(explorer, end);
+    calls_add_copy(&explorer->list, call);
+    explorer_release(start);
+    explorer_release(end);
+    return right && !explorer->stopped;
 }
 
 bool explorer_cut_call(struct explorer *explorer, const struct call *call)

@@ -24,6 +24,7 @@ struct explorer {
     bool (*failed)(void *context, struct explorer *explorer);   /* told of each failure; whether to go on with the next cut */
     void *context;
     bool stopped;
+    unsigned breaks_in;             /* random calls: before one of so many a block breaks in one of the next operations; 0: none does */
 };
 
 /* Formats a chip. False: failure, reported. `explorer` may be initialized anew after explorer_free. */
@@ -35,6 +36,9 @@ bool explorer_do(struct explorer *explorer, const struct call *call);
 
 /* Makes a call, and before that, each from the same state, its cuts. False: the call itself failed, or `failed` wants no more. */
 bool explorer_cut_call(struct explorer *explorer, const struct call *call);
+
+/* The same with a block that breaks at each operation in its turn. */
+bool explorer_break_call(struct explorer *explorer, const struct call *call);
 
 /* The whole state, to go back to. */
 struct snapshot *explorer_take(const struct explorer *explorer);

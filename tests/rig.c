@@ -240,7 +240,7 @@ static bool check_statfs(struct rig *rig, struct nf2_statfs *stat)
     }
     if (stat->blocks != rig->chip->size / rig->chip->block_size || stat->block_size != rig->chip->block_size
         || stat->blocks_free > stat->blocks || stat->blocks_available > stat->blocks_free
-        || stat->blocks_erased > stat->blocks_free || stat->files_pending > NF2_ORPHANS_MAX || stat->blocks_bad) {
+        || stat->blocks_erased > stat->blocks_free || stat->files_pending > NF2_ORPHANS_MAX || stat->blocks_bad > rig->breaks) {
         return wrong(rig, "nf2_statfs: %lu blocks, free %lu, erased %lu, available %lu, files pending %lu, bad %lu", (unsigned long)stat->blocks,
                      (unsigned long)stat->blocks_free, (unsigned long)stat->blocks_erased, (unsigned long)stat->blocks_available,
                      (unsigned long)stat->files_pending, (unsigned long)stat->blocks_bad);
@@ -281,8 +281,9 @@ static bool recount(struct rig *rig)
     }
     if (states[NF2_BLOCK_DIRTY] + states[NF2_BLOCK_ERASED] != stat.blocks_free || states[NF2_BLOCK_ERASED] != stat.blocks_erased
         || states[NF2_BLOCK_BAD] != stat.blocks_bad) {
-        return wrong(rig, "recount: dirty %lu, erased %lu, used %lu; nf2_statfs: free %lu, erased %lu", (unsigned long)states[0],
-                     (unsigned long)states[1], (unsigned long)states[2], (unsigned long)stat.blocks_free, (unsigned long)stat.blocks_erased);
+        return wrong(rig, "recount: dirty %lu, erased %lu, used %lu, bad %lu; nf2_statfs: free %lu, erased %lu, bad %lu", (unsigned long)states[0],
+                     (unsigned long)states[1], (unsigned long)states[2], (unsigned long)states[3], (unsigned long)stat.blocks_free,
+                     (unsigned long)stat.blocks_erased, (unsigned long)stat.blocks_bad);
     }
     return true;
 }
@@ -342,7 +343,7 @@ bool rig_empty(struct rig *rig)
     if (!rig_check(rig) || !check_statfs(rig, &stat)) {
         return false;
     }
-    if (stat.blocks_free + metadata_allowance(stat.blocks) < rig->free_formatted || stat.files_pending) {
+    if (stat.blocks_free + metadata_allowance(stat.blocks) + rig->breaks < rig->free_formatted || stat.files_pending) {
         return wrong(rig, "emptied, yet only %lu blocks are free (%lu after format), %lu files pending", (unsigned long)stat.blocks_free,
                      (unsigned long)rig->free_formatted, (unsigned long)stat.files_pending);
     }
@@ -501,7 +502,7 @@ static bool judge_nospc(struct rig *rig, const struct expect *expect)
     struct nf2_statfs stat;
 
     rig->nospc++;
-    if (space + expect->need > rig->capacity) {
+    if (space + expect->need + rig->breaks * (uint64_t)rig->chip->block_size > rig->capacity) {
         return true;
     }
     memset(&stat, 0, sizeof stat);
@@ -554,7 +555,7 @@ enum rig_result rig_call(struct rig *rig, const struct call *call)
         return RIG_CUT;
     }
     right = do_call(rig, call, &rig->answer);
-    if (rig->off) {
+    if (rig->off || (rig->breaks && rig->fs.broken)) {
         return RIG_CUT;
     }
     if (!right || !judge(rig, &expect)) {

@@ -29,6 +29,7 @@ struct rig {
     int32_t answer;                 /* of the last call */
     bool jump;                      /* leave the call by longjmp at a cut, so that nothing runs after it */
     bool off;                       /* the chip was cut */
+    unsigned breaks;                /* blocks that were told to fail, at most */
     jmp_buf at_cut;
     uint64_t nospc;                 /* how often the volume was full */
     char failure[512];              /* what is wrong */
@@ -38,7 +39,7 @@ struct rig {
 bool rig_init(struct rig *rig, const struct vflash_chip *chip, int format_flags);
 void rig_free(struct rig *rig);
 
-/* Makes the call on both and judges. RIG_CUT: the power went; the model is as before the call. */
+/* Makes the call on both and judges. RIG_CUT: the power went, or a bad block was too much; the model is as before the call. */
 enum rig_result rig_call(struct rig *rig, const struct call *call);
 
 /* Makes the call on the volume only. RIG_OK: it returned. */

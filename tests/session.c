@@ -66,6 +66,20 @@ static void note_cut(struct session *session)
     tally_chip(tally, session->rig.chip->name)->cuts++;
 }
 
+/* A bad block was too much for a mount for writing: all can still be read. */
+static enum rig_result close_volume(struct session *session)
+{
+    struct rig *rig = &session->rig;
+    struct image found = { 0 };
+
+    session->closed = true;
+    session->down = false;
+    session->tally->closed++;
+    bool right = rig_mount(rig, NF2_MOUNT_RDONLY) && rig_image(rig, &found);
+    image_free(&found);
+    return right ? RIG_OK : RIG_WRONG;
+}
+
 /* What may be found after a cut in this call. */
 static void go_down(struct session *session, const struct call *call)
 {
@@ -80,7 +94,11 @@ static void go_down(struct session *session, const struct call *call)
         model_apply(model, call);
     }
     model_image(model, true, &session->after);
-    note_cut(session);
+    if (session->rig.off) {
+        note_cut(session);
+    } else {
+        session->tally->refused++;
+    }
 }
 
 /* ---- coming back --------------------------------------------------------------------------------- */
@@ -169,6 +187,9 @@ static enum rig_result come_up(struct session *session)
         note_cut(session);
         return RIG_OK;
     }
+    if (result == RIG_WRONG && !rig->mounted && rig->breaks && rig->fs.broken) {
+        return close_volume(session);
+    }
     if (result == RIG_OK) {
         result = rig_image(rig, &found) ? judge_found(session, &found) : RIG_WRONG;
     }
@@ -188,15 +209,27 @@ static enum rig_result empty(struct session *session)
 
     disarm(session);
     session->tally->emptied++;
-    return rig_call(&session->rig, &call) == RIG_OK && rig_empty(&session->rig) ? RIG_OK : RIG_WRONG;
+    bool right = rig_call(&session->rig, &call) == RIG_OK && rig_empty(&session->rig);
+    session->closed = !right && session->rig.breaks && session->rig.fs.broken;  /* a bad block was too much */
+    session->tally->refused += session->closed;
+    return right || session->closed ? RIG_OK : RIG_WRONG;
 }
 
 enum rig_result session_call(struct session *session, const struct call *call)
 {
     enum rig_result result;
 
+    if (session->closed) {
+        return RIG_OK;
+    }
     if (call->op == OP_CUT) {
         return arm(session, call);
+    }
+    if (call->op == OP_BREAK) {
+        vflash_break_at(session->rig.flash, (uint64_t)call->number, call->handle != 0);
+        session->rig.breaks += call->number != 0;
+        session->tally->breaks += call->number != 0;
+        return RIG_OK;
     }
     if (call->op == OP_LOOK) {
         return session->down ? look(session) : RIG_OK;
@@ -251,7 +284,7 @@ void session_forget(struct session *session)
 {
     image_free(&session->before);
     image_free(&session->after);
-    session->down = session->rig.off = session->rig.jump = false;
+    session->down = session->closed = session->rig.off = session->rig.jump = false;
     session->depth = 0;
 }
 

@@ -25,6 +25,7 @@ struct session {
     struct tally *tally;            /* of this process; never NULL */
     bool quick;                     /* after a cut only the tree is compared; nf2_check is left to the end of the list */
     bool down;                      /* the power went: the next call mounts */
+    bool closed;                    /* a bad block is where nothing takes its place: the volume is for reading only, and left alone */
     unsigned depth;                 /* cuts since a mount came through */
     unsigned cuts;                  /* in this session */
     struct image before, after;     /* while down: what may be found */

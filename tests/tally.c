@@ -87,6 +87,9 @@ void tally_add(struct tally *to, const struct tally *from)
     to->cuts += from->cuts;
     to->looks += from->looks;
     to->emptied += from->emptied;
+    to->breaks += from->breaks;
+    to->refused += from->refused;
+    to->closed += from->closed;
     to->failures += from->failures;
     add_all(to->tears, from->tears, TEAR_COUNT);
     add_all(to->found, from->found, FOUND_COUNT);

@@ -573,6 +573,29 @@ TEST(texts)
     CHECK_TEXT(nf2_finding_text(NF2_FOUND_KINDS), "unknown");
 }
 
+/* A flipped bit in the last record of a log: damage, where no session was cut since; else it may be what a cut left. */
+TEST(last_record)
+{
+    for (unsigned clean = 0; clean < 2; clean++) {
+        struct volume volume;
+        struct nf2_stat stat;
+        volume_up(&volume, "tiny256k");
+        CHECK_EQ(put(&volume, "a", 30, 1), NF2_OK);
+        CHECK_EQ(put(&volume, "a", 30, 2), NF2_OK);
+        uint32_t root = volume.fs.root * 4096u, end = root + 4096u;
+        CHECK_EQ(clean ? nf2_unmount(&volume.fs) : 0, NF2_OK);
+        while (vflash_memory(volume.flash)[end - 1u] == 0xFF) {
+            end--;
+        }
+        vflash_flip(volume.flash, end - 12u, 1);
+        CHECK_EQ(volume_again(&volume, false), NF2_OK);
+        CHECK_EQ(nf2_stat(&volume.fs, "a", &stat), clean ? NF2_ERR_IO : NF2_OK);
+        CHECK(clean || holds(&volume, "a", 30, 1));
+        CHECK_EQ(nf2_check(&volume.fs, NULL, NULL) > 0, clean != 0);
+        volume_down(&volume, false);
+    }
+}
+
 int main(void)
 {
     RUN(owners);
@@ -593,5 +616,6 @@ int main(void)
     RUN(circles);
     RUN(many_ids);
     RUN(texts);
+    RUN(last_record);
     return check_done();
 }

@@ -454,6 +454,46 @@ TEST(nodes_units_of_16) { nodes("tinyecc16"); }
 TEST(logs_units_of_1) { super_and_meta("tiny256k"); }
 TEST(logs_units_of_16) { super_and_meta("tinyecc16"); }
 
+/* What should lie in bad blocks, and lies elsewhere, is found there. */
+TEST(bad_blocks)
+{
+    static const char *const names[] = { "flat", "small", "log" };
+    const struct vflash_chip *facts = vflash_chip_find("tiny256k");
+    struct repair_geometry chip = { facts->size, facts->block_size, facts->page_size, facts->program_unit };
+    struct volume bad;
+    uint8_t data[5000];
+
+    for (unsigned clean = 0; clean < 2; clean++) {
+        volume_up(&bad, "tiny256k");
+        for (uint32_t i = 0; i < 8; i++) {
+            CHECK_EQ(put(&bad, names[i % 3], i % 3 == 0 ? 5000 : 40, i), NF2_OK);
+        }
+        vflash_break_block(bad.flash, bad.fs.root, false);
+        for (uint32_t i = 8; i < 12; i++) {
+            CHECK_EQ(put(&bad, names[i % 3], i % 3 == 0 ? 5000 : 40, i), NF2_OK);
+        }
+        CHECK_EQ(bad.fs.bad_count, 1);
+        CHECK_EQ(clean ? nf2_unmount(&bad.fs) : 0, NF2_OK);
+        struct repair *repair = repair_open(vflash_memory(bad.flash), &chip);
+        if (CHECK(repair != NULL)) {
+            CHECK(!repair_lossy(repair));
+            CHECK_EQ(repair_clean(repair), clean != 0);
+            CHECK_EQ(repair_notes(repair), 0);
+            for (unsigned n = 0; n < repair_count(repair); n++) {
+                const struct repair_item *item = repair_item(repair, n);
+                uint32_t seed = strcmp(item->path, "/flat") == 0 ? 9 : strcmp(item->path, "/small") == 0 ? 10 : 11, size = seed == 9 ? 5000 : 40;
+                CHECK_EQ(repair_read(repair, n, 0, data, size), size);
+                for (uint32_t i = 0; i < size; i++) {
+                    CHECK(data[i] == content_byte(seed, i));
+                }
+            }
+            CHECK_EQ(repair_count(repair), 3);
+        }
+        repair_close(repair);
+        volume_down(&bad, false);
+    }
+}
+
 int main(void)
 {
     RUN(bits_units_of_1);
@@ -467,6 +507,7 @@ int main(void)
     RUN(logs_units_of_16);
     RUN(frames);
     RUN(garbage);
+    RUN(bad_blocks);
     RUN(nothing);
     return check_done();
 }

@@ -75,6 +75,9 @@ static void text_tally(const struct tally *all, FILE *out)
     }
     fprintf(out, "  %-28s %12llu\n", "read-only mounts before", ULL(all->looks));
     fprintf(out, "  %-28s %12llu\n", "volumes emptied at the end", ULL(all->emptied));
+    fprintf(out, "  %-28s %12llu\n", "blocks told to fail", ULL(all->breaks));
+    fprintf(out, "  %-28s %12llu\n", "calls that gave up for one", ULL(all->refused));
+    fprintf(out, "  %-28s %12llu\n", "volumes for reading only", ULL(all->closed));
     fprintf(out, "\ncuts in a row (from the second one on: in the mount after the one before)\n");
     for (unsigned i = 1; i < TALLY_DEPTHS; i++) {
         fprintf(out, "  %u%-27s %12llu\n", i, i + 1 == TALLY_DEPTHS ? " or more" : "", ULL(all->depth[i]));
@@ -202,6 +205,7 @@ void report_json(const struct shared *shared, FILE *out)
     fprintf(out, "{\n  \"seed\": %llu,\n  \"jobs\": %u,\n  \"seconds\": %.1f,\n  \"cuts\": %llu,\n  \"calls\": %llu,\n  \"histories\": %llu,\n",
             ULL(shared->seed), shared->jobs, shared->seconds, ULL(all.cuts), ULL(all.calls), ULL(all.histories));
     fprintf(out, "  \"failed\": %llu,\n  \"read_only_mounts\": %llu,\n  \"emptied\": %llu,\n", ULL(all.failures), ULL(all.looks), ULL(all.emptied));
+    fprintf(out, "  \"breaks\": %llu,\n  \"refused\": %llu,\n  \"closed\": %llu,\n", ULL(all.breaks), ULL(all.refused), ULL(all.closed));
     json_campaigns(shared, out);
     json_counts(out, "cuts_by_what_they_left", tear_names, all.tears, TEAR_COUNT);
     json_counts(out, "mounts_by_what_they_found", found_names, all.found, FOUND_COUNT);

@@ -21,6 +21,9 @@ bool fault_operation_cut(struct vflash *chip, bool erase, uint32_t address, uint
     if (chip->watch != NULL) {
         chip->watch(chip->watch_context, &(struct vflash_operation){.erase = erase, .address = address, .length = length});
     }
+    if (chip->state.break_in != 0 && --chip->state.break_in == 0) {
+        vflash_break_block(chip, address >> chip->block_shift, chip->state.break_silent);
+    }
     return ++chip->state.operations == chip->state.cut.operation;
 }
 
@@ -259,6 +262,12 @@ void vflash_break_block(struct vflash *chip, uint32_t block, bool silent)
 {
     assert(block < chip->blocks);
     fault_mark(chip, block, MARK_BROKEN | (silent ? MARK_SILENT : 0), MARK_SILENT);
+}
+
+void vflash_break_at(struct vflash *chip, uint64_t operation, bool silent)
+{
+    chip->state.break_in = operation;
+    chip->state.break_silent = silent;
 }
 
 void vflash_flip(struct vflash *chip, uint32_t address, uint8_t mask)

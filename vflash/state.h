@@ -21,6 +21,8 @@ struct vflash_state {
     struct vflash_cut cut;
     uint64_t operations;        /* since vflash_cut_at */
     uint64_t fail_in;           /* calls until the one that fails; 0: none */
+    uint64_t break_in;          /* operations until the one that breaks a block; 0: none */
+    bool break_silent;
     struct pcg32 noise;         /* of weak and unstable blocks; seeded by the cut */
     uint32_t marked;            /* blocks with a mark: 0 keeps the usual path short */
 };
@@ -58,7 +60,7 @@ struct program {
 
 /* A chip without contents: `memory` is NULL. NULL on failure, with a message. */
 struct vflash *chip_make(const struct vflash_chip *chip, char *message, size_t message_size);
-/* Erases blocks [first, end) completely, but not broken ones. Returns 0 or VFLASH_FAILED. */
+/* Erases blocks [first, end) completely, but not broken ones. Returns 0 or NF2_FLASH_BAD. */
 int chip_erase_blocks(struct vflash *chip, uint32_t first, uint32_t end);
 
 /* ---- units.c: which units of a write-once chip were programmed ------------------------------------ */

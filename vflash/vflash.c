@@ -118,7 +118,7 @@ static int program_page(struct vflash *chip, const struct program *program, bool
     units_set(chip, program->address, program->straight);
     units_set(chip, page_start, wrapped);
     if (marks & MARK_BROKEN) {
-        return marks & MARK_SILENT ? 0 : VFLASH_FAILED;
+        return marks & MARK_SILENT ? 0 : NF2_FLASH_BAD;
     }
     if (cut) {
         fault_tear_program(chip, program);
@@ -175,7 +175,7 @@ int chip_erase_blocks(struct vflash *chip, uint32_t first, uint32_t end)
     int result = 0;
     for (uint32_t block = first; block < end; block++) {
         if (chip->marks[block] & MARK_BROKEN) {
-            result = chip->marks[block] & MARK_SILENT ? result : VFLASH_FAILED;
+            result = chip->marks[block] & MARK_SILENT ? result : NF2_FLASH_BAD;
         } else {
             fault_mark(chip, block, 0, MARK_WEAK | MARK_UNSTABLE);
             blank_blocks(chip, block, block + 1);

@@ -169,8 +169,12 @@ struct vflash_operation {
 };
 void vflash_watch(struct vflash *chip, void (*watch)(void *context, const struct vflash_operation *operation), void *context);
 
-/* From now on the block fails to erase and program (its contents stay): reported (VFLASH_FAILED) or silent. */
+/*
+ * From now on the block fails to erase and program (its contents stay): reported (NF2_FLASH_BAD) or silent. The second one breaks
+ * the block that the `operation`-th operation from now on hits (of a larger erase the first one), in front of it; 0: none.
+ */
 void vflash_break_block(struct vflash *chip, uint32_t block, bool silent);
+void vflash_break_at(struct vflash *chip, uint64_t operation, bool silent);
 
 /*
  * A copy of the whole state, to go back to (tests): save, restore (to the same chip), release. Strictness, on_cut, the

@@ -3,7 +3,11 @@
  *
  * The driver is a constant structure: geometry, typical times, three functions and a context pointer.
  * Nothing in it changes while a volume is mounted. Functions return 0 on success and any negative
- * number on failure; the file system passes the failure on as NF2_ERR_IO.
+ * number on failure; the file system passes the failure on as NF2_ERR_IO, and after a program or an
+ * erase writes nothing more until the next mount: the bus may be at fault, or the supply.
+ *
+ * Where the chip itself says that a block does not program or erase (its status register does), `program`
+ * and `erase` return NF2_FLASH_BAD: what lies in the block is moved elsewhere, and it is not used any more.
  *
  * After a power cut the units that were being programmed, or the block that was being erased, hold
  * undefined data (they may even read differently each time); everything else must be untouched.
@@ -12,6 +16,8 @@
 #define NF2FS_FLASH_H
 
 #include <stdint.h>
+
+#define NF2_FLASH_BAD (-300)    /* the block fails for good; of a larger erase: one of its blocks */
 
 struct nf2_flash {
     /* Passed to each function as it is. */

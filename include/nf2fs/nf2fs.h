@@ -11,6 +11,8 @@
  *     first sync or close on, with everything written by then (no empty ghost; see nf2_open).
  *   - A full volume refuses a write as a whole (NF2_ERR_NOSPC). Removing always works.
  *   - A damaged chip yields an error code, never a crash or a hang.
+ *   - A block that the driver says fails for good (NF2_FLASH_BAD) is replaced, and the call that met it succeeds,
+ *     as long as there is a block to take its place (docs/RELIABILITY.md, "Bad blocks").
  *
  * WHAT IS NOT
  *   - Not thread safe by itself: one call at a time on one volume. Use `lock` and `unlock` of the
@@ -171,7 +173,7 @@ struct nf2_statfs {
     uint32_t blocks_erased;     /* of those, known to be erased now */
     uint32_t blocks_available;  /* free for file data: blocks_free less the reserve */
     uint32_t files_pending;     /* removed files of which some blocks are still to be freed, by maintenance or when they are needed */
-    uint32_t blocks_bad;
+    uint32_t blocks_bad;        /* that failed for good (see nf2fs/flash.h), and are not used any more; a sixteenth of the volume at most */
 };
 
 /* Exact in whole blocks; reads nothing from the chip. */
@@ -182,7 +184,7 @@ struct nf2_health {
     uint32_t erases_mean;
     uint64_t erases_total;
     uint32_t mounts_unclean;            /* mounts that found no clean mark, since format */
-    uint32_t blocks_bad;
+    uint32_t blocks_bad;                /* as in nf2_statfs */
 };
 
 /* Wear of the volume. Reads every region's page: about 1 page read a 128 blocks, plus the meta log. */
@@ -196,7 +198,7 @@ enum nf2_block_state {
     NF2_BLOCK_DIRTY = 0,        /* free, to be erased before use */
     NF2_BLOCK_ERASED = 1,       /* free and erased */
     NF2_BLOCK_USED = 2,
-    NF2_BLOCK_BAD = 3
+    NF2_BLOCK_BAD = 3           /* failed for good, and holds nothing; one that holds something still, in another block, is USED */
 };
 int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases);
 

@@ -15,6 +15,7 @@
 #define NF2_TOUCHED_MAX 8u
 #define NF2_ORPHANS_MAX (NF2_WRITERS + 4u)  /* new content of each writer, what is being removed, two to spare in recovery */
 #define NF2_STOCK_MAX 3u
+#define NF2_BAD_MAX 3u                  /* bad blocks that something still lies in, or that are not on record yet */
 #define NF2_REGION_BLOCKS 128u
 #define NF2_MERGE_KEY 24u
 #define NF2_EXTENTS_MAX 4u              /* extents of a flat file */
@@ -43,6 +44,11 @@ struct nf2_touched {            /* a node whose records behind `logged` may have
     uint16_t node;              /* its block */
     uint16_t logged;            /* end of the node at the last STATE or TOUCH */
     uint16_t end;               /* its end now */
+};
+
+struct nf2_bad {                /* a block that does not program or erase any more */
+    uint16_t block;
+    uint16_t by;                /* what it should hold lies there; the block itself: it holds nothing */
 };
 
 struct nf2_piece {              /* part of an indexed file that is on flash and not committed */
@@ -84,7 +90,12 @@ typedef struct nf2 {
     bool recovered;             /* the session before this mount was cut */
     bool epoch_known;           /* no page is of a later one */
     uint8_t clean_wait;         /* steps until groups are looked for again */
+    bool bad_news;              /* of a bad block, that is not on record */
+    bool log_failed;            /* an operation on the super log or the meta log met a bad block */
+    uint8_t bad_count;
+    uint8_t bad_move;           /* so many of them are still to be looked for by idle work: what lies in them moves */
     uint8_t compact_live;       /* about how many of 16 parts of the last emptied block were live */
+    uint8_t super_block;
 
     uint16_t epoch;
     uint16_t meta_end;
@@ -93,6 +104,7 @@ typedef struct nf2 {
     uint16_t region_next;       /* block of the region where the search goes on */
     uint16_t unclean_mounts;
     uint16_t clean_counted;     /* the walk counts in groups from this one on */
+    uint16_t blocks_bad;        /* on record as such */
 
     const struct nf2_flash *flash;
     uint32_t blocks;            /* of the volume */
@@ -114,9 +126,8 @@ typedef struct nf2 {
     uint32_t next_id, id_limit;
     uint32_t programs;          /* programs and erases of this mount: while it stays, nothing changes on the chip */
     uint32_t busy_us;           /* their typical time */
-    uint32_t super_sequence, super_block;
+    uint32_t super_sequence;
     uint32_t super_points_to;   /* sequence of the meta block that the anchor names */
-    uint32_t kept_node;         /* not to be claimed, even if it is free: a change that is being made refers to it */
 
     /* where idle work goes on */
     uint32_t merge_id;          /* key of the leaf that is looked at next, cut to its first bytes */
@@ -125,7 +136,8 @@ typedef struct nf2 {
     uint32_t compact_owner, compact_block, compact_end; /* where moved data goes: the file, its block, the place in it */
     uint32_t clean_id;          /* an indexed file whose groups of blocks are being emptied for large erases; 0: none */
     uint32_t clean_from;        /* place of the walk over its map */
-    uint32_t maintain_cursor;
+    uint16_t maintain_cursor;
+    uint16_t kept_node;         /* not to be claimed, even if it is free: a change that is being made refers to it; 0: none */
     uint32_t worn;              /* the most erases of a block that were seen */
     uint16_t exchange_place;    /* the block from which on worn ones are looked for */
     uint16_t exchange_region;   /* the last one that was looked at for what rests there */
@@ -143,6 +155,7 @@ typedef struct nf2 {
     struct nf2_touched touched[NF2_TOUCHED_MAX];
     struct nf2_run freed[NF2_FREED_MAX];
     uint32_t orphan[NF2_ORPHANS_MAX];
+    struct nf2_bad bad[NF2_BAD_MAX];
     uint32_t stock[NF2_STOCK_MAX];  /* claimed and erased blocks, also for a mount after a cut */
 } nf2_t;
 

@@ -24,9 +24,10 @@ EXTRA_FILES = ("check", "finding", "repair", "transaction")    # not part of the
 INDIRECT = "__indirect_call"
 # Which functions call through a pointer, and the names of those that they may call.
 CALLBACKS = {"nf2_index_each": re.compile(r"_item$"), "walk_record": re.compile(r"_(run|region)$"),
+             "take_bad": re.compile(r"_run$"),
              "guarded": re.compile(r"^do_"),
              "nf2_check_walk": re.compile(r"^(own|note|climb|check)_node$"), "nf2_check_each": re.compile(r"^(own|note|climb|count)_entry$")}
-APPLICATION = re.compile(r"^(nf2_peek_just|fill_window|nf2_flash_\w+|program_units|nf2_(un)?lock_config|nf2_complain|complain_entry)$")  # call what it gives
+APPLICATION = re.compile(r"^(nf2_peek_just|fill_window|nf2_flash_\w+|drive_\w+|nf2_(un)?lock_config|nf2_complain|complain_entry)$")  # call what it gives
 
 # Arrays as long as what is asked for: nm prints their sizes.
 SIZES = """#include "nf2fs/nf2fs.h"

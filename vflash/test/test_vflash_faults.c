@@ -400,7 +400,7 @@ TEST(one_call_fails)
 static void check_broken(bool silent)
 {
     struct vflash *chip = make("tiny256k");
-    const int result = silent ? 0 : VFLASH_FAILED;
+    const int result = silent ? 0 : NF2_FLASH_BAD;
     memset(vflash_memory(chip), 0x12, LARGE);
     vflash_break_block(chip, 3, silent);
     CHECK_EQ(do_fill(chip, 3 * BLOCK, 0x00, 8), result);
@@ -427,7 +427,7 @@ static void check_broken(bool silent)
     CHECK_EQ(do_read(chip, 3 * BLOCK, &byte, 1), 0);
     CHECK_EQ(byte, 0x12);
     vflash_break_block(chip, 3, !silent);
-    CHECK_EQ(do_erase(chip, 3 * BLOCK, BLOCK), silent ? VFLASH_FAILED : 0);
+    CHECK_EQ(do_erase(chip, 3 * BLOCK, BLOCK), silent ? NF2_FLASH_BAD : 0);
     vflash_free(chip);
 }
 
