@@ -39,6 +39,16 @@ static inline uint32_t nf2_wear_spread(const nf2_t *fs)
 /* A change to blocks, as a STATE or a CLAIM tells it; others than the region's do not count. */
 void nf2_region_change(struct nf2_region *region, enum nf2_change change, uint32_t start, uint32_t count);
 
+/* Blocks that lie side by side in one region: bit by bit which are used, and which are free and dirty. */
+#define NF2_SPANS_MAX 8u
+struct nf2_span_use {
+    uint32_t first;
+    uint32_t used, dirty;
+};
+
+/* Finds that out for up to NF2_SPANS_MAX of them, each of `blocks` blocks (31 at most), by one walk over the meta log. */
+int nf2_region_spans(nf2_t *fs, struct nf2_span_use *spans, uint32_t count, uint32_t blocks);
+
 /* Payload of a REGION page. */
 void nf2_region_encode(const struct nf2_region *region, uint8_t *payload);
 

@@ -85,6 +85,7 @@ typedef struct nf2 {
     bool epoch_known;           /* no page is of a later one */
     uint8_t clean_wait;         /* steps until groups are looked for again */
     uint8_t compact_live;       /* about how many of 16 parts of the last emptied block were live */
+    uint8_t compact_wait;       /* steps ahead until single blocks are looked for again */
 
     uint16_t epoch;
     uint16_t meta_end;
@@ -122,6 +123,7 @@ typedef struct nf2 {
     uint32_t merge_id;          /* key of the leaf that is looked at next, cut to its first bytes */
     uint32_t compact_id;        /* entries of this id are looked at next, */
     uint32_t compact_from;      /* blocks from this one on */
+    uint32_t compact_victim;    /* a block of the file that is to be emptied; 0: none */
     uint32_t compact_owner, compact_block, compact_end; /* where moved data goes: the file, its block, the place in it */
     uint32_t clean_id;          /* an indexed file whose groups of blocks are being emptied for large erases; 0: none */
     uint32_t clean_from;        /* place of the walk over its map */
