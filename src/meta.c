@@ -386,14 +386,14 @@ static int find_next(nf2_t *fs, struct turn *turn)
     return result == NF2_ERR_NOSPC && turn->oldest > 0 ? NF2_OK : result;
 }
 
-static NF2_APART int write_region(nf2_t *fs, const struct nf2_region *region, uint32_t *end)
+static NF2_APART int write_region(nf2_t *fs, const struct nf2_region *region, uint32_t block, uint32_t *end)
 {
     struct nf2_writer writer;
     struct nf2_span span = nf2_span_of(fs->read_buffer, NF2_REGION_PAYLOAD);
 
     fs->window_address = NF2_NONE;
     nf2_region_encode(region, fs->read_buffer);
-    nf2_writer_begin(fs, &writer, fs->meta_next, *end);
+    nf2_writer_begin(fs, &writer, block, *end);
     NF2_TRY(nf2_writer_record(fs, &writer, NF2_META_REGION, false, &span, 1));
     NF2_TRY(nf2_writer_end(fs, &writer));
     *end = writer.position;
@@ -413,7 +413,7 @@ static NF2_APART int write_regions(nf2_t *fs, const struct turn *turn, uint32_t 
         for (unsigned i = 0; i < fs->freed_count; i++) {
             nf2_region_change(&region, NF2_FREED, fs->freed[i].start, fs->freed[i].count);
         }
-        NF2_TRY(write_region(fs, &region, end));
+        NF2_TRY(write_region(fs, &region, fs->meta_next, end));
     }
     return NF2_OK;
 }
@@ -476,6 +476,7 @@ static NF2_APART int end_block(nf2_t *fs, const struct turn *turn, uint32_t tail
     fs->meta_tail = tail;
     fs->meta_tail_sequence += turn->oldest;
     fs->meta_end = (uint16_t)begin;
+    fs->renew_from = 0;
     fs->erases -= erases; /* not in this STATE: an opening one has the same bits when it is written again */
     NF2_TRY(write_state(fs, &state));
     fs->erases += erases;
@@ -529,6 +530,51 @@ int nf2_meta_turn_early(nf2_t *fs)
     NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
     fs->next_suspect = suspect;
     return make_turn(fs);
+}
+
+/* The first region from fs->renew_from on that has a REGION page in the oldest block, which goes next; NF2_NONE if there is none. */
+static NF2_APART int find_oldest(nf2_t *fs, uint32_t *number)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    uint8_t payload[2];
+    int found;
+
+    *number = NF2_NONE;
+    nf2_scan_begin(&scan, fs->meta_tail);
+    scan.gaps = true;
+    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
+        if (record.type == NF2_META_REGION) {
+            NF2_TRY(nf2_record_read(fs, fs->meta_tail, record.offset, 2, payload, sizeof payload));
+            uint32_t region = nf2_get16(payload);
+            *number = region >= fs->renew_from ? nf2_min(*number, region) : *number;
+        }
+    }
+    return found;
+}
+
+int nf2_meta_renew(nf2_t *fs)
+{
+    uint32_t page = fs->meta_end / nf2_page(fs), number, end;
+    struct nf2_region region;
+
+    if (fs->renew_from >= nf2_regions(fs) || page == fs->renew_page || nf2_meta_window(fs) < nf2_meta_limit(fs) ||
+        nf2_log_place(fs, fs->meta_end, NF2_REGION_PAYLOAD + NF2_RECORD_OVERHEAD, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
+        return NF2_OK;
+    }
+    fs->renew_page = (uint8_t)page;
+    NF2_TRY(find_oldest(fs, &number));
+    fs->renew_from = (uint16_t)nf2_min(number, UINT16_MAX - 1u);
+    if (number < nf2_regions(fs)) {
+        fs->renew_from++;
+        NF2_TRY(nf2_region_read(fs, number, &region));
+        if (region.block == fs->meta_tail) {
+            end = fs->meta_end;
+            NF2_TRY(write_region(fs, &region, fs->meta_head, &end));
+            fs->meta_end = (uint16_t)end;
+        }
+    }
+    return NF2_OK;
 }
 
 /* Writes one small record. */

@@ -124,6 +124,9 @@ uint32_t nf2_slot_take(struct nf2_slot *slot, bool erased);
 /* Is there room in the log's head for a STATE at this place? */
 bool nf2_meta_room(const nf2_t *fs, uint32_t at);
 
+/* For each page of the head that is begun: writes one of the REGION pages anew that the next turn would have to. */
+int nf2_meta_renew(nf2_t *fs);
+
 /* Turns the log where few pages are left, so that mounts after cuts find room. */
 int nf2_meta_turn_early(nf2_t *fs);
 

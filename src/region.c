@@ -24,6 +24,7 @@ static void set_default(const nf2_t *fs, uint32_t number, struct nf2_region *reg
 {
     region->number = number;
     region->wear_base = 0;
+    region->block = NF2_NONE;
     region->state = fs->write_buffer + nf2_page(fs) - (NF2_REGION_STATES + NF2_REGION_BLOCKS);
     region->wear = region->state + NF2_REGION_STATES;
     memset(region->wear, 0, NF2_REGION_BLOCKS);
@@ -90,6 +91,7 @@ static int on_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, 
     uint32_t at = 2u + 2u;
     NF2_TRY(nf2_record_read(fs, block, offset, at, base, sizeof base));
     region->wear_base = nf2_get24(base);
+    region->block = block;
     return nf2_record_read(fs, block, offset, at + 3u, region->state, NF2_REGION_STATES + NF2_REGION_BLOCKS); /* and the wear behind it */
 }
 

@@ -11,6 +11,7 @@
 struct nf2_region {
     uint32_t number;
     uint32_t wear_base;
+    uint32_t block;             /* of the meta log, that has its newest REGION page; NF2_NONE: there is none */
     uint8_t *state;             /* enum nf2_block_state, two bits a block */
     uint8_t *wear;              /* erases beyond the base, 255 or more: 255 */
 };

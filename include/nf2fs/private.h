@@ -85,6 +85,7 @@ typedef struct nf2 {
     bool epoch_known;           /* no page is of a later one */
     uint8_t clean_wait;         /* steps until groups are looked for again */
     uint8_t compact_live;       /* about how many of 16 parts of the last emptied block were live */
+    uint8_t renew_page;         /* of the meta log's head, that was the last one when a REGION page was written anew */
     uint8_t compact_wait;       /* steps ahead until single blocks are looked for again */
 
     uint16_t epoch;
@@ -93,6 +94,7 @@ typedef struct nf2 {
     uint16_t super_end;
     uint16_t region_next;       /* block of the region where the search goes on */
     uint16_t unclean_mounts;
+    uint16_t renew_from;        /* regions from this one on are looked for in the meta log's oldest block */
     uint16_t clean_counted;     /* the walk counts in groups from this one on */
 
     const struct nf2_flash *flash;
