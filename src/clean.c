@@ -57,9 +57,9 @@ static uint32_t group_us(const nf2_t *fs, uint32_t live)
 
 /*
  * Are all blocks of the group free and dirty, but for `owned` ones that are the file's, and nodes of the tree? 0 if not, else one
- * more than there are nodes.
+ * more than there are nodes, for which so many blocks may be probed.
  */
-static NF2_APART int is_group(nf2_t *fs, const struct nf2_span_use *span, uint32_t owned)
+static NF2_APART int is_group(nf2_t *fs, const struct nf2_span_use *span, uint32_t owned, uint32_t *probes)
 {
     uint32_t large = nf2_large_blocks(fs), all = (1u << large) - 1u, used = 0;
     struct nf2_path path;
@@ -71,7 +71,8 @@ static NF2_APART int is_group(nf2_t *fs, const struct nf2_span_use *span, uint32
     if ((span->used | span->dirty) != all || used > owned + NODES) {
         return 0;
     }
-    for (uint32_t i = 0; i < large && used > owned + (uint32_t)nodes; i++) {
+    for (uint32_t i = 0; i < large && used > owned + (uint32_t)nodes && *probes > 0; i++) {
+        *probes -= span->used >> i & 1u;
         int node = (span->used >> i & 1u) != 0 ? nf2_tree_way_to(fs, span->first + i, &path) : 0;
         NF2_TRY(node);
         nodes += node;
@@ -109,10 +110,12 @@ static void list_group(nf2_t *fs, const struct candidate *candidate)
     }
 }
 
+#define PROBES 32u              /* blocks of groups on offer of which it is asked whether they are nodes */
+
 /* Those on offer go into the list, if they can be emptied. All that is not the file's is looked up at once. */
 static NF2_APART int list_all(nf2_t *fs, const struct offer *offer)
 {
-    uint32_t large = nf2_large_blocks(fs), count = 0;
+    uint32_t large = nf2_large_blocks(fs), count = 0, probes = PROBES;
     struct nf2_span_use span[NF2_SPANS_MAX];
 
     for (uint32_t i = 0; i < offer->count; i++) {
@@ -123,7 +126,7 @@ static NF2_APART int list_all(nf2_t *fs, const struct offer *offer)
     NF2_TRY(count > 0 ? nf2_region_spans(fs, span, count, large) : NF2_OK);
     count = 0;
     for (uint32_t i = 0; i < offer->count; i++) {
-        int whole = offer->group[i].owned < large ? is_group(fs, &span[count++], offer->group[i].owned) : 1;
+        int whole = offer->group[i].owned < large ? is_group(fs, &span[count++], offer->group[i].owned, &probes) : 1;
         NF2_TRY(whole);
         if (whole > 0) {
             list_group(fs, &offer->group[i]);
@@ -218,11 +221,12 @@ static NF2_APART int move_node(nf2_t *fs, const struct nf2_run *group)
 static NF2_APART int erase_group(nf2_t *fs, const struct nf2_run *group)
 {
     struct nf2_span_use span = {group->start, 0, 0};
+    uint32_t probes = group->count;
 
     NF2_TRY(nf2_space_flush(fs));
     NF2_TRY(nf2_meta_prepare(fs)); /* the log does not turn, and take one of them, before the erase is on record */
     NF2_TRY(nf2_region_spans(fs, &span, 1, group->count));
-    int free = is_group(fs, &span, 0);
+    int free = is_group(fs, &span, 0, &probes);
     if (free != 1) {
         return free > 1 ? 1 : free; /* 0: something else was quicker */
     }

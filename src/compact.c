@@ -275,6 +275,11 @@ static int block_ahead(nf2_t *fs, uint32_t live, uint32_t programs)
     return result < 0 ? result : 1;
 }
 
+bool nf2_compact_hurries(const nf2_t *fs)
+{
+    return fs->erased_blocks < nf2_clean_pool(fs) * 2u / 3u;
+}
+
 /* How much of a block may be live for it to be emptied: the more, the fewer are left. */
 static uint32_t live_ahead(uint32_t left, uint32_t wanted)
 {
@@ -289,8 +294,7 @@ int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
     if (programs < AHEAD_PROGRAMS || left >= wanted) {
         return NF2_OK;
     }
-    uint32_t leaves = fs->erased_blocks < pool / 2u ? 2u * AHEAD_LEAVES : AHEAD_LEAVES;
-    int result = fs->erased_blocks < pool ? group_step(fs, NF2_COMPACT_ALL, leaves, programs) : 0;
+    int result = fs->erased_blocks < pool ? group_step(fs, NF2_COMPACT_ALL, AHEAD_LEAVES, programs) : 0;
     fs->urgent = true;
     result = result == 0 ? nf2_orphan_step(fs) : result;
     result = result == 0 && left < wanted / 2u ? block_ahead(fs, live_ahead(left, wanted), programs) : result;
