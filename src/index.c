@@ -254,7 +254,7 @@ static int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint3
     return NF2_OK;
 }
 
-#define QUEUE 6u
+#define QUEUE 4u
 
 /* Mapping entries in the order of the file, as many as one look at a leaf notes. */
 struct queue {
@@ -264,19 +264,13 @@ struct queue {
     uint32_t after;
 };
 
-/* The first ones behind `after`, from the first leaf that has any. */
-static int queue_item(nf2_t *fs, void *context, const struct nf2_item *item)
+static void queue_note(struct queue *queue, const struct nf2_item *item)
 {
-    struct queue *queue = context;
     unsigned at = queue->count;
 
-    (void)fs;
-    if (item == NULL) {
-        return queue->end || queue->count > 0;
-    }
     if (item->kind == NF2_BODY_OWN) {
         queue->end = true; /* they come behind the map */
-        return 0;
+        return;
     }
     while (at > 0 && queue->item[at - 1u].number > item->number) {
         at--;
@@ -286,7 +280,34 @@ static int queue_item(nf2_t *fs, void *context, const struct nf2_item *item)
         memmove(&queue->item[at + 1u], &queue->item[at], (queue->count - at - 1u) * sizeof *item);
         queue->item[at] = *item;
     }
-    return 0;
+}
+
+/* The first ones behind `after`, from the first leaf that has any. */
+static NF2_APART int queue_fill(nf2_t *fs, uint32_t id, struct queue *queue)
+{
+    struct nf2_key key = nf2_number_key(id, NF2_INDEX_MAP, queue->after);
+    struct nf2_path path;
+    struct nf2_live live;
+    struct nf2_entry entry;
+    struct nf2_item item;
+    int found, moved;
+
+    queue->at = queue->count = 0;
+    NF2_TRY(nf2_tree_descend(fs, &key, &path));
+    do {
+        NF2_TRY(nf2_live_begin(fs, path.node[path.depth - 1], nf2_scratch(fs, NF2_SCRATCH_NODE), &live));
+        while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
+            queue->end = queue->end || entry.id > id;
+            if (entry.id == id) {
+                NF2_TRY(nf2_index_item(fs, &entry, &item));
+                queue_note(queue, &item);
+            }
+        }
+        NF2_TRY(found);
+        moved = queue->end || queue->count > 0 ? 0 : nf2_tree_neighbour(fs, &path, NF2_ABOVE);
+    } while (moved > 0);
+    queue->end = queue->count < QUEUE && queue->end;
+    return moved;
 }
 
 /* Those next to `from`: the one below, and the next ones at it and above. */
@@ -311,10 +332,8 @@ static int queue_take(nf2_t *fs, uint32_t id, struct queue *queue, struct nf2_it
 {
     *item = queue->item[queue->at++];
     if (queue->at == queue->count && !queue->end) {
-        queue->at = queue->count = 0;
         queue->after = item->number;
-        NF2_TRY(nf2_index_each(fs, id, item->number, queue_item, queue));
-        queue->end = queue->count < QUEUE && queue->end;
+        NF2_TRY(queue_fill(fs, id, queue));
     }
     *next = queue->at < queue->count ? queue->item[queue->at].number : NF2_NONE;
     return NF2_OK;
