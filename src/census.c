@@ -17,8 +17,28 @@ static uint32_t part_of(const nf2_t *fs, const struct nf2_census *census)
     return nf2_max(1u, census->blocks * nf2_block_bytes(fs) >> LIVE_BITS);
 }
 
+/* The first bin whose block is not below this one. */
+static uint32_t listed_at(const struct nf2_census *census, uint32_t block)
+{
+    uint32_t from = 0, to = census->bins;
+
+    while (from < to) {
+        uint32_t middle = (from + to) / 2u;
+        if (nf2_census_block(census, middle) < block) {
+            from = middle + 1u;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
 static uint8_t *bin_of(const struct nf2_census *census, uint32_t block)
 {
+    if (census->block != NULL) {
+        uint32_t at = listed_at(census, block);
+        return at < census->bins && nf2_census_block(census, at) == block ? census->bin + 2u * at : NULL;
+    }
     uint32_t bin = (block - census->first) / census->blocks;
 
     return block >= census->first && bin < census->bins ? census->bin + 2u * bin : NULL;
@@ -163,6 +183,15 @@ int nf2_census_handles(nf2_t *fs, const struct nf2_census *census)
     return NF2_OK;
 }
 
+int nf2_census_needed(nf2_t *fs, uint32_t id, const struct nf2_run *run)
+{
+    uint8_t bin[2] = {0};
+    struct nf2_census census = {id, run->start, run->count, 1, bin, NULL};
+
+    NF2_TRY(nf2_census_handles(fs, &census));
+    return nf2_census_full(&census, 0);
+}
+
 int nf2_census_walk(nf2_t *fs, struct nf2_census *census)
 {
     return nf2_index_each(fs, census->id, 0, count_item, census);
@@ -171,10 +200,68 @@ int nf2_census_walk(nf2_t *fs, struct nf2_census *census)
 int nf2_census_begin(nf2_t *fs, struct nf2_census *census)
 {
     nf2_cache_lend(fs, true);
+    census->block = NULL;
     census->bins = NF2_CENSUS_BINS;
     census->bin = fs->tree_buffer;
     int result = nf2_census_walk(fs, census);
     return result < 0 ? result : nf2_census_handles(fs, census);
+}
+
+/* A bin for each block of an OWN entry, as long as there is room: those with the highest numbers are left out. */
+static int list_item(nf2_t *fs, void *context, const struct nf2_item *item)
+{
+    struct nf2_census *census = context;
+
+    (void)fs;
+    if (item == NULL) {
+        return census->bins == NF2_CENSUS_OWNED;
+    }
+    for (uint32_t block = nf2_max(item->number, census->first); item->kind == NF2_BODY_OWN && block < item->number + item->length; block++) {
+        uint32_t at = listed_at(census, block);
+        if (at == NF2_CENSUS_OWNED) {
+            break;
+        }
+        census->bins = nf2_min(census->bins + 1u, NF2_CENSUS_OWNED);
+        memmove(census->block + 2u * at + 2u, census->block + 2u * at, 2u * (census->bins - at - 1u));
+        nf2_put16(census->block + 2u * at, block);
+    }
+    return 0;
+}
+
+/* A walk that comes to an end. */
+struct bounded {
+    const struct nf2_census *census;
+    uint32_t leaves;
+};
+
+static int count_bounded_item(nf2_t *fs, void *context, const struct nf2_item *item)
+{
+    struct bounded *bounded = context;
+
+    if (item != NULL) {
+        return nf2_census_item(fs, bounded->census, item);
+    }
+    return bounded->leaves-- == 0;
+}
+
+int nf2_census_owned_blocks(nf2_t *fs, struct nf2_census *census, uint32_t leaves)
+{
+    struct bounded bounded = {census, leaves};
+    struct nf2_item own;
+
+    nf2_cache_lend(fs, true);
+    census->blocks = 1;
+    census->bins = 0;
+    census->bin = fs->tree_buffer;
+    census->block = fs->tree_buffer + 2u * NF2_CENSUS_OWNED;
+    int found = nf2_index_seek(fs, census->id, NF2_INDEX_OWN, census->first, NF2_AT_OR_BELOW, &own);
+    NF2_TRY(found);
+    NF2_TRY(nf2_index_each(fs, census->id, NF2_INDEX_BLOCKS | (found > 0 ? own.number : census->first), list_item, census));
+    memset(census->bin, 0, 2u * NF2_CENSUS_OWNED);
+    int more = nf2_index_each(fs, census->id, 0, count_bounded_item, &bounded);
+    NF2_TRY(more);
+    NF2_TRY(nf2_census_handles(fs, census));
+    return more == 0;
 }
 
 void nf2_census_end(nf2_t *fs)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* census.h - how much of an indexed file is live in its blocks, and which it owns: one walk over its map, for bins of one or of several blocks. */
+/*
+ * census.h - how much of an indexed file is live in its blocks, and which it owns: one walk over its map. Bins of one or of several
+ * blocks lie side by side; or there is one for each block that the file owns, as many as there is room for.
+ */
 #ifndef NF2FS_SRC_CENSUS_H
 #define NF2FS_SRC_CENSUS_H
 
 #include "index.h"
 
 #define NF2_CENSUS_BINS NF2_REGION_BLOCKS
+#define NF2_CENSUS_OWNED (NF2_TREE_BUFFER_SIZE / 4u)
 
 struct nf2_census {
     uint32_t id;
@@ -13,17 +17,29 @@ struct nf2_census {
     uint32_t blocks;            /* of a bin, 31 at most */
     uint32_t bins;
     uint8_t *bin;               /* two bytes each */
+    uint8_t *block;             /* the block of each bin, in order, two bytes each; NULL: they lie side by side */
 };
 
 /* Counts an entry of the map, and what handles that write the file need as it is. */
 int nf2_census_item(nf2_t *fs, const struct nf2_census *census, const struct nf2_item *item);
 int nf2_census_handles(nf2_t *fs, const struct nf2_census *census);
 
+/* Does a handle need blocks of this run as they are? 1, 0, or an error. */
+int nf2_census_needed(nf2_t *fs, uint32_t id, const struct nf2_run *run);
+
 /* Counts all of the map. */
 int nf2_census_walk(nf2_t *fs, struct nf2_census *census);
 
 /* All of that, with NF2_CENSUS_BINS bins in the tree buffer, which is lent until nf2_census_end; that follows errors too. */
 int nf2_census_begin(nf2_t *fs, struct nf2_census *census);
+
+/* The same with bins of NF2_CENSUS_OWNED blocks that the file owns, from `first` on. 0: its map has more than `leaves` leaves; else 1. */
+int nf2_census_owned_blocks(nf2_t *fs, struct nf2_census *census, uint32_t leaves);
+static inline uint32_t nf2_census_block(const struct nf2_census *census, uint32_t bin)
+{
+    return nf2_get16(census->block + 2u * bin);
+}
+
 void nf2_census_end(nf2_t *fs);
 
 uint32_t nf2_census_owned(const struct nf2_census *census, uint32_t bin);  /* blocks */

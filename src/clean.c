@@ -58,94 +58,120 @@ static uint32_t group_us(const nf2_t *fs, uint32_t live)
 
 /*
  * Are all blocks of the group free and dirty, but for `owned` ones that are the file's, and nodes of the tree? 0 if not, else one
- * more than there are nodes. `region`: the one that was looked at last, if any.
+ * more than there are nodes, for which so many blocks may be probed.
  */
-static NF2_APART int is_group(nf2_t *fs, struct nf2_region *region, uint32_t first, uint32_t owned)
+static NF2_APART int is_group(nf2_t *fs, const struct nf2_span_use *span, uint32_t owned, uint32_t *probes)
 {
-    uint32_t large = nf2_large_blocks(fs), at = first % NF2_REGION_BLOCKS, used = 0;
+    uint32_t large = nf2_large_blocks(fs), all = (1u << large) - 1u, used = 0;
     struct nf2_path path;
     int nodes = 0;
 
-    if (at + large > NF2_REGION_BLOCKS) {
+    for (uint32_t i = 0; i < large; i++) {
+        used += span->used >> i & 1u;
+    }
+    if ((span->used | span->dirty) != all || used > owned + NODES) {
         return 0;
     }
-    if (region->number != first / NF2_REGION_BLOCKS) {
-        NF2_TRY(nf2_region_read(fs, first / NF2_REGION_BLOCKS, region));
-    }
-    for (uint32_t i = at; i < at + large; i++) {
-        unsigned state = nf2_region_state(region, i);
-        if (state != NF2_BLOCK_DIRTY && state != NF2_BLOCK_USED) {
-            return 0;
-        }
-        used += state == NF2_BLOCK_USED;
-    }
-    if (used > owned + NODES) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < large && used > owned + (uint32_t)nodes; i++) {
-        int node = nf2_region_state(region, at + i) == NF2_BLOCK_USED ? nf2_tree_way_to(fs, first + i, &path) : 0;
+    for (uint32_t i = 0; i < large && used > owned + (uint32_t)nodes && *probes > 0; i++) {
+        *probes -= span->used >> i & 1u;
+        int node = (span->used >> i & 1u) != 0 ? nf2_tree_way_to(fs, span->first + i, &path) : 0;
         NF2_TRY(node);
         nodes += node;
     }
     return used == owned + (uint32_t)nodes ? nodes + 1 : 0;
 }
 
-/* Does a handle need blocks of the group as they are? */
-static NF2_APART int handles_need(nf2_t *fs, const struct nf2_run *run, bool *needed)
-{
-    uint8_t bin[2] = {0};
-    struct nf2_census census = {fs->clean_id, run->start, run->count, 1, bin};
-
-    NF2_TRY(nf2_census_handles(fs, &census));
-    *needed = nf2_census_full(&census, 0);
-    return NF2_OK;
-}
-
 /* ---- choosing ----------------------------------------------------------------------------------- */
 
-/* A group that is worth while gets the place of a dearer one in the list, if it can be emptied. */
-static int propose(nf2_t *fs, struct nf2_region *region, uint32_t number, uint32_t live, uint32_t owned)
+/* Groups that are worth while, the cheapest first. */
+struct offer {
+    struct candidate {
+        uint16_t number;
+        uint8_t live, owned;
+    } group[NF2_SPANS_MAX];
+    uint32_t count;
+};
+
+/* A group gets the place of a dearer one in the list. */
+static void list_group(nf2_t *fs, const struct candidate *candidate)
 {
     struct nf2_group *place = NULL;
 
     for (unsigned i = 0; i < NF2_CLEAN_GROUPS; i++) {
         struct nf2_group *group = &fs->group[i];
-        bool worse = group->state == NF2_GROUP_NONE || (group->state == NF2_GROUP_CHEAP && group->live > live);
+        bool worse = group->state == NF2_GROUP_NONE || (group->state == NF2_GROUP_CHEAP && group->live > candidate->live);
         if (worse && (place == NULL || group->state == NF2_GROUP_NONE || (place->state != NF2_GROUP_NONE && group->live > place->live))) {
             place = group;
         }
     }
     if (place != NULL) {
-        int whole = is_group(fs, region, group_run(fs, number).start, owned);
+        place->number = candidate->number;
+        place->live = candidate->live;
+        place->state = NF2_GROUP_CHEAP;
+    }
+}
+
+#define PROBES 32u              /* blocks of groups on offer of which it is asked whether they are nodes */
+
+/* Those on offer go into the list, if they can be emptied. All that is not the file's is looked up at once. */
+static NF2_APART int list_all(nf2_t *fs, const struct offer *offer)
+{
+    uint32_t large = nf2_large_blocks(fs), count = 0, probes = PROBES;
+    struct nf2_span_use span[NF2_SPANS_MAX];
+
+    for (uint32_t i = 0; i < offer->count; i++) {
+        if (offer->group[i].owned < large) {
+            span[count++].first = group_run(fs, offer->group[i].number).start;
+        }
+    }
+    NF2_TRY(count > 0 ? nf2_region_spans(fs, span, count, large) : NF2_OK);
+    count = 0;
+    for (uint32_t i = 0; i < offer->count; i++) {
+        int whole = offer->group[i].owned < large ? is_group(fs, &span[count++], offer->group[i].owned, &probes) : 1;
         NF2_TRY(whole);
         if (whole > 0) {
-            place->number = (uint16_t)number;
-            place->live = (uint8_t)live;
-            place->state = NF2_GROUP_CHEAP;
+            list_group(fs, &offer->group[i]);
         }
     }
     return NF2_OK;
 }
 
-/* What was counted goes into the list, if a block of it is won for less than an erase of its own takes. */
-static NF2_APART int propose_all(nf2_t *fs, const struct nf2_census *census)
+/* In front of dearer ones, if it lies in one region. */
+static void offer_group(const nf2_t *fs, struct offer *offer, const struct candidate *candidate)
+{
+    uint32_t at = offer->count;
+
+    if (group_run(fs, candidate->number).start % NF2_REGION_BLOCKS + nf2_large_blocks(fs) > NF2_REGION_BLOCKS) {
+        return;
+    }
+    while (at > 0 && offer->group[at - 1u].live > candidate->live) {
+        at--;
+    }
+    if (at < NF2_SPANS_MAX) {
+        offer->count = nf2_min(offer->count + 1u, NF2_SPANS_MAX);
+        memmove(&offer->group[at + 1u], &offer->group[at], (offer->count - at - 1u) * sizeof *candidate);
+        offer->group[at] = *candidate;
+    }
+}
+
+/* What was counted is on offer, if a block of it is won for less than an erase of its own takes. */
+static void offer_counted(nf2_t *fs, const struct nf2_census *census, struct offer *offer)
 {
     uint32_t first = (census->first - group_run(fs, 0).start) / census->blocks, part = census->blocks * nf2_block_bytes(fs) / 256u;
-    struct nf2_region region = {.number = NF2_NONE};
 
     for (uint32_t i = 0; i < census->bins; i++) {
-        uint32_t live = (nf2_census_live(fs, census, i) + part - 1u) / part;
+        uint32_t live = (nf2_census_live(fs, census, i) + part - 1u) / part, owned = nf2_census_owned(census, i);
         bool listed = false;
         for (unsigned j = 0; j < NF2_CLEAN_GROUPS; j++) { /* what was known of it is old */
             struct nf2_group *group = &fs->group[j];
             group->state = group->number == first + i && group->state == NF2_GROUP_CHEAP ? NF2_GROUP_NONE : group->state;
             listed = listed || (group->number == first + i && group->state != NF2_GROUP_NONE);
         }
-        if (!listed && nf2_census_owned(census, i) > 0 && !nf2_census_full(census, i) && group_us(fs, live) <= fs->flash->erase_block_us) {
-            NF2_TRY(propose(fs, &region, first + i, live, nf2_census_owned(census, i)));
+        if (!listed && owned > 0 && !nf2_census_full(census, i) && group_us(fs, live) <= fs->flash->erase_block_us) {
+            struct candidate candidate = {(uint16_t)(first + i), (uint8_t)live, (uint8_t)owned};
+            offer_group(fs, offer, &candidate);
         }
     }
-    return NF2_OK;
 }
 
 /* The next walk empties the cheapest groups of the list, but none that is much dearer than the last ones: a better one may come. */
@@ -168,9 +194,9 @@ static int choose(nf2_t *fs, uint32_t live, bool hurry)
             break;
         }
         struct nf2_run run = group_run(fs, best->number);
-        bool needed = false;
-        NF2_TRY(handles_need(fs, &run, &needed));
-        best->state = needed ? NF2_GROUP_NONE : NF2_GROUP_VICTIM;
+        int needed = nf2_census_needed(fs, fs->clean_id, &run);
+        NF2_TRY(needed);
+        best->state = needed > 0 ? NF2_GROUP_NONE : NF2_GROUP_VICTIM;
         fs->clean_price = n == 0 ? best->live : fs->clean_price;
         dearest = nf2_min(dearest, fs->clean_price + fs->clean_price / 8u + 4u);
     }
@@ -195,34 +221,24 @@ static NF2_APART int move_node(nf2_t *fs, const struct nf2_run *group)
 /* Once all of the group is free: one large erase, then it is on record as erased. 1: there are nodes to be moved before. */
 static NF2_APART int erase_group(nf2_t *fs, const struct nf2_run *group)
 {
-    struct nf2_region region = {.number = NF2_NONE};
+    struct nf2_span_use span = {group->start, 0, 0};
+    uint32_t probes = group->count;
 
     NF2_TRY(nf2_space_flush(fs));
     NF2_TRY(nf2_meta_prepare(fs)); /* the log does not turn, and take one of them, before the erase is on record */
-    int free = is_group(fs, &region, group->start, 0);
+    NF2_TRY(nf2_region_spans(fs, &span, 1, group->count));
+    int free = is_group(fs, &span, 0, &probes);
     if (free != 1) {
         return free > 1 ? 1 : free; /* 0: something else was quicker */
     }
     return nf2_space_erase_free(fs, group->start, group->count);
 }
 
-/* A handle whose run of blocks lies in the group in part begins a new one. */
-static int part_handles(nf2_t *fs, const struct nf2_run *group)
-{
-    for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
-        if (file->kind == NF2_BODY_INDEXED && file->id == fs->clean_id && nf2_file_writes(file) && file->own.count > 0 &&
-            file->own.start < group->start + group->count && file->own.start + file->own.count > group->start) {
-            NF2_TRY(nf2_indexed_record(fs, file));
-        }
-    }
-    return NF2_OK;
-}
-
 #if defined(NF2_DEBUG) && !defined(NDEBUG)
 static bool holds_nothing(nf2_t *fs, const struct nf2_run *run)
 {
     uint8_t bin[2] = {0};
-    struct nf2_census census = {fs->clean_id, run->start, run->count, 1, bin};
+    struct nf2_census census = {fs->clean_id, run->start, run->count, 1, bin, NULL};
 
     return nf2_census_walk(fs, &census) < 0 || nf2_census_live(fs, &census, 0) == 0;
 }
@@ -231,17 +247,17 @@ static bool holds_nothing(nf2_t *fs, const struct nf2_run *run)
 /* One of the emptied groups is given back and erased, if no handle has come to need it. */
 static NF2_APART int finish_one(nf2_t *fs, uint32_t entries)
 {
-    bool needed = false;
     unsigned i = 0;
 
     while (fs->group[i].state != NF2_GROUP_EMPTIED) {
         i++;
     }
     struct nf2_run run = group_run(fs, fs->group[i].number);
-    NF2_TRY(handles_need(fs, &run, &needed));
-    if (!needed) {
+    int needed = nf2_census_needed(fs, fs->clean_id, &run);
+    NF2_TRY(needed);
+    if (needed == 0) {
         NF2_ASSERT(holds_nothing(fs, &run));
-        NF2_TRY(part_handles(fs, &run));
+        NF2_TRY(nf2_indexed_part(fs, fs->clean_id, &run));
         int more = nf2_evacuate_release(fs, fs->clean_id, &run, entries);
         if (more != 0) {
             return more < 0 ? more : NF2_OK;
@@ -306,9 +322,11 @@ static NF2_APART int end_walk(nf2_t *fs, uint32_t live)
     }
     fs->clean_from = 0;
     if (fs->clean_counted != NO_GROUP) {
-        struct nf2_census census = {fs->clean_id, group_run(fs, fs->clean_counted).start, nf2_large_blocks(fs), NF2_CLEAN_BINS, fs->clean_bins};
+        struct nf2_census census = {fs->clean_id, group_run(fs, fs->clean_counted).start, nf2_large_blocks(fs), NF2_CLEAN_BINS, fs->clean_bins, NULL};
+        struct offer offer = {.count = 0};
         NF2_TRY(nf2_census_handles(fs, &census));
-        NF2_TRY(propose_all(fs, &census));
+        offer_counted(fs, &census, &offer);
+        NF2_TRY(list_all(fs, &offer));
         NF2_TRY(count_from(fs, fs->clean_counted + NF2_CLEAN_BINS));
     }
     NF2_TRY(choose(fs, live, false));
@@ -324,14 +342,18 @@ static NF2_APART int end_walk(nf2_t *fs, uint32_t live)
 static NF2_APART int survey(nf2_t *fs, uint32_t live)
 {
     struct nf2_census census = {.id = fs->clean_id, .blocks = nf2_large_blocks(fs)};
+    struct offer offer = {.count = 0};
 
     for (uint32_t number = 0; number < group_count(fs); number += NF2_CENSUS_BINS) {
         census.first = group_run(fs, number).start;
         int result = nf2_census_begin(fs, &census);
-        result = result < 0 ? result : propose_all(fs, &census);
+        if (result >= 0) {
+            offer_counted(fs, &census, &offer);
+        }
         nf2_census_end(fs);
         NF2_TRY(result);
     }
+    NF2_TRY(list_all(fs, &offer));
     fs->clean_from = 0;
     NF2_TRY(count_from(fs, 0));
     NF2_TRY(choose(fs, live, true));

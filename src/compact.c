@@ -11,13 +11,14 @@
 
 /* ---- block by block ----------------------------------------------------------------------------- */
 
-#define WINDOW_BLOCKS NF2_CENSUS_BINS
 #define DEAD_RUNS 8u            /* that one look notes */
+#define AHEAD_WALK 24u          /* leaves of a map that a call may walk over which does something else */
 
-/* What a look at a window of blocks found: runs that nothing live lies in, and the emptiest of the others. */
+/* What a look at some of a file's blocks found: runs that nothing live lies in, and the emptiest of the others. */
 struct finding {
     struct nf2_run dead[DEAD_RUNS];
     uint32_t dead_runs, victim, least;
+    uint32_t end;               /* behind the last of them */
 };
 
 static void note_dead(struct finding *finding, uint32_t block)
@@ -32,21 +33,41 @@ static void note_dead(struct finding *finding, uint32_t block)
     }
 }
 
-/* Counts what is live in the blocks of a file in the window from `first` on. */
-static NF2_APART int look_at_blocks(nf2_t *fs, uint32_t id, uint32_t first, struct finding *finding)
+/* Has the file most of the group that a large erase takes together with this block? Then it is better emptied as a whole. */
+static bool in_own_group(const nf2_t *fs, const struct nf2_census *census, uint32_t bin)
 {
-    struct nf2_census census = {.id = id, .first = first, .blocks = 1};
+    uint32_t large = nf2_large_blocks(fs), first = nf2_group_shift(fs, large), number = (nf2_census_block(census, bin) - first) / large, count = 0;
+
+    for (uint32_t i = bin - nf2_min(bin, large); i < nf2_min(bin + large, census->bins); i++) {
+        count += (nf2_census_block(census, i) - first) / large == number;
+    }
+    return count > large / 2u;
+}
+
+/*
+ * Counts what is live in blocks of a file from `first` on. With `aside`, for a call that does something else: 0 if the map is too large
+ * for that, and blocks of groups that the file has to itself are left alone. Else 1, or an error.
+ */
+static NF2_APART int look_at_blocks(nf2_t *fs, uint32_t id, uint32_t first, bool aside, struct finding *finding)
+{
+    struct nf2_census census = {.id = id, .first = first};
+    bool groups = aside && nf2_clean_pays(fs);
 
     memset(finding, 0, sizeof *finding);
     finding->victim = NF2_NONE;
-    int result = nf2_census_begin(fs, &census);
-    for (uint32_t i = 0; i < WINDOW_BLOCKS; i++) {
-        uint32_t bytes = nf2_census_live(fs, &census, i);
-        if (nf2_census_owned(&census, i) > 0 && bytes == 0) {
-            note_dead(finding, first + i);
-        } else if (nf2_census_owned(&census, i) > 0 && !nf2_census_full(&census, i) && (finding->victim == NF2_NONE || bytes < finding->least)) {
+    finding->end = first + 1u;
+    int result = nf2_census_owned_blocks(fs, &census, aside ? AHEAD_WALK : NF2_NONE);
+    for (uint32_t i = 0; result > 0 && i < census.bins; i++) {
+        uint32_t bytes = nf2_census_live(fs, &census, i), block = nf2_census_block(&census, i);
+        finding->end = block + 1u;
+        if (groups && in_own_group(fs, &census, i)) {
+            continue;
+        }
+        if (bytes == 0) {
+            note_dead(finding, block);
+        } else if (!nf2_census_full(&census, i) && (finding->victim == NF2_NONE || bytes < finding->least)) {
             finding->least = bytes;
-            finding->victim = first + i;
+            finding->victim = block;
         }
     }
     nf2_census_end(fs);
@@ -63,35 +84,45 @@ int nf2_compact_handles(nf2_t *fs, uint32_t id)
     return NF2_OK;
 }
 
-/* Looks at a window of the file's blocks, gives back those that nothing live lies in (1), or finds one to be emptied: `*victim`. */
-static NF2_APART int free_dead(nf2_t *fs, uint32_t id, uint32_t live, uint32_t *victim)
+/* What was found: is a block of it worth to be emptied, with at most `live` of 16 parts live? */
+static bool is_victim(nf2_t *fs, const struct finding *finding, uint32_t live)
 {
     uint32_t part = nf2_block_bytes(fs) / 16u;
+
+    if (finding->victim == NF2_NONE || finding->least > part * live) {
+        return false;
+    }
+    if (finding->dead_runs == 0) {
+        fs->compact_live = (uint8_t)nf2_min(finding->least / part + 1u, NF2_COMPACT_ALL);
+    }
+    return true;
+}
+
+/* Looks at some of the file's blocks, gives back those that nothing live lies in (1), or finds one to be emptied: `*victim`. */
+static NF2_APART int free_dead(nf2_t *fs, uint32_t id, uint32_t live, uint32_t *victim, uint32_t *end)
+{
     struct finding finding;
 
-    NF2_TRY(look_at_blocks(fs, id, fs->compact_from, &finding));
+    NF2_TRY(look_at_blocks(fs, id, fs->compact_from, false, &finding));
     for (uint32_t i = 0; i < finding.dead_runs; i++) {
         int more = nf2_evacuate_release(fs, id, &finding.dead[i], NF2_NONE);
         if (more != 0) {
             return more;
         }
     }
-    *victim = finding.victim != NF2_NONE && finding.least <= part * live ? finding.victim : NF2_NONE;
-    if (finding.dead_runs == 0 && *victim != NF2_NONE) {
-        fs->compact_live = (uint8_t)nf2_min(finding.least / part + 1u, NF2_COMPACT_ALL);
-    }
+    *victim = is_victim(fs, &finding, live) ? finding.victim : NF2_NONE;
+    *end = finding.end;
     return finding.dead_runs > 0;
 }
 
-/* Goes through windows of the file's blocks until one had something to do: 1, or 0 behind the last. */
+/* Goes through the file's blocks until some had something to do: 1, or 0 behind the last. */
 static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
 {
-    uint32_t victim;
+    uint32_t victim, end;
     int found;
 
     while ((found = nf2_evacuate_next_owned(fs, id, &fs->compact_from)) > 0) {
-        fs->compact_from -= fs->compact_from % WINDOW_BLOCKS;
-        int freed = free_dead(fs, id, live, &victim);
+        int freed = free_dead(fs, id, live, &victim, &end);
         if (freed != 0) {
             return freed;
         }
@@ -100,7 +131,7 @@ static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
             NF2_TRY(nf2_evacuate_all(fs, id, &run));
             return 1;
         }
-        fs->compact_from += WINDOW_BLOCKS;
+        fs->compact_from = end;
     }
     fs->compact_from = 0;
     return found;
@@ -150,7 +181,9 @@ static NF2_APART int file_step(nf2_t *fs, uint32_t live)
 }
 
 #define AHEAD_LEAVES 6u
-#define AHEAD_PROGRAMS 20u       /* the least that a step ahead has: a block that is copied, and its entry */
+#define AHEAD_PROGRAMS 20u      /* the least that a step ahead has: a block that is copied, and its entry */
+#define AHEAD_OWNED 4u          /* entries that one call takes blocks out of */
+#define AHEAD_WAIT 32u          /* calls after a round over all files that has found nothing */
 
 /* Groups that a large erase takes: 1, or 0 where none pays, and for a while then. */
 static int group_step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t programs)
@@ -174,17 +207,101 @@ int nf2_compact_step(nf2_t *fs, uint32_t live)
     return applied < 0 ? applied : result;
 }
 
-bool nf2_compact_due(const nf2_t *fs, uint32_t need)
+/* Empties the block that was found in a call before, and gives it back, if no handle has come to need it. */
+static NF2_APART int empty_victim(nf2_t *fs, uint32_t programs)
 {
-    uint32_t pool = nf2_clean_pool(fs) + need;
+    struct nf2_run run = {fs->compact_victim, 1};
+    struct nf2_victims victims = {1, 1, {(uint16_t)fs->compact_victim}};
+    uint32_t from = 0, id = fs->compact_id;
+    struct nf2_evacuation job = {id, victims, NULL, 0, &from, NF2_NONE, programs};
 
-    return fs->erased_blocks < pool && nf2_space_available(fs) < pool + fs->blocks / 32u;
+    fs->compact_victim = 0;
+    int needed = nf2_census_needed(fs, id, &run);
+    if (needed != 0) {
+        return needed;
+    }
+    int more = nf2_evacuate(fs, &job);
+    if (more != 0) { /* what is left is found again */
+        return more;
+    }
+    NF2_TRY(nf2_indexed_part(fs, id, &run));
+    int result = nf2_evacuate_release(fs, id, &run, 1);
+    return result < 0 ? result : 1;
+}
+
+/* Looks at blocks of the present file: dead ones are given back, or the emptiest is emptied by the next call. 1, or 0 behind its last block. */
+static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
+{
+    struct finding finding;
+    uint32_t entries = AHEAD_OWNED;
+
+    int found = nf2_evacuate_next_owned(fs, fs->compact_id, &fs->compact_from);
+    found = found > 0 ? look_at_blocks(fs, fs->compact_id, fs->compact_from, true, &finding) : found;
+    if (found <= 0) {
+        fs->compact_from = 0;
+        return found;
+    }
+    for (uint32_t i = 0; i < finding.dead_runs && i < entries; i++) {
+        NF2_TRY(nf2_indexed_part(fs, fs->compact_id, &finding.dead[i]));
+        int more = nf2_evacuate_release(fs, fs->compact_id, &finding.dead[i], 1);
+        if (more != 0) {
+            return more;
+        }
+    }
+    if (finding.dead_runs == 0 && is_victim(fs, &finding, live)) {
+        fs->compact_victim = finding.victim;
+    } else if (finding.dead_runs == 0) {
+        fs->compact_from = finding.end;
+    }
+    return 1;
+}
+
+/* A small step on single blocks. 1, or 0 where nothing is to be done, for a while. */
+static int block_ahead(nf2_t *fs, uint32_t live, uint32_t programs)
+{
+    uint8_t again = fs->compact_again; /* these rounds pass over large maps: idle time does not */
+
+    if (fs->compact_victim != 0) {
+        return empty_victim(fs, programs);
+    }
+    if (fs->compact_wait > 0) {
+        fs->compact_wait--;
+        return 0;
+    }
+    int result = next_file(fs);
+    fs->compact_again = again;
+    if (result <= 0) {
+        fs->compact_wait = result == 0 ? AHEAD_WAIT : 0;
+        return result;
+    }
+    result = look_ahead(fs, live);
+    fs->compact_id += result == 0;
+    return result < 0 ? result : 1;
+}
+
+bool nf2_compact_hurries(const nf2_t *fs)
+{
+    return fs->erased_blocks < nf2_clean_pool(fs) * 2u / 3u;
+}
+
+/* How much of a block may be live for it to be emptied: the more, the fewer are left. */
+static uint32_t live_ahead(uint32_t left, uint32_t wanted)
+{
+    return left >= wanted / 4u ? NF2_COMPACT_IDLE : left >= wanted / 8u ? 2u * NF2_COMPACT_IDLE : 3u * NF2_COMPACT_IDLE;
 }
 
 int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
 {
-    uint32_t leaves = fs->erased_blocks < (nf2_clean_pool(fs) + need) / 2u ? 2u * AHEAD_LEAVES : AHEAD_LEAVES;
-    int result = programs >= AHEAD_PROGRAMS ? group_step(fs, NF2_COMPACT_ALL, leaves, programs) : 0;
+    uint32_t pool = nf2_clean_pool(fs) + need, wanted = pool + fs->blocks / 32u, left = nf2_space_available(fs);
+    bool urgent = fs->urgent;
 
+    if (programs < AHEAD_PROGRAMS || left >= wanted) {
+        return NF2_OK;
+    }
+    int result = nf2_orphan_step(fs);   /* nothing is gained sooner */
+    result = result == 0 && fs->erased_blocks < pool ? group_step(fs, NF2_COMPACT_ALL, AHEAD_LEAVES, programs) : result;
+    fs->urgent = true;
+    result = result == 0 && left < wanted / 2u ? block_ahead(fs, live_ahead(left, wanted), programs) : result;
+    fs->urgent = urgent;
     return result > 0 ? nf2_batch_apply(fs, NULL) : result;
 }

@@ -6,7 +6,7 @@
 #include "core.h"
 
 /*
- * One step: goes on to the next window of blocks of an indexed file that has something to do. Frees the runs of blocks that
+ * One step: goes on to the next blocks of an indexed file that has something to do. Frees the runs of blocks that
  * no map needs, or moves the live data out of the emptiest block if at most `live` of 16 parts of it are live. 1 if it did
  * something, 0 if the last indexed file has been looked at, or an error. Idle time takes only what gains far more than it costs.
  */
@@ -14,11 +14,14 @@
 #define NF2_COMPACT_ALL 15u
 int nf2_compact_step(nf2_t *fs, uint32_t live);
 
-/* Will calls soon have to make room for what they write, `need` blocks? */
-bool nf2_compact_due(const nf2_t *fs, uint32_t need);
-
-/* For calls that write, then: a part of the work on groups of blocks that large erases take, about `programs`, so that no call has to do all of it. */
+/*
+ * For calls that write, `need` blocks: while few are left a part of the work, about `programs` at most, so that no call has to do all
+ * of it: on groups of blocks that large erases take, else on removed files, else on single blocks.
+ */
 int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs);
+
+/* Do erased blocks run short? */
+bool nf2_compact_hurries(const nf2_t *fs);
 
 /* Before blocks of a file are emptied: handles start a new run of blocks, as the present one may lose some. */
 int nf2_compact_handles(nf2_t *fs, uint32_t id);

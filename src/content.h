@@ -80,6 +80,8 @@ int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body);
 
 /* Records the blocks that an indexed file has taken (and the pieces, where its id is no name's yet), and starts a new run with the next one. */
 int nf2_indexed_record(nf2_t *fs, nf2_file_t *file);
+/* The same for the file `id`, before blocks of `run` are taken out of it, where its run has some of them. */
+int nf2_indexed_part(nf2_t *fs, uint32_t id, const struct nf2_run *run);
 
 /* Forgets unsynced content (blocks that it took are freed). */
 int nf2_content_drop(nf2_t *fs, nf2_file_t *file);

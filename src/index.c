@@ -253,35 +253,106 @@ static int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint3
     return NF2_OK;
 }
 
-/* Collects the changes that clear [from, to) of the map; an entry at `from` itself is left to be replaced. */
-static NF2_APART int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to, struct group *group)
+#define QUEUE 4u
+
+/* Mapping entries in the order of the file, as many as one look at a leaf notes. */
+struct queue {
+    struct nf2_item item[QUEUE];
+    unsigned at, count;
+    bool end;                   /* behind them there are no more */
+    uint32_t after;
+};
+
+static void queue_note(struct queue *queue, const struct nf2_item *item)
+{
+    unsigned at = queue->count;
+
+    if (item->kind == NF2_BODY_OWN) {
+        queue->end = true; /* they come behind the map */
+        return;
+    }
+    while (at > 0 && queue->item[at - 1u].number > item->number) {
+        at--;
+    }
+    if (item->number > queue->after && at < QUEUE) {
+        queue->count = nf2_min(queue->count + 1u, QUEUE);
+        memmove(&queue->item[at + 1u], &queue->item[at], (queue->count - at - 1u) * sizeof *item);
+        queue->item[at] = *item;
+    }
+}
+
+/* The first ones behind `after`, from the first leaf that has any. */
+static NF2_APART int queue_fill(nf2_t *fs, uint32_t id, struct queue *queue)
+{
+    struct nf2_key key = nf2_number_key(id, NF2_INDEX_MAP, queue->after);
+    struct nf2_path path;
+    struct nf2_live live;
+    struct nf2_entry entry;
+    struct nf2_item item;
+    int found, moved;
+
+    queue->at = queue->count = 0;
+    NF2_TRY(nf2_tree_descend(fs, &key, &path));
+    do {
+        NF2_TRY(nf2_live_begin(fs, path.node[path.depth - 1], nf2_scratch(fs, NF2_SCRATCH_NODE), &live));
+        while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
+            queue->end = queue->end || entry.id > id;
+            if (entry.id == id) {
+                NF2_TRY(nf2_index_item(fs, &entry, &item));
+                queue_note(queue, &item);
+            }
+        }
+        NF2_TRY(found);
+        moved = queue->end || queue->count > 0 ? 0 : nf2_tree_neighbour(fs, &path, NF2_ABOVE);
+    } while (moved > 0);
+    queue->end = queue->count < QUEUE && queue->end;
+    return moved;
+}
+
+/* Those next to `from`: the one below, and the next ones at it and above. */
+static int queue_begin(nf2_t *fs, uint32_t id, uint32_t from, struct queue *queue)
 {
     static const enum nf2_seek seek[3] = {NF2_BELOW, NF2_AT_OR_ABOVE, NF2_ABOVE};
-    struct nf2_item near[3], item;
+    struct nf2_item *near = queue->item;
     int skip = from > 0 ? 0 : 1; /* nothing lies below */
     int known = seek_all(fs, id, from, 3u - (unsigned)skip, seek + skip, near + skip);
 
     NF2_TRY(known);
     known <<= skip;
-    for (int at = (known & 1) != 0 ? 0 : 1; at < 3 && (known & 1 << at) != 0;) {
-        item = near[at++];
-        if (at == 2 && near[1].number != from) { /* the third is the second once more */
-            at = 3;
-        }
-        if (item.number >= to) {
-            return NF2_OK;
-        }
-        if (at == 3) { /* further ones one by one */
-            int further = nf2_index_seek(fs, id, NF2_INDEX_MAP, item.number, NF2_ABOVE, &near[2]);
-            NF2_TRY(further);
-            known = further << 2;
-            at = 2;
-        }
+    bool both = (known & 4) != 0 && near[1].number == from; /* else the third is the second once more */
+    queue->at = (known & 1) != 0 ? 0 : 1u;
+    queue->count = 1u + ((known & 2) != 0 ? 1u : 0u) + (both ? 1u : 0u);
+    queue->end = (known & 4) == 0;
+    return NF2_OK;
+}
+
+/* The next one, and in `*next` the number of the one behind it. */
+static int queue_take(nf2_t *fs, uint32_t id, struct queue *queue, struct nf2_item *item, uint32_t *next)
+{
+    *item = queue->item[queue->at++];
+    if (queue->at == queue->count && !queue->end) {
+        queue->after = item->number;
+        NF2_TRY(queue_fill(fs, id, queue));
+    }
+    *next = queue->at < queue->count ? queue->item[queue->at].number : NF2_NONE;
+    return NF2_OK;
+}
+
+/* Collects the changes that clear [from, to) of the map; an entry at `from` itself is left to be replaced. */
+static NF2_APART int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to, struct group *group)
+{
+    struct queue queue;
+    struct nf2_item item;
+    uint32_t next;
+
+    NF2_TRY(queue_begin(fs, id, from, &queue));
+    while (queue.at < queue.count && queue.item[queue.at].number < to) {
         if (group->count + 2u > CLEARING) {
             group->full = true;
             return NF2_OK;
         }
-        NF2_TRY(clear_item(fs, id, &item, from, to, (known & 1 << at) != 0 ? near[at].number : NF2_NONE, group));
+        NF2_TRY(queue_take(fs, id, &queue, &item, &next));
+        NF2_TRY(clear_item(fs, id, &item, from, to, next, group));
     }
     return NF2_OK;
 }

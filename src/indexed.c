@@ -259,6 +259,17 @@ int nf2_indexed_record(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
+int nf2_indexed_part(nf2_t *fs, uint32_t id, const struct nf2_run *run)
+{
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->kind == NF2_BODY_INDEXED && file->id == id && nf2_file_writes(file) && file->own.count > 0 &&
+            file->own.start < run->start + run->count && file->own.start + file->own.count > run->start) {
+            NF2_TRY(nf2_indexed_record(fs, file));
+        }
+    }
+    return NF2_OK;
+}
+
 static int add_piece(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length, uint32_t block, uint32_t within)
 {
     if (file->pieces > 0) {

@@ -439,13 +439,13 @@ static int find_next(nf2_t *fs, struct turn *turn)
     return result == NF2_ERR_NOSPC && turn->oldest > 0 ? NF2_OK : result;
 }
 
-static NF2_APART int write_region(nf2_t *fs, const struct nf2_region *region, uint32_t *end)
+int nf2_meta_write_region(nf2_t *fs, const struct nf2_region *region, uint32_t block, uint32_t *end)
 {
     struct nf2_writer writer;
 
     fs->window_address = NF2_NONE;
     nf2_region_encode(region, fs->read_buffer);
-    nf2_writer_begin(&writer, fs->meta_next, *end);
+    nf2_writer_begin(&writer, block, *end);
     nf2_writer_record(fs, &writer, NF2_META_REGION, false, fs->read_buffer, NF2_REGION_PAYLOAD);
     NF2_TRY(nf2_writer_end(fs, &writer));
     *end = writer.position;
@@ -471,7 +471,7 @@ static NF2_APART int write_regions(nf2_t *fs, const struct turn *turn, uint32_t 
                 nf2_region_change(&region, NF2_LOST, fs->bad[i].block, 1);
             }
         }
-        NF2_TRY(write_region(fs, &region, end));
+        NF2_TRY(nf2_meta_write_region(fs, &region, fs->meta_next, end));
     }
     return NF2_OK;
 }
@@ -546,6 +546,7 @@ static NF2_APART int end_block(nf2_t *fs, const struct turn *turn, uint32_t tail
         return result;
     }
     fs->next_torn = false;
+    fs->renew_from = 0;
     return NF2_OK;
 }
 

@@ -135,6 +135,8 @@ bool nf2_meta_head_bad(nf2_t *fs, int result);
 
 /* The log's next block is bad: another one takes its place. NF2_ERR_IO: there is none. */
 int nf2_meta_replace_next(nf2_t *fs);
+/* For each page of the head that is begun: writes one of the REGION pages anew that the next turn would have to. */
+int nf2_meta_renew(nf2_t *fs);
 
 /* Turns the log where few pages are left, so that mounts after cuts find room. */
 int nf2_meta_turn_early(nf2_t *fs);

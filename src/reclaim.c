@@ -122,10 +122,3 @@ int nf2_reclaim(nf2_t *fs, uint32_t blocks)
     }
     return NF2_OK;
 }
-
-int nf2_reclaim_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
-{
-    int result = nf2_compact_due(fs, need) ? nf2_orphan_step(fs) : 1;    /* nothing is gained sooner */
-
-    return result == 0 ? nf2_compact_ahead(fs, need, programs) : result < 0 ? result : NF2_OK;
-}

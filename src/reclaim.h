@@ -8,9 +8,6 @@
 /* Reclaims until `blocks` are available for file data: NOSPC if all garbage together does not make that room, or what failed. */
 int nf2_reclaim(nf2_t *fs, uint32_t blocks);
 
-/* For calls that write, `need` blocks: while few are left a part of the work that later calls would have to do, about `programs` at most. */
-int nf2_reclaim_ahead(nf2_t *fs, uint32_t need, uint32_t programs);
-
 /* One step of idle reclaiming: 1 if it did something, 0 if nothing is left, 2 if compaction is, whose steps are much longer, or an error. */
 int nf2_reclaim_light_step(nf2_t *fs);
 

@@ -24,6 +24,7 @@ static void set_default(const nf2_t *fs, uint32_t number, struct nf2_region *reg
 {
     region->number = number;
     region->wear_base = 0;
+    region->block = NF2_NONE;
     region->state = fs->write_buffer + nf2_page(fs) - (NF2_REGION_STATES + NF2_REGION_BLOCKS);
     region->wear = region->state + NF2_REGION_STATES;
     memset(region->wear, 0, NF2_REGION_BLOCKS);
@@ -90,6 +91,7 @@ static int on_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, 
     uint32_t at = 2u + 2u;
     NF2_TRY(nf2_record_read(fs, block, offset, at, base, sizeof base));
     region->wear_base = nf2_get24(base);
+    region->block = block;
     return nf2_record_read(fs, block, offset, at + 3u, region->state, NF2_REGION_STATES + NF2_REGION_BLOCKS); /* and the wear behind it */
 }
 
@@ -103,6 +105,62 @@ int nf2_region_read(nf2_t *fs, uint32_t number, struct nf2_region *region)
         fs->worn = nf2_max(fs->worn, region->wear_base + region->wear[i]);
     }
     return NF2_OK;
+}
+
+struct span_context {
+    struct nf2_span_use *span;
+    uint32_t count, blocks;
+};
+
+static int span_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t start, uint32_t count)
+{
+    const struct span_context *c = context;
+
+    (void)fs;
+    for (uint32_t i = 0; i < c->count; i++) {
+        struct nf2_span_use *span = &c->span[i];
+        uint32_t from = nf2_max(start, span->first), to = nf2_min(start + count, span->first + c->blocks);
+        for (uint32_t block = from; block < to; block++) {
+            uint32_t bit = 1u << (block - span->first);
+            span->used = change >= NF2_CLAIMED && change != NF2_LOST ? span->used | bit : span->used & ~bit;
+            span->dirty = change == NF2_FREED ? span->dirty | bit : span->dirty & ~bit;
+        }
+    }
+    return NF2_OK;
+}
+
+static int span_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, uint32_t offset)
+{
+    const struct span_context *c = context;
+    uint8_t state[NF2_REGION_STATES / 4u + 1u];
+
+    for (uint32_t i = 0; i < c->count; i++) {
+        struct nf2_span_use *span = &c->span[i];
+        uint32_t at = span->first % NF2_REGION_BLOCKS, skip = at % 4u;
+        if (span->first / NF2_REGION_BLOCKS != number) {
+            continue;
+        }
+        NF2_TRY(nf2_record_read(fs, block, offset, 2u + 2u + 3u + at / 4u, state, (skip + c->blocks + 3u) / 4u));
+        span->used = span->dirty = 0;
+        for (uint32_t j = 0; j < c->blocks; j++) {
+            unsigned s = state[(skip + j) / 4u] >> ((skip + j) % 4u * 2u) & 3u;
+            span->used |= (uint32_t)(s == NF2_BLOCK_USED) << j;
+            span->dirty |= (uint32_t)(s == NF2_BLOCK_DIRTY) << j;
+        }
+    }
+    return NF2_OK;
+}
+
+int nf2_region_spans(nf2_t *fs, struct nf2_span_use *spans, uint32_t count, uint32_t blocks)
+{
+    struct span_context context = {spans, count, blocks};
+    struct nf2_walk walk = {span_run, span_region, &context, 0, 0};
+
+    for (uint32_t i = 0; i < count; i++) {
+        spans[i].used = 0;
+        spans[i].dirty = fs->blank_erased ? 0 : (1u << blocks) - 1u;
+    }
+    return nf2_meta_walk(fs, &walk);
 }
 
 void nf2_region_encode(const struct nf2_region *region, uint8_t *payload)

@@ -11,6 +11,7 @@
 struct nf2_region {
     uint32_t number;
     uint32_t wear_base;
+    uint32_t block;             /* of the meta log, that has its newest REGION page; NF2_NONE: there is none */
     uint8_t *state;             /* enum nf2_block_state, two bits a block */
     uint8_t *wear;              /* erases beyond the base, 255 or more: 255 */
 };
@@ -20,6 +21,9 @@ unsigned nf2_region_state(const struct nf2_region *region, uint32_t index);
 
 /* Puts the region's state together by a walk over the meta log. */
 int nf2_region_read(nf2_t *fs, uint32_t number, struct nf2_region *region);
+
+/* Writes a region's page into a block of the meta log at `*end`, which moves on. */
+int nf2_meta_write_region(nf2_t *fs, const struct nf2_region *region, uint32_t block, uint32_t *end);
 
 #define NF2_WEAR_AGE 64u        /* defaults, see struct nf2_config */
 #define NF2_WEAR_SPREAD 32u
@@ -44,6 +48,16 @@ int nf2_region_find(nf2_t *fs, uint32_t near, uint32_t *block, bool *dirty);
 
 /* A change to blocks, as a STATE or a CLAIM tells it; others than the region's do not count. */
 void nf2_region_change(struct nf2_region *region, enum nf2_change change, uint32_t start, uint32_t count);
+
+/* Blocks that lie side by side in one region: bit by bit which are used, and which are free and dirty. */
+#define NF2_SPANS_MAX 8u
+struct nf2_span_use {
+    uint32_t first;
+    uint32_t used, dirty;
+};
+
+/* Finds that out for up to NF2_SPANS_MAX of them, each of `blocks` blocks (31 at most), by one walk over the meta log. */
+int nf2_region_spans(nf2_t *fs, struct nf2_span_use *spans, uint32_t count, uint32_t blocks);
 
 /* Payload of a REGION page. */
 void nf2_region_encode(const struct nf2_region *region, uint8_t *payload);

@@ -7,7 +7,7 @@
 
 #define TOUCHED_KEPT (NF2_TOUCHED_MAX / 2u)  /* touched nodes that stay listed when another one finds the list full */
 #define LATE_MOUNTS 8u           /* one of so many mounts after a cut does at once what others do then: or a bad block in the way of the first change would stay there */
-#define SETTLED_IN 4u            /* changes of a mount before one erases for the stock: a first small write is open, write, close */
+#define SETTLED_IN 4u            /* changes of a mount before one does what only later ones need, as an erase for the stock: a first small write is open, write, close */
 
 /* Blocks to claim at a time for the tree and the logs: fewer where a cut would have many of them erased for nothing. */
 static uint32_t tree_claim(const nf2_t *fs)
@@ -723,5 +723,6 @@ int nf2_space_begin(nf2_t *fs)
         NF2_TRY(nf2_meta_turn_early(fs));
     }
     NF2_TRY(feed_tree(fs));
+    NF2_TRY(fs->changes > SETTLED_IN ? nf2_meta_renew(fs) : NF2_OK);
     return keep_stock(fs);
 }

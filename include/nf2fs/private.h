@@ -96,6 +96,8 @@ typedef struct nf2 {
     uint8_t bad_move;           /* so many of them are still to be looked for by idle work: what lies in them moves */
     uint8_t compact_live;       /* about how many of 16 parts of the last emptied block were live */
     uint8_t super_block;
+    uint8_t renew_page;         /* of the meta log's head, that was the last one when a REGION page was written anew */
+    uint8_t compact_wait;       /* steps ahead until single blocks are looked for again */
 
     uint16_t epoch;
     uint16_t meta_end;
@@ -103,6 +105,7 @@ typedef struct nf2 {
     uint16_t super_end;
     uint16_t region_next;       /* block of the region where the search goes on */
     uint16_t unclean_mounts;
+    uint16_t renew_from;        /* regions from this one on are looked for in the meta log's oldest block */
     uint16_t clean_counted;     /* the walk counts in groups from this one on */
     uint16_t blocks_bad;        /* on record as such */
 
@@ -133,6 +136,7 @@ typedef struct nf2 {
     uint32_t merge_id;          /* key of the leaf that is looked at next, cut to its first bytes */
     uint32_t compact_id;        /* entries of this id are looked at next, */
     uint32_t compact_from;      /* blocks from this one on */
+    uint32_t compact_victim;    /* a block of the file that is to be emptied; 0: none */
     uint32_t compact_owner, compact_block, compact_end; /* where moved data goes: the file, its block, the place in it */
     uint32_t clean_id;          /* an indexed file whose groups of blocks are being emptied for large erases; 0: none */
     uint32_t clean_from;        /* place of the walk over its map */
