@@ -327,6 +327,7 @@ int nf2_tree_try(nf2_t *fs, struct nf2_node_op *change)
     struct nf2_path path;
     int result = attempt(fs, &pending, false, &path);
 
+    NF2_TRY(result == TRY_DONE ? nf2_space_keep(fs) : NF2_OK);
     return result < 0 ? result : result == TRY_DONE;
 }
 
