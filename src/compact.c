@@ -211,7 +211,7 @@ int nf2_compact_step(nf2_t *fs, uint32_t live)
 static NF2_APART int empty_victim(nf2_t *fs, uint32_t programs)
 {
     struct nf2_run run = {fs->compact_victim, 1};
-    struct nf2_victims victims = {1, 1, {(uint16_t)fs->compact_victim}};
+    struct nf2_victims victims = {1, 1, {fs->compact_victim}};
     uint32_t from = 0, id = fs->compact_id;
     struct nf2_evacuation job = {id, victims, NULL, 0, &from, NF2_NONE, programs};
 
@@ -249,7 +249,7 @@ static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
         }
     }
     if (finding.dead_runs == 0 && is_victim(fs, &finding, live)) {
-        fs->compact_victim = finding.victim;
+        fs->compact_victim = (uint16_t)finding.victim;
     } else if (finding.dead_runs == 0) {
         fs->compact_from = finding.end;
     }

@@ -168,7 +168,7 @@ static int take_stock(nf2_t *fs, struct lists *lists)
             return NF2_ERR_CORRUPT;
         }
         if (!in_place(fs, nf2_get24(item))) {
-            fs->stock[fs->stock_count++] = nf2_get24(item);
+            fs->stock[fs->stock_count++] = (uint16_t)nf2_get24(item);
         }
     }
     return NF2_OK;

@@ -351,7 +351,7 @@ static int stock_last(nf2_t *fs, struct nf2_slot *slot)
     if (result < 0) {
         return lose(fs, block);
     }
-    fs->stock[fs->stock_count++] = block;
+    fs->stock[fs->stock_count++] = (uint16_t)block;
     return NF2_OK;
 }
 

@@ -89,7 +89,7 @@ static int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
     fs->next_id = NF2_FIRST_ID;
     fs->epoch = nf2_epoch_code(0);
     for (uint32_t block = FORMAT_STOCK; block < tree; block++) {
-        fs->stock[fs->stock_count++] = block;
+        fs->stock[fs->stock_count++] = (uint16_t)block;
     }
     struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
     slot->run[slot->runs].start = tree;

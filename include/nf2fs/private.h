@@ -136,7 +136,6 @@ typedef struct nf2 {
     uint32_t merge_id;          /* key of the leaf that is looked at next, cut to its first bytes */
     uint32_t compact_id;        /* entries of this id are looked at next, */
     uint32_t compact_from;      /* blocks from this one on */
-    uint32_t compact_victim;    /* a block of the file that is to be emptied; 0: none */
     uint32_t compact_owner, compact_block, compact_end; /* where moved data goes: the file, its block, the place in it */
     uint32_t clean_id;          /* an indexed file whose groups of blocks are being emptied for large erases; 0: none */
     uint32_t clean_from;        /* place of the walk over its map */
@@ -145,6 +144,7 @@ typedef struct nf2 {
     uint32_t worn;              /* the most erases of a block that were seen */
     uint16_t exchange_place;    /* the block from which on worn ones are looked for */
     uint16_t exchange_region;   /* the last one that was looked at for what rests there */
+    uint16_t compact_victim;    /* a block of the file whose blocks are looked at that is to be emptied; 0: none */
     uint8_t even_at;            /* low byte of `worn` when all free blocks had been erased nearly as often */
     bool exchanging;            /* a walk is on for what rests in it */
     uint8_t merge_key[NF2_MERGE_KEY];
@@ -160,7 +160,7 @@ typedef struct nf2 {
     struct nf2_run freed[NF2_FREED_MAX];
     uint32_t orphan[NF2_ORPHANS_MAX];
     struct nf2_bad bad[NF2_BAD_MAX];
-    uint32_t stock[NF2_STOCK_MAX];  /* claimed and erased blocks, also for a mount after a cut */
+    uint16_t stock[NF2_STOCK_MAX];  /* claimed and erased blocks, also for a mount after a cut */
 } nf2_t;
 
 typedef struct nf2_file {
