@@ -182,6 +182,7 @@ static NF2_APART int file_step(nf2_t *fs, uint32_t live)
 
 #define AHEAD_LEAVES 6u
 #define AHEAD_PROGRAMS 20u      /* the least that a step ahead has: a block that is copied, and its entry */
+#define AHEAD_ENTRIES 8u        /* the least for one more batch */
 #define AHEAD_OWNED 4u          /* entries that one call takes blocks out of */
 #define AHEAD_WAIT 32u          /* calls after a round over all files that has found nothing */
 
@@ -212,7 +213,7 @@ static NF2_APART int empty_victim(nf2_t *fs, uint32_t programs)
 {
     struct nf2_run run = {fs->compact_victim, 1};
     struct nf2_victims victims = {1, 1, {fs->compact_victim}};
-    uint32_t from = 0, id = fs->compact_id;
+    uint32_t from = 0, id = fs->compact_id, start = fs->programs;
     struct nf2_evacuation job = {id, victims, NULL, 0, &from, NF2_NONE, programs};
 
     fs->compact_victim = 0;
@@ -220,10 +221,15 @@ static NF2_APART int empty_victim(nf2_t *fs, uint32_t programs)
     if (needed != 0) {
         return needed;
     }
-    int more = nf2_evacuate(fs, &job);
-    if (more != 0) { /* what is left is found again */
-        return more;
+    int more;
+    while ((more = nf2_evacuate(fs, &job)) > 0) {
+        NF2_TRY(nf2_batch_apply(fs, NULL));
+        if (fs->programs - start >= programs) {
+            return 1; /* what is left is found again */
+        }
+        job.programs = programs - (fs->programs - start);
     }
+    NF2_TRY(more);
     NF2_TRY(nf2_indexed_part(fs, id, &run));
     int result = nf2_evacuate_release(fs, id, &run, 1);
     return result < 0 ? result : 1;
@@ -244,9 +250,7 @@ static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
     for (uint32_t i = 0; i < finding.dead_runs && i < entries; i++) {
         NF2_TRY(nf2_indexed_part(fs, fs->compact_id, &finding.dead[i]));
         int more = nf2_evacuate_release(fs, fs->compact_id, &finding.dead[i], 1);
-        if (more != 0) {
-            return more;
-        }
+        NF2_TRY(more > 0 ? nf2_batch_apply(fs, NULL) : more);
     }
     if (finding.dead_runs == 0 && is_victim(fs, &finding, live)) {
         fs->compact_victim = (uint16_t)finding.victim;
@@ -279,6 +283,22 @@ static int block_ahead(nf2_t *fs, uint32_t live, uint32_t programs)
     return result < 0 ? result : 1;
 }
 
+/* Steps on groups: batch after batch, as far as the programs go. */
+static int groups_ahead(nf2_t *fs, uint32_t programs)
+{
+    uint32_t start = fs->programs, used = 0;
+    int result;
+
+    for (;;) {
+        result = group_step(fs, NF2_COMPACT_ALL, AHEAD_LEAVES, programs - used);
+        NF2_TRY(result > 0 ? nf2_batch_apply(fs, NULL) : result);
+        if (result == 0 || fs->programs - start == used || fs->programs - start + AHEAD_ENTRIES > programs) {
+            return result;
+        }
+        used = fs->programs - start;
+    }
+}
+
 bool nf2_compact_hurries(const nf2_t *fs)
 {
     return fs->erased_blocks < nf2_clean_pool(fs) * 2u / 3u;
@@ -299,7 +319,7 @@ int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
         return NF2_OK;
     }
     int result = nf2_orphan_step(fs);   /* nothing is gained sooner */
-    result = result == 0 && fs->erased_blocks < pool ? group_step(fs, NF2_COMPACT_ALL, AHEAD_LEAVES, programs) : result;
+    result = result == 0 && fs->erased_blocks < pool ? groups_ahead(fs, programs) : result;
     fs->urgent = true;
     result = result == 0 && left < wanted / 2u ? block_ahead(fs, live_ahead(left, wanted), programs) : result;
     fs->urgent = urgent;

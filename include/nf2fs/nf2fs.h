@@ -44,7 +44,7 @@ extern "C" {
 #define NF2_FILE_MAX 0x7FFFFFFFu  /* bytes in a file */
 #define NF2_PAGE_MAX 512u         /* largest page size */
 #ifndef NF2_WRITERS
-#define NF2_WRITERS 4u            /* files open for writing at the same time: 1 to 5, more do not fit the records on the chip */
+#define NF2_WRITERS 4u            /* files open for writing at the same time: 1 to 4, more do not fit the records on the chip */
 #endif
 #define NF2_BLOCKS_MIN 32u        /* blocks in the smallest volume; the largest has 65,536 */
 

@@ -19,7 +19,7 @@ PROJECT = """
 cmake_minimum_required(VERSION 3.21)
 project(firmware C CXX)
 include(FetchContent)
-set(NF2FS_WRITERS 5)
+set(NF2FS_WRITERS 3)
 FetchContent_Declare(nf2fs SOURCE_DIR "{root}")
 FetchContent_MakeAvailable(nf2fs)
 add_library(app STATIC main.c main.cpp)
@@ -28,7 +28,7 @@ target_link_libraries(app PRIVATE nf2fs::nf2fs)
 """
 MAIN = """
 #include "nf2fs/nf2fs.h"
-typedef char writers_are_five[NF2_WRITERS == 5u ? 1 : -1];
+typedef char writers_are_three[NF2_WRITERS == 3u ? 1 : -1];
 static nf2_t fs;
 static nf2_file_t file;
 int NAME(const struct nf2_config *config);
