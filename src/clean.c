@@ -174,6 +174,17 @@ static void offer_counted(nf2_t *fs, const struct nf2_census *census, struct off
     }
 }
 
+/* Has somebody claimed a block of the group? What came to lie in it behind the walk's place would not be found. */
+static bool is_claimed(const nf2_t *fs, const struct nf2_run *run)
+{
+    for (uint32_t i = 0; i < run->count; i++) {
+        if (nf2_space_claimed(fs, run->start + i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The next walk empties the cheapest groups of the list, but none that is much dearer than the last ones: a better one may come. */
 static int choose(nf2_t *fs, uint32_t live, bool hurry)
 {
@@ -194,7 +205,7 @@ static int choose(nf2_t *fs, uint32_t live, bool hurry)
             break;
         }
         struct nf2_run run = group_run(fs, best->number);
-        int needed = nf2_census_needed(fs, fs->clean_id, &run);
+        int needed = is_claimed(fs, &run) ? 1 : nf2_census_needed(fs, fs->clean_id, &run);
         NF2_TRY(needed);
         best->state = needed > 0 ? NF2_GROUP_NONE : NF2_GROUP_VICTIM;
         fs->clean_price = n == 0 ? best->live : fs->clean_price;
@@ -234,17 +245,16 @@ static NF2_APART int erase_group(nf2_t *fs, const struct nf2_run *group)
     return nf2_space_erase_free(fs, group->start, group->count);
 }
 
-#define CHECKED 255u            /* live parts of an emptied group that is known to hold nothing; no group with so many is chosen */
-
-/* Does anything live lie in it? A walk over the map that only asks: what is given back is erased, and nothing else would find a mistake. */
-static NF2_APART int holds_data(nf2_t *fs, const struct nf2_run *run)
+#if defined(NF2_DEBUG) && NF2_DEBUG > 1
+/* What is given back is erased: a walk over the map of the file must find nothing in it. */
+static bool holds_nothing(nf2_t *fs, const struct nf2_run *run)
 {
     uint8_t bin[2] = {0};
     struct nf2_census census = {fs->clean_id, run->start, run->count, 1, bin, NULL};
 
-    NF2_TRY(nf2_census_walk(fs, &census));
-    return nf2_census_live(fs, &census, 0) > 0;
+    return nf2_census_walk(fs, &census) < 0 || nf2_census_live(fs, &census, 0) == 0;
 }
+#endif
 
 /* One of the emptied groups is given back and erased, if no handle has come to need it. */
 static NF2_APART int finish_one(nf2_t *fs, uint32_t entries)
@@ -256,12 +266,9 @@ static NF2_APART int finish_one(nf2_t *fs, uint32_t entries)
     }
     struct nf2_run run = group_run(fs, fs->group[i].number);
     int needed = nf2_census_needed(fs, fs->clean_id, &run);
-    if (needed == 0 && fs->group[i].live != CHECKED) { /* once: it is given back in steps */
-        needed = holds_data(fs, &run);
-        fs->group[i].live = CHECKED;
-    }
     NF2_TRY(needed);
     if (needed == 0) {
+        NF2_ASSERT_READING(holds_nothing(fs, &run));
         NF2_TRY(nf2_indexed_part(fs, fs->clean_id, &run));
         int more = nf2_evacuate_release(fs, fs->clean_id, &run, entries);
         if (more != 0) {

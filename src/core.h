@@ -18,6 +18,13 @@
 #endif
 #endif
 
+/* For checks that read the chip, which tests count: with NF2_DEBUG=2. */
+#if defined(NF2_DEBUG) && NF2_DEBUG > 1
+#define NF2_ASSERT_READING(condition) NF2_ASSERT(condition)
+#else
+#define NF2_ASSERT_READING(condition) ((void)0)
+#endif
+
 /* Keeps the locals of a branch off the stack of what its caller calls next. */
 #if defined(__GNUC__)
 #define NF2_APART __attribute__((noinline))

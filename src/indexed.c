@@ -6,6 +6,7 @@
 #include "frames.h"
 #include "names.h"
 #include "space.h"
+#include "turn.h"
 
 /* ---- blocks of the file ------------------------------------------------------------------------- */
 
@@ -566,6 +567,9 @@ static int open_frames(nf2_t *fs, nf2_file_t *file, uint32_t at)
     int found = nf2_index_seek(fs, file->id, NF2_INDEX_MAP, NF2_NONE, NF2_AT_OR_BELOW, &last);
     if (found <= 0 || last.kind != NF2_BODY_FRAMES) {
         return found < 0 ? found : NF2_OK;
+    }
+    if (nf2_turn_emptied(fs, last.block)) {
+        return NF2_OK; /* its frames are about to go elsewhere: nothing would refer to one more */
     }
     NF2_TRY(nf2_frames_open(fs, file->id, last.block, last.base, &frames));
     if (frames.end == at && frames.append_at < nf2_log_bytes(fs)) {

@@ -49,13 +49,9 @@ uint32_t nf2_space_erased_blocks(const nf2_t *fs)
     return blocks + fs->stock_count;
 }
 
-int nf2_space_held(const nf2_t *fs, uint32_t block)
+/* What lies in a slot and was not handed out, or in the stock: its state, or -1. */
+static int claimed_state(const nf2_t *fs, uint32_t block)
 {
-    for (unsigned i = 0; i < fs->freed_count; i++) {
-        if (block - fs->freed[i].start < fs->freed[i].count) {
-            return NF2_BLOCK_DIRTY;
-        }
-    }
     for (unsigned s = 0; s < NF2_SLOTS; s++) {
         const struct nf2_slot *slot = &fs->slot[s];
         const struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;
@@ -69,6 +65,21 @@ int nf2_space_held(const nf2_t *fs, uint32_t block)
         }
     }
     return -1;
+}
+
+bool nf2_space_claimed(const nf2_t *fs, uint32_t block)
+{
+    return claimed_state(fs, block) >= 0;
+}
+
+int nf2_space_held(const nf2_t *fs, uint32_t block)
+{
+    for (unsigned i = 0; i < fs->freed_count; i++) {
+        if (block - fs->freed[i].start < fs->freed[i].count) {
+            return NF2_BLOCK_DIRTY;
+        }
+    }
+    return claimed_state(fs, block);
 }
 
 uint32_t nf2_space_available(const nf2_t *fs)

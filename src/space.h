@@ -56,6 +56,9 @@ bool nf2_space_stocked(const nf2_t *fs);
 /* A step towards that, of one erase at most: 1, 0 if there is nothing to be done, or an error. */
 int nf2_space_restock(nf2_t *fs);
 
+/* Has a slot claimed the block without handing it out so far, or does it lie in the stock? */
+bool nf2_space_claimed(const nf2_t *fs, uint32_t block);
+
 /* The true state of a block that memory knows to be free while the meta log has it as used: DIRTY, ERASED, or -1 for all others. */
 int nf2_space_held(const nf2_t *fs, uint32_t block);
 

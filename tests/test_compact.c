@@ -8,6 +8,8 @@
 
 #include "src/descent.h"
 #include "src/region.h"
+#include "src/space.h"
+#include "src/turn.h"
 
 #define FILE_MAX (8u * 1024u * 1024u)
 
@@ -119,6 +121,90 @@ TEST(many_owned_blocks)
     steady("w25q128", 0, 50, 4096, SCATTERED, &(struct bound){2600, 400, 30000});
 }
 
+/* Blocks that somebody may take, though their group is being emptied. */
+static unsigned handed_out(const nf2_t *fs)
+{
+    unsigned count = 0;
+
+    for (uint32_t block = 0; block < fs->blocks; block++) {
+        count += nf2_turn_emptied(fs, block) && nf2_space_claimed(fs, block);
+    }
+    return count;
+}
+
+/*
+ * A block that was claimed before its group was chosen got data while the walk went over the map: behind the walk's place it was
+ * not seen, and the group was given back with it.
+ */
+TEST(no_claim_in_victims)
+{
+    static struct volume volume;
+    const uint32_t size = 2u << 20, piece = 256;
+    uint32_t emptied = 0;
+
+    state = 1;
+    struct vflash_chip chip = *vflash_chip_find("w25q64");
+    chip.size = 4u << 20;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "data", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    for (uint32_t i = 0; i < 30000; i++) {
+        overwrite(&volume, i < size / piece ? i * piece : place(size, piece, IN_ORDER), piece);
+        CHECK_EQ(handed_out(&volume.fs), 0);
+        emptied += nf2_turn_emptied(&volume.fs, i % volume.fs.blocks);
+    }
+    CHECK(emptied > 0);
+    compare(&volume, size);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    volume_down(&volume, true);
+}
+
+/*
+ * Small appends to a file that go on in the block of its last frames. When that lies in a group that is being emptied the frames are
+ * about to get another place: one more behind them was lost.
+ */
+TEST(tail_in_a_victim)
+{
+    static struct volume volume;
+    const uint32_t body = 2u << 20, line = 10, most = 2000;
+    uint32_t size, tail = 0, frames = 0, met = 0;
+
+    state = 7;
+    struct vflash_chip chip = *vflash_chip_find("w25q64");
+    chip.size = 4u << 20;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "data", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    for (uint32_t i = 0; i < 30000; i++) {
+        bool victim = frames != 0 && nf2_turn_emptied(&volume.fs, frames);
+        if (i < body / 256 || (!victim && random_below(500) > 0)) {
+            overwrite(&volume, i < body / 256 ? i * 256 : place(body, 256, IN_ORDER), 256);
+            continue;
+        }
+        met += victim;
+        for (unsigned n = 0; n < 3; n++, tail += line) {
+            overwrite(&volume, body + tail, line);
+            frames = volume.file.frames_at != 0 ? volume.file.frames : 0;
+            while (victim && nf2_maintain(&volume.fs, 1000000) > 0) {
+            }
+        }
+        CHECK_EQ(size_of(&volume, "data", &size), NF2_OK);
+        CHECK_EQ(size, body + tail);
+        if (tail >= most) {
+            tail = 0;
+            frames = 0;
+            CHECK_EQ(nf2_truncate(&volume.fs, &volume.file, body), NF2_OK);
+            CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
+        }
+    }
+    CHECK(met > 0);
+    compare(&volume, body);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
 /* Is a group free but for nodes of the tree? Its region's state lies beside what a search keeps, and is asked for on while ways to nodes are looked for. */
 TEST(region_beside_searches)
 {
@@ -179,6 +265,8 @@ TEST(log_after_log)
 
 int main(void)
 {
+    RUN(no_claim_in_victims);
+    RUN(tail_in_a_victim);
     RUN(log_after_log);
     RUN(region_beside_searches);
     RUN(small_chip);
