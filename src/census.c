@@ -66,9 +66,32 @@ void nf2_census_fill(const struct nf2_census *census, uint32_t bin)
     nf2_put16(p, nf2_get16(p) | FULL);
 }
 
+enum nf2_use nf2_census_use(const struct nf2_census *census, uint32_t block)
+{
+    uint32_t i = block - census->first;
+
+    return i < NF2_CENSUS_USES ? (enum nf2_use)(census->use[i / 4u] >> (i % 4u * 2u) & 3u) : NF2_USE_NONE;
+}
+
+/* Owned or not, and live, in any order. */
+static void note_use(const struct nf2_census *census, uint32_t block, enum nf2_use use)
+{
+    uint32_t i = block - census->first, shift = i % 4u * 2u;
+    enum nf2_use old = nf2_census_use(census, block);
+    bool more = use == NF2_USE_DEAD ? old == NF2_USE_NONE : old == NF2_USE_DEAD || use > old;
+
+    if (more && i < NF2_CENSUS_USES) {
+        census->use[i / 4u] = (uint8_t)((census->use[i / 4u] & ~(3u << shift)) | (unsigned)use << shift);
+    }
+}
+
 /* In whole program units: what a copy takes. A block full of copies is then full, and is not copied again. */
 static void add_live(nf2_t *fs, const struct nf2_census *census, uint32_t block, uint32_t bytes)
 {
+    if (census->use != NULL) {
+        note_use(census, block, bytes < nf2_block_bytes(fs) ? NF2_USE_PART : NF2_USE_FULL);
+        return;
+    }
     uint8_t *p = bin_of(census, block);
     uint32_t part = part_of(fs, census);
 
@@ -81,12 +104,16 @@ static void add_live(nf2_t *fs, const struct nf2_census *census, uint32_t block,
 /* A handle needs the block as it is. */
 static void pin(nf2_t *fs, const struct nf2_census *census, uint32_t block)
 {
-    add_live(fs, census, block, FULL * part_of(fs, census));
+    add_live(fs, census, block, census->use != NULL ? nf2_block_bytes(fs) : FULL * part_of(fs, census));
 }
 
 static void count_own(const struct nf2_census *census, const struct nf2_item *own)
 {
     for (uint32_t block = own->number; block < own->number + own->length; block++) {
+        if (census->use != NULL) {
+            note_use(census, block, NF2_USE_DEAD);
+            continue;
+        }
         uint8_t *p = bin_of(census, block);
         if (p != NULL) {
             nf2_put16(p, nf2_get16(p) + (1u << LIVE_BITS));
@@ -100,6 +127,8 @@ int nf2_census_item(nf2_t *fs, const struct nf2_census *census, const struct nf2
 
     if (item->kind == NF2_BODY_OWN) {
         count_own(census, item);
+    } else if (item->kind == NF2_BODY_FRAMES && census->use != NULL) {
+        note_use(census, item->block, NF2_USE_PART);
     } else if (item->kind == NF2_BODY_FRAMES && bin_of(census, item->block) != NULL) {
         struct nf2_item at;
         NF2_TRY(nf2_index_map(fs, census->id, item->number, &at, &length));
@@ -186,7 +215,7 @@ int nf2_census_handles(nf2_t *fs, const struct nf2_census *census)
 int nf2_census_needed(nf2_t *fs, uint32_t id, const struct nf2_run *run)
 {
     uint8_t bin[2] = {0};
-    struct nf2_census census = {id, run->start, run->count, 1, bin, NULL};
+    struct nf2_census census = {id, run->start, run->count, 1, bin, NULL, NULL};
 
     NF2_TRY(nf2_census_handles(fs, &census));
     return nf2_census_full(&census, 0);
@@ -262,6 +291,14 @@ int nf2_census_owned_blocks(nf2_t *fs, struct nf2_census *census, uint32_t leave
     NF2_TRY(more);
     NF2_TRY(nf2_census_handles(fs, census));
     return more == 0;
+}
+
+int nf2_census_uses(nf2_t *fs, struct nf2_census *census)
+{
+    nf2_cache_lend(fs, true);
+    census->use = fs->tree_buffer;
+    int result = nf2_census_walk(fs, census);
+    return result < 0 ? result : nf2_census_handles(fs, census);
 }
 
 void nf2_census_end(nf2_t *fs)

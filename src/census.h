@@ -18,7 +18,17 @@ struct nf2_census {
     uint32_t bins;
     uint8_t *bin;               /* two bytes each */
     uint8_t *block;             /* the block of each bin, in order, two bytes each; NULL: they lie side by side */
+    uint8_t *use;               /* two bits for each block instead: enum nf2_use; NULL: bins */
 };
+
+/* What a block of a file is used for. */
+enum nf2_use {
+    NF2_USE_NONE,               /* the file does not own it */
+    NF2_USE_PART,               /* something live lies in it, but no piece fills it */
+    NF2_USE_FULL,               /* or a handle needs it as it is */
+    NF2_USE_DEAD                /* the file owns it, and nothing live lies in it */
+};
+#define NF2_CENSUS_USES (NF2_TREE_BUFFER_SIZE * 4u)
 
 /* Counts an entry of the map, and what handles that write the file need as it is. */
 int nf2_census_item(nf2_t *fs, const struct nf2_census *census, const struct nf2_item *item);
@@ -39,6 +49,11 @@ static inline uint32_t nf2_census_block(const struct nf2_census *census, uint32_
 {
     return nf2_get16(census->block + 2u * bin);
 }
+
+
+/* The use of NF2_CENSUS_USES blocks from census->first on, by one walk. */
+int nf2_census_uses(nf2_t *fs, struct nf2_census *census);
+enum nf2_use nf2_census_use(const struct nf2_census *census, uint32_t block);
 
 void nf2_census_end(nf2_t *fs);
 

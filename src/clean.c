@@ -250,7 +250,7 @@ static NF2_APART int erase_group(nf2_t *fs, const struct nf2_run *group)
 static bool holds_nothing(nf2_t *fs, const struct nf2_run *run)
 {
     uint8_t bin[2] = {0};
-    struct nf2_census census = {fs->clean_id, run->start, run->count, 1, bin, NULL};
+    struct nf2_census census = {fs->clean_id, run->start, run->count, 1, bin, NULL, NULL};
 
     return nf2_census_walk(fs, &census) < 0 || nf2_census_live(fs, &census, 0) == 0;
 }
@@ -334,7 +334,7 @@ static NF2_APART int end_walk(nf2_t *fs, uint32_t live)
     }
     fs->clean_from = 0;
     if (fs->clean_counted != NO_GROUP) {
-        struct nf2_census census = {fs->clean_id, group_run(fs, fs->clean_counted).start, nf2_large_blocks(fs), NF2_CLEAN_BINS, fs->clean_bins, NULL};
+        struct nf2_census census = {fs->clean_id, group_run(fs, fs->clean_counted).start, nf2_large_blocks(fs), NF2_CLEAN_BINS, fs->clean_bins, NULL, NULL};
         struct offer offer = {.count = 0};
         NF2_TRY(nf2_census_handles(fs, &census));
         offer_counted(fs, &census, &offer);

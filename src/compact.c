@@ -11,26 +11,35 @@
 
 /* ---- block by block ----------------------------------------------------------------------------- */
 
-#define DEAD_RUNS 8u            /* that one look notes */
+#define DEAD_RUNS 8u           /* that one look notes */
 #define AHEAD_WALK 24u          /* leaves of a map that a call may walk over which does something else */
 
 /* What a look at some of a file's blocks found: runs that nothing live lies in, and the emptiest of the others. */
 struct finding {
-    struct nf2_run dead[DEAD_RUNS];
+    struct {
+        uint16_t start, count;
+    } dead[DEAD_RUNS];
     uint32_t dead_runs, victim, least;
     uint32_t end;               /* behind the last of them */
 };
 
 static void note_dead(struct finding *finding, uint32_t block)
 {
-    struct nf2_run *last = finding->dead_runs > 0 ? &finding->dead[finding->dead_runs - 1u] : NULL;
+    uint32_t n = finding->dead_runs;
 
-    if (last != NULL && last->start + last->count == block) {
-        last->count++;
-    } else if (finding->dead_runs < DEAD_RUNS) {
-        finding->dead[finding->dead_runs].start = block;
-        finding->dead[finding->dead_runs++].count = 1;
+    if (n > 0 && (uint32_t)finding->dead[n - 1u].start + finding->dead[n - 1u].count == block) {
+        finding->dead[n - 1u].count++;
+    } else if (n < DEAD_RUNS) {
+        finding->dead[n].start = (uint16_t)block;
+        finding->dead[n].count = 1;
+        finding->dead_runs++;
     }
+}
+
+static struct nf2_run dead_run(const struct finding *finding, uint32_t i)
+{
+    struct nf2_run run = {finding->dead[i].start, finding->dead[i].count};
+    return run;
 }
 
 /* Has the file most of the group that a large erase takes together with this block? Then it is better emptied as a whole. */
@@ -98,42 +107,73 @@ static bool is_victim(nf2_t *fs, const struct finding *finding, uint32_t live)
     return true;
 }
 
-/* Looks at some of the file's blocks, gives back those that nothing live lies in (1), or finds one to be emptied: `*victim`. */
-static NF2_APART int free_dead(nf2_t *fs, uint32_t id, uint32_t live, uint32_t *victim, uint32_t *end)
+/* The next block of the file from fs->compact_from on, with which the round goes on: 1, or 0 behind the last. */
+static int next_owned(nf2_t *fs, uint32_t id)
 {
-    struct finding finding;
+    uint32_t block = fs->compact_from;
+    int found = nf2_evacuate_next_owned(fs, id, &block);
 
-    NF2_TRY(look_at_blocks(fs, id, fs->compact_from, false, &finding));
+    fs->compact_from = (uint16_t)(found > 0 ? block : 0);
+    fs->compact_dead = found > 0 ? fs->compact_dead : 0;
+    return found;
+}
+
+/* Gives back blocks that nothing live lies in: 1, or 0 if there are none in as many as one walk looks at. `*part`: does something live fill some in part? */
+static NF2_APART int free_dead(nf2_t *fs, uint32_t id, bool *part)
+{
+    struct nf2_census census = {.id = id, .first = fs->compact_from};
+    struct finding finding = {.dead_runs = 0};
+
+    *part = false;
+    int result = nf2_census_uses(fs, &census);
+    for (uint32_t i = 0; result >= 0 && i < NF2_CENSUS_USES; i++) {
+        enum nf2_use use = nf2_census_use(&census, census.first + i);
+        *part = *part || use == NF2_USE_PART;
+        if (use == NF2_USE_DEAD) {
+            note_dead(&finding, census.first + i);
+        }
+    }
+    nf2_census_end(fs);
+    NF2_TRY(result);
     for (uint32_t i = 0; i < finding.dead_runs; i++) {
-        int more = nf2_evacuate_release(fs, id, &finding.dead[i], NF2_NONE);
+        struct nf2_run run = dead_run(&finding, i);
+        int more = nf2_evacuate_release(fs, id, &run, NF2_NONE);
         if (more != 0) {
             return more;
         }
     }
-    *victim = is_victim(fs, &finding, live) ? finding.victim : NF2_NONE;
-    *end = finding.end;
     return finding.dead_runs > 0;
 }
 
 /* Goes through the file's blocks until some had something to do: 1, or 0 behind the last. */
 static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
 {
-    uint32_t victim, end;
+    struct finding finding;
+    bool part;
     int found;
 
-    while ((found = nf2_evacuate_next_owned(fs, id, &fs->compact_from)) > 0) {
-        int freed = free_dead(fs, id, live, &victim, &end);
-        if (freed != 0) {
-            return freed;
+    while ((found = next_owned(fs, id)) > 0) {
+        if (fs->compact_from >= fs->compact_dead) {
+            int freed = free_dead(fs, id, &part);
+            if (freed != 0) {
+                return freed;
+            }
+            fs->compact_dead = (uint16_t)nf2_min(fs->compact_from + NF2_CENSUS_USES, fs->blocks);
+            if (!part) {
+                fs->compact_from = fs->compact_dead;
+                continue;
+            }
         }
-        if (victim != NF2_NONE) {
-            struct nf2_run run = {victim, 1};
+        NF2_TRY(look_at_blocks(fs, id, fs->compact_from, false, &finding));
+        if (is_victim(fs, &finding, live)) {
+            struct nf2_run run = {finding.victim, 1};
             NF2_TRY(nf2_evacuate_all(fs, id, &run));
-            return 1;
+            int released = nf2_batch_waits(fs) ? 1 : nf2_evacuate_release(fs, id, &run, 1);
+            fs->compact_dead = released == 0 ? fs->compact_dead : 0; /* to be found again */
+            return released < 0 ? released : 1;
         }
-        fs->compact_from = end;
+        fs->compact_from = (uint16_t)finding.end;
     }
-    fs->compact_from = 0;
     return found;
 }
 
@@ -149,11 +189,14 @@ static NF2_APART int next_file(nf2_t *fs)
         struct nf2_key key = nf2_lowest_key(fs->compact_id);
         int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
         if (found <= 0 || entry.id == NF2_NONE) {
-            fs->compact_id = fs->compact_from = 0;
+            fs->compact_id = 0;
+            fs->compact_from = fs->compact_dead = 0;
             fs->compact_again = (uint8_t)(fs->compact_again - (fs->compact_again > 0));
             return found < 0 ? found : 0;
         }
-        fs->compact_from = entry.id == fs->compact_id ? fs->compact_from : 0;
+        if (entry.id != fs->compact_id) {
+            fs->compact_from = fs->compact_dead = 0;
+        }
         fs->compact_id = entry.id;
         NF2_TRY(nf2_body_read(fs, &entry, 0, &kind, 1));
         if (kind >= NF2_BODY_PIECE && kind <= NF2_BODY_OWN) {
@@ -180,9 +223,10 @@ static NF2_APART int file_step(nf2_t *fs, uint32_t live)
     return result;
 }
 
-#define AHEAD_LEAVES 6u
+#define AHEAD_LEAVES 6u         /* of a map that one step walks over */
 #define AHEAD_PROGRAMS 20u      /* the least that a step ahead has: a block that is copied, and its entry */
-#define AHEAD_ENTRIES 8u        /* the least for one more batch */
+#define AHEAD_ENTRIES 8u        /* the least for one more batch, */
+#define AHEAD_READS 256u        /* if not so many pages were read before, or something erased */
 #define AHEAD_OWNED 4u          /* entries that one call takes blocks out of */
 #define AHEAD_WAIT 32u          /* calls after a round over all files that has found nothing */
 
@@ -241,21 +285,22 @@ static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
     struct finding finding;
     uint32_t entries = AHEAD_OWNED;
 
-    int found = nf2_evacuate_next_owned(fs, fs->compact_id, &fs->compact_from);
+    int found = next_owned(fs, fs->compact_id);
     found = found > 0 ? look_at_blocks(fs, fs->compact_id, fs->compact_from, true, &finding) : found;
     if (found <= 0) {
-        fs->compact_from = 0;
+        fs->compact_from = fs->compact_dead = 0;
         return found;
     }
     for (uint32_t i = 0; i < finding.dead_runs && i < entries; i++) {
-        NF2_TRY(nf2_indexed_part(fs, fs->compact_id, &finding.dead[i]));
-        int more = nf2_evacuate_release(fs, fs->compact_id, &finding.dead[i], 1);
+        struct nf2_run run = dead_run(&finding, i);
+        NF2_TRY(nf2_indexed_part(fs, fs->compact_id, &run));
+        int more = nf2_evacuate_release(fs, fs->compact_id, &run, 1);
         NF2_TRY(more > 0 ? nf2_batch_apply(fs, NULL) : more);
     }
     if (finding.dead_runs == 0 && is_victim(fs, &finding, live)) {
         fs->compact_victim = (uint16_t)finding.victim;
     } else if (finding.dead_runs == 0) {
-        fs->compact_from = finding.end;
+        fs->compact_from = (uint16_t)finding.end;
     }
     return 1;
 }
@@ -284,18 +329,20 @@ static int block_ahead(nf2_t *fs, uint32_t live, uint32_t programs)
 }
 
 /* Steps on groups: batch after batch, as far as the programs go. */
-static int groups_ahead(nf2_t *fs, uint32_t programs)
+static int groups_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
 {
-    uint32_t start = fs->programs, used = 0;
+    uint32_t start = fs->programs, start_us = fs->busy_us, used = 0;
+    uint32_t leaves = fs->erased_blocks < (nf2_clean_pool(fs) + need) / 2u ? 2u * AHEAD_LEAVES : AHEAD_LEAVES;
     int result;
 
     for (;;) {
-        result = group_step(fs, NF2_COMPACT_ALL, AHEAD_LEAVES, programs - used);
+        result = group_step(fs, NF2_COMPACT_ALL, leaves, programs - used);
         NF2_TRY(result > 0 ? nf2_batch_apply(fs, NULL) : result);
-        if (result == 0 || fs->programs - start == used || fs->programs - start + AHEAD_ENTRIES > programs) {
+        uint32_t now = fs->programs - start, other_us = fs->busy_us - start_us - now * fs->flash->program_page_us;
+        if (result == 0 || now == used || now + AHEAD_ENTRIES > programs || other_us > AHEAD_READS * need * fs->flash->read_page_us) {
             return result;
         }
-        used = fs->programs - start;
+        used = now;
     }
 }
 
@@ -319,7 +366,7 @@ int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
         return NF2_OK;
     }
     int result = nf2_orphan_step(fs);   /* nothing is gained sooner */
-    result = result == 0 && fs->erased_blocks < pool ? groups_ahead(fs, programs) : result;
+    result = result == 0 && fs->erased_blocks < pool ? groups_ahead(fs, need, programs) : result;
     fs->urgent = true;
     result = result == 0 && left < wanted / 2u ? block_ahead(fs, live_ahead(left, wanted), programs) : result;
     fs->urgent = urgent;

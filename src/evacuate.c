@@ -145,7 +145,7 @@ struct look {
 
 static struct nf2_census census_of(const struct nf2_evacuation *job, uint8_t *bins)
 {
-    struct nf2_census census = {job->id, job->first, job->victims.blocks, NF2_CLEAN_BINS, bins, NULL};
+    struct nf2_census census = {job->id, job->first, job->victims.blocks, NF2_CLEAN_BINS, bins, NULL, NULL};
     return census;
 }
 

@@ -66,6 +66,7 @@ static int fill_window(nf2_t *fs, uint32_t to)
     uint32_t from = fs->window_end, unit = fs->flash->read_unit;
 
     to = (to + unit - 1) & ~(unit - 1);
+    fs->busy_us += fs->flash->read_page_us;
     if (fs->flash->read(fs->flash->context, fs->window_address + from, fs->read_buffer + from, to - from) != 0) {
         fs->window_address = NF2_NONE;
         return NF2_ERR_IO;
@@ -123,6 +124,7 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
         uint32_t skip = at & (unit - 1), n = nf2_min(length, bytes - at);
         bool aligned = skip == 0 && n >= unit;
         n = aligned ? n & ~(unit - 1) : nf2_min(unit - skip, n);
+        fs->busy_us += ((address % nf2_page(fs) + n - 1u) / nf2_page(fs) + 1u) * flash->read_page_us;
         if (flash->read(flash->context, address - skip, aligned ? to : edge, aligned ? n : unit) != 0) {
             return NF2_ERR_IO;
         }

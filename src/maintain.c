@@ -30,17 +30,14 @@ static uint32_t walk_us(const nf2_t *fs)
 
 #define TURN_WALKS (NF2_TURN_REGIONS + 3u)  /* of a turn of the meta log */
 
-/* What is left of the budget: programs and erases count by their typical times, reads by the steps and turns that make them. */
+/* What is left of the budget, by the chip's typical times. */
 struct budget {
-    uint32_t us, begun_us, read_us, sequence;
+    uint32_t us, begun_us;
 };
 
 static uint32_t left_us(const nf2_t *fs, const struct budget *budget)
 {
-    uint32_t turns = fs->meta_sequence - budget->sequence;
-    uint32_t spent = fs->busy_us - budget->begun_us + budget->read_us + turns * TURN_WALKS * walk_us(fs);
-
-    return budget->us - nf2_min(budget->us, spent);
+    return budget->us - nf2_min(budget->us, fs->busy_us - budget->begun_us);
 }
 
 #define COMPACT_STEPS 5u        /* a step of compaction moves a whole block: it is worth so many others */
@@ -76,9 +73,9 @@ static uint32_t find_dirty(const nf2_t *fs, const struct nf2_region *region, uin
 
 /*
  * Finds what to erase next: what comes first in the turn in which blocks are taken, else those that were erased last would
- * be taken again and again. Large erases first, they are cheaper a byte. Its length, 0: nothing. `*walks`: over the meta log.
+ * be taken again and again. Large erases first, they are cheaper a byte. Its length, 0: nothing.
  */
-static NF2_APART int find_erase(nf2_t *fs, uint32_t *start, uint32_t *walks)
+static NF2_APART int find_erase(nf2_t *fs, uint32_t *start)
 {
     uint32_t cursor = fs->region != NF2_NONE ? fs->region * NF2_REGION_BLOCKS + fs->region_next : fs->maintain_cursor;
     uint32_t regions = nf2_regions(fs), counted = NF2_NONE, first, looks = 0;
@@ -89,7 +86,6 @@ static NF2_APART int find_erase(nf2_t *fs, uint32_t *start, uint32_t *walks)
             uint32_t number = (cursor / NF2_REGION_BLOCKS + i) % regions, window = number / NF2_TREE_BUFFER_SIZE;
             if (window != counted) { /* one walk for all regions: few of them are looked at */
                 counted = window;
-                ++*walks;
                 window *= NF2_TREE_BUFFER_SIZE;
                 NF2_TRY(nf2_region_counts(fs, NF2_FREE_DIRTY, UINT32_MAX, window, nf2_min(NF2_TREE_BUFFER_SIZE, regions - window), fs->tree_buffer));
             }
@@ -97,7 +93,6 @@ static NF2_APART int find_erase(nf2_t *fs, uint32_t *start, uint32_t *walks)
                 continue;
             }
             looks++;
-            ++*walks;
             NF2_TRY(nf2_region_read(fs, number, &region));
             uint32_t count = find_dirty(fs, &region, i == 0 ? cursor % NF2_REGION_BLOCKS : 0, pass == 1, &first);
             if (count > 0) {
@@ -110,19 +105,18 @@ static NF2_APART int find_erase(nf2_t *fs, uint32_t *start, uint32_t *walks)
 }
 
 /* Erases ahead. 1: erased, 0: nothing dirty is left, 2: the budget is too small. */
-static NF2_APART int erase_step(nf2_t *fs, struct budget *budget)
+static NF2_APART int erase_step(nf2_t *fs, const struct budget *budget)
 {
-    uint32_t start = 0, walks = 0;
+    uint32_t start = 0;
 
     NF2_TRY(nf2_meta_prepare(fs)); /* a turn may take a block: before one is chosen here */
     nf2_cache_lend(fs, true);
-    int found = find_erase(fs, &start, &walks);
+    int found = find_erase(fs, &start);
     nf2_cache_lend(fs, false);
     if (found <= 0) {
         return found;
     }
     uint32_t count = (uint32_t)found, cost = (count > 1 ? fs->flash->large_erase_us : fs->flash->erase_block_us) + 2 * fs->flash->program_page_us;
-    budget->read_us += walks * walk_us(fs);
     if (cost > left_us(fs, budget)) {
         return 2;
     }
@@ -137,7 +131,7 @@ static uint32_t exchange_us(const nf2_t *fs, uint32_t blocks)
 }
 
 /* Moves what rests, as long as that is due and the budget lasts. 1: it did not last. */
-static NF2_APART int exchange(nf2_t *fs, struct budget *budget)
+static NF2_APART int exchange(nf2_t *fs, const struct budget *budget)
 {
     int result = 1;
 
@@ -151,13 +145,12 @@ static NF2_APART int exchange(nf2_t *fs, struct budget *budget)
         }
         result = nf2_exchange_step(fs, blocks);
         NF2_TRY(nf2_batch_apply(fs, NULL));
-        budget->read_us += look_us(fs);
     }
     return result < 0 ? result : 0;
 }
 
 /* Frees what removed files held, merges, compacts. 1: the budget did not last. */
-static NF2_APART int reclaim(nf2_t *fs, struct budget *budget)
+static NF2_APART int reclaim(nf2_t *fs, const struct budget *budget)
 {
     for (;;) {
         if (step_us(fs) > left_us(fs, budget)) {
@@ -167,19 +160,17 @@ static NF2_APART int reclaim(nf2_t *fs, struct budget *budget)
         if (result <= 0) {
             return result;
         }
-        budget->read_us += look_us(fs);
         if (result == 2) {
             if (COMPACT_STEPS * step_us(fs) > left_us(fs, budget)) {
                 return 1;
             }
             NF2_TRY(nf2_compact_step(fs, NF2_COMPACT_IDLE));
-            budget->read_us += 3u * look_us(fs);
         }
     }
 }
 
 /* Erases for what follows a cut. 1: the budget did not last. */
-static int restock(nf2_t *fs, struct budget *budget)
+static int restock(nf2_t *fs, const struct budget *budget)
 {
     uint32_t stock_us = nf2_max(fs->flash->erase_block_us, fs->flash->large_erase_us) + step_us(fs);
     int more = 1;
@@ -194,7 +185,7 @@ static int restock(nf2_t *fs, struct budget *budget)
 }
 
 /* Erases all that is free. 1: the budget did not last. */
-static int erase_ahead(nf2_t *fs, struct budget *budget)
+static int erase_ahead(nf2_t *fs, const struct budget *budget)
 {
     int result = 1;
 
@@ -212,7 +203,7 @@ static int erase_ahead(nf2_t *fs, struct budget *budget)
 
 static int do_maintain(nf2_t *fs, uint32_t budget_us)
 {
-    struct budget budget = {budget_us, fs->busy_us, 0, fs->meta_sequence};
+    struct budget budget = {budget_us, fs->busy_us};
 
     if (!fs->mounted) {
         return NF2_ERR_INVAL;

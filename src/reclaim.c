@@ -106,7 +106,7 @@ int nf2_reclaim(nf2_t *fs, uint32_t blocks)
             }
             result = !merging ? nf2_compact_step(fs, live) : nf2_tree_merge_done(fs) ? 0 : merge_step(fs);
         }
-        result = result == NF2_ERR_NOSPC && !merging ? 0 : result; /* merging may win what a move lacks */
+        result = result == NF2_ERR_NOSPC ? 0 : result; /* merging may win what a move lacks, and the other way round */
         NF2_TRY(result);
         if (result == 0 && merging && live == NF2_COMPACT_ALL) {
             return NF2_ERR_NOSPC;

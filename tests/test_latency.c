@@ -149,7 +149,7 @@ TEST(half_full)
 
 TEST(nearly_full)
 {
-    run(8, 90, 5000, &(struct cost){2300, 75, 5});
+    run(8, 90, 5000, &(struct cost){1900, 65, 5});
 }
 
 int main(void)

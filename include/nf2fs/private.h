@@ -128,14 +128,15 @@ typedef struct nf2 {
     uint32_t volume_id;
     uint32_t next_id, id_limit;
     uint32_t programs;          /* programs and erases of this mount: while it stays, nothing changes on the chip */
-    uint32_t busy_us;           /* their typical time */
+    uint32_t busy_us;           /* their typical time, and that of reads */
     uint32_t super_sequence;
     uint32_t super_points_to;   /* sequence of the meta block that the anchor names */
 
     /* where idle work goes on */
     uint32_t merge_id;          /* key of the leaf that is looked at next, cut to its first bytes */
     uint32_t compact_id;        /* entries of this id are looked at next, */
-    uint32_t compact_from;      /* blocks from this one on */
+    uint16_t compact_from;      /* blocks from this one on; */
+    uint16_t compact_dead;      /* of those in front of this one none is left that holds nothing */
     uint32_t compact_owner, compact_block, compact_end; /* where moved data goes: the file, its block, the place in it */
     uint32_t clean_id;          /* an indexed file whose groups of blocks are being emptied for large erases; 0: none */
     uint32_t clean_from;        /* place of the walk over its map */
