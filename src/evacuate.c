@@ -347,8 +347,19 @@ static int move_long(nf2_t *fs, const struct nf2_evacuation *job, const struct n
     return all;
 }
 
-/* Moves the items that a look has noted. 1: all of them, 0: it is enough for this time. */
-static int move_items(nf2_t *fs, const struct look *look, uint32_t start)
+/* Is the piece that ends where this item begins noted behind it? The two may be one by now, which is longer than it was. */
+static bool front_waits(const struct look *look, uint32_t i)
+{
+    bool waits = false;
+
+    for (uint32_t j = i + 1u; j < look->items; j++) {
+        waits = waits || (look->item[j].kind == NF2_BODY_PIECE && nf2_piece_end(&look->item[j]) == look->item[i].number);
+    }
+    return waits;
+}
+
+/* Moves the items that a look has noted. 1: all of them, or the leaf is to be looked at anew, 0: it is enough for this time. */
+static int move_items(nf2_t *fs, struct look *look, uint32_t start)
 {
     for (uint32_t i = 0;; i++) {
         int result = move_short(fs, look, start, &i);
@@ -358,6 +369,10 @@ static int move_items(nf2_t *fs, const struct look *look, uint32_t start)
         result = move_long(fs, look->job, &look->item[i]);
         if (result <= 0) {
             return result;
+        }
+        if (front_waits(look, i)) {
+            look->more = true;
+            return 1;
         }
     }
 }

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_evacuate.c - data that moves out of blocks: cases that chance meets rarely. */
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#include "src/census.h"
+#include "src/evacuate.h"
+#include "src/batch.h"
+#include "src/space.h"
+
+#define SIZE (64u * 1024u)
+
+static uint8_t content[SIZE];
+
+static void write_synced(struct volume *volume, uint32_t at, uint32_t size, uint8_t seed)
+{
+    for (uint32_t i = 0; i < size; i++) {
+        content[at + i] = (uint8_t)(seed + i * 7u + i / 256u);
+    }
+    CHECK_EQ(nf2_seek(&volume->fs, &volume->file, (int32_t)at, NF2_SEEK_SET), (int32_t)at);
+    CHECK_EQ(nf2_write(&volume->fs, &volume->file, content + at, size), (int32_t)size);
+    CHECK_EQ(nf2_sync(&volume->fs, &volume->file), NF2_OK);
+}
+
+static bool is_right(struct volume *volume)
+{
+    static uint8_t found[SIZE];
+
+    CHECK_EQ(nf2_seek(&volume->fs, &volume->file, 0, NF2_SEEK_SET), 0);
+    CHECK_EQ(nf2_read(&volume->fs, &volume->file, found, SIZE), (int32_t)SIZE);
+    return memcmp(found, content, SIZE) == 0;
+}
+
+static void begin(struct volume *volume)
+{
+    struct vflash_chip chip = *vflash_chip_find("w25q64");
+
+    chip.size = 4u << 20;
+    volume_new_on(volume, &chip);
+    volume_format(volume);
+    CHECK_EQ(nf2_open(&volume->fs, &volume->file, "data", NF2_O_RDWR | NF2_O_CREAT, volume->page), NF2_OK);
+    write_synced(volume, 0, SIZE, 1);
+    write_synced(volume, 0, 4096, 2); /* with an index from here on, and a block begun */
+}
+
+static struct nf2_item item_at(struct volume *volume, uint32_t at)
+{
+    struct nf2_item item;
+    uint32_t length;
+
+    CHECK_EQ(nf2_index_map(&volume->fs, volume->file.id, at, &item, &length), NF2_OK);
+    return item;
+}
+
+static void reopen(struct volume *volume)
+{
+    CHECK_EQ(nf2_close(&volume->fs, &volume->file), NF2_OK);
+    CHECK_EQ(nf2_space_return_unused(&volume->fs, NF2_SLOTS), NF2_OK);
+    CHECK_EQ(nf2_open(&volume->fs, &volume->file, "data", NF2_O_RDWR, volume->page), NF2_OK);
+}
+
+/*
+ * Two pieces, the second one of the file in front of the first one in the blocks. It is moved first, to the block behind them: one
+ * piece with what lies in front of it in the file, and on the chip. That was then put as it had been noted, without the other one.
+ */
+TEST(joined_to_one_that_waits)
+{
+    static struct volume volume;
+    const uint32_t at = 16384, back = 6144, front = 2048;
+
+    begin(&volume);
+    write_synced(&volume, at, back, 3);
+    write_synced(&volume, at - front, front, 4);
+    struct nf2_item second = item_at(&volume, at), first = item_at(&volume, at - front);
+    CHECK_EQ(second.within, 0);
+    CHECK_EQ(first.block, second.block + 1u);
+    CHECK_EQ(first.within, 2048);
+    reopen(&volume);
+    struct nf2_run run = {second.block, 2};
+    CHECK_EQ(nf2_space_place(&volume.fs, NF2_TREE_SLOT, second.block + 2u, 4), 1);
+    CHECK_EQ(nf2_evacuate_all(&volume.fs, volume.file.id, &run), 0);
+    CHECK(is_right(&volume));
+    CHECK_EQ(nf2_evacuate_release(&volume.fs, volume.file.id, &run, NF2_NONE), 0);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+int main(void)
+{
+    RUN(joined_to_one_that_waits);
+    return check_done();
+}
