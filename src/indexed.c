@@ -92,18 +92,6 @@ static NF2_APART int own_extents(nf2_t *fs, const nf2_file_t *file, const struct
     return flat->extents > 0 ? nf2_batch_change(fs, changes, flat->extents, batch, NULL) : NF2_OK;
 }
 
-/* And what lies in them. */
-static NF2_APART int map_shadow(nf2_t *fs, const nf2_file_t *file, const struct nf2_flat *flat)
-{
-    for (unsigned i = 0; i < flat->extents; i++) {
-        struct nf2_item piece = flat_piece(fs, flat, i, 0, file->buffer_at);
-        if (piece.length > 0) {
-            NF2_TRY(nf2_index_insert(fs, file->id, &piece, nf2_piece_end(&piece), NULL, 0));
-        }
-    }
-    return NF2_OK;
-}
-
 /* An extent of the committed content as changes of the index: it is owned, and (unless all of it is beyond the end) it is mapped. */
 static unsigned extent_changes(const nf2_t *fs, uint32_t id, const struct nf2_flat *flat, unsigned i, struct nf2_node_op *changes)
 {
@@ -181,19 +169,16 @@ int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
         nf2_space_settle(fs, file->slot);
         result = nf2_batch_apply(fs, NULL);
     }
-    result = result >= 0 && shadow ? map_shadow(fs, file, &flat) : result;
     fs->urgent = urgent;
     NF2_TRY(result);
     nf2_content_begin(file, NF2_BODY_INDEXED);
     file->shadow = shadow;
-    if (!shadow) {
-        file->cut_to = file->size < file->committed_size ? file->size : NF2_NONE;
-        for (unsigned i = 0; i < flat.extents; i++) {
-            struct nf2_item item = flat_piece(fs, &flat, i, file->committed_size, file->buffer_at);
-            if (item.length > 0) {
-                struct nf2_piece piece = {item.number, item.length, item.block, item.within};
-                file->u.piece[file->pieces++] = piece;
-            }
+    file->cut_to = file->size < file->committed_size ? file->size : NF2_NONE;
+    for (unsigned i = 0; i < flat.extents; i++) { /* new content: all of it. Were it mapped here, that might fail when the blocks are not the slot's any more */
+        struct nf2_item item = flat_piece(fs, &flat, i, file->committed_size, file->buffer_at);
+        if (item.length > 0) {
+            struct nf2_piece piece = {item.number, item.length, item.block, item.within};
+            file->u.piece[file->pieces++] = piece;
         }
     }
     return NF2_OK;

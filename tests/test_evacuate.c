@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_evacuate.c - data that moves out of blocks: cases that chance meets rarely. */
+#include <stdio.h>
 #include <string.h>
 
 #include "api_volume.h"
@@ -8,6 +9,8 @@
 #include "src/census.h"
 #include "src/evacuate.h"
 #include "src/batch.h"
+#include "src/content.h"
+#include "src/meta.h"
 #include "src/space.h"
 
 #define SIZE (64u * 1024u)
@@ -89,8 +92,45 @@ TEST(joined_to_one_that_waits)
     volume_down(&volume, true);
 }
 
+/*
+ * New content becomes indexed where the tree finds no block any more: its blocks were an orphan's by then, and the map of them was
+ * refused. The handle went on with them as with its own, and the orphan was freed.
+ */
+TEST(index_without_room)
+{
+    static struct volume volume;
+    static uint8_t data[65400];
+    char name[32];
+    uint32_t block;
+
+    for (unsigned n = 150; n < 200; n++) { /* with one of these the leaf takes who owns the blocks, but not the map */
+        volume_up(&volume, "w25q128");
+        CHECK_EQ(nf2_mkdir(&volume.fs, "d"), NF2_OK);
+        for (unsigned i = 0; i < n; i++) {
+            snprintf(name, sizeof name, "d/%03u%.*s", i, (int)(i % 7), "abcdefgh");
+            CHECK_EQ(nf2_mkdir(&volume.fs, name), NF2_OK);
+        }
+        CHECK_EQ(nf2_open(&volume.fs, &volume.file, "data", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+        CHECK_EQ(nf2_preallocate(&volume.fs, &volume.file, 100000), NF2_OK);
+        CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, sizeof data), (int32_t)sizeof data);
+        CHECK_EQ(nf2_space_begin(&volume.fs), NF2_OK);
+        while (nf2_space_tree_block(&volume.fs, &block) == NF2_OK) { /* all that the log does not keep for itself */
+            nf2_space_settle(&volume.fs, NF2_TREE_SLOT);
+        }
+        CHECK(volume.fs.free_blocks <= nf2_meta_reserve(&volume.fs));
+        CHECK_EQ(nf2_seek(&volume.fs, &volume.file, 0, NF2_SEEK_SET), 0);
+        CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, 20), NF2_ERR_NOSPC);
+        CHECK_EQ(nf2_space_flush(&volume.fs), NF2_OK);
+        while (nf2_orphan_step(&volume.fs) > 0) {
+        }
+        CHECK_EQ(volume.fs.freed_count, 0);
+        volume_down(&volume, false);
+    }
+}
+
 int main(void)
 {
+    RUN(index_without_room);
     RUN(joined_to_one_that_waits);
     return check_done();
 }
