@@ -234,7 +234,7 @@ static int flat_grow(nf2_t *fs, nf2_file_t *file)
         NF2_TRY(nf2_space_ready(fs, file->slot));
         bool next = slot->runs > 0 && slot->used < slot->run[slot->runs - 1].count &&
                     slot->run[slot->runs - 1].start + slot->used == last->start + last->count;
-        if (!next || last->count == 0xFFFF) {
+        if (!next || last->count == NF2_CHANGE_COUNT_MAX) {
             return 1;
         }
     }
@@ -242,7 +242,7 @@ static int flat_grow(nf2_t *fs, nf2_file_t *file)
     if (result != NF2_OK) {
         return result;
     }
-    if (last != NULL && last->start + last->count == block && last->count < 0xFFFF) {
+    if (last != NULL && last->start + last->count == block && last->count < NF2_CHANGE_COUNT_MAX) {
         last->count++;
     } else {
         last = &file->u.extent[file->extents++];

@@ -46,7 +46,7 @@ static int record_own(nf2_t *fs, nf2_file_t *file)
 static int take_block(nf2_t *fs, nf2_file_t *file, uint32_t *block)
 {
     NF2_TRY(nf2_space_ready(fs, file->slot));
-    bool extends = file->own.count > 0 && file->own.count < 0xFFFF &&
+    bool extends = file->own.count > 0 && file->own.count < NF2_CHANGE_COUNT_MAX &&
                    nf2_space_next(fs, file->slot) == file->own.start + file->own.count;
 
     if (!extends) { /* before a block is taken: then all that the slot lists is recorded */
@@ -56,7 +56,7 @@ static int take_block(nf2_t *fs, nf2_file_t *file, uint32_t *block)
     if (result != NF2_OK) {
         return result < 0 ? result : NF2_ERR_NOSPC;
     }
-    if (file->own.count > 0 && file->own.start + file->own.count == *block && file->own.count < 0xFFFF) {
+    if (file->own.count > 0 && file->own.start + file->own.count == *block && file->own.count < NF2_CHANGE_COUNT_MAX) {
         file->own.count++;
         return NF2_OK;
     }

@@ -37,7 +37,7 @@ enum nf2_change {
 #define NF2_BAD_OVER 0x800000u  /* flag in the number of a bad block in a STATE: its owner has freed it */
 #define NF2_CLAIM_DIRTY 0x8000u /* flag in the count of a CLAIM record */
 
-#define NF2_CHANGE_COUNT_MAX 0x3FFFu
+#define NF2_CHANGE_COUNT_MAX 0x3FFFu    /* blocks of a run in a STATE: what may be freed as one, an extent, an OWN entry, a slot's run, has no more */
 #define NF2_STATE_CHANGES_MAX 9u
 
 static inline uint32_t nf2_regions(const nf2_t *fs)

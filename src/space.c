@@ -151,12 +151,20 @@ static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count
     return NF2_OK;
 }
 
+/* Does a run go on where the slot's last one ends? Each may become a freed run. */
+static bool joins(const struct nf2_slot *slot, uint32_t start, uint32_t count)
+{
+    const struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;
+
+    return last != NULL && last->start + last->count == start && last->count + count <= NF2_CHANGE_COUNT_MAX;
+}
+
 /* Adds a claimed run to a slot whose last run is used up. */
 static void add_run(struct nf2_slot *slot, uint32_t start, uint32_t count, bool dirty)
 {
     struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;
 
-    if (last != NULL && last->start + last->count == start && last->count + count <= 0xFFFF) {
+    if (joins(slot, start, count)) {
         last->count += count;
     } else {
         last = &slot->run[slot->runs++];
@@ -167,16 +175,16 @@ static void add_run(struct nf2_slot *slot, uint32_t start, uint32_t count, bool 
     slot->ready = (uint16_t)(dirty ? slot->used : last->count);
 }
 
-static bool run_fits(const struct nf2_slot *slot, uint32_t start)
+static bool run_fits(const struct nf2_slot *slot, uint32_t start, uint32_t count)
 {
-    return slot->runs < NF2_SLOT_RUNS || slot->run[slot->runs - 1].start + slot->run[slot->runs - 1].count == start;
+    return slot->runs < NF2_SLOT_RUNS || joins(slot, start, count);
 }
 
 /* A block of the stock becomes the slot's: from the STATE on that says so it may be used. NOSPC: there is none. */
 static int claim_stock(nf2_t *fs, struct nf2_slot *slot)
 {
     NF2_TRY(nf2_meta_prepare(fs)); /* a turn of the log may take of it */
-    if (fs->stock_count == 0 || !run_fits(slot, fs->stock[fs->stock_count - 1u])) {
+    if (fs->stock_count == 0 || !run_fits(slot, fs->stock[fs->stock_count - 1u], 1)) {
         return fs->stock_count == 0 ? NF2_ERR_NOSPC : NF2_SLOT_FULL;
     }
     add_run(slot, fs->stock[--fs->stock_count], 1, false);
@@ -192,7 +200,7 @@ static NF2_APART int find_and_claim(nf2_t *fs, unsigned slot_index, uint32_t wan
 
     NF2_TRY(nf2_turn_find(fs, slot_index, want, &start, &count, &dirty));
     start += fs->region * NF2_REGION_BLOCKS;
-    if (!run_fits(slot, start)) {
+    if (!run_fits(slot, start, count)) {
         return NF2_SLOT_FULL;
     }
     fs->region_next = (uint16_t)(start % NF2_REGION_BLOCKS + count);
@@ -567,7 +575,7 @@ void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count)
             return;
         }
     }
-    NF2_ASSERT(fs->freed_count < NF2_FREED_MAX);
+    NF2_ASSERT(fs->freed_count < NF2_FREED_MAX && count <= NF2_CHANGE_COUNT_MAX);
     fs->freed[fs->freed_count].start = start;
     fs->freed[fs->freed_count++].count = count;
 }

@@ -826,6 +826,33 @@ TEST(names_on_full)
     volume_down(&volume, true);
 }
 
+/* A run of more blocks than a STATE can tell of as freed at once was on record, in part, as erased. */
+TEST(long_runs)
+{
+    static struct volume volume;
+    static uint8_t data[1u << 20];
+    struct vflash_chip chip = *vflash_chip_find("w25q256");
+
+    chip.size = 256u << 20;
+    memset(data, 0x5A, sizeof data);
+    for (unsigned synced = 0; synced < 2; synced++) {
+        volume_new_on(&volume, &chip);
+        volume_format(&volume);
+        CHECK_EQ(nf2_open(&volume.fs, &volume.file, "large", NF2_O_WRONLY | NF2_O_CREAT, volume.page), NF2_OK);
+        for (unsigned i = 0; i < 80; i++) {
+            CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, sizeof data), (int32_t)sizeof data);
+        }
+        if (synced) {
+            CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+            CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+            CHECK_EQ(nf2_remove(&volume.fs, "large"), NF2_OK);
+        }
+        CHECK_EQ(volume_again(&volume, true), NF2_OK);
+        CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+        volume_down(&volume, true);
+    }
+}
+
 int main(void)
 {
     RUN(names_on_full);
@@ -850,5 +877,6 @@ int main(void)
         RUN(preallocation);
     }
     RUN(thousand_fills);
+    RUN(long_runs);
     return check_done();
 }
