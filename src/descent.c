@@ -109,7 +109,18 @@ void nf2_tree_follow(nf2_t *fs, uint32_t node, uint16_t from, uint32_t to_node, 
         if (file->leaf == node && file->entry == from) {
             file->leaf = to_node;
             file->entry = to;
+            file->before = from;
             file->stale = file->stale || changed;
+        }
+    }
+}
+
+void nf2_tree_unfollow(nf2_t *fs, uint32_t to_node, uint32_t from, uint32_t to, uint32_t node)
+{
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file->leaf == to_node && file->entry >= from && file->entry < to) {
+            file->leaf = node;
+            file->entry = file->before;
         }
     }
 }

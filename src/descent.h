@@ -24,5 +24,7 @@ int nf2_tree_neighbour(nf2_t *fs, struct nf2_path *path, enum nf2_seek seek);
 
 /* Open handles follow their entry to another place; `changed`: they read it again. */
 void nf2_tree_follow(nf2_t *fs, uint32_t node, uint16_t from, uint32_t to_node, uint16_t to, bool changed);
+/* Those that followed to places from `from` up to `to` of a new node, which is not to be the tree's after all, go back to `node`. */
+void nf2_tree_unfollow(nf2_t *fs, uint32_t to_node, uint32_t from, uint32_t to, uint32_t node);
 
 #endif

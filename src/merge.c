@@ -39,13 +39,14 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, uint16_
     return append ? nf2_group_append(fs, parent, ops, 2, 0) : nf2_group_lacks(fs, parent, ops, 2);
 }
 
-/* Writes the entries of both into a new node. */
-static NF2_APART int write_merged(nf2_t *fs, uint32_t left, uint32_t right, uint32_t block, uint8_t level)
+/* Writes the entries of both into a new node: the right one's from `*middle` on. */
+static NF2_APART int write_merged(nf2_t *fs, uint32_t left, uint32_t right, uint32_t block, uint8_t level, uint32_t *middle)
 {
     struct nf2_writer writer;
 
     nf2_repack_begin(fs, &writer, block, level);
     NF2_TRY(nf2_pending_copy(fs, &writer, NULL, left, block, NULL, NULL));
+    *middle = writer.position;
     NF2_TRY(nf2_pending_copy(fs, &writer, NULL, right, block, NULL, NULL));
     return nf2_repack_end(fs, &writer);
 }
@@ -71,7 +72,7 @@ static void drop_node(nf2_t *fs, uint32_t node)
 /* One node with the entries of both, and one group in the parent. */
 static int merge(nf2_t *fs, struct nf2_path *path, const struct sparse *pair)
 {
-    uint32_t left = path->node[path->depth - 1], block;
+    uint32_t left = path->node[path->depth - 1], block, middle = NF2_NONE;
 
     int lacks = tell_parent(fs, path, pair->entry, 0, false);
     NF2_TRY(lacks);
@@ -83,10 +84,15 @@ static int merge(nf2_t *fs, struct nf2_path *path, const struct sparse *pair)
     NF2_TRY(nf2_space_settle_node(fs, pair->right));
     nf2_space_settle(fs, NF2_TREE_SLOT);
     NF2_TRY(nf2_space_tree_block(fs, &block));
-    NF2_TRY(write_merged(fs, left, pair->right, block, pair->level));
-    NF2_TRY(nf2_space_prepare(fs, 2));
-    NF2_TRY(nf2_group_prepare(fs, path->node[path->depth - 2]));
-    NF2_TRY(tell_parent(fs, path, pair->entry, block, true));
+    int result = write_merged(fs, left, pair->right, block, pair->level, &middle);
+    result = result < 0 ? result : nf2_space_prepare(fs, 2);
+    result = result < 0 ? result : nf2_group_prepare(fs, path->node[path->depth - 2]);
+    result = result < 0 ? result : tell_parent(fs, path, pair->entry, block, true);
+    if (result < 0) {
+        nf2_tree_unfollow(fs, block, 0, middle, left);
+        nf2_tree_unfollow(fs, block, middle, NF2_NONE, pair->right);
+        return result;
+    }
     drop_node(fs, left);
     drop_node(fs, pair->right);
     nf2_space_settle(fs, NF2_TREE_SLOT);

@@ -449,6 +449,21 @@ static NF2_APART int write_root(nf2_t *fs, const struct plan *plan, const uint32
     return nf2_writer_end(fs, &writer);
 }
 
+/* The group in the parent, or a new root where there are several parts. */
+static int make_reachable(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, uint32_t *blocks)
+{
+    NF2_TRY(nf2_space_prepare(fs, 1));
+    if (path->depth > 1) {
+        NF2_TRY(nf2_group_prepare(fs, path->node[path->depth - 2]));
+        return tell_parent(fs, path, plan, blocks);
+    }
+    if (plan->parts > 1) {
+        NF2_TRY(nf2_space_tree_block(fs, &blocks[plan->parts]));
+        return write_root(fs, plan, blocks, blocks[plan->parts]);
+    }
+    return NF2_OK;
+}
+
 /* The new nodes become reachable: by one group in the parent, or by a STATE with the new root. */
 static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *plan, struct nf2_pending *pending)
 {
@@ -464,17 +479,13 @@ static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *pl
     if (result >= 0 && !NF2_BROKEN(NF2_FAULT_PARENT_FIRST)) {
         result = fill_parts(fs, node, plan, blocks, pending);
     }
+    result = result < 0 ? result : make_reachable(fs, path, plan, blocks);
     if (result < 0) {
+        for (unsigned part = plan->edge ? 1 : 0; part < parts; part++) {
+            nf2_tree_unfollow(fs, blocks[part], 0, NF2_NONE, node);
+        }
         NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));
         return result;
-    }
-    NF2_TRY(nf2_space_prepare(fs, 1));
-    if (!root) {
-        NF2_TRY(nf2_group_prepare(fs, path->node[path->depth - 2]));
-        NF2_TRY(tell_parent(fs, path, plan, blocks));
-    } else if (parts > 1) {
-        NF2_TRY(nf2_space_tree_block(fs, &blocks[parts]));
-        NF2_TRY(write_root(fs, plan, blocks, blocks[parts]));
     }
     NF2_TRY(NF2_BROKEN(NF2_FAULT_PARENT_FIRST) ? fill_parts(fs, node, plan, blocks, pending) : NF2_OK);
     if (!plan->edge) {

@@ -395,8 +395,60 @@ TEST(never_came)
     CHECK(met);
 }
 
+#define READERS 12u
+
+/* Files that come and go while others are open, and nothing else: a read fails at `at` (0: none). How many there were, or 0: a handle has lost its file. */
+static uint32_t handles_follow(uint32_t at)
+{
+    struct volume volume;
+    nf2_file_t readers[READERS];
+    char name[24];
+    uint32_t state = 5, there = 0;
+
+    volume_up(&volume, "tiny256k");
+    struct faulty faulty = { .chip = vflash_driver(volume.flash) };
+    volume.driver.context = &faulty;
+    volume.driver.context = &faulty;
+    volume.driver.read = faulty_read;
+    volume.driver.program = faulty_program;
+    volume.driver.erase = faulty_erase;
+    for (unsigned i = 0; i < READERS; i++) {
+        snprintf(name, sizeof name, "file%02u", i);
+        CHECK_EQ(put(&volume, name, 50, i), NF2_OK);
+        CHECK_EQ(nf2_open(&volume.fs, &readers[i], name, NF2_O_RDONLY, NULL), NF2_OK);
+    }
+    faulty.operation = 0;
+    faulty.fails_at = at;
+    for (unsigned step = 0; step < 250; step++) {
+        state = state * 1664525u + 1013904223u;
+        snprintf(name, sizeof name, "other%02u", (unsigned)(state >> 26));
+        (void)((state >> 20) % 8 == 0 ? nf2_maintain(&volume.fs, 200000) : (state >> 20) % 3 != 0 ? put(&volume, name, 30 + (state >> 16) % 80, step) : nf2_remove(&volume.fs, name));
+    }
+    uint32_t count = faulty.operation;
+    faulty.fails_at = 0;
+    for (unsigned i = 0; i < READERS; i++) {
+        uint8_t data[51];
+        int32_t length = nf2_read(&volume.fs, &readers[i], data, sizeof data);
+        there += length == 50 && data[7] == content_byte(i, 7) && data[40] == content_byte(i, 40);
+        CHECK_EQ(nf2_close(&volume.fs, &readers[i]), NF2_OK);
+    }
+    volume_down(&volume, true);
+    return there == READERS ? count : 0;
+}
+
+/* Handles had gone to a new leaf when what was to put it in place of the old one failed: its block was free then, and taken by others. */
+TEST(handles_stay)
+{
+    uint32_t count = handles_follow(0);
+
+    for (uint32_t at = 1; at < count; at += 7) {
+        CHECK(handles_follow(at) != 0);
+    }
+}
+
 int main(void)
 {
+    RUN(handles_stay);
     RUN(never_came);
     RUN(plain_units);
     RUN(units_written_once);

@@ -182,6 +182,7 @@ typedef struct nf2_file {
     uint16_t flags;
     uint16_t entry;             /* offset of the entry's record in the leaf */
     uint16_t spill_end;
+    uint16_t before;            /* the same in the leaf that it followed from: to go back where that is not replaced after all */
 
     uint32_t leaf;              /* where the entry is; 0: not on flash yet */
     uint32_t position, size;    /* bytes; size with unsynced writes */
