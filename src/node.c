@@ -786,6 +786,7 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *o
 {
     struct nf2_writer writer;
     unsigned end = count;
+    uint32_t programs = fs->programs;
 
     while (mark == 0 && end > 0 && is_void(&ops[end - 1])) {
         end--;
@@ -800,7 +801,9 @@ int nf2_node_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *o
     if (mark != 0) {
         nf2_node_write_mark(fs, &writer, mark);
     }
-    NF2_TRY(nf2_writer_end(fs, &writer));
+    int result = nf2_writer_end(fs, &writer);
+    fs->broken = fs->broken || (result < 0 && fs->programs != programs); /* a part of the group is there: the next one would end it */
+    NF2_TRY(result);
     nf2_cache_appended(fs, node, ops, end, mark, writer.position);
     return (int)writer.position;
 }

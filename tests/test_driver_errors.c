@@ -42,6 +42,7 @@ struct faulty {
     uint32_t operation, fails_at;       /* counted from 1; 0: none */
     enum how how;
     bool read_failed, write_failed;
+    uint32_t programs, behind;          /* fails the first read behind so many programs; 0: none */
 };
 
 static bool fails(struct faulty *faulty)
@@ -53,7 +54,7 @@ static int faulty_read(void *context, uint32_t address, void *data, uint32_t len
 {
     struct faulty *faulty = context;
 
-    if (fails(faulty)) {
+    if (fails(faulty) || (faulty->behind > 0 && faulty->programs == faulty->behind && !faulty->read_failed)) {
         faulty->read_failed = true;
         memset(data, 0x5A, length);
         return -1;
@@ -65,6 +66,7 @@ static int faulty_program(void *context, uint32_t address, const void *data, uin
 {
     struct faulty *faulty = context;
 
+    faulty->programs++;
     if (!fails(faulty)) {
         return faulty->chip->program(faulty->chip->context, address, data, length);
     }
@@ -446,9 +448,46 @@ TEST(handles_stay)
     }
 }
 
+/* Long names in no order, so that groups in the parents take more than a page; the first read behind `behind` programs fails (0: none). How many programs there were. */
+static uint32_t grow_tree(uint32_t behind)
+{
+    struct volume volume;
+    char name[200];
+
+    volume_up(&volume, "tiny256k");
+    struct faulty faulty = { .chip = vflash_driver(volume.flash), .behind = behind };
+    volume.driver.context = &faulty;
+    volume.driver.read = faulty_read;
+    volume.driver.program = faulty_program;
+    volume.driver.erase = faulty_erase;
+    for (unsigned i = 0; i < 100; i++) {
+        memset(name, 'a', sizeof name);
+        snprintf(name + 190, 10, "%02u", i * 37 % 100);
+        int status = put(&volume, name, 10, i);
+        CHECK(status == NF2_OK || faulty.read_failed);
+    }
+    faulty.behind = 0;
+    CHECK_EQ(volume_again(&volume, false), NF2_OK);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    CHECK_EQ(vflash_counts(volume.flash)->violations, 0);
+    volume_down(&volume, true);
+    return faulty.programs;
+}
+
+/* What followed the half of a group ended it, or was programmed over it. */
+TEST(half_a_group)
+{
+    uint32_t count = grow_tree(0);
+
+    for (uint32_t behind = 1; behind < count; behind++) {
+        (void)grow_tree(behind);
+    }
+}
+
 int main(void)
 {
     RUN(handles_stay);
+    RUN(half_a_group);
     RUN(never_came);
     RUN(plain_units);
     RUN(units_written_once);
