@@ -831,12 +831,12 @@ TEST(long_runs)
 {
     static struct volume volume;
     static uint8_t data[1u << 20];
-    struct vflash_chip chip = *vflash_chip_find("w25q256");
+    struct vflash_chip large = *vflash_chip_find("w25q256");
 
-    chip.size = 256u << 20;
+    large.size = 256u << 20;
     memset(data, 0x5A, sizeof data);
     for (unsigned synced = 0; synced < 2; synced++) {
-        volume_new_on(&volume, &chip);
+        volume_new_on(&volume, &large);
         volume_format(&volume);
         CHECK_EQ(nf2_open(&volume.fs, &volume.file, "large", NF2_O_WRONLY | NF2_O_CREAT, volume.page), NF2_OK);
         for (unsigned i = 0; i < 80; i++) {
