@@ -326,11 +326,12 @@ static int queue_begin(nf2_t *fs, uint32_t id, uint32_t from, struct queue *queu
     return NF2_OK;
 }
 
-/* The next one, and in `*next` the number of the one behind it. */
-static int queue_take(nf2_t *fs, uint32_t id, struct queue *queue, struct nf2_item *item, uint32_t *next)
+/* The next one, and in `*next` the number of the one behind it, if that may matter to what lies in front of `to`. */
+static int queue_take(nf2_t *fs, uint32_t id, struct queue *queue, uint32_t to, struct nf2_item *item, uint32_t *next)
 {
     *item = queue->item[queue->at++];
-    if (queue->at == queue->count && !queue->end) {
+    bool reaches = item->kind == NF2_BODY_PIECE && nf2_piece_end(item) >= to;
+    if (queue->at == queue->count && !queue->end && !reaches) {
         queue->after = item->number;
         NF2_TRY(queue_fill(fs, id, queue));
     }
@@ -351,7 +352,7 @@ static NF2_APART int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to,
             group->full = true;
             return NF2_OK;
         }
-        NF2_TRY(queue_take(fs, id, &queue, &item, &next));
+        NF2_TRY(queue_take(fs, id, &queue, to, &item, &next));
         NF2_TRY(clear_item(fs, id, &item, from, to, next, group));
     }
     return NF2_OK;

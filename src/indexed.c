@@ -679,6 +679,19 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
     return nf2_batch_commit(fs, &batch, owned, file->slot);
 }
 
+/* Does the entry of the present run of blocks lie in another leaf than that of the piece? */
+static NF2_APART int lies_apart(nf2_t *fs, const nf2_file_t *file)
+{
+    struct nf2_key key = nf2_number_key(file->id, NF2_INDEX_OWN, file->own.start);
+    struct nf2_path path;
+
+    NF2_TRY(nf2_tree_descend(fs, &key, &path));
+    uint32_t leaf = path.node[path.depth - 1];
+    key = nf2_number_key(file->id, NF2_INDEX_MAP, file->u.piece[0].offset);
+    NF2_TRY(nf2_tree_descend(fs, &key, &path));
+    return leaf != path.node[path.depth - 1];
+}
+
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)
 {
     int result = NF2_SPANS_LEAVES;
@@ -688,11 +701,12 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     }
     if (file->pieces == 1 && file->spill_first == NF2_NONE && file->cut_to == NF2_NONE) {
         struct nf2_item item = piece_item(&file->u.piece[0]), own = own_item(file);
-        result = nf2_index_insert(fs, file->id, &item, nf2_piece_end(&item), own_pending(file) ? &own : NULL, NF2_ONE_GROUP);
-        if (result == NF2_SPANS_LEAVES && own_pending(file)) { /* the blocks first, in a group of their own: cheaper than a batch */
+        int apart = own_pending(file) ? lies_apart(fs, file) : 0;
+        NF2_TRY(apart);
+        if (apart) { /* the blocks first, in a group of their own: cheaper than a batch */
             NF2_TRY(record_own(fs, file));
-            result = nf2_index_insert(fs, file->id, &item, nf2_piece_end(&item), NULL, NF2_ONE_GROUP);
         }
+        result = nf2_index_insert(fs, file->id, &item, nf2_piece_end(&item), own_pending(file) ? &own : NULL, NF2_ONE_GROUP);
     }
     if (result == NF2_SPANS_LEAVES) {
         result = commit_batch(fs, file);

@@ -274,8 +274,14 @@ static NF2_APART int find_newest(nf2_t *fs, uint32_t node, const struct nf2_surv
 {
     struct nf2_entry last;
     bool yes;
+    int order = 1;
 
-    int found = nf2_node_seek(fs, node, hint, NF2_BELOW, &last);
+    if (survey->newest != 0) { /* one page, before all of them */
+        NF2_TRY(nf2_entry_at(fs, node, survey->newest, &last));
+        *key = nf2_entry_key(&last);
+        NF2_TRY(nf2_key_compare(fs, key, hint, &order));
+    }
+    int found = order < 0 ? nf2_node_seek(fs, node, hint, NF2_BELOW, &last) : 0;
     if (found <= 0 || last.offset != survey->newest) {
         return found < 0 ? found : 0;
     }

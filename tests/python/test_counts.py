@@ -18,7 +18,7 @@ BOUNDS = {
     "rwrite2000": {"program_pages": 12_075, "most_read_pages_in_call": 600},
     "ota2m": {"program_pages": 352},
     "ota2mal": {"program_pages": 350},
-    "log16d": {"program_pages": 16_510, "consumed_bytes": 391_500},
+    "log16d": {"program_pages": 16_510, "consumed_bytes": 391_680},
     "log32d": {"program_pages": 16_600, "consumed_bytes": 713_031},
     "config": {"program_pages": 5_650, "consumed_bytes": 767_000, "marked_program_pages": 1_800, "most_read_pages_in_call": 650},
     "mountfirstwrite": {"program_pages": 2},
