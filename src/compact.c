@@ -145,10 +145,22 @@ static NF2_APART int free_dead(nf2_t *fs, uint32_t id, bool *part)
     return finding.dead_runs > 0;
 }
 
+/* The emptiest of the next blocks, if it is worth to be emptied; else NF2_NONE, and the round goes on behind them. */
+static NF2_APART int find_victim(nf2_t *fs, uint32_t id, uint32_t live, uint32_t *victim)
+{
+    struct finding finding;
+
+    NF2_TRY(look_at_blocks(fs, id, fs->compact_from, false, &finding));
+    bool found = is_victim(fs, &finding, live);
+    *victim = found ? finding.victim : NF2_NONE;
+    fs->compact_from = found ? fs->compact_from : (uint16_t)finding.end;
+    return NF2_OK;
+}
+
 /* Goes through the file's blocks until some had something to do: 1, or 0 behind the last. */
 static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
 {
-    struct finding finding;
+    struct nf2_run run = {0, 1};
     bool part;
     int found;
 
@@ -164,15 +176,13 @@ static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
                 continue;
             }
         }
-        NF2_TRY(look_at_blocks(fs, id, fs->compact_from, false, &finding));
-        if (is_victim(fs, &finding, live)) {
-            struct nf2_run run = {finding.victim, 1};
+        NF2_TRY(find_victim(fs, id, live, &run.start));
+        if (run.start != NF2_NONE) {
             NF2_TRY(nf2_evacuate_all(fs, id, &run));
             int released = nf2_batch_waits(fs) ? 1 : nf2_evacuate_release(fs, id, &run, 1);
             fs->compact_dead = released == 0 ? fs->compact_dead : 0; /* to be found again */
             return released < 0 ? released : 1;
         }
-        fs->compact_from = (uint16_t)finding.end;
     }
     return found;
 }
