@@ -347,3 +347,56 @@ int nf2_batch_finish(nf2_t *fs)
     NF2_TRY(nf2_space_begin(fs));
     return NF2_BROKEN(NF2_FAULT_BATCH) ? finish(fs) : nf2_batch_apply(fs, NULL);
 }
+
+/* ---- readers where it cannot be applied ---------------------------------------------------------- */
+
+int nf2_batch_moved(nf2_t *fs, const struct nf2_key *key)
+{
+    struct nf2_scan scan;
+    struct nf2_entry op;
+    bool applied = false;
+    int order, found = 0;
+
+    if (!nf2_batch_shows(fs)) {
+        return 0;
+    }
+    nf2_scan_begin(&scan, fs->redo_block);
+    while ((found = nf2_batch_next(fs, &scan, &op)) > 0) { /* the new entry comes first */
+        struct nf2_key own = nf2_entry_key(&op);
+        if (op.type == NF2_BATCH_MOVE_OUT) {
+            NF2_TRY(nf2_key_compare(fs, &own, key, &order));
+            return order == 0 && applied;
+        }
+        NF2_TRY(op.type == NF2_BATCH_PUT ? is_applied(fs, &op, NULL, &applied) : NF2_OK);
+    }
+    return found;
+}
+
+int nf2_batch_size(nf2_t *fs, uint32_t id, uint32_t *size)
+{
+    struct nf2_scan scan;
+    struct nf2_entry op;
+    struct nf2_item item;
+    uint32_t number;
+    uint8_t kind;
+    int found;
+
+    NF2_TRY(nf2_index_size(fs, id, size));
+    if (!nf2_batch_shows(fs)) {
+        return NF2_OK;
+    }
+    nf2_scan_begin(&scan, fs->redo_block);
+    while ((found = nf2_batch_next(fs, &scan, &op)) > 0) {
+        if (op.id != id || (op.type == NF2_BATCH_PUT && op.body_length != NF2_PIECE_BODY)) {
+            continue;
+        }
+        NF2_TRY(nf2_entry_number(fs, &op, &kind, &number));
+        if (kind == NF2_INDEX_MAP && op.type == NF2_BATCH_DEL) {
+            *size = nf2_min(*size, number);
+        } else if (kind == NF2_INDEX_MAP) {
+            NF2_TRY(nf2_index_item(fs, &op, &item));
+            *size = nf2_max(*size, item.number + item.length);
+        }
+    }
+    return found;
+}

@@ -57,6 +57,21 @@ int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned sl
  */
 int nf2_batch_apply(nf2_t *fs, struct nf2_entry *where);
 
+/*
+ * Is one committed that cannot be applied (a read-only mount after a cut, a driver that failed)? It may be applied in part:
+ * readers look into it, too, so that they see all of it or nothing.
+ */
+static inline bool nf2_batch_shows(const nf2_t *fs)
+{
+    return nf2_batch_waits(fs) && fs->redo_logged && (fs->read_only || fs->broken);
+}
+
+/* Was what lies under this key moved by such a batch, and is it at its new place already? */
+int nf2_batch_moved(nf2_t *fs, const struct nf2_key *key);
+
+/* Size of an indexed file, such a batch included. */
+int nf2_batch_size(nf2_t *fs, uint32_t id, uint32_t *size);
+
 /* The operations of a batch, one after the other, over its blocks: 1, 0 at the end, or an error. */
 int nf2_batch_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *op);
 

@@ -2,6 +2,7 @@
 /* content.c - what inline and flat files have in common with the entry; flat files. */
 #include "content.h"
 
+#include "batch.h"
 #include "flash.h"
 #include "names.h"
 #include "space.h"
@@ -120,7 +121,7 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file)
         return kind == NF2_BODY_DIR ? NF2_ERR_ISDIR : NF2_ERR_IO;
     }
     NF2_TRY(nf2_entry_id(fs, &entry, &file->id));
-    return nf2_index_size(fs, file->id, &file->size);
+    return nf2_batch_size(fs, file->id, &file->size);
 }
 
 int nf2_content_load_inline(nf2_t *fs, nf2_file_t *file)

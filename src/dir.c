@@ -281,11 +281,16 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     if (!fs->mounted || dir->id == 0) {
         return NF2_ERR_BADF;
     }
-    int found = nf2_listing_next(fs, dir, &entry);
-    NF2_TRY(found);
-    if (found) {
-        name = nf2_entry_key(&entry);
-    }
+    int found, moved = 0;
+    do {
+        found = nf2_listing_next(fs, dir, &entry);
+        NF2_TRY(found);
+        if (found) {
+            name = nf2_entry_key(&entry);
+            moved = nf2_batch_moved(fs, &name);
+            NF2_TRY(moved > 0 ? nf2_listing_take(fs, dir, &name, &entry) : moved);
+        }
+    } while (found && moved > 0);
     nf2_file_t *file = next_unsynced(fs, dir, found ? &name : NULL);
     if (file != NULL) {
         name = nf2_key_of(dir->id, nf2_new_name(fs, file), file->name_length);

@@ -446,7 +446,7 @@ static void overlay(uint32_t at, const struct nf2_piece *over, bool *have, struc
     }
 }
 
-static int overlay_spill(nf2_t *fs, const nf2_file_t *file, uint32_t at, bool *have, struct nf2_piece *piece, uint32_t *end)
+static int overlay_batch(nf2_t *fs, uint32_t first, uint32_t id, uint32_t at, bool *have, struct nf2_piece *piece, uint32_t *end)
 {
     struct nf2_scan scan;
     struct nf2_entry op;
@@ -454,8 +454,11 @@ static int overlay_spill(nf2_t *fs, const nf2_file_t *file, uint32_t at, bool *h
     uint8_t kind;
     int found;
 
-    nf2_scan_begin(&scan, file->spill_first);
+    nf2_scan_begin(&scan, first);
     while ((found = nf2_batch_next(fs, &scan, &op)) > 0) {
+        if (op.id != id || (op.type == NF2_BATCH_PUT && op.body_length != NF2_PIECE_BODY)) {
+            continue; /* of no map, or of a framed tail: one operation, which is applied or not */
+        }
         struct nf2_piece over = {0, 0, NF2_NO_BLOCK, 0};
         if (op.body_length == NF2_PIECE_BODY) {
             NF2_TRY(nf2_index_item(fs, &op, &item));
@@ -465,7 +468,8 @@ static int overlay_spill(nf2_t *fs, const nf2_file_t *file, uint32_t at, bool *h
             over.length = item.length;
         } else { /* a cut: zeros from here on */
             NF2_TRY(nf2_entry_number(fs, &op, &kind, &over.offset));
-            over.length = NF2_NONE - over.offset;
+            over.length = kind == NF2_INDEX_MAP ? NF2_NONE - over.offset : 0;
+            over.offset = kind == NF2_INDEX_MAP ? over.offset : 0;
         }
         overlay(at, &over, have, piece, end);
     }
@@ -477,12 +481,15 @@ int nf2_indexed_pending(nf2_t *fs, const nf2_file_t *file, uint32_t at, struct n
     bool have = false;
     uint32_t end = NF2_NONE;
 
+    if (nf2_batch_shows(fs)) {
+        NF2_TRY(overlay_batch(fs, fs->redo_block, file->id, at, &have, piece, &end));
+    }
     if (file->cut_to != NF2_NONE) {
         struct nf2_piece cut = {file->cut_to, NF2_NONE - file->cut_to, NF2_NO_BLOCK, 0};
         overlay(at, &cut, &have, piece, &end);
     }
     if (file->spill_first != NF2_NONE) {
-        NF2_TRY(overlay_spill(fs, file, at, &have, piece, &end));
+        NF2_TRY(overlay_batch(fs, file->spill_first, file->id, at, &have, piece, &end));
     }
     for (unsigned i = 0; i < file->pieces; i++) {
         overlay(at, &file->u.piece[i], &have, piece, &end);

@@ -209,7 +209,10 @@ int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_pl
 int nf2_place_find(nf2_t *fs, const struct nf2_place *place, struct nf2_entry *entry)
 {
     struct nf2_key key = nf2_place_key(place);
-    return nf2_tree_find(fs, &key, entry);
+    int found = nf2_tree_find(fs, &key, entry);
+    int moved = found > 0 ? nf2_batch_moved(fs, &key) : 0;
+
+    return moved < 0 ? moved : moved > 0 ? 0 : found;
 }
 
 int nf2_entry_kind(nf2_t *fs, const struct nf2_entry *entry)
@@ -243,7 +246,7 @@ int nf2_entry_stat(nf2_t *fs, const struct nf2_entry *entry, struct nf2_stat *ou
         NF2_TRY(nf2_entry_id(fs, entry, &out->size)); /* the size has the place of an id */
     } else if (kind == NF2_BODY_INDEXED) {
         NF2_TRY(nf2_entry_id(fs, entry, &value));
-        return nf2_index_size(fs, value, &out->size);
+        return nf2_batch_size(fs, value, &out->size);
     } else if (kind != NF2_BODY_DIR) {
         return NF2_ERR_IO;
     }

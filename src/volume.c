@@ -116,7 +116,9 @@ static int do_mount(nf2_t *fs, const struct nf2_config *config, int flags)
         return NF2_ERR_CORRUPT;
     }
     if (flags & NF2_MOUNT_RDONLY) {
+        bool applied = true;
         fs->read_only = true;
+        fs->redo_logged = nf2_batch_is_applied(fs, &applied) == NF2_OK && nf2_batch_waits(fs) && !applied; /* what was applied may be changed since; one that cannot be read is for the check */
     } else if (!fs->clean) {
         NF2_TRY(nf2_recover(fs));
     }

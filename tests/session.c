@@ -130,7 +130,21 @@ static enum rig_result power_up(struct session *session, int flags)
     return right ? RIG_OK : RIG_WRONG;
 }
 
-/* A read-only mount programs nothing and can read all; its content is not judged (RELIABILITY.md). */
+static enum rig_result judge_found(struct session *session, const struct image *found, bool counts)
+{
+    char before[200], after[200];
+    bool as_before = image_matches(found, &session->before, before, sizeof before);
+    bool as_after = image_matches(found, &session->after, after, sizeof after);
+
+    if (!as_before && !as_after) {
+        snprintf(session->rig.failure, sizeof session->rig.failure, "neither as before (%s) nor as after (%s)", before, after);
+        return RIG_WRONG;
+    }
+    session->tally->found[as_before && as_after ? FOUND_SAME : as_before ? FOUND_BEFORE : FOUND_AFTER] += counts;
+    return RIG_OK;
+}
+
+/* A read-only mount programs nothing, can read all, and shows all of what was cut or nothing. */
 static enum rig_result look(struct session *session)
 {
     struct rig *rig = &session->rig;
@@ -142,25 +156,12 @@ static enum rig_result look(struct session *session)
     if (result == RIG_OK && (!rig_image(rig, &found) || !rig_check(rig))) {
         result = RIG_WRONG;
     }
+    result = result == RIG_OK ? judge_found(session, &found, false) : result;
     image_free(&found);
     if (result == RIG_OK && (nf2_unmount(&rig->fs) != NF2_OK || vflash_operations(rig->flash) != before)) {
         return wrong(session, "a read-only mount programmed or did not unmount");
     }
     return result;
-}
-
-static enum rig_result judge_found(struct session *session, const struct image *found)
-{
-    char before[200], after[200];
-    bool as_before = image_matches(found, &session->before, before, sizeof before);
-    bool as_after = image_matches(found, &session->after, after, sizeof after);
-
-    if (!as_before && !as_after) {
-        snprintf(session->rig.failure, sizeof session->rig.failure, "neither as before (%s) nor as after (%s)", before, after);
-        return RIG_WRONG;
-    }
-    session->tally->found[as_before && as_after ? FOUND_SAME : as_before ? FOUND_BEFORE : FOUND_AFTER]++;
-    return RIG_OK;
 }
 
 /* The model becomes what was found. */
@@ -191,7 +192,7 @@ static enum rig_result come_up(struct session *session)
         return close_volume(session);
     }
     if (result == RIG_OK) {
-        result = rig_image(rig, &found) ? judge_found(session, &found) : RIG_WRONG;
+        result = rig_image(rig, &found) ? judge_found(session, &found, true) : RIG_WRONG;
     }
     if (result == RIG_OK) {
         adopt(session, &found);

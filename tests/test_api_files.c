@@ -853,6 +853,99 @@ TEST(long_runs)
     }
 }
 
+/* A volume with two directories of full leaves, a file `d/x`, and `data` of many pieces, of which four are written anew. */
+static void batch_volume(struct volume *volume)
+{
+    static const uint8_t ones[5000] = {1};
+    nf2_t *fs = &volume->fs;
+    nf2_file_t *file = &volume->file;
+    char name[202];
+
+    volume_up(volume, "w25q80");
+    CHECK_EQ(nf2_mkdir(fs, "d") | nf2_mkdir(fs, "e"), NF2_OK);
+    for (unsigned i = 0; i < 60; i++) {
+        memset(name, 'a', sizeof name);
+        (void)snprintf(name + 190, 12, "%u", i);
+        name[0] = i % 2 ? 'd' : 'e';
+        name[1] = '/';
+        CHECK_EQ(put(volume, name, 10, i), NF2_OK);
+    }
+    CHECK_EQ(put(volume, "d/x", 100, 7), NF2_OK);
+    CHECK_EQ(nf2_open(fs, file, "data", NF2_O_RDWR | NF2_O_CREAT, volume->page), NF2_OK);
+    for (unsigned i = 0; i < 20; i++) {
+        CHECK_EQ(nf2_write(fs, file, ones, sizeof ones), (int32_t)sizeof ones);
+    }
+    for (uint32_t i = 0; i < 300; i++) {
+        CHECK_EQ(nf2_seek(fs, file, (int32_t)(i * 7 % 300 * 333), NF2_SEEK_SET), (int32_t)(i * 7 % 300 * 333));
+        CHECK_EQ(nf2_write(fs, file, ones, 50), 50);
+        CHECK_EQ(i % 3 == 0 ? nf2_sync(fs, file) : NF2_OK, NF2_OK);
+    }
+    CHECK_EQ(nf2_sync(fs, file), NF2_OK);
+    for (uint32_t i = 0; i < 4; i++) {
+        static const uint8_t twos[600] = {2, 2, 2};
+        CHECK_EQ(nf2_seek(fs, file, (int32_t)(1000 + i * 24000), NF2_SEEK_SET), (int32_t)(1000 + i * 24000));
+        CHECK_EQ(nf2_write(fs, file, twos, sizeof twos), (int32_t)sizeof twos);
+    }
+}
+
+/* A batch that cannot be applied, as nothing may be written: readers see all of it or nothing, wherever it ended. */
+static bool batch_whole(uint64_t operation, bool renames, bool cut)
+{
+    struct vflash_cut at = { .operation = operation };
+    struct volume volume;
+    unsigned there = 0;
+    nf2_file_t reader;
+    nf2_dir_t dir;
+    struct nf2_dirent entry;
+
+    batch_volume(&volume);
+    if (cut) {
+        vflash_cut_at(volume.flash, &at);
+    } else {
+        vflash_fail_at(volume.flash, operation);
+    }
+    bool done = (renames ? nf2_rename(&volume.fs, "d/x", "e/zzz") : nf2_sync(&volume.fs, &volume.file)) == NF2_OK;
+    vflash_power_on(volume.flash);
+    vflash_fail_at(volume.flash, 0);
+    if (cut) {
+        memset(&volume.fs, 0, sizeof volume.fs);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDONLY), NF2_OK);
+    }
+    if (renames) {
+        bool old = holds(&volume, "d/x", 100, 7), renamed = holds(&volume, "e/zzz", 100, 7);
+        CHECK(old != renamed);
+        for (unsigned i = 0; i < 2; i++) {
+            CHECK_EQ(nf2_opendir(&volume.fs, &dir, i ? "d" : "e"), NF2_OK);
+            while (nf2_readdir(&volume.fs, &dir, &entry) == 1) {
+                there += entry.name[0] != 'a';
+            }
+        }
+        CHECK_EQ(there, 1);
+    } else {
+        uint8_t byte[3];
+        CHECK_EQ(nf2_open(&volume.fs, &reader, "data", NF2_O_RDONLY, NULL), NF2_OK);
+        for (uint32_t i = 0; i < 4; i++) {
+            CHECK_EQ(nf2_seek(&volume.fs, &reader, (int32_t)(1000 + i * 24000), NF2_SEEK_SET), (int32_t)(1000 + i * 24000));
+            CHECK_EQ(nf2_read(&volume.fs, &reader, byte, sizeof byte), (int32_t)sizeof byte);
+            there += byte[1] == 2;
+        }
+        CHECK(there == 0 || there == 4);
+    }
+    volume_down(&volume, false);
+    return done;
+}
+
+TEST(batch_seen_whole)
+{
+    for (unsigned what = 0; what < 4; what++) {
+        uint64_t operation = 1;
+        while (operation < 400 && !batch_whole(operation, what % 2 != 0, what < 2)) {
+            operation++;
+        }
+        CHECK(operation > 5 && operation < 400);
+    }
+}
+
 int main(void)
 {
     RUN(names_on_full);
@@ -878,5 +971,6 @@ int main(void)
     }
     RUN(thousand_fills);
     RUN(long_runs);
+    RUN(batch_seen_whole);
     return check_done();
 }
