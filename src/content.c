@@ -15,6 +15,19 @@ uint32_t nf2_buffer_room(const nf2_t *fs, const nf2_file_t *file)
     return room - room % fs->flash->program_unit;
 }
 
+uint32_t nf2_promised(const nf2_t *fs, const nf2_file_t *except)
+{
+    uint32_t blocks = 0;
+
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+        if (file != except && file->promised > file->size) {
+            blocks += (file->promised - file->size) / nf2_block_bytes(fs) + 2;
+        }
+        blocks += file->kind == NF2_BODY_INDEXED ? nf2_batch_growth(file->spilled) : 0;
+    }
+    return blocks;
+}
+
 /* ---- inline content ----------------------------------------------------------------------------- */
 
 uint32_t nf2_inline_room(const nf2_t *fs, const nf2_file_t *file)

@@ -16,6 +16,9 @@ static inline bool nf2_file_writes(const nf2_file_t *file)
     return (file->flags & NF2_O_WRONLY) != 0;
 }
 
+/* Blocks that open files (but `except`) may still take of what was preallocated for them, and all of them for their maps when they are synced. */
+uint32_t nf2_promised(const nf2_t *fs, const nf2_file_t *except);
+
 /* Bytes that the handle's buffer takes (a long name of a new file lives at its end). */
 uint32_t nf2_buffer_room(const nf2_t *fs, const nf2_file_t *file);
 

@@ -65,6 +65,9 @@ static NF2_APART int do_mkdir(nf2_t *fs, const char *path)
         return found < 0 ? found : NF2_ERR_EXIST;
     }
     NF2_TRY(nf2_space_begin(fs));
+    if (nf2_space_available(fs) < nf2_promised(fs, NULL)) {
+        return NF2_ERR_NOSPC; /* of many names, what was preallocated would be theirs */
+    }
     return put_directory(fs, &place);
 }
 
@@ -313,7 +316,7 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 static bool reclaimed(nf2_t *fs, int *result)
 {
     if (*result == NF2_ERR_NOSPC) {
-        *result = nf2_reclaim(fs, 1);
+        *result = nf2_reclaim(fs, nf2_max(1, nf2_promised(fs, NULL)));
         return *result == NF2_OK;
     }
     return false;

@@ -60,7 +60,7 @@ static void begin_empty(nf2_file_t *file)
 static int open_new(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
     NF2_TRY(nf2_space_begin(fs));
-    if (nf2_space_free_blocks(fs) <= nf2_space_reserve(fs) / 2 + 1) {
+    if (nf2_space_free_blocks(fs) <= nf2_space_reserve(fs) / 2 + 1 || nf2_space_available(fs) < nf2_promised(fs, NULL)) {
         return NF2_ERR_NOSPC; /* nf2_open reclaims: from out there the stack is short */
     }
     file->directory = place->directory;
@@ -343,20 +343,6 @@ static int write_flat(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *d
     return nf2_indexed_write(fs, file, at, data, length);
 }
 
-/* Blocks that open files (but `except`) may still take of what was preallocated for them, and all of them for their maps when they are synced. */
-static uint32_t promised_to_others(const nf2_t *fs, const nf2_file_t *except)
-{
-    uint32_t blocks = 0;
-
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
-        if (file != except && file->promised > file->size) {
-            blocks += (file->promised - file->size) / nf2_block_bytes(fs) + 2;
-        }
-        blocks += file->kind == NF2_BODY_INDEXED ? nf2_batch_growth(file->spilled) : 0;
-    }
-    return blocks;
-}
-
 /* Blocks that a write of `length` bytes may take, so that it is refused as a whole where they are not there. */
 static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t end, uint32_t length)
 {
@@ -374,7 +360,7 @@ static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t end, uint32_t
     if (end <= file->promised && nf2_space_free_blocks(fs) >= need) {
         return NF2_OK; /* if names and maps took more than they had, from the reserve */
     }
-    need += promised_to_others(fs, file);
+    need += nf2_promised(fs, file);
     return nf2_space_available(fs) >= need ? NF2_OK : nf2_reclaim(fs, need);
 }
 
@@ -501,7 +487,7 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
         return NF2_ERR_FBIG;
     }
     NF2_TRY(nf2_space_begin(fs));
-    uint32_t need = promised_to_others(fs, file);
+    uint32_t need = nf2_promised(fs, file);
     need += size > file->size ? (size - file->size) / nf2_block_bytes(fs) + 2 : 0;
     NF2_TRY(nf2_reclaim(fs, need));
     file->promised = size;
@@ -681,7 +667,7 @@ int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buf
 {
     nf2_lock(fs);
     int result = do_open(fs, file, path, flags, buffer);
-    if (result == NF2_ERR_NOSPC && (result = nf2_reclaim(fs, 1)) == NF2_OK) {
+    if (result == NF2_ERR_NOSPC && (result = nf2_reclaim(fs, nf2_max(1, nf2_promised(fs, NULL)))) == NF2_OK) {
         result = do_open(fs, file, path, flags, buffer);
     }
     nf2_unlock(fs);

@@ -853,6 +853,42 @@ TEST(long_runs)
     }
 }
 
+/* Nor do names take what was preallocated: neither directories nor empty files. */
+TEST(preallocation_and_names)
+{
+    static uint8_t piece[4096];
+    struct vflash_chip chip = *vflash_chip_find("w25q80");
+
+    chip.size = 512 << 10;
+    for (unsigned kind = 0; kind < 2; kind++) {
+        struct volume volume;
+        struct nf2_statfs stat;
+        char name[201];
+        int status = NF2_OK;
+
+        volume_new_on(&volume, &chip);
+        volume_format(&volume);
+        CHECK_EQ(nf2_open(&volume.fs, &volume.file, "kept", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+        CHECK_EQ(nf2_statfs(&volume.fs, &stat), NF2_OK);
+        uint32_t size = (stat.blocks_available - 6u) * 4096u;
+        CHECK_EQ(nf2_preallocate(&volume.fs, &volume.file, size), NF2_OK);
+        for (unsigned i = 0; i < 5000 && status == NF2_OK; i++) {
+            uint8_t page[NF2_PAGE_MAX];
+            nf2_file_t empty;
+            memset(name, 'a', sizeof name);
+            (void)snprintf(name + 190, 11, "%u", i);
+            status = kind == 0 ? nf2_mkdir(&volume.fs, name) : nf2_open(&volume.fs, &empty, name, NF2_O_WRONLY | NF2_O_CREAT, page);
+            status = kind == 0 || status < 0 ? status : nf2_close(&volume.fs, &empty);
+        }
+        CHECK_EQ(status, NF2_ERR_NOSPC);
+        for (uint32_t at = 0; at < size; at += 4096) {
+            CHECK_EQ(nf2_write(&volume.fs, &volume.file, piece, sizeof piece), (int32_t)sizeof piece);
+        }
+        CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+        volume_down(&volume, true);
+    }
+}
+
 /* A volume with two directories of full leaves, a file `d/x`, and `data` of many pieces, of which four are written anew. */
 static void batch_volume(struct volume *volume)
 {
@@ -971,6 +1007,7 @@ int main(void)
     }
     RUN(thousand_fills);
     RUN(long_runs);
+    RUN(preallocation_and_names);
     RUN(batch_seen_whole);
     return check_done();
 }
