@@ -21,7 +21,7 @@ uint32_t nf2_promised(const nf2_t *fs, const nf2_file_t *except)
 
     for (const nf2_file_t *file = fs->files; file != NULL; file = file->next) {
         if (file != except && file->promised > file->size) {
-            blocks += (file->promised - file->size) / nf2_block_bytes(fs) + 2;
+            blocks += nf2_promised_blocks(fs, file->promised - file->size);
         }
         blocks += file->kind == NF2_BODY_INDEXED ? nf2_batch_growth(file->spilled) : 0;
     }

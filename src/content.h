@@ -7,6 +7,8 @@
 #ifndef NF2FS_SRC_CONTENT_H
 #define NF2FS_SRC_CONTENT_H
 
+#include "batch.h"
+#include "flash.h"
 #include "index.h"
 
 #define NF2_FLAT_BODY_MAX (5u + 5u * NF2_EXTENTS_MAX)
@@ -14,6 +16,12 @@
 static inline bool nf2_file_writes(const nf2_file_t *file)
 {
     return (file->flags & NF2_O_WRONLY) != 0;
+}
+
+/* Blocks that so many bytes more take, with their map where each block lies apart. */
+static inline uint32_t nf2_promised_blocks(const nf2_t *fs, uint32_t bytes)
+{
+    return bytes / nf2_block_bytes(fs) + 2u + nf2_batch_growth(bytes / nf2_block_bytes(fs));
 }
 
 /* Blocks that open files (but `except`) may still take of what was preallocated for them, and all of them for their maps when they are synced. */

@@ -360,7 +360,7 @@ static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t end, uint32_t
     if (end <= file->promised && nf2_space_free_blocks(fs) >= need) {
         return NF2_OK; /* if names and maps took more than they had, from the reserve */
     }
-    need += nf2_promised(fs, file);
+    need += nf2_promised(fs, file) + nf2_batch_growth(length / bytes); /* at worst each block is a piece of its own in the map */
     return nf2_space_available(fs) >= need ? NF2_OK : nf2_reclaim(fs, need);
 }
 
@@ -488,7 +488,7 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     }
     NF2_TRY(nf2_space_begin(fs));
     uint32_t need = nf2_promised(fs, file);
-    need += size > file->size ? (size - file->size) / nf2_block_bytes(fs) + 2 : 0;
+    need += size > file->size ? nf2_promised_blocks(fs, size - file->size) : 0;
     NF2_TRY(nf2_reclaim(fs, need));
     file->promised = size;
     return NF2_OK;

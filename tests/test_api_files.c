@@ -870,7 +870,7 @@ TEST(preallocation_and_names)
         volume_format(&volume);
         CHECK_EQ(nf2_open(&volume.fs, &volume.file, "kept", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
         CHECK_EQ(nf2_statfs(&volume.fs, &stat), NF2_OK);
-        uint32_t size = (stat.blocks_available - 6u) * 4096u;
+        uint32_t size = stat.blocks_available / 8u * 7u * 4096u;
         CHECK_EQ(nf2_preallocate(&volume.fs, &volume.file, size), NF2_OK);
         for (unsigned i = 0; i < 5000 && status == NF2_OK; i++) {
             uint8_t page[NF2_PAGE_MAX];
@@ -887,6 +887,41 @@ TEST(preallocation_and_names)
         CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
         volume_down(&volume, true);
     }
+}
+
+/* A write of hundreds of blocks that lie apart: refused before it begins, if the map that it needs has no room. */
+TEST(large_write_apart)
+{
+    static uint8_t data[2u << 20];
+    struct vflash_chip chip = *vflash_chip_find("w25q256");
+    struct nf2_statfs stat;
+    struct volume volume;
+    char name[12];
+    int status = NF2_OK;
+    unsigned files = 0;
+
+    chip.size = 4u << 20;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "large", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    for (; status == NF2_OK; files++) {
+        struct volume *at = &volume;
+        uint8_t page[NF2_PAGE_MAX];
+        nf2_file_t file;
+        (void)snprintf(name, sizeof name, "x%u", files);
+        status = nf2_open(&at->fs, &file, name, NF2_O_WRONLY | NF2_O_CREAT, page);
+        status = status == NF2_OK && nf2_write(&at->fs, &file, data, 4000) < 0 ? NF2_ERR_NOSPC : status;
+        status = nf2_close(&at->fs, &file) == NF2_OK ? status : NF2_ERR_NOSPC;
+    }
+    for (unsigned i = 1; i < files - 1; i += 2) {
+        (void)snprintf(name, sizeof name, "x%u", i);
+        CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
+    }
+    CHECK_EQ(nf2_statfs(&volume.fs, &stat), NF2_OK);
+    CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, (stat.blocks_available - 2u) * 4096u), NF2_ERR_NOSPC);
+    CHECK_EQ(nf2_size(&volume.fs, &volume.file), 0);
+    CHECK_EQ(nf2_tell(&volume.fs, &volume.file), 0);
+    volume_down(&volume, true);
 }
 
 /* A volume with two directories of full leaves, a file `d/x`, and `data` of many pieces, of which four are written anew. */
@@ -1008,6 +1043,7 @@ int main(void)
     RUN(thousand_fills);
     RUN(long_runs);
     RUN(preallocation_and_names);
+    RUN(large_write_apart);
     RUN(batch_seen_whole);
     return check_done();
 }

@@ -56,7 +56,8 @@ extern "C" {
  *   one with a path   NOENT, NOTDIR, NAMETOOLONG (and INVAL for a path without a name in it, where one is needed);
  *   one with a handle BADF;
  *   one that changes something  ROFS and NOSPC.
- * After a program or erase that the driver failed, each change returns IO until the next mount; reading goes on.
+ * After a program or erase that the driver failed, or a read in the middle of a change of several programs or steps, each change
+ * returns IO until the next mount; reading goes on.
  * A call that is refused with another error than IO has changed nothing; after IO a change may be there or not, as after a cut.
  */
 enum nf2_error {
@@ -342,6 +343,7 @@ int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
 /*
  * Writes all of `length` bytes at the position and returns `length`, or accepts nothing and returns
  * an error (the file and the position are as before): NOSPC, FBIG, BADF (not opened for writing). Past the end the gap reads as zeros. Not durable before nf2_sync or nf2_close.
+ * With NF2_O_SYNC the errors of nf2_sync, too: after a NOSPC of that the write was accepted, and waits in the handle.
  * After an error of the driver (IO), here or in nf2_truncate, what the handle has not synced is given up: nf2_sync and nf2_close
  * return IO too, and the file keeps the content of its last sync.
  */
