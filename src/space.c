@@ -337,7 +337,11 @@ int nf2_space_erase_free(nf2_t *fs, uint32_t start, uint32_t count)
         NF2_TRY(result < 0 ? result : lose(fs, start));
         return nf2_space_keep(fs);
     }
-    return result < 0 || NF2_BROKEN(NF2_FAULT_ERASED) ? result : nf2_meta_state(fs, false, &run, &kind, 1);
+    if (result < 0 || NF2_BROKEN(NF2_FAULT_ERASED)) {
+        return result;
+    }
+    result = nf2_meta_put_state(fs, false, &run, &kind, 1); /* the callers have made room */
+    return nf2_meta_head_bad(fs, result) ? NF2_OK : result; /* then they stay dirty: a turn might take one of them before they are on record */
 }
 
 /* Blocks that the stock should have now. */

@@ -94,7 +94,7 @@ static inline bool nf2_space_prepared(const nf2_t *fs, unsigned runs)
 }
 void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count);
 
-/* Erases free blocks, one or as many as a large erase takes (then maybe the first one only): durable, so that it is known after a cut too. */
+/* Erases free blocks, one or as many as a large erase takes (then maybe the first one only): durable, so that it is known after a cut too. Behind nf2_meta_prepare. */
 int nf2_space_erase_free(nf2_t *fs, uint32_t start, uint32_t count);
 
 /* Writes a STATE. */
