@@ -484,8 +484,42 @@ TEST(half_a_group)
     }
 }
 
+/*
+ * A read fails in idle work that has taken a block and not used it, and the volume is unmounted next: the block is free again. It was
+ * left as used, by nobody, for ever.
+ */
+TEST(read_fails_before_unmount)
+{
+    struct volume volume;
+    char name[32];
+    bool reached = true;
+
+    for (uint64_t at = 1; reached && check_state.failures == 0; at += 1 + at / 16) {
+        volume_up(&volume, "tiny256k");
+        for (unsigned i = 0; i < 100; i++) {
+            snprintf(name, sizeof name, "name of a file %u", i);
+            CHECK_EQ(put(&volume, name, 60, i), NF2_OK);
+        }
+        for (unsigned i = 0; i < 100; i += 1 + (i % 5 != 0)) {
+            snprintf(name, sizeof name, "name of a file %u", i);
+            CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
+        }
+        vflash_fail_at(volume.flash, at);
+        int status = maintain_all(&volume);
+        vflash_fail_at(volume.flash, 0);
+        reached = status == NF2_ERR_IO;
+        (void)nf2_unmount(&volume.fs);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+        if (!CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0)) {
+            printf("call %u of the driver fails\n", (unsigned)at);
+        }
+        volume_down(&volume, true);
+    }
+}
+
 int main(void)
 {
+    RUN(read_fails_before_unmount);
     RUN(handles_stay);
     RUN(half_a_group);
     RUN(never_came);
