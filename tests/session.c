@@ -120,6 +120,10 @@ static enum rig_result power_up(struct session *session, int flags)
     if (right && !rig->off && flags == NF2_MOUNT_RDWR) {
         (void)tally_mount(session->tally, rig->chip->name, &before, vflash_counts(rig->flash));
         int status = nf2_stat(&rig->fs, "/", &stat);
+        if (status == NF2_ERR_IO && !rig->off && rig->breaks && rig->fs.broken) { /* no block was at hand for a bad one: nothing is written any more, all is read */
+            session->tally->refused++;
+            status = nf2_stat(&rig->fs, "/", &stat);
+        }
         if (status != NF2_OK && !rig->off) {
             return wrong(session, "the first call after a mount failed");
         }
