@@ -301,6 +301,7 @@ const struct campaign campaigns[] = {
     { "sequences", "every sequence of up to three steps, the last one cut at every operation", 40, sequences_cell },
     { "random", "random calls with cuts, in mounts too, on one volume", 400, random_cell },
     { "bad", "blocks that break, one at each operation of each script; and at random, with cuts", 12, bad_cell },
-    { "large", "mounts of large volumes after a cut, timed", 1, large_cell }
+    { "large", "mounts of large volumes after a cut, timed", 1, large_cell },
+    { "groups", "cuts while groups of blocks are emptied, over many calls, on volumes aged for that", 2, groups_cell }
 };
 const unsigned campaign_count = sizeof campaigns / sizeof campaigns[0];

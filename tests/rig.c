@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/space.h"
+#include "src/turn.h"
+
 #define PATH_SIZE (64u * 1024u)
 
 /* Blocks that may stay in use by metadata of a volume that was emptied, beyond those of a fresh one. */
@@ -532,6 +535,38 @@ static bool judge(struct rig *rig, const struct expect *expect)
     return wrong(rig, "answered %d (%s), not one of%s", (int)rig->answer, rig->answer < 0 ? nf2_error_text((int)rig->answer) : "", text);
 }
 
+bool rig_emptying(const struct rig *rig)
+{
+    for (unsigned i = 0; rig->mounted && i < NF2_CLEAN_GROUPS; i++) {
+        if (rig->fs.group[i].state == NF2_GROUP_VICTIM || rig->fs.group[i].state == NF2_GROUP_EMPTIED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * What lies in a group that is being emptied goes elsewhere, once: nobody may put more into it. What the walk has passed would be lost
+ * with it, but only where data comes to lie there in time, which chance meets rarely.
+ */
+static bool groups_right(struct rig *rig)
+{
+    const nf2_t *fs = &rig->fs;
+    uint32_t blocks = rig_emptying(rig) ? fs->blocks : 0;
+
+    for (uint32_t block = 0; block < blocks; block++) {
+        if (nf2_turn_emptied(fs, block) && nf2_space_claimed(fs, block)) {
+            return wrong(rig, "block %lu is claimed, and its group is being emptied", (unsigned long)block);
+        }
+    }
+    for (const nf2_file_t *file = blocks ? fs->files : NULL; file; file = file->next) {
+        if (file->id == fs->clean_id && file->frames_at != 0 && nf2_turn_emptied(fs, file->frames)) {
+            return wrong(rig, "frames go on in block %lu, and its group is being emptied", (unsigned long)file->frames);
+        }
+    }
+    return true;
+}
+
 enum rig_result rig_do(struct rig *rig, const struct call *call)
 {
     if (rig->jump && setjmp(rig->at_cut)) {
@@ -551,6 +586,7 @@ enum rig_result rig_call(struct rig *rig, const struct call *call)
         rig->answer = NF2_OK;
         return RIG_OK;
     }
+    rig->emptying += rig_emptying(rig);
     if (rig->jump && setjmp(rig->at_cut)) {
         return RIG_CUT;
     }
@@ -558,7 +594,7 @@ enum rig_result rig_call(struct rig *rig, const struct call *call)
     if (rig->off || (rig->breaks && rig->fs.broken)) {
         return RIG_CUT;
     }
-    if (!right || !judge(rig, &expect)) {
+    if (!right || !judge(rig, &expect) || !groups_right(rig)) {
         return RIG_WRONG;
     }
     if (rig->answer >= 0) {

@@ -32,6 +32,7 @@ struct rig {
     unsigned breaks;                /* blocks that were told to fail, at most */
     jmp_buf at_cut;
     uint64_t nospc;                 /* how often the volume was full */
+    uint64_t emptying;              /* calls that were made while groups of blocks were being emptied */
     char failure[512];              /* what is wrong */
 };
 
@@ -44,6 +45,9 @@ enum rig_result rig_call(struct rig *rig, const struct call *call);
 
 /* Makes the call on the volume only. RIG_OK: it returned. */
 enum rig_result rig_do(struct rig *rig, const struct call *call);
+
+/* Are groups of blocks being emptied, over many calls? Nothing of that is on the chip. */
+bool rig_emptying(const struct rig *rig);
 
 /* Mounts (again) without touching the model; checks that it programs nothing. */
 bool rig_mount(struct rig *rig, int flags);

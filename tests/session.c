@@ -61,6 +61,7 @@ static void note_cut(struct session *session)
 
     session->cuts++;
     tally->cuts++;
+    tally->emptying += rig_emptying(&session->rig);
     tally->tears[tear_of(&session->operation, &session->cut)]++;
     tally->depth[depth < TALLY_DEPTHS ? depth : TALLY_DEPTHS - 1]++;
     tally_chip(tally, session->rig.chip->name)->cuts++;

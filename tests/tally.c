@@ -87,6 +87,7 @@ void tally_add(struct tally *to, const struct tally *from)
     to->cuts += from->cuts;
     to->looks += from->looks;
     to->emptied += from->emptied;
+    to->emptying += from->emptying;
     to->breaks += from->breaks;
     to->refused += from->refused;
     to->closed += from->closed;

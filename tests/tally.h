@@ -28,6 +28,7 @@ struct tally_chip {
 
 struct tally {
     uint64_t histories, calls, cuts, looks, emptied, failures;
+    uint64_t emptying;                  /* cuts that came while groups of blocks were being emptied, over many calls */
     uint64_t breaks, refused, closed;   /* blocks told to fail; calls that gave up for one; volumes that mount for reading only since */
     uint64_t tears[TEAR_COUNT];
     uint64_t found[FOUND_COUNT];

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "group_ops.h"
 #include "random_ops.h"
 #include "rig.h"
 #include "shrink.h"
@@ -25,6 +26,9 @@
 #define VERIFY_EVERY 1000u
 #define LAST_CALLS 20u
 #define REPLAY_SECONDS 120u
+
+#define PROFILE_GROUPS PROFILE_COUNT    /* the one of group_ops.h */
+#define PROFILES (PROFILE_COUNT + 1u)
 
 struct options {
     const char *chip, *replay;
@@ -40,7 +44,13 @@ struct outcome {
     bool right;
     unsigned failed_at;         /* index of the call */
     char failure[512];
+    uint64_t full, emptying;    /* calls that found no space, and those made while groups were being emptied */
 };
+
+static const char *profile_name(unsigned profile)
+{
+    return profile == PROFILE_GROUPS ? "groups" : profile_names[profile];
+}
 
 static bool fail(struct outcome *outcome, const struct rig *rig, unsigned index)
 {
@@ -98,12 +108,47 @@ static void forget_early(struct call_list *list, unsigned *done, unsigned *dropp
     *dropped += drop;
 }
 
+/* Of the one kind or of the other. */
+struct source {
+    bool groups;
+    struct generator generator;
+    struct group_ops group_ops;
+};
+
+static void source_init(struct source *source, const struct options *options, const struct rig *rig)
+{
+    source->groups = options->profile == PROFILE_GROUPS;
+    if (source->groups) {
+        group_ops_init(&source->group_ops, options->seed, rig->capacity);
+    } else {
+        generator_init(&source->generator, options->seed, options->profile, rig->capacity, rig->chip->page_size, rig->chip->block_size);
+    }
+}
+
+static void source_next(struct source *source, struct model *model, struct call_list *list)
+{
+    if (source->groups) {
+        group_ops_next(&source->group_ops, model, list);
+    } else {
+        generator_next(&source->generator, model, list);
+    }
+}
+
+static void source_full(struct source *source)
+{
+    if (source->groups) {
+        group_ops_full(&source->group_ops);
+    } else {
+        generator_full(&source->generator);
+    }
+}
+
 static bool generate(struct rig *rig, const struct options *options, struct call_list *list, struct outcome *outcome)
 {
-    struct generator generator;
+    struct source source;
     unsigned done = 0, dropped = 0, next_check = CHECK_EVERY, next_verify = VERIFY_EVERY;
 
-    generator_init(&generator, options->seed, options->profile, rig->capacity, rig->chip->page_size, rig->chip->block_size);
+    source_init(&source, options, rig);
     while (done + dropped < options->calls) {
         if (done == list->count) {
             unsigned before = dropped;
@@ -111,7 +156,7 @@ static bool generate(struct rig *rig, const struct options *options, struct call
             forget_early(list, &done, &dropped);
             next_check -= dropped - before;
             next_verify -= dropped - before;
-            generator_next(&generator, &rig->model, list);
+            source_next(&source, &rig->model, list);
             add_regular(list, &next_check, &next_verify);
         }
         if (!make_call(rig, &list->call[done], options->record)) {
@@ -119,7 +164,7 @@ static bool generate(struct rig *rig, const struct options *options, struct call
             return fail(outcome, rig, done + dropped);
         }
         if (rig->answer == NF2_ERR_NOSPC) {
-            generator_full(&generator);
+            source_full(&source);
         }
         done++;
     }
@@ -138,7 +183,7 @@ static bool repeat(struct rig *rig, const struct call_list *list, struct outcome
 }
 
 /* One volume from format to its end; `list` is repeated, or (empty) generated. */
-static bool run(const struct options *options, struct call_list *list, struct outcome *outcome, uint64_t *full)
+static bool run(const struct options *options, struct call_list *list, struct outcome *outcome)
 {
     const struct vflash_chip *chip = vflash_chip_find(options->chip);
     struct rig *rig = malloc(sizeof *rig);
@@ -156,7 +201,8 @@ static bool run(const struct options *options, struct call_list *list, struct ou
     } else {
         generate(rig, options, list, outcome);
     }
-    *full = rig->nospc;
+    outcome->full = rig->nospc;
+    outcome->emptying = rig->emptying;
     rig_free(rig);
     free(rig);
     return outcome->right;
@@ -166,7 +212,7 @@ static void print_failure(const struct options *options, const struct call_list 
 {
     unsigned first = list->count > LAST_CALLS ? list->count - LAST_CALLS : 0;
 
-    printf("FAILED: chip %s, profile %s, seed %llu, call %u: %s\n", options->chip, profile_names[options->profile],
+    printf("FAILED: chip %s, profile %s, seed %llu, call %u: %s\n", options->chip, profile_name(options->profile),
            (unsigned long long)options->seed, outcome->failed_at, outcome->failure);
     printf("the last calls:\n");
     for (unsigned i = first; i < list->count; i++) {
@@ -181,9 +227,8 @@ static void print_failure(const struct options *options, const struct call_list 
 static int run_fails_at(void *context, struct call_list *list)
 {
     struct outcome outcome;
-    uint64_t full;
 
-    return run(context, list, &outcome, &full) ? -1 : (int)outcome.failed_at;
+    return run(context, list, &outcome) ? -1 : (int)outcome.failed_at;
 }
 
 static void shrink(const struct options *options, struct call_list *list)
@@ -216,9 +261,8 @@ static bool record_run(struct options options, struct call_list *list)
     child = fork();
     if (child == 0) {
         struct outcome outcome;
-        uint64_t full;
-
-        _exit(run(&options, list, &outcome, &full) ? 0 : 1);
+    
+        _exit(run(&options, list, &outcome) ? 0 : 1);
     }
     waitpid(child, NULL, 0);
     rewind(file);
@@ -245,14 +289,13 @@ static void cell(struct options options)
 {
     struct call_list list = { 0 };
     struct outcome outcome;
-    uint64_t full = 0;
 
-    printf("chip %s, profile %s, seed %llu, %u calls: ", options.chip, profile_names[options.profile],
+    printf("chip %s, profile %s, seed %llu, %u calls: ", options.chip, profile_name(options.profile),
            (unsigned long long)options.seed, options.calls);
     fflush(stdout);
-    if (run(&options, &list, &outcome, &full)) {
+    if (run(&options, &list, &outcome)) {
         passed++;
-        printf("right (full %llu times)\n", (unsigned long long)full);
+        printf("right (full %llu times, %llu calls while groups were emptied)\n", (unsigned long long)outcome.full, (unsigned long long)outcome.emptying);
     } else {
         failed++;
         print_failure(&options, &list, &outcome);
@@ -278,10 +321,29 @@ static void slice(struct options options)
     }
 }
 
+/* Seeds with which groups are emptied in many of the calls: the first one finds a claim in such a group (NF2_FAULT_VICTIM). */
+static const struct {
+    const char *chip;
+    uint64_t seed;
+    unsigned calls;
+} group_cells[] = { { "tiny2m", 12, 4000 }, { "w25q80", 4, 5000 }, { "w25q80", 7, 4000 } };
+
+static void slice_of_groups(struct options options)
+{
+    for (unsigned i = 0; i < sizeof group_cells / sizeof group_cells[0]; i++) {
+        options.chip = group_cells[i].chip;
+        options.seed += group_cells[i].seed - 1;
+        options.profile = PROFILE_GROUPS;
+        options.calls = options.full_length ? 40000 : group_cells[i].calls;
+        cell(options);
+        options.seed -= group_cells[i].seed - 1;
+    }
+}
+
 static enum profile profile_named(const char *name)
 {
-    for (unsigned i = 0; i < PROFILE_COUNT; i++) {
-        if (strcmp(name, profile_names[i]) == 0) {
+    for (unsigned i = 0; i < PROFILES; i++) {
+        if (strcmp(name, profile_name(i)) == 0) {
             return (enum profile)i;
         }
     }
@@ -331,12 +393,11 @@ static void parse(int count, char **argument, struct options *options)
 static int replay_main(const struct options *options, struct call_list *list)
 {
     struct outcome outcome;
-    uint64_t full;
 
     if (options->shrink) {
         return shrink_main(options, list);
     }
-    if (run(options, list, &outcome, &full)) {
+    if (run(options, list, &outcome)) {
         passed++;
     } else {
         failed++;
@@ -367,6 +428,7 @@ int main(int count, char **argument)
         cell(options);
     } else {
         slice(options);
+        slice_of_groups(options);
     }
     if (!options.shrink) {
         printf("%u passed, %u failed\n", passed, failed);

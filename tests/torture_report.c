@@ -73,6 +73,7 @@ static void text_tally(const struct tally *all, FILE *out)
     for (unsigned i = 0; i < FOUND_COUNT; i++) {
         fprintf(out, "  %-28s %12llu\n", found_names[i], ULL(all->found[i]));
     }
+    fprintf(out, "  %-28s %12llu\n", "cuts while groups are emptied", ULL(all->emptying));
     fprintf(out, "  %-28s %12llu\n", "read-only mounts before", ULL(all->looks));
     fprintf(out, "  %-28s %12llu\n", "volumes emptied at the end", ULL(all->emptied));
     fprintf(out, "  %-28s %12llu\n", "blocks told to fail", ULL(all->breaks));
@@ -205,6 +206,7 @@ void report_json(const struct shared *shared, FILE *out)
     fprintf(out, "{\n  \"seed\": %llu,\n  \"jobs\": %u,\n  \"seconds\": %.1f,\n  \"cuts\": %llu,\n  \"calls\": %llu,\n  \"histories\": %llu,\n",
             ULL(shared->seed), shared->jobs, shared->seconds, ULL(all.cuts), ULL(all.calls), ULL(all.histories));
     fprintf(out, "  \"failed\": %llu,\n  \"read_only_mounts\": %llu,\n  \"emptied\": %llu,\n", ULL(all.failures), ULL(all.looks), ULL(all.emptied));
+    fprintf(out, "  \"cuts_while_groups_are_emptied\": %llu,\n", ULL(all.emptying));
     fprintf(out, "  \"breaks\": %llu,\n  \"refused\": %llu,\n  \"closed\": %llu,\n", ULL(all.breaks), ULL(all.refused), ULL(all.closed));
     json_campaigns(shared, out);
     json_counts(out, "cuts_by_what_they_left", tear_names, all.tears, TEAR_COUNT);
