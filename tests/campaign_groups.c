@@ -12,8 +12,8 @@
 #define AGE_MORE 2000u              /* at most, until a group is being emptied */
 #define COMPARE_EVERY 1000u         /* calls without a cut */
 #define WAIT 150u                   /* calls, at most, until groups are being emptied again: what was under way ends with a cut */
-#define HISTORIES 24u               /* from one aged volume */
-#define CUT_CALLS 8u                /* calls that are cut at every operation, as in scripts */
+#define HISTORIES 10u               /* from one aged volume */
+#define CUT_CALLS 4u                /* calls that are cut at every operation, as in scripts */
 
 static const char *const group_chips[] = { "w25q80", "tinyecc1m", "tiny2m" };
 
@@ -50,6 +50,7 @@ static bool go_on(struct explorer *explorer, struct group_ops *ops, unsigned cal
             break;
         }
         if (i == list.count) {
+            ops->emptying = rig_emptying(rig);
             group_ops_next(ops, &rig->model, &list);
         }
         right = one_call(explorer, &list.call[i], cut);

@@ -269,9 +269,9 @@ void group_ops_next(struct group_ops *ops, const struct model *model, struct cal
         fill_on(ops, list, file, size);
     } else if (ops->appends > 0 && kind < 900) {
         append(ops, model, list);
-    } else if (size > ops->target[file] + TAIL_MOST || kind < 2) {
+    } else if (size > ops->target[file] + TAIL_MOST || kind < 4) {
         shorten(ops, model, list, file);
-    } else if (pick(ops, ops->append_in) == 0) {
+    } else if (pick(ops, ops->emptying ? 10 : ops->append_in) == 0) {
         ops->appends = 1 + pick(ops, 8);
         ops->append_to = file;
         append(ops, model, list);

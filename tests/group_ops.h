@@ -26,6 +26,7 @@ struct group_ops {
     unsigned append_in;             /* one step of so many begins to append, */
     unsigned appends;               /* so many more to come, */
     unsigned append_to;             /* to this file */
+    bool emptying;                  /* groups are being emptied, the caller says: more appends then */
     unsigned full_seen;
     unsigned steps;
 };
