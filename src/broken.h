@@ -37,9 +37,7 @@ enum nf2_fault {
     NF2_FAULT_DATA_LAST = 21,       /* the entry of a flat file is written before its last page */
     NF2_FAULT_MARK = 22,            /* an applied batch is not marked as such */
     NF2_FAULT_HALF = 23,            /* the first half of a frame counts alone */
-    NF2_FAULT_PLACE = 24,           /* what lies in place of a bad block is committed before that is on record */
-    NF2_FAULT_VICTIM = 25,          /* a group is emptied of which somebody has claimed blocks */
-    NF2_FAULT_TAIL = 26             /* frames go on in a group that is being emptied */
+    NF2_FAULT_PLACE = 24            /* what lies in place of a bad block is committed before that is on record */
 };
 
 #endif

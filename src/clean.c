@@ -205,7 +205,7 @@ static int choose(nf2_t *fs, uint32_t live, bool hurry)
             break;
         }
         struct nf2_run run = group_run(fs, best->number);
-        int needed = !NF2_BROKEN(NF2_FAULT_VICTIM) && is_claimed(fs, &run) ? 1 : nf2_census_needed(fs, fs->clean_id, &run);
+        int needed = is_claimed(fs, &run) ? 1 : nf2_census_needed(fs, fs->clean_id, &run);
         NF2_TRY(needed);
         best->state = needed > 0 ? NF2_GROUP_NONE : NF2_GROUP_VICTIM;
         fs->clean_price = n == 0 ? best->live : fs->clean_price;

@@ -560,7 +560,7 @@ static int open_frames(nf2_t *fs, nf2_file_t *file, uint32_t at)
     if (found <= 0 || last.kind != NF2_BODY_FRAMES) {
         return found < 0 ? found : NF2_OK;
     }
-    if (nf2_turn_emptied(fs, last.block) && !NF2_BROKEN(NF2_FAULT_TAIL)) {
+    if (nf2_turn_emptied(fs, last.block)) {
         return NF2_OK; /* its frames are about to go elsewhere: nothing would refer to one more */
     }
     NF2_TRY(nf2_frames_open(fs, file->id, last.block, last.base, &frames));

@@ -322,7 +322,7 @@ static void slice(struct options options)
     }
 }
 
-/* Seeds with which groups are emptied in many of the calls: the first one finds frames that go on in such a group (NF2_FAULT_TAIL). */
+/* Seeds with which groups are emptied in many of the calls. */
 static const struct {
     const char *chip;
     uint64_t seed;
