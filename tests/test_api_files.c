@@ -857,16 +857,16 @@ TEST(long_runs)
 TEST(preallocation_and_names)
 {
     static uint8_t piece[4096];
-    struct vflash_chip chip = *vflash_chip_find("w25q80");
+    struct vflash_chip part = *vflash_chip_find("w25q80");
 
-    chip.size = 512 << 10;
+    part.size = 512 << 10;
     for (unsigned kind = 0; kind < 2; kind++) {
         struct volume volume;
         struct nf2_statfs stat;
         char name[201];
         int status = NF2_OK;
 
-        volume_new_on(&volume, &chip);
+        volume_new_on(&volume, &part);
         volume_format(&volume);
         CHECK_EQ(nf2_open(&volume.fs, &volume.file, "kept", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
         CHECK_EQ(nf2_statfs(&volume.fs, &stat), NF2_OK);
@@ -893,15 +893,15 @@ TEST(preallocation_and_names)
 TEST(large_write_apart)
 {
     static uint8_t data[2u << 20];
-    struct vflash_chip chip = *vflash_chip_find("w25q256");
+    struct vflash_chip part = *vflash_chip_find("w25q256");
     struct nf2_statfs stat;
     struct volume volume;
     char name[12];
     int status = NF2_OK;
     unsigned files = 0;
 
-    chip.size = 4u << 20;
-    volume_new_on(&volume, &chip);
+    part.size = 4u << 20;
+    volume_new_on(&volume, &part);
     volume_format(&volume);
     CHECK_EQ(nf2_open(&volume.fs, &volume.file, "large", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
     for (; status == NF2_OK; files++) {
