@@ -392,7 +392,7 @@ int nf2_batch_size(nf2_t *fs, uint32_t id, uint32_t *size)
         }
         NF2_TRY(nf2_entry_number(fs, &op, &kind, &number));
         if (kind == NF2_INDEX_MAP && op.type == NF2_BATCH_DEL) {
-            *size = nf2_min(*size, number);
+            *size = number; /* of something longer, which may be gone in part */
         } else if (kind == NF2_INDEX_MAP) {
             NF2_TRY(nf2_index_item(fs, &op, &item));
             *size = nf2_max(*size, item.number + item.length);
