@@ -96,6 +96,7 @@ bool groups_cell(struct explorer *explorer, struct tally *tally, const struct ca
     explorer->deepest = options->deepest;
     explorer->cuts_an_operation = options->cuts >= 0 ? options->cuts : 0.2;
     bool right = explorer_begin(explorer, tally, chip, cell % 2 ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK, seed);
+    explorer->session.rig.model.short_pieces = true;
     group_ops_init(&ops, seed, right ? explorer->session.rig.capacity : 1);
     if (right && age(explorer, &ops)) {
         struct snapshot *start = explorer_take(explorer);

@@ -426,8 +426,6 @@ void model_settle(struct model *model, struct node *node, bool exists)
 
 /* ---- space --------------------------------------------------------------------------------------- */
 
-#define SMALL_PIECES 65536u         /* larger files may consist of small pieces */
-
 /*
  * A file of more than half a page may take whole blocks, plus one for its framed tail; what is pending
  * takes the same again. Entries may stand in half empty blocks, twice (old and new copy).
@@ -457,7 +455,7 @@ static void node_space(const struct model *model, const struct node *node, uint6
             }
         }
         if (sizes[0] > inline_max) {
-            *entries += 16u * (sizes[0] / (sizes[0] > SMALL_PIECES ? 256u : block));    /* extents, where it is in pieces */
+            *entries += 16u * (sizes[0] / (model->short_pieces ? 256u : block));    /* extents, where it is in pieces */
         }
     }
     for (uint32_t i = 0; i < node->children; i++) {

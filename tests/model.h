@@ -71,6 +71,7 @@ struct model {
     struct handle handle[MODEL_HANDLES];
     struct list list[MODEL_LISTS];
     uint32_t page_size, block_size;
+    bool short_pieces;              /* files may have been written in pieces of 256 bytes: their maps take more */
     uint32_t nodes;
     uint64_t tick;
 };

@@ -173,9 +173,11 @@ static enum rig_result look(struct session *session)
 static void adopt(struct session *session, const struct image *found)
 {
     struct rig *rig = &session->rig;
+    bool short_pieces = rig->model.short_pieces;
 
     model_free(&rig->model);
     model_init(&rig->model, rig->chip->page_size, rig->chip->block_size);
+    rig->model.short_pieces = short_pieces;
     model_from_image(&rig->model, found);
     image_free(&session->before);
     image_free(&session->after);

@@ -121,6 +121,17 @@ TEST(many_owned_blocks)
     steady("w25q128", 0, 50, 4096, SCATTERED, &(struct bound){2600, 400, 30000});
 }
 
+/* A chip of 4 MiB, and a file on it that is open. */
+static void begin_small(struct volume *volume)
+{
+    struct vflash_chip chip = *vflash_chip_find("w25q64");
+
+    chip.size = 4u << 20;
+    volume_new_on(volume, &chip);
+    volume_format(volume);
+    CHECK_EQ(nf2_open(&volume->fs, &volume->file, "data", NF2_O_RDWR | NF2_O_CREAT, volume->page), NF2_OK);
+}
+
 /* Blocks that somebody may take, though their group is being emptied. */
 static unsigned handed_out(const nf2_t *fs)
 {
@@ -143,11 +154,7 @@ TEST(no_claim_in_victims)
     uint32_t emptied = 0;
 
     state = 1;
-    struct vflash_chip chip = *vflash_chip_find("w25q64");
-    chip.size = 4u << 20;
-    volume_new_on(&volume, &chip);
-    volume_format(&volume);
-    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "data", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    begin_small(&volume);
     for (uint32_t i = 0; i < 30000; i++) {
         overwrite(&volume, i < size / piece ? i * piece : place(size, piece, IN_ORDER), piece);
         CHECK_EQ(handed_out(&volume.fs), 0);
@@ -170,11 +177,7 @@ TEST(tail_in_a_victim)
     uint32_t size, tail = 0, frames = 0, met = 0;
 
     state = 7;
-    struct vflash_chip chip = *vflash_chip_find("w25q64");
-    chip.size = 4u << 20;
-    volume_new_on(&volume, &chip);
-    volume_format(&volume);
-    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "data", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    begin_small(&volume);
     for (uint32_t i = 0; i < 30000; i++) {
         bool victim = frames != 0 && nf2_turn_emptied(&volume.fs, frames);
         if (i < body / 256 || (!victim && random_below(500) > 0)) {

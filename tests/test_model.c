@@ -115,10 +115,11 @@ struct source {
     struct group_ops group_ops;
 };
 
-static void source_init(struct source *source, const struct options *options, const struct rig *rig)
+static void source_init(struct source *source, const struct options *options, struct rig *rig)
 {
     source->groups = options->profile == PROFILE_GROUPS;
     if (source->groups) {
+        rig->model.short_pieces = true;
         group_ops_init(&source->group_ops, options->seed, rig->capacity);
     } else {
         generator_init(&source->generator, options->seed, options->profile, rig->capacity, rig->chip->page_size, rig->chip->block_size);
