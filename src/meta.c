@@ -382,7 +382,7 @@ static NF2_APART int drop_oldest(nf2_t *fs, struct turn *turn, uint32_t *tail)
     return NF2_OK;
 }
 
-/* The first free block from region `first` on, whatever it takes: a walk for each region. */
+/* The first free block from region `first` on, whatever it takes: a walk for each region. Also one that waits because it is worn. */
 static NF2_APART int search(nf2_t *fs, uint32_t first, uint32_t *block, bool *dirty)
 {
     struct nf2_region region;
@@ -390,10 +390,9 @@ static NF2_APART int search(nf2_t *fs, uint32_t first, uint32_t *block, bool *di
     for (uint32_t n = 0; n < nf2_regions(fs); n++) {
         NF2_TRY(nf2_region_read(fs, (first + n) % nf2_regions(fs), &region));
         for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
-            bool being_claimed = fs->region == region.number && nf2_bit(fs->region_used, i);
             *block = region.number * NF2_REGION_BLOCKS + i;
             *dirty = nf2_region_state(&region, i) == NF2_BLOCK_DIRTY;
-            if (nf2_region_state(&region, i) <= NF2_BLOCK_ERASED && !being_claimed && *block != fs->kept_node) {
+            if (nf2_region_state(&region, i) <= NF2_BLOCK_ERASED && *block != fs->kept_node) {
                 return NF2_OK;
             }
         }

@@ -306,8 +306,8 @@ static int candidate_region(nf2_t *fs, void *context, uint32_t number, uint32_t 
 static uint32_t first_of(const nf2_t *fs, const struct candidate *run)
 {
     for (uint32_t block = run->start; block < (uint32_t)run->start + run->count; block++) {
-        bool being_claimed = fs->region == block / NF2_REGION_BLOCKS && nf2_bit(fs->region_used, block % NF2_REGION_BLOCKS);
-        if (block != fs->kept_node && !being_claimed) {
+        bool waits = fs->region == block / NF2_REGION_BLOCKS && nf2_bit(fs->region_used, block % NF2_REGION_BLOCKS); /* it is free, but worn */
+        if (block != fs->kept_node && !waits) {
             return block;
         }
     }

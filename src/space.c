@@ -134,10 +134,10 @@ static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count
 
     nf2_put24(claim.payload + 1, start);
     nf2_put16(claim.payload + 4, count | (dirty ? NF2_CLAIM_DIRTY : 0u));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_meta_put(fs, &claim));
     for (uint32_t i = 0; i < count && start / NF2_REGION_BLOCKS == fs->region; i++) {
         nf2_bit_set(fs->region_used, start % NF2_REGION_BLOCKS + i, true);
     }
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_meta_put(fs, &claim));
     if (fs->slot[slot].logged_end != start) {
         fs->slot[slot].logged_runs++;
     }
