@@ -142,6 +142,7 @@ static int finish(nf2_t *fs)
     bool owned = fs->redo_owned;
 
     NF2_TRY(nf2_space_prepare(fs, 1));
+    nf2_space_marked(fs);
     fs->redo_block = NF2_NO_BLOCK;
     fs->redo_owned = false;
     if (!owned) { /* a file's blocks stay the file's, until it is compacted */

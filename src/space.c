@@ -651,6 +651,13 @@ void nf2_space_node_end(nf2_t *fs, uint32_t node, uint32_t end)
     }
 }
 
+void nf2_space_marked(nf2_t *fs)
+{
+    if (fs->touched_count > 0) { /* what was changed last is listed last */
+        fs->touched[fs->touched_count - 1u].logged = 0;
+    }
+}
+
 int nf2_space_settle_node(nf2_t *fs, uint32_t node)
 {
     const struct nf2_touched *touched = find_touched(fs, node);

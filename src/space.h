@@ -121,6 +121,11 @@ int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end);
 bool nf2_space_touched(nf2_t *fs, uint32_t node);
 /* The node ends at `end` now. */
 void nf2_space_node_end(nf2_t *fs, uint32_t node, uint32_t end);
+/*
+ * The node changed last has the mark of a batch that is over. A STATE may lie behind the mark (a bad block asked for it) that still
+ * tells of the batch: so the node is not settled before the next one.
+ */
+void nf2_space_marked(nf2_t *fs);
 /* Before a node is replaced: writes a STATE if its records say more than the meta log. */
 int nf2_space_settle_node(nf2_t *fs, uint32_t node);
 void nf2_space_forget(nf2_t *fs, uint32_t node);
