@@ -477,7 +477,7 @@ static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *pl
     bool root = path->depth == 1;
     unsigned parts = plan->parts;
 
-    if (!plan->edge) {
+    if (!plan->edge || (fs->redo_logged && fs->redo_block >= fs->blocks)) { /* a leaf that stays may have the mark of a batch: its key may come to lie in the new one */
         NF2_TRY(nf2_space_settle_node(fs, node));
     }
     nf2_space_settle(fs, NF2_TREE_SLOT);
