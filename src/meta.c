@@ -612,13 +612,10 @@ static int make_turn(nf2_t *fs)
     int result = plan_oldest(fs, &turn, nf2_meta_limit(fs) + (fs->mounted ? 0 : nf2_meta_slack(fs)));
     if (result == NF2_OK && turn.next == NF2_NONE) {
         result = find_next(fs, &turn);
-        if (result == NF2_ERR_NOSPC) {
-            return result; /* nothing has changed */
-        }
     }
     result = result < 0 ? result : turn_over(fs, &turn);
-    fs->broken = fs->broken || result < 0; /* half made in memory */
-    return result;
+    fs->broken = fs->broken || result < 0; /* half made in memory, or what was to go on record is there already */
+    return result == NF2_ERR_NOSPC ? NF2_ERR_IO : result; /* bad blocks took the log's reserve: there is no way on */
 }
 
 int nf2_meta_turn_early(nf2_t *fs)

@@ -8,6 +8,7 @@
 
 #include "api_volume.h"
 #include "check.h"
+#include "src/space.h"
 
 #define FILES 6u
 #define ROUNDS 40u
@@ -267,10 +268,51 @@ TEST(head_behind_an_erase)
     volume_down(&volume, true);
 }
 
+/*
+ * The last free block, which the log keeps for its first turn, is lost, and then the log's head: what was to go on record was in memory
+ * already, and the next call took it for recorded. Now nothing more is written.
+ */
+TEST(no_block_for_a_turn)
+{
+    struct volume volume;
+    uint32_t block, leaf;
+    int status;
+
+    volume_up(&volume, "tiny128k");
+    CHECK_EQ(put(&volume, "flat", 5000, 1), NF2_OK);
+    leaf = volume.fs.root;
+    for (char name[3] = "aa"; volume.fs.root == leaf && name[1] <= 'z'; name[1]++) { /* the new leaves are not listed as touched */
+        CHECK_EQ(put(&volume, name, 200, 2), NF2_OK);
+    }
+    CHECK_EQ(volume.fs.touched_count, 0);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "new", NF2_O_WRONLY | NF2_O_CREAT, volume.page), NF2_OK);
+    do {
+        status = nf2_space_block(&volume.fs, volume.file.slot, 1, &block);
+    } while (status == NF2_OK);
+    CHECK_EQ(status, NF2_ERR_NOSPC);
+    CHECK_EQ(volume.fs.free_blocks, 1);
+    vflash_break_at(volume.flash, 1, false); /* where idle work erases it */
+    CHECK_EQ(maintain_all(&volume), 0);
+    CHECK_EQ(bad_blocks(&volume), 1);
+    CHECK_EQ(volume.fs.free_blocks, 0);
+    vflash_break_block(volume.flash, volume.fs.meta_head, false);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_EQ(nf2_remove(&volume.fs, "flat"), NF2_ERR_IO);
+    }
+    CHECK(holds(&volume, "flat", 5000, 1));
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_ERR_IO);
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_ERR_IO);
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDONLY), NF2_OK);
+    CHECK(holds(&volume, "flat", 5000, 1));
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
     RUN(each_block_in_turn);
     RUN(head_behind_an_erase);
+    RUN(no_block_for_a_turn);
     RUN(idle_work_moves);
     RUN(up_to_the_bound);
     RUN(other_failures);
