@@ -693,8 +693,9 @@ int nf2_space_orphan(nf2_t *fs, uint32_t id)
         NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
     }
     nf2_put32(orphan.payload, id);
-    nf2_space_orphan_add(fs, id);
-    return NF2_BROKEN(NF2_FAULT_ORPHAN) ? NF2_OK : nf2_meta_append(fs, &orphan);
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_ORPHAN) ? NF2_OK : nf2_meta_append(fs, &orphan));
+    nf2_space_orphan_add(fs, id); /* not before: if the log turns, its STATE would list it, too, and a reader have it twice */
+    return NF2_OK;
 }
 
 void nf2_space_orphan_add(nf2_t *fs, uint32_t id)
