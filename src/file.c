@@ -343,17 +343,18 @@ static int write_flat(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *d
     return nf2_indexed_write(fs, file, at, data, length);
 }
 
-/* Blocks that a write of `length` bytes may take, so that it is refused as a whole where they are not there. */
-static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t end, uint32_t length)
+/* Blocks that a write at `at` of `length` bytes, with a gap in front of it, may take, so that it is refused as a whole where they are not there. */
+static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t end, uint32_t length)
 {
     uint32_t bytes = nf2_block_bytes(fs), need;
+    bool appends = at >= file->buffer_at && at - nf2_min(at, file->size) <= nf2_page(fs); /* anything else makes a flat file an indexed one */
 
     if (length <= nf2_page(fs) && file->kind == NF2_BODY_INLINE) {
         need = 1;
     } else {
         need = length / bytes + 2;
     }
-    if (file->kind == NF2_BODY_FLAT && file->open_end) { /* room in the last block */
+    if (file->kind == NF2_BODY_FLAT && file->open_end && appends) { /* room in the last block */
         uint32_t tail = (bytes - file->size % bytes) % bytes;
         need = length <= tail ? 0 : (length - tail + bytes - 1) / bytes;
     }
@@ -420,7 +421,7 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     }
     NF2_TRY(nf2_space_begin(fs));
     uint32_t gap = at > file->size && file->kind != NF2_BODY_INDEXED ? nf2_min(at - file->size, nf2_page(fs)) : 0;
-    NF2_TRY(check_space(fs, file, at + length, length + gap));
+    NF2_TRY(check_space(fs, file, at, at + length, length + gap));
     uint32_t start = fs->programs;
     NF2_TRY(note_failure(file, write_at(fs, file, at, data, length)));
     file->position = at + length;
@@ -459,7 +460,7 @@ static int grow(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
     static const uint8_t zero[1] = {0};
 
-    NF2_TRY(check_space(fs, file, size, nf2_page(fs)));
+    NF2_TRY(check_space(fs, file, size - 1, size, nf2_page(fs)));
     return write_at(fs, file, size - 1, zero, 1);
 }
 

@@ -43,7 +43,7 @@ struct tally_chip *tally_chip(struct tally *tally, const char *name)
     return &tally->chip[TALLY_CHIPS - 1];
 }
 
-bool tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after)
+uint64_t tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after)
 {
     struct tally_chip *chip = tally_chip(tally, name);
     uint64_t us = after->time_us - before->time_us, erases = 0;
@@ -52,7 +52,7 @@ bool tally_mount(struct tally *tally, const char *name, const struct vflash_coun
         erases += after->erases[i] - before->erases[i];
     }
     chip->mounts++;
-    chip->slow += us > 10000;
+    chip->slow += us > TALLY_MOUNT_US;
     chip->erasing += erases > 0;
     if (us > chip->mount_us) {
         chip->mount_us = us;
@@ -60,7 +60,7 @@ bool tally_mount(struct tally *tally, const char *name, const struct vflash_coun
         chip->mount_pages = after->read_pages - before->read_pages;
         chip->mount_erases = erases;
     }
-    return us <= 10000;
+    return us;
 }
 
 void tally_first_write(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after)

@@ -41,8 +41,9 @@ enum tear tear_of(const struct vflash_operation *operation, const struct vflash_
 
 /* The chip's part; the last one stands for all that there is no room for. */
 struct tally_chip *tally_chip(struct tally *tally, const char *name);
-/* A mount after a cut came through; the chip's counters before and after it. True: it took at most 10 ms. */
-bool tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after);
+#define TALLY_MOUNT_US 10000u           /* that a mount after a cut may take: docs/RELIABILITY.md, promise 4 */
+/* A mount after a cut came through; the chip's counters before and after it. How long it took, in microseconds. */
+uint64_t tally_mount(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after);
 /* The same with a first small write behind the mount. */
 void tally_first_write(struct tally *tally, const char *name, const struct vflash_counts *before, const struct vflash_counts *after);
 void tally_add(struct tally *to, const struct tally *from);

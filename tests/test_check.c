@@ -268,6 +268,12 @@ TEST(damaged_logs)
     vflash_flip(volume.flash, anchor, 0x01); /* in the page in front of the last one */
     CHECK(only(&volume, NF2_FOUND_SUPER, NF2_FOUND_SUPER));
     vflash_flip(volume.flash, anchor, 0x01);
+    uint8_t old = volume.fs.super_block;
+    while (volume.fs.super_block == old) {
+        CHECK_EQ(nf2_super_write(&volume.fs), NF2_OK);
+    }
+    vflash_flip(volume.flash, anchor, 0x01); /* what is left of it, as of an erase that was cut, does not count */
+    CHECK_EQ(judge(&volume), 0);
     volume.fs.redo_block = 0;
     (void)judge(&volume);
     CHECK_EQ(found[NF2_FOUND_BATCH], 1);
