@@ -17,28 +17,8 @@ static uint32_t part_of(const nf2_t *fs, const struct nf2_census *census)
     return nf2_max(1u, census->blocks * nf2_block_bytes(fs) >> LIVE_BITS);
 }
 
-/* The first bin whose block is not below this one. */
-static uint32_t listed_at(const struct nf2_census *census, uint32_t block)
-{
-    uint32_t from = 0, to = census->bins;
-
-    while (from < to) {
-        uint32_t middle = (from + to) / 2u;
-        if (nf2_census_block(census, middle) < block) {
-            from = middle + 1u;
-        } else {
-            to = middle;
-        }
-    }
-    return from;
-}
-
 static uint8_t *bin_of(const struct nf2_census *census, uint32_t block)
 {
-    if (census->block != NULL) {
-        uint32_t at = listed_at(census, block);
-        return at < census->bins && nf2_census_block(census, at) == block ? census->bin + 2u * at : NULL;
-    }
     uint32_t bin = (block - census->first) / census->blocks;
 
     return block >= census->first && bin < census->bins ? census->bin + 2u * bin : NULL;
@@ -85,11 +65,52 @@ static void note_use(const struct nf2_census *census, uint32_t block, enum nf2_u
     }
 }
 
+/* A byte a block: above, does the file own it; below, live parts of the block's 128. */
+#define OWNED 0x80u
+#define PARTS 128u
+
+static uint8_t *byte_of(const struct nf2_census *census, uint32_t block)
+{
+    uint32_t i = block - census->first;
+
+    return i < NF2_CENSUS_BLOCKS ? census->block + i : NULL;
+}
+
+bool nf2_census_owns(const struct nf2_census *census, uint32_t block)
+{
+    const uint8_t *p = byte_of(census, block);
+
+    return p != NULL && (*p & OWNED) != 0;
+}
+
+uint32_t nf2_census_block_live(const nf2_t *fs, const struct nf2_census *census, uint32_t block)
+{
+    uint32_t live = *byte_of(census, block) & (PARTS - 1u);
+
+    return live < PARTS - 1u ? live * (nf2_block_bytes(fs) / PARTS) : nf2_block_bytes(fs) + 1u;
+}
+
+/* As many parts as end in it: what lies side by side is not rounded twice. Whatever is live in a block counts. */
+static void add_parts(nf2_t *fs, const struct nf2_census *census, uint32_t block, uint32_t within, uint32_t bytes)
+{
+    uint32_t part = nf2_block_bytes(fs) / PARTS, live = nf2_align_unit(fs, within + bytes) / part - within / part;
+    uint8_t *p = byte_of(census, block);
+
+    if (p != NULL) {
+        uint32_t sum = nf2_max(1u, nf2_min(PARTS - 1u, (*p & (PARTS - 1u)) + live));
+        *p = (uint8_t)((*p & OWNED) | sum);
+    }
+}
+
 /* In whole program units: what a copy takes. A block full of copies is then full, and is not copied again. */
-static void add_live(nf2_t *fs, const struct nf2_census *census, uint32_t block, uint32_t bytes)
+static void add_live(nf2_t *fs, const struct nf2_census *census, uint32_t block, uint32_t within, uint32_t bytes)
 {
     if (census->use != NULL) {
         note_use(census, block, bytes < nf2_block_bytes(fs) ? NF2_USE_PART : NF2_USE_FULL);
+        return;
+    }
+    if (census->block != NULL) {
+        add_parts(fs, census, block, within, bytes);
         return;
     }
     uint8_t *p = bin_of(census, block);
@@ -104,7 +125,9 @@ static void add_live(nf2_t *fs, const struct nf2_census *census, uint32_t block,
 /* A handle needs the block as it is. */
 static void pin(nf2_t *fs, const struct nf2_census *census, uint32_t block)
 {
-    add_live(fs, census, block, census->use != NULL ? nf2_block_bytes(fs) : FULL * part_of(fs, census));
+    bool bins = census->use == NULL && census->block == NULL;
+
+    add_live(fs, census, block, 0, bins ? FULL * part_of(fs, census) : nf2_block_bytes(fs));
 }
 
 static void count_own(const struct nf2_census *census, const struct nf2_item *own)
@@ -114,8 +137,10 @@ static void count_own(const struct nf2_census *census, const struct nf2_item *ow
             note_use(census, block, NF2_USE_DEAD);
             continue;
         }
-        uint8_t *p = bin_of(census, block);
-        if (p != NULL) {
+        uint8_t *p = census->block != NULL ? byte_of(census, block) : bin_of(census, block);
+        if (p != NULL && census->block != NULL) {
+            *p |= OWNED;
+        } else if (p != NULL) {
             nf2_put16(p, nf2_get16(p) + (1u << LIVE_BITS));
         }
     }
@@ -129,10 +154,10 @@ int nf2_census_item(nf2_t *fs, const struct nf2_census *census, const struct nf2
         count_own(census, item);
     } else if (item->kind == NF2_BODY_FRAMES && census->use != NULL) {
         note_use(census, item->block, NF2_USE_PART);
-    } else if (item->kind == NF2_BODY_FRAMES && bin_of(census, item->block) != NULL) {
+    } else if (item->kind == NF2_BODY_FRAMES && (census->block != NULL ? byte_of(census, item->block) : bin_of(census, item->block)) != NULL) {
         struct nf2_item at;
         NF2_TRY(nf2_index_map(fs, census->id, item->number, &at, &length));
-        add_live(fs, census, item->block, length == 0 ? 1 : length);
+        add_live(fs, census, item->block, 0, length == 0 ? 1 : length);
     }
     if (item->kind != NF2_BODY_PIECE || item->block == NF2_NO_BLOCK) {
         return 0;
@@ -140,7 +165,7 @@ int nf2_census_item(nf2_t *fs, const struct nf2_census *census, const struct nf2
     uint32_t block = item->block, within = item->within;
     while (length > 0) {
         uint32_t n = nf2_min(length, bytes - within);
-        add_live(fs, census, block, n);
+        add_live(fs, census, block, within, n);
         length -= n;
         within = 0;
         block++;
@@ -229,32 +254,10 @@ int nf2_census_walk(nf2_t *fs, struct nf2_census *census)
 int nf2_census_begin(nf2_t *fs, struct nf2_census *census)
 {
     nf2_cache_lend(fs, true);
-    census->block = NULL;
     census->bins = NF2_CENSUS_BINS;
     census->bin = fs->tree_buffer;
     int result = nf2_census_walk(fs, census);
     return result < 0 ? result : nf2_census_handles(fs, census);
-}
-
-/* A bin for each block of an OWN entry, as long as there is room: those with the highest numbers are left out. */
-static int list_item(nf2_t *fs, void *context, const struct nf2_item *item)
-{
-    struct nf2_census *census = context;
-
-    (void)fs;
-    if (item == NULL) {
-        return census->bins == NF2_CENSUS_OWNED;
-    }
-    for (uint32_t block = nf2_max(item->number, census->first); item->kind == NF2_BODY_OWN && block < item->number + item->length; block++) {
-        uint32_t at = listed_at(census, block);
-        if (at == NF2_CENSUS_OWNED) {
-            break;
-        }
-        census->bins = nf2_min(census->bins + 1u, NF2_CENSUS_OWNED);
-        memmove(census->block + 2u * at + 2u, census->block + 2u * at, 2u * (census->bins - at - 1u));
-        nf2_put16(census->block + 2u * at, block);
-    }
-    return 0;
 }
 
 /* A walk that comes to an end. */
@@ -273,20 +276,12 @@ static int count_bounded_item(nf2_t *fs, void *context, const struct nf2_item *i
     return bounded->leaves-- == 0;
 }
 
-int nf2_census_owned_blocks(nf2_t *fs, struct nf2_census *census, uint32_t leaves)
+int nf2_census_blocks(nf2_t *fs, struct nf2_census *census, uint32_t leaves)
 {
     struct bounded bounded = {census, leaves};
-    struct nf2_item own;
 
     nf2_cache_lend(fs, true);
-    census->blocks = 1;
-    census->bins = 0;
-    census->bin = fs->tree_buffer;
-    census->block = fs->tree_buffer + 2u * NF2_CENSUS_OWNED;
-    int found = nf2_index_seek(fs, census->id, NF2_INDEX_OWN, census->first, NF2_AT_OR_BELOW, &own);
-    NF2_TRY(found);
-    NF2_TRY(nf2_index_each(fs, census->id, NF2_INDEX_BLOCKS | (found > 0 ? own.number : census->first), list_item, census));
-    memset(census->bin, 0, 2u * NF2_CENSUS_OWNED);
+    census->block = fs->tree_buffer;
     int more = nf2_index_each(fs, census->id, 0, count_bounded_item, &bounded);
     NF2_TRY(more);
     NF2_TRY(nf2_census_handles(fs, census));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * census.h - how much of an indexed file is live in its blocks, and which it owns: one walk over its map. Bins of one or of several
- * blocks lie side by side; or there is one for each block that the file owns, as many as there is room for.
+ * census.h - how much of an indexed file is live in its blocks, and which it owns: one walk over its map counts it in bins of several
+ * blocks, in a byte for each block, or in two bits, for more blocks at once.
  */
 #ifndef NF2FS_SRC_CENSUS_H
 #define NF2FS_SRC_CENSUS_H
@@ -9,7 +9,7 @@
 #include "index.h"
 
 #define NF2_CENSUS_BINS NF2_REGION_BLOCKS
-#define NF2_CENSUS_OWNED (NF2_TREE_BUFFER_SIZE / 4u)
+#define NF2_CENSUS_BLOCKS NF2_TREE_BUFFER_SIZE
 
 struct nf2_census {
     uint32_t id;
@@ -17,8 +17,8 @@ struct nf2_census {
     uint32_t blocks;            /* of a bin, 31 at most */
     uint32_t bins;
     uint8_t *bin;               /* two bytes each */
-    uint8_t *block;             /* the block of each bin, in order, two bytes each; NULL: they lie side by side */
-    uint8_t *use;               /* two bits for each block instead: enum nf2_use; NULL: bins */
+    uint8_t *block;             /* a byte for each block instead; NULL: bins */
+    uint8_t *use;               /* two bits for each block instead: enum nf2_use; NULL: the others */
 };
 
 /* What a block of a file is used for. */
@@ -43,13 +43,12 @@ int nf2_census_walk(nf2_t *fs, struct nf2_census *census);
 /* All of that, with NF2_CENSUS_BINS bins in the tree buffer, which is lent until nf2_census_end; that follows errors too. */
 int nf2_census_begin(nf2_t *fs, struct nf2_census *census);
 
-/* The same with bins of NF2_CENSUS_OWNED blocks that the file owns, from `first` on. 0: its map has more than `leaves` leaves; else 1. */
-int nf2_census_owned_blocks(nf2_t *fs, struct nf2_census *census, uint32_t leaves);
-static inline uint32_t nf2_census_block(const struct nf2_census *census, uint32_t bin)
-{
-    return nf2_get16(census->block + 2u * bin);
-}
+/* The same with a byte for each of NF2_CENSUS_BLOCKS blocks from `first` on. 0: its map has more than `leaves` leaves; else 1. */
+int nf2_census_blocks(nf2_t *fs, struct nf2_census *census, uint32_t leaves);
+bool nf2_census_owns(const struct nf2_census *census, uint32_t block);
 
+/* About how many bytes of a block that was counted so are live; more than the block has if it is full or a handle needs it as it is. */
+uint32_t nf2_census_block_live(const nf2_t *fs, const struct nf2_census *census, uint32_t block);
 
 /* The use of NF2_CENSUS_USES blocks from census->first on, by one walk. */
 int nf2_census_uses(nf2_t *fs, struct nf2_census *census);

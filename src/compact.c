@@ -19,8 +19,9 @@ struct finding {
     struct {
         uint16_t start, count;
     } dead[DEAD_RUNS];
-    uint32_t dead_runs, victim, least;
-    uint32_t end;               /* behind the last of them */
+    uint32_t dead_runs;
+    uint32_t live[NF2_VICTIMS_MAX]; /* bytes of each victim, the fewest first */
+    struct nf2_victims victims;
 };
 
 static void note_dead(struct finding *finding, uint32_t block)
@@ -43,19 +44,37 @@ static struct nf2_run dead_run(const struct finding *finding, uint32_t i)
 }
 
 /* Has the file most of the group that a large erase takes together with this block? Then it is better emptied as a whole. */
-static bool in_own_group(const nf2_t *fs, const struct nf2_census *census, uint32_t bin)
+static bool in_own_group(const nf2_t *fs, const struct nf2_census *census, uint32_t block)
 {
-    uint32_t large = nf2_large_blocks(fs), first = nf2_group_shift(fs, large), number = (nf2_census_block(census, bin) - first) / large, count = 0;
+    uint32_t large = nf2_large_blocks(fs), shift = nf2_group_shift(fs, large), first = block - (block - shift) % large, count = 0;
 
-    for (uint32_t i = bin - nf2_min(bin, large); i < nf2_min(bin + large, census->bins); i++) {
-        count += (nf2_census_block(census, i) - first) / large == number;
+    for (uint32_t i = 0; i < large; i++) {
+        count += nf2_census_owns(census, first + i);
     }
     return count > large / 2u;
 }
 
+/* A block gets a place in front of those with more live data. */
+static void note_victim(struct finding *finding, uint32_t block, uint32_t live)
+{
+    struct nf2_victims *victims = &finding->victims;
+    uint32_t at = victims->count;
+
+    while (at > 0 && finding->live[at - 1u] > live) {
+        at--;
+    }
+    if (at < NF2_VICTIMS_MAX) {
+        victims->count = (uint16_t)nf2_min(victims->count + 1u, NF2_VICTIMS_MAX);
+        memmove(&finding->live[at + 1u], &finding->live[at], (victims->count - at - 1u) * sizeof finding->live[0]);
+        memmove(&victims->first[at + 1u], &victims->first[at], (victims->count - at - 1u) * sizeof victims->first[0]);
+        finding->live[at] = live;
+        victims->first[at] = (uint16_t)block;
+    }
+}
+
 /*
- * Counts what is live in blocks of a file from `first` on. With `aside`, for a call that does something else: 0 if the map is too large
- * for that, and blocks of groups that the file has to itself are left alone. Else 1, or an error.
+ * Counts what is live in NF2_CENSUS_BLOCKS blocks from `first` on. With `aside`, for a call that does something else: 0 if the map is
+ * too large for that, and blocks of groups that the file has to itself are left alone. Else 1, or an error.
  */
 static NF2_APART int look_at_blocks(nf2_t *fs, uint32_t id, uint32_t first, bool aside, struct finding *finding)
 {
@@ -63,20 +82,17 @@ static NF2_APART int look_at_blocks(nf2_t *fs, uint32_t id, uint32_t first, bool
     bool groups = aside && nf2_clean_pays(fs);
 
     memset(finding, 0, sizeof *finding);
-    finding->victim = NF2_NONE;
-    finding->end = first + 1u;
-    int result = nf2_census_owned_blocks(fs, &census, aside ? AHEAD_WALK : NF2_NONE);
-    for (uint32_t i = 0; result > 0 && i < census.bins; i++) {
-        uint32_t bytes = nf2_census_live(fs, &census, i), block = nf2_census_block(&census, i);
-        finding->end = block + 1u;
-        if (groups && in_own_group(fs, &census, i)) {
+    finding->victims.blocks = 1;
+    int result = nf2_census_blocks(fs, &census, aside ? AHEAD_WALK : NF2_NONE);
+    for (uint32_t block = first; result > 0 && block < first + NF2_CENSUS_BLOCKS; block++) {
+        if (!nf2_census_owns(&census, block) || (groups && in_own_group(fs, &census, block))) {
             continue;
         }
-        if (bytes == 0) {
+        uint32_t live = nf2_census_block_live(fs, &census, block);
+        if (live == 0) {
             note_dead(finding, block);
-        } else if (!nf2_census_full(&census, i) && (finding->victim == NF2_NONE || bytes < finding->least)) {
-            finding->least = bytes;
-            finding->victim = block;
+        } else if (live <= nf2_block_bytes(fs)) {
+            note_victim(finding, block, live);
         }
     }
     nf2_census_end(fs);
@@ -93,18 +109,22 @@ int nf2_compact_handles(nf2_t *fs, uint32_t id)
     return NF2_OK;
 }
 
-/* What was found: is a block of it worth to be emptied, with at most `live` of 16 parts live? */
-static bool is_victim(nf2_t *fs, const struct finding *finding, uint32_t live)
+/*
+ * What was found: are blocks of it worth to be emptied, with at most `live` of 16 parts live? No more stay in it than there is room
+ * for their copies.
+ */
+static bool has_victims(nf2_t *fs, struct finding *finding, uint32_t live)
 {
-    uint32_t part = nf2_block_bytes(fs) / 16u;
+    uint32_t part = nf2_block_bytes(fs) / 16u, room = nf2_block_bytes(fs) * (nf2_space_available(fs) + 1u), n = 0;
 
-    if (finding->victim == NF2_NONE || finding->least > part * live) {
-        return false;
+    while (n < finding->victims.count && finding->live[n] <= part * live && finding->live[n] <= room) {
+        room -= finding->live[n++];
     }
-    if (finding->dead_runs == 0) {
-        fs->compact_live = (uint8_t)nf2_min(finding->least / part + 1u, NF2_COMPACT_ALL);
+    finding->victims.count = (uint16_t)n;
+    if (n > 0 && finding->dead_runs == 0) {
+        fs->compact_live = (uint8_t)nf2_min(finding->live[0] / part + 1u, NF2_COMPACT_ALL);
     }
-    return true;
+    return n > 0;
 }
 
 /* The next block of the file from fs->compact_from on, with which the round goes on: 1, or 0 behind the last. */
@@ -145,22 +165,36 @@ static NF2_APART int free_dead(nf2_t *fs, uint32_t id, bool *part)
     return finding.dead_runs > 0;
 }
 
-/* The emptiest of the next blocks, if it is worth to be emptied; else NF2_NONE, and the round goes on behind them. */
-static NF2_APART int find_victim(nf2_t *fs, uint32_t id, uint32_t live, uint32_t *victim)
+/* The emptiest of the next blocks, if they are worth to be emptied; else none, and the round goes on behind them. */
+static NF2_APART int find_victims(nf2_t *fs, uint32_t id, uint32_t live, struct nf2_victims *victims)
 {
     struct finding finding;
 
     NF2_TRY(look_at_blocks(fs, id, fs->compact_from, false, &finding));
-    bool found = is_victim(fs, &finding, live);
-    *victim = found ? finding.victim : NF2_NONE;
-    fs->compact_from = found ? fs->compact_from : (uint16_t)finding.end;
+    if (!has_victims(fs, &finding, live)) {
+        fs->compact_from = (uint16_t)nf2_min(fs->compact_from + NF2_CENSUS_BLOCKS, fs->blocks);
+    }
+    *victims = finding.victims;
     return NF2_OK;
+}
+
+/* Gives blocks back that were emptied: 0, 1 if a batch has to be applied before the others, or an error. */
+static int release_victims(nf2_t *fs, uint32_t id, const struct nf2_victims *victims)
+{
+    for (uint32_t i = 0; i < victims->count; i++) {
+        struct nf2_run run = {victims->first[i], victims->blocks};
+        int more = nf2_evacuate_release(fs, id, &run, NF2_NONE);
+        if (more != 0) {
+            return more;
+        }
+    }
+    return 0;
 }
 
 /* Goes through the file's blocks until some had something to do: 1, or 0 behind the last. */
 static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
 {
-    struct nf2_run run = {0, 1};
+    struct nf2_victims victims;
     bool part;
     int found;
 
@@ -176,10 +210,10 @@ static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
                 continue;
             }
         }
-        NF2_TRY(find_victim(fs, id, live, &run.start));
-        if (run.start != NF2_NONE) {
-            NF2_TRY(nf2_evacuate_all(fs, id, &run));
-            int released = nf2_batch_waits(fs) ? 1 : nf2_evacuate_release(fs, id, &run, 1);
+        NF2_TRY(find_victims(fs, id, live, &victims));
+        if (victims.count > 0) {
+            NF2_TRY(nf2_evacuate_all(fs, id, &victims));
+            int released = nf2_batch_waits(fs) ? 1 : release_victims(fs, id, &victims);
             fs->compact_dead = released == 0 ? fs->compact_dead : 0; /* to be found again */
             return released < 0 ? released : 1;
         }
@@ -307,10 +341,10 @@ static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
         int more = nf2_evacuate_release(fs, fs->compact_id, &run, 1);
         NF2_TRY(more > 0 ? nf2_batch_apply(fs, NULL) : more);
     }
-    if (finding.dead_runs == 0 && is_victim(fs, &finding, live)) {
-        fs->compact_victim = (uint16_t)finding.victim;
+    if (finding.dead_runs == 0 && has_victims(fs, &finding, live)) {
+        fs->compact_victim = finding.victims.first[0];
     } else if (finding.dead_runs == 0) {
-        fs->compact_from = (uint16_t)finding.end;
+        fs->compact_from = (uint16_t)nf2_min(fs->compact_from + NF2_CENSUS_BLOCKS, fs->blocks);
     }
     return 1;
 }

@@ -13,6 +13,8 @@ struct nf2_path {
 };
 
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path);
+/* Do two keys, the lower one first, lead to the same leaf? 1, 0, or an error. */
+int nf2_tree_together(nf2_t *fs, const struct nf2_key *low, const struct nf2_key *high);
 /* The child block that an inner node's entry names. */
 int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, uint32_t *block);
 /* The entry that leads on from node `depth` of the path. */

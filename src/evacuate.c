@@ -406,10 +406,10 @@ int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job)
     return more > 0;
 }
 
-int nf2_evacuate_all(nf2_t *fs, uint32_t id, const struct nf2_run *run)
+int nf2_evacuate_all(nf2_t *fs, uint32_t id, const struct nf2_victims *victims)
 {
-    uint32_t from = 0, most = run->count * nf2_block_bytes(fs) + NF2_FILE_MAX / nf2_block_bytes(fs);
-    struct nf2_evacuation job = {id, {(uint16_t)run->count, 1, {(uint16_t)run->start}}, NULL, 0, &from, NF2_NONE, NF2_NONE};
+    uint32_t from = 0, most = (uint32_t)victims->count * victims->blocks * nf2_block_bytes(fs) + NF2_FILE_MAX / nf2_block_bytes(fs);
+    struct nf2_evacuation job = {id, *victims, NULL, 0, &from, NF2_NONE, NF2_NONE};
     int more = 1;
 
     for (uint32_t i = 0; i < most && more > 0 && !nf2_batch_waits(fs); i++) {

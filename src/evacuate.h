@@ -35,7 +35,7 @@ struct nf2_evacuation {
 int nf2_evacuate(nf2_t *fs, const struct nf2_evacuation *job);
 
 /* The same for all of the map. 1: from the start again, once the batch is applied. */
-int nf2_evacuate_all(nf2_t *fs, uint32_t id, const struct nf2_run *run);
+int nf2_evacuate_all(nf2_t *fs, uint32_t id, const struct nf2_victims *victims);
 
 /* The next block that the file owns from `*block` on: 1, 0, or an error. */
 int nf2_evacuate_next_owned(nf2_t *fs, uint32_t id, uint32_t *block);

@@ -278,8 +278,10 @@ static NF2_APART int move_flat(nf2_t *fs, uint32_t leaf, const struct young *you
 
 static int move_owned(nf2_t *fs, const struct young *young)
 {
+    struct nf2_victims victims = {(uint16_t)young->run.count, 1, {(uint16_t)young->run.start}};
+
     NF2_TRY(nf2_compact_handles(fs, young->id));
-    int more = nf2_evacuate_all(fs, young->id, &young->run);
+    int more = nf2_evacuate_all(fs, young->id, &victims);
     return more != 0 ? more : nf2_evacuate_release(fs, young->id, &young->run, NF2_NONE);
 }
 

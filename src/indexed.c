@@ -689,14 +689,11 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
 /* Does the entry of the present run of blocks lie in another leaf than that of the piece? */
 static NF2_APART int lies_apart(nf2_t *fs, const nf2_file_t *file)
 {
-    struct nf2_key key = nf2_number_key(file->id, NF2_INDEX_OWN, file->own.start);
-    struct nf2_path path;
+    struct nf2_key piece = nf2_number_key(file->id, NF2_INDEX_MAP, file->u.piece[0].offset);
+    struct nf2_key own = nf2_number_key(file->id, NF2_INDEX_OWN, file->own.start);
+    int together = nf2_tree_together(fs, &piece, &own);
 
-    NF2_TRY(nf2_tree_descend(fs, &key, &path));
-    uint32_t leaf = path.node[path.depth - 1];
-    key = nf2_number_key(file->id, NF2_INDEX_MAP, file->u.piece[0].offset);
-    NF2_TRY(nf2_tree_descend(fs, &key, &path));
-    return leaf != path.node[path.depth - 1];
+    return together < 0 ? together : !together;
 }
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)

@@ -82,8 +82,9 @@ TEST(joined_to_one_that_waits)
     CHECK_EQ(first.within, 2048);
     reopen(&volume);
     struct nf2_run run = {second.block, 2};
+    struct nf2_victims victims = {2, 1, {(uint16_t)second.block}};
     CHECK_EQ(nf2_space_place(&volume.fs, NF2_TREE_SLOT, second.block + 2u, 4), 1);
-    CHECK_EQ(nf2_evacuate_all(&volume.fs, volume.file.id, &run), 0);
+    CHECK_EQ(nf2_evacuate_all(&volume.fs, volume.file.id, &victims), 0);
     CHECK(is_right(&volume));
     CHECK_EQ(nf2_evacuate_release(&volume.fs, volume.file.id, &run, NF2_NONE), 0);
     CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
