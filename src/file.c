@@ -526,7 +526,7 @@ static int settle_flat(nf2_t *fs, nf2_file_t *file, uint32_t kept)
     for (unsigned i = 0; i < file->extents; i++) {
         first += file->u.extent[i].count;
     }
-    NF2_TRY(first > kept ? nf2_space_prepare(fs, NF2_EXTENTS_MAX) : NF2_OK);
+    NF2_TRY(first > kept ? nf2_space_prepare_early(fs, NF2_EXTENTS_MAX) : NF2_OK);
     nf2_space_settle(fs, file->slot);
     first = 0;
     for (unsigned i = 0; i < file->extents; i++) {

@@ -457,6 +457,15 @@ int nf2_space_flush(nf2_t *fs)
     return nf2_meta_state(fs, false, NULL, NULL, 0);
 }
 
+int nf2_space_flush_early(nf2_t *fs)
+{
+    NF2_TRY(nf2_space_flush(fs));
+    if (fs->touched_count > 0) {
+        fs->touched[fs->touched_count - 1u].logged = 0;
+    }
+    return NF2_OK;
+}
+
 uint32_t nf2_space_next(const nf2_t *fs, unsigned slot_index)
 {
     const struct nf2_slot *slot = &fs->slot[slot_index];
@@ -561,6 +570,11 @@ int nf2_space_place(nf2_t *fs, unsigned slot_index, uint32_t start, uint32_t cou
 int nf2_space_prepare(nf2_t *fs, unsigned runs)
 {
     return nf2_space_prepared(fs, runs) ? NF2_OK : nf2_space_flush(fs);
+}
+
+int nf2_space_prepare_early(nf2_t *fs, unsigned runs)
+{
+    return nf2_space_prepared(fs, runs) ? NF2_OK : nf2_space_flush_early(fs);
 }
 
 void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count)
