@@ -3,6 +3,7 @@
 
 #include "flash.h"
 #include "region.h"
+#include "super.h"
 #include "turn.h"
 
 #define TOUCHED_KEPT (NF2_TOUCHED_MAX / 2u)  /* touched nodes that stay listed when another one finds the list full */
@@ -382,8 +383,10 @@ static int stock_last(nf2_t *fs, struct nf2_slot *slot)
 static int other_next(nf2_t *fs)
 {
     int result = nf2_space_next(fs, NF2_TREE_SLOT) == NF2_NONE && !fs->broken ? claim(fs, NF2_TREE_SLOT, 1) : NF2_OK;
+    bool again = nf2_bad_place(fs, fs->meta_next) != fs->meta_next;
 
-    return fs->broken || (result < 0 && result != NF2_ERR_NOSPC) ? NF2_ERR_IO : nf2_meta_replace_next(fs);
+    NF2_TRY(fs->broken || (result < 0 && result != NF2_ERR_NOSPC) ? NF2_ERR_IO : nf2_meta_replace_next(fs));
+    return again ? nf2_super_write(fs) : NF2_OK; /* the anchor may name the place before, and a mount takes it for the newer one */
 }
 
 int nf2_space_restock(nf2_t *fs)
