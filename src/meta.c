@@ -618,7 +618,11 @@ static int make_turn(nf2_t *fs)
         }
     }
     result = result < 0 ? result : turn_over(fs, &turn);
-    fs->broken = fs->broken || result < 0; /* half made in memory */
+    if (result < 0) { /* half made in memory */
+        fs->broken = true;
+        fs->free_blocks += turn.claim.length > 0;
+        fs->erased_blocks += turn.claim.length > 0 && !turn.suspect;
+    }
     return result;
 }
 
