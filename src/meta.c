@@ -670,6 +670,9 @@ bool nf2_meta_head_bad(nf2_t *fs, int result)
     fs->log_failed = false;
     fs->meta_end = (uint16_t)nf2_log_bytes(fs);
     fs->next_suspect = true;
+    if (fs->flash->program_unit == 1) { /* else each mount erases the block that it begins */
+        (void)nf2_super_write(fs); /* where it fails nothing more is written */
+    }
     return true;
 }
 

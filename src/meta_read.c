@@ -435,6 +435,11 @@ static int load_head(nf2_t *fs)
         NF2_TRY(next_epoch(fs, &scan));
     }
     fs->meta_end = (uint16_t)nf2_scan_append_at(fs, &scan);
+    if (fs->log_failed && fs->super_points_to == fs->meta_sequence) { /* the anchor says so of this head: a turn was begun */
+        fs->meta_end = (uint16_t)nf2_log_bytes(fs);
+        fs->next_suspect = true;
+    }
+    fs->log_failed = false;
     return NF2_OK;
 }
 
