@@ -154,10 +154,19 @@ static void offer_group(const nf2_t *fs, struct offer *offer, const struct candi
     }
 }
 
-/* What was counted is on offer, if a block of it is won for less than an erase of its own takes. */
+/* What a block may cost that is won with a group: an erase of its own, as long as others will do; more where the next are full of live data. */
+static uint32_t dearest_us(const nf2_t *fs)
+{
+    uint32_t left = nf2_space_available(fs), pool = nf2_clean_pool(fs);
+
+    return fs->flash->erase_block_us * (left >= pool ? 1u : 4u);
+}
+
+/* What was counted is on offer, if it is not too dear. */
 static void offer_counted(nf2_t *fs, const struct nf2_census *census, struct offer *offer)
 {
     uint32_t first = (census->first - group_run(fs, 0).start) / census->blocks, part = census->blocks * nf2_block_bytes(fs) / 256u;
+    uint32_t dearest = dearest_us(fs);
 
     for (uint32_t i = 0; i < census->bins; i++) {
         uint32_t live = (nf2_census_live(fs, census, i) + part - 1u) / part, owned = nf2_census_owned(census, i);
@@ -167,7 +176,7 @@ static void offer_counted(nf2_t *fs, const struct nf2_census *census, struct off
             group->state = group->number == first + i && group->state == NF2_GROUP_CHEAP ? NF2_GROUP_NONE : group->state;
             listed = listed || (group->number == first + i && group->state != NF2_GROUP_NONE);
         }
-        if (!listed && owned > 0 && !nf2_census_full(census, i) && group_us(fs, live) <= fs->flash->erase_block_us) {
+        if (!listed && owned > 0 && !nf2_census_full(census, i) && group_us(fs, live) <= dearest) {
             struct candidate candidate = {(uint16_t)(first + i), (uint8_t)live, (uint8_t)owned};
             offer_group(fs, offer, &candidate);
         }

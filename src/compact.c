@@ -271,6 +271,7 @@ static NF2_APART int file_step(nf2_t *fs, uint32_t live)
 #define AHEAD_PROGRAMS 20u      /* the least that a step ahead has: a block that is copied, and its entry */
 #define AHEAD_ENTRIES 8u        /* the least for one more batch, */
 #define AHEAD_READS 256u        /* if not so many pages were read before, or something erased */
+#define AHEAD_LAST 4u           /* as much of both where groups can hardly be emptied any more */
 #define AHEAD_OWNED 4u          /* entries that one call takes blocks out of */
 #define AHEAD_WAIT 32u          /* calls after a round over all files that has found nothing */
 
@@ -376,14 +377,20 @@ static int block_ahead(nf2_t *fs, uint32_t live, uint32_t programs)
 static int groups_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
 {
     uint32_t start = fs->programs, start_us = fs->busy_us, used = 0;
-    uint32_t leaves = fs->erased_blocks < (nf2_clean_pool(fs) + need) / 2u ? 2u * AHEAD_LEAVES : AHEAD_LEAVES;
+    uint32_t leaves = fs->erased_blocks < (nf2_clean_pool(fs) + need) / 2u ? 2u * AHEAD_LEAVES : AHEAD_LEAVES, reads = AHEAD_READS * need;
     int result;
+
+    if (fs->short_pieces && nf2_space_available(fs) < 2u * nf2_large_blocks(fs)) { /* soon there is no room for the copies of a group */
+        leaves *= AHEAD_LAST;
+        reads *= AHEAD_LAST;
+        programs *= 2u;
+    }
 
     for (;;) {
         result = group_step(fs, NF2_COMPACT_ALL, leaves, programs - used);
         NF2_TRY(result > 0 ? nf2_batch_apply(fs, NULL) : result);
         uint32_t now = fs->programs - start, other_us = fs->busy_us - start_us - now * fs->flash->program_page_us;
-        if (result == 0 || now == used || now + AHEAD_ENTRIES > programs || other_us > AHEAD_READS * need * fs->flash->read_page_us) {
+        if (result == 0 || now == used || now + AHEAD_ENTRIES > programs || other_us > reads * fs->flash->read_page_us) {
             return result;
         }
         used = now;

@@ -717,6 +717,7 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     }
     NF2_TRY(result);
     own_recorded(fs, file);
+    fs->short_pieces = file->pieces > 0 && file->u.piece[0].length < nf2_block_bytes(fs);
     file->pieces = 0;
     file->spill = file->spill_first = file->cut_to = NF2_NONE;
     file->spilled = 0;

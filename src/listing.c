@@ -90,7 +90,7 @@ static int insert(nf2_t *fs, struct gather *gather, const struct nf2_entry *entr
         memmove(digests + DIGEST, digests, behind * DIGEST);
         memmove(places + 2, places, behind * 2);
         memcpy(digests, name + skip, DIGEST);
-        nf2_put16(places, entry->offset | nf2_entry_references(entry) / 2u << OFFSET_BITS);
+        nf2_put16(places, entry->offset | nf2_node_references(entry->type) / 2u << OFFSET_BITS);
         gather->count = nf2_min(gather->count + 1, gather->limit);
     }
     return NF2_OK;

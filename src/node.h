@@ -83,6 +83,9 @@ int nf2_entry_number(nf2_t *fs, const struct nf2_entry *entry, uint8_t *kind, ui
 
 struct nf2_key nf2_entry_key(const struct nf2_entry *entry);
 
+/* The bytes of a key that is a number: NF2_NUMBER_LENGTH of them, to `to`, which it returns. */
+const uint8_t *nf2_key_put_number(uint8_t *to, const struct nf2_key *key);
+
 /* Copies `length` of a key's bytes from `at` on. */
 int nf2_key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length);
 
@@ -93,7 +96,15 @@ int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b,
 int nf2_entry_parse(nf2_t *fs, uint32_t node, const struct nf2_record *record, struct nf2_entry *entry);
 
 /* Bytes of references in front of the key. */
-uint32_t nf2_entry_references(const struct nf2_entry *entry);
+static inline uint32_t nf2_node_references(uint8_t type)
+{
+    return type == NF2_NODE_REN ? 4u : type == NF2_NODE_MOV ? 6u : type == NF2_NODE_PUT ? 0u : 2u;
+}
+
+static inline bool nf2_node_has_key(uint8_t type)
+{
+    return type == NF2_NODE_PUT || type == NF2_NODE_PUTK || type == NF2_NODE_REN;
+}
 
 /* Follows REN to the record that holds the body; afterwards body_* are valid. */
 int nf2_entry_body(nf2_t *fs, struct nf2_entry *entry);

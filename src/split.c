@@ -341,7 +341,7 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
     }
     uint32_t limit = level == 0 ? nf2_put_limit(fs, survey.count) : capacity, end;
     nf2_log_place(fs, survey.packed, need, NF2_NONE, &end);
-    if (survey.count >= 2 && (end > limit || survey.packed * 100 > capacity * (scarce ? 86u : 62u))) {
+    if (survey.count >= 2 && (end > limit || survey.packed * 100 > capacity * (scarce ? 86u : level == 0 && (fs->clean_price >= 150u || fs->compact_live >= 11u) ? 80u : 62u))) {
         struct nf2_key median;
         NF2_TRY(find_median(fs, node, &survey, &median));
         return plan_halves(fs, node, &median, plan);

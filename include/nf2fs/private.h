@@ -162,6 +162,7 @@ typedef struct nf2 {
     uint32_t orphan[NF2_ORPHANS_MAX];
     struct nf2_bad bad[NF2_BAD_MAX];
     uint16_t stock[NF2_STOCK_MAX];  /* claimed and erased blocks, also for a mount after a cut */
+    bool short_pieces;          /* what was committed last was shorter than a block: as a rule no block is free of live data */
 } nf2_t;
 
 typedef struct nf2_file {
