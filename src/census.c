@@ -276,14 +276,15 @@ static int count_bounded_item(nf2_t *fs, void *context, const struct nf2_item *i
     return bounded->leaves-- == 0;
 }
 
-int nf2_census_blocks(nf2_t *fs, struct nf2_census *census, uint32_t leaves)
+int nf2_census_blocks(nf2_t *fs, struct nf2_census *census, uint32_t *leaves)
 {
-    struct bounded bounded = {census, leaves};
+    struct bounded bounded = {census, *leaves};
 
     nf2_cache_lend(fs, true);
     census->block = fs->tree_buffer;
     int more = nf2_index_each(fs, census->id, 0, count_bounded_item, &bounded);
     NF2_TRY(more);
+    *leaves = more == 0 ? bounded.leaves : 0;
     NF2_TRY(nf2_census_handles(fs, census));
     return more == 0;
 }

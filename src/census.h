@@ -43,8 +43,8 @@ int nf2_census_walk(nf2_t *fs, struct nf2_census *census);
 /* All of that, with NF2_CENSUS_BINS bins in the tree buffer, which is lent until nf2_census_end; that follows errors too. */
 int nf2_census_begin(nf2_t *fs, struct nf2_census *census);
 
-/* The same with a byte for each of NF2_CENSUS_BLOCKS blocks from `first` on. 0: its map has more than `leaves` leaves; else 1. */
-int nf2_census_blocks(nf2_t *fs, struct nf2_census *census, uint32_t leaves);
+/* The same with a byte for each of NF2_CENSUS_BLOCKS blocks from `first` on. 0: its map has more than `*leaves` leaves, which become less by those; else 1. */
+int nf2_census_blocks(nf2_t *fs, struct nf2_census *census, uint32_t *leaves);
 bool nf2_census_owns(const struct nf2_census *census, uint32_t block);
 
 /* About how many bytes of a block that was counted so are live; more than the block has if it is full or a handle needs it as it is. */

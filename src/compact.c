@@ -73,17 +73,17 @@ static void note_victim(struct finding *finding, uint32_t block, uint32_t live)
 }
 
 /*
- * Counts what is live in NF2_CENSUS_BLOCKS blocks from `first` on. With `aside`, for a call that does something else: 0 if the map is
- * too large for that, and blocks of groups that the file has to itself are left alone. Else 1, or an error.
+ * Counts what is live in NF2_CENSUS_BLOCKS blocks from `first` on. With `aside`, for a call that does something else: blocks of groups that
+ * the file has to itself are left alone. 0 if the map has more than `*leaves` leaves, which become less by those; else 1, or an error.
  */
-static NF2_APART int look_at_blocks(nf2_t *fs, uint32_t id, uint32_t first, bool aside, struct finding *finding)
+static NF2_APART int look_at_blocks(nf2_t *fs, uint32_t id, uint32_t first, bool aside, uint32_t *leaves, struct finding *finding)
 {
     struct nf2_census census = {.id = id, .first = first};
     bool groups = aside && nf2_clean_pays(fs);
 
     memset(finding, 0, sizeof *finding);
     finding->victims.blocks = 1;
-    int result = nf2_census_blocks(fs, &census, aside ? AHEAD_WALK : NF2_NONE);
+    int result = nf2_census_blocks(fs, &census, leaves);
     for (uint32_t block = first; result > 0 && block < first + NF2_CENSUS_BLOCKS; block++) {
         if (!nf2_census_owns(&census, block) || (groups && in_own_group(fs, &census, block))) {
             continue;
@@ -110,12 +110,12 @@ int nf2_compact_handles(nf2_t *fs, uint32_t id)
 }
 
 /*
- * What was found: are blocks of it worth to be emptied, with at most `live` of 16 parts live? No more stay in it than there is room
- * for their copies.
+ * What was found: are blocks of it worth to be emptied, with at most `live` of 16 parts live? No more stay in it than a block takes
+ * the copies of.
  */
 static bool has_victims(nf2_t *fs, struct finding *finding, uint32_t live)
 {
-    uint32_t part = nf2_block_bytes(fs) / 16u, room = nf2_block_bytes(fs) * (nf2_space_available(fs) + 1u), n = 0;
+    uint32_t part = nf2_block_bytes(fs) / 16u, room = nf2_block_bytes(fs), n = 0;
 
     while (n < finding->victims.count && finding->live[n] <= part * live && finding->live[n] <= room) {
         room -= finding->live[n++];
@@ -169,8 +169,9 @@ static NF2_APART int free_dead(nf2_t *fs, uint32_t id, bool *part)
 static NF2_APART int find_victims(nf2_t *fs, uint32_t id, uint32_t live, struct nf2_victims *victims)
 {
     struct finding finding;
+    uint32_t leaves = NF2_NONE;
 
-    NF2_TRY(look_at_blocks(fs, id, fs->compact_from, false, &finding));
+    NF2_TRY(look_at_blocks(fs, id, fs->compact_from, false, &leaves, &finding));
     if (!has_victims(fs, &finding, live)) {
         fs->compact_from = (uint16_t)nf2_min(fs->compact_from + NF2_CENSUS_BLOCKS, fs->blocks);
     }
@@ -271,7 +272,7 @@ static NF2_APART int file_step(nf2_t *fs, uint32_t live)
 #define AHEAD_PROGRAMS 20u      /* the least that a step ahead has: a block that is copied, and its entry */
 #define AHEAD_ENTRIES 8u        /* the least for one more batch, */
 #define AHEAD_READS 256u        /* if not so many pages were read before, or something erased */
-#define AHEAD_LAST 4u           /* as much of both where groups can hardly be emptied any more */
+#define AHEAD_LAST 4u           /* times as much of both where groups can hardly be emptied any more */
 #define AHEAD_OWNED 4u          /* entries that one call takes blocks out of */
 #define AHEAD_WAIT 32u          /* calls after a round over all files that has found nothing */
 
@@ -328,24 +329,28 @@ static NF2_APART int empty_victim(nf2_t *fs, uint32_t programs)
 static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
 {
     struct finding finding;
-    uint32_t entries = AHEAD_OWNED;
+    uint32_t entries = AHEAD_OWNED, leaves = AHEAD_WALK, before;
+    bool victims = false;
 
-    int found = next_owned(fs, fs->compact_id);
-    found = found > 0 ? look_at_blocks(fs, fs->compact_id, fs->compact_from, true, &finding) : found;
-    if (found <= 0) {
-        fs->compact_from = fs->compact_dead = 0;
-        return found;
-    }
+    do { /* a small map is walked several times */
+        int found = next_owned(fs, fs->compact_id);
+        before = leaves;
+        found = found > 0 ? look_at_blocks(fs, fs->compact_id, fs->compact_from, true, &leaves, &finding) : found;
+        if (found <= 0) {
+            fs->compact_from = fs->compact_dead = 0;
+            return found;
+        }
+        victims = finding.dead_runs == 0 && has_victims(fs, &finding, live);
+        fs->compact_from = victims || finding.dead_runs > 0 ? fs->compact_from : (uint16_t)nf2_min(fs->compact_from + NF2_CENSUS_BLOCKS, fs->blocks);
+    } while (!victims && finding.dead_runs == 0 && before - leaves <= leaves);
     for (uint32_t i = 0; i < finding.dead_runs && i < entries; i++) {
         struct nf2_run run = dead_run(&finding, i);
         NF2_TRY(nf2_indexed_part(fs, fs->compact_id, &run));
         int more = nf2_evacuate_release(fs, fs->compact_id, &run, 1);
         NF2_TRY(more > 0 ? nf2_batch_apply(fs, NULL) : more);
     }
-    if (finding.dead_runs == 0 && has_victims(fs, &finding, live)) {
+    if (victims) {
         fs->compact_victim = finding.victims.first[0];
-    } else if (finding.dead_runs == 0) {
-        fs->compact_from = (uint16_t)nf2_min(fs->compact_from + NF2_CENSUS_BLOCKS, fs->blocks);
     }
     return 1;
 }
@@ -383,7 +388,6 @@ static int groups_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
     if (fs->short_pieces && nf2_space_available(fs) < 2u * nf2_large_blocks(fs)) { /* soon there is no room for the copies of a group */
         leaves *= AHEAD_LAST;
         reads *= AHEAD_LAST;
-        programs *= 2u;
     }
 
     for (;;) {

@@ -408,13 +408,14 @@ static int note_failure(nf2_file_t *file, int result)
     return result;
 }
 
-#define AHEAD_PAGES 28u         /* programmed besides the data, for each block's length of them that is begun; where erased blocks run short for one more */
+#define AHEAD_PAGES 28u         /* programmed besides the data, for each block's length of them that is begun */
+#define AHEAD_HURRY 14u         /* and where erased blocks run short for whole blocks */
 
 /* After a call that wrote `length` bytes with so many programs: a part of the work that calls to come would have to do. */
 static int work_ahead(nf2_t *fs, uint32_t length, uint32_t programs)
 {
-    uint32_t bytes = nf2_block_bytes(fs), begun = nf2_compact_hurries(fs) ? length / bytes + 1u : nf2_max(1u, (length + bytes - 1u) / bytes);
-    uint32_t pages = AHEAD_PAGES * begun + length / nf2_page(fs);
+    uint32_t bytes = nf2_block_bytes(fs), begun = nf2_max(1u, (length + bytes - 1u) / bytes);
+    uint32_t pages = AHEAD_PAGES * begun + length / nf2_page(fs) + (nf2_compact_hurries(fs) && length % bytes == 0 ? AHEAD_HURRY : 0);
     int result = programs < pages ? nf2_compact_ahead(fs, length / bytes + 1u, pages - programs) : 0;
 
     return result < 0 && result != NF2_ERR_NOSPC ? result : NF2_OK;

@@ -152,8 +152,38 @@ TEST(nearly_full)
     run(8, 90, 5000, &(struct cost){1900, 65, 5});
 }
 
+/* One large file of which 256 bytes are overwritten at a time, each synced: no block is ever free of live data. */
+TEST(short_pieces)
+{
+    struct vflash_chip chip = *vflash_chip_find("w25q128");
+    struct volume volume;
+    uint32_t size;
+
+    state = 1;
+    chip.size = 4u << 20;
+    size = chip.size / 100u * 70u / 256u * 256u;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(put(&volume, "table", size, 1), NF2_OK);
+    memset(&most, 0, sizeof most);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "table", NF2_O_RDWR, volume.page), NF2_OK);
+    for (uint32_t i = 0; i < 30000; i++) {
+        CHECK(nf2_seek(&volume.fs, &volume.file, (int32_t)(below(size / 256u) * 256u), NF2_SEEK_SET) >= 0);
+        CALL(&volume, nf2_write(&volume.fs, &volume.file, data, 256));
+        CALL(&volume, nf2_sync(&volume.fs, &volume.file));
+    }
+    printf("4 MiB, 70%% in short pieces: %u pages read, %u programs, %u erases at most\n", (unsigned)most.reads, (unsigned)most.programs, (unsigned)most.erases);
+    CHECK(most.reads <= 6000);
+    CHECK(most.erases <= 6);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
+    RUN(short_pieces);
     RUN(half_full);
     RUN(nearly_full);
     return check_done();
