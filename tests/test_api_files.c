@@ -826,6 +826,53 @@ TEST(names_on_full)
     volume_down(&volume, true);
 }
 
+/*
+ * New files beside a leaf that is to be split with too few blocks for that: the handles whose files have no entry yet were taken for some
+ * of the leaf's, and could not be synced any more (NF2_ERR_IO).
+ */
+static void new_files_on_full(uint32_t random)
+{
+    static struct volume volume;
+    static uint8_t pages[3][NF2_PAGE_MAX], content[350];
+    static nf2_file_t file[3];
+    char name[NF2_NAME_MAX + 1];
+    int status = NF2_OK;
+
+    volume_up(&volume, "tiny128k");
+    for (unsigned i = 0; i < 200 && status == NF2_OK; i++) {
+        snprintf(name, sizeof name, "fill%u", i);
+        status = put(&volume, name, 4096, i);
+    }
+    CHECK_EQ(status, NF2_ERR_NOSPC);
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%c", (char)('b' + 6 * i));
+        CHECK_EQ(nf2_open(&volume.fs, &file[i], name, NF2_O_WRONLY | NF2_O_CREAT, pages[i]), NF2_OK);
+        status = nf2_write(&volume.fs, &file[i], content, sizeof content);
+        CHECK(status == (int)sizeof content || status == NF2_ERR_NOSPC);
+    }
+    for (unsigned failures = 0; failures < 25;) { /* leaves that are full */
+        random = random * 1664525u + 1013904223u;
+        uint32_t length = 180 + (random >> 8) % 60;
+
+        memset(name, 'a' + (int)(random >> 16) % 20, length);
+        snprintf(name + length, sizeof name - length, "%05u", (unsigned)(random >> 4) % 100000);
+        failures += nf2_mkdir(&volume.fs, name) != NF2_OK;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        int result = nf2_close(&volume.fs, &file[i]);
+        CHECK(result == NF2_OK || result == NF2_ERR_NOSPC);
+    }
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+TEST(new_files_beside_a_split)
+{
+    for (uint32_t seed = 1; seed <= 40; seed++) {
+        new_files_on_full(seed);
+    }
+}
+
 /* A run of more blocks than a STATE can tell of as freed at once was on record, in part, as erased. */
 TEST(long_runs)
 {
@@ -1020,6 +1067,7 @@ TEST(batch_seen_whole)
 int main(void)
 {
     RUN(names_on_full);
+    RUN(new_files_beside_a_split);
     for (unsigned i = 0; i < sizeof chips / sizeof chips[0]; i++) {
         chip = chips[i];
         printf("chip %s\n", chip);
