@@ -517,24 +517,32 @@ static void cut_pieces(nf2_file_t *file, uint32_t size)
 int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
     struct nf2_node_op change;
+    bool urgent = fs->urgent, between = size > file->cut_to; /* cut shorter before: between the two ends there are zeros */
+    int result = NF2_OK;
 
+    if (file->shadow && nf2_space_free_blocks(fs) < nf2_meta_reserve(fs) + 4u) { /* it must not fail half way */
+        return NF2_ERR_NOSPC;
+    }
+    fs->urgent = true; /* what fails for space changes nothing that is seen, and can be tried again */
+    while (result == NF2_OK && (file->shadow ? file->pieces > 0 : between && file->pieces == NF2_PIECES_MAX && file->spill_first == NF2_NONE)) {
+        result = push_out(fs, file);
+    }
+    bool spilled = !file->shadow && file->spill_first != NF2_NONE;
+    if (result == NF2_OK && file->shadow) {
+        result = nf2_index_cut(fs, file->id, size);
+    } else if (result == NF2_OK && spilled) {
+        nf2_index_delete(&change, file->id, size);
+        result = spill(fs, file, &change);
+    }
+    fs->urgent = urgent;
+    NF2_TRY(result);
     cut_pieces(file, size);
     file->size = size;
     file->frames_at = 0;
-    if (file->shadow) {
-        while (file->pieces > 0) {
-            NF2_TRY(push_out(fs, file));
-        }
-        return nf2_index_cut(fs, file->id, size);
-    }
-    if (file->spill_first != NF2_NONE) {
-        nf2_index_delete(&change, file->id, size);
-        return spill(fs, file, &change);
-    }
-    if (size > file->cut_to) { /* cut shorter before: between the two ends there are zeros */
+    if (!file->shadow && !spilled && between) {
         return add_piece(fs, file, size, 0, NF2_NO_BLOCK, 0);
     }
-    file->cut_to = size;
+    file->cut_to = file->shadow || spilled ? file->cut_to : size;
     return NF2_OK;
 }
 
