@@ -95,7 +95,8 @@ fuzz:
 	@command -v "$(CLANG)" >/dev/null || { echo "make fuzz: no clang was found (Debian: clang, libclang-rt-dev); name it in CLANG" >&2; exit 1; }
 	mkdir -p "$(FUZZ)"
 	@$(VERSION) > "$(FUZZ)/version.txt"
-	$(PYTHON) tools/fuzz.py --clang "$(CLANG)" --out "$(FUZZ)" --seconds $(FUZZ_SECONDS) --jobs $(JOBS) $(FUZZ_OPTIONS)
+	$(PYTHON) tools/fuzz.py --clang "$(CLANG)" --out "$(FUZZ)" --seconds $(FUZZ_SECONDS) --jobs $(JOBS) \
+		--version "$$(cat "$(FUZZ)/version.txt")" $(FUZZ_OPTIONS)
 
 fuzz-record:
 	$(PYTHON) tools/proof_page.py fuzz "$(FUZZ)/record.json" --version "@$(FUZZ)/version.txt"

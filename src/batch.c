@@ -141,8 +141,7 @@ static int finish(nf2_t *fs)
     uint32_t block = fs->redo_block;
     bool owned = fs->redo_owned;
 
-    NF2_TRY(nf2_space_prepare(fs, 1));
-    nf2_space_marked(fs);
+    NF2_TRY(nf2_space_prepare_early(fs, 1));
     fs->redo_block = NF2_NO_BLOCK;
     fs->redo_owned = false;
     if (!owned) { /* a file's blocks stay the file's, until it is compacted */

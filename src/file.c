@@ -311,6 +311,20 @@ static int fill_gap(nf2_t *fs, nf2_file_t *file, uint32_t to)
     return NF2_OK;
 }
 
+#define INDEX_BLOCKS 4u         /* that the tree may take for a new map, besides the reserve */
+
+/* A file gets a map. Garbage is looked for where the tree turns out to be full. */
+static int to_indexed(nf2_t *fs, nf2_file_t *file)
+{
+    int result = nf2_content_to_indexed(fs, file);
+
+    if (result == NF2_ERR_NOSPC) {
+        int more = nf2_reclaim(fs, nf2_space_available(fs) + INDEX_BLOCKS);
+        result = more == NF2_OK || more == NF2_ERR_NOSPC ? nf2_content_to_indexed(fs, file) : more;
+    }
+    return result;
+}
+
 /* A flat file takes what is appended to its open end, and what lies in its buffer; anything else makes it an indexed one. */
 static int write_flat(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
 {
@@ -339,7 +353,7 @@ static int write_flat(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *d
     if (length == 0 && result == NF2_OK) {
         return NF2_OK;
     }
-    NF2_TRY(nf2_content_to_indexed(fs, file));
+    NF2_TRY(to_indexed(fs, file));
     return nf2_indexed_write(fs, file, at, data, length);
 }
 
@@ -347,14 +361,14 @@ static int write_flat(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *d
 static int check_space(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t end, uint32_t length)
 {
     uint32_t bytes = nf2_block_bytes(fs), need;
-    bool appends = at >= file->buffer_at && at - nf2_min(at, file->size) <= nf2_page(fs); /* anything else makes a flat file an indexed one */
+    bool appends = file->open_end && at >= file->buffer_at && at - nf2_min(at, file->size) <= nf2_page(fs);
 
     if (length <= nf2_page(fs) && file->kind == NF2_BODY_INLINE) {
         need = 1;
     } else {
         need = length / bytes + 2;
     }
-    if (file->kind == NF2_BODY_FLAT && file->open_end && appends) { /* room in the last block */
+    if (file->kind == NF2_BODY_FLAT && appends) { /* room in the last block */
         uint32_t tail = (bytes - file->size % bytes) % bytes;
         need = length <= tail ? 0 : (length - tail + bytes - 1) / bytes;
     }
@@ -442,6 +456,11 @@ static int shrink(nf2_t *fs, nf2_file_t *file, uint32_t size)
         file->buffered = (uint16_t)size;
         return NF2_OK;
     }
+    if (file->kind == NF2_BODY_FLAT && file->fresh && size == 0) { /* nothing of it is committed: its blocks are free at once */
+        NF2_TRY(nf2_space_abandon(fs, file->slot));
+        begin_empty(file);
+        return NF2_OK;
+    }
     if (file->kind == NF2_BODY_FLAT) {
         if (size < file->buffer_at || file->buffered == 0) {
             file->open_end = file->open_end && size == file->buffer_at;
@@ -527,7 +546,7 @@ static int settle_flat(nf2_t *fs, nf2_file_t *file, uint32_t kept)
     for (unsigned i = 0; i < file->extents; i++) {
         first += file->u.extent[i].count;
     }
-    NF2_TRY(first > kept ? nf2_space_prepare(fs, NF2_EXTENTS_MAX) : NF2_OK);
+    NF2_TRY(first > kept ? nf2_space_prepare_early(fs, NF2_EXTENTS_MAX) : NF2_OK);
     nf2_space_settle(fs, file->slot);
     first = 0;
     for (unsigned i = 0; i < file->extents; i++) {
@@ -589,7 +608,7 @@ static NF2_APART int sync_content(nf2_t *fs, nf2_file_t *file, bool closing)
         }
     }
     if (file->kind == NF2_BODY_FLAT) {
-        NF2_TRY(nf2_content_to_indexed(fs, file));
+        NF2_TRY(to_indexed(fs, file));
     }
     return nf2_indexed_commit(fs, file);
 }

@@ -672,7 +672,11 @@ static int make_turn(nf2_t *fs)
         result = find_next(fs, &turn);
     }
     result = result < 0 ? result : turn_over(fs, &turn);
-    fs->broken = fs->broken || result < 0; /* half made in memory, or what was to go on record is there already */
+    if (result < 0) { /* half made in memory, or what was to go on record is there already */
+        fs->broken = true;
+        fs->free_blocks += turn.claim.length > 0;
+        fs->erased_blocks += turn.claim.length > 0 && !turn.suspect;
+    }
     return result == NF2_ERR_NOSPC ? NF2_ERR_IO : result; /* bad blocks took the log's reserve: there is no way on */
 }
 
@@ -720,6 +724,9 @@ bool nf2_meta_head_bad(nf2_t *fs, int result)
     fs->log_failed = false;
     fs->meta_end = (uint16_t)nf2_log_bytes(fs);
     fs->next_suspect = true;
+    if (fs->flash->program_unit == 1) { /* else each mount erases the block that it begins */
+        (void)nf2_super_write(fs); /* where it fails nothing more is written */
+    }
     return true;
 }
 

@@ -129,7 +129,8 @@ bool nf2_meta_room(const nf2_t *fs, uint32_t at);
 
 /*
  * A program of the log failed. Was it that the head is a bad block? Then it takes nothing more: the log turns before the program is tried again.
- * The next block is erased by that turn: a mount after a cut in it finds the head with room, and cannot tell that the turn was begun.
+ * The next block is erased by that turn: a mount after a cut in it finds the head with room, and cannot tell that the turn was begun. Or it finds
+ * none, and does not try a program: the anchor tells.
  */
 bool nf2_meta_head_bad(nf2_t *fs, int result);
 

@@ -402,7 +402,7 @@ static int load_head(nf2_t *fs)
     struct nf2_record record;
     uint8_t anchored = fs->bad_count;
     bool found = false;
-    int more;
+    int more, loaded = NF2_OK;
 
     nf2_scan_begin(&scan, fs->meta_head);
     scan.gaps = true;
@@ -411,13 +411,14 @@ static int load_head(nf2_t *fs)
         if (record.type == NF2_META_STATE) {
             memset(fs->slot, 0, sizeof fs->slot);
             fs->touched_count = fs->orphan_count = 0;
-            NF2_TRY(load_state(fs, &record, anchored));
+            loaded = load_state(fs, &record, anchored); /* the last one's: with an older one the anchor's places may be too many */
             found = true;
         } else if (found) {
             NF2_TRY(load_small(fs, &record));
         }
     }
     NF2_TRY(more);
+    NF2_TRY(loaded);
     if (!found || scan.damaged) {
         return NF2_ERR_CORRUPT;
     }
@@ -434,6 +435,11 @@ static int load_head(nf2_t *fs)
         NF2_TRY(next_epoch(fs, &scan));
     }
     fs->meta_end = (uint16_t)nf2_scan_append_at(fs, &scan);
+    if (fs->log_failed && fs->super_points_to == fs->meta_sequence) { /* the anchor says so of this head: a turn was begun */
+        fs->meta_end = (uint16_t)nf2_log_bytes(fs);
+        fs->next_suspect = true;
+    }
+    fs->log_failed = false;
     return NF2_OK;
 }
 

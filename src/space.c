@@ -3,6 +3,7 @@
 
 #include "flash.h"
 #include "region.h"
+#include "super.h"
 #include "turn.h"
 
 #define TOUCHED_KEPT (NF2_TOUCHED_MAX / 2u)  /* touched nodes that stay listed when another one finds the list full */
@@ -393,8 +394,10 @@ static int stock_last(nf2_t *fs, struct nf2_slot *slot)
 static int other_next(nf2_t *fs)
 {
     int result = nf2_space_next(fs, NF2_TREE_SLOT) == NF2_NONE && !fs->broken ? claim(fs, NF2_TREE_SLOT, 1) : NF2_OK;
+    bool again = nf2_bad_place(fs, fs->meta_next) != fs->meta_next;
 
-    return fs->broken || (result < 0 && result != NF2_ERR_NOSPC) ? NF2_ERR_IO : nf2_meta_replace_next(fs);
+    NF2_TRY(fs->broken || (result < 0 && result != NF2_ERR_NOSPC) ? NF2_ERR_IO : nf2_meta_replace_next(fs));
+    return again ? nf2_super_write(fs) : NF2_OK; /* the anchor may name the place before, and a mount takes it for the newer one */
 }
 
 int nf2_space_restock(nf2_t *fs)
@@ -466,6 +469,15 @@ int nf2_space_tree_block(nf2_t *fs, uint32_t *block)
 int nf2_space_flush(nf2_t *fs)
 {
     return nf2_meta_state(fs, false, NULL, NULL, 0);
+}
+
+int nf2_space_flush_early(nf2_t *fs)
+{
+    NF2_TRY(nf2_space_flush(fs));
+    if (fs->touched_count > 0) {
+        fs->touched[fs->touched_count - 1u].logged = 0;
+    }
+    return NF2_OK;
 }
 
 uint32_t nf2_space_next(const nf2_t *fs, unsigned slot_index)
@@ -578,6 +590,11 @@ int nf2_space_prepare(nf2_t *fs, unsigned runs)
     return nf2_space_prepared(fs, runs) ? NF2_OK : nf2_space_flush(fs);
 }
 
+int nf2_space_prepare_early(nf2_t *fs, unsigned runs)
+{
+    return nf2_space_prepared(fs, runs) ? NF2_OK : nf2_space_flush_early(fs);
+}
+
 void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count)
 {
     if (count == 0) {
@@ -663,13 +680,6 @@ void nf2_space_node_end(nf2_t *fs, uint32_t node, uint32_t end)
 
     if (touched != NULL) {
         touched->end = (uint16_t)end;
-    }
-}
-
-void nf2_space_marked(nf2_t *fs)
-{
-    if (fs->touched_count > 0) { /* what was changed last is listed last */
-        fs->touched[fs->touched_count - 1u].logged = 0;
     }
 }
 

@@ -92,6 +92,8 @@ static inline bool nf2_space_prepared(const nf2_t *fs, unsigned runs)
 {
     return fs->freed_count == 0 || fs->freed_count + runs <= NF2_FREED_MAX - NF2_FREED_KEPT;
 }
+/* The same behind a record that commits: see nf2_space_flush_early. */
+int nf2_space_prepare_early(nf2_t *fs, unsigned runs);
 void nf2_space_free(nf2_t *fs, uint32_t start, uint32_t count);
 
 /* Erases free blocks, one or as many as a large erase takes (then maybe the first one only): durable, so that it is known after a cut too. Behind nf2_meta_prepare. */
@@ -100,10 +102,16 @@ int nf2_space_erase_free(nf2_t *fs, uint32_t start, uint32_t count);
 /* Writes a STATE. */
 int nf2_space_flush(nf2_t *fs);
 
+/*
+ * The same behind a record that commits, while memory does not know all that it means: blocks that it names are a slot's still, the batch
+ * that it ends is pending. So is this STATE. Its node, which was touched last, is not replaced before the next one: recovery would not find the record.
+ */
+int nf2_space_flush_early(nf2_t *fs);
+
 /* What was programmed to blocks that took the place of bad ones is durable now. To be called in front of each record that commits such, and behind it. */
 static inline int nf2_space_keep(nf2_t *fs)
 {
-    return fs->bad_news && !NF2_BROKEN(NF2_FAULT_PLACE) ? nf2_space_flush(fs) : NF2_OK;
+    return fs->bad_news && !NF2_BROKEN(NF2_FAULT_PLACE) ? nf2_space_flush_early(fs) : NF2_OK;
 }
 
 /* Gives back what slots claimed and did not hand out, but for one slot (NF2_SLOTS: for all). */
@@ -121,11 +129,6 @@ int nf2_space_touch(nf2_t *fs, uint32_t node, uint32_t end);
 bool nf2_space_touched(nf2_t *fs, uint32_t node);
 /* The node ends at `end` now. */
 void nf2_space_node_end(nf2_t *fs, uint32_t node, uint32_t end);
-/*
- * The node changed last has the mark of a batch that is over. A STATE may lie behind the mark (a bad block asked for it) that still
- * tells of the batch: so the node is not settled before the next one.
- */
-void nf2_space_marked(nf2_t *fs);
 /* Before a node is replaced: writes a STATE if its records say more than the meta log. */
 int nf2_space_settle_node(nf2_t *fs, uint32_t node);
 void nf2_space_forget(nf2_t *fs, uint32_t node);

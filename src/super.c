@@ -5,6 +5,7 @@
 
 #define ANCHOR_PAYLOAD 26u
 #define ANCHOR_BLANK_ERASED 1u
+#define ANCHOR_HEAD_FAILED 2u
 #define ANCHOR_PLACES 2u        /* of bad blocks, at most: the meta log's head, and its next block */
 #define ANCHOR_MAX (ANCHOR_PAYLOAD + 6u * ANCHOR_PLACES)
 
@@ -26,7 +27,8 @@ static uint32_t encode_anchor(const nf2_t *fs, uint8_t *p)
     p[5] = (uint8_t)log2_of(fs->flash->block_size);
     nf2_put16(p + 6, fs->flash->page_size);
     p[8] = (uint8_t)fs->flash->program_unit;
-    p[9] = fs->blank_erased ? ANCHOR_BLANK_ERASED : 0;
+    bool failed = fs->next_suspect && fs->meta_end >= nf2_log_bytes(fs);
+    p[9] = (uint8_t)((fs->blank_erased ? ANCHOR_BLANK_ERASED : 0u) | (failed ? ANCHOR_HEAD_FAILED : 0u));
     nf2_put24(p + 10, fs->blocks);
     nf2_put32(p + 13, fs->volume_id);
     nf2_put32(p + 17, fs->super_sequence);
@@ -160,6 +162,7 @@ int nf2_super_load(nf2_t *fs)
     }
     NF2_TRY(check_anchor(fs, anchor));
     fs->blank_erased = (anchor[9] & ANCHOR_BLANK_ERASED) != 0;
+    fs->log_failed = (anchor[9] & ANCHOR_HEAD_FAILED) != 0;
     fs->volume_id = nf2_get32(anchor + 13);
     fs->super_sequence = nf2_get32(anchor + 17);
     fs->meta_head = nf2_get24(anchor + 21);

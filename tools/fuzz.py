@@ -120,15 +120,18 @@ def keep(arguments, name, program):
     (ROOT / "tests" / "fuzz" / f"{name}.lines").write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
-def add(record, rows):
-    """Sums up with what is in the record already."""
+def add(record, rows, version):
+    """Sums up with what is in the record already; how much each version ran is kept."""
     known = {row["name"]: row for row in record.get("targets", [])}
+    executions = sum(row["executions"] for row in rows)
     for row in rows:
         before = known.get(row["name"])
         for key in ("executions", "calls", "cuts", "seconds", "found") if before else ():
             row[key] += before[key]
         known[row["name"]] = row
-    return {"targets": list(known.values())}
+    versions = dict(record.get("versions", {}))
+    versions[version] = versions.get(version, 0) + executions
+    return {"targets": list(known.values()), "versions": versions}
 
 
 def main():
@@ -142,6 +145,7 @@ def main():
     parser.add_argument("--failures", type=int, default=20, help="of each target: it stops there")
     parser.add_argument("--target", choices=TARGETS, action="append")
     parser.add_argument("--keep", type=int, default=0)
+    parser.add_argument("--version", default="unknown", help="of NF2FS, for the record")
     parser.add_argument("--fresh", action="store_true", help="begins the record anew")
     arguments = parser.parse_args()
     arguments.out = arguments.out.resolve()
@@ -160,7 +164,7 @@ def main():
             keep(arguments, name, program)
     path = arguments.out / "record.json"
     record = {} if arguments.fresh or not path.is_file() else json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(add(record, rows), indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(add(record, rows, arguments.version), indent=1) + "\n", encoding="utf-8")
     return 1 if any(row["found"] for row in rows) else 0
 
 

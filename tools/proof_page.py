@@ -127,7 +127,9 @@ def fuzz(record):
              number(round(row["executions"] / row["seconds"])) if row["seconds"] else "-", number(row["corpus"]), number(row["found"])]
             for row in record["targets"]]
     total = sum(row["executions"] for row in record["targets"])
-    return [f"{version(record)}: {number(total)} executions, {number(sum(row['found'] for row in record['targets']))} inputs that failed.",
+    before = [f"{number(count)} with {name}" for name, count in record.get("versions", {}).items() if name != record.get("version")]
+    of = f" ({', '.join(before)}, all others with this version)" if before else ""
+    return [f"{version(record)}: {number(total)} executions{of}, {number(sum(row['found'] for row in record['targets']))} inputs that failed.",
             table(["target", "input", "executions", "calls", "cuts", "executions a second", "corpus", "failed"], rows, 2)]
 
 

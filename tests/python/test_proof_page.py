@@ -36,6 +36,8 @@ def test_fuzz(tmp_path):
     assert others_kept(text, "fuzz")
     assert "NF2FS 1.2.3: 3,000,000 executions, 1 inputs that failed." in text
     assert "| calls | lists | 3,000,000 | 5 | 7 | 2,000 | 9 | 1 |" in text
+    text = record(tmp_path, "fuzz", {"targets": targets, "versions": {"1.2.2": 1_000_000, "1.2.3": 2_000_000}}, "--version", "1.2.3")
+    assert "3,000,000 executions (1,000,000 with 1.2.2, all others with this version), 1 inputs that failed." in text
 
 
 def test_torture(tmp_path):
