@@ -300,6 +300,11 @@ struct turn {
     struct nf2_small claim;                 /* of that block, in the opening group; length 0: not needed */
 };
 
+static bool claims_dirty(const struct turn *turn)
+{
+    return (nf2_get16(turn->claim.payload + 4) & NF2_CLAIM_DIRTY) != 0;
+}
+
 /* A bit for each region, while the window is walked. */
 static uint8_t *needed_regions(const nf2_t *fs)
 {
@@ -482,8 +487,7 @@ static NF2_APART int write_regions(nf2_t *fs, const struct turn *turn, uint32_t 
     for (unsigned r = 0; r < turn->regions; r++) {
         NF2_TRY(nf2_region_read(fs, turn->region[r], &region));
         if (turn->claim.length > 0) {
-            bool dirty = (nf2_get16(turn->claim.payload + 4) & NF2_CLAIM_DIRTY) != 0;
-            nf2_region_change(&region, dirty ? NF2_CLAIMED_DIRTY : NF2_CLAIMED, nf2_get24(turn->claim.payload + 1), 1);
+            nf2_region_change(&region, claims_dirty(turn) ? NF2_CLAIMED_DIRTY : NF2_CLAIMED, nf2_get24(turn->claim.payload + 1), 1);
         }
         for (unsigned i = 0; i < fs->freed_count; i++) {
             nf2_region_change(&region, NF2_FREED, fs->freed[i].start, fs->freed[i].count);
@@ -675,7 +679,7 @@ static int make_turn(nf2_t *fs)
     if (result < 0) { /* half made in memory, or what was to go on record is there already */
         fs->broken = true;
         fs->free_blocks += turn.claim.length > 0;
-        fs->erased_blocks += turn.claim.length > 0 && !turn.suspect;
+        fs->erased_blocks += turn.claim.length > 0 && !claims_dirty(&turn);
     }
     return result == NF2_ERR_NOSPC ? NF2_ERR_IO : result; /* bad blocks took the log's reserve: there is no way on */
 }
