@@ -300,11 +300,6 @@ struct turn {
     struct nf2_small claim;                 /* of that block, in the opening group; length 0: not needed */
 };
 
-static bool claims_dirty(const struct turn *turn)
-{
-    return (nf2_get16(turn->claim.payload + 4) & NF2_CLAIM_DIRTY) != 0;
-}
-
 /* A bit for each region, while the window is walked. */
 static uint8_t *needed_regions(const nf2_t *fs)
 {
@@ -419,35 +414,25 @@ static NF2_APART int search(nf2_t *fs, uint32_t first, uint32_t *block, bool *di
 }
 
 /* Takes a free block, near where blocks were taken last: an erased one; with `any` a dirty one, too. */
-static int claim_free(nf2_t *fs, struct turn *turn, bool any, uint32_t *block, bool *dirty)
-{
-    uint32_t first = fs->region != NF2_NONE ? fs->region : fs->maintain_cursor / NF2_REGION_BLOCKS;
-    int result = (any ? fs->free_blocks : fs->erased_blocks) == 0 ? NF2_ERR_NOSPC : nf2_region_find(fs, first * NF2_REGION_BLOCKS, block, dirty);
-
-    if (result == NF2_ERR_NOSPC && any && fs->free_blocks > 0) {
-        result = search(fs, first, block, dirty);
-    }
-    NF2_TRY(result == NF2_OK && *dirty && !any ? NF2_ERR_NOSPC : result);
-    turn->claim.length = 6;
-    nf2_put24(turn->claim.payload + 1, *block);
-    nf2_put16(turn->claim.payload + 4, 1u | (*dirty ? NF2_CLAIM_DIRTY : 0u));
-    fs->free_blocks--;
-    fs->erased_blocks -= !*dirty;
-    if (fs->region == *block / NF2_REGION_BLOCKS) {
-        nf2_bit_set(fs->region_used, *block % NF2_REGION_BLOCKS, true);
-    }
-    return NF2_OK;
-}
-
-/* One for the log's next block. */
 static int claim_next(nf2_t *fs, struct turn *turn, bool any)
 {
-    uint32_t block;
-    bool dirty;
+    uint32_t first = fs->region != NF2_NONE ? fs->region : fs->maintain_cursor / NF2_REGION_BLOCKS, block;
+    int result = (any ? fs->free_blocks : fs->erased_blocks) == 0 ? NF2_ERR_NOSPC
+                                                                  : nf2_region_find(fs, first * NF2_REGION_BLOCKS, &block, &turn->suspect);
 
-    NF2_TRY(claim_free(fs, turn, any, &block, &dirty));
+    if (result == NF2_ERR_NOSPC && any && fs->free_blocks > 0) {
+        result = search(fs, first, &block, &turn->suspect);
+    }
+    NF2_TRY(result == NF2_OK && turn->suspect && !any ? NF2_ERR_NOSPC : result);
     turn->next = block;
-    turn->suspect = dirty;
+    turn->claim.length = 6;
+    nf2_put24(turn->claim.payload + 1, block);
+    nf2_put16(turn->claim.payload + 4, 1u | (turn->suspect ? NF2_CLAIM_DIRTY : 0u));
+    fs->free_blocks--;
+    fs->erased_blocks -= !turn->suspect;
+    if (fs->region == block / NF2_REGION_BLOCKS) {
+        nf2_bit_set(fs->region_used, block % NF2_REGION_BLOCKS, true);
+    }
     return NF2_OK;
 }
 
@@ -487,7 +472,7 @@ static NF2_APART int write_regions(nf2_t *fs, const struct turn *turn, uint32_t 
     for (unsigned r = 0; r < turn->regions; r++) {
         NF2_TRY(nf2_region_read(fs, turn->region[r], &region));
         if (turn->claim.length > 0) {
-            nf2_region_change(&region, claims_dirty(turn) ? NF2_CLAIMED_DIRTY : NF2_CLAIMED, nf2_get24(turn->claim.payload + 1), 1);
+            nf2_region_change(&region, turn->suspect ? NF2_CLAIMED_DIRTY : NF2_CLAIMED, turn->next, 1);
         }
         for (unsigned i = 0; i < fs->freed_count; i++) {
             nf2_region_change(&region, NF2_FREED, fs->freed[i].start, fs->freed[i].count);
@@ -614,39 +599,6 @@ int nf2_meta_replace_next(nf2_t *fs)
     return result;
 }
 
-/*
- * The tree gets a free block for the place of the new one, which is bad, if there is none in hand: by the opening group's claim. If that is
- * of the next block, one that goes is the next one instead.
- */
-static NF2_APART int claim_place(nf2_t *fs, struct turn *turn)
-{
-    struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
-    uint32_t block = turn->next;
-    bool has = fs->stock_count > 0, dirty = turn->suspect;
-
-    for (unsigned s = 0; s < NF2_SLOTS; s++) {
-        has = has || (fs->slot[s].runs > 0 && fs->slot[s].used < fs->slot[s].run[fs->slot[s].runs - 1].count);
-    }
-    bool claimed = turn->claim.length > 0;
-    if (has || slot->runs == NF2_SLOT_RUNS || (claimed && (turn->oldest == 0 || block != nf2_get24(turn->claim.payload + 1)))) {
-        return NF2_OK;
-    }
-    if (claimed) {
-        turn->next = fs->freed[--fs->freed_count].start;
-        turn->suspect = true;
-    } else {
-        int result = claim_free(fs, turn, true, &block, &dirty);
-        if (result < 0) {
-            return result == NF2_ERR_NOSPC ? NF2_OK : result;
-        }
-    }
-    slot->run[slot->runs].start = block;
-    slot->run[slot->runs++].count = 1;
-    slot->used = 0;
-    slot->ready = !dirty;
-    return NF2_OK;
-}
-
 /* The blocks that go and the new one, or another in its place. */
 static int turn_over(nf2_t *fs, struct turn *turn)
 {
@@ -655,7 +607,6 @@ static int turn_over(nf2_t *fs, struct turn *turn)
 
     NF2_TRY(drop_oldest(fs, turn, &tail));
     while ((result = fill_block(fs, turn, tail)) < 0 && fs->log_failed) {
-        NF2_TRY(claim_place(fs, turn));
         NF2_TRY(nf2_meta_replace_next(fs));
     }
     return result;
@@ -679,7 +630,7 @@ static int make_turn(nf2_t *fs)
     if (result < 0) { /* half made in memory, or what was to go on record is there already */
         fs->broken = true;
         fs->free_blocks += turn.claim.length > 0;
-        fs->erased_blocks += turn.claim.length > 0 && !claims_dirty(&turn);
+        fs->erased_blocks += turn.claim.length > 0 && !turn.suspect;
     }
     return result == NF2_ERR_NOSPC ? NF2_ERR_IO : result; /* bad blocks took the log's reserve: there is no way on */
 }
