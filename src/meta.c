@@ -92,19 +92,6 @@ static bool is_over(const nf2_t *fs, const struct nf2_bad *bad)
     return over;
 }
 
-bool nf2_meta_untold(const nf2_t *fs, uint32_t block)
-{
-    bool untold = false;
-
-    for (unsigned i = 0; i < fs->freed_count; i++) {
-        untold = untold || block - fs->freed[i].start < fs->freed[i].count;
-    }
-    for (unsigned i = 0; i < fs->bad_count; i++) {
-        untold = untold || fs->bad[i].by == block;
-    }
-    return untold;
-}
-
 /* Bad blocks: nothing is written where there are none. */
 static uint8_t *put_bad(const nf2_t *fs, uint8_t *p)
 {
@@ -405,7 +392,7 @@ static NF2_APART int search(nf2_t *fs, uint32_t first, uint32_t *block, bool *di
         for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
             *block = region.number * NF2_REGION_BLOCKS + i;
             *dirty = nf2_region_state(&region, i) == NF2_BLOCK_DIRTY;
-            if (nf2_region_state(&region, i) <= NF2_BLOCK_ERASED && *block != fs->kept_node && !nf2_meta_untold(fs, *block)) {
+            if (nf2_region_state(&region, i) <= NF2_BLOCK_ERASED && *block != fs->kept_node) {
                 return NF2_OK;
             }
         }

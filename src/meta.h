@@ -142,12 +142,6 @@ int nf2_meta_renew(nf2_t *fs);
 /* Turns the log where few pages are left, so that mounts after cuts find room. */
 int nf2_meta_turn_early(nf2_t *fs);
 
-/*
- * A STATE is still to tell that the block is free. Of a program of the log that failed all may be there nevertheless: a walk then
- * finds it free, and it is not to be taken before that STATE.
- */
-bool nf2_meta_untold(const nf2_t *fs, uint32_t block);
-
 /* Turns the log if the next STATE would: what is changed in memory before that STATE then gets to the chip with it, not with the turn's. */
 int nf2_meta_prepare(nf2_t *fs);
 

@@ -307,7 +307,7 @@ static uint32_t first_of(const nf2_t *fs, const struct candidate *run)
 {
     for (uint32_t block = run->start; block < (uint32_t)run->start + run->count; block++) {
         bool waits = fs->region == block / NF2_REGION_BLOCKS && nf2_bit(fs->region_used, block % NF2_REGION_BLOCKS); /* it is free, but worn */
-        if (block != fs->kept_node && !waits && !nf2_meta_untold(fs, block)) {
+        if (block != fs->kept_node && !waits) {
             return block;
         }
     }

@@ -135,10 +135,7 @@ static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count
 
     nf2_put24(claim.payload + 1, start);
     nf2_put16(claim.payload + 4, count | (dirty ? NF2_CLAIM_DIRTY : 0u));
-    int result = NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_meta_put(fs, &claim);
-    if (result < 0 && !fs->log_failed) {
-        return result;
-    }
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_meta_put(fs, &claim));
     for (uint32_t i = 0; i < count && start / NF2_REGION_BLOCKS == fs->region; i++) {
         nf2_bit_set(fs->region_used, start % NF2_REGION_BLOCKS + i, true);
     }
@@ -152,10 +149,7 @@ static int record_claim(nf2_t *fs, unsigned slot, uint32_t start, uint32_t count
     } else {
         fs->erased_blocks -= count;
     }
-    if (result < 0) { /* the head is a bad block: the record may be there, or not. Once they are freed it is all one */
-        nf2_space_free(fs, start, count);
-    }
-    return result;
+    return NF2_OK;
 }
 
 /* Does a run go on where the slot's last one ends? Each may become a freed run. */
@@ -348,12 +342,7 @@ int nf2_space_erase_free(nf2_t *fs, uint32_t start, uint32_t count)
         return result;
     }
     result = nf2_meta_put_state(fs, false, &run, &kind, 1); /* the callers have made room */
-    if (!nf2_meta_head_bad(fs, result)) {
-        return result;
-    }
-    fs->free_blocks -= run.count; /* the record may be there, or not: they are told to be dirty */
-    nf2_space_free(fs, run.start, run.count);
-    return NF2_OK;
+    return nf2_meta_head_bad(fs, result) ? NF2_OK : result; /* then they stay dirty: a turn might take one of them before they are on record */
 }
 
 /* Blocks that the stock should have now. */
@@ -533,12 +522,8 @@ static NF2_APART int give_back(nf2_t *fs, struct nf2_slot *slot)
     last->count = slot->ready = slot->used;
     nf2_slot_trim(slot);
     int result = count > 0 ? nf2_meta_put_state(fs, false, back + first, kinds + first, count) : NF2_OK;
-    if (!nf2_meta_head_bad(fs, result)) {
-        fs->broken = fs->broken || result < 0;
-        return result;
-    }
-    nf2_space_free(fs, back[0].start, back[0].count + back[1].count); /* the record may be there, or not: they are told to be dirty */
-    return nf2_space_flush(fs);
+    fs->broken = fs->broken || result < 0; /* a turn now would have the slot shorter, and nobody the blocks */
+    return result;
 }
 
 static int return_unused(nf2_t *fs, struct nf2_slot *slot)

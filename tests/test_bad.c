@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_bad.c - blocks that fail for good: what lies in them moves, the calls succeed, and they are not used any more. Each block
- * of a volume in turn; each program in turn; many blocks, one after the other; a driver that says so of all of them. The campaign `bad` of the torture program
+ * of a volume in turn; many, one after the other; a driver that says so of all of them. The campaign `bad` of the torture program
  * breaks a block at each operation, with power cuts behind it.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "api_volume.h"
@@ -309,86 +308,9 @@ TEST(no_block_for_a_turn)
     volume_down(&volume, true);
 }
 
-/*
- * A program that fails may have left all of what it was to write: of the meta log, a claim that nobody makes use of, or that blocks were
- * erased. Each program of some calls in turn is the first that its block fails.
- */
-struct late {
-    struct nf2_flash chip;
-    uint32_t programs, fails;   /* since the format, and which of them fails; 0: none */
-    uint32_t bad;               /* its block */
-};
-
-static int late_read(void *context, uint32_t address, void *data, uint32_t length)
-{
-    const struct late *late = context;
-
-    return late->chip.read(late->chip.context, address, data, length);
-}
-
-static int late_program(void *context, uint32_t address, const void *data, uint32_t length)
-{
-    struct late *late = context;
-    uint32_t block = address / late->chip.block_size;
-
-    if (late->bad != 0 && block == late->bad) {
-        return NF2_FLASH_BAD;
-    }
-    late->bad = block >= 2 && ++late->programs == late->fails ? block : late->bad;
-    int result = late->chip.program(late->chip.context, address, data, length);
-    return late->bad != 0 && block == late->bad ? NF2_FLASH_BAD : result;
-}
-
-static int late_erase(void *context, uint32_t address, uint32_t length)
-{
-    const struct late *late = context;
-    uint32_t first = address / late->chip.block_size, blocks = length / late->chip.block_size;
-
-    return late->bad != 0 && late->bad - first < blocks ? NF2_FLASH_BAD : late->chip.erase(late->chip.context, address, length);
-}
-
-static bool fails_late(const char *chip, uint32_t at)
-{
-    struct volume volume;
-    struct held held;
-    struct late late = {.fails = 0};
-    bool right = true;
-
-    volume_new(&volume, chip);
-    late.chip = volume.driver;
-    volume.driver.context = &late;
-    volume.driver.read = late_read;
-    volume.driver.program = late_program;
-    volume.driver.erase = late_erase;
-    volume_format(&volume);
-    late.programs = 0;
-    late.fails = at;
-    begin_files(&volume, &held);
-    for (unsigned number = 0; number < ROUNDS && right; number++) {
-        right = step(&volume, &held, number);
-    }
-    right = right && CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0) && all_held(&volume, &held);
-    if (!right) {
-        printf("%s: program %lu fails\n", chip, (unsigned long)at);
-    }
-    volume_down(&volume, right);
-    return right && late.bad != 0;
-}
-
-TEST(programs_that_are_there)
-{
-    uint32_t at = 1;
-
-    while (fails_late("tiny256k", at)) {
-        at++;
-    }
-    CHECK(at > 1000);
-}
-
 int main(void)
 {
     RUN(each_block_in_turn);
-    RUN(programs_that_are_there);
     RUN(head_behind_an_erase);
     RUN(no_block_for_a_turn);
     RUN(idle_work_moves);
