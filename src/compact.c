@@ -138,6 +138,16 @@ static int next_owned(nf2_t *fs, uint32_t id)
     return found;
 }
 
+/* The round over the file's blocks goes on with this one: 1, or 0 behind the last. */
+static int go_on(nf2_t *fs, uint32_t block)
+{
+    bool more = block < fs->blocks;
+
+    fs->compact_from = (uint16_t)(more ? block : 0);
+    fs->compact_dead = more ? fs->compact_dead : 0;
+    return more;
+}
+
 /* Gives back blocks that nothing live lies in: 1, or 0 if there are none in as many as one walk looks at. `*part`: does something live fill some in part? */
 static NF2_APART int free_dead(nf2_t *fs, uint32_t id, bool *part)
 {
@@ -165,18 +175,16 @@ static NF2_APART int free_dead(nf2_t *fs, uint32_t id, bool *part)
     return finding.dead_runs > 0;
 }
 
-/* The emptiest of the next blocks, if they are worth to be emptied; else none, and the round goes on behind them. */
+/* The emptiest of the next blocks, if they are worth to be emptied; else none, and the round goes on behind them: 0 if those were the last. */
 static NF2_APART int find_victims(nf2_t *fs, uint32_t id, uint32_t live, struct nf2_victims *victims)
 {
     struct finding finding;
     uint32_t leaves = NF2_NONE;
 
     NF2_TRY(look_at_blocks(fs, id, fs->compact_from, false, &leaves, &finding));
-    if (!has_victims(fs, &finding, live)) {
-        fs->compact_from = (uint16_t)nf2_min(fs->compact_from + NF2_CENSUS_BLOCKS, fs->blocks);
-    }
+    bool found = has_victims(fs, &finding, live);
     *victims = finding.victims;
-    return NF2_OK;
+    return found ? 1 : go_on(fs, fs->compact_from + NF2_CENSUS_BLOCKS);
 }
 
 /* Gives blocks back that were emptied: 0, 1 if a batch has to be applied before the others, or an error. */
@@ -205,18 +213,25 @@ static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
             if (freed != 0) {
                 return freed;
             }
-            fs->compact_dead = (uint16_t)nf2_min(fs->compact_from + NF2_CENSUS_USES, fs->blocks);
+            uint32_t end = fs->compact_from + NF2_CENSUS_USES;
+            fs->compact_dead = (uint16_t)nf2_min(end, nf2_min(fs->blocks, UINT16_MAX));
+            if (!part && !go_on(fs, end)) {
+                return 0;
+            }
             if (!part) {
-                fs->compact_from = fs->compact_dead;
                 continue;
             }
         }
-        NF2_TRY(find_victims(fs, id, live, &victims));
+        int more = find_victims(fs, id, live, &victims);
+        NF2_TRY(more);
         if (victims.count > 0) {
-            NF2_TRY(nf2_evacuate_all(fs, id, &victims));
-            int released = nf2_batch_waits(fs) ? 1 : release_victims(fs, id, &victims);
+            int released = nf2_evacuate_all(fs, id, &victims);
+            released = released < 0 ? released : nf2_batch_waits(fs) ? 1 : release_victims(fs, id, &victims);
             fs->compact_dead = released == 0 ? fs->compact_dead : 0; /* to be found again */
             return released < 0 ? released : 1;
+        }
+        if (more == 0) {
+            return 0;
         }
     }
     return found;
@@ -341,7 +356,9 @@ static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
             return found;
         }
         victims = finding.dead_runs == 0 && has_victims(fs, &finding, live);
-        fs->compact_from = victims || finding.dead_runs > 0 ? fs->compact_from : (uint16_t)nf2_min(fs->compact_from + NF2_CENSUS_BLOCKS, fs->blocks);
+        if (!victims && finding.dead_runs == 0 && !go_on(fs, fs->compact_from + NF2_CENSUS_BLOCKS)) {
+            return 0;
+        }
     } while (!victims && finding.dead_runs == 0 && before - leaves <= leaves);
     for (uint32_t i = 0; i < finding.dead_runs && i < entries; i++) {
         struct nf2_run run = dead_run(&finding, i);

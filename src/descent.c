@@ -144,7 +144,7 @@ void nf2_tree_follow(nf2_t *fs, uint32_t node, uint16_t from, uint32_t to_node, 
 
 void nf2_tree_unfollow(nf2_t *fs, uint32_t to_node, uint32_t from, uint32_t to, uint32_t node)
 {
-    for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
+    for (nf2_file_t *file = to_node != 0 ? fs->files : NULL; file != NULL; file = file->next) { /* 0: no block was taken; new files are on none either */
         if (file->leaf == to_node && file->entry >= from && file->entry < to) {
             file->leaf = node;
             file->entry = file->before;

@@ -254,6 +254,7 @@ static NF2_APART int move_whole(nf2_t *fs, const struct nf2_entry *entry, const 
     nf2_op_put(&change, &key, NF2_BODY_FLAT, 10);
     nf2_put32(change.bytes + 1, flat->size);
     nf2_put16(change.bytes + 8, flat->extent[0].count);
+    change.kill = entry->offset; /* so much longer */
     int fits = nf2_tree_fits(fs, &change); /* first: a leaf that is replaced would let the copy's blocks go */
     return fits > 0 ? copy_flat(fs, flat, &change) : fits < 0 ? fits : nf2_tree_room(fs, &change);
 }

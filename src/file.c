@@ -480,7 +480,7 @@ static int grow(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
     static const uint8_t zero[1] = {0};
 
-    NF2_TRY(check_space(fs, file, size - 1, size, nf2_page(fs)));
+    NF2_TRY(check_space(fs, file, size - 1, size, nf2_min(size - file->size, nf2_page(fs) + 1u))); /* a gap of a page at most, and the last byte */
     return write_at(fs, file, size - 1, zero, 1);
 }
 

@@ -212,6 +212,19 @@ static int spill(nf2_t *fs, nf2_file_t *file, const struct nf2_node_op *change)
     return result > 0 ? NF2_ERR_NOSPC : result;
 }
 
+/* The same with an unsynced cut: it comes behind what is listed, and before all pieces in memory. */
+static int spill_cut(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_node_op change;
+
+    if (file->cut_to != NF2_NONE) {
+        nf2_index_delete(&change, file->id, file->cut_to);
+        NF2_TRY(spill(fs, file, &change));
+        file->cut_to = NF2_NONE;
+    }
+    return NF2_OK;
+}
+
 /* Moves the oldest piece out of memory. */
 static int push_out(nf2_t *fs, nf2_file_t *file)
 {
@@ -222,11 +235,7 @@ static int push_out(nf2_t *fs, nf2_file_t *file)
         NF2_TRY(record_own(fs, file));
         NF2_TRY(nf2_index_insert(fs, file->id, &item, nf2_piece_end(&item), NULL, 0));
     } else {
-        if (file->cut_to != NF2_NONE) { /* what is cut comes before all pieces */
-            nf2_index_delete(&change, file->id, file->cut_to);
-            NF2_TRY(spill(fs, file, &change));
-            file->cut_to = NF2_NONE;
-        }
+        NF2_TRY(spill_cut(fs, file));
         nf2_index_put(&change, file->id, &item);
         NF2_TRY(spill(fs, file, &change));
     }
@@ -484,12 +493,12 @@ int nf2_indexed_pending(nf2_t *fs, const nf2_file_t *file, uint32_t at, struct n
     if (nf2_batch_shows(fs)) {
         NF2_TRY(overlay_batch(fs, fs->redo_block, file->id, at, &have, piece, &end));
     }
+    if (file->spill_first != NF2_NONE) {
+        NF2_TRY(overlay_batch(fs, file->spill_first, file->id, at, &have, piece, &end));
+    }
     if (file->cut_to != NF2_NONE) {
         struct nf2_piece cut = {file->cut_to, NF2_NONE - file->cut_to, NF2_NO_BLOCK, 0};
         overlay(at, &cut, &have, piece, &end);
-    }
-    if (file->spill_first != NF2_NONE) {
-        NF2_TRY(overlay_batch(fs, file->spill_first, file->id, at, &have, piece, &end));
     }
     for (unsigned i = 0; i < file->pieces; i++) {
         overlay(at, &file->u.piece[i], &have, piece, &end);
@@ -516,25 +525,26 @@ static void cut_pieces(nf2_file_t *file, uint32_t size)
 
 int nf2_indexed_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
-    struct nf2_node_op change;
+    bool urgent = fs->urgent;
+    int result = NF2_OK;
 
+    if (file->shadow && nf2_space_free_blocks(fs) < nf2_meta_reserve(fs) + 4u) { /* it must not fail half way */
+        return NF2_ERR_NOSPC;
+    }
+    fs->urgent = true; /* what fails for space changes nothing that is seen, and can be tried again */
+    while (result == NF2_OK && (file->shadow ? file->pieces > 0 : size > file->cut_to && file->pieces == NF2_PIECES_MAX)) {
+        result = push_out(fs, file);
+    }
+    result = result == NF2_OK && file->shadow ? nf2_index_cut(fs, file->id, size) : result;
+    fs->urgent = urgent;
+    NF2_TRY(result);
     cut_pieces(file, size);
     file->size = size;
     file->frames_at = 0;
-    if (file->shadow) {
-        while (file->pieces > 0) {
-            NF2_TRY(push_out(fs, file));
-        }
-        return nf2_index_cut(fs, file->id, size);
-    }
-    if (file->spill_first != NF2_NONE) {
-        nf2_index_delete(&change, file->id, size);
-        return spill(fs, file, &change);
-    }
     if (size > file->cut_to) { /* cut shorter before: between the two ends there are zeros */
         return add_piece(fs, file, size, 0, NF2_NO_BLOCK, 0);
     }
-    file->cut_to = size;
+    file->cut_to = file->shadow ? NF2_NONE : size;
     return NF2_OK;
 }
 
@@ -674,6 +684,7 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
         while (file->pieces > 0) {
             NF2_TRY(push_out(fs, file));
         }
+        NF2_TRY(spill_cut(fs, file));
         NF2_TRY(record_own(fs, file));
         batch.first = file->spill_first;
         batch.block = file->spill;

@@ -29,7 +29,7 @@ int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint
 int nf2_tree_try(nf2_t *fs, struct nf2_node_op *change);
 
 /*
- * Would a change that puts a new entry be made without replacing nodes? 1 or 0. And: replaces nodes for it. For changes
+ * Would a change that puts an entry (`kill`: in place of another one) be made without replacing nodes? 1 or 0. And: replaces nodes for it. For changes
  * that must not be held up between a block's being handed out and its being owned.
  */
 int nf2_tree_fits(nf2_t *fs, const struct nf2_node_op *change);

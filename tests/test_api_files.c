@@ -5,6 +5,7 @@
 
 #include "api_volume.h"
 #include "check.h"
+#include "src/space.h"
 
 static const char *const chips[] = { "tiny256k", "tinyecc16", "tiny512" };
 static const char *chip;        /* of the tests that run on each */
@@ -826,6 +827,53 @@ TEST(names_on_full)
     volume_down(&volume, true);
 }
 
+/*
+ * New files beside a leaf that is to be split with too few blocks for that: the handles whose files have no entry yet were taken for some
+ * of the leaf's, and could not be synced any more (NF2_ERR_IO).
+ */
+static void new_files_on_full(uint32_t random)
+{
+    static struct volume volume;
+    static uint8_t pages[3][NF2_PAGE_MAX], content[350];
+    static nf2_file_t file[3];
+    char name[NF2_NAME_MAX + 1];
+    int status = NF2_OK;
+
+    volume_up(&volume, "tiny128k");
+    for (unsigned i = 0; i < 200 && status == NF2_OK; i++) {
+        snprintf(name, sizeof name, "fill%u", i);
+        status = put(&volume, name, 4096, i);
+    }
+    CHECK_EQ(status, NF2_ERR_NOSPC);
+    for (unsigned i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%c", (char)('b' + 6 * i));
+        CHECK_EQ(nf2_open(&volume.fs, &file[i], name, NF2_O_WRONLY | NF2_O_CREAT, pages[i]), NF2_OK);
+        status = nf2_write(&volume.fs, &file[i], content, sizeof content);
+        CHECK(status == (int)sizeof content || status == NF2_ERR_NOSPC);
+    }
+    for (unsigned failures = 0; failures < 25;) { /* leaves that are full */
+        random = random * 1664525u + 1013904223u;
+        uint32_t length = 180 + (random >> 8) % 60;
+
+        memset(name, 'a' + (int)(random >> 16) % 20, length);
+        snprintf(name + length, sizeof name - length, "%05u", (unsigned)(random >> 4) % 100000);
+        failures += nf2_mkdir(&volume.fs, name) != NF2_OK;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        int result = nf2_close(&volume.fs, &file[i]);
+        CHECK(result == NF2_OK || result == NF2_ERR_NOSPC);
+    }
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+TEST(new_files_beside_a_split)
+{
+    for (uint32_t seed = 1; seed <= 40; seed++) {
+        new_files_on_full(seed);
+    }
+}
+
 /* A run of more blocks than a STATE can tell of as freed at once was on record, in part, as erased. */
 TEST(long_runs)
 {
@@ -886,6 +934,83 @@ TEST(preallocation_and_names)
         }
         CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
         volume_down(&volume, true);
+    }
+}
+
+/* To grow a file by a page and a byte takes a block where a page is left of the last one: from the last free ones it was taken unasked. */
+TEST(grow_on_full)
+{
+    static uint8_t data[4096];
+    struct volume volume;
+    struct nf2_statfs before, after;
+    uint32_t size = 4096 - 256;
+
+    volume_up(&volume, "tiny256k");
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "f", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, size), (int32_t)size);
+    while (nf2_write(&volume.fs, &volume.file, data, sizeof data) > 0) {
+        size += (uint32_t)sizeof data;
+    }
+    CHECK_EQ(nf2_statfs(&volume.fs, &before), NF2_OK);
+    for (unsigned i = 0; i < 10; i++) {
+        int status = nf2_truncate(&volume.fs, &volume.file, size + 257);
+        size += status == NF2_OK ? 257 : 0;
+        CHECK(status == NF2_OK || status == NF2_ERR_NOSPC);
+        CHECK_EQ(nf2_seek(&volume.fs, &volume.file, 0, NF2_SEEK_END), (int32_t)size);
+        int32_t got = nf2_write(&volume.fs, &volume.file, data, 4096 - 257);
+        size += got > 0 ? (uint32_t)got : 0;
+    }
+    CHECK_EQ(nf2_statfs(&volume.fs, &after), NF2_OK);
+    CHECK(after.blocks_free + 1 >= before.blocks_free);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(nf2_remove(&volume.fs, "f"), NF2_OK);
+    volume_down(&volume, true);
+}
+
+/* A file with so many pieces is cut where no block is left: what NF2_ERR_NOSPC says did not happen, did not happen. */
+static void cut_on_full(unsigned pieces, bool synced)
+{
+    static struct volume volume;
+    uint8_t data[40];
+    uint32_t block, size;
+    int status = NF2_OK;
+
+    volume_up(&volume, "tiny256k");
+    CHECK_EQ(put(&volume, "other", 40000, 1), NF2_OK);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "f", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    memset(data, 0xA5, sizeof data);
+    for (unsigned i = 0; i < pieces; i++) {
+        CHECK_EQ(nf2_seek(&volume.fs, &volume.file, (int32_t)i * 1000, NF2_SEEK_SET), (int32_t)i * 1000);
+        CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, sizeof data), (int32_t)sizeof data);
+        CHECK_EQ(synced && i < 8 ? nf2_sync(&volume.fs, &volume.file) : NF2_OK, NF2_OK);
+    }
+    while (nf2_space_block(&volume.fs, NF2_WRITERS - 1u, NF2_REGION_BLOCKS, &block) == NF2_OK) {
+    }
+    uint32_t half = volume.file.size / 2u;
+    for (size = volume.file.size; status == NF2_OK && size > half; size--) {
+        status = nf2_truncate(&volume.fs, &volume.file, size - 1);
+    }
+    size += status != NF2_OK;
+    CHECK_EQ(status, synced ? NF2_OK : NF2_ERR_NOSPC); /* what is to be cut of committed content takes no block, however often */
+    CHECK_EQ(nf2_size(&volume.fs, &volume.file), size);
+    CHECK_EQ(nf2_truncate(&volume.fs, &volume.file, size - 1), status);
+    CHECK_EQ(nf2_space_abandon(&volume.fs, NF2_WRITERS - 1u), NF2_OK);
+    CHECK_EQ(nf2_remove(&volume.fs, "other"), NF2_OK);
+    CHECK_EQ(nf2_truncate(&volume.fs, &volume.file, size - 1), NF2_OK);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(size_of(&volume, "f", &block), NF2_OK);
+    CHECK_EQ(block, size - 1);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+TEST(cuts_on_full)
+{
+    for (unsigned pieces = 60; pieces <= 160; pieces += 20) {
+        cut_on_full(pieces, false);
+    }
+    for (unsigned pieces = 18; pieces <= 98; pieces += 40) {
+        cut_on_full(pieces, true);
     }
 }
 
@@ -1020,6 +1145,7 @@ TEST(batch_seen_whole)
 int main(void)
 {
     RUN(names_on_full);
+    RUN(new_files_beside_a_split);
     for (unsigned i = 0; i < sizeof chips / sizeof chips[0]; i++) {
         chip = chips[i];
         printf("chip %s\n", chip);
@@ -1043,6 +1169,8 @@ int main(void)
     RUN(thousand_fills);
     RUN(long_runs);
     RUN(preallocation_and_names);
+    RUN(grow_on_full);
+    RUN(cuts_on_full);
     RUN(large_write_apart);
     RUN(batch_seen_whole);
     return check_done();

@@ -266,11 +266,35 @@ TEST(log_after_log)
     volume_down(&volume, true);
 }
 
+/* The last blocks of the largest volume: the round over a file's blocks went on with the first ones, for ever. */
+TEST(last_blocks)
+{
+    static struct volume volume;
+    struct vflash_chip large = *vflash_chip_find("w25q256");
+    uint32_t blocks = NF2_REGIONS_MAX * NF2_REGION_BLOCKS;
+
+    large.size = blocks * 4096u;
+    volume_new_on(&volume, &large);
+    volume_format(&volume);
+    volume.fs.maintain_cursor = (uint16_t)(blocks - NF2_REGION_BLOCKS); /* where blocks are taken from */
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "data", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    overwrite(&volume, 0, 65536);
+    for (uint32_t i = 0; i < 8; i++) {
+        overwrite(&volume, i * 8000u, 100);
+    }
+    CHECK(nf2_space_next(&volume.fs, volume.file.slot) >= blocks - NF2_REGION_BLOCKS);
+    CHECK_EQ(nf2_maintain(&volume.fs, 3000000), 1);
+    CHECK_EQ(volume.fs.compact_again, 0);
+    compare(&volume, 65536);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
     RUN(no_claim_in_victims);
     RUN(tail_in_a_victim);
     RUN(log_after_log);
+    RUN(last_blocks);
     RUN(region_beside_searches);
     RUN(small_chip);
     RUN(at_any_byte);

@@ -12,6 +12,7 @@
 #include "src/content.h"
 #include "src/meta.h"
 #include "src/space.h"
+#include "src/tree.h"
 
 #define SIZE (64u * 1024u)
 
@@ -129,9 +130,73 @@ TEST(index_without_room)
     }
 }
 
+#define MOVED "moves"
+
+/*
+ * A flat file of one block, which is bad and has a place: idle work moves it. Its leaf is filled, with one entry of so many bytes, until it has
+ * room for the file's as a new one, and not for one that replaces another: true if that was met.
+ */
+static bool fill_leaf(struct volume *volume, uint32_t bytes)
+{
+    struct nf2_key key = nf2_key_of(NF2_ROOT_ID, MOVED, sizeof MOVED - 1u);
+    struct nf2_node_op change;
+    char name[16];
+
+    volume_up(volume, "tiny2m");
+    CHECK_EQ(put(volume, "stays", 600, 1), NF2_OK);
+    CHECK_EQ(maintain_all(volume), 0);
+    CHECK_EQ(put(volume, "other", 600, 1), NF2_OK);
+    vflash_break_block(volume->flash, nf2_space_next(&volume->fs, 0), false);
+    CHECK_EQ(put(volume, MOVED, 600, 2), NF2_OK);
+    CHECK_EQ(volume->fs.bad_count, 1);
+    nf2_op_put(&change, &key, NF2_BODY_FLAT, 10);
+    for (unsigned i = 0; i < 40; i++) {
+        int as_new = nf2_tree_fits(&volume->fs, &change);
+        change.kill = 1;
+        int in_place = nf2_tree_fits(&volume->fs, &change);
+        change.kill = 0;
+        if (as_new != in_place) {
+            return true;
+        }
+        snprintf(name, sizeof name, "f%u", i);
+        CHECK_EQ(put(volume, name, i < 12 ? 220 : i == 12 ? bytes : 1, 3), NF2_OK);
+    }
+    volume_down(volume, true);
+    return false;
+}
+
+/* There the leaf was replaced between the copy of the block and its entry: a cut left the copy to nobody. */
+TEST(copied_into_full_leaf)
+{
+    static struct volume volume;
+    uint32_t bytes = 1;
+
+    while (bytes < 250 && !fill_leaf(&volume, bytes)) {
+        bytes++;
+    }
+    if (!CHECK(bytes < 250)) {
+        return;
+    }
+    volume_down(&volume, true);
+    for (uint64_t operation = 1; operation < 40; operation++) {
+        struct vflash_cut cut = {.operation = operation};
+
+        CHECK(fill_leaf(&volume, bytes));
+        vflash_cut_at(volume.flash, &cut);
+        (void)nf2_maintain(&volume.fs, 3000000);
+        vflash_cut_at(volume.flash, NULL);
+        vflash_power_on(volume.flash);
+        CHECK_EQ(volume_again(&volume, false), NF2_OK);
+        CHECK(holds(&volume, MOVED, 600, 2));
+        CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+        volume_down(&volume, true);
+    }
+}
+
 int main(void)
 {
     RUN(index_without_room);
     RUN(joined_to_one_that_waits);
+    RUN(copied_into_full_leaf);
     return check_done();
 }
