@@ -731,7 +731,9 @@ static int feed_tree(nf2_t *fs)
     bool for_log = nf2_space_stock_size(fs) == 0 && fs->meta_end > nf2_log_bytes(fs) / 2;
     bool late = fs->changes > SETTLED_IN || fs->redo_block < fs->blocks || (fs->recovered && fs->unclean_mounts % LATE_MOUNTS == 0);
 
-    if ((!late && !for_log) || nf2_space_next(fs, NF2_TREE_SLOT) != NF2_NONE || fs->free_blocks <= nf2_space_reserve(fs)) {
+    uint32_t kept = fs->redo_block < fs->blocks ? 0 : nf2_space_reserve(fs); /* a batch that is to be applied takes of the reserve, too */
+
+    if ((!late && !for_log) || nf2_space_next(fs, NF2_TREE_SLOT) != NF2_NONE || fs->free_blocks <= kept) {
         return NF2_OK;
     }
     int result = claim(fs, NF2_TREE_SLOT, tree_claim(fs));
