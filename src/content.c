@@ -186,6 +186,9 @@ int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body)
     }
     fs->urgent = urgent;
     NF2_TRY(result);
+    if (file->leaf == 0) {
+        memset(&file->ahead, 0, sizeof file->ahead); /* its name was there */
+    }
     file->leaf = where.node;
     file->entry = where.offset;
     file->stale = false;

@@ -42,27 +42,26 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
 
 int nf2_tree_together(nf2_t *fs, const struct nf2_key *low, const struct nf2_key *high)
 {
-    static const enum nf2_seek seek[] = {NF2_AT_OR_BELOW, NF2_ABOVE};
-    struct nf2_entry entry[2];
+    struct nf2_entry below, above;
     uint32_t node = fs->root;
-    int level, below = NF2_NODE_LEVELS;
+    int level, last = NF2_NODE_LEVELS;
 
-    for (; (level = nf2_node_level(fs, node)) > 0; below = level) {
-        if (level >= below) {
+    for (; (level = nf2_node_level(fs, node)) > 0; last = level) {
+        if (level >= last) {
             return NF2_ERR_IO;
         }
-        int found = nf2_node_seek_all(fs, node, low, 3u, seek, entry), order = 1;
+        int found = nf2_node_seek_both(fs, node, low, &below, &above), order = 1;
         if (found <= 0 || (found & 1) == 0) {
             return found < 0 ? found : NF2_ERR_IO;
         }
         if ((found & 2) != 0) {
-            struct nf2_key key = nf2_entry_key(&entry[1]);
+            struct nf2_key key = nf2_entry_key(&above);
             NF2_TRY(nf2_key_compare(fs, &key, high, &order));
         }
         if (order <= 0) {
             return 0;
         }
-        NF2_TRY(nf2_tree_child(fs, &entry[0], &node));
+        NF2_TRY(nf2_tree_child(fs, &below, &node));
     }
     return level < 0 ? level : 1;
 }

@@ -173,12 +173,12 @@ static NF2_APART int do_open(nf2_t *fs, nf2_file_t *file, const char *path, int 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 /* Reads what is at `at`, at most `length` bytes, from where the committed map says. Returns the bytes read. */
-static int32_t read_mapped(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
+static int32_t read_mapped(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length, struct nf2_stretch *stretch)
 {
     struct nf2_item item;
     uint32_t n;
 
-    NF2_TRY(nf2_index_map(fs, file->id, at, &item, &n));
+    NF2_TRY(nf2_index_at(fs, file->id, at, stretch, &item, &n));
     n = n == 0 ? length : nf2_min(n, length);
     if (item.kind == NF2_BODY_FRAMES) {
         NF2_TRY(nf2_frames_read(fs, file->id, item.block, item.base, at, data, n));
@@ -191,7 +191,7 @@ static int32_t read_mapped(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8
     return (int32_t)n;
 }
 
-static int32_t read_indexed(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
+static int32_t read_indexed(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length, struct nf2_stretch *stretch)
 {
     struct nf2_piece piece;
     uint32_t n;
@@ -200,7 +200,7 @@ static int32_t read_indexed(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint
     NF2_TRY(pending);
     n = nf2_min(n, length);
     if (!pending) {
-        return read_mapped(fs, file, at, data, n);
+        return read_mapped(fs, file, at, data, n, stretch);
     }
     if (piece.block == NF2_NO_BLOCK) {
         memset(data, 0, n);
@@ -236,7 +236,7 @@ static int32_t read_flat(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint8_t
 }
 
 /* Reads some bytes at `at`: from the buffer if they are there, else up to where the buffer begins. */
-static int32_t read_some(nf2_t *fs, nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length)
+static int32_t read_some(nf2_t *fs, nf2_file_t *file, uint32_t at, uint8_t *data, uint32_t length, struct nf2_stretch *stretch)
 {
     if (file->kind == NF2_BODY_INLINE) {
         return read_inline(fs, file, at, data, length);
@@ -249,11 +249,15 @@ static int32_t read_some(nf2_t *fs, nf2_file_t *file, uint32_t at, uint8_t *data
     if (file->buffered > 0 && at < file->buffer_at) {
         length = nf2_min(length, file->buffer_at - at);
     }
-    return file->kind == NF2_BODY_FLAT ? read_flat(fs, file, at, data, length) : read_indexed(fs, file, at, data, length);
+    return file->kind == NF2_BODY_FLAT ? read_flat(fs, file, at, data, length) : read_indexed(fs, file, at, data, length, stretch);
 }
+
+#define READ_AHEAD 18u          /* entries of a map: those of 4 KiB in pieces of 256 bytes, and what lies at their ends */
 
 static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
 {
+    struct nf2_noted noted[READ_AHEAD];
+    struct nf2_stretch stretch = nf2_stretch_of(noted, READ_AHEAD);
     uint8_t *to = data;
     uint32_t done = 0;
 
@@ -262,12 +266,20 @@ static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
         return NF2_ERR_INVAL;
     }
     length = file->position < file->size ? nf2_min(length, file->size - file->position) : 0;
+    if (file->kind == NF2_BODY_INDEXED && file->leaf != 0 && file->ahead.at == file->position && file->ahead.programs == fs->programs) {
+        stretch.leaf = file->ahead.leaf;
+    }
     while (done < length) {
-        int32_t n = read_some(fs, file, file->position + done, to + done, length - done);
+        int32_t n = read_some(fs, file, file->position + done, to + done, length - done, &stretch);
         NF2_TRY(n);
         done += (uint32_t)n;
     }
     file->position += done;
+    if (file->kind == NF2_BODY_INDEXED && file->leaf != 0 && stretch.count > 0) {
+        file->ahead.at = file->position;
+        file->ahead.programs = fs->programs;
+        file->ahead.leaf = nf2_stretch_leaf(&stretch, file->position);
+    }
     return (int32_t)done;
 }
 

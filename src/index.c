@@ -2,59 +2,6 @@
 #include "index.h"
 
 #include "flash.h"
-#include "frames.h"
-
-struct nf2_item nf2_owned_run(uint32_t start, uint32_t count)
-{
-    struct nf2_item item = {NF2_BODY_OWN, 0, start, start, {count}};
-    return item;
-}
-
-int nf2_index_item(nf2_t *fs, const struct nf2_entry *entry, struct nf2_item *item)
-{
-    uint8_t body[NF2_PIECE_BODY] = {0}, kind;
-
-    if (entry->body_length == 0 || entry->body_length > sizeof body) {
-        return NF2_ERR_IO;
-    }
-    memset(item, 0, sizeof *item);
-    NF2_TRY(nf2_entry_number(fs, entry, &kind, &item->number));
-    NF2_TRY(nf2_body_read(fs, entry, 0, body, entry->body_length));
-    item->kind = body[0];
-    if (body[0] == NF2_BODY_PIECE && entry->body_length == NF2_PIECE_BODY) {
-        item->block = nf2_get24(body + 1);
-        item->within = nf2_get16(body + 4);
-        item->length = nf2_get32(body + 6);
-        return item->length <= NF2_FILE_MAX - item->number ? NF2_OK : NF2_ERR_IO;
-    }
-    if (body[0] == NF2_BODY_FRAMES && entry->body_length == NF2_FRAMES_BODY) {
-        item->block = nf2_get24(body + 1);
-        item->base = nf2_get32(body + 4);
-        return item->base <= item->number ? NF2_OK : NF2_ERR_IO;
-    }
-    if (body[0] == NF2_BODY_OWN && entry->body_length == NF2_OWN_BODY) {
-        item->block = item->number;
-        item->length = nf2_get16(body + 1);
-        return NF2_OK;
-    }
-    return NF2_ERR_IO;
-}
-
-/* The entry as an item, if it is one of this kind of key: 1, 0, or an error. */
-static int item_of(nf2_t *fs, uint32_t id, uint8_t key_kind, const struct nf2_entry *entry, struct nf2_item *item)
-{
-    uint8_t kind;
-
-    if (entry->id != id) {
-        return 0;
-    }
-    NF2_TRY(nf2_record_read(fs, entry->node, entry->offset, entry->key_position, &kind, 1));
-    if (kind != key_kind) {
-        return 0;
-    }
-    NF2_TRY(nf2_index_item(fs, entry, item));
-    return 1;
-}
 
 int nf2_index_seek(nf2_t *fs, uint32_t id, uint8_t key_kind, uint32_t number, enum nf2_seek seek, struct nf2_item *item)
 {
@@ -62,24 +9,11 @@ int nf2_index_seek(nf2_t *fs, uint32_t id, uint8_t key_kind, uint32_t number, en
     struct nf2_entry entry;
 
     int found = nf2_tree_seek(fs, &key, seek, &entry);
-    return found <= 0 ? found : item_of(fs, id, key_kind, &entry, item);
-}
-
-/* Several mapping entries near a file offset: a bit for each that there is, or an error. */
-static NF2_APART int seek_all(nf2_t *fs, uint32_t id, uint32_t number, unsigned count, const enum nf2_seek *seek, struct nf2_item *item)
-{
-    struct nf2_key key = nf2_number_key(id, NF2_INDEX_MAP, number);
-    struct nf2_entry entry[NF2_SEEKS_MAX];
-    int items = 0;
-
-    int found = nf2_tree_seek_all(fs, &key, count, seek, entry);
-    NF2_TRY(found);
-    for (unsigned i = 0; i < count; i++) {
-        int one = (found & 1 << i) != 0 ? item_of(fs, id, NF2_INDEX_MAP, &entry[i], &item[i]) : 0;
-        NF2_TRY(one);
-        items |= one << i;
+    if (found <= 0 || entry.id != id) {
+        return found < 0 ? found : 0;
     }
-    return items;
+    NF2_TRY(nf2_index_item(fs, &entry, item));
+    return (item->kind == NF2_BODY_OWN) == (key_kind == NF2_INDEX_OWN);
 }
 
 int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs, void *context, const struct nf2_item *item), void *context)
@@ -116,80 +50,48 @@ int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs
     return moved;
 }
 
-/* File offset behind an item, as far as the item itself says. */
-static int item_end(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t *end)
-{
-    if (item->kind == NF2_BODY_PIECE) {
-        *end = item->number + item->length;
-        return NF2_OK;
-    }
-    struct nf2_frames frames;
-    NF2_TRY(nf2_frames_open(fs, id, item->block, item->base, &frames));
-    *end = nf2_max(frames.end, item->number);
-    return NF2_OK;
-}
-
 int nf2_index_size(nf2_t *fs, uint32_t id, uint32_t *size)
 {
     struct nf2_item item;
 
     *size = 0;
     int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, NF2_NONE, NF2_AT_OR_BELOW, &item);
-    return found <= 0 ? found : item_end(fs, id, &item, size);
+    return found <= 0 ? found : nf2_item_end(fs, id, &item, size);
 }
 
-int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, uint32_t *length)
+int nf2_index_at(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_stretch *stretch, struct nf2_item *item, uint32_t *length)
 {
-    static const enum nf2_seek seek[2] = {NF2_AT_OR_BELOW, NF2_ABOVE};
-    struct nf2_item near[2];
-    uint32_t end = 0;
+    const struct nf2_item *noted;
+    uint32_t next, end = 0;
 
-    int items = seek_all(fs, id, at, 2, seek, near);
-    NF2_TRY(items);
-    bool found = (items & 1) != 0, further = (items & 2) != 0;
-    if (found) {
-        *item = near[0];
-        NF2_TRY(item_end(fs, id, item, &end));
+    if (!nf2_stretch_at(stretch, at, &noted, &next)) {
+        NF2_TRY(nf2_stretch_look(fs, id, at, stretch));
+        NF2_ASSERT(nf2_stretch_at(stretch, at, &noted, &next));
+        (void)nf2_stretch_at(stretch, at, &noted, &next);
     }
-    if (found && further) {
-        end = nf2_min(end, near[1].number);
+    if (noted != NULL) {
+        *item = *noted;
+        NF2_TRY(nf2_item_end(fs, id, item, &end));
+        end = nf2_min(end, next);
     }
     if (end > at) {
         *length = end - at;
         return NF2_OK;
     }
-    memset(item, 0, sizeof *item); /* between two entries, or behind the last */
-    item->kind = NF2_BODY_PIECE;
-    item->number = at;
-    item->block = NF2_NO_BLOCK;
-    item->length = *length = further ? near[1].number - at : 0;
+    *length = next != NF2_NONE ? next - at : 0; /* between two entries, or behind the last */
+    *item = nf2_piece_at(at, NF2_NO_BLOCK, 0, *length);
     return NF2_OK;
 }
 
+int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, uint32_t *length)
+{
+    struct nf2_noted noted[2];
+    struct nf2_stretch stretch = nf2_stretch_of(noted, 2);
+
+    return nf2_index_at(fs, id, at, &stretch, item, length);
+}
+
 /* ---- changes ------------------------------------------------------------------------------------ */
-
-void nf2_index_put(struct nf2_node_op *change, uint32_t id, const struct nf2_item *item)
-{
-    struct nf2_key key = nf2_number_key(id, item->kind == NF2_BODY_OWN ? NF2_INDEX_OWN : NF2_INDEX_MAP, item->number);
-    bool piece = item->kind == NF2_BODY_PIECE;
-
-    if (item->kind == NF2_BODY_OWN) {
-        nf2_op_put(change, &key, item->kind, NF2_OWN_BODY);
-        nf2_put16(change->bytes + 1, item->length);
-        return;
-    }
-    nf2_op_put(change, &key, item->kind, piece ? NF2_PIECE_BODY : NF2_FRAMES_BODY);
-    nf2_put24(change->bytes + 1, item->block);
-    nf2_put16(change->bytes + 4, item->within);
-    nf2_put32(change->bytes + (piece ? 6 : 4), piece ? item->length : item->base);
-}
-
-void nf2_index_delete(struct nf2_node_op *change, uint32_t id, uint32_t number)
-{
-    memset(change, 0, sizeof *change);
-    change->type = NF2_NODE_DEL;
-    change->key = nf2_number_key(id, NF2_INDEX_MAP, number);
-}
 
 /* The part of an item from file offset `from` on, as an item of its own. */
 static struct nf2_item item_from(const nf2_t *fs, const struct nf2_item *item, uint32_t from, uint32_t end)
@@ -232,7 +134,7 @@ static int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint3
 {
     uint32_t end;
 
-    NF2_TRY(item_end(fs, id, item, &end));
+    NF2_TRY(nf2_item_end(fs, id, item, &end));
     end = nf2_min(end, next);
     if (end <= from && item->number < from) {
         return NF2_OK;
@@ -253,108 +155,30 @@ static int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint3
     return NF2_OK;
 }
 
-#define QUEUE 4u
-
-/* Mapping entries in the order of the file, as many as one look at a leaf notes. */
-struct queue {
-    struct nf2_item item[QUEUE];
-    unsigned at, count;
-    bool end;                   /* behind them there are no more */
-    uint32_t after;
-};
-
-static void queue_note(struct queue *queue, const struct nf2_item *item)
-{
-    unsigned at = queue->count;
-
-    if (item->kind == NF2_BODY_OWN) {
-        queue->end = true; /* they come behind the map */
-        return;
-    }
-    while (at > 0 && queue->item[at - 1u].number > item->number) {
-        at--;
-    }
-    if (item->number > queue->after && at < QUEUE) {
-        queue->count = nf2_min(queue->count + 1u, QUEUE);
-        memmove(&queue->item[at + 1u], &queue->item[at], (queue->count - at - 1u) * sizeof *item);
-        queue->item[at] = *item;
-    }
-}
-
-/* The first ones behind `after`, from the first leaf that has any. */
-static NF2_APART int queue_fill(nf2_t *fs, uint32_t id, struct queue *queue)
-{
-    struct nf2_key key = nf2_number_key(id, NF2_INDEX_MAP, queue->after);
-    struct nf2_path path;
-    struct nf2_live live;
-    struct nf2_entry entry;
-    struct nf2_item item;
-    int found, moved;
-
-    queue->at = queue->count = 0;
-    NF2_TRY(nf2_tree_descend(fs, &key, &path));
-    do {
-        NF2_TRY(nf2_live_begin(fs, path.node[path.depth - 1], nf2_scratch(fs, NF2_SCRATCH_NODE), &live));
-        while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
-            queue->end = queue->end || entry.id > id;
-            if (entry.id == id) {
-                NF2_TRY(nf2_index_item(fs, &entry, &item));
-                queue_note(queue, &item);
-            }
-        }
-        NF2_TRY(found);
-        moved = queue->end || queue->count > 0 ? 0 : nf2_tree_neighbour(fs, &path, NF2_ABOVE);
-    } while (moved > 0);
-    queue->end = queue->count < QUEUE && queue->end;
-    return moved;
-}
-
-/* Those next to `from`: the one below, and the next ones at it and above. */
-static int queue_begin(nf2_t *fs, uint32_t id, uint32_t from, struct queue *queue)
-{
-    static const enum nf2_seek seek[3] = {NF2_BELOW, NF2_AT_OR_ABOVE, NF2_ABOVE};
-    struct nf2_item *near = queue->item;
-    int skip = from > 0 ? 0 : 1; /* nothing lies below */
-    int known = seek_all(fs, id, from, 3u - (unsigned)skip, seek + skip, near + skip);
-
-    NF2_TRY(known);
-    known <<= skip;
-    bool both = (known & 4) != 0 && near[1].number == from; /* else the third is the second once more */
-    queue->at = (known & 1) != 0 ? 0 : 1u;
-    queue->count = 1u + ((known & 2) != 0 ? 1u : 0u) + (both ? 1u : 0u);
-    queue->end = (known & 4) == 0;
-    return NF2_OK;
-}
-
-/* The next one, and in `*next` the number of the one behind it, if that may matter to what lies in front of `to`. */
-static int queue_take(nf2_t *fs, uint32_t id, struct queue *queue, uint32_t to, struct nf2_item *item, uint32_t *next)
-{
-    *item = queue->item[queue->at++];
-    bool reaches = item->kind == NF2_BODY_PIECE && nf2_piece_end(item) >= to;
-    if (queue->at == queue->count && !queue->end && !reaches) {
-        queue->after = item->number;
-        NF2_TRY(queue_fill(fs, id, queue));
-    }
-    *next = queue->at < queue->count ? queue->item[queue->at].number : NF2_NONE;
-    return NF2_OK;
-}
+#define NOTED 5u                /* what lies below, and what most groups meet above */
 
 /* Collects the changes that clear [from, to) of the map; an entry at `from` itself is left to be replaced. */
 static NF2_APART int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to, struct group *group)
 {
-    struct queue queue;
-    struct nf2_item item;
-    uint32_t next;
+    struct nf2_noted noted[NOTED];
+    struct nf2_stretch stretch = nf2_stretch_of(noted, NOTED);
+    const struct nf2_item *item;
+    uint32_t at = from > 0 ? from - 1u : 0, next;
 
-    NF2_TRY(queue_begin(fs, id, from, &queue));
-    while (queue.at < queue.count && queue.item[queue.at].number < to) {
-        if (group->count + 2u > CLEARING) {
+    do {
+        bool known = nf2_stretch_at(&stretch, at, &item, &next);
+        bool reaches = known && item != NULL && item->kind == NF2_BODY_PIECE && nf2_piece_end(item) >= to;
+        if (!known || (next == NF2_NONE && !stretch.end && !reaches)) {
+            NF2_TRY(nf2_stretch_look(fs, id, at, &stretch));
+            (void)nf2_stretch_at(&stretch, at, &item, &next);
+        }
+        if (item != NULL && group->count + 2u > CLEARING) {
             group->full = true;
             return NF2_OK;
         }
-        NF2_TRY(queue_take(fs, id, &queue, to, &item, &next));
-        NF2_TRY(clear_item(fs, id, &item, from, to, next, group));
-    }
+        NF2_TRY(item != NULL ? clear_item(fs, id, item, from, to, next, group) : NF2_OK);
+        at = next;
+    } while (next < to);
     return NF2_OK;
 }
 

@@ -486,61 +486,63 @@ static NF2_APART int read_node(nf2_t *fs, uint32_t node)
     return found;
 }
 
-/* The search looks on. */
-static NF2_APART int search_read(nf2_t *fs, uint32_t node, struct search *search)
+int nf2_pass_begin(nf2_t *fs, uint32_t node, bool live, struct nf2_pass *pass)
 {
-    struct nf2_scan scan;
-    struct nf2_entry entry;
-    int found;
+    struct nf2_cached cached;
 
-    NF2_TRY(reading_begin(fs, node, &scan));
-    while ((found = reading_next(fs, &scan, &entry)) > 0) {
-        int result = look_on(fs, search, &entry);
-        if (result < 0) {
-            nf2_cache_drop(fs, node);
-            return result;
-        }
-    }
-    return found;
+    pass->reading = !live && !nf2_cache_has(fs, node, &cached);
+    return pass->reading ? reading_begin(fs, node, &pass->live.scan) : nf2_live_begin(fs, node, nf2_scratch(fs, NF2_SCRATCH_SEARCH), &pass->live);
 }
 
-/* The search among the live entries alone. */
-static NF2_APART int search_live(nf2_t *fs, uint32_t node, struct search *search)
+int nf2_pass_next(nf2_t *fs, struct nf2_pass *pass, struct nf2_entry *entry)
 {
-    struct nf2_live live;
-    struct nf2_entry at;
-    int found;
+    return pass->reading ? reading_next(fs, &pass->live.scan, entry) : nf2_live_next(fs, &pass->live, entry);
+}
 
-    NF2_TRY(nf2_live_begin(fs, node, nf2_scratch(fs, NF2_SCRATCH_SEARCH), &live));
-    for (struct search *one = search; one != NULL; one = one->also) {
-        one->have = one->exact = false;
+int nf2_pass_failed(nf2_t *fs, const struct nf2_pass *pass, int result)
+{
+    if (pass->reading) {
+        nf2_cache_drop(fs, pass->live.scan.block); /* it knows a part of the node */
     }
-    while ((found = nf2_live_next(fs, &live, &at)) > 0) {
-        for (struct search *one = search; one != NULL; one = one->also) {
-            NF2_TRY(consider(fs, one, &at));
+    return result;
+}
+
+/* Looks at all records once: 1 if the best of a search was removed by one of them, 0, or an error. */
+static NF2_APART int look_through(nf2_t *fs, uint32_t node, bool live, struct search *search)
+{
+    struct nf2_pass pass;
+    struct nf2_entry entry;
+    int found, lost = 0;
+
+    for (struct search *one = search; one != NULL; one = one->also) {
+        one->have = one->exact = one->lost = false;
+    }
+    NF2_TRY(nf2_pass_begin(fs, node, live, &pass));
+    while ((found = nf2_pass_next(fs, &pass, &entry)) > 0) {
+        int result = look_on(fs, search, &entry);
+        if (result < 0) {
+            return nf2_pass_failed(fs, &pass, result);
         }
     }
-    return found;
+    for (const struct search *one = search; one != NULL; one = one->also) {
+        lost |= one->lost;
+    }
+    return found < 0 ? found : lost;
 }
 
 static NF2_APART int seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct search *search)
 {
-    struct nf2_cached cached;
     struct target target;
-    bool again = nf2_cache_has(fs, node, &cached);
 
     target.key = key;
     NF2_TRY(load_prefix(fs, key, target.prefix));
     for (struct search *one = search; one != NULL; one = one->also) {
         one->target = &target;
     }
-    if (!again) {
-        NF2_TRY(search_read(fs, node, search));
-    }
-    for (const struct search *one = search; one != NULL; one = one->also) {
-        again = again || one->lost;
-    }
-    return again ? search_live(fs, node, search) : NF2_OK;
+    int lost = look_through(fs, node, false, search);
+    NF2_TRY(lost);
+    NF2_TRY(lost ? look_through(fs, node, true, search) : NF2_OK);
+    return NF2_OK;
 }
 
 int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
@@ -563,25 +565,12 @@ int nf2_node_seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *from, enum
     return search.have;
 }
 
-int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsigned wanted, const enum nf2_seek *seek, struct nf2_entry *entry)
+int nf2_node_seek_both(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *below, struct nf2_entry *above)
 {
-    struct search search[NF2_SEEKS_MAX], *first = NULL;
-    int found = 0;
+    struct search over = {.seek = NF2_ABOVE, .entry = above}, search = {.seek = NF2_AT_OR_BELOW, .entry = below, .also = &over};
 
-    memset(search, 0, sizeof search);
-    for (unsigned i = NF2_SEEKS_MAX; i-- > 0;) {
-        if ((wanted >> i & 1u) != 0) {
-            search[i].seek = seek[i];
-            search[i].entry = &entry[i];
-            search[i].also = first;
-            first = &search[i];
-        }
-    }
-    NF2_TRY(seek_key(fs, node, key, first));
-    for (unsigned i = 0; i < NF2_SEEKS_MAX; i++) {
-        found |= search[i].have ? 1 << i : 0;
-    }
-    return found;
+    NF2_TRY(seek_key(fs, node, key, &search));
+    return (search.have ? 1 : 0) | (over.have ? 2 : 0);
 }
 
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *entries)

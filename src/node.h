@@ -162,9 +162,20 @@ int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_
 /* The same where only the entry's key matters, which may be the one that is sought from. */
 int nf2_node_seek_key(nf2_t *fs, uint32_t node, const struct nf2_key *from, enum nf2_seek seek, struct nf2_key *key);
 
-/* Several searches in one pass, those with a bit in `wanted` (bit 0: the first): a bit for each that found its entry, or an error. */
-#define NF2_SEEKS_MAX 3u
-int nf2_node_seek_all(nf2_t *fs, uint32_t node, const struct nf2_key *key, unsigned wanted, const enum nf2_seek *seek, struct nf2_entry *entry);
+/* Both next to a key: 1 if there is one at or below it, 2 if there is one above it, both together, or an error. */
+int nf2_node_seek_both(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *below, struct nf2_entry *above);
+
+/*
+ * One pass over a node: the live entries, or (`reading`: the node was not cached, and is then) all records, those that are killed in front of what kills
+ * them. `live`: the live ones in any case. No other pass or search until it ends (in the scratch of searches); a caller that gives up at an error says so.
+ */
+struct nf2_pass {
+    struct nf2_live live;
+    bool reading;
+};
+int nf2_pass_begin(nf2_t *fs, uint32_t node, bool live, struct nf2_pass *pass);
+int nf2_pass_next(nf2_t *fs, struct nf2_pass *pass, struct nf2_entry *entry);
+int nf2_pass_failed(nf2_t *fs, const struct nf2_pass *pass, int result);    /* returns `result` */
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 

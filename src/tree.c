@@ -29,47 +29,16 @@ int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry)
 {
-    return nf2_tree_seek_all(fs, key, 1, &seek, entry);
-}
-
-/* Those of the searches that look downwards, or upwards. */
-static unsigned searches(const enum nf2_seek *seek, unsigned count, bool below)
-{
-    unsigned some = 0;
-
-    for (unsigned i = 0; i < count; i++) {
-        some |= (unsigned)((seek[i] == NF2_BELOW || seek[i] == NF2_AT_OR_BELOW) == below) << i;
-    }
-    return some;
-}
-
-int nf2_tree_seek_all(nf2_t *fs, const struct nf2_key *key, unsigned count, const enum nf2_seek *seek, struct nf2_entry *entry)
-{
+    bool below = seek == NF2_BELOW || seek == NF2_AT_OR_BELOW;
     struct nf2_path path;
-    bool away = false;
+    int found, moved = 1;
 
     NF2_TRY(nf2_tree_descend(fs, key, &path));
-    int found = nf2_node_seek_all(fs, path.node[path.depth - 1], key, (1u << count) - 1u, seek, entry);
-    NF2_TRY(found);
-    for (unsigned below = 0; below <= 1; below++) { /* what the key's leaf lacks is in the next ones on that side, if at all */
-        unsigned wanted = searches(seek, count, below != 0) & ~(unsigned)found;
-        NF2_TRY(away && wanted != 0 ? nf2_tree_descend(fs, key, &path) : NF2_OK);
-        while (wanted != 0) {
-            int moved = nf2_tree_neighbour(fs, &path, below != 0 ? NF2_BELOW : NF2_ABOVE);
-            NF2_TRY(moved);
-            if (!moved) {
-                break;
-            }
-            away = true;
-            int here = nf2_node_seek_all(fs, path.node[path.depth - 1], key, wanted, seek, entry);
-            NF2_TRY(here);
-            found |= here;
-            wanted &= ~(unsigned)here;
-        }
-    }
-    for (unsigned i = 0; i < count; i++) {
-        NF2_TRY((found & 1 << i) != 0 ? nf2_entry_body(fs, &entry[i]) : NF2_OK);
-    }
+    do { /* what the key's leaf lacks is in the next ones */
+        found = nf2_node_seek(fs, path.node[path.depth - 1], key, seek, entry);
+        moved = found == 0 ? nf2_tree_neighbour(fs, &path, below ? NF2_BELOW : NF2_ABOVE) : 0;
+    } while (moved > 0);
+    NF2_TRY(found > 0 ? nf2_entry_body(fs, entry) : moved);
     return found;
 }
 

@@ -15,9 +15,6 @@ int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 /* The nearest live entry in the order of keys, over all leaves (body resolved): 1, 0, or an error. */
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry);
 
-/* NF2_SEEKS_MAX of them at once, at most: a bit for each that found its entry (bit 0: the first), or an error. */
-int nf2_tree_seek_all(nf2_t *fs, const struct nf2_key *key, unsigned count, const enum nf2_seek *seek, struct nf2_entry *entry);
-
 /*
  * Makes the changes in one group: all or nothing, durable when it returns. DEL of an absent key does nothing.
  * `mark`: sequence of the batch that is done with this group (0: none). `where` (may be NULL): the entry that the

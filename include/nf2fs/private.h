@@ -213,7 +213,13 @@ typedef struct nf2_file {
             } u;
         };
     };
-    uint8_t name[NF2_NAME_KEPT];/* its name, if short; a longer one is at the buffer's end */
+    union {
+        uint8_t name[NF2_NAME_KEPT];    /* of a new file, if short; a longer one is at the buffer's end */
+        struct {                        /* indexed, not new: reading goes on at `at`, in this leaf of the map if the volume has made so many programs; 0: not known */
+            uint32_t at, programs;
+            uint16_t leaf;
+        } ahead;
+    };
 } nf2_file_t;
 
 typedef struct nf2_dir {

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stretch.h"
+
+/* What a look at a leaf keeps in mind besides. */
+struct look {
+    struct nf2_stretch *stretch;
+    uint32_t id;
+    uint32_t under;             /* the highest entry at or below `from` that was given up for a nearer one, plus 1; 0: none */
+    uint32_t over;              /* the lowest one above that there was no room for; NF2_NONE: none */
+    uint16_t beyond;            /* place of an entry behind the map; 0: none seen */
+};
+
+/* A record that is killed is no entry any more. */
+static void forget(struct look *look, uint32_t place)
+{
+    struct nf2_stretch *stretch = look->stretch;
+
+    if (place == 0) {
+        return;
+    }
+    if (look->beyond == place) {
+        look->beyond = 0;
+    }
+    if (stretch->first == 0 && stretch->noted[0].place == place) {
+        stretch->first = 1;
+    }
+    for (unsigned i = 1; i < stretch->count; i++) {
+        if (stretch->noted[i].place == place) {
+            stretch->count--;
+            memmove(&stretch->noted[i], &stretch->noted[i + 1u], (stretch->count - i) * sizeof stretch->noted[0]);
+        }
+    }
+}
+
+static void note_below(struct look *look, const struct nf2_noted *noted)
+{
+    struct nf2_stretch *stretch = look->stretch;
+    uint32_t number = noted->item.number;
+    bool nearer = stretch->first == 1 || number >= stretch->noted[0].item.number;
+
+    if (stretch->first == 0) {
+        look->under = nf2_max(look->under, nf2_min(number, stretch->noted[0].item.number) + 1u);
+    }
+    if (nearer) {
+        stretch->noted[0] = *noted;
+        stretch->first = 0;
+    }
+}
+
+static void note_above(struct look *look, const struct nf2_noted *noted)
+{
+    struct nf2_stretch *stretch = look->stretch;
+    unsigned at = stretch->count;
+
+    while (at > 1 && stretch->noted[at - 1u].item.number > noted->item.number) {
+        at--;
+    }
+    if (at == stretch->room) {
+        look->over = nf2_min(look->over, noted->item.number);
+        return;
+    }
+    if (stretch->count == stretch->room) {
+        stretch->count--;
+        look->over = nf2_min(look->over, stretch->noted[stretch->count].item.number);
+    }
+    memmove(&stretch->noted[at + 1u], &stretch->noted[at], (stretch->count - at) * sizeof *noted);
+    stretch->noted[at] = *noted;
+    stretch->count++;
+}
+
+static int note(nf2_t *fs, struct look *look, const struct nf2_entry *entry)
+{
+    struct nf2_noted noted;
+
+    forget(look, entry->kill);
+    forget(look, entry->victim);
+    if (!nf2_node_has_key(entry->type) || entry->id < look->id) {
+        return NF2_OK;
+    }
+    if (entry->id == look->id) {
+        NF2_TRY(nf2_index_item(fs, entry, &noted.item));
+    }
+    if (entry->id > look->id || noted.item.kind == NF2_BODY_OWN) { /* OWN entries come behind the map */
+        look->beyond = entry->offset;
+        return NF2_OK;
+    }
+    noted.place = entry->offset;
+    if (noted.item.number <= look->stretch->from) {
+        note_below(look, &noted);
+    } else {
+        note_above(look, &noted);
+    }
+    return NF2_OK;
+}
+
+/* One pass over the leaf: 1 if it has shown what there is, 0 if an entry that was noted is killed and others were given up for it, or an error. */
+static NF2_APART int look_through(nf2_t *fs, uint32_t leaf, bool live, struct look *look)
+{
+    struct nf2_stretch *stretch = look->stretch;
+    struct nf2_pass pass;
+    struct nf2_entry entry;
+    int found;
+
+    stretch->first = stretch->count = 1;
+    look->under = 0;
+    look->over = NF2_NONE;
+    look->beyond = 0;
+    NF2_TRY(nf2_pass_begin(fs, leaf, live, &pass));
+    while ((found = nf2_pass_next(fs, &pass, &entry)) > 0) {
+        int result = note(fs, look, &entry);
+        if (result < 0) {
+            return nf2_pass_failed(fs, &pass, result);
+        }
+    }
+    NF2_TRY(found);
+    while (stretch->count > 1 && stretch->noted[stretch->count - 1u].item.number >= look->over) {
+        stretch->count--;
+    }
+    stretch->end = look->over == NF2_NONE && look->beyond != 0;
+    bool below = look->under == 0 || (stretch->first == 0 && stretch->noted[0].item.number + 1u >= look->under);
+    return live || (below && (stretch->count > 1 || look->over == NF2_NONE));
+}
+
+/* What the leaf lacks is in another one. */
+static NF2_APART int look_beside(nf2_t *fs, uint32_t id, struct nf2_stretch *stretch, enum nf2_seek seek, struct nf2_item *item)
+{
+    struct nf2_key key = nf2_number_key(id, NF2_INDEX_MAP, stretch->from);
+    struct nf2_entry entry;
+
+    int found = nf2_tree_seek(fs, &key, seek, &entry);
+    if (found <= 0 || entry.id != id) {
+        return found < 0 ? found : 0;
+    }
+    NF2_TRY(nf2_index_item(fs, &entry, item));
+    return item->kind != NF2_BODY_OWN;
+}
+
+uint16_t nf2_stretch_leaf(const struct nf2_stretch *stretch, uint32_t at)
+{
+    bool inside = stretch->count == 0 || (at >= stretch->from && at <= stretch->noted[stretch->count - 1u].item.number);
+
+    return inside ? stretch->leaf : 0;
+}
+
+/* The leaf that `from` lies in. */
+static NF2_APART int find_leaf(nf2_t *fs, uint32_t id, uint32_t from, struct nf2_stretch *stretch)
+{
+    struct nf2_key key = nf2_number_key(id, NF2_INDEX_MAP, from);
+    struct nf2_path path;
+
+    stretch->leaf = nf2_stretch_leaf(stretch, from);
+    if (stretch->leaf == 0) {
+        NF2_TRY(nf2_tree_descend(fs, &key, &path));
+        stretch->leaf = path.node[path.depth - 1];
+    }
+    return NF2_OK;
+}
+
+int nf2_stretch_look(nf2_t *fs, uint32_t id, uint32_t from, struct nf2_stretch *stretch)
+{
+    struct look look = {.stretch = stretch, .id = id};
+
+    NF2_TRY(find_leaf(fs, id, from, stretch));
+    stretch->from = from;
+    int whole = look_through(fs, stretch->leaf, false, &look);
+    NF2_TRY(whole < 0 || whole > 0 ? whole : look_through(fs, stretch->leaf, true, &look));
+    if (stretch->first == 1 && from > 0) {
+        int found = look_beside(fs, id, stretch, NF2_AT_OR_BELOW, &stretch->noted[0].item);
+        NF2_TRY(found);
+        stretch->first = found ? 0 : 1;
+    }
+    if (stretch->count == 1 && !stretch->end) {
+        int found = look_beside(fs, id, stretch, NF2_ABOVE, &stretch->noted[1].item);
+        NF2_TRY(found);
+        stretch->count = found ? 2 : 1;
+        stretch->end = !found;
+        stretch->leaf = 0;
+    }
+    return NF2_OK;
+}
+
+bool nf2_stretch_at(const struct nf2_stretch *stretch, uint32_t at, const struct nf2_item **item, uint32_t *next)
+{
+    unsigned behind = 1;
+
+    if (stretch->count == 0 || at < stretch->from) {
+        return false;
+    }
+    while (behind < stretch->count && stretch->noted[behind].item.number <= at) {
+        behind++;
+    }
+    *item = behind > 1 || stretch->first == 0 ? &stretch->noted[behind - 1u].item : NULL;
+    *next = behind < stretch->count ? stretch->noted[behind].item.number : NF2_NONE;
+    return behind < stretch->count || stretch->end || (*item != NULL && (*item)->kind == NF2_BODY_PIECE && at < nf2_piece_end(*item));
+}
