@@ -11,6 +11,7 @@
 #include "names.h"
 #include "region.h"
 #include "space.h"
+#include "super.h"
 
 void nf2_complain(struct check *check, enum nf2_finding_kind kind, uint32_t block, uint32_t id, uint32_t number)
 {
@@ -89,7 +90,7 @@ static void check_logs(nf2_t *fs, struct check *check)
     int found = 0;
 
     /* Nothing in the other block counts: it is erased before it is used again, and a cut in that erase leaves anything there. */
-    if (!whole_log(fs, fs->super_block, 0)) {
+    if (nf2_super_whole(fs) <= 0) {
         nf2_complain(check, NF2_FOUND_SUPER, fs->super_block, 0, 0);
     }
     if (fs->super_points_to - fs->meta_tail_sequence > fs->meta_sequence - fs->meta_tail_sequence) {

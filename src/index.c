@@ -117,6 +117,8 @@ struct group {
     struct nf2_node_op change[CLEARING + 2];
     uint8_t count;
     bool full;                  /* more is in the way than it takes */
+    uint16_t leaf;              /* mapping entries from `from` to `to` lie there; 0: not known */
+    uint32_t from, to;
 };
 
 static void group_put(struct group *group, uint32_t id, const struct nf2_item *item)
@@ -157,6 +159,28 @@ static int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint3
 
 #define NOTED 5u                /* what lies below, and what most groups meet above */
 
+/* A look goes from `at` on: what is known of the leaf. */
+static NF2_APART int look_on(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_stretch *stretch, struct group *group)
+{
+    NF2_TRY(nf2_stretch_look(fs, id, at, stretch));
+    group->from = group->leaf != 0 && stretch->leaf == group->leaf ? group->from : at;
+    group->leaf = stretch->leaf;
+    group->to = stretch->noted[stretch->count - 1u].item.number;
+    return NF2_OK;
+}
+
+/* The leaf of all changes, if it is known. An OWN entry lies where the piece does: see nf2_index_insert. */
+static uint32_t leaf_of(const struct group *group)
+{
+    for (unsigned i = 0; i < group->count; i++) {
+        const struct nf2_key *key = &group->change[i].key;
+        if (key->offset == NF2_INDEX_MAP && (key->at.number < group->from || key->at.number > group->to)) {
+            return 0;
+        }
+    }
+    return group->leaf;
+}
+
 /* Collects the changes that clear [from, to) of the map; an entry at `from` itself is left to be replaced. */
 static NF2_APART int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to, struct group *group)
 {
@@ -169,7 +193,7 @@ static NF2_APART int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to,
         bool known = nf2_stretch_at(&stretch, at, &item, &next);
         bool reaches = known && item != NULL && item->kind == NF2_BODY_PIECE && nf2_piece_end(item) >= to;
         if (!known || (next == NF2_NONE && !stretch.end && !reaches)) {
-            NF2_TRY(nf2_stretch_look(fs, id, at, &stretch));
+            NF2_TRY(look_on(fs, id, at, &stretch, group));
             (void)nf2_stretch_at(&stretch, at, &item, &next);
         }
         if (item != NULL && group->count + 2u > CLEARING) {
@@ -190,6 +214,7 @@ int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, uint3
 
     while (group.full && result == NF2_OK) {
         group.count = 0;
+        group.leaf = 0;
         group.full = false;
         NF2_TRY(collect(fs, id, piece->number, to, &group));
         if (group.full && !stepwise) {
@@ -202,7 +227,7 @@ int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, uint3
             group_put(&group, id, piece);
         }
         uint32_t last = group.full || !stepwise ? 0 : mark;
-        result = nf2_tree_change(fs, group.change, group.count, last, NULL);
+        result = nf2_tree_change_in(fs, leaf_of(&group), group.change, group.count, last, NULL);
         for (unsigned i = 0; i < group.count && stepwise && (i > 0 || result == NF2_SPANS_LEAVES); i++) {
             result = nf2_tree_change(fs, &group.change[i], 1, i + 1u == group.count ? last : 0, NULL);
             NF2_TRY(result);

@@ -26,9 +26,9 @@ int nf2_index_map(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_item *item, ui
 int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs, void *context, const struct nf2_item *item), void *context);
 
 /*
- * Puts a piece over whatever the map holds from its begin up to `to` (as a rule nf2_piece_end), with the OWN entry `own` (NULL: none). `mark`
- * NF2_ONE_GROUP: all or nothing; NF2_SPANS_LEAVES: nothing was done. Else in one group where it can be, with the mark of a batch (0: none), in
- * several steps otherwise.
+ * Puts a piece over whatever the map holds from its begin up to `to` (as a rule nf2_piece_end), with the OWN entry `own` (NULL: none), which
+ * lies in the same leaf. `mark` NF2_ONE_GROUP: all or nothing; NF2_SPANS_LEAVES: nothing was done. Else in one group where it can be, with the mark
+ * of a batch (0: none), in several steps otherwise.
  */
 int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, uint32_t to, const struct nf2_item *own, uint32_t mark);
 #define NF2_ONE_GROUP NF2_NONE

@@ -16,6 +16,7 @@ struct nf2_pending {
     unsigned count;
     uint32_t mark;                  /* sequence of the batch that is done with them (0: none) */
     const struct nf2_key *source;   /* of a REN: the entry with this key; else NULL */
+    uint32_t leaf;                  /* that all their keys are known to lie in; 0: not known */
     bool done;                      /* afterwards: made while the leaf was replaced, */
     uint16_t offset;                /* and this is the place of the first one's entry */
     uint32_t node;

@@ -102,6 +102,7 @@ static NF2_APART int look_through(nf2_t *fs, uint32_t leaf, bool live, struct lo
     int found;
 
     stretch->first = stretch->count = 1;
+    stretch->noted[0].item = nf2_piece_at(0, NF2_NO_BLOCK, 0, 0); /* below all */
     look->under = 0;
     look->over = NF2_NONE;
     look->beyond = 0;

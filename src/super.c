@@ -125,6 +125,19 @@ static int check_anchor(const nf2_t *fs, const uint8_t *p)
     return NF2_OK;
 }
 
+/* Reads a record of a super block: is it an anchor? */
+static int read_anchor(nf2_t *fs, uint32_t block, const struct nf2_record *record, uint8_t *payload)
+{
+    uint32_t length = record->length - NF2_RECORD_OVERHEAD;
+
+    memset(payload, 0, ANCHOR_MAX);
+    if (record->type != NF2_META_HEAD || length < ANCHOR_PAYLOAD || length > ANCHOR_MAX) {
+        return 0;
+    }
+    NF2_TRY(nf2_record_read(fs, block, record->offset, 2, payload, length));
+    return memcmp(payload, "NF2F", 4) == 0;
+}
+
 /* Takes over the newest anchor of one super block. */
 static int scan_anchors(nf2_t *fs, uint32_t block, uint8_t *best, bool *found)
 {
@@ -134,13 +147,10 @@ static int scan_anchors(nf2_t *fs, uint32_t block, uint8_t *best, bool *found)
 
     nf2_scan_begin(&scan, block);
     while ((more = nf2_scan_next(fs, &scan, &record)) > 0) {
-        uint32_t length = record.length - NF2_RECORD_OVERHEAD;
-        uint8_t payload[ANCHOR_MAX] = {0};
-        if (record.type != NF2_META_HEAD || length < ANCHOR_PAYLOAD || length > ANCHOR_MAX) {
-            continue;
-        }
-        NF2_TRY(nf2_record_read(fs, block, record.offset, 2, payload, length));
-        if (memcmp(payload, "NF2F", 4) == 0 && (!*found || nf2_get32(payload + 17) > nf2_get32(best + 17))) {
+        uint8_t payload[ANCHOR_MAX];
+        int anchor = read_anchor(fs, block, &record, payload);
+        NF2_TRY(anchor);
+        if (anchor && (!*found || nf2_get32(payload + 17) > nf2_get32(best + 17))) {
             memcpy(best, payload, sizeof payload);
             *found = true;
             fs->super_block = (uint8_t)block;
@@ -189,4 +199,25 @@ int nf2_super_resume(nf2_t *fs)
     }
     fs->super_end = (uint16_t)nf2_scan_append_at(fs, &scan);
     return more;
+}
+
+int nf2_super_whole(nf2_t *fs)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    uint8_t payload[ANCHOR_MAX];
+    uint32_t last = 0, anchors = 0;
+    bool gap = false;
+    int more;
+
+    nf2_scan_begin(&scan, fs->super_block);
+    scan.gaps = true;
+    while ((more = nf2_scan_next(fs, &scan, &record)) > 0) {
+        int anchor = read_anchor(fs, fs->super_block, &record, payload);
+        NF2_TRY(anchor);
+        gap = gap || !anchor || (anchors == 0 ? record.offset != NF2_PAGE_HEAD : nf2_get32(payload + 17) != last + 1u);
+        last = nf2_get32(payload + 17);
+        anchors++;
+    }
+    return more < 0 ? more : !(gap && scan.damaged);
 }

@@ -14,4 +14,11 @@ int nf2_super_load(nf2_t *fs);
 /* Finds where the next anchor goes. The mount's epoch must be known: it decides what of a torn end may be used. */
 int nf2_super_resume(nf2_t *fs);
 
+/*
+ * For the check: are all anchors of the newest one's block there? 1, 0, or an error. Where the other block is bad, mounts that are cut leave one torn
+ * anchor after the other, with a whole one of the same epoch behind them; their numbers tell that from damage: what was torn is tried again under the
+ * same one.
+ */
+int nf2_super_whole(nf2_t *fs);
+
 #endif

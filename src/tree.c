@@ -270,22 +270,28 @@ static int find_leaf(nf2_t *fs, const struct nf2_pending *pending, struct nf2_pa
     return inside == 0 ? NF2_SPANS_LEAVES : inside < 0 ? inside : NF2_OK;
 }
 
-/* One attempt where the keys lie, with all that it takes but room. */
+/* One attempt where the keys lie, with all that it takes but room: if that is lacking, `path` leads there. */
 static int attempt(nf2_t *fs, struct nf2_pending *pending, bool first, struct nf2_path *path)
 {
     struct needs needs;
-    int result = find_leaf(fs, pending, path);
+    uint32_t leaf = pending->leaf;
+    int result = leaf == 0 ? find_leaf(fs, pending, path) : NF2_OK;
 
     if (result != NF2_OK) {
         return result;
     }
+    pending->leaf = 0;
     bool alone = first && pending->count == 1; /* a wish: no reason to replace a leaf twice */
-    uint32_t leaf = path->node[path->depth - 1], kept = alone ? room_kept(fs, pending->ops) : 0;
-    result = try_change(fs, leaf, pending, kept, &needs);
+    uint32_t there = leaf != 0 ? leaf : path->node[path->depth - 1], kept = alone ? room_kept(fs, pending->ops) : 0;
+    result = try_change(fs, there, pending, kept, &needs);
     if (result == TRY_NEEDS) {
-        NF2_TRY(prepare(fs, leaf, &needs));
-        result = try_change(fs, leaf, pending, kept, &needs);
+        NF2_TRY(prepare(fs, there, &needs));
+        result = try_change(fs, there, pending, kept, &needs);
         NF2_ASSERT(result != TRY_NEEDS);
+    }
+    if (leaf != 0 && (result == TRY_NO_ROOM || result == TRY_NO_ROOM_PLAIN)) {
+        int found = find_leaf(fs, pending, path);
+        result = found == NF2_OK ? result : found;
     }
     return result;
 }
@@ -300,11 +306,12 @@ int nf2_tree_try(nf2_t *fs, struct nf2_node_op *change)
     return result < 0 ? result : result == TRY_DONE;
 }
 
-int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
+int nf2_tree_change_in(nf2_t *fs, uint32_t leaf, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
 {
-    struct nf2_pending pending = {.ops = changes, .count = count, .mark = mark, .source = changes->type == NF2_NODE_REN ? changes->body.at.data : NULL};
+    struct nf2_pending pending = {.ops = changes, .count = count, .mark = mark, .leaf = leaf};
     struct nf2_path path;
 
+    pending.source = changes->type == NF2_NODE_REN ? changes->body.at.data : NULL;
     keep_referred(fs, changes, count);
     for (unsigned tries = 0; !pending.done; tries++) {
         int result = attempt(fs, &pending, tries == 0, &path);
@@ -325,6 +332,11 @@ int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint
         where->offset = pending.offset;
     }
     return NF2_OK;
+}
+
+int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
+{
+    return nf2_tree_change_in(fs, 0, changes, count, mark, where);
 }
 
 int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_key *to)
