@@ -69,20 +69,25 @@ static NF2_APART int copy_data(nf2_t *fs, uint32_t id, const struct nf2_item *it
  */
 static NF2_APART int copy_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length, struct nf2_item *copy)
 {
+    struct nf2_noted noted[3];
+    struct nf2_stretch stretch = nf2_stretch_of(noted, 3);
+    const struct nf2_item *front = NULL;
     struct nf2_item item;
     uint32_t n, bytes = nf2_block_bytes(fs);
 
-    NF2_TRY(nf2_index_map(fs, id, at, &item, &n));
+    *copy = nf2_piece_at(at, fs->compact_block, fs->compact_end, 0);
+    if (at > 0) {
+        NF2_TRY(nf2_stretch_look(fs, id, at - 1u, &stretch));
+        (void)nf2_stretch_at(&stretch, at - 1u, &front, &n);
+    }
+    if (front != NULL && front->kind == NF2_BODY_PIECE && front->block != NF2_NO_BLOCK && nf2_piece_end(front) == at &&
+        front->block * bytes + front->within + front->length == fs->compact_block * bytes + fs->compact_end) {
+        *copy = *front; /* one piece with what lies in front of it */
+    }
+    NF2_TRY(nf2_index_at(fs, id, at, &stretch, &item, &n));
     length = nf2_min(length, nf2_min(n, bytes - fs->compact_end));
     NF2_TRY(copy_data(fs, id, &item, at, length));
-    int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, at, NF2_BELOW, copy);
-    NF2_TRY(found);
-    if (found > 0 && copy->kind == NF2_BODY_PIECE && copy->block != NF2_NO_BLOCK && copy->number + copy->length == at &&
-        copy->block * bytes + copy->within + copy->length == fs->compact_block * bytes + fs->compact_end) {
-        copy->length += length; /* one piece with what lies in front of it */
-    } else {
-        *copy = nf2_piece_at(at, fs->compact_block, fs->compact_end, length);
-    }
+    copy->length += length;
     fs->compact_end = nf2_align_unit(fs, fs->compact_end + length);
     return (int)length;
 }

@@ -8,6 +8,7 @@ struct look {
     uint32_t under;             /* the highest entry at or below `from` that was given up for a nearer one, plus 1; 0: none */
     uint32_t over;              /* the lowest one above that there was no room for; NF2_NONE: none */
     uint16_t beyond;            /* place of an entry behind the map; 0: none seen */
+    struct nf2_path path;       /* to the leaf that `from` lies in; its depth is 0: not known */
 };
 
 /* A record that is killed is no entry any more. */
@@ -122,18 +123,12 @@ static NF2_APART int look_through(nf2_t *fs, uint32_t leaf, bool live, struct lo
     return live || (below && (stretch->count > 1 || look->over == NF2_NONE));
 }
 
-/* What the leaf lacks is in another one. */
-static NF2_APART int look_beside(nf2_t *fs, uint32_t id, struct nf2_stretch *stretch, enum nf2_seek seek, struct nf2_item *item)
+static int look_at_leaf(nf2_t *fs, uint32_t leaf, struct look *look)
 {
-    struct nf2_key key = nf2_number_key(id, NF2_INDEX_MAP, stretch->from);
-    struct nf2_entry entry;
+    int whole = look_through(fs, leaf, false, look);
 
-    int found = nf2_tree_seek(fs, &key, seek, &entry);
-    if (found <= 0 || entry.id != id) {
-        return found < 0 ? found : 0;
-    }
-    NF2_TRY(nf2_index_item(fs, &entry, item));
-    return item->kind != NF2_BODY_OWN;
+    NF2_TRY(whole == 0 ? look_through(fs, leaf, true, look) : whole);
+    return NF2_OK;
 }
 
 uint16_t nf2_stretch_leaf(const struct nf2_stretch *stretch, uint32_t at)
@@ -143,17 +138,53 @@ uint16_t nf2_stretch_leaf(const struct nf2_stretch *stretch, uint32_t at)
     return inside ? stretch->leaf : 0;
 }
 
-/* The leaf that `from` lies in. */
-static NF2_APART int find_leaf(nf2_t *fs, uint32_t id, uint32_t from, struct nf2_stretch *stretch)
+static int find_way(nf2_t *fs, struct look *look)
 {
-    struct nf2_key key = nf2_number_key(id, NF2_INDEX_MAP, from);
-    struct nf2_path path;
+    struct nf2_key key = nf2_number_key(look->id, NF2_INDEX_MAP, look->stretch->from);
 
-    stretch->leaf = nf2_stretch_leaf(stretch, from);
-    if (stretch->leaf == 0) {
-        NF2_TRY(nf2_tree_descend(fs, &key, &path));
-        stretch->leaf = path.node[path.depth - 1];
+    return look->path.depth == 0 ? nf2_tree_descend(fs, &key, &look->path) : NF2_OK;
+}
+
+/* What lies at or below `from` in the leaves in front. */
+static NF2_APART int look_below(nf2_t *fs, struct look *look)
+{
+    struct nf2_key key = nf2_number_key(look->id, NF2_INDEX_MAP, look->stretch->from);
+    struct nf2_noted *noted = look->stretch->noted;
+    struct nf2_path *path = &look->path;
+    struct nf2_entry entry;
+    int found = 0, moved;
+
+    NF2_TRY(find_way(fs, look));
+    do {
+        moved = nf2_tree_neighbour(fs, path, NF2_BELOW);
+        found = moved > 0 ? nf2_node_seek(fs, path->node[path->depth - 1], &key, NF2_AT_OR_BELOW, &entry) : moved;
+    } while (found == 0 && moved > 0);
+    path->depth = 0;
+    if (found <= 0 || entry.id != look->id) {
+        return found < 0 ? found : NF2_OK;
     }
+    NF2_TRY(nf2_index_item(fs, &entry, &noted[0].item));
+    look->stretch->first = noted[0].item.kind == NF2_BODY_OWN;
+    return NF2_OK;
+}
+
+/* What lies above it in the next leaf that has any of the map. */
+static NF2_APART int look_above(nf2_t *fs, struct look *look)
+{
+    struct nf2_stretch *stretch = look->stretch;
+    struct nf2_noted below = stretch->noted[0];
+    uint8_t first = stretch->first;
+
+    NF2_TRY(find_way(fs, look));
+    while (stretch->count == 1 && !stretch->end) {
+        int moved = nf2_tree_neighbour(fs, &look->path, NF2_ABOVE);
+        NF2_TRY(moved);
+        stretch->end = !moved;
+        NF2_TRY(moved ? look_at_leaf(fs, look->path.node[look->path.depth - 1], look) : NF2_OK);
+    }
+    stretch->noted[0] = below;
+    stretch->first = first;
+    stretch->leaf = 0;
     return NF2_OK;
 }
 
@@ -161,23 +192,15 @@ int nf2_stretch_look(nf2_t *fs, uint32_t id, uint32_t from, struct nf2_stretch *
 {
     struct look look = {.stretch = stretch, .id = id};
 
-    NF2_TRY(find_leaf(fs, id, from, stretch));
+    stretch->leaf = nf2_stretch_leaf(stretch, from);
     stretch->from = from;
-    int whole = look_through(fs, stretch->leaf, false, &look);
-    NF2_TRY(whole < 0 || whole > 0 ? whole : look_through(fs, stretch->leaf, true, &look));
-    if (stretch->first == 1 && from > 0) {
-        int found = look_beside(fs, id, stretch, NF2_AT_OR_BELOW, &stretch->noted[0].item);
-        NF2_TRY(found);
-        stretch->first = found ? 0 : 1;
+    if (stretch->leaf == 0) {
+        NF2_TRY(find_way(fs, &look));
+        stretch->leaf = look.path.node[look.path.depth - 1];
     }
-    if (stretch->count == 1 && !stretch->end) {
-        int found = look_beside(fs, id, stretch, NF2_ABOVE, &stretch->noted[1].item);
-        NF2_TRY(found);
-        stretch->count = found ? 2 : 1;
-        stretch->end = !found;
-        stretch->leaf = 0;
-    }
-    return NF2_OK;
+    NF2_TRY(look_at_leaf(fs, stretch->leaf, &look));
+    NF2_TRY(stretch->first == 1 && from > 0 ? look_below(fs, &look) : NF2_OK);
+    return stretch->count == 1 && !stretch->end ? look_above(fs, &look) : NF2_OK;
 }
 
 bool nf2_stretch_at(const struct nf2_stretch *stretch, uint32_t at, const struct nf2_item **item, uint32_t *next)

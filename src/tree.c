@@ -334,11 +334,6 @@ int nf2_tree_change_in(nf2_t *fs, uint32_t leaf, struct nf2_node_op *changes, un
     return NF2_OK;
 }
 
-int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
-{
-    return nf2_tree_change_in(fs, 0, changes, count, mark, where);
-}
-
 int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_key *to)
 {
     struct nf2_node_op op = {.type = NF2_NODE_REN, .key = *to, .body = nf2_span_of(source, 0)};

@@ -18,12 +18,15 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek seek, stru
 /*
  * Makes the changes in one group: all or nothing, durable when it returns. DEL of an absent key does nothing.
  * `mark`: sequence of the batch that is done with this group (0: none). `where` (may be NULL): the entry that the
- * first change made. NF2_SPANS_LEAVES (nothing changed) if the keys lie in several leaves.
+ * first change made. NF2_SPANS_LEAVES (nothing changed) if the keys lie in several leaves. `leaf`: the caller has found
+ * that all of them lie there, with no change in between; 0: it has not.
  */
-int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where);
-
-/* The same for a caller that has found the leaf of all keys, with no change in between (0: it has not). */
 int nf2_tree_change_in(nf2_t *fs, uint32_t leaf, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where);
+
+static inline int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
+{
+    return nf2_tree_change_in(fs, 0, changes, count, mark, where);
+}
 
 /* Makes a change if its leaf has room for it as it is: 1, 0, or an error. Nothing that a slot has handed out meanwhile gets lost. */
 int nf2_tree_try(nf2_t *fs, struct nf2_node_op *change);

@@ -181,9 +181,52 @@ TEST(short_pieces)
     volume_down(&volume, true);
 }
 
+/* Pages that a read touches. */
+static uint32_t pages_of_read(struct volume *volume, uint32_t at, uint32_t length)
+{
+    static uint8_t bytes[4096];
+    struct cost begun = so_far(volume);
+
+    CHECK(nf2_seek(&volume->fs, &volume->file, (int32_t)at, NF2_SEEK_SET) >= 0);
+    CHECK_EQ(nf2_read(&volume->fs, &volume->file, bytes, length), (int32_t)length);
+    return so_far(volume).reads - begun.reads;
+}
+
+/* Reading what lies in scattered pieces of 256 bytes: a read looks for all its pieces at once, and goes on where the last one ended. */
+TEST(short_pieces_read)
+{
+    struct vflash_chip chip = *vflash_chip_find("w25q128");
+    struct volume volume;
+    uint32_t size = 1u << 20, random = 0, in_order = 0;
+
+    state = 3;
+    chip.size = 4u << 20;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(put(&volume, "table", size, 1), NF2_OK);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "table", NF2_O_RDWR, volume.page), NF2_OK);
+    for (uint32_t i = 0; i < 8000; i++) {
+        CHECK(nf2_seek(&volume.fs, &volume.file, (int32_t)(below(size / 256u) * 256u), NF2_SEEK_SET) >= 0);
+        CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, 256), 256);
+        CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
+    }
+    for (uint32_t i = 0; i < 200; i++) {
+        random += pages_of_read(&volume, below(size - 1024u), 1024);
+    }
+    for (uint32_t at = 0; at < size; at += 4096) {
+        in_order += pages_of_read(&volume, at, 4096);
+    }
+    printf("1 MiB in short pieces: %u pages for each read of 1 KiB, %u for all of it in order\n", (unsigned)random / 200u, (unsigned)in_order);
+    CHECK(random <= 40u * 200u);
+    CHECK(in_order <= 3u * size / 256u);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
     RUN(short_pieces);
+    RUN(short_pieces_read);
     RUN(half_full);
     RUN(nearly_full);
     return check_done();
