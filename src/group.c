@@ -27,9 +27,9 @@ int nf2_group_lacks(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops, uns
     return (int)length;
 }
 
-int nf2_group_append(nf2_t *fs, uint32_t node, struct nf2_node_op *ops, unsigned count, uint32_t mark)
+int nf2_group_append(nf2_t *fs, uint32_t node, uint32_t at, struct nf2_node_op *ops, unsigned count, uint32_t mark)
 {
-    int end = nf2_node_tail(fs, node, NULL);
+    int end = at != 0 ? (int)at : nf2_node_tail(fs, node, NULL);
 
     NF2_TRY(end);
     end = nf2_node_append(fs, node, (uint32_t)end, ops, count, mark);

@@ -110,11 +110,11 @@ static struct nf2_item item_from(const nf2_t *fs, const struct nf2_item *item, u
     return part;
 }
 
-#define CLEARING 5u             /* changes of a group that clear what is in the way of a piece, besides that and an OWN entry */
+#define CLEARING (NF2_GROUP_MAX - 2u)   /* changes of a group that clear what is in the way of a piece, besides that and an OWN entry */
 
 /* A group in the making. */
 struct group {
-    struct nf2_node_op change[CLEARING + 2];
+    struct nf2_node_op change[NF2_GROUP_MAX];
     uint8_t count;
     bool full;                  /* more is in the way than it takes */
     uint16_t leaf;              /* mapping entries from `from` to `to` lie there; 0: not known */

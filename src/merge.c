@@ -36,7 +36,7 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, uint16_
     memset(&ops[1], 0, sizeof ops[1]);
     ops[1].type = NF2_NODE_DEL;
     ops[1].kill = right;
-    return append ? nf2_group_append(fs, parent, ops, 2, 0) : nf2_group_lacks(fs, parent, ops, 2);
+    return append ? nf2_group_append(fs, parent, 0, ops, 2, 0) : nf2_group_lacks(fs, parent, ops, 2);
 }
 
 /* Writes the entries of both into a new node: the right one's from `*middle` on. */

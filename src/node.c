@@ -285,6 +285,16 @@ static void note_kills(const nf2_t *fs, uint8_t *killed, const struct nf2_entry 
     }
 }
 
+/* How many entries are live, at most, behind this one. */
+static void count_entry(uint16_t *entries, const struct nf2_entry *entry)
+{
+    if (nf2_node_has_key(entry->type) && entry->kill == 0) {
+        ++*entries;
+    } else if (entry->type == NF2_NODE_DEL && entry->kill != 0 && *entries > 0) {
+        --*entries;
+    }
+}
+
 int nf2_live_begin(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *live)
 {
     struct nf2_cached cached;
@@ -309,7 +319,7 @@ int nf2_live_begin(nf2_t *fs, uint32_t node, uint8_t *killed, struct nf2_live *l
             if (killed != NULL) {
                 note_kills(fs, killed, &entry);
             }
-            live->entries = (uint16_t)(live->entries + (nf2_node_has_key(entry.type) && entry.kill == 0) - (entry.type == NF2_NODE_DEL && entry.kill != 0 && live->entries > 0));
+            count_entry(&live->entries, &entry);
         }
         live->append_at = (uint16_t)nf2_scan_append_at(fs, &live->scan);
     }
@@ -376,7 +386,6 @@ struct search {
     uint8_t prefix[PREFIX];     /* and its key's first bytes */
     enum nf2_seek seek;
     bool have;
-    bool exact;                 /* and the best has the very key */
     bool lost;                  /* the best was removed later on: some other one is it */
     struct search *also;        /* another one for the same key; NULL: none */
 };
@@ -396,7 +405,6 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
 {
     struct nf2_key own, other = *search->target->key;
     uint8_t bytes[PREFIX];
-    bool exact = false;
     int order;
 
     set_key(&own, at);
@@ -415,8 +423,7 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
             }
             break;
         }
-        exact = order == 0;
-        if (order < 0 || (exact && (search->seek == NF2_BELOW || search->seek == NF2_ABOVE))) {
+        if (order < 0 || (order == 0 && (search->seek == NF2_BELOW || search->seek == NF2_ABOVE))) {
             return NF2_OK;
         }
         if (!search->have) {
@@ -426,7 +433,6 @@ static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at
     }
     memcpy(search->prefix, bytes, sizeof bytes);
     search->have = true;
-    search->exact = exact;
     *search->entry = *at;
     uint32_t child;
     NF2_TRY(nf2_entry_child(fs, at, &child)); /* now, while its page is at hand */
@@ -473,30 +479,27 @@ static NF2_APART int reading_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_e
     return taken < 0 ? taken : found;
 }
 
-static NF2_APART int read_node(nf2_t *fs, uint32_t node)
-{
-    struct nf2_scan scan;
-    struct nf2_entry entry;
-    int found;
-
-    NF2_TRY(reading_begin(fs, node, &scan));
-    do {
-        found = reading_next(fs, &scan, &entry);
-    } while (found > 0);
-    return found;
-}
-
 int nf2_pass_begin(nf2_t *fs, uint32_t node, bool live, struct nf2_pass *pass)
 {
     struct nf2_cached cached;
 
     pass->reading = !live && !nf2_cache_has(fs, node, &cached);
+    pass->live.entries = 0;
     return pass->reading ? reading_begin(fs, node, &pass->live.scan) : nf2_live_begin(fs, node, nf2_scratch(fs, NF2_SCRATCH_SEARCH), &pass->live);
 }
 
 int nf2_pass_next(nf2_t *fs, struct nf2_pass *pass, struct nf2_entry *entry)
 {
-    return pass->reading ? reading_next(fs, &pass->live.scan, entry) : nf2_live_next(fs, &pass->live, entry);
+    if (!pass->reading) {
+        return nf2_live_next(fs, &pass->live, entry);
+    }
+    int found = reading_next(fs, &pass->live.scan, entry);
+    if (found > 0) {
+        count_entry(&pass->live.entries, entry);
+    } else if (found == 0) {
+        pass->live.append_at = (uint16_t)nf2_scan_append_at(fs, &pass->live.scan);
+    }
+    return found;
 }
 
 int nf2_pass_failed(nf2_t *fs, const struct nf2_pass *pass, int result)
@@ -515,7 +518,7 @@ static NF2_APART int look_through(nf2_t *fs, uint32_t node, bool live, struct se
     int found, lost = 0;
 
     for (struct search *one = search; one != NULL; one = one->also) {
-        one->have = one->exact = one->lost = false;
+        one->have = one->lost = false;
     }
     NF2_TRY(nf2_pass_begin(fs, node, live, &pass));
     while ((found = nf2_pass_next(fs, &pass, &entry)) > 0) {
@@ -575,26 +578,68 @@ int nf2_node_seek_both(nf2_t *fs, uint32_t node, const struct nf2_key *key, stru
 
 int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *entries)
 {
-    struct nf2_live live;
+    return nf2_node_find_all(fs, node, NULL, 0, entries);
+}
 
-    if (!fs->buffer_lent && nf2_cache_level(fs, node) < 0) {
-        NF2_TRY(read_node(fs, node));
+/* A record of the log: is it what is sought, or does it kill that? */
+static NF2_APART int match(nf2_t *fs, struct nf2_sought *sought, const struct nf2_entry *entry)
+{
+    int order;
+
+    if (sought->place != 0 && (entry->kill == sought->place || entry->victim == sought->place)) {
+        sought->place = 0;
     }
-    NF2_TRY(nf2_live_begin(fs, node, NULL, &live));
+    if (nf2_node_has_key(entry->type) && entry->id == sought->key->id && entry->key_length == sought->key->length) {
+        struct nf2_key own = nf2_entry_key(entry);
+        NF2_TRY(nf2_key_compare(fs, &own, sought->key, &order));
+        sought->place = order == 0 ? entry->offset : sought->place;
+    }
+    return NF2_OK;
+}
+
+int nf2_node_find_all(nf2_t *fs, uint32_t node, struct nf2_sought *sought, unsigned count, uint32_t *entries)
+{
+    struct nf2_cached cached;
+    struct nf2_pass pass;
+    struct nf2_entry entry;
+    int found;
+
+    for (unsigned i = 0; i < count; i++) {
+        sought[i].place = 0;
+    }
+    if (count == 0 && nf2_cache_has(fs, node, &cached)) {
+        if (entries != NULL) {
+            *entries = cached.live;
+        }
+        return cached.append_at;
+    }
+    NF2_TRY(nf2_pass_begin(fs, node, false, &pass));
+    while ((found = nf2_pass_next(fs, &pass, &entry)) > 0) {
+        for (unsigned i = 0; i < count; i++) {
+            int result = match(fs, &sought[i], &entry);
+            if (result < 0) {
+                return nf2_pass_failed(fs, &pass, result);
+            }
+        }
+    }
     if (entries != NULL) {
-        *entries = live.entries;
+        *entries = pass.live.entries;
     }
-    return live.append_at;
+    return found < 0 ? found : pass.live.append_at;
 }
 
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    struct search search = {.seek = NF2_AT_OR_BELOW, .entry = entry};
+    struct nf2_sought sought = {key, 0};
     struct nf2_cached cached;
 
     if (nf2_cache_has(fs, node, &cached)) {
         return nf2_cache_find(fs, node, key, entry);
     }
-    NF2_TRY(seek_key(fs, node, key, &search));
-    return search.have && search.exact;
+    NF2_TRY(nf2_node_find_all(fs, node, &sought, 1, NULL));
+    if (sought.place == 0) {
+        return 0;
+    }
+    NF2_TRY(nf2_entry_parse_at(fs, node, sought.place, entry));
+    return 1;
 }

@@ -156,6 +156,13 @@ int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *entries);
 /* The live entry with this key: 1, 0 if there is none, or an error. */
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry);
 
+/* The same for several keys, in one pass: the places of their records, 0: there is none. Returns what nf2_node_tail does. */
+struct nf2_sought {
+    const struct nf2_key *key;
+    uint16_t place;
+};
+int nf2_node_find_all(nf2_t *fs, uint32_t node, struct nf2_sought *sought, unsigned count, uint32_t *entries);
+
 /* The live entry with the largest key below (or equal to) `key`, or the smallest above (or equal): 1, 0, or an error. */
 enum nf2_seek { NF2_BELOW, NF2_AT_OR_BELOW, NF2_ABOVE, NF2_AT_OR_ABOVE };
 int nf2_node_seek(nf2_t *fs, uint32_t node, const struct nf2_key *key, enum nf2_seek seek, struct nf2_entry *entry);

@@ -8,7 +8,7 @@
 
 #include "repack.h"
 
-#define NF2_GROUP_MAX 6u        /* changes of one group */
+#define NF2_GROUP_MAX 7u        /* changes of one group */
 
 /* Changes of one leaf that are made together, and what came of it. */
 struct nf2_pending {

@@ -436,7 +436,7 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, const s
     int count = parent_records(fs, path, plan, blocks, ops);
 
     NF2_TRY(count);
-    return blocks != NULL ? nf2_group_append(fs, parent, ops, (unsigned)count, 0) : nf2_group_lacks(fs, parent, ops, (unsigned)count);
+    return blocks != NULL ? nf2_group_append(fs, parent, 0, ops, (unsigned)count, 0) : nf2_group_lacks(fs, parent, ops, (unsigned)count);
 }
 
 /* A new root above the new nodes. */

@@ -107,22 +107,56 @@ static int change_effects(nf2_t *fs, const struct nf2_node_op *change, const str
     return old != NULL && !keeps ? nf2_effects_add(fs, effects, &effects->dropped, old) : NF2_OK;
 }
 
-/* What to kill in this leaf: the entry with the change's key (1: `old`, 0: none), and for a REN its source. */
-static int find_killed(nf2_t *fs, uint32_t leaf, const struct nf2_key *source, struct nf2_node_op *op, struct nf2_entry *old)
+/* What a change kills: the entry with its key, and for a REN its source; and where the leaf ends. */
+struct killed {
+    struct nf2_sought sought[NF2_GROUP_MAX];    /* REN: the source, then the key */
+    bool cached;                /* the leaf is: it is asked anew, entry after entry */
+    int append_at;
+    uint32_t entries;
+};
+
+static NF2_APART int look_for_killed(nf2_t *fs, uint32_t leaf, const struct nf2_pending *pending, struct killed *killed)
 {
+    struct nf2_cached cached;
+    unsigned count = 0;
+
+    if (pending->source != NULL) {
+        killed->sought[count++].key = pending->source;
+    }
+    for (unsigned i = 0; i < pending->count; i++) {
+        killed->sought[count++].key = &pending->ops[i].key;
+    }
+    killed->cached = nf2_cache_has(fs, leaf, &cached);
+    killed->append_at = nf2_node_find_all(fs, leaf, killed->sought, killed->cached ? 0 : count, &killed->entries);
+    return killed->append_at < 0 ? killed->append_at : NF2_OK;
+}
+
+static int killed_entry(nf2_t *fs, uint32_t leaf, const struct killed *killed, unsigned i, struct nf2_entry *old)
+{
+    if (killed->cached) {
+        return nf2_cache_find(fs, leaf, killed->sought[i].key, old);
+    }
+    NF2_TRY(killed->sought[i].place != 0 ? nf2_entry_parse_at(fs, leaf, killed->sought[i].place, old) : NF2_OK);
+    return killed->sought[i].place != 0;
+}
+
+/* What to kill in this leaf: the entry with the change's key (1: `old`, 0: none), and for a REN its source. */
+static int find_killed(nf2_t *fs, uint32_t leaf, const struct killed *killed, unsigned i, struct nf2_node_op *op, struct nf2_entry *old)
+{
+    bool source = op->type == NF2_NODE_REN;
     int found;
 
     op->kill = op->victim = 0;
-    if (source != NULL) {
-        found = nf2_node_find(fs, leaf, source, old);
+    if (source) {
+        found = killed_entry(fs, leaf, killed, 0, old);
         if (found <= 0) {
             return found < 0 ? found : NF2_ERR_NOENT;
         }
         op->kill = old->offset;
     }
-    found = nf2_node_find(fs, leaf, &op->key, old);
+    found = killed_entry(fs, leaf, killed, source ? 1 : i, old);
     if (found > 0) {
-        *(source != NULL ? &op->victim : &op->kill) = old->offset;
+        *(source ? &op->victim : &op->kill) = old->offset;
     }
     return found;
 }
@@ -136,12 +170,14 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
     struct nf2_node_op *ops = pending->ops;
     struct nf2_effects effects;
     struct nf2_entry old;
+    struct killed killed;
     bool grows = false, any = pending->mark != 0;
 
     memset(&effects, 0, sizeof effects);
+    NF2_TRY(look_for_killed(fs, leaf, pending, &killed));
     for (unsigned i = 0; i < pending->count; i++) {
         bool puts = ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN;
-        int found = find_killed(fs, leaf, pending->source, &ops[i], &old);
+        int found = find_killed(fs, leaf, &killed, i, &ops[i], &old);
         NF2_TRY(found);
         if (!found && !puts) {
             continue;
@@ -155,11 +191,8 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
         return TRY_DONE;
     }
     effects.any = effects.any || pending->mark != 0;
-    uint32_t entries;
-    int append_at = nf2_node_tail(fs, leaf, &entries);
-    NF2_TRY(append_at);
-    uint32_t limit = grows ? nf2_put_limit(fs, entries) - kept : nf2_log_bytes(fs);
-    if (nf2_node_fit(fs, (uint32_t)append_at, ops, pending->count, pending->mark, limit) == NF2_NONE) {
+    uint32_t append_at = (uint32_t)killed.append_at, limit = grows ? nf2_put_limit(fs, killed.entries) - kept : nf2_log_bytes(fs);
+    if (nf2_node_fit(fs, append_at, ops, pending->count, pending->mark, limit) == NF2_NONE) {
         return effects.any ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
     }
     nf2_effects_settle(&effects);
@@ -175,7 +208,7 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
         NF2_TRY(nf2_space_flush(fs));
         effects.dropped.runs = effects.dropped.ids = 0;
     }
-    NF2_TRY(nf2_group_append(fs, leaf, ops, pending->count, pending->mark));
+    NF2_TRY(nf2_group_append(fs, leaf, append_at, ops, pending->count, pending->mark));
     nf2_tree_apply_effects(fs, &effects);
     for (unsigned i = 0; i < pending->count; i++) {
         if (ops[i].kill != 0 && (ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN)) {
@@ -311,6 +344,7 @@ int nf2_tree_change_in(nf2_t *fs, uint32_t leaf, struct nf2_node_op *changes, un
     struct nf2_pending pending = {.ops = changes, .count = count, .mark = mark, .leaf = leaf};
     struct nf2_path path;
 
+    NF2_ASSERT(count <= NF2_GROUP_MAX);
     pending.source = changes->type == NF2_NODE_REN ? changes->body.at.data : NULL;
     keep_referred(fs, changes, count);
     for (unsigned tries = 0; !pending.done; tries++) {
