@@ -423,12 +423,16 @@ static int note_failure(nf2_file_t *file, int result)
 #define AHEAD_PAGES 28u         /* programmed besides the data, for each block's length of them that is begun */
 #define AHEAD_HURRY 14u         /* and where erased blocks run short for whole blocks */
 
-/* After a call that wrote `length` bytes with so many programs: a part of the work that calls to come would have to do. */
-static int work_ahead(nf2_t *fs, uint32_t length, uint32_t programs)
+#define AHEAD_READ 600u         /* pages: a call that has read more, or erased, leaves it to the next one */
+
+/* After a call that wrote `length` bytes, begun at so many programs and microseconds: a part of the work that calls to come would have to do. */
+static int work_ahead(nf2_t *fs, uint32_t length, uint32_t start, uint32_t start_us)
 {
+    uint32_t programs = fs->programs - start, other_us = fs->busy_us - start_us - programs * fs->flash->program_page_us;
     uint32_t bytes = nf2_block_bytes(fs), begun = nf2_max(1u, (length + bytes - 1u) / bytes);
     uint32_t pages = AHEAD_PAGES * begun + length / nf2_page(fs) + (nf2_compact_hurries(fs) && length % bytes == 0 ? AHEAD_HURRY : 0);
-    int result = programs < pages ? nf2_compact_ahead(fs, length / bytes + 1u, pages - programs) : 0;
+    bool enough = programs >= pages || other_us > AHEAD_READ * fs->flash->read_page_us;
+    int result = !enough ? nf2_compact_ahead(fs, length / bytes + 1u, pages - programs) : 0;
 
     return result < 0 && result != NF2_ERR_NOSPC ? result : NF2_OK;
 }
@@ -449,10 +453,10 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     NF2_TRY(nf2_space_begin(fs));
     uint32_t gap = at > file->size && file->kind != NF2_BODY_INDEXED ? nf2_min(at - file->size, nf2_page(fs)) : 0;
     NF2_TRY(check_space(fs, file, at, at + length, length + gap));
-    uint32_t start = fs->programs;
+    uint32_t start = fs->programs, start_us = fs->busy_us;
     NF2_TRY(note_failure(file, write_at(fs, file, at, data, length)));
     file->position = at + length;
-    NF2_TRY(work_ahead(fs, length, fs->programs - start));
+    NF2_TRY(work_ahead(fs, length, start, start_us));
     if (file->flags & NF2_O_SYNC) {
         NF2_TRY(do_sync(fs, file, false));
     }
@@ -638,7 +642,7 @@ static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing)
         return NF2_OK;
     }
     NF2_TRY(nf2_space_begin(fs));
-    uint32_t start = fs->programs;
+    uint32_t start = fs->programs, start_us = fs->busy_us;
     int result;
     do { /* where there are too few blocks garbage goes */
         result = sync_content(fs, file, closing);
@@ -647,7 +651,7 @@ static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing)
     NF2_TRY(result);
     file->changed = file->fresh = false;
     file->loaded = file->kind == NF2_BODY_INLINE;
-    return work_ahead(fs, 0, fs->programs - start);
+    return work_ahead(fs, 0, start, start_us);
 }
 
 static void unlink_handle(nf2_t *fs, nf2_file_t *file)
