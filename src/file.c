@@ -431,7 +431,7 @@ static int work_ahead(nf2_t *fs, uint32_t length, uint32_t start, uint32_t start
     uint32_t programs = fs->programs - start, other_us = fs->busy_us - start_us - programs * fs->flash->program_page_us;
     uint32_t bytes = nf2_block_bytes(fs), begun = nf2_max(1u, (length + bytes - 1u) / bytes);
     uint32_t pages = AHEAD_PAGES * begun + length / nf2_page(fs) + (nf2_compact_hurries(fs) && length % bytes == 0 ? AHEAD_HURRY : 0);
-    bool enough = programs >= pages || other_us > AHEAD_READ * fs->flash->read_page_us;
+    bool enough = programs >= pages || (length <= bytes && other_us > AHEAD_READ * fs->flash->read_page_us);
     int result = !enough ? nf2_compact_ahead(fs, length / bytes + 1u, pages - programs) : 0;
 
     return result < 0 && result != NF2_ERR_NOSPC ? result : NF2_OK;
