@@ -429,12 +429,12 @@ static uint32_t live_ahead(uint32_t left, uint32_t wanted)
     return left >= wanted / 4u ? NF2_COMPACT_IDLE : left >= wanted / 8u ? 2u * NF2_COMPACT_IDLE : 3u * NF2_COMPACT_IDLE;
 }
 
-int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
+int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs, bool late)
 {
     uint32_t pool = nf2_clean_pool(fs) + need, wanted = pool + fs->blocks / 32u, left = nf2_space_available(fs);
     bool urgent = fs->urgent;
 
-    if (programs < AHEAD_PROGRAMS || left >= wanted) {
+    if (programs < AHEAD_PROGRAMS || left >= (late ? wanted / 4u : wanted)) {
         return NF2_OK;
     }
     int result = nf2_orphan_step(fs);   /* nothing is gained sooner */

@@ -16,9 +16,10 @@ int nf2_compact_step(nf2_t *fs, uint32_t live);
 
 /*
  * For calls that write, `need` blocks: while few are left a part of the work, about `programs` at most, so that no call has to do all
- * of it: on groups of blocks that large erases take, else on removed files, else on single blocks.
+ * of it: on groups of blocks that large erases take, else on removed files, else on single blocks. `late`: the call has taken long already,
+ * and does its part only where very few are left.
  */
-int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs);
+int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs, bool late);
 
 /* Do erased blocks run short? */
 bool nf2_compact_hurries(const nf2_t *fs);

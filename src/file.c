@@ -423,7 +423,7 @@ static int note_failure(nf2_file_t *file, int result)
 #define AHEAD_PAGES 28u         /* programmed besides the data, for each block's length of them that is begun */
 #define AHEAD_HURRY 14u         /* and where erased blocks run short for whole blocks */
 
-#define AHEAD_READ 600u         /* pages: a call that has read more, or erased, leaves it to the next one */
+#define AHEAD_READ 600u         /* pages: a call that has read more, or erased, is late */
 
 /* After a call that wrote `length` bytes, begun at so many programs and microseconds: a part of the work that calls to come would have to do. */
 static int work_ahead(nf2_t *fs, uint32_t length, uint32_t start, uint32_t start_us)
@@ -431,8 +431,8 @@ static int work_ahead(nf2_t *fs, uint32_t length, uint32_t start, uint32_t start
     uint32_t programs = fs->programs - start, other_us = fs->busy_us - start_us - programs * fs->flash->program_page_us;
     uint32_t bytes = nf2_block_bytes(fs), begun = nf2_max(1u, (length + bytes - 1u) / bytes);
     uint32_t pages = AHEAD_PAGES * begun + length / nf2_page(fs) + (nf2_compact_hurries(fs) && length % bytes == 0 ? AHEAD_HURRY : 0);
-    bool enough = programs >= pages || (length <= bytes && other_us > AHEAD_READ * fs->flash->read_page_us);
-    int result = !enough ? nf2_compact_ahead(fs, length / bytes + 1u, pages - programs) : 0;
+    bool late = length <= bytes && other_us > AHEAD_READ * fs->flash->read_page_us;
+    int result = programs < pages ? nf2_compact_ahead(fs, length / bytes + 1u, pages - programs, late) : 0;
 
     return result < 0 && result != NF2_ERR_NOSPC ? result : NF2_OK;
 }
