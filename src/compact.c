@@ -410,7 +410,7 @@ static int groups_ahead(nf2_t *fs, uint32_t need, uint32_t programs)
     for (;;) {
         result = group_step(fs, NF2_COMPACT_ALL, leaves, programs - used);
         NF2_TRY(result > 0 ? nf2_batch_apply(fs, NULL) : result);
-        uint32_t now = fs->programs - start, other_us = fs->busy_us - start_us - now * fs->flash->program_page_us;
+        uint32_t now = fs->programs - start, us = fs->busy_us - start_us, other_us = us - nf2_min(us, now * fs->flash->program_page_us);
         if (result == 0 || now == used || now + AHEAD_ENTRIES > programs || other_us > reads * fs->flash->read_page_us) {
             return result;
         }

@@ -267,7 +267,8 @@ static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
     }
     length = file->position < file->size ? nf2_min(length, file->size - file->position) : 0;
     if (file->kind == NF2_BODY_INDEXED && file->leaf != 0 && file->ahead.at == file->position && file->ahead.programs == fs->programs) {
-        stretch.leaf = file->ahead.leaf;
+        stretch.leaf = file->ahead.leaf; /* of this place: what is not committed may be read first */
+        stretch.from = file->position;
     }
     while (done < length) {
         int32_t n = read_some(fs, file, file->position + done, to + done, length - done, &stretch);
@@ -428,7 +429,7 @@ static int note_failure(nf2_file_t *file, int result)
 /* After a call that wrote `length` bytes, begun at so many programs and microseconds: a part of the work that calls to come would have to do. */
 static int work_ahead(nf2_t *fs, uint32_t length, uint32_t start, uint32_t start_us)
 {
-    uint32_t programs = fs->programs - start, other_us = fs->busy_us - start_us - programs * fs->flash->program_page_us;
+    uint32_t programs = fs->programs - start, us = fs->busy_us - start_us, other_us = us - nf2_min(us, programs * fs->flash->program_page_us);
     uint32_t bytes = nf2_block_bytes(fs), begun = nf2_max(1u, (length + bytes - 1u) / bytes);
     uint32_t pages = AHEAD_PAGES * begun + length / nf2_page(fs) + (nf2_compact_hurries(fs) && length % bytes == 0 ? AHEAD_HURRY : 0);
     bool late = length <= bytes && other_us > AHEAD_READ * fs->flash->read_page_us;

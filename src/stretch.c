@@ -133,7 +133,7 @@ static int look_at_leaf(nf2_t *fs, uint32_t leaf, struct look *look)
 
 uint16_t nf2_stretch_leaf(const struct nf2_stretch *stretch, uint32_t at)
 {
-    bool inside = stretch->count == 0 || (at >= stretch->from && at <= stretch->noted[stretch->count - 1u].item.number);
+    bool inside = stretch->count == 0 ? at == stretch->from : (at >= stretch->from && at <= stretch->noted[stretch->count - 1u].item.number);
 
     return inside ? stretch->leaf : 0;
 }

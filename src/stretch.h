@@ -16,7 +16,7 @@ struct nf2_stretch {
     uint8_t room, count;        /* of `noted`; at least 2 */
     uint8_t first;              /* 1: there is none at or below `from` */
     bool end;                   /* there are no more behind the last one */
-    uint16_t leaf;              /* that `from` and the last one lie in; 0: not known. With a count of 0: that the first look begins in */
+    uint16_t leaf;              /* that `from` and the last one lie in; 0: not known. With a count of 0: that `from` lies in */
     uint32_t from;
 };
 
