@@ -252,7 +252,7 @@ int nf2_batch_commit(nf2_t *fs, struct nf2_batch *batch, bool owned, unsigned sl
     int room = check_room(fs, batch);
     if (room < 0) {
         if (!owned) {
-            NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));
+            NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT, 0));
         }
         return room;
     }
@@ -302,7 +302,7 @@ int nf2_batch_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, str
     *batch = nf2_batch_empty();
     result = nf2_batch_append(fs, batch, changes, count);
     if (result < 0) {
-        NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));
+        NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT, 0));
         return result;
     }
     return NF2_SPANS_LEAVES;

@@ -291,6 +291,21 @@ static int flat_program(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32
     return NF2_OK;
 }
 
+int nf2_flat_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    uint32_t bytes = nf2_block_bytes(fs), left = (size + bytes - 1u) / bytes;
+    uint8_t kept = 0;
+
+    NF2_ASSERT(nf2_space_handed_out(fs, file->slot) == flat_capacity(fs, file) / bytes);
+    NF2_TRY(nf2_space_abandon(fs, file->slot, left));
+    for (unsigned i = 0; i < file->extents && left > 0; i++, kept++) {
+        file->u.extent[i].count = nf2_min(left, file->u.extent[i].count);
+        left -= file->u.extent[i].count;
+    }
+    file->extents = kept;
+    return NF2_OK;
+}
+
 int nf2_flat_flush(nf2_t *fs, nf2_file_t *file)
 {
     uint32_t length = file->buffered;
@@ -369,7 +384,7 @@ int nf2_content_to_flat(nf2_t *fs, nf2_file_t *file)
 int nf2_content_drop(nf2_t *fs, nf2_file_t *file)
 {
     if (nf2_file_writes(file) && !fs->broken) {
-        NF2_TRY(nf2_space_abandon(fs, file->slot));
+        NF2_TRY(nf2_space_abandon(fs, file->slot, 0));
     }
     file->buffered = 0;
     file->pieces = file->extents = 0;

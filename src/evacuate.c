@@ -40,7 +40,7 @@ static NF2_APART int destination(nf2_t *fs, uint32_t id)
             fs->compact_end = 0;
             return NF2_OK;
         }
-        NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT)); /* new nodes would push it out of the slot before somebody owns it */
+        NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT, 0)); /* new nodes would push it out of the slot before somebody owns it */
         NF2_TRY(done);
         NF2_TRY(nf2_tree_room(fs, &change));
     }

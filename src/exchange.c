@@ -230,7 +230,7 @@ static NF2_APART int copy_flat(nf2_t *fs, const struct nf2_flat *flat, struct nf
         int result = nf2_space_block(fs, NF2_TREE_SLOT, 1, &block);
         to = i == 0 ? block : to;
         if (result != NF2_OK || block != to + i) {
-            result = nf2_space_abandon(fs, NF2_TREE_SLOT);
+            result = nf2_space_abandon(fs, NF2_TREE_SLOT, 0);
             return result < 0 ? result : NF2_ERR_NOSPC;
         }
         for (uint32_t at = i * bytes; at < nf2_min(flat->size, (i + 1u) * bytes); at += n) {

@@ -475,11 +475,12 @@ static int shrink(nf2_t *fs, nf2_file_t *file, uint32_t size)
         return NF2_OK;
     }
     if (file->kind == NF2_BODY_FLAT && file->fresh && size == 0) { /* nothing of it is committed: its blocks are free at once */
-        NF2_TRY(nf2_space_abandon(fs, file->slot));
+        NF2_TRY(nf2_space_abandon(fs, file->slot, 0));
         begin_empty(file);
         return NF2_OK;
     }
     if (file->kind == NF2_BODY_FLAT) {
+        NF2_TRY(file->fresh ? nf2_flat_cut(fs, file, size) : NF2_OK);
         if (size < file->buffer_at || file->buffered == 0) {
             file->open_end = file->open_end && size == file->buffer_at;
             file->buffer_at = nf2_min(size, file->buffer_at);

@@ -495,17 +495,66 @@ void nf2_space_settle(nf2_t *fs, unsigned slot_index)
     slot->runs = rest.count > 0;
 }
 
-int nf2_space_abandon(nf2_t *fs, unsigned slot_index)
+/* Blocks of a slot's run that were handed out. */
+static uint32_t handed_out(const struct nf2_slot *slot, unsigned run)
 {
-    const struct nf2_slot *slot = &fs->slot[slot_index];
+    return run + 1u < slot->runs ? slot->run[run].count : slot->used;
+}
 
+uint32_t nf2_space_handed_out(const nf2_t *fs, unsigned slot_index)
+{
+    uint32_t blocks = 0;
+
+    for (unsigned r = 0; r < fs->slot[slot_index].runs; r++) {
+        blocks += handed_out(&fs->slot[slot_index], r);
+    }
+    return blocks;
+}
+
+/* The first `kept` blocks that were handed out stay in the slot, and what is claimed and was not handed out, if there is a place for it. */
+static NF2_APART void keep_first(nf2_t *fs, struct nf2_slot *slot, uint32_t kept)
+{
+    struct nf2_run rest = {slot->run[slot->runs - 1u].start + slot->used, slot->run[slot->runs - 1u].count - slot->used};
+    uint16_t ready = (uint16_t)(slot->ready - slot->used);
+    uint8_t runs = 0;
+
+    for (unsigned r = 0; r < slot->runs && kept > 0; r++, runs++) {
+        slot->run[r].count = nf2_min(kept, handed_out(slot, r));
+        kept -= slot->run[r].count;
+    }
+    bool room = rest.count > 0 && runs < NF2_SLOT_RUNS;
+    if (room) {
+        slot->run[runs++] = rest;
+    } else {
+        nf2_space_free(fs, rest.start, rest.count);
+    }
+    slot->runs = runs;
+    slot->used = (uint16_t)(room ? 0 : slot->run[runs - 1u].count);
+    slot->ready = room ? ready : slot->used;
+}
+
+int nf2_space_abandon(nf2_t *fs, unsigned slot_index, uint32_t kept)
+{
+    struct nf2_slot *slot = &fs->slot[slot_index];
+    uint32_t blocks = nf2_space_handed_out(fs, slot_index), skip;
+
+    if (blocks > 0 && blocks <= kept) {
+        return NF2_OK;
+    }
+    NF2_ASSERT(kept == 0 || blocks > 0);
     if (slot->runs > 1 || slot->used > 0) { /* for all at once: a STATE in between would have blocks as freed and as claimed */
-        NF2_TRY(nf2_space_prepare(fs, NF2_SLOT_RUNS));
+        NF2_TRY(nf2_space_prepare(fs, NF2_SLOT_RUNS + 1u));
     }
-    for (unsigned r = 0; r < slot->runs; r++) {
-        nf2_space_free(fs, slot->run[r].start, r + 1u < slot->runs ? slot->run[r].count : slot->used);
+    blocks = kept;
+    for (unsigned r = 0; r < slot->runs; r++, blocks -= skip) {
+        skip = nf2_min(blocks, handed_out(slot, r));
+        nf2_space_free(fs, slot->run[r].start + skip, handed_out(slot, r) - skip);
     }
-    nf2_space_settle(fs, slot_index);
+    if (kept > 0 && slot->runs > 0) {
+        keep_first(fs, slot, kept);
+    } else {
+        nf2_space_settle(fs, slot_index);
+    }
     return NF2_OK;
 }
 
@@ -755,7 +804,7 @@ int nf2_space_open(nf2_t *fs)
         NF2_TRY(nf2_meta_open(fs));
     }
     fs->kept_node = 0;
-    return nf2_space_abandon(fs, NF2_TREE_SLOT); /* what a failed change took */
+    return nf2_space_abandon(fs, NF2_TREE_SLOT, 0); /* what a failed change took */
 }
 
 int nf2_space_begin(nf2_t *fs)

@@ -83,8 +83,11 @@ void nf2_space_settle(nf2_t *fs, unsigned slot);
 /* No groups of blocks are emptied any more. Were some? */
 bool nf2_clean_stop(nf2_t *fs);
 
-/* Frees the handed-out, uncommitted blocks of a slot (an aborted write). */
-int nf2_space_abandon(nf2_t *fs, unsigned slot);
+/* How many blocks of a slot were handed out and are not known to be committed. */
+uint32_t nf2_space_handed_out(const nf2_t *fs, unsigned slot);
+
+/* Frees the handed-out, uncommitted blocks of a slot (an aborted write), but for the first `kept` of them. */
+int nf2_space_abandon(nf2_t *fs, unsigned slot, uint32_t kept);
 
 /* Makes room for `runs` calls of nf2_space_free; may write a STATE. Is there room already? */
 int nf2_space_prepare(nf2_t *fs, unsigned runs);

@@ -490,7 +490,7 @@ static int replace(nf2_t *fs, const struct nf2_path *path, const struct plan *pl
         for (unsigned part = plan->edge ? 1 : 0; part < parts; part++) {
             nf2_tree_unfollow(fs, blocks[part], 0, NF2_NONE, node);
         }
-        NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT));
+        NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT, 0));
         return result;
     }
     NF2_TRY(NF2_BROKEN(NF2_FAULT_PARENT_FIRST) ? fill_parts(fs, node, plan, blocks, pending) : NF2_OK);

@@ -138,7 +138,7 @@ static int do_unmount(nf2_t *fs)
         nf2_file_t *file = fs->files;
         fs->files = file->next;
         if ((file->flags & NF2_O_WRONLY) && fs->opened && !fs->broken && result >= 0) {
-            result = nf2_space_abandon(fs, file->slot);
+            result = nf2_space_abandon(fs, file->slot, 0);
         }
         memset(file, 0, sizeof *file);
     }
@@ -146,7 +146,7 @@ static int do_unmount(nf2_t *fs)
         for (unsigned s = 0; s < NF2_SLOTS; s++) {
             fs->slot[s].busy = false;
         }
-        result = nf2_space_abandon(fs, NF2_TREE_SLOT); /* what a failed change took */
+        result = nf2_space_abandon(fs, NF2_TREE_SLOT, 0); /* what a failed change took */
         const struct nf2_slot *tree = &fs->slot[NF2_TREE_SLOT];
         bool keep = tree->runs > 0 && tree->ready == tree->run[0].count; /* erased: the next session goes on with them */
         result = result >= 0 && NF2_BROKEN(NF2_FAULT_CLEAN) ? nf2_meta_state(fs, true, NULL, NULL, 0) : result;
