@@ -994,7 +994,7 @@ static void cut_on_full(unsigned pieces, bool synced)
     CHECK_EQ(status, synced ? NF2_OK : NF2_ERR_NOSPC); /* what is to be cut of committed content takes no block, however often */
     CHECK_EQ(nf2_size(&volume.fs, &volume.file), size);
     CHECK_EQ(nf2_truncate(&volume.fs, &volume.file, size - 1), status);
-    CHECK_EQ(nf2_space_abandon(&volume.fs, NF2_WRITERS - 1u), NF2_OK);
+    CHECK_EQ(nf2_space_abandon(&volume.fs, NF2_WRITERS - 1u, 0), NF2_OK);
     CHECK_EQ(nf2_remove(&volume.fs, "other"), NF2_OK);
     CHECK_EQ(nf2_truncate(&volume.fs, &volume.file, size - 1), NF2_OK);
     CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
