@@ -21,7 +21,7 @@ int nf2_index_item(nf2_t *fs, const struct nf2_entry *entry, struct nf2_item *it
     NF2_TRY(nf2_entry_number(fs, entry, &kind, &item->number));
     NF2_TRY(nf2_body_read(fs, entry, 0, body, entry->body_length));
     item->kind = body[0];
-    if ((body[0] == NF2_BODY_OWN) != (kind == NF2_INDEX_OWN)) {
+    if (kind != (body[0] == NF2_BODY_OWN ? NF2_INDEX_OWN : NF2_INDEX_MAP)) {
         return NF2_ERR_IO;
     }
     if (body[0] == NF2_BODY_PIECE && entry->body_length == NF2_PIECE_BODY) {
