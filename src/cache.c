@@ -123,17 +123,9 @@ static uint8_t *make_room(nf2_t *fs, uint32_t keep, uint32_t room)
 
 static int fingerprint(nf2_t *fs, const struct nf2_key *key, uint32_t *print)
 {
-    uint32_t hash = 2166136261u ^ key->id;
-    uint8_t chunk[24];
+    uint32_t hash;
 
-    for (uint32_t at = 0; at < key->length; at += sizeof chunk) {
-        uint32_t n = nf2_min(sizeof chunk, key->length - at);
-        NF2_TRY(nf2_key_bytes(fs, key, at, chunk, n));
-        for (uint32_t i = 0; i < n; i++) {
-            hash = (hash ^ chunk[i]) * 16777619u;
-        }
-    }
-    hash ^= hash >> 16;
+    NF2_TRY(nf2_key_hash(fs, key, &hash));
     *print = (hash ^ hash >> 8) & 0xFFu;
     return NF2_OK;
 }

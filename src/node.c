@@ -87,6 +87,22 @@ int nf2_key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to
     return NF2_OK;
 }
 
+int nf2_key_hash(nf2_t *fs, const struct nf2_key *key, uint32_t *hash)
+{
+    uint8_t chunk[PREFIX];
+
+    *hash = 2166136261u ^ key->id;
+    for (uint32_t at = 0; at < key->length; at += sizeof chunk) {
+        uint32_t n = nf2_min(sizeof chunk, key->length - at);
+        NF2_TRY(nf2_key_bytes(fs, key, at, chunk, n));
+        for (uint32_t i = 0; i < n; i++) {
+            *hash = (*hash ^ chunk[i]) * 16777619u;
+        }
+    }
+    *hash ^= *hash >> 16;
+    return NF2_OK;
+}
+
 int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b, int *order)
 {
     uint8_t left[CHUNK], right[CHUNK];
@@ -584,6 +600,7 @@ int nf2_node_tail(nf2_t *fs, uint32_t node, uint32_t *entries)
 /* A record of the log: is it what is sought, or does it kill that? */
 static NF2_APART int match(nf2_t *fs, struct nf2_sought *sought, const struct nf2_entry *entry)
 {
+    uint32_t hash;
     int order;
 
     if (sought->place != 0 && (entry->kill == sought->place || entry->victim == sought->place)) {
@@ -591,6 +608,10 @@ static NF2_APART int match(nf2_t *fs, struct nf2_sought *sought, const struct nf
     }
     if (nf2_node_has_key(entry->type) && entry->id == sought->key->id && entry->key_length == sought->key->length) {
         struct nf2_key own = nf2_entry_key(entry);
+        NF2_TRY(nf2_key_hash(fs, &own, &hash));
+        if (hash != sought->hash) { /* the other one may lie on another page */
+            return NF2_OK;
+        }
         NF2_TRY(nf2_key_compare(fs, &own, sought->key, &order));
         sought->place = order == 0 ? entry->offset : sought->place;
     }
@@ -606,6 +627,7 @@ int nf2_node_find_all(nf2_t *fs, uint32_t node, struct nf2_sought *sought, unsig
 
     for (unsigned i = 0; i < count; i++) {
         sought[i].place = 0;
+        NF2_TRY(nf2_key_hash(fs, sought[i].key, &sought[i].hash));
     }
     if (count == 0 && nf2_cache_has(fs, node, &cached)) {
         if (entries != NULL) {
@@ -630,7 +652,7 @@ int nf2_node_find_all(nf2_t *fs, uint32_t node, struct nf2_sought *sought, unsig
 
 int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    struct nf2_sought sought = {key, 0};
+    struct nf2_sought sought = {.key = key};
     struct nf2_cached cached;
 
     if (nf2_cache_has(fs, node, &cached)) {

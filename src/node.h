@@ -89,6 +89,9 @@ const uint8_t *nf2_key_put_number(uint8_t *to, const struct nf2_key *key);
 /* Copies `length` of a key's bytes from `at` on. */
 int nf2_key_bytes(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length);
 
+/* A hash of id and bytes. */
+int nf2_key_hash(nf2_t *fs, const struct nf2_key *key, uint32_t *hash);
+
 /* <0, 0, >0 as for memcmp in `*order`. */
 int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b, int *order);
 
@@ -159,6 +162,7 @@ int nf2_node_find(nf2_t *fs, uint32_t node, const struct nf2_key *key, struct nf
 /* The same for several keys, in one pass: the places of their records, 0: there is none. Returns what nf2_node_tail does. */
 struct nf2_sought {
     const struct nf2_key *key;
+    uint32_t hash;
     uint16_t place;
 };
 int nf2_node_find_all(nf2_t *fs, uint32_t node, struct nf2_sought *sought, unsigned count, uint32_t *entries);

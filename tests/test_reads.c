@@ -191,6 +191,26 @@ TEST(crowded_leaf)
     volume_down(&volume, true);
 }
 
+/* A rename searches its leaves for the old and the new name in one pass, wherever the names lie. */
+TEST(renames)
+{
+    struct volume volume;
+    char from[NAME_BYTES], to[NAME_BYTES];
+
+    volume_up(&volume, "w25q80");
+    make_names(&volume, "file-of-some-length-%03u", 600);
+    uint64_t before = vflash_counts(volume.flash)->read_pages;
+    for (uint32_t i = 0; i < 60; i++) {
+        snprintf(from, sizeof from, "file-of-some-length-%03u", (unsigned)(i * 7u));
+        snprintf(to, sizeof to, "file-of-some-length-%03u", (unsigned)(700u + i * 37u % 60u));
+        CHECK_EQ(nf2_rename(&volume.fs, from, to), NF2_OK);
+    }
+    uint64_t pages = (vflash_counts(volume.flash)->read_pages - before) / 60u;
+    printf("a rename among 600 names: %u pages read\n", (unsigned)pages);
+    CHECK(pages <= 125);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
     for (unsigned i = 0; i < sizeof chips / sizeof chips[0]; i++) {
@@ -203,5 +223,6 @@ int main(void)
         RUN(known_directories);
         RUN(crowded_leaf);
     }
+    RUN(renames);
     return check_done();
 }
