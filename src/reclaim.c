@@ -40,10 +40,11 @@ static int remove_entry(nf2_t *fs, uint32_t id)
     change.type = NF2_NODE_DEL;
     change.key = nf2_number_key(id, kind, number);
     bool urgent = fs->urgent;
+    uint32_t start = fs->programs;
     fs->urgent = true;
     int result = nf2_tree_change(fs, &change, 1, 0, NULL);
     fs->urgent = urgent;
-    return result < 0 ? result : 1;
+    return result < 0 ? result : fs->programs != start ? 1 : NF2_ERR_IO; /* it does not lie where its key leads */
 }
 
 int nf2_orphan_step(nf2_t *fs)
