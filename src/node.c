@@ -613,10 +613,7 @@ static NF2_APART int match(nf2_t *fs, struct nf2_sought *sought, const struct nf
             return NF2_OK;
         }
         NF2_TRY(nf2_key_compare(fs, &own, sought->key, &order));
-        if (order == 0) {
-            sought->twice = sought->twice || sought->place != 0;
-            sought->place = entry->offset;
-        }
+        sought->place = order == 0 ? entry->offset : sought->place;
     }
     return NF2_OK;
 }
@@ -626,11 +623,10 @@ int nf2_node_find_all(nf2_t *fs, uint32_t node, struct nf2_sought *sought, unsig
     struct nf2_cached cached;
     struct nf2_pass pass;
     struct nf2_entry entry;
-    bool live = false;
     int found;
 
     for (unsigned i = 0; i < count; i++) {
-        sought[i].twice = false;
+        sought[i].place = 0;
         NF2_TRY(nf2_key_hash(fs, sought[i].key, &sought[i].hash));
     }
     if (count == 0 && nf2_cache_has(fs, node, &cached)) {
@@ -639,23 +635,13 @@ int nf2_node_find_all(nf2_t *fs, uint32_t node, struct nf2_sought *sought, unsig
         }
         return cached.append_at;
     }
-    for (;; live = true) { /* once more only where a key is there twice: an image that no writer has made */
-        bool twice = false;
-        NF2_TRY(nf2_pass_begin(fs, node, live, &pass));
+    NF2_TRY(nf2_pass_begin(fs, node, false, &pass));
+    while ((found = nf2_pass_next(fs, &pass, &entry)) > 0) {
         for (unsigned i = 0; i < count; i++) {
-            sought[i].place = 0;
-        }
-        while ((found = nf2_pass_next(fs, &pass, &entry)) > 0) {
-            for (unsigned i = 0; i < count; i++) {
-                int result = match(fs, &sought[i], &entry);
-                if (result < 0) {
-                    return nf2_pass_failed(fs, &pass, result);
-                }
-                twice = twice || sought[i].twice;
+            int result = match(fs, &sought[i], &entry);
+            if (result < 0) {
+                return nf2_pass_failed(fs, &pass, result);
             }
-        }
-        if (found < 0 || !twice || live) {
-            break;
         }
     }
     if (entries != NULL) {

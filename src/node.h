@@ -164,7 +164,6 @@ struct nf2_sought {
     const struct nf2_key *key;
     uint32_t hash;
     uint16_t place;
-    bool twice;                 /* it was found while another one was alive */
 };
 int nf2_node_find_all(nf2_t *fs, uint32_t node, struct nf2_sought *sought, unsigned count, uint32_t *entries);
 
