@@ -291,18 +291,24 @@ static int flat_program(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32
     return NF2_OK;
 }
 
+void nf2_flat_keep(nf2_file_t *file, uint32_t blocks)
+{
+    uint8_t n = 0;
+
+    for (; n < file->extents && blocks > 0; n++) {
+        file->u.extent[n].count = nf2_min(file->u.extent[n].count, blocks);
+        blocks -= file->u.extent[n].count;
+    }
+    file->extents = n;
+}
+
 int nf2_flat_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
-    uint32_t bytes = nf2_block_bytes(fs), left = (size + bytes - 1u) / bytes;
-    uint8_t kept = 0;
+    uint32_t bytes = nf2_block_bytes(fs), left = nf2_max((size + bytes - 1u) / bytes, file->committed_blocks);
 
-    NF2_ASSERT(nf2_space_handed_out(fs, file->slot) == flat_capacity(fs, file) / bytes);
-    NF2_TRY(nf2_space_abandon(fs, file->slot, left));
-    for (unsigned i = 0; i < file->extents && left > 0; i++, kept++) {
-        file->u.extent[i].count = nf2_min(left, file->u.extent[i].count);
-        left -= file->u.extent[i].count;
-    }
-    file->extents = kept;
+    NF2_ASSERT(nf2_space_handed_out(fs, file->slot) + file->committed_blocks == flat_capacity(fs, file) / bytes);
+    NF2_TRY(nf2_space_abandon(fs, file->slot, left - file->committed_blocks));
+    nf2_flat_keep(file, left);
     return NF2_OK;
 }
 

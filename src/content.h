@@ -53,8 +53,10 @@ int nf2_flat_place(const nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_
 
 /* Appends to a flat file whose end is open. */
 int nf2_flat_append(nf2_t *fs, nf2_file_t *file, const uint8_t *data, uint32_t length);
-/* New content loses its blocks behind `size`: nobody else would free them before the sync. */
+/* What is not committed loses its blocks behind `size`: nobody else would free them before the sync. */
 int nf2_flat_cut(nf2_t *fs, nf2_file_t *file, uint32_t size);
+/* The handle keeps the extents of its first `blocks` blocks. */
+void nf2_flat_keep(nf2_file_t *file, uint32_t blocks);
 /* Programs what is in a flat file's buffer. */
 int nf2_flat_flush(nf2_t *fs, nf2_file_t *file);
 

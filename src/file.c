@@ -438,9 +438,8 @@ static int work_ahead(nf2_t *fs, uint32_t length, uint32_t start, uint32_t start
     return result < 0 && result != NF2_ERR_NOSPC ? result : NF2_OK;
 }
 
-static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
+static int32_t write_all(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
 {
-    NF2_TRY(check_handle(fs, file, NF2_O_WRONLY));
     if ((data == NULL && length > 0) || length > NF2_FILE_MAX) {
         return NF2_ERR_INVAL;
     }
@@ -448,20 +447,38 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     if (length > NF2_FILE_MAX - at) {
         return NF2_ERR_FBIG;
     }
-    if (length == 0) {
-        return file->flags & NF2_O_SYNC ? do_sync(fs, file, false) : 0;
+    if (length > 0) {
+        NF2_TRY(nf2_space_begin(fs));
+        uint32_t gap = at > file->size && file->kind != NF2_BODY_INDEXED ? nf2_min(at - file->size, nf2_page(fs)) : 0;
+        NF2_TRY(check_space(fs, file, at, at + length, length + gap));
+        uint32_t start = fs->programs, start_us = fs->busy_us;
+        NF2_TRY(note_failure(file, write_at(fs, file, at, data, length)));
+        NF2_TRY(work_ahead(fs, length, start, start_us));
     }
-    NF2_TRY(nf2_space_begin(fs));
-    uint32_t gap = at > file->size && file->kind != NF2_BODY_INDEXED ? nf2_min(at - file->size, nf2_page(fs)) : 0;
-    NF2_TRY(check_space(fs, file, at, at + length, length + gap));
-    uint32_t start = fs->programs, start_us = fs->busy_us;
-    NF2_TRY(note_failure(file, write_at(fs, file, at, data, length)));
-    file->position = at + length;
-    NF2_TRY(work_ahead(fs, length, start, start_us));
-    if (file->flags & NF2_O_SYNC) {
-        NF2_TRY(do_sync(fs, file, false));
-    }
+    NF2_TRY(file->flags & NF2_O_SYNC ? do_sync(fs, file, false) : NF2_OK);
+    file->position = length > 0 ? at + length : file->position;
     return (int32_t)length;
+}
+
+/* The handle becomes what was synced last. */
+static int go_back(nf2_t *fs, nf2_file_t *file)
+{
+    NF2_TRY(nf2_content_drop(fs, file));
+    if (file->leaf != 0) {
+        return nf2_content_load(fs, file);
+    }
+    begin_empty(file);
+    return NF2_OK;
+}
+
+static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
+{
+    NF2_TRY(check_handle(fs, file, NF2_O_WRONLY));
+    int32_t result = write_all(fs, file, data, length);
+    if (result == NF2_ERR_NOSPC && (file->flags & NF2_O_SYNC) != 0) { /* the next sync would commit a write that was refused */
+        NF2_TRY(go_back(fs, file));
+    }
+    return result;
 }
 
 /* ---- size --------------------------------------------------------------------------------------- */
@@ -480,7 +497,7 @@ static int shrink(nf2_t *fs, nf2_file_t *file, uint32_t size)
         return NF2_OK;
     }
     if (file->kind == NF2_BODY_FLAT) {
-        NF2_TRY(file->fresh ? nf2_flat_cut(fs, file, size) : NF2_OK);
+        NF2_TRY(nf2_flat_cut(fs, file, size));
         if (size < file->buffer_at || file->buffered == 0) {
             file->open_end = file->open_end && size == file->buffer_at;
             file->buffer_at = nf2_min(size, file->buffer_at);
@@ -553,41 +570,6 @@ static uint32_t encode_flat(const nf2_t *fs, const nf2_file_t *file, uint8_t *bo
     return blocks;
 }
 
-/*
- * The entry names what it keeps of the slot's blocks; those behind, of content that was cut off, are freed. No STATE lies between
- * their leaving the slot and their being listed as freed: a cut would leave them to nobody.
- */
-static int settle_flat(nf2_t *fs, nf2_file_t *file, uint32_t kept)
-{
-    uint32_t first = 0;
-
-    kept = nf2_max(kept, file->committed_blocks);
-    for (unsigned i = 0; i < file->extents; i++) {
-        first += file->u.extent[i].count;
-    }
-    NF2_TRY(first > kept ? nf2_space_prepare_early(fs, NF2_EXTENTS_MAX) : NF2_OK);
-    nf2_space_settle(fs, file->slot);
-    first = 0;
-    for (unsigned i = 0; i < file->extents; i++) {
-        uint32_t count = file->u.extent[i].count, skip = nf2_min(count, kept - nf2_min(kept, first));
-        nf2_space_free(fs, file->u.extent[i].start + skip, count - skip);
-        first += count;
-    }
-    return NF2_OK;
-}
-
-static void keep_extents(nf2_file_t *file, uint32_t blocks)
-{
-    uint8_t n = 0;
-
-    for (unsigned i = 0; i < file->extents && blocks > 0; i++) {
-        file->u.extent[i].count = nf2_min(file->u.extent[i].count, blocks);
-        blocks -= file->u.extent[i].count;
-        n++;
-    }
-    file->extents = n;
-}
-
 static int sync_flat(nf2_t *fs, nf2_file_t *file)
 {
     uint8_t body[NF2_FLAT_BODY_MAX];
@@ -596,8 +578,8 @@ static int sync_flat(nf2_t *fs, nf2_file_t *file)
     blocks = encode_flat(fs, file, body, &length);
     struct nf2_span span = nf2_span_of(body, length);
     NF2_TRY(nf2_entry_write(fs, file, &span));
-    NF2_TRY(settle_flat(fs, file, blocks));
-    keep_extents(file, blocks);
+    nf2_space_settle(fs, file->slot);
+    nf2_flat_keep(file, blocks);
     file->open_end = file->open_end && file->buffer_at % fs->flash->program_unit == 0;
     file->committed_size = file->size;
     file->committed_blocks = blocks;

@@ -70,6 +70,15 @@ static void handle_commit(struct model *model, struct handle *handle)
     handle->own = handle->dirty = handle->dirty_maybe = false;
 }
 
+/* Gives up what is not synced. */
+static void handle_go_back(struct handle *handle)
+{
+    bytes_free(&handle->pending);
+    handle->own = false;
+    handle->dirty = handle->node->durable != DURABLE_YES;
+    handle->dirty_maybe = true;
+}
+
 /* Closes without a sync; a file that never became durable vanishes with its writer. */
 static void handle_drop(struct model *model, struct handle *handle)
 {
@@ -369,13 +378,16 @@ void model_apply(struct model *model, const struct call *call)
     }
 }
 
-void model_failed(struct model *model, const struct call *call)
+void model_failed(struct model *model, const struct call *call, int answer)
 {
     struct handle *handle = &model->handle[call->handle % MODEL_HANDLES];
 
     model->tick++;
     if (call->op == OP_CLOSE && handle->open) {
         handle_drop(model, handle);
+    }
+    if (call->op == OP_WRITE && answer == NF2_ERR_NOSPC && handle->node && (handle->flags & NF2_O_SYNC)) {
+        handle_go_back(handle);
     }
 }
 

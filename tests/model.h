@@ -96,7 +96,7 @@ void model_copy(struct model *to, const struct model *from);
 void model_expect(struct model *model, const struct call *call, struct expect *expect);
 bool expect_allows(const struct expect *expect, int32_t answer);    /* NOSPC not judged here */
 void model_apply(struct model *model, const struct call *call);
-void model_failed(struct model *model, const struct call *call);
+void model_failed(struct model *model, const struct call *call, int answer);
 
 /* The volume is left or cut: handles close without a sync, files that were not durable vanish. */
 void model_lose_unsynced(struct model *model);

@@ -600,7 +600,7 @@ enum rig_result rig_call(struct rig *rig, const struct call *call)
     if (rig->answer >= 0) {
         model_apply(&rig->model, call);
     } else {
-        model_failed(&rig->model, call);
+        model_failed(&rig->model, call, (int)rig->answer);
     }
     if (call->op == OP_UNMOUNT || call->op == OP_ABANDON || call->op == OP_CLOSE) {
         rig_settle(rig);

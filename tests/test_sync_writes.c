@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_sync_writes.c - synchronous writes on a volume that is getting full: each is there as a whole, or nothing of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define MOST (1024u * 1024u)
+
+static uint8_t content[MOST], found[MOST];
+static uint32_t state;
+
+static uint32_t below(uint32_t limit)
+{
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)state * limit >> 32);
+}
+
+/* The handle and the file, read through another one, hold this. */
+static void holds_so_much(struct volume *volume, uint32_t size)
+{
+    nf2_file_t reader;
+
+    CHECK_EQ(nf2_size(&volume->fs, &volume->file), (int32_t)size);
+    CHECK_EQ(nf2_open(&volume->fs, &reader, "f", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK_EQ(nf2_read(&volume->fs, &reader, found, MOST), (int32_t)size);
+    CHECK(memcmp(found, content, size) == 0);
+    CHECK_EQ(nf2_close(&volume->fs, &reader), NF2_OK);
+}
+
+/* One write at `at`; whether it was accepted. */
+static bool write_at(struct volume *volume, uint32_t at, uint32_t length, uint32_t *size, unsigned *refused)
+{
+    static uint8_t data[MOST];
+
+    for (uint32_t i = 0; i < length; i++) {
+        data[i] = (uint8_t)(1u + below(255));
+    }
+    CHECK_EQ(nf2_seek(&volume->fs, &volume->file, (int32_t)at, NF2_SEEK_SET), (int32_t)at);
+    int32_t answer = nf2_write(&volume->fs, &volume->file, data, length);
+    if (answer == NF2_ERR_NOSPC) {
+        ++*refused;
+        CHECK_EQ(nf2_tell(&volume->fs, &volume->file), (int32_t)at);
+        holds_so_much(volume, *size);
+        return false;
+    }
+    CHECK_EQ(answer, (int32_t)length);
+    memcpy(content + at, data, length);
+    *size = at + length > *size ? at + length : *size;
+    return true;
+}
+
+#define FILES 8u
+
+static const char *name_of(unsigned i)
+{
+    static char name[4];
+
+    (void)snprintf(name, sizeof name, "x%u", i);
+    return name;
+}
+
+/* Appends of this length and of a few bytes, or writes of these lengths anywhere, until some have been refused; half of what else is there goes, and again. */
+static void fill(const char *chip, uint32_t length, bool anywhere)
+{
+    struct volume volume;
+    uint32_t size = 0;
+    unsigned refused = 0;
+
+    state = length + anywhere;
+    volume_up(&volume, chip);
+    for (unsigned i = 0; i < FILES; i++) {
+        CHECK_EQ(put(&volume, name_of(i), 3000, i), NF2_OK);
+    }
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "f", NF2_O_RDWR | NF2_O_CREAT | NF2_O_SYNC, volume.page), NF2_OK);
+    for (unsigned i = 0; i < FILES; i += 2) {
+        for (unsigned until = refused + 3; refused < until && size + length <= MOST;) {
+            uint32_t n = below(3) == 0 ? 1 + below(200) : length;
+            bool append = !anywhere || size < n || below(2) == 0;
+            (void)write_at(&volume, append ? size : below(size - n + 1), n, &size, &refused);
+        }
+        holds_so_much(&volume, size);
+        CHECK_EQ(nf2_remove(&volume.fs, name_of(i)), NF2_OK);
+    }
+    CHECK(refused > 0);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "f", NF2_O_RDONLY, NULL), NF2_OK);
+    holds_so_much(&volume, size);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    volume_down(&volume, true);
+}
+
+TEST(appends)
+{
+    static const uint32_t lengths[] = {700, 4096, 5000, 24000, 60000};
+
+    for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        fill("tiny256k", lengths[i], false);
+        fill("tinyecc16", lengths[i], false);
+        fill("tiny512", lengths[i], false);
+    }
+}
+
+TEST(anywhere)
+{
+    static const uint32_t lengths[] = {700, 4096, 5000, 24000};
+
+    for (unsigned i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        fill("tiny256k", lengths[i], true);
+        fill("tinyecc16", lengths[i], true);
+        fill("tiny512", lengths[i], true);
+    }
+}
+
+int main(void)
+{
+    RUN(appends);
+    RUN(anywhere);
+    return check_done();
+}
