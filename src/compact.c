@@ -102,7 +102,7 @@ static NF2_APART int look_at_blocks(nf2_t *fs, uint32_t id, uint32_t first, bool
 int nf2_compact_handles(nf2_t *fs, uint32_t id)
 {
     for (nf2_file_t *file = fs->files; file != NULL; file = file->next) {
-        if (file->kind == NF2_BODY_INDEXED && file->id == id && nf2_file_writes(file)) {
+        if (file->kind == NF2_BODY_INDEXED && (file->id == id || id == NF2_NONE) && nf2_file_writes(file)) {
             NF2_TRY(nf2_indexed_record(fs, file));
         }
     }

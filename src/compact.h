@@ -24,7 +24,7 @@ int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs, bool late);
 /* Do erased blocks run short? */
 bool nf2_compact_hurries(const nf2_t *fs);
 
-/* Before blocks of a file are emptied: handles start a new run of blocks, as the present one may lose some. */
+/* Before blocks of a file (NF2_NONE: of any) are emptied: handles start a new run of blocks, as the present one may lose some. */
 int nf2_compact_handles(nf2_t *fs, uint32_t id);
 
 #endif

@@ -93,6 +93,17 @@ int nf2_reclaim_light_step(nf2_t *fs)
     return !nf2_tree_merge_done(fs) ? merge_step(fs) : fs->compact_again ? 2 : 0;
 }
 
+/* What open files have not synced is told to their maps: files that are in memory alone have garbage, too. */
+static int record_handles(nf2_t *fs)
+{
+    bool urgent = fs->urgent;
+
+    fs->urgent = true;
+    int result = nf2_compact_handles(fs, NF2_NONE);
+    fs->urgent = urgent;
+    return result == NF2_ERR_NOSPC ? NF2_OK : result;
+}
+
 int nf2_reclaim(nf2_t *fs, uint32_t blocks)
 {
     NF2_TRY(nf2_space_begin(fs));
@@ -113,6 +124,7 @@ int nf2_reclaim(nf2_t *fs, uint32_t blocks)
             return NF2_ERR_NOSPC;
         }
         if (result == 0) { /* the emptiest blocks of all files first */
+            NF2_TRY(whole ? NF2_OK : record_handles(fs));
             live = merging ? nf2_min(2 * live, NF2_COMPACT_ALL) : live;
             merging = whole && !merging;
             whole = true;
