@@ -100,6 +100,21 @@ static int second_half(nf2_t *fs, const struct walk *walk, uint32_t offset, uint
     return found == -1 ? 0 : found;
 }
 
+/* Nothing follows a torn frame in its page: else it is a damaged one. A bit of its length may be wrong. */
+static int check_behind(nf2_t *fs, const struct walk *walk, uint32_t length, uint32_t page_end)
+{
+    for (unsigned bit = 0; bit <= 15; bit++) {
+        uint32_t n = length ^ (1u << bit & 0x7FFFu), next;
+        uint32_t behind = nf2_align_unit(fs, walk->position + NF2_FRAME_OVERHEAD + n);
+        bool more;
+        int beyond = behind < page_end ? look(fs, walk, behind, walk->running + n, &next, &more) : 0;
+        if (beyond == 1 || beyond < -1) {
+            return NF2_ERR_IO;
+        }
+    }
+    return NF2_OK;
+}
+
 /* The next frame that counts: 1, 0 at the end, or an error. */
 static int walk_next(nf2_t *fs, struct walk *walk)
 {
@@ -132,8 +147,11 @@ static int walk_next(nf2_t *fs, struct walk *walk)
             NF2_TRY(whole);
             found = whole || NF2_BROKEN(NF2_FAULT_HALF) ? 1 : -1;
         }
+        if (found == -1) {
+            NF2_TRY(check_behind(fs, walk, length, page_end));
+            walk->dirty_end = true;
+        }
         if (found != 1) {
-            walk->dirty_end = walk->dirty_end || found == -1;
             walk->position = page_end;
             continue;
         }

@@ -136,10 +136,43 @@ static uint32_t next_place(const nf2_t *fs, const struct nf2_record *record)
 }
 
 /*
+ * Behind an invalid record, if it had this length: does a record follow in its page that another program wrote? Each program writes one
+ * group. A torn one leaves bits set: where the bit that says that the group goes on is clear, it does not.
+ */
+static int goes_on_behind(nf2_t *fs, const struct nf2_scan *scan, struct nf2_record record)
+{
+    uint32_t last = page_end(fs, record.offset);
+
+    while (record.length >= NF2_RECORD_OVERHEAD && record_end(fs, record.offset, record.length) < last) {
+        bool more = record.more;
+        uint32_t place = next_place(fs, &record);
+        int found = place < last ? look(fs, scan->block, place, scan->epoch, &record) : PLACE_BLANK;
+        if (found != PLACE_RECORD || !more) {
+            return found == PLACE_RECORD ? 1 : found < PLACE_INVALID ? found : 0;
+        }
+    }
+    return 0;
+}
+
+/* An invalid place, of which `look` has told what the header says: damage, not a torn program, where the page goes on. A bit of the length may be wrong. */
+static int note_invalid(nf2_t *fs, struct nf2_scan *scan, struct nf2_record record)
+{
+    uint16_t length = record.length;
+
+    for (unsigned bit = 0; bit <= 12 && !scan->damaged; bit++) {
+        record.length = length ^ (1u << bit & 0xFFFu);
+        int damage = goes_on_behind(fs, scan, record);
+        NF2_TRY(damage);
+        scan->damaged = damage > 0;
+    }
+    return NF2_OK;
+}
+
+/*
  * Is the group that begins with `record` whole? Sets the place behind its last record, and behind the last
  * valid one where it is not.
  */
-static int group_whole(nf2_t *fs, const struct nf2_scan *scan, struct nf2_record record, uint32_t *end)
+static int group_whole(nf2_t *fs, struct nf2_scan *scan, struct nf2_record record, uint32_t *end)
 {
     uint16_t epoch = scan->epoch;
 
@@ -161,8 +194,11 @@ static int group_whole(nf2_t *fs, const struct nf2_scan *scan, struct nf2_record
             }
             found = look(fs, scan->block, place + NF2_PAGE_HEAD, epoch, &record);
         }
+        if (found == PLACE_INVALID) {
+            return note_invalid(fs, scan, record);
+        }
         if (found != PLACE_RECORD) {
-            return found == PLACE_BLANK || found == PLACE_INVALID ? 0 : found;
+            return found;
         }
     }
     *end = next_place(fs, &record);
@@ -173,6 +209,23 @@ void nf2_scan_begin(struct nf2_scan *scan, uint32_t block)
 {
     memset(scan, 0, sizeof *scan);
     scan->block = block;
+}
+
+/* One bit of a page's epoch turned over: it is the one that the check of the page's first record holds with. */
+static int mend_epoch(nf2_t *fs, struct nf2_scan *scan)
+{
+    uint16_t stored = scan->epoch;
+
+    for (unsigned bit = 0; bit < 16 && stored != nf2_epoch_code(stored); bit++) {
+        uint16_t epoch = (uint16_t)(stored ^ 1u << bit);
+        struct nf2_record record;
+        int found = epoch == nf2_epoch_code(epoch) ? look(fs, scan->block, scan->position, epoch, &record) : PLACE_INVALID;
+        if (found == PLACE_RECORD || found < PLACE_INVALID) {
+            scan->epoch = epoch;
+            return found;
+        }
+    }
+    return NF2_OK;
 }
 
 /* Goes to the first record place of the page that `position` is at the start of; 0 if the page is blank. */
@@ -202,14 +255,15 @@ static int enter_page(nf2_t *fs, struct nf2_scan *scan)
     }
     scan->used_end = (uint16_t)page_end(fs, scan->position);
     scan->position = (uint16_t)(scan->position + NF2_PAGE_HEAD);
+    NF2_TRY(mend_epoch(fs, scan));
     return 1;
 }
 
 /* Takes note of a valid record (of a whole group, or of a torn one) that ends at `end`. */
 static void note_valid(struct nf2_scan *scan, uint32_t end, bool whole)
 {
-    if (whole && scan->bad && scan->bad_epoch == scan->epoch) {
-        scan->damaged = true; /* within an epoch nothing is written behind a torn program */
+    if (whole && scan->bad && (scan->bad_epoch == scan->epoch || scan->front_epoch == scan->epoch || (scan->last_end == 0 && !scan->gaps))) {
+        scan->damaged = true; /* within an epoch nothing is written behind a torn program; nor behind a node's first one in any */
     }
     scan->last_end = (uint16_t)end;
     scan->last_epoch = scan->epoch;
@@ -221,9 +275,11 @@ static void leave_page(const nf2_t *fs, struct nf2_scan *scan, bool invalid)
     if (invalid) {
         scan->bad = true;
         scan->bad_epoch = scan->epoch;
+        scan->front_epoch = scan->last_end != 0 ? scan->last_epoch : scan->epoch;
         scan->dirty_end = true;
-        /* No cut made it, where none was since its page was begun. Not in the meta log: its blocks are given up where a program fails. */
-        scan->damaged = scan->damaged || (scan->epoch == fs->epoch && fs->epoch_known && !fs->recovered && !fs->broken && !scan->gaps);
+        /* No cut made it, where none was since its page, or the one in front, was begun. Not in the meta log: its blocks are given up where a program fails. */
+        bool now = scan->epoch == fs->epoch || scan->front_epoch == fs->epoch || scan->last_end == 0;
+        scan->damaged = scan->damaged || (now && fs->epoch_known && !fs->recovered && !fs->broken && !scan->gaps);
     }
     scan->position = (uint16_t)page_end(fs, scan->position);
 }
@@ -246,6 +302,7 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
             return found;
         }
         if (found != PLACE_RECORD) {
+            NF2_TRY(found == PLACE_INVALID ? note_invalid(fs, scan, *record) : NF2_OK);
             leave_page(fs, scan, found == PLACE_INVALID);
             continue;
         }

@@ -40,7 +40,8 @@ struct nf2_scan {
     uint16_t last_end, last_epoch;  /* behind the last valid record, and its page's epoch; last_end 0: none yet */
     uint16_t group_end;         /* records before this place belong to a group known to be whole */
     uint16_t used_end;          /* end of the last page that is not blank */
-    uint16_t bad_epoch;         /* epoch of the last page with an invalid record */
+    uint16_t bad_epoch;         /* epoch of the last page with an invalid record, */
+    uint16_t front_epoch;       /* and of the last valid record in front of it */
     bool gaps;                  /* set by the caller: the log is no plain one, records may follow blank pages */
     bool bad;
     bool dirty_end;             /* something that is no record follows the last record in its page */

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_flips.c - a bit of a volume at rest turns over. What is read then is what was synced last, an error, or (RELIABILITY.md, known
+ * defects) what was synced before; data have no check, so that there the bit itself may show. Never anything else, and never a crash.
+ * `--long` looks at more of them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define FILES 9u
+#define VERSIONS 40u
+#define MOST 20000u
+
+struct version {
+    uint8_t *data;              /* NULL: no such file */
+    uint32_t size;
+};
+
+static struct history {
+    struct version version[VERSIONS];
+    unsigned count;             /* the last one is what is there */
+} history[FILES];
+
+enum found { NEWEST, REPORTED, OLDER, ITS_BIT, WRONG, KINDS };
+
+static uint32_t state;
+
+static uint32_t below(uint32_t limit)
+{
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)state * limit >> 32);
+}
+
+static const char *path_of(unsigned i)
+{
+    static const char *const paths[FILES] = {"a", "b", "log", "d/a", "d/b", "d/log", "d/e/a", "d/e/b", "d/e/log"};
+
+    return paths[i];
+}
+
+/* ---- a volume with a history --------------------------------------------------------------------- */
+
+static struct version *present(unsigned i)
+{
+    return &history[i].version[history[i].count - 1u];
+}
+
+static void note(unsigned i, const uint8_t *data, uint32_t size)
+{
+    struct version *version = &history[i].version[history[i].count++];
+
+    version->data = data ? malloc(MOST) : NULL;
+    version->size = size;
+    if (data) {
+        memcpy(version->data, data, size);
+    }
+}
+
+static void forget_all(void)
+{
+    for (unsigned i = 0; i < FILES; i++) {
+        for (unsigned v = 0; v < history[i].count; v++) {
+            free(history[i].version[v].data);
+        }
+        history[i].count = 0;
+    }
+}
+
+static void noise(uint8_t *data, uint32_t length)
+{
+    for (uint32_t i = 0; i < length; i++) {
+        data[i] = (uint8_t)below(256);
+    }
+}
+
+/* Writes `length` bytes at `at`, and syncs: one more version. */
+static void change(struct volume *volume, unsigned i, uint32_t at, uint32_t length, bool anew)
+{
+    static uint8_t data[MOST];
+    const struct version *old = present(i);
+    uint32_t size = old->data && !anew ? old->size : 0;
+
+    memset(data, 0, sizeof data);
+    if (size > 0) {
+        memcpy(data, old->data, size);
+    }
+    noise(data + at, length);
+    CHECK_EQ(nf2_open(&volume->fs, &volume->file, path_of(i), NF2_O_WRONLY | NF2_O_CREAT | (anew ? NF2_O_TRUNC : 0), volume->page), NF2_OK);
+    CHECK_EQ(nf2_seek(&volume->fs, &volume->file, (int32_t)at, NF2_SEEK_SET), (int32_t)at);
+    CHECK_EQ(nf2_write(&volume->fs, &volume->file, data + at, length), (int32_t)length);
+    CHECK_EQ(nf2_sync(&volume->fs, &volume->file), NF2_OK);
+    note(i, data, at + length > size ? at + length : size);
+    for (unsigned n = below(6); n > 0 && history[i].count < VERSIONS; n--) { /* a line, as a log gets it: a framed tail */
+        uint32_t end = present(i)->size, line = 1u + below(60);
+        if (end + line > MOST) {
+            break;
+        }
+        noise(data + end, line);
+        CHECK_EQ(nf2_seek(&volume->fs, &volume->file, 0, NF2_SEEK_END), (int32_t)end);
+        CHECK_EQ(nf2_write(&volume->fs, &volume->file, data + end, line), (int32_t)line);
+        CHECK_EQ(nf2_sync(&volume->fs, &volume->file), NF2_OK);
+        note(i, data, end + line);
+    }
+    CHECK_EQ(nf2_close(&volume->fs, &volume->file), NF2_OK);
+}
+
+static void change_some(struct volume *volume)
+{
+    unsigned i = below(FILES);
+    const struct version *now = present(i);
+
+    if (history[i].count + 1u >= VERSIONS) {
+        return;
+    }
+    if (now->data && below(8) == 0) {
+        CHECK_EQ(nf2_remove(&volume->fs, path_of(i)), NF2_OK);
+        note(i, NULL, 0);
+    } else if (!now->data || below(4) == 0) {
+        change(volume, i, 0, below(3) == 0 ? 1u + below(MOST - 1u) : 1u + below(200), true);
+    } else {
+        uint32_t at = below(now->size + 1u), length = 1u + below(below(2) ? 300 : 5000);
+        change(volume, i, at, at + length > MOST ? MOST - at : length, false);
+    }
+}
+
+static void make_volume(struct volume *volume, const char *chip, uint32_t seed)
+{
+    state = seed;
+    volume_up(volume, chip);
+    CHECK_EQ(nf2_mkdir(&volume->fs, "d"), NF2_OK);
+    CHECK_EQ(nf2_mkdir(&volume->fs, "d/e"), NF2_OK);
+    for (unsigned i = 0; i < FILES; i++) {
+        note(i, NULL, 0);
+    }
+    for (unsigned n = 0; n < 90; n++) {
+        change_some(volume);
+        if (below(30) == 0) {
+            CHECK_EQ(volume_again(volume, true), NF2_OK);
+        }
+    }
+    CHECK_EQ(nf2_unmount(&volume->fs), NF2_OK);
+}
+
+/* ---- what is found ------------------------------------------------------------------------------- */
+
+static bool one_bit_apart(const uint8_t *a, const uint8_t *b, uint32_t size)
+{
+    unsigned bits = 0;
+
+    for (uint32_t i = 0; i < size && bits < 2; i++) {
+        for (unsigned differ = a[i] ^ b[i]; differ != 0; differ &= differ - 1u) {
+            bits++;
+        }
+    }
+    return bits == 1;
+}
+
+static enum found judge(struct volume *volume, unsigned i)
+{
+    static uint8_t data[MOST + 1u];
+    nf2_file_t file;
+    int status = nf2_open(&volume->fs, &file, path_of(i), NF2_O_RDONLY, NULL);
+    int32_t got = status == NF2_OK ? nf2_read(&volume->fs, &file, data, sizeof data) : 0;
+
+    if (status == NF2_OK && nf2_close(&volume->fs, &file) != NF2_OK) {
+        return WRONG;
+    }
+    if ((status < 0 && status != NF2_ERR_NOENT) || got < 0) {
+        return REPORTED;
+    }
+    for (unsigned v = history[i].count; v-- > 0;) {
+        const struct version *version = &history[i].version[v];
+        if (!version->data ? status == NF2_ERR_NOENT
+                           : status == NF2_OK && version->size == (uint32_t)got && memcmp(version->data, data, version->size) == 0) {
+            return v == history[i].count - 1u ? NEWEST : OLDER;
+        }
+    }
+    const struct version *newest = present(i);
+    return status == NF2_OK && newest->data && newest->size == (uint32_t)got && one_bit_apart(newest->data, data, newest->size) ? ITS_BIT : WRONG;
+}
+
+/* Mounts, reads all, changes something; what could be read before can be read then, too. */
+static void look(struct volume *volume, unsigned long *counts, uint32_t address)
+{
+    enum found found[FILES];
+
+    if (nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR) != NF2_OK) {
+        counts[REPORTED]++;
+        return;
+    }
+    for (unsigned i = 0; i < FILES; i++) {
+        found[i] = judge(volume, i);
+        counts[found[i]]++;
+        if (!CHECK(found[i] != WRONG)) {
+            printf("  byte %lu of the chip, file %s\n", (unsigned long)address, path_of(i));
+        }
+    }
+    (void)nf2_check(&volume->fs, NULL, NULL);
+    (void)put(volume, "new", 3000, address);
+    for (unsigned n = 0; n < 20 && nf2_maintain(&volume->fs, 100000) > 0; n++) {
+    }
+    for (unsigned i = 0; i < FILES; i++) {
+        enum found again = judge(volume, i);
+        if (!CHECK(again == found[i] || again == REPORTED)) {
+            printf("  byte %lu of the chip, file %s: %d, then %d\n", (unsigned long)address, path_of(i), found[i], again);
+        }
+    }
+    (void)nf2_unmount(&volume->fs);
+}
+
+static void flip_bits(const char *chip, uint32_t seed, unsigned flips)
+{
+    struct volume volume;
+    unsigned long counts[KINDS] = {0};
+
+    make_volume(&volume, chip, seed);
+    struct vflash_checkpoint *whole = vflash_save(volume.flash);
+    uint32_t size = vflash_chip_of(volume.flash)->size;
+    for (unsigned n = 0; n < flips; n++) {
+        uint32_t address = below(size);
+        while (vflash_memory(volume.flash)[address] == 0xFF) { /* what is programmed */
+            address = (address + 1u) % size;
+        }
+        vflash_flip(volume.flash, address, (uint8_t)(1u << below(8)));
+        look(&volume, counts, address);
+        vflash_restore(volume.flash, whole);
+    }
+    printf("%s: of files looked at after a flip %lu new, %lu with the bit, %lu older, %lu errors\n", chip, counts[NEWEST], counts[ITS_BIT],
+           counts[OLDER], counts[REPORTED]);
+    CHECK(counts[REPORTED] > 0 && counts[ITS_BIT] > 0);
+    vflash_release(whole);
+    forget_all();
+    volume_down(&volume, false);
+}
+
+static uint32_t seeds = 2;
+static unsigned flips_each = 130;
+
+TEST(flips)
+{
+    for (uint32_t seed = 1; seed <= seeds; seed++) {
+        flip_bits("tiny256k", seed, flips_each);
+        flip_bits("tiny512", seed, flips_each);
+        flip_bits("tinyecc16", seed, flips_each);
+    }
+}
+
+int main(int count, char **arguments)
+{
+    if (count > 1 && strcmp(arguments[1], "--long") == 0) {
+        seeds = 20;
+        flips_each = 2000;
+    }
+    RUN(flips);
+    return check_done();
+}
