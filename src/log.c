@@ -211,12 +211,16 @@ void nf2_scan_begin(struct nf2_scan *scan, uint32_t block)
     scan->block = block;
 }
 
-/* One bit of a page's epoch turned over: it is the one that the check of the page's first record holds with. */
+/* One bit of a page's epoch turned over: it is the one that the check of the page's first record holds with, if that lies in the page. */
 static int mend_epoch(nf2_t *fs, struct nf2_scan *scan)
 {
     uint16_t stored = scan->epoch;
+    const uint8_t *header = stored != nf2_epoch_code(stored) ? nf2_peek(fs, scan->block, scan->position, 2) : NULL;
 
-    for (unsigned bit = 0; bit < 16 && stored != nf2_epoch_code(stored); bit++) {
+    if (header == NULL || (nf2_get16(header) & 0xFFFu) > page_end(fs, scan->position) - scan->position) {
+        return NF2_OK;
+    }
+    for (unsigned bit = 0; bit < 16; bit++) {
         uint16_t epoch = (uint16_t)(stored ^ 1u << bit);
         struct nf2_record record;
         int found = epoch == nf2_epoch_code(epoch) ? look(fs, scan->block, scan->position, epoch, &record) : PLACE_INVALID;

@@ -253,13 +253,15 @@ int nf2_node_level(nf2_t *fs, uint32_t node)
     if (known >= 0) {
         return known;
     }
-    (void)nf2_peek(fs, node, 0, nf2_page(fs)); /* its records are looked at next */
+    const uint8_t *page = node < fs->blocks ? nf2_peek(fs, node, 0, nf2_page(fs)) : NULL; /* its records are looked at next */
+    if (page == NULL || (nf2_get16(page + NF2_PAGE_HEAD) & ~(1u << 12)) != (NF2_NODE_HEAD << 13 | (sizeof payload + NF2_RECORD_OVERHEAD))) {
+        return NF2_ERR_IO; /* what else lies there is not looked through for a record */
+    }
     nf2_scan_begin(&scan, node);
     scan.limit = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + sizeof payload;
-    int found = node < fs->blocks ? nf2_scan_next(fs, &scan, &record) : 0;
-    NF2_TRY(found);
-    if (!found || record.type != NF2_NODE_HEAD || record.length != sizeof payload + NF2_RECORD_OVERHEAD) {
-        return NF2_ERR_IO;
+    int found = nf2_scan_next(fs, &scan, &record);
+    if (found <= 0) {
+        return found < 0 ? found : NF2_ERR_IO;
     }
     NF2_TRY(nf2_record_read(fs, node, record.offset, 2, payload, sizeof payload));
     if (payload[0] != 'N' || payload[1] >= NF2_NODE_LEVELS || nf2_get24(payload + 2) != node ||
