@@ -3,6 +3,8 @@
 
 #include "flash.h"
 
+#define FIRST_SLOT (NF2_KNOWN_BYTES + sizeof(struct nf2_finger))
+
 /*
  * Slots lie one behind the other, and what follows the last one is zero. A slot: block u24 (0: none), level u8, append
  * place u16, age u8, then the live entries, grouped by the upper half of their fingerprints:
@@ -45,7 +47,7 @@ static uint8_t *slot_at(const nf2_t *fs, uint8_t *at)
 
 static uint8_t *first_slot(const nf2_t *fs)
 {
-    return slot_at(fs, fs->tree_buffer + NF2_KNOWN_BYTES);
+    return slot_at(fs, fs->tree_buffer + FIRST_SLOT);
 }
 
 void nf2_cache_lend(nf2_t *fs, bool in_use)
@@ -80,9 +82,39 @@ static void take_out(nf2_t *fs, uint8_t *from, uint32_t size)
     memset(end - size, 0, size);
 }
 
+bool nf2_cache_finger(const nf2_t *fs, struct nf2_finger *finger)
+{
+    if (fs->buffer_lent) {
+        return false;
+    }
+    memcpy(finger, fs->tree_buffer + NF2_KNOWN_BYTES, sizeof *finger);
+    return finger->depth > 0 && finger->node[0] == fs->root;
+}
+
+void nf2_cache_set_finger(nf2_t *fs, const struct nf2_finger *finger)
+{
+    if (!fs->buffer_lent) {
+        memcpy(fs->tree_buffer + NF2_KNOWN_BYTES, finger, sizeof *finger);
+    }
+}
+
+/* The node is another one from now on, or (but for the leaf) leads elsewhere. */
+static void forget_finger(nf2_t *fs, uint32_t node, bool leaf)
+{
+    struct nf2_finger finger;
+
+    for (unsigned i = 0; nf2_cache_finger(fs, &finger) && i + !leaf < finger.depth; i++) {
+        if (finger.node[i] == node) {
+            memset(fs->tree_buffer + NF2_KNOWN_BYTES, 0, sizeof finger);
+        }
+    }
+}
+
 void nf2_cache_drop(nf2_t *fs, uint32_t node)
 {
     uint8_t *slot = find_slot(fs, node);
+
+    forget_finger(fs, node, true);
 
     if (slot != NULL) {
         take_out(fs, slot, (uint32_t)(slot_end(slot) - slot));
@@ -102,7 +134,7 @@ static void touch(const nf2_t *fs, uint8_t *slot)
 static uint8_t *make_room(nf2_t *fs, uint32_t keep, uint32_t room)
 {
     for (;;) {
-        uint8_t *oldest = NULL, *end = fs->tree_buffer + NF2_KNOWN_BYTES;
+        uint8_t *oldest = NULL, *end = fs->tree_buffer + FIRST_SLOT;
         for (uint8_t *slot = first_slot(fs); slot != NULL; slot = slot_at(fs, end)) {
             end = slot_end(slot);
             if (nf2_get24(slot) != keep && (oldest == NULL || slot[AGE] > oldest[AGE])) {
@@ -309,6 +341,7 @@ void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops,
 {
     struct nf2_cached cached;
 
+    forget_finger(fs, node, false);
     if (!nf2_cache_has(fs, node, &cached)) {
         return;
     }

@@ -10,6 +10,19 @@
 
 #define NF2_KNOWN_BYTES 48u     /* of the tree buffer, at its start: directories that paths led through */
 
+/*
+ * The way from the root to the leaf that was looked for last, which leads to it again while no node in front of the leaf changes. What
+ * leads there are the keys from that of the last inner node's entry at `child` on, below that of its entry at `next` (0: no end).
+ */
+#define NF2_FINGER_NODES 4u
+
+struct nf2_finger {
+    uint16_t node[NF2_FINGER_NODES];    /* blocks */
+    uint16_t child[NF2_FINGER_NODES];   /* places of entries in them */
+    uint16_t next;
+    uint16_t depth;             /* nodes on the way, 0: none is known */
+};
+
 /* What is known of a cached node. Valid until another one is loaded. */
 struct nf2_cached {
     const uint8_t *slot;        /* NULL: not cached */
@@ -27,6 +40,10 @@ bool nf2_cache_has(nf2_t *fs, uint32_t node, struct nf2_cached *cached);
 void nf2_cache_begin(nf2_t *fs, uint32_t node, int level);
 int nf2_cache_take(nf2_t *fs, uint32_t node, const struct nf2_entry *entry);
 void nf2_cache_end(nf2_t *fs, uint32_t node, uint32_t append_at);
+
+/* The way that was set last, if it still leads where it did. */
+bool nf2_cache_finger(const nf2_t *fs, struct nf2_finger *finger);
+void nf2_cache_set_finger(nf2_t *fs, const struct nf2_finger *finger);
 
 /* The node's level if it is known, else -1. */
 int nf2_cache_level(const nf2_t *fs, uint32_t node);

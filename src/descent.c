@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "descent.h"
 
+#include "cache.h"
+
 int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, uint32_t *block)
 {
     NF2_TRY(nf2_entry_child(fs, entry, block));
@@ -23,21 +25,81 @@ static int step_down(nf2_t *fs, struct nf2_path *path, const struct nf2_entry *e
     return child_level;
 }
 
-int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
+/* Does the key lie where the last way led? 1 and that way, 0, or an error. */
+static int take_finger(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
 {
+    struct nf2_finger finger;
     struct nf2_entry entry;
+    int order;
+
+    if (!nf2_cache_finger(fs, &finger)) {
+        return 0;
+    }
+    uint32_t last = finger.depth - 2u;
+    NF2_TRY(nf2_entry_parse_at(fs, finger.node[last], finger.child[last], &entry));
+    struct nf2_key low = nf2_entry_key(&entry);
+    NF2_TRY(nf2_key_compare(fs, &low, key, &order));
+    if (order <= 0 && finger.next != 0) {
+        NF2_TRY(nf2_entry_parse_at(fs, finger.node[last], finger.next, &entry));
+        struct nf2_key high = nf2_entry_key(&entry);
+        NF2_TRY(nf2_key_compare(fs, key, &high, &order));
+        order = order < 0 ? 0 : 1;
+    }
+    if (order > 0) {
+        return 0;
+    }
+    memcpy(path->node, finger.node, sizeof finger.node);
+    memcpy(path->child, finger.child, sizeof finger.child);
+    path->depth = (uint8_t)finger.depth;
+    return 1;
+}
+
+/* `next`: the entry behind the one that leads to the path's leaf, in the same node; 0: there is none. */
+static void set_finger(nf2_t *fs, const struct nf2_path *path, uint16_t next)
+{
+    struct nf2_finger finger = {.next = next, .depth = path->depth};
+
+    if (path->depth < 2 || path->depth > NF2_FINGER_NODES || (next == 0 && path->depth > 2)) { /* behind the last child it takes a look higher up */
+        return;
+    }
+    memcpy(finger.node, path->node, sizeof finger.node);
+    memcpy(finger.child, path->child, sizeof finger.child);
+    nf2_cache_set_finger(fs, &finger);
+}
+
+static int descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
+{
+    struct nf2_entry entry, above;
+    uint16_t next = 0;
 
     path->node[0] = (uint16_t)fs->root;
     path->depth = 1;
     int level = nf2_node_level(fs, fs->root);
     while (level > 0) {
-        int found = nf2_node_seek(fs, path->node[path->depth - 1], key, NF2_AT_OR_BELOW, &entry);
-        if (found <= 0) {
+        int found = nf2_node_seek_both(fs, path->node[path->depth - 1], key, &entry, &above);
+        if (found <= 0 || (found & 1) == 0) {
             return found < 0 ? found : NF2_ERR_IO;
         }
+        next = (found & 2) != 0 ? above.offset : 0;
         level = step_down(fs, path, &entry, level);
     }
+    if (level == 0) {
+        set_finger(fs, path, next);
+    }
     return level;
+}
+
+int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
+{
+    int found = take_finger(fs, key, path);
+
+#if defined(NF2_DEBUG) && NF2_DEBUG > 1
+    struct nf2_path way;
+    NF2_ASSERT(found <= 0 || (descend(fs, key, &way) == 0 && way.depth == path->depth &&
+                              memcmp(way.node, path->node, way.depth * sizeof way.node[0]) == 0 &&
+                              memcmp(way.child, path->child, (way.depth - 1u) * sizeof way.child[0]) == 0));
+#endif
+    return found < 0 ? found : found > 0 ? 0 : descend(fs, key, path);
 }
 
 int nf2_tree_together(nf2_t *fs, const struct nf2_key *low, const struct nf2_key *high)
