@@ -87,7 +87,7 @@ static NF2_APART int find_erase(nf2_t *fs, uint32_t *start)
             if (window != counted) { /* one walk for all regions: few of them are looked at */
                 counted = window;
                 window *= NF2_TREE_BUFFER_SIZE;
-                NF2_TRY(nf2_region_counts(fs, NF2_FREE_DIRTY, UINT32_MAX, window, nf2_min(NF2_TREE_BUFFER_SIZE, regions - window), fs->tree_buffer));
+                NF2_TRY(nf2_region_counts(fs, NF2_FREE_DIRTY, UINT32_MAX, window, nf2_min(NF2_TREE_BUFFER_SIZE, regions - window), fs->tree_buffer, NULL));
             }
             if (fs->tree_buffer[number % NF2_TREE_BUFFER_SIZE] < (pass == 0 ? nf2_max(1, nf2_large_blocks(fs)) : 1u)) {
                 continue;

@@ -95,15 +95,20 @@ static int on_region(nf2_t *fs, void *context, uint32_t number, uint32_t block, 
     return nf2_record_read(fs, block, offset, at + 3u, region->state, NF2_REGION_STATES + NF2_REGION_BLOCKS); /* and the wear behind it */
 }
 
+static void note_worn(nf2_t *fs, const struct nf2_region *region)
+{
+    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+        fs->worn = nf2_max(fs->worn, region->wear_base + region->wear[i]);
+    }
+}
+
 int nf2_region_read(nf2_t *fs, uint32_t number, struct nf2_region *region)
 {
     struct nf2_walk walk = {on_run, on_region, region, 0, 0};
 
     set_default(fs, number, region);
     NF2_TRY(nf2_meta_walk(fs, &walk));
-    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
-        fs->worn = nf2_max(fs->worn, region->wear_base + region->wear[i]);
-    }
+    note_worn(fs, region);
     return NF2_OK;
 }
 
@@ -175,6 +180,7 @@ struct count_context {
     enum nf2_free kind;
     uint32_t limit;
     uint8_t *counts;
+    struct nf2_region *also;
 };
 
 /* What one block's change does to the count: by kind, then change. */
@@ -184,7 +190,7 @@ static int count_run(nf2_t *fs, void *context, enum nf2_change change, uint32_t 
 {
     const struct count_context *c = context;
 
-    (void)fs;
+    NF2_TRY(c->also != NULL ? on_run(fs, c->also, change, start, count) : NF2_OK);
     for (uint32_t block = start; block < start + count; block++) {
         uint32_t region = block / NF2_REGION_BLOCKS - c->first;
         if (region < c->count) {
@@ -202,6 +208,7 @@ static int count_region(nf2_t *fs, void *context, uint32_t number, uint32_t bloc
     uint8_t base[3], state[PART / 4], wear[PART] = {0}, n = 0;
     uint32_t states = 2u + 2u + 3u, wears = states + NF2_REGION_BLOCKS / 4u;
 
+    NF2_TRY(c->also != NULL ? on_region(fs, c->also, number, block, offset) : NF2_OK);
     if (number - c->first >= c->count) {
         return NF2_OK;
     }
@@ -219,16 +226,24 @@ static int count_region(nf2_t *fs, void *context, uint32_t number, uint32_t bloc
     return NF2_OK;
 }
 
-int nf2_region_counts(nf2_t *fs, enum nf2_free kind, uint32_t limit, uint32_t first, uint32_t count, uint8_t *counts)
+int nf2_region_counts(nf2_t *fs, enum nf2_free kind, uint32_t limit, uint32_t first, uint32_t count, uint8_t *counts, struct nf2_region *also)
 {
-    struct count_context context = {first, count, kind, limit, counts};
+    struct count_context context = {first, count, kind, limit, counts, also};
     struct nf2_walk walk = {count_run, count_region, &context, 0, 0};
+
+    if (also != NULL) {
+        set_default(fs, also->number, also);
+    }
 
     for (uint32_t i = 0; i < count; i++) {
         bool counted = first + i < nf2_regions(fs) && kind != (fs->blank_erased ? NF2_FREE_DIRTY : NF2_FREE_ERASED);
         counts[i] = (uint8_t)(counted ? blocks_of(fs, first + i) : 0);
     }
-    return nf2_meta_walk(fs, &walk);
+    NF2_TRY(nf2_meta_walk(fs, &walk));
+    if (also != NULL) {
+        note_worn(fs, also);
+    }
+    return NF2_OK;
 }
 
 #define CANDIDATES 4u           /* of each kind */

@@ -62,8 +62,11 @@ int nf2_region_spans(nf2_t *fs, struct nf2_span_use *spans, uint32_t count, uint
 /* Payload of a REGION page. */
 void nf2_region_encode(const struct nf2_region *region, uint8_t *payload);
 
-/* Free blocks of a kind of each of `count` regions from `first` on, one byte each; with a limit on erases (UINT32_MAX: none) about. */
+/*
+ * Free blocks of a kind of each of `count` regions from `first` on, one byte each; with a limit on erases (UINT32_MAX: none) about.
+ * `also` (NULL: none): by the same walk, the state of the region with this number.
+ */
 enum nf2_free { NF2_FREE_DIRTY, NF2_FREE_ERASED, NF2_FREE };
-int nf2_region_counts(nf2_t *fs, enum nf2_free kind, uint32_t limit, uint32_t first, uint32_t count, uint8_t *counts);
+int nf2_region_counts(nf2_t *fs, enum nf2_free kind, uint32_t limit, uint32_t first, uint32_t count, uint8_t *counts, struct nf2_region *also);
 
 #endif

@@ -8,19 +8,24 @@
 #define ERASED_SHARE 8u         /* erased blocks are many where they are more than this part of the free ones */
 
 /* Blocks with more erases than `limit` are left out. */
+static void take_region(nf2_t *fs, const struct nf2_region *region, uint32_t limit)
+{
+    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
+        unsigned state = nf2_region_state(region, i);
+        nf2_bit_set(fs->region_used, i, state >= NF2_BLOCK_USED || region->wear_base + region->wear[i] > limit);
+        nf2_bit_set(fs->region_erased, i, state == NF2_BLOCK_ERASED);
+    }
+    fs->region = region->number;
+    fs->region_next = 0;
+}
+
 static int load_region(nf2_t *fs, uint32_t number, uint32_t limit)
 {
     struct nf2_region region;
 
     fs->region = NF2_NONE;
     NF2_TRY(nf2_region_read(fs, number, &region));
-    for (uint32_t i = 0; i < NF2_REGION_BLOCKS; i++) {
-        unsigned state = nf2_region_state(&region, i);
-        nf2_bit_set(fs->region_used, i, state >= NF2_BLOCK_USED || region.wear_base + region.wear[i] > limit);
-        nf2_bit_set(fs->region_erased, i, state == NF2_BLOCK_ERASED);
-    }
-    fs->region = number;
-    fs->region_next = 0;
+    take_region(fs, &region, limit);
     return NF2_OK;
 }
 
@@ -107,18 +112,20 @@ static uint32_t find_large_group(const nf2_t *fs, uint32_t *start)
     return 0;
 }
 
-/* Chooses the next region, round robin, of those with enough free (or erased) blocks; else the fullest of them. */
+/* Chooses the next region, round robin, of those with enough free (or erased) blocks; else the fullest of them. As a rule it is the one whose turn it is. */
 static int next_region(nf2_t *fs, enum kind kind, uint32_t want, uint32_t limit)
 {
     uint32_t regions = nf2_regions(fs), best = NF2_NONE, best_count = 0, best_distance = 0;
     uint32_t current = fs->region == NF2_NONE ? fs->maintain_cursor / NF2_REGION_BLOCKS : fs->region;
+    struct nf2_region following = {.number = (current + 1u) % regions};
 
     fs->region = NF2_NONE;
     for (uint32_t first = 0; first < regions; first += NF2_TREE_BUFFER_SIZE) {
         uint32_t count = nf2_min(NF2_TREE_BUFFER_SIZE, regions - first);
         uint8_t *counts = fs->tree_buffer;
         memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
-        int result = nf2_region_counts(fs, kind == ERASED ? NF2_FREE_ERASED : NF2_FREE, limit, first, count, counts);
+        int result = nf2_region_counts(fs, kind == ERASED ? NF2_FREE_ERASED : NF2_FREE, limit, first, count, counts,
+                                       following.number - first < count ? &following : NULL);
         if (result < 0) {
             memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE); /* counts are not to be taken for what else lies there */
             return result;
@@ -137,7 +144,11 @@ static int next_region(nf2_t *fs, enum kind kind, uint32_t want, uint32_t limit)
     if (best == NF2_NONE) {
         return NF2_ERR_NOSPC;
     }
-    return load_region(fs, best, limit);
+    if (best != following.number) {
+        return load_region(fs, best, limit);
+    }
+    take_region(fs, &following, limit);
+    return NF2_OK;
 }
 
 #define RUN_ENOUGH 16u         /* blocks of a run that is good for a file: what is passed over for a longer one would wear less */
