@@ -251,11 +251,10 @@ int nf2_meta_walk(nf2_t *fs, struct nf2_walk *walk)
 
 /* ---- mounting ----------------------------------------------------------------------------------- */
 
-/* Follows the chain from the block that the anchor names to the head. `*broken_off`: what lies in the block behind it has no head, and is damaged. */
-static int find_head(nf2_t *fs, bool *broken_off)
+/* Follows the chain from the block that the anchor names to the head. */
+static int find_head(nf2_t *fs)
 {
     struct nf2_meta_head head, next;
-    struct nf2_scan scan = {.damaged = false};
 
     int found = nf2_meta_head(fs, fs->meta_head, &head);
     if (found <= 0) {
@@ -263,10 +262,9 @@ static int find_head(nf2_t *fs, bool *broken_off)
     }
     fs->super_points_to = head.sequence;
     for (uint32_t turn_count = 0; turn_count <= fs->blocks; turn_count++) {
-        found = head.next < fs->blocks ? enter_block(fs, head.next, &scan, &next) : 0;
+        found = head.next < fs->blocks ? nf2_meta_head(fs, head.next, &next) : 0;
         NF2_TRY(found);
         if (!found || next.sequence != head.sequence + 1) {
-            *broken_off = !found && scan.damaged;
             fs->meta_sequence = head.sequence;
             fs->meta_next = head.next;
             fs->meta_end = head.offset; /* for now */
@@ -398,7 +396,7 @@ static int next_epoch(nf2_t *fs, const struct nf2_scan *scan)
 }
 
 /* The last STATE of the head block, then what follows it. */
-static int load_head(nf2_t *fs, bool broken_off)
+static int load_head(nf2_t *fs)
 {
     struct nf2_scan scan;
     struct nf2_record record;
@@ -421,8 +419,7 @@ static int load_head(nf2_t *fs, bool broken_off)
     }
     NF2_TRY(more);
     NF2_TRY(loaded);
-    bool next_was_blank = !fs->next_suspect && !fs->log_failed && fs->flash->program_unit == 1;
-    if (!found || scan.damaged || (broken_off && next_was_blank)) { /* else it may hold old records, erased in part */
+    if (!found || scan.damaged) {
         return NF2_ERR_CORRUPT;
     }
     if (scan.dirty_end || scan.used_end > ((scan.last_end - 1u) | (nf2_page(fs) - 1u)) + 1u) {
@@ -469,11 +466,10 @@ static int take_over_slots(nf2_t *fs)
 int nf2_meta_load(nf2_t *fs)
 {
     struct nf2_meta_head tail;
-    bool broken_off = false;
 
     NF2_TRY(nf2_super_load(fs));
-    NF2_TRY(find_head(fs, &broken_off));
-    NF2_TRY(load_head(fs, broken_off));
+    NF2_TRY(find_head(fs));
+    NF2_TRY(load_head(fs));
     NF2_TRY(nf2_super_resume(fs));
     int found = nf2_meta_head(fs, fs->meta_tail, &tail);
     if (found <= 0) {
