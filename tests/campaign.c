@@ -294,6 +294,53 @@ static bool bad_cell(struct explorer *explorer, struct tally *tally, const struc
     return true;
 }
 
+/* ---- a driver that fails --------------------------------------------------------------------------- */
+
+/* Where not all are made: of a script, of one call of it, of a mount. */
+#define SCRIPT_ERRORS 100u
+#define CALL_ERRORS 2u
+#define MOUNT_ERRORS 40u
+
+/* In turn: a script in which calls of the driver fail, one at a time; random calls in which one fails now and then, then each one of a mount. */
+static bool errors_cell(struct explorer *explorer, struct tally *tally, const struct campaign_options *options, uint64_t cell)
+{
+    const struct vflash_chip *chip = chip_of(options, cell / 2, CHIPS);
+    uint64_t seed = cell_seed(options, 6, cell), script = cell / 2 % (cut_script_count + 1);
+    struct call_list list = { 0 };
+
+    if (!chip) {
+        return false;
+    }
+    explorer->deepest = options->deepest;
+    explorer->fails_in = 2 + random_number(&seed, 12);
+    if (cell % 2 == 0) {
+        if (script < cut_script_count) {
+            cut_scripts[script].make(&list, chip->size, chip->block_size);
+        } else {
+            generated_script(&list, chip, seed);
+        }
+        bool right = explorer_begin(explorer, tally, chip, format_of(cell / 2), seed);
+        for (unsigned i = 0; i < list.count && right; i++) {
+            bool fails = options->cuts == 0 || random_number(&seed, list.count) < SCRIPT_ERRORS / CALL_ERRORS;
+            right = fails ? explorer_fail_call(explorer, &list.call[i], options->cuts == 0 ? 0 : CALL_ERRORS) : explorer_do(explorer, &list.call[i]);
+        }
+        calls_free(&list);
+    } else {
+        unsigned parts = 4 + random_number(&seed, 8);
+        bool right = explorer_begin(explorer, tally, chip, format_of(cell / 2), seed);
+        for (unsigned i = 0; i < parts && right; i++) {
+            right = explorer_go_on(explorer, 50, random_number(&seed, 3) == 0 ? 3 : 0);
+        }
+        const struct call again = { .op = cell % 4 == 1 ? OP_ABANDON : OP_UNMOUNT };
+        right = right && explorer_arm(explorer, 0) && explorer_fail_call(explorer, &again, options->cuts == 0 ? 0 : MOUNT_ERRORS);
+        if (right) {
+            (void)explorer_end(explorer, 2);
+        }
+    }
+    explorer_free(explorer);
+    return true;
+}
+
 /* ---------------------------------------------------------------------------------------------------- */
 
 const struct campaign campaigns[] = {
@@ -302,6 +349,7 @@ const struct campaign campaigns[] = {
     { "random", "random calls with cuts, in mounts too, on one volume", 400, random_cell },
     { "bad", "blocks that break, one at each operation of each script; and at random, with cuts", 12, bad_cell },
     { "large", "mounts of large volumes after a cut, timed", 1, large_cell },
+    { "errors", "calls of the driver that fail, in the calls of each script and at random, with cuts", 32, errors_cell },
     { "groups", "cuts while groups of blocks are emptied, over many calls, on volumes aged for that", 1, groups_cell }
 };
 const unsigned campaign_count = sizeof campaigns / sizeof campaigns[0];

@@ -192,6 +192,21 @@ static bool break_at(struct explorer *explorer, unsigned operation)
     return explorer_do(explorer, &call);
 }
 
+/* In the next call, this call of the driver fails; now and then some more, or all behind it. */
+static bool fail_at(struct explorer *explorer, uint32_t driver_call)
+{
+    uint32_t kind = pick(explorer, 6), more = kind == 0 ? UINT32_MAX : kind == 1 ? 1 + pick(explorer, 4) : 0;
+    struct call call = { .op = OP_FAIL, .handle = (int)pick(explorer, 2), .number = driver_call, .extra = more };
+
+    return explorer_do(explorer, &call);
+}
+
+/* One of the first few, now and then one of many. */
+static bool fail_somewhere(struct explorer *explorer)
+{
+    return fail_at(explorer, 1 + pick(explorer, 1u << (2 + pick(explorer, 8))));
+}
+
 /* ---- after a cut --------------------------------------------------------------------------------- */
 
 bool explorer_come_back(struct explorer *explorer)
@@ -201,6 +216,9 @@ bool explorer_come_back(struct explorer *explorer)
     while (session->down) {
         bool again = session->depth < explorer->deepest && pick(explorer, 100) < 60;
 
+        if (explorer->fails_in && pick(explorer, 4) == 0 && !fail_somewhere(explorer)) {
+            return false;
+        }
         if ((pick(explorer, 5) == 0 && !do_op(explorer, OP_LOOK)) || !explorer_arm(explorer, again ? 4 : 0) || !do_op(explorer, OP_MOUNT)) {
             return false;
         }
@@ -225,6 +243,9 @@ bool explorer_go_on(struct explorer *explorer, unsigned calls, unsigned cuts)
         }
         if (explorer->breaks_in && pick(explorer, explorer->breaks_in) == 0) {
             right = break_at(explorer, 1 + pick(explorer, 12));
+        }
+        if (right && explorer->fails_in && pick(explorer, explorer->fails_in) == 0) {
+            right = fail_somewhere(explorer);
         }
         if (right && i == next_cut) {
             next_cut += 1 + pick(explorer, 2 * (calls / cuts) + 1);
@@ -346,6 +367,42 @@ bool explorer_break_call(struct explorer *explorer, const struct call *call)
         session->tally->histories++;
         explorer_back(explorer, start);
         one_break(explorer, call, i + 1);
+    }
+    explorer_back(explorer, start);     /* and on, with the list as it was made */
+    explorer_back(explorer, end);
+    calls_add_copy(&explorer->list, call);
+    explorer_release(start);
+    explorer_release(end);
+    return right && !explorer->stopped;
+}
+
+static uint64_t driver_calls(const struct explorer *explorer)
+{
+    const struct vflash_counts *counts = vflash_counts(explorer->session.rig.flash);
+
+    return counts->read_calls + counts->program_calls + counts->erases[0] + counts->erases[1] + counts->erases[2];
+}
+
+/* From the state before the call: the driver fails, the call, what follows. */
+static void one_error(struct explorer *explorer, const struct call *call, uint32_t driver_call)
+{
+    if (fail_at(explorer, driver_call) && explorer_do(explorer, call) && explorer_come_back(explorer) && explorer_go_on(explorer, 12, pick(explorer, 3) == 0)) {
+        (void)explorer_end(explorer, 12);
+    }
+}
+
+bool explorer_fail_call(struct explorer *explorer, const struct call *call, unsigned most)
+{
+    struct snapshot *start = explorer_take(explorer), *end;
+    uint64_t before = driver_calls(explorer);
+
+    bool right = explorer_do(explorer, call);
+    uint32_t made = (uint32_t)(driver_calls(explorer) - before), count = most && most < made ? most : made;
+    end = explorer_take(explorer);
+    for (uint32_t i = 0; right && i < count && !explorer->stopped; i++) {
+        explorer->session.tally->histories++;
+        explorer_back(explorer, start);
+        one_error(explorer, call, 1 + (count == made ? i : pick(explorer, made)));
     }
     explorer_back(explorer, start);     /* and on, with the list as it was made */
     explorer_back(explorer, end);

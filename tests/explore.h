@@ -24,6 +24,7 @@ struct explorer {
     bool (*failed)(void *context, struct explorer *explorer);   /* told of each failure; whether to go on with the next cut */
     void *context;
     bool stopped;
+    unsigned fails_in;              /* random calls, and mounts after a cut: in one of so many a call of the driver fails; 0: none does */
     unsigned breaks_in;             /* random calls: before one of so many a block breaks in one of the next operations; 0: none does */
 };
 
@@ -39,6 +40,9 @@ bool explorer_cut_call(struct explorer *explorer, const struct call *call);
 
 /* The same with a block that breaks at each operation in its turn. */
 bool explorer_break_call(struct explorer *explorer, const struct call *call);
+
+/* The same with a call of the driver that fails: each one in its turn, or `most` seeded ones. */
+bool explorer_fail_call(struct explorer *explorer, const struct call *call, unsigned most);
 
 /* The whole state, to go back to. */
 struct snapshot *explorer_take(const struct explorer *explorer);

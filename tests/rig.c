@@ -101,6 +101,7 @@ bool rig_mount(struct rig *rig, int flags)
     memset(rig->file, 0, sizeof rig->file);
     memset(rig->dir, 0, sizeof rig->dir);
     status = nf2_mount(&rig->fs, &rig->config, flags);
+    rig->mount_answer = status;
     rig->mounted = status == NF2_OK;
     if (status != NF2_OK) {
         return wrong(rig, "nf2_mount: %d %s", status, nf2_error_text(status));
@@ -121,6 +122,12 @@ void rig_settle(struct rig *rig)
 
         model_settle(&rig->model, node, there);
     }
+}
+
+/* Did a call of the driver fail in the call at hand? */
+static bool has_failed(const struct rig *rig)
+{
+    return vflash_failed(rig->flash) != rig->failed_before;
 }
 
 /* ---- the whole tree ------------------------------------------------------------------------------ */
@@ -428,7 +435,7 @@ static bool do_readdir(struct rig *rig, const struct call *call, int32_t *answer
         if (rig->off) {
             return true;
         }
-        if (!list->open) {
+        if (!list->open || (got < 0 && has_failed(rig))) {
             *answer = got;
             return true;
         }
@@ -452,6 +459,7 @@ static bool do_unmount(struct rig *rig, const struct call *call, int32_t *answer
             return true;
         }
         if (*answer != NF2_OK) {
+            rig->mounted = false;
             return wrong(rig, "nf2_unmount: %d", (int)*answer);
         }
         rig->left_clean = true;
@@ -567,6 +575,21 @@ static bool groups_right(struct rig *rig)
     return true;
 }
 
+/* The driver failed in the call. RIG_OK: it was not needed, and the answer is judged as ever. */
+static enum rig_result judge_failed(struct rig *rig, const struct call *call, bool right)
+{
+    bool mounts = call->op == OP_UNMOUNT || call->op == OP_ABANDON, looks = call->op == OP_CHECK || call->op == OP_VERIFY;
+
+    if (rig->answer == NF2_ERR_IO || (looks && !right) || (mounts && !rig->mounted && rig->mount_answer == NF2_ERR_IO)) {
+        return RIG_FAILED;
+    }
+    if (rig->fs.broken) {
+        wrong(rig, "the driver failed for good, and the call answered %d", (int)rig->answer);
+        return RIG_WRONG;
+    }
+    return right ? RIG_OK : RIG_WRONG;
+}
+
 enum rig_result rig_do(struct rig *rig, const struct call *call)
 {
     if (rig->jump && setjmp(rig->at_cut)) {
@@ -587,12 +610,23 @@ enum rig_result rig_call(struct rig *rig, const struct call *call)
         return RIG_OK;
     }
     rig->emptying += rig_emptying(rig);
+    rig->failed_before = vflash_failed(rig->flash);
     if (rig->jump && setjmp(rig->at_cut)) {
+        vflash_fail_at(rig->flash, 0);
         return RIG_CUT;
     }
     right = do_call(rig, call, &rig->answer);
+    bool failed = has_failed(rig);
+    vflash_fail_at(rig->flash, 0);
     if (rig->off || (rig->breaks && rig->fs.broken)) {
         return RIG_CUT;
+    }
+    if (failed) {
+        enum rig_result result = judge_failed(rig, call, right);
+
+        if (result != RIG_OK) {
+            return result;
+        }
     }
     if (!right || !judge(rig, &expect) || !groups_right(rig)) {
         return RIG_WRONG;

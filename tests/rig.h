@@ -10,7 +10,7 @@
 #include "model.h"
 #include "vflash/vflash.h"
 
-enum rig_result { RIG_OK, RIG_WRONG, RIG_CUT };
+enum rig_result { RIG_OK, RIG_WRONG, RIG_CUT, RIG_FAILED };
 
 struct rig {
     const struct vflash_chip *chip;
@@ -27,6 +27,8 @@ struct rig {
     uint32_t free_formatted;        /* blocks */
     uint64_t capacity;              /* bytes available after format */
     int32_t answer;                 /* of the last call */
+    int mount_answer;               /* of the last mount */
+    uint64_t failed_before;         /* calls of the driver that failed before the call at hand (vflash_failed) */
     bool jump;                      /* leave the call by longjmp at a cut, so that nothing runs after it */
     bool off;                       /* the chip was cut */
     unsigned breaks;                /* blocks that were told to fail, at most */
@@ -40,7 +42,10 @@ struct rig {
 bool rig_init(struct rig *rig, const struct vflash_chip *chip, int format_flags);
 void rig_free(struct rig *rig);
 
-/* Makes the call on both and judges. RIG_CUT: the power went, or a bad block was too much; the model is as before the call. */
+/*
+ * Makes the call on both and judges. RIG_CUT: the power went, or a bad block was too much; RIG_FAILED: the driver failed (vflash_fail_at,
+ * which counts in this call only), and the call said so. The model is as before the call then.
+ */
 enum rig_result rig_call(struct rig *rig, const struct call *call);
 
 /* Makes the call on the volume only. RIG_OK: it returned. */

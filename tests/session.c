@@ -51,6 +51,7 @@ static enum rig_result arm(struct session *session, const struct call *call)
 static void disarm(struct session *session)
 {
     vflash_cut_at(session->rig.flash, NULL);
+    vflash_fail_at(session->rig.flash, 0);
 }
 
 /* The power went in a call or in a mount. */
@@ -98,7 +99,7 @@ static void go_down(struct session *session, const struct call *call)
     if (session->rig.off) {
         note_cut(session);
     } else {
-        session->tally->refused++;
+        session->tally->refused += session->rig.breaks > 0;
     }
 }
 
@@ -117,22 +118,26 @@ static enum rig_result power_up(struct session *session, int flags)
     if (rig->jump && setjmp(rig->at_cut)) {
         return RIG_CUT;
     }
+    uint64_t failed = vflash_failed(rig->flash);
     bool right = rig_mount(rig, flags);
+    bool gave_up = !rig->mounted && rig->mount_answer == NF2_ERR_IO;
     if (right && !rig->off && flags == NF2_MOUNT_RDWR) {
         (void)tally_mount(session->tally, rig->chip->name, &before, vflash_counts(rig->flash));
         int status = nf2_stat(&rig->fs, "/", &stat);
+        gave_up = status == NF2_ERR_IO;
         if (status == NF2_ERR_IO && !rig->off && rig->breaks && rig->fs.broken) { /* no block was at hand for a bad one: nothing is written any more, all is read */
             session->tally->refused++;
             status = nf2_stat(&rig->fs, "/", &stat);
         }
-        if (status != NF2_OK && !rig->off) {
+        if (status != NF2_OK && !rig->off && vflash_failed(rig->flash) == failed) {
             return wrong(session, "the first call after a mount failed");
         }
     }
+    vflash_fail_at(rig->flash, 0);
     if (rig->off) {
         return RIG_CUT;
     }
-    return right ? RIG_OK : RIG_WRONG;
+    return gave_up && vflash_failed(rig->flash) != failed ? RIG_FAILED : right ? RIG_OK : RIG_WRONG;
 }
 
 static enum rig_result judge_found(struct session *session, const struct image *found, bool counts)
@@ -158,6 +163,10 @@ static enum rig_result look(struct session *session)
     enum rig_result result = power_up(session, NF2_MOUNT_RDONLY);
 
     session->tally->looks++;
+    if (result == RIG_FAILED) {
+        session->tally->errors++;
+        return RIG_OK;
+    }
     if (result == RIG_OK && (!rig_image(rig, &found) || !rig_check(rig))) {
         result = RIG_WRONG;
     }
@@ -192,7 +201,12 @@ static enum rig_result come_up(struct session *session)
     enum rig_result result = power_up(session, NF2_MOUNT_RDWR);
 
     if (result == RIG_CUT) {
+        vflash_fail_at(rig->flash, 0);
         note_cut(session);
+        return RIG_OK;
+    }
+    if (result == RIG_FAILED) { /* it is still down */
+        session->tally->errors++;
         return RIG_OK;
     }
     if (result == RIG_WRONG && !rig->mounted && rig->breaks && rig->fs.broken) {
@@ -207,6 +221,95 @@ static enum rig_result come_up(struct session *session)
     }
     image_free(&found);
     return result;
+}
+
+/* ---- a driver that fails ------------------------------------------------------------------------- */
+
+/* Is the tree that of this model? It becomes the session's. */
+static bool stands(struct session *session, const struct model *model)
+{
+    model_free(&session->rig.model);
+    model_copy(&session->rig.model, model);
+    rig_settle(&session->rig);
+    return rig_verify(&session->rig);
+}
+
+/* What the call leaves where it is done, and where it is not; `closed`: the answer of the handle's close behind it. */
+static void lead_on(const struct model *model, const struct call *call, int closed, struct model *as_before, struct model *as_after)
+{
+    const struct call close = { .op = OP_CLOSE, .handle = call->handle };
+    bool unsynced = call->op == OP_TRUNCATE || call->op == OP_PREALLOCATE || (call->op == OP_WRITE && !(model->handle[call->handle].flags & NF2_O_SYNC));
+    struct expect expect;
+
+    model_copy(as_before, model);
+    model_copy(as_after, model);
+    model_expect(as_after, call, &expect);
+    if (expect.success && !expect.skip && !unsynced) {
+        model_apply(as_after, call);
+    } else {
+        model_failed(as_after, call, NF2_ERR_IO);
+    }
+    model_failed(as_before, call, NF2_ERR_IO);
+    for (unsigned i = 0; i < 2 && (closed <= 0 || call->op == OP_OPEN); i++) {
+        struct model *to = i == 0 ? as_before : as_after;
+
+        if (closed == NF2_OK) {
+            model_apply(to, &close);
+        } else if (to->handle[call->handle].open) {
+            model_failed(to, &close, NF2_ERR_IO);
+        }
+    }
+}
+
+#define NOT_CLOSED 1
+
+/*
+ * The driver failed in a call that said so. Without another mount all can be read, and the tree is as before or as after the call; where
+ * the volume still takes changes, all goes on with that, else the next call mounts. A handle that is half way is closed.
+ */
+static enum rig_result driver_failed(struct session *session, const struct call *call)
+{
+    struct rig *rig = &session->rig;
+    bool writes = call->op == OP_WRITE || call->op == OP_TRUNCATE || call->op == OP_PREALLOCATE || call->op == OP_SYNC;
+    struct model as_before, as_after;
+    char text[200], other[200];
+
+    disarm(session);
+    session->tally->errors++;
+    if (call->op == OP_UNMOUNT || call->op == OP_ABANDON) {
+        go_down(session, call);
+        return RIG_OK;
+    }
+    int closed = writes ? nf2_close(&rig->fs, &rig->file[call->handle]) : NOT_CLOSED;
+    if (closed != NF2_OK && closed != NOT_CLOSED && closed != NF2_ERR_IO && closed != NF2_ERR_NOSPC) {
+        return wrong(session, "the close after a call that failed");
+    }
+    bool broken = rig->fs.broken;
+    lead_on(&rig->model, call, closed, &as_before, &as_after);
+    if (broken) {
+        session->tally->broken++;
+        model_image(&as_before, true, &session->before);
+        model_image(&as_after, true, &session->after);
+    }
+    bool right = stands(session, &as_before);
+    if (!right) {
+        snprintf(text, sizeof text, "%.190s", rig->failure);
+        right = stands(session, &as_after);
+        if (!right) {
+            snprintf(other, sizeof other, "%.190s", rig->failure);
+            snprintf(rig->failure, sizeof rig->failure, "the driver failed: neither as before (%s) nor as after (%s)", text, other);
+        }
+    }
+    model_free(&as_before);
+    model_free(&as_after);
+    if (right && broken) {
+        session->down = true;
+        session->depth = 0;
+        if (session->unmounts) {
+            (void)nf2_unmount(&rig->fs);
+        }
+    }
+    return right && (broken || session->quick || rig_check(rig)) ? RIG_OK : RIG_WRONG;
 }
 
 /* ---- calls --------------------------------------------------------------------------------------- */
@@ -239,6 +342,11 @@ enum rig_result session_call(struct session *session, const struct call *call)
         session->tally->breaks += call->number != 0;
         return RIG_OK;
     }
+    if (call->op == OP_FAIL) {
+        vflash_fail_from(session->rig.flash, (uint64_t)call->number, 1u + (uint64_t)call->extra);
+        session->unmounts = call->handle != 0;
+        return RIG_OK;
+    }
     if (call->op == OP_LOOK) {
         return session->down ? look(session) : RIG_OK;
     }
@@ -260,7 +368,7 @@ enum rig_result session_call(struct session *session, const struct call *call)
         go_down(session, call);
         return RIG_OK;
     }
-    return result;
+    return result == RIG_FAILED ? driver_failed(session, call) : result;
 }
 
 /* ---- set-up -------------------------------------------------------------------------------------- */

@@ -11,6 +11,9 @@
  *     mount 0 0 0
  *     mount 0 0 0              comes through: the tree must be that before or that after the call that was cut
  *
+ *     fail 0 7 2               the seventh call of the driver in the next call fails, and the two behind it
+ *     write 0 300 5            it says so: the tree is as before or as after it, and all goes on, or the next call mounts
+ *
  * Any other call while the volume is down mounts it first; where that mount is cut the call is left out. So each part of
  * a list is a list that makes sense, and a failing one can be made shorter.
  */
@@ -26,6 +29,7 @@ struct session {
     bool quick;                     /* after a cut only the tree is compared; nf2_check is left to the end of the list */
     bool down;                      /* the power went: the next call mounts */
     bool closed;                    /* a bad block is where nothing takes its place: the volume is for reading only, and left alone */
+    bool unmounts;                  /* what a failed call of the driver breaks is unmounted first */
     unsigned depth;                 /* cuts since a mount came through */
     unsigned cuts;                  /* in this session */
     struct image before, after;     /* while down: what may be found */

@@ -91,6 +91,8 @@ void tally_add(struct tally *to, const struct tally *from)
     to->breaks += from->breaks;
     to->refused += from->refused;
     to->closed += from->closed;
+    to->errors += from->errors;
+    to->broken += from->broken;
     to->failures += from->failures;
     add_all(to->tears, from->tears, TEAR_COUNT);
     add_all(to->found, from->found, FOUND_COUNT);

@@ -30,6 +30,7 @@ struct tally {
     uint64_t histories, calls, cuts, looks, emptied, failures;
     uint64_t emptying;                  /* cuts that came while groups of blocks were being emptied, over many calls */
     uint64_t breaks, refused, closed;   /* blocks told to fail; calls that gave up for one; volumes that mount for reading only since */
+    uint64_t errors, broken;            /* calls and mounts that said that the driver failed; those of them that broke the volume */
     uint64_t tears[TEAR_COUNT];
     uint64_t found[FOUND_COUNT];
     uint64_t depth[TALLY_DEPTHS];       /* cuts by how many came in a row without a mount between that came through; the last: or more */

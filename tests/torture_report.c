@@ -79,6 +79,8 @@ static void text_tally(const struct tally *all, FILE *out)
     fprintf(out, "  %-28s %12llu\n", "blocks told to fail", ULL(all->breaks));
     fprintf(out, "  %-28s %12llu\n", "calls that gave up for one", ULL(all->refused));
     fprintf(out, "  %-28s %12llu\n", "volumes for reading only", ULL(all->closed));
+    fprintf(out, "  %-28s %12llu\n", "calls that the driver failed", ULL(all->errors));
+    fprintf(out, "  %-28s %12llu\n", "  and that broke the volume", ULL(all->broken));
     fprintf(out, "\ncuts in a row (from the second one on: in the mount after the one before)\n");
     for (unsigned i = 1; i < TALLY_DEPTHS; i++) {
         fprintf(out, "  %u%-27s %12llu\n", i, i + 1 == TALLY_DEPTHS ? " or more" : "", ULL(all->depth[i]));
@@ -208,6 +210,7 @@ void report_json(const struct shared *shared, FILE *out)
     fprintf(out, "  \"failed\": %llu,\n  \"read_only_mounts\": %llu,\n  \"emptied\": %llu,\n", ULL(all.failures), ULL(all.looks), ULL(all.emptied));
     fprintf(out, "  \"cuts_while_groups_are_emptied\": %llu,\n", ULL(all.emptying));
     fprintf(out, "  \"breaks\": %llu,\n  \"refused\": %llu,\n  \"closed\": %llu,\n", ULL(all.breaks), ULL(all.refused), ULL(all.closed));
+    fprintf(out, "  \"driver_errors\": %llu,\n  \"broken_by_them\": %llu,\n", ULL(all.errors), ULL(all.broken));
     json_campaigns(shared, out);
     json_counts(out, "cuts_by_what_they_left", tear_names, all.tears, TEAR_COUNT);
     json_counts(out, "mounts_by_what_they_found", found_names, all.found, FOUND_COUNT);

@@ -13,7 +13,12 @@
 
 bool fault_call_fails(struct vflash *chip)
 {
-    return chip->state.fail_in != 0 && --chip->state.fail_in == 0;
+    if (chip->state.fail_in == 0 || --chip->state.fail_in > 0) {
+        return false;
+    }
+    chip->state.failed++;
+    chip->state.fail_in = --chip->state.fail_count > 0;
+    return true;
 }
 
 bool fault_operation_cut(struct vflash *chip, bool erase, uint32_t address, uint32_t length)
@@ -255,7 +260,18 @@ void vflash_power_on(struct vflash *chip)
 
 void vflash_fail_at(struct vflash *chip, uint64_t operation)
 {
-    chip->state.fail_in = operation;
+    vflash_fail_from(chip, operation, 1);
+}
+
+void vflash_fail_from(struct vflash *chip, uint64_t operation, uint64_t count)
+{
+    chip->state.fail_in = count > 0 ? operation : 0;
+    chip->state.fail_count = count;
+}
+
+uint64_t vflash_failed(const struct vflash *chip)
+{
+    return chip->state.failed;
 }
 
 void vflash_break_block(struct vflash *chip, uint32_t block, bool silent)

@@ -21,6 +21,8 @@ struct vflash_state {
     struct vflash_cut cut;
     uint64_t operations;        /* since vflash_cut_at */
     uint64_t fail_in;           /* calls until the one that fails; 0: none */
+    uint64_t fail_count;        /* so many in a row */
+    uint64_t failed;            /* so many did */
     uint64_t break_in;          /* operations until the one that breaks a block; 0: none */
     bool break_silent;
     struct pcg32 noise;         /* of weak and unstable blocks; seeded by the cut */

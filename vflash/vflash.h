@@ -154,6 +154,8 @@ void vflash_power_on(struct vflash *chip);
 
 /* The `operation`-th driver call (reads included, from now on, from 1) does nothing and fails with VFLASH_FAILED; 0: none. */
 void vflash_fail_at(struct vflash *chip, uint64_t operation);
+void vflash_fail_from(struct vflash *chip, uint64_t operation, uint64_t count);     /* so many calls in a row */
+uint64_t vflash_failed(const struct vflash *chip);                                  /* calls that failed so, up to now */
 
 /*
  * Bits that turn over by themselves, both ways (retention, read disturb): chosen ones of one byte, or `count` seeded ones, each
