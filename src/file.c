@@ -453,9 +453,9 @@ static int32_t write_all(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t
         NF2_TRY(check_space(fs, file, at, at + length, length + gap));
         uint32_t start = fs->programs, start_us = fs->busy_us;
         NF2_TRY(note_failure(file, write_at(fs, file, at, data, length)));
-        NF2_TRY(work_ahead(fs, length, start, start_us));
+        NF2_TRY(note_failure(file, work_ahead(fs, length, start, start_us)));
     }
-    NF2_TRY(file->flags & NF2_O_SYNC ? do_sync(fs, file, false) : NF2_OK);
+    NF2_TRY(file->flags & NF2_O_SYNC ? note_failure(file, do_sync(fs, file, false)) : NF2_OK);
     file->position = length > 0 ? at + length : file->position;
     return (int32_t)length;
 }
