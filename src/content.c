@@ -111,7 +111,7 @@ void nf2_content_begin(nf2_file_t *file, uint8_t kind)
     file->frames_at = 0;
 }
 
-int nf2_content_load(nf2_t *fs, nf2_file_t *file)
+static int load(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_entry entry;
 
@@ -135,6 +135,14 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file)
     }
     NF2_TRY(nf2_entry_id(fs, &entry, &file->id));
     return nf2_batch_size(fs, file->id, &file->size);
+}
+
+int nf2_content_load(nf2_t *fs, nf2_file_t *file)
+{
+    int result = load(fs, file);
+
+    file->stale = result != NF2_OK; /* the next call tries again */
+    return result;
 }
 
 int nf2_content_load_inline(nf2_t *fs, nf2_file_t *file)
