@@ -69,6 +69,7 @@ static int fill_window(nf2_t *fs, uint32_t to)
     fs->busy_us += fs->flash->read_page_us;
     if (fs->flash->read(fs->flash->context, fs->window_address + from, fs->read_buffer + from, to - from) != 0) {
         fs->window_address = NF2_NONE;
+        fs->read_failed = true;
         return NF2_ERR_IO;
     }
     fs->window_end = (uint16_t)to;
@@ -126,6 +127,7 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
         n = aligned ? n & ~(unit - 1) : nf2_min(unit - skip, n);
         fs->busy_us += ((address % nf2_page(fs) + n - 1u) / nf2_page(fs) + 1u) * flash->read_page_us;
         if (flash->read(flash->context, address - skip, aligned ? to : edge, aligned ? n : unit) != 0) {
+            fs->read_failed = true;
             return NF2_ERR_IO;
         }
         if (!aligned) {

@@ -113,12 +113,13 @@ static int do_mount(nf2_t *fs, const struct nf2_config *config, int flags)
     }
     NF2_TRY(nf2_meta_load(fs));
     if (fs->root >= fs->blocks || nf2_node_level(fs, fs->root) < 0) {
-        return NF2_ERR_CORRUPT;
+        return fs->read_failed ? NF2_ERR_IO : NF2_ERR_CORRUPT;
     }
     if (flags & NF2_MOUNT_RDONLY) {
         bool applied = true;
         fs->read_only = true;
-        fs->redo_logged = nf2_batch_is_applied(fs, &applied) == NF2_OK && nf2_batch_waits(fs) && !applied; /* what was applied may be changed since; one that cannot be read is for the check */
+        fs->redo_logged = nf2_batch_is_applied(fs, &applied) == NF2_OK && nf2_batch_waits(fs) && !applied; /* what was applied may be changed since; one that is damaged is for the check */
+        NF2_TRY(fs->read_failed ? NF2_ERR_IO : NF2_OK); /* half of a batch would be seen */
     } else if (!fs->clean) {
         NF2_TRY(nf2_recover(fs));
     }

@@ -163,6 +163,7 @@ typedef struct nf2 {
     struct nf2_bad bad[NF2_BAD_MAX];
     uint16_t stock[NF2_STOCK_MAX];  /* claimed and erased blocks, also for a mount after a cut */
     bool short_pieces;          /* what was committed last was shorter than a block: as a rule no block is free of live data */
+    bool read_failed;           /* the driver failed in a read of this mount: what could not be read may be whole */
 } nf2_t;
 
 typedef struct nf2_file {
