@@ -262,9 +262,6 @@ static void check_blocks(nf2_t *fs, struct check *check)
 
 static int do_check(nf2_t *fs, struct check *check)
 {
-    if (!fs->mounted) {
-        return NF2_ERR_INVAL;
-    }
     check->unsettled = (fs->read_only && !fs->clean) || fs->redo_block < fs->blocks;
     check->work = fs->tree_buffer;
     check->room = nf2_min(fs->config->buffer_size - 2u * nf2_page(fs), 0x100000u);
@@ -278,11 +275,14 @@ static int do_check(nf2_t *fs, struct check *check)
 int nf2_check(nf2_t *fs, void (*report)(void *context, const struct nf2_finding *finding), void *context)
 {
     struct check check = {.report = report, .context = context};
+    int result = NF2_ERR_INVAL;
 
     nf2_lock(fs);
-    nf2_cache_lend(fs, true);
-    int result = do_check(fs, &check);
-    nf2_cache_lend(fs, false);
+    if (fs->mounted) { /* else the buffer is not the volume's */
+        nf2_cache_lend(fs, true);
+        result = do_check(fs, &check);
+        nf2_cache_lend(fs, false);
+    }
     nf2_unlock(fs);
     return result;
 }
