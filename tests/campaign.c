@@ -296,12 +296,12 @@ static bool bad_cell(struct explorer *explorer, struct tally *tally, const struc
 
 /* ---- a driver that fails --------------------------------------------------------------------------- */
 
-/* Where not all are made: of a script, of one call of it, of a mount. */
+/* Where not all are made: of a script, of one call of it, of a mount and of others that read much. */
 #define SCRIPT_ERRORS 100u
 #define CALL_ERRORS 2u
-#define MOUNT_ERRORS 40u
+#define LOOK_ERRORS 25u
 
-/* In turn: a script in which calls of the driver fail, one at a time; random calls in which one fails now and then, then each one of a mount. */
+/* In turn: a script in which calls of the driver fail, one at a time; random calls in which one fails now and then, then those of a mount, of idle work, of reading all. */
 static bool errors_cell(struct explorer *explorer, struct tally *tally, const struct campaign_options *options, uint64_t cell)
 {
     const struct vflash_chip *chip = chip_of(options, cell / 2, CHIPS);
@@ -331,8 +331,11 @@ static bool errors_cell(struct explorer *explorer, struct tally *tally, const st
         for (unsigned i = 0; i < parts && right; i++) {
             right = explorer_go_on(explorer, 50, random_number(&seed, 3) == 0 ? 3 : 0);
         }
-        const struct call again = { .op = cell % 4 == 1 ? OP_ABANDON : OP_UNMOUNT };
-        right = right && explorer_arm(explorer, 0) && explorer_fail_call(explorer, &again, options->cuts == 0 ? 0 : MOUNT_ERRORS);
+        const struct call looks[] = { { .op = cell % 4 == 1 ? OP_ABANDON : OP_UNMOUNT }, { .op = OP_MAINTAIN, .number = 1000000 }, { .op = OP_CHECK },
+                                      { .op = OP_VERIFY } };
+        for (unsigned i = 0; i < sizeof looks / sizeof looks[0] && right; i++) {
+            right = explorer_arm(explorer, 0) && explorer_fail_call(explorer, &looks[i], options->cuts == 0 ? 0 : LOOK_ERRORS);
+        }
         if (right) {
             (void)explorer_end(explorer, 2);
         }

@@ -4,7 +4,7 @@
  * chip; what the answers are does not matter.
  *
  * An input is: the number of a base image, flags, a seed for the calls, then edits of four bytes. With libFuzzer the
- * inputs come from it; without (NF2_FUZZ_MAIN) from a generator: fuzz_image [--runs N] [--seed N], or from files:
+ * inputs come from it; without (NF2_FUZZ_MAIN) from generators, of edits anywhere and of records in turn: fuzz_image [--runs N] [--seed N], or from files:
  * fuzz_image [--lines FILE] FILE...
  */
 #include <stdio.h>
@@ -17,6 +17,7 @@
 #include "nf2fs/nf2fs.h"
 
 #define CHIP_SIZE (40u * 4096u)
+#define PAGE 256u
 #define BASES 8u
 #define HANDLES 3u
 #define CALLS_MOST 3000000u     /* of the driver, in one input */
@@ -38,7 +39,11 @@ struct session {
 #define LINE 32u
 #define LINES (CHIP_SIZE / LINE)
 
+#define RECORDS_MOST 4096u
+
 static uint8_t *base[BASES];
+static uint32_t record[BASES][RECORDS_MOST];    /* where records begin, as places of edits (see edit) */
+static uint32_t records[BASES];
 static uint16_t used[BASES][LINES];     /* lines that are not blank: edits go there */
 static uint32_t used_count[BASES];
 
@@ -62,13 +67,13 @@ static void begin(struct session *s, uint32_t program_unit)
 {
     memset(s, 0, sizeof *s);
     flat_chip_init(&s->chip, CHIP_SIZE, program_unit);
-    s->buffer = exactly(NF2_BUFFER_SIZE(256u));
+    s->buffer = exactly(NF2_BUFFER_SIZE(PAGE));
     for (unsigned i = 0; i < HANDLES; i++) {
         s->page[i] = exactly(256);
     }
     s->config.flash = &s->chip.driver;
     s->config.buffer = s->buffer;
-    s->config.buffer_size = NF2_BUFFER_SIZE(256u);
+    s->config.buffer_size = NF2_BUFFER_SIZE(PAGE);
 }
 
 static void end(struct session *s)
@@ -186,6 +191,34 @@ static void look_around(struct session *s)
 
 /* ---- base images -------------------------------------------------------------------------------- */
 
+/* The place of an edit that hits this byte, which is in a line in use. */
+static uint32_t place_of(unsigned number, uint32_t at)
+{
+    uint32_t index = 0;
+
+    while (index < used_count[number] && used[number][index] != at / LINE) {
+        index++;
+    }
+    return index * LINE + at % LINE;
+}
+
+/* What looks like a record in a page that looks like one of a log. */
+static void find_records(unsigned number, uint32_t unit)
+{
+    for (uint32_t page = 0; page < CHIP_SIZE; page += PAGE) {
+        uint32_t at = page + 2, length = 6;
+        while (length >= 6 && at + 6 <= page + PAGE && records[number] < RECORDS_MOST) {
+            uint32_t head = base[number][at] | (uint32_t)base[number][at + 1] << 8;
+            length = head == 0xFFFFu || head >> 13 == 0 || at + (head & 0xFFFu) > page + PAGE ? 0 : head & 0xFFFu;
+            if (length >= 6) {
+                record[number][records[number]++] = place_of(number, at);
+                at += length;
+                at = head & 0x1000u ? at : page + (at - page + unit - 1) / unit * unit;
+            }
+        }
+    }
+}
+
 /* Volumes with some history; the later half was never left properly. */
 static void make_base(unsigned number)
 {
@@ -213,6 +246,7 @@ static void make_base(unsigned number)
             used[number][used_count[number]++] = (uint16_t)line;
         }
     }
+    find_records(number, number % 4 == 3 ? 16 : 1);
     s.chip.bytes = NULL;
     end(&s);
 }
@@ -303,6 +337,28 @@ static size_t make_input(uint32_t *random, uint8_t *input)
     return 3 + 4 * edits;
 }
 
+/* Edits of what records say of themselves and of others: their heads and first fields. */
+static size_t make_records_input(uint32_t *random, uint8_t *input)
+{
+    static const uint8_t values[] = { 0, 1, 2, 3, 4, 0x10, 0x20, 0x27, 0x40, 0x7F, 0x80, 0xFE, 0xFF };
+    unsigned edits = 1 + next(random) % 4;
+
+    input[0] = (uint8_t)next(random);
+    input[1] = (uint8_t)next(random);
+    input[2] = (uint8_t)next(random);
+    for (unsigned i = 0; i < edits; i++) {
+        unsigned number = input[0] % BASES;
+        uint32_t within = next(random) % (next(random) % 2 ? 12 : 48), kind = next(random) % 3;
+        uint32_t place = record[number][next(random) % records[number]] + within;
+        uint8_t *p = input + 3 + 4 * i;
+        p[0] = (uint8_t)place;
+        p[1] = (uint8_t)(place >> 8);
+        p[2] = (uint8_t)((place >> 16 & 3u) | kind << 2 | (next(random) % 4 == 0 ? next(random) % 4 : 0) << 4);
+        p[3] = next(random) % 3 ? values[next(random) % sizeof values] : (uint8_t)next(random);
+    }
+    return 3 + 4 * edits;
+}
+
 static int run_file(const char *path)
 {
     static uint8_t input[1 << 16];
@@ -326,7 +382,7 @@ static int generate(unsigned long runs, uint32_t seed, const char *keep)
 {
     for (unsigned long i = 0; i < runs; i++) {
         uint32_t random = seed + (uint32_t)i;
-        current_size = make_input(&random, current);
+        current_size = i % 2 ? make_records_input(&random, current) : make_input(&random, current);
         if (keep != NULL) { /* what ends the process is the file's content then */
             FILE *file = fopen(keep, "wb");
             if (file != NULL) {
