@@ -28,6 +28,9 @@ static int flat_read(void *context, uint32_t address, void *data, uint32_t lengt
 
     inside(chip, address, length, "a read");
     count(chip);
+    if (chip->fails_every != 0 && chip->calls % chip->fails_every == 0) {
+        return -1;
+    }
     memcpy(data, chip->bytes + address, length);
     return 0;
 }

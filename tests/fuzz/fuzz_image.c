@@ -3,7 +3,7 @@
  * fuzz_image.c - damaged and hostile images: mount, list, read, check, write. Nothing may crash, loop, or leave the
  * chip; what the answers are does not matter.
  *
- * An input is: the number of a base image, flags, a seed for the calls, then edits of four bytes. With libFuzzer the
+ * An input is: the number of a base image (a high one: reads of the driver fail now and then), flags, a seed for the calls, then edits of four bytes. With libFuzzer the
  * inputs come from it; without (NF2_FUZZ_MAIN) from generators, of edits anywhere and of records in turn: fuzz_image [--runs N] [--seed N], or from files:
  * fuzz_image [--lines FILE] FILE...
  */
@@ -25,6 +25,7 @@
 #define ENTRIES_MOST 600u
 #define READ_MOST (2u * CHIP_SIZE)
 #define INPUT_MAX 256u
+#define FAILING 0xF0u           /* base numbers from this one on: the driver fails now and then */
 
 struct session {
     struct flat_chip chip;
@@ -281,6 +282,7 @@ static void run(const uint8_t *data, size_t size)
     s.chip.calls_most = CALLS_MOST;
     memcpy(s.chip.bytes, base[number], CHIP_SIZE);
     s.random = size > 2 ? data[2] : 0;
+    s.chip.fails_every = size > 2 && data[0] >= FAILING ? 2u + data[2] + 16u * (data[0] & 8u) : 0;
     for (size_t i = 3; i + 4 <= size; i += 4) {
         edit(number, s.chip.bytes, data + i);
     }
@@ -383,6 +385,7 @@ static int generate(unsigned long runs, uint32_t seed, const char *keep)
     for (unsigned long i = 0; i < runs; i++) {
         uint32_t random = seed + (uint32_t)i;
         current_size = i % 2 ? make_records_input(&random, current) : make_input(&random, current);
+        current[0] |= (uint8_t)(i % 5 == 0 ? FAILING : 0);
         if (keep != NULL) { /* what ends the process is the file's content then */
             FILE *file = fopen(keep, "wb");
             if (file != NULL) {
