@@ -7,18 +7,15 @@
  *   test_faults [--links N] [--places N] [--chip NAME] [--script NAME] [--at N]
  *       --links N       so many links are looked at (default 5; 0: seeded places only)
  */
-#include <execinfo.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
 #include "cut_scripts.h"
 #include "rig.h"
+#include "ways.h"
 
 #define NEVER UINT64_MAX
-#define LINKS_MAX 12
-#define OWN_LINKS 3             /* of this file's: the function that looks, its caller, the driver's function */
-#define WAYS_MAX 16384u         /* a power of two */
 
 struct faulty {
     const struct nf2_flash *chip;
@@ -29,7 +26,6 @@ struct faulty {
 
 static unsigned places = 4;
 static int links = 5;
-static uint64_t way_known[WAYS_MAX];     /* of all scripts: a sum over each chain of calls; 0: none */
 static uint64_t way_at[WAYS_MAX];        /* of the script at hand: the call of the driver that was the first on a new way */
 static unsigned ways;
 static const char *only_chip, *only_script;
@@ -39,33 +35,10 @@ static unsigned refused;        /* runs in which a call said that the driver fai
 
 /* ---- the driver ------------------------------------------------------------------------------------ */
 
-/* Is this the first call of the driver on its way? */
-static __attribute__((noinline)) bool new_way(void)
-{
-    void *link[LINKS_MAX + OWN_LINKS];
-    int count = backtrace(link, links + OWN_LINKS);
-    uint64_t sum = 14695981039346656037u;
-
-    for (int i = OWN_LINKS; i < count; i++) {
-        sum = (sum ^ (uintptr_t)link[i]) * 1099511628211u;
-    }
-    sum |= 1;
-    for (unsigned at = (unsigned)(sum >> 32) % WAYS_MAX, tried = 0; tried < WAYS_MAX; at = (at + 1) % WAYS_MAX, tried++) {
-        if (way_known[at] == sum) {
-            return false;
-        }
-        if (way_known[at] == 0) {
-            way_known[at] = sum;
-            return true;
-        }
-    }
-    return false;
-}
-
 static __attribute__((noinline)) bool fails(struct faulty *faulty)
 {
     faulty->calls++;
-    if (faulty->first == NEVER && faulty->counting && links > 0 && ways < WAYS_MAX && new_way()) {
+    if (faulty->first == NEVER && faulty->counting && links > 0 && ways < WAYS_MAX && way_is_new(links, 1)) {
         way_at[ways++] = faulty->calls;
     }
     faulty->failed |= faulty->calls >= faulty->first && faulty->calls <= faulty->last;
@@ -236,7 +209,7 @@ int main(int count, char **argument)
             places = (unsigned)strtoul(value, NULL, 0);
         } else if (strcmp(argument[i], "--links") == 0) {
             links = (int)strtol(value, NULL, 0);
-            links = links < 0 || links > LINKS_MAX ? LINKS_MAX : links;
+            links = links < 0 || links > WAYS_LINKS_MAX ? WAYS_LINKS_MAX : links;
         } else if (strcmp(argument[i], "--chip") == 0) {
             only_chip = value;
         } else if (strcmp(argument[i], "--script") == 0) {
