@@ -9,8 +9,8 @@
 
 #define RANDOM_CALLS 120u           /* of the generated script */
 
-/* Several geometries; the last three have several regions or large blocks. */
-static const char *const chips[] = { "tiny256k", "tinyecc16", "tiny128k", "tinyecc32", "tiny512", "tiny2m", "tinyecc1m", "tiny8k" };
+/* Several geometries; the last four have several regions or large blocks. */
+static const char *const chips[] = { "tiny256k", "tinyecc16", "tiny128k", "tinyecc32", "tiny512", "tiny2m", "tinyecc1m", "tiny8k", "tiny64k" };
 #define CHIPS ((unsigned)(sizeof chips / sizeof chips[0]))
 #define SMALL_CHIPS 5u
 

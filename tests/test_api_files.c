@@ -867,6 +867,54 @@ static void new_files_on_full(uint32_t random)
     volume_down(&volume, true);
 }
 
+/* The blocks of a removed file that are still to be freed are there for names, where nothing else is left. */
+TEST(names_from_garbage)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    uint32_t random = 7;
+    char name[120];
+
+    for (unsigned kind = 0; kind < 3; kind++) {
+        int status = NF2_OK;
+
+        volume_up(&volume, chip);
+        CHECK_EQ(put(&volume, "pieces", 60000, 1), NF2_OK);
+        CHECK_EQ(open_file(&volume, &volume.file, "pieces", NF2_O_RDWR), NF2_OK);
+        for (unsigned i = 0; i < 60; i++) {
+            random = random * 1664525u + 1013904223u;
+            int32_t at = (int32_t)(random >> 16);
+            at = at < 50000 ? at : at - 20000;
+            CHECK_EQ(nf2_seek(fs, &volume.file, at, NF2_SEEK_SET), at);
+            CHECK_EQ(nf2_write(fs, &volume.file, "0123456789", 10), 10);
+            CHECK_EQ(nf2_sync(fs, &volume.file), NF2_OK);
+        }
+        CHECK_EQ(nf2_close(fs, &volume.file), NF2_OK);
+        for (unsigned i = 0; i < 3000 && status == NF2_OK; i++) {
+            snprintf(name, sizeof name, "%04u: a name that is so long that not many of them are needed to fill the volume, as here", i);
+            status = nf2_mkdir(fs, name);
+        }
+        CHECK_EQ(status, NF2_ERR_NOSPC);
+        CHECK_EQ(nf2_remove(fs, "pieces"), NF2_OK);
+        for (unsigned i = 0; i < 100; i++) {
+            snprintf(name, sizeof name, "%04u: another name as long as those, so that a leaf is full some time, and is split", i * 29);
+            if (kind == 0) {
+                status = nf2_mkdir(fs, name);
+            } else if (kind == 1) {
+                status = open_file(&volume, &volume.file, name, NF2_O_RDWR | NF2_O_CREAT);
+                CHECK_EQ(status == NF2_OK ? nf2_close(fs, &volume.file) : NF2_OK, NF2_OK);
+            } else {
+                char from[120];
+                snprintf(from, sizeof from, "%04u: a name that is so long that not many of them are needed to fill the volume, as here", i);
+                status = nf2_rename(fs, from, name);
+            }
+            CHECK_EQ(status, NF2_OK);
+        }
+        CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
+        volume_down(&volume, true);
+    }
+}
+
 TEST(new_files_beside_a_split)
 {
     for (uint32_t seed = 1; seed <= 40; seed++) {
@@ -1163,6 +1211,7 @@ int main(void)
         RUN(synced_and_not);
         RUN(open_modes);
         RUN(full_chip);
+        RUN(names_from_garbage);
         RUN(updates_on_full_chip);
         RUN(preallocation);
     }

@@ -176,6 +176,31 @@ TEST(unsynced_listed)
     volume_down(&volume, true);
 }
 
+/* More blocks than a volume can have; and reads that fail while format looks for what was there. */
+TEST(too_large_and_unread)
+{
+    struct volume volume;
+
+    volume_new(&volume, "tiny256k");
+    uint32_t size = volume.driver.chip_size;
+    volume.driver.chip_size = 0x80000000u;
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_ERR_GEOMETRY);
+    CHECK_EQ(nf2_format(&volume.fs, &volume.config, NF2_FORMAT_QUICK), NF2_ERR_GEOMETRY);
+    volume.driver.chip_size = size;
+    volume.driver.large_erase_size = volume.driver.block_size;
+    CHECK_EQ(nf2_format(&volume.fs, &volume.config, NF2_FORMAT_QUICK), NF2_ERR_GEOMETRY);
+    volume.driver.large_erase_size = 0;
+    for (unsigned i = 1; i < 3; i++) {
+        vflash_fail_at(volume.flash, i);
+        CHECK_EQ(nf2_format(&volume.fs, &volume.config, NF2_FORMAT_QUICK), NF2_OK);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+        CHECK_EQ(put(&volume, "a", 1000, i), NF2_OK);
+        CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    }
+    CHECK(strcmp(nf2_error_text(NF2_ERR_IO - 256), nf2_error_text(NF2_ERR_IO)) != 0);
+    volume_down(&volume, true);
+}
+
 static void count_call(void *context)
 {
     ++*(unsigned *)context;
@@ -206,6 +231,7 @@ int main(void)
     RUN(nothing_to_mount);
     RUN(missing);
     RUN(unsynced_listed);
+    RUN(too_large_and_unread);
     RUN(one_hook);
     return check_done();
 }

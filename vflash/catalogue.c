@@ -51,6 +51,9 @@ static const struct vflash_chip catalogue[] = {
     {.name = "tiny8k", .description = "512 KiB for tests, pages of 512 B, blocks of 8 KiB, no larger erases", .size = 512 * KIB, .page_size = 512,
      .block_size = 8 * KIB, .erase_sizes = {8 * KIB}, .erase_us = {300000}, .program_unit = 1, .read_page_us = 22, .read_page_slow_us = 207,
      .program_page_us = 800, ENDURING},
+    {.name = "tiny64k", .description = "4 MiB for tests, blocks of 64 KiB, of which logs use a part", .size = 4 * MIB, .page_size = 256,
+     .block_size = 64 * KIB, .erase_sizes = {64 * KIB}, .erase_us = {150000}, .program_unit = 1, .read_page_us = 4, .read_page_slow_us = 41,
+     .program_page_us = 400, ENDURING},
     {.name = "tiny512", .description = "256 KiB for tests, pages of 512 B", .size = 256 * KIB, .program_unit = 1, .page_size = 512, W25Q},
 };
 

@@ -57,6 +57,7 @@ TEST(catalogue_has_the_data_sheets)
         {"tiny2m", 2048, 256, 4096, 1, 4, 41, 400, 50000, 150000},
         {"tinyecc1m", 1024, 256, 4096, 16, 4, 41, 400, 50000, 150000},
         {"tiny8k", 512, 512, 8192, 1, 22, 207, 800, 300000, 0},
+        {"tiny64k", 4096, 256, 65536, 1, 4, 41, 400, 150000, 0},
     };
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct row *row = &rows[i];
