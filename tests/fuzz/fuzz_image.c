@@ -339,6 +339,23 @@ static size_t make_input(uint32_t *random, uint8_t *input)
     return 3 + 4 * edits;
 }
 
+/* A record: half of the time of any block that has some, so that those of the super log and the meta log are not rare. */
+static uint32_t some_record(unsigned number, uint32_t *random)
+{
+    uint32_t at = next(random) % records[number];
+
+    for (unsigned tries = next(random) % 2 * 100; tries < 100; tries++) {
+        uint32_t block = next(random) % (CHIP_SIZE / 4096u), other = next(random) % records[number];
+        for (uint32_t i = 0; i < records[number]; i++) {
+            uint32_t place = record[number][(other + i) % records[number]];
+            if (used[number][place / LINE] / (4096u / LINE) == block) {
+                return place;
+            }
+        }
+    }
+    return record[number][at];
+}
+
 /* Edits of what records say of themselves and of others: their heads and first fields. */
 static size_t make_records_input(uint32_t *random, uint8_t *input)
 {
@@ -350,8 +367,9 @@ static size_t make_records_input(uint32_t *random, uint8_t *input)
     input[2] = (uint8_t)next(random);
     for (unsigned i = 0; i < edits; i++) {
         unsigned number = input[0] % BASES;
-        uint32_t within = next(random) % (next(random) % 2 ? 12 : 48), kind = next(random) % 3;
-        uint32_t place = record[number][next(random) % records[number]] + within;
+        static const uint8_t spans[] = { 12, 12, 48, 160 };
+        uint32_t within = next(random) % spans[next(random) % 4], kind = next(random) % 3;
+        uint32_t place = some_record(number, random) + within;
         uint8_t *p = input + 3 + 4 * i;
         p[0] = (uint8_t)place;
         p[1] = (uint8_t)(place >> 8);
