@@ -18,7 +18,7 @@ int nf2_flash_validate(const struct nf2_config *config)
         return NF2_ERR_INVAL;
     }
     if (!power_of_two(flash->block_size) || flash->block_size < 4096 || flash->block_size > 65536 ||
-        (flash->page_size != 256 && flash->page_size != 512) || flash->block_size / flash->page_size < 8 ||
+        (flash->page_size != 256 && flash->page_size != 512) ||
         !power_of_two(flash->program_unit) || flash->program_unit > 32 || !power_of_two(flash->read_unit) ||
         flash->read_unit > 32 || flash->chip_size % flash->block_size != 0 ||
         (flash->large_erase_size != 0 &&
