@@ -391,18 +391,33 @@ static void one_error(struct explorer *explorer, const struct call *call, uint32
     }
 }
 
+/* Which calls of the driver are programs and erases, in place of their lengths. */
+static void note_number(void *context, const struct vflash_operation *operation)
+{
+    struct explorer *explorer = context;
+
+    note_length(context, operation);
+    explorer->length[explorer->operations - 1] = (uint32_t)(driver_calls(explorer) - explorer->calls_before) + 1;
+}
+
 bool explorer_fail_call(struct explorer *explorer, const struct call *call, unsigned most)
 {
     struct snapshot *start = explorer_take(explorer), *end;
     uint64_t before = driver_calls(explorer);
 
+    explorer->operations = 0;
+    explorer->calls_before = before;
+    explorer->session.watch = note_number;
+    explorer->session.watch_context = explorer;
     bool right = explorer_do(explorer, call);
+    explorer->session.watch = NULL;
     uint32_t made = (uint32_t)(driver_calls(explorer) - before), count = most && most < made ? most : made;
     end = explorer_take(explorer);
     for (uint32_t i = 0; right && i < count && !explorer->stopped; i++) {
         explorer->session.tally->histories++;
         explorer_back(explorer, start);
-        one_error(explorer, call, 1 + (count == made ? i : pick(explorer, made)));
+        bool writes = i % 2 != 0 && explorer->operations > 0;   /* there are many more reads */
+        one_error(explorer, call, count == made ? 1 + i : writes ? explorer->length[pick(explorer, explorer->operations)] : 1 + pick(explorer, made));
     }
     explorer_back(explorer, start);     /* and on, with the list as it was made */
     explorer_back(explorer, end);

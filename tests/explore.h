@@ -21,6 +21,7 @@ struct explorer {
     double cuts_an_operation;       /* how many of the cuts of an operation are made, on average; 0: all */
     uint32_t *length;               /* of the operations of the call at hand: bytes, 0: an erase */
     unsigned operations, room;
+    uint64_t calls_before;          /* of the driver, before the call at hand */
     bool (*failed)(void *context, struct explorer *explorer);   /* told of each failure; whether to go on with the next cut */
     void *context;
     bool stopped;
@@ -41,7 +42,7 @@ bool explorer_cut_call(struct explorer *explorer, const struct call *call);
 /* The same with a block that breaks at each operation in its turn. */
 bool explorer_break_call(struct explorer *explorer, const struct call *call);
 
-/* The same with a call of the driver that fails: each one in its turn, or `most` seeded ones. */
+/* The same with a call of the driver that fails: each one in its turn, or `most` seeded ones, half of them programs and erases. */
 bool explorer_fail_call(struct explorer *explorer, const struct call *call, unsigned most);
 
 /* The whole state, to go back to. */
