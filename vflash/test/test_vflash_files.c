@@ -26,7 +26,7 @@ TEST(catalogue_is_sound)
             CHECK((chip->erase_sizes[i] != 0) == (chip->erase_us[i] != 0));
         }
     }
-    CHECK_EQ(count, 18);
+    CHECK_EQ(count, 19);
     CHECK(vflash_chip_at(count + 1) == NULL);
     CHECK(vflash_chip_find("W25Q256") == NULL && vflash_chip_find("") == NULL);
 }
