@@ -39,13 +39,6 @@ uint32_t nf2_census_live(const nf2_t *fs, const struct nf2_census *census, uint3
     return (nf2_get16(census->bin + 2u * bin) & FULL) * part_of(fs, census);
 }
 
-void nf2_census_fill(const struct nf2_census *census, uint32_t bin)
-{
-    uint8_t *p = census->bin + 2u * bin;
-
-    nf2_put16(p, nf2_get16(p) | FULL);
-}
-
 enum nf2_use nf2_census_use(const struct nf2_census *census, uint32_t block)
 {
     uint32_t i = block - census->first;

@@ -59,6 +59,5 @@ void nf2_census_end(nf2_t *fs);
 uint32_t nf2_census_owned(const struct nf2_census *census, uint32_t bin);  /* blocks */
 uint32_t nf2_census_live(const nf2_t *fs, const struct nf2_census *census, uint32_t bin);  /* bytes, about */
 bool nf2_census_full(const struct nf2_census *census, uint32_t bin);       /* or a handle needs it as it is */
-void nf2_census_fill(const struct nf2_census *census, uint32_t bin);       /* it counts as full from here on */
 
 #endif
