@@ -352,7 +352,7 @@ const struct campaign campaigns[] = {
     { "random", "random calls with cuts, in mounts too, on one volume", 400, random_cell },
     { "bad", "blocks that break, one at each operation of each script; and at random, with cuts", 12, bad_cell },
     { "large", "mounts of large volumes after a cut, timed", 1, large_cell },
-    { "errors", "calls of the driver that fail, in the calls of each script and at random, with cuts", 44, errors_cell },
+    { "errors", "calls of the driver that fail, in the calls of each script and at random, with cuts", 20, errors_cell },
     { "groups", "cuts while groups of blocks are emptied, over many calls, on volumes aged for that", 1, groups_cell }
 };
 const unsigned campaign_count = sizeof campaigns / sizeof campaigns[0];
