@@ -32,7 +32,7 @@ static int take_finger(nf2_t *fs, const struct nf2_key *key, struct nf2_path *pa
     struct nf2_entry entry;
     int order;
 
-    if (!nf2_cache_finger(fs, &finger)) {
+    if (key->position != NF2_KEY_NUMBER || !nf2_cache_finger(fs, &finger)) {
         return 0;
     }
     uint32_t last = finger.depth - 2u;
@@ -67,23 +67,28 @@ static void set_finger(nf2_t *fs, const struct nf2_path *path, uint16_t next)
     nf2_cache_set_finger(fs, &finger);
 }
 
+#define FINGER_PAGES 4u         /* a shorter way costs not much more than a look at the finger that is of no use */
+
 static int descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
 {
     struct nf2_entry entry, above;
+    bool numbered = key->position == NF2_KEY_NUMBER; /* of a file's map, which is what comes back; and no key to be read from the chip */
+    uint32_t start_us = fs->busy_us;
     uint16_t next = 0;
 
     path->node[0] = (uint16_t)fs->root;
     path->depth = 1;
     int level = nf2_node_level(fs, fs->root);
     while (level > 0) {
-        int found = nf2_node_seek_both(fs, path->node[path->depth - 1], key, &entry, &above);
+        uint32_t node = path->node[path->depth - 1];
+        int found = numbered ? nf2_node_seek_both(fs, node, key, &entry, &above) : nf2_node_seek(fs, node, key, NF2_AT_OR_BELOW, &entry);
         if (found <= 0 || (found & 1) == 0) {
             return found < 0 ? found : NF2_ERR_IO;
         }
         next = (found & 2) != 0 ? above.offset : 0;
         level = step_down(fs, path, &entry, level);
     }
-    if (level == 0) {
+    if (level == 0 && numbered && fs->busy_us - start_us > FINGER_PAGES * fs->flash->read_page_us) {
         set_finger(fs, path, next);
     }
     return level;
