@@ -288,7 +288,8 @@ static NF2_APART int file_step(nf2_t *fs, uint32_t live)
 #define AHEAD_ENTRIES 8u        /* the least for one more batch, */
 #define AHEAD_READS 256u        /* if not so many pages were read before, or something erased */
 #define AHEAD_LAST 4u           /* times as much of both where groups can hardly be emptied any more */
-#define AHEAD_OWNED 4u          /* entries that one call takes blocks out of */
+#define AHEAD_OWNED 4u          /* entries that one call takes blocks out of, */
+#define AHEAD_LOOKS 500u        /* if it has not read so many pages for that */
 #define AHEAD_WAIT 32u          /* calls after a round over all files that has found nothing */
 
 /* Groups that a large erase takes: 1, or 0 where none pays, and for a while then. */
@@ -344,7 +345,7 @@ static NF2_APART int empty_victim(nf2_t *fs, uint32_t programs)
 static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
 {
     struct finding finding;
-    uint32_t entries = AHEAD_OWNED, leaves = AHEAD_WALK, before;
+    uint32_t entries = AHEAD_OWNED, leaves = AHEAD_WALK, before, start_us = fs->busy_us;
     bool victims = false;
 
     do { /* a small map is walked several times */
@@ -360,7 +361,7 @@ static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
             return 0;
         }
     } while (!victims && finding.dead_runs == 0 && before - leaves <= leaves);
-    for (uint32_t i = 0; i < finding.dead_runs && i < entries; i++) {
+    for (uint32_t i = 0; i < finding.dead_runs && i < entries && (i == 0 || fs->busy_us - start_us < AHEAD_LOOKS * fs->flash->read_page_us); i++) {
         struct nf2_run run = dead_run(&finding, i);
         NF2_TRY(nf2_indexed_part(fs, fs->compact_id, &run));
         int more = nf2_evacuate_release(fs, fs->compact_id, &run, 1);

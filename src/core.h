@@ -44,6 +44,16 @@
         }                        \
     } while (0)
 
+/* Which leaves idle work looks at for sparse ones, and then merges. */
+enum nf2_merge_due {
+    NF2_MERGE_ALL,              /* all, from where the walk is */
+    NF2_MERGE_AGAIN,            /* and once more, from the first one */
+    NF2_MERGE_DONE,             /* none, unless blocks are scarce: then fuller ones are merged, too */
+    NF2_MERGE_DONE_SCARCE,      /* none */
+    NF2_MERGE_LEFT,             /* the left neighbour of the present one, and that */
+    NF2_MERGE_HERE              /* the present one */
+};
+
 static inline uint32_t nf2_min(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;

@@ -100,9 +100,9 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
 
 #if defined(NF2_DEBUG) && NF2_DEBUG > 1
     struct nf2_path way;
-    NF2_ASSERT(found <= 0 || (descend(fs, key, &way) == 0 && way.depth == path->depth &&
-                              memcmp(way.node, path->node, way.depth * sizeof way.node[0]) == 0 &&
-                              memcmp(way.child, path->child, (way.depth - 1u) * sizeof way.child[0]) == 0));
+    int level = found > 0 ? descend(fs, key, &way) : -1; /* the driver may fail here */
+    NF2_ASSERT(level < 0 || (level == 0 && way.depth == path->depth && memcmp(way.node, path->node, way.depth * sizeof way.node[0]) == 0 &&
+                             memcmp(way.child, path->child, (way.depth - 1u) * sizeof way.child[0]) == 0));
 #endif
     return found < 0 ? found : found > 0 ? 0 : descend(fs, key, path);
 }
@@ -165,12 +165,37 @@ int nf2_tree_way_to(nf2_t *fs, uint32_t block, struct nf2_path *path)
     return 0;
 }
 
+/* The entry behind the one that leads to the path's leaf, if that is where the last way led: 1, 0, or an error. */
+static int behind_finger(nf2_t *fs, const struct nf2_path *path, struct nf2_entry *entry)
+{
+    struct nf2_finger finger;
+
+    if (!nf2_cache_finger(fs, &finger) || finger.depth != path->depth || finger.next == 0) {
+        return 0;
+    }
+    uint32_t last = finger.depth - 2u;
+    if (memcmp(finger.node, path->node, finger.depth * sizeof finger.node[0]) != 0 || finger.child[last] != path->child[last]) {
+        return 0;
+    }
+    NF2_TRY(nf2_entry_parse_at(fs, finger.node[last], finger.next, entry));
+#if defined(NF2_DEBUG) && NF2_DEBUG > 1
+    struct nf2_entry other;
+    if (nf2_tree_child_entry(fs, path, last, &other) == NF2_OK) {
+        struct nf2_key key = nf2_entry_key(&other);
+        NF2_ASSERT(nf2_node_seek(fs, finger.node[last], &key, NF2_ABOVE, &other) < 0 || other.offset == finger.next);
+    }
+#endif
+    return 1;
+}
+
 int nf2_tree_neighbour(nf2_t *fs, struct nf2_path *path, enum nf2_seek seek)
 {
     struct nf2_entry entry;
     unsigned depth = path->depth - 1u;
-    int found = 0;
+    int found = seek == NF2_ABOVE ? behind_finger(fs, path, &entry) : 0;
 
+    NF2_TRY(found);
+    depth -= (unsigned)found;
     while (depth > 0 && found == 0) {
         depth--;
         NF2_TRY(nf2_tree_child_entry(fs, path, depth, &entry));
@@ -193,6 +218,42 @@ int nf2_tree_neighbour(nf2_t *fs, struct nf2_path *path, enum nf2_seek seek)
             return found < 0 ? found : NF2_ERR_IO;
         }
     }
+    return level < 0 ? level : 1;
+}
+
+/* Looks for the entries behind the one that leads to the path's leaf. */
+static NF2_APART int look_ahead(nf2_t *fs, const struct nf2_path *path, struct nf2_leaves *leaves)
+{
+    struct nf2_entry entry;
+
+    NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &entry));
+    struct nf2_key key = nf2_entry_key(&entry);
+    int found = nf2_node_following(fs, path->node[path->depth - 2u], &key, leaves->place);
+    leaves->count = (uint8_t)(found > 0 ? found : 0);
+    leaves->at = 0;
+    return found;
+}
+
+int nf2_tree_next_leaf(nf2_t *fs, struct nf2_path *path, struct nf2_leaves *leaves)
+{
+    struct nf2_entry entry;
+
+    if (leaves->at == leaves->count && path->depth > 1) {
+        NF2_TRY(look_ahead(fs, path, leaves));
+    }
+    if (leaves->at == leaves->count) { /* the last one of its parent, as a rule */
+        return nf2_tree_neighbour(fs, path, NF2_ABOVE);
+    }
+#if defined(NF2_DEBUG) && NF2_DEBUG > 1
+    struct nf2_path way = *path;
+    bool next = nf2_tree_neighbour(fs, &way, NF2_ABOVE) > 0;
+#endif
+    path->depth--;
+    NF2_TRY(nf2_entry_parse_at(fs, path->node[path->depth - 1u], leaves->place[leaves->at++], &entry));
+    int level = step_down(fs, path, &entry, 1);
+#if defined(NF2_DEBUG) && NF2_DEBUG > 1
+    NF2_ASSERT(level < 0 || !next || way.node[way.depth - 1u] == path->node[path->depth - 1u]);
+#endif
     return level < 0 ? level : 1;
 }
 

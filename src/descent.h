@@ -3,7 +3,7 @@
 #ifndef NF2FS_SRC_DESCENT_H
 #define NF2FS_SRC_DESCENT_H
 
-#include "node.h"
+#include "following.h"
 
 /* The way from the root to a leaf: in each inner node, the offset of the entry that leads on. */
 struct nf2_path {
@@ -23,6 +23,14 @@ int nf2_tree_child_entry(nf2_t *fs, const struct nf2_path *path, unsigned depth,
 int nf2_tree_way_to(nf2_t *fs, uint32_t block, struct nf2_path *path);
 /* Moves the path to the next (`seek` NF2_ABOVE) or previous (NF2_BELOW) leaf: 1, 0 if there is none, or an error. */
 int nf2_tree_neighbour(nf2_t *fs, struct nf2_path *path, enum nf2_seek seek);
+
+/* What a walk from leaf to leaf knows of the next ones, while nothing is written to the tree: their entries in the path's last inner node. */
+struct nf2_leaves {
+    uint16_t place[NF2_FOLLOWING];
+    uint8_t count, at;
+};
+/* The same as nf2_tree_neighbour with NF2_ABOVE, step by step. */
+int nf2_tree_next_leaf(nf2_t *fs, struct nf2_path *path, struct nf2_leaves *leaves);
 
 /* Open handles follow their entry to another place; `changed`: they read it again. */
 void nf2_tree_follow(nf2_t *fs, uint32_t node, uint16_t from, uint32_t to_node, uint16_t to, bool changed);

@@ -2,6 +2,7 @@
 /* dir.c - directories and names: the public calls. */
 #include "batch.h"
 #include "content.h"
+#include "ids.h"
 #include "listing.h"
 #include "names.h"
 #include "reclaim.h"
@@ -42,7 +43,7 @@ static int put_directory(nf2_t *fs, const struct nf2_place *place)
     struct nf2_node_op change;
     uint32_t id;
 
-    NF2_TRY(nf2_space_new_id(fs, &id));
+    NF2_TRY(nf2_id_new(fs, &id));
     nf2_op_put(&change, &key, NF2_BODY_DIR, 5);
     nf2_put32(change.bytes + 1, id);
     return nf2_tree_change(fs, &change, 1, 0, NULL);

@@ -10,6 +10,7 @@
 #include "content.h"
 #include "evacuate.h"
 #include "flash.h"
+#include "ids.h"
 #include "merge.h"
 #include "names.h"
 #include "region.h"
@@ -271,7 +272,7 @@ static NF2_APART int move_flat(nf2_t *fs, uint32_t leaf, const struct young *you
     if (flat.extents == 1 && flat.extent[0].count <= young->run.count) {
         return move_whole(fs, &entry, &flat);
     }
-    NF2_TRY(nf2_space_new_id(fs, &id));
+    NF2_TRY(nf2_id_new(fs, &id));
     NF2_TRY(nf2_flat_convert(fs, leaf, young->entry, &flat, NF2_TREE_SLOT, id));
     nf2_space_settle(fs, NF2_TREE_SLOT);
     return NF2_OK;

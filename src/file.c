@@ -448,10 +448,11 @@ static int32_t write_all(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t
         return NF2_ERR_FBIG;
     }
     if (length > 0) {
+        uint32_t start_us = fs->busy_us;
         NF2_TRY(nf2_space_begin(fs));
         uint32_t gap = at > file->size && file->kind != NF2_BODY_INDEXED ? nf2_min(at - file->size, nf2_page(fs)) : 0;
         NF2_TRY(check_space(fs, file, at, at + length, length + gap));
-        uint32_t start = fs->programs, start_us = fs->busy_us;
+        uint32_t start = fs->programs;
         NF2_TRY(note_failure(file, write_at(fs, file, at, data, length)));
         NF2_TRY(note_failure(file, work_ahead(fs, length, start, start_us)));
     }
@@ -625,8 +626,9 @@ static int do_sync(nf2_t *fs, nf2_file_t *file, bool closing)
     if (NF2_BROKEN(NF2_FAULT_EARLY_SYNC) && !closing) {
         return NF2_OK;
     }
+    uint32_t start_us = fs->busy_us;
     NF2_TRY(nf2_space_begin(fs));
-    uint32_t start = fs->programs, start_us = fs->busy_us;
+    uint32_t start = fs->programs;
     int result;
     do { /* where there are too few blocks garbage goes */
         result = sync_content(fs, file, closing);

@@ -20,6 +20,7 @@ int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs
 {
     struct nf2_key key = nf2_number_key(id, (uint8_t)((from & NF2_INDEX_BLOCKS) != 0 ? NF2_INDEX_OWN : NF2_INDEX_MAP), from & ~NF2_INDEX_BLOCKS);
     struct nf2_path path;
+    struct nf2_leaves leaves = {.count = 0};
     struct nf2_live live;
     struct nf2_entry entry;
     struct nf2_item item;
@@ -45,7 +46,7 @@ int nf2_index_each(nf2_t *fs, uint32_t id, uint32_t from, int (*visit)(nf2_t *fs
         if (result != 0) {
             return result;
         }
-        moved = beyond ? 0 : nf2_tree_neighbour(fs, &path, NF2_ABOVE);
+        moved = beyond ? 0 : nf2_tree_next_leaf(fs, &path, &leaves);
     } while (moved > 0);
     return moved;
 }

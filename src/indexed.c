@@ -4,6 +4,7 @@
 #include "content.h"
 #include "flash.h"
 #include "frames.h"
+#include "ids.h"
 #include "names.h"
 #include "space.h"
 #include "turn.h"
@@ -151,7 +152,7 @@ static NF2_APART int own_shadow(nf2_t *fs, const nf2_file_t *file, const struct 
     if (nf2_space_free_blocks(fs) < 4) { /* it must not fail half way */
         return NF2_ERR_NOSPC;
     }
-    NF2_TRY(nf2_space_orphan(fs, file->id));
+    NF2_TRY(nf2_id_orphan(fs, file->id));
     int result = own_extents(fs, file, flat, &batch);
     return result == NF2_SPANS_LEAVES ? nf2_batch_commit(fs, &batch, false, file->slot) : result;
 }
@@ -162,7 +163,7 @@ int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
     bool urgent = fs->urgent, shadow = file->fresh;
 
     memcpy(flat.extent, file->u.extent, sizeof flat.extent);
-    NF2_TRY(nf2_space_new_id(fs, &file->id));
+    NF2_TRY(nf2_id_new(fs, &file->id));
     fs->urgent = true;
     int result = shadow ? own_shadow(fs, file, &flat) : nf2_flat_convert(fs, file->leaf, file->entry, &flat, file->slot, file->id);
     if (result >= 0) {

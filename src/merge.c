@@ -122,8 +122,7 @@ static NF2_APART int find_sparse(nf2_t *fs, const struct nf2_path *path, struct 
     packed = survey.packed;
     NF2_TRY(nf2_repack_survey(fs, pair->right, &survey));
     packed += survey.packed;
-    bool scarce = nf2_space_free_blocks(fs) <= nf2_space_reserve(fs);
-    return packed * 100 <= nf2_log_bytes(fs) * (scarce ? MERGE_FILL_SCARCE : MERGE_FILL);
+    return packed * 100 <= nf2_log_bytes(fs) * (nf2_space_scarce(fs) ? MERGE_FILL_SCARCE : MERGE_FILL);
 }
 
 /* Has the root, an inner one, only one child? 1, 0, or an error. */
@@ -168,13 +167,24 @@ static int collapse_root(nf2_t *fs)
 
 bool nf2_tree_merge_done(const nf2_t *fs)
 {
-    return fs->merge_quiet >= 2;
+    return fs->merge_quiet == NF2_MERGE_DONE_SCARCE || (fs->merge_quiet == NF2_MERGE_DONE && !nf2_space_scarce(fs));
 }
 
 void nf2_tree_merge_restart(nf2_t *fs)
 {
     fs->merge_id = 0;
     fs->merge_length = fs->merge_skip = 0;
+    fs->merge_quiet = fs->merge_quiet > NF2_MERGE_DONE_SCARCE ? NF2_MERGE_ALL : fs->merge_quiet;
+}
+
+/* The walk has come to its end, or past the leaves that it was for. */
+static void pass_done(nf2_t *fs)
+{
+    static const uint8_t after[] = {NF2_MERGE_AGAIN, NF2_MERGE_DONE, NF2_MERGE_DONE_SCARCE, NF2_MERGE_DONE_SCARCE, NF2_MERGE_DONE, NF2_MERGE_DONE};
+    uint8_t due = after[fs->merge_quiet];
+
+    fs->merge_quiet = due == NF2_MERGE_DONE_SCARCE && !nf2_space_scarce(fs) ? NF2_MERGE_DONE : due;
+    nf2_tree_merge_restart(fs);
 }
 
 /* Takes the next leaf's lower bound as the place to go on; the start again behind the last leaf. */
@@ -185,9 +195,8 @@ static NF2_APART int advance(nf2_t *fs, struct nf2_path *path)
 
     int found = nf2_tree_neighbour(fs, path, NF2_ABOVE);
     NF2_TRY(found);
-    if (!found) {
-        nf2_tree_merge_restart(fs);
-        fs->merge_quiet = (uint8_t)nf2_min(fs->merge_quiet + 1u, 2);
+    if (!found || fs->merge_quiet == NF2_MERGE_HERE) {
+        pass_done(fs);
         return 0;
     }
     NF2_TRY(nf2_tree_child_entry(fs, path, path->depth - 2u, &entry));
@@ -223,6 +232,9 @@ int nf2_tree_merge_step(nf2_t *fs)
     struct nf2_path path;
 
     NF2_TRY(nf2_tree_merge_path(fs, &path));
+    if (fs->merge_quiet == NF2_MERGE_LEFT) {
+        NF2_TRY(nf2_tree_neighbour(fs, &path, NF2_BELOW));
+    }
     bool urgent = fs->urgent;
     uint8_t depth = path.depth;
     int result = 0;
@@ -238,9 +250,11 @@ int nf2_tree_merge_step(nf2_t *fs)
     }
     fs->urgent = urgent;
     if (result != 0) {
-        fs->merge_quiet = 0;
+        fs->merge_quiet = NF2_MERGE_ALL;
         return result;
     }
     path.depth = depth;
-    return advance(fs, &path);
+    NF2_TRY(advance(fs, &path));
+    fs->merge_quiet = fs->merge_quiet == NF2_MERGE_LEFT ? NF2_MERGE_HERE : fs->merge_quiet;
+    return 0;
 }

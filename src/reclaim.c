@@ -4,6 +4,7 @@
 #include "compact.h"
 
 #include "content.h"
+#include "ids.h"
 #include "merge.h"
 #include "space.h"
 
@@ -57,7 +58,7 @@ int nf2_orphan_step(nf2_t *fs)
         int more = remove_entry(fs, id);
         NF2_TRY(more);
         if (more == 0) {
-            nf2_space_adopt(fs, id); /* off the list; the next STATE says so */
+            nf2_id_adopt(fs, id); /* off the list; the next STATE says so */
         }
         return 1;
     }
@@ -127,6 +128,7 @@ int nf2_reclaim(nf2_t *fs, uint32_t blocks)
             NF2_TRY(whole ? NF2_OK : record_handles(fs));
             live = merging ? nf2_min(2 * live, NF2_COMPACT_ALL) : live;
             merging = whole && !merging;
+            fs->merge_quiet = merging && fs->merge_quiet == NF2_MERGE_DONE ? NF2_MERGE_AGAIN : fs->merge_quiet; /* all leaves, once */
             whole = true;
         } else if (nf2_space_free_blocks(fs) > most) {
             most = nf2_space_free_blocks(fs);

@@ -4,6 +4,7 @@
 #include "batch.h"
 #include "cache.h"
 #include "flash.h"
+#include "ids.h"
 #include "space.h"
 #include "tree.h"
 
@@ -183,7 +184,7 @@ static void note_orphan(nf2_t *fs, uint32_t id)
         }
     }
     if (id != 0 && fs->orphan_count < NF2_ORPHANS_MAX) {
-        nf2_space_orphan_add(fs, id);
+        nf2_id_orphan_add(fs, id);
     }
 }
 
@@ -195,7 +196,7 @@ static int apply_group(nf2_t *fs, struct nf2_effects *effects)
         NF2_TRY(nf2_space_flush(fs));
     }
     for (unsigned i = 0; i < effects->owned.ids; i++) {
-        nf2_space_adopt(fs, effects->owned.id[i]);
+        nf2_id_adopt(fs, effects->owned.id[i]);
     }
     for (unsigned i = 0; i < effects->dropped.runs; i++) {
         NF2_TRY(free_dropped(fs, &effects->dropped.run[i]));

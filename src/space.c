@@ -357,9 +357,21 @@ static bool next_dirty(const nf2_t *fs)
     return fs->next_suspect && fs->flash->program_unit == 1;
 }
 
+#define TREE_READY 3u           /* new nodes come several at a time */
+#define MANY_CHANGES 255u       /* in front of which few nodes are written, as a rule */
+
+/* Are more of the tree's blocks to be erased before they are needed? */
+static bool tree_waits(const nf2_t *fs)
+{
+    const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
+    bool grows = slot->used > 0 || fs->changes == MANY_CHANGES;
+
+    return grows && slot->runs > 0 && slot->ready < slot->run[slot->runs - 1].count && slot->used + TREE_READY > slot->ready;
+}
+
 bool nf2_space_stocked(const nf2_t *fs)
 {
-    return !next_dirty(fs) && fs->stock_count >= stock_wanted(fs);
+    return !next_dirty(fs) && fs->stock_count >= stock_wanted(fs) && !tree_waits(fs);
 }
 
 /* The slot's last block goes into the stock. */
@@ -400,6 +412,9 @@ int nf2_space_restock(nf2_t *fs)
         NF2_TRY(nf2_flash_erase(fs, fs->meta_next, 1) == NF2_OK ? NF2_OK : other_next(fs));
         fs->erases++;
         fs->next_suspect = false;
+    } else if (tree_waits(fs)) {
+        NF2_TRY(erase_next(fs, slot));
+        return 1; /* after a cut it is dirty again */
     } else {
         fs->after_cut = false; /* or it would take from the stock itself */
         int result = nf2_space_next(fs, NF2_TREE_SLOT) == NF2_NONE ? claim(fs, NF2_TREE_SLOT, tree_claim(fs)) : NF2_OK;
@@ -733,46 +748,7 @@ void nf2_space_forget(nf2_t *fs, uint32_t node)
     }
 }
 
-/* ---- ids and orphans ---------------------------------------------------------------------------- */
-
-int nf2_space_new_id(nf2_t *fs, uint32_t *id)
-{
-    if (fs->next_id >= fs->id_limit) {
-        NF2_TRY(nf2_space_flush(fs));
-    }
-    *id = fs->next_id++;
-    return NF2_OK;
-}
-
-int nf2_space_orphan(nf2_t *fs, uint32_t id)
-{
-    struct nf2_small orphan = {NF2_META_ORPHAN, 4, {0}};
-
-    if (fs->logged_orphans >= NF2_ORPHANS_MAX) {
-        NF2_TRY(nf2_space_flush(fs)); /* a reader of the log could not list one more */
-    }
-    nf2_put32(orphan.payload, id);
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_ORPHAN) ? NF2_OK : nf2_meta_append(fs, &orphan));
-    nf2_space_orphan_add(fs, id); /* not before: if the log turns, its STATE would list it, too, and a reader have it twice */
-    return NF2_OK;
-}
-
-void nf2_space_orphan_add(nf2_t *fs, uint32_t id)
-{
-    NF2_ASSERT(fs->orphan_count < NF2_ORPHANS_MAX);
-    fs->orphan[fs->orphan_count++] = id;
-    fs->logged_orphans++;
-}
-
-void nf2_space_adopt(nf2_t *fs, uint32_t id)
-{
-    for (unsigned i = 0; i < fs->orphan_count; i++) {
-        if (fs->orphan[i] == id) {
-            fs->orphan[i] = fs->orphan[--fs->orphan_count];
-            return;
-        }
-    }
-}
+/* ---- the beginning of a change ----------------------------------------------------------------------- */
 
 /* The tree should have a block for what comes: one in the place of a bad one; the next one of the log, before that turns. */
 static int feed_tree(nf2_t *fs)

@@ -47,10 +47,16 @@ uint32_t nf2_space_available(const nf2_t *fs);
 /* Blocks that hold nothing. */
 uint32_t nf2_space_free_blocks(const nf2_t *fs);
 
+/* Have nodes to be packed closer than else? */
+static inline bool nf2_space_scarce(const nf2_t *fs)
+{
+    return nf2_space_free_blocks(fs) <= nf2_space_reserve(fs);
+}
+
 /* Those of them that are erased. */
 uint32_t nf2_space_erased_blocks(const nf2_t *fs);
 
-/* Is there what the next cut may ask for: a stock of erased blocks, a next block of the meta log that is erased? */
+/* Is there what the next cut, or change, may ask for: a stock of erased blocks, erased ones for nodes, a next block of the meta log that is erased? */
 bool nf2_space_stocked(const nf2_t *fs);
 
 /* A step towards that, of one erase at most: 1, 0 if there is nothing to be done, or an error. */
@@ -135,12 +141,5 @@ void nf2_space_node_end(nf2_t *fs, uint32_t node, uint32_t end);
 /* Before a node is replaced: writes a STATE if its records say more than the meta log. */
 int nf2_space_settle_node(nf2_t *fs, uint32_t node);
 void nf2_space_forget(nf2_t *fs, uint32_t node);
-
-int nf2_space_new_id(nf2_t *fs, uint32_t *id);
-
-/* An id whose entries and blocks are to be freed unless a directory entry names it. */
-int nf2_space_orphan(nf2_t *fs, uint32_t id);       /* durable */
-void nf2_space_orphan_add(nf2_t *fs, uint32_t id);  /* after a durable record that dropped it; needs room */
-void nf2_space_adopt(nf2_t *fs, uint32_t id);
 
 #endif

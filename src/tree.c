@@ -4,6 +4,7 @@
 #include "cache.h"
 #include "flash.h"
 #include "group.h"
+#include "ids.h"
 #include "space.h"
 #include "split.h"
 
@@ -50,11 +51,11 @@ void nf2_tree_apply_effects(nf2_t *fs, const struct nf2_effects *effects)
         nf2_space_free(fs, effects->dropped.run[i].start, effects->dropped.run[i].count);
     }
     for (unsigned i = 0; i < effects->owned.ids; i++) {
-        nf2_space_adopt(fs, effects->owned.id[i]);
+        nf2_id_adopt(fs, effects->owned.id[i]);
     }
     for (unsigned i = 0; i < effects->dropped.ids; i++) {
         if (effects->dropped.id[i] != 0) {
-            nf2_space_orphan_add(fs, effects->dropped.id[i]);
+            nf2_id_orphan_add(fs, effects->dropped.id[i]);
         }
     }
 }
@@ -164,6 +165,24 @@ static int find_killed(nf2_t *fs, uint32_t leaf, const struct killed *killed, un
 /* What an attempt came to: done; the leaf lacks room (PLAIN: and the change has no effects on space), or there is more than one; something is to be prepared first. */
 enum { TRY_NO_ROOM = 0, TRY_DONE = 1, TRY_SPANS = NF2_SPANS_LEAVES, TRY_NO_ROOM_PLAIN, TRY_NEEDS };
 
+/*
+ * An entry with this key is removed: is its leaf sparse now? Idle work looks at that leaf and the one in front of it, or at all where others are due as
+ * well. Where blocks are scarce all leaves are looked at in any case: few of them are won otherwise.
+ */
+static void note_removal(nf2_t *fs, const struct nf2_key *key)
+{
+    bool alone = !nf2_space_scarce(fs) && (fs->merge_quiet == NF2_MERGE_DONE || fs->merge_quiet == NF2_MERGE_DONE_SCARCE);
+
+    if (alone && !fs->exchanging && key->length <= NF2_MERGE_KEY && nf2_key_bytes(fs, key, 0, fs->merge_key, key->length) == NF2_OK) {
+        fs->merge_id = key->id;
+        fs->merge_length = key->length;
+        fs->merge_skip = 0;
+        fs->merge_quiet = NF2_MERGE_LEFT;
+        return;
+    }
+    fs->merge_quiet = NF2_MERGE_ALL;
+}
+
 /* One attempt in one leaf. `kept`: bytes that are to stay free behind the changes. */
 static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pending, uint32_t kept, struct needs *needs)
 {
@@ -171,7 +190,7 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
     struct nf2_effects effects;
     struct nf2_entry old;
     struct killed killed;
-    bool grows = false, any = pending->mark != 0;
+    bool grows = false, any = pending->mark != 0, removed = false;
 
     memset(&effects, 0, sizeof effects);
     NF2_TRY(look_for_killed(fs, leaf, pending, &killed));
@@ -185,7 +204,6 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
         NF2_TRY(change_effects(fs, &ops[i], found ? &old : NULL, &effects));
         grows = grows || puts;
         any = true;
-        fs->merge_quiet = puts ? fs->merge_quiet : 0;
     }
     if (!any) {
         return TRY_DONE;
@@ -211,7 +229,12 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
     NF2_TRY(nf2_group_append(fs, leaf, append_at, ops, pending->count, pending->mark));
     nf2_tree_apply_effects(fs, &effects);
     for (unsigned i = 0; i < pending->count; i++) {
-        if (ops[i].kill != 0 && (ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN)) {
+        bool puts = ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN;
+        if (ops[i].kill != 0 && !puts && !removed) {
+            note_removal(fs, &ops[i].key); /* the others are of the same leaf */
+            removed = true;
+        }
+        if (ops[i].kill != 0 && puts) {
             nf2_tree_follow(fs, leaf, ops[i].kill, leaf, ops[i].offset, ops[i].type == NF2_NODE_PUT);
         }
     }

@@ -8,6 +8,7 @@
 #include "check.h"
 
 #include "src/flash.h"
+#include "src/ids.h"
 #include "src/index.h"
 #include "src/meta.h"
 #include "src/names.h"
@@ -477,16 +478,16 @@ TEST(ids)
     uint32_t id;
 
     begin(&volume);
-    CHECK_EQ(nf2_space_new_id(&volume.fs, &id), NF2_OK);
+    CHECK_EQ(nf2_id_new(&volume.fs, &id), NF2_OK);
     plant_piece(&volume, id, 0, NF2_NO_BLOCK, 500);
     CHECK(only(&volume, NF2_FOUND_LOST, NF2_FOUND_LOST));
     CHECK_EQ(last[NF2_FOUND_LOST].id, id);
-    nf2_space_orphan_add(&volume.fs, id);
+    nf2_id_orphan_add(&volume.fs, id);
     CHECK_EQ(judge(&volume), 0);
     finish(&volume);
 
     begin(&volume);
-    CHECK_EQ(nf2_space_new_id(&volume.fs, &id), NF2_OK);
+    CHECK_EQ(nf2_id_new(&volume.fs, &id), NF2_OK);
     plant_dir(&volume, id, "inside", id + 1); /* of a directory that no name leads to */
     volume.fs.next_id = id + 2;
     CHECK(only(&volume, NF2_FOUND_LOST, NF2_FOUND_LOST));
@@ -508,7 +509,7 @@ TEST(ids)
     finish(&volume);
 
     begin(&volume);
-    nf2_space_orphan_add(&volume.fs, id_of(&volume, "log"));
+    nf2_id_orphan_add(&volume.fs, id_of(&volume, "log"));
     CHECK(only(&volume, NF2_FOUND_REMOVED, NF2_FOUND_REMOVED));
     finish(&volume);
 }
@@ -519,7 +520,7 @@ static void plant_circle(struct volume *volume, uint32_t length, uint32_t tail)
     uint32_t id, first = volume->fs.next_id;
 
     for (uint32_t i = 0; i < length + tail; i++) {
-        CHECK_EQ(nf2_space_new_id(&volume->fs, &id), NF2_OK);
+        CHECK_EQ(nf2_id_new(&volume->fs, &id), NF2_OK);
         plant_dir(volume, i == 0 ? first + length - 1 : id - 1, i < length ? "d" : "t", id);
     }
 }
