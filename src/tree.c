@@ -165,24 +165,6 @@ static int find_killed(nf2_t *fs, uint32_t leaf, const struct killed *killed, un
 /* What an attempt came to: done; the leaf lacks room (PLAIN: and the change has no effects on space), or there is more than one; something is to be prepared first. */
 enum { TRY_NO_ROOM = 0, TRY_DONE = 1, TRY_SPANS = NF2_SPANS_LEAVES, TRY_NO_ROOM_PLAIN, TRY_NEEDS };
 
-/*
- * An entry with this key is removed: is its leaf sparse now? Idle work looks at that leaf and the one in front of it, or at all where others are due as
- * well. Where blocks are scarce all leaves are looked at in any case: few of them are won otherwise.
- */
-static void note_removal(nf2_t *fs, const struct nf2_key *key)
-{
-    bool alone = !nf2_space_scarce(fs) && (fs->merge_quiet == NF2_MERGE_DONE || fs->merge_quiet == NF2_MERGE_DONE_SCARCE);
-
-    if (alone && !fs->exchanging && key->length <= NF2_MERGE_KEY && nf2_key_bytes(fs, key, 0, fs->merge_key, key->length) == NF2_OK) {
-        fs->merge_id = key->id;
-        fs->merge_length = key->length;
-        fs->merge_skip = 0;
-        fs->merge_quiet = NF2_MERGE_LEFT;
-        return;
-    }
-    fs->merge_quiet = NF2_MERGE_ALL;
-}
-
 /* One attempt in one leaf. `kept`: bytes that are to stay free behind the changes. */
 static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pending, uint32_t kept, struct needs *needs)
 {
@@ -190,7 +172,7 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
     struct nf2_effects effects;
     struct nf2_entry old;
     struct killed killed;
-    bool grows = false, any = pending->mark != 0, removed = false;
+    bool grows = false, any = pending->mark != 0;
 
     memset(&effects, 0, sizeof effects);
     NF2_TRY(look_for_killed(fs, leaf, pending, &killed));
@@ -229,12 +211,7 @@ static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pe
     NF2_TRY(nf2_group_append(fs, leaf, append_at, ops, pending->count, pending->mark));
     nf2_tree_apply_effects(fs, &effects);
     for (unsigned i = 0; i < pending->count; i++) {
-        bool puts = ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN;
-        if (ops[i].kill != 0 && !puts && !removed) {
-            note_removal(fs, &ops[i].key); /* the others are of the same leaf */
-            removed = true;
-        }
-        if (ops[i].kill != 0 && puts) {
+        if (ops[i].kill != 0 && (ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN)) {
             nf2_tree_follow(fs, leaf, ops[i].kill, leaf, ops[i].offset, ops[i].type == NF2_NODE_PUT);
         }
     }
@@ -362,6 +339,31 @@ int nf2_tree_try(nf2_t *fs, struct nf2_node_op *change)
     return result < 0 ? result : result == TRY_DONE;
 }
 
+/*
+ * Changes of one leaf were made: if they removed an entry, is it sparse now? Idle work looks at that leaf and the one in front
+ * of it, or at all where others are due as well. Where blocks are scarce all are looked at in any case.
+ */
+static void note_removal(nf2_t *fs, const struct nf2_node_op *changes, unsigned count)
+{
+    const struct nf2_key *key = NULL;
+
+    for (unsigned i = 0; i < count; i++) {
+        key = changes[i].type == NF2_NODE_DEL || changes[i].type == NF2_NODE_MOV ? &changes[i].key : key;
+    }
+    if (key == NULL) {
+        return;
+    }
+    bool alone = !nf2_space_scarce(fs) && (fs->merge_quiet == NF2_MERGE_DONE || fs->merge_quiet == NF2_MERGE_DONE_SCARCE);
+    if (alone && !fs->exchanging && key->length <= NF2_MERGE_KEY && nf2_key_bytes(fs, key, 0, fs->merge_key, key->length) == NF2_OK) {
+        fs->merge_id = key->id;
+        fs->merge_length = key->length;
+        fs->merge_skip = 0;
+        fs->merge_quiet = NF2_MERGE_LEFT;
+        return;
+    }
+    fs->merge_quiet = NF2_MERGE_ALL;
+}
+
 int nf2_tree_change_in(nf2_t *fs, uint32_t leaf, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
 {
     struct nf2_pending pending = {.ops = changes, .count = count, .mark = mark, .leaf = leaf};
@@ -383,6 +385,7 @@ int nf2_tree_change_in(nf2_t *fs, uint32_t leaf, struct nf2_node_op *changes, un
         }
         NF2_TRY(nf2_tree_make_room(fs, &path, &changes->key, changes_length(changes, count), result == TRY_NO_ROOM_PLAIN ? &pending : NULL));
     }
+    note_removal(fs, changes, count);
     NF2_TRY(nf2_space_keep(fs));
     if (where != NULL && pending.node != 0) {
         where->node = pending.node;
