@@ -344,6 +344,8 @@ TEST(names_and_ids)
     begin(&volume);
     CHECK_EQ(put(&volume, ".a", 10, 1), NF2_OK);
     CHECK_EQ(put(&volume, "...", 10, 2), NF2_OK);
+    CHECK_EQ(nf2_mkdir(&volume.fs, "old"), NF2_OK);
+    CHECK_EQ(put(&volume, "old/file", 40, 7), NF2_OK);
     volume.fs.next_id = volume.fs.id_limit = 0x10000u - 2u;
     for (unsigned i = 0; i < 3; i++) {
         char path[40] = "", name[60];
@@ -355,6 +357,8 @@ TEST(names_and_ids)
         CHECK_EQ(put(&volume, name, 30, i), NF2_OK);
         CHECK(holds(&volume, name, 30, i) && holds(&volume, name, 30, i));
     }
+    CHECK_EQ(nf2_rename(&volume.fs, "old", "dir0/dir1/dir2/old"), NF2_OK);
+    CHECK(holds(&volume, "dir0/dir1/dir2/old/file", 40, 7) && holds(&volume, "dir0/dir1/dir2/old/file", 40, 7));
     CHECK_EQ(volume_again(&volume, true), NF2_OK);
     CHECK(holds(&volume, "dir0/dir1/dir2/file", 30, 2) && holds(&volume, "dir0/dir1/file", 30, 1) && holds(&volume, "dir0/file", 30, 0));
     CHECK(holds(&volume, ".a", 10, 1) && holds(&volume, "...", 10, 2));
@@ -475,17 +479,54 @@ TEST(place_outside)
     volume_down(&volume, false);
 }
 
+/* A volume with blocks in stock. */
+static void begin_stocked(struct volume *volume)
+{
+    begin_on(volume, "tiny2m");
+    for (unsigned i = 0; i < 12 && volume->fs.stock_count < 2; i++) {
+        CHECK_EQ(put(volume, "small", 10, i), NF2_OK);
+        CHECK(nf2_maintain(&volume->fs, 200000) >= 0);
+    }
+    CHECK(volume->fs.stock_count >= 2);
+}
+
+/* The log goes on for some blocks, and all is as it should be. */
+static void go_on(struct volume *volume)
+{
+    for (unsigned i = 0; i < 200; i++) {
+        CHECK_EQ(put(volume, "small", 3000, i), NF2_OK);
+    }
+    CHECK(holds(volume, "sound", 5000, 2) && holds(volume, "small", 3000, 199));
+    CHECK_EQ(nf2_check(&volume->fs, NULL, NULL), 0);
+    CHECK_EQ(maintain_all(volume), 0);
+    CHECK_EQ(volume_again(volume, true), NF2_OK);
+    CHECK(holds(volume, "sound", 5000, 2) && holds(volume, "small", 3000, 199));
+    CHECK_EQ(nf2_check(&volume->fs, NULL, NULL), 0);
+}
+
+/* The next block of the log fails where the tree has none left: one of the stock takes its place. */
+TEST(stock_for_the_log)
+{
+    struct volume volume;
+
+    begin_stocked(&volume);
+    CHECK_EQ(nf2_space_begin(&volume.fs), NF2_OK);
+    CHECK_EQ(nf2_space_return_unused(&volume.fs, NF2_SLOTS), NF2_OK);
+    CHECK_EQ(nf2_space_next(&volume.fs, NF2_TREE_SLOT), NF2_NONE);
+    uint32_t bad = volume.fs.meta_next, by = volume.fs.stock[volume.fs.stock_count - 1u];
+    vflash_break_block(volume.flash, bad, false);
+    CHECK_EQ(nf2_meta_replace_next(&volume.fs), NF2_OK);
+    CHECK_EQ(nf2_bad_place(&volume.fs, bad), by);
+    go_on(&volume);
+    volume_down(&volume, true);
+}
+
 /* The next block of the log is bad, and a block of the stock took its place: a cut came when the anchor said so, and no STATE yet. */
 TEST(stock_in_place)
 {
     struct volume volume;
 
-    begin_on(&volume, "tiny2m");
-    for (unsigned i = 0; i < 12 && volume.fs.stock_count < 2; i++) {
-        CHECK_EQ(put(&volume, "small", 10, i), NF2_OK);
-        CHECK(nf2_maintain(&volume.fs, 200000) >= 0);
-    }
-    CHECK(volume.fs.stock_count >= 2);
+    begin_stocked(&volume);
     uint32_t bad = volume.fs.meta_next, by = volume.fs.stock[0], in_stock = 0;
     volume.fs.bad[0].block = (uint16_t)bad;
     volume.fs.bad[0].by = (uint16_t)by;
@@ -497,15 +538,7 @@ TEST(stock_in_place)
         in_stock += volume.fs.stock[i] == by;
     }
     CHECK(in_stock == 0 && nf2_bad_place(&volume.fs, bad) == by);
-    for (unsigned i = 0; i < 200; i++) { /* the log goes on there */
-        CHECK_EQ(put(&volume, "small", 3000, i), NF2_OK);
-    }
-    CHECK(holds(&volume, "sound", 5000, 2) && holds(&volume, "small", 3000, 199));
-    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
-    CHECK_EQ(maintain_all(&volume), 0);
-    CHECK_EQ(volume_again(&volume, true), NF2_OK);
-    CHECK(holds(&volume, "sound", 5000, 2) && holds(&volume, "small", 3000, 199));
-    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    go_on(&volume);
     volume_down(&volume, true);
 }
 
@@ -525,6 +558,7 @@ int main(void)
     RUN(orphan_and_removed);
     RUN(runs_of_a_clean_state);
     RUN(place_outside);
+    RUN(stock_for_the_log);
     RUN(stock_in_place);
     return check_done();
 }
