@@ -50,8 +50,9 @@ enum nf2_merge_due {
     NF2_MERGE_AGAIN,            /* and once more, from the first one */
     NF2_MERGE_DONE,             /* none, unless blocks are scarce: then fuller ones are merged, too */
     NF2_MERGE_DONE_SCARCE,      /* none */
-    NF2_MERGE_LEFT,             /* the left neighbour of the present one, and that */
-    NF2_MERGE_HERE              /* the present one */
+    NF2_MERGE_DONE_HERE,        /* as NF2_MERGE_DONE; the key that was removed last is known */
+    NF2_MERGE_LEFT,             /* the left neighbour of the leaf that this key led to, and that leaf */
+    NF2_MERGE_HERE              /* that leaf */
 };
 
 static inline uint32_t nf2_min(uint32_t a, uint32_t b)

@@ -167,23 +167,28 @@ static int collapse_root(nf2_t *fs)
 
 bool nf2_tree_merge_done(const nf2_t *fs)
 {
-    return fs->merge_quiet == NF2_MERGE_DONE_SCARCE || (fs->merge_quiet == NF2_MERGE_DONE && !nf2_space_scarce(fs));
+    bool done = fs->merge_quiet == NF2_MERGE_DONE || fs->merge_quiet == NF2_MERGE_DONE_HERE;
+
+    return fs->merge_quiet == NF2_MERGE_DONE_SCARCE || (done && !nf2_space_scarce(fs));
 }
 
 void nf2_tree_merge_restart(nf2_t *fs)
 {
     fs->merge_id = 0;
     fs->merge_length = fs->merge_skip = 0;
-    fs->merge_quiet = fs->merge_quiet > NF2_MERGE_DONE_SCARCE ? NF2_MERGE_ALL : fs->merge_quiet;
+    if (fs->merge_quiet >= NF2_MERGE_DONE_HERE) {
+        fs->merge_quiet = fs->merge_quiet == NF2_MERGE_DONE_HERE ? NF2_MERGE_DONE : NF2_MERGE_ALL;
+    }
 }
 
-/* The walk has come to its end, or past the leaves that it was for. */
+/* The walk has come to its end. */
 static void pass_done(nf2_t *fs)
 {
-    static const uint8_t after[] = {NF2_MERGE_AGAIN, NF2_MERGE_DONE, NF2_MERGE_DONE_SCARCE, NF2_MERGE_DONE_SCARCE, NF2_MERGE_DONE, NF2_MERGE_DONE};
-    uint8_t due = after[fs->merge_quiet];
-
-    fs->merge_quiet = due == NF2_MERGE_DONE_SCARCE && !nf2_space_scarce(fs) ? NF2_MERGE_DONE : due;
+    if (fs->merge_quiet < NF2_MERGE_DONE) {
+        fs->merge_quiet++;
+    } else {
+        fs->merge_quiet = nf2_space_scarce(fs) ? NF2_MERGE_DONE_SCARCE : NF2_MERGE_DONE;
+    }
     nf2_tree_merge_restart(fs);
 }
 
@@ -195,7 +200,7 @@ static NF2_APART int advance(nf2_t *fs, struct nf2_path *path)
 
     int found = nf2_tree_neighbour(fs, path, NF2_ABOVE);
     NF2_TRY(found);
-    if (!found || fs->merge_quiet == NF2_MERGE_HERE) {
+    if (!found) {
         pass_done(fs);
         return 0;
     }
@@ -231,6 +236,9 @@ int nf2_tree_merge_step(nf2_t *fs)
 {
     struct nf2_path path;
 
+    if (fs->merge_quiet == NF2_MERGE_DONE_HERE) {
+        nf2_tree_merge_restart(fs);
+    }
     NF2_TRY(nf2_tree_merge_path(fs, &path));
     if (fs->merge_quiet == NF2_MERGE_LEFT) {
         NF2_TRY(nf2_tree_neighbour(fs, &path, NF2_BELOW));
@@ -253,8 +261,10 @@ int nf2_tree_merge_step(nf2_t *fs)
         fs->merge_quiet = NF2_MERGE_ALL;
         return result;
     }
+    if (fs->merge_quiet >= NF2_MERGE_LEFT) {
+        fs->merge_quiet = fs->merge_quiet == NF2_MERGE_LEFT ? NF2_MERGE_HERE : NF2_MERGE_DONE_HERE;
+        return 0;
+    }
     path.depth = depth;
-    NF2_TRY(advance(fs, &path));
-    fs->merge_quiet = fs->merge_quiet == NF2_MERGE_LEFT ? NF2_MERGE_HERE : fs->merge_quiet;
-    return 0;
+    return advance(fs, &path);
 }

@@ -128,7 +128,10 @@ int nf2_reclaim(nf2_t *fs, uint32_t blocks)
             NF2_TRY(whole ? NF2_OK : record_handles(fs));
             live = merging ? nf2_min(2 * live, NF2_COMPACT_ALL) : live;
             merging = whole && !merging;
-            fs->merge_quiet = merging && fs->merge_quiet == NF2_MERGE_DONE ? NF2_MERGE_AGAIN : fs->merge_quiet; /* all leaves, once */
+            if (merging && nf2_tree_merge_done(fs) && fs->merge_quiet != NF2_MERGE_DONE_SCARCE) {
+                nf2_tree_merge_restart(fs);
+                fs->merge_quiet = NF2_MERGE_AGAIN; /* all leaves, once */
+            }
             whole = true;
         } else if (nf2_space_free_blocks(fs) > most) {
             most = nf2_space_free_blocks(fs);

@@ -343,7 +343,7 @@ int nf2_tree_try(nf2_t *fs, struct nf2_node_op *change)
  * Changes of one leaf were made: if they removed an entry, is it sparse now? Idle work looks at that leaf and the one in front
  * of it, or at all where others are due as well. Where blocks are scarce all are looked at in any case.
  */
-static void note_removal(nf2_t *fs, const struct nf2_node_op *changes, unsigned count)
+static NF2_APART void note_removal(nf2_t *fs, const struct nf2_node_op *changes, unsigned count)
 {
     const struct nf2_key *key = NULL;
 
@@ -353,15 +353,21 @@ static void note_removal(nf2_t *fs, const struct nf2_node_op *changes, unsigned 
     if (key == NULL) {
         return;
     }
-    bool alone = !nf2_space_scarce(fs) && (fs->merge_quiet == NF2_MERGE_DONE || fs->merge_quiet == NF2_MERGE_DONE_SCARCE);
-    if (alone && !fs->exchanging && key->length <= NF2_MERGE_KEY && nf2_key_bytes(fs, key, 0, fs->merge_key, key->length) == NF2_OK) {
-        fs->merge_id = key->id;
-        fs->merge_length = key->length;
-        fs->merge_skip = 0;
-        fs->merge_quiet = NF2_MERGE_LEFT;
+    uint8_t bytes[NF2_MERGE_KEY] = {0};
+    bool alone = !nf2_space_scarce(fs) && fs->merge_quiet >= NF2_MERGE_DONE && fs->merge_quiet <= NF2_MERGE_DONE_HERE && !fs->exchanging;
+    if (!alone || key->length > sizeof bytes || nf2_key_bytes(fs, key, 0, bytes, key->length) != NF2_OK) {
+        fs->merge_quiet = NF2_MERGE_ALL;
         return;
     }
-    fs->merge_quiet = NF2_MERGE_ALL;
+    bool same = key->id == fs->merge_id && key->length == fs->merge_length && memcmp(bytes, fs->merge_key, key->length) == 0;
+    if (fs->merge_quiet == NF2_MERGE_DONE_HERE && same) {
+        return; /* it came back, and went again */
+    }
+    fs->merge_id = key->id;
+    fs->merge_length = key->length;
+    fs->merge_skip = 0;
+    memcpy(fs->merge_key, bytes, sizeof bytes);
+    fs->merge_quiet = NF2_MERGE_LEFT;
 }
 
 int nf2_tree_change_in(nf2_t *fs, uint32_t leaf, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)

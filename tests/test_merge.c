@@ -63,6 +63,26 @@ TEST(reads_after_a_removal)
     volume_down(&volume, true);
 }
 
+/* A name that comes and goes makes no work but once. */
+TEST(one_name_again_and_again)
+{
+    static struct volume volume;
+    uint64_t most = 0;
+
+    fill(&volume);
+    for (uint32_t i = 0; i < 40; i++) {
+        CHECK_EQ(put(&volume, "some-file-x", 20, i), NF2_OK);
+        CHECK_EQ(nf2_remove(&volume.fs, "some-file-x"), NF2_OK);
+        uint64_t before = vflash_counts(volume.flash)->read_pages;
+        CHECK_EQ(maintain_all(&volume), NF2_OK);
+        uint64_t pages = vflash_counts(volume.flash)->read_pages - before;
+        most = pages > most && i > 0 ? pages : most;
+    }
+    printf("idle work after a name came and went: %u pages read at most\n", (unsigned)most);
+    CHECK(most <= 60);
+    volume_down(&volume, true);
+}
+
 /* In the order given by `step`, one after the other with idle time between: a mount, and a look at all leaves, win nothing more. */
 static void empty_slowly(uint32_t step)
 {
@@ -101,6 +121,7 @@ TEST(removed_here_and_there)
 int main(void)
 {
     RUN(reads_after_a_removal);
+    RUN(one_name_again_and_again);
     RUN(removed_in_order);
     RUN(removed_here_and_there);
     return check_done();
