@@ -200,14 +200,24 @@ static int release_victims(nf2_t *fs, uint32_t id, const struct nf2_victims *vic
     return 0;
 }
 
-/* Goes through the file's blocks until some had something to do: 1, or 0 behind the last. */
-static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live)
+#define LOOK_READS 4000u        /* pages: a step that has read so many for looks in vain is over */
+
+static bool looked_enough(const nf2_t *fs, uint32_t start_us)
+{
+    return fs->busy_us - start_us > LOOK_READS * fs->flash->read_page_us;
+}
+
+/* Goes through the file's blocks until some had something to do, or it is enough: 1, or 0 behind the last. */
+static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live, uint32_t start_us)
 {
     struct nf2_victims victims;
     bool part;
     int found;
 
-    while ((found = next_owned(fs, id)) > 0) {
+    for (bool again = false; (found = next_owned(fs, id)) > 0; again = true) {
+        if (again && looked_enough(fs, start_us)) {
+            return 1;
+        }
         if (fs->compact_from >= fs->compact_dead) {
             int freed = free_dead(fs, id, &part);
             if (freed != 0) {
@@ -265,16 +275,21 @@ static NF2_APART int next_file(nf2_t *fs)
     }
 }
 
-/* The next file that has something to do: 1, or 0 behind the last. */
+/* The next file that has something to do, as far as looks are not too long: 1, or 0 behind the last. */
 static NF2_APART int file_step(nf2_t *fs, uint32_t live)
 {
     bool urgent = fs->urgent;
+    uint32_t start_us = fs->busy_us;
     int result;
 
     fs->urgent = true;
     for (; (result = next_file(fs)) > 0; fs->compact_id++) {
         result = nf2_compact_handles(fs, fs->compact_id);
-        result = result < 0 ? result : compact_blocks(fs, fs->compact_id, live);
+        result = result < 0 ? result : compact_blocks(fs, fs->compact_id, live, start_us);
+        if (result == 0 && looked_enough(fs, start_us)) {
+            fs->compact_id++;
+            result = 1;
+        }
         if (result != 0) {
             break;
         }

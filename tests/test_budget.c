@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_budget.c - idle work keeps its budget where files have large maps, of which a step may find nothing to do in many. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define FILES 6u
+#define SIZE 1048576u
+#define PIECES 1500u
+#define PIECE 300u
+
+static uint32_t state = 7;
+static uint8_t data[4096];
+
+static uint32_t below(uint32_t limit)
+{
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)state * limit >> 32);
+}
+
+static void overwrite(struct volume *volume, const char *name, uint32_t pieces)
+{
+    CHECK_EQ(nf2_open(&volume->fs, &volume->file, name, NF2_O_WRONLY, volume->page), NF2_OK);
+    for (uint32_t i = 0; i < pieces; i++) {
+        CHECK(nf2_seek(&volume->fs, &volume->file, (int32_t)below(SIZE - PIECE), NF2_SEEK_SET) >= 0);
+        CHECK_EQ(nf2_write(&volume->fs, &volume->file, data, PIECE), (int32_t)PIECE);
+        CHECK(i % 20 != 0 || nf2_sync(&volume->fs, &volume->file) == NF2_OK);
+    }
+    CHECK_EQ(nf2_close(&volume->fs, &volume->file), NF2_OK);
+}
+
+/* A file whose map has many leaves. */
+static void make_file(struct volume *volume, uint32_t number)
+{
+    char name[16];
+
+    snprintf(name, sizeof name, "file%u", (unsigned)number);
+    CHECK_EQ(put(volume, name, SIZE, number), NF2_OK);
+    overwrite(volume, name, PIECES);
+}
+
+/* Idle time until nothing is left to do; every call keeps to its budget. Returns the most, in parts of 1,000. */
+static uint32_t idle(struct volume *volume)
+{
+    static const uint32_t budgets[] = {850000, 1000000, 2000000};
+    uint32_t most = 0;
+    int more = 1;
+
+    for (uint32_t i = 0; i < 4000 && more > 0; i++) {
+        uint32_t budget = budgets[i % 3u];
+        uint64_t before = vflash_counts(volume->flash)->time_slow_us;
+        more = nf2_maintain(&volume->fs, budget);
+        uint64_t us = vflash_counts(volume->flash)->time_slow_us - before;
+        CHECK(us <= budget);
+        most = us * 1000u / budget > most ? (uint32_t)(us * 1000u / budget) : most;
+    }
+    CHECK_EQ(more, 0);
+    return most;
+}
+
+/* Reads are slow, so that a look at all maps takes longer than the budget. */
+TEST(large_maps)
+{
+    static struct volume volume;
+
+    volume_new(&volume, "w25q128");
+    volume.driver.read_page_us = 41;
+    volume_format(&volume);
+    for (uint32_t i = 0; i < FILES; i++) {
+        make_file(&volume, i);
+    }
+    uint32_t most = idle(&volume);
+    for (uint32_t i = 0; i < 4; i++) {
+        overwrite(&volume, "file0", 1);
+        uint32_t again = idle(&volume);
+        most = again > most ? again : most;
+    }
+    printf("idle work on large maps: %u of 1,000 parts of the budget at most\n", (unsigned)most);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+int main(void)
+{
+    RUN(large_maps);
+    return check_done();
+}
