@@ -48,9 +48,9 @@
 enum nf2_merge_due {
     NF2_MERGE_ALL,              /* all, from where the walk is */
     NF2_MERGE_AGAIN,            /* and once more, from the first one */
-    NF2_MERGE_DONE,             /* none, unless blocks are scarce: then fuller ones are merged, too */
+    NF2_MERGE_DONE,             /* none; where blocks are scarce fuller ones are merged, which was not looked for */
     NF2_MERGE_DONE_SCARCE,      /* none */
-    NF2_MERGE_DONE_HERE,        /* as NF2_MERGE_DONE; the key that was removed last is known */
+    NF2_MERGE_DONE_HERE,        /* none; some were not looked at, and the key that was removed last is known */
     NF2_MERGE_LEFT,             /* the left neighbour of the leaf that this key led to, and that leaf */
     NF2_MERGE_HERE              /* that leaf */
 };

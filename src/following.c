@@ -42,6 +42,12 @@ static NF2_APART int follow_entry(nf2_t *fs, struct following *list, const struc
     if (memcmp(order, list->above, ORDER_BYTES) <= 0 || memcmp(order, list->bound, ORDER_BYTES) >= 0) {
         return NF2_OK;
     }
+    for (unsigned i = 0; i < list->count; i++) {
+        if (memcmp(order, list->order[i], ORDER_BYTES) == 0) { /* in a damaged node: the later one counts */
+            list->place[i] = entry->offset;
+            return NF2_OK;
+        }
+    }
     if (key.length > NF2_NUMBER_LENGTH || (list->count == NF2_FOLLOWING && memcmp(order, list->order[list->count - 1u], ORDER_BYTES) > 0)) {
         bound_by(list, order);
         return NF2_OK;

@@ -167,9 +167,7 @@ static int collapse_root(nf2_t *fs)
 
 bool nf2_tree_merge_done(const nf2_t *fs)
 {
-    bool done = fs->merge_quiet == NF2_MERGE_DONE || fs->merge_quiet == NF2_MERGE_DONE_HERE;
-
-    return fs->merge_quiet == NF2_MERGE_DONE_SCARCE || (done && !nf2_space_scarce(fs));
+    return fs->merge_quiet >= NF2_MERGE_DONE && fs->merge_quiet <= NF2_MERGE_DONE_HERE;
 }
 
 void nf2_tree_merge_restart(nf2_t *fs)
@@ -184,12 +182,20 @@ void nf2_tree_merge_restart(nf2_t *fs)
 /* The walk has come to its end. */
 static void pass_done(nf2_t *fs)
 {
-    if (fs->merge_quiet < NF2_MERGE_DONE) {
-        fs->merge_quiet++;
-    } else {
-        fs->merge_quiet = nf2_space_scarce(fs) ? NF2_MERGE_DONE_SCARCE : NF2_MERGE_DONE;
-    }
+    uint8_t done = nf2_space_scarce(fs) ? NF2_MERGE_DONE_SCARCE : NF2_MERGE_DONE;
+
+    fs->merge_quiet = fs->merge_quiet == NF2_MERGE_ALL ? NF2_MERGE_AGAIN : done;
     nf2_tree_merge_restart(fs);
+}
+
+void nf2_tree_merge_all(nf2_t *fs)
+{
+    bool some = fs->merge_quiet >= NF2_MERGE_DONE_HERE, scarcer = fs->merge_quiet == NF2_MERGE_DONE && nf2_space_scarce(fs);
+
+    if (some || scarcer) {
+        nf2_tree_merge_restart(fs);
+        fs->merge_quiet = NF2_MERGE_AGAIN;
+    }
 }
 
 /* Takes the next leaf's lower bound as the place to go on; the start again behind the last leaf. */
@@ -236,9 +242,6 @@ int nf2_tree_merge_step(nf2_t *fs)
 {
     struct nf2_path path;
 
-    if (fs->merge_quiet == NF2_MERGE_DONE_HERE) {
-        nf2_tree_merge_restart(fs);
-    }
     NF2_TRY(nf2_tree_merge_path(fs, &path));
     if (fs->merge_quiet == NF2_MERGE_LEFT) {
         NF2_TRY(nf2_tree_neighbour(fs, &path, NF2_BELOW));

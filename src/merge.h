@@ -10,7 +10,9 @@ int nf2_tree_merge_step(nf2_t *fs);
 /* The leaf that is looked at next: the way to it, and back to the first one. */
 int nf2_tree_merge_path(nf2_t *fs, struct nf2_path *path);
 void nf2_tree_merge_restart(nf2_t *fs);
-/* Has a whole pass found nothing to merge since the last removal? */
+/* Has idle work looked at what removals may have left sparse? */
 bool nf2_tree_merge_done(const nf2_t *fs);
+/* For a write that lacks space: all leaves are to be looked at, if that was not done with nothing removed since, and with the present mark. */
+void nf2_tree_merge_all(nf2_t *fs);
 
 #endif

@@ -128,9 +128,8 @@ int nf2_reclaim(nf2_t *fs, uint32_t blocks)
             NF2_TRY(whole ? NF2_OK : record_handles(fs));
             live = merging ? nf2_min(2 * live, NF2_COMPACT_ALL) : live;
             merging = whole && !merging;
-            if (merging && nf2_tree_merge_done(fs) && fs->merge_quiet != NF2_MERGE_DONE_SCARCE) {
-                nf2_tree_merge_restart(fs);
-                fs->merge_quiet = NF2_MERGE_AGAIN; /* all leaves, once */
+            if (merging) {
+                nf2_tree_merge_all(fs);
             }
             whole = true;
         } else if (nf2_space_free_blocks(fs) > most) {

@@ -358,15 +358,14 @@ static bool next_dirty(const nf2_t *fs)
 }
 
 #define TREE_READY 3u           /* new nodes come several at a time */
-#define MANY_CHANGES 255u       /* in front of which few nodes are written, as a rule */
+#define MANY_CHANGES 255u       /* as many as are counted: a session of fewer takes few blocks for nodes */
 
 /* Are more of the tree's blocks to be erased before they are needed? */
 static bool tree_waits(const nf2_t *fs)
 {
     const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
-    bool grows = slot->used > 0 || fs->changes == MANY_CHANGES;
 
-    return grows && slot->runs > 0 && slot->ready < slot->run[slot->runs - 1].count && slot->used + TREE_READY > slot->ready;
+    return fs->changes == MANY_CHANGES && slot->runs > 0 && slot->ready < slot->run[slot->runs - 1].count && slot->used + TREE_READY > slot->ready;
 }
 
 bool nf2_space_stocked(const nf2_t *fs)
