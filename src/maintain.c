@@ -68,6 +68,35 @@ static uint32_t find_dirty(const nf2_t *fs, const struct nf2_region *region, uin
     return 0;
 }
 
+#define SINGLES_KEPT 256u        /* so many erased blocks are worth an erase for each */
+
+/*
+ * Are single blocks to be erased? By sixteen an erase costs a fifth, and one record: a block that falls free alone waits for its
+ * neighbours, as long as half of what is free is erased.
+ */
+static bool singles_due(const nf2_t *fs)
+{
+    return nf2_large_blocks(fs) == 0 || fs->erased_blocks < nf2_max(fs->free_blocks / 2u, SINGLES_KEPT);
+}
+
+/* Free blocks that are not erased, in steps: at each further one it is worth looking whether a large erase takes some. */
+static uint8_t dirty_steps(const nf2_t *fs)
+{
+    return (uint8_t)((fs->free_blocks - fs->erased_blocks) / (nf2_large_blocks(fs) + fs->blocks / 256u + 1u));
+}
+
+/* Is there nothing that idle work should erase, so far as is known? */
+static bool erased_enough(nf2_t *fs)
+{
+    if (singles_due(fs)) {
+        return fs->erased_blocks >= fs->free_blocks;
+    }
+    if (dirty_steps(fs) < fs->dirty_looked) {
+        fs->dirty_looked = dirty_steps(fs);
+    }
+    return dirty_steps(fs) == fs->dirty_looked;
+}
+
 #define GROUP_LOOKS 4u          /* at regions for blocks that a large erase takes, before a single one will do */
 #define FIND_WALKS (GROUP_LOOKS + 3u)
 
@@ -81,7 +110,7 @@ static NF2_APART int find_erase(nf2_t *fs, uint32_t *start)
     uint32_t regions = nf2_regions(fs), counted = NF2_NONE, first, looks = 0;
     struct nf2_region region;
 
-    for (unsigned pass = 0; pass < 2; pass++) {
+    for (unsigned pass = 0; pass < (singles_due(fs) ? 2u : 1u); pass++) {
         for (uint32_t i = 0; i <= regions && (pass > 0 || looks < GROUP_LOOKS); i++) { /* the first one's front part comes last */
             uint32_t number = (cursor / NF2_REGION_BLOCKS + i) % regions, window = number / NF2_TREE_BUFFER_SIZE;
             if (window != counted) { /* one walk for all regions: few of them are looked at */
@@ -104,7 +133,7 @@ static NF2_APART int find_erase(nf2_t *fs, uint32_t *start)
     return 0;
 }
 
-/* Erases ahead. 1: erased, 0: nothing dirty is left, 2: the budget is too small. */
+/* Erases ahead. 1: erased, 0: nothing was found, 2: the budget is too small. */
 static NF2_APART int erase_step(nf2_t *fs, const struct budget *budget)
 {
     uint32_t start = 0;
@@ -184,12 +213,12 @@ static int restock(nf2_t *fs, const struct budget *budget)
     return more < 0 ? more : 0;
 }
 
-/* Erases all that is free. 1: the budget did not last. */
+/* Erases what is free. 1: the budget did not last. */
 static int erase_ahead(nf2_t *fs, const struct budget *budget)
 {
     int result = 1;
 
-    while (result > 0 && fs->erased_blocks < fs->free_blocks) {
+    while (result > 0 && !erased_enough(fs)) {
         if ((FIND_WALKS + TURN_WALKS) * walk_us(fs) + NF2_TURN_PAGES * fs->flash->program_page_us > left_us(fs, budget)) {
             return 1;
         }
@@ -197,6 +226,7 @@ static int erase_ahead(nf2_t *fs, const struct budget *budget)
         if (result == 2) {
             return 1;
         }
+        fs->dirty_looked = result == 0 ? dirty_steps(fs) : 0;
     }
     return result < 0 ? result : 0;
 }
@@ -211,7 +241,7 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
     if (fs->read_only) {
         return NF2_ERR_ROFS;
     }
-    bool idle = fs->orphan_count == 0 && nf2_tree_merge_done(fs) && !fs->compact_again && fs->erased_blocks >= fs->free_blocks && fs->freed_count == 0 &&
+    bool idle = fs->orphan_count == 0 && nf2_tree_merge_done(fs) && !fs->compact_again && erased_enough(fs) && fs->freed_count == 0 &&
                 nf2_space_stocked(fs) && !nf2_exchange_due(fs);
     if (idle) {
         return 0;

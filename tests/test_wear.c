@@ -194,8 +194,65 @@ TEST(open_files)
     volume_down(&volume, true);
 }
 
+/* A small file that comes and goes, with idle time behind each. */
+static void come_and_go(struct volume *volume, unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds; i++) {
+        CHECK_EQ(put(volume, "hot", 32, i), NF2_OK);
+        CHECK_EQ(nf2_remove(&volume->fs, "hot"), NF2_OK);
+        CHECK(nf2_maintain(&volume->fs, 200000) >= 0);
+    }
+}
+
+/* Blocks fall free one by one. As long as many are erased they wait for their neighbours: one erase for sixteen costs a fifth. */
+TEST(erases_wait)
+{
+    struct volume volume;
+
+    volume_up(&volume, "w25q128");
+    come_and_go(&volume, 10000);
+    const uint64_t *erases = vflash_counts(volume.flash)->erases;
+    printf("few blocks at a time fall free: %u erases of one, %u of sixteen\n", (unsigned)erases[0], (unsigned)erases[2]);
+    CHECK(erases[2] > 20);
+    CHECK(erases[0] * 8 < erases[2]);
+    struct nf2_statfs statfs;
+    CHECK_EQ(nf2_statfs(&volume.fs, &statfs), NF2_OK);
+    CHECK(statfs.blocks_erased * 2 >= statfs.blocks_free);
+    volume_down(&volume, true);
+}
+
+/* The same name beside others that rest, and fill half of a leaf or less: they are not copied again and again. */
+TEST(hot_name_alone)
+{
+    static const unsigned resting[] = {20, 26, 32, 36};
+    char name[24];
+
+    for (unsigned t = 0; t < sizeof resting / sizeof resting[0]; t++) {
+        struct volume volume;
+
+        volume_up(&volume, CHIP);
+        for (unsigned i = 0; i < resting[t]; i++) {
+            snprintf(name, sizeof name, "rests%02u", i);
+            CHECK_EQ(put(&volume, name, 40, i), NF2_OK);
+        }
+        come_and_go(&volume, 1000);
+        uint64_t begun = vflash_counts(volume.flash)->program_pages;
+        come_and_go(&volume, 1000);
+        uint64_t pages = vflash_counts(volume.flash)->program_pages - begun;
+        printf("one name of %u comes and goes: %u pages programmed for 1,000 times\n", resting[t], (unsigned)pages);
+        CHECK(pages < 2150);
+        for (unsigned i = 0; i < resting[t]; i++) {
+            snprintf(name, sizeof name, "rests%02u", i);
+            CHECK(holds(&volume, name, 40, i));
+        }
+        volume_down(&volume, true);
+    }
+}
+
 int main(void)
 {
+    RUN(erases_wait);
+    RUN(hot_name_alone);
     RUN(never);
     RUN(age_first);
     RUN(defaults_level);

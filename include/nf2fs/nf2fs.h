@@ -206,6 +206,7 @@ int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases);
 /*
  * Idle work, in steps, for at most `budget_us` microseconds of the geometry's typical times: frees
  * what removed files held, compacts, erases ahead, and moves what rests in little worn blocks. A step that would pass the budget is not begun.
+ * Where a large erase is cheaper, blocks that fell free singly wait for their neighbours while half of what is free is erased.
  * Returns 1 if work is left (or an erase is owed that is longer than the whole budget), 0 if none is,
  * or an error. May be cut at any point.
  */

@@ -162,8 +162,9 @@ typedef struct nf2 {
     uint32_t orphan[NF2_ORPHANS_MAX];
     struct nf2_bad bad[NF2_BAD_MAX];
     uint16_t stock[NF2_STOCK_MAX];  /* claimed and erased blocks, also for a mount after a cut */
-    bool short_pieces;          /* what was committed last was shorter than a block: as a rule no block is free of live data */
-    bool read_failed;           /* the driver failed in a read of this mount: what could not be read may be whole */
+    bool short_pieces : 1;      /* what was committed last was shorter than a block: as a rule no block is free of live data */
+    bool read_failed : 1;       /* the driver failed in a read of this mount: what could not be read may be whole */
+    uint8_t dirty_looked;       /* steps of free blocks not erased among which no large erase was found; 0: not known */
 } nf2_t;
 
 typedef struct nf2_file {
