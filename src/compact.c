@@ -249,6 +249,14 @@ static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live, uint32_t start_
 
 /* ---- steps -------------------------------------------------------------------------------------- */
 
+/* All that was to be looked at was. */
+static void round_over(nf2_t *fs)
+{
+    fs->compact_id = 0;
+    fs->compact_from = fs->compact_dead = 0;
+    fs->compact_due = fs->compact_due == NF2_COMPACT_TWICE ? NF2_COMPACT_ONCE : NF2_COMPACT_NOTHING;
+}
+
 /* Goes to the next indexed file, from fs->compact_id on: 1, or 0 behind the last. */
 static NF2_APART int next_file(nf2_t *fs)
 {
@@ -258,10 +266,8 @@ static NF2_APART int next_file(nf2_t *fs)
     for (;; fs->compact_id++) {
         struct nf2_key key = nf2_lowest_key(fs->compact_id);
         int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
-        if (found <= 0 || entry.id == NF2_NONE) {
-            fs->compact_id = 0;
-            fs->compact_from = fs->compact_dead = 0;
-            fs->compact_again = (uint8_t)(fs->compact_again - (fs->compact_again > 0));
+        if (found <= 0 || entry.id == NF2_NONE || (fs->compact_due == NF2_COMPACT_ONE && entry.id != fs->compact_id)) {
+            round_over(fs);
             return found < 0 ? found : 0;
         }
         if (entry.id != fs->compact_id) {
@@ -283,9 +289,14 @@ static NF2_APART int file_step(nf2_t *fs, uint32_t live)
     int result;
 
     fs->urgent = true;
+    fs->compact_victim = 0; /* found again, where the round does not empty it */
     for (; (result = next_file(fs)) > 0; fs->compact_id++) {
         result = nf2_compact_handles(fs, fs->compact_id);
         result = result < 0 ? result : compact_blocks(fs, fs->compact_id, live, start_us);
+        if (result == 0 && fs->compact_due == NF2_COMPACT_ONE) {
+            round_over(fs);
+            break;
+        }
         if (result == 0 && looked_enough(fs, start_us)) {
             fs->compact_id++;
             result = 1;
@@ -391,8 +402,9 @@ static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
 /* A small step on single blocks. 1, or 0 where nothing is to be done, for a while. */
 static int block_ahead(nf2_t *fs, uint32_t live, uint32_t programs)
 {
-    uint8_t again = fs->compact_again; /* these rounds pass over large maps: idle time does not */
+    uint8_t due = fs->compact_due == NF2_COMPACT_ONE ? (uint8_t)NF2_COMPACT_TWICE : fs->compact_due; /* the round goes on behind that file, too */
 
+    fs->compact_due = due;
     if (fs->compact_victim != 0) {
         return empty_victim(fs, programs);
     }
@@ -401,7 +413,7 @@ static int block_ahead(nf2_t *fs, uint32_t live, uint32_t programs)
         return 0;
     }
     int result = next_file(fs);
-    fs->compact_again = again;
+    fs->compact_due = due; /* these rounds pass over large maps: idle time does not */
     if (result <= 0) {
         fs->compact_wait = result == 0 ? AHEAD_WAIT : 0;
         return result;

@@ -44,6 +44,14 @@
         }                        \
     } while (0)
 
+/* What idle work looks at for garbage (fs->compact_due). */
+enum nf2_compact_due {
+    NF2_COMPACT_NOTHING,
+    NF2_COMPACT_ONCE,           /* all indexed files, to the present round's end */
+    NF2_COMPACT_TWICE,          /* to the end of the next one: the present one may be half done */
+    NF2_COMPACT_ONE             /* the file fs->compact_id */
+};
+
 /* Which leaves idle work looks at for sparse ones, and then merges. */
 enum nf2_merge_due {
     NF2_MERGE_ALL,              /* all, from where the walk is */

@@ -708,6 +708,19 @@ static NF2_APART int lies_apart(nf2_t *fs, const nf2_file_t *file)
     return together < 0 ? together : !together;
 }
 
+/* The file's map was changed: it may have garbage, which idle time is to look for. */
+static void note_garbage(nf2_t *fs, uint32_t id)
+{
+    bool one = fs->compact_due == NF2_COMPACT_NOTHING || (fs->compact_due == NF2_COMPACT_ONE && fs->compact_id == id);
+
+    fs->compact_due = one ? NF2_COMPACT_ONE : NF2_COMPACT_TWICE;
+    if (one) {
+        fs->compact_id = id;
+        fs->compact_from = fs->compact_dead = 0;
+        fs->compact_victim = 0; /* it may be another file's */
+    }
+}
+
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)
 {
     int result = NF2_SPANS_LEAVES;
@@ -734,7 +747,7 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     file->spill = file->spill_first = file->cut_to = NF2_NONE;
     file->spilled = 0;
     file->frames_at = 0;
-    fs->compact_again = 2;
+    note_garbage(fs, file->id);
     return NF2_OK;
 }
 

@@ -241,7 +241,7 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
     if (fs->read_only) {
         return NF2_ERR_ROFS;
     }
-    bool idle = fs->orphan_count == 0 && nf2_tree_merge_done(fs) && !fs->compact_again && erased_enough(fs) && fs->freed_count == 0 &&
+    bool idle = fs->orphan_count == 0 && nf2_tree_merge_done(fs) && !fs->compact_due && erased_enough(fs) && fs->freed_count == 0 &&
                 nf2_space_stocked(fs) && !nf2_exchange_due(fs);
     if (idle) {
         return 0;

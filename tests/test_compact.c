@@ -284,7 +284,7 @@ TEST(last_blocks)
     }
     CHECK(nf2_space_next(&volume.fs, volume.file.slot) >= blocks - NF2_REGION_BLOCKS);
     CHECK_EQ(nf2_maintain(&volume.fs, 3000000), 1);
-    CHECK_EQ(volume.fs.compact_again, 0);
+    CHECK_EQ(volume.fs.compact_due, 0);
     compare(&volume, 65536);
     volume_down(&volume, true);
 }

@@ -81,7 +81,7 @@ typedef struct nf2 {
     bool after_cut;             /* the tree takes its next blocks from the stock */
     uint8_t node_pages;         /* pages of a block that a log uses */
     uint8_t merge_quiet;        /* NF2_MERGE_*: which leaves are still to be looked at for sparse ones */
-    uint8_t compact_again;      /* passes over all indexed files that are due: two ends of them, as one may be half done */
+    uint8_t compact_due;        /* NF2_COMPACT_*: which indexed files are still to be looked at for garbage */
     uint8_t logged_orphans, logged_touched;   /* as a reader of the meta log would list them */
     uint8_t changes;            /* begun in this mount, 255: or more */
     uint8_t merge_length, merge_skip;
