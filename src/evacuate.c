@@ -236,9 +236,9 @@ static int move_item(nf2_t *fs, uint32_t id, uint32_t number, const struct nf2_r
     return all;
 }
 
-/* Entries of one leaf that get another place, as one group, and their data at the destination's end. */
+/* Mapping entries of one leaf whose data have got another place, at the destination's end: they say so, their records wait. */
 struct moved {
-    struct nf2_node_op change[ITEMS];
+    struct nf2_item *item;
     unsigned count;
     uint32_t waiting;           /* bytes in front of the destination's end that are not programmed: they lie in the write buffer */
 };
@@ -271,24 +271,26 @@ static int copy_piece(nf2_t *fs, const struct nf2_item *item, struct moved *move
     return NF2_OK;
 }
 
-static int put_moved(nf2_t *fs, struct moved *moved)
+/* Their records, as one group. */
+static NF2_APART int put_moved(nf2_t *fs, uint32_t id, const struct moved *moved)
 {
-    NF2_TRY(program_waiting(fs, moved));
-    int result = moved->count > 0 ? nf2_tree_change(fs, moved->change, moved->count, 0, NULL) : NF2_OK;
+    struct nf2_node_op change[ITEMS];
 
+    for (unsigned i = 0; i < moved->count; i++) {
+        nf2_index_put(&change[i], id, &moved->item[i]);
+    }
+    int result = moved->count > 0 ? nf2_tree_change(fs, change, moved->count, 0, NULL) : NF2_OK;
     for (unsigned i = 0; i < moved->count && result == NF2_SPANS_LEAVES; i++) { /* the leaf was replaced meanwhile */
-        result = nf2_tree_change(fs, &moved->change[i], 1, 0, NULL);
+        result = nf2_tree_change(fs, &change[i], 1, 0, NULL);
         result = result == NF2_OK && i + 1 < moved->count ? NF2_SPANS_LEAVES : result;
     }
-    moved->count = 0;
     return result;
 }
 
-/* Copies a short piece that lies in the victims whole; its entry waits. False: it is to be moved otherwise. */
-static int copy_short(nf2_t *fs, uint32_t id, const struct nf2_item *item, const struct nf2_run *victim, struct moved *moved)
+/* Copies a short piece that lies in the victims whole. 1, 0: it is to be moved otherwise, or an error. */
+static int copy_short(nf2_t *fs, uint32_t id, struct nf2_item *item, const struct nf2_run *victim, struct moved *moved)
 {
     uint32_t bytes = nf2_block_bytes(fs), last = item->block + (item->within + item->length - 1) / bytes;
-    struct nf2_item copy = *item;
 
     if (item->kind != NF2_BODY_PIECE || item->length > bytes || item->block < victim->start || last >= victim->start + victim->count) {
         return 0;
@@ -303,24 +305,23 @@ static int copy_short(nf2_t *fs, uint32_t id, const struct nf2_item *item, const
     if (moved->waiting == 0) { /* else it has room: the block is not new */
         NF2_TRY(destination(fs, id));
     }
-    copy.block = fs->compact_block;
-    copy.within = (uint16_t)fs->compact_end;
+    uint32_t within = fs->compact_end;
     NF2_TRY(copy_piece(fs, item, moved));
-    nf2_index_put(&moved->change[moved->count], id, &copy);
+    item->block = fs->compact_block;
+    item->within = (uint16_t)within;
     moved->count++;
     return 1;
 }
 
 /* Moves items that a look has noted, from `*i` on. 1: all of them, 0: it is enough for this time, 2: `*i` is to be moved otherwise. */
-static NF2_APART int move_short(nf2_t *fs, const struct look *look, uint32_t start, uint32_t *i)
+static NF2_APART int move_short(nf2_t *fs, struct look *look, uint32_t start, uint32_t *i)
 {
     const struct nf2_evacuation *job = look->job;
-    struct moved moved;
+    struct moved moved = {&look->item[*i], 0, 0};
     int result = 1;
 
-    moved.count = moved.waiting = 0;
     for (; *i < look->items; ++*i) {
-        const struct nf2_item *item = &look->item[*i];
+        struct nf2_item *item = &look->item[*i];
         uint32_t used = fs->programs - start + moved.count / 2u;
         if (used > 0 && used + item->length / nf2_page(fs) >= job->programs) {
             result = 0;
@@ -334,7 +335,8 @@ static NF2_APART int move_short(nf2_t *fs, const struct look *look, uint32_t sta
             break;
         }
     }
-    NF2_TRY(put_moved(fs, &moved));
+    NF2_TRY(program_waiting(fs, &moved));
+    NF2_TRY(put_moved(fs, job->id, &moved));
     return result;
 }
 
