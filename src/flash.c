@@ -60,20 +60,27 @@ static const uint8_t *in_window(const nf2_t *fs, uint32_t block, uint32_t offset
     return known ? fs->read_buffer + at : NULL;
 }
 
+/* Whole read units, of a page as a rule: of more the caller charges the others. */
+static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
+{
+    fs->busy_us += fs->flash->read_page_us;
+    if (fs->flash->read(fs->flash->context, address, to, length) != 0) {
+        fs->read_failed = true;
+        return NF2_ERR_IO;
+    }
+    return NF2_OK;
+}
+
 /* Fills the window from its end up to `to`, or a little more for the read unit. */
 static int fill_window(nf2_t *fs, uint32_t to)
 {
     uint32_t from = fs->window_end, unit = fs->flash->read_unit;
 
     to = (to + unit - 1) & ~(unit - 1);
-    fs->busy_us += fs->flash->read_page_us;
-    if (fs->flash->read(fs->flash->context, fs->window_address + from, fs->read_buffer + from, to - from) != 0) {
-        fs->window_address = NF2_NONE;
-        fs->read_failed = true;
-        return NF2_ERR_IO;
-    }
+    int result = drive_read(fs, fs->window_address + from, fs->read_buffer + from, to - from);
     fs->window_end = (uint16_t)to;
-    return NF2_OK;
+    fs->window_address = result < 0 ? NF2_NONE : fs->window_address;
+    return result;
 }
 
 const uint8_t *nf2_peek_just(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
@@ -108,8 +115,7 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
 /* Block by block; through a small buffer where the ends are not aligned to the driver's read unit. */
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length)
 {
-    const struct nf2_flash *flash = fs->flash;
-    uint32_t unit = flash->read_unit, bytes = flash->block_size;
+    uint32_t unit = fs->flash->read_unit, bytes = nf2_block_bytes(fs);
     uint8_t *to = data, edge[32];
     const uint8_t *known = in_window(fs, block, offset, length);
 
@@ -125,11 +131,8 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
         uint32_t skip = at & (unit - 1), n = nf2_min(length, bytes - at);
         bool aligned = skip == 0 && n >= unit;
         n = aligned ? n & ~(unit - 1) : nf2_min(unit - skip, n);
-        fs->busy_us += ((address % nf2_page(fs) + n - 1u) / nf2_page(fs) + 1u) * flash->read_page_us;
-        if (flash->read(flash->context, address - skip, aligned ? to : edge, aligned ? n : unit) != 0) {
-            fs->read_failed = true;
-            return NF2_ERR_IO;
-        }
+        fs->busy_us += (address % nf2_page(fs) + n - 1u) / nf2_page(fs) * fs->flash->read_page_us;
+        NF2_TRY(drive_read(fs, address - skip, aligned ? to : edge, aligned ? n : unit));
         if (!aligned) {
             memcpy(to, edge + skip, n);
         }
@@ -171,7 +174,7 @@ static int copy_with(nf2_t *fs, uint32_t block, uint32_t to, uint32_t offset, co
         uint8_t *units = fs->read_buffer + (at & (page - 1)), all = 0xFF;
         if (units == fs->read_buffer) {
             fs->window_address = NF2_NONE;
-            NF2_TRY(nf2_flash_read(fs, block, at, units, page));
+            NF2_TRY(drive_read(fs, address_of(fs, block, at), units, page));
             if (offset - at < page) {
                 memcpy(units + (offset - at), data, length);
             }
