@@ -346,7 +346,7 @@ void nf2_cache_appended(nf2_t *fs, uint32_t node, const struct nf2_node_op *ops,
         return;
     }
     for (unsigned i = 0; i < count + (mark != 0); i++) {
-        bool keyed = i < count && (ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN);
+        bool keyed = i < count && nf2_op_puts(&ops[i]);
         bool kills = i < count && (ops[i].kill | ops[i].victim) != 0;
         if (i < count && !keyed && !kills) { /* not written */
             continue;

@@ -217,6 +217,12 @@ static inline const uint8_t *nf2_op_body(const struct nf2_node_op *op, uint32_t 
     return op->held == NF2_CONTENT ? NULL : op->held != 0 ? op->bytes : op->body.position == 0 ? op->body.at.data : NULL;
 }
 
+/* Does it make an entry? */
+static inline bool nf2_op_puts(const struct nf2_node_op *op)
+{
+    return op->type == NF2_NODE_PUT || op->type == NF2_NODE_REN;
+}
+
 /* Bytes of a PUT with such a key. */
 uint32_t nf2_put_length(uint32_t id, uint32_t key_length, uint32_t body_length);
 uint32_t nf2_node_op_length(const struct nf2_node_op *op);

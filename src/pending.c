@@ -23,7 +23,7 @@ static int put_at(nf2_t *fs, const struct nf2_pending *pending, unsigned i, uint
     bool inside;
 
     *op = pending->ops[i];
-    if (op->type != NF2_NODE_PUT && op->type != NF2_NODE_REN) {
+    if (!nf2_op_puts(op)) {
         return 0;
     }
     NF2_TRY(nf2_key_within(fs, &op->key, low, high, &inside));

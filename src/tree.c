@@ -165,53 +165,74 @@ static int find_killed(nf2_t *fs, uint32_t leaf, const struct killed *killed, un
 /* What an attempt came to: done; the leaf lacks room (PLAIN: and the change has no effects on space), or there is more than one; something is to be prepared first. */
 enum { TRY_NO_ROOM = 0, TRY_DONE = 1, TRY_SPANS = NF2_SPANS_LEAVES, TRY_NO_ROOM_PLAIN, TRY_NEEDS };
 
-/* One attempt in one leaf. `kept`: bytes that are to stay free behind the changes. */
-static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pending, uint32_t kept, struct needs *needs)
-{
-    struct nf2_node_op *ops = pending->ops;
+/* What a change of this leaf comes to. */
+struct outcome {
     struct nf2_effects effects;
+    uint32_t append_at;
+    uint32_t limit;             /* where the leaf must end behind it */
+    bool any;                   /* there is something to be written */
+};
+
+/* Finds out, and sets what each of the changes kills. */
+static NF2_APART int foresee(nf2_t *fs, uint32_t leaf, struct nf2_pending *pending, struct outcome *outcome)
+{
     struct nf2_entry old;
     struct killed killed;
-    bool grows = false, any = pending->mark != 0;
+    bool grows = false;
 
-    memset(&effects, 0, sizeof effects);
+    memset(outcome, 0, sizeof *outcome);
+    outcome->any = outcome->effects.any = pending->mark != 0;
     NF2_TRY(look_for_killed(fs, leaf, pending, &killed));
     for (unsigned i = 0; i < pending->count; i++) {
-        bool puts = ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN;
-        int found = find_killed(fs, leaf, &killed, i, &ops[i], &old);
+        struct nf2_node_op *op = &pending->ops[i];
+        bool puts = nf2_op_puts(op);
+        int found = find_killed(fs, leaf, &killed, i, op, &old);
         NF2_TRY(found);
         if (!found && !puts) {
             continue;
         }
-        NF2_TRY(change_effects(fs, &ops[i], found ? &old : NULL, &effects));
+        NF2_TRY(change_effects(fs, op, found ? &old : NULL, &outcome->effects));
         grows = grows || puts;
-        any = true;
+        outcome->any = true;
     }
-    if (!any) {
+    outcome->append_at = (uint32_t)killed.append_at;
+    outcome->limit = grows ? nf2_put_limit(fs, killed.entries) : nf2_log_bytes(fs);
+    return grows;
+}
+
+/* One attempt in one leaf. `kept`: bytes that are to stay free behind the changes. */
+static NF2_APART int try_change(nf2_t *fs, uint32_t leaf, struct nf2_pending *pending, uint32_t kept, struct needs *needs)
+{
+    struct nf2_node_op *ops = pending->ops;
+    struct outcome outcome;
+    struct nf2_effects *effects = &outcome.effects;
+    int grows = foresee(fs, leaf, pending, &outcome);
+
+    NF2_TRY(grows);
+    if (!outcome.any) {
         return TRY_DONE;
     }
-    effects.any = effects.any || pending->mark != 0;
-    uint32_t append_at = (uint32_t)killed.append_at, limit = grows ? nf2_put_limit(fs, killed.entries) - kept : nf2_log_bytes(fs);
-    if (nf2_node_fit(fs, append_at, ops, pending->count, pending->mark, limit) == NF2_NONE) {
-        return effects.any ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
+    uint32_t limit = outcome.limit - (grows ? kept : 0);
+    if (nf2_node_fit(fs, outcome.append_at, ops, pending->count, pending->mark, limit) == NF2_NONE) {
+        return effects->any ? TRY_NO_ROOM : TRY_NO_ROOM_PLAIN;
     }
-    nf2_effects_settle(&effects);
-    needs->touch = effects.any;
-    needs->runs = effects.dropped.runs;
-    needs->ids = effects.dropped.ids;
+    nf2_effects_settle(effects);
+    needs->touch = effects->any;
+    needs->runs = effects->dropped.runs;
+    needs->ids = effects->dropped.ids;
     int ready = prepared(fs, leaf, needs);
     if (ready <= 0) { /* from where the stack is short: then the attempt is repeated */
         return ready < 0 ? ready : TRY_NEEDS;
     }
-    if (NF2_BROKEN(NF2_FAULT_FREE_FIRST) && effects.dropped.runs > 0) {
-        nf2_tree_apply_effects(fs, &effects);
+    if (NF2_BROKEN(NF2_FAULT_FREE_FIRST) && effects->dropped.runs > 0) {
+        nf2_tree_apply_effects(fs, effects);
         NF2_TRY(nf2_space_flush(fs));
-        effects.dropped.runs = effects.dropped.ids = 0;
+        effects->dropped.runs = effects->dropped.ids = 0;
     }
-    NF2_TRY(nf2_group_append(fs, leaf, append_at, ops, pending->count, pending->mark));
-    nf2_tree_apply_effects(fs, &effects);
+    NF2_TRY(nf2_group_append(fs, leaf, outcome.append_at, ops, pending->count, pending->mark));
+    nf2_tree_apply_effects(fs, effects);
     for (unsigned i = 0; i < pending->count; i++) {
-        if (ops[i].kill != 0 && (ops[i].type == NF2_NODE_PUT || ops[i].type == NF2_NODE_REN)) {
+        if (ops[i].kill != 0 && nf2_op_puts(&ops[i])) {
             nf2_tree_follow(fs, leaf, ops[i].kill, leaf, ops[i].offset, ops[i].type == NF2_NODE_PUT);
         }
     }
