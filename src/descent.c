@@ -26,7 +26,7 @@ static int step_down(nf2_t *fs, struct nf2_path *path, const struct nf2_entry *e
 }
 
 /* Does the key lie where the last way led? 1 and that way, 0, or an error. */
-static int take_finger(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
+static NF2_APART int take_finger(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
 {
     struct nf2_finger finger;
     struct nf2_entry entry;
@@ -55,7 +55,7 @@ static int take_finger(nf2_t *fs, const struct nf2_key *key, struct nf2_path *pa
 }
 
 /* `next`: the entry behind the one that leads to the path's leaf, in the same node; 0: there is none. */
-static void set_finger(nf2_t *fs, const struct nf2_path *path, uint16_t next)
+static NF2_APART void set_finger(nf2_t *fs, const struct nf2_path *path, uint16_t next)
 {
     struct nf2_finger finger = {.next = next, .depth = path->depth};
 

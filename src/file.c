@@ -571,7 +571,7 @@ static uint32_t encode_flat(const nf2_t *fs, const nf2_file_t *file, uint8_t *bo
     return blocks;
 }
 
-static int sync_flat(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int sync_flat(nf2_t *fs, nf2_file_t *file)
 {
     uint8_t body[NF2_FLAT_BODY_MAX];
     uint32_t length, blocks;

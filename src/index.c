@@ -133,7 +133,7 @@ static void group_delete(struct group *group, uint32_t id, uint32_t number)
 }
 
 /* Takes [from, to) out of one item: what is left of it in front and behind, or its removal. */
-static int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t from, uint32_t to, uint32_t next, struct group *group)
+static NF2_APART int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t from, uint32_t to, uint32_t next, struct group *group)
 {
     uint32_t end;
 

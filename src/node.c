@@ -419,7 +419,7 @@ static bool downwards(const struct search *search)
 }
 
 /* Is this entry nearer than the best so far, or newer and as near? */
-static int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at)
+static NF2_APART int consider(nf2_t *fs, struct search *search, const struct nf2_entry *at)
 {
     struct nf2_key own, other = *search->target->key;
     uint8_t bytes[PREFIX];
