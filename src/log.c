@@ -139,14 +139,14 @@ static uint32_t next_place(const nf2_t *fs, const struct nf2_record *record)
  * Behind an invalid record, if it had this length: does a record follow in its page that another program wrote? Each program writes one
  * group. A torn one leaves bits set: where the bit that says that the group goes on is clear, it does not.
  */
-static int goes_on_behind(nf2_t *fs, const struct nf2_scan *scan, struct nf2_record record)
+static int goes_on_behind(nf2_t *fs, const struct nf2_scan *scan, struct nf2_record *record)
 {
-    uint32_t last = page_end(fs, record.offset);
+    uint32_t last = page_end(fs, record->offset);
 
-    while (record.length >= NF2_RECORD_OVERHEAD && record_end(fs, record.offset, record.length) < last) {
-        bool more = record.more;
-        uint32_t place = next_place(fs, &record);
-        int found = place < last ? look(fs, scan->block, place, scan->epoch, &record) : PLACE_BLANK;
+    while (record->length >= NF2_RECORD_OVERHEAD && record_end(fs, record->offset, record->length) < last) {
+        bool more = record->more;
+        uint32_t place = next_place(fs, record);
+        int found = place < last ? look(fs, scan->block, place, scan->epoch, record) : PLACE_BLANK;
         if (found != PLACE_RECORD || !more) {
             return found == PLACE_RECORD ? 1 : found < PLACE_INVALID ? found : 0;
         }
@@ -155,13 +155,13 @@ static int goes_on_behind(nf2_t *fs, const struct nf2_scan *scan, struct nf2_rec
 }
 
 /* An invalid place, of which `look` has told what the header says: damage, not a torn program, where the page goes on. A bit of the length may be wrong. */
-static int note_invalid(nf2_t *fs, struct nf2_scan *scan, struct nf2_record record)
+static NF2_APART int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_record *invalid)
 {
-    uint16_t length = record.length;
 
     for (unsigned bit = 0; bit <= 12 && !scan->damaged; bit++) {
-        record.length = length ^ (1u << bit & 0xFFFu);
-        int damage = goes_on_behind(fs, scan, record);
+        struct nf2_record record = *invalid;
+        record.length ^= 1u << bit & 0xFFFu;
+        int damage = goes_on_behind(fs, scan, &record);
         NF2_TRY(damage);
         scan->damaged = damage > 0;
     }
@@ -169,17 +169,17 @@ static int note_invalid(nf2_t *fs, struct nf2_scan *scan, struct nf2_record reco
 }
 
 /*
- * Is the group that begins with `record` whole? Sets the place behind its last record, and behind the last
- * valid one where it is not.
+ * Is the group that begins with `record` whole? Goes on to its last record, and sets the place behind it; where it is not whole, the place
+ * behind the last valid one, and `record` is the place that breaks it off if that is PLACE_INVALID.
  */
-static int group_whole(nf2_t *fs, struct nf2_scan *scan, struct nf2_record record, uint32_t *end)
+static NF2_APART int group_whole(nf2_t *fs, const struct nf2_scan *scan, struct nf2_record *record, uint32_t *end)
 {
     uint16_t epoch = scan->epoch;
 
-    while (record.more) {
-        uint32_t place = next_place(fs, &record);
+    while (record->more) {
+        uint32_t place = next_place(fs, record);
         *end = place;
-        int found = place == page_start(fs, place) ? PLACE_BLANK : look(fs, scan->block, place, epoch, &record);
+        int found = place == page_start(fs, place) ? PLACE_BLANK : look(fs, scan->block, place, epoch, record);
         if (found == PLACE_BLANK) { /* it may go on in the next page */
             place = place == page_start(fs, place) ? place : page_end(fs, place);
             if (place >= nf2_log_bytes(fs)) {
@@ -192,17 +192,14 @@ static int group_whole(nf2_t *fs, struct nf2_scan *scan, struct nf2_record recor
             if (nf2_get16(head) != epoch) {
                 return 0;
             }
-            found = look(fs, scan->block, place + NF2_PAGE_HEAD, epoch, &record);
-        }
-        if (found == PLACE_INVALID) {
-            return note_invalid(fs, scan, record);
+            found = look(fs, scan->block, place + NF2_PAGE_HEAD, epoch, record);
         }
         if (found != PLACE_RECORD) {
             return found;
         }
     }
-    *end = next_place(fs, &record);
-    return 1;
+    *end = next_place(fs, record);
+    return PLACE_RECORD;
 }
 
 void nf2_scan_begin(struct nf2_scan *scan, uint32_t block)
@@ -306,16 +303,17 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
             return found;
         }
         if (found != PLACE_RECORD) {
-            NF2_TRY(found == PLACE_INVALID ? note_invalid(fs, scan, *record) : NF2_OK);
+            NF2_TRY(found == PLACE_INVALID ? note_invalid(fs, scan, record) : NF2_OK);
             leave_page(fs, scan, found == PLACE_INVALID);
             continue;
         }
         uint32_t end = next_place(fs, record);
         if (record->more && scan->position >= scan->group_end) {
             uint32_t group_end = end;
-            int whole = group_whole(fs, scan, *record, &group_end);
-            NF2_TRY(whole);
-            if (!whole) {
+            struct nf2_record last = *record;
+            int whole = group_whole(fs, scan, &last, &group_end);
+            NF2_TRY(whole == PLACE_INVALID ? note_invalid(fs, scan, &last) : whole);
+            if (whole != PLACE_RECORD) {
                 note_valid(scan, group_end, false);
                 leave_page(fs, scan, true);
                 continue;
