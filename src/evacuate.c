@@ -48,7 +48,7 @@ static NF2_APART int destination(nf2_t *fs, uint32_t id)
 }
 
 /* Copies what the map says of `at` to the end of the destination, page by page. */
-static NF2_APART int copy_data(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t at, uint32_t length)
+static int copy_data(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t at, uint32_t length)
 {
     for (uint32_t done = 0, n; done < length; done += n) {
         uint32_t end = fs->compact_end + done, within = item->within + (at + done - item->number);
@@ -236,23 +236,17 @@ static int move_item(nf2_t *fs, uint32_t id, uint32_t number, const struct nf2_r
     return all;
 }
 
-/* Mapping entries of one leaf whose data have got another place, at the destination's end: they say so, their records wait. */
-struct moved {
-    struct nf2_item *item;
-    unsigned count;
-    uint32_t waiting;           /* bytes in front of the destination's end that are not programmed: they lie in the write buffer */
-};
-
-static int program_waiting(nf2_t *fs, struct moved *moved)
+/* `waiting`: bytes in front of the destination's end that are not programmed. They lie in the write buffer. */
+static int program_waiting(nf2_t *fs, uint32_t *waiting)
 {
-    uint32_t from = fs->compact_end - moved->waiting, n = moved->waiting;
+    uint32_t n = *waiting, from = fs->compact_end - n;
 
-    moved->waiting = 0;
+    *waiting = 0;
     return n > 0 ? nf2_flash_program(fs, fs->compact_block, from, fs->write_buffer + from % nf2_page(fs), n) : NF2_OK;
 }
 
 /* Copies a piece's data to the destination: a page is programmed when it is full. */
-static int copy_piece(nf2_t *fs, const struct nf2_item *item, struct moved *moved)
+static int copy_piece(nf2_t *fs, const struct nf2_item *item, uint32_t *waiting)
 {
     uint32_t page = nf2_page(fs);
 
@@ -263,32 +257,16 @@ static int copy_piece(nf2_t *fs, const struct nf2_item *item, struct moved *move
         uint32_t padded = nf2_align_unit(fs, n);
         memset(fs->write_buffer + in_page + n, 0xFF, padded - n);
         fs->compact_end += padded;
-        moved->waiting += padded;
+        *waiting += padded;
         if (fs->compact_end % page == 0) {
-            NF2_TRY(program_waiting(fs, moved));
+            NF2_TRY(program_waiting(fs, waiting));
         }
     }
     return NF2_OK;
 }
 
-/* Their records, as one group. */
-static NF2_APART int put_moved(nf2_t *fs, uint32_t id, const struct moved *moved)
-{
-    struct nf2_node_op change[ITEMS];
-
-    for (unsigned i = 0; i < moved->count; i++) {
-        nf2_index_put(&change[i], id, &moved->item[i]);
-    }
-    int result = moved->count > 0 ? nf2_tree_change(fs, change, moved->count, 0, NULL) : NF2_OK;
-    for (unsigned i = 0; i < moved->count && result == NF2_SPANS_LEAVES; i++) { /* the leaf was replaced meanwhile */
-        result = nf2_tree_change(fs, &change[i], 1, 0, NULL);
-        result = result == NF2_OK && i + 1 < moved->count ? NF2_SPANS_LEAVES : result;
-    }
-    return result;
-}
-
-/* Copies a short piece that lies in the victims whole. 1, 0: it is to be moved otherwise, or an error. */
-static int copy_short(nf2_t *fs, uint32_t id, struct nf2_item *item, const struct nf2_run *victim, struct moved *moved)
+/* Copies a short piece that lies in the victims whole: the item says where it lies then. 1, 0: it is to be moved otherwise, or an error. */
+static int copy_short(nf2_t *fs, uint32_t id, struct nf2_item *item, const struct nf2_run *victim, uint32_t *waiting)
 {
     uint32_t bytes = nf2_block_bytes(fs), last = item->block + (item->within + item->length - 1) / bytes;
 
@@ -299,44 +277,58 @@ static int copy_short(nf2_t *fs, uint32_t id, struct nf2_item *item, const struc
         if (item->length > nf2_page(fs) && fs->compact_end < bytes) {
             return 0; /* in two parts */
         }
-        NF2_TRY(program_waiting(fs, moved));
+        NF2_TRY(program_waiting(fs, waiting));
         fs->compact_end = bytes;
     }
-    if (moved->waiting == 0) { /* else it has room: the block is not new */
+    if (*waiting == 0) { /* else it has room: the block is not new */
         NF2_TRY(destination(fs, id));
     }
     uint32_t within = fs->compact_end;
-    NF2_TRY(copy_piece(fs, item, moved));
+    NF2_TRY(copy_piece(fs, item, waiting));
     item->block = fs->compact_block;
     item->within = (uint16_t)within;
-    moved->count++;
     return 1;
 }
 
-/* Moves items that a look has noted, from `*i` on. 1: all of them, 0: it is enough for this time, 2: `*i` is to be moved otherwise. */
-static NF2_APART int move_short(nf2_t *fs, struct look *look, uint32_t start, uint32_t *i)
+/* Copies items that a look has noted, from `*i` on. 1: all of them, 0: it is enough for this time, 2: `*i` is to be moved otherwise. */
+static NF2_APART int copy_items(nf2_t *fs, struct look *look, uint32_t start, uint32_t *i)
 {
     const struct nf2_evacuation *job = look->job;
-    struct moved moved = {&look->item[*i], 0, 0};
+    uint32_t first = *i, waiting = 0;
     int result = 1;
 
     for (; *i < look->items; ++*i) {
         struct nf2_item *item = &look->item[*i];
-        uint32_t used = fs->programs - start + moved.count / 2u;
+        uint32_t used = fs->programs - start + (*i - first) / 2u;
         if (used > 0 && used + item->length / nf2_page(fs) >= job->programs) {
             result = 0;
             break;
         }
         struct nf2_run victim = victim_of(fs, item, &job->victims, NF2_NONE);
-        int copied = copy_short(fs, job->id, item, &victim, &moved);
+        int copied = copy_short(fs, job->id, item, &victim, &waiting);
         NF2_TRY(copied);
         if (copied == 0) {
             result = 2;
             break;
         }
     }
-    NF2_TRY(program_waiting(fs, &moved));
-    NF2_TRY(put_moved(fs, job->id, &moved));
+    NF2_TRY(program_waiting(fs, &waiting));
+    return result;
+}
+
+/* Their records, as one group. */
+static NF2_APART int put_items(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t count)
+{
+    struct nf2_node_op change[ITEMS];
+
+    for (uint32_t i = 0; i < count; i++) {
+        nf2_index_put(&change[i], id, &item[i]);
+    }
+    int result = count > 0 ? nf2_tree_change(fs, change, count, 0, NULL) : NF2_OK;
+    for (uint32_t i = 0; i < count && result == NF2_SPANS_LEAVES; i++) { /* the leaf was replaced meanwhile */
+        result = nf2_tree_change(fs, &change[i], 1, 0, NULL);
+        result = result == NF2_OK && i + 1 < count ? NF2_SPANS_LEAVES : result;
+    }
     return result;
 }
 
@@ -369,7 +361,10 @@ static bool front_waits(const struct look *look, uint32_t i)
 static int move_items(nf2_t *fs, struct look *look, uint32_t start)
 {
     for (uint32_t i = 0;; i++) {
-        int result = move_short(fs, look, start, &i);
+        uint32_t first = i;
+        int result = copy_items(fs, look, start, &i);
+        NF2_TRY(result);
+        NF2_TRY(put_items(fs, look->job->id, &look->item[first], i - first));
         if (result != 2) {
             return result;
         }
@@ -428,7 +423,7 @@ int nf2_evacuate_all(nf2_t *fs, uint32_t id, const struct nf2_victims *victims)
 /* ---- giving blocks back ------------------------------------------------------------------------- */
 
 /* Cuts the OWN entry `own` in two at block `at`, where the parts lie in different leaves: nothing is dropped. */
-static NF2_APART int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t at, struct nf2_batch *batch)
+static int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t at, struct nf2_batch *batch)
 {
     struct nf2_node_op changes[3];
     struct nf2_item front = *own, rest = *own;
@@ -446,7 +441,7 @@ static NF2_APART int cut_own(nf2_t *fs, uint32_t id, const struct nf2_item *own,
 }
 
 /* Takes [start, start + count) out of the OWN entry `own`: one group, else it would drop what the rest owns. */
-static NF2_APART int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t start, uint32_t count)
+static int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t start, uint32_t count)
 {
     struct nf2_node_op changes[2];
     struct nf2_item rest = *own;
