@@ -180,7 +180,7 @@ static struct lists lists_of(uint32_t block, const struct nf2_record *record)
     return lists;
 }
 
-static int walk_state(nf2_t *fs, struct nf2_walk *walk, const struct nf2_record *record)
+static NF2_APART int walk_state(nf2_t *fs, struct nf2_walk *walk, const struct nf2_record *record)
 {
     struct lists lists = lists_of(walk->block, record);
     uint8_t count, item[5];

@@ -329,21 +329,14 @@ static uint32_t first_of(const nf2_t *fs, const struct candidate *run)
     return NF2_NONE;
 }
 
-int nf2_region_find(nf2_t *fs, uint32_t near, uint32_t *block, bool *dirty)
+/* The nearest behind `near` of those that may be taken: an erased one if there is any. */
+static NF2_APART int nearest_of(const nf2_t *fs, const struct candidates *found, uint32_t near, uint32_t *block, bool *dirty)
 {
-    struct candidates found;
-    struct nf2_walk walk = {candidate_run, candidate_region, &found, 0, 0};
     uint32_t least = NF2_NONE;
 
-    memset(&found, 0, sizeof found);
-    for (uint32_t i = 0; i < CANDIDATES && i < nf2_regions(fs); i++) {  /* what no record tells of is as the format left it */
-        uint32_t number = nf2_regions(fs) - 1u - i;
-        propose(fs, &found, number * NF2_REGION_BLOCKS, blocks_of(fs, number), fs->blank_erased);
-    }
-    NF2_TRY(nf2_meta_walk(fs, &walk));
     for (unsigned kind = 2; kind-- > 0 && least == NF2_NONE;) {
         for (unsigned i = 0; i < CANDIDATES; i++) {
-            uint32_t at = first_of(fs, &found.run[kind][i]), distance = (at + fs->blocks - near) % fs->blocks;
+            uint32_t at = first_of(fs, &found->run[kind][i]), distance = (at + fs->blocks - near) % fs->blocks;
             if (at != NF2_NONE && distance < least) {
                 least = distance;
                 *block = at;
@@ -352,4 +345,18 @@ int nf2_region_find(nf2_t *fs, uint32_t near, uint32_t *block, bool *dirty)
         }
     }
     return least != NF2_NONE ? NF2_OK : NF2_ERR_NOSPC;
+}
+
+int nf2_region_find(nf2_t *fs, uint32_t near, uint32_t *block, bool *dirty)
+{
+    struct candidates found;
+    struct nf2_walk walk = {candidate_run, candidate_region, &found, 0, 0};
+
+    memset(&found, 0, sizeof found);
+    for (uint32_t i = 0; i < CANDIDATES && i < nf2_regions(fs); i++) {  /* what no record tells of is as the format left it */
+        uint32_t number = nf2_regions(fs) - 1u - i;
+        propose(fs, &found, number * NF2_REGION_BLOCKS, blocks_of(fs, number), fs->blank_erased);
+    }
+    NF2_TRY(nf2_meta_walk(fs, &walk));
+    return nearest_of(fs, &found, near, block, dirty);
 }

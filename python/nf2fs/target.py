@@ -23,7 +23,7 @@ EXTRA_FILES = ("check", "finding", "repair", "transaction")    # not part of the
 
 INDIRECT = "__indirect_call"
 # Which functions call through a pointer, and the names of those that they may call.
-CALLBACKS = {"nf2_index_each": re.compile(r"_item$"), "walk_record": re.compile(r"_(run|region)$"),
+CALLBACKS = {"nf2_index_each": re.compile(r"_item$"), "walk_record": re.compile(r"_(run|region)$"), "walk_state": re.compile(r"_run$"),
              "take_bad": re.compile(r"_run$"),
              "guarded": re.compile(r"^do_"),
              "nf2_check_walk": re.compile(r"^(own|note|climb|check)_node$"), "nf2_check_each": re.compile(r"^(own|note|climb|count)_entry$")}
@@ -48,8 +48,8 @@ class Recursion(Unbounded):
 
 
 def own_name(title: str) -> str:
-    """A static function's name without its file."""
-    return title.rsplit(":", 1)[-1]
+    """A static function's name without its file, and without what the compiler adds to that of a changed copy."""
+    return title.rsplit(":", 1)[-1].split(".")[0]
 
 
 def parse_call_graph(texts: list[str]) -> tuple[dict[str, int], dict[str, set[str]]]:
