@@ -151,7 +151,7 @@ static int finish(nf2_t *fs)
 }
 
 /* Is the operation that the scan has come to the batch's last one? */
-static NF2_APART int is_last(nf2_t *fs, const struct nf2_scan *scan)
+static int is_last(nf2_t *fs, const struct nf2_scan *scan)
 {
     struct nf2_scan further = *scan;
     struct nf2_entry op;

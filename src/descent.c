@@ -222,7 +222,7 @@ int nf2_tree_neighbour(nf2_t *fs, struct nf2_path *path, enum nf2_seek seek)
 }
 
 /* Looks for the entries behind the one that leads to the path's leaf. */
-static NF2_APART int look_ahead(nf2_t *fs, const struct nf2_path *path, struct nf2_leaves *leaves)
+static int look_ahead(nf2_t *fs, const struct nf2_path *path, struct nf2_leaves *leaves)
 {
     struct nf2_entry entry;
 

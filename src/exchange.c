@@ -48,7 +48,7 @@ bool nf2_exchange_due(const nf2_t *fs)
     return fs->exchanging || fs->bad_move > 0 || (nf2_wear_aged(fs) && fs->exchange_region != region_due(fs));
 }
 
-static NF2_APART int begin(nf2_t *fs)
+static int begin(nf2_t *fs)
 {
     struct nf2_region region;
 
@@ -179,7 +179,7 @@ static uint32_t places(const nf2_t *fs, const struct nf2_region *region, uint32_
  * A run of places in the region: `want` where the last one ended, else in a whole group; what is a single block (or, with `any`,
  * all) goes beside what is used already. Its length.
  */
-static NF2_APART int find_run(nf2_t *fs, uint32_t want, uint32_t behind, bool any, uint32_t *start)
+static int find_run(nf2_t *fs, uint32_t want, uint32_t behind, bool any, uint32_t *start)
 {
     uint32_t first = fs->exchange_place - fs->exchange_place % NF2_REGION_BLOCKS, best = 0;
     struct nf2_region region;
@@ -203,7 +203,7 @@ static NF2_APART int find_run(nf2_t *fs, uint32_t want, uint32_t behind, bool an
  * Sees to it that the tree's next blocks are worn ones, at most half as far behind: else what comes to rest there would move again
  * soon. In whole groups where there are some: so that what stays free is not in bits. 1, or 0: not now.
  */
-static NF2_APART int find_place(nf2_t *fs, const struct young *young)
+static int find_place(nf2_t *fs, const struct young *young)
 {
     uint32_t start = 0;
 
@@ -223,7 +223,7 @@ static NF2_APART int find_place(nf2_t *fs, const struct young *young)
 /* ---- moves -------------------------------------------------------------------------------------- */
 
 /* Copies the blocks of a file that has few in one piece, and makes the copy the file's. The leaf has room for that. */
-static NF2_APART int copy_flat(nf2_t *fs, const struct nf2_flat *flat, struct nf2_node_op *change)
+static int copy_flat(nf2_t *fs, const struct nf2_flat *flat, struct nf2_node_op *change)
 {
     uint32_t first = flat->extent[0].start, to = 0, block, bytes = nf2_block_bytes(fs), n;
 
@@ -247,7 +247,7 @@ static NF2_APART int copy_flat(nf2_t *fs, const struct nf2_flat *flat, struct nf
 }
 
 /* A small flat file moves as a whole: as a change that is to be made with the copy. */
-static NF2_APART int move_whole(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_flat *flat)
+static int move_whole(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_flat *flat)
 {
     struct nf2_key key = nf2_entry_key(entry);
     struct nf2_node_op change;

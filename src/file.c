@@ -594,7 +594,7 @@ static bool wants_frames(const nf2_t *fs, const nf2_file_t *file, bool closing)
            file->buffer_at == file->committed_size && file->size == file->buffer_at + file->buffered;
 }
 
-static NF2_APART int sync_content(nf2_t *fs, nf2_file_t *file, bool closing)
+static int sync_content(nf2_t *fs, nf2_file_t *file, bool closing)
 {
     if (file->kind == NF2_BODY_INLINE) {
         return nf2_entry_write(fs, file, NULL);

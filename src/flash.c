@@ -188,7 +188,7 @@ static int copy_with(nf2_t *fs, uint32_t block, uint32_t to, uint32_t offset, co
 }
 
 /* The block does not take a program: that and what it holds already go to another one. */
-static NF2_APART int replace(nf2_t *fs, uint32_t block, uint32_t offset, const uint8_t *data, uint32_t length)
+static int replace(nf2_t *fs, uint32_t block, uint32_t offset, const uint8_t *data, uint32_t length)
 {
     int result = NF2_FLASH_BAD;
     bool erased;

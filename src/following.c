@@ -33,7 +33,7 @@ static void bound_by(struct following *list, const uint8_t *order)
     }
 }
 
-static NF2_APART int follow_entry(nf2_t *fs, struct following *list, const struct nf2_entry *entry)
+static int follow_entry(nf2_t *fs, struct following *list, const struct nf2_entry *entry)
 {
     struct nf2_key key = nf2_entry_key(entry);
     uint8_t order[ORDER_BYTES];

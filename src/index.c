@@ -161,7 +161,7 @@ static NF2_APART int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *i
 #define NOTED 5u                /* what lies below, and what most groups meet above */
 
 /* A look goes from `at` on: what is known of the leaf. */
-static NF2_APART int look_on(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_stretch *stretch, struct group *group)
+static int look_on(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_stretch *stretch, struct group *group)
 {
     NF2_TRY(nf2_stretch_look(fs, id, at, stretch));
     group->from = group->leaf != 0 && stretch->leaf == group->leaf ? group->from : at;

@@ -82,7 +82,7 @@ static struct nf2_item flat_piece(const nf2_t *fs, const struct nf2_flat *flat, 
 }
 
 /* All extents at once, and off the slot's list then: a node that is written anew does not tell any more of what the slot still lists. */
-static NF2_APART int own_extents(nf2_t *fs, const nf2_file_t *file, const struct nf2_flat *flat, struct nf2_batch *batch)
+static int own_extents(nf2_t *fs, const nf2_file_t *file, const struct nf2_flat *flat, struct nf2_batch *batch)
 {
     struct nf2_node_op changes[NF2_EXTENTS_MAX];
 
@@ -108,7 +108,7 @@ static unsigned extent_changes(const nf2_t *fs, uint32_t id, const struct nf2_fl
 }
 
 /* The committed content gets an index, in one group or (NF2_SPANS_LEAVES) in one batch, so that its blocks never have two owners. */
-static NF2_APART int convert(nf2_t *fs, const struct nf2_entry *entry, uint32_t id, const struct nf2_flat *flat, struct nf2_batch *batch)
+static int convert(nf2_t *fs, const struct nf2_entry *entry, uint32_t id, const struct nf2_flat *flat, struct nf2_batch *batch)
 {
     struct nf2_node_op changes[3];
     struct nf2_key key = nf2_entry_key(entry);
@@ -144,7 +144,7 @@ int nf2_flat_convert(nf2_t *fs, uint32_t leaf, uint16_t place, const struct nf2_
 }
 
 /* New content: under an id that is an orphan until the commit. Nothing else refers to these blocks, which come first. */
-static NF2_APART int own_shadow(nf2_t *fs, const nf2_file_t *file, const struct nf2_flat *flat)
+static int own_shadow(nf2_t *fs, const nf2_file_t *file, const struct nf2_flat *flat)
 {
     struct nf2_batch batch;
 
@@ -330,7 +330,7 @@ struct patch {
  * Small writes at any byte would leave more and more, ever shorter pieces. What they leave of a piece, if it is short, is written
  * anew with them. Only one handle writes a file, so that nobody else changes it before the commit.
  */
-static NF2_APART int find_remnants(nf2_t *fs, const nf2_file_t *file, struct patch *patch)
+static int find_remnants(nf2_t *fs, const nf2_file_t *file, struct patch *patch)
 {
     uint32_t page = nf2_page(fs), end = patch->at + patch->length;
 
@@ -585,7 +585,7 @@ static int open_frames(nf2_t *fs, nf2_file_t *file, uint32_t at)
 }
 
 /* The first frame of a new block, then the entry that makes it a part of the file, in its leaf or (NF2_SPANS_LEAVES) in a batch. */
-static NF2_APART int new_frames(nf2_t *fs, nf2_file_t *file, struct nf2_batch *batch)
+static int new_frames(nf2_t *fs, nf2_file_t *file, struct nf2_batch *batch)
 {
     struct nf2_node_op changes[2];
     struct nf2_frames frames;
@@ -658,7 +658,7 @@ static int commit_shadow(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
-static NF2_APART int write_batch(nf2_t *fs, nf2_file_t *file, struct nf2_batch *batch)
+static int write_batch(nf2_t *fs, nf2_file_t *file, struct nf2_batch *batch)
 {
     struct nf2_node_op change;
     struct nf2_item item = own_item(file);
@@ -699,7 +699,7 @@ static int commit_batch(nf2_t *fs, nf2_file_t *file)
 }
 
 /* Does the entry of the present run of blocks lie in another leaf than that of the piece? */
-static NF2_APART int lies_apart(nf2_t *fs, const nf2_file_t *file)
+static int lies_apart(nf2_t *fs, const nf2_file_t *file)
 {
     struct nf2_key piece = nf2_number_key(file->id, NF2_INDEX_MAP, file->u.piece[0].offset);
     struct nf2_key own = nf2_number_key(file->id, NF2_INDEX_OWN, file->own.start);

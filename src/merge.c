@@ -40,7 +40,7 @@ static NF2_APART int tell_parent(nf2_t *fs, const struct nf2_path *path, uint16_
 }
 
 /* Writes the entries of both into a new node: the right one's from `*middle` on. */
-static NF2_APART int write_merged(nf2_t *fs, uint32_t left, uint32_t right, uint32_t block, uint8_t level, uint32_t *middle)
+static int write_merged(nf2_t *fs, uint32_t left, uint32_t right, uint32_t block, uint8_t level, uint32_t *middle)
 {
     struct nf2_writer writer;
 
@@ -126,7 +126,7 @@ static NF2_APART int find_sparse(nf2_t *fs, const struct nf2_path *path, struct 
 }
 
 /* Has the root, an inner one, only one child? 1, 0, or an error. */
-static NF2_APART int only_child(nf2_t *fs, uint32_t *child)
+static int only_child(nf2_t *fs, uint32_t *child)
 {
     struct nf2_key key = nf2_lowest_key(0);
     struct nf2_entry entry, second;

@@ -219,7 +219,7 @@ static void state_written(nf2_t *fs, bool clean)
     }
 }
 
-static NF2_APART void put_head(nf2_t *fs, struct nf2_writer *writer, uint32_t previous)
+static void put_head(nf2_t *fs, struct nf2_writer *writer, uint32_t previous)
 {
     uint8_t head[NF2_META_HEAD_PAYLOAD], *p = head;
 
@@ -501,7 +501,7 @@ static NF2_APART uint32_t behind_opening(nf2_t *fs, const struct turn *turn)
 }
 
 /* The new block is erased if it has to be, and an anchor written. `*begin`: where the group that makes it the head goes. */
-static NF2_APART int begin_block(nf2_t *fs, const struct turn *turn, uint32_t *begin)
+static int begin_block(nf2_t *fs, const struct turn *turn, uint32_t *begin)
 {
     *begin = fs->next_torn && !NF2_BROKEN(NF2_FAULT_SUSPECT) ? NF2_TURN_PAGES * nf2_page(fs) : 0;
     if (fs->super_points_to + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 1u : 0u) - fs->meta_tail_sequence < turn->oldest ||

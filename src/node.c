@@ -48,7 +48,7 @@ const uint8_t *nf2_key_put_number(uint8_t *to, const struct nf2_key *key)
     return to;
 }
 
-static NF2_APART void copy_number(const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length)
+static void copy_number(const struct nf2_key *key, uint32_t at, uint8_t *to, uint32_t length)
 {
     uint8_t bytes[NF2_NUMBER_LENGTH];
 
@@ -485,7 +485,7 @@ static int reading_begin(nf2_t *fs, uint32_t node, struct nf2_scan *scan)
 }
 
 /* Its next record: 1, 0 at the end, or an error. */
-static NF2_APART int reading_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry)
+static int reading_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_entry *entry)
 {
     int found = nf2_node_next(fs, scan, entry), taken = found > 0 ? nf2_cache_take(fs, scan->block, entry) : found;
 

@@ -4,7 +4,7 @@
 #include "region.h"
 
 /* The first region from fs->renew_from on that has a REGION page in the oldest block, which goes next; NF2_NONE if there is none. */
-static NF2_APART int find_oldest(nf2_t *fs, uint32_t *number)
+static int find_oldest(nf2_t *fs, uint32_t *number)
 {
     struct nf2_scan scan;
     struct nf2_record record;

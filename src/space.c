@@ -282,7 +282,7 @@ static int lose(nf2_t *fs, uint32_t block)
 }
 
 /* The first block of the slot's run that is not erased fails to be: what was claimed behind it is given back. */
-static NF2_APART int lose_next(nf2_t *fs, struct nf2_slot *slot)
+static int lose_next(nf2_t *fs, struct nf2_slot *slot)
 {
     NF2_TRY(nf2_space_prepare(fs, 1));
     struct nf2_run *last = slot->runs > 0 ? &slot->run[slot->runs - 1] : NULL;

@@ -203,7 +203,7 @@ static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_key 
  * The lowest keys of the node that are related to the hint (0), and that are above all of those (1); their lengths are 0 if there is none.
  * And the place of the newest entry that is not related to it.
  */
-static NF2_APART int find_hot(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct nf2_key *lowest, uint32_t *others)
+static int find_hot(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct nf2_key *lowest, uint32_t *others)
 {
     struct nf2_live live;
     struct nf2_entry at;
@@ -261,7 +261,7 @@ static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey
 }
 
 /* Is the pending key above all others of a well filled leaf? Then a new leaf beside it takes it: ascending names copy nothing. */
-static NF2_APART int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struct plan *plan)
+static int plan_edge(nf2_t *fs, uint32_t node, const struct nf2_key *hint, struct plan *plan)
 {
     struct nf2_key key;
     bool yes;

@@ -116,7 +116,7 @@ struct killed {
     uint32_t entries;
 };
 
-static NF2_APART int look_for_killed(nf2_t *fs, uint32_t leaf, const struct nf2_pending *pending, struct killed *killed)
+static int look_for_killed(nf2_t *fs, uint32_t leaf, const struct nf2_pending *pending, struct killed *killed)
 {
     struct nf2_cached cached;
     unsigned count = 0;
