@@ -12,7 +12,7 @@ struct nf2_batch nf2_batch_empty(void)
 
 #define BODY_IN_MEMORY 32u      /* bodies that own something are shorter */
 
-static void op_of(const struct nf2_node_op *change, struct nf2_node_op *op)
+static NF2_ONCE void op_of(const struct nf2_node_op *change, struct nf2_node_op *op)
 {
     *op = *change;
     op->kill = 0;
@@ -125,7 +125,7 @@ static NF2_APART int apply_entry(nf2_t *fs, const struct nf2_entry *op, uint32_t
             change.body = nf2_span_of(body, op->body_length);
         }
     }
-    return nf2_tree_change(fs, &change, 1, mark, where);
+    return nf2_tree_change_in(fs, 0, &change, 1, mark, where);
 }
 
 static int apply_one(nf2_t *fs, const struct nf2_entry *op, uint32_t mark, struct nf2_entry *where)
@@ -293,7 +293,7 @@ int nf2_batch_item(nf2_t *fs, struct nf2_batch *batch, uint32_t id, const struct
 
 int nf2_batch_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, struct nf2_batch *batch, struct nf2_entry *where)
 {
-    int result = nf2_tree_change(fs, changes, count, 0, where);
+    int result = nf2_tree_change_in(fs, 0, changes, count, 0, where);
 
     if (result != NF2_SPANS_LEAVES) {
         return result;

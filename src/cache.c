@@ -163,7 +163,7 @@ static int fingerprint(nf2_t *fs, const struct nf2_key *key, uint32_t *print)
 }
 
 /* Lowest bit of the fingerprint in an entry: offsets have as many bits as a log of this volume needs. */
-static unsigned print_shift(const nf2_t *fs)
+static NF2_ONCE unsigned print_shift(const nf2_t *fs)
 {
     return nf2_log_bytes(fs) > 4096 ? 13 : 12;
 }

@@ -62,7 +62,7 @@ static void note_use(const struct nf2_census *census, uint32_t block, enum nf2_u
 #define OWNED 0x80u
 #define PARTS 128u
 
-static uint8_t *byte_of(const struct nf2_census *census, uint32_t block)
+static NF2_ONCE uint8_t *byte_of(const struct nf2_census *census, uint32_t block)
 {
     uint32_t i = block - census->first;
 

@@ -190,7 +190,7 @@ int nf2_entry_write(nf2_t *fs, nf2_file_t *file, const struct nf2_span *body)
             }
             change.key = nf2_entry_key(&entry);
         }
-        result = nf2_tree_change(fs, &change, 1, 0, &where);
+        result = nf2_tree_change_in(fs, 0, &change, 1, 0, &where);
     }
     fs->urgent = urgent;
     NF2_TRY(result);

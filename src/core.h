@@ -32,6 +32,9 @@
 #define NF2_APART
 #endif
 
+/* Its calls are shorter than the copies of it that a compiler takes for short. */
+#define NF2_ONCE NF2_APART
+
 #define NF2_TREE_SLOT (NF2_SLOTS - 1u)
 #define NF2_NONE UINT32_MAX
 #define NF2_NO_BLOCK 0xFFFFFFu   /* no block, in the 24 bits of the format */

@@ -46,7 +46,7 @@ static int put_directory(nf2_t *fs, const struct nf2_place *place)
     NF2_TRY(nf2_id_new(fs, &id));
     nf2_op_put(&change, &key, NF2_BODY_DIR, 5);
     nf2_put32(change.bytes + 1, id);
-    return nf2_tree_change(fs, &change, 1, 0, NULL);
+    return nf2_tree_change(fs, &change, 1);
 }
 
 static NF2_APART int do_mkdir(nf2_t *fs, const char *path)
@@ -121,7 +121,7 @@ static int do_remove(nf2_t *fs, const char *path)
     change.type = NF2_NODE_DEL;
     change.key = nf2_place_key(&place);
     fs->urgent = true;
-    int result = nf2_tree_change(fs, &change, 1, 0, NULL);
+    int result = nf2_tree_change(fs, &change, 1);
     fs->urgent = false;
     return result;
 }

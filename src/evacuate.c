@@ -93,7 +93,7 @@ static NF2_APART int copy_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t len
 }
 
 /* Moves such data, and lets the map refer to the copy: at once, or with a batch that is to be committed. */
-static NF2_APART int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length, struct nf2_batch *batch)
+static int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length, struct nf2_batch *batch)
 {
     struct nf2_item copy;
 
@@ -324,9 +324,9 @@ static NF2_APART int put_items(nf2_t *fs, uint32_t id, const struct nf2_item *it
     for (uint32_t i = 0; i < count; i++) {
         nf2_index_put(&change[i], id, &item[i]);
     }
-    int result = count > 0 ? nf2_tree_change(fs, change, count, 0, NULL) : NF2_OK;
+    int result = count > 0 ? nf2_tree_change(fs, change, count) : NF2_OK;
     for (uint32_t i = 0; i < count && result == NF2_SPANS_LEAVES; i++) { /* the leaf was replaced meanwhile */
-        result = nf2_tree_change(fs, &change[i], 1, 0, NULL);
+        result = nf2_tree_change(fs, &change[i], 1);
         result = result == NF2_OK && i + 1 < count ? NF2_SPANS_LEAVES : result;
     }
     return result;
@@ -460,7 +460,7 @@ static int release(nf2_t *fs, uint32_t id, const struct nf2_item *own, uint32_t 
         nf2_index_put(&changes[1], id, &rest);
         n++;
     }
-    return nf2_tree_change(fs, changes, n, 0, NULL);
+    return nf2_tree_change(fs, changes, n);
 }
 
 /* The OWN entry with the first block from `*block` on that the file owns: 1, 0, or an error. */

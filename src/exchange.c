@@ -241,7 +241,7 @@ static int copy_flat(nf2_t *fs, const struct nf2_flat *flat, struct nf2_node_op 
         }
     }
     nf2_put24(change->bytes + 5, to);
-    NF2_TRY(nf2_tree_change(fs, change, 1, 0, NULL));
+    NF2_TRY(nf2_tree_change(fs, change, 1));
     nf2_space_settle(fs, NF2_TREE_SLOT);
     return NF2_OK;
 }

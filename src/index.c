@@ -122,7 +122,7 @@ struct group {
     uint32_t from, to;
 };
 
-static void group_put(struct group *group, uint32_t id, const struct nf2_item *item)
+static NF2_ONCE void group_put(struct group *group, uint32_t id, const struct nf2_item *item)
 {
     nf2_index_put(&group->change[group->count++], id, item);
 }
@@ -230,7 +230,7 @@ int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, uint3
         uint32_t last = group.full || !stepwise ? 0 : mark;
         result = nf2_tree_change_in(fs, leaf_of(&group), group.change, group.count, last, NULL);
         for (unsigned i = 0; i < group.count && stepwise && (i > 0 || result == NF2_SPANS_LEAVES); i++) {
-            result = nf2_tree_change(fs, &group.change[i], 1, i + 1u == group.count ? last : 0, NULL);
+            result = nf2_tree_change_in(fs, 0, &group.change[i], 1, i + 1u == group.count ? last : 0, NULL);
             NF2_TRY(result);
         }
     }
@@ -246,7 +246,7 @@ static NF2_APART int remove_from(nf2_t *fs, uint32_t id, uint32_t size)
 
     while ((found = nf2_index_seek(fs, id, NF2_INDEX_MAP, NF2_NONE, NF2_AT_OR_BELOW, &last)) > 0 && last.number >= size) {
         nf2_index_delete(&change, id, last.number);
-        NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
+        NF2_TRY(nf2_tree_change(fs, &change, 1));
     }
     return found;
 }

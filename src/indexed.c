@@ -38,7 +38,7 @@ static int record_own(nf2_t *fs, nf2_file_t *file)
         return NF2_OK;
     }
     nf2_index_put(&change, file->id, &item);
-    NF2_TRY(nf2_tree_change(fs, &change, 1, 0, NULL));
+    NF2_TRY(nf2_tree_change(fs, &change, 1));
     own_recorded(fs, file);
     return NF2_OK;
 }
@@ -70,7 +70,7 @@ static int take_block(nf2_t *fs, nf2_file_t *file, uint32_t *block)
 /* ---- becoming an indexed file ------------------------------------------------------------------- */
 
 /* The piece of extent `i` that lies in [from, to) of the file; its length is 0 if there is none. */
-static struct nf2_item flat_piece(const nf2_t *fs, const struct nf2_flat *flat, unsigned i, uint32_t from, uint32_t to)
+static NF2_ONCE struct nf2_item flat_piece(const nf2_t *fs, const struct nf2_flat *flat, unsigned i, uint32_t from, uint32_t to)
 {
     uint32_t start = 0, bytes = nf2_block_bytes(fs);
 
@@ -187,7 +187,7 @@ int nf2_content_to_indexed(nf2_t *fs, nf2_file_t *file)
 
 /* ---- pieces ------------------------------------------------------------------------------------- */
 
-static struct nf2_item piece_item(const struct nf2_piece *piece)
+static NF2_ONCE struct nf2_item piece_item(const struct nf2_piece *piece)
 {
     return nf2_piece_at(piece->offset, piece->block, piece->within, piece->length);
 }

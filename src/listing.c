@@ -60,7 +60,7 @@ static int compare(nf2_t *fs, const struct gather *gather, const uint8_t *digest
 }
 
 /* Puts an entry where it belongs, if it is among the smallest. */
-static int insert(nf2_t *fs, struct gather *gather, const struct nf2_entry *entry)
+static NF2_APART int insert(nf2_t *fs, struct gather *gather, const struct nf2_entry *entry)
 {
     struct nf2_key own = nf2_entry_key(entry);
     uint8_t name[SKIP_MAX + DIGEST] = {0};

@@ -476,7 +476,7 @@ static NF2_APART int write_regions(nf2_t *fs, const struct turn *turn, uint32_t 
 }
 
 /* What the group says that opens the new block. */
-static struct state opening_state(const nf2_t *fs, const struct turn *turn)
+static NF2_ONCE struct state opening_state(const nf2_t *fs, const struct turn *turn)
 {
     struct state state = {true, fs->meta_head, turn->claim.length > 0 ? &turn->claim : NULL, false, NULL, NULL, 0};
 
@@ -631,7 +631,7 @@ int nf2_meta_turn_early(nf2_t *fs)
         return NF2_OK;
     }
     fs->next_suspect = true; /* for the next mount, which can't tell otherwise that this turn was begun */
-    NF2_TRY(nf2_meta_state(fs, false, NULL, NULL, 0));
+    NF2_TRY(nf2_meta_state(fs, false));
     if (fs->meta_sequence != sequence) {
         return NF2_OK; /* the head was a bad block */
     }
@@ -701,13 +701,13 @@ int nf2_meta_put_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const
     return write_state(fs, &state);
 }
 
-int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count)
+int nf2_meta_state(nf2_t *fs, bool clean)
 {
     int result;
 
     do {
         NF2_TRY(nf2_meta_prepare(fs));
-        result = nf2_meta_put_state(fs, clean, extra, kinds, count);
+        result = nf2_meta_put_state(fs, clean, NULL, NULL, 0);
     } while (nf2_meta_head_bad(fs, result));
     return result;
 }

@@ -115,13 +115,10 @@ int nf2_meta_append(nf2_t *fs, const struct nf2_small *record);
 int nf2_meta_prepare_small(nf2_t *fs, uint32_t length);
 int nf2_meta_put(nf2_t *fs, const struct nf2_small *record);
 
-/*
- * Writes a STATE: all of the volatile state, the freed runs (the list is empty afterwards) and `extra` changes.
- * With `clean` the volume is marked as cleanly left.
- */
-int nf2_meta_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count);
+/* Writes a STATE: all of the volatile state, and the freed runs (the list is empty afterwards). With `clean` the volume is marked as cleanly left. */
+int nf2_meta_state(nf2_t *fs, bool clean);
 
-/* The same where nf2_meta_prepare has made room. */
+/* The same where nf2_meta_prepare has made room, with `extra` changes. */
 int nf2_meta_put_state(nf2_t *fs, bool clean, const struct nf2_run *extra, const enum nf2_change *kinds, unsigned count);
 
 /* Is there room in the log's head for a STATE at this place? */

@@ -22,7 +22,7 @@ static uint32_t varint_length(uint32_t value)
     return put_varint(bytes, value);
 }
 
-static uint8_t type_of(const struct nf2_node_op *op)
+static NF2_ONCE uint8_t type_of(const struct nf2_node_op *op)
 {
     return op->type == NF2_NODE_PUT && op->kill != 0 ? NF2_NODE_PUTK : op->type;
 }

@@ -43,7 +43,7 @@ static int remove_entry(nf2_t *fs, uint32_t id)
     bool urgent = fs->urgent;
     uint32_t start = fs->programs;
     fs->urgent = true;
-    int result = nf2_tree_change(fs, &change, 1, 0, NULL);
+    int result = nf2_tree_change(fs, &change, 1);
     fs->urgent = urgent;
     return result < 0 ? result : fs->programs != start ? 1 : NF2_ERR_IO; /* it does not lie where its key leads */
 }

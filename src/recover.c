@@ -365,7 +365,7 @@ static int settle(nf2_t *fs)
     NF2_TRY(keep_referenced(fs));
     NF2_TRY(NF2_BROKEN(NF2_FAULT_SLOTS) ? forget_slots(fs) : settle_slots(fs));
     memset(fs->tree_buffer, 0, NF2_TREE_BUFFER_SIZE);
-    return nf2_meta_state(fs, false, NULL, NULL, 0);
+    return nf2_meta_state(fs, false);
 }
 
 int nf2_recover(nf2_t *fs)

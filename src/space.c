@@ -189,7 +189,7 @@ static int claim_stock(nf2_t *fs, struct nf2_slot *slot)
         return fs->stock_count == 0 ? NF2_ERR_NOSPC : NF2_SLOT_FULL;
     }
     add_run(slot, fs->stock[--fs->stock_count], 1, false);
-    return nf2_meta_state(fs, false, NULL, NULL, 0);
+    return nf2_meta_state(fs, false);
 }
 
 /* Finds a run and claims it. */
@@ -327,7 +327,7 @@ int nf2_space_erase_free(nf2_t *fs, uint32_t start, uint32_t count)
     struct nf2_run run = {start, count};
     enum nf2_change kind = NF2_ERASED;
 
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? nf2_meta_state(fs, false, &run, &kind, 1) : NF2_OK);
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_ERASED) ? nf2_meta_put_state(fs, false, &run, &kind, 1) : NF2_OK);
     int result = erase_some(fs, start, &run.count);
     if (result < 0 && !fs->broken) { /* from a claimed block to a bad one */
         fs->kept_node = (uint16_t)start; /* the log does not take it, where it turns */
@@ -471,7 +471,7 @@ int nf2_space_tree_block(nf2_t *fs, uint32_t *block)
 
 int nf2_space_flush(nf2_t *fs)
 {
-    return nf2_meta_state(fs, false, NULL, NULL, 0);
+    return nf2_meta_state(fs, false);
 }
 
 int nf2_space_flush_early(nf2_t *fs)

@@ -368,7 +368,7 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
 
 /* ---- carrying it out ---------------------------------------------------------------------------- */
 
-static const struct nf2_key *low_of(const struct plan *plan, unsigned part)
+static NF2_ONCE const struct nf2_key *low_of(const struct plan *plan, unsigned part)
 {
     return part > 0 ? &plan->separator[part - 1] : NULL;
 }

@@ -421,9 +421,14 @@ int nf2_tree_change_in(nf2_t *fs, uint32_t leaf, struct nf2_node_op *changes, un
     return NF2_OK;
 }
 
+int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count)
+{
+    return nf2_tree_change_in(fs, 0, changes, count, 0, NULL);
+}
+
 int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_key *to)
 {
     struct nf2_node_op op = {.type = NF2_NODE_REN, .key = *to, .body = nf2_span_of(source, 0)};
 
-    return nf2_tree_change(fs, &op, 1, 0, NULL);
+    return nf2_tree_change(fs, &op, 1);
 }

@@ -23,10 +23,8 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek seek, stru
  */
 int nf2_tree_change_in(nf2_t *fs, uint32_t leaf, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where);
 
-static inline int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count, uint32_t mark, struct nf2_entry *where)
-{
-    return nf2_tree_change_in(fs, 0, changes, count, mark, where);
-}
+/* Without what only some callers ask for. */
+int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count);
 
 /* Makes a change if its leaf has room for it as it is: 1, 0, or an error. Nothing that a slot has handed out meanwhile gets lost. */
 int nf2_tree_try(nf2_t *fs, struct nf2_node_op *change);

@@ -150,10 +150,10 @@ static int do_unmount(nf2_t *fs)
         result = nf2_space_abandon(fs, NF2_TREE_SLOT, 0); /* what a failed change took */
         const struct nf2_slot *tree = &fs->slot[NF2_TREE_SLOT];
         bool keep = tree->runs > 0 && tree->ready == tree->run[0].count; /* erased: the next session goes on with them */
-        result = result >= 0 && NF2_BROKEN(NF2_FAULT_CLEAN) ? nf2_meta_state(fs, true, NULL, NULL, 0) : result;
+        result = result >= 0 && NF2_BROKEN(NF2_FAULT_CLEAN) ? nf2_meta_state(fs, true) : result;
         result = result < 0 ? result : nf2_space_return_unused(fs, keep ? NF2_TREE_SLOT : NF2_SLOTS);
         if (result >= 0) {
-            result = nf2_meta_state(fs, true, NULL, NULL, 0);
+            result = nf2_meta_state(fs, true);
         }
     }
     fs->mounted = false;

@@ -102,7 +102,7 @@ static void plant(struct volume *volume, uint32_t id, const void *key, uint32_t 
 
     change.key = nf2_key_of(id, key, key_length);
     change.body = nf2_span_of(body, body_length);
-    CHECK_EQ(nf2_tree_change(&volume->fs, &change, 1, 0, NULL), NF2_OK);
+    CHECK_EQ(nf2_tree_change(&volume->fs, &change, 1), NF2_OK);
 }
 
 static void plant_dir(struct volume *volume, uint32_t in, const char *name, uint32_t id)
@@ -129,7 +129,7 @@ static void plant_piece(struct volume *volume, uint32_t id, uint32_t at, uint32_
     struct nf2_node_op change;
 
     nf2_index_put(&change, id, &item);
-    CHECK_EQ(nf2_tree_change(&volume->fs, &change, 1, 0, NULL), NF2_OK);
+    CHECK_EQ(nf2_tree_change(&volume->fs, &change, 1), NF2_OK);
 }
 
 /* The leaf that a key belongs to. */

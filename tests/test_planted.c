@@ -317,7 +317,7 @@ TEST(refused_change)
     begin(&volume);
     change.key = nf2_key_of(NF2_ROOT_ID, "new", 3);
     change.body = nf2_span_of(body, sizeof body);
-    CHECK_EQ(nf2_tree_change(&volume.fs, &change, 1, 0, NULL), NF2_ERR_IO);
+    CHECK_EQ(nf2_tree_change(&volume.fs, &change, 1), NF2_ERR_IO);
     CHECK_EQ(size_of(&volume, "new", NULL), NF2_ERR_NOENT);
     CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
     volume_down(&volume, true);
@@ -453,7 +453,7 @@ TEST(runs_of_a_clean_state)
     CHECK_EQ(put(&volume, "more", 10, 1), NF2_OK);
     slot->runs = 2;
     slot->run[0] = slot->run[1] = (struct nf2_run){40, 2};
-    CHECK_EQ(nf2_meta_state(&volume.fs, true, NULL, NULL, 0), NF2_OK);
+    CHECK_EQ(nf2_meta_state(&volume.fs, true), NF2_OK);
     CHECK_EQ(volume_again(&volume, false), NF2_ERR_CORRUPT);
     volume_down(&volume, false);
 }
