@@ -92,20 +92,14 @@ static NF2_APART int copy_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t len
     return (int)length;
 }
 
-/* Moves such data, and lets the map refer to the copy: at once, or with a batch that is to be committed. */
-static int move_some(nf2_t *fs, uint32_t id, uint32_t at, uint32_t length, struct nf2_batch *batch)
+/* The map is to refer to a copy, in several leaves: a batch of one operation, which is to be applied. */
+static NF2_APART int commit_copy(nf2_t *fs, uint32_t id, const struct nf2_item *copy)
 {
-    struct nf2_item copy;
+    struct nf2_batch batch = nf2_batch_empty();
 
-    NF2_TRY(destination(fs, id));
-    int moved = copy_some(fs, id, at, length, &copy);
-    NF2_TRY(moved);
-    int result = nf2_index_insert(fs, id, &copy, nf2_piece_end(&copy), NULL, NF2_ONE_GROUP);
-    if (result == NF2_SPANS_LEAVES) { /* as a batch of one operation */
-        nf2_space_settle(fs, NF2_TREE_SLOT);
-        result = nf2_batch_item(fs, batch, id, &copy);
-    }
-    return result < 0 ? result : moved;
+    nf2_space_settle(fs, NF2_TREE_SLOT);
+    NF2_TRY(nf2_batch_item(fs, &batch, id, copy));
+    return nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT);
 }
 
 static bool lies_in(const nf2_t *fs, const struct nf2_item *item, const struct nf2_run *run)
@@ -222,13 +216,16 @@ static int move_item(nf2_t *fs, uint32_t id, uint32_t number, const struct nf2_r
     NF2_TRY(find_data(fs, id, number, run, &at, &length));
     bool all = length <= bytes;
     for (length = nf2_min(length, bytes); length > 0;) {
-        struct nf2_batch batch = nf2_batch_empty();
-        int some = move_some(fs, id, at, length, &batch);
-        if (some <= 0) {
-            return some < 0 ? some : NF2_ERR_IO;
+        struct nf2_item copy;
+        NF2_TRY(destination(fs, id));
+        int some = copy_some(fs, id, at, length, &copy);
+        NF2_TRY(some);
+        int result = nf2_index_insert(fs, id, &copy, nf2_piece_end(&copy), NULL, NF2_ONE_GROUP);
+        if (result < 0 || some == 0) {
+            return result < 0 ? result : NF2_ERR_IO;
         }
-        if (batch.count > 0) {
-            return nf2_batch_commit(fs, &batch, false, NF2_TREE_SLOT);
+        if (result == NF2_SPANS_LEAVES) {
+            return commit_copy(fs, id, &copy);
         }
         at += (uint32_t)some;
         length -= (uint32_t)some;

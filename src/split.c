@@ -203,7 +203,7 @@ static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_key 
  * The lowest keys of the node that are related to the hint (0), and that are above all of those (1); their lengths are 0 if there is none.
  * And the place of the newest entry that is not related to it.
  */
-static int find_hot(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct nf2_key *lowest, uint32_t *others)
+static NF2_APART int find_hot(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct nf2_key *lowest, uint32_t *others)
 {
     struct nf2_live live;
     struct nf2_entry at;
