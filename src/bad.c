@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "bad.h"
 
+uint32_t nf2_bad_place(const nf2_t *fs, uint32_t block)
+{
+    for (unsigned i = 0; i < NF2_BAD_MAX; i++) {
+        if (fs->bad[i].block == block) {
+            return fs->bad[i].by;
+        }
+    }
+    return block;
+}
+
 bool nf2_bad_room(const nf2_t *fs)
 {
     return fs->bad_count < NF2_BAD_MAX && (uint32_t)fs->blocks_bad + fs->bad_count < nf2_bad_limit(fs);

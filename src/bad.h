@@ -17,15 +17,7 @@ static inline uint32_t nf2_bad_limit(const nf2_t *fs)
 }
 
 /* Where what was written to a block lies. Also if it is on record as bad since a moment ago: a change in the making may refer to it. */
-static inline uint32_t nf2_bad_place(const nf2_t *fs, uint32_t block)
-{
-    for (unsigned i = 0; i < NF2_BAD_MAX; i++) {
-        if (fs->bad[i].block == block) {
-            return fs->bad[i].by;
-        }
-    }
-    return block;
-}
+uint32_t nf2_bad_place(const nf2_t *fs, uint32_t block);
 
 /* Is it a block of the super log, or where the meta log is written? Their places must be known to a mount before it knows of others. */
 static inline bool nf2_bad_fixed(const nf2_t *fs, uint32_t block)

@@ -90,8 +90,9 @@ const uint8_t *nf2_peek_just(nf2_t *fs, uint32_t block, uint32_t offset, uint32_
     if (!in_range(fs, block, offset, length) || at + length > page) {
         return NULL;
     }
-    if (fs->window_address != address_of(fs, block, offset - at) || at < fs->window_begin) {
-        fs->window_address = address_of(fs, block, offset - at);
+    uint32_t address = address_of(fs, block, offset - at);
+    if (fs->window_address != address || at < fs->window_begin) {
+        fs->window_address = address;
         fs->window_begin = fs->window_end = (uint16_t)(at & ~(fs->flash->read_unit - 1));
     }
     if (at + length > fs->window_end && fill_window(fs, at + length) != NF2_OK) {
@@ -259,4 +260,9 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
 uint32_t nf2_large_blocks(const nf2_t *fs)
 {
     return fs->flash->large_erase_size / fs->flash->block_size;
+}
+
+uint32_t nf2_group_shift(const nf2_t *fs, uint32_t large)
+{
+    return (large - fs->config->offset / fs->flash->block_size % large) % large;
 }

@@ -61,4 +61,7 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count);
 /* Blocks of one large erase, 0 where the chip has none. */
 uint32_t nf2_large_blocks(const nf2_t *fs);
 
+/* Groups of so many are numbered from the first block of the volume that a large erase may begin with: this one. */
+uint32_t nf2_group_shift(const nf2_t *fs, uint32_t large);
+
 #endif

@@ -127,6 +127,11 @@ int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b,
 
 /* ---- entries ------------------------------------------------------------------------------------ */
 
+uint32_t nf2_node_references(uint8_t type)
+{
+    return type == NF2_NODE_REN ? 4u : type == NF2_NODE_MOV ? 6u : type == NF2_NODE_PUT ? 0u : 2u;
+}
+
 /* Bytes taken, 0 if it does not end within `length`. */
 static uint32_t get_varint(const uint8_t *from, uint32_t length, uint32_t *value)
 {

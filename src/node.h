@@ -99,10 +99,7 @@ int nf2_key_compare(nf2_t *fs, const struct nf2_key *a, const struct nf2_key *b,
 int nf2_entry_parse(nf2_t *fs, uint32_t node, const struct nf2_record *record, struct nf2_entry *entry);
 
 /* Bytes of references in front of the key. */
-static inline uint32_t nf2_node_references(uint8_t type)
-{
-    return type == NF2_NODE_REN ? 4u : type == NF2_NODE_MOV ? 6u : type == NF2_NODE_PUT ? 0u : 2u;
-}
+uint32_t nf2_node_references(uint8_t type);
 
 static inline bool nf2_node_has_key(uint8_t type)
 {

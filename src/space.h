@@ -35,12 +35,6 @@ static inline uint32_t nf2_space_stock_size(const nf2_t *fs)
 /* What becomes of a group of blocks that a large erase takes: it is worth while to empty it, it is being emptied, it is. */
 enum nf2_group_state { NF2_GROUP_NONE, NF2_GROUP_CHEAP, NF2_GROUP_VICTIM, NF2_GROUP_EMPTIED };
 
-/* Groups are numbered from the first block of the volume that a large erase may begin with. */
-static inline uint32_t nf2_group_shift(const nf2_t *fs, uint32_t large)
-{
-    return (large - fs->config->offset / fs->flash->block_size % large) % large;
-}
-
 /* Blocks that file data may still take. */
 uint32_t nf2_space_available(const nf2_t *fs);
 
