@@ -157,7 +157,6 @@ static int goes_on_behind(nf2_t *fs, const struct nf2_scan *scan, struct nf2_rec
 /* An invalid place, of which `look` has told what the header says: damage, not a torn program, where the page goes on. A bit of the length may be wrong. */
 static NF2_APART int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_record *invalid)
 {
-
     for (unsigned bit = 0; bit <= 12 && !scan->damaged; bit++) {
         struct nf2_record record = *invalid;
         record.length ^= 1u << bit & 0xFFFu;
