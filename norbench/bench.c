@@ -27,10 +27,57 @@ static void wrong_data(struct bench *bench, const char *path, const char *what)
     }
 }
 
+/* ---- each call ---------------------------------------------------------------------------------- */
+
+static uint32_t names_in(const char *path)
+{
+    uint32_t count = 0;
+    for (; *path != '\0'; path++) {
+        count += path[0] == '/' && path[1] != '\0' && path[1] != '/';
+    }
+    return count;
+}
+
+/* What the bound of a call depends on is asked for in front of it; neither costs an operation of the flash. */
+static void judge_begin(struct bench *bench, struct call_facts facts)
+{
+    if (!bench->judge.active) {
+        return;
+    }
+    struct vfs_space space;
+    uint32_t block = vflash_chip_of(bench->chip)->block_size;
+    memset(&space, 0, sizeof(space));
+    if (bench->mounted && bench->fs.ops->statfs(bench->fs.context, &space) == 0) {
+        facts.space_known = true;
+        facts.blocks_available = (uint32_t)(space.free_bytes / block);
+        facts.blocks_free = (uint32_t)(space.unused_bytes / block);
+        facts.blocks_erased = (uint32_t)(space.erased_bytes / block);
+        facts.pending = space.files_pending + bench->writers;
+    }
+    call_judge_begin(&bench->judge, &facts, vflash_counts(bench->chip));
+}
+
+static void begin(struct bench *bench, struct call_facts facts)
+{
+    judge_begin(bench, facts);
+    record_call_begin(&bench->record);
+}
+
+static void begin_path(struct bench *bench, enum call_kind kind, const char *path)
+{
+    begin(bench, (struct call_facts){.kind = kind, .names = names_in(path)});
+}
+
+static void end(struct bench *bench, const char *name)
+{
+    record_call_end(&bench->record, name);
+    call_judge_end(&bench->judge, vflash_counts(bench->chip));
+}
+
 /* Ends a measured call; returns whether it succeeded. */
 static bool finish(struct bench *bench, const char *name, const char *path, int result)
 {
-    record_call_end(&bench->record, name);
+    end(bench, name);
     if (result >= 0) {
         return true;
     }
@@ -50,16 +97,36 @@ static bool finish(struct bench *bench, const char *name, const char *path, int 
 void bench_mount(struct bench *bench)
 {
     if (!bench->failed) {
-        record_call_begin(&bench->record);
+        begin(bench, (struct call_facts){.kind = bench->cut ? CALL_MOUNT_CUT : CALL_MOUNT});
         bench->mounted = finish(bench, "mount", "", bench->fs.ops->mount(bench->fs.context));
+        bench->cut = false;
+    }
+}
+
+void bench_format(struct bench *bench)
+{
+    judge_begin(bench, (struct call_facts){.kind = CALL_FORMAT});
+    int result = bench->fs.ops->format(bench->fs.context);
+    call_judge_end(&bench->judge, vflash_counts(bench->chip));
+    if (result < 0) {
+        bench_fail(bench, "format failed with %d", result);
+    }
+}
+
+void bench_statfs(struct bench *bench)
+{
+    struct vfs_space space;
+    if (bench_ok(bench)) {
+        begin(bench, (struct call_facts){.kind = CALL_STATFS});
+        (void)finish(bench, "statfs", "", bench->fs.ops->statfs(bench->fs.context, &space));
     }
 }
 
 void bench_unmount(struct bench *bench)
 {
     if (!bench->failed && bench->mounted) {
+        begin(bench, (struct call_facts){.kind = CALL_UNMOUNT});
         bench->mounted = false;
-        record_call_begin(&bench->record);
         (void)finish(bench, "unmount", "", bench->fs.ops->unmount(bench->fs.context));
     }
 }
@@ -68,6 +135,8 @@ void bench_drop(struct bench *bench)
 {
     if (bench->mounted) {
         bench->mounted = false;
+        bench->cut = true;
+        bench->writers = 0;
         bench->fs.ops->drop(bench->fs.context);
     }
 }
@@ -82,16 +151,19 @@ void bench_remount(struct bench *bench)
 
 struct bench_file bench_open(struct bench *bench, const char *path, int flags)
 {
-    struct bench_file file = {NULL, NULL, 0, (flags & VFS_APPEND) != 0};
+    struct bench_file file = {.append = (flags & VFS_APPEND) != 0, .writes = (flags & VFS_WRITE) != 0};
     if (!bench_ok(bench)) {
         return file;
     }
-    record_call_begin(&bench->record);
+    bool made = (flags & VFS_CREATE) != 0 && model_find(&bench->model, path) == NULL;
+    begin_path(bench, made ? CALL_OPEN_NEW : CALL_OPEN, path);
     int result = bench->fs.ops->open(bench->fs.context, path, flags, &file.handle);
     if (!finish(bench, "open", path, result)) {
         file.handle = NULL;
         return file;
     }
+    file.fresh = file.changed = made || (flags & VFS_TRUNC) != 0;
+    bench->writers += file.writes;
     file.node = (flags & VFS_CREATE) != 0 ? model_add(&bench->model, path, false) : model_find(&bench->model, path);
     if (file.node == NULL) {
         bench_fail(bench, "%s is not in the model", path);
@@ -106,7 +178,8 @@ void bench_close(struct bench *bench, struct bench_file *file)
     if (file->handle == NULL) {
         return;
     }
-    record_call_begin(&bench->record);
+    begin(bench, (struct call_facts){.kind = file->changed ? CALL_CLOSE : CALL_CLOSE_UNCHANGED, .writes = file->stretches, .cut = file->cut});
+    bench->writers -= file->writes;
     int result = bench->fs.ops->close(bench->fs.context, file->handle);
     file->handle = NULL;
     if (!bench->failed && !finish(bench, "close", file->node->path, result)) {
@@ -116,8 +189,13 @@ void bench_close(struct bench *bench, struct bench_file *file)
 
 static void write_data(struct bench *bench, struct bench_file *file, const uint8_t *data, uint32_t length)
 {
+    uint32_t at = file->append ? file->node->size : file->position;
     record_call_writes(&bench->record, length);
-    record_call_begin(&bench->record);
+    begin(bench, (struct call_facts){.kind = CALL_WRITE, .bytes = length, .writes = file->stretches,
+                                     .inside_new = file->fresh && at != file->node->size});
+    file->changed = true;
+    file->stretches += file->stretches == 0 || at != file->stretch_end;
+    file->stretch_end = at + length;
     int32_t result = bench->fs.ops->write(bench->fs.context, file->handle, data, length);
     if (!finish(bench, "write", file->node->path, result)) {
         file->node->uncertain = true;
@@ -157,7 +235,7 @@ void bench_read(struct bench *bench, struct bench_file *file, uint32_t length)
     const struct model_node *node = file->node;
     uint32_t left = file->position < node->size ? node->size - file->position : 0;
     uint32_t expected = length < left ? length : left;
-    record_call_begin(&bench->record);
+    begin(bench, (struct call_facts){.kind = CALL_READ, .bytes = expected});
     int32_t result = bench->fs.ops->read(bench->fs.context, file->handle, bench->in, length);
     if (!finish(bench, "read", node->path, result)) {
         return;
@@ -176,7 +254,7 @@ void bench_read(struct bench *bench, struct bench_file *file, uint32_t length)
 void bench_seek(struct bench *bench, struct bench_file *file, uint32_t position)
 {
     if (bench_ok(bench)) {
-        record_call_begin(&bench->record);
+        begin(bench, (struct call_facts){.kind = CALL_SEEK});
         (void)finish(bench, "seek", file->node->path, bench->fs.ops->seek(bench->fs.context, file->handle, position));
         file->position = position;
     }
@@ -185,9 +263,47 @@ void bench_seek(struct bench *bench, struct bench_file *file, uint32_t position)
 void bench_sync(struct bench *bench, struct bench_file *file)
 {
     if (bench_ok(bench)) {
-        record_call_begin(&bench->record);
-        if (!finish(bench, "sync", file->node->path, bench->fs.ops->sync(bench->fs.context, file->handle))) {
+        begin(bench, (struct call_facts){.kind = CALL_SYNC, .writes = file->stretches, .cut = file->cut});
+        if (finish(bench, "sync", file->node->path, bench->fs.ops->sync(bench->fs.context, file->handle))) {
+            file->changed = file->fresh = false;
+            file->stretches = 0;
+            file->cut = 0;
+        } else {
             file->node->uncertain = true;
+        }
+    }
+}
+
+void bench_truncate(struct bench *bench, struct bench_file *file, uint32_t size)
+{
+    if (bench_ok(bench)) {
+        begin(bench, (struct call_facts){.kind = CALL_TRUNCATE, .writes = file->stretches});
+        file->changed = true;
+        file->stretches++;
+        file->stretch_end = UINT32_MAX;
+        file->cut += size < file->node->size ? file->node->size - size : 0;
+        if (!finish(bench, "truncate", file->node->path, bench->fs.ops->truncate(bench->fs.context, file->handle, size))) {
+            file->node->uncertain = true;
+        } else if (model_resize(file->node, size) != 0) {
+            bench_fail(bench, "no memory on this computer");
+        }
+    }
+}
+
+static enum call_kind kind_of(enum vfs_more what)
+{
+    static const enum call_kind kinds[] = {CALL_TELL, CALL_SIZE, CALL_PREALLOCATE, CALL_REWINDDIR, CALL_HEALTH, CALL_BLOCK_STATE, CALL_CHECK};
+    return kinds[what];
+}
+
+void bench_more(struct bench *bench, struct bench_file *file, enum vfs_more what, uint32_t argument, int32_t expected)
+{
+    if (bench_ok(bench)) {
+        enum call_kind kind = kind_of(what);
+        begin(bench, (struct call_facts){.kind = kind, .bytes = kind == CALL_PREALLOCATE && argument > file->node->size ? argument - file->node->size : 0});
+        int32_t result = bench->fs.ops->more(bench->fs.context, what, file != NULL ? file->handle : NULL, argument);
+        if (finish(bench, call_name(kind), "", result) && expected >= 0 && result != expected) {
+            bench_fail(bench, "%s says %d where it is %d", call_name(kind), (int)result, (int)expected);
         }
     }
 }
@@ -199,7 +315,7 @@ void bench_mkdir(struct bench *bench, const char *path)
     if (!bench_ok(bench)) {
         return;
     }
-    record_call_begin(&bench->record);
+    begin_path(bench, CALL_MKDIR, path);
     if (finish(bench, "mkdir", path, bench->fs.ops->mkdir(bench->fs.context, path)) && model_add(&bench->model, path, true) == NULL) {
         bench_fail(bench, "%s does not fit into the model", path);
     }
@@ -210,7 +326,7 @@ void bench_remove(struct bench *bench, const char *path)
     if (!bench_ok(bench)) {
         return;
     }
-    record_call_begin(&bench->record);
+    begin_path(bench, CALL_REMOVE, path);
     if (finish(bench, "remove", path, bench->fs.ops->remove(bench->fs.context, path))) {
         model_remove(&bench->model, path);
     }
@@ -221,7 +337,7 @@ void bench_rename(struct bench *bench, const char *from, const char *to)
     if (!bench_ok(bench)) {
         return;
     }
-    record_call_begin(&bench->record);
+    begin(bench, (struct call_facts){.kind = CALL_RENAME, .names = names_in(from) + names_in(to)});
     if (finish(bench, "rename", from, bench->fs.ops->rename(bench->fs.context, from, to)) && model_rename(&bench->model, from, to) != 0) {
         bench_fail(bench, "%s does not fit into the model", to);
     }
@@ -234,7 +350,7 @@ void bench_stat(struct bench *bench, const char *path)
     }
     struct vfs_stat stat;
     const struct model_node *node = model_find(&bench->model, path);
-    record_call_begin(&bench->record);
+    begin_path(bench, CALL_STAT, path);
     if (!finish(bench, "stat", path, bench->fs.ops->stat(bench->fs.context, path, &stat))) {
         return;
     }
@@ -249,9 +365,9 @@ void bench_stat_absent(struct bench *bench, const char *path)
         return;
     }
     struct vfs_stat stat;
-    record_call_begin(&bench->record);
+    begin_path(bench, CALL_STAT, path);
     int result = bench->fs.ops->stat(bench->fs.context, path, &stat);
-    record_call_end(&bench->record, "stat");
+    end(bench, "stat");
     if (result >= 0) {
         wrong_data(bench, path, "is there but was never created");
     } else if (result != VFS_ERR_NOENT) {
@@ -282,22 +398,39 @@ static bool add_entry(struct listing *listing, const struct vfs_dirent *entry)
 static void read_listing(struct bench *bench, const char *path, struct listing *listing)
 {
     void *dir;
-    record_call_begin(&bench->record);
+    begin_path(bench, CALL_OPENDIR, path);
     if (!finish(bench, "opendir", path, bench->fs.ops->opendir(bench->fs.context, path, &dir))) {
         return;
     }
     int more = 1;
     while (more == 1 && bench_ok(bench)) {
         struct vfs_dirent entry;
-        record_call_begin(&bench->record);
+        begin(bench, (struct call_facts){.kind = CALL_READDIR});
         more = bench->fs.ops->readdir(bench->fs.context, dir, &entry);
         if (finish(bench, "readdir", path, more) && more == 1 && !add_entry(listing, &entry)) {
             bench_fail(bench, "no memory on this computer");
         }
     }
-    record_call_begin(&bench->record);
+    begin(bench, (struct call_facts){.kind = CALL_CLOSEDIR});
     int result = bench->fs.ops->closedir(bench->fs.context, dir);
     (void)finish(bench, "closedir", path, result);
+}
+
+void bench_rewind(struct bench *bench, const char *path)
+{
+    struct bench_file listing = {.node = &bench->model.root};
+    struct vfs_dirent entry;
+    if (!bench_ok(bench) || bench->fs.ops->more == NULL) {
+        return;
+    }
+    begin_path(bench, CALL_OPENDIR, path);
+    if (finish(bench, "opendir", path, bench->fs.ops->opendir(bench->fs.context, path, &listing.handle))) {
+        begin(bench, (struct call_facts){.kind = CALL_READDIR});
+        (void)finish(bench, "readdir", path, bench->fs.ops->readdir(bench->fs.context, listing.handle, &entry));
+        bench_more(bench, &listing, VFS_REWIND, 0, 0);
+        begin(bench, (struct call_facts){.kind = CALL_CLOSEDIR});
+        (void)finish(bench, "closedir", path, bench->fs.ops->closedir(bench->fs.context, listing.handle));
+    }
 }
 
 void bench_list(struct bench *bench, const char *path, void (*each)(struct bench *bench, const char *path, bool directory))
@@ -342,9 +475,10 @@ bool bench_idle(struct bench *bench, uint32_t budget_us)
     if (!bench_ok(bench) || bench->fs.ops->maintain == NULL) {
         return false;
     }
-    record_call_begin(&bench->record);
+    begin(bench, (struct call_facts){.kind = CALL_MAINTAIN, .budget_us = budget_us});
     int result = bench->fs.ops->maintain(bench->fs.context, budget_us);
     record_maintain_end(&bench->record);
+    call_judge_end(&bench->judge, vflash_counts(bench->chip));
     if (result < 0) {
         bench_fail(bench, "maintain failed with %d", result);
     }

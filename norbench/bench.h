@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "call_judge.h"
 #include "model.h"
 #include "payload.h"
 #include "record.h"
@@ -29,17 +30,21 @@ struct bench {
     struct vflash *chip;
     struct tap tap;
     struct record record;
+    struct call_judge judge;    /* each call beside its bound: NF2FS alone has bounds */
     struct model model;
     uint64_t seed;
     struct pcg32 bytes, offsets, sizes, names, picks;
     uint32_t maintain_us;       /* budget of the idle call after each operation; 0: none */
     bool idle_always;           /* idle time in what is not measured, too */
     bool stopped;               /* a long run that was ended by a limit */
+    uint32_t part;              /* long runs: a share of one in so many */
     bool progress;              /* lines about long runs to stderr */
     uint32_t erases_mean;       /* where a run that wears the chip ends; 0: as the workload says */
     uint32_t erases_limit;      /* it ends when a block was erased so often, whatever the mean; 0: none is worn out */
     const char *wear_path;      /* the erases of each block go into this file; NULL: nowhere */
     bool mounted;
+    bool cut;                   /* the last session was not unmounted */
+    uint32_t writers;           /* files open for writing */
     bool may_fill;              /* NOSPC is no failure but sets `full` */
     bool full;
     uint32_t uncertain;         /* calls that found no space: so many names may be missing */
@@ -53,7 +58,11 @@ struct bench_file {
     void *handle;
     struct model_node *node;
     uint32_t position;
-    bool append;
+    bool append, writes;
+    bool changed;               /* since the last sync; and so many stretches were written, the last one up to here */
+    uint32_t stretches, stretch_end;
+    uint64_t cut;               /* bytes by which it was shortened since then */
+    bool fresh;                 /* what it holds was never synced */
 };
 
 static inline bool bench_ok(const struct bench *bench)
@@ -79,6 +88,14 @@ void bench_read(struct bench *bench, struct bench_file *file, uint32_t length);
 void bench_seek(struct bench *bench, struct bench_file *file, uint32_t position);
 void bench_sync(struct bench *bench, struct bench_file *file);
 
+void bench_truncate(struct bench *bench, struct bench_file *file, uint32_t size);
+/* A call that only some file systems have (`file`: NULL where it has none); its result must be `expected`, where that is not negative. */
+void bench_more(struct bench *bench, struct bench_file *file, enum vfs_more what, uint32_t argument, int32_t expected);
+void bench_statfs(struct bench *bench);
+/* A listing that is begun, and set back to its beginning, where the file system can. */
+void bench_rewind(struct bench *bench, const char *path);
+
+void bench_format(struct bench *bench);
 void bench_mkdir(struct bench *bench, const char *path);
 void bench_remove(struct bench *bench, const char *path);
 void bench_rename(struct bench *bench, const char *from, const char *to);

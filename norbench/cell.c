@@ -14,17 +14,20 @@
 
 static const char usage[] =
     "usage: norbench-cell --fs NAME --workload NAME [--chip NAME] [--state fresh|aged|aged75] [--seed N] [--maintain US]\n"
-    "                     [--mean N | --limit N] [--wear FILE] [--progress]\n"
-    "       norbench-cell --list [--chip NAME]\n"
+    "                     [--mean N | --limit N] [--part N] [--wear FILE] [--bounds] [--progress]\n"
+    "       norbench-cell --list | --list-bounds [--chip NAME]\n"
     "\n"
     "Runs one cell and prints one line of JSON. Exit code 0: it ran and every byte was right; 1: it failed; 2: usage.\n"
     "  --list           say as JSON what there is; exit code 2 if the chip named beside it is none\n"
+    "  --list-bounds    say as JSON what each call of nf2fs may cost on the chip\n"
     "  --chip NAME      a chip of the catalogue, one cut to a size (w25q256/4M), or a file that describes one; default: the\n"
     "                   workload's, else " DEFAULT_CHIP "\n"
     "  --maintain US    idle time of so many microseconds after each operation\n"
     "  --mean N         life* workloads: until a block was erased N times in the mean\n"
     "  --limit N        life* workloads: until the first block was erased N times, which is all that it bears\n"
+    "  --part N         ow*, mixed*, calls*: a share of one in N of the run (1)\n"
     "  --wear FILE      life* workloads: write the erases of each block, one a line\n"
+    "  --bounds         nf2fs: say of each kind of call the most that it cost, beside its bound\n"
     "  --progress       say on the standard error how far a long run is\n";
 
 /* ---- arguments ---------------------------------------------------------------------------------- */
@@ -32,8 +35,8 @@ static const char usage[] =
 struct arguments {
     const char *fs, *workload, *chip, *state, *wear_path;
     uint64_t seed;
-    uint32_t maintain_us, erases_mean, erases_limit;
-    bool list, progress;
+    uint32_t maintain_us, erases_mean, erases_limit, part;
+    bool list, list_bounds, bounds, progress;
 };
 
 static bool parse_number(const char *text, uint64_t max, uint64_t *out)
@@ -63,6 +66,7 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
         uint32_t *target = strcmp(name, "--maintain") == 0 ? &arguments->maintain_us
                          : strcmp(name, "--mean") == 0     ? &arguments->erases_mean
                          : strcmp(name, "--limit") == 0    ? &arguments->erases_limit
+                         : strcmp(name, "--part") == 0     ? &arguments->part
                                                            : NULL;
         bool good = target != NULL && parse_number(value, UINT32_MAX, &number);
         if (good) {
@@ -75,10 +79,14 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
 
 static bool parse(struct arguments *arguments, int count, char **values)
 {
-    *arguments = (struct arguments){.state = "fresh", .seed = 42};
+    *arguments = (struct arguments){.state = "fresh", .seed = 42, .part = 1};
     for (int i = 1; i < count; i++) {
         if (strcmp(values[i], "--list") == 0) {
             arguments->list = true;
+        } else if (strcmp(values[i], "--list-bounds") == 0) {
+            arguments->list_bounds = true;
+        } else if (strcmp(values[i], "--bounds") == 0) {
+            arguments->bounds = true;
         } else if (strcmp(values[i], "--progress") == 0) {
             arguments->progress = true;
         } else if (i + 1 == count || !parse_option(arguments, values[i], values[i + 1])) {
@@ -87,7 +95,7 @@ static bool parse(struct arguments *arguments, int count, char **values)
             i++;
         }
     }
-    return arguments->list || (arguments->fs != NULL && arguments->workload != NULL);
+    return arguments->part > 0 && (arguments->list || arguments->list_bounds || (arguments->fs != NULL && arguments->workload != NULL));
 }
 
 /* ---- what there is to choose from ---------------------------------------------------------------- */
@@ -182,10 +190,7 @@ static void fill_cold(struct bench *bench)
 
 static void format_and_mount(struct bench *bench)
 {
-    int result = bench->fs.ops->format(bench->fs.context);
-    if (result < 0) {
-        bench_fail(bench, "format failed with %d", result);
-    }
+    bench_format(bench);
     bench_mount(bench);
 }
 
@@ -247,6 +252,9 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
         return 2;
     }
     record_init(&bench->record, bench->chip, &bench->tap);
+    if (entry == &vfs_nf2fs_entry) {
+        call_judge_init(&bench->judge, chip);
+    }
     model_open(&bench->model);
     bench->seed = arguments->seed;
     payload_seed(&bench->bytes, arguments->seed, PAYLOAD_BYTES);
@@ -255,6 +263,7 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     payload_seed(&bench->names, arguments->seed, PAYLOAD_NAMES);
     payload_seed(&bench->picks, arguments->seed, PAYLOAD_PICKS);
     bench->maintain_us = arguments->maintain_us;
+    bench->part = arguments->part;
     bench->progress = arguments->progress;
     bench->erases_mean = arguments->erases_mean;
     bench->erases_limit = arguments->erases_limit;
@@ -265,7 +274,7 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
         return 2;
     }
     run(bench, workload, arguments->state);
-    report_cell(bench, entry, workload, chip->name, arguments->state, arguments->seed);
+    report_cell(bench, entry, workload, chip->name, arguments->state, arguments->seed, arguments->bounds);
     record_close(&bench->record);
     vfs_destroy(&bench->fs);
     model_close(&bench->model);
@@ -290,6 +299,13 @@ int main(int count, char **values)
     struct vflash_chip chip;
     if (arguments.list) {
         return arguments.chip == NULL || find_chip(arguments.chip, &chip) ? list() : 2;
+    }
+    if (arguments.list_bounds) {
+        bool found = find_chip(arguments.chip != NULL ? arguments.chip : DEFAULT_CHIP, &chip);
+        if (found) {
+            report_bounds(&chip);
+        }
+        return found ? 0 : 2;
     }
     const struct vfs_entry *entry = find_entry(arguments.fs);
     const struct workload *workload = workload_find(arguments.workload);

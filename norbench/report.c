@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put_text(const char *text)
+void report_text(const char *text)
 {
     putchar('"');
     for (; *text != '\0'; text++) {
@@ -24,7 +24,7 @@ static void put_text(const char *text)
 static void field_text(const char *key, const char *text)
 {
     printf("\"%s\": ", key);
-    put_text(text);
+    report_text(text);
     printf(", ");
 }
 
@@ -135,7 +135,7 @@ static void put_set(const char *key, struct series_set *set)
     printf("\"%s\": {", key);
     for (uint32_t i = 0; i < set->count; i++) {
         printf("%s", i == 0 ? "" : ", ");
-        put_text(set->list[i].name);
+        report_text(set->list[i].name);
         printf(": {");
         put_series(&set->list[i]);
         putchar('}');
@@ -167,7 +167,7 @@ static void put_status(const struct bench *bench)
 }
 
 void report_cell(struct bench *bench, const struct vfs_entry *entry, const struct workload *workload, const char *chip, const char *state,
-                 uint64_t seed)
+                 uint64_t seed, bool bounds)
 {
     struct record *record = &bench->record;
     putchar('{');
@@ -186,6 +186,7 @@ void report_cell(struct bench *bench, const struct vfs_entry *entry, const struc
     put_calls(record);
     put_windows(record);
     put_own(record);
+    report_judge(&bench->judge, bounds);
     field("unmount_program_pages", record->unmount_program_pages);
     field("unmount_us", record->unmount_us);
     field("user_bytes", record->bytes_written != 0 ? record->bytes_written : record->bytes_read);
@@ -215,7 +216,7 @@ static void list_workloads(void)
         field_text("chip", workload->chip != NULL ? workload->chip : "w25q256");
         printf("\"long\": %s, ", workload->slow ? "true" : "false");
         printf("\"description\": ");
-        put_text(workload->description);
+        report_text(workload->description);
         putchar('}');
     }
     printf("],\n");
@@ -235,12 +236,12 @@ static void list_group(const char *group)
 {
     const struct workload *workload;
     const char *separator = "";
-    put_text(group);
+    report_text(group);
     printf(": [");
     for (unsigned i = 0; (workload = workload_at(i)) != NULL; i++) {
         if (strcmp(workload->group, group) == 0) {
             printf("%s", separator);
-            put_text(workload->name);
+            report_text(workload->name);
             separator = ", ";
         }
     }
@@ -274,7 +275,7 @@ void report_list(const struct vfs_entry *(*entry_at)(unsigned index))
         field_text("name", entry->name);
         field_text("version", entry->version);
         printf("\"description\": ");
-        put_text(entry->description);
+        report_text(entry->description);
         putchar('}');
     }
     printf("],\n\"states\": [\"fresh\", \"aged\", \"aged75\"],\n\"chips\": [");
@@ -282,7 +283,7 @@ void report_list(const struct vfs_entry *(*entry_at)(unsigned index))
         printf("%s\n  {", i == 0 ? "" : ",");
         field_text("name", chip->name);
         printf("\"description\": ");
-        put_text(chip->description);
+        report_text(chip->description);
         putchar('}');
     }
     printf("]}\n");

@@ -113,6 +113,10 @@ void mixed_run(struct bench *bench, const struct workload *workload);
 /* workload_dir.c: a directory of `count` entries */
 void dir_run(struct bench *bench, const struct workload *workload);
 
+/* workload_calls.c: calls that the others do not make, on a chip filled to `fill` percent */
+void calls_prepare(struct bench *bench, const struct workload *workload);
+void calls_run(struct bench *bench, const struct workload *workload);
+
 /* workload_space.c */
 void space_small_run(struct bench *bench, const struct workload *workload);
 void space_large_run(struct bench *bench, const struct workload *workload);

@@ -218,13 +218,13 @@ void mixed_prepare(struct bench *bench, const struct workload *workload)
     bench->idle_always = true;
     fill(bench, &mixed_state, workload->fill);
     make_hot(bench);
-    operations(bench, &mixed_state, workload->count);
+    operations(bench, &mixed_state, workload->count / bench->part);
     bench->record.keep_calls = true;
     bench->record.amplification = bound_amplification(workload->fill / 100.0);
 }
 
 void mixed_run(struct bench *bench, const struct workload *workload)
 {
-    operations(bench, &mixed_state, workload->count);
+    operations(bench, &mixed_state, workload->count / bench->part);
     record_extra(&bench->record, "steady", bench->stopped ? 0 : 1);
 }

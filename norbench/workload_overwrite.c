@@ -109,7 +109,7 @@ static uint64_t overwrite(struct bench *bench, const struct workload *workload, 
 
 void overwrite_prepare(struct bench *bench, const struct workload *workload)
 {
-    uint64_t wanted = (uint64_t)WARM_CHIPS * vflash_chip_of(bench->chip)->size;
+    uint64_t wanted = (uint64_t)WARM_CHIPS * vflash_chip_of(bench->chip)->size / bench->part;
     bench->idle_always = true;
     for (uint32_t at = 0, size = file_size(bench, workload); at < size && bench_ok(bench);) {
         char path[PATH_SIZE];
@@ -128,8 +128,8 @@ void overwrite_run(struct bench *bench, const struct workload *workload)
 {
     const struct vflash_chip *chip = vflash_chip_of(bench->chip);
     uint64_t start_us = vflash_counts(bench->chip)->time_us;
-    uint64_t written = overwrite(bench, workload, chip->size, &measured_limits);
-    bench->stopped = bench->stopped || written < chip->size;
+    uint64_t wanted = chip->size / bench->part, written = overwrite(bench, workload, wanted, &measured_limits);
+    bench->stopped = bench->stopped || written < wanted || bench->part > 1;
     record_extra(&bench->record, "steady", bench->stopped ? 0 : 1);
     double seconds = (double)(vflash_counts(bench->chip)->time_us - start_us) / 1e6;
     if (bench_ok(bench) && seconds > 0) {

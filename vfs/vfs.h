@@ -55,7 +55,13 @@ struct vfs_dirent {
 
 struct vfs_space {
     uint64_t total_bytes, free_bytes;
+    uint64_t unused_bytes;      /* the free ones and what is kept back; this and the rest: left as they are where it is not known */
+    uint64_t erased_bytes;      /* known to be erased, of the unused ones */
+    uint32_t files_pending;     /* removed, and some of their blocks not freed yet */
 };
+
+/* Calls that only some file systems have. */
+enum vfs_more { VFS_TELL, VFS_SIZE, VFS_PREALLOCATE, VFS_REWIND, VFS_HEALTH, VFS_BLOCK_STATE, VFS_CHECK };
 
 struct vfs_ops {
     int (*format)(void *context);
@@ -81,6 +87,8 @@ struct vfs_ops {
 
     int (*statfs)(void *context, struct vfs_space *out);
     int (*maintain)(void *context, uint32_t budget_us); /* idle work; NULL: there is none. 1: work is left */
+    /* One of those, `handle` (of a file or a listing) and `argument` where it has such; NULL: none. The result, or an error. */
+    int32_t (*more)(void *context, enum vfs_more what, void *handle, uint32_t argument);
     uint32_t (*ram_bytes)(void *context);               /* volume, its buffers and one open file with its buffer */
     void (*destroy)(void *context);
 };

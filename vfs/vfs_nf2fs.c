@@ -189,8 +189,35 @@ static int adapter_statfs(void *context, struct vfs_space *out)
     if (result == 0) {
         out->total_bytes = (uint64_t)stat.blocks * stat.block_size;
         out->free_bytes = (uint64_t)stat.blocks_available * stat.block_size;
+        out->unused_bytes = (uint64_t)stat.blocks_free * stat.block_size;
+        out->erased_bytes = (uint64_t)stat.blocks_erased * stat.block_size;
+        out->files_pending = stat.files_pending;
     }
     return result;
+}
+
+static int32_t adapter_more(void *context, enum vfs_more what, void *handle, uint32_t argument)
+{
+    struct adapter *adapter = context;
+    struct adapter_file *opened = handle;
+    struct nf2_health health;
+    switch (what) {
+    case VFS_TELL:
+        return nf2_tell(&adapter->fs, &opened->file);
+    case VFS_SIZE:
+        return nf2_size(&adapter->fs, &opened->file);
+    case VFS_PREALLOCATE:
+        return nf2_preallocate(&adapter->fs, &opened->file, argument);
+    case VFS_REWIND:
+        return nf2_rewinddir(&adapter->fs, handle);
+    case VFS_HEALTH:
+        return nf2_health(&adapter->fs, &health);
+    case VFS_BLOCK_STATE:
+        return nf2_block_state(&adapter->fs, argument, NULL);
+    case VFS_CHECK:
+        return nf2_check(&adapter->fs, NULL, NULL);
+    }
+    return VFS_ERR_INVAL;
 }
 
 static int adapter_maintain(void *context, uint32_t budget_us)
@@ -232,6 +259,7 @@ static const struct vfs_ops nf2fs_ops = {
     .closedir = adapter_closedir,
     .statfs = adapter_statfs,
     .maintain = adapter_maintain,
+    .more = adapter_more,
     .ram_bytes = adapter_ram_bytes,
     .destroy = adapter_destroy,
 };
