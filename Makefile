@@ -22,12 +22,13 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
+.PHONY: help lib release asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
+	@echo "make bounds   each call of every workload beside its bound, on more chips and in more states than \`make test': docs/BOUNDS.md (ten minutes)"
 	@echo "make torture  power cuts for SECONDS=600 (at most CUTS, where given) in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
 	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture.c)"
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
@@ -86,6 +87,10 @@ test-asan: asan
 test-release: release
 	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_(reference|slice)|example_.*|torture|peer_cuts)$$'
 	$(BIN)/python -m pytest -q tests/python
+
+# Each call beside its bound: the long version of tests/python/test_call_bounds.py, and the page.
+bounds: release
+	$(BIN)/norbench bounds
 
 # The corpus grows from run to run; what ends the process is kept beside it. Each run adds to the record.
 CLANG ?= $(or $(shell for c in clang clang-19 clang-16 clang-15 clang-14; do command -v $$c && break; done),clang)

@@ -110,6 +110,8 @@ uint64_t call_bound(const struct call_geometry *geometry, const struct call_fact
 void call_bound_text(enum call_kind kind, enum call_fill fill, enum call_measure measure, char *text, size_t size);
 const char *call_unit_letter(enum call_unit unit);
 const char *call_unit_meaning(enum call_unit unit);
+/* Are the bounds at roomy and tight the same? */
+bool call_same_tight(enum call_kind kind);
 /* Does the chip alone say how much it is? */
 bool call_unit_fixed(enum call_unit unit);
 

@@ -11,8 +11,8 @@ static const char *const measures[CALL_MEASURES] = {"read_pages", "program_pages
 
 static void put_facts(const struct call_facts *facts)
 {
-    printf("\"bytes\": %" PRIu64 ", \"writes\": %u, \"cut\": %" PRIu64 ", \"names\": %u, \"available\": %u, \"erased\": %u, \"pending\": %u", facts->bytes, (unsigned)facts->writes,
-           facts->cut, (unsigned)facts->names, (unsigned)facts->blocks_available, (unsigned)facts->blocks_erased, (unsigned)facts->pending);
+    printf("\"bytes\": %" PRIu64 ", \"writes\": %u, \"cut\": %" PRIu64 ", \"names\": %u, \"available\": %u, \"erased\": %u, \"pending\": %u, \"budget_us\": %u", facts->bytes, (unsigned)facts->writes,
+           facts->cut, (unsigned)facts->names, (unsigned)facts->blocks_available, (unsigned)facts->blocks_erased, (unsigned)facts->pending, (unsigned)facts->budget_us);
 }
 
 static void put_breach(const struct call_judge *judge)
@@ -71,7 +71,9 @@ static void put_bound(enum call_kind kind, enum call_fill fill)
 {
     char text[128];
     const char *why = call_never_bounded(kind, fill);
-    printf("{\"call\": \"%s\", \"fill\": \"%s\"", call_name(kind), call_by_fill(kind) ? call_fill_name(fill) : "any");
+    printf("{\"call\": \"%s\", \"fill\": \"%s\"", call_name(kind), !call_by_fill(kind)                                 ? "any"
+           : fill == FILL_ROOMY && call_same_tight(kind) ? "roomy, tight"
+                                                         : call_fill_name(fill));
     if (why != NULL) {
         printf(", \"unbounded\": \"%s\"}", why);
         return;
@@ -110,6 +112,9 @@ void report_bounds(const struct vflash_chip *chip)
     printf("],\n\"bounds\": [");
     for (enum call_kind kind = 0; kind < CALL_KINDS; kind++) {
         for (enum call_fill fill = 0; fill < (call_by_fill(kind) ? FILL_CLASSES : 1); fill++) {
+            if (fill == FILL_TIGHT && call_same_tight(kind)) {
+                continue;
+            }
             printf("%s\n  ", separator);
             put_bound(kind, fill);
             separator = ",";

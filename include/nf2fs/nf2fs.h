@@ -20,6 +20,8 @@
  *   - Data in files carries no check of its own yet; names, small (inline) files, frames of
  *     appended files and all metadata do.
  *
+ * What each call may cost at most, in pages read, programs and erases, is in docs/BOUNDS.md.
+ *
  * The library allocates nothing and has no global state. All memory is the caller's: one nf2_t a
  * volume, one nf2_file_t and one page buffer an open file. See docs/DESIGN.md and docs/FORMAT.md.
  */
@@ -188,7 +190,7 @@ struct nf2_health {
     uint32_t blocks_bad;                /* as in nf2_statfs */
 };
 
-/* Wear of the volume. Reads every region's page: about 1 page read a 128 blocks, plus the meta log. */
+/* Wear of the volume. Finds every region's page: a walk over the meta log for each 128 blocks. */
 int nf2_health(nf2_t *fs, struct nf2_health *out);
 
 /*

@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_studies, bench_table, figures
+from . import bench, bench_bounds, bench_studies, bench_table, figures
 from .bench_run import CellOption, names, print_tables, run_with_progress
 from .cli import every_command, run as run_application
 
@@ -22,6 +22,7 @@ LIST_HELP = "Names with commas between."
 
 app.callback()(every_command)
 bench_studies.register(app)
+bench_bounds.register(app)
 
 
 @app.command("run")
