@@ -72,8 +72,8 @@ static const char shadow[] = "new content, never synced, elsewhere than at its e
 
 static const struct bound table[CALL_KINDS][FILL_CLASSES] = {
     [CALL_FORMAT] = ALL_FILLS(READS(ONE = 4), PROGRAMS(ONE = 4), ERASES(VOLUME = 1)),
-    [CALL_MOUNT] = ALL_FILLS(READS(NODE = 6, STRIDE = 1)),
-    [CALL_MOUNT_CUT] = ALL_FILLS(READS(NODE = 30, STRIDE = 1, WINDOW = 12), PROGRAMS(ONE = 12), ERASES(ONE = 2), ERASES_AHEAD(ONE = 2)),
+    [CALL_MOUNT] = ALL_FILLS(READS(NODE = 8, STRIDE = 1)),
+    [CALL_MOUNT_CUT] = ALL_FILLS(READS(NODE = 32, STRIDE = 1, WINDOW = 12), PROGRAMS(ONE = 12), ERASES(ONE = 2), ERASES_AHEAD(ONE = 2)),
     [CALL_UNMOUNT] = ALL_FILLS(READS(NODE = 2, WINDOW = 11), PROGRAMS(ONE = 14), ERASES(ONE = 2), ERASES_AHEAD(ONE = 2)),
     [CALL_HEALTH] = ALL_FILLS(READS(REGION = 2)),
     [CALL_BLOCK_STATE] = ALL_FILLS(READS(WINDOW = 2)),
@@ -110,8 +110,12 @@ static const struct bound table[CALL_KINDS][FILL_CLASSES] = {
     [CALL_TRUNCATE] = {[FILL_ROOMY] = CHANGE(), [FILL_TIGHT] = CHANGE(), [FILL_FULL] = {.why_none = reclaims}},
     [CALL_PREALLOCATE] = {[FILL_ROOMY] = BEGIN(), [FILL_TIGHT] = BEGIN(), [FILL_FULL] = {.why_none = reclaims}},
 /* A page of what was cut off had four entries of the map, for each of which its leaf is passed. */
-#define SYNC_ROOMY {{READS(CHANGE_READS, WRITE_WAY = 2, CUT_NODE = 4), PROGRAMS(WAY = 1, NODE = 1, ONE = 24, WRITE = 3, CUT = 1), ERASES(CHANGE_ERASES), ERASES_AHEAD(CHANGE_ERASES_AHEAD)}}
-#define SYNC_TIGHT {{READS(AHEAD_READS, ONE = 256, WRITE_WAY = 2, CUT_NODE = 4), PROGRAMS(WAY = 1, NODE = 1, ONE = 66, WRITE = 3, CUT = 1), ERASES(LEVEL = 2, ONE = 5), ERASES_AHEAD(ONE = 4)}}
+#define SYNC_ROOMY                                                                                                                  \
+    {{READS(CHANGE_READS, WRITE_WAY = 2, CUT_NODE = 4), PROGRAMS(WAY = 1, NODE = 1, ONE = 24, WRITE = 3, CUT = 1), ERASES(CHANGE_ERASES), \
+      ERASES_AHEAD(CHANGE_ERASES_AHEAD)}}
+#define SYNC_TIGHT                                                                                                                  \
+    {{READS(AHEAD_READS, ONE = 256, WRITE_WAY = 2, CUT_NODE = 4), PROGRAMS(WAY = 1, NODE = 1, ONE = 66, WRITE = 3, CUT = 1),               \
+      ERASES(LEVEL = 2, ONE = 5), ERASES_AHEAD(ONE = 4)}}
     [CALL_SYNC] = {[FILL_ROOMY] = SYNC_ROOMY, [FILL_TIGHT] = SYNC_TIGHT, [FILL_FULL] = {.why_none = reclaims}},
     [CALL_CLOSE] = {[FILL_ROOMY] = SYNC_ROOMY, [FILL_TIGHT] = SYNC_TIGHT, [FILL_FULL] = {.why_none = reclaims}},
 };
@@ -119,6 +123,7 @@ static const struct bound table[CALL_KINDS][FILL_CLASSES] = {
 /* ---- geometry ----------------------------------------------------------------------------------- */
 
 #define REGION_BLOCKS 128u
+#define LOG_PAGES 16u           /* at most */
 #define CLAIM_BLOCKS 16u        /* taken at a time */
 #define ENTRY_BYTES 16u         /* of the shortest entry of a name */
 #define FANOUT 50u              /* children of an inner node that is half full of keys of some 24 bytes */
@@ -133,7 +138,6 @@ struct call_geometry call_geometry_of(const struct vflash_chip *chip)
         .read_us = chip->read_page_us,
         .program_us = chip->program_page_us,
         .erase_us = chip->erase_us[0],
-        .write_once = chip->program_unit > 1,
     };
     for (int i = 0; i < 3; i++) {
         uint32_t blocks = chip->erase_sizes[i] / chip->block_size;
@@ -142,9 +146,11 @@ struct call_geometry call_geometry_of(const struct vflash_chip *chip)
     return geometry;
 }
 
+/* A pass over a node: a log takes so many pages of its block. */
 static uint32_t node_pages(const struct call_geometry *geometry)
 {
-    return geometry->block_size / geometry->page_size + 1u;
+    uint32_t pages = geometry->block_size / geometry->page_size;
+    return (pages < LOG_PAGES ? pages : LOG_PAGES) + 1u;
 }
 
 static uint32_t regions(const struct call_geometry *geometry)
@@ -188,7 +194,7 @@ uint64_t call_unit_value(const struct call_geometry *geometry, const struct call
     case UNIT_NAME:
         return (uint64_t)facts->names * levels(geometry) * node_pages(geometry);
     case UNIT_ENTRY:
-        return geometry->block_size / ENTRY_BYTES;
+        return (node_pages(geometry) - 1u) * geometry->page_size / ENTRY_BYTES;
     case UNIT_LEVEL:
         return levels(geometry);
     case UNIT_WINDOW:

@@ -67,7 +67,6 @@ struct call_geometry {
     uint32_t page_size, block_size, blocks;
     uint32_t large;             /* blocks of the largest erase, 1: there is no larger one */
     uint32_t read_us, program_us, erase_us;
-    bool write_once;            /* each unit is programmed once */
 };
 
 struct call_facts {

@@ -59,7 +59,7 @@ def long_runs(catalogue: Catalogue, workload: str) -> list[Run]:
     group = group_of(catalogue, workload)
     own = catalogue.chip_of(workload)
     if group == "overwrite":
-        return [Run(Cell(FS, chip, workload), ("--part", part)) for chip, part in ((own, "8"), ("w25q128/4M", "4"), ("w25q80", "4"))]
+        return [Run(Cell(FS, chip, workload), ("--part", part)) for chip, part in ((own, "8"), ("w25q128/4M", "16"), ("w25q80", "8"))]
     if group == "lifespan":
         return [Run(Cell(FS, chip, workload, maintain_us=idle)) for chip in ("w25q80", "w25q256/4M") for idle in (0, IDLE_US)]
     if group == "space":
