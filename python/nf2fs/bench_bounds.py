@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated, Optional
@@ -17,6 +18,7 @@ def bounds(
     long: Annotated[bool, typer.Option("--long/--short", help="More chips, states and operations: ten minutes.")] = True,
     output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; - to print it only.")] = "docs/BOUNDS.md",
     json_path: Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append the rows to this file.")] = None,
+    measured: Annotated[Optional[str], typer.Option("--with", metavar="FILE", help="Rows of such a file that were measured with the same program before.")] = None,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
     cell: CellOption = None,
 ) -> None:
@@ -27,8 +29,9 @@ def bounds(
     program = bench.find_program(cell)
     catalogue = bench.read_catalogue(program)
     tables = [call_bounds.read_table(program, chip) for chip in call_bounds.CHIPS]
+    known = [json.loads(line) for line in Path(measured).read_text(encoding="utf-8").splitlines()] if measured else []
     rows = []
-    for text, row in call_bounds.measure(program, catalogue, call_bounds.long_runs if long else call_bounds.short_runs, timeout):
+    for text, row in call_bounds.measure(program, catalogue, call_bounds.long_runs if long else call_bounds.short_runs, timeout, known):
         print(text, file=sys.stderr, flush=True)
         rows.append(row)
         if json_path:

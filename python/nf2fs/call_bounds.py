@@ -59,16 +59,16 @@ def long_runs(catalogue: Catalogue, workload: str) -> list[Run]:
     group = group_of(catalogue, workload)
     own = catalogue.chip_of(workload)
     if group == "overwrite":
-        return [Run(Cell(FS, chip, workload), ("--part", part)) for chip, part in ((own, "8"), ("w25q128/4M", "16"), ("w25q80", "8"))]
+        return [Run(Cell(FS, chip, workload), ("--part", part)) for chip, part in ((own, "8"), ("w25q80", "8"))]
     if group == "lifespan":
-        return [Run(Cell(FS, chip, workload, maintain_us=idle)) for chip in ("w25q80", "w25q256/4M") for idle in (0, IDLE_US)]
+        return [Run(Cell(FS, chip, workload, maintain_us=idle)) for chip, idle in (("w25q80", 0), ("w25q80", IDLE_US), ("w25q256/4M", 0))]
     if group == "space":
-        return [Run(Cell(FS, chip, workload)) for chip in (own, "w25q256/4M", "w25q80")]
+        return [Run(Cell(FS, chip, workload)) for chip in ("w25q256/4M", "w25q80")]
     if group == "latency":
-        return [Run(Cell(FS, chip, workload, state, maintain_us=idle)) for chip, state in ((own, "fresh"), (own, "aged"), ("w25q256", "aged"))
+        return [Run(Cell(FS, chip, workload, state, maintain_us=idle), ("--part", "3")) for chip, state in ((own, "aged"), ("w25q256", "aged"))
                 for idle in (0, IDLE_US)]
     if group == "calls":
-        return [Run(Cell(FS, chip, workload, state)) for chip in (own, "w25q256") for state in ("fresh", "aged")]
+        return [Run(Cell(FS, chip, workload, state)) for chip, state in ((own, "fresh"), (own, "aged"))]
     return [Run(Cell(FS, own, workload, state)) for state in ("fresh", "aged", "aged75") if (workload, state) != ("gc55", "aged75")] + \
         [Run(Cell(FS, "is25le01g", workload))]
 
@@ -178,9 +178,11 @@ def stale_lines(text: str, table: dict) -> list[str]:
     return [" | ".join(bound_cells(bound)) for bound in table["bounds"] if bound_cells(bound) not in stated]
 
 
-def measure(program: Path, catalogue: Catalogue, runs_of: Callable[[Catalogue, str], list[Run]], timeout_s: int = TIMEOUT_S) -> Iterator[tuple[str, Row]]:
-    """Each run's row, with a line that says what came of it."""
+def measure(program: Path, catalogue: Catalogue, runs_of: Callable[[Catalogue, str], list[Run]], timeout_s: int = TIMEOUT_S,
+            known: Iterable[Row] = ()) -> Iterator[tuple[str, Row]]:
+    """Each run's row, with a line that says what came of it; rows that are known are not measured again."""
+    done = {row.get("run"): row for row in known}
     runs = [run for workload in catalogue.workloads for run in runs_of(catalogue, workload)]
     for index, run in enumerate(runs, 1):
-        row = run_one(program, run, timeout_s)
+        row = done.get(str(run)) or {**run_one(program, run, timeout_s), "run": str(run)}
         yield f"[{index}/{len(runs)}] {run}: " + ("; ".join(faults(row)) or f"{row['calls_judged']} calls"), row
