@@ -315,10 +315,12 @@ static int step(nf2_t *fs, uint32_t most)
             int result = move(fs, &path, &young);
             return result < 0 ? result : 1;
         }
+        fs->exchanging = false; /* without a place this region waits for its next turn */
+        return 0;
     }
     int merged = nf2_tree_merge_step(fs); /* the walk is the one of merging */
     fs->exchanging = merged != 0 || fs->merge_id != 0 || fs->merge_skip != 0;
-    return merged < 0 ? merged : found == 0; /* without a place nothing more is to be done now */
+    return merged < 0 ? merged : 1;
 }
 
 int nf2_exchange_step(nf2_t *fs, uint32_t most)

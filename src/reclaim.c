@@ -91,7 +91,10 @@ int nf2_reclaim_light_step(nf2_t *fs)
     if (result != 0) {
         return result;
     }
-    return !nf2_tree_merge_done(fs) ? merge_step(fs) : fs->compact_due ? 2 : 0;
+    if (!nf2_tree_merge_done(fs) && !fs->exchanging) { /* the walk of exchange merges, too: it would lose its place */
+        return merge_step(fs);
+    }
+    return fs->compact_due ? 2 : 0;
 }
 
 /* What open files have not synced is told to their maps: files that are in memory alone have garbage, too. */

@@ -249,8 +249,49 @@ TEST(hot_name_alone)
     }
 }
 
+/* What rests is to move where no worn block is erased: idle time does not look for one again and again. */
+TEST(no_place)
+{
+    struct vflash_chip chip = *vflash_chip_find("w25q256");
+    struct volume volume;
+    char name[16];
+
+    chip.size = 4u << 20;
+    volume_new_on(&volume, &chip);
+    volume.config.wear_age = 4;
+    volume.config.wear_spread = 2;
+    volume_format(&volume);
+    for (unsigned i = 0; i < 64; i++) { /* files of a few pieces, in many leaves */
+        snprintf(name, sizeof name, "rests%02u", i);
+        CHECK_EQ(put(&volume, name, 20000, i), NF2_OK);
+        CHECK_EQ(nf2_open(&volume.fs, &volume.file, name, NF2_O_RDWR, volume.page), NF2_OK);
+        for (unsigned j = 0; j < 4; j++) {
+            uint8_t byte = content_byte(i, j * 5000);
+            CHECK_EQ(nf2_seek(&volume.fs, &volume.file, (int32_t)(j * 5000), NF2_SEEK_SET), (int)(j * 5000));
+            CHECK_EQ(nf2_write(&volume.fs, &volume.file, &byte, 1), 1);
+            CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
+        }
+        CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    }
+    uint64_t most = 0;
+    for (unsigned t = 0; t < 100; t++) {
+        uint64_t begun = vflash_counts(volume.flash)->read_pages;
+        come_and_go(&volume, 2000);
+        uint64_t pages = (vflash_counts(volume.flash)->read_pages - begun) / 2000u;
+        most = pages > most ? pages : most;
+    }
+    CHECK(most < 200);
+    printf("a name comes and goes while others are to move: %u pages read each time at most\n", (unsigned)most);
+    for (unsigned i = 0; i < 64; i++) {
+        snprintf(name, sizeof name, "rests%02u", i);
+        CHECK(holds(&volume, name, 20000, i));
+    }
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
+    RUN(no_place);
     RUN(erases_wait);
     RUN(hot_name_alone);
     RUN(never);
