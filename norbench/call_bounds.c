@@ -77,7 +77,7 @@ static const struct bound table[CALL_KINDS][FILL_CLASSES] = {
     [CALL_UNMOUNT] = ALL_FILLS(READS(NODE = 2, WINDOW = 11), PROGRAMS(ONE = 14), ERASES(ONE = 2), ERASES_AHEAD(ONE = 2)),
     [CALL_HEALTH] = ALL_FILLS(READS(REGION = 2)),
     [CALL_BLOCK_STATE] = ALL_FILLS(READS(WINDOW = 2)),
-    [CALL_MAINTAIN] = ALL_FILLS(READS(BUDGET = 1), PROGRAMS(BUDGET = 1), ERASES(BUDGET = 1, ONE = 3), ERASES_AHEAD(BUDGET = 1)),
+    [CALL_MAINTAIN] = ALL_FILLS(READS(BUDGET = 1), PROGRAMS(BUDGET = 1), ERASES(BUDGET = 1), ERASES_AHEAD(BUDGET = 1)),
     [CALL_CHECK] = {{.why_none = "reads all of the volume, its tree many times"}},
 
     [CALL_STAT] = ALL_FILLS(READS(NAME = 1, WAY = 1, NODE = 3)),
@@ -416,7 +416,6 @@ const char *const call_notes[] = {
     "Each call that changes a name may find all nodes on its way full (T programs). Most splits are met by closes and renames: mkdir is the same change.",
     "mount after a cut: the benchmark cuts between calls. A cut inside a call leaves more to settle; PROOF.md has the longest mounts of all cuts.",
     "tight: the sum for files with short pieces where groups of blocks hardly have room for their copies. Small chips come near it, large ones do not.",
-    "maintain: steps are begun by bounds that have no erases for the nodes they write: where nothing is erased, three at most come on top of the budget.",
     "readdir: names of two bytes. Names of some ten characters come to a third of it.",
     "seek, tell, size: they read where another handle has synced the file since, which the benchmark does not do.",
     "NF2_O_SYNC: a write of such a handle costs what the write and the sync may.",

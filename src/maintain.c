@@ -16,6 +16,23 @@ static uint32_t step_us(const nf2_t *fs)
     return 96u * fs->flash->program_page_us + 3000u * fs->flash->read_page_us;
 }
 
+#define STEP_NODES 4u           /* blocks that a step may take for nodes and copies */
+
+/* How many of them have to be erased first, at most: of what the tree has claimed, and as many more where so few free ones are erased that claims take others. */
+static uint32_t step_erases(const nf2_t *fs)
+{
+    const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
+    uint32_t ready = slot->ready - nf2_min(slot->ready, slot->used);
+    bool few = fs->erased_blocks < fs->free_blocks && fs->erased_blocks <= fs->free_blocks / 8u + 2u * NF2_CLAIM_BLOCKS;
+
+    return few || nf2_space_dirty_claim(fs) ? STEP_NODES - nf2_min(STEP_NODES, ready) : 0;
+}
+
+static uint32_t erase_us(const nf2_t *fs)
+{
+    return nf2_max(fs->flash->erase_block_us, fs->flash->large_erase_us);
+}
+
 /* The same of one that only reads. */
 static uint32_t look_us(const nf2_t *fs)
 {
@@ -159,6 +176,19 @@ static uint32_t exchange_us(const nf2_t *fs, uint32_t blocks)
     return (24u + blocks * (nf2_block_bytes(fs) / nf2_page(fs) + 4u)) * fs->flash->program_page_us + 2u * look_us(fs);
 }
 
+/* Is so much left, and for the erases of a step? Where those are too many the next one is made by itself. 1, 0, or an error. */
+static int lasts(nf2_t *fs, const struct budget *budget, uint32_t us)
+{
+    while (us + step_erases(fs) * erase_us(fs) > left_us(fs, budget)) {
+        bool helps = nf2_space_dirty_claim(fs) && step_erases(fs) > 0;
+        if (!helps || erase_us(fs) + step_us(fs) > left_us(fs, budget)) {
+            return 0;
+        }
+        NF2_TRY(nf2_space_ready_more(fs));
+    }
+    return 1;
+}
+
 /* Moves what rests, as long as that is due and the budget lasts. 1: it did not last. */
 static NF2_APART int exchange(nf2_t *fs, const struct budget *budget)
 {
@@ -166,11 +196,12 @@ static NF2_APART int exchange(nf2_t *fs, const struct budget *budget)
 
     while (result > 0 && nf2_exchange_due(fs)) {
         uint32_t blocks = NF2_EXCHANGE_BLOCKS;
-        while (blocks > 0 && exchange_us(fs, blocks) > left_us(fs, budget)) {
-            blocks--;
+        int enough = lasts(fs, budget, exchange_us(fs, 1));
+        if (enough <= 0) {
+            return enough < 0 ? enough : 1;
         }
-        if (blocks == 0) {
-            return 1;
+        while (blocks > 1u && exchange_us(fs, blocks) + step_erases(fs) * erase_us(fs) > left_us(fs, budget)) {
+            blocks--;
         }
         result = nf2_exchange_step(fs, blocks);
         NF2_TRY(nf2_batch_apply(fs, NULL));
@@ -182,16 +213,18 @@ static NF2_APART int exchange(nf2_t *fs, const struct budget *budget)
 static NF2_APART int reclaim(nf2_t *fs, const struct budget *budget)
 {
     for (;;) {
-        if (step_us(fs) > left_us(fs, budget)) {
-            return 1;
+        int result = lasts(fs, budget, step_us(fs));
+        if (result <= 0) {
+            return result < 0 ? result : 1;
         }
-        int result = nf2_reclaim_light_step(fs);
+        result = nf2_reclaim_light_step(fs);
         if (result <= 0) {
             return result;
         }
         if (result == 2) {
-            if (COMPACT_STEPS * step_us(fs) > left_us(fs, budget)) {
-                return 1;
+            result = lasts(fs, budget, COMPACT_STEPS * step_us(fs));
+            if (result <= 0) {
+                return result < 0 ? result : 1;
             }
             NF2_TRY(nf2_compact_step(fs, NF2_COMPACT_IDLE));
         }
@@ -201,7 +234,7 @@ static NF2_APART int reclaim(nf2_t *fs, const struct budget *budget)
 /* Erases for what follows a cut. 1: the budget did not last. */
 static int restock(nf2_t *fs, const struct budget *budget)
 {
-    uint32_t stock_us = nf2_max(fs->flash->erase_block_us, fs->flash->large_erase_us) + step_us(fs);
+    uint32_t stock_us = erase_us(fs) + step_us(fs);
     int more = 1;
 
     while (more > 0 && !nf2_space_stocked(fs)) {

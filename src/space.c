@@ -360,12 +360,24 @@ static bool next_dirty(const nf2_t *fs)
 #define TREE_READY 3u           /* new nodes come several at a time */
 #define MANY_CHANGES 255u       /* as many as are counted: a session of fewer takes few blocks for nodes */
 
+bool nf2_space_dirty_claim(const nf2_t *fs)
+{
+    const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
+
+    return slot->runs > 0 && slot->ready < slot->run[slot->runs - 1].count;
+}
+
 /* Are more of the tree's blocks to be erased before they are needed? */
 static bool tree_waits(const nf2_t *fs)
 {
     const struct nf2_slot *slot = &fs->slot[NF2_TREE_SLOT];
 
-    return fs->changes == MANY_CHANGES && slot->runs > 0 && slot->ready < slot->run[slot->runs - 1].count && slot->used + TREE_READY > slot->ready;
+    return fs->changes == MANY_CHANGES && nf2_space_dirty_claim(fs) && slot->used + TREE_READY > slot->ready;
+}
+
+int nf2_space_ready_more(nf2_t *fs)
+{
+    return erase_next(fs, &fs->slot[NF2_TREE_SLOT]);
 }
 
 bool nf2_space_stocked(const nf2_t *fs)
