@@ -20,7 +20,7 @@ int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey)
 
     NF2_TRY(nf2_live_begin(fs, node, nf2_scratch(fs, NF2_SCRATCH_NODE), &live));
     survey->append_at = live.append_at;
-    survey->bytes = survey->count = survey->first = survey->newest = 0;
+    survey->bytes = survey->count = survey->first = survey->newest = survey->last = 0;
     survey->packed = NF2_PAGE_HEAD + NF2_NODE_HEAD_PAYLOAD + NF2_RECORD_OVERHEAD;
     while ((found = nf2_live_next(fs, &live, &entry)) > 0) {
         NF2_TRY(nf2_repack_length(fs, &entry, &length));
@@ -28,6 +28,7 @@ int nf2_repack_survey(nf2_t *fs, uint32_t node, struct nf2_survey *survey)
         survey->bytes += length;
         survey->first += entry.id == NF2_ROOT_ID ? length : 0;
         survey->count++;
+        survey->last = entry.offset;
         survey->newest = entry.type == NF2_NODE_PUT ? entry.offset : survey->newest;
     }
     return found;

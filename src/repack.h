@@ -14,6 +14,7 @@ struct nf2_survey {
     uint16_t append_at;         /* where the node ends */
     uint32_t first;             /* of the live bytes: entries of the root directory */
     uint16_t newest;            /* place of the last live PUT record; 0: none */
+    uint16_t last;              /* of the last live record; 0: none */
 };
 
 /* Bytes of an entry when it is written anew as a PUT. */

@@ -199,11 +199,8 @@ static NF2_APART int plan_halves(nf2_t *fs, uint32_t node, const struct nf2_key 
     return found <= 0 ? found : separate(fs, plan, &left, &right); /* 0: one entry, nothing to cut */
 }
 
-/*
- * The lowest keys of the node that are related to the hint (0), and that are above all of those (1); their lengths are 0 if there is none.
- * And the place of the newest entry that is not related to it.
- */
-static NF2_APART int find_hot(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct nf2_key *lowest, uint32_t *others)
+/* The lowest keys of the node that are related to the hint (0), and that are above all of those (1); their lengths are 0 if there is none. */
+static NF2_APART int find_hot(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct nf2_key *lowest)
 {
     struct nf2_live live;
     struct nf2_entry at;
@@ -216,7 +213,6 @@ static NF2_APART int find_hot(nf2_t *fs, uint32_t node, const struct nf2_survey 
         struct nf2_key own = nf2_entry_key(&at), *best = &lowest[1];
         NF2_TRY(related(fs, &own, hint, &yes));
         NF2_TRY(nf2_key_compare(fs, &own, hint, &order));
-        *others = yes ? *others : at.offset;
         if (!yes && order < 0) {
             continue;
         }
@@ -232,22 +228,21 @@ static NF2_APART int find_hot(nf2_t *fs, uint32_t node, const struct nf2_survey 
     return found;
 }
 
-static uint32_t dead_bytes(const struct nf2_survey *survey)
+/* Is a leaf mostly dead, or has nothing stayed of what came to it for long? */
+static bool is_hot(const struct nf2_survey *survey)
 {
-    return survey->append_at - nf2_min(survey->bytes, survey->append_at);
+    uint32_t dead = survey->append_at - nf2_min(survey->bytes, survey->append_at);
+
+    return dead * 2 > survey->append_at || (uint32_t)(survey->append_at - survey->last) * 3 > survey->append_at;
 }
 
 /* A leaf that is rewritten for a few hot names: they get a leaf of their own, so that the others are copied no more. */
 static NF2_APART int plan_heat(nf2_t *fs, uint32_t node, const struct nf2_survey *survey, const struct nf2_key *hint, struct plan *plan)
 {
     struct nf2_key lowest[2], below;
-    uint32_t others = 0;
     uint8_t byte = 0;
 
-    NF2_TRY(find_hot(fs, node, survey, hint, lowest, &others));
-    if (dead_bytes(survey) * 2 <= survey->append_at && (survey->append_at - others) * 3 <= survey->append_at) {
-        return NF2_OK; /* others change, too */
-    }
+    NF2_TRY(find_hot(fs, node, survey, hint, lowest));
     if (lowest[0].length == 0) { /* it is new, or a name that comes and goes */
         NF2_TRY(nf2_key_bytes(fs, hint, 0, &byte, nf2_min(hint->length, 1)));
         if (byte <= 1) { /* of a file's map: new ones follow each other, and stay */
@@ -359,7 +354,7 @@ static int make_plan(nf2_t *fs, uint32_t node, const struct nf2_key *hint, uint3
         NF2_TRY(find_median(fs, node, &survey, &median));
         return plan_halves(fs, node, &median, plan);
     }
-    if (level == 0 && !thrifty && survey.count >= 2 && dead_bytes(&survey) * 3 > survey.append_at && survey.bytes > nf2_page(fs) &&
+    if (level == 0 && !thrifty && survey.count >= 2 && is_hot(&survey) && survey.bytes > nf2_page(fs) &&
         free_blocks > fs->blocks / 4) {
         return plan_heat(fs, node, &survey, hint, plan);
     }
