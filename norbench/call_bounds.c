@@ -56,12 +56,13 @@ static const char shadow[] = "new content, never synced, elsewhere than at its e
  *   programs, T + 20: the node of each level written anew; a turn 10, two STATEs of two pages, TOUCH, CLAIM, REGION, the opening, the record.
  *   A batch: a second leaf and its own records, N + 4.
  *   erases, 2 H + 1: two new nodes for each level less the three that are erased before; blocks for the tree, the stock, the log, the super log.
- *   While erased blocks last: one for the stock or the super log, and one that a slot had claimed before the others were erased.
+ *   While erased blocks last: one for the stock, one for the super log, and one that a slot had claimed before the others were erased.
+ *   They hardly ever come together.
  */
 #define CHANGE_READS WAY = 8, WINDOW = 16
 #define CHANGE_PROGRAMS WAY = 1, ONE = 20
 #define CHANGE_ERASES LEVEL = 2, ONE = 1
-#define CHANGE_ERASES_AHEAD ONE = 2
+#define CHANGE_ERASES_AHEAD ONE = 3
 
 /*
  * Beside that where room is short. Reads: a step on groups, 6 leaves of a map twice, 8 times that where their copies hardly find room (96 N); a

@@ -452,6 +452,11 @@ uint32_t nf2_clean_pool(const nf2_t *fs)
     return nf2_large_blocks(fs) / 2u + fs->blocks / 100u;
 }
 
+bool nf2_clean_erases(const nf2_t *fs)
+{
+    return groups_in(fs, NF2_GROUP_EMPTIED) > 0;
+}
+
 bool nf2_clean_pays(const nf2_t *fs)
 {
     uint32_t large = nf2_large_blocks(fs);

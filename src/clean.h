@@ -17,6 +17,9 @@ int nf2_clean_step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t programs)
 /* Erased blocks that there should be, so that they last while groups are looked for and emptied. */
 uint32_t nf2_clean_pool(const nf2_t *fs);
 
+/* Does the next step begin with a large erase? */
+bool nf2_clean_erases(const nf2_t *fs);
+
 /* Is there a chance that groups can be won? */
 bool nf2_clean_pays(const nf2_t *fs);
 

@@ -225,10 +225,11 @@ static int compact_blocks(nf2_t *fs, uint32_t id, uint32_t live, uint32_t start_
             }
             uint32_t end = fs->compact_from + NF2_CENSUS_USES;
             fs->compact_dead = (uint16_t)nf2_min(end, nf2_min(fs->blocks, UINT16_MAX));
-            if (!part && !go_on(fs, end)) {
+            bool look = part && live > 0;
+            if (!look && !go_on(fs, end)) {
                 return 0;
             }
-            if (!part) {
+            if (!look) {
                 continue;
             }
         }
@@ -333,7 +334,7 @@ static int group_step(nf2_t *fs, uint32_t live, uint32_t leaves, uint32_t progra
 
 int nf2_compact_step(nf2_t *fs, uint32_t live)
 {
-    int result = group_step(fs, live, 0, 0);
+    int result = live > 0 ? group_step(fs, live, 0, 0) : 0;
 
     result = result == 0 ? file_step(fs, live) : result;
     int applied = result > 0 ? nf2_batch_apply(fs, NULL) : NF2_OK;
@@ -367,7 +368,10 @@ static NF2_APART int empty_victim(nf2_t *fs, uint32_t programs)
     return result < 0 ? result : 1;
 }
 
-/* Looks at blocks of the present file: dead ones are given back, or the emptiest is emptied by the next call. 1, or 0 behind its last block. */
+/*
+ * Looks at blocks of the present file: dead ones are given back, or the emptiest is emptied by the next call. 1, or 0 behind its last block,
+ * or where its map is too large for a small step: it is passed over.
+ */
 static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
 {
     struct finding finding;
@@ -399,28 +403,40 @@ static NF2_APART int look_ahead(nf2_t *fs, uint32_t live)
     return 1;
 }
 
-/* A small step on single blocks. 1, or 0 where nothing is to be done, for a while. */
-static int block_ahead(nf2_t *fs, uint32_t live, uint32_t programs)
+/*
+ * A small step on single blocks. 1, or 0 at the end of the last round over the files, or while the next one waits. Large maps are passed over: the
+ * rounds of calls that do something else leave all to idle time, those of short idle time leave such files to steps on groups.
+ */
+static NF2_APART int block_step(nf2_t *fs, uint32_t live, uint32_t programs, bool idle)
 {
-    uint8_t due = fs->compact_due == NF2_COMPACT_ONE ? (uint8_t)NF2_COMPACT_TWICE : fs->compact_due; /* the round goes on behind that file, too */
+    uint8_t due = !idle && fs->compact_due == NF2_COMPACT_ONE ? (uint8_t)NF2_COMPACT_TWICE : fs->compact_due; /* the round goes on behind that file, too */
 
     fs->compact_due = due;
     if (fs->compact_victim != 0) {
         return empty_victim(fs, programs);
     }
-    if (fs->compact_wait > 0) {
+    if (!idle && fs->compact_wait > 0) {
         fs->compact_wait--;
         return 0;
     }
-    int result = next_file(fs);
-    fs->compact_due = due; /* these rounds pass over large maps: idle time does not */
-    if (result <= 0) {
-        fs->compact_wait = result == 0 ? AHEAD_WAIT : 0;
-        return result;
+    int found = next_file(fs), result = found > 0 ? look_ahead(fs, live) : 0;
+    bool over = found <= 0;
+    if (!over && result == 0) {
+        fs->compact_id++;
+        over = due == NF2_COMPACT_ONE;
+        if (over) {
+            round_over(fs);
+        }
     }
-    result = look_ahead(fs, live);
-    fs->compact_id += result == 0;
-    return result < 0 ? result : 1;
+    if (!over) {
+        return result < 0 ? result : 1;
+    }
+    if (idle && found >= 0) {
+        return fs->compact_due != NF2_COMPACT_NOTHING;
+    }
+    fs->compact_due = due;
+    fs->compact_wait = found == 0 ? AHEAD_WAIT : 0;
+    return found < 0 ? found : 0;
 }
 
 /* Steps on groups: batch after batch, as far as the programs go. */
@@ -457,9 +473,56 @@ static uint32_t live_ahead(uint32_t left, uint32_t wanted)
     return left >= wanted / 4u ? NF2_COMPACT_IDLE : left >= wanted / 8u ? 2u * NF2_COMPACT_IDLE : 3u * NF2_COMPACT_IDLE;
 }
 
+/* Blocks that there should be, so that no call has to make room for what it writes. */
+static uint32_t wanted_blocks(const nf2_t *fs)
+{
+    return nf2_clean_pool(fs) + fs->blocks / 32u;
+}
+
+/* Idle time comes before the calls that write: they empty groups as soon as no more than the pool is erased. */
+static bool runs_short(const nf2_t *fs)
+{
+    return fs->free_blocks < nf2_clean_pool(fs) + nf2_large_blocks(fs) / 2u || nf2_space_available(fs) < wanted_blocks(fs) / 4u;
+}
+
+#define WORTH_A_ROUND 64u       /* such a part of the volume, that may be garbage */
+
+bool nf2_compact_waits(nf2_t *fs)
+{
+    if (fs->compact_sparse && runs_short(fs)) {
+        fs->compact_due = NF2_COMPACT_TWICE;
+        fs->compact_sparse = false;
+    }
+    return fs->compact_due != NF2_COMPACT_NOTHING && (fs->garbage >= nf2_min(fs->blocks / WORTH_A_ROUND, NF2_GARBAGE_MUCH) || runs_short(fs));
+}
+
+/* A small step of idle time. */
+static int small_step(nf2_t *fs, uint32_t live, uint32_t programs)
+{
+    bool urgent = fs->urgent;
+
+    fs->urgent = true;
+    int result = live > 0 || nf2_clean_erases(fs) ? group_step(fs, live > 0 ? NF2_COMPACT_ALL : 0, AHEAD_LEAVES, programs) : 0;
+    result = result == 0 ? block_step(fs, live, programs, true) : result;
+    fs->urgent = urgent;
+    int applied = result > 0 ? nf2_batch_apply(fs, NULL) : NF2_OK;
+    return applied < 0 ? applied : result;
+}
+
+int nf2_compact_idle(nf2_t *fs, uint32_t programs)
+{
+    bool needed = runs_short(fs);
+    uint32_t live = needed ? live_ahead(nf2_space_available(fs), wanted_blocks(fs)) : 0;
+
+    fs->compact_sparse = fs->compact_sparse || !needed;
+    int result = programs > 0 ? small_step(fs, live, programs) : nf2_compact_step(fs, nf2_min(live, NF2_COMPACT_IDLE));
+    fs->garbage = fs->compact_due == NF2_COMPACT_NOTHING ? 0 : fs->garbage;
+    return result;
+}
+
 int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs, bool late)
 {
-    uint32_t pool = nf2_clean_pool(fs) + need, wanted = pool + fs->blocks / 32u, left = nf2_space_available(fs);
+    uint32_t pool = nf2_clean_pool(fs) + need, wanted = wanted_blocks(fs) + need, left = nf2_space_available(fs);
     bool urgent = fs->urgent;
 
     if (programs < AHEAD_PROGRAMS || left >= (late ? wanted / 4u : wanted)) {
@@ -468,7 +531,7 @@ int nf2_compact_ahead(nf2_t *fs, uint32_t need, uint32_t programs, bool late)
     int result = nf2_orphan_step(fs);   /* nothing is gained sooner */
     result = result == 0 && fs->erased_blocks < pool ? groups_ahead(fs, need, programs) : result;
     fs->urgent = true;
-    result = result == 0 && left < wanted / 2u ? block_ahead(fs, live_ahead(left, wanted), programs) : result;
+    result = result == 0 && left < wanted / 2u ? block_step(fs, live_ahead(left, wanted), programs, false) : result;
     fs->urgent = urgent;
     return result > 0 ? nf2_batch_apply(fs, NULL) : result;
 }

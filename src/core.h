@@ -55,6 +55,8 @@ enum nf2_compact_due {
     NF2_COMPACT_ONE             /* the file fs->compact_id */
 };
 
+#define NF2_GARBAGE_MUCH 255u  /* fs->garbage: so many blocks or more, or it is not known */
+
 /* Which leaves idle work looks at for sparse ones, and then merges. */
 enum nf2_merge_due {
     NF2_MERGE_ALL,              /* all, from where the walk is */

@@ -708,12 +708,13 @@ static int lies_apart(nf2_t *fs, const nf2_file_t *file)
     return together < 0 ? together : !together;
 }
 
-/* The file's map was changed: it may have garbage, which idle time is to look for. */
-static void note_garbage(nf2_t *fs, uint32_t id)
+/* The file's map was changed: it may have garbage, about so many blocks, which idle time is to look for. */
+static void note_garbage(nf2_t *fs, uint32_t id, uint32_t blocks)
 {
     bool one = fs->compact_due == NF2_COMPACT_NOTHING || (fs->compact_due == NF2_COMPACT_ONE && fs->compact_id == id);
 
     fs->compact_due = one ? NF2_COMPACT_ONE : NF2_COMPACT_TWICE;
+    fs->garbage = (uint8_t)nf2_min(fs->garbage + blocks, NF2_GARBAGE_MUCH);
     if (one) {
         fs->compact_id = id;
         fs->compact_from = fs->compact_dead = 0;
@@ -742,12 +743,12 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     }
     NF2_TRY(result);
     own_recorded(fs, file);
+    note_garbage(fs, file->id, file->cut_to != NF2_NONE || file->spill_first != NF2_NONE ? NF2_GARBAGE_MUCH : file->pieces);
     fs->short_pieces = file->pieces > 0 && file->u.piece[0].length < nf2_block_bytes(fs);
     file->pieces = 0;
     file->spill = file->spill_first = file->cut_to = NF2_NONE;
     file->spilled = 0;
     file->frames_at = 0;
-    note_garbage(fs, file->id);
     return NF2_OK;
 }
 

@@ -2,6 +2,8 @@
 /* maintain.c - idle work in steps: what removed files held is freed, blocks are erased ahead. */
 #include "batch.h"
 #include "cache.h"
+#include "clean.h"
+#include "compact.h"
 #include "exchange.h"
 #include "flash.h"
 #include "merge.h"
@@ -33,6 +35,14 @@ static uint32_t erase_us(const nf2_t *fs)
     return nf2_max(fs->flash->erase_block_us, fs->flash->large_erase_us);
 }
 
+/* Those erases. One of them may be large: it is enough for all that a step takes. */
+static uint32_t step_erases_us(const nf2_t *fs)
+{
+    uint32_t count = step_erases(fs);
+
+    return count > 0 ? (count - 1u) * fs->flash->erase_block_us + erase_us(fs) : 0;
+}
+
 /* The same of one that only reads. */
 static uint32_t look_us(const nf2_t *fs)
 {
@@ -46,6 +56,12 @@ static uint32_t walk_us(const nf2_t *fs)
 }
 
 #define TURN_WALKS (NF2_TURN_REGIONS + 3u)  /* of a turn of the meta log */
+
+/* A change of the record: a turn of the meta log, a claim, STATEs. */
+static uint32_t record_us(const nf2_t *fs)
+{
+    return (NF2_TURN_PAGES + 14u) * fs->flash->program_page_us + TURN_WALKS * walk_us(fs);
+}
 
 /* What is left of the budget, by the chip's typical times. */
 struct budget {
@@ -179,9 +195,9 @@ static uint32_t exchange_us(const nf2_t *fs, uint32_t blocks)
 /* Is so much left, and for the erases of a step? Where those are too many the next one is made by itself. 1, 0, or an error. */
 static int lasts(nf2_t *fs, const struct budget *budget, uint32_t us)
 {
-    while (us + step_erases(fs) * erase_us(fs) > left_us(fs, budget)) {
+    while (us + step_erases_us(fs) > left_us(fs, budget)) {
         bool helps = nf2_space_dirty_claim(fs) && step_erases(fs) > 0;
-        if (!helps || erase_us(fs) + step_us(fs) > left_us(fs, budget)) {
+        if (!helps || nf2_space_ready_us(fs) + record_us(fs) > left_us(fs, budget)) {
             return 0;
         }
         NF2_TRY(nf2_space_ready_more(fs));
@@ -200,13 +216,33 @@ static NF2_APART int exchange(nf2_t *fs, const struct budget *budget)
         if (enough <= 0) {
             return enough < 0 ? enough : 1;
         }
-        while (blocks > 1u && exchange_us(fs, blocks) + step_erases(fs) * erase_us(fs) > left_us(fs, budget)) {
+        while (blocks > 1u && exchange_us(fs, blocks) + step_erases_us(fs) > left_us(fs, budget)) {
             blocks--;
         }
         result = nf2_exchange_step(fs, blocks);
         NF2_TRY(nf2_batch_apply(fs, NULL));
     }
     return result < 0 ? result : 0;
+}
+
+#define SMALL_PROGRAMS 40u      /* a small step of compaction is told; it may make some more */
+
+static uint32_t small_us(const nf2_t *fs)
+{
+    return 72u * fs->flash->program_page_us + 3000u * fs->flash->read_page_us + (nf2_clean_erases(fs) ? fs->flash->large_erase_us : 0);
+}
+
+/* A step of compaction; small ones where the whole budget has no room for another. 1, 0 if the budget does not last, or an error. */
+static NF2_APART int compact(nf2_t *fs, const struct budget *budget)
+{
+    bool small = COMPACT_STEPS * step_us(fs) > budget->us;
+    int result = lasts(fs, budget, small ? small_us(fs) : COMPACT_STEPS * step_us(fs));
+
+    if (result <= 0) {
+        return result;
+    }
+    result = nf2_compact_idle(fs, small ? SMALL_PROGRAMS : 0);
+    return result < 0 ? result : 1;
 }
 
 /* Frees what removed files held, merges, compacts. 1: the budget did not last. */
@@ -221,12 +257,9 @@ static NF2_APART int reclaim(nf2_t *fs, const struct budget *budget)
         if (result <= 0) {
             return result;
         }
-        if (result == 2) {
-            result = lasts(fs, budget, COMPACT_STEPS * step_us(fs));
-            if (result <= 0) {
-                return result < 0 ? result : 1;
-            }
-            NF2_TRY(nf2_compact_step(fs, NF2_COMPACT_IDLE));
+        result = result == 2 ? compact(fs, budget) : 1;
+        if (result <= 0) {
+            return result < 0 ? result : 1;
         }
     }
 }
@@ -234,7 +267,7 @@ static NF2_APART int reclaim(nf2_t *fs, const struct budget *budget)
 /* Erases for what follows a cut. 1: the budget did not last. */
 static int restock(nf2_t *fs, const struct budget *budget)
 {
-    uint32_t stock_us = erase_us(fs) + step_us(fs);
+    uint32_t stock_us = erase_us(fs) + record_us(fs);
     int more = 1;
 
     while (more > 0 && !nf2_space_stocked(fs)) {
@@ -274,7 +307,7 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
     if (fs->read_only) {
         return NF2_ERR_ROFS;
     }
-    bool idle = fs->orphan_count == 0 && nf2_tree_merge_done(fs) && !fs->compact_due && erased_enough(fs) && fs->freed_count == 0 &&
+    bool idle = fs->orphan_count == 0 && nf2_tree_merge_done(fs) && !nf2_compact_waits(fs) && erased_enough(fs) && fs->freed_count == 0 &&
                 nf2_space_stocked(fs) && !nf2_exchange_due(fs);
     if (idle) {
         return 0;

@@ -94,7 +94,7 @@ int nf2_reclaim_light_step(nf2_t *fs)
     if (!nf2_tree_merge_done(fs) && !fs->exchanging) { /* the walk of exchange merges, too: it would lose its place */
         return merge_step(fs);
     }
-    return fs->compact_due ? 2 : 0;
+    return nf2_compact_waits(fs) ? 2 : 0;
 }
 
 /* What open files have not synced is told to their maps: files that are in memory alone have garbage, too. */

@@ -375,6 +375,11 @@ static bool tree_waits(const nf2_t *fs)
     return fs->changes == MANY_CHANGES && nf2_space_dirty_claim(fs) && slot->used + TREE_READY > slot->ready;
 }
 
+uint32_t nf2_space_ready_us(const nf2_t *fs)
+{
+    return large_next(fs, &fs->slot[NF2_TREE_SLOT]) ? fs->flash->large_erase_us : fs->flash->erase_block_us;
+}
+
 int nf2_space_ready_more(nf2_t *fs)
 {
     return erase_next(fs, &fs->slot[NF2_TREE_SLOT]);

@@ -53,8 +53,9 @@ uint32_t nf2_space_erased_blocks(const nf2_t *fs);
 /* Is there what the next cut, or change, may ask for: a stock of erased blocks, erased ones for nodes, a next block of the meta log that is erased? */
 bool nf2_space_stocked(const nf2_t *fs);
 
-/* Are blocks that the tree has claimed still to be erased? And: erases the next of them. */
+/* Are blocks that the tree has claimed still to be erased? Then: how long takes the next erase, and that erase. */
 bool nf2_space_dirty_claim(const nf2_t *fs);
+uint32_t nf2_space_ready_us(const nf2_t *fs);
 int nf2_space_ready_more(nf2_t *fs);
 
 /* A step towards that, of one erase at most: 1, 0 if there is nothing to be done, or an error. */

@@ -123,6 +123,7 @@ static int do_mount(nf2_t *fs, const struct nf2_config *config, int flags)
     } else if (!fs->clean) {
         NF2_TRY(nf2_recover(fs));
     }
+    fs->compact_sparse = true; /* for all that is known */
     fs->mounted = true;
     return NF2_OK;
 }

@@ -283,6 +283,7 @@ TEST(last_blocks)
         overwrite(&volume, i * 8000u, 100);
     }
     CHECK(nf2_space_next(&volume.fs, volume.file.slot) >= blocks - NF2_REGION_BLOCKS);
+    volume.fs.garbage = NF2_GARBAGE_MUCH;
     CHECK_EQ(nf2_maintain(&volume.fs, 3000000), 1);
     CHECK_EQ(volume.fs.compact_due, 0);
     compare(&volume, 65536);

@@ -207,7 +207,9 @@ int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases);
 
 /*
  * Idle work, in steps, for at most `budget_us` microseconds of the geometry's typical times: frees
- * what removed files held, compacts, erases ahead, and moves what rests in little worn blocks. A step that would pass the budget is not begun.
+ * what removed files held, compacts, erases ahead, and moves what rests in little worn blocks. A step that would pass the budget is not begun:
+ * a large erase and a third more is enough for all of them, but for the maps of large files that are overwritten in pieces, of which less is done.
+ * Blocks in which nothing is live are freed when they may be a 64th of the volume; those that are live in part are emptied where blocks run short.
  * Where a large erase is cheaper, blocks that fell free singly wait for their neighbours while half of what is free is erased.
  * Returns 1 if work is left (or an erase is owed that is longer than the whole budget), 0 if none is,
  * or an error. May be cut at any point.

@@ -97,7 +97,9 @@ typedef struct nf2 {
     uint8_t compact_live;       /* about how many of 16 parts of the last emptied block were live */
     uint8_t super_block;
     uint8_t renew_page;         /* of the meta log's head, that was the last one when a REGION page was written anew */
-    uint8_t compact_wait;       /* steps ahead until single blocks are looked for again */
+    uint8_t compact_wait;       /* small steps until single blocks are looked for again */
+    uint8_t garbage;            /* blocks, about, in which nothing may be live since they were looked for */
+    bool compact_sparse;        /* there may be blocks that are live in part, that wait until blocks run short */
 
     uint16_t epoch;
     uint16_t meta_end;
