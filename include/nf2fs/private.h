@@ -73,8 +73,9 @@ typedef struct nf2 {
     bool mounted, broken, read_only, clean, blank_erased, opened; /* opened: this mount has written its opening STATE */
     bool next_suspect;          /* the meta log's next block is to be erased before use */
     bool redo_owned;            /* the committed batch lies in blocks of a file */
-    bool clean_found;           /* this round over the groups of a file has found some */
-    bool clean_again;           /* a file before this one had some */
+    bool clean_found : 1;       /* this round over the groups of a file has found some */
+    bool clean_again : 1;       /* a file before this one had some */
+    bool compact_sparse : 1;    /* there may be blocks that are live in part, that wait until blocks run short */
     uint8_t clean_price;        /* live parts of 256 that a group may have to be chosen */
     uint8_t clean_rounds;       /* over the groups of this file, that have found some */
     bool buffer_lent;           /* the tree buffer serves as scratch memory */
@@ -99,7 +100,6 @@ typedef struct nf2 {
     uint8_t renew_page;         /* of the meta log's head, that was the last one when a REGION page was written anew */
     uint8_t compact_wait;       /* small steps until single blocks are looked for again */
     uint8_t garbage;            /* blocks, about, in which nothing may be live since they were looked for */
-    bool compact_sparse;        /* there may be blocks that are live in part, that wait until blocks run short */
 
     uint16_t epoch;
     uint16_t meta_end;
