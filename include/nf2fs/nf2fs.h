@@ -179,7 +179,10 @@ struct nf2_statfs {
     uint32_t blocks_bad;        /* that failed for good (see nf2fs/flash.h), and are not used any more; a sixteenth of the volume at most */
 };
 
-/* Exact in whole blocks; reads nothing from the chip. */
+/*
+ * Exact in whole blocks; reads nothing from the chip. Blocks of a file that was overwritten in pieces are its own, whether they still hold
+ * something or not, until idle time frees them or a call that needs them: no write is refused for them.
+ */
 int nf2_statfs(nf2_t *fs, struct nf2_statfs *out);
 
 struct nf2_health {
