@@ -407,6 +407,7 @@ const char *const call_exceptions[] = {
     "The first call with a path after a cut inside a batch, which it applies. Cuts between calls, as those of the benchmark, leave none.",
     "Files that are written in the middle in pieces of less than 64 bytes, synced each: what reads, overwrites or cuts them meets as many entries of the map.",
     "check: it reads all of the volume, its tree many times.",
+    "Erases while erased blocks last, on a worn chip: when those that are left are the most worn ones, which wait for the others, the column before holds.",
     "A call that meets a block which fails for good.",
     NULL,
 };

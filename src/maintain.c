@@ -11,6 +11,7 @@
 #include "reclaim.h"
 #include "region.h"
 #include "space.h"
+#include "super.h"
 
 /* An upper bound of a reclaiming step: rewriting a node and its parent, a turn of the meta log, look-ups. */
 static uint32_t step_us(const nf2_t *fs)
@@ -192,15 +193,24 @@ static uint32_t exchange_us(const nf2_t *fs, uint32_t blocks)
     return (24u + blocks * (nf2_block_bytes(fs) / nf2_page(fs) + 4u)) * fs->flash->program_page_us + 2u * look_us(fs);
 }
 
+/* A turn of the meta log that any step may make erases one of its own where the super log is full. */
+static uint32_t turn_erase_us(const nf2_t *fs)
+{
+    return nf2_super_full(fs) ? fs->flash->erase_block_us : 0;
+}
+
 /* Is so much left, and for the erases of a step? Where those are too many the next one is made by itself. 1, 0, or an error. */
 static int lasts(nf2_t *fs, const struct budget *budget, uint32_t us)
 {
-    while (us + step_erases_us(fs) > left_us(fs, budget)) {
-        bool helps = nf2_space_dirty_claim(fs) && step_erases(fs) > 0;
-        if (!helps || nf2_space_ready_us(fs) + record_us(fs) > left_us(fs, budget)) {
+    while (us + step_erases_us(fs) + turn_erase_us(fs) > left_us(fs, budget)) {
+        bool anchor = nf2_super_full(fs);
+        if (!anchor && (!nf2_space_dirty_claim(fs) || step_erases(fs) == 0)) {
             return 0;
         }
-        NF2_TRY(nf2_space_ready_more(fs));
+        if ((anchor ? turn_erase_us(fs) : nf2_space_ready_us(fs)) + record_us(fs) > left_us(fs, budget)) {
+            return 0;
+        }
+        NF2_TRY(anchor ? nf2_super_write(fs) : nf2_space_ready_more(fs));
     }
     return 1;
 }
@@ -216,7 +226,7 @@ static NF2_APART int exchange(nf2_t *fs, const struct budget *budget)
         if (enough <= 0) {
             return enough < 0 ? enough : 1;
         }
-        while (blocks > 1u && exchange_us(fs, blocks) + step_erases_us(fs) > left_us(fs, budget)) {
+        while (blocks > 1u && exchange_us(fs, blocks) + step_erases_us(fs) + turn_erase_us(fs) > left_us(fs, budget)) {
             blocks--;
         }
         result = nf2_exchange_step(fs, blocks);
@@ -271,7 +281,7 @@ static int restock(nf2_t *fs, const struct budget *budget)
     int more = 1;
 
     while (more > 0 && !nf2_space_stocked(fs)) {
-        if (stock_us > left_us(fs, budget)) {
+        if (stock_us + turn_erase_us(fs) > left_us(fs, budget)) {
             return 1;
         }
         more = nf2_space_restock(fs);
@@ -285,7 +295,7 @@ static int erase_ahead(nf2_t *fs, const struct budget *budget)
     int result = 1;
 
     while (result > 0 && !erased_enough(fs)) {
-        if ((FIND_WALKS + TURN_WALKS) * walk_us(fs) + NF2_TURN_PAGES * fs->flash->program_page_us > left_us(fs, budget)) {
+        if (FIND_WALKS * walk_us(fs) + record_us(fs) + turn_erase_us(fs) > left_us(fs, budget)) {
             return 1;
         }
         result = erase_step(fs, budget);

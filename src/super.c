@@ -69,10 +69,17 @@ static int begin_other(nf2_t *fs)
     return result < 0 ? result : append_anchor(fs);
 }
 
+bool nf2_super_full(const nf2_t *fs)
+{
+    uint32_t end;
+
+    return nf2_log_place(fs, fs->super_end, ANCHOR_MAX + NF2_RECORD_OVERHEAD, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs);
+}
+
 int nf2_super_write(nf2_t *fs)
 {
-    uint32_t end, length = ANCHOR_MAX + NF2_RECORD_OVERHEAD, at = fs->super_end;
-    bool room = nf2_log_place(fs, at, length, nf2_log_bytes(fs), &end) < nf2_log_bytes(fs);
+    uint32_t at = fs->super_end;
+    bool room = !nf2_super_full(fs);
     int result = NF2_ERR_IO;
 
     fs->super_sequence++;

@@ -8,6 +8,9 @@
 /* Writes an anchor that names the head of the meta log; when its block is full, into the other one. */
 int nf2_super_write(nf2_t *fs);
 
+/* Does the next anchor begin with an erase? */
+bool nf2_super_full(const nf2_t *fs);
+
 /* Takes over the newest anchor. NF2_ERR_BLANK, NF2_ERR_FOREIGN, NF2_ERR_VERSION, NF2_ERR_GEOMETRY, NF2_ERR_CORRUPT. */
 int nf2_super_load(nf2_t *fs);
 

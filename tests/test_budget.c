@@ -6,6 +6,8 @@
 #include "api_volume.h"
 #include "check.h"
 #include "src/core.h"
+#include "src/log.h"
+#include "src/super.h"
 
 #define FILES 6u
 #define SIZE 1048576u
@@ -187,8 +189,40 @@ TEST(nothing_erased)
     }
 }
 
+/* Idle time in which the meta log turns while the super log is full: the anchor's erase belongs to the budget, too. */
+TEST(super_log_full)
+{
+    static struct volume volume;
+    uint32_t most = 0, erased = 0;
+
+    volume_up(&volume, "w25q80");
+    state = 7;
+    for (uint32_t i = 0; i < 10000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%u", (unsigned)below(20));
+        if (below(2) == 0) {
+            int result = nf2_remove(&volume.fs, name);
+            CHECK(result == NF2_OK || result == NF2_ERR_NOENT);
+        } else {
+            CHECK_EQ(put(&volume, name, below(3) == 0 ? 20000 : 100, i), NF2_OK);
+        }
+        volume.fs.super_end = (uint16_t)nf2_log_bytes(&volume.fs); /* as it is once in many turns */
+        uint32_t budget = 50000u + below(200000);
+        uint64_t before = vflash_counts(volume.flash)->time_us;
+        CHECK(nf2_maintain(&volume.fs, budget) >= 0);
+        uint64_t us = vflash_counts(volume.flash)->time_us - before;
+        CHECK(us <= budget);
+        most = us * 1000u / budget > most ? (uint32_t)(us * 1000u / budget) : most;
+        erased += !nf2_super_full(&volume.fs);
+    }
+    printf("idle work with the super log full: %u of 1,000 parts of the budget at most, %u anchors\n", (unsigned)most, (unsigned)erased);
+    CHECK(erased > 10);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
+    RUN(super_log_full);
     RUN(nothing_erased);
     RUN(no_garbage_left);
     RUN(large_maps);
