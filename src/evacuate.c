@@ -42,7 +42,7 @@ static NF2_APART int destination(nf2_t *fs, uint32_t id)
         }
         NF2_TRY(nf2_space_abandon(fs, NF2_TREE_SLOT, 0)); /* new nodes would push it out of the slot before somebody owns it */
         NF2_TRY(done);
-        NF2_TRY(nf2_tree_room(fs, &change));
+        NF2_TRY(nf2_tree_room(fs, &change, 1));
     }
     return NF2_ERR_NOSPC;
 }
@@ -313,6 +313,30 @@ static NF2_APART int copy_items(nf2_t *fs, struct look *look, uint32_t start, ui
     return result;
 }
 
+/*
+ * A step that may program few pages sees to it that the leaf has room for the records before it copies anything: else it would replace nodes when
+ * its pages are used up. 1, 0: it is enough for this time, or an error.
+ */
+static NF2_APART int make_room(nf2_t *fs, const struct nf2_evacuation *job, const struct nf2_item *item, uint32_t count, uint32_t start)
+{
+    struct nf2_node_op change[ITEMS];
+    uint32_t used = fs->programs - start;
+
+    for (uint32_t i = 0; i < count; i++) {
+        nf2_index_put(&change[i], job->id, &item[i]);
+        change[i].kill = 1;
+    }
+    int fits = job->programs != NF2_NONE && count > 0 ? nf2_tree_fits(fs, change, count) : 1;
+    if (fits != 0) {
+        return fits;
+    }
+    if (used > 0 && used + nf2_block_bytes(fs) / nf2_page(fs) > job->programs) {
+        return 0;
+    }
+    NF2_TRY(nf2_tree_room(fs, change, count));
+    return 1;
+}
+
 /* Their records, as one group. */
 static NF2_APART int put_items(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t count)
 {
@@ -359,7 +383,11 @@ static int move_items(nf2_t *fs, struct look *look, uint32_t start)
 {
     for (uint32_t i = 0;; i++) {
         uint32_t first = i;
-        int result = copy_items(fs, look, start, &i);
+        int result = make_room(fs, look->job, &look->item[i], look->items - i, start);
+        if (result <= 0) {
+            return result;
+        }
+        result = copy_items(fs, look, start, &i);
         NF2_TRY(result);
         NF2_TRY(put_items(fs, look->job->id, &look->item[first], i - first));
         if (result != 2) {

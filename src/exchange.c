@@ -256,8 +256,8 @@ static int move_whole(nf2_t *fs, const struct nf2_entry *entry, const struct nf2
     nf2_put32(change.bytes + 1, flat->size);
     nf2_put16(change.bytes + 8, flat->extent[0].count);
     change.kill = entry->offset; /* so much longer */
-    int fits = nf2_tree_fits(fs, &change); /* first: a leaf that is replaced would let the copy's blocks go */
-    return fits > 0 ? copy_flat(fs, flat, &change) : fits < 0 ? fits : nf2_tree_room(fs, &change);
+    int fits = nf2_tree_fits(fs, &change, 1); /* first: a leaf that is replaced would let the copy's blocks go */
+    return fits > 0 ? copy_flat(fs, flat, &change) : fits < 0 ? fits : nf2_tree_room(fs, &change, 1);
 }
 
 /* A larger one becomes an indexed file, which moves block by block. */

@@ -431,7 +431,7 @@ static int work_ahead(nf2_t *fs, uint32_t length, uint32_t start, uint32_t start
 {
     uint32_t programs = fs->programs - start, us = fs->busy_us - start_us, other_us = us - nf2_min(us, programs * fs->flash->program_page_us);
     uint32_t bytes = nf2_block_bytes(fs), begun = nf2_max(1u, (length + bytes - 1u) / bytes);
-    uint32_t pages = AHEAD_PAGES * begun + length / nf2_page(fs) + (nf2_compact_hurries(fs) && length % bytes == 0 ? AHEAD_HURRY : 0);
+    uint32_t pages = AHEAD_PAGES * begun + length / nf2_page(fs) + (nf2_compact_hurries(fs) && length > 0 && length % bytes == 0 ? AHEAD_HURRY : 0);
     bool late = length <= bytes && other_us > AHEAD_READ * fs->flash->read_page_us;
     int result = programs < pages ? nf2_compact_ahead(fs, length / bytes + 1u, pages - programs, late) : 0;
 

@@ -463,13 +463,25 @@ int nf2_space_ready(nf2_t *fs, unsigned slot_index)
     return nf2_space_next(fs, slot_index) != NF2_NONE && slot->used >= slot->ready ? erase_next(fs, slot) : NF2_OK;
 }
 
+/*
+ * A change takes a second run for new nodes: the stock has blocks that need no erase, and is filled again later, an erase at a time. Not where
+ * blocks or the slot's places run out.
+ */
+static bool stock_helps(const nf2_t *fs, unsigned slot_index)
+{
+    const struct nf2_slot *slot = &fs->slot[slot_index];
+
+    return slot_index == NF2_TREE_SLOT && slot->runs > 0 && slot->runs <= NF2_SLOT_RUNS / 2u && nf2_space_available(fs) > 0;
+}
+
 int nf2_space_block(nf2_t *fs, unsigned slot_index, uint32_t want, uint32_t *block)
 {
     struct nf2_slot *slot = &fs->slot[slot_index];
 
     NF2_TRY(nf2_space_ready(fs, slot_index));
     while (nf2_space_next(fs, slot_index) == NF2_NONE) {
-        int result = claim(fs, slot_index, want);
+        int result = stock_helps(fs, slot_index) ? claim_stock(fs, slot) : NF2_ERR_NOSPC;
+        result = result == NF2_ERR_NOSPC ? claim(fs, slot_index, want) : result;
         if (result != NF2_OK) {
             return result;
         }

@@ -277,23 +277,23 @@ static int belongs(nf2_t *fs, uint32_t leaf, const struct nf2_key *key)
     return found;
 }
 
-int nf2_tree_fits(nf2_t *fs, const struct nf2_node_op *change)
+int nf2_tree_fits(nf2_t *fs, const struct nf2_node_op *changes, unsigned count)
 {
     struct nf2_path path;
     uint32_t entries;
 
-    NF2_TRY(nf2_tree_descend(fs, &change->key, &path));
+    NF2_TRY(nf2_tree_descend(fs, &changes->key, &path));
     int append_at = nf2_node_tail(fs, path.node[path.depth - 1], &entries);
     NF2_TRY(append_at);
-    return nf2_node_fit(fs, (uint32_t)append_at, change, 1, 0, nf2_put_limit(fs, entries)) != NF2_NONE;
+    return nf2_node_fit(fs, (uint32_t)append_at, changes, count, 0, nf2_put_limit(fs, entries)) != NF2_NONE;
 }
 
-int nf2_tree_room(nf2_t *fs, const struct nf2_node_op *change)
+int nf2_tree_room(nf2_t *fs, const struct nf2_node_op *changes, unsigned count)
 {
     struct nf2_path path;
 
-    NF2_TRY(nf2_tree_descend(fs, &change->key, &path));
-    return nf2_tree_make_room(fs, &path, &change->key, changes_length(change, 1), NULL);
+    NF2_TRY(nf2_tree_descend(fs, &changes->key, &path));
+    return nf2_tree_make_room(fs, &path, &changes->key, changes_length(changes, count), NULL);
 }
 
 /* Keys and bodies that lie in a leaf must outlive it: it may be replaced for the change that copies them. */

@@ -30,11 +30,11 @@ int nf2_tree_change(nf2_t *fs, struct nf2_node_op *changes, unsigned count);
 int nf2_tree_try(nf2_t *fs, struct nf2_node_op *change);
 
 /*
- * Would a change that puts an entry (`kill`: in place of another one) be made without replacing nodes? 1 or 0. And: replaces nodes for it. For changes
- * that must not be held up between a block's being handed out and its being owned.
+ * Would changes of one leaf that put entries (`kill`: in place of another one) be made without replacing nodes? 1 or 0. And: replaces nodes for them.
+ * For changes that must not be held up between a block's being handed out and its being owned, and for steps that are to be short.
  */
-int nf2_tree_fits(nf2_t *fs, const struct nf2_node_op *change);
-int nf2_tree_room(nf2_t *fs, const struct nf2_node_op *change);
+int nf2_tree_fits(nf2_t *fs, const struct nf2_node_op *changes, unsigned count);
+int nf2_tree_room(nf2_t *fs, const struct nf2_node_op *changes, unsigned count);
 
 /* Gives `source` the key `to` (replacing an entry there) if both lie in one leaf; else NF2_SPANS_LEAVES. */
 int nf2_tree_rename(nf2_t *fs, const struct nf2_key *source, const struct nf2_key *to);
