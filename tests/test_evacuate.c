@@ -151,9 +151,9 @@ static bool fill_leaf(struct volume *volume, uint32_t bytes)
     CHECK_EQ(volume->fs.bad_count, 1);
     nf2_op_put(&change, &key, NF2_BODY_FLAT, 10);
     for (unsigned i = 0; i < 40; i++) {
-        int as_new = nf2_tree_fits(&volume->fs, &change);
+        int as_new = nf2_tree_fits(&volume->fs, &change, 1);
         change.kill = 1;
-        int in_place = nf2_tree_fits(&volume->fs, &change);
+        int in_place = nf2_tree_fits(&volume->fs, &change, 1);
         change.kill = 0;
         if (as_new != in_place) {
             return true;
