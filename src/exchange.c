@@ -333,11 +333,13 @@ int nf2_exchange_step(nf2_t *fs, uint32_t most)
     if (!fs->exchanging) {
         return begin(fs);
     }
-    if (nf2_space_available(fs) < INDEX_BLOCKS) {
+    bool room = nf2_space_available(fs) >= INDEX_BLOCKS;
+    if (!room && nf2_tree_merge_done(fs)) {
         return 0;
     }
     fs->urgent = true; /* the data is there already */
-    int result = step(fs, most);
+    int result = room ? step(fs, most) : nf2_tree_merge_step(fs); /* which wins blocks, and begins the walk anew */
     fs->urgent = urgent;
+    result = result == 0 && !room ? 1 : result;
     return result == NF2_ERR_NOSPC ? 0 : result;
 }

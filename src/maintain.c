@@ -328,10 +328,15 @@ static int do_maintain(nf2_t *fs, uint32_t budget_us)
     NF2_TRY(nf2_batch_finish(fs));
     NF2_TRY(nf2_space_open(fs));
     NF2_TRY(fs->freed_count > 0 ? nf2_space_flush(fs) : NF2_OK);
-    int exchanged = exchange(fs, &budget);
-    NF2_TRY(exchanged);
-    int reclaimed = reclaim(fs, &budget);
-    NF2_TRY(reclaimed);
+    int exchanged, reclaimed;
+    bool again = false;
+    do { /* what exchange lacked, reclaiming may have won */
+        exchanged = exchange(fs, &budget);
+        NF2_TRY(exchanged);
+        reclaimed = reclaim(fs, &budget);
+        NF2_TRY(reclaimed);
+        again = !again && exchanged == 0 && reclaimed == 0 && fs->exchanging;
+    } while (again);
     int stocked = restock(fs, &budget);
     NF2_TRY(stocked);
     int erased = erase_ahead(fs, &budget);
