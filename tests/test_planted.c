@@ -307,6 +307,28 @@ TEST(pieces)
     }
 }
 
+/* A removed file that says it owns more blocks than the volume has, or than one record frees: it is an error, and frees nothing. */
+TEST(owned_runs)
+{
+    static const uint32_t counts[] = {0x8001, 0x4000, 0xFFFF, 70};
+    struct volume volume;
+
+    for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        uint8_t body[3] = {NF2_BODY_OWN};
+        begin(&volume);
+        struct nf2_key key = nf2_number_key(id_of(&volume, "pieces"), NF2_INDEX_OWN, 2);
+        nf2_put16(body + 1, counts[i]);
+        plant(&volume, &key, body, sizeof body);
+        uint32_t free_blocks = nf2_space_free_blocks(&volume.fs);
+        CHECK_EQ(nf2_remove(&volume.fs, "pieces"), NF2_OK);
+        CHECK_EQ(maintain_all(&volume), NF2_ERR_IO);
+        CHECK(nf2_space_free_blocks(&volume.fs) <= free_blocks + 4u); /* those of the other entries, and no more */
+        CHECK(nf2_check(&volume.fs, NULL, NULL) > 0);
+        CHECK(!volume.fs.broken && holds(&volume, "sound", 5000, 2));
+        volume_down(&volume, false);
+    }
+}
+
 /* A change whose body makes no sense is refused, and nothing of it is there. */
 TEST(refused_change)
 {
@@ -571,6 +593,7 @@ int main(void)
     RUN(both_ways);
     RUN(bodies);
     RUN(pieces);
+    RUN(owned_runs);
     RUN(refused_change);
     RUN(root_in_itself);
     RUN(names_and_ids);
