@@ -394,20 +394,28 @@ TEST(opened)
 TEST(maps)
 {
     struct volume volume;
-    uint32_t id, block;
+    uint32_t id, block, size;
 
     begin(&volume);
     id = id_of(&volume, "log");
     block = free_block(&volume, NF2_BLOCK_DIRTY);
+    CHECK_EQ(nf2_index_size(&volume.fs, id, &size), NF2_OK);
+    plant_piece(&volume, id, size, NF2_NO_BLOCK, 0); /* its frames end here */
     plant_piece(&volume, id, 1000, NF2_NO_BLOCK, 500);
     plant_piece(&volume, id, 1200, NF2_NO_BLOCK, 500);
     CHECK(only(&volume, NF2_FOUND_OVERLAP, NF2_FOUND_OVERLAP));
     CHECK_EQ(last[NF2_FOUND_OVERLAP].id, id);
     finish(&volume);
     begin(&volume);
+    plant_piece(&volume, id, size, NF2_NO_BLOCK, 0);
     plant_piece(&volume, id, 1000, block, 500);
     CHECK(only(&volume, NF2_FOUND_FOREIGN, NF2_FOUND_FOREIGN));
     CHECK_EQ(last[NF2_FOUND_FOREIGN].block, block);
+    finish(&volume);
+    begin(&volume);
+    plant_piece(&volume, id, 1000, NF2_NO_BLOCK, 500); /* frames that should reach to it are not there */
+    CHECK(only(&volume, NF2_FOUND_DATA, NF2_FOUND_DATA));
+    CHECK_EQ(last[NF2_FOUND_DATA].id, id);
     finish(&volume);
 }
 
