@@ -5,9 +5,6 @@
 
 #include "api_volume.h"
 #include "check.h"
-#include "src/core.h"
-#include "src/log.h"
-#include "src/super.h"
 
 #define FILES 6u
 #define SIZE 1048576u
@@ -94,45 +91,6 @@ TEST(large_maps)
     volume_down(&volume, true);
 }
 
-static uint32_t free_blocks(struct volume *volume)
-{
-    struct nf2_statfs statfs;
-
-    CHECK_EQ(nf2_statfs(&volume->fs, &statfs), NF2_OK);
-    return statfs.blocks_free;
-}
-
-/* Garbage of files that change in turn, with or without idle time between them: nothing is left for a round over all of them. */
-TEST(no_garbage_left)
-{
-    static struct volume volume;
-
-    slow_volume(&volume);
-    for (uint32_t i = 0; i < 3; i++) {
-        make_file(&volume, i);
-    }
-    idle(&volume);
-    for (uint32_t i = 0; i < 12; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "file%u", (unsigned)(i * i % 3u));
-        overwrite(&volume, name, 40);
-        int more = i % 3u == 2u ? 0 : nf2_maintain(&volume.fs, i % 2u == 0 ? 2000000 : 850000);
-        CHECK(more >= 0);
-        if (i % 4u == 3u) {
-            uint32_t before, full;
-            idle(&volume);
-            before = free_blocks(&volume);
-            volume.fs.compact_due = NF2_COMPACT_TWICE;
-            idle(&volume);
-            full = free_blocks(&volume);
-            CHECK(full <= before + 2u); /* a second round may empty what the first one had filled */
-            printf("free blocks: %u, after a round over all files %u\n", (unsigned)before, (unsigned)full);
-        }
-    }
-    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
-    volume_down(&volume, true);
-}
-
 /* Files come, change and go on a volume that is rather full, with a little idle time between: most blocks that nodes are written to are not erased. */
 static void hardly_idle(const char *chip, uint32_t budget)
 {
@@ -189,42 +147,9 @@ TEST(nothing_erased)
     }
 }
 
-/* Idle time in which the meta log turns while the super log is full: the anchor's erase belongs to the budget, too. */
-TEST(super_log_full)
-{
-    static struct volume volume;
-    uint32_t most = 0, erased = 0;
-
-    volume_up(&volume, "w25q80");
-    state = 7;
-    for (uint32_t i = 0; i < 10000; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "f%u", (unsigned)below(20));
-        if (below(2) == 0) {
-            int result = nf2_remove(&volume.fs, name);
-            CHECK(result == NF2_OK || result == NF2_ERR_NOENT);
-        } else {
-            CHECK_EQ(put(&volume, name, below(3) == 0 ? 20000 : 100, i), NF2_OK);
-        }
-        volume.fs.super_end = (uint16_t)nf2_log_bytes(&volume.fs); /* as it is once in many turns */
-        uint32_t budget = 50000u + below(200000);
-        uint64_t before = vflash_counts(volume.flash)->time_us;
-        CHECK(nf2_maintain(&volume.fs, budget) >= 0);
-        uint64_t us = vflash_counts(volume.flash)->time_us - before;
-        CHECK(us <= budget);
-        most = us * 1000u / budget > most ? (uint32_t)(us * 1000u / budget) : most;
-        erased += !nf2_super_full(&volume.fs);
-    }
-    printf("idle work with the super log full: %u of 1,000 parts of the budget at most, %u anchors\n", (unsigned)most, (unsigned)erased);
-    CHECK(erased > 10);
-    volume_down(&volume, true);
-}
-
 int main(void)
 {
-    RUN(super_log_full);
     RUN(nothing_erased);
-    RUN(no_garbage_left);
     RUN(large_maps);
     return check_done();
 }

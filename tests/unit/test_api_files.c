@@ -5,7 +5,7 @@
 
 #include "api_volume.h"
 #include "check.h"
-#include "src/space.h"
+#include "core_traits.h"
 
 static const char *const chips[] = { "tiny256k", "tinyecc16", "tiny512" };
 static const char *chip;        /* of the tests that run on each */
@@ -714,7 +714,7 @@ TEST(preallocation)
 /* Content that is a little longer than a page stays in the entry: it takes no block, and any part of it may be changed. */
 TEST(more_than_a_page)
 {
-    static const int32_t steps[] = { -2, -1, 0, 1, 60, (int32_t)NF2_INLINE_MORE - 1, (int32_t)NF2_INLINE_MORE, (int32_t)NF2_INLINE_MORE + 1 };
+    static const int32_t steps[] = { -2, -1, 0, 1, 60, (int32_t)CORE_INLINE_MORE - 1, (int32_t)CORE_INLINE_MORE, (int32_t)CORE_INLINE_MORE + 1 };
     struct volume volume;
     nf2_t *fs = &volume.fs;
     nf2_file_t *file = &volume.file;
@@ -727,7 +727,7 @@ TEST(more_than_a_page)
     CHECK_EQ(nf2_statfs(fs, &before), NF2_OK);
     for (uint32_t i = 0; i < 8; i++) {
         snprintf(path, sizeof path, "s%u", (unsigned)i);
-        CHECK_EQ(put(&volume, path, page + NF2_INLINE_MORE - i, i), NF2_OK);
+        CHECK_EQ(put(&volume, path, page + CORE_INLINE_MORE - i, i), NF2_OK);
     }
     CHECK_EQ(nf2_statfs(fs, &after), NF2_OK);
     CHECK(before.blocks_free - after.blocks_free < 8);
@@ -771,7 +771,7 @@ TEST(more_than_a_page)
     CHECK_EQ(volume_again(&volume, true), NF2_OK);
     for (uint32_t i = 0; i < 8; i++) {
         snprintf(path, sizeof path, "s%u", (unsigned)i);
-        CHECK(holds(&volume, path, page + NF2_INLINE_MORE - i, i));
+        CHECK(holds(&volume, path, page + CORE_INLINE_MORE - i, i));
     }
     volume_down(&volume, true);
 }
@@ -1015,53 +1015,6 @@ TEST(grow_on_full)
     volume_down(&volume, true);
 }
 
-/* A file with so many pieces is cut where no block is left: what NF2_ERR_NOSPC says did not happen, did not happen. */
-static void cut_on_full(unsigned pieces, bool synced)
-{
-    static struct volume volume;
-    uint8_t data[40];
-    uint32_t block, size;
-    int status = NF2_OK;
-
-    volume_up(&volume, "tiny256k");
-    CHECK_EQ(put(&volume, "other", 40000, 1), NF2_OK);
-    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "f", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
-    memset(data, 0xA5, sizeof data);
-    for (unsigned i = 0; i < pieces; i++) {
-        CHECK_EQ(nf2_seek(&volume.fs, &volume.file, (int32_t)i * 1000, NF2_SEEK_SET), (int32_t)i * 1000);
-        CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, sizeof data), (int32_t)sizeof data);
-        CHECK_EQ(synced && i < 8 ? nf2_sync(&volume.fs, &volume.file) : NF2_OK, NF2_OK);
-    }
-    while (nf2_space_block(&volume.fs, NF2_WRITERS - 1u, NF2_REGION_BLOCKS, &block) == NF2_OK) {
-    }
-    uint32_t half = volume.file.size / 2u;
-    for (size = volume.file.size; status == NF2_OK && size > half; size--) {
-        status = nf2_truncate(&volume.fs, &volume.file, size - 1);
-    }
-    size += status != NF2_OK;
-    CHECK_EQ(status, synced ? NF2_OK : NF2_ERR_NOSPC); /* what is to be cut of committed content takes no block, however often */
-    CHECK_EQ(nf2_size(&volume.fs, &volume.file), size);
-    CHECK_EQ(nf2_truncate(&volume.fs, &volume.file, size - 1), status);
-    CHECK_EQ(nf2_space_abandon(&volume.fs, NF2_WRITERS - 1u, 0), NF2_OK);
-    CHECK_EQ(nf2_remove(&volume.fs, "other"), NF2_OK);
-    CHECK_EQ(nf2_truncate(&volume.fs, &volume.file, size - 1), NF2_OK);
-    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
-    CHECK_EQ(size_of(&volume, "f", &block), NF2_OK);
-    CHECK_EQ(block, size - 1);
-    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
-    volume_down(&volume, true);
-}
-
-TEST(cuts_on_full)
-{
-    for (unsigned pieces = 60; pieces <= 160; pieces += 20) {
-        cut_on_full(pieces, false);
-    }
-    for (unsigned pieces = 18; pieces <= 98; pieces += 40) {
-        cut_on_full(pieces, true);
-    }
-}
-
 /* A write of hundreds of blocks that lie apart: refused before it begins, if the map that it needs has no room. */
 TEST(large_write_apart)
 {
@@ -1219,7 +1172,6 @@ int main(void)
     RUN(long_runs);
     RUN(preallocation_and_names);
     RUN(grow_on_full);
-    RUN(cuts_on_full);
     RUN(large_write_apart);
     RUN(batch_seen_whole);
     return check_done();

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core_traits.h"
+
 static enum rig_result wrong(struct session *session, const char *text)
 {
     snprintf(session->rig.failure, sizeof session->rig.failure, "%s", text);
@@ -125,7 +127,7 @@ static enum rig_result power_up(struct session *session, int flags)
         (void)tally_mount(session->tally, rig->chip->name, &before, vflash_counts(rig->flash));
         int status = nf2_stat(&rig->fs, "/", &stat);
         gave_up = status == NF2_ERR_IO;
-        if (status == NF2_ERR_IO && !rig->off && rig->breaks && rig->fs.broken) { /* no block was at hand for a bad one: nothing is written any more, all is read */
+        if (status == NF2_ERR_IO && !rig->off && rig->breaks && core_broken(&rig->fs)) { /* no block was at hand for a bad one: nothing is written any more, all is read */
             session->tally->refused++;
             status = nf2_stat(&rig->fs, "/", &stat);
         }
@@ -209,7 +211,7 @@ static enum rig_result come_up(struct session *session)
         session->tally->errors++;
         return RIG_OK;
     }
-    if (result == RIG_WRONG && !rig->mounted && rig->breaks && rig->fs.broken) {
+    if (result == RIG_WRONG && !rig->mounted && rig->breaks && core_broken(&rig->fs)) {
         return close_volume(session);
     }
     if (result == RIG_OK) {
@@ -284,7 +286,7 @@ static enum rig_result driver_failed(struct session *session, const struct call 
     if (closed != NF2_OK && closed != NOT_CLOSED && closed != NF2_ERR_IO && closed != NF2_ERR_NOSPC) {
         return wrong(session, "the close after a call that failed");
     }
-    bool broken = rig->fs.broken;
+    bool broken = core_broken(&rig->fs);
     lead_on(&rig->model, call, closed, &as_before, &as_after);
     if (broken) {
         session->tally->broken++;
@@ -321,7 +323,7 @@ static enum rig_result empty(struct session *session)
     disarm(session);
     session->tally->emptied++;
     bool right = rig_call(&session->rig, &call) == RIG_OK && rig_empty(&session->rig);
-    session->closed = !right && session->rig.breaks && session->rig.fs.broken;  /* a bad block was too much */
+    session->closed = !right && session->rig.breaks && core_broken(&session->rig.fs);  /* a bad block was too much */
     session->tally->refused += session->closed;
     return right || session->closed ? RIG_OK : RIG_WRONG;
 }

@@ -12,6 +12,7 @@
 #include "api_volume.h"
 #include "calls.h"
 #include "check.h"
+#include "core_traits.h"
 #include "ways.h"
 
 #define CHIP "w25q80"           /* 256 blocks of 4 KiB; it erases 64 KiB at once */
@@ -158,7 +159,7 @@ static bool fail_at(struct volume *volume, uint64_t at, uint64_t count)
     vflash_fail_from(volume->flash, at, count);
     int status = maintain_all(volume);
     vflash_fail_at(volume->flash, 0);
-    bool broken = volume->fs.broken;
+    bool broken = core_broken(&volume->fs);
     bool right = CHECK(vflash_failed(volume->flash) != before) && CHECK(status == 0 || status == NF2_ERR_IO) && CHECK(status < 0 || !broken) &&
                  CHECK(all_there(volume));
     right = right && (broken || CHECK_EQ(nf2_check(&volume->fs, NULL, NULL), 0));

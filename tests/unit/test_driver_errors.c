@@ -8,6 +8,7 @@
 
 #include "api_volume.h"
 #include "check.h"
+#include "core_traits.h"
 
 #define PATHS 12u
 #define STEPS 90u
@@ -266,7 +267,7 @@ static bool all_right(struct volume *volume, struct state *states, const struct 
     if (failed && failed->kind == RENAME) {
         bool old = states[failed->path].there, new = memcmp(&states[failed->other], &after[failed->other], sizeof after[0]) == 0;
         /* Both until the next mount, where a batch is applied in part (RELIABILITY.md, known defects). */
-        right = right && (old || new) && (old == !new || volume->fs.redo_block != 0xFFFFFFu);
+        right = right && (old || new) && (old == !new || core_change_waits(&volume->fs));
     }
     return right;
 }
@@ -298,8 +299,8 @@ static bool run(const char *chip, uint32_t fails_at, enum how how)
         int status = take(&volume, &step, after);
         bool now = !failed && (faulty.read_failed || faulty.write_failed);
         bool mounted = step.kind != REMOUNT || status >= 0;
-        right = right && (status < 0 || !volume.fs.broken);
-        faulty.write_failed = faulty.write_failed || (mounted && volume.fs.broken); /* a read failed while the meta log was being written */
+        right = right && (status < 0 || !core_broken(&volume.fs));
+        faulty.write_failed = faulty.write_failed || (mounted && core_broken(&volume.fs)); /* a read failed while the meta log was being written */
         if (status < 0 && !now) {
             right = false;
             printf("step %u: %d, no operation failed in it\n", i, status);
