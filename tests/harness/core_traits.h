@@ -28,6 +28,11 @@
 #define CORE_PENDING_MAX NF2_ORPHANS_MAX
 /* Bytes of a file beyond a page for which it takes no block of its own. */
 #define CORE_INLINE_MORE NF2_INLINE_MORE
+/* Files open for writing at a time. */
+#define CORE_WRITERS NF2_WRITERS
+/* A new file with a name of more bytes than this is durable, empty, at once; with `maybe` fewer bytes that depends on its content. */
+#define CORE_NAME_WAITS(page_size) ((page_size) - 64u)
+#define CORE_NAME_MAYBE 64u
 
 #else
 
@@ -37,6 +42,9 @@
 #define CORE_WEAR_EXACT false
 #define CORE_PENDING_MAX UINT32_MAX
 #define CORE_INLINE_MORE 0
+#define CORE_WRITERS UINT32_MAX
+#define CORE_NAME_WAITS(page_size) 23u
+#define CORE_NAME_MAYBE 0u
 
 #endif
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "core_traits.h"
 #include "model.h"
 #include "model_tree.h"
 
@@ -90,7 +91,7 @@ static void expect_open(struct model *model, const struct call *call, struct exp
         }
         takes_space(model, expect, 0);
     }
-    if ((flags & NF2_O_WRONLY) && writers(model) >= NF2_WRITERS) {
+    if ((flags & NF2_O_WRONLY) && writers(model) >= CORE_WRITERS) {
         allow(expect, NF2_ERR_MFILE);
     }
     succeed(expect, 0);
