@@ -120,7 +120,7 @@ def steps_of(arguments):
     if "python" in arguments.parts and arguments.core != 1:
         print("the Python tests are left out: the host tools read format version 1 alone")
     elif "python" in arguments.parts:
-        steps.append(Step("Python tests", [tools / "python", "-m", "pytest", "-q", f"--junitxml={results / 'python.xml'}", "tests/python"], ROOT,
+        steps.append(Step("Python tests", [tools / "python", "-m", "pytest", "-q", "-rs", f"--junitxml={results / 'python.xml'}", "tests/python"], ROOT,
                           results / "python.xml", "build as it ships", f"{tools / 'python'} -m pytest '{{name}}'"))
     return steps
 
