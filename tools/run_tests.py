@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs all tests, or the parts that are named, whatever the first ones find; says at the end how many there were and which failed.
+"""Runs all tests (or parts of them) whatever the first ones find. Says at the end which failed.
 
     run_tests.py --build FOLDER [--core N] [--jobs N] [asan] [release] [python]
 
-asan: the C tests with sanitizers. release: the benchmark against its reference, a slice of its long rows, the examples, and the
-larger slice of power cuts, as they ship. python: the tests of the host tools.
+asan: the C tests with sanitizers. release: the benchmark against its reference, a slice of its
+long rows, the examples, and the larger slice of power cuts, as they ship. python: the tests of the
+host tools.
 """
 
 import argparse
@@ -24,14 +25,14 @@ PARTS = ("asan", "release", "python")
 
 @dataclass
 class Step:
-    """A build, or (`results`: the file that it writes, in JUnit's form) tests; `again` repeats one of these by itself."""
+    """A build, or tests (`results`: the file that they write, in JUnit's form)."""
 
     name: str
     command: list
     folder: Path = ROOT
     results: Path | None = None
     needs: str | None = None  # a step before, without which this one makes no sense
-    again: str = ""
+    again: str = ""  # the command that repeats one of the tests
 
 
 @dataclass
@@ -44,7 +45,11 @@ class Outcome:
 def name_of(case):
     """A Python test is named with its file, so that pytest finds it by that."""
     group = case.get("classname", "")
-    return f"{group.replace('.', '/')}.py::{case.get('name')}" if group.startswith("tests.") else case.get("name")
+    return (
+        f"{group.replace('.', '/')}.py::{case.get('name')}"
+        if group.startswith("tests.")
+        else case.get("name")
+    )
 
 
 def read_results(step, outcome):
@@ -54,12 +59,18 @@ def read_results(step, outcome):
     except (OSError, ElementTree.ParseError):
         return False
     for case in cases:
-        bad = case.find("failure") is not None or case.find("error") is not None or case.get("status") in ("fail", "notrun")
+        bad = (
+            case.find("failure") is not None
+            or case.find("error") is not None
+            or case.get("status") in ("fail", "notrun")
+        )
         outcome.tests += 1
         outcome.skipped += case.find("skipped") is not None and not bad
         if bad:
             again = step.again.format(name=name_of(case), pattern=re.escape(name_of(case)))
-            outcome.failed.append(f"{step.name}: {name_of(case)}" + (f"    (again: {again})" if again else ""))
+            outcome.failed.append(
+                f"{step.name}: {name_of(case)}" + (f"    (again: {again})" if again else "")
+            )
     return bool(cases)
 
 
@@ -69,7 +80,9 @@ def run_step(step, outcome):
         step.results.unlink(missing_ok=True)
     failed_before = len(outcome.failed)
     try:
-        code = subprocess.run([str(word) for word in step.command], cwd=step.folder, check=False).returncode
+        code = subprocess.run(
+            [str(word) for word in step.command], cwd=step.folder, check=False
+        ).returncode
     except OSError as error:
         print(error, flush=True)
         code = 127
@@ -89,7 +102,8 @@ def run(steps):
             went_well[step.name] = False
             outcome.failed.append(f"{step.name}: not run, since this failed: {step.needs}")
             continue
-        print(f"\n==== {number} of {len(steps)}: {step.name} ({int(time.monotonic() - begun)} s so far)", flush=True)
+        so_far = int(time.monotonic() - begun)
+        print(f"\n==== {number} of {len(steps)}: {step.name}, {so_far} s so far", flush=True)
         went_well[step.name] = run_step(step, outcome)
     seconds = int(time.monotonic() - begun)
     skipped = f", {outcome.skipped} of them skipped" if outcome.skipped else ""
@@ -109,24 +123,56 @@ def steps_of(arguments):
     if "asan" in arguments.parts:
         steps += [
             Step("build with sanitizers", [*make, "asan"]),
-            Step("C tests with sanitizers", [*ctest, results / "asan.xml", "--exclude-regex", ONLY_SHIPPED], build / "asan",
-                 results / "asan.xml", "build with sanitizers", f"cd {build / 'asan'} && {tools / 'ctest'} -R '^{{pattern}}$'"),
+            Step(
+                "C tests with sanitizers",
+                [*ctest, results / "asan.xml", "--exclude-regex", ONLY_SHIPPED],
+                build / "asan",
+                results / "asan.xml",
+                "build with sanitizers",
+                f"cd {build / 'asan'} && {tools / 'ctest'} -R '^{{pattern}}$'",
+            ),
         ]
     if "release" in arguments.parts or "python" in arguments.parts:
         steps.append(Step("build as it ships", [*make, "release"]))
     if "release" in arguments.parts:
-        steps.append(Step("C tests as they ship", [*ctest, results / "release.xml", "--tests-regex", SHIPPED], build / "release",
-                          results / "release.xml", "build as it ships", f"cd {build / 'release'} && {tools / 'ctest'} -R '^{{pattern}}$'"))
+        steps.append(
+            Step(
+                "C tests as they ship",
+                [*ctest, results / "release.xml", "--tests-regex", SHIPPED],
+                build / "release",
+                results / "release.xml",
+                "build as it ships",
+                f"cd {build / 'release'} && {tools / 'ctest'} -R '^{{pattern}}$'",
+            )
+        )
     if "python" in arguments.parts and arguments.core != 1:
         print("the Python tests are left out: the host tools read format version 1 alone")
     elif "python" in arguments.parts:
-        steps.append(Step("Python tests", [tools / "python", "-m", "pytest", "-q", "-rs", f"--junitxml={results / 'python.xml'}", "tests/python"], ROOT,
-                          results / "python.xml", "build as it ships", f"{tools / 'python'} -m pytest '{{name}}'"))
+        steps.append(
+            Step(
+                "Python tests",
+                [
+                    tools / "python",
+                    "-m",
+                    "pytest",
+                    "-q",
+                    "-rs",
+                    f"--junitxml={results / 'python.xml'}",
+                    "tests/python",
+                ],
+                ROOT,
+                results / "python.xml",
+                "build as it ships",
+                f"{tools / 'python'} -m pytest '{{name}}'",
+            )
+        )
     return steps
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--core", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * core_traits.h - what the tests need to know of the core that they run over (NF2FS_CORE): what it promises, and the few things
- * that no public call tells. All else in harness/, unit/, torture/ and fuzz/ is the same for both cores.
+ * core_traits.h - what the tests need to know of the core that they run over (NF2FS_CORE): what it
+ * promises, and the few things that no public call tells. All else in harness/, unit/, torture/ and
+ * fuzz/ is the same for both cores.
  *
- * The functions are in core1/core_traits.c for the first core, and in harness/core_traits.c for the second one.
+ * The functions are in core1/core_traits.c for the first core, in harness/core_traits.c for the
+ * second one.
  */
 #ifndef CORE_TRAITS_H
 #define CORE_TRAITS_H
@@ -31,7 +33,10 @@
 
 #else
 
-/* From a mount that settles a cut until nf2_maintain has returned 0 there may be more free blocks than nf2_statfs says, never fewer. */
+/*
+ * From a mount that settles a cut until nf2_maintain has returned 0 there may be more free blocks than
+ * nf2_statfs says, never fewer.
+ */
 #define CORE_FREE_EXACT false
 /* Erases are counted for groups of blocks: no block's count is exact. */
 #define CORE_WEAR_EXACT false

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_frames.c - small synced appends, what is written behind them, and a bit of them that turns over at rest: then the content
- * is whole, or an error is reported. Holes behind them are zeros.
+ * test_frames.c - small synced appends, what is written behind them, and a bit of them that turns
+ * over at rest: then the content is whole, or an error is reported. Holes behind them are zeros.
  */
 #include <stdlib.h>
 
@@ -35,7 +35,8 @@ static void begin(struct volume *volume, const char *chip)
     volume_up(volume, chip);
     memset(content, 0, sizeof content);
     size = 0;
-    CHECK_EQ(nf2_open(&volume->fs, &volume->file, "log", NF2_O_RDWR | NF2_O_CREAT, volume->page), NF2_OK);
+    CHECK_EQ(nf2_open(&volume->fs, &volume->file, "log", NF2_O_RDWR | NF2_O_CREAT, volume->page),
+             NF2_OK);
     write_at(volume, 0, FRONT, 9);
     for (uint32_t i = 0; i < APPENDS; i++) {
         write_at(volume, FRONT + i * APPEND, APPEND, 1);
@@ -56,7 +57,7 @@ static int judge(struct volume *volume)
     return got < 0 ? 0 : got == (int32_t)size && memcmp(data, content, size) == 0 ? 1 : -1;
 }
 
-/* ---- holes ---------------------------------------------------------------------------------------- */
+/* ---- holes ------------------------------------------------------------------------------- */
 
 static void look(struct volume *volume)
 {
@@ -111,7 +112,7 @@ TEST(holes)
     }
 }
 
-/* ---- flipped bits --------------------------------------------------------------------------------- */
+/* ---- flipped bits ------------------------------------------------------------------------ */
 
 enum then { NOTHING, OVERWRITE, SHORTEN, THENS };
 
@@ -128,15 +129,16 @@ static uint32_t find_last(struct volume *volume)
     return at;
 }
 
-/* Changes the file after the bit has turned over; what cannot be read must not become zeros by that. Whether it did so. */
-static bool change(struct volume *volume, enum then then)
+/* Changes the file after the bit has turned over: what cannot be read must not become zeros. */
+static void change(struct volume *volume, enum then then)
 {
     nf2_file_t file;
     uint8_t data[10];
     int32_t status = NF2_OK;
 
-    if (then == NOTHING || nf2_open(&volume->fs, &file, "log", NF2_O_RDWR, volume->page) != NF2_OK) {
-        return false;
+    if (then == NOTHING ||
+        nf2_open(&volume->fs, &file, "log", NF2_O_RDWR, volume->page) != NF2_OK) {
+        return;
     }
     memset(data, 0x77, sizeof data);
     if (then == OVERWRITE) {
@@ -151,7 +153,6 @@ static bool change(struct volume *volume, enum then then)
         memcpy(content + BEHIND - 30, data, sizeof data);
     }
     size = done && then == SHORTEN ? BEHIND - 20u : size;
-    return done;
 }
 
 static void flip(const char *chip, enum then then)
@@ -170,10 +171,11 @@ static void flip(const char *chip, enum then then)
     for (uint32_t bit = 0; bit < 8u * (APPEND + 12u); bit++) {
         vflash_flip(volume.flash, at - 6u + bit / 8u, (uint8_t)(1u << bit % 8u));
         CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
-        (void)change(&volume, then);
+        change(&volume, then);
         int seen = judge(&volume);
         if (!CHECK(seen >= 0)) {
-            printf("%s: bit %lu of byte %ld of the append, then change %d\n", chip, (unsigned long)bit % 8u, (long)(bit / 8u) - 6, (int)then);
+            printf("%s: bit %lu of byte %ld of the append, then change %d\n", chip,
+                   (unsigned long)bit % 8u, (long)(bit / 8u) - 6, (int)then);
         }
         CHECK(seen != 0 || nf2_check(&volume.fs, NULL, NULL) > 0);
         found[seen + 1]++;
