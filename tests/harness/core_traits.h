@@ -30,6 +30,8 @@
 #define CORE_PENDING_MAX NF2_ORPHANS_MAX
 /* Bytes of a file beyond a page for which it takes no block of its own. */
 #define CORE_INLINE_MORE NF2_INLINE_MORE
+/* What nf2_sync of a file that is open for reading answers. */
+#define CORE_SYNC_OF_READER NF2_ERR_BADF
 
 #else
 
@@ -42,6 +44,7 @@
 #define CORE_WEAR_EXACT false
 #define CORE_PENDING_MAX UINT32_MAX
 #define CORE_INLINE_MORE 0
+#define CORE_SYNC_OF_READER NF2_OK
 
 #endif
 
