@@ -198,9 +198,91 @@ TEST(flips)
     }
 }
 
+/* ---- cuts --------------------------------------------------------------------------------- */
+
+#define PARTS 12u               /* behind the appends, with holes between: more than one record clears */
+
+/* Overwrites from the appends on over all parts, or cuts the file within the appends. */
+static int big_change(struct volume *volume, bool overwrite)
+{
+    nf2_file_t *file = &volume->file;
+    int32_t status = nf2_open(&volume->fs, file, "log", NF2_O_RDWR, volume->page);
+
+    if (status == NF2_OK && overwrite) {
+        status = nf2_seek(&volume->fs, file, BEHIND - 30, NF2_SEEK_SET);
+        status = status < 0 ? status : nf2_write(&volume->fs, file, content + BEHIND - 30, 40u * PARTS);
+    } else if (status == NF2_OK) {
+        status = nf2_truncate(&volume->fs, file, BEHIND - 30);
+    }
+    return status < 0 ? (int)status : nf2_close(&volume->fs, file);
+}
+
+/* Cut at this operation: the content is as before or as after. Whether the operation was reached. */
+static bool cut_at(struct volume *volume, bool overwrite, uint64_t operation, const uint8_t *before)
+{
+    struct vflash_cut cut = {.operation = operation, .byte = (uint32_t)(operation % 3u) * 20u};
+    uint32_t size_before = BEHIND + 40u * PARTS - 20u;
+    uint32_t size_after = overwrite ? size_before : BEHIND - 30;
+
+    CHECK_EQ(volume_again(volume, false), NF2_OK);
+    vflash_cut_at(volume->flash, &cut);
+    int status = big_change(volume, overwrite);
+    vflash_cut_at(volume->flash, NULL);
+    vflash_power_on(volume->flash);
+    CHECK_EQ(volume_again(volume, false), NF2_OK);
+    size = size_after;
+    int after = judge(volume);
+    if (after != 1) {
+        uint8_t wanted[MOST];
+        memcpy(wanted, content, sizeof wanted);
+        memcpy(content, before, sizeof content);
+        size = size_before;
+        CHECK(status < 0);
+        CHECK_EQ(judge(volume), 1);
+        memcpy(content, wanted, sizeof content);
+    }
+    CHECK_EQ(nf2_check(&volume->fs, NULL, NULL), 0);
+    return status < 0;
+}
+
+static void cuts(const char *chip, bool overwrite)
+{
+    static uint8_t before[MOST];
+    struct volume volume;
+    uint64_t operation = 1;
+
+    begin(&volume, chip);
+    for (uint32_t i = 0; i < PARTS; i++) {
+        write_at(&volume, BEHIND + i * 40u, 20, 3);
+    }
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    struct vflash_checkpoint *whole = vflash_save(volume.flash);
+    memcpy(before, content, sizeof before);
+    for (uint32_t i = 0; i < 40u * PARTS; i++) {
+        content[BEHIND - 30 + i] = content_byte(5, i);
+    }
+    while (cut_at(&volume, overwrite, operation, before) && check_state.failures == 0) {
+        operation++;
+        vflash_restore(volume.flash, whole);
+    }
+    CHECK(operation > 5);
+    vflash_release(whole);
+    volume_down(&volume, true);
+}
+
+TEST(cuts_behind_appends)
+{
+    for (unsigned overwrite = 0; overwrite < 2; overwrite++) {
+        cuts("tiny256k", overwrite);
+        cuts("tinyecc16", overwrite);
+    }
+}
+
 int main(void)
 {
     RUN(holes);
+    RUN(cuts_behind_appends);
     RUN(flips);
     return check_done();
 }
