@@ -263,6 +263,7 @@ static NF2_APART int turn(nf2_t *fs)
     uint32_t block = root->next, old = root->head;
     bool suspect = root->next_suspect;
 
+    NF2_TRY(nf2_super_ready(fs));
     for (unsigned tries = 0; tries <= NF2_BAD_MAX && block != NF2_NO_BLOCK; tries++) {
         int result = suspect ? nf2_flash_erase(fs, block, 1) : NF2_OK;
         fs->space.erases += suspect;
@@ -273,9 +274,12 @@ static NF2_APART int turn(nf2_t *fs)
         result = result == NF2_OK ? write_head(fs, block, root->next) : result;
         if (result == NF2_OK) {
             root->head = block;
-            return nf2_super_write(fs);
+            result = nf2_super_write(fs);
+            fs->io.broken = fs->io.broken || result < 0;
+            return result;
         }
         if (result != NF2_FAILED_BLOCK) {
+            fs->io.broken = true; /* what is known of the log is not what is on the chip */
             return result;
         }
         nf2_journal_bad(fs, block);

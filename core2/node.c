@@ -302,7 +302,7 @@ static int base_entry(nf2_t *fs, const struct nf2_view *view, uint32_t place, st
 {
     struct nf2_record record;
 
-    while (place < view->base_end) {
+    while (place + NF2_RECORD_OVERHEAD <= view->base_end) { /* behind the last one only padding is left */
         place += nf2_page_start(fs, place) == place ? NF2_PAGE_HEAD : 0;
         int found = nf2_record_at(fs, view->block, place, view->epoch, &record);
         if (found == NF2_PLACE_RECORD) {
