@@ -29,6 +29,16 @@ def _escape(char: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in raw)
 
 
+def error_line(error: Exception) -> str:
+    """An error as one line for people."""
+    if isinstance(error, NF2Error):
+        return printable(str(error))
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return where + (error.strerror or str(error))
+    return str(error)
+
+
 def size_text(size: int) -> str:
     """A size in the largest unit that leaves a number of at least 1."""
     value = float(size)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 mkdir`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..images import open_image
+from .app import ChipOption, ImageArg, PathsArg, app
+
+
+@app.command()
+def mkdir(
+    image: ImageArg,
+    paths: PathsArg,
+    parents: Annotated[bool, typer.Option("-p", "--parents", help="Make the folders above too; no error if it exists.")] = False,
+    chip: ChipOption = None,
+) -> None:
+    """Make folders."""
+    with open_image(image, chip) as volume:
+        for path in paths:
+            if parents:
+                volume.makedirs(path, exist_ok=True)
+            else:
+                volume.mkdir(path)

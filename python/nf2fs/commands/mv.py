@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 mv`."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Annotated
+
+import typer
+
+from ..images import open_image
+from .app import ChipOption, ImageArg, PathArg, app
+
+
+@app.command()
+def mv(
+    image: ImageArg, source: PathArg,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The new path, or a folder to move into.")],
+    chip: ChipOption = None,
+) -> None:
+    """Move or rename.
+
+    A file at the new path is replaced in the same instant.
+    """
+    with open_image(image, chip) as volume:
+        if volume.isdir(target) and target.strip("/") != source.strip("/"):
+            target = posixpath.join(target, posixpath.basename(source.rstrip("/")))
+        volume.rename(source, target)

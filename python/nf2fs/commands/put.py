@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 put`."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from typing import Annotated
+
+import typer
+
+from .. import trees
+from ..errors import NF2Error
+from ..images import open_image
+from ._copying import report_skipped, summary
+from .app import ChipOption, ImageArg, app, note, progress, say
+
+
+@app.command()
+def put(
+    image: ImageArg,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A file or folder of the host.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A path on the volume.")] = "/",
+    chip: ChipOption = None,
+) -> None:
+    """Copy files into the volume.
+
+    A folder's contents go into the folder TARGET, a file to TARGET (or into it, where that is a folder). Each file is replaced as a whole or not at all. Symbolic links, devices and the like are
+    skipped and reported. Times and permissions are not kept.
+    """
+    if not os.path.exists(source):
+        raise FileNotFoundError(2, "No such file or directory", source)
+    with open_image(image, chip) as volume:
+        if not os.path.isdir(source) and (target.endswith("/") or volume.isdir(target)):
+            target = posixpath.join(target, os.path.basename(source))
+        plan = trees.plan_put(source, target, image)
+        with progress() as bars:
+            task = bars.add_task("put", total=plan.bytes)
+            try:
+                trees.run_put(volume, plan, lambda size: bars.advance(task, size))
+            except NF2Error:
+                note(f"{plan.done} of {len(plan.files)} files were put into {image} before this:")
+                raise
+    report_skipped(plan)
+    say(f"{summary(plan)} put into {image}")
