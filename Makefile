@@ -22,11 +22,12 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
+.PHONY: help lib release extras asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
+	@echo "make extras   what `nf2 mount', `nf2 import' and the documentation site need beyond that"
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
 	@echo "make bounds   each call of every workload beside its bound, on more chips and in more states than \`make test': docs/BOUNDS.md (ten minutes)"
 	@echo "make torture  power cuts for SECONDS=600 (at most CUTS, where given) in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
@@ -52,6 +53,12 @@ VERSION = echo "$$(sed -n 's/.*NF2_VERSION "\(.*\)"/\1/p' include/nf2fs/nf2fs.h)
 
 $(VENV)/ready: tools/venv.sh tools/requirements.txt
 	PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)"
+
+extras: $(VENV)/extras
+
+# For `nf2 mount', `nf2 import' and the documentation site; what cannot be installed is left out, and said.
+$(VENV)/extras: tools/extras.sh tools/requirements-extras.txt $(VENV)/ready
+	tools/extras.sh "$(VENV)"
 
 peers: $(VENV)/ready
 	@for peer in littlefs fatfs; do \
@@ -84,7 +91,7 @@ test-asan: asan
 
 # The benchmark against its reference, a slice of its long rows, the example, and the larger slice of power cuts, as they ship; the
 # other C tests ran with sanitizers.
-test-release: release
+test-release: release $(VENV)/extras
 	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_(reference|slice)|example_.*|torture|peer_cuts)$$'
 	$(BIN)/python -m pytest -q tests/python
 
