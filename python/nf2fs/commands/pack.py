@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 pack`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Annotated, Optional
+
+import typer
+
+from .. import pack as packing
+from .. import show
+from ..errors import INVAL, NF2Error
+from .app import JsonOption, app, note, print_json, say
+
+
+@app.command()
+def pack(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A directory of the host, or a manifest (a file that ends in .toml).",
+        ),
+    ],
+    image: Annotated[str, typer.Argument(metavar="IMAGE", help="The image file to make.")],
+    chip: Annotated[
+        Optional[str],
+        typer.Option(
+            "--chip",
+            metavar="CHIP",
+            help="A name of the catalogue, or the path of a chip file. Else the smallest chip of "
+            "the catalogue that holds it.",
+        ),
+    ] = None,
+    smallest: Annotated[
+        bool,
+        typer.Option(
+            "--smallest",
+            help="Not the whole chip: the smallest volume with the chip's geometry that holds it.",
+        ),
+    ] = False,
+    free: Annotated[
+        str,
+        typer.Option(
+            "--free", metavar="SIZE", help="So much must be left for file data: 65536, 64K, 2M."
+        ),
+    ] = "0",
+    depfile: Annotated[
+        Optional[str],
+        typer.Option(
+            "--depfile",
+            metavar="FILE",
+            help="Write what the image was made of, as a rule for make or Ninja.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an image that exists.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make an image that holds a directory of the host.
+
+    The same input makes the same bytes: no times, owners or random numbers go into the image. It is
+    written as a whole or not at all. A manifest names the chip and one or more partitions, each
+    with a directory, single files, the free space that must be left, or raw bytes.
+    """
+    if source.endswith(".toml") and not os.path.isdir(source):
+        if smallest or free != "0":
+            raise NF2Error(
+                INVAL, '--smallest and --free stand in the manifest (size = "smallest", free = ...)'
+            )
+        manifest = packing.read_manifest(source)
+        manifest.chip = chip or manifest.chip
+    else:
+        manifest = packing.manifest_of(source, chip, smallest, packing.parse_size(free, "--free"))
+    done = packing.pack(manifest, image, force=force)
+    if depfile is not None:
+        with open(depfile, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(rule(image, done.sources))
+    if as_json:
+        print_json(asdict(done))
+        return
+    for path, reason in done.skipped:
+        note(f"skipped {show.printable(path)}: {reason}")
+    for line in lines(done):
+        say(line)
+
+
+def rule(target: str, sources: list[str]) -> str:
+    """A rule of make: target and what it depends on."""
+
+    def quoted(path: str) -> str:
+        return path.replace("$", "$$").replace("#", "\\#").replace(" ", "\\ ")
+
+    return f"{quoted(target)}: \\\n" + " \\\n".join(f"  {quoted(one)}" for one in sources) + "\n"
+
+
+def lines(done: packing.Packed) -> list[str]:
+    of = f"a {done.chip}" if done.chip else "a volume of its own size"
+    found = [f"{done.image}: {done.size} bytes, {of}, SHA-256 {done.sha256}"]
+    for one in done.partitions:
+        left = "" if one.free is None else f"; {show.size_text(one.free)} free"
+        found.append(
+            f"  {one.offset:#010x}  {show.size_text(one.size):>10}  {one.name}: "
+            f"{one.files} file{'s' * (one.files != 1)}, {show.size_text(one.bytes)}{left}"
+        )
+    return found
