@@ -11,7 +11,8 @@ struct nf2h_repair {
     struct repair *repair;
 };
 
-nf2h_repair *nf2h_repair_open(const char *chip, const char *path, char *message, size_t message_size)
+nf2h_repair *nf2h_repair_open(const char *chip, const char *path, uint32_t offset, uint32_t size, char *message,
+                              size_t message_size)
 {
     struct vflash_chip facts;
     if (nf2h_find_chip(chip, &facts, message, message_size) < 0)
@@ -19,11 +20,13 @@ nf2h_repair *nf2h_repair_open(const char *chip, const char *path, char *message,
     struct vflash *flash = vflash_open(&facts, path, true, message, message_size);
     if (!flash)
         return NULL;
-    const struct repair_geometry geometry = {facts.size, facts.block_size, facts.page_size, facts.program_unit};
-    struct repair *repair = repair_open(vflash_memory(flash), &geometry);
+    bool inside = offset <= facts.size && size <= facts.size - offset;
+    const struct repair_geometry geometry = {size > 0 ? size : facts.size, facts.block_size, facts.page_size,
+                                             facts.program_unit};
+    struct repair *repair = inside ? repair_open(vflash_memory(flash) + offset, &geometry) : NULL;
     nf2h_repair *out = repair ? calloc(1, sizeof *out) : NULL;
     if (!out) {
-        (void)snprintf(message, message_size, repair ? "out of memory" : "nothing of a volume is left in it");
+        (void)snprintf(message, message_size, repair ? "out of memory" : "nothing of a volume was found in it");
         repair_close(repair);
         vflash_free(flash);
         return NULL;
@@ -52,7 +55,7 @@ int nf2h_repair_clean(nf2h_repair *repair)
     return repair_clean(repair->repair);
 }
 
-const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[6])
+const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[7])
 {
     if (index >= repair_count(repair->repair))
         return NULL;
@@ -63,6 +66,7 @@ const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[6
     out[3] = item->lost;
     out[4] = item->lost_end;
     out[5] = item->left_out;
+    out[6] = repair_unchecked(repair->repair, index);
     return item->path;
 }
 
@@ -87,6 +91,13 @@ int nf2h_repair_note(nf2h_repair *repair, unsigned index, uint64_t out[3], const
     *from = note->from;
     *to = note->to;
     return 1;
+}
+
+uint32_t nf2h_repair_read(nf2h_repair *repair, unsigned index, uint32_t at, void *data, uint32_t length)
+{
+    if (index >= repair_count(repair->repair))
+        return 0;
+    return repair_read(repair->repair, index, at, data, length);
 }
 
 const char *nf2h_repair_state_text(unsigned state)

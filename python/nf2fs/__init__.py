@@ -10,9 +10,31 @@
         print(volume.listdir("/etc/app"))
 """
 
-from .errors import LibraryMissing, NF2Error
-from .images import format_image, open_image
-from .volume import RawFile, Stat, Volume
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .errors import LibraryMissing, NF2Error
+    from .images import format_image, open_image
+    from .volume import RawFile, Stat, Volume
+
+_HOMES = {"LibraryMissing": "errors", "NF2Error": "errors", "format_image": "images", "open_image": "images",
+          "RawFile": "volume", "Stat": "volume", "Volume": "volume"}
 
 __all__ = ["LibraryMissing", "NF2Error", "RawFile", "Stat", "Volume", "format_image", "open_image"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str):
+    """Imports what is asked for when it is asked for: the commands start faster."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_HOMES))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`nf2`: image files of NF2FS volumes. The commands are the modules of `nf2fs.commands`.
 
-Exit codes: 0 done, 1 an error, 2 wrong usage (`nf2 check` has its own).
+Exit codes: 0 done, 1 an error, 2 wrong usage, 128 + N ended by signal N (`nf2 check` and `nf2 get` have
+more). What is imported late is imported late so that a signal is never met by a traceback.
 """
 
 from __future__ import annotations
@@ -9,23 +10,30 @@ from __future__ import annotations
 import os
 import sys
 
+from . import interrupts
+
 
 def run(application, name: str, arguments: list[str] | None) -> None:
-    """Runs a command line and turns errors into one line and exit code 1."""
+    """Runs a command line and turns errors into one line and an exit code."""
     from .errors import LibraryMissing, NF2Error
     from .show import error_line
 
     sys.stdout.reconfigure(errors="surrogateescape")
     try:
+        interrupts.raise_once()
         application(arguments, prog_name=name)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (NF2Error, LibraryMissing, OSError) as error:
         print(f"{name}: {error_line(error)}", file=sys.stderr)
+    except interrupts.Interrupted as stop:
+        print(f"{name}: interrupted{f': {stop.done}' if stop.done else ''}", file=sys.stderr)
+        sys.exit(128 + stop.number)
     sys.exit(1)
 
 
 def main(arguments: list[str] | None = None) -> None:
+    interrupts.end_quietly("nf2")
     from . import commands
 
     commands.load()

@@ -21,17 +21,32 @@ GEOMETRY = -203
 VERSION = -204
 
 
+# What to do about an error: for callers from Python, and for those of the command.
+REMEDIES = {
+    "chip": ("pass the name of the chip, or the path of a chip file, as chip=", "name the chip with --chip"),
+    "force": ("pass force=True to replace it", "use --force to replace it"),
+    "new": ("choose a file that does not exist", "name a new file"),
+}
+
+
 class NF2Error(OSError):
     """An error of the file system or of an image: `code` is the nf2_error, `path` what it was about."""
 
-    def __init__(self, code: int, text: str, path: str | None = None):
+    def __init__(self, code: int, text: str, path: str | None = None, remedy: str | None = None):
         super().__init__(-code, text, path)
         self.code = code
         self.text = text
         self.path = path
+        self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.text}" if self.path else self.text
+        return self.line(command=False)
+
+    def line(self, command: bool) -> str:
+        """What went wrong and what to do about it, in the words of the command or of Python."""
+        where = f"{self.path}: " if self.path else ""
+        what = f"; {REMEDIES[self.remedy][command]}" if self.remedy else ""
+        return f"{where}{self.text}{what}"
 
 
 class LibraryMissing(RuntimeError):

@@ -7,12 +7,14 @@ Everything above this module uses only the methods below, so that a test can put
 from __future__ import annotations
 
 import os
+import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from .errors import INVAL, NOENT, NF2Error, LibraryMissing
+from .errors import GEOMETRY, INVAL, IO, NOENT, LibraryMissing, NF2Error
 
 NAME_SIZE = 256
 MESSAGE_SIZE = 256
@@ -25,9 +27,10 @@ COUNTS = ("read_calls", "read_bytes", "read_pages", "program_calls", "program_by
 # In the order of nf2_finding_kind (nf2fs.h), repair_state and repair_note_kind (repair.h).
 FINDINGS = ("super", "meta", "batch", "node", "tree", "range", "twice", "entry", "name", "size", "overlap", "foreign", "data", "outside",
             "owners", "free", "leak", "erased", "count", "id", "lost", "shared", "removed", "cycle")
-ITEM_STATES = ("whole", "unsure", "doubtful", "found", "outdated", "copy", "damaged", "lost")
+ITEM_STATES = ("complete", "unsure", "doubtful", "found", "outdated", "copy", "damaged", "lost")
 NOTES = ("super", "meta", "node", "records", "mended", "unfinished", "batch", "name", "shared", "blocks", "maze")
 NOWHERE = 0xFFFFFFFF    # in the place of a block
+WORD_MAX = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Item:
     lost: int
     end_lost: bool
     left_out: bool
+    unchecked: int = 0  # bytes that no check covers
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,39 @@ class Chip:
     endurance: int
     erase_largest: int
     erase_us: int
+    volume_offset: int = 0      # bytes: where the volume begins on the chip
+    volume_size: int = 0        # bytes; 0: to the chip's end
+
+    @property
+    def geometry(self) -> tuple[int, int, int, int]:
+        return self.size, self.page_size, self.block_size, self.program_unit
+
+
+PLACE = re.compile(r"(?P<chip>.+)@(?P<offset>\d+[KM]?)\+(?P<size>\d+[KM]?)", re.S)
+
+
+def split_place(chip: str) -> tuple[str, int, int]:
+    """A chip, and the part of it that a volume takes: "w25q256@1M+4M"; without that the whole chip."""
+    found = PLACE.fullmatch(chip)
+    if not found:
+        return chip, 0, 0
+    return found["chip"], parse_size(found["offset"]), parse_size(found["size"])
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes; a K or M behind it: KiB, MiB."""
+    unit = {"K": 1024, "M": 1024 * 1024}.get(text[-1:], 1)
+    return int(text.rstrip("KM")) * unit
+
+
+def check_place(chip: Chip) -> Chip:
+    """Refuses a part that is none of the chip."""
+    offset, size = chip.volume_offset, chip.volume_size
+    if offset % chip.block_size or size % chip.block_size:
+        raise NF2Error(INVAL, f"the volume's place must be in whole blocks of {chip.block_size} bytes", chip.source)
+    if (offset or size) and (size == 0 or offset + size > chip.size or max(offset, size) > WORD_MAX):
+        raise NF2Error(INVAL, f"the volume's place is not within the chip's {chip.size} bytes", chip.source)
+    return chip
 
 
 def library_names() -> list[str]:
@@ -151,28 +188,61 @@ class Library:
             index += 1
         return found
 
-    def chip(self, name: str) -> Chip:
-        """A chip of the catalogue by name, or one from a chip file by its path."""
-        for known in self.chips():
-            if known.name == name.lower():
-                return known
-        return self._chip(name)
+    def chip(self, wanted: str) -> Chip:
+        """A chip of the catalogue by name, one from a chip file by its path, or "generic-SIZE-PAGE-BLOCK-UNIT".
+
+        "@OFFSET+SIZE" behind it names the part of the chip that holds the volume.
+        """
+        name, offset, size = split_place(wanted)
+        known = next((one for one in self.chips() if one.name == name.lower()), None)
+        return check_place(replace(known or self._chip(name), source=wanted, volume_offset=offset, volume_size=size))
 
     def open_image(self, chip: str, path: str, read_only: bool) -> "Image":
+        """An image file of a chip, made blank where it does not exist and is to be written."""
+        return self._open_image(chip, encode_path(path), read_only, path)
+
+    def open_memory(self, chip: str) -> "Image":
+        """A blank chip in memory."""
+        return self._open_image(chip, self.ffi.NULL, False, None)
+
+    def _open_image(self, chip: str, path, read_only: bool, shown: str | None) -> "Image":
+        name, offset, size = self._place(chip)
         message = self.ffi.new("char[]", MESSAGE_SIZE)
-        name = chip if os.path.exists(chip) else chip.lower()
-        handle = self.c.nf2h_image_open(encode_path(name), encode_path(path), int(read_only), message, MESSAGE_SIZE)
+        handle = self.c.nf2h_image_open(name, path, int(read_only), offset, size, message, MESSAGE_SIZE)
         if handle == self.ffi.NULL:
-            raise NF2Error(INVAL, self._text(message), path)
+            raise NF2Error(INVAL, self._message(message, shown), shown)
         return Image(self, handle)
+
+    def open_device(self, geometry: tuple[int, ...], read, program, erase, offset: int, size: int) -> "Image":
+        """A chip that Python functions drive: see nf2h_image_over; they return 0 or a negative number."""
+        callbacks = (self.ffi.callback("int(void *, uint32_t, void *, uint32_t)", read, error=IO),
+                     self.ffi.callback("int(void *, uint32_t, const void *, uint32_t)", program, error=IO),
+                     self.ffi.callback("int(void *, uint32_t, uint32_t)", erase, error=IO))
+        handle = self.c.nf2h_image_over(list(geometry), *callbacks, self.ffi.NULL, offset, size)
+        if handle == self.ffi.NULL:
+            raise NF2Error(GEOMETRY, self.error_text(GEOMETRY), None)
+        return Image(self, handle, callbacks)
+
+    def probe(self, data, geometry: tuple[int, int, int, int]) -> int:
+        """How a read-only mount answers of `data`, taken for a chip of (size, page, block, unit): 0, or a code."""
+        return self.c.nf2h_probe(self.ffi.from_buffer("uint8_t[]", data), len(data), list(geometry))
 
     def open_repair(self, chip: str, path: str) -> "Repair":
         """Reads all that can be read of a damaged image."""
+        name, offset, size = self._place(chip)
         message = self.ffi.new("char[]", MESSAGE_SIZE)
-        handle = self.c.nf2h_repair_open(encode_path(chip), encode_path(path), message, MESSAGE_SIZE)
+        handle = self.c.nf2h_repair_open(name, encode_path(path), offset, size, message, MESSAGE_SIZE)
         if handle == self.ffi.NULL:
-            raise NF2Error(INVAL, self._text(message), path)
+            raise NF2Error(INVAL, self._message(message, path), path)
         return Repair(self, handle)
+
+    def _place(self, chip: str) -> tuple[bytes, int, int]:
+        name, offset, size = split_place(chip)
+        return encode_path(name if os.path.exists(name) else name.lower()), offset, size
+
+    def _message(self, message, path: str | None) -> str:
+        """A message of the library; the path in front of it belongs to the error, which names it already."""
+        return self._text(message).removeprefix(f"{path}: ")
 
     def raise_on_error(self, result: int, path: str | None = None) -> int:
         if result < 0:
@@ -194,9 +264,14 @@ class Library:
 class Image:
     """An open image file: a chip, and on it a volume that may be mounted."""
 
-    def __init__(self, library: Library, handle):
+    def __init__(self, library: Library, handle, callbacks=()):
         self.library, self.handle = library, handle
         self.ffi, self.c = library.ffi, library.c
+        self._callbacks = callbacks     # kept as long as the image
+
+    def memory(self, size: int):
+        """The chip's contents, as a writable buffer."""
+        return self.ffi.buffer(self.c.nf2h_image_memory(self.handle), size)
 
     def close(self) -> None:
         if self.handle is not None:
@@ -261,17 +336,16 @@ class Image:
     def rename(self, source: str, target: str) -> None:
         self._ok(self.c.nf2h_rename(self.handle, encode_path(source), encode_path(target)), source)
 
-    def list(self, path: str) -> list[tuple[str, int, int]]:
-        """(name, type, size) of each entry."""
+    def entries(self, path: str) -> Iterator[tuple[str, int, int]]:
+        """(name, type, size) of each entry, up to the first that cannot be read."""
         slot = self.ffi.new("nf2h_dir **")
         self._ok(self.c.nf2h_dir_open(self.handle, encode_path(path), slot), path)
-        name, out, found = self.ffi.new("char[]", NAME_SIZE), self.ffi.new("uint64_t[2]"), []
+        name, out = self.ffi.new("char[]", NAME_SIZE), self.ffi.new("uint64_t[2]")
         try:
             while self._ok(self.c.nf2h_dir_read(slot[0], name, out), path):
-                found.append((decode(self.ffi.string(name)), int(out[0]), int(out[1])))
+                yield decode(self.ffi.string(name)), int(out[0]), int(out[1])
         finally:
             self.c.nf2h_dir_close(slot[0])
-        return found
 
     def open_file(self, path: str, flags: int) -> "FileHandle":
         slot = self.ffi.new("nf2h_file **")
@@ -308,11 +382,18 @@ class Repair:
         return bool(self.c.nf2h_repair_clean(self.handle))
 
     def items(self) -> list[Item]:
-        out, found = self.ffi.new("uint64_t[6]"), []
+        out, found = self.ffi.new("uint64_t[7]"), []
         while (path := self.c.nf2h_repair_item(self.handle, len(found), out)) != self.ffi.NULL:
-            kind, state, size, lost, end_lost, left_out = (int(value) for value in out)
-            found.append(Item(self.library._text(path), kind == 2, ITEM_STATES[state], size, lost, bool(end_lost), bool(left_out)))
+            kind, state, size, lost, end_lost, left_out, unchecked = (int(value) for value in out)
+            found.append(Item(self.library._text(path), kind == 2, ITEM_STATES[state], size, lost, bool(end_lost),
+                              bool(left_out), unchecked))
         return found
+
+    def read(self, item: int, at: int, length: int) -> bytes:
+        """Bytes of a file, zeros for those that are lost."""
+        data = self.ffi.new("uint8_t[]", length)
+        done = self.c.nf2h_repair_read(self.handle, item, at, data, length)
+        return bytes(self.ffi.buffer(data, done))
 
     def lost_ranges(self, item: int, most: int) -> list[tuple[int, int]]:
         """The first of the ranges of a file's bytes that are lost."""

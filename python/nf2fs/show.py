@@ -32,7 +32,7 @@ def _escape(char: str) -> str:
 def error_line(error: Exception) -> str:
     """An error as one line for people."""
     if isinstance(error, NF2Error):
-        return printable(str(error))
+        return printable(error.line(command=True))
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return where + (error.strerror or str(error))
@@ -61,8 +61,8 @@ def pairs(title: str, rows: list[tuple[str, str]]) -> Table:
 # ---- trees ----
 
 def tree_lines(volume: Volume, path: str = "/", limit: int | None = None) -> tuple[list[str], int, int]:
-    """The lines of a drawn tree, with the numbers of folders and files. `limit`: entries shown of one folder."""
-    lines, folders, files = [printable(path)], 0, 0
+    """The lines of a drawn tree, with the numbers of directories and files. `limit`: entries shown of one directory."""
+    lines, directories, files = [printable(path)], 0, 0
     pending = [iter(_entries(volume, path, limit))]
     bars: list[str] = []
     places = [path]
@@ -78,15 +78,15 @@ def tree_lines(volume: Volume, path: str = "/", limit: int | None = None) -> tup
         if isinstance(entry, str):
             continue
         if entry.is_dir():
-            folders += 1
+            directories += 1
             if len(pending) > DEPTH_MAX:
-                raise NF2Error(IO, f"folders are nested more than {DEPTH_MAX} deep", places[-1])
+                raise NF2Error(IO, f"directories are nested more than {DEPTH_MAX} deep", places[-1])
             bars.append("    " if last else "│   ")
             places.append(posixpath.join(places[-1], entry.name))
             pending.append(iter(_entries(volume, places[-1], limit)))
         else:
             files += 1
-    return lines, folders, files
+    return lines, directories, files
 
 
 def _entries(volume: Volume, path: str, limit: int | None) -> list:
@@ -105,9 +105,9 @@ def _label(entry) -> str:
 def tree_json(volume: Volume, path: str) -> list[dict]:
     """Every entry below `path`, flat, with its full path."""
     found = []
-    for folder, _, _ in volume.walk(path):
-        for entry in volume.scandir(folder):
-            found.append({"path": posixpath.join(folder, entry.name), "type": type_name(entry), "size": entry.size})
+    for directory, _, _ in volume.walk(path):
+        for entry in volume.scandir(directory):
+            found.append({"path": posixpath.join(directory, entry.name), "type": type_name(entry), "size": entry.size})
     return found
 
 

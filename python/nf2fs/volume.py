@@ -10,14 +10,15 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .errors import EXIST, INVAL, NOENT, IO, NF2Error
+from . import interrupts
+from .errors import EXIST, INVAL, IO, NOENT, NF2Error
 from .native import Finding
 
 TYPE_FILE, TYPE_DIR = 1, 2
 O_RDONLY, O_WRONLY, O_RDWR = 1, 2, 3
 O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_SYNC = 0x10, 0x20, 0x40, 0x80, 0x100
 OFFSET_MAX = 0x7FFFFFFF
-DEPTH_MAX = 512     # folders inside folders, while walking: a damaged volume may hold a loop
+DEPTH_MAX = 512     # directories inside directories, while walking: a damaged volume may hold a loop
 COPY_SIZE = 64 * 1024
 
 
@@ -116,8 +117,9 @@ class RawFile(io.RawIOBase):
 class Volume:
     """A mounted volume; a context manager. Leaving it by an exception drops what open files had not synced."""
 
-    def __init__(self, image, path: str, chip, read_only: bool):
+    def __init__(self, image, path: str, chip, read_only: bool, lock=None):
         self._image, self.path, self.chip, self.read_only = image, path, chip, read_only
+        self._lock = lock
         self._files: set[RawFile] = set()
         self._wrappers = weakref.WeakSet()      # buffers over those files: they may hold unwritten data
 
@@ -137,6 +139,10 @@ class Volume:
 
     def close(self, discard: bool = False) -> None:
         """Closes the files (or, with `discard`, drops what they had not synced), unmounts and writes the image."""
+        with interrupts.shield():
+            self._close(discard)
+
+    def _close(self, discard: bool) -> None:
         if self._image is None:
             return
         image, first_error = self._image, None
@@ -154,6 +160,8 @@ class Volume:
                     image.flush()
             finally:
                 image.close()
+                if self._lock is not None:
+                    self._lock.release()
         if first_error:
             raise first_error
 
@@ -221,47 +229,51 @@ class Volume:
     def isfile(self, path: str) -> bool:
         return self.exists(path) and self.stat(path).is_file()
 
+    def iterdir(self, path: str = "/") -> Iterator[Stat]:
+        """The entries of a directory, up to the first that cannot be read."""
+        return (Stat(*entry) for entry in self.image.entries(path))
+
     def scandir(self, path: str = "/") -> list[Stat]:
-        return [Stat(*entry) for entry in self.image.list(path)]
+        return [Stat(*entry) for entry in self.image.entries(path)]
 
     def listdir(self, path: str = "/") -> list[str]:
         return [entry.name for entry in self.scandir(path)]
 
     def walk(self, top: str = "/") -> Iterator[tuple[str, list[str], list[str]]]:
-        """(folder, names of folders, names of files), top down; names may be taken out of the first list."""
+        """(directory, names of directories, names of files), top down; names may be taken out of the first list."""
         pending = [(top, 0)]
         while pending:
-            folder, depth = pending.pop()
+            directory, depth = pending.pop()
             if depth > DEPTH_MAX:
-                raise NF2Error(IO, f"folders are nested more than {DEPTH_MAX} deep", folder)
-            entries = self.scandir(folder)
-            folders = [entry.name for entry in entries if entry.is_dir()]
-            yield folder, folders, [entry.name for entry in entries if not entry.is_dir()]
-            pending.extend((posixpath.join(folder, name), depth + 1) for name in reversed(folders))
+                raise NF2Error(IO, f"directories are nested more than {DEPTH_MAX} deep", directory)
+            entries = self.scandir(directory)
+            directories = [entry.name for entry in entries if entry.is_dir()]
+            yield directory, directories, [entry.name for entry in entries if not entry.is_dir()]
+            pending.extend((posixpath.join(directory, name), depth + 1) for name in reversed(directories))
 
     def mkdir(self, path: str) -> None:
         self.image.mkdir(path)
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
-        """Makes a folder and those above it."""
+        """Makes a directory and those above it."""
         parts = [part for part in path.split("/") if part]
         for index in range(1, len(parts) + 1):
-            folder = "/" + "/".join(parts[:index])
+            directory = "/" + "/".join(parts[:index])
             try:
-                self.image.mkdir(folder)
+                self.image.mkdir(directory)
             except NF2Error as error:
                 last = index == len(parts)
-                if error.code != EXIST or not self.isdir(folder) or (last and not exist_ok):
+                if error.code != EXIST or not self.isdir(directory) or (last and not exist_ok):
                     raise
 
     def remove(self, path: str, recursive: bool = False) -> None:
-        """Removes a file or an empty folder; with `recursive` a folder and all in it."""
+        """Removes a file or an empty directory; with `recursive` a directory and all in it."""
         if recursive and self.stat(path).is_dir():
-            for folder, _, files in reversed(list(self.walk(path))):
+            for directory, _, files in reversed(list(self.walk(path))):
                 for name in files:
-                    self.image.remove(posixpath.join(folder, name))
-                if folder.strip("/"):
-                    self.image.remove(folder)
+                    self.image.remove(posixpath.join(directory, name))
+                if directory.strip("/"):
+                    self.image.remove(directory)
             return
         self.image.remove(path)
 

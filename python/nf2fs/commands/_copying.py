@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `nf2 put` and `nf2 get` share."""
+"""What the commands that copy share."""
 
 from __future__ import annotations
 
 from .. import show, trees
 from .app import note
+
+INCOMPLETE = 3      # exit code: something could not be copied
+LINES_MAX = 200
 
 
 def report_skipped(plan: trees.Plan) -> None:
@@ -12,5 +15,12 @@ def report_skipped(plan: trees.Plan) -> None:
         note(f"skipped {show.printable(path)}: {reason}")
 
 
-def summary(plan: trees.Plan) -> str:
-    return f"{len(plan.files)} file{'s' * (len(plan.files) != 1)}, {show.size_text(plan.bytes)}"
+def report_unread(plan: trees.Plan) -> None:
+    for path, reason in plan.unread[:LINES_MAX]:
+        note(f"not copied {show.printable(path)}: {reason}")
+    if len(plan.unread) > LINES_MAX:
+        note(f"and {len(plan.unread) - LINES_MAX} more")
+
+
+def count_text(number: int, size: int) -> str:
+    return f"{number} file{'s' * (number != 1)}, {show.size_text(size)}"

@@ -45,6 +45,21 @@ def every_command(version: VersionOption = False) -> None:
     pass
 
 
+ForceOption = Annotated[bool, typer.Option("-f", "--force", help="Do not ask.")]
+
+
+def ask(question: str, forced: bool) -> None:
+    """Asks before something is lost; without a terminal to ask on, only --force goes on."""
+    if forced:
+        return
+    if not sys.stdin.isatty():
+        note(f"{question} Use --force to do so without being asked. Nothing was changed")
+        raise typer.Exit(1)
+    if not typer.confirm(question, err=True):
+        note("nothing was changed")
+        raise typer.Exit(1)
+
+
 def console() -> Console:
     return Console(highlight=False, markup=False, soft_wrap=True)
 

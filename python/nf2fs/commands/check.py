@@ -23,16 +23,20 @@ def check(
 ) -> None:
     """Check the volume, or repair a damaged one.
 
-    Every structure is checked, and all data read. Without --repair nothing is written. All that is wrong is listed, and for a damaged volume also what can still be read of it:
-    files that are older than they were, of which parts are lost, or whose names are lost. A volume that a power cut left, and that
-    the next mount for writing completes, is not damaged.
+    Every structure is checked, and all data read. Data that carries a check is compared with it; the
+    data of large files carries none yet, so damage in it cannot be seen: the last lines say of how many
+    files that is so. Without --repair nothing is written. For a damaged volume it is listed what can
+    still be read of it: files that are older than they were, of which parts are lost, or whose names
+    are lost. A volume that a power cut left, and that the next mount for writing completes, is not
+    damaged.
 
-    --repair keeps all that can be kept: what is older than it was, or damaged in part, gets ".damaged" behind its name; what has no
-    name any more is in /lost+found. The new volume is checked and compared before it gets its name; IMAGE is never written over. Erase
-    counts begin anew.
+    --repair keeps all that can be kept: what is older than it was, or damaged in part, gets ".damaged"
+    behind its name; what has no name any more is in /lost+found. The new volume is checked and compared
+    before it gets its name; IMAGE is never written over. Erase counts begin anew.
 
-    Exit codes: 0 nothing wrong (--repair: nothing lost); 1 something is wrong (--repair: repaired, and something is lost or in
-    doubt); 2 trouble: there is nothing to check, or no volume could be made, and nothing was changed.
+    Exit codes: 0 no damage found (--repair: all that was damaged could be restored); 1 damage
+    (--repair: something is lost or in doubt); 2 trouble: there is nothing to check, or no volume could
+    be made, and nothing was changed.
     """
     if output is not None and not repair:
         raise typer.BadParameter("is for --repair", param_hint="--output")
@@ -48,5 +52,5 @@ def check(
     else:
         for line in check_report.as_lines(report):
             say(line)
-    if report.lossy if repair else not report.sound:
+    if report.lossy or report.cut_short if repair else not report.sound:
         raise typer.Exit(1)

@@ -7,22 +7,29 @@ from typing import Annotated
 
 import typer
 
-from ..images import format_image, open_image
-from .app import ImageArg, app, say
+from .. import show
+from ..images import format_image, in_the_way, open_image
+from .app import ForceOption, ImageArg, app, ask, say
 
 
 @app.command("format")
 def format_command(
     image: ImageArg,
-    chip: Annotated[str, typer.Option("--chip", metavar="CHIP", help="A name of the catalogue, or the path of a chip file.")],
+    chip: Annotated[str, typer.Option("--chip", metavar="CHIP", help=(
+        "A name of the catalogue, or the path of a chip file. @OFFSET+SIZE behind it (w25q256@1M+4M) "
+        "gives the volume that part of the chip."))],
     quick: Annotated[bool, typer.Option("--quick", help="Erase blocks later, when they are first used.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that has not the chip's size.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Make an empty volume on an image file.
 
-    What an image of that size held is lost.
+    Where the file holds something that would be lost, the command asks first. A chip file and a part of
+    a chip are remembered in a file beside the image, IMAGE.chip, so that the other commands find them.
     """
-    format_image(image, chip, erase=not quick, force=force)
+    found = in_the_way(image, chip)
+    if found:
+        ask(f"{show.printable(image)} {found}. All that it holds is lost by a format. Format it?", force)
+    format_image(image, chip, erase=not quick, force=found is not None)
     with open_image(image, chip, read_only=True) as volume:
         figures = volume.statfs()
         say(f"{image}: {volume.chip.name}, {figures['blocks']} blocks of {figures['block_size']} bytes, "

@@ -8,37 +8,56 @@ from typing import Annotated
 
 import typer
 
-from .. import trees
+from .. import interrupts, trees
 from ..errors import INVAL, NF2Error
 from ..images import open_image
-from ._copying import report_skipped, summary
-from .app import ChipOption, ImageArg, app, progress, say
+from ..volume import Volume
+from ._copying import INCOMPLETE, count_text, report_skipped, report_unread
+from .app import ChipOption, ImageArg, app, note, progress, say
 
 
 @app.command()
 def get(
     image: ImageArg,
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A path on the volume.")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="A folder or file of the host.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory or file of the host.")],
     chip: ChipOption = None,
 ) -> None:
     """Copy files out of the volume.
 
-    A folder's contents go into the folder TARGET, a file to TARGET (or into it, where that is a folder). Names that would lead out of TARGET are refused and make the exit code 1.
+    A directory's contents go into the directory TARGET, a file to TARGET (or into it, where that is a
+    directory). On a damaged volume all that can be read is copied, and what cannot is listed at the end
+    (nf2 salvage may read more of it). Names that would lead out of TARGET are refused.
+
+    Exit codes: 0 all was copied; 1 an error; 2 wrong usage; 3 something was not copied, and is listed.
     """
     with open_image(image, chip, read_only=True) as volume:
-        entry = volume.stat(source)
-        if entry.is_file() and (os.path.isdir(target) or target.endswith(os.sep)):
-            os.makedirs(target, exist_ok=True)
-            reason = trees.refuse_name(entry.name)
-            if reason:
-                raise NF2Error(INVAL, f"refused: {reason}", source)
-            target = os.path.join(target, entry.name)
+        target = _place(volume, source, target)
         plan = trees.plan_get(volume, source, target)
         with progress() as bars:
             task = bars.add_task("get", total=plan.bytes)
-            trees.run_get(volume, plan, target, lambda size: bars.advance(task, size))
+            try:
+                trees.run_get(volume, plan, target, lambda size: bars.advance(task, size))
+            except interrupts.Interrupted as stop:
+                stop.done = f"{plan.done} of {len(plan.files)} files were copied to {target}, the others were not"
+                raise
     report_skipped(plan)
-    say(f"{summary(plan)} got from {image}")
-    if plan.skipped:
-        raise typer.Exit(1)
+    report_unread(plan)
+    say(f"{count_text(plan.done, plan.done_bytes)} got from {image}")
+    if plan.skipped or plan.unread:
+        missing = len(plan.skipped) + len(plan.unread)
+        note(f"not all was copied: {missing} files or directories are listed above"
+             + ("; nf2 salvage may read more of them" if plan.unread else ""))
+        raise typer.Exit(INCOMPLETE)
+
+
+def _place(volume: Volume, source: str, target: str) -> str:
+    """Where a file goes that is copied into a directory."""
+    entry = volume.stat(source)
+    if entry.is_dir() or not (os.path.isdir(target) or target.endswith(os.sep)):
+        return target
+    os.makedirs(target, exist_ok=True)
+    reason = trees.refuse_name(entry.name)
+    if reason:
+        raise NF2Error(INVAL, f"refused: {reason}", source)
+    return os.path.join(target, entry.name)

@@ -15,11 +15,11 @@ from .app import ChipOption, ImageArg, JsonOption, app, print_json, say
 @app.command()
 def ls(
     image: ImageArg,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A folder or file on the volume.")] = "/",
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A directory or file on the volume.")] = "/",
     long: Annotated[bool, typer.Option("-l", "--long", help="Sizes too.")] = False,
     chip: ChipOption = None, as_json: JsonOption = False,
 ) -> None:
-    """List a folder."""
+    """List a directory."""
     with open_image(image, chip, read_only=True) as volume:
         entry = volume.stat(path)
         entries = volume.scandir(path) if entry.is_dir() else [entry]

@@ -15,10 +15,10 @@ from .app import ChipOption, ImageArg, PathsArg, app
 def mkdir(
     image: ImageArg,
     paths: PathsArg,
-    parents: Annotated[bool, typer.Option("-p", "--parents", help="Make the folders above too; no error if it exists.")] = False,
+    parents: Annotated[bool, typer.Option("-p", "--parents", help="Make the directories above too; no error if it exists.")] = False,
     chip: ChipOption = None,
 ) -> None:
-    """Make folders."""
+    """Make directories."""
     with open_image(image, chip) as volume:
         for path in paths:
             if parents:

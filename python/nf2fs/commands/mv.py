@@ -15,7 +15,7 @@ from .app import ChipOption, ImageArg, PathArg, app
 @app.command()
 def mv(
     image: ImageArg, source: PathArg,
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="The new path, or a folder to move into.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The new path, or a directory to move into.")],
     chip: ChipOption = None,
 ) -> None:
     """Move or rename.

@@ -9,23 +9,24 @@ from typing import Annotated
 
 import typer
 
-from .. import trees
+from .. import interrupts, trees
 from ..errors import NF2Error
 from ..images import open_image
-from ._copying import report_skipped, summary
+from ._copying import count_text, report_skipped
 from .app import ChipOption, ImageArg, app, note, progress, say
 
 
 @app.command()
 def put(
     image: ImageArg,
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A file or folder of the host.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A file or directory of the host.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A path on the volume.")] = "/",
     chip: ChipOption = None,
 ) -> None:
     """Copy files into the volume.
 
-    A folder's contents go into the folder TARGET, a file to TARGET (or into it, where that is a folder). Each file is replaced as a whole or not at all. Symbolic links, devices and the like are
+    A directory's contents go into the directory TARGET, a file to TARGET (or into it, where that is a
+    directory). Each file is replaced as a whole or not at all. Symbolic links, devices and the like are
     skipped and reported. Times and permissions are not kept.
     """
     if not os.path.exists(source):
@@ -38,8 +39,15 @@ def put(
             task = bars.add_task("put", total=plan.bytes)
             try:
                 trees.run_put(volume, plan, lambda size: bars.advance(task, size))
-            except NF2Error:
-                note(f"{plan.done} of {len(plan.files)} files were put into {image} before this:")
+            except (NF2Error, OSError) as error:
+                note(f"{_came(plan, image)} before this:")
+                raise error
+            except interrupts.Interrupted as stop:
+                stop.done = f"{_came(plan, image)}, the others were not"
                 raise
     report_skipped(plan)
-    say(f"{summary(plan)} put into {image}")
+    say(f"{count_text(len(plan.files), plan.bytes)} put into {image}")
+
+
+def _came(plan: trees.Plan, image: str) -> str:
+    return f"{plan.done} of {len(plan.files)} files were put into {image}"

@@ -15,16 +15,16 @@ from .app import ChipOption, ImageArg, JsonOption, app, print_json, say
 @app.command()
 def tree(
     image: ImageArg,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="A folder on the volume.")] = "/",
-    limit: Annotated[Optional[int], typer.Option("--limit", min=1, help="Entries shown of one folder.")] = None,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A directory on the volume.")] = "/",
+    limit: Annotated[Optional[int], typer.Option("--limit", min=1, help="Entries shown of one directory.")] = None,
     chip: ChipOption = None, as_json: JsonOption = False,
 ) -> None:
-    """Draw a folder and all below it."""
+    """Draw a directory and all below it."""
     with open_image(image, chip, read_only=True) as volume:
         if as_json:
             print_json(show.tree_json(volume, path))
             return
-        lines, folders, files = show.tree_lines(volume, path, limit)
+        lines, directories, files = show.tree_lines(volume, path, limit)
     for line in lines:
         say(line)
-    say(f"{folders} folders, {files} files")
+    say(f"{directories} directories, {files} files")
