@@ -75,7 +75,7 @@ class FileSystem:
     def listing(self, number: int) -> list[tuple[bytes, bool]]:
         """Names and whether they are directories."""
         path = self.nodes.path(self.nodes.directory(number))
-        return [(encode_path(name), kind == TYPE_DIR) for name, kind, _ in self.image.list(path)]
+        return [(encode_path(name), kind == TYPE_DIR) for name, kind, _ in self.image.entries(path)]
 
     def mkdir(self, parent: int, name: bytes) -> Attributes:
         above = self.nodes.directory(parent)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from .errors import CORRUPT, FOREIGN, INVAL, IO, NOENT, NF2Error
 from .native import decode
-from .pack import Manifest, Partition
+from .pack_manifest import Manifest, Partition
 from .pack_tree import File, Tree
 from .trees import NAME_MAX
 from .volume import COPY_SIZE, DEPTH_MAX

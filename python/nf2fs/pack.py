@@ -1,68 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`nf2 pack`: an image from a directory, or from a manifest with partitions. The same input makes
-the same bytes.
-"""
+"""Makes images of what a manifest asks for. The same input makes the same bytes."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 import tempfile
-import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
-from . import native
+from . import chips, native
 from .errors import EXIST, GEOMETRY, INVAL, NOENT, NOSPC, NF2Error
 from .native import Chip
 from .pack_build import Built, build, resized, smallest_chip, smallest_volume
-from .pack_tree import File, Tree, pieces_of_bytes, zeros
+from .pack_manifest import Manifest, Partition
 
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-IMAGE_KEYS = {"chip", "partition"}
-PARTITION_KEYS = {
-    "name",
-    "offset",
-    "size",
-    "tree",
-    "into",
-    "exclude",
-    "free",
-    "file",
-    "directories",
-    "raw",
-}
-FILE_KEYS = {"path", "from", "text", "size"}
+PIECE = 1 << 20
 BLANK = b"\xff"
-
-
-def parse_size(value: object, what: str) -> int:
-    """A number of bytes: 4096, "64K", "8M" (also "8MiB")."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    match = re.fullmatch(r"(\d+)\s*([KMG]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
-    if not match:
-        raise NF2Error(INVAL, f'{what}: not a size: {value!r} (write 4096, "64K" or "8M")')
-    return int(match[1]) * UNITS[match[2].upper()]
-
-
-@dataclass
-class Partition:
-    name: str
-    tree: Tree | None = None  # None: raw bytes
-    raw: str | None = None
-    offset: int | None = None  # None: behind the one before
-    size: int | None = None  # None: to the end of the chip
-    smallest: bool = False
-    free: int = 0
-
-
-@dataclass
-class Manifest:
-    chip: str | None
-    partitions: list[Partition]
-    sources: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -74,7 +30,8 @@ class Placed:
     size: int
     files: int
     bytes: int
-    free: int | None
+    free: int | None  # for file data; None: raw bytes
+    chip: str | None  # what the commands take as --chip for a volume that is a part of the chip
 
 
 @dataclass(frozen=True)
@@ -88,113 +45,10 @@ class Packed:
     sources: list[str]  # of the host: the image is to be made anew when one of them changes
 
 
-# ---- manifests ----
-
-
-def _known(table: dict, keys: set[str], what: str) -> dict:
-    if not isinstance(table, dict):
-        raise NF2Error(INVAL, f"{what}: not a table")
-    for key in table:
-        if key not in keys:
-            hint = "; this version of NF2FS keeps no attributes" if key.startswith("attr") else ""
-            raise NF2Error(
-                INVAL, f"{what}: unknown key {key!r} (known: {', '.join(sorted(keys))}){hint}"
-            )
-    return table
-
-
-def _file(table: dict, base: str, what: str) -> tuple[str, File | str]:
-    _known(table, FILE_KEYS, what)
-    if not isinstance(table.get("path"), str):
-        raise NF2Error(INVAL, f"{what}: `path` is missing")
-    given = [key for key in ("from", "text", "size") if key in table]
-    if len(given) != 1:
-        raise NF2Error(
-            INVAL,
-            f"{what}: {table['path']} needs one of `from` (a file), `text` and `size` (of zeros)",
-        )
-    if given[0] == "from":
-        return table["path"], os.path.join(base, table["from"])
-    if given[0] == "text":
-        data = table["text"].encode()
-        return table["path"], File(len(data), pieces_of_bytes(data))
-    size = parse_size(table["size"], what)
-    return table["path"], File(size, zeros(size))
-
-
-def _tree(table: dict, base: str, what: str) -> Tree:
-    tree = Tree()
-    if "tree" in table:
-        tree.add_host_tree(
-            os.path.join(base, table["tree"]),
-            table.get("into", "/"),
-            tuple(table.get("exclude", ())),
-        )
-    for path in table.get("directories", ()):
-        tree.add_directory(path)
-    for number, one in enumerate(table.get("file", ()), 1):
-        path, file = _file(one, base, f"{what}, file {number}")
-        if isinstance(file, str):
-            tree.add_host_file(path, file)
-        else:
-            tree.add_file(path, file)
-    return tree
-
-
-def _partition(table: dict, base: str, number: int) -> Partition:
-    what = f"partition {number}"
-    _known(table, PARTITION_KEYS, what)
-    found = Partition(str(table.get("name", what)))
-    if "raw" in table:
-        extra = sorted(set(table) & {"tree", "into", "exclude", "free", "file", "directories"})
-        if extra:
-            raise NF2Error(INVAL, f"{what}: `raw` holds no files: take away {', '.join(extra)}")
-        found.raw = os.path.join(base, table["raw"])
-    else:
-        found.tree = _tree(table, base, what)
-    if "offset" in table:
-        found.offset = parse_size(table["offset"], f"{what}, offset")
-    found.smallest = table.get("size") == "smallest"
-    if "size" in table and not found.smallest:
-        found.size = parse_size(table["size"], f"{what}, size")
-    found.free = parse_size(table.get("free", 0), f"{what}, free")
-    return found
-
-
-def read_manifest(path: str) -> Manifest:
-    """Paths in it are relative to the manifest's directory."""
-    base = os.path.dirname(os.path.abspath(path))
-    with open(path, "rb") as file:
-        try:
-            table = tomllib.load(file)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise NF2Error(INVAL, f"not a manifest: {error}", path) from None
-    _known(table, IMAGE_KEYS, path)
-    partitions = [
-        _partition(one, base, number) for number, one in enumerate(table.get("partition", ()), 1)
-    ]
-    if not partitions:
-        raise NF2Error(INVAL, "no [[partition]] in it", path)
-    chip = table.get("chip")
-    if chip is not None and os.path.exists(os.path.join(base, chip)):
-        chip = os.path.join(base, chip)
-    return Manifest(chip, partitions, {path})
-
-
-def manifest_of(directory: str, chip: str | None, smallest: bool, free: int) -> Manifest:
-    """One volume with what a directory of the host holds."""
-    tree = Tree()
-    tree.add_host_tree(directory)
-    return Manifest(chip, [Partition("volume", tree, size=None, smallest=smallest, free=free)])
-
-
-# ---- making the image ----
-
-
 def pack(manifest: Manifest, output: str, *, force: bool = False) -> Packed:
     """Writes the image, as a whole or not at all."""
     if os.path.lexists(output) and not force:
-        raise NF2Error(EXIST, "exists already: use --force to replace it", output)
+        raise NF2Error(EXIST, "exists already", output, "force")
     above = os.path.dirname(os.path.abspath(output))
     if not os.path.isdir(above):
         raise NF2Error(NOENT, "no such directory", above)
@@ -203,154 +57,113 @@ def pack(manifest: Manifest, output: str, *, force: bool = False) -> Packed:
         with open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             os.fsync(file.fileno())
-        size = os.path.getsize(path)
         os.replace(path, output)
+    _remember(chip, placed, output)
     trees = [one.tree for one in manifest.partitions if one.tree is not None]
-    return Packed(
-        output,
-        chip,
-        size,
-        digest,
-        placed,
-        [pair for tree in trees for pair in tree.skipped],
-        _sources(manifest),
-    )
+    skipped = [pair for tree in trees for pair in tree.skipped]
+    named = None if chip.name.startswith("generic") else chip.name
+    return Packed(output, named, chip.size, digest, placed, skipped, manifest.sources())
 
 
-def _sources(manifest: Manifest) -> list[str]:
-    found = set(manifest.sources)
-    for partition in manifest.partitions:
-        if partition.raw is not None:
-            found.add(partition.raw)
-        if partition.tree is not None:
-            found |= partition.tree.sources | {
-                one.source for one in partition.tree.files.values() if one.source
-            }
-    return sorted(found)
+def _remember(chip: Chip, placed: list[Placed], output: str) -> None:
+    """The commands find the chip of an image that holds one volume, wherever in it."""
+    volumes, library = [one for one in placed if one.free is not None], native.load()
+    if len(volumes) == 1:
+        chips.remember(output, library.chip(volumes[0].chip or chip.source), library)
+    else:
+        chips.forget(output)
 
 
-def _assemble(manifest: Manifest, place: str) -> tuple[str | None, list[Placed], str]:
+def _assemble(manifest: Manifest, place: str) -> tuple[Chip, list[Placed], str]:
     """(chip, partitions, path of the image in `place`)."""
-    first = manifest.partitions[0]
-    whole = (
-        len(manifest.partitions) == 1
-        and first.tree is not None
-        and first.offset in (None, 0)
-        and first.size is None
-    )
-    if manifest.chip is None:
-        if not whole or first.smallest:
-            raise NF2Error(
-                INVAL, "name the chip: partitions and the smallest volume need its geometry"
-            )
-        chip, built = smallest_chip(first.tree, first.free, place)
-        return chip.name, [_placed(first, 0, built)], built.path
+    if manifest.one_volume is None and manifest.chip is None:
+        raise NF2Error(INVAL, "name the chip: partitions and the smallest volume need its geometry")
+    if manifest.one_volume is not None:
+        return _one_volume(manifest, manifest.one_volume, place)
     chip = native.load().chip(manifest.chip)
-    if whole and first.smallest:
-        built = smallest_volume(first.tree, chip, first.free, place)
-        return None, [_placed(first, 0, built)], built.path
     path, placed, end = os.path.join(place, "whole"), [], 0
     with open(path, "wb") as image:
-        _blank(image, chip.size)
+        for start in range(0, chip.size, PIECE):
+            image.write(BLANK * min(PIECE, chip.size - start))
         for partition in manifest.partitions:
-            placed.append(_add(partition, chip, end, image, place))
+            with _naming(partition):
+                placed.append(_add(partition, chip, end, image, place))
             end = placed[-1].offset + placed[-1].size
-    return chip.name, placed, path
+    return chip, placed, path
 
 
-def _blank(image, size: int) -> None:
-    for start in range(0, size, 1 << 20):
-        image.write(BLANK * min(1 << 20, size - start))
+def _one_volume(manifest: Manifest, only: Partition, place: str) -> tuple[Chip, list[Placed], str]:
+    if manifest.chip is None and not only.smallest:
+        chip, built = smallest_chip(only.tree, only.free, place)
+        return chip, [_placed(only, 0, built, None)], built.path
+    if manifest.chip is None:
+        raise NF2Error(INVAL, "name the chip: the smallest volume needs its geometry")
+    chip = native.load().chip(manifest.chip)
+    if not only.smallest:
+        built = build(only.tree, chip, only.free, place)
+        return chip, [_placed(only, 0, built, None)], built.path
+    built = smallest_volume(only.tree, chip, only.free, place)
+    return resized(chip, built.size), [_placed(only, 0, built, None)], built.path
 
 
-def _placed(partition: Partition, offset: int, built: Built) -> Placed:
-    return Placed(
-        partition.name,
-        offset,
-        built.size,
-        len(partition.tree.files),
-        partition.tree.bytes,
-        built.free,
-    )
+@contextmanager
+def _naming(partition: Partition) -> Iterator[None]:
+    """Errors say which partition."""
+    try:
+        yield
+    except NF2Error as error:
+        path = error.path if error.path and os.path.exists(error.path) else None
+        text = f"partition {partition.name}: {error.text}"
+        raise NF2Error(error.code, text, path) from None
+
+
+def _placed(partition: Partition, offset: int, built: Built, chip: str | None) -> Placed:
+    count, size = len(partition.tree.files), partition.tree.bytes
+    return Placed(partition.name, offset, built.size, count, size, built.free, chip)
+
+
+def _offset(partition: Partition, block: int, end: int) -> int:
+    if partition.offset is None:
+        return -(-end // block) * block
+    if partition.offset % block:
+        text = f"begins at {partition.offset}: not a multiple of the erase block, {block}"
+        raise NF2Error(GEOMETRY, text)
+    if partition.offset < end:
+        text = f"begins at {partition.offset}, inside the one before it, which ends at {end}"
+        raise NF2Error(INVAL, text)
+    return partition.offset
 
 
 def _add(partition: Partition, chip: Chip, end: int, image, place: str) -> Placed:
     """Puts a partition behind the one that ends at `end`, or at its own offset."""
-    offset = (
-        -(-end // chip.block_size) * chip.block_size
-        if partition.offset is None
-        else partition.offset
-    )
-    if offset % chip.block_size:
-        raise NF2Error(
-            GEOMETRY,
-            f"partition {partition.name} begins at {offset}: "
-            f"not a multiple of the erase block, {chip.block_size}",
-        )
-    if offset < end:
-        raise NF2Error(
-            INVAL,
-            f"partition {partition.name} begins at {offset}, "
-            f"inside the one before it, which ends at {end}",
-        )
+    offset = _offset(partition, chip.block_size, end)
     room = chip.size - offset
     if partition.size is not None and partition.size > room:
-        raise NF2Error(
-            NOSPC,
-            f"partition {partition.name} ends at {offset + partition.size}, "
-            f"the chip at {chip.size}",
-        )
+        raise NF2Error(NOSPC, f"ends at {offset + partition.size}, the chip at {chip.size}")
     if partition.raw is not None:
         return _add_raw(partition, chip, offset, room, image)
     if partition.smallest:
-        built = _named(
-            partition, smallest_volume, partition.tree, chip, partition.free, place, room
-        )
+        built = smallest_volume(partition.tree, chip, partition.free, place, room)
     else:
         size = room if partition.size is None else partition.size
         if size % chip.block_size or size <= 0:
-            raise NF2Error(
-                GEOMETRY,
-                f"partition {partition.name} has {size} bytes: "
-                f"not a multiple of the erase block, {chip.block_size}",
-            )
-        built = _named(
-            partition, build, partition.tree, resized(chip, size, place), partition.free, place
-        )
+            text = f"has {size} bytes: not a multiple of the erase block, {chip.block_size}"
+            raise NF2Error(GEOMETRY, text)
+        built = build(partition.tree, resized(chip, size), partition.free, place)
     image.seek(offset)
     with open(built.path, "rb") as volume:
-        shutil.copyfileobj(volume, image, 1 << 20)
+        shutil.copyfileobj(volume, image, PIECE)
     os.unlink(built.path)
-    return _placed(partition, offset, built)
-
-
-def _named(partition: Partition, function, *arguments):
-    """Errors say which partition."""
-    try:
-        return function(*arguments)
-    except NF2Error as error:
-        raise NF2Error(
-            error.code,
-            f"partition {partition.name}: {error.text}",
-            error.path if os.path.exists(error.path or "") else None,
-        ) from None
+    return _placed(partition, offset, built, f"{chip.source}@{offset}+{built.size}")
 
 
 def _add_raw(partition: Partition, chip: Chip, offset: int, room: int, image) -> Placed:
-    size = os.path.getsize(partition.raw)
-    space = (
-        partition.size
-        if partition.size is not None
-        else -(-size // chip.block_size) * chip.block_size
-    )
+    size, block = os.path.getsize(partition.raw), chip.block_size
+    space = -(-size // block) * block if partition.size is None else partition.size
     if size > min(space, room):
-        raise NF2Error(
-            NOSPC,
-            f"partition {partition.name} has room for {min(space, room)} bytes, "
-            f"the file has {size}",
-            partition.raw,
-        )
+        text = f"has room for {min(space, room)} bytes, the file has {size}"
+        raise NF2Error(NOSPC, text, partition.raw)
     image.seek(offset)
     with open(partition.raw, "rb") as raw:
-        shutil.copyfileobj(raw, image, 1 << 20)
-    return Placed(partition.name, offset, space, 1, size, None)
+        shutil.copyfileobj(raw, image, PIECE)
+    return Placed(partition.name, offset, space, 1, size, None, None)

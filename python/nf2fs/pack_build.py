@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from . import native
 from .errors import CORRUPT, INVAL, NOSPC, NF2Error
@@ -18,7 +18,6 @@ from .volume import Volume
 IDLE_US = 1_000_000  # a step of idle work: longer than any erase
 IDLE_STEPS_MAX = 100_000
 BLOCKS_MIN, BLOCKS_MAX = 32, 65536
-ASSUMED_US = {"read_page_us": 4, "program_page_us": 400}  # for a chip that only shapes an image
 
 Advance = Callable[[int], None]
 
@@ -37,27 +36,12 @@ class Built:
         return self.space["available"] * self.space["block_size"]
 
 
-def resized(chip: Chip, size: int, place: str) -> Chip:
-    """A chip of another size with the same geometry, as a chip file in the directory `place`."""
+def resized(chip: Chip, size: int) -> Chip:
+    """A chip of another size with the same geometry."""
     if size == chip.size:
         return chip
-    sizes, times = [chip.block_size], [chip.erase_us]
-    if chip.erase_largest != chip.block_size and size % chip.erase_largest == 0:
-        sizes, times = sizes + [chip.erase_largest], times + [3 * chip.erase_us]
-    values = {
-        "name": "part",
-        "size": size,
-        "page_size": chip.page_size,
-        "program_unit": chip.program_unit,
-        "erase_sizes": ", ".join(map(str, sizes)),
-        "erase_us": ", ".join(map(str, times)),
-        "endurance": chip.endurance,
-        **ASSUMED_US,
-    }
-    path = os.path.join(place, f"part-{size}.chip")
-    with open(path, "w", encoding="ascii") as file:
-        file.writelines(f"{key} = {value}\n" for key, value in values.items())
-    return replace(native.load().chip(path), source=path)
+    geometry = (size, chip.page_size, chip.block_size, chip.program_unit)
+    return native.load().chip("-".join(map(str, ("generic", *geometry))))
 
 
 def fill(volume: Volume, tree: Tree, advance: Advance = lambda size: None) -> None:
@@ -128,7 +112,7 @@ def smallest_volume(
     high = low + 1
     while True:
         high = min(max(high, BLOCKS_MIN), most)
-        best = fits(tree, resized(chip, high * block, place), free, place)
+        best = fits(tree, resized(chip, high * block), free, place)
         if best is not None:
             break
         if high == most:
@@ -140,7 +124,7 @@ def smallest_volume(
         low, high = high, high + max(1, high // 8)
     while high - low > 1:
         middle = (low + high) // 2
-        found = fits(tree, resized(chip, middle * block, place), free, place)
+        found = fits(tree, resized(chip, middle * block), free, place)
         if found is None:
             low = middle
         else:

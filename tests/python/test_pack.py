@@ -8,21 +8,12 @@ import random
 
 import nf2fs
 import pytest
-from nf2fs import native, pack, pack_build
+from nf2fs import native, pack_build, pack_manifest, pack_tree
 from nf2fs.errors import NF2Error
 
 pytestmark = pytest.mark.skipif(
     native.find_library() is None, reason="the compiled library is not built"
 )
-
-CHIP_FILE = """name = part
-size = {size}
-page_size = 256
-erase_sizes = 4K
-erase_us = 50000
-read_page_us = 4
-program_page_us = 400
-"""
 
 
 @pytest.fixture
@@ -56,14 +47,6 @@ def stored(image, chip=None):
                 for name in names
             }
     return found
-
-
-def part(tmp_path, image, offset, size):
-    """A partition of an image as an image of its own: (path, chip file)."""
-    path, chip = tmp_path / f"part {offset}.img", tmp_path / f"part {offset}.chip"
-    path.write_bytes(image.read_bytes()[offset : offset + size])
-    chip.write_text(CHIP_FILE.format(size=size))
-    return path, str(chip)
 
 
 def test_the_smallest_chip_that_holds_it(tree, tmp_path, nf2):
@@ -116,10 +99,10 @@ def test_the_smallest_volume(tree, tmp_path, nf2, chip):
     found = json.loads(out)
     known = native.load().chip(chip)
     assert found["partitions"][0]["free"] >= 16384
-    own = pack_build.resized(known, found["size"], str(tmp_path))
+    own = pack_build.resized(known, found["size"])
     assert stored(tmp_path / "small.img", own.source) == contents(tree)
-    built = pack.manifest_of(str(tree), None, True, 0).partitions[0].tree
-    less = pack_build.resized(known, found["size"] - known.block_size, str(tmp_path))
+    built = pack_manifest.manifest_of(str(tree), None, True, 0).partitions[0].tree
+    less = pack_build.resized(known, found["size"] - known.block_size)
     assert pack_build.fits(built, less, 16384, str(tmp_path)) is None
 
 
@@ -175,11 +158,8 @@ def test_partitions(tree, tmp_path, nf2):
         "/etc/zeros": bytes(3072),
         "/etc/boot": b"\x01\x02" * 3000,
     }
-    assert (
-        stored(*part(tmp_path, tmp_path / "flash.img", system["offset"], system["size"]))
-        == expected
-    )
-    assert stored(*part(tmp_path, tmp_path / "flash.img", data["offset"], data["size"])) == {}
+    assert stored(tmp_path / "flash.img", system["chip"]) == expected
+    assert stored(tmp_path / "flash.img", data["chip"]) == {}
 
 
 @pytest.mark.parametrize(
@@ -261,8 +241,18 @@ def test_a_rule_names_what_it_was_made_of(tree, tmp_path, nf2):
 
 
 def test_a_file_that_changes_meanwhile(tmp_path):
-    tree = pack.Tree()
-    tree.add_file("/a", pack.File(10, pack.pieces_of_bytes(b"shorter"), "the source"))
+    tree = pack_tree.Tree()
+    tree.add_file("/a", pack_tree.File(10, pack_tree.pieces_of_bytes(b"shorter"), "the source"))
     with pytest.raises(NF2Error, match="changed while it was read"):
         pack_build.build(tree, native.load().chip("w25q80"), 0, str(tmp_path))
     assert os.listdir(tmp_path) == []
+
+
+def test_the_chip_is_found_again(tree, tmp_path, nf2):
+    assert nf2("pack", tree, tmp_path / "s.img", "--chip", "w25q80", "--smallest")[0] == 0
+    assert stored(tmp_path / "s.img") == contents(tree)
+    (tmp_path / "x.toml").write_text(
+        "chip = 'w25q80'\n[[partition]]\nraw = 'x.toml'\n[[partition]]\ntree = 'tree'"
+    )
+    assert nf2("pack", tmp_path / "x.toml", tmp_path / "x.img")[0] == 0
+    assert stored(tmp_path / "x.img") == contents(tree)

@@ -37,7 +37,10 @@ def diff(
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the files of two images, or of an image and a directory of the host.
+    """Compare two images.
+
+    Or an image with a directory of the host: names and contents of files, not how they lie on the
+    chip.
 
     '+' is only in TWO, '-' only in ONE, '~' has another content, '!' is a file in one and a
     directory in the other.

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from .. import importing, show
+from .. import importing, pack_manifest, show
 from .. import pack as packing
 from .app import JsonOption, app, note, print_json, say
 from .pack import lines
@@ -55,7 +55,7 @@ def import_command(
     force: Annotated[bool, typer.Option("--force", help="Replace an image that exists.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an image of what a LittleFS image holds.
+    """Make an image from one of LittleFS.
 
     SOURCE is only read. Directories, names and contents are taken over; custom attributes are not,
     and are reported. A file that cannot be read ends the import, and makes no image. What had to be
@@ -64,10 +64,12 @@ def import_command(
     """
     found = importing.read_littlefs(
         source,
-        packing.parse_size(offset, "--offset"),
-        None if block_size is None else packing.parse_size(block_size, "--block-size"),
+        pack_manifest.parse_size(offset, "--offset"),
+        None if block_size is None else pack_manifest.parse_size(block_size, "--block-size"),
     )
-    manifest = importing.manifest_of(found, chip, smallest, packing.parse_size(free, "--free"))
+    manifest = importing.manifest_of(
+        found, chip, smallest, pack_manifest.parse_size(free, "--free")
+    )
     done = packing.pack(manifest, image, force=force)
     if as_json:
         print_json(

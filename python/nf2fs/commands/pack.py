@@ -10,7 +10,7 @@ from typing import Annotated, Optional
 import typer
 
 from .. import pack as packing
-from .. import show
+from .. import pack_manifest, show
 from ..errors import INVAL, NF2Error
 from .app import JsonOption, app, note, print_json, say
 
@@ -58,7 +58,7 @@ def pack(
     force: Annotated[bool, typer.Option("--force", help="Replace an image that exists.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an image that holds a directory of the host.
+    """Make an image from a directory.
 
     The same input makes the same bytes: no times, owners or random numbers go into the image. It is
     written as a whole or not at all. A manifest names the chip and one or more partitions, each
@@ -69,10 +69,12 @@ def pack(
             raise NF2Error(
                 INVAL, '--smallest and --free stand in the manifest (size = "smallest", free = ...)'
             )
-        manifest = packing.read_manifest(source)
+        manifest = pack_manifest.read_manifest(source)
         manifest.chip = chip or manifest.chip
     else:
-        manifest = packing.manifest_of(source, chip, smallest, packing.parse_size(free, "--free"))
+        manifest = pack_manifest.manifest_of(
+            source, chip, smallest, pack_manifest.parse_size(free, "--free")
+        )
     done = packing.pack(manifest, image, force=force)
     if depfile is not None:
         with open(depfile, "w", encoding="utf-8", errors="surrogateescape") as file:
@@ -99,9 +101,10 @@ def lines(done: packing.Packed) -> list[str]:
     of = f"a {done.chip}" if done.chip else "a volume of its own size"
     found = [f"{done.image}: {done.size} bytes, {of}, SHA-256 {done.sha256}"]
     for one in done.partitions:
+        named = f" (--chip {one.chip})" if one.chip else ""
         left = "" if one.free is None else f"; {show.size_text(one.free)} free"
         found.append(
             f"  {one.offset:#010x}  {show.size_text(one.size):>10}  {one.name}: "
-            f"{one.files} file{'s' * (one.files != 1)}, {show.size_text(one.bytes)}{left}"
+            f"{one.files} file{'s' * (one.files != 1)}, {show.size_text(one.bytes)}{left}{named}"
         )
     return found
