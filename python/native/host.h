@@ -87,6 +87,14 @@ int nf2h_image_flush(nf2h_image *image);
  */
 int nf2h_image_counts(nf2h_image *image, uint64_t out[10]);
 
+/*
+ * From now on each operation of the chip is appended to a file, one line each: see vflash_trace. NULL where the file
+ * cannot be made, or the caller drives the chip. Stop before the image is closed.
+ */
+typedef struct nf2h_trace nf2h_trace;
+nf2h_trace *nf2h_trace_start(nf2h_image *image, const char *path);
+int nf2h_trace_stop(nf2h_image *image, nf2h_trace *trace);
+
 /* ---- volumes ---- */
 
 int nf2h_format(nf2h_image *image, int erase_all);

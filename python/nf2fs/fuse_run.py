@@ -8,12 +8,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .errors import IO, NF2Error
 from .images import open_image
 from .native import decode
+from .tracing import traced
 
 DEVICE = "/dev/fuse"
 
@@ -30,6 +32,7 @@ class Arguments:
     read_only: bool = False
     allow_other: bool = False
     ignore_modes: bool = False
+    trace: str | None = None
 
 
 def check_available() -> None:
@@ -64,8 +67,10 @@ def run(
         os.getgid(),
     )
     with open_image(arguments.image, arguments.chip, read_only=arguments.read_only) as volume:
+        tracing = traced(volume, arguments.trace) if arguments.trace else nullcontext()
         try:
-            ended_by, lost = fuse_mount.serve(volume, arguments.directory, options, ready)
+            with tracing:
+                ended_by, lost = fuse_mount.serve(volume, arguments.directory, options, ready)
         except RuntimeError as error:
             raise NF2Error(IO, f"cannot be mounted: {error}", arguments.directory) from None
     return ended_by, [(decode(path), error) for path, error in lost]

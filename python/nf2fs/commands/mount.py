@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -38,6 +38,14 @@ def mount(
             "fail, since a volume keeps no modes and owners.",
         ),
     ] = False,
+    trace: Annotated[
+        Optional[str],
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="Append each operation of the chip to a file, for `nf2 top`.",
+        ),
+    ] = None,
     chip: ChipOption = None,
 ) -> None:
     """Mount the volume on a directory (Linux, FUSE).
@@ -58,7 +66,9 @@ def mount(
         raise NF2Error(INVAL, "something is mounted there already", directory)
     from .. import fuse_run
 
-    arguments = fuse_run.Arguments(image, directory, chip, read_only, allow_other, ignore_modes)
+    arguments = fuse_run.Arguments(
+        image, directory, chip, read_only, allow_other, ignore_modes, trace
+    )
     if background:
         fuse_run.start_in_background(arguments)
         say(f"{image} is mounted on {directory}; unmount it with: fusermount3 -u {directory}")
