@@ -22,12 +22,16 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release extras asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
+.PHONY: help lib tools wheel release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
 
 help:
+	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
+	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured; each step says how long it takes"
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
+	@echo "make wheel    a wheel of the Python package: $(BUILD)/dist"
 	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
+	@echo "make man      manual pages of the commands: $(BUILD)/man"
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
 	@echo "make bounds   each call of every workload beside its bound, on more chips and in more states than \`make test': docs/BOUNDS.md (ten minutes)"
 	@echo "make torture  power cuts for SECONDS=600 (at most CUTS, where given) in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
@@ -35,7 +39,6 @@ help:
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
 	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=300 a script, file system and chip; into docs/PROOF.md"
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
-	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
 	@echo "make long-rows  which measures them anew, for $(LONG) (an hour or two; lifespans are the longest)"
 	@echo "make peer-rows  the same rows of LittleFS, for $(PEER_ROWS): only where a workload or LittleFS changed"
@@ -51,29 +54,63 @@ VERSION = echo "$$(sed -n 's/.*NF2_VERSION "\(.*\)"/\1/p' include/nf2fs/nf2fs.h)
 
 # ---- what is needed ----
 
-$(VENV)/ready: tools/venv.sh tools/requirements.txt
-	PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)"
+# A step with a line of its own; what it prints is in $(BUILD)/logs.
+STEP = "$(PYTHON)" tools/step.py --log "$(BUILD)/logs"
 
+.PHONY: python
+python:
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "make: $(PYTHON) was not found: install Python 3.11 or later (Debian: python3 python3-venv), or name it in PYTHON" >&2; exit 1; }
+
+$(VENV)/ready: tools/venv.sh tools/requirements.txt | python
+	@PYTHON="$(PYTHON)" $(STEP) "Python environment with CMake and what the tools need" -- tools/venv.sh "$(VENV)"
+
+$(VENV)/ready-test: $(VENV)/ready tools/requirements-test.txt
+	@$(STEP) "What the tests and the plots need" -- tools/venv.sh "$(VENV)" tools/requirements-test.txt
+	@touch "$@"
+
+# The sources of a peer: a step of its own, and no failure where it cannot be fetched.
+fetch_peer = PYTHON="$(BIN)/python" $(STEP) "Sources of $(2)" -- peers/$(1)/fetch.sh "$(BUILD)/$(1)" || \
+	echo "make: $(2) could not be fetched: the benchmark is built without it" >&2
+
+.PHONY: littlefs fatfs
+littlefs: $(VENV)/ready
+	@$(call fetch_peer,littlefs,LittleFS)
+
+fatfs: $(VENV)/ready
+	@$(call fetch_peer,fatfs,FatFs)
+
+peers: littlefs fatfs
+
+# For `nf2 mount', `nf2 import' and the documentation site; what cannot be installed is left out.
 extras: $(VENV)/extras
 
-# For `nf2 mount', `nf2 import' and the documentation site; what cannot be installed is left out, and said.
 $(VENV)/extras: tools/extras.sh tools/requirements-extras.txt $(VENV)/ready
-	tools/extras.sh "$(VENV)"
-
-peers: $(VENV)/ready
-	@for peer in littlefs fatfs; do \
-		PYTHON="$(BIN)/python" peers/$$peer/fetch.sh "$(BUILD)/$$peer" || \
-		echo "make: $$peer could not be fetched: the benchmark is built without it" >&2; \
-	done
+	@$(STEP) "What some host tools and the site need" -- tools/extras.sh "$(VENV)"
 
 # ---- builds ----
+
+CONFIGURE_RELEASE = $(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS)
+
+tools: $(VENV)/ready
+	@$(STEP) "Configuration" -- $(CONFIGURE_RELEASE)
+	@$(STEP) "Compilation of the host tools" -- $(CMAKE) --build "$(RELEASE)" --parallel $(JOBS) --target nf2host
+	@echo "The tools are ready: $(BIN)/nf2 --help"
+
+wheel: $(VENV)/ready
+	@$(STEP) "Wheel of the Python package" -- $(BIN)/python -m pip wheel --no-deps --wheel-dir "$(BUILD)/dist" .
+	@ls "$(BUILD)/dist"/*.whl
+
+man: $(VENV)/ready
+	@$(BIN)/python -m nf2fs.manpages "$(BUILD)/man"
+	@echo "The manual pages are in $(BUILD)/man"
 
 lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF
 	$(CMAKE) --build "$(BUILD)/lib" --parallel $(JOBS)
 
 release: peers
-	$(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS)
+	$(CONFIGURE_RELEASE)
 	$(CMAKE) --build "$(RELEASE)" --parallel $(JOBS)
 
 asan: $(VENV)/ready
@@ -91,7 +128,7 @@ test-asan: asan
 
 # The benchmark against its reference, a slice of its long rows, the example, and the larger slice of power cuts, as they ship; the
 # other C tests ran with sanitizers.
-test-release: release $(VENV)/extras
+test-release: release $(VENV)/ready-test $(VENV)/extras
 	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_(reference|slice)|example_.*|torture|peer_cuts)$$'
 	$(BIN)/python -m pytest -q tests/python
 
@@ -159,8 +196,11 @@ torture-proof: release
 
 # ---- what it shows ----
 
-demo: release
-	$(BIN)/python -m nf2fs.demo --folder "$(BUILD)/demo"
+# Nothing but what it runs is compiled.
+demo: littlefs
+	@$(STEP) "Configuration" -- $(CONFIGURE_RELEASE)
+	@$(STEP) "Compilation" -- $(CMAKE) --build "$(RELEASE)" --parallel $(JOBS) --target nf2host norbench-cell
+	@$(BIN)/python -m nf2fs.demo --folder "$(BUILD)/demo"
 
 # The rows that take long are measured apart, and kept.
 LONG := docs/long-rows.jsonl
@@ -187,7 +227,7 @@ long-rows: release
 peer-rows: release
 	$(call measure_studies,littlefs,$(PEER_ROWS),|| true)
 
-studies: release
+studies: release $(VENV)/ready-test
 	$(BIN)/norbench studies $(wildcard $(LONG) $(PEER_ROWS))
 
 figures: release

@@ -134,7 +134,7 @@ def find_chip(path: str, chip: str | None) -> native.Chip:
     if chip is not None:
         return library.chip(chip)
     size = os.path.getsize(path)
-    candidates = [one for one in library.chips() if one.size == size]
+    candidates = list({one.geometry: one for one in reversed(library.chips()) if one.size == size}.values())[::-1]
     possible = {}   # by geometry: of what does not mount, but may be
     for one in candidates:
         try:

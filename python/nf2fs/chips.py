@@ -33,15 +33,16 @@ def memory_path(path: str) -> str:
 def remember(path: str, chip: native.Chip, library: native.Library) -> None:
     """Keeps the chip of an image in a file beside it, unless the image and the catalogue say as much."""
     name, offset, size = native.split_place(chip.source)
-    known = any(one.name == name.lower() for one in library.chips()) or name.startswith("generic-")
-    if known and not size:
+    known = name.startswith("generic-") or any(one.name == name.lower() for one in library.chips())
+    first = next((one for one in library.chips() if one.geometry == chip.geometry), chip)
+    if known and not size and first.name in (chip.name, name):
         forget(path)
         return
     text = REMEMBERED.format(image=os.path.basename(path))
     if size:
         text += f"#: volume = {offset}+{size}\n"
     if known:
-        text += f"#: chip = {name}\n"
+        text += f"#: chip = {name.lower()}\n"
     else:
         with open(name, encoding="utf-8", errors="surrogateescape") as chip_file:
             text += DIRECTIVE.sub("", chip_file.read())

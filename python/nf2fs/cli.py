@@ -14,7 +14,15 @@ from . import interrupts
 
 
 def run(application, name: str, arguments: list[str] | None) -> None:
-    """Runs a command line and turns errors into one line and an exit code."""
+    """Runs a command line and turns errors into one line and an exit code; the process ends with it."""
+    try:
+        code = _run(application, name, arguments)
+    finally:
+        interrupts.ignore()
+    sys.exit(code)
+
+
+def _run(application, name: str, arguments: list[str] | None) -> int:
     from .errors import LibraryMissing, NF2Error
     from .show import error_line
 
@@ -28,8 +36,8 @@ def run(application, name: str, arguments: list[str] | None) -> None:
         print(f"{name}: {error_line(error)}", file=sys.stderr)
     except interrupts.Interrupted as stop:
         print(f"{name}: interrupted{f': {stop.done}' if stop.done else ''}", file=sys.stderr)
-        sys.exit(128 + stop.number)
-    sys.exit(1)
+        return 128 + stop.number
+    return 1
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -14,20 +14,23 @@ from .errors import EXIST, NF2Error
 
 @contextmanager
 def beside(path: str) -> Iterator[str]:
-    """The name of a file that is not there yet, on the same medium; it is removed where it was left."""
-    directory = os.path.dirname(os.path.abspath(path))
-    prefix = f".{os.path.basename(path)[:100]}."
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=directory) as temporary:
-        try:
+    """The name of a file that is not there yet, on the same medium; it is removed where it was left.
+
+    Errors about that file are errors about `path`: the name for now is nobody's concern.
+    """
+    directory, name = os.path.split(os.path.abspath(path))
+    start = os.path.join(directory, f".{name[:100]}.")
+    try:
+        with tempfile.TemporaryDirectory(prefix=os.path.basename(start), dir=directory) as temporary:
             yield os.path.join(temporary, "image")
-        except NF2Error as error:
-            if error.path and error.path.startswith(temporary):
-                raise NF2Error(error.code, error.text, path, error.remedy) from None
-            raise
-        except OSError as error:    # about the file that is to be, not about its name for now
-            if str(error.filename or "").startswith(temporary):
-                raise OSError(error.errno, error.strerror, path) from None
-            raise
+    except NF2Error as error:
+        if error.path and error.path.startswith(start):
+            raise NF2Error(error.code, error.text, path, error.remedy) from None
+        raise
+    except OSError as error:
+        if str(error.filename or "").startswith(start):
+            raise OSError(error.errno, error.strerror, path) from None
+        raise
 
 
 def publish_new(temporary: str, output: str) -> None:

@@ -146,7 +146,7 @@ _TELLING = (CORRUPT, FOREIGN, BLANK, GEOMETRY)
 def _open_as_any(library, path: str, lock: ImageLock | None, read_only: bool) -> Volume:
     length = os.path.getsize(path)
     errors: list[NF2Error] = []
-    tried = [chip for chip in library.chips() if chip.size == length]
+    tried = list({chip.geometry: chip for chip in reversed(library.chips()) if chip.size == length}.values())[::-1]
     for chip in tried:
         try:
             return _open_as(library, path, chip, lock, read_only)

@@ -26,13 +26,22 @@ _ending = False
 
 
 def end_quietly(name: str) -> None:
-    """Until a command runs: a signal ends the process with one line."""
+    """While a command is loaded a signal ends the process with one line; see `raise_once`."""
     def handler(number: int, _frame) -> None:
         os.write(2, f"{name}: interrupted\n".encode())
         os._exit(128 + number)
 
+    _set(handler)
+
+
+def ignore() -> None:
+    """All is done, or given up: what is left is the end of the process."""
+    _set(signal.SIG_IGN)
+
+
+def _set(handler) -> None:
     for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
+        if signal.getsignal(number) is not signal.SIG_IGN:      # such as nohup asks for
             signal.signal(number, handler)
 
 
@@ -40,9 +49,7 @@ def raise_once() -> None:
     """From now on the first signal raises Interrupted, outside of shields; later ones change nothing."""
     global _ending, _waiting
     _ending, _waiting = False, None
-    for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _handle)
+    _set(_handle)
 
 
 def _handle(number: int, _frame) -> None:

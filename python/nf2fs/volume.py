@@ -104,6 +104,9 @@ class RawFile(io.RawIOBase):
             if self._handle.handle is not None:
                 self._handle.close()
 
+    def __del__(self) -> None:
+        """Nothing: the volume closes its files. A file that a signal kept from being used must not be synced."""
+
     def _drop(self) -> None:
         """After the volume was unmounted: frees the handle; what was not synced is gone."""
         self._handle.drop()
