@@ -6,8 +6,9 @@ import json
 import os
 import random
 
-import nf2fs
 import pytest
+
+import nf2fs
 from nf2fs import native, pack_build, pack_manifest, pack_tree
 from nf2fs.errors import NF2Error
 
