@@ -32,6 +32,7 @@ help:
 	@echo "make wheel    a wheel of the Python package: $(BUILD)/dist"
 	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
 	@echo "make man      manual pages of the commands: $(BUILD)/man"
+	@echo "make site     the documentation as a site: $(BUILD)/site"
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
 	@echo "make bounds   each call of every workload beside its bound, on more chips and in more states than \`make test': docs/BOUNDS.md (ten minutes)"
 	@echo "make torture  power cuts for SECONDS=600 (at most CUTS, where given) in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
@@ -104,6 +105,11 @@ wheel: $(VENV)/ready
 man: $(VENV)/ready
 	@$(BIN)/python -m nf2fs.manpages "$(BUILD)/man"
 	@echo "The manual pages are in $(BUILD)/man"
+
+# The pages of docs/, as mkdocs.yml orders them; tests/python/test_site.py runs what they show.
+site: $(VENV)/extras
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --site-dir "$(BUILD)/site"
+	@echo "The site is in $(BUILD)/site: open index.html"
 
 lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF
