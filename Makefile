@@ -22,14 +22,15 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib tools wheel release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
+.PHONY: help lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
 
 help:
 	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured; each step says how long it takes"
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
-	@echo "make wheel    a wheel of the Python package: $(BUILD)/dist"
+	@echo "make wheel    a wheel of the Python package, one for all versions of Python: $(BUILD)/dist"
+	@echo "make test-pythons  installs it under each of PYTHONS=\"$(PYTHONS)\" and runs its tests there"
 	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
 	@echo "make man      manual pages of the commands: $(BUILD)/man"
 	@echo "make site     the documentation as a site: $(BUILD)/site"
@@ -101,6 +102,11 @@ tools: $(VENV)/ready
 wheel: $(VENV)/ready
 	@$(STEP) "Wheel of the Python package" -- $(BIN)/python -m pip wheel --no-deps --wheel-dir "$(BUILD)/dist" .
 	@ls "$(BUILD)/dist"/*.whl
+
+# The installed wheel, under each Python that there is.
+PYTHONS ?= python3.11 python3.12 python3.13
+test-pythons: wheel
+	@for python in $(PYTHONS); do tools/test_wheel.sh $$python "$(BUILD)/pythons/$$python" "$(BUILD)/dist" || exit 1; done
 
 man: $(VENV)/ready
 	@$(BIN)/python -m nf2fs.manpages "$(BUILD)/man"

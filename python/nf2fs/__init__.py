@@ -16,14 +16,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .devices import BadBlock, BlockDevice, format_device, open_device, open_memory
     from .errors import LibraryMissing, NF2Error
     from .images import format_image, open_image
+    from .paths import VolumePath
     from .volume import RawFile, Stat, Volume
 
-_HOMES = {"LibraryMissing": "errors", "NF2Error": "errors", "format_image": "images", "open_image": "images",
-          "RawFile": "volume", "Stat": "volume", "Volume": "volume"}
-
-__all__ = ["LibraryMissing", "NF2Error", "RawFile", "Stat", "Volume", "format_image", "open_image"]
+__all__ = ["BadBlock", "BlockDevice", "LibraryMissing", "NF2Error", "RawFile", "Stat", "Volume", "VolumePath",
+           "format_device", "format_image", "open_device", "open_image", "open_memory"]
+_HOMES = {"BadBlock": "devices", "BlockDevice": "devices", "LibraryMissing": "errors", "NF2Error": "errors",
+          "RawFile": "volume", "Stat": "volume", "Volume": "volume", "VolumePath": "paths", "format_device": "devices",
+          "format_image": "images", "open_device": "devices", "open_image": "images", "open_memory": "devices"}
 __version__ = "0.1.0"
 
 

@@ -17,7 +17,7 @@ def as_json(report: Report) -> dict:
     return {
         "image": report.image, "chip": report.chip.name, "sound": report.sound, "mounts": report.error is None, "error": report.error,
         "left_cleanly": report.left_cleanly, "wrong": report.wrong,
-        "findings": [vars(one) | {"path": report.paths.get(one.id)} for one in report.findings],
+        "findings": [vars(one) | {"path": report.paths.get(one.id or 0)} for one in report.findings],
         "damage": [vars(one) for one in report.notes],
         "lossy": report.lossy, "nothing_left": report.nothing_left, "found": counts,
         "size_misfit": report.misfit, "names_lost": report.names_lost,

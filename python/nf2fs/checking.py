@@ -135,7 +135,7 @@ def find_chip(path: str, chip: str | None) -> native.Chip:
         return library.chip(chip)
     size = os.path.getsize(path)
     candidates = list({one.geometry: one for one in reversed(library.chips()) if one.size == size}.values())[::-1]
-    possible = {}   # by geometry: of what does not mount, but may be
+    possible: dict[tuple[int, ...], native.Chip] = {}   # by geometry: of what does not mount, but may be
     for one in candidates:
         try:
             with open_locked(path, one.name, None, read_only=True, library=library):

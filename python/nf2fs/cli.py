@@ -7,6 +7,7 @@ more). What is imported late is imported late so that a signal is never met by a
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -26,7 +27,8 @@ def _run(application, name: str, arguments: list[str] | None) -> int:
     from .errors import LibraryMissing, NF2Error
     from .show import error_line
 
-    sys.stdout.reconfigure(errors="surrogateescape")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")
     try:
         interrupts.raise_once()
         application(arguments, prog_name=name)

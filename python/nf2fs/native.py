@@ -214,10 +214,18 @@ class Library:
         return Image(self, handle)
 
     def open_device(self, geometry: tuple[int, ...], read, program, erase, offset: int, size: int) -> "Image":
-        """A chip that Python functions drive: see nf2h_image_over; they return 0 or a negative number."""
-        callbacks = (self.ffi.callback("int(void *, uint32_t, void *, uint32_t)", read, error=IO),
-                     self.ffi.callback("int(void *, uint32_t, const void *, uint32_t)", program, error=IO),
-                     self.ffi.callback("int(void *, uint32_t, uint32_t)", erase, error=IO))
+        """A chip that Python functions drive: read(address, buffer), program(address, data), erase(address, length).
+
+        They return 0 or a negative number; `geometry` as for nf2h_image_over.
+        """
+        buffer = self.ffi.buffer
+        callbacks = (
+            self.ffi.callback("int(void *, uint32_t, void *, uint32_t)",
+                              lambda _, address, data, length: read(address, buffer(data, length)), error=IO),
+            self.ffi.callback("int(void *, uint32_t, const void *, uint32_t)",
+                              lambda _, address, data, length: program(address, bytes(buffer(data, length))), error=IO),
+            self.ffi.callback("int(void *, uint32_t, uint32_t)",
+                              lambda _, address, length: erase(address, length), error=IO))
         handle = self.c.nf2h_image_over(list(geometry), *callbacks, self.ffi.NULL, offset, size)
         if handle == self.ffi.NULL:
             raise NF2Error(GEOMETRY, self.error_text(GEOMETRY), None)
@@ -268,6 +276,7 @@ class Image:
         self.library, self.handle = library, handle
         self.ffi, self.c = library.ffi, library.c
         self._callbacks = callbacks     # kept as long as the image
+        self.fault: BaseException | None = None     # what a function of the caller's chip raised last
 
     def memory(self, size: int):
         """The chip's contents, as a writable buffer."""
@@ -353,7 +362,13 @@ class Image:
         return FileHandle(self, slot[0], path)
 
     def _ok(self, result: int, path: str | None = None) -> int:
-        return self.library.raise_on_error(result, path)
+        fault, self.fault = self.fault, None
+        if fault is not None and not isinstance(fault, Exception):
+            raise fault     # such as KeyboardInterrupt
+        try:
+            return self.library.raise_on_error(result, path)
+        except NF2Error as error:
+            raise error from fault
 
     def _numbers(self, function, names: tuple[str, ...]) -> dict[str, int]:
         out = self.ffi.new("uint64_t[]", len(names))
@@ -470,7 +485,7 @@ class FileHandle:
         self._ok(self.c.nf2h_file_sync(self.handle))
 
     def _ok(self, result: int) -> int:
-        return self.image.library.raise_on_error(result, self.path)
+        return self.image._ok(result, self.path)
 
 
 @lru_cache(maxsize=1)

@@ -181,8 +181,8 @@ def print_map(console: Console, volume: Volume, states: bytes, erases: list[int]
         line.append(f"  {states.count(state):>6}  {meaning}")
         console.print(line)
     console.print(Text("wear: " + wear_text(erases)))
-    for line in wear_bars(erases):
-        console.print(Text(line))
+    for bar in wear_bars(erases):
+        console.print(Text(bar))
 
 
 def wear_summary(erases: list[int]) -> dict:
@@ -203,7 +203,8 @@ def wear_bars(erases: list[int], steps: int = 8, width: int = 40) -> list[str]:
     if low == high:
         return []
     step = max(1, -(-(high - low + 1) // steps))
-    lines, counts = [], {}
+    lines: list[str] = []
+    counts: dict[int, int] = {}
     for value in erases:
         counts[(value - low) // step] = counts.get((value - low) // step, 0) + 1
     most = max(counts.values())
