@@ -22,5 +22,12 @@ def report_unread(plan: trees.Plan) -> None:
         note(f"and {len(plan.unread) - LINES_MAX} more")
 
 
+def plan_json(plan: trees.Plan) -> dict:
+    """What was copied, and what was not."""
+    return {"files": plan.done, "bytes": plan.done_bytes,
+            "skipped": [{"path": path, "reason": reason} for path, reason in plan.skipped],
+            "not_copied": [{"path": path, "reason": reason} for path, reason in plan.unread]}
+
+
 def count_text(number: int, size: int) -> str:
     return f"{number} file{'s' * (number != 1)}, {show.size_text(size)}"

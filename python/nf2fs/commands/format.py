@@ -9,7 +9,7 @@ import typer
 
 from .. import show
 from ..images import format_image, in_the_way, open_image
-from .app import ForceOption, ImageArg, app, ask, say
+from .app import ForceOption, ImageArg, JsonOption, app, ask, print_json, say
 
 
 @app.command("format")
@@ -20,6 +20,7 @@ def format_command(
         "gives the volume that part of the chip."))],
     quick: Annotated[bool, typer.Option("--quick", help="Erase blocks later, when they are first used.")] = False,
     force: ForceOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Make an empty volume on an image file.
 
@@ -32,5 +33,8 @@ def format_command(
     format_image(image, chip, erase=not quick, force=found is not None)
     with open_image(image, chip, read_only=True) as volume:
         figures = volume.statfs()
+        if as_json:
+            print_json({"image": image, "chip": volume.chip.name, "space": figures})
+            return
         say(f"{image}: {volume.chip.name}, {figures['blocks']} blocks of {figures['block_size']} bytes, "
             f"{figures['available']} for file data")

@@ -12,8 +12,8 @@ from .. import interrupts, trees
 from ..errors import INVAL, NF2Error
 from ..images import open_image
 from ..volume import Volume
-from ._copying import INCOMPLETE, count_text, report_skipped, report_unread
-from .app import ChipOption, ImageArg, app, note, progress, say
+from ._copying import INCOMPLETE, count_text, plan_json, report_skipped, report_unread
+from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
 
 @app.command()
@@ -22,6 +22,7 @@ def get(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A path on the volume.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory or file of the host.")],
     chip: ChipOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Copy files out of the volume.
 
@@ -41,10 +42,14 @@ def get(
             except interrupts.Interrupted as stop:
                 stop.done = f"{plan.done} of {len(plan.files)} files were copied to {target}, the others were not"
                 raise
+    incomplete = bool(plan.skipped or plan.unread)
+    if as_json:
+        print_json({"image": image, "target": target} | plan_json(plan))
+        raise typer.Exit(INCOMPLETE if incomplete else 0)
     report_skipped(plan)
     report_unread(plan)
     say(f"{count_text(plan.done, plan.done_bytes)} got from {image}")
-    if plan.skipped or plan.unread:
+    if incomplete:
         missing = len(plan.skipped) + len(plan.unread)
         note(f"not all was copied: {missing} files or directories are listed above"
              + ("; nf2 salvage may read more of them" if plan.unread else ""))

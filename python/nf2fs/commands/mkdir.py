@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..images import open_image
-from .app import ChipOption, ImageArg, PathsArg, app
+from .app import ChipOption, ImageArg, JsonOption, PathsArg, app, print_json
 
 
 @app.command()
@@ -17,6 +17,7 @@ def mkdir(
     paths: PathsArg,
     parents: Annotated[bool, typer.Option("-p", "--parents", help="Make the directories above too; no error if it exists.")] = False,
     chip: ChipOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Make directories."""
     with open_image(image, chip) as volume:
@@ -25,3 +26,5 @@ def mkdir(
                 volume.makedirs(path, exist_ok=True)
             else:
                 volume.mkdir(path)
+    if as_json:
+        print_json({"image": image, "directories": paths})

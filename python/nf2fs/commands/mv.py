@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..images import open_image
-from .app import ChipOption, ImageArg, PathArg, app
+from .app import ChipOption, ImageArg, JsonOption, PathArg, app, print_json
 
 
 @app.command()
@@ -17,6 +17,7 @@ def mv(
     image: ImageArg, source: PathArg,
     target: Annotated[str, typer.Argument(metavar="TARGET", help="The new path, or a directory to move into.")],
     chip: ChipOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Move or rename.
 
@@ -26,3 +27,5 @@ def mv(
         if volume.isdir(target) and target.strip("/") != source.strip("/"):
             target = posixpath.join(target, posixpath.basename(source.rstrip("/")))
         volume.rename(source, target)
+    if as_json:
+        print_json({"image": image, "from": source, "to": target})

@@ -12,8 +12,8 @@ import typer
 from .. import interrupts, trees
 from ..errors import NF2Error
 from ..images import open_image
-from ._copying import count_text, report_skipped
-from .app import ChipOption, ImageArg, app, note, progress, say
+from ._copying import count_text, plan_json, report_skipped
+from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
 
 @app.command()
@@ -22,6 +22,7 @@ def put(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="A file or directory of the host.")],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A path on the volume.")] = "/",
     chip: ChipOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Copy files into the volume.
 
@@ -45,6 +46,9 @@ def put(
             except interrupts.Interrupted as stop:
                 stop.done = f"{_came(plan, image)}, the others were not"
                 raise
+    if as_json:
+        print_json({"image": image, "target": target} | plan_json(plan) | {"bytes": plan.bytes})
+        return
     report_skipped(plan)
     say(f"{count_text(len(plan.files), plan.bytes)} put into {image}")
 

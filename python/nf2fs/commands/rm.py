@@ -12,7 +12,7 @@ from .. import interrupts, show
 from ..errors import NF2Error
 from ..images import open_image
 from ..volume import Volume
-from .app import ChipOption, ForceOption, ImageArg, PathsArg, app, ask, note
+from .app import ChipOption, ForceOption, ImageArg, JsonOption, PathsArg, app, ask, note, print_json
 
 
 @app.command()
@@ -22,6 +22,7 @@ def rm(
     recursive: Annotated[bool, typer.Option("-r", "--recursive", help="Directories too, with all in them.")] = False,
     force: ForceOption = False,
     chip: ChipOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Remove files and directories.
 
@@ -33,6 +34,8 @@ def rm(
             what = " ".join(show.printable(path) for path in paths)
             ask(f"{what}: {len(names)} files and directories are to be removed. Remove them?", force)
         _remove(volume, names)
+    if as_json:
+        print_json({"image": image, "removed": names})
 
 
 def _below(volume: Volume, path: str, recursive: bool) -> list[str]:

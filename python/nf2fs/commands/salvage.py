@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from .. import check_report, interrupts, salvaging
-from ._copying import INCOMPLETE, count_text, report_skipped, report_unread
-from .app import ChipOption, ImageArg, app, progress, say
+from ._copying import INCOMPLETE, count_text, plan_json, report_skipped, report_unread
+from .app import ChipOption, ImageArg, JsonOption, app, print_json, progress, say
 
 
 @app.command()
@@ -17,6 +17,7 @@ def salvage(
     image: ImageArg,
     target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory of the host: empty, or to be made.")],
     chip: ChipOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Copy what is left in a damaged image to a directory.
 
@@ -35,10 +36,13 @@ def salvage(
         except interrupts.Interrupted as stop:
             stop.done = f"a part of the files is in {target}"
             raise
-    for line in check_report.damage_lines(report):
-        say(line)
-    report_skipped(plan)
-    report_unread(plan)
-    say(f"{count_text(plan.done, plan.done_bytes)} copied to {target}; {check_report.data_text(report)}")
+    if as_json:
+        print_json(check_report.as_json(report) | {"target": target, "copied": plan_json(plan)})
+    else:
+        for line in check_report.damage_lines(report):
+            say(line)
+        report_skipped(plan)
+        report_unread(plan)
+        say(f"{count_text(plan.done, plan.done_bytes)} copied to {target}; {check_report.data_text(report)}")
     if not report.sound or plan.skipped or plan.unread:
         raise typer.Exit(INCOMPLETE)
