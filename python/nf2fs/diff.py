@@ -130,7 +130,7 @@ def compare_paths(
 ) -> list[Change]:
     """Images, or directories of the host."""
     with ExitStack() as stack:
-        sides = []
+        sides: list[Side] = []
         for path, chip in zip((one, two), chips, strict=True):
             if os.path.isdir(path):
                 sides.append(HostSide(os.path.join(path, top.strip("/"))))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 ROOT = 1
 
@@ -29,7 +29,7 @@ class Node:
     children: dict[bytes, Node] = field(default_factory=dict)
     lookups: int = 0  # how often the kernel was told this number and has not forgotten it
     opens: int = 0
-    handle: object = None  # of the volume's file, shared by all who opened it
+    handle: Any = None  # of the volume's file, shared by all who opened it
     writing: bool = False  # was `handle` opened for writing?
     unsynced: bool = False
     failed: OSError | None = None  # of a sync that nobody was told about yet
@@ -108,6 +108,7 @@ class Nodes:
     def move(self, node: Node, parent: Node, name: bytes) -> None:
         """Its name was changed; what had the new name must have been detached."""
         before = node.parent
+        assert before is not None, "the root is not moved"
         del before.children[node.name]
         node.parent, node.name = parent, name
         parent.children[name] = node
@@ -115,8 +116,10 @@ class Nodes:
 
     def drop(self, node: Node) -> None:
         """Forgets a node that nobody needs, and those above it."""
-        while node is not None and node.idle and self._by_number.pop(node.number, None):
-            parent = node.parent
+        below: Node | None = node
+        while below is not None and below.idle and below.number in self._by_number:
+            del self._by_number[below.number]
+            parent = below.parent
             if parent is not None:
-                del parent.children[node.name]
-            node = parent
+                del parent.children[below.name]
+            below = parent

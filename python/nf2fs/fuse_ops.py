@@ -45,7 +45,7 @@ def as_errno(error: OSError) -> int:
 class FileSystem:
     """A mounted volume as a file system of the host. One call at a time."""
 
-    def __init__(self, volume, now=time.time_ns):
+    def __init__(self, volume, now=time.time_ns) -> None:
         self.volume, self.image, self.now = volume, volume.image, now
         self.nodes = Nodes()
         self._writers: list[Node] = []  # those with a handle for writing, the last used one last
@@ -315,8 +315,9 @@ class FileSystem:
         except OSError:
             self._from_scratch(node)
             raise
+        if parent is not None:
+            self._touch(parent)
         self.nodes.detach(node)
-        self._touch(parent)
 
     # ---- handles ----
 

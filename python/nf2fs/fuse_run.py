@@ -90,7 +90,7 @@ def start_in_background(arguments: Arguments) -> None:
         text=True,
         env=os.environ | {"PYTHONPATH": paths},
     )
-    if child.stdout.readline() != "ready\n":
+    if child.stdout is None or child.stdout.readline() != "ready\n":
         _, errors = child.communicate()
         raise NF2Error(
             IO,

@@ -130,6 +130,10 @@ def _mount(data: memoryview, path: str, block_size: int | None):
     raise NF2Error(FOREIGN, text, path)
 
 
+def _file(system, size: int, path: str, target: str) -> File:
+    return File(size, lambda: _pieces(system, path, target))
+
+
 def _walk(system, found: Imported, image: str) -> None:
     pending = [("/", "/")]  # as LittleFS names it, and as the new volume does
     while pending:
@@ -148,12 +152,7 @@ def _walk(system, found: Imported, image: str) -> None:
                 found.tree.add_directory(target)
                 pending.append((path, target))
             else:
-                found.tree.add_file(
-                    target,
-                    File(
-                        entry.size, lambda path=path, target=target: _pieces(system, path, target)
-                    ),
-                )
+                found.tree.add_file(target, _file(system, entry.size, path, target))
 
 
 def _has_attributes(system, path: str) -> bool:

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import typer.main
 
@@ -74,7 +75,7 @@ def command_page(name: str, command) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main_page(group) -> str:
+def main_page(group: Any) -> str:
     lines = title("nf2")
     lines += [".SH NAME", f"nf2 \\- {ONE_LINE}", ".SH SYNOPSIS"]
     lines += ["\\fBnf2\\fR \\fICOMMAND\\fR [\\fIARGUMENTS\\fR]", ".SH DESCRIPTION"]
@@ -91,7 +92,7 @@ def main_page(group) -> str:
 def pages() -> dict[str, str]:
     """The text of each page, by file name."""
     commands.load()
-    group = typer.main.get_command(commands.app)
+    group: Any = typer.main.get_command(commands.app)
     found = {
         f"nf2-{name}.1": command_page(name, command) for name, command in group.commands.items()
     }

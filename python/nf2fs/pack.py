@@ -59,8 +59,7 @@ def pack(manifest: Manifest, output: str, *, force: bool = False) -> Packed:
             os.fsync(file.fileno())
         os.replace(path, output)
     _remember(chip, placed, output)
-    trees = [one.tree for one in manifest.partitions if one.tree is not None]
-    skipped = [pair for tree in trees for pair in tree.skipped]
+    skipped = [pair for one in manifest.partitions for pair in one.tree.skipped]
     named = None if chip.name.startswith("generic") else chip.name
     return Packed(output, named, chip.size, digest, placed, skipped, manifest.sources())
 
@@ -76,10 +75,10 @@ def _remember(chip: Chip, placed: list[Placed], output: str) -> None:
 
 def _assemble(manifest: Manifest, place: str) -> tuple[Chip, list[Placed], str]:
     """(chip, partitions, path of the image in `place`)."""
-    if manifest.one_volume is None and manifest.chip is None:
-        raise NF2Error(INVAL, "name the chip: partitions and the smallest volume need its geometry")
     if manifest.one_volume is not None:
         return _one_volume(manifest, manifest.one_volume, place)
+    if manifest.chip is None:
+        raise NF2Error(INVAL, "name the chip: partitions need its geometry")
     chip = native.load().chip(manifest.chip)
     path, placed, end = os.path.join(place, "whole"), [], 0
     with open(path, "wb") as image:
@@ -141,7 +140,7 @@ def _add(partition: Partition, chip: Chip, end: int, image, place: str) -> Place
     if partition.size is not None and partition.size > room:
         raise NF2Error(NOSPC, f"ends at {offset + partition.size}, the chip at {chip.size}")
     if partition.raw is not None:
-        return _add_raw(partition, chip, offset, room, image)
+        return _add_raw(partition, partition.raw, chip, offset, room, image)
     if partition.smallest:
         built = smallest_volume(partition.tree, chip, partition.free, place, room)
     else:
@@ -157,13 +156,13 @@ def _add(partition: Partition, chip: Chip, end: int, image, place: str) -> Place
     return _placed(partition, offset, built, f"{chip.source}@{offset}+{built.size}")
 
 
-def _add_raw(partition: Partition, chip: Chip, offset: int, room: int, image) -> Placed:
-    size, block = os.path.getsize(partition.raw), chip.block_size
+def _add_raw(partition: Partition, path: str, chip: Chip, offset: int, room: int, image) -> Placed:
+    size, block = os.path.getsize(path), chip.block_size
     space = -(-size // block) * block if partition.size is None else partition.size
     if size > min(space, room):
         text = f"has room for {min(space, room)} bytes, the file has {size}"
-        raise NF2Error(NOSPC, text, partition.raw)
+        raise NF2Error(NOSPC, text, path)
     image.seek(offset)
-    with open(partition.raw, "rb") as raw:
+    with open(path, "rb") as raw:
         shutil.copyfileobj(raw, image, PIECE)
     return Placed(partition.name, offset, space, 1, size, None, None)

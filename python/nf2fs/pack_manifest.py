@@ -43,8 +43,8 @@ def parse_size(value: object, what: str) -> int:
 @dataclass
 class Partition:
     name: str
-    tree: Tree | None = None  # None: raw bytes
-    raw: str | None = None
+    tree: Tree = field(default_factory=Tree)
+    raw: str | None = None  # the file with the bytes of one that holds no volume
     offset: int | None = None  # None: behind the one before
     size: int | None = None  # None: to the end of the chip
     smallest: bool = False
@@ -61,7 +61,7 @@ class Manifest:
     def one_volume(self) -> Partition | None:
         """The volume that takes the whole image."""
         first = self.partitions[0]
-        alone = len(self.partitions) == 1 and first.tree is not None
+        alone = len(self.partitions) == 1 and first.raw is None
         return first if alone and not first.offset and first.size is None else None
 
     def sources(self) -> list[str]:
@@ -70,9 +70,8 @@ class Manifest:
         for partition in self.partitions:
             if partition.raw is not None:
                 found.add(partition.raw)
-            if partition.tree is not None:
-                found |= partition.tree.sources
-                found |= {one.source for one in partition.tree.files.values() if one.source}
+            found |= partition.tree.sources
+            found |= {one.source for one in partition.tree.files.values() if one.source}
         return sorted(found)
 
 
