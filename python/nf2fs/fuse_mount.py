@@ -156,7 +156,7 @@ class Requests(pyfuse3.Operations):
 
     @answered
     async def opendir(self, inode, ctx):
-        self.files.listing(inode)
+        self.files.nodes.directory(inode)
         number = self._next_listing
         self._next_listing += 1
         self._listings[number] = (inode, [])
@@ -284,7 +284,7 @@ def serve(volume, directory: str, options: Options, ready=lambda: None) -> tuple
     """
     files = FileSystem(volume)
     flags = set(pyfuse3.default_options) | {
-        f"fsname={os.path.abspath(volume.path)}".replace(",", "_"),
+        f"fsname={os.path.realpath(volume.path)}".replace(",", "_"),
         "subtype=nf2",
     }
     flags |= {

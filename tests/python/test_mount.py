@@ -302,7 +302,7 @@ def test_read_only(mounting, image):
 @pytest.mark.parametrize("seed", (1, 2))
 def test_random_runs(mounted, image, seed):
     run = Fsx(mounted.top, seed)
-    for _ in range(2500):
+    for _ in range(1500):
         run.step()
     expected = run.close()
     assert mounted.stop()[0] == 0
@@ -411,7 +411,7 @@ for turn in range(100000):
 """
 
 
-@pytest.mark.parametrize("turns", (5, 33, 90, 150))
+@pytest.mark.parametrize("turns", (5, 60, 150))
 def test_kill_in_the_middle(mounted, image, turns):
     """What was synced before a kill -9 is there; each file is whole; nothing is wrong."""
     writer = subprocess.Popen(
@@ -450,23 +450,18 @@ def test_in_the_background(image, tmp_path, nf2, monkeypatch):
     directory.mkdir()
     code, out, err = nf2("mount", "--background", image, directory)
     assert (code, err) == (0, "") and "is mounted on" in out
-    try:
-        (directory / "file").write_bytes(b"content")
-        code, _, err = nf2("mount", image, directory)
-        assert code == 1 and "mounted there already" in err
-    finally:
-        subprocess.run([*UNMOUNT, directory], check=True)
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        try:
-            with nf2fs.open_image(image, read_only=True) as volume:
-                if volume.left_cleanly():
-                    assert volume.read_bytes("/file") == b"content"
-                    return
-        except OSError:
-            pass  # still being closed
-        time.sleep(0.05)
-    pytest.fail("the volume was not closed")
+    (directory / "file").write_bytes(b"content")
+    code, _, err = nf2("mount", image, directory)
+    assert code == 1 and "mounted there already" in err
+    with open(directory / "file", "rb"):
+        code, _, err = nf2("unmount", directory)
+        assert code == 1 and "busy" in err.lower()
+    code, out, err = nf2("unmount", directory)
+    assert (code, err) == (0, "") and f"{image} is unmounted" in out
+    with nf2fs.open_image(image, read_only=True) as volume:
+        assert volume.left_cleanly() and volume.read_bytes("/file") == b"content"
+    code, _, err = nf2("unmount", directory)
+    assert code == 1 and "no NF2FS volume is mounted there" in err
 
 
 def test_bad_arguments(image, tmp_path, nf2):

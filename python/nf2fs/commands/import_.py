@@ -10,8 +10,9 @@ import typer
 
 from .. import importing, pack_manifest, show
 from .. import pack as packing
+from ._copying import INCOMPLETE
+from ._packing import lines
 from .app import JsonOption, app, note, print_json, say
-from .pack import lines
 
 
 @app.command("import")
@@ -58,9 +59,11 @@ def import_command(
     """Make an image from one of LittleFS.
 
     SOURCE is only read. Directories, names and contents are taken over; custom attributes are not,
-    and are reported. A file that cannot be read ends the import, and makes no image. What had to be
-    left out makes the exit code 1. Needs the Python package littlefs-python (`pip install
-    nf2fs[littlefs]`).
+    and are reported. A file that cannot be read ends the import, and no image is made. Needs the
+    Python package littlefs-python (`pip install nf2fs[littlefs]`).
+
+    Exit codes: 0 all was taken over, but attributes; 1 an error; 2 wrong usage; 3 something was
+    left out, and is listed.
     """
     found = importing.read_littlefs(
         source,
@@ -82,7 +85,7 @@ def import_command(
     else:
         report(found, done)
     if done.skipped:
-        raise typer.Exit(1)
+        raise typer.Exit(INCOMPLETE)
 
 
 def report(found: importing.Imported, done: packing.Packed) -> None:

@@ -50,7 +50,7 @@ def mount(
 ) -> None:
     """Mount the volume on a directory (Linux, FUSE).
 
-    It is unmounted by Ctrl-C, by SIGTERM, or with `fusermount3 -u DIRECTORY`. What a program has
+    It is unmounted by Ctrl-C, by SIGTERM, or with `nf2 unmount DIRECTORY`. What a program has
     synced or closed is in the image then, also when this command is killed. Times are kept while it
     is mounted; links, modes and owners are not kept at all. Needs libfuse 3 and the Python package
     pyfuse3 (`pip install nf2fs[mount]`).
@@ -71,12 +71,12 @@ def mount(
     )
     if background:
         fuse_run.start_in_background(arguments)
-        say(f"{image} is mounted on {directory}; unmount it with: fusermount3 -u {directory}")
+        say(f"{image} is mounted on {directory}; unmount it with: nf2 unmount {directory}")
         return
     ended_by, lost = fuse_run.run(
         arguments,
         lambda: say(
-            f"{image} is mounted on {directory}; Ctrl-C or `fusermount3 -u {directory}` unmounts it"
+            f"{image} is mounted on {directory}; Ctrl-C or `nf2 unmount {directory}` ends that"
         ),
     )
     for path, error in lost:
