@@ -194,7 +194,7 @@ torture-proof: release
 demo: littlefs
 	@$(STEP) "Configuration" -- $(CONFIGURE_RELEASE)
 	@$(STEP) "Compilation" -- $(CMAKE) --build "$(RELEASE)" --parallel $(JOBS) --target nf2host norbench-cell
-	@$(BIN)/python -m nf2fs.demo --folder "$(BUILD)/demo"
+	@$(BIN)/python -m nf2fs.demo --directory "$(BUILD)/demo"
 
 # The rows that take long are measured apart, and kept.
 LONG := docs/long-rows.jsonl

@@ -349,7 +349,11 @@ class Volume:
 
     def rename(self, source: AnyPath, target: AnyPath) -> None:
         """Renames a file or directory; a file, or an empty directory, of that name is replaced in the same instant."""
-        self.image.rename(text_of(source), text_of(target))
+        source, target = text_of(source), text_of(target)
+        inside = posixpath.normpath("/" + target).startswith(posixpath.normpath("/" + source).rstrip("/") + "/")
+        if inside and self.isdir(source):
+            raise NF2Error(INVAL, "a directory cannot be moved into itself", source)
+        self.image.rename(source, target)
 
     replace = rename
 

@@ -282,3 +282,23 @@ def test_names_are_said_once(tmp_path, nf2):
         code, _, err = nf2(*command)
         assert code == 1 and err.count(str(tmp_path)) == 1 and err.count("\n") == 1, err
         assert "/." not in err.replace(str(tmp_path), "")
+
+
+def test_a_directory_is_not_moved_into_itself(flash, nf2):
+    for source, target in (("/d1", "/d1/x"), ("/d1/", "/d1/../d1/y"), ("/", "/d1")):
+        code, _, err = nf2("mv", flash, source, target)
+        assert code == 1 and "into itself" in err, err
+    assert len(json.loads(nf2("ls", "--json", flash, "/d1")[1])) == len(FILES) // 4
+
+
+def test_a_repair_that_is_interrupted_leaves_all_as_it_was(flash, nf2, tmp_path, monkeypatch):
+    data = bytearray(flash.read_bytes())
+    data[0:2 * BLOCK] = bytes(2 * BLOCK)
+    flash.write_bytes(data)
+
+    def stop(report, path):
+        os.kill(os.getpid(), signal.SIGINT)
+    monkeypatch.setattr(checking, "_prove", stop)
+    code, out, err = nf2("check", "--repair", flash)
+    assert (code, out, err) == (130, "", "nf2: interrupted\n")
+    assert os.listdir(tmp_path) == ["flash.img"] and flash.read_bytes() == data
