@@ -43,7 +43,7 @@ def put(
                 note(f"{_came(plan, image)} before this:")
                 raise error
             except interrupts.Interrupted as stop:
-                stop.done = f"{_came(plan, image)}, the others were not"
+                stop.done = _came(plan, image) + ("" if plan.done == len(plan.files) else ", the others were not")
                 raise
     report_skipped(plan)
     say(f"{count_text(len(plan.files), plan.bytes)} put into {image}")

@@ -55,10 +55,11 @@ def _is_root(path: str) -> bool:
 def _remove(volume: Volume, names: list[str]) -> None:
     done = 0
     try:
-        for name in names:
-            with interrupts.shield():
+        with interrupts.safe_places():
+            for name in names:
                 volume.remove(name)
                 done += 1
+                interrupts.check()
     except (NF2Error, interrupts.Interrupted) as error:
         text = f"{done} of {len(names)} files and directories were removed"
         if isinstance(error, interrupts.Interrupted):
