@@ -46,7 +46,7 @@ help:
 	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
 	@echo "make coverage lines and branches of the core that the C tests reach; \`make coverage-record' puts them into docs/PROOF.md"
 	@echo "make clean    remove $(BUILD)"
-	@echo "Variables: BUILD (folder), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
+	@echo "Variables: BUILD (directory), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
 
 # What a record was made with: the version, and the state of the sources.
 VERSION = echo "$$(sed -n 's/.*NF2_VERSION "\(.*\)"/\1/p' include/nf2fs/nf2fs.h), sources $$(git describe --always 2>/dev/null || echo unknown)$$(git diff --quiet HEAD -- . ':!docs' 2>/dev/null; test $$? -ne 1 || echo -dirty)"
