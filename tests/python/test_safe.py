@@ -166,6 +166,28 @@ def test_an_own_chip_is_found_again(tmp_path, nf2):
     assert nf2("check", flash)[0] == 0
 
 
+def test_what_is_remembered_harms_nothing(tmp_path, nf2):
+    flash, kept = tmp_path / "flash.img", tmp_path / "flash.img.chip"
+    kept.write_text(OWN)
+    assert nf2("format", flash, "--chip", "w25q64")[0] == 0
+    assert kept.read_text() == OWN      # the user's own file
+    kept.unlink()
+    (tmp_path / "own").write_text(OWN)
+    assert nf2("format", flash, "--force", "--chip", tmp_path / "own")[0] == 0
+    images.format_image(tmp_path / "other.img", "w25q64")
+    flash.write_bytes((tmp_path / "other.img").read_bytes())
+    code, _, err = nf2("ls", flash)
+    assert code == 1 and str(kept) in err and "Remove that file" in err
+    assert nf2("ls", flash, "--chip", "w25q64")[0] == 0
+    assert nf2("format", flash, "--force", "--chip", kept)[0] == 0 and nf2("ls", flash)[0] == 0
+    assert kept.read_text().count("kept beside it") == 1
+    assert nf2("format", flash, "--force", "--chip", "w25q64")[0] == 0 and not kept.exists()
+    kept.write_text("something else")
+    code, _, err = nf2("format", tmp_path / "flash.img", "--force", "--chip", tmp_path / "own")
+    assert code == 1 and "in the way" in err and kept.read_text() == "something else"
+    assert nf2("ls", flash, "--chip", "w25q64")[0] == 0     # nothing was changed
+
+
 def test_a_volume_on_a_part_of_the_chip(tmp_path, nf2):
     flash = tmp_path / "flash.img"
     assert nf2("format", flash, "--chip", f"{CHIP}@1M+512K")[0] == 0
