@@ -97,7 +97,7 @@ wheel: $(VENV)/ready
 # The installed wheel, under each Python that there is.
 PYTHONS ?= python3.11 python3.12 python3.13
 test-pythons: wheel
-	@for python in $(PYTHONS); do tools/test_wheel.sh $$python "$(BUILD)/pythons/$$python" "$(BUILD)/dist" || exit 1; done
+	@for python in $(PYTHONS); do tools/test_wheel.sh $$python "$(BUILD)/pythons/$$(basename $$python)" "$(BUILD)/dist" || exit 1; done
 
 lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF

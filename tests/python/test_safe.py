@@ -324,3 +324,26 @@ def test_a_repair_that_is_interrupted_leaves_all_as_it_was(flash, nf2, tmp_path,
     code, out, err = nf2("check", "--repair", flash)
     assert (code, out, err) == (130, "", "nf2: interrupted\n")
     assert os.listdir(tmp_path) == ["flash.img"] and flash.read_bytes() == data
+
+
+@pytest.mark.parametrize("answer, code", [("n", 1), ("y", 0), ("\x03", 130)])
+def test_the_answer_counts(flash, answer, code):
+    """On a terminal: no, yes, and Ctrl-C."""
+    import pty
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "nf2fs.cli", "rm", "-r", flash, "/d1"], env=environment(), stdin=follower,
+                               stdout=follower, stderr=follower, start_new_session=True, close_fds=True,
+                               preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0))
+    os.close(follower)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(leader, 1000)
+    os.write(leader, answer.encode() + (b"" if answer == "\x03" else b"\n"))
+    try:
+        while piece := os.read(leader, 1000):
+            shown += piece
+    except OSError:     # the end, on Linux
+        pass
+    assert process.wait(timeout=60) == code and b"Traceback" not in shown
+    with nf2fs.open_image(flash, read_only=True) as volume:
+        assert volume.exists("/d1") == (code != 0)

@@ -31,7 +31,7 @@ def rm(
         names = [name for path in paths for name in _below(volume, path, recursive)]
         if len(names) > len(paths):
             what = " ".join(show.printable(path) for path in paths)
-            ask(f"{what}: {len(names)} files and directories are to be removed. Remove them?", force)
+            ask(f"{what}: {len(names)} files and directories are to be removed", "Remove them?", force)
         _remove(volume, names)
 
 
