@@ -49,7 +49,7 @@ help:
 	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
 	@echo "make coverage lines and branches of the core that the C tests reach; \`make coverage-record' puts them into docs/PROOF.md"
 	@echo "make clean    remove $(BUILD)"
-	@echo "Variables: BUILD (folder), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
+	@echo "Variables: BUILD (directory), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
 
 # What a record was made with: the version, and the state of the sources.
 VERSION = echo "$$(sed -n 's/.*NF2_VERSION "\(.*\)"/\1/p' include/nf2fs/nf2fs.h), sources $$(git describe --always 2>/dev/null || echo unknown)$$(git diff --quiet HEAD -- . ':!docs' 2>/dev/null; test $$? -ne 1 || echo -dirty)"
@@ -106,7 +106,7 @@ wheel: $(VENV)/ready
 # The installed wheel, under each Python that there is.
 PYTHONS ?= python3.11 python3.12 python3.13
 test-pythons: wheel
-	@for python in $(PYTHONS); do tools/test_wheel.sh $$python "$(BUILD)/pythons/$$python" "$(BUILD)/dist" || exit 1; done
+	@for python in $(PYTHONS); do tools/test_wheel.sh $$python "$(BUILD)/pythons/$$(basename $$python)" "$(BUILD)/dist" || exit 1; done
 
 man: $(VENV)/ready
 	@$(BIN)/python -m nf2fs.manpages "$(BUILD)/man"
@@ -212,7 +212,7 @@ torture-proof: release
 demo: littlefs
 	@$(STEP) "Configuration" -- $(CONFIGURE_RELEASE)
 	@$(STEP) "Compilation" -- $(CMAKE) --build "$(RELEASE)" --parallel $(JOBS) --target nf2host norbench-cell
-	@$(BIN)/python -m nf2fs.demo --folder "$(BUILD)/demo"
+	@$(BIN)/python -m nf2fs.demo --directory "$(BUILD)/demo"
 
 # The rows that take long are measured apart, and kept.
 LONG := docs/long-rows.jsonl

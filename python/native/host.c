@@ -177,11 +177,6 @@ const char *nf2h_finding_text(unsigned kind)
     return kind < NF2_FOUND_KINDS ? nf2_finding_text((enum nf2_finding_kind)kind) : NULL;
 }
 
-int nf2h_left_cleanly(nf2h_image *image)
-{
-    return image->fs.clean;
-}
-
 /* ---- names ------------------------------------------------------------------------------------- */
 
 int nf2h_stat(nf2h_image *image, const char *path, uint64_t out[2])

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host_repair.c - repair of damaged images, for callers in other languages: see host.h. */
+/*
+ * host_repair.c - repair of damaged images, for callers in other languages: see host.h.
+ *
+ * Whatever the host library needs beyond the public API of the core, and so the format or the inside of
+ * nf2_t, is in this file.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -138,4 +143,11 @@ int nf2h_repair_verify(nf2h_repair *repair, nf2h_image *image, char *message, si
     unsigned failed = 0;
     int result = repair_verify(repair->repair, &image->fs, &failed);
     return say_where(repair, result, failed, message, message_size);
+}
+
+/* ---- the inside of a mounted volume --------------------------------------------------------------- */
+
+int nf2h_left_cleanly(nf2h_image *image)
+{
+    return image->fs.clean;
 }

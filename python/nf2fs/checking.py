@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from . import chips, files, native
+from . import chips, files, interrupts, native
 from .errors import CORRUPT, EXIST, GEOMETRY, INVAL, NF2Error
 from .images import open_locked
 from .locks import ImageLock
@@ -248,7 +248,8 @@ def repair_image(path: str | os.PathLike, output: str | os.PathLike | None = Non
             with files.beside(output or path) as temporary:
                 method = _mend(report, temporary)
                 shutil.copymode(path, temporary)
-                report.repaired = _publish(report, temporary, method, output)
+                with interrupts.shield():
+                    report.repaired = _publish(report, temporary, method, output)
         except NF2Error as error:
             if error.path == output:
                 raise

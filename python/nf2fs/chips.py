@@ -10,16 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from . import files, native
-from .errors import CORRUPT, GEOMETRY
+from .errors import CORRUPT, EXIST, NF2Error
 
 PAGES = (256, 512)
 BLOCKS = tuple(1 << shift for shift in range(12, 17))
 UNITS = (1, 2, 4, 8, 16, 32)
 SIZE_MIN, SIZE_MAX = 128 * 1024, 256 * 1024 * 1024
 
-REMEMBERED = """\
-# The chip of {image}, kept beside it by nf2: each command reads it from here.
-"""
+MARK = ", kept beside it by nf2: each command reads it from here."
+REMEMBERED = "# The chip of {image}" + MARK + "\n"
 DIRECTIVE = re.compile(r"^#: (chip|volume) = (.+)$", re.M)
 
 
@@ -32,20 +31,33 @@ def memory_path(path: str) -> str:
 
 def remember(path: str, chip: native.Chip, library: native.Library) -> None:
     """Keeps the chip of an image in a file beside it, unless the image and the catalogue say as much."""
+    keep(path, text_to_keep(path, chip, library))
+
+
+def text_to_keep(path: str, chip: native.Chip, library: native.Library) -> str | None:
+    """What `keep` is to keep; raises NF2Error (EXIST) where a file of the user's own has that name."""
     name, offset, size = native.split_place(chip.source)
     known = name.startswith("generic-") or any(one.name == name.lower() for one in library.chips())
     first = next((one for one in library.chips() if one.geometry == chip.geometry), chip)
     if known and not size and first.name in (chip.name, name):
-        forget(path)
-        return
+        return None
+    if not _is_ours(memory_path(path)) and os.path.abspath(name) != os.path.abspath(memory_path(path)):
+        raise NF2Error(EXIST, "is in the way: the chip of the image is to be kept in a file of this name", memory_path(path))
     text = REMEMBERED.format(image=os.path.basename(path))
     if size:
         text += f"#: volume = {offset}+{size}\n"
     if known:
-        text += f"#: chip = {name.lower()}\n"
-    else:
-        with open(name, encoding="utf-8", errors="surrogateescape") as chip_file:
-            text += DIRECTIVE.sub("", chip_file.read())
+        return text + f"#: chip = {name.lower()}\n"
+    with open(name, encoding="utf-8", errors="surrogateescape") as chip_file:
+        lines = chip_file.read().splitlines(keepends=True)
+    return text + "".join(line for line in lines if MARK not in line and not DIRECTIVE.match(line))
+
+
+def keep(path: str, text: str | None) -> None:
+    """Puts the text beside the image; None: removes what is kept there."""
+    if text is None:
+        forget(path)
+        return
     with files.beside(memory_path(path)) as temporary:
         with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
@@ -53,10 +65,18 @@ def remember(path: str, chip: native.Chip, library: native.Library) -> None:
 
 
 def forget(path: str) -> None:
-    try:
+    """Removes what is kept beside an image; a file of the user's own is left alone."""
+    if os.path.lexists(memory_path(path)) and _is_ours(memory_path(path)):
         os.unlink(memory_path(path))
+
+
+def _is_ours(path: str) -> bool:
+    """Is the file one of `remember`, or is there none?"""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return MARK in file.readline()
     except FileNotFoundError:
-        pass
+        return True
 
 
 def remembered(path: str) -> str | None:
@@ -128,5 +148,3 @@ def misfit(length: int, size: int) -> str:
         return f"the image is cut short: it has {length} bytes of the chip's {size}, the last {size - length} are missing"
     return f"the image is too long: {length - size} bytes follow the chip's {size}"
 
-
-__all__ = ["GEOMETRY", "Recognised", "forget", "memory_path", "misfit", "recognise", "remember", "remembered"]

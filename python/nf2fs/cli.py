@@ -16,11 +16,7 @@ from . import interrupts
 
 def run(application, name: str, arguments: list[str] | None) -> None:
     """Runs a command line and turns errors into one line and an exit code; the process ends with it."""
-    try:
-        code = _run(application, name, arguments)
-    finally:
-        interrupts.ignore()
-    sys.exit(code)
+    sys.exit(_run(application, name, arguments))
 
 
 def _run(application, name: str, arguments: list[str] | None) -> int:
@@ -30,15 +26,11 @@ def _run(application, name: str, arguments: list[str] | None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="surrogateescape")
     try:
-        interrupts.raise_once()
         application(arguments, prog_name=name)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (NF2Error, LibraryMissing, OSError) as error:
         print(f"{name}: {error_line(error)}", file=sys.stderr)
-    except interrupts.Interrupted as stop:
-        print(f"{name}: interrupted{f': {stop.done}' if stop.done else ''}", file=sys.stderr)
-        return 128 + stop.number
     return 1
 
 
@@ -47,7 +39,19 @@ def main(arguments: list[str] | None = None) -> None:
     from . import commands
 
     commands.load()
-    run(commands.app, "nf2", arguments)
+    code: int | str | None
+    try:
+        interrupts.raise_once()
+        try:
+            code = _run(commands.app, "nf2", arguments)
+        except SystemExit as done:
+            code = done.code
+        interrupts.ignore()
+    except interrupts.Interrupted as stop:
+        print(f"nf2: interrupted{f': {stop.done}' if stop.done else ''}", file=sys.stderr)
+        code = 128 + stop.number
+        interrupts.ignore()
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -35,13 +35,14 @@ def format_image(path: Path, chip: str, *, erase: bool = True, force: bool = Fal
         found = _in_the_way(path, facts)
         if found and not force:
             raise NF2Error(EXIST, found, path, "force")
+        kept = chips.text_to_keep(path, facts, library)
         if os.path.getsize(path) == facts.size:
             _format(path, facts, path, erase, library)
         else:
             with files.beside(path) as temporary:
                 _format(temporary, facts, path, erase, library)
                 files.publish_over(temporary, path)
-    chips.remember(path, facts, library)
+        chips.keep(path, kept)
 
 
 def in_the_way(path: Path, chip: str, library=None) -> str | None:
@@ -117,10 +118,18 @@ def open_image(path: Path, chip: str | None = None, *, read_only: bool = False, 
 
 def open_locked(path: str, chip: str | None, lock: ImageLock | None, *, read_only: bool, library) -> Volume:
     """As open_image, for callers that hold the image; closing the volume releases `lock`."""
-    chip = chip or chips.remembered(path)
     if chip is not None:
         return _open_as(library, path, library.chip(chip), lock, read_only)
-    return _open_as_any(library, path, lock, read_only)
+    kept = chips.remembered(path)
+    if kept is None:
+        return _open_as_any(library, path, lock, read_only)
+    try:
+        return _open_as(library, path, library.chip(kept), lock, read_only)
+    except NF2Error as error:
+        if error.code != GEOMETRY:
+            raise
+        text = f"{error.text}; {chips.memory_path(path)} says which chip it is of. Remove that file if it is wrong"
+        raise NF2Error(error.code, text, path) from None
 
 
 def _open_as(library, path: str, facts: native.Chip, lock: ImageLock | None, read_only: bool) -> Volume:

@@ -21,6 +21,7 @@ class Interrupted(BaseException):
 
 
 _shields = 0
+_safe_places = 0
 _waiting: int | None = None
 _ending = False
 
@@ -56,22 +57,48 @@ def _handle(number: int, _frame) -> None:
     global _ending, _waiting
     if _ending:
         return
-    if _shields:
+    if _shields or _safe_places:
         _waiting = number
         return
     _ending = True
     raise Interrupted(number)
 
 
+def _raise_waiting() -> None:
+    global _ending, _waiting
+    if _waiting is not None and not _ending:
+        number, _waiting, _ending = _waiting, None, True
+        raise Interrupted(number)
+
+
 @contextmanager
 def shield() -> Iterator[None]:
     """What is done inside is done whole: a signal of `raise_once` waits for its end."""
-    global _shields, _waiting, _ending
+    global _shields
     _shields += 1
     try:
         yield
     finally:
         _shields -= 1
-    if _waiting is not None and not _shields and not _ending:
-        number, _waiting, _ending = _waiting, None, True
-        raise Interrupted(number)
+    if not _shields and not _safe_places:
+        _raise_waiting()
+
+
+@contextmanager
+def safe_places() -> Iterator[None]:
+    """Inside, a signal of `raise_once` waits for the next `check`: an exception from a handler may come
+    anywhere, also where Python swallows it (in a finalizer)."""
+    global _safe_places
+    _safe_places += 1
+    try:
+        yield
+    finally:
+        _safe_places -= 1
+    if not _shields and not _safe_places:
+        _raise_waiting()
+
+
+def check() -> None:
+    """A safe place: raises Interrupted if a signal waits for one."""
+    if not _shields:
+        _raise_waiting()

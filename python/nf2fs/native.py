@@ -121,17 +121,17 @@ def library_names() -> list[str]:
 
 
 def find_library() -> Path | None:
-    """$NF2FS_LIBRARY, the package's own folder (installed), or a build folder of the source tree."""
+    """$NF2FS_LIBRARY, the package's own directory (installed), or a build directory of the source tree."""
     given = os.environ.get("NF2FS_LIBRARY")
     if given:
         return Path(given)
     package = Path(__file__).resolve().parent
     root = package.parent.parent
-    folders = [package, root / "build", root / "build" / "python", root / "build" / "host" / "python"]
-    for folder in folders:
+    directories = [package, root / "build", root / "build" / "python", root / "build" / "host" / "python"]
+    for directory in directories:
         for name in library_names():
-            if (folder / name).is_file():
-                return folder / name
+            if (directory / name).is_file():
+                return directory / name
     found = [path for name in library_names() for path in (root / "build").glob(f"*/**/{name}")]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)     # the newest build
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
-from . import checking, native, trees
+from . import checking, interrupts, native, trees
 from .errors import EXIST, NF2Error
 from .locks import ImageLock
 
@@ -34,7 +34,8 @@ def salvage(path: str | os.PathLike, target: str | os.PathLike, chip: str | None
         try:
             items = repair.items()
             begin(sum(item.size for item in items))
-            return report, _copy(repair, items, target, advance)
+            with interrupts.safe_places():
+                return report, _copy(repair, items, target, advance)
         finally:
             repair.close()
 
@@ -72,3 +73,4 @@ def _pieces(repair: native.Repair, number: int, size: int, advance: Callable[[in
         yield piece
         at += len(piece)
         advance(len(piece))
+        interrupts.check()

@@ -92,18 +92,25 @@ def plan_put(source: str, target: str, image: str | None = None) -> Plan:
 
 def run_put(volume: Volume, plan: Plan, advance: Advance = lambda size: None) -> None:
     """Copies each file, all or nothing: when this fails, leave the volume by the exception, and the old file stays."""
-    for directory in plan.directories:
-        if directory.strip("/"):
-            volume.makedirs(directory, exist_ok=True)
-    for source, target, _ in plan.files:
-        with open(source, "rb") as data:
-            file = volume.open(target, "wb", buffering=0)
-            while piece := data.read(COPY_SIZE):
-                file.write(piece)
-                advance(len(piece))
-            with interrupts.shield():
-                file.close()
-                plan.done += 1
+    with interrupts.safe_places():
+        for directory in plan.directories:
+            if directory.strip("/"):
+                volume.makedirs(directory, exist_ok=True)
+            interrupts.check()
+        for source, target, _ in plan.files:
+            _put_file(volume, source, target, advance)
+            plan.done += 1
+            interrupts.check()
+
+
+def _put_file(volume: Volume, source: str, target: str, advance: Advance) -> None:
+    with open(source, "rb") as data:
+        file = volume.open(target, "wb", buffering=0)
+        while piece := data.read(COPY_SIZE):
+            file.write(piece)
+            advance(len(piece))
+            interrupts.check()
+        file.close()
 
 
 # ---- from the volume to the host ----
@@ -210,26 +217,29 @@ def _pieces(volume: Volume, source: str, advance: Advance) -> Iterator[bytes]:
         while piece := file.read(COPY_SIZE):
             yield piece
             advance(len(piece))
+            interrupts.check()
 
 
 def run_get(volume: Volume, plan: Plan, target: str, advance: Advance = lambda size: None) -> None:
     """Copies what can be read; what cannot is noted in `plan.unread`. Errors of the host (a full disk) are raised."""
-    refused: set[str] = set()
-    for directory in plan.directories:
-        try:
-            if os.path.dirname(directory) in refused:
-                raise NF2Error(NOTDIR, "is in a directory that is not followed", directory)
-            make_host_directory(directory, target)
-        except NF2Error as error:
-            refused.add(directory)
-            plan.unread.append((directory, error.text))
-    for source, destination, _ in plan.files:
-        if os.path.dirname(destination) in refused:
-            continue
-        try:
-            size = write_host_file(destination, _pieces(volume, source, advance))
-        except NF2Error as error:
-            plan.unread.append((error.path or source, error.text))
-            continue
-        plan.done += 1
-        plan.done_bytes += size
+    with interrupts.safe_places():
+        refused: set[str] = set()
+        for directory in plan.directories:
+            try:
+                if os.path.dirname(directory) in refused:
+                    raise NF2Error(NOTDIR, "is in a directory that is not followed", directory)
+                make_host_directory(directory, target)
+            except NF2Error as error:
+                refused.add(directory)
+                plan.unread.append((directory, error.text))
+        for source, destination, _ in plan.files:
+            if os.path.dirname(destination) in refused:
+                continue
+            try:
+                size = write_host_file(destination, _pieces(volume, source, advance))
+            except NF2Error as error:
+                plan.unread.append((error.path or source, error.text))
+                continue
+            plan.done += 1
+            plan.done_bytes += size
+            interrupts.check()

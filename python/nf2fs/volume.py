@@ -9,10 +9,11 @@ import posixpath
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
 from . import interrupts
-from .errors import EXIST, INVAL, IO, ISDIR, NOENT, NOTDIR, NF2Error
+from . import errors as codes
+from .errors import EXIST, INVAL, ISDIR, NOENT, NOTDIR, NF2Error
 from .native import Finding, decode
 
 if TYPE_CHECKING:
@@ -295,7 +296,7 @@ class Volume:
         while pending:
             directory, depth = pending.pop()
             if depth > DEPTH_MAX:
-                raise NF2Error(IO, f"directories are nested more than {DEPTH_MAX} deep", directory)
+                raise NF2Error(codes.IO, f"directories are nested more than {DEPTH_MAX} deep", directory)
             entries = self.scandir(directory)
             directories = [entry.name for entry in entries if entry.is_dir()]
             yield directory, directories, [entry.name for entry in entries if not entry.is_dir()]
@@ -349,7 +350,11 @@ class Volume:
 
     def rename(self, source: AnyPath, target: AnyPath) -> None:
         """Renames a file or directory; a file, or an empty directory, of that name is replaced in the same instant."""
-        self.image.rename(text_of(source), text_of(target))
+        source, target = text_of(source), text_of(target)
+        inside = posixpath.normpath("/" + target).startswith(posixpath.normpath("/" + source).rstrip("/") + "/")
+        if inside and self.isdir(source):
+            raise NF2Error(INVAL, "a directory cannot be moved into itself", source)
+        self.image.rename(source, target)
 
     replace = rename
 
@@ -360,8 +365,20 @@ class Volume:
 
     # ---- files ----
 
+    @overload
+    def open(self, path: AnyPath, mode: str, buffering: Literal[0],     # type: ignore[overload-overlap]
+             *, sync: bool = False) -> RawFile: ...
+
+    @overload
+    def open(self, path: AnyPath, mode: str = "r",                      # type: ignore[overload-overlap]
+             *, buffering: Literal[0], sync: bool = False) -> RawFile: ...
+
+    @overload
     def open(self, path: AnyPath, mode: str = "r", buffering: int = -1, encoding: str | None = None,
-             errors: str | None = None, newline: str | None = None, *, sync: bool = False):
+             errors: str | None = None, newline: str | None = None, *, sync: bool = False) -> IO[Any]: ...
+
+    def open(self, path: AnyPath, mode: str = "r", buffering: int = -1, encoding: str | None = None,
+             errors: str | None = None, newline: str | None = None, *, sync: bool = False) -> Any:
         """As the built-in open. `sync`: each write is durable when it returns (use buffering=0 with it)."""
         path = text_of(path)
         flags = open_flags(mode) | (O_SYNC if sync else 0)

@@ -166,6 +166,28 @@ def test_an_own_chip_is_found_again(tmp_path, nf2):
     assert nf2("check", flash)[0] == 0
 
 
+def test_what_is_remembered_harms_nothing(tmp_path, nf2):
+    flash, kept = tmp_path / "flash.img", tmp_path / "flash.img.chip"
+    kept.write_text(OWN)
+    assert nf2("format", flash, "--chip", "w25q64")[0] == 0
+    assert kept.read_text() == OWN      # the user's own file
+    kept.unlink()
+    (tmp_path / "own").write_text(OWN)
+    assert nf2("format", flash, "--force", "--chip", tmp_path / "own")[0] == 0
+    images.format_image(tmp_path / "other.img", "w25q64")
+    flash.write_bytes((tmp_path / "other.img").read_bytes())
+    code, _, err = nf2("ls", flash)
+    assert code == 1 and str(kept) in err and "Remove that file" in err
+    assert nf2("ls", flash, "--chip", "w25q64")[0] == 0
+    assert nf2("format", flash, "--force", "--chip", kept)[0] == 0 and nf2("ls", flash)[0] == 0
+    assert kept.read_text().count("kept beside it") == 1
+    assert nf2("format", flash, "--force", "--chip", "w25q64")[0] == 0 and not kept.exists()
+    kept.write_text("something else")
+    code, _, err = nf2("format", tmp_path / "flash.img", "--force", "--chip", tmp_path / "own")
+    assert code == 1 and "in the way" in err and kept.read_text() == "something else"
+    assert nf2("ls", flash, "--chip", "w25q64")[0] == 0     # nothing was changed
+
+
 def test_a_volume_on_a_part_of_the_chip(tmp_path, nf2):
     flash = tmp_path / "flash.img"
     assert nf2("format", flash, "--chip", f"{CHIP}@1M+512K")[0] == 0
@@ -282,3 +304,46 @@ def test_names_are_said_once(tmp_path, nf2):
         code, _, err = nf2(*command)
         assert code == 1 and err.count(str(tmp_path)) == 1 and err.count("\n") == 1, err
         assert "/." not in err.replace(str(tmp_path), "")
+
+
+def test_a_directory_is_not_moved_into_itself(flash, nf2):
+    for source, target in (("/d1", "/d1/x"), ("/d1/", "/d1/../d1/y"), ("/", "/d1")):
+        code, _, err = nf2("mv", flash, source, target)
+        assert code == 1 and "into itself" in err, err
+    assert len(json.loads(nf2("ls", "--json", flash, "/d1")[1])) == len(FILES) // 4
+
+
+def test_a_repair_that_is_interrupted_leaves_all_as_it_was(flash, nf2, tmp_path, monkeypatch):
+    data = bytearray(flash.read_bytes())
+    data[0:2 * BLOCK] = bytes(2 * BLOCK)
+    flash.write_bytes(data)
+
+    def stop(report, path):
+        os.kill(os.getpid(), signal.SIGINT)
+    monkeypatch.setattr(checking, "_prove", stop)
+    code, out, err = nf2("check", "--repair", flash)
+    assert (code, out, err) == (130, "", "nf2: interrupted\n")
+    assert os.listdir(tmp_path) == ["flash.img"] and flash.read_bytes() == data
+
+
+@pytest.mark.parametrize("answer, code", [("n", 1), ("y", 0), ("\x03", 130)])
+def test_the_answer_counts(flash, answer, code):
+    """On a terminal: no, yes, and Ctrl-C."""
+    import pty
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "nf2fs.cli", "rm", "-r", flash, "/d1"], env=environment(), stdin=follower,
+                               stdout=follower, stderr=follower, start_new_session=True, close_fds=True,
+                               preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0))
+    os.close(follower)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(leader, 1000)
+    os.write(leader, answer.encode() + (b"" if answer == "\x03" else b"\n"))
+    try:
+        while piece := os.read(leader, 1000):
+            shown += piece
+    except OSError:     # the end, on Linux
+        pass
+    assert process.wait(timeout=60) == code and b"Traceback" not in shown
+    with nf2fs.open_image(flash, read_only=True) as volume:
+        assert volume.exists("/d1") == (code != 0)

@@ -48,14 +48,14 @@ def every_command(version: VersionOption = False) -> None:
 ForceOption = Annotated[bool, typer.Option("-f", "--force", help="Do not ask.")]
 
 
-def ask(question: str, forced: bool) -> None:
-    """Asks before something is lost; without a terminal to ask on, only --force goes on."""
+def ask(what: str, question: str, forced: bool) -> None:
+    """Says what would be lost, and asks; without a terminal to ask on, only --force goes on."""
     if forced:
         return
     if not sys.stdin.isatty():
-        note(f"{question} Use --force to do so without being asked. Nothing was changed")
+        note(f"{what}. Use --force to do that without being asked; nothing was changed")
         raise typer.Exit(1)
-    if not typer.confirm(question, err=True):
+    if not typer.confirm(f"{what}. {question}", err=True):
         note("nothing was changed")
         raise typer.Exit(1)
 

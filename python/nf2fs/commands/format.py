@@ -29,7 +29,7 @@ def format_command(
     """
     found = in_the_way(image, chip)
     if found:
-        ask(f"{show.printable(image)} {found}. All that it holds is lost by a format. Format it?", force)
+        ask(f"{show.printable(image)} {found}. A format destroys what it holds", "Format it?", force)
     format_image(image, chip, erase=not quick, force=found is not None)
     with open_image(image, chip, read_only=True) as volume:
         figures = volume.statfs()

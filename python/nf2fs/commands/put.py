@@ -44,7 +44,7 @@ def put(
                 note(f"{_came(plan, image)} before this:")
                 raise error
             except interrupts.Interrupted as stop:
-                stop.done = f"{_came(plan, image)}, the others were not"
+                stop.done = _came(plan, image) + ("" if plan.done == len(plan.files) else ", the others were not")
                 raise
     if as_json:
         print_json({"image": image, "target": target} | plan_json(plan) | {"bytes": plan.bytes})

@@ -32,7 +32,7 @@ def rm(
         names = [name for path in paths for name in _below(volume, path, recursive)]
         if len(names) > len(paths):
             what = " ".join(show.printable(path) for path in paths)
-            ask(f"{what}: {len(names)} files and directories are to be removed. Remove them?", force)
+            ask(f"{what}: {len(names)} files and directories are to be removed", "Remove them?", force)
         _remove(volume, names)
     if as_json:
         print_json({"image": image, "removed": names})
@@ -58,10 +58,11 @@ def _is_root(path: str) -> bool:
 def _remove(volume: Volume, names: list[str]) -> None:
     done = 0
     try:
-        for name in names:
-            with interrupts.shield():
+        with interrupts.safe_places():
+            for name in names:
                 volume.remove(name)
                 done += 1
+                interrupts.check()
     except (NF2Error, interrupts.Interrupted) as error:
         text = f"{done} of {len(names)} files and directories were removed"
         if isinstance(error, interrupts.Interrupted):
