@@ -63,16 +63,21 @@ def inside(block: int, data: bytes, page: int) -> Iterator[Record]:
         yield Record("programmed", block, offset, length, text)
 
 
-def records(volume, first: int = 0, count: int | None = None) -> Iterator[Record]:
-    """Blocks from `first` on, each with what is in it."""
+def records(
+    volume, first: int = 0, count: int | None = None, unread: list | None = None
+) -> Iterator[Record]:
+    """Blocks from `first` on, each with what is in it; to `unread` is added what could not be
+    read."""
     states, erases = volume.blocks()
     size, page = volume.statfs()["block_size"], volume.chip.page_size
     last = len(states) if count is None else min(first + count, len(states))
     if not 0 <= first < len(states):
         raise NF2Error(INVAL, f"no block {first}: the volume has {len(states)}", volume.path)
-    owners, chip = owning.owners(volume, states), Bytes(volume)
+    found, chip = owning.find(volume, states), Bytes(volume)
+    if unread is not None:
+        unread += found.unread
     for block in range(first, last):
-        owner = owners[block]
+        owner = found.owners[block]
         fields = {
             "state": show.STATES[states[block]],
             "erases": erases[block],

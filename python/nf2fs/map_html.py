@@ -16,7 +16,8 @@ SPOT = "@DATA@"
 def facts(volume) -> dict:
     """What the page shows."""
     states, erases = volume.blocks()
-    found = owning.owners(volume, states)
+    seen = owning.find(volume, states)
+    found = seen.owners
     wear: dict[owning.Owner, list[int]] = {}
     for owner, count in zip(found, erases, strict=True):
         if owner is not None:
@@ -32,6 +33,9 @@ def facts(volume) -> dict:
         "states": list(states),
         "erases": erases,
         "owner": [None if owner is None else index[owner] for owner in found],
+        "unread": [
+            {"path": show.printable(path), "reason": reason} for path, reason in seen.unread
+        ],
         "owners": [_row(owner, counts) for owner, counts in wear.items()],
     }
 
@@ -48,7 +52,7 @@ def _row(owner: owning.Owner, erases: list[int]) -> dict:
 def owner_facts(volume) -> dict:
     """The part of them that tells of owners, for JSON."""
     found = facts(volume)
-    return {key: found[key] for key in ("owner", "owners")}
+    return {key: found[key] for key in ("owner", "owners", "unread")}
 
 
 def page(volume) -> str:

@@ -48,7 +48,7 @@ def test_owners(tmp_path, chip):
         volume.write_bytes("/d/small", source.randbytes(30))
     with nf2fs.open_image(path, read_only=True) as volume:
         states, _ = volume.blocks()
-        found = owners.owners(volume, states)
+        found = owners.find(volume, states).owners
     assert len(found) == len(states)
     assert [one is None for one in found] == [state != 2 for state in states]
     kinds = [one.kind for one in found if one]
@@ -104,3 +104,22 @@ def test_a_browser_shows_it(image, tmp_path, nf2, view):
         and "256 blocks of 4,096 bytes" in text
     )
     assert "&lt;_script&gt;&lt;b&gt;" in text
+
+
+def test_a_damaged_volume_is_shown_as_far_as_it_can_be_read(image, tmp_path, nf2):
+    with nf2fs.open_image(image) as volume:
+        with volume.open("/log", "wb", buffering=0) as log:
+            for _ in range(40):
+                log.write(b"a line that is looked for\n" * 4)
+                log.sync()
+    data = bytearray(image.read_bytes())
+    for _ in range(3):
+        data[data.index(b"a line that is looked for") + 3] ^= 0x41
+    image.write_bytes(data)
+    found = json.loads(nf2("map", "--json", "--owners", image)[1])
+    assert {one["path"] for one in found["unread"]} <= {"/", "/log"} and found["unread"]
+    assert len(found["owner"]) == 256 and found["totals"]["used"] > 40
+    code, _, err = nf2("dump", image)
+    assert code == 0 and "is not known" in err
+    assert nf2("map", image, "--html", tmp_path / "map.html")[0] == 0
+    assert '"unread": [{"path": "/' in (tmp_path / "map.html").read_text()

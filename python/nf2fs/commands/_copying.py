@@ -29,5 +29,10 @@ def plan_json(plan: trees.Plan) -> dict:
             "not_copied": [{"path": path, "reason": reason} for path, reason in plan.unread]}
 
 
+def report_unread_owners(unread: list[tuple[str, str]]) -> None:
+    for path, reason in unread[:LINES_MAX]:
+        note(f"{show.printable(path)}: {reason}: whose blocks these are is not known")
+
+
 def count_text(number: int, size: int) -> str:
     return f"{number} file{'s' * (number != 1)}, {show.size_text(size)}"

@@ -10,6 +10,7 @@ import typer
 
 from .. import dump as dumping
 from ..images import open_image
+from ._copying import report_unread_owners
 from .app import ChipOption, ImageArg, app, say
 
 
@@ -35,9 +36,10 @@ def dump(
     State, wear and owner of each block, and what was programmed in it. Owners are found by listing
     all directories and reading all files.
     """
+    unread: list[tuple[str, str]] = []
     with open_image(image, chip, read_only=True) as volume:
         chip_bytes, size = dumping.Bytes(volume), volume.statfs()["block_size"]
-        for record in dumping.records(volume, first or 0, None if first is None else count):
+        for record in dumping.records(volume, first or 0, None if first is None else count, unread):
             if used and record.kind == "block" and record.fields["state"] != "used":
                 continue
             if as_json:
@@ -51,3 +53,4 @@ def dump(
             if bytes_too:
                 for line in dumping.hex_lines(chip_bytes.read(at, record.length), at):
                     say("  " + line)
+    report_unread_owners(unread)
