@@ -286,14 +286,14 @@ def caught_signals(process):
 
 def wait_for_change(process, image, blocks):
     """Until so many blocks have something in them that the format left blank."""
+    empty = b"\xff" * BLOCK
     before = image.read_bytes()
-    blank = [
-        at for at in range(0, len(before), BLOCK) if before[at : at + BLOCK] == b"\xff" * BLOCK
-    ]
+    blank = [at for at in range(0, len(before), BLOCK) if before[at : at + BLOCK] == empty]
     while process.poll() is None:
         now = image.read_bytes()
-        if sum(now[at : at + BLOCK] != b"\xff" * BLOCK for at in blank) >= blocks:
+        if sum(now[at : at + BLOCK] != empty for at in blank) >= blocks:
             break
+        time.sleep(0.002)
 
 
 @pytest.mark.skipif(

@@ -22,7 +22,8 @@ app = typer.Typer(
     help="Works on image files that hold an NF2FS volume of a NOR flash chip. The image comes "
     "first: "
     "nf2 format flash.img --chip w25q256; nf2 put flash.img DIR /; nf2 get flash.img / OUT. "
-    "Exit codes: 0 done, 1 an error, 2 wrong usage; for check see its help.",
+    "Exit codes: 0 done, 1 an error, 2 wrong usage, 3 not all could be copied; for check see its "
+    "help.",
 )
 
 ImageArg = Annotated[str, typer.Argument(metavar="IMAGE", help="The image file.")]

@@ -15,16 +15,14 @@ from .app import ChipOption, ImageArg, app, progress, say
 @app.command()
 def salvage(
     image: ImageArg,
-    target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="A directory of the host: empty, or to be made.")
-    ],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory of the host: empty, or to be made.")],
     chip: ChipOption = None,
 ) -> None:
     """Copy what is left in a damaged image to a directory.
 
     All that can be read is copied, also where the volume does not mount any more; the image is only
-    read. What is older than it was, or damaged in part, gets ".damaged" behind its name; zeros
-    stand in for bytes that are lost; what has no name any more is in lost+found.
+    read. What is older than it was, or damaged in part, gets ".damaged" behind its name; zeros stand in
+    for bytes that are lost; what has no name any more is in lost+found.
 
     Exit codes: 0 no damage was found; 1 an error, or nothing of a volume was found; 2 wrong usage;
     3 something is damaged, lost or in doubt, and is listed.
@@ -32,13 +30,8 @@ def salvage(
     with progress() as bars:
         task = bars.add_task("salvage", total=None)
         try:
-            report, plan = salvaging.salvage(
-                image,
-                target,
-                chip,
-                lambda size: bars.update(task, total=size),
-                lambda size: bars.advance(task, size),
-            )
+            report, plan = salvaging.salvage(image, target, chip, lambda size: bars.update(task, total=size),
+                                             lambda size: bars.advance(task, size))
         except interrupts.Interrupted as stop:
             stop.done = f"a part of the files is in {target}"
             raise
@@ -46,9 +39,6 @@ def salvage(
         say(line)
     report_skipped(plan)
     report_unread(plan)
-    say(
-        f"{count_text(plan.done, plan.done_bytes)} copied to {target}; "
-        f"{check_report.data_text(report)}"
-    )
+    say(f"{count_text(plan.done, plan.done_bytes)} copied to {target}; {check_report.data_text(report)}")
     if not report.sound or plan.skipped or plan.unread:
         raise typer.Exit(INCOMPLETE)
