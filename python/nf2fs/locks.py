@@ -22,7 +22,14 @@ class ImageLock:
 
     def __init__(self, path: str, exclusive: bool):
         self.path, self.exclusive = path, exclusive
+        self._file: int | None = None
         self._file = _locked(path, exclusive)
+
+    def __del__(self) -> None:
+        """For a volume that was given up without being closed."""
+        if self._file is not None:
+            warnings.warn(f"{self.path}: a volume was not closed", ResourceWarning, source=self)
+            self.release()
 
     def release(self) -> None:
         if self._file is not None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One writer to an image at a time, whatever becomes of it."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -65,6 +66,16 @@ def test_two_volumes_of_one_process(image):
         refused(image)
     with nf2fs.open_image(image):
         pass
+
+
+def test_a_volume_that_is_given_up_releases_the_image(image):
+    volume = nf2fs.open_image(image)
+    volume.mkdir("/made")
+    with pytest.warns(ResourceWarning, match="not closed"):
+        del volume
+        gc.collect()
+    with nf2fs.open_image(image) as volume:
+        assert volume.isdir("/made") or volume.chip.name == "tiny"
 
 
 def test_a_volume_that_failed_to_open_holds_nothing(image, library):
