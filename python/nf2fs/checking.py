@@ -138,10 +138,12 @@ def find_chip(path: str, chip: str | None) -> native.Chip:
     be read of it, else the one that its beginning is of.
     """
     library = native.load()
-    chip = chip or chips.remembered(path)
+    kept = chips.remembered(path)
     if chip is not None:
         return library.chip(chip)
     size = os.path.getsize(path)
+    if kept is not None and not _is_of_another(path, size, kept):
+        return library.chip(kept)
     candidates = list(
         {one.geometry: one for one in reversed(library.chips()) if one.size == size}.values()
     )[::-1]
@@ -169,6 +171,17 @@ def find_chip(path: str, chip: str | None) -> native.Chip:
         )
     choice = list(possible.values()) or candidates[:1]
     return choice[0] if len(choice) == 1 else max(choice, key=lambda one: _promise(path, one))
+
+
+def _is_of_another(path: str, size: int, kept: str) -> bool:
+    """Is what is remembered of another image, and this one that of a chip which it names itself?"""
+    library = native.load()
+    try:
+        open_locked(path, kept, None, read_only=True, library=library).close()
+        return False
+    except NF2Error as error:
+        found = chips.recognise(path, library) if error.code == GEOMETRY else None
+        return found is not None and found.size == size
 
 
 def _promise(path: str, chip: native.Chip) -> tuple[int, int]:

@@ -214,6 +214,8 @@ def test_what_is_remembered_harms_nothing(tmp_path, nf2):
     flash.write_bytes((tmp_path / "other.img").read_bytes())
     code, _, err = nf2("ls", flash)
     assert code == 1 and str(kept) in err and "Remove that file" in err
+    code, out, _ = nf2("check", flash)
+    assert code == 0 and "structure whole" in out, out  # the image knows better
     assert nf2("ls", flash, "--chip", "w25q64")[0] == 0
     assert nf2("format", flash, "--force", "--chip", kept)[0] == 0 and nf2("ls", flash)[0] == 0
     assert kept.read_text().count("kept beside it") == 1
