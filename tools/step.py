@@ -2,10 +2,10 @@
 """Runs one step of the build, with a line that says what it is and how long it took.
 
 Usage: step.py [--log DIRECTORY] "what it does" -- COMMAND...
-
-What the command prints goes into a log, and is shown where it fails. On a terminal the line shows how
-far a CMake build has come and how long the rest will take at that pace; of other commands it shows the
-time so far. Needs nothing but the standard library: it also runs before anything is installed.
+ What the command prints goes into a log, and is shown where it fails. On a terminal the line shows
+how far a CMake build has come and how long the rest will take at that pace; of other commands it
+shows the time so far. Needs nothing but the standard library: it also runs before anything is
+installed.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import time
 
 SHARE = re.compile(rb"^\[ *(\d+)%\]")
 BAR_WIDTH = 24
-PACE_FROM_PCT = 5           # below that nothing is said of the time that is left
+PACE_FROM_PCT = 5  # below that nothing is said of the time that is left
 TAIL_LINES = 40
-QUIET_S = 1.0               # a step that takes less is not worth a word about its time
+QUIET_S = 1.0  # a step that takes less is not worth a word about its time
 
 
 class Line:
@@ -65,7 +65,9 @@ class Line:
 def run(command: list[str], line: Line, log_path: str) -> int:
     with open(log_path, "wb") as log:
         try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
         except OSError as error:
             log.write(f"{command[0]}: {error.strerror}\n".encode())
             return 127

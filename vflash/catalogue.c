@@ -20,19 +20,22 @@
 #define IS25 BLOCK_4K, ENDURING, .page_size = 256, .program_unit = 1, .erase_us = {100000, 140000, 170000}, \
     .read_page_us = 4, .read_page_slow_us = 41, .program_page_us = 300
 
-/* Parts of which only the geometry is taken from the data sheet: their times are those of w25q256. */
+/* Parts of which only the geometry is taken from the data sheet; their times are those of w25q256. */
 #define ASSUMED "; times of w25q256 assumed"
 #define PART(part, title, bytes, text) \
     {.name = part, .description = title ", " text ASSUMED, .size = bytes, .program_unit = 1, W25Q_256}
+
 /* Without an erase of 32 KiB. */
 #define PART_4K_64K(part, title, bytes, text) \
-    {.name = part, .description = title ", " text ASSUMED, .size = bytes, .program_unit = 1, .page_size = 256, \
-     .block_size = 4 * KIB, .erase_sizes = {4 * KIB, 64 * KIB}, .erase_us = {50000, 150000}, \
-     .erase_max_us = {400000, 2000000}, .read_page_us = 4, .read_page_slow_us = 41, .program_page_us = 400, ENDURING}
+    {.name = part, .description = title ", " text ASSUMED, .size = bytes, .program_unit = 1, \
+     .page_size = 256, .block_size = 4 * KIB, .erase_sizes = {4 * KIB, 64 * KIB}, \
+     .erase_us = {50000, 150000}, .erase_max_us = {400000, 2000000}, .read_page_us = 4, \
+     .read_page_slow_us = 41, .program_page_us = 400, ENDURING}
+
 #define MT25Q(part, title, bytes, text) \
-    {.name = part, .description = title ", " text "; read times as w25q256", .size = bytes, .page_size = 256, BLOCK_4K, \
-     .erase_us = {50000, 100000, 150000}, .program_unit = 1, .read_page_us = 4, .read_page_slow_us = 41, \
-     .program_page_us = 120, ENDURING}
+    {.name = part, .description = title ", " text "; read times as w25q256", .size = bytes, \
+     .page_size = 256, BLOCK_4K, .erase_us = {50000, 100000, 150000}, .program_unit = 1, \
+     .read_page_us = 4, .read_page_slow_us = 41, .program_page_us = 120, ENDURING}
 
 static const struct vflash_chip catalogue[] = {
     {.name = "w25q256", .description = "Winbond W25Q256JV, 32 MiB", .size = 32 * MIB, .program_unit = 1, W25Q_256},

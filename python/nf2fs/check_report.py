@@ -7,7 +7,7 @@ from .checking import KEPT, Report
 from .native import ITEM_STATES, Finding, Item, Note
 from .show import printable, size_text
 
-LINES_MAX = 200         # of one kind, for people; JSON has all
+LINES_MAX = 200  # of one kind, for people; JSON has all
 
 
 def as_json(report: Report) -> dict:
@@ -15,17 +15,38 @@ def as_json(report: Report) -> dict:
     unchecked = [{"path": path, "bytes": size} for path, size in report.unchecked.items()]
     done = report.repaired
     return {
-        "image": report.image, "chip": report.chip.name, "sound": report.sound, "mounts": report.error is None, "error": report.error,
-        "left_cleanly": report.left_cleanly, "wrong": report.wrong,
-        "findings": [vars(one) | {"path": report.paths.get(one.id or 0)} for one in report.findings],
+        "image": report.image,
+        "chip": report.chip.name,
+        "sound": report.sound,
+        "mounts": report.error is None,
+        "error": report.error,
+        "left_cleanly": report.left_cleanly,
+        "wrong": report.wrong,
+        "findings": [
+            vars(one) | {"path": report.paths.get(one.id or 0)} for one in report.findings
+        ],
         "damage": [vars(one) for one in report.notes],
-        "lossy": report.lossy, "nothing_left": report.nothing_left, "found": counts,
-        "size_misfit": report.misfit, "names_lost": report.names_lost,
-        "data": {"files": report.files, "files_not_verifiable": len(unchecked),
-                 "bytes_not_verifiable": sum(report.unchecked.values()), "not_verifiable": unchecked},
-        "affected": [vars(one) | {"text": report.texts[one.state], "lost_ranges": report.ranges.get(one.path, [])} for one in report.affected()],
-        "space": report.space, "health": report.health,
-        "repair": None if done is None else {"method": done.method, "output": done.output, "backup": done.backup},
+        "lossy": report.lossy,
+        "nothing_left": report.nothing_left,
+        "found": counts,
+        "size_misfit": report.misfit,
+        "names_lost": report.names_lost,
+        "data": {
+            "files": report.files,
+            "files_not_verifiable": len(unchecked),
+            "bytes_not_verifiable": sum(report.unchecked.values()),
+            "not_verifiable": unchecked,
+        },
+        "affected": [
+            vars(one)
+            | {"text": report.texts[one.state], "lost_ranges": report.ranges.get(one.path, [])}
+            for one in report.affected()
+        ],
+        "space": report.space,
+        "health": report.health,
+        "repair": None
+        if done is None
+        else {"method": done.method, "output": done.output, "backup": done.backup},
     }
 
 
@@ -36,7 +57,9 @@ def damage_lines(report: Report) -> list[str]:
         lines.append(f"SIZE   {report.misfit}")
     if report.error is not None:
         lines.append(f"WRONG  the volume does not mount: {report.error}")
-    lines += _some([f"WRONG  {printable(finding_text(report, one))}" for one in report.findings], report.wrong)
+    lines += _some(
+        [f"WRONG  {printable(finding_text(report, one))}" for one in report.findings], report.wrong
+    )
     lines += _some([f"DAMAGE {printable(note_text(one))}" for one in report.notes])
     lines += _some([printable(item_text(report, one)) for one in report.affected()])
     if not report.sound and report.nothing_left is None:
@@ -51,8 +74,10 @@ def as_lines(report: Report) -> list[str]:
         lines.append(f"data: {data_text(report)}")
     if report.space is not None and report.health is not None:
         used = report.space["blocks"] - report.space["free"] - report.space["bad"]
-        lines.append(f"blocks: {used} used, {report.space['free']} free, {report.space['bad']} bad; "
-                     f"unclean mounts since format: {report.health['mounts_unclean']}")
+        lines.append(
+            f"blocks: {used} used, {report.space['free']} free, {report.space['bad']} bad; "
+            f"unclean mounts since format: {report.health['mounts_unclean']}"
+        )
     return lines
 
 
@@ -69,8 +94,10 @@ def data_text(report: Report) -> str:
         return f"all data of {count_text(report.files, 'file')} verified by checks"
     size = size_text(sum(report.unchecked.values()))
     verified = report.files - open_files
-    return (f"data of {count_text(open_files, 'file')} not verifiable ({size} carry no check), "
-            f"data of {count_text(verified, 'file')} verified by checks")
+    return (
+        f"data of {count_text(open_files, 'file')} not verifiable ({size} carry no check), "
+        f"data of {count_text(verified, 'file')} verified by checks"
+    )
 
 
 def _some(lines: list[str], count: int = 0) -> list[str]:
@@ -91,7 +118,7 @@ def finding_text(report: Report, finding: Finding) -> str:
 def note_text(note: Note) -> str:
     where = "" if note.block is None else f"block {note.block}: "
     number = f" ({note.number})" if note.number and note.kind != "shared" else ""
-    if note.kind == "node":     # a range of names; one end of it may be that of all names
+    if note.kind == "node":  # a range of names; one end of it may be that of all names
         names = f": names from {note.first or '/'} to {note.last or 'the end'}"
     elif note.last is not None:
         names = f": among names from {note.first} to {note.last}"
@@ -103,11 +130,16 @@ def note_text(note: Note) -> str:
 def item_text(report: Report, item: Item) -> str:
     if item.left_out:
         return f"LOST   {item.path}: no room for it in the new volume"
-    word = {"lost": "LOST", "damaged": "PARTS", "outdated": "OLD", "copy": "OLD"}.get(item.state, "DOUBT")
+    word = {"lost": "LOST", "damaged": "PARTS", "outdated": "OLD", "copy": "OLD"}.get(
+        item.state, "DOUBT"
+    )
     ranges = report.ranges.get(item.path, [])
-    parts = [f"{first} to {behind - 1}" for first, behind in ranges[:5]] + (["..."] if len(ranges) > 5 else [])
+    parts = [f"{first} to {behind - 1}" for first, behind in ranges[:5]] + (
+        ["..."] if len(ranges) > 5 else []
+    )
     lost = f" (zeros for bytes {', '.join(parts)})" if parts else ""
-    return f"{word:<6} {item.path}: {report.texts[item.state]}{lost}{', and its end' if item.end_lost else ''}"
+    end = ", and its end" if item.end_lost else ""
+    return f"{word:<6} {item.path}: {report.texts[item.state]}{lost}{end}"
 
 
 def _found(report: Report) -> str:
@@ -115,9 +147,12 @@ def _found(report: Report) -> str:
     kept = sum(item.state in KEPT and not item.left_out for item in report.items)
     lost = sum(item.state == "lost" or item.left_out for item in report.items)
     sure = all(item.state != "unsure" for item in report.items)
-    text = (f"of {len(report.items)} files and directories found, {kept} are complete"
-            f"{'' if sure else ', as far as can be told'}; {len(report.items) - kept - lost} are in doubt, older, "
-            f"or damaged in part; of {lost} only the name is left")
+    doubt = "" if sure else ", as far as can be told"
+    text = (
+        f"of {len(report.items)} files and directories found, {kept} are complete{doubt}; "
+        f"{len(report.items) - kept - lost} are in doubt, older, or damaged in part; "
+        f"of {lost} only the name is left"
+    )
     if report.names_lost:
         text += ". What else was in the damaged parts is not known: there may have been more files"
     if report.cut_short:
@@ -131,20 +166,35 @@ def _verdict(report: Report) -> str:
         return _state(report)
     kept = f"; the image as it was is kept as {done.backup}" if done.backup else ""
     if done.method == "none":
-        return "structure whole, nothing to repair" + (f"; copied to {done.output}" if done.output else "")
+        return "structure whole, nothing to repair" + (
+            f"; copied to {done.output}" if done.output else ""
+        )
     if done.method == "resize":
         return f"the volume's structure was whole; {done.output} has the chip's size" + kept
     if done.method == "recovery":
         return f"structure whole: what a power cut left open is settled in {done.output}" + kept
-    what = "with losses or doubts: see above" if report.lossy or report.cut_short else "every structure that was damaged could be restored"
+    what = (
+        "with losses or doubts: see above"
+        if report.lossy or report.cut_short
+        else "every structure that was damaged could be restored"
+    )
     return f"repaired, {what}. The new volume is {done.output}" + kept
 
 
 def _state(report: Report) -> str:
     if report.sound:
-        return "structure whole" + ("" if report.left_cleanly else " (power was cut; the next mount for writing settles that)")
-    offer = "" if report.nothing_left else ("; nf2 salvage copies out what can be read, "
-                                            "nf2 check --repair makes a new volume of it")
+        return "structure whole" + (
+            ""
+            if report.left_cleanly
+            else " (power was cut; the next mount for writing settles that)"
+        )
+    offer = (
+        ""
+        if report.nothing_left
+        else (
+            "; nf2 salvage copies out what can be read, nf2 check --repair makes a new volume of it"
+        )
+    )
     if report.error is None and not (report.wrong or report.notes or report.lossy):
         return "the structure that is there is whole, but the image has not the chip's size" + offer
     number = len(report.notes) + report.wrong + (report.error is not None)

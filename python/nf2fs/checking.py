@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checking an image, and making a consistent one of a damaged one. The image itself is only read, or replaced as a whole."""
+"""Checking an image, and making a consistent one of a damaged one. The image itself is only read,
+or replaced as a whole."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from . import chips, files, interrupts, native
-from .errors import CORRUPT, EXIST, GEOMETRY, INVAL, NF2Error
+from .errors import CORRUPT, EXIST, GEOMETRY, NF2Error
 from .images import open_locked
 from .locks import ImageLock
 from .native import Finding, Item, Note
 from .volume import Volume
 
-RANGES_MAX = 100        # lost ranges of one file that a report holds
+RANGES_MAX = 100  # lost ranges of one file that a report holds
 KEPT = ("complete", "unsure")
 # Notes of damage that may have held names which nothing else tells of.
 NAMES_LOST = ("super", "meta", "node", "records", "batch", "blocks")
@@ -26,32 +27,36 @@ NAMES_LOST = ("super", "meta", "node", "records", "batch", "blocks")
 @dataclass
 class Repaired:
     """What became of a repair."""
-    method: str                 # "none": there was nothing to repair; "recovery": the power cut's; "rebuild": a new volume
+
+    # "none": there was nothing to repair; "resize": to the chip's size; "recovery": what a power cut
+    # left; "rebuild": a new volume
+    method: str
     output: str | None
-    backup: str | None = None   # where the damaged image is kept
+    backup: str | None = None  # where the damaged image is kept
 
 
 @dataclass
 class Report:
     """What is wrong with an image, what is left in it, and what became of it."""
+
     image: str
     chip: native.Chip
-    source: str = ""                    # what is read: the image, or a copy of the chip's size
-    misfit: str | None = None           # the image has not the chip's size
-    missing: int = 0                    # bytes at its end
-    error: str | None = None            # why it does not mount
-    left_cleanly: bool | None = None    # None: it does not mount
+    source: str = ""  # what is read: the image, or a copy of the chip's size
+    misfit: str | None = None  # the image has not the chip's size
+    missing: int = 0  # bytes at its end
+    error: str | None = None  # why it does not mount
+    left_cleanly: bool | None = None  # None: it does not mount
     wrong: int = 0
     findings: list[Finding] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)         # of damage, also such as a mount passes over
+    notes: list[Note] = field(default_factory=list)  # of damage, also such as a mount passes over
     items: list[Item] = field(default_factory=list)
-    unchecked: dict[str, int] = field(default_factory=dict)     # bytes that no check covers, by path
+    unchecked: dict[str, int] = field(default_factory=dict)  # bytes that no check covers, by path
     files: int = 0
-    ranges: dict[str, list[tuple[int, int]]] = field(default_factory=dict)      # of lost bytes, by path
-    texts: dict[str, str] = field(default_factory=dict)     # of states of items
-    paths: dict[int, str] = field(default_factory=dict)     # of ids in findings
-    nothing_left: str | None = None     # why no repair is possible
-    lossy: bool = False                 # is something lost, or in doubt?
+    ranges: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # of lost bytes, by path
+    texts: dict[str, str] = field(default_factory=dict)  # of states of items
+    paths: dict[int, str] = field(default_factory=dict)  # of ids in findings
+    nothing_left: str | None = None  # why no repair is possible
+    lossy: bool = False  # is something lost, or in doubt?
     space: dict[str, int] | None = None
     health: dict[str, int] | None = None
     repaired: Repaired | None = None
@@ -67,7 +72,8 @@ class Report:
 
     @property
     def cut_short(self) -> bool:
-        """Is the end of the image missing? What it held is lost, and nothing tells what that was."""
+        """Is the end of the image missing? What it held is lost, and nothing tells what that
+        was."""
         return self.missing > 0
 
     @property
@@ -102,9 +108,11 @@ def examine_readable(path: str, source: str, facts: native.Chip, misfit: str | N
 
 @contextmanager
 def readable(path: str, chip: str | None) -> Iterator[tuple[str, native.Chip, str | None]]:
-    """A file of the chip's size to read an image from, the chip, and what is wrong with the image's own size.
+    """A file of the chip's size to read an image from, the chip, and what is wrong with the image's
+    own size.
 
-    An image that is too short gets erased bytes at its end, of one that is too long the beginning counts.
+    An image that is too short gets erased bytes at its end, of one that is too long the beginning
+    counts.
     """
     facts = find_chip(path, chip)
     length = os.path.getsize(path)
@@ -126,16 +134,22 @@ def readable(path: str, chip: str | None) -> Iterator[tuple[str, native.Chip, st
 def find_chip(path: str, chip: str | None) -> native.Chip:
     """The chip of an image, which may be damaged.
 
-    The one that is named or remembered, else the one that mounts it, else the one as which most can be
-    read of it, else the one that its beginning is of.
+    The one that is named or remembered, else the one that mounts it, else the one as which most can
+    be read of it, else the one that its beginning is of.
     """
     library = native.load()
-    chip = chip or chips.remembered(path)
+    kept = chips.remembered(path)
     if chip is not None:
         return library.chip(chip)
     size = os.path.getsize(path)
-    candidates = list({one.geometry: one for one in reversed(library.chips()) if one.size == size}.values())[::-1]
-    possible: dict[tuple[int, ...], native.Chip] = {}   # by geometry: of what does not mount, but may be
+    if kept is not None and not _is_of_another(path, size, kept):
+        return library.chip(kept)
+    candidates = list(
+        {one.geometry: one for one in reversed(library.chips()) if one.size == size}.values()
+    )[::-1]
+    possible: dict[
+        tuple[int, ...], native.Chip
+    ] = {}  # by geometry: of what does not mount, but may be
     for one in candidates:
         try:
             with open_locked(path, one.name, None, read_only=True, library=library):
@@ -145,11 +159,29 @@ def find_chip(path: str, chip: str | None) -> native.Chip:
                 possible.setdefault(one.geometry, one)
     found = chips.recognise(path, library)
     if found:
-        return next((one for one in library.chips() if one.geometry == found.geometry), None) or library.chip(found.generic)
+        return next(
+            (one for one in library.chips() if one.geometry == found.geometry), None
+        ) or library.chip(found.generic)
     if not candidates:
-        raise NF2Error(GEOMETRY, f"no volume was found in its {size} bytes, which no chip of the catalogue has", path, "chip")
+        raise NF2Error(
+            GEOMETRY,
+            f"no volume was found in its {size} bytes, which no chip of the catalogue has",
+            path,
+            "chip",
+        )
     choice = list(possible.values()) or candidates[:1]
     return choice[0] if len(choice) == 1 else max(choice, key=lambda one: _promise(path, one))
+
+
+def _is_of_another(path: str, size: int, kept: str) -> bool:
+    """Is what is remembered of another image, and this one that of a chip which it names itself?"""
+    library = native.load()
+    try:
+        open_locked(path, kept, None, read_only=True, library=library).close()
+        return False
+    except NF2Error as error:
+        found = chips.recognise(path, library) if error.code == GEOMETRY else None
+        return found is not None and found.size == size
 
 
 def _promise(path: str, chip: native.Chip) -> tuple[int, int]:
@@ -181,7 +213,8 @@ def _check_mounted(report: Report, path: str) -> None:
 
 
 def _check_recovered(report: Report) -> None:
-    """What a power cut left is settled by the next mount for writing: the check is of a copy that was mounted so."""
+    """What a power cut left is settled by the next mount for writing: the check is of a copy that
+    was mounted so."""
     with tempfile.TemporaryDirectory(prefix="nf2-check-") as directory:
         copy = os.path.join(directory, "image")
         shutil.copyfile(report.source, copy)
@@ -196,8 +229,9 @@ def _check_recovered(report: Report) -> None:
 
 def _read_what_is_left(report: Report) -> None:
     """
-    A mount takes damage at the end of a log for what a power cut left. Where the volume was left cleanly it is known to be damage; where
-    power was cut, the mount's view counts if nothing is wrong with it.
+    A mount takes damage at the end of a log for what a power cut left. Where the volume was left
+    cleanly it is known to be damage; where power was cut, the mount's view counts if nothing is
+    wrong with it.
     """
     try:
         repair = native.load().open_repair(report.chip.source, report.source)
@@ -206,7 +240,11 @@ def _read_what_is_left(report: Report) -> None:
         return
     try:
         _take_over(report, repair)
-        if report.error is None and report.wrong == 0 and not (report.left_cleanly and repair.clean()):
+        if (
+            report.error is None
+            and report.wrong == 0
+            and not (report.left_cleanly and repair.clean())
+        ):
             report.notes, report.lossy = [], False
             report.items = []
     finally:
@@ -217,23 +255,32 @@ def _take_over(report: Report, repair: native.Repair) -> None:
     report.items, report.lossy = repair.items(), repair.lossy()
     report.files = sum(not item.is_dir for item in report.items)
     report.unchecked = {item.path: item.unchecked for item in report.items if item.unchecked}
-    report.notes = [note for note in repair.notes() if note.kind != "unfinished"]   # such as power cuts leave, also old ones
+    report.notes = [
+        note for note in repair.notes() if note.kind != "unfinished"
+    ]  # such as power cuts leave, also old ones
     report.texts = {state: repair.state_text(state) for state in native.ITEM_STATES}
     for number, item in enumerate(report.items):
         if item.lost:
             report.ranges[item.path] = repair.lost_ranges(number, RANGES_MAX)
     for finding in report.findings:
-        if finding.id is not None and finding.id not in report.paths and (path := repair.path_of(finding.id)) is not None:
+        if (
+            finding.id is not None
+            and finding.id not in report.paths
+            and (path := repair.path_of(finding.id)) is not None
+        ):
             report.paths[finding.id] = path
 
 
 # ---- repairing ----
 
 
-def repair_image(path: str | os.PathLike, output: str | os.PathLike | None = None, chip: str | None = None) -> Report:
+def repair_image(
+    path: str | os.PathLike, output: str | os.PathLike | None = None, chip: str | None = None
+) -> Report:
     """
-    Makes a consistent image: in a new file `output`, else in the place of the image, which is kept beside it. A file that is there already
-    is never written over. Raises NF2Error where no volume can be made; nothing has changed then.
+    Makes a consistent image: in a new file `output`, else in the place of the image, which is kept
+    beside it. A file that is there already is never written over. Raises NF2Error where no volume
+    can be made; nothing has changed then.
     """
     path = os.path.realpath(path)
     output = os.fspath(output) if output is not None else None
@@ -288,7 +335,7 @@ def _rebuild(report: Report, target: str) -> None:
     library = native.load()
     repair = library.open_repair(report.chip.source, report.source)
     try:
-        shutil.copyfile(report.source, target)      # what lies outside of the volume stays
+        shutil.copyfile(report.source, target)  # what lies outside of the volume stays
         image = library.open_image(report.chip.source, target, False)
         try:
             image.format(True)
@@ -314,4 +361,6 @@ def _prove(report: Report, path: str) -> None:
         wrong, _ = volume.check()
         report.space, report.health = volume.statfs(), volume.health()
     if wrong:
-        raise NF2Error(CORRUPT, f"the repaired volume is wrong in {wrong} ways: it was not kept", report.image)
+        raise NF2Error(
+            CORRUPT, f"the repaired volume is wrong in {wrong} ways: it was not kept", report.image
+        )

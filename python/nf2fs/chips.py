@@ -30,19 +30,27 @@ def memory_path(path: str) -> str:
 
 
 def remember(path: str, chip: native.Chip, library: native.Library) -> None:
-    """Keeps the chip of an image in a file beside it, unless the image and the catalogue say as much."""
+    """Keeps the chip of an image in a file beside it, unless the image and the catalogue say as
+    much."""
     keep(path, text_to_keep(path, chip, library))
 
 
 def text_to_keep(path: str, chip: native.Chip, library: native.Library) -> str | None:
-    """What `keep` is to keep; raises NF2Error (EXIST) where a file of the user's own has that name."""
+    """What `keep` is to keep; raises NF2Error (EXIST) where a file of the user's own has that
+    name."""
     name, offset, size = native.split_place(chip.source)
     known = name.startswith("generic-") or any(one.name == name.lower() for one in library.chips())
     first = next((one for one in library.chips() if one.geometry == chip.geometry), chip)
     if known and not size and first.name in (chip.name, name):
         return None
-    if not _is_ours(memory_path(path)) and os.path.abspath(name) != os.path.abspath(memory_path(path)):
-        raise NF2Error(EXIST, "is in the way: the chip of the image is to be kept in a file of this name", memory_path(path))
+    if not _is_ours(memory_path(path)) and os.path.abspath(name) != os.path.abspath(
+        memory_path(path)
+    ):
+        raise NF2Error(
+            EXIST,
+            "is in the way: the chip of the image is to be kept in a file of this name",
+            memory_path(path),
+        )
     text = REMEMBERED.format(image=os.path.basename(path))
     if size:
         text += f"#: volume = {offset}+{size}\n"
@@ -96,6 +104,7 @@ def remembered(path: str) -> str | None:
 @dataclass(frozen=True)
 class Recognised:
     """A volume's own geometry."""
+
     size: int
     page_size: int
     block_size: int
@@ -117,12 +126,15 @@ class Recognised:
 
 
 def recognise(path: str, library: native.Library) -> Recognised | None:
-    """The chip that an image begins as, found by trying: of the file's size, else a larger, else a smaller one."""
+    """The chip that an image begins as, found by trying: of the file's size, else a larger, else a
+    smaller one."""
     length = os.path.getsize(path)
     if length == 0:
         return None
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as data:
-        return next((one for one in _candidates(length, library) if _answers(data, one, library)), None)
+        return next(
+            (one for one in _candidates(length, library) if _answers(data, one, library)), None
+        )
 
 
 def _answers(data, candidate: Recognised, library: native.Library) -> bool:
@@ -145,6 +157,8 @@ def _candidates(length: int, library: native.Library) -> Iterator[Recognised]:
 def misfit(length: int, size: int) -> str:
     """What is wrong with an image of `length` bytes of a chip of `size`."""
     if length < size:
-        return f"the image is cut short: it has {length} bytes of the chip's {size}, the last {size - length} are missing"
+        return (
+            f"the image is cut short: it has {length} bytes of the chip's {size}, "
+            f"the last {size - length} are missing"
+        )
     return f"the image is too long: {length - size} bytes follow the chip's {size}"
-

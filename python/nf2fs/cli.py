@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`nf2`: image files of NF2FS volumes. The commands are the modules of `nf2fs.commands`.
 
-Exit codes: 0 done, 1 an error, 2 wrong usage, 128 + N ended by signal N (`nf2 check` and `nf2 get` have
-more). What is imported late is imported late so that a signal is never met by a traceback.
+Exit codes: 0 done, 1 an error, 2 wrong usage, 128 + N ended by signal N (`nf2 check` and `nf2 get`
+have more). What is imported late is imported late so that a signal is never met by a traceback.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from . import interrupts
 
 
 def run(application, name: str, arguments: list[str] | None) -> None:
-    """Runs a command line and turns errors into one line and an exit code; the process ends with it."""
+    """Runs a command line and turns errors into one line and an exit code; the process ends with
+    it."""
     sys.exit(_run(application, name, arguments))
 
 

@@ -25,7 +25,10 @@ VERSION = -204
 
 # What to do about an error: for callers from Python, and for those of the command.
 REMEDIES = {
-    "chip": ("pass the name of the chip, or the path of a chip file, as chip=", "name the chip with --chip"),
+    "chip": (
+        "pass the name of the chip, or the path of a chip file, as chip=",
+        "name the chip with --chip",
+    ),
     "force": ("pass force=True to replace it", "use --force to replace it"),
     "new": ("choose a file that does not exist", "name a new file"),
 }
@@ -33,20 +36,26 @@ REMEDIES = {
 
 # As which of Python's own errors a code can be caught, too.
 _ALSO: dict[int, type[OSError]] = {
-    NOENT: FileNotFoundError, EXIST: FileExistsError, NOTDIR: NotADirectoryError, ISDIR: IsADirectoryError,
+    NOENT: FileNotFoundError,
+    EXIST: FileExistsError,
+    NOTDIR: NotADirectoryError,
+    ISDIR: IsADirectoryError,
     BUSY: BlockingIOError,
 }
 _kinds: dict[int, type["NF2Error"]] = {}
 
 
 class NF2Error(OSError):
-    """An error of the file system or of an image: `code` is the nf2_error, `path` what it was about.
+    """An error of the file system or of an image: `code` is the nf2_error, `path` what it was
+    about.
 
     It is also the error that Python has for it: a missing name is a FileNotFoundError, and so on.
     `errno` is that of the host, EIO or EINVAL where there is none.
     """
 
-    def __new__(cls, code: int, text: str, path: str | None = None, remedy: str | None = None) -> "NF2Error":
+    def __new__(
+        cls, code: int, text: str, path: str | None = None, remedy: str | None = None
+    ) -> "NF2Error":
         if cls is NF2Error and code in _ALSO:
             if code not in _kinds:
                 _kinds[code] = type("NF2Error", (NF2Error, _ALSO[code]), {"__module__": __name__})

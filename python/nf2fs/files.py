@@ -14,14 +14,17 @@ from .errors import EXIST, NF2Error
 
 @contextmanager
 def beside(path: str) -> Iterator[str]:
-    """The name of a file that is not there yet, on the same medium; it is removed where it was left.
+    """The name of a file that is not there yet, on the same medium; it is removed where it was
+    left.
 
     Errors about that file are errors about `path`: the name for now is nobody's concern.
     """
     directory, name = os.path.split(os.path.abspath(path))
     start = os.path.join(directory, f".{name[:100]}.")
     try:
-        with tempfile.TemporaryDirectory(prefix=os.path.basename(start), dir=directory) as temporary:
+        with tempfile.TemporaryDirectory(
+            prefix=os.path.basename(start), dir=directory
+        ) as temporary:
             yield os.path.join(temporary, "image")
     except NF2Error as error:
         if error.path and error.path.startswith(start):
@@ -40,7 +43,7 @@ def publish_new(temporary: str, output: str) -> None:
         os.link(temporary, output)
     except FileExistsError:
         raise NF2Error(EXIST, "exists already", output, "new") from None
-    except OSError:     # no links here
+    except OSError:  # no links here
         if os.path.lexists(output):
             raise NF2Error(EXIST, "exists already", output, "new") from None
         os.rename(temporary, output)
@@ -64,7 +67,7 @@ def keep(path: str) -> str:
             os.link(path, backup)
         except FileExistsError:
             continue
-        except OSError:     # no links here: a copy
+        except OSError:  # no links here: a copy
             if os.path.lexists(backup):
                 continue
             with beside(backup) as copy:

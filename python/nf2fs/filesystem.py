@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Volumes for fsspec: the protocol `nf2fs`.
 
-    fsspec.filesystem("nf2fs", image="flash.img").ls("/")
-    fsspec.open("nf2fs://etc/name::flash.img")
-    pandas.read_csv("nf2fs://log.csv", storage_options={"image": "flash.img"})
+fsspec.filesystem("nf2fs", image="flash.img").ls("/")
+fsspec.open("nf2fs://etc/name::flash.img")
+pandas.read_csv("nf2fs://log.csv", storage_options={"image": "flash.img"})
 """
 
 from __future__ import annotations
@@ -23,16 +23,25 @@ class NF2FileSystem(AbstractFileSystem):
     """The volume of one image, or one that is mounted already.
 
     image (or fo, as in a chained URL): the image file; chip: as for open_image; mode: "r" or "r+";
-    volume: a mounted volume to use instead, which stays the caller's to close. A file system that opened
-    an image holds it until `close`, or until nothing refers to it any more.
+    volume: a mounted volume to use instead, which stays the caller's to close. A file system that
+    opened an image holds it until `close`, or until nothing refers to it any more.
     """
 
     protocol = "nf2fs"
     root_marker = "/"
-    cachable = False        # each instance holds its image alone
+    cachable = False  # each instance holds its image alone
 
-    def __init__(self, image: str | None = None, chip: str | None = None, mode: str = "r", volume: Volume | None = None,
-                 fo: str | None = None, target_protocol: str | None = None, target_options: dict | None = None, **options: Any):
+    def __init__(
+        self,
+        image: str | None = None,
+        chip: str | None = None,
+        mode: str = "r",
+        volume: Volume | None = None,
+        fo: str | None = None,
+        target_protocol: str | None = None,
+        target_options: dict | None = None,
+        **options: Any,
+    ):
         super().__init__(**options)
         if mode not in ("r", "r+"):
             raise ValueError(f"mode is 'r' or 'r+', not {mode!r}")
@@ -41,7 +50,9 @@ class NF2FileSystem(AbstractFileSystem):
         source = image or fo
         if (source is None) == (volume is None):
             raise ValueError("name either an image or a mounted volume")
-        self.volume = volume if volume is not None else open_image(str(source), chip, read_only=mode == "r")
+        self.volume = (
+            volume if volume is not None else open_image(str(source), chip, read_only=mode == "r")
+        )
         self._finalizer = weakref.finalize(self, self.volume.close) if volume is None else None
 
     def close(self) -> None:
@@ -70,7 +81,10 @@ class NF2FileSystem(AbstractFileSystem):
         path = self._strip_protocol(path)
         entry = self.volume.stat(path)
         if entry.is_dir():
-            found = [self._facts(posixpath.join(path, one.name), one) for one in self.volume.iterdir(path)]
+            found = [
+                self._facts(posixpath.join(path, one.name), one)
+                for one in self.volume.iterdir(path)
+            ]
         else:
             found = [self._facts(path, entry)]
         return found if detail else [one["name"] for one in found]
@@ -79,8 +93,15 @@ class NF2FileSystem(AbstractFileSystem):
         path = self._strip_protocol(path)
         return self._facts(path, self.volume.stat(path))
 
-    def _open(self, path: str, mode: str = "rb", block_size: Any = None, autocommit: bool = True,
-              cache_options: Any = None, **_: Any):
+    def _open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: Any = None,
+        autocommit: bool = True,
+        cache_options: Any = None,
+        **_: Any,
+    ):
         if not autocommit:
             raise NF2Error(INVAL, "transactions over several files are not supported", path)
         if "r" not in mode:
@@ -123,7 +144,9 @@ class NF2FileSystem(AbstractFileSystem):
             while piece := data.read(1 << 16):
                 copy.write(piece)
 
-    def mv(self, path1: str, path2: str, recursive: bool = False, maxdepth: int | None = None, **_: Any) -> None:
+    def mv(
+        self, path1: str, path2: str, recursive: bool = False, maxdepth: int | None = None, **_: Any
+    ) -> None:
         self.volume.rename(self._strip_protocol(path1), self._strip_protocol(path2))
 
     def created(self, path: str) -> Any:

@@ -18,13 +18,15 @@ Path = str | os.PathLike
 # ---- making ----
 
 
-def format_image(path: Path, chip: str, *, erase: bool = True, force: bool = False, library=None) -> None:
+def format_image(
+    path: Path, chip: str, *, erase: bool = True, force: bool = False, library=None
+) -> None:
     """Makes an empty volume on an image file of the chip's size.
 
-    A file that holds anything is replaced only with `force`. `chip` is a name of the catalogue or the
-    path of a chip file; "@OFFSET+SIZE" behind it names the part of the chip that the volume takes, and
-    the rest of an existing image stays as it is. Raises NF2Error: EXIST (without `force`), BUSY
-    (another program uses the image), and those of the chip.
+    A file that holds anything is replaced only with `force`. `chip` is a name of the catalogue or
+    the path of a chip file; "@OFFSET+SIZE" behind it names the part of the chip that the volume
+    takes, and the rest of an existing image stays as it is. Raises NF2Error: EXIST (without
+    `force`), BUSY (another program uses the image), and those of the chip.
     """
     library = library or native.load()
     path, facts = os.path.realpath(path), library.chip(chip)
@@ -99,12 +101,16 @@ def _format(place: str, facts: native.Chip, path: str, erase: bool, library) -> 
 # ---- opening ----
 
 
-def open_image(path: Path, chip: str | None = None, *, read_only: bool = False, library=None) -> Volume:
-    """Mounts the volume of an image file, which nobody else may use meanwhile (readers: nobody may write).
+def open_image(
+    path: Path, chip: str | None = None, *, read_only: bool = False, library=None
+) -> Volume:
+    """Mounts the volume of an image file, which nobody else may use meanwhile (readers: nobody may
+    write).
 
-    Without `chip` it is what is remembered beside the image, else the chip of the catalogue that agrees
-    with the file's size and the volume's own geometry. Raises NF2Error: NOENT, BUSY (in use by another
-    program, or by another volume of this one), GEOMETRY (no chip fits), and those of a mount.
+    Without `chip` it is what is remembered beside the image, else the chip of the catalogue that
+    agrees with the file's size and the volume's own geometry. Raises NF2Error: NOENT, BUSY (in use
+    by another program, or by another volume of this one), GEOMETRY (no chip fits), and those of a
+    mount.
     """
     library = library or native.load()
     path = os.fspath(path)
@@ -116,7 +122,9 @@ def open_image(path: Path, chip: str | None = None, *, read_only: bool = False, 
         raise
 
 
-def open_locked(path: str, chip: str | None, lock: ImageLock | None, *, read_only: bool, library) -> Volume:
+def open_locked(
+    path: str, chip: str | None, lock: ImageLock | None, *, read_only: bool, library
+) -> Volume:
     """As open_image, for callers that hold the image; closing the volume releases `lock`."""
     if chip is not None:
         return _open_as(library, path, library.chip(chip), lock, read_only)
@@ -128,11 +136,16 @@ def open_locked(path: str, chip: str | None, lock: ImageLock | None, *, read_onl
     except NF2Error as error:
         if error.code != GEOMETRY:
             raise
-        text = f"{error.text}; {chips.memory_path(path)} says which chip it is of. Remove that file if it is wrong"
+        text = (
+            f"{error.text}; {chips.memory_path(path)} says which chip it is of. "
+            "Remove that file if it is wrong"
+        )
         raise NF2Error(error.code, text, path) from None
 
 
-def _open_as(library, path: str, facts: native.Chip, lock: ImageLock | None, read_only: bool) -> Volume:
+def _open_as(
+    library, path: str, facts: native.Chip, lock: ImageLock | None, read_only: bool
+) -> Volume:
     length = os.path.getsize(path)
     if length != facts.size:
         raise NF2Error(GEOMETRY, f"{chips.misfit(length, facts.size)} (chip {facts.name})", path)
@@ -155,7 +168,9 @@ _TELLING = (CORRUPT, FOREIGN, BLANK, GEOMETRY)
 def _open_as_any(library, path: str, lock: ImageLock | None, read_only: bool) -> Volume:
     length = os.path.getsize(path)
     errors: list[NF2Error] = []
-    tried = list({chip.geometry: chip for chip in reversed(library.chips()) if chip.size == length}.values())[::-1]
+    tried = list(
+        {chip.geometry: chip for chip in reversed(library.chips()) if chip.size == length}.values()
+    )[::-1]
     for chip in tried:
         try:
             return _open_as(library, path, chip, lock, read_only)
@@ -166,9 +181,21 @@ def _open_as_any(library, path: str, lock: ImageLock | None, read_only: bool) ->
         if found and found.size == length:
             return _open_as(library, path, library.chip(found.generic), lock, read_only)
         if found:
-            raise NF2Error(GEOMETRY, f"{chips.misfit(length, found.size)} (the volume is of {found.text(library)})", path)
+            raise NF2Error(
+                GEOMETRY,
+                f"{chips.misfit(length, found.size)} (the volume is of {found.text(library)})",
+                path,
+            )
     if not errors:
-        raise NF2Error(GEOMETRY, f"no volume was found in its {length} bytes, which no chip of the catalogue has",
-                       path, "chip")
+        raise NF2Error(
+            GEOMETRY,
+            f"no volume was found in its {length} bytes, which no chip of the catalogue has",
+            path,
+            "chip",
+        )
     errors.sort(key=lambda error: _TELLING.index(error.code) if error.code in _TELLING else -1)
-    raise NF2Error(errors[0].code, f"{errors[0].text} (tried as {', '.join(chip.name for chip in tried)})", path)
+    raise NF2Error(
+        errors[0].code,
+        f"{errors[0].text} (tried as {', '.join(chip.name for chip in tried)})",
+        path,
+    )

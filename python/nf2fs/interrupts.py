@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Signals that end a command: the first one stops it at the next safe place, none of them in the middle of one."""
+"""Signals that end a command: the first one stops it at the next safe place, none of them in the
+middle of one."""
 
 from __future__ import annotations
 
@@ -8,11 +9,14 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 
 
 class Interrupted(BaseException):
-    """A signal asked the command to end. `done` says what was done by then, `number` which signal it was."""
+    """A signal asked the command to end. `done` says what was done by then, `number` which signal
+    it was."""
 
     def __init__(self, number: int):
         super().__init__(number)
@@ -28,6 +32,7 @@ _ending = False
 
 def end_quietly(name: str) -> None:
     """While a command is loaded a signal ends the process with one line; see `raise_once`."""
+
     def handler(number: int, _frame) -> None:
         os.write(2, f"{name}: interrupted\n".encode())
         os._exit(128 + number)
@@ -42,12 +47,13 @@ def ignore() -> None:
 
 def _set(handler) -> None:
     for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:      # such as nohup asks for
+        if signal.getsignal(number) is not signal.SIG_IGN:  # such as nohup asks for
             signal.signal(number, handler)
 
 
 def raise_once() -> None:
-    """From now on the first signal raises Interrupted, outside of shields; later ones change nothing."""
+    """From now on the first signal raises Interrupted, outside of shields; later ones change
+    nothing."""
     global _ending, _waiting
     _ending, _waiting = False, None
     _set(_handle)
@@ -86,7 +92,8 @@ def shield() -> Iterator[None]:
 
 @contextmanager
 def safe_places() -> Iterator[None]:
-    """Inside, a signal of `raise_once` waits for the next `check`: an exception from a handler may come
+    """Inside, a signal of `raise_once` waits for the next `check`: an exception from a handler may
+    come
     anywhere, also where Python swallows it (in a finalizer)."""
     global _safe_places
     _safe_places += 1

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One writer to an image at a time, or any number of readers.
-
-The lock is the host's own lock of a file (flock): it also holds between two volumes of one process, and
-ends with the process, however that ends.
+ The lock is the host's own lock of a file (flock): it also holds between two volumes of one
+process, and ends with the process, however that ends.
 """
 
 from __future__ import annotations
@@ -18,11 +17,19 @@ NO_LOCKS = {"ENOLCK", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"}
 
 
 class ImageLock:
-    """Holds an image file from its making to `release`. Raises NF2Error (BUSY) where another holds it."""
+    """Holds an image file from its making to `release`. Raises NF2Error (BUSY) where another holds
+    it."""
 
     def __init__(self, path: str, exclusive: bool):
         self.path, self.exclusive = path, exclusive
+        self._file: int | None = None
         self._file = _locked(path, exclusive)
+
+    def __del__(self) -> None:
+        """For a volume that was given up without being closed."""
+        if self._file is not None:
+            warnings.warn(f"{self.path}: a volume was not closed", ResourceWarning, source=self)
+            self.release()
 
     def release(self) -> None:
         if self._file is not None:
@@ -37,7 +44,8 @@ class ImageLock:
 
 
 def _locked(path: str, exclusive: bool) -> int:
-    """A locked descriptor of the file that has this name: it may be replaced while we wait for it."""
+    """A locked descriptor of the file that has this name: it may be replaced while we wait for
+    it."""
     while True:
         file = _opened(path, exclusive)
         try:
@@ -53,13 +61,17 @@ def _locked(path: str, exclusive: bool) -> int:
 def _opened(path: str, exclusive: bool) -> int:
     try:
         # Not blocking: a pipe is refused below, not waited for.
-        file = os.open(path, (os.O_RDWR if exclusive else os.O_RDONLY) | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = os.open(
+            path, (os.O_RDWR if exclusive else os.O_RDONLY) | os.O_NONBLOCK | os.O_CLOEXEC
+        )
     except FileNotFoundError:
         raise NF2Error(NOENT, "no such image file", path) from None
     except IsADirectoryError:
         raise NF2Error(INVAL, "is a directory, not an image file", path) from None
     if not stat.S_ISREG(os.fstat(file).st_mode):
-        kind = "is a directory, not an image file" if os.path.isdir(path) else "is not a regular file"
+        kind = (
+            "is a directory, not an image file" if os.path.isdir(path) else "is not a regular file"
+        )
         os.close(file)
         raise NF2Error(INVAL, kind, path)
     return file
@@ -73,8 +85,12 @@ def _lock(file: int, path: str, exclusive: bool) -> None:
     except OSError as error:
         if _errno_name(error) not in NO_LOCKS:
             raise
-        warnings.warn(f"{path}: this host's file system has no locks; use the image from one program at a time",
-                      RuntimeWarning, stacklevel=5)
+        warnings.warn(
+            f"{path}: this host's file system has no locks; "
+            "use the image from one program at a time",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
 
 def _errno_name(error: OSError) -> str:
@@ -96,7 +112,10 @@ def _in_use(file: int, exclusive: bool) -> str:
     writers, readers = _holders(file)
     who = f"process {(writers or readers)[0]}" if writers or readers else "another program"
     if readers and not writers:
-        return f"is in use: {who} is reading it, and a writer needs it alone. Try again when that has ended"
+        return (
+            f"is in use: {who} is reading it, and a writer needs it alone. "
+            "Try again when that has ended"
+        )
     doing = "is writing to it" if writers or not exclusive else "is using it"
     return f"is in use: {who} {doing}. Try again when that has ended"
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class VolumePath:
-    """An absolute path of a volume. It has the names of pathlib.Path; what needs no volume is PurePosixPath's."""
+    """An absolute path of a volume. It has the names of pathlib.Path; what needs no volume is
+    PurePosixPath's."""
 
     def __init__(self, volume: "Volume", *parts: "AnyPath | VolumePath"):
         from .volume import text_of
@@ -41,7 +42,11 @@ class VolumePath:
         return f"VolumePath({str(self.pure)!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, VolumePath) and other.volume is self.volume and other.pure == self.pure
+        return (
+            isinstance(other, VolumePath)
+            and other.volume is self.volume
+            and other.pure == self.pure
+        )
 
     def __lt__(self, other: "VolumePath") -> bool:
         return self.pure < other.pure
@@ -155,8 +160,14 @@ class VolumePath:
 
     # ---- contents ----
 
-    def open(self, mode: str = "r", buffering: int = -1, encoding: str | None = None, errors: str | None = None,
-             newline: str | None = None) -> IO[Any]:
+    def open(
+        self,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> IO[Any]:
         return self.volume.open(self, mode, buffering, encoding, errors, newline)
 
     def read_bytes(self) -> bytes:

@@ -13,14 +13,19 @@ from .locks import ImageLock
 PIECE = 1 << 20
 
 
-def salvage(path: str | os.PathLike, target: str | os.PathLike, chip: str | None = None,
-            begin: Callable[[int], None] = lambda size: None,
-            advance: Callable[[int], None] = lambda size: None) -> tuple[checking.Report, trees.Plan]:
-    """Copies every file and directory that can be read to `target`, which must be empty or not there yet.
+def salvage(
+    path: str | os.PathLike,
+    target: str | os.PathLike,
+    chip: str | None = None,
+    begin: Callable[[int], None] = lambda size: None,
+    advance: Callable[[int], None] = lambda size: None,
+) -> tuple[checking.Report, trees.Plan]:
+    """Copies every file and directory that can be read to `target`, which must be empty or not
+    there yet.
 
-    What is older than it was, or damaged in part, gets ".damaged" behind its name, zeros stand in for
-    bytes that are lost, and what has no name any more is in lost+found. Returns what was found, and what
-    was copied. Raises NF2Error where nothing of a volume is left.
+    What is older than it was, or damaged in part, gets ".damaged" behind its name, zeros stand in
+    for bytes that are lost, and what has no name any more is in lost+found. Returns what was found,
+    and what was copied. Raises NF2Error where nothing of a volume is left.
     """
     path, target = os.fspath(path), os.fspath(target)
     if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
@@ -40,7 +45,9 @@ def salvage(path: str | os.PathLike, target: str | os.PathLike, chip: str | None
             repair.close()
 
 
-def _copy(repair: native.Repair, items: list[native.Item], target: str, advance: Callable[[int], None]) -> trees.Plan:
+def _copy(
+    repair: native.Repair, items: list[native.Item], target: str, advance: Callable[[int], None]
+) -> trees.Plan:
     plan = trees.Plan()
     os.makedirs(target, exist_ok=True)
     for number, item in enumerate(items):
@@ -53,7 +60,9 @@ def _copy(repair: native.Repair, items: list[native.Item], target: str, advance:
             if item.is_dir:
                 os.makedirs(place, exist_ok=True)
             elif item.state != "lost":
-                plan.done_bytes += trees.write_host_file(place, _pieces(repair, number, item.size, advance))
+                plan.done_bytes += trees.write_host_file(
+                    place, _pieces(repair, number, item.size, advance)
+                )
                 plan.done += 1
         except NF2Error as error:
             plan.unread.append((item.path, error.text))
@@ -67,7 +76,9 @@ def _host_path(target: str, path: str) -> str | None:
     return os.path.join(target, *(trees.host_name(name) for name in names))
 
 
-def _pieces(repair: native.Repair, number: int, size: int, advance: Callable[[int], None]) -> Iterator[bytes]:
+def _pieces(
+    repair: native.Repair, number: int, size: int, advance: Callable[[int], None]
+) -> Iterator[bytes]:
     at = 0
     while at < size and (piece := repair.read(number, at, min(PIECE, size - at))):
         yield piece

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Trees, copied both ways between the host and a volume.
-
-A volume keeps no times, owners or permissions, so none are invented: files that `get` writes have the
-host's defaults. The names on a volume are not trusted: none may lead out of the target directory.
+ A volume keeps no times, owners or permissions, so none are invented: files that `get` writes have
+the host's defaults. The names on a volume are not trusted: none may lead out of the target
+directory.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ Advance = Callable[[int], None]
 
 @dataclass
 class Plan:
-    """What a copy will do: directories in order, files as (source, target, size), and what is left out, with why."""
+    """What a copy will do: directories in order, files as (source, target, size), and what is left
+    out, with why."""
+
     directories: list[str] = field(default_factory=list)
     files: list[tuple[str, str, int]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
-    unread: list[tuple[str, str]] = field(default_factory=list)     # what failed on the way, with why
-    done: int = 0               # files copied so far
+    unread: list[tuple[str, str]] = field(default_factory=list)  # what failed on the way, with why
+    done: int = 0  # files copied so far
     done_bytes: int = 0
 
     @property
@@ -40,9 +42,15 @@ class Plan:
 
 # ---- from the host to the volume ----
 
+
 def kind_name(mode: int) -> str:
-    for test, name in ((stat.S_ISLNK, "symbolic link"), (stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"),
-                       (stat.S_ISBLK, "device"), (stat.S_ISCHR, "device")):
+    for test, name in (
+        (stat.S_ISLNK, "symbolic link"),
+        (stat.S_ISFIFO, "pipe"),
+        (stat.S_ISSOCK, "socket"),
+        (stat.S_ISBLK, "device"),
+        (stat.S_ISCHR, "device"),
+    ):
         if test(mode):
             return name
     return "special file"
@@ -53,7 +61,8 @@ def _volume_name(entry_name: str) -> str:
 
 
 def plan_put(source: str, target: str, image: str | None = None) -> Plan:
-    """The contents of a host directory to become those of the directory `target`; or one file to become `target`.
+    """The contents of a host directory to become those of the directory `target`; or one file to
+    become `target`.
 
     `image` is left out: it changes while it is being copied.
     """
@@ -91,7 +100,8 @@ def plan_put(source: str, target: str, image: str | None = None) -> Plan:
 
 
 def run_put(volume: Volume, plan: Plan, advance: Advance = lambda size: None) -> None:
-    """Copies each file, all or nothing: when this fails, leave the volume by the exception, and the old file stays."""
+    """Copies each file, all or nothing: when this fails, leave the volume by the exception, and the
+    old file stays."""
     with interrupts.safe_places():
         for directory in plan.directories:
             if directory.strip("/"):
@@ -115,11 +125,17 @@ def _put_file(volume: Volume, source: str, target: str, advance: Advance) -> Non
 
 # ---- from the volume to the host ----
 
+
 def refuse_name(name: str) -> str | None:
     """Why a name from a volume must not become a name on the host; None if it may."""
     if name in ("", ".", ".."):
         return "a name that stands for another directory"
-    if "\0" in name or "/" in name or (os.sep != "/" and os.sep in name) or (os.altsep and os.altsep in name):
+    if (
+        "\0" in name
+        or "/" in name
+        or (os.sep != "/" and os.sep in name)
+        or (os.altsep and os.altsep in name)
+    ):
         return "a name that holds a separator or NUL"
     if os.name == "nt" and (":" in name or name.rstrip(" .") != name):
         return "a name that this host takes for something else"
@@ -131,9 +147,11 @@ def host_name(name: str) -> str:
 
 
 def plan_get(volume: Volume, source: str, target: str) -> Plan:
-    """The contents of a directory of the volume to become those of the host directory `target`; or one file.
+    """The contents of a directory of the volume to become those of the host directory `target`; or
+    one file.
 
-    Directories that cannot be read to their end are noted in `unread`, and the plan goes on with the rest.
+    Directories that cannot be read to their end are noted in `unread`, and the plan goes on with
+    the rest.
     """
     plan = Plan()
     entry = volume.stat(source)
@@ -151,7 +169,9 @@ def plan_get(volume: Volume, source: str, target: str) -> Plan:
     return plan
 
 
-def _plan_directory(volume: Volume, plan: Plan, directory: str, outside: str, depth: int) -> list[tuple[str, str, int]]:
+def _plan_directory(
+    volume: Volume, plan: Plan, directory: str, outside: str, depth: int
+) -> list[tuple[str, str, int]]:
     """Plans the files of a directory; returns the directories in it."""
     below = []
     try:
@@ -170,7 +190,8 @@ def _plan_directory(volume: Volume, plan: Plan, directory: str, outside: str, de
 
 
 def make_host_directory(path: str, top: str) -> None:
-    """Makes a directory under (or at) `top`; a symbolic link below `top` is refused: it could lead out of it."""
+    """Makes a directory under (or at) `top`; a symbolic link below `top` is refused: it could lead
+    out of it."""
     if path == top:
         os.makedirs(path, exist_ok=True)
         return
@@ -187,7 +208,13 @@ def write_host_file(target: str, pieces: Iterable[bytes]) -> int:
     if os.path.isdir(target):
         raise NF2Error(INVAL, "is a directory on the host", target)
     part, size = _part_name(target), 0
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    flags = (
+        os.O_WRONLY
+        | os.O_CREAT
+        | os.O_EXCL
+        | getattr(os, "O_NOFOLLOW", 0)
+        | getattr(os, "O_BINARY", 0)
+    )
     try:
         with open(os.open(part, flags, 0o666), "wb") as out:
             try:
@@ -200,7 +227,7 @@ def write_host_file(target: str, pieces: Iterable[bytes]) -> int:
                 raise
     except NF2Error:
         raise
-    except OSError as error:    # about the file that is to be, not about its name for now
+    except OSError as error:  # about the file that is to be, not about its name for now
         raise OSError(error.errno, error.strerror, target) from None
     return size
 
@@ -221,7 +248,8 @@ def _pieces(volume: Volume, source: str, advance: Advance) -> Iterator[bytes]:
 
 
 def run_get(volume: Volume, plan: Plan, target: str, advance: Advance = lambda size: None) -> None:
-    """Copies what can be read; what cannot is noted in `plan.unread`. Errors of the host (a full disk) are raised."""
+    """Copies what can be read; what cannot is noted in `plan.unread`. Errors of the host (a full
+    disk) are raised."""
     with interrupts.safe_places():
         refused: set[str] = set()
         for directory in plan.directories:

@@ -25,13 +25,14 @@ TYPE_FILE, TYPE_DIR = 1, 2
 O_RDONLY, O_WRONLY, O_RDWR = 1, 2, 3
 O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_SYNC = 0x10, 0x20, 0x40, 0x80, 0x100
 OFFSET_MAX = 0x7FFFFFFF
-DEPTH_MAX = 512     # directories inside directories, while walking: a damaged volume may hold a loop
+DEPTH_MAX = 512  # directories inside directories, while walking: a damaged volume may hold a loop
 COPY_SIZE = 64 * 1024
 
 
 @dataclass(frozen=True)
 class Stat:
     """One entry: `type` is TYPE_FILE or TYPE_DIR."""
+
     name: str
     type: int
     size: int
@@ -53,7 +54,9 @@ def open_flags(mode: str) -> int:
     """nf2_open flags for a Python mode ('t' and 'b' are ignored)."""
     kind = mode.replace("t", "").replace("b", "")
     plain = kind.replace("+", "")
-    flags = {"r": 0, "w": O_CREAT | O_TRUNC, "x": O_CREAT | O_EXCL, "a": O_CREAT | O_APPEND}.get(plain)
+    flags = {"r": 0, "w": O_CREAT | O_TRUNC, "x": O_CREAT | O_EXCL, "a": O_CREAT | O_APPEND}.get(
+        plain
+    )
     if flags is None or kind.count("+") > 1 or ("t" in mode and "b" in mode):
         raise ValueError(f"invalid mode: {mode!r}")
     if "+" in kind:
@@ -118,7 +121,8 @@ class RawFile(io.RawIOBase):
                 self._handle.close()
 
     def __del__(self) -> None:
-        """Nothing: the volume closes its files. A file that a signal kept from being used must not be synced."""
+        """Nothing: the volume closes its files. A file that a signal kept from being used must not
+        be synced."""
 
     def _drop(self) -> None:
         """After the volume was unmounted: frees the handle; what was not synced is gone."""
@@ -131,14 +135,17 @@ class RawFile(io.RawIOBase):
 
 
 class Volume:
-    """A mounted volume; a context manager. Leaving it by an exception drops what open files had not synced."""
+    """A mounted volume; a context manager. Leaving it by an exception drops what open files had not
+    synced."""
 
     def __init__(self, image, path: str, chip, read_only: bool, lock=None):
         self._image, self.path, self.chip, self.read_only = image, path, chip, read_only
         self._lock = lock
-        self._final: bytes | None = None    # of a chip in memory, when the volume is closed
+        self._final: bytes | None = None  # of a chip in memory, when the volume is closed
         self._files: set[RawFile] = set()
-        self._wrappers: weakref.WeakSet[io.IOBase] = weakref.WeakSet()      # buffers over those files: they may hold unwritten data
+        self._wrappers: weakref.WeakSet[io.IOBase] = (
+            weakref.WeakSet()
+        )  # buffers over those files: they may hold unwritten data
 
     # ---- the volume ----
 
@@ -152,10 +159,11 @@ class Volume:
         try:
             self.close(discard=True)
         except NF2Error:
-            pass    # the first error is the one to show
+            pass  # the first error is the one to show
 
     def close(self, discard: bool = False) -> None:
-        """Closes the files (or, with `discard`, drops what they had not synced), unmounts and writes the image."""
+        """Closes the files (or, with `discard`, drops what they had not synced), unmounts and
+        writes the image."""
         with interrupts.shield():
             self._close(discard)
 
@@ -246,7 +254,8 @@ class Volume:
 
     @property
     def root(self) -> "VolumePath":
-        """The root directory as a path that works like one of pathlib: volume.root / "etc" / "name"."""
+        """The root directory as a path that works like one of pathlib: volume.root / "etc" /
+        "name"."""
         from .paths import VolumePath
 
         return VolumePath(self)
@@ -291,16 +300,21 @@ class Volume:
         return [entry.name for entry in self.scandir(path)]
 
     def walk(self, top: AnyPath = "/") -> Iterator[tuple[str, list[str], list[str]]]:
-        """(directory, names of directories, names of files), top down; names may be taken out of the first list."""
+        """(directory, names of directories, names of files), top down; names may be taken out of
+        the first list."""
         pending = [(text_of(top), 0)]
         while pending:
             directory, depth = pending.pop()
             if depth > DEPTH_MAX:
-                raise NF2Error(codes.IO, f"directories are nested more than {DEPTH_MAX} deep", directory)
+                raise NF2Error(
+                    codes.IO, f"directories are nested more than {DEPTH_MAX} deep", directory
+                )
             entries = self.scandir(directory)
             directories = [entry.name for entry in entries if entry.is_dir()]
             yield directory, directories, [entry.name for entry in entries if not entry.is_dir()]
-            pending.extend((posixpath.join(directory, name), depth + 1) for name in reversed(directories))
+            pending.extend(
+                (posixpath.join(directory, name), depth + 1) for name in reversed(directories)
+            )
 
     def mkdir(self, path: AnyPath) -> None:
         """Makes a directory; the one above it must exist. Durable on return."""
@@ -319,7 +333,8 @@ class Volume:
                     raise
 
     def remove(self, path: AnyPath, recursive: bool = False) -> None:
-        """Removes a file or an empty directory; with `recursive` a directory and all in it. Durable on return."""
+        """Removes a file or an empty directory; with `recursive` a directory and all in it. Durable
+        on return."""
         path = text_of(path)
         if recursive and self.stat(path).is_dir():
             self.rmtree(path)
@@ -349,9 +364,12 @@ class Volume:
                 self.image.remove(directory)
 
     def rename(self, source: AnyPath, target: AnyPath) -> None:
-        """Renames a file or directory; a file, or an empty directory, of that name is replaced in the same instant."""
+        """Renames a file or directory; a file, or an empty directory, of that name is replaced in
+        the same instant."""
         source, target = text_of(source), text_of(target)
-        inside = posixpath.normpath("/" + target).startswith(posixpath.normpath("/" + source).rstrip("/") + "/")
+        inside = posixpath.normpath("/" + target).startswith(
+            posixpath.normpath("/" + source).rstrip("/") + "/"
+        )
         if inside and self.isdir(source):
             raise NF2Error(INVAL, "a directory cannot be moved into itself", source)
         self.image.rename(source, target)
@@ -366,20 +384,51 @@ class Volume:
     # ---- files ----
 
     @overload
-    def open(self, path: AnyPath, mode: str, buffering: Literal[0],     # type: ignore[overload-overlap]
-             *, sync: bool = False) -> RawFile: ...
+    def open(  # type: ignore[overload-overlap]
+        self,
+        path: AnyPath,
+        mode: str,
+        buffering: Literal[0],
+        *,
+        sync: bool = False,
+    ) -> RawFile: ...
 
     @overload
-    def open(self, path: AnyPath, mode: str = "r",                      # type: ignore[overload-overlap]
-             *, buffering: Literal[0], sync: bool = False) -> RawFile: ...
+    def open(  # type: ignore[overload-overlap]
+        self,
+        path: AnyPath,
+        mode: str = "r",
+        *,
+        buffering: Literal[0],
+        sync: bool = False,
+    ) -> RawFile: ...
 
     @overload
-    def open(self, path: AnyPath, mode: str = "r", buffering: int = -1, encoding: str | None = None,
-             errors: str | None = None, newline: str | None = None, *, sync: bool = False) -> IO[Any]: ...
+    def open(
+        self,
+        path: AnyPath,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> IO[Any]: ...
 
-    def open(self, path: AnyPath, mode: str = "r", buffering: int = -1, encoding: str | None = None,
-             errors: str | None = None, newline: str | None = None, *, sync: bool = False) -> Any:
-        """As the built-in open. `sync`: each write is durable when it returns (use buffering=0 with it)."""
+    def open(
+        self,
+        path: AnyPath,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> Any:
+        """As the built-in open. `sync`: each write is durable when it returns (use buffering=0 with
+        it)."""
         path = text_of(path)
         flags = open_flags(mode) | (O_SYNC if sync else 0)
         binary = "b" in mode
@@ -397,8 +446,13 @@ class Volume:
             buffered = io.BufferedRandom(raw, size)
         else:
             buffered = (io.BufferedWriter if flags & O_WRONLY else io.BufferedReader)(raw, size)
-        file = buffered if binary else io.TextIOWrapper(buffered, encoding or "utf-8", errors, newline,
-                                                        line_buffering=buffering == 1)
+        file = (
+            buffered
+            if binary
+            else io.TextIOWrapper(
+                buffered, encoding or "utf-8", errors, newline, line_buffering=buffering == 1
+            )
+        )
         self._wrappers.add(file)
         return file
 
@@ -415,7 +469,9 @@ class Volume:
         with self.open(path, "r", encoding=encoding, errors=errors) as file:
             return file.read()
 
-    def write_text(self, path: AnyPath, text: str, encoding: str = "utf-8", errors: str | None = None) -> int:
+    def write_text(
+        self, path: AnyPath, text: str, encoding: str = "utf-8", errors: str | None = None
+    ) -> int:
         """Replaces the file's contents, all or nothing. Durable on return."""
         with self.open(path, "w", encoding=encoding, errors=errors) as file:
             return file.write(text)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One writer to an image at a time, whatever becomes of it."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -29,12 +30,21 @@ def holder(image, library):
     started = []
 
     def start(mode):
-        process = subprocess.Popen([sys.executable, "-c", HOLD, image, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   text=True, env=os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(nf2fs.__file__)),
-                                                                "NF2FS_LIBRARY": str(native.find_library())})
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOLD, image, mode],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ
+            | {
+                "PYTHONPATH": os.path.dirname(os.path.dirname(nf2fs.__file__)),
+                "NF2FS_LIBRARY": str(native.find_library()),
+            },
+        )
         started.append(process)
         assert process.stdout.readline() == "open\n"
         return process
+
     yield start
     for process in started:
         process.kill()
@@ -58,6 +68,16 @@ def test_two_volumes_of_one_process(image):
         pass
 
 
+def test_a_volume_that_is_given_up_releases_the_image(image):
+    volume = nf2fs.open_image(image)
+    volume.mkdir("/made")
+    with pytest.warns(ResourceWarning, match="not closed"):
+        del volume
+        gc.collect()
+    with nf2fs.open_image(image) as volume:
+        assert volume.isdir("/made") or volume.chip.name == "tiny"
+
+
 def test_a_volume_that_failed_to_open_holds_nothing(image, library):
     with pytest.raises(NF2Error):
         nf2fs.open_image(image, "no-such-chip")
@@ -69,8 +89,12 @@ def test_a_writer_in_another_process_is_named(image, holder, nf2):
     process = holder("w")
     assert f"process {process.pid} is writing" in refused(image)
     assert f"process {process.pid} is writing" in refused(image, read_only=True)
-    for command in (["ls", image], ["mkdir", image, "/x"], ["format", image, "--chip", "w25q256", "--force"],
-                    ["rm", "-r", "--force", image, "/"]):
+    for command in (
+        ["ls", image],
+        ["mkdir", image, "/x"],
+        ["format", image, "--chip", "w25q256", "--force"],
+        ["rm", "-r", "--force", image, "/"],
+    ):
         code, _, err = nf2(*command)
         assert code == 1 and "is in use" in err and err.count("\n") == 1
     code, _, err = nf2("check", "--repair", image)
@@ -112,9 +136,20 @@ def test_puts_at_the_same_time(tmp_path):
         for index in range(150):
             (tree / f"file{number}-{index}").write_bytes(bytes([number]) * (index * 7))
         trees.append(tree)
-    environment = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(nf2fs.__file__)), "NF2FS_LIBRARY": str(NATIVE)}
-    running = [subprocess.Popen([sys.executable, "-m", "nf2fs.cli", "put", image, tree, "/"], env=environment,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for tree in trees]
+    environment = os.environ | {
+        "PYTHONPATH": os.path.dirname(os.path.dirname(nf2fs.__file__)),
+        "NF2FS_LIBRARY": str(NATIVE),
+    }
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "nf2fs.cli", "put", image, tree, "/"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for tree in trees
+    ]
     done = [process.communicate() for process in running]
     assert [process.returncode for process in running].count(0) >= 1
     for number, (process, (_, err)) in enumerate(zip(running, done)):
@@ -124,4 +159,6 @@ def test_puts_at_the_same_time(tmp_path):
         for number, process in enumerate(running):
             if process.returncode == 0:
                 for index in range(150):
-                    assert volume.read_bytes(f"/file{number}-{index}") == bytes([number]) * (index * 7)
+                    assert volume.read_bytes(f"/file{number}-{index}") == bytes([number]) * (
+                        index * 7
+                    )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The Python package as docs/PYTHON.md shows it: volumes in memory, on a device, paths, errors, fsspec, types."""
+"""The Python package as docs/PYTHON.md shows it: volumes in memory, on a device, paths, errors,
+fsspec, types."""
 
 import errno
 import importlib.util
@@ -13,7 +14,7 @@ import pytest
 from conftest import NATIVE
 
 import nf2fs
-from nf2fs.errors import BLANK, CORRUPT, EXIST, IO, ISDIR, NOENT, NOTDIR, NOTEMPTY, NF2Error
+from nf2fs.errors import BLANK, CORRUPT, IO, ISDIR, NOENT, NOTDIR, NOTEMPTY, NF2Error
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not NATIVE, reason="the library is not built")
@@ -39,6 +40,7 @@ def test_the_manual_runs(tmp_path, monkeypatch):
 def register():
     """As the entry point of an installed package does."""
     import fsspec
+
     fsspec.register_implementation("nf2fs", "nf2fs.filesystem.NF2FileSystem", clobber=True)
 
 
@@ -66,7 +68,9 @@ def test_names_of_files_and_directories(volume):
     assert volume.read_bytes("/a/file") == b"0123" and volume.getsize("/a/file") == 4
     volume.truncate("/a/file", 6)
     assert volume.read_bytes("/a/file") == b"0123\0\0"
-    assert code_of(volume.truncate, "/none", 0) == NOENT and code_of(volume.truncate, "/a", 0) == ISDIR
+    assert (
+        code_of(volume.truncate, "/none", 0) == NOENT and code_of(volume.truncate, "/a", 0) == ISDIR
+    )
     assert not volume.exists("/a/file/below") and not volume.isdir("/a/file/below")
     volume.write_bytes("/new", b"new")
     volume.replace("/new", "/a/file")
@@ -118,22 +122,37 @@ def test_volume_paths(volume):
 
 def test_errors_are_those_of_python(volume):
     volume.write_bytes("/file", b"")
-    for kind, call, arguments in ((FileNotFoundError, volume.stat, ["/none"]), (FileExistsError, volume.mkdir, ["/file"]),
-                                  (NotADirectoryError, volume.listdir, ["/file"]), (IsADirectoryError, volume.open, ["/"])):
+    for kind, call, arguments in (
+        (FileNotFoundError, volume.stat, ["/none"]),
+        (FileExistsError, volume.mkdir, ["/file"]),
+        (NotADirectoryError, volume.listdir, ["/file"]),
+        (IsADirectoryError, volume.open, ["/"]),
+    ):
         with pytest.raises(kind) as caught:
             call(*arguments)
         error = caught.value
-        assert isinstance(error, NF2Error) and isinstance(error, OSError) and error.errno == -error.code
+        assert (
+            isinstance(error, NF2Error)
+            and isinstance(error, OSError)
+            and error.errno == -error.code
+        )
         copy = pickle.loads(pickle.dumps(error))
         assert (copy.code, str(copy), type(copy)) == (error.code, str(error), type(error))
-    assert NF2Error(CORRUPT, "text").errno == errno.EIO and NF2Error(BLANK, "text").errno == errno.EINVAL
+    assert (
+        NF2Error(CORRUPT, "text").errno == errno.EIO
+        and NF2Error(BLANK, "text").errno == errno.EINVAL
+    )
 
 
 def test_errors_speak_to_python(tmp_path):
     (tmp_path / "odd").write_bytes(b"x" * 1000)
-    for call in (lambda: nf2fs.open_image(tmp_path / "odd"), lambda: nf2fs.format_image(tmp_path / "odd", CHIP),
-                 lambda: nf2fs.open_image(tmp_path / "none"), lambda: nf2fs.open_memory("none"),
-                 lambda: nf2fs.open_memory(CHIP, b"short")):
+    for call in (
+        lambda: nf2fs.open_image(tmp_path / "odd"),
+        lambda: nf2fs.format_image(tmp_path / "odd", CHIP),
+        lambda: nf2fs.open_image(tmp_path / "none"),
+        lambda: nf2fs.open_memory("none"),
+        lambda: nf2fs.open_memory(CHIP, b"short"),
+    ):
         with pytest.raises(NF2Error) as caught:
             call()
         assert " --" not in str(caught.value) and "nf2 " not in str(caught.value)
@@ -148,7 +167,7 @@ def test_an_image_in_memory(tmp_path):
         while_open = volume.image_bytes()
     data = volume.image_bytes()
     assert len(data) == len(while_open) == 1 << 20
-    for image in (data, bytearray(while_open)):     # the second one is as a power cut leaves it
+    for image in (data, bytearray(while_open)):  # the second one is as a power cut leaves it
         with nf2fs.open_memory(CHIP, image) as volume:
             assert volume.read_bytes("/file") == bytes(range(256)) * 100
     (tmp_path / "flash.img").write_bytes(data)
@@ -180,18 +199,21 @@ class Device:
 
     def read(self, address, length):
         self._called("read", address)
-        return self.cells[address:address + length]
+        return self.cells[address : address + length]
 
     def program(self, address, data):
         self._called("program", address)
-        assert len(data) <= self.page_size and address // self.page_size == (address + len(data) - 1) // self.page_size
+        assert (
+            len(data) <= self.page_size
+            and address // self.page_size == (address + len(data) - 1) // self.page_size
+        )
         for index, byte in enumerate(data):
             self.cells[address + index] &= byte
 
     def erase(self, address, length):
         self._called("erase", address)
         assert length == self.block_size and address % length == 0
-        self.cells[address:address + length] = b"\xff" * length
+        self.cells[address : address + length] = b"\xff" * length
 
 
 def test_a_device():
@@ -203,7 +225,7 @@ def test_a_device():
             volume.write_bytes(f"/file{index}", bytes([index]) * index * 30)
         volume.unlink("/file3")
     assert set(device.calls) == {"read", "program", "erase"}
-    with nf2fs.open_memory(CHIP, device.cells) as volume:     # the same bytes as an image
+    with nf2fs.open_memory(CHIP, device.cells) as volume:  # the same bytes as an image
         assert volume.check() == (0, [])
         assert volume.read_bytes("/file49") == bytes([49]) * 49 * 30 and len(volume.listdir()) == 49
     with nf2fs.open_device(device, read_only=True) as volume:
@@ -218,7 +240,9 @@ def test_a_part_of_a_device():
     with nf2fs.open_device(device, offset=512 << 10, size=256 << 10) as volume:
         volume.write_bytes("/x", b"x" * 5000)
         assert volume.statfs()["blocks"] == 64
-    assert device.cells[:512 << 10] == b"\xff" * (512 << 10) and device.cells[768 << 10:] == b"\xff" * (256 << 10)
+    assert device.cells[: 512 << 10] == b"\xff" * (512 << 10) and device.cells[
+        768 << 10 :
+    ] == b"\xff" * (256 << 10)
     assert code_of(nf2fs.format_device, device, offset=100, size=256 << 10) < 0
 
 
@@ -232,7 +256,9 @@ def test_a_device_that_fails():
         volume.write_bytes("/file", b"data" * 1000)
     assert caught.value.code == IO and caught.value.__cause__ is reason
     device.fault = None
-    assert code_of(volume.close) == IO      # nothing is written after a failure; closed it is all the same
+    assert (
+        code_of(volume.close) == IO
+    )  # nothing is written after a failure; closed it is all the same
     with nf2fs.open_device(device) as volume:
         assert volume.listdir() == []
         device.fault = ("read", KeyboardInterrupt())
@@ -278,6 +304,7 @@ def files(tmp_path):
     if not has("fsspec"):
         pytest.skip("fsspec is not installed")
     import fsspec
+
     register()
     nf2fs.format_image(tmp_path / "flash.img", CHIP)
     with fsspec.filesystem("nf2fs", image=str(tmp_path / "flash.img"), mode="r+") as opened:
@@ -288,7 +315,9 @@ def test_fsspec(files):
     files.pipe({"/a/one": b"1", "/a/b/two": b"22"})
     assert files.ls("/", detail=False) == ["/a"] and files.find("/") == ["/a/b/two", "/a/one"]
     assert files.info("/a/b/two") == {"name": "/a/b/two", "size": 2, "type": "file"}
-    assert files.isdir("/a") and not files.exists("/none") and files.glob("/a/*") == ["/a/b", "/a/one"]
+    assert (
+        files.isdir("/a") and not files.exists("/none") and files.glob("/a/*") == ["/a/b", "/a/one"]
+    )
     files.cp("/a", "/copy", recursive=True)
     files.mv("/a/one", "/moved")
     assert files.cat("/moved") == b"1" and files.cat_file("/copy/b/two", start=1) == b"2"
@@ -317,10 +346,16 @@ def test_fsspec_over_a_mounted_volume(volume):
     if not has("fsspec"):
         pytest.skip("fsspec is not installed")
     from nf2fs.filesystem import NF2FileSystem
+
     with NF2FileSystem(volume=volume) as files:
         files.pipe("/x", b"1")
     assert volume.read_bytes("/x") == b"1"
-    for wrong in ({}, {"volume": volume, "image": "x"}, {"image": "x", "mode": "w"}, {"fo": "x", "target_protocol": "http"}):
+    for wrong in (
+        {},
+        {"volume": volume, "image": "x"},
+        {"image": "x", "mode": "w"},
+        {"fo": "x", "target_protocol": "http"},
+    ):
         with pytest.raises(ValueError):
             NF2FileSystem(**wrong)
 

@@ -6,8 +6,8 @@
     @app.command()
     def size(image: ImageArg, chip: ChipOption = None) -> None:
         \"\"\"Show the size.\"\"\"
-
-A new command is a new file in this directory; names with a leading underscore and `app` are no commands.
+ A new command is a new file in this directory; names with a leading underscore and `app` are no
+commands.
 """
 
 from __future__ import annotations

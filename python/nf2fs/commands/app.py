@@ -14,19 +14,30 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 from .. import __version__
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Works on image files that hold an NF2FS volume of a NOR flash chip. The image comes first: "
-         "nf2 format flash.img --chip w25q256; nf2 put flash.img DIR /; nf2 get flash.img / OUT. "
-         "Exit codes: 0 done, 1 an error, 2 wrong usage; for check see its help.")
+    help="Works on image files that hold an NF2FS volume of a NOR flash chip. The image comes "
+    "first: "
+    "nf2 format flash.img --chip w25q256; nf2 put flash.img DIR /; nf2 get flash.img / OUT. "
+    "Exit codes: 0 done, 1 an error, 2 wrong usage, 3 not all could be copied; for check see its "
+    "help.",
+)
 
 ImageArg = Annotated[str, typer.Argument(metavar="IMAGE", help="The image file.")]
 PathArg = Annotated[str, typer.Argument(metavar="PATH", help="A path on the volume.")]
 PathsArg = Annotated[list[str], typer.Argument(metavar="PATH...", help="Paths on the volume.")]
-ChipOption = Annotated[Optional[str], typer.Option(
-    "--chip", metavar="CHIP",
-    help="The chip: a name of the catalogue (`nf2 chips`) or the path of a chip file. "
-         "Else found from the image's size and the volume's own geometry.")]
+ChipOption = Annotated[
+    Optional[str],
+    typer.Option(
+        "--chip",
+        metavar="CHIP",
+        help="The chip: a name of the catalogue (`nf2 chips`) or the path of a chip file. "
+        "Else found from the image's size and the volume's own geometry.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -36,8 +47,10 @@ def version_option(given: bool) -> None:
         raise typer.Exit
 
 
-VersionOption = Annotated[bool, typer.Option(
-    "--version", is_eager=True, callback=version_option, help="Print the version.")]
+VersionOption = Annotated[
+    bool,
+    typer.Option("--version", is_eager=True, callback=version_option, help="Print the version."),
+]
 
 
 @app.callback()
@@ -80,5 +93,12 @@ def print_json(value) -> None:
 def progress() -> Progress:
     """A bar on a terminal, nothing elsewhere."""
     bars = Console(stderr=True)
-    return Progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn(),
-                    TransferSpeedColumn(), console=bars, transient=True, disable=not bars.is_terminal)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        console=bars,
+        transient=True,
+        disable=not bars.is_terminal,
+    )
