@@ -11,8 +11,8 @@ function lifetimeText(volume, cold, erases, written, factor) {
 
 function lifetimeShow() {
   const value = id => Number(document.getElementById(id).value);
-  document.getElementById("life").textContent = "The blocks last "
-    + lifetimeText(value("volume"), value("cold"), value("erases"), value("written"), value("factor"));
+  const numbers = ["volume", "cold", "erases", "written", "factor"].map(value);
+  document.getElementById("life").textContent = "The blocks last " + lifetimeText(...numbers);
 }
 
 for (const input of document.querySelectorAll(".calculator input"))
