@@ -138,7 +138,7 @@ RUN_TESTS = $(BIN)/python tools/run_tests.py --build "$(BUILD)" --core $(CORE) -
 test: $(VENV)/ready-test $(VENV)/extras
 	@$(RUN_TESTS)
 
-test-asan: $(VENV)/ready-test
+test-asan: $(VENV)/ready
 	@$(RUN_TESTS) asan
 
 # What ships: the C tests that did not run with sanitizers, or run longer here, and the host tools.
