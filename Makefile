@@ -24,11 +24,18 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
+.PHONY: help lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
 
 help:
+	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
+	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured; each step says how long it takes"
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
+	@echo "make wheel    a wheel of the Python package, one for all versions of Python: $(BUILD)/dist"
+	@echo "make test-pythons  installs it under each of PYTHONS=\"$(PYTHONS)\" and runs its tests there"
+	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
+	@echo "make man      manual pages of the commands: $(BUILD)/man"
+	@echo "make site     the documentation as a site: $(BUILD)/site"
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
 	@echo "make bounds   each call of every workload beside its bound, on more chips and in more states than \`make test': docs/BOUNDS.md (ten minutes)"
 	@echo "make torture  power cuts for SECONDS=600 (at most CUTS, where given) in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
@@ -36,7 +43,6 @@ help:
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
 	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=300 a script, file system and chip; into docs/PROOF.md"
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
-	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
 	@echo "make long-rows  which measures them anew, for $(LONG) (an hour or two; lifespans are the longest)"
 	@echo "make peer-rows  the same rows of LittleFS, for $(PEER_ROWS): only where a workload or LittleFS changed"
@@ -45,30 +51,80 @@ help:
 	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
 	@echo "make coverage lines and branches of the core that the C tests reach; \`make coverage-record' puts them into docs/PROOF.md"
 	@echo "make clean    remove $(BUILD)"
-	@echo "Variables: BUILD (folder), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS, CORE (1 or 2, each with a folder BUILD of its own)"
+	@echo "Variables: BUILD (directory), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS, CORE (1 or 2, each with a directory BUILD of its own)"
 
 # What a record was made with: the version, and the state of the sources.
 VERSION = echo "$$(sed -n 's/.*NF2_VERSION "\(.*\)"/\1/p' include/nf2fs/nf2fs.h), sources $$(git describe --always 2>/dev/null || echo unknown)$$(git diff --quiet HEAD -- . ':!docs' 2>/dev/null; test $$? -ne 1 || echo -dirty)"
 
 # ---- what is needed ----
 
-$(VENV)/ready: tools/venv.sh tools/requirements.txt
-	PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)"
+# A step with a line of its own; what it prints is in $(BUILD)/logs.
+STEP = "$(PYTHON)" tools/step.py --log "$(BUILD)/logs"
 
-peers: $(VENV)/ready
-	@for peer in littlefs fatfs; do \
-		PYTHON="$(BIN)/python" peers/$$peer/fetch.sh "$(BUILD)/$$peer" || \
-		echo "make: $$peer could not be fetched: the benchmark is built without it" >&2; \
-	done
+.PHONY: python
+python:
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "make: $(PYTHON) was not found: install Python 3.11 or later (Debian: python3 python3-venv), or name it in PYTHON" >&2; exit 1; }
+
+$(VENV)/ready: tools/venv.sh tools/requirements.txt | python
+	@PYTHON="$(PYTHON)" $(STEP) "Python environment with CMake and what the tools need" -- tools/venv.sh "$(VENV)"
+
+$(VENV)/ready-test: $(VENV)/ready tools/requirements-test.txt
+	@$(STEP) "What the tests and the plots need" -- tools/venv.sh "$(VENV)" tools/requirements-test.txt
+	@touch "$@"
+
+# The sources of a peer: a step of its own, and no failure where it cannot be fetched.
+fetch_peer = PYTHON="$(BIN)/python" $(STEP) "Sources of $(2)" -- peers/$(1)/fetch.sh "$(BUILD)/$(1)" || \
+	echo "make: $(2) could not be fetched: the benchmark is built without it" >&2
+
+.PHONY: littlefs fatfs
+littlefs: $(VENV)/ready
+	@$(call fetch_peer,littlefs,LittleFS)
+
+fatfs: $(VENV)/ready
+	@$(call fetch_peer,fatfs,FatFs)
+
+peers: littlefs fatfs
+
+# For `nf2 mount', `nf2 import' and the documentation site; what cannot be installed is left out.
+extras: $(VENV)/extras
+
+$(VENV)/extras: tools/extras.sh tools/requirements-extras.txt $(VENV)/ready
+	@$(STEP) "What some host tools and the site need" -- tools/extras.sh "$(VENV)"
 
 # ---- builds ----
+
+CONFIGURE_RELEASE = $(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DNF2FS_CORE=$(CORE) -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS)
+
+tools: $(VENV)/ready
+	@$(STEP) "Configuration" -- $(CONFIGURE_RELEASE)
+	@$(STEP) "Compilation of the host tools" -- $(CMAKE) --build "$(RELEASE)" --parallel $(JOBS) --target nf2host
+	@echo "The tools are ready: $(BIN)/nf2 --help"
+
+wheel: $(VENV)/ready
+	@$(STEP) "Wheel of the Python package" -- $(BIN)/python -m pip wheel --no-deps --wheel-dir "$(BUILD)/dist" .
+	@ls "$(BUILD)/dist"/*.whl
+
+# The installed wheel, under each Python that there is.
+PYTHONS ?= python3.11 python3.12 python3.13
+test-pythons: wheel
+	@for python in $(PYTHONS); do tools/test_wheel.sh $$python "$(BUILD)/pythons/$$(basename $$python)" "$(BUILD)/dist" || exit 1; done
+
+man: $(VENV)/ready
+	@$(BIN)/python -m nf2fs.manpages "$(BUILD)/man"
+	@echo "The manual pages are in $(BUILD)/man"
+
+# The pages of docs/, as mkdocs.yml orders them; tests/python/test_site.py runs what they show.
+site: $(VENV)/extras
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --site-dir "$(BUILD)/site"
+	@echo "The site is in $(BUILD)/site: open index.html"
 
 lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF -DNF2FS_CORE=$(CORE)
 	$(CMAKE) --build "$(BUILD)/lib" --parallel $(JOBS)
 
 release: peers
-	$(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DNF2FS_CORE=$(CORE) -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS)
+	$(CONFIGURE_RELEASE)
 	$(CMAKE) --build "$(RELEASE)" --parallel $(JOBS)
 
 asan: $(VENV)/ready
@@ -79,14 +135,14 @@ asan: $(VENV)/ready
 
 # All parts run, whatever the first one finds; at the end the names of the tests that failed are shown.
 RUN_TESTS = $(BIN)/python tools/run_tests.py --build "$(BUILD)" --core $(CORE) --jobs $(JOBS)
-test: $(VENV)/ready
+test: $(VENV)/ready-test $(VENV)/extras
 	@$(RUN_TESTS)
 
 test-asan: $(VENV)/ready
 	@$(RUN_TESTS) asan
 
 # What ships: the C tests that did not run with sanitizers, or run longer here, and the host tools.
-test-release: $(VENV)/ready
+test-release: $(VENV)/ready-test $(VENV)/extras
 	@$(RUN_TESTS) release python
 
 # Each call beside its bound: the long version of tests/python/test_call_bounds.py, and the page.
@@ -153,8 +209,11 @@ torture-proof: release
 
 # ---- what it shows ----
 
-demo: release
-	$(BIN)/python -m nf2fs.demo --folder "$(BUILD)/demo"
+# Nothing but what it runs is compiled.
+demo: littlefs
+	@$(STEP) "Configuration" -- $(CONFIGURE_RELEASE)
+	@$(STEP) "Compilation" -- $(CMAKE) --build "$(RELEASE)" --parallel $(JOBS) --target nf2host norbench-cell
+	@$(BIN)/python -m nf2fs.demo --directory "$(BUILD)/demo"
 
 # The rows that take long are measured apart, and kept.
 LONG := docs/long-rows.jsonl
@@ -181,7 +240,7 @@ long-rows: release
 peer-rows: release
 	$(call measure_studies,littlefs,$(PEER_ROWS),|| true)
 
-studies: release
+studies: release $(VENV)/ready-test
 	$(BIN)/norbench studies $(wildcard $(LONG) $(PEER_ROWS))
 
 figures: release

@@ -11,7 +11,8 @@ import typer
 
 from . import bench, bench_bounds, bench_studies, bench_table, figures
 from .bench_run import CellOption, names, print_tables, run_with_progress
-from .cli import every_command, run as run_application
+from .cli import run as run_application
+from .commands.app import every_command
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
