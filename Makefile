@@ -22,7 +22,7 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
+.PHONY: help lib release asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
@@ -42,6 +42,8 @@ help:
 	@echo "make fuzz     coverage-guided lists of calls and hostile images for FUZZ_SECONDS in all (needs clang with libFuzzer); adds to the"
 	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
 	@echo "make coverage lines and branches of the core that the C tests reach; \`make coverage-record' puts them into docs/PROOF.md"
+	@echo "make size     bytes of code, static RAM and stack on a Cortex-M4, of each file and mechanism, beside LittleFS: CORE=1 or 2;"
+	@echo "              SIZE_OPTIONS=\"--functions 30\" prints the largest functions, too (see tools/target_size.py)"
 	@echo "make clean    remove $(BUILD)"
 	@echo "Variables: BUILD (folder), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
 
@@ -186,6 +188,24 @@ studies: release
 figures: release
 	rm -f "$(BUILD)/figures.jsonl"
 	$(BIN)/norbench figures --json "$(BUILD)/figures.jsonl" --jobs $(JOBS) $(addprefix --with ,$(wildcard $(LONG) $(PEER_ROWS)))
+
+# ---- on a Cortex-M4 ----
+
+# The core that is measured: its sources, and where its headers lie (its own nf2fs/private.h in front of the other's).
+CORE ?= 1
+CORE1_SOURCES = $(wildcard src/*.c)
+CORE1_INCLUDES = include src
+CORE2_SOURCES = $(wildcard core2/*.c)
+CORE2_INCLUDES = $(wildcard core2/include) core2 include
+TARGET := $(BUILD)/target
+TARGET_INPUT = --out "$(TARGET)" --core $(CORE) --sources $(CORE$(CORE)_SOURCES) --include $(CORE$(CORE)_INCLUDES) \
+	--littlefs "$(BUILD)/littlefs" --jobs $(JOBS)
+
+$(BUILD)/littlefs/fetched: peers/littlefs/fetch.sh
+	PYTHON="$(PYTHON)" peers/littlefs/fetch.sh "$(BUILD)/littlefs"
+
+size: $(BUILD)/littlefs/fetched
+	@$(PYTHON) tools/target_size.py $(TARGET_INPUT) $(SIZE_OPTIONS)
 
 clean:
 	rm -rf "$(BUILD)"
