@@ -22,7 +22,7 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-profile clean
+.PHONY: help lib release asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
@@ -44,6 +44,8 @@ help:
 	@echo "make coverage lines and branches of the core that the C tests reach; \`make coverage-record' puts them into docs/PROOF.md"
 	@echo "make size     bytes of code, static RAM and stack on a Cortex-M4, of each file and mechanism, beside LittleFS: CORE=1 or 2;"
 	@echo "              SIZE_OPTIONS=\"--functions 30\" prints the largest functions, too (see tools/target_size.py)"
+	@echo "make target-cost  instructions of calls on an emulated Cortex-M4, beside LittleFS and the gates: docs/TARGET.md (CORE=2: a page in"
+	@echo "              $(BUILD)/target); COST_OPTIONS=\"--fs nf2fs --ram 2048 --suite files\" measures a part (see tools/target_cost.py)"
 	@echo "make target-profile ROW=update1k  instructions of each function in a row of target/rows.toml on an emulated Cortex-M4;"
 	@echo "              PROFILE_OPTIONS=\"--function NAME | --lines 20 | --top 40 | --fs littlefs | --ram 4096\" (see tools/target_profile.py)"
 	@echo "make clean    remove $(BUILD)"
@@ -208,6 +210,11 @@ $(BUILD)/littlefs/fetched: peers/littlefs/fetch.sh
 
 size: $(BUILD)/littlefs/fetched
 	@$(PYTHON) tools/target_size.py $(TARGET_INPUT) $(SIZE_OPTIONS)
+
+# The page of the core that the project is made of.
+TARGET_PAGE ?= $(if $(filter 1,$(CORE)),docs/TARGET.md,$(TARGET)/TARGET-core$(CORE).md)
+target-cost: $(BUILD)/littlefs/fetched
+	@$(PYTHON) tools/target_cost.py $(TARGET_INPUT) --page "$(TARGET_PAGE)" $(COST_OPTIONS)
 
 ROW ?= update1k
 target-profile: $(BUILD)/littlefs/fetched
