@@ -2,8 +2,9 @@
 /*
  * count.c - a QEMU plugin that counts the instructions of a file system, operation by operation.
  *
- * Arguments: table=FILE out=FILE. The table (made by tools/target_cost.py) has a line for each
- *   F begin end      function of the file system: only these are counted; its number is its place in the table
+ * Arguments: table=FILE out=FILE and profile=on where a row is to be profiled, which takes longer. The table (made by tools/target_cost.py) has a line for each
+ *   F begin end public   function of the file system: only these are counted; its number is its place in the table; is it (1)
+ *                    one that the rows call, or (0) not?
  *   C address next   call in one of them: where the instruction lies, and where the next one does
  *   M name address   mark: row_begin, row_end, profile, op_begin, op_end, enter, enter_end, read, program, erase
  * Addresses are hexadecimal. For each row `out` gets
@@ -35,9 +36,12 @@ struct qemu_info;
 typedef void translated(plugin_id id, struct qemu_plugin_tb *block);
 typedef void executed(unsigned cpu, void *data);
 typedef void finished(plugin_id id, void *data);
-enum { NO_REGISTERS = 0 };
+enum { NO_REGISTERS = 0, ADD = 0 };
 extern void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id, translated *call);
 extern void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block, executed *call, int flags, void *data);
+#if PLUGIN_VERSION == 1
+extern void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, int operation, void *data, uint64_t value);
+#endif
 extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *at, executed *call, int flags, void *data);
 extern void qemu_plugin_register_atexit_cb(plugin_id id, finished *call, void *data);
 extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
@@ -53,7 +57,7 @@ EXPORTED int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int
 
 enum { INSTRUCTIONS, READS, PROGRAMS, ERASES, KINDS };
 
-struct range { uint64_t begin, end; };
+struct range { uint64_t begin, end; bool public; };
 struct call { uint64_t at, next; };
 
 struct block {                  /* a translated block of instructions */
@@ -92,6 +96,7 @@ static uint64_t now[KINDS];     /* since the start */
 static bool inside;             /* between enter and enter_end */
 static uint64_t operation_at, call_at, call_most;
 static uint32_t call_root, call_most_root;
+static bool follows;            /* profile=on */
 static bool profiling, in_operation;    /* this row; between op_begin and op_end */
 
 static struct profile *sums[SUMS];
@@ -201,6 +206,17 @@ static void on_block(unsigned cpu, void *data)
     now[INSTRUCTIONS] += block->length;
     last = block;
 }
+
+#if PLUGIN_VERSION == 1
+/* Where nothing is profiled: a function that the rows may have called begins. */
+static void on_public(unsigned cpu, void *data)
+{
+    (void)cpu;
+    const struct block *block = data;
+    if (inside && call_root == NONE)
+        call_root = block->function;
+}
+#endif
 
 static void add(struct profile *to, const struct profile *from)
 {
@@ -370,6 +386,20 @@ static uint64_t after_call(uint64_t address)
     return low < call_count && calls[low].at == address ? calls[low].next : 0;
 }
 
+/* Counts a block whenever it runs: in the generated code itself, where nothing else is asked and QEMU can. */
+static void watch(struct qemu_plugin_tb *translation, struct block *block)
+{
+#if PLUGIN_VERSION == 1
+    if (!follows) {
+        qemu_plugin_register_vcpu_tb_exec_inline(translation, ADD, &now[INSTRUCTIONS], block->length);
+        if (functions[block->function].public && functions[block->function].begin == block->begin)
+            qemu_plugin_register_vcpu_tb_exec_cb(translation, on_public, NO_REGISTERS, block);
+        return;
+    }
+#endif
+    qemu_plugin_register_vcpu_tb_exec_cb(translation, on_block, NO_REGISTERS, block);
+}
+
 static void on_translated(plugin_id id, struct qemu_plugin_tb *translation)
 {
     (void)id;
@@ -393,7 +423,7 @@ static void on_translated(plugin_id id, struct qemu_plugin_tb *translation)
     block->count = 0;
     block->next = blocks;
     blocks = block;
-    qemu_plugin_register_vcpu_tb_exec_cb(translation, on_block, NO_REGISTERS, block);
+    watch(translation, block);
 }
 
 /* ---- start --------------------------------------------------------------------------------------- */
@@ -410,12 +440,13 @@ static void read_table(const char *path)
     FILE *file = fopen(path, "r");
     char line[128], name[32];
     uint64_t a, b;
+    unsigned public;
     if (!file)
         stop("no table");
     while (fgets(line, sizeof line, file)) {
-        if (sscanf(line, "F %" SCNx64 " %" SCNx64, &a, &b) == 2) {
+        if (sscanf(line, "F %" SCNx64 " %" SCNx64 " %u", &a, &b, &public) == 3) {
             functions = grown(functions, (function_count + 1) * sizeof *functions);
-            functions[function_count++] = (struct range){a, b};
+            functions[function_count++] = (struct range){a, b, public != 0};
         } else if (sscanf(line, "C %" SCNx64 " %" SCNx64, &a, &b) == 2) {
             calls = grown(calls, (call_count + 1) * sizeof *calls);
             calls[call_count++] = (struct call){a, b};
@@ -447,6 +478,8 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int count, c
             table = arguments[i] + 6;
         else if (!strncmp(arguments[i], "out=", 4))
             out = fopen(arguments[i] + 4, "w");
+        else if (!strcmp(arguments[i], "profile=on"))
+            follows = true;
     }
     if (!table || !out)
         return -1;

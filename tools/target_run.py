@@ -64,7 +64,7 @@ def build_program(build, system, ram):
     functions = sorted((one for one in sections if one.kind == "text" and (one.archive or one.member not in own)),
                        key=lambda one: one.address)
     table = build.folder / f"{name}.table"
-    table.write_text("\n".join([*function_lines(functions), *call_lines(elf), *mark_lines(elf)]) + "\n")
+    table.write_text("\n".join([*function_lines(functions, {*target_build.calls(system), COUNTED_HERE}), *call_lines(elf), *mark_lines(elf)]) + "\n")
     return Program(elf, table, functions)
 
 
@@ -76,8 +76,8 @@ def refuse_shared(harness):
             raise Failure(f"{thing.stem} uses {', '.join(asked)}, which is counted")
 
 
-def function_lines(functions):
-    return [f"F {one.address:x} {one.address + one.size:x}" for one in functions]
+def function_lines(functions, public):
+    return [f"F {one.address:x} {one.address + one.size:x} {int(one.symbol in public)}" for one in functions]
 
 
 def call_lines(elf):
@@ -124,7 +124,7 @@ def run_suite(build, program, suite, row=""):
     arguments = f"enable=on,target=native,chardev=text,arg={suite}" + (f",arg={row}" if row else "")
     command = ["qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-monitor", "none", "-serial", "none",
                "-chardev", f"file,id=text,path={printed}", "-semihosting-config", arguments,
-               "-plugin", f"{plugin.resolve()},table={program.table},out={counts}", "-kernel", program.elf]
+               "-plugin", f"{plugin.resolve()},table={program.table},out={counts},profile={'on' if row else 'off'}", "-kernel", program.elf]
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=SUITE_SECONDS, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:

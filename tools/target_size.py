@@ -192,7 +192,7 @@ def stacks(ours, theirs):
                      f"{', '.join(stack['without_information']) or 'nothing'}; circles of calls: {'; '.join(stack['circles']) or 'none'}; "
                      f"frames whose size is not fixed: {', '.join(stack['frames_not_fixed']) or 'none'}.")
     return ["Worst stack by what the compiler says of frames and calls. It does not see the driver, the caller's hooks, interrupts, "
-            "libc and libgcc. A call through a pointer counts as one of each function whose address a function above it takes.",
+            "libc and libgcc. A call through a pointer counts as one of each function with as many parameters whose address is taken above it.",
             table(["call", "bytes of stack"], rows), *notes]
 
 

@@ -3,7 +3,7 @@
 
 What this cannot see: the frames of the driver and of other hooks that a public header declares, interrupts, and functions that
 were compiled without that information (libc, libgcc: they are named, and count as 0). A call through another pointer is taken to
-reach each function whose address is taken in a function that leads to that call, or in a table. Functions that call each other in
+reach each function with as many parameters whose address is taken in a function that leads to that call, or in a table. Functions that call each other in
 a circle count together, each once (the circle is named).
 """
 
@@ -24,13 +24,14 @@ POINTER = "__indirect_call"
 class Function:
     frame: int
     kind: str                               # "static", "dynamic,bounded", ...
+    parameters: int | None                  # how many, where the source tells
     callees: set = field(default_factory=set)
 
 
 @dataclass
 class Graph:
     functions: dict = field(default_factory=dict)   # by title
-    pointer_calls: set = field(default_factory=set)     # functions that call through a pointer of the library's own
+    pointer_calls: list = field(default_factory=list)   # functions that call through a pointer of the library's own; arguments
     takers: dict = field(default_factory=dict)      # function, or "" for a table: whose addresses it takes
 
 
@@ -52,25 +53,54 @@ def read_graph(objects, outside=frozenset()):
         for line in thing.with_suffix(".ci").read_text().splitlines():
             if found := NODE.match(line):
                 if frame := BYTES.search(found.group(2)):
-                    graph.functions[found.group(1)] = Function(int(frame.group(1)), frame.group(2))
+                    place = found.group(2).split("\\n")[1]
+                    words = arguments(text_at(place), name_of(found.group(1)).split(".")[0])
+                    graph.functions[found.group(1)] = Function(int(frame.group(1)), frame.group(2), words)
             elif found := EDGE.match(line):
                 edges.append(found.groups())
-        for source, target, place in edges:  # a place is missing where gcc made the call up
+        for source, target, place in edges:
             if target != POINTER:
                 graph.functions[source].callees.add(target)
-            elif not calls_hook(place, outside):
-                graph.pointer_calls.add(source)
+            elif not any(name in outside for name in called_at(place)):
+                graph.pointer_calls.append((source, pointer_arguments(place)))
         note_addresses(graph, thing)
     resolve(graph)
     return graph
 
 
-def calls_hook(place, outside):
-    """Does the call at this place of a source go through a hook?"""
+def text_at(place, lines=6):
+    """The text of a source from `path:line:column` on."""
     path, line, column = place.rsplit(":", 2)
     path = ROOT / path
-    text = path.read_text().splitlines()[int(line) - 1] if path.is_file() else ""
-    return any(name in outside for name in re.findall(r"(\w+)\)?\s*\(", text))
+    if not path.is_file():
+        return ""
+    first, *rest = path.read_text().splitlines()[int(line) - 1:int(line) - 1 + lines]
+    return "\n".join([first[int(column) - 1:], *rest])
+
+
+def called_at(place):
+    """The names that stand before a parenthesis in the line of this place."""
+    return re.findall(r"(\w+)\)?\s*\(", text_at(place, 1))
+
+
+def pointer_arguments(place):
+    """How many arguments the first call through a member has here, or None: gcc says where the statement or the macro begins."""
+    text = text_at(place)
+    found = re.search(r"(?:->|\.)(\w+)\)?\s*\(", text.split(";")[0])
+    return arguments(text[found.start():], found.group(1)) if found else None
+
+
+def arguments(text, name):
+    """How many arguments or parameters stand in the parentheses behind a name; None where that is not found."""
+    found = re.search(rf"\b{re.escape(name)}\)?\s*\(", text)
+    depth, count, given = 1, 1, ""
+    for letter in text[found.end():] if found else "":
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth == 0:
+            return 0 if given.strip() in ("", "void") else count
+        count += letter == "," and depth == 1
+        given += letter
+    return None
 
 
 def note_addresses(graph, thing):
@@ -96,7 +126,7 @@ def resolve(graph):
     for title, function in graph.functions.items():
         for callee in function.callees:
             callers.setdefault(callee, set()).add(title)
-    for title in graph.pointer_calls:
+    for title, count in graph.pointer_calls:
         reached, waiting = {title}, [title]
         while waiting:
             for caller in callers.get(waiting.pop(), set()) - reached:
@@ -104,7 +134,12 @@ def resolve(graph):
                 waiting.append(caller)
         for taker, taken in graph.takers.items():
             if taker in reached or not taker:
-                graph.functions[title].callees |= taken
+                graph.functions[title].callees |= {one for one in taken if may_be(graph.functions[one], count)}
+
+
+def may_be(function, count):
+    """May a call with so many arguments be one of this function?"""
+    return count is None or function.parameters is None or function.parameters == count
 
 
 def circles(graph, titles):
@@ -165,5 +200,5 @@ def worst(objects, headers, linked, roots):
         "frames_not_fixed": sorted(name_of(title) for title in titles if graph.functions[title].kind != "static"),
         "circles": sorted(" ".join(names) for names in round_ones),
         "through_pointers": {name_of(title): sorted(map(name_of, graph.functions[title].callees & set().union(*graph.takers.values())))
-                             for title in sorted(graph.pointer_calls & titles)},
+                             for title in sorted({title for title, _ in graph.pointer_calls} & titles)},
     }
