@@ -41,7 +41,7 @@ void put_number(uint32_t value)
 
 static void leave(uint32_t code)
 {
-    const uint32_t stopped[2] = {0x20026u, code};   /* ADP_Stopped_ApplicationExit */
+    const uint32_t stopped[2] = {0x20026u, code}; /* ADP_Stopped_ApplicationExit */
     (void)semihosting(SYS_EXIT_EXTENDED, stopped);
     for (;;) {
     }
@@ -59,7 +59,22 @@ __attribute__((naked, noreturn)) void reset(void)
 }
 
 __attribute__((section(".vectors"), used)) static const void *const vectors[16] = {
-    &harness_stack_top, reset, fault, fault, fault, fault, fault, 0, 0, 0, 0, fault, fault, 0, fault, fault};
+    &harness_stack_top,
+    reset,
+    fault,
+    fault,
+    fault,
+    fault,
+    fault,
+    0,
+    0,
+    0,
+    0,
+    fault,
+    fault,
+    0,
+    fault,
+    fault};
 
 void start(void)
 {
@@ -87,7 +102,7 @@ uint32_t stack_used(void)
     while (i < FS_STACK_WORDS && fs_stack[i] == PAINT)
         i++;
     uint32_t used = (FS_STACK_WORDS - i) * 4u;
-    return used > 8u ? used - 8u : 0;   /* without the slot of the fifth argument */
+    return used > 8u ? used - 8u : 0; /* without the slot of the fifth argument */
 }
 
 /* The fifth argument is passed on the stack, in a slot of eight bytes: the stack stays aligned. */
@@ -101,12 +116,14 @@ __asm__(".text\n.syntax unified\n.thumb\n"
         " mov sp, r6\n pop {r5, r6}\n pop {r4, pc}\n.ltorg\n");
 
 /* The driver's functions run on a stack of their own, and use nothing of the file system's. */
-#define DRIVER(name)                                                                              \
-    __asm__(".text\n.syntax unified\n.thumb\n"                                                    \
-            ".global drive_" #name "\n.type drive_" #name ", %function\n.thumb_func\ndrive_" #name ":\n" \
-            " ldr ip, =driver_kept\n str lr, [ip]\n str r4, [ip, #4]\n mov r4, sp\n ldr lr, [r4]\n" \
-            " ldr ip, =driver_stack + 1024\n mov sp, ip\n str lr, [sp, #-8]!\n bl on_" #name "\n"   \
-            " mov sp, r4\n ldr ip, =driver_kept\n ldr lr, [ip]\n ldr r4, [ip, #4]\n bx lr\n.ltorg\n")
+#define DRIVER(name)                                                                               \
+    __asm__(                                                                                       \
+        ".text\n.syntax unified\n.thumb\n"                                                         \
+        ".global drive_" #name "\n.type drive_" #name ", %function\n.thumb_func\ndrive_" #name     \
+        ":\n"                                                                                      \
+        " ldr ip, =driver_kept\n str lr, [ip]\n str r4, [ip, #4]\n mov r4, sp\n ldr lr, [r4]\n"    \
+        " ldr ip, =driver_stack + 1024\n mov sp, ip\n str lr, [sp, #-8]!\n bl on_" #name "\n"      \
+        " mov sp, r4\n ldr ip, =driver_kept\n ldr lr, [ip]\n ldr r4, [ip, #4]\n bx lr\n.ltorg\n")
 
 DRIVER(read);
 DRIVER(program);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* chip.h - a NOR chip in memory that counts: pages of 256 bytes, blocks of 4 KiB, erases of 4 and 64 KiB. */
+/*
+ * chip.h - a NOR chip in memory that counts: pages of 256 bytes, blocks of 4 KiB, erases of 4 and
+ * 64 KiB.
+ */
 #ifndef CHIP_H
 #define CHIP_H
 
@@ -11,15 +14,15 @@
 #define CHIP_LARGE 65536u
 
 /* Typical times of a W25Q256JV at a modest bus: microseconds. */
-#define CHIP_READ_US 1u                 /* a command, */
-#define CHIP_READ_PAGE_US 10u           /* and each page of data */
+#define CHIP_READ_US 1u       /* a command, */
+#define CHIP_READ_PAGE_US 10u /* and each page of data */
 #define CHIP_PROGRAM_US 400u
 #define CHIP_ERASE_BLOCK_US 50000u
 #define CHIP_ERASE_LARGE_US 150000u
 
 struct chip_counts {
     uint32_t reads, read_bytes, programs, program_bytes, block_erases, large_erases;
-    uint32_t faults;        /* calls that break the driver's rules, and programs that would set a bit */
+    uint32_t faults; /* calls that break the driver's rules, and programs that would set a bit */
 };
 
 extern struct chip_counts chip_counts;

@@ -2,20 +2,24 @@
 /*
  * count.c - a QEMU plugin that counts the instructions of a file system, operation by operation.
  *
- * Arguments: table=FILE out=FILE and profile=on where a row is to be profiled, which takes longer. The table (made by tools/target_cost.py) has a line for each
- *   F begin end public   function of the file system: only these are counted; its number is its place in the table; is it (1)
- *                    one that the rows call, or (0) not?
- *   C address next   call in one of them: where the instruction lies, and where the next one does
- *   M name address   mark: row_begin, row_end, profile, op_begin, op_end, enter, enter_end, read, program, erase
+ * Arguments: table=FILE out=FILE, and profile=on where a row is to be profiled, which takes longer.
+ * The table (made by tools/target_run.py) has a line for each
+ *   F begin end public   function of the file system: only these are counted; its number is its
+ *                        place in the table; `public` is 1 where the rows call it
+ *   C address next       call in one of them: where the instruction lies, and where the next does
+ *   M name address       mark, see `marks`
  * Addresses are hexadecimal. For each row `out` gets
- *   R                        a row begins
- *   O instructions call f    an operation: its instructions, those of its longest call, and the function that was called
- * and, where the mark `profile` was reached in it, profiles of the whole row (S) and of its dearest operation (W):
- *   S f calls self all reads programs erases     a function: `self` is its own instructions, `all` and the rest count what it calls, too
- *   SE f g calls all reads programs erases       calls of g by f
- *   B address length times                       a block of instructions in the whole row
+ *   R                            a row begins
+ *   O instructions call f        an operation: its instructions, those of its longest call, and the
+ *                                function that was called
+ * and, where the mark `profile` was reached in it, profiles of the whole row (S) and of its dearest
+ * operation (W):
+ *   S f calls self all reads programs erases      a function: `self` is its own instructions; `all`
+ *                                                 and the rest count what it calls, too
+ *   SE f g calls all reads programs erases        calls of g by f
+ *   B address length times                        a block of instructions in the whole row
  *
- * An instruction whose condition does not hold counts as one. A block of instructions counts when it begins.
+ * An instruction whose condition does not hold counts as one. A block counts when it begins.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -38,34 +42,44 @@ typedef void executed(unsigned cpu, void *data);
 typedef void finished(plugin_id id, void *data);
 enum { NO_REGISTERS = 0, ADD = 0 };
 extern void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id, translated *call);
-extern void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block, executed *call, int flags, void *data);
+extern void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block, executed *call,
+                                                 int flags, void *data);
 #if PLUGIN_VERSION == 1
-extern void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, int operation, void *data, uint64_t value);
+extern void qemu_plugin_register_vcpu_tb_exec_inline(struct qemu_plugin_tb *block, int operation,
+                                                     void *data, uint64_t value);
 #endif
-extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *at, executed *call, int flags, void *data);
+extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *at, executed *call,
+                                                   int flags, void *data);
 extern void qemu_plugin_register_atexit_cb(plugin_id id, finished *call, void *data);
 extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
-extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
+extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block,
+                                                        size_t index);
 extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
 #define EXPORTED __attribute__((visibility("default")))
 EXPORTED extern int qemu_plugin_version;
 EXPORTED int qemu_plugin_version = PLUGIN_VERSION;
-EXPORTED int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int count, char **arguments);
+EXPORTED int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int count,
+                                 char **arguments);
 
 #define NONE UINT32_MAX
 #define FRAMES_MAX 1024u
 
 enum { INSTRUCTIONS, READS, PROGRAMS, ERASES, KINDS };
 
-struct range { uint64_t begin, end; bool public; };
-struct call { uint64_t at, next; };
+struct range {
+    uint64_t begin, end;
+    bool public;
+};
+struct call {
+    uint64_t at, next;
+};
 
-struct block {                  /* a translated block of instructions */
+struct block { /* a translated block of instructions */
     uint64_t begin;
-    uint64_t after_call;        /* it ends in a call, which comes back here; 0: it does not */
-    uint32_t length;            /* instructions */
+    uint64_t after_call; /* it ends in a call, which comes back here; 0: it does not */
+    uint32_t length;     /* instructions */
     uint32_t function;
-    uint64_t count;             /* how often it ran in the operations of the profiled row */
+    uint64_t count; /* how often it ran in the operations of the profiled row */
     struct block *next;
 };
 
@@ -76,12 +90,12 @@ struct profile {
 
 struct edge {
     uint32_t from, to;
-    struct profile sum[3];      /* as function_sum */
+    struct profile sum[3]; /* as function_sum */
 };
 
 struct frame {
     uint32_t function, edge;
-    bool tail;                  /* entered by a jump: returns with the frame below */
+    bool tail; /* entered by a jump: returns with the frame below */
     uint64_t back;
     uint64_t at[KINDS];
 };
@@ -92,18 +106,18 @@ static FILE *out;
 static struct range *functions;
 static struct call *calls;
 static uint32_t function_count, call_count;
-static uint64_t now[KINDS];     /* since the start */
-static bool inside;             /* between enter and enter_end */
+static uint64_t now[KINDS]; /* since the start */
+static bool inside;         /* between enter and enter_end */
 static uint64_t operation_at, call_at, call_most;
 static uint32_t call_root, call_most_root;
-static bool follows;            /* profile=on */
-static bool profiling, in_operation;    /* this row; between op_begin and op_end */
+static bool follows;                 /* profile=on */
+static bool profiling, in_operation; /* this row; between op_begin and op_end */
 
 static struct profile *sums[SUMS];
-static uint32_t *active;        /* frames of a function on the stack */
+static uint32_t *active; /* frames of a function on the stack */
 static struct edge *edges;
 static uint32_t edge_count, edge_room;
-static uint32_t *edge_first, *edge_next_of;     /* lists of the edges from a function */
+static uint32_t *edge_first, *edge_next_of; /* lists of the edges from a function */
 static struct frame frames[FRAMES_MAX];
 static uint32_t depth;
 static struct block *last, *blocks;
@@ -123,7 +137,7 @@ static void *grown(void *memory, size_t bytes)
     return result;
 }
 
-/* ---- profile of a row ---------------------------------------------------------------------------- */
+/* ---- profile of a row ----------------------------------------------------------------------- */
 
 static uint32_t edge_of(uint32_t from, uint32_t to)
 {
@@ -251,18 +265,22 @@ static void print_profile(int which, char letter)
     for (uint32_t i = 0; i < function_count; i++) {
         const struct profile *sum = &sums[which][i];
         if (sum->calls || sum->self)
-            fprintf(out, "%c %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", letter, i, sum->calls, sum->self,
-                    sum->all[INSTRUCTIONS], sum->all[READS], sum->all[PROGRAMS], sum->all[ERASES]);
+            fprintf(out,
+                    "%c %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+                    "\n",
+                    letter, i, sum->calls, sum->self, sum->all[INSTRUCTIONS], sum->all[READS],
+                    sum->all[PROGRAMS], sum->all[ERASES]);
     }
     for (uint32_t i = 0; i < edge_count; i++) {
         const struct profile *sum = &edges[i].sum[which];
         if (sum->calls)
-            fprintf(out, "%cE %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", letter, edges[i].from, edges[i].to, sum->calls,
-                    sum->all[INSTRUCTIONS], sum->all[READS], sum->all[PROGRAMS], sum->all[ERASES]);
+            fprintf(out, "%cE %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+                    letter, edges[i].from, edges[i].to, sum->calls, sum->all[INSTRUCTIONS],
+                    sum->all[READS], sum->all[PROGRAMS], sum->all[ERASES]);
     }
 }
 
-/* ---- marks --------------------------------------------------------------------------------------- */
+/* ---- marks ---------------------------------------------------------------------------------- */
 
 static void on_row_begin(unsigned cpu, void *data)
 {
@@ -278,7 +296,8 @@ static void on_row_end(unsigned cpu, void *data)
         print_profile(DEAREST, 'W');
         for (const struct block *block = blocks; block; block = block->next)
             if (block->count)
-                fprintf(out, "B %" PRIx64 " %u %" PRIu64 "\n", block->begin, block->length, block->count);
+                fprintf(out, "B %" PRIx64 " %u %" PRIu64 "\n", block->begin, block->length,
+                        block->count);
     }
     profiling = false;
     fflush(out);
@@ -353,12 +372,13 @@ static struct mark {
     const char *name;
     executed *call;
     uint64_t address;
-} marks[] = {{"row_begin", on_row_begin, 0}, {"row_end", on_row_end, 0}, {"profile", on_profile, 0}, {"op_begin", on_op_begin, 0}, {"op_end", on_op_end, 0},
-             {"enter", on_enter, 0}, {"enter_end", on_enter_end, 0}, {"read", on_read, 0}, {"program", on_program, 0},
+} marks[] = {{"row_begin", on_row_begin, 0}, {"row_end", on_row_end, 0}, {"profile", on_profile, 0},
+             {"op_begin", on_op_begin, 0},   {"op_end", on_op_end, 0},   {"enter", on_enter, 0},
+             {"enter_end", on_enter_end, 0}, {"read", on_read, 0},       {"program", on_program, 0},
              {"erase", on_erase, 0}};
 #define MARKS (sizeof marks / sizeof marks[0])
 
-/* ---- translation --------------------------------------------------------------------------------- */
+/* ---- translation ---------------------------------------------------------------------------- */
 
 static uint32_t function_at(uint64_t address)
 {
@@ -386,12 +406,16 @@ static uint64_t after_call(uint64_t address)
     return low < call_count && calls[low].at == address ? calls[low].next : 0;
 }
 
-/* Counts a block whenever it runs: in the generated code itself, where nothing else is asked and QEMU can. */
+/*
+ * Counts a block whenever it runs: in the generated code itself, where nothing else is asked and
+ * QEMU can.
+ */
 static void watch(struct qemu_plugin_tb *translation, struct block *block)
 {
 #if PLUGIN_VERSION == 1
     if (!follows) {
-        qemu_plugin_register_vcpu_tb_exec_inline(translation, ADD, &now[INSTRUCTIONS], block->length);
+        qemu_plugin_register_vcpu_tb_exec_inline(translation, ADD, &now[INSTRUCTIONS],
+                                                 block->length);
         if (functions[block->function].public && functions[block->function].begin == block->begin)
             qemu_plugin_register_vcpu_tb_exec_cb(translation, on_public, NO_REGISTERS, block);
         return;
@@ -409,7 +433,8 @@ static void on_translated(plugin_id id, struct qemu_plugin_tb *translation)
         uint64_t address = qemu_plugin_insn_vaddr(instruction);
         for (size_t k = 0; k < MARKS; k++)
             if (marks[k].address == address)
-                qemu_plugin_register_vcpu_insn_exec_cb(instruction, marks[k].call, NO_REGISTERS, NULL);
+                qemu_plugin_register_vcpu_insn_exec_cb(instruction, marks[k].call, NO_REGISTERS,
+                                                       NULL);
     }
     uint64_t begin = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(translation, 0));
     uint32_t function = function_at(begin);
@@ -417,7 +442,8 @@ static void on_translated(plugin_id id, struct qemu_plugin_tb *translation)
         return;
     struct block *block = grown(NULL, sizeof *block);
     block->begin = begin;
-    block->after_call = after_call(qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(translation, length - 1)));
+    block->after_call =
+        after_call(qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(translation, length - 1)));
     block->length = (uint32_t)length;
     block->function = function;
     block->count = 0;
@@ -426,7 +452,7 @@ static void on_translated(plugin_id id, struct qemu_plugin_tb *translation)
     watch(translation, block);
 }
 
-/* ---- start --------------------------------------------------------------------------------------- */
+/* ---- start ---------------------------------------------------------------------------------- */
 
 static void set_mark(const char *name, uint64_t address)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* known_loop.c - a function whose instructions are known: 2 for each of `turns` (at least 1), and the return. */
+/*
+ * known_loop.c - a function whose instructions are known: 2 for each of `turns` (at least 1), and
+ * the return.
+ */
 #include <stdint.h>
 
 void known_loop(uint32_t turns);

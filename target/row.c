@@ -14,10 +14,10 @@ void mark_profile(void);
 void mark_op_begin(void);
 void mark_op_end(void);
 
-#define MARK(name, filler)                                          \
-    __attribute__((noinline, noclone)) void name(void)              \
-    {                                                               \
-        __asm__ volatile(filler);                                   \
+#define MARK(name, filler)                                                                         \
+    __attribute__((noinline, noclone)) void name(void)                                             \
+    {                                                                                              \
+        __asm__ volatile(filler);                                                                  \
     }
 
 MARK(mark_row_begin, "nop")
@@ -28,7 +28,7 @@ MARK(mark_op_end, "nop\n nop\n nop\n nop")
 
 static const char *row_name = "", *profiled = "";
 static uint32_t operations, busy_us_at, failures;
-static uint32_t busy_us[OPERATIONS_MAX];    /* of each operation: the chip's time */
+static uint32_t busy_us[OPERATIONS_MAX]; /* of each operation: the chip's time */
 
 static bool equal(const char *a, const char *b)
 {

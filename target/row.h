@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* row.h - rows of measured operations. What is between `op_begin` and `op_end` is one operation of the row. */
+/*
+ * row.h - rows of measured operations. What is between `op_begin` and `op_end` is one operation of
+ * the row.
+ */
 #ifndef ROW_H
 #define ROW_H
 
@@ -10,7 +13,7 @@
 void row_profile(const char *name);
 
 void row_begin(const char *name);
-void row_end(void);             /* prints the row as a line of JSON */
+void row_end(void); /* prints the row as a line of JSON */
 void op_begin(void);
 void op_end(void);
 
@@ -18,11 +21,11 @@ void op_end(void);
 void expect(bool holds, const char *what, int32_t value);
 uint32_t failed_checks(void);
 
-#define OPERATION(...)  \
-    do {                \
-        op_begin();     \
-        __VA_ARGS__;    \
-        op_end();       \
+#define OPERATION(...)                                                                             \
+    do {                                                                                           \
+        op_begin();                                                                                \
+        __VA_ARGS__;                                                                               \
+        op_end();                                                                                  \
     } while (0)
 
 /* The call succeeds; the call returns exactly this. */

@@ -7,7 +7,7 @@
 #include "volume.h"
 
 #define SEED 19u
-#define PATTERN 65536u          /* bytes of random data that payloads are taken from */
+#define PATTERN 65536u /* bytes of random data that payloads are taken from */
 #define LARGE_FILE (512u << 10)
 #define AGED_FILES 32u
 #define AGED_FILE (64u << 10)
@@ -16,7 +16,7 @@
 
 static struct pcg32 rng;
 static uint8_t pattern[PATTERN], back[PIECE];
-static LARGE_MEMORY uint8_t model[AGED_FILES * AGED_FILE];  /* what the large files hold */
+static LARGE_MEMORY uint8_t model[AGED_FILES * AGED_FILE]; /* what the large files hold */
 static char path[16];
 
 void known_loop(uint32_t turns);
@@ -46,7 +46,10 @@ static bool same(const uint8_t *a, const uint8_t *b, uint32_t length)
     return true;
 }
 
-/* Puts `length` bytes of the pattern from `from` on into the model at `at`, and returns where they are. */
+/*
+ * Puts `length` bytes of the pattern from `from` on into the model at `at`, and returns where they
+ * are.
+ */
 static const uint8_t *payload(uint32_t at, uint32_t from, uint32_t length)
 {
     for (uint32_t i = 0; i < length; i++)
@@ -82,7 +85,7 @@ static void read_file(const char *name, uint32_t length)
     GOOD(volume_close());
 }
 
-/* ---- small files and one large file -------------------------------------------------------------- */
+/* ---- small files and one large file --------------------------------------------------------- */
 
 static void creates(void)
 {
@@ -162,7 +165,8 @@ static void updates(const char *name, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = below(LARGE_FILE - 1023);
         const uint8_t *data = payload(at, below(PATTERN - 1024), 1024);
-        OPERATION(GOOD(volume_seek(at)); EQUAL(volume_write(data, 1024), 1024); GOOD(volume_sync()));
+        OPERATION(GOOD(volume_seek(at)); EQUAL(volume_write(data, 1024), 1024);
+                  GOOD(volume_sync()));
     }
     row_end();
     GOOD(volume_close());
@@ -255,7 +259,7 @@ static void suite_files(void)
     GOOD(volume_unmount());
 }
 
-/* ---- a directory of 1,000 ------------------------------------------------------------------------ */
+/* ---- a directory of 1,000 ------------------------------------------------------------------- */
 
 static void suite_directory(void)
 {
@@ -279,8 +283,8 @@ static void suite_directory(void)
     row_end();
     row_begin("create_in_1000");
     for (uint32_t i = 0; i < 100; i++) {
-        numbered("m/", i * 4871 % 10000);   /* among the others' names they would all come first: spread by a prefix of their own */
-        path[2] = (char)('a' + below(26));
+        numbered("m/", i * 4871 % 10000);
+        path[2] = (char)('a' + below(26)); /* before and behind the names that are there */
         OPERATION(GOOD(volume_open(path, WRITE | CREATE)); GOOD(volume_close()));
     }
     row_end();
@@ -291,7 +295,7 @@ static void suite_directory(void)
     GOOD(volume_unmount());
 }
 
-/* ---- 32 files of 64 KiB on a chip of 4 MiB ------------------------------------------------------- */
+/* ---- 32 files of 64 KiB on a chip of 4 MiB -------------------------------------------------- */
 
 static void write_piece(uint32_t file, uint32_t at)
 {
@@ -324,8 +328,8 @@ static void aged_updates(uint32_t count)
         uint32_t file = below(AGED_FILES), at = below(AGED_FILE / PIECE) * PIECE;
         const uint8_t *data = payload(file * AGED_FILE + at, below(PATTERN - PIECE), PIECE);
         numbered("f", file);
-        OPERATION(GOOD(volume_open(path, READ | WRITE)); GOOD(volume_seek(at)); EQUAL(volume_write(data, PIECE), PIECE);
-                  GOOD(volume_close()));
+        OPERATION(GOOD(volume_open(path, READ | WRITE)); GOOD(volume_seek(at));
+                  EQUAL(volume_write(data, PIECE), PIECE); GOOD(volume_close()));
     }
 }
 
@@ -335,7 +339,8 @@ static void compare_all(void)
         GOOD(volume_open(numbered("f", file), READ));
         for (uint32_t at = 0; at < AGED_FILE; at += PIECE) {
             EQUAL(volume_read(back, PIECE), PIECE);
-            expect(same(back, model + file * AGED_FILE + at, PIECE), "data differs", (int32_t)(file * AGED_FILE + at));
+            expect(same(back, model + file * AGED_FILE + at, PIECE), "data differs",
+                   (int32_t)(file * AGED_FILE + at));
         }
         GOOD(volume_close());
     }

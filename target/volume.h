@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* volume.h - the calls of a file system that the rows use. Each returns 0 or a positive result, or a negative error. */
+/*
+ * volume.h - the calls of a file system that the rows use. Each returns 0 or a positive result, or
+ * a negative error.
+ */
 #ifndef VOLUME_H
 #define VOLUME_H
 
@@ -14,7 +17,7 @@
 enum { READ = 1, WRITE = 2, CREATE = 0x10, TRUNCATE = 0x40, APPEND = 0x80 };
 
 extern const char *const volume_name;
-extern const bool volume_has_steps;     /* volume_maintain works in steps with a budget */
+extern const bool volume_has_steps; /* volume_maintain works in steps with a budget */
 
 /* Bytes of RAM that a mounted volume with one open file takes. */
 uint32_t volume_ram(void);
@@ -22,7 +25,7 @@ uint32_t volume_ram(void);
 int volume_format(bool erase);
 int volume_mount(void);
 int volume_unmount(void);
-int volume_open(const char *path, int flags);       /* the one file */
+int volume_open(const char *path, int flags); /* the one file */
 int volume_close(void);
 int volume_sync(void);
 int32_t volume_read(void *data, uint32_t length);
@@ -32,7 +35,7 @@ int volume_stat(const char *path, uint32_t *size);
 int volume_mkdir(const char *path);
 int volume_remove(const char *path);
 int volume_rename(const char *from, const char *to);
-int volume_list(const char *path);                  /* how many entries it has */
-int volume_maintain(uint32_t budget_us);            /* 1: work is left */
+int volume_list(const char *path);       /* how many entries it has */
+int volume_maintain(uint32_t budget_us); /* 1: work is left */
 
 #endif

@@ -4,7 +4,9 @@
 #include "lfs.h"
 #include "volume.h"
 
-/* Of a given RAM, three quarters are for the three caches and most of the rest for the lookahead. */
+/*
+ * Of a given RAM, three quarters are for the three caches and most of the rest for the lookahead.
+ */
 #if RAM_BYTES >= 8192
 #define CACHE 2048u
 #define LOOKAHEAD 1024u
@@ -32,7 +34,8 @@ static struct lfs_file_config file_config = {.buffer = file_buffer};
 /* In board.c, on the driver's stack: each calls its namesake here. */
 typedef const struct lfs_config *context;
 int drive_read(context c, lfs_block_t block, lfs_off_t offset, void *data, lfs_size_t length);
-int drive_program(context c, lfs_block_t block, lfs_off_t offset, const void *data, lfs_size_t length);
+int drive_program(context c, lfs_block_t block, lfs_off_t offset, const void *data,
+                  lfs_size_t length);
 int drive_erase(context c, lfs_block_t block);
 int drive_sync(context c);
 int on_read(context c, lfs_block_t block, lfs_off_t offset, void *data, lfs_size_t length);
@@ -110,8 +113,9 @@ int volume_unmount(void)
 
 int volume_open(const char *path, int flags)
 {
-    int own = ((flags & READ) ? LFS_O_RDONLY : 0) | ((flags & WRITE) ? LFS_O_WRONLY : 0) | ((flags & CREATE) ? LFS_O_CREAT : 0)
-              | ((flags & TRUNCATE) ? LFS_O_TRUNC : 0) | ((flags & APPEND) ? LFS_O_APPEND : 0);
+    int own = ((flags & READ) ? LFS_O_RDONLY : 0) | ((flags & WRITE) ? LFS_O_WRONLY : 0)
+              | ((flags & CREATE) ? LFS_O_CREAT : 0) | ((flags & TRUNCATE) ? LFS_O_TRUNC : 0)
+              | ((flags & APPEND) ? LFS_O_APPEND : 0);
     return ENTER(lfs_file_opencfg, &fs, &file, path, own, &file_config);
 }
 

@@ -63,7 +63,8 @@ static struct nf2_flash flash = {
     .large_erase_us = CHIP_ERASE_LARGE_US,
 };
 
-static const struct nf2_config config = {.flash = &flash, .buffer = volume_buffer, .buffer_size = sizeof volume_buffer};
+static const struct nf2_config config = {
+    .flash = &flash, .buffer = volume_buffer, .buffer_size = sizeof volume_buffer};
 
 uint32_t volume_ram(void)
 {
@@ -89,8 +90,9 @@ int volume_unmount(void)
 
 int volume_open(const char *path, int flags)
 {
-    int own = ((flags & READ) ? NF2_O_RDONLY : 0) | ((flags & WRITE) ? NF2_O_WRONLY : 0) | ((flags & CREATE) ? NF2_O_CREAT : 0)
-              | ((flags & TRUNCATE) ? NF2_O_TRUNC : 0) | ((flags & APPEND) ? NF2_O_APPEND : 0);
+    int own = ((flags & READ) ? NF2_O_RDONLY : 0) | ((flags & WRITE) ? NF2_O_WRONLY : 0)
+              | ((flags & CREATE) ? NF2_O_CREAT : 0) | ((flags & TRUNCATE) ? NF2_O_TRUNC : 0)
+              | ((flags & APPEND) ? NF2_O_APPEND : 0);
     return ENTER(nf2_open, &fs, &file, path, own, file_buffer);
 }
 

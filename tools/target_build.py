@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Compiles a file system for a bare Cortex-M4: what target_size.py and target_cost.py share.
 
-Objects are kept by a hash of all that goes into them, so that a second run compiles only what changed.
+Objects are kept by a hash of all that goes into them, so that a second run compiles only what
+changed.
 """
 
 import hashlib
@@ -19,9 +20,23 @@ TARGET = ROOT / "target"
 CROSS = "arm-none-eabi-"
 CPU = ["-mcpu=cortex-m4", "-mthumb"]
 # Both file systems are compiled with these.
-FLAGS = [*CPU, "-Os", "-std=c11", "-ffunction-sections", "-fdata-sections", "-DNDEBUG", "-g",
-         f"-ffile-prefix-map={ROOT}=."]
-LITTLEFS_FLAGS = ["-DLFS_NO_MALLOC", "-DLFS_NO_DEBUG", "-DLFS_NO_WARN", "-DLFS_NO_ERROR", "-DLFS_NO_ASSERT"]
+FLAGS = [
+    *CPU,
+    "-Os",
+    "-std=c11",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-DNDEBUG",
+    "-g",
+    f"-ffile-prefix-map={ROOT}=.",
+]
+LITTLEFS_FLAGS = [
+    "-DLFS_NO_MALLOC",
+    "-DLFS_NO_DEBUG",
+    "-DLFS_NO_WARN",
+    "-DLFS_NO_ERROR",
+    "-DLFS_NO_ASSERT",
+]
 PACKAGES = {
     CROSS + "gcc": ["gcc-arm-none-eabi", "libnewlib-arm-none-eabi"],
     "qemu-system-arm": ["qemu-system-arm"],
@@ -37,7 +52,7 @@ class FileSystem:
     name: str
     sources: list[Path]
     includes: list[Path]
-    header: Path                                    # declares the calls
+    header: Path  # declares the calls
     flags: list[str] = field(default_factory=list)  # beside FLAGS
 
     def headers(self):
@@ -50,7 +65,9 @@ class FileSystem:
 
 def run(*command, **options):
     """Runs a command and returns what it prints; a failure shows all of it."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, **options
+    )
     if done.returncode != 0:
         raise Failure(f"{' '.join(str(word) for word in command)}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -64,11 +81,22 @@ def require(*programs):
     packages = sorted({package for name in missing for package in PACKAGES[name]})
     if os.geteuid() == 0 and shutil.which("apt-get"):
         print(f"installing {' '.join(packages)}", file=sys.stderr)
-        command = ["apt-get", "-o", "DPkg::Lock::Timeout=600", "install", "-y", "-qq", "--no-install-recommends"]
+        command = [
+            "apt-get",
+            "-o",
+            "DPkg::Lock::Timeout=600",
+            "install",
+            "-y",
+            "-qq",
+            "--no-install-recommends",
+        ]
         run(*command, *packages, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
         missing = [name for name in programs if not shutil.which(name)]
     if missing:
-        raise Failure(f"{', '.join(missing)} not found: install {' '.join(packages)} (names of Debian's packages)")
+        raise Failure(
+            f"{', '.join(missing)} not found: install {' '.join(packages)} (names of Debian's "
+            "packages)"
+        )
 
 
 def nf2fs(sources, includes):
@@ -89,7 +117,13 @@ def littlefs(folder):
     folder = Path(folder)
     if not (folder / "lfs.c").is_file():
         raise Failure(f"no lfs.c in {folder}: fetch it with peers/littlefs/fetch.sh {folder}")
-    return FileSystem("littlefs", [folder / "lfs.c", folder / "lfs_util.c"], [folder], folder / "lfs.h", LITTLEFS_FLAGS)
+    return FileSystem(
+        "littlefs",
+        [folder / "lfs.c", folder / "lfs_util.c"],
+        [folder],
+        folder / "lfs.h",
+        LITTLEFS_FLAGS,
+    )
 
 
 # A declaration of a function with one of these prefixes, at the beginning of a line.
@@ -99,16 +133,24 @@ CALL = re.compile(r"^(?:const\s+)?\w+\s+\**((?:nf2|lfs)_\w+)\s*\(", re.MULTILINE
 def calls(system):
     """The names of all public functions, in the order of the header."""
     text = re.sub(r"/\*.*?\*/", "", system.header.read_text(), flags=re.DOTALL)
-    return [name for name in dict.fromkeys(CALL.findall(text)) if not name.startswith("lfs_migrate")]
+    return [
+        name for name in dict.fromkeys(CALL.findall(text)) if not name.startswith("lfs_migrate")
+    ]
 
 
 def sizes(build, system, names):
     """The value of sizeof for each name of a type or constant expression, in bytes."""
     header = "nf2fs/nf2fs.h" if system.name == "nf2fs" else "lfs.h"
-    lines = [f'#include "{header}"'] + [f"char size_{i}[sizeof({name})];" for i, name in enumerate(names)]
+    lines = [f'#include "{header}"'] + [
+        f"char size_{i}[sizeof({name})];" for i, name in enumerate(names)
+    ]
     unit = build.write("sizes.c", "\n".join(lines) + "\n")
     listed = run(CROSS + "nm", "-S", build.compile(system, [unit])[0])
-    found = {words[3]: int(words[1], 16) for words in map(str.split, listed.splitlines()) if len(words) == 4}
+    found = {
+        words[3]: int(words[1], 16)
+        for words in map(str.split, listed.splitlines())
+        if len(words) == 4
+    }
     return [found[f"size_{i}"] for i in range(len(names))]
 
 
@@ -118,7 +160,7 @@ class Build:
     def __init__(self, folder, jobs=1, tag=""):
         self.folder = Path(folder)
         self.jobs = jobs
-        self.tag = tag          # in the names of programs: which core they are made of
+        self.tag = tag  # in the names of programs: which core they are made of
         self.folder.mkdir(parents=True, exist_ok=True)
         self.compiler = run(CROSS + "gcc", "--version").splitlines()[0]
 
@@ -130,14 +172,17 @@ class Build:
         return path
 
     def compile(self, system, sources, flags=()):
-        """Objects of these sources, each in a folder of its own beside what the compiler says of it."""
+        """Objects of these sources, each in a folder of its own beside what the compiler says of
+        it."""
         flags = [*FLAGS, *system.flags, *system.include_flags(), *flags, "-fcallgraph-info=su,da"]
         state = hashlib.sha256(repr([self.compiler, flags]).encode())
         for folder in dict.fromkeys([*system.includes, TARGET]):
             for path in sorted(folder.rglob("*.h")):
                 state.update(path.read_bytes())
         with ThreadPoolExecutor(self.jobs) as pool:
-            return list(pool.map(lambda source: self._compile(Path(source), flags, state.copy()), sources))
+            return list(
+                pool.map(lambda source: self._compile(Path(source), flags, state.copy()), sources)
+            )
 
     def _compile(self, source, flags, state):
         state.update(str(source).encode() + source.read_bytes())
@@ -156,17 +201,28 @@ class Build:
         """Links with garbage collection of sections; returns the program and its map."""
         program = self.folder / f"{name}.elf"
         listing = self.folder / f"{name}.map"
-        run(CROSS + "gcc", *CPU, "-nostartfiles", "-Wl,--gc-sections", f"-Wl,-Map={listing}", *flags, *objects, "-o", program)
+        run(
+            CROSS + "gcc",
+            *CPU,
+            "-nostartfiles",
+            "-Wl,--gc-sections",
+            f"-Wl,-Map={listing}",
+            *flags,
+            *objects,
+            "-o",
+            program,
+        )
         return program, listing
 
 
 @dataclass
 class Section:
     """An input section that was linked: a function, a table or a variable."""
+
     name: str
     address: int
     size: int
-    place: str      # path of the object, or "archive(member)"
+    place: str  # path of the object, or "archive(member)"
 
     @property
     def symbol(self):
@@ -197,12 +253,18 @@ LOADED = (".text", ".rodata", ".data", ".bss", ".ARM.exidx", ".ARM.extab")
 
 
 def linked_sections(listing):
-    """What the map of a linked program says is in it. A gap in front of a section counts as the section's in front of it."""
+    """What the map of a linked program says is in it. A gap in front of a section counts as the
+    section's in front of it."""
     text = Path(listing).read_text().split("Linker script and memory map", 1)[1]
     text = re.sub(r"^( \.\S+)\n\s+(0x)", r"\1 \2", text, flags=re.MULTILINE)
     result = []
     for found in filter(None, map(LINE.match, text.splitlines())):
-        name, address, size, place = found.group(1), int(found.group(2), 16), int(found.group(3), 16), found.group(4)
+        name, address, size, place = (
+            found.group(1),
+            int(found.group(2), 16),
+            int(found.group(3), 16),
+            found.group(4),
+        )
         if name == "*fill*" and result:
             result[-1].size += size
         elif size and place and name.startswith(LOADED):

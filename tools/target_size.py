@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Bytes of code, static RAM and stack of a file system on a Cortex-M4: linked programs, each file, function and mechanism.
+"""Bytes of code, static RAM and stack of a file system on a Cortex-M4: linked programs, each file,
+function and mechanism.
 
-Reads target/size.toml. Writes JSON and Markdown into the build folder and prints the Markdown. `make size` calls it.
+Reads target/size.toml. Writes JSON and Markdown into the build folder and prints the Markdown.
+`make size` calls it.
 """
 
 import argparse
@@ -18,7 +20,16 @@ from target_build import TARGET, Failure
 
 CODE = ("text", "rodata", "data")
 # Of libgcc, for division of 64-bit numbers; the others of it are small.
-DIVISION = {"_aeabi_uldivmod", "_aeabi_ldivmod", "_udivmoddi4", "_divmoddi4", "_udivdi3", "_umoddi3", "_divdi3", "_moddi3"}
+DIVISION = {
+    "_aeabi_uldivmod",
+    "_aeabi_ldivmod",
+    "_udivmoddi4",
+    "_divmoddi4",
+    "_udivdi3",
+    "_umoddi3",
+    "_divdi3",
+    "_moddi3",
+}
 
 
 def matches(name, patterns):
@@ -26,7 +37,8 @@ def matches(name, patterns):
 
 
 def program_calls(settings, program, system):
-    """The public functions that a program calls, and the flags that the file system is compiled with for it."""
+    """The public functions that a program calls, and the flags that the file system is compiled
+    with for it."""
     own = program.get(system.name, {})
     if "calls" in own:
         return own["calls"], own.get("flags", [])
@@ -37,12 +49,16 @@ def program_calls(settings, program, system):
 def caller(system, names):
     """The source of a program that calls these functions and nothing else."""
     header = "nf2fs/nf2fs.h" if system.name == "nf2fs" else "lfs.h"
-    return "\n".join([
-        f'#include "{header}"',
-        "typedef void call(void);",
-        '__attribute__((used, section(".calls"))) call *const start[] = {',
-        *[f"    (call *){name}," for name in names],
-        "};", ""])
+    return "\n".join(
+        [
+            f'#include "{header}"',
+            "typedef void call(void);",
+            '__attribute__((used, section(".calls"))) call *const start[] = {',
+            *[f"    (call *){name}," for name in names],
+            "};",
+            "",
+        ]
+    )
 
 
 def mechanism(table, section):
@@ -115,7 +131,10 @@ def measure(build, system, settings, core):
         "compiler": build.compiler,
         "flags": target_build.FLAGS[:-1],
         "ram": measure_ram(build, system, settings),
-        "programs": {name: measure_program(build, system, settings, name, core) for name in settings["programs"]},
+        "programs": {
+            name: measure_program(build, system, settings, name, core)
+            for name in settings["programs"]
+        },
     }
 
 
@@ -133,25 +152,66 @@ def against(value, gate):
 
 
 def markdown(ours, theirs, settings):
-    return "\n\n".join([*gates(ours, theirs, settings), *drawn(ours, theirs), *parts(ours, theirs), *stacks(ours, theirs)]) + "\n"
+    return (
+        "\n\n".join(
+            [
+                *gates(ours, theirs, settings),
+                *drawn(ours, theirs),
+                *parts(ours, theirs),
+                *stacks(ours, theirs),
+            ]
+        )
+        + "\n"
+    )
 
 
 def gates(ours, theirs, settings):
     rows = []
     for name, program in settings["programs"].items():
         mine, other = ours["programs"][name], theirs["programs"][name]
-        rows.append([f"code: {program['title']}", f"{program['bytes']:,}", against(mine["code"], program["bytes"]), f"{other['code']:,}"])
+        rows.append(
+            [
+                f"code: {program['title']}",
+                f"{program['bytes']:,}",
+                against(mine["code"], program["bytes"]),
+                f"{other['code']:,}",
+            ]
+        )
     limits = settings["gates"]
     ram, other_ram = ours["ram"], theirs["ram"]
     one = [found["volume"]["bytes"] + found["file"]["bytes"] for found in (ram, other_ram)]
-    rows.append(["RAM with one open file", f"{limits['mounted_with_one_file']:,}", against(one[0], limits["mounted_with_one_file"]), f"{one[1]:,}"])
+    rows.append(
+        [
+            "RAM with one open file",
+            f"{limits['mounted_with_one_file']:,}",
+            against(one[0], limits["mounted_with_one_file"]),
+            f"{one[1]:,}",
+        ]
+    )
     further = [found["file"]["bytes"] for found in (ram, other_ram)]
-    rows.append(["RAM of a further file", f"{limits['further_file']:,}", against(further[0], limits["further_file"]), f"{further[1]:,}"])
+    rows.append(
+        [
+            "RAM of a further file",
+            f"{limits['further_file']:,}",
+            against(further[0], limits["further_file"]),
+            f"{further[1]:,}",
+        ]
+    )
     deep = [found["programs"]["all"]["stack"]["calls"][0]["bytes"] for found in (ours, theirs)]
-    rows.append(["stack, worst call, driver left out", f"{limits['stack']:,}", against(deep[0], limits["stack"]), f"{deep[1]:,}"])
-    return [f"Bytes on a Cortex-M4. {ours['compiler']}, `{' '.join(ours['flags'])}`, linked with --gc-sections. Code counts libgcc, "
-            "not libc. LittleFS has the same flags, without its assertions and messages.",
-            table(["", "gate", "NF2FS", "LittleFS"], rows)]
+    rows.append(
+        [
+            "stack, worst call, driver left out",
+            f"{limits['stack']:,}",
+            against(deep[0], limits["stack"]),
+            f"{deep[1]:,}",
+        ]
+    )
+    return [
+        f"Bytes on a Cortex-M4. {ours['compiler']}, `{' '.join(ours['flags'])}`, linked with "
+        "--gc-sections. Code counts libgcc, "
+        "not libc. LittleFS has the same flags, without its assertions and messages.",
+        table(["", "gate", "NF2FS", "LittleFS"], rows),
+    ]
 
 
 def drawn(ours, theirs):
@@ -160,9 +220,21 @@ def drawn(ours, theirs):
     for system in (ours, theirs):
         for name, program in system["programs"].items():
             division = ", ".join(program["division_64"]) or "none"
-            rows.append([f"{system['file_system']}, {name}", listed(program["libgcc"]), division, listed(program["libc"]), program["variables"]])
-    return ["What each program draws in, and its variables:",
-            table(["program", "libgcc", "division of 64 bits", "libc (not counted)", "variables"], rows)]
+            rows.append(
+                [
+                    f"{system['file_system']}, {name}",
+                    listed(program["libgcc"]),
+                    division,
+                    listed(program["libc"]),
+                    program["variables"],
+                ]
+            )
+    return [
+        "What each program draws in, and its variables:",
+        table(
+            ["program", "libgcc", "division of 64 bits", "libc (not counted)", "variables"], rows
+        ),
+    ]
 
 
 def listed(members):
@@ -175,10 +247,17 @@ def parts(ours, theirs):
     for key, title in (("mechanisms", "mechanism"), ("files", "file")):
         programs = ours["programs"]
         names = programs["all"][key]
-        rows = [[name, *[f"{program[key].get(name, 0):,}" for program in programs.values()]] for name in names]
-        rows.append(["libgcc", *[f"{sum(program['libgcc'].values()):,}" for program in programs.values()]])
+        rows = [
+            [name, *[f"{program[key].get(name, 0):,}" for program in programs.values()]]
+            for name in names
+        ]
+        rows.append(
+            ["libgcc", *[f"{sum(program['libgcc'].values()):,}" for program in programs.values()]]
+        )
         rows.append(["sum", *[f"{program['code']:,}" for program in programs.values()]])
-        rows.append(["LittleFS", *[f"{program['code']:,}" for program in theirs["programs"].values()]])
+        rows.append(
+            ["LittleFS", *[f"{program['code']:,}" for program in theirs["programs"].values()]]
+        )
         result += [f"NF2FS, bytes a {title}:", table([title, *programs], rows)]
     return result
 
@@ -188,19 +267,32 @@ def stacks(ours, theirs):
     for system in (ours, theirs):
         name, stack = system["file_system"], system["programs"]["all"]["stack"]
         rows += [[f"{name}: `{call['call']}`", f"{call['bytes']:,}"] for call in stack["calls"][:6]]
-        notes.append(f"{name}, the deepest path with the bytes of each frame: {' > '.join(stack['calls'][0]['path'])}. Counted as 0: "
-                     f"{', '.join(stack['without_information']) or 'nothing'}; circles of calls: {'; '.join(stack['circles']) or 'none'}; "
-                     f"frames whose size is not fixed: {', '.join(stack['frames_not_fixed']) or 'none'}.")
-    return ["Worst stack by what the compiler says of frames and calls. It does not see the driver, the caller's hooks, interrupts, "
-            "libc and libgcc. A call through a pointer counts as one of each function with as many parameters whose address is taken above it.",
-            table(["call", "bytes of stack"], rows), *notes]
+        notes.append(
+            f"{name}, the deepest path with the bytes of each frame: "
+            f"{' > '.join(stack['calls'][0]['path'])}. Counted as 0: "
+            f"{', '.join(stack['without_information']) or 'nothing'}; circles of calls: "
+            f"{'; '.join(stack['circles']) or 'none'}; "
+            f"frames whose size is not fixed: {', '.join(stack['frames_not_fixed']) or 'none'}."
+        )
+    return [
+        "Worst stack by what the compiler says of frames and calls. It does not see the driver, "
+        "the caller's hooks, interrupts, "
+        "libc and libgcc. A call through a pointer counts as one of each function with as many "
+        "parameters whose address is taken above it.",
+        table(["call", "bytes of stack"], rows),
+        *notes,
+    ]
 
 
 def changes(before, now, key):
     """Lines that name what grew or shrank since the last run."""
     old, new = before["programs"]["all"][key], now["programs"]["all"][key]
     found = [(new.get(name, 0) - old.get(name, 0), name) for name in {*old, *new}]
-    return [f"  {name} {change:+,}" for change, name in sorted(found, key=lambda item: (-abs(item[0]), item[1])) if change]
+    return [
+        f"  {name} {change:+,}"
+        for change, name in sorted(found, key=lambda item: (-abs(item[0]), item[1]))
+        if change
+    ]
 
 
 def report_changes(before, now, limit):
@@ -213,18 +305,26 @@ def report_changes(before, now, limit):
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--out", type=Path, required=True, help="folder of what is built")
-    options.add_argument("--core", default="1", help="which core the sources are: names the files and the table of mechanisms")
+    options.add_argument(
+        "--core",
+        default="1",
+        help="which core the sources are: names the files and the table of mechanisms",
+    )
     options.add_argument("--sources", nargs="*", required=True)
     options.add_argument("--include", nargs="*", required=True)
     options.add_argument("--littlefs", required=True, help="folder with lfs.c")
-    options.add_argument("--functions", type=int, default=0, help="also print that many of the largest functions")
+    options.add_argument(
+        "--functions", type=int, default=0, help="also print that many of the largest functions"
+    )
     options.add_argument("--jobs", type=int, default=1)
     given = options.parse_args()
     try:
         target_build.require(target_build.CROSS + "gcc")
         build = target_build.Build(given.out, given.jobs)
         settings = tomllib.loads((TARGET / "size.toml").read_text())
-        ours = measure(build, target_build.nf2fs(given.sources, given.include), settings, given.core)
+        ours = measure(
+            build, target_build.nf2fs(given.sources, given.include), settings, given.core
+        )
         theirs = measure(build, target_build.littlefs(given.littlefs), settings, given.core)
     except Failure as failure:
         sys.exit(f"make size: {failure}")
@@ -236,7 +336,7 @@ def main():
     print(page, end="")
     if given.functions:
         print("\nLargest functions:")
-        for name, size in list(ours["programs"]["all"]["functions"].items())[:given.functions]:
+        for name, size in list(ours["programs"]["all"]["functions"].items())[: given.functions]:
             print(f"  {size:6,} {name}")
     if before:
         report_changes(before, ours, 20)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Measuring on a Cortex-M4: instructions are counted exactly, bytes and stack are those of the program, and the core compiles elsewhere."""
+"""Measuring on a Cortex-M4: instructions are counted exactly, bytes and stack are those of the
+program, and the core compiles elsewhere."""
 
 import shutil
 import subprocess
@@ -18,10 +19,20 @@ import target_run  # noqa: E402
 import target_size  # noqa: E402
 
 GCC = "arm-none-eabi-gcc"
-needs_gcc = pytest.mark.skipif(not shutil.which(GCC), reason=f"no {GCC} (Debian: gcc-arm-none-eabi, libnewlib-arm-none-eabi)")
-needs_qemu = pytest.mark.skipif(not shutil.which("qemu-system-arm"), reason="no qemu-system-arm (Debian: qemu-system-arm)")
-CORES = {name: [ROOT / folder for folder in folders] for name, folders in
-         {"src": ["include", "src"], "core2": ["core2/include", "core2", "include"]}.items() if list((ROOT / name).glob("*.c"))}
+needs_gcc = pytest.mark.skipif(
+    not shutil.which(GCC), reason=f"no {GCC} (Debian: gcc-arm-none-eabi, libnewlib-arm-none-eabi)"
+)
+needs_qemu = pytest.mark.skipif(
+    not shutil.which("qemu-system-arm"), reason="no qemu-system-arm (Debian: qemu-system-arm)"
+)
+CORES = {
+    name: [ROOT / folder for folder in folders]
+    for name, folders in {
+        "src": ["include", "src"],
+        "core2": ["core2/include", "core2", "include"],
+    }.items()
+    if list((ROOT / name).glob("*.c"))
+}
 
 
 def core(name):
@@ -67,7 +78,11 @@ def test_two_runs_and_a_profile_agree(build, program):
         assert sum(one["self"] for one in functions) == total
         stat = next(one for one in functions if one["name"] == "nf2_stat")
         assert (stat["all"], stat["calls"]) == (total, calls)
-        called = [edge for edge in target_profile.edges_of(profile, letter, names) if edge["from"] == "nf2_stat"]
+        called = [
+            edge
+            for edge in target_profile.edges_of(profile, letter, names)
+            if edge["from"] == "nf2_stat"
+        ]
         assert stat["self"] + sum(edge["all"] for edge in called) == total
     assert sum(target_profile.line_counts(profile, program.elf).values()) == sum(costs)
 
@@ -104,10 +119,22 @@ static volatile char sink;
 #define TAKE(bytes) volatile char room[bytes]; room[0] = room[(bytes) - 1] = sink
 __attribute__((noipa)) static int visit(int x) { TAKE(200); return x + room[0]; }
 __attribute__((noipa)) static int unrelated(int x) { TAKE(3000); return x + room[0]; }
-__attribute__((noipa)) static int each(int (*call)(int), int x) { TAKE(16); return call(x) + call(x + 1) + room[0]; }
+__attribute__((noipa)) static int each(int (*call)(int), int x)
+{
+    TAKE(16);
+    return call(x) + call(x + 1) + room[0];
+}
 __attribute__((noipa)) static int other(int (*take)(int), int x) { return take(x) + take(x + 2); }
-int nf2_first(struct nf2_flash *flash) { TAKE(100); int result = flash->read(flash->context); return each(visit, result) + room[0]; }
-int nf2_second(int depth) { TAKE(40); return (depth ? nf2_second(depth - 1) + room[0] : 0) + other(unrelated, depth); }
+int nf2_first(struct nf2_flash *flash)
+{
+    TAKE(100);
+    return each(visit, flash->read(flash->context)) + room[0];
+}
+int nf2_second(int depth)
+{
+    TAKE(40);
+    return (depth ? nf2_second(depth - 1) + room[0] : 0) + other(unrelated, depth);
+}
 uint64_t nf2_divide(uint64_t a, uint64_t b) { return a / b; }
 """
 SETTINGS = {
@@ -128,7 +155,9 @@ def sizes(build, tmp_path_factory):
     (folder / "nf2fs").mkdir()
     (folder / "nf2fs" / "nf2fs.h").write_text(HEADER)
     (folder / "own.c").write_text(SOURCE)
-    return target_size.measure(build, target_build.nf2fs([folder / "own.c"], [folder]), SETTINGS, "1")
+    return target_size.measure(
+        build, target_build.nf2fs([folder / "own.c"], [folder]), SETTINGS, "1"
+    )
 
 
 @needs_gcc
@@ -137,8 +166,15 @@ def test_bytes_are_those_of_what_is_called(sizes):
     assert set(one["functions"]) == {"own:visit", "own:each", "own:nf2_first"}
     assert everything["calls"] == ["nf2_first", "nf2_second", "nf2_divide"]
     assert some["calls"] == ["nf2_first", "nf2_divide"]
-    assert set(everything["functions"]) - set(some["functions"]) == {"own:nf2_second", "own:other", "own:unrelated"}
-    assert one["mechanisms"] == {"visits": one["functions"]["own:visit"], "rest": one["own"] - one["functions"]["own:visit"]}
+    assert set(everything["functions"]) - set(some["functions"]) == {
+        "own:nf2_second",
+        "own:other",
+        "own:unrelated",
+    }
+    assert one["mechanisms"] == {
+        "visits": one["functions"]["own:visit"],
+        "rest": one["own"] - one["functions"]["own:visit"],
+    }
     assert one["code"] == one["own"] == sum(one["files"].values()) and one["variables"] == 1
     assert one["libgcc"] == {} and one["division_64"] == []
 
@@ -160,10 +196,16 @@ def test_stack_follows_pointers_and_circles_but_not_the_driver(sizes):
     stack = sizes["programs"]["all"]["stack"]
     deep = {call["call"]: call for call in stack["calls"]}
     names = [frame.split()[0] for frame in deep["nf2_first"]["path"]]
-    assert names == ["nf2_first", "each", "visit"]                  # `unrelated` is given to `other` alone
-    assert deep["nf2_first"]["bytes"] == sum(int(frame.split()[1]) for frame in deep["nf2_first"]["path"])
+    assert names == ["nf2_first", "each", "visit"]  # `unrelated` is given to `other` alone
+    assert deep["nf2_first"]["bytes"] == sum(
+        int(frame.split()[1]) for frame in deep["nf2_first"]["path"]
+    )
     assert 316 <= deep["nf2_first"]["bytes"] <= 420
-    assert [frame.split()[0] for frame in deep["nf2_second"]["path"]] == ["nf2_second", "other", "unrelated"]
+    assert [frame.split()[0] for frame in deep["nf2_second"]["path"]] == [
+        "nf2_second",
+        "other",
+        "unrelated",
+    ]
     assert stack["circles"] == ["nf2_second"]
     assert stack["calls"][0]["call"] == "nf2_second"
     assert stack["without_information"] == ["__aeabi_uldivmod"]
@@ -188,10 +230,13 @@ PROCESSORS = {
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-align=strict", "-Werror"]
 # A compiler without a C library has no headers of it.
 LIBC = {
-    "string.h": "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\nvoid *memmove(void *, const void *, size_t);\n"
-                "void *memset(void *, int, size_t);\nint memcmp(const void *, const void *, size_t);\nsize_t strlen(const char *);\n",
-    "assert.h": "#undef assert\n#ifdef NDEBUG\n#define assert(x) ((void)0)\n#else\nvoid failed(void);\n"
-                "#define assert(x) ((x) ? (void)0 : failed())\n#endif\n",
+    "string.h": "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\nvoid "
+    "*memmove(void *, const void *, size_t);\n"
+    "void *memset(void *, int, size_t);\nint memcmp(const void *, const void *, size_t);\nsize_t "
+    "strlen(const char *);\n",
+    "assert.h": "#undef assert\n#ifdef NDEBUG\n#define assert(x) ((void)0)\n#else\nvoid "
+    "failed(void);\n"
+    "#define assert(x) ((x) ? (void)0 : failed())\n#endif\n",
 }
 
 
@@ -204,7 +249,25 @@ def test_the_core_compiles_without_warnings(processor, name, tmp_path):
     for header, text in LIBC.items():
         (tmp_path / header).write_text(text)
     system = core(name)
-    done = subprocess.run([compiler, *flags, "-std=c11", "-Os", "-ffreestanding", "-DNDEBUG", *WARNINGS, *system.include_flags(),
-                           "-idirafter", tmp_path, "-c", *system.sources], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [
+            compiler,
+            *flags,
+            "-std=c11",
+            "-Os",
+            "-ffreestanding",
+            "-DNDEBUG",
+            *WARNINGS,
+            *system.include_flags(),
+            "-idirafter",
+            tmp_path,
+            "-c",
+            *system.sources,
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     assert len(list(tmp_path.glob("*.o"))) == len(system.sources)
