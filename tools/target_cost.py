@@ -88,13 +88,13 @@ def versions(systems):
 
 
 def plan(given):
-    """File system and RAM of each program; NF2FS's default is the smallest amount."""
-    amounts = {"nf2fs": RAM, "littlefs": [USUAL, *RAM]}
+    """File system and RAM of each program: first those of the main table."""
+    places = [("nf2fs", RAM[0]), ("littlefs", USUAL)]
+    places += [(system, ram) for ram in RAM for system in SYSTEMS if (system, ram) not in places]
     return [
         (system, ram)
-        for system in given.fs or SYSTEMS
-        for ram in given.ram or amounts[system]
-        if ram in amounts[system]
+        for system, ram in places
+        if system in (given.fs or SYSTEMS) and ram in (given.ram or [USUAL, *RAM])
     ]
 
 
@@ -200,30 +200,16 @@ def main_table(results, rows):
 
 
 def ram_table(results, rows):
-    columns = [("nf2fs", ram) for ram in RAM] + [("littlefs", ram) for ram in [USUAL, *RAM]]
-    taken = [
-        next(
-            (line["ram"] for line in results if (line["file_system"], line["ram_given"]) == place),
-            None,
-        )
-        for place in columns
-    ]
+    """The rows beside each other with each amount of RAM that was measured."""
+    ram = {(line["file_system"], line["ram_given"]): line["ram"] for line in results}
+    columns = sorted(ram, key=lambda place: (SYSTEMS.index(place[0]), place[1]))
     lines = []
     for row in rows:
         found = [pick(results, row, *place) for place in columns]
         if any(found) and row != "known_loop":
             lines.append([rows[row]["title"], *map(both, found)])
-    return table(
-        [
-            "operation",
-            *[
-                f"{NAMES[system]}, {ram:,} B"
-                for (system, _), ram in zip(columns, taken, strict=True)
-                if ram
-            ],
-        ],
-        lines,
-    )
+    headings = [f"{NAMES[place[0]]}, {ram[place]:,} B" for place in columns]
+    return table(["operation", *headings], lines)
 
 
 def idle_table(results, rows):
@@ -331,9 +317,15 @@ def page(results, rows, core, size_text, stack_gate):
     )
 
 
-def print_results(results, before):
-    """All that was measured, with the means of the run before."""
-    old = {(line["file_system"], line["ram_given"], line["row"]): line for line in before}
+def compare(results, path):
+    """Prints all that was measured, with the means of the run before, and keeps it for the next."""
+    old = {(line["file_system"], line["ram_given"], line["row"]): line for line in read_lines(path)}
+    print_results(results, old)
+    new = {(line["file_system"], line["ram_given"], line["row"]): line for line in results}
+    write_lines(path, {**old, **new}.values())
+
+
+def print_results(results, old):
     print(
         f"{'row':18} {'fs':8} {'ram':>5} {'mean':>12} {'before':>12} {'most':>13} {'gate':>15} "
         f"{'':8} {'stack':>5} {'flash most, ms':>14}  dearest call"
@@ -351,6 +343,10 @@ def print_results(results, before):
 
 def read_lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def write_lines(path, lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def main():
@@ -377,9 +373,10 @@ def main():
     try:
         build, systems = target_run.prepare(given)
         results = measure(given, build, systems, rows)
-        whole = not (given.fs or given.ram or given.suite)
+        main_places = {USUAL, RAM[0]} <= {*(given.ram or [USUAL, *RAM])}
+        whole = main_places and not given.fs and not given.suite
         path = given.out / f"cost-core{given.core}.jsonl"
-        print_results(results, read_lines(path))
+        compare(results, path.with_suffix(".last.jsonl"))
         if not whole:
             return
         settings = tomllib.loads((TARGET / "size.toml").read_text())
@@ -388,7 +385,7 @@ def main():
         ]
     except Failure as failure:
         sys.exit(f"target-cost: {failure}")
-    path.write_text("".join(json.dumps(line) + "\n" for line in results))
+    write_lines(path, results)
     print(path)
     if given.page:
         given.page.write_text(
