@@ -221,6 +221,26 @@ def test_a_core_without_sources_is_refused_clearly(tmp_path):
         target_build.nf2fs([tmp_path / "a.c"], [tmp_path])
 
 
+def test_what_is_missing_is_named_or_installed(monkeypatch):
+    monkeypatch.setattr(target_build.shutil, "which", lambda name: None)
+    monkeypatch.setattr(target_build.os, "geteuid", lambda: 1000)
+    with pytest.raises(target_build.Failure, match="install gcc-arm-none-eabi libnewlib"):
+        target_build.require(GCC, "qemu-system-arm")
+    asked = []
+    present = {"apt-get"}
+
+    def install(*words, **_):
+        asked.extend(words)
+        present.update({GCC, "qemu-system-arm"})
+
+    monkeypatch.setattr(target_build.shutil, "which", lambda name: name if name in present else None)
+    monkeypatch.setattr(target_build.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(target_build, "run", install)
+    target_build.require(GCC, "qemu-system-arm")
+    assert asked[0] == "apt-get"
+    assert asked[-3:] == ["gcc-arm-none-eabi", "libnewlib-arm-none-eabi", "qemu-system-arm"]
+
+
 # ---- other processors --------------------------------------------------------------------------
 
 PROCESSORS = {
