@@ -24,7 +24,7 @@ PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fe
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
+.PHONY: help lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile clean
 
 help:
 	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
@@ -50,6 +50,12 @@ help:
 	@echo "make fuzz     coverage-guided lists of calls and hostile images for FUZZ_SECONDS in all (needs clang with libFuzzer); adds to the"
 	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
 	@echo "make coverage lines and branches of the core that the C tests reach; \`make coverage-record' puts them into docs/PROOF.md"
+	@echo "make size     bytes of code, static RAM and stack on a Cortex-M4, of each file and mechanism, beside LittleFS: CORE=1 or 2;"
+	@echo "              SIZE_OPTIONS=\"--functions 30\" prints the largest functions, too (see tools/target_size.py)"
+	@echo "make target-cost  instructions of calls on an emulated Cortex-M4, beside LittleFS and the gates: docs/TARGET.md (CORE=2: a page in"
+	@echo "              $(BUILD)/target); COST_OPTIONS=\"--fs nf2fs --ram 2048 --suite files\" measures a part (see tools/target_cost.py)"
+	@echo "make target-profile ROW=update1k  instructions of each function in a row of target/rows.toml on an emulated Cortex-M4;"
+	@echo "              PROFILE_OPTIONS=\"--function NAME | --lines 20 | --top 40 | --fs littlefs | --ram 4096\" (see tools/target_profile.py)"
 	@echo "make clean    remove $(BUILD)"
 	@echo "Variables: BUILD (directory), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS, CORE (1 or 2, each with a directory BUILD of its own)"
 
@@ -246,6 +252,33 @@ studies: release $(VENV)/ready-test
 figures: release
 	rm -f "$(BUILD)/figures.jsonl"
 	$(BIN)/norbench figures --json "$(BUILD)/figures.jsonl" --jobs $(JOBS) $(addprefix --with ,$(wildcard $(LONG) $(PEER_ROWS)))
+
+# ---- on a Cortex-M4 ----
+
+# The core that is measured: its sources, and where its headers lie (its own nf2fs/private.h in front of the other's).
+CORE ?= 1
+CORE1_SOURCES = $(wildcard src/*.c)
+CORE1_INCLUDES = include src
+CORE2_SOURCES = $(wildcard core2/*.c)
+CORE2_INCLUDES = $(wildcard core2/include) core2 include
+TARGET := $(BUILD)/target
+TARGET_INPUT = --out "$(TARGET)" --core $(CORE) --sources $(CORE$(CORE)_SOURCES) --include $(CORE$(CORE)_INCLUDES) \
+	--littlefs "$(BUILD)/littlefs" --jobs $(JOBS)
+
+$(BUILD)/littlefs/fetched: peers/littlefs/fetch.sh
+	PYTHON="$(PYTHON)" peers/littlefs/fetch.sh "$(BUILD)/littlefs"
+
+size: $(BUILD)/littlefs/fetched
+	@$(PYTHON) tools/target_size.py $(TARGET_INPUT) $(SIZE_OPTIONS)
+
+# The page of the core that the project is made of.
+TARGET_PAGE ?= $(if $(filter 1,$(CORE)),docs/TARGET.md,$(TARGET)/TARGET-core$(CORE).md)
+target-cost: $(BUILD)/littlefs/fetched
+	@$(PYTHON) tools/target_cost.py $(TARGET_INPUT) --page "$(TARGET_PAGE)" $(COST_OPTIONS)
+
+ROW ?= update1k
+target-profile: $(BUILD)/littlefs/fetched
+	@$(PYTHON) tools/target_profile.py $(TARGET_INPUT) --row $(ROW) $(PROFILE_OPTIONS)
 
 clean:
 	rm -rf "$(BUILD)"
