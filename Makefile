@@ -15,8 +15,8 @@ RELEASE := $(BUILD)/release
 ASAN := $(BUILD)/asan
 
 # A peer that could not be fetched is left out of the build: the benchmark then runs without it.
-PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fetched),\
-	-DNF2FS_$(if $(filter littlefs,$(peer)),LITTLEFS,FATFS)_DIR=$(BUILD)/$(peer)))
+PEER_OPTIONS = $(foreach peer,LITTLEFS.littlefs FATFS.fatfs YAFFS2.yaffs2,$(if $(wildcard $(BUILD)/$(subst .,,$(suffix $(peer)))/fetched),\
+	-DNF2FS_$(basename $(peer))_DIR=$(BUILD)/$(subst .,,$(suffix $(peer)))))
 
 # What the Python tools load and run, wherever BUILD is.
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
@@ -54,7 +54,7 @@ $(VENV)/ready: tools/venv.sh tools/requirements.txt
 	PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)"
 
 peers: $(VENV)/ready
-	@for peer in littlefs fatfs; do \
+	@for peer in littlefs fatfs yaffs2; do \
 		PYTHON="$(BIN)/python" peers/$$peer/fetch.sh "$(BUILD)/$$peer" || \
 		echo "make: $$peer could not be fetched: the benchmark is built without it" >&2; \
 	done
@@ -85,7 +85,7 @@ test-asan: asan
 # The benchmark against its reference, a slice of its long rows, the example, and the larger slice of power cuts, as they ship; the
 # other C tests ran with sanitizers.
 test-release: release
-	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_(reference|slice)|example_.*|torture|peer_cuts)$$'
+	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_(reference(_gpl)?|slice)|example_.*|torture|peer_cuts(_gpl)?)$$'
 	$(BIN)/python -m pytest -q tests/python
 
 # Each call beside its bound: the long version of tests/python/test_call_bounds.py, and the page.

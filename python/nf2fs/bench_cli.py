@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_bounds, bench_studies, bench_table, figures
+from . import bench, bench_bounds, bench_peers, bench_studies, bench_table, figures
 from .bench_run import CellOption, names, print_tables, run_with_progress
 from .cli import every_command, run as run_application
 
@@ -77,6 +77,17 @@ def list_command(cell: CellOption = None,
     print("groups:")
     for name, members in found.groups.items():
         print(f"  {name:<26} {', '.join(members)}")
+
+
+@app.command("peers")
+def peers_command(cell: CellOption = None,
+                  as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Say which file systems are built, and how to get the others."""
+    found = bench.read_catalogue(bench.find_program(cell))
+    if as_json:
+        print(json.dumps(bench_peers.facts(set(found.file_systems)), indent=2))
+    else:
+        bench_peers.print_facts(found)
 
 
 @app.command()
