@@ -43,6 +43,7 @@ struct bench {
     uint32_t erases_limit;      /* it ends when a block was erased so often, whatever the mean; 0: none is worn out */
     bool maps;                  /* of each block erases, programs and reads into the row */
     const char *conditions_text;
+    const char *trace_path;     /* the trace to make again */
     const char *wear_path;      /* the erases of each block go into this file; NULL: nowhere */
     bool mounted;
     bool cut;                   /* the last session was not unmounted */

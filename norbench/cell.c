@@ -7,6 +7,7 @@
 #include "bench.h"
 #include "heap_watch.h"
 #include "peers.h"
+#include "record_calls.h"
 #include "report.h"
 #include "verify.h"
 #include "workload.h"
@@ -16,7 +17,7 @@
 static const char usage[] =
     "usage: norbench-cell --fs NAME --workload NAME [--chip NAME] [--state fresh|aged|aged75] [--seed N] [--maintain US]\n"
     "                     [--mean N | --limit N] [--part N] [--wear FILE] [--bounds] [--progress] [--conditions LIST]\n"
-    "                     [--maps] [--pages FILE] [--stacks FILE]\n"
+    "                     [--maps] [--pages FILE] [--stacks FILE] [--trace FILE] [--record FILE]\n"
     "       norbench-cell --list | --list-bounds [--chip NAME]\n"
     "\n"
     "Runs one cell and prints one line of JSON. Exit code 0: it ran and every byte was right; 1: it failed; 2: usage.\n"
@@ -34,12 +35,14 @@ static const char usage[] =
     "  --maps           say of each block how often it was erased, programmed and read, from the format on\n"
     "  --pages FILE     write the reads and programs of each page, one a line\n"
     "  --stacks FILE    write from which calls the operations of the flash came\n"
+    "  --trace FILE     the trace that the workload `trace` makes again\n"
+    "  --record FILE    write the calls of the measured stretch as a trace\n"
     "  --progress       say on the standard error how far a long run is\n";
 
 /* ---- arguments ---------------------------------------------------------------------------------- */
 
 struct arguments {
-    const char *fs, *workload, *chip, *state, *wear_path, *conditions, *pages_path, *stacks_path;
+    const char *fs, *workload, *chip, *state, *wear_path, *conditions, *pages_path, *stacks_path, *trace_path, *record_path;
     uint64_t seed;
     uint32_t maintain_us, erases_mean, erases_limit, part;
     bool list, list_bounds, bounds, progress, maps;
@@ -70,6 +73,10 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
         arguments->wear_path = value;
     } else if (strcmp(name, "--conditions") == 0) {
         arguments->conditions = value;
+    } else if (strcmp(name, "--trace") == 0) {
+        arguments->trace_path = value;
+    } else if (strcmp(name, "--record") == 0) {
+        arguments->record_path = value;
     } else if (strcmp(name, "--pages") == 0) {
         arguments->pages_path = value;
     } else if (strcmp(name, "--stacks") == 0) {
@@ -228,8 +235,34 @@ static void unmount_counted(struct bench *bench)
     bench->record.unmount_us = vflash_counts(bench->chip)->time_us - before.time_us;
 }
 
-static void run(struct bench *bench, const struct workload *workload, const char *state)
+/* What the files before the measured stretch are becomes the beginning of the trace. */
+static void record_before(const struct bench *bench)
 {
+    for (uint32_t i = 0; i < MODEL_BUCKETS; i++) {
+        for (const struct model_node *node = bench->model.buckets[i]; node != NULL; node = node->next) {
+            record_calls_before(node->path, node->directory, node->size);
+        }
+    }
+}
+
+static void run_recorded(struct bench *bench, const struct workload *workload, const char *path)
+{
+    if (path != NULL && record_calls_begin(&bench->fs, path) != 0) {
+        bench_fail(bench, "%s cannot be written", path);
+        return;
+    }
+    if (path != NULL) {
+        record_before(bench);
+    }
+    workload->run(bench, workload);
+    if (path != NULL && !record_calls_end(&bench->fs)) {
+        bench_fail(bench, "%s cannot be written", path);
+    }
+}
+
+static void run(struct bench *bench, const struct workload *workload, const struct arguments *arguments)
+{
+    const char *state = arguments->state;
     format_and_mount(bench);
     if (strcmp(state, "fresh") != 0) {
         age(bench);
@@ -243,7 +276,7 @@ static void run(struct bench *bench, const struct workload *workload, const char
     bring_to_start(bench, workload->start);
     bench->record.window = workload->window;
     record_begin(&bench->record);
-    workload->run(bench, workload);
+    run_recorded(bench, workload, arguments->record_path);
     record_end(&bench->record);
     if (bench->record.samples_lost) {
         bench_fail(bench, "no memory on this computer for the samples of calls");
@@ -286,6 +319,7 @@ static bool watch(struct bench *bench, const struct arguments *arguments)
     struct vflash_conditions conditions;
     bench->maps = arguments->maps;
     bench->conditions_text = arguments->conditions;
+    bench->trace_path = arguments->trace_path;
     if (!parse_conditions(arguments->conditions, arguments->seed, &conditions)) {
         fprintf(stderr, "norbench-cell: conditions are wear, content and hot, not \"%s\"\n", arguments->conditions);
         return false;
@@ -365,7 +399,7 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
         fprintf(stderr, "norbench-cell: %s cannot be set up on this chip (%d)\n", entry->name, result);
         return 2;
     }
-    run(bench, workload, arguments->state);
+    run(bench, workload, arguments);
     settle(bench, arguments);
     report_cell(bench, entry, workload, chip->name, arguments->state, arguments->seed, arguments->bounds);
     record_close(&bench->record);

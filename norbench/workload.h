@@ -98,6 +98,10 @@ void gc55_run(struct bench *bench, const struct workload *workload);
 void gc32_run(struct bench *bench, const struct workload *workload);
 
 
+/* workload_trace.c: the calls in the file of `--trace` */
+void trace_prepare(struct bench *bench, const struct workload *workload);
+void trace_run(struct bench *bench, const struct workload *workload);
+
 /* workload_sensing.c: a file of `size` bytes; the chip filled to `fill` percent; `count` reads of `size` bytes in a file of that fill */
 void stream_in_run(struct bench *bench, const struct workload *workload);
 void stream_prepare(struct bench *bench, const struct workload *workload);

@@ -175,6 +175,8 @@ static const struct workload workloads[] = {
      calls_run, .chip = CHIP_16M, .count = 2000},
     {"calls90", "calls", "durable", "the same, chip filled to 90%", START_MOUNTED, calls_prepare, calls_run, .chip = CHIP_16M, .count = 2000, .fill = 90},
 
+    {"trace", "trace", "as recorded", "the calls of a recorded application, from the file of --trace", START_MOUNTED, trace_prepare, trace_run, .slow = true},
+
     {"space100", "space", "batched", "files of 100 B, 1,000 in a directory, until there is no space; idle time, and again", START_MOUNTED, NULL,
      .run = space_small_run, .chip = CHIP_16M, .size = 100, .count = 1000, .slow = true},
     {"spacelarge", "space", "batched", "one file until there is no space", START_MOUNTED, NULL, .run = space_large_run},
