@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_bounds, bench_peers, bench_studies, bench_table, figures
+from . import bench, bench_bounds, bench_campaign, bench_peers, bench_store, bench_studies, bench_table, figures
 from .bench_run import CellOption, names, print_tables, run_with_progress
 from .cli import every_command, run as run_application
 
@@ -23,6 +23,7 @@ LIST_HELP = "Names with commas between."
 app.callback()(every_command)
 bench_studies.register(app)
 bench_bounds.register(app)
+bench_campaign.register(app)
 
 
 @app.command("run")
@@ -92,19 +93,27 @@ def peers_command(cell: CellOption = None,
 
 @app.command()
 def report(
-    results: Annotated[list[str], typer.Argument(metavar="RESULTS...", help="Files of JSON lines.")],
+    results: Annotated[list[str], typer.Argument(metavar="RESULTS...", help="Files of JSON lines or Parquet.")],
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    html: Annotated[Optional[str], typer.Option("--html", metavar="FILE", help="Write one page with plots, readable without a network.")] = None,
+    parquet: Annotated[Optional[str], typer.Option("--parquet", metavar="FILE", help="Write the rows as Parquet.")] = None,
+    title: Annotated[str, typer.Option("--title", help="Of the page.")] = "NOR flash file systems",
 ) -> None:
-    """Print the tables of result files.
+    """Print the tables of result files, or write them as a page.
 
     Of several rows of one cell the last counts.
     """
-    rows = [row for path in results for row in bench.read_rows(path)]
+    rows = [row for path in results for row in bench_store.read_any(path)]
     if not rows:
         raise bench.BenchError("no results in " + ", ".join(results))
+    if html:
+        from . import bench_page
+        bench_page.write(html, rows, title)
+    if parquet:
+        bench_store.write_parquet(parquet, rows)
     if as_markdown:
         print(bench_table.markdown(rows))
-    else:
+    elif not (html or parquet):
         print_tables(rows)
 
 
