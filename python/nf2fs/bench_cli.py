@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
+from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_bounds, bench_campaign, bench_peers, bench_store, bench_studies, bench_table, figures
+from . import bench, bench_bounds, bench_campaign, bench_flame, bench_peers, bench_store, bench_studies, bench_table, figures
 from .bench_run import CellOption, names, print_tables, run_with_progress
 from .cli import every_command, run as run_application
 
@@ -91,6 +93,21 @@ def peers_command(cell: CellOption = None,
         bench_peers.print_facts(found)
 
 
+def stacks_of(flame: str | None, cell: str | None) -> dict[str, dict]:
+    """The folded call stacks of the cells that were named."""
+    found = {}
+    program = bench.find_program(cell) if flame else None
+    catalogue = bench.read_catalogue(program) if flame else None
+    with tempfile.TemporaryDirectory() as directory:
+        for name in names(flame or ""):
+            fs, _, workload = name.partition(":")
+            bench.check_file_systems([fs], catalogue)
+            for one in bench.expand([workload], catalogue):
+                asked = bench.Cell(fs, catalogue.chip_of(one), one)
+                found[f"{fs}, {one}"] = bench_flame.measure(program, asked, Path(directory), bench.TIMEOUT_S)
+    return found
+
+
 @app.command()
 def report(
     results: Annotated[list[str], typer.Argument(metavar="RESULTS...", help="Files of JSON lines or Parquet.")],
@@ -98,6 +115,8 @@ def report(
     html: Annotated[Optional[str], typer.Option("--html", metavar="FILE", help="Write one page with plots, readable without a network.")] = None,
     parquet: Annotated[Optional[str], typer.Option("--parquet", metavar="FILE", help="Write the rows as Parquet.")] = None,
     title: Annotated[str, typer.Option("--title", help="Of the page.")] = "NOR flash file systems",
+    flame: Annotated[Optional[str], typer.Option("--flame", metavar="FS:WORKLOAD", help="Flame graphs of these cells on the page; they are run for it. Several with commas between.")] = None,
+    cell: CellOption = None,
 ) -> None:
     """Print the tables of result files, or write them as a page.
 
@@ -108,7 +127,7 @@ def report(
         raise bench.BenchError("no results in " + ", ".join(results))
     if html:
         from . import bench_page
-        bench_page.write(html, rows, title)
+        bench_page.write(html, rows, title, stacks_of(flame, cell))
     if parquet:
         bench_store.write_parquet(parquet, rows)
     if as_markdown:

@@ -31,11 +31,11 @@ def run(found: list[Path], cuts: int, seed: int, jobs: int, few: bool) -> list[b
     for program in found:
         with tempfile.TemporaryDirectory() as directory:
             done = subprocess.run([str(program), "--jobs", str(jobs), "--seed", str(seed), "--cuts", str(cuts), "--out", directory, *(["--slice"] if few else [])],
-                                  capture_output=True, text=True)
+                                  capture_output=True, encoding="utf-8", errors="replace")
             result = Path(directory) / "peers.json"
             if not result.is_file():
                 raise bench.BenchError(f"{program.name} wrote no result: {done.stderr.strip()[-300:]}")
-            for one in json.loads(result.read_text())["rows"]:
+            for one in json.loads(result.read_text(encoding="utf-8", errors="replace"))["rows"]:
                 rows.setdefault((one["fs"], one["chip"]), as_row(one, seed))
     return list(rows.values())
 
