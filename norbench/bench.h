@@ -44,6 +44,7 @@ struct bench {
     bool maps;                  /* of each block erases, programs and reads into the row */
     const char *conditions_text;
     const char *trace_path;     /* the trace to make again */
+    struct stacks *stacks;      /* call stacks of the measured stretch; NULL: not asked for */
     const char *wear_path;      /* the erases of each block go into this file; NULL: nowhere */
     bool mounted;
     bool cut;                   /* the last session was not unmounted */

@@ -34,7 +34,7 @@ static const char usage[] =
     "  --conditions L   of wear, content, hot (with commas): time_us_model is the time under them\n"
     "  --maps           say of each block how often it was erased, programmed and read, from the format on\n"
     "  --pages FILE     write the reads and programs of each page, one a line\n"
-    "  --stacks FILE    write from which calls the operations of the flash came\n"
+    "  --stacks FILE    write from which calls the operations of the measured stretch came\n"
     "  --trace FILE     the trace that the workload `trace` makes again\n"
     "  --record FILE    write the calls of the measured stretch as a trace\n"
     "  --progress       say on the standard error how far a long run is\n";
@@ -279,7 +279,9 @@ static void run(struct bench *bench, const struct workload *workload, const stru
     bring_to_start(bench, workload->start);
     bench->record.window = workload->window;
     record_begin(&bench->record);
+    bench->tap.stacks = bench->stacks;
     run_recorded(bench, workload, arguments->record_path);
+    bench->tap.stacks = NULL;
     record_end(&bench->record);
     if (bench->record.samples_lost) {
         bench_fail(bench, "no memory on this computer for the samples of calls");
@@ -329,8 +331,8 @@ static bool watch(struct bench *bench, const struct arguments *arguments)
     }
     vflash_set_conditions(bench->chip, &conditions);
     bool pages = arguments->maps || arguments->pages_path != NULL;
-    bench->tap.stacks = arguments->stacks_path != NULL ? stacks_new() : NULL;
-    if ((pages && vflash_count_each_page(bench->chip) != 0) || (arguments->stacks_path != NULL && bench->tap.stacks == NULL)) {
+    bench->stacks = arguments->stacks_path != NULL ? stacks_new() : NULL;
+    if ((pages && vflash_count_each_page(bench->chip) != 0) || (arguments->stacks_path != NULL && bench->stacks == NULL)) {
         fprintf(stderr, "norbench-cell: no memory for what is to be watched\n");
         return false;
     }
@@ -362,7 +364,7 @@ static void settle(struct bench *bench, const struct arguments *arguments)
     if (arguments->pages_path != NULL && !write_pages(bench->chip, arguments->pages_path)) {
         bench_fail(bench, "%s cannot be written", arguments->pages_path);
     }
-    if (bench->tap.stacks != NULL && !stacks_write(bench->tap.stacks, arguments->stacks_path)) {
+    if (bench->stacks != NULL && !stacks_write(bench->stacks, arguments->stacks_path)) {
         bench_fail(bench, "%s cannot be written, or memory was short", arguments->stacks_path);
     }
 }
@@ -408,7 +410,7 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     record_close(&bench->record);
     vfs_destroy(&bench->fs);
     model_close(&bench->model);
-    stacks_free(bench->tap.stacks);
+    stacks_free(bench->stacks);
     tap_close(&bench->tap);
     vflash_free(bench->chip);
     return bench->failed ? 1 : 0;

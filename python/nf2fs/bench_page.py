@@ -38,7 +38,9 @@ class Section:
 
 
 def good(rows: list[bench.Row]) -> list[bench.Row]:
-    return [row for row in rows if bench.is_good(row) and not bench_cuts.is_cuts(row)]
+    """Rows for plots: of those that differ in the seed alone the last one."""
+    found = {(row["fs"], row.get("chip"), place(row), row.get("maintain_budget_us")): row for row in rows if bench.is_good(row) and not bench_cuts.is_cuts(row)}
+    return list(found.values())
 
 
 def systems_of(rows: list[bench.Row]) -> list[str]:
@@ -99,7 +101,8 @@ def speed_lines(rows: list[bench.Row], prefix: str, fill: str = "") -> list[dict
 
 
 def throughputs(rows: list[bench.Row]) -> Section:
-    axes = {"xaxis": {"type": "log", "title": {"text": "bytes an access"}, "dtick": 0.30103}, "yaxis": {"type": "log", "title": {"text": "KiB/s"}}}
+    sizes = sorted(set(ACCESS.values()))
+    axes = {"xaxis": {"type": "log", "title": {"text": "bytes an access"}, "tickvals": sizes, "ticktext": [f"{size:,}" for size in sizes]}, "yaxis": {"type": "log", "title": {"text": "KiB/s"}}}
     figures = []
     for prefix, fill, title in (("owseq", "", "Synced overwrites from front to back, file of half the chip"), ("ow", "-50", "Synced overwrites at random, file of half the chip"),
                                 ("rdseq", "", "Reads from front to back"), ("rdrand", "", "Reads at random")):
@@ -163,7 +166,7 @@ def memory(rows: list[bench.Row]) -> Section:
     most = lambda key: [max((row.get(key) or 0 for row in of(rows, fs=fs)), default=0) for fs in systems]
     traces = [{"type": "bar", "name": "structures and buffers, as stated by the adapter", "x": systems, "y": most("ram_bytes")},
               {"type": "bar", "name": "taken from the heap in calls, on this computer", "x": systems, "y": most("heap_bytes")}]
-    figures = [Figure("RAM", "The most of all rows. Pointers of this computer are larger than a microcontroller's; handles of the adapters are in the second bar.", traces,
+    figures = [Figure("RAM", "The most of all rows. Pointers of this computer are larger than a microcontroller's; handles of the adapters are in the second bar, and raw flash keeps its whole map there.", traces,
                       {"yaxis": {"type": "log", "title": {"text": "bytes"}}, "barmode": "group"})]
     targets = [row for row in rows if row.get("instructions")]
     if targets:
@@ -275,7 +278,7 @@ def render(rows: list[bench.Row], title: str, stacks: dict[str, dict] | None = N
     values = {"TITLE": html.escape(title), "VERSIONS": html.escape(versions(rows)), "LINKS": links, "BODY": "".join(parts), "DATA": data, "PLOTLY": plotly_source()}
     page = TEMPLATE.read_text(encoding="utf-8")
     for key, value in values.items():       # plotly's own text comes last: it may hold any of the marks
-        page = page.replace(f"@@{key}@@", value, 1)
+        page = page.replace(f"@@{key}@@", value)
     return page
 
 
