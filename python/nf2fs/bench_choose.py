@@ -105,7 +105,7 @@ def answer(rows: list[bench.Row], cuts: list[bench.Row], chip: str) -> str:
     lines = [f"{chip}, {cells} cells a candidate, sums of them; typical times of the data sheet, each byte compared:", "", *table(real + yardstick), ""]
     lines += [f"{one.fs}: worst point: {worst_point(one, best)}." for one in real]
     lines += [f"{one.fs}: raw flash without a file system, for comparison: what it wrote cannot be found again after a reset." for one in yardstick]
-    first = whole[0]
+    first = next((one for one in whole if not one.lost), whole[0])
     lines += ["", f"Least flash time without a failure{' or a broken promise' if first.cuts else ''}: {first.fs}." +
               ("" if first.cuts else " Whether it survives power cuts: `norbench cuts`, and --cuts here.")]
     return "\n".join(lines)

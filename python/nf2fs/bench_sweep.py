@@ -14,6 +14,7 @@ from pathlib import Path
 from . import bench, bench_store, bench_worker
 
 WAITING_A_WORKER = 4            # tasks that are handed to the scheduler at a time, for each of its threads
+CONNECT_S = 20
 DEATHS_ALLOWED = 10             # times that a cell is begun anew because its worker died (the scheduler has a limit of its own, too)
 
 
@@ -133,13 +134,13 @@ def on_cluster(tasks: list[Task], address: str, seconds: int) -> Iterator[tuple[
         raise bench.BenchError("a scheduler needs dask (pip install 'dask[distributed]')") from None
     cloudpickle.register_pickle_by_value(bench_worker)      # the workers need not have this package
     try:
-        client = Client(address, timeout="20s", set_as_default=False)
+        client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise bench.BenchError(f"no scheduler answers at {address}: {error}") from None
     with client:
         threads = max(1, sum(client.nthreads().values()))
         waiting, running, payloads = list(tasks), {}, {}
-        completed = as_completed([])
+        completed = as_completed([], loop=client.loop)
         while waiting or running:
             while waiting and len(running) < WAITING_A_WORKER * threads:
                 task = waiting.pop(0)
