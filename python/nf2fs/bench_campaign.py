@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from . import bench, bench_choose, bench_compare, bench_cuts, bench_store, bench_sweep, bench_table
+from . import bench, bench_choose, bench_compare, bench_cuts, bench_store, bench_sweep, bench_table, bench_validate
 from .bench_run import CellOption, names
 
 LIST_HELP = "Names with commas between."
@@ -27,6 +27,7 @@ def register(app: typer.Typer) -> None:
     app.command("choose")(choose_command)
     app.command("record", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(record_command)
     app.command("cuts")(cuts_command)
+    app.command("validate")(validate_command)
 
 
 def numbers(text: str, what: str) -> list[int]:
@@ -202,3 +203,23 @@ def cuts_command(
     for row in rows:
         bench.append_row(out, row)
     print(bench_cuts.markdown(rows))
+
+
+def validate_command(
+    rows_path: Annotated[str, typer.Option("--rows", metavar="FILE", help="Rows are kept here; what is there is not run again.")] = "build/validation.jsonl",
+    output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes.")] = "docs/VALIDATION.md",
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
+    timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = 600,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Leave out the rows on aged chips.")] = False,
+    cell: CellOption = None,
+) -> None:
+    """Put what papers print, and what was measured elsewhere, beside what is measured here: docs/VALIDATION.md."""
+    program = bench.find_program(cell)
+    catalogue = bench.read_catalogue(program)
+    root = Path(__file__).resolve().parents[2]
+    if not (root / bench_validate.PUBLISHED).is_file():
+        raise bench.BenchError("validate needs the source tree")
+    cells = [one for one in bench_validate.cells_of(root, catalogue) if not fresh or one.state == "fresh"]
+    tasks = bench_sweep.tasks_of(bench_sweep.Sweep([], []), cells, program)
+    rows = bench_choose.rows_for(tasks, rows_path, jobs, timeout, Bar)
+    Path(output).write_text(bench_validate.page(root, rows, catalogue), encoding="utf-8")
