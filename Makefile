@@ -22,7 +22,7 @@ PEER_OPTIONS = $(foreach peer,LITTLEFS.littlefs FATFS.fatfs YAFFS2.yaffs2,$(if $
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
+.PHONY: help lib release asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures validation report long-rows peer-rows studies clean
 
 help:
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
@@ -38,6 +38,8 @@ help:
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
 	@echo "make long-rows  which measures them anew, for $(LONG) (an hour or two; lifespans are the longest)"
 	@echo "make peer-rows  the same rows of LittleFS, for $(PEER_ROWS): only where a workload or LittleFS changed"
+	@echo "make validation  what papers print beside what is measured here: docs/VALIDATION.md (half an hour)"
+	@echo "make report   every file system over REPORT_WORKLOADS as one page with plots: $(BUILD)/report.html"
 	@echo "make studies  docs/STUDIES.md and its plots, of the rows of both files"
 	@echo "make fuzz     coverage-guided lists of calls and hostile images for FUZZ_SECONDS in all (needs clang with libFuzzer); adds to the"
 	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
@@ -80,7 +82,7 @@ test:
 	+$(MAKE) --keep-going test-asan test-release
 
 test-asan: asan
-	cd "$(ASAN)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_(reference|slice)$$'
+	cd "$(ASAN)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^(norbench_(reference(_gpl)?|slice|speed)|peer_cuts_gpl)$$'
 
 # The benchmark against its reference, a slice of its long rows, the example, and the larger slice of power cuts, as they ship; the
 # other C tests ran with sanitizers.
@@ -149,6 +151,18 @@ torture-peers: release
 torture-proof: release
 	$(BIN)/python tools/torture_proof.py --build "$(BUILD)" --cmake "$(CMAKE)" --jobs $(JOBS) --seed $(SEED) \
 		--seconds $(PROOF_SECONDS) --torture "$(TORTURE)"
+
+# ---- the instrument ----
+
+# What papers print, and what was measured elsewhere, beside what is measured here.
+validation: release
+	$(BIN)/norbench validate --rows "$(BUILD)/validation.jsonl" --jobs $(JOBS)
+
+# One page with plots: build/report.html.
+REPORT_WORKLOADS ?= core,sensing,reads,mixedshort
+report: release
+	$(BIN)/norbench sweep --out "$(BUILD)/report.jsonl" --workload $(REPORT_WORKLOADS) --maps --jobs $(JOBS)
+	$(BIN)/norbench report "$(BUILD)/report.jsonl" --html "$(BUILD)/report.html" --flame littlefs:swrite,nf2fs:config
 
 # ---- what it shows ----
 
