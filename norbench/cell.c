@@ -9,6 +9,7 @@
 #include "peers.h"
 #include "record_calls.h"
 #include "report.h"
+#include "run_file.h"
 #include "verify.h"
 #include "workload.h"
 
@@ -18,6 +19,7 @@ static const char usage[] =
     "usage: norbench-cell --fs NAME --workload NAME [--chip NAME] [--state fresh|aged|aged75] [--seed N] [--maintain US]\n"
     "                     [--mean N | --limit N] [--part N] [--wear FILE] [--bounds] [--progress] [--conditions LIST]\n"
     "                     [--maps] [--pages FILE] [--stacks FILE] [--trace FILE] [--record FILE]\n"
+    "                     [--aged-run FILE]\n"
     "       norbench-cell --list | --list-bounds [--chip NAME]\n"
     "\n"
     "Runs one cell and prints one line of JSON. Exit code 0: it ran and every byte was right; 1: it failed; 2: usage.\n"
@@ -37,12 +39,13 @@ static const char usage[] =
     "  --stacks FILE    write from which calls the operations of the measured stretch came\n"
     "  --trace FILE     the trace that the workload `trace` makes again\n"
     "  --record FILE    write the calls of the measured stretch as a trace\n"
+    "  --aged-run FILE  aged, aged75: take the aged chip from this file; make the file where it is not there (not native)\n"
     "  --progress       say on the standard error how far a long run is\n";
 
 /* ---- arguments ---------------------------------------------------------------------------------- */
 
 struct arguments {
-    const char *fs, *workload, *chip, *state, *wear_path, *conditions, *pages_path, *stacks_path, *trace_path, *record_path;
+    const char *fs, *workload, *chip, *state, *wear_path, *conditions, *pages_path, *stacks_path, *trace_path, *record_path, *run_path;
     uint64_t seed;
     uint32_t maintain_us, erases_mean, erases_limit, part;
     bool list, list_bounds, bounds, progress, maps;
@@ -77,6 +80,8 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
         arguments->trace_path = value;
     } else if (strcmp(name, "--record") == 0) {
         arguments->record_path = value;
+    } else if (strcmp(name, "--aged-run") == 0) {
+        arguments->run_path = value;
     } else if (strcmp(name, "--pages") == 0) {
         arguments->pages_path = value;
     } else if (strcmp(name, "--stacks") == 0) {
@@ -186,6 +191,12 @@ static bool known_state(const char *state)
 
 /* ---- one cell ----------------------------------------------------------------------------------- */
 
+static void format_and_mount(struct bench *bench)
+{
+    bench_format(bench);
+    bench_mount(bench);
+}
+
 /* Three times the chip's capacity in files of 1 MiB; of an eighth of the chip where that is less. */
 static void age(struct bench *bench)
 {
@@ -196,7 +207,7 @@ static void age(struct bench *bench)
         bench_put(bench, "/ageing.bin", size, 4 * KIB);
         bench_remove(bench, "/ageing.bin");
     }
-    bench_remount(bench);
+    bench_unmount(bench);
 }
 
 /* Cold files, in pieces of a quarter MiB, up to 75% of the chip. */
@@ -209,12 +220,40 @@ static void fill_cold(struct bench *bench)
         snprintf(path, sizeof(path), "/cold/%04u", (unsigned)i);
         bench_put(bench, path, MIB / 4, 4 * KIB);
     }
-    bench_remount(bench);
+    bench_unmount(bench);
 }
 
-static void format_and_mount(struct bench *bench)
+static void age_as(struct bench *bench, const char *state)
 {
-    bench_format(bench);
+    format_and_mount(bench);
+    age(bench);
+    if (strcmp(state, "aged75") == 0) {
+        bench_mount(bench);
+        fill_cold(bench);
+    }
+}
+
+/* Ages the chip, or takes it from the file of a run that did. */
+static void make_aged(struct bench *bench, const struct arguments *arguments, const char *version)
+{
+    char key[200], message[128] = "";
+    const char *path = arguments->run_path;
+    FILE *there = path != NULL ? fopen(path, "rb") : NULL;
+    snprintf(key, sizeof(key), "%s %s %s %s %llu", arguments->fs, version, vflash_chip_of(bench->chip)->name, arguments->state,
+             (unsigned long long)arguments->seed);
+    if (there == NULL) {
+        age_as(bench, arguments->state);
+    }
+    int result = 0;
+    if (path != NULL && bench_ok(bench)) {
+        result = there != NULL ? run_file_load(bench, path, key, message, sizeof(message)) : run_file_store(bench, path, key, message, sizeof(message));
+    }
+    if (there != NULL) {
+        fclose(there);
+    }
+    if (result != 0) {
+        bench_fail(bench, "%s: %s", path, message);
+    }
     bench_mount(bench);
 }
 
@@ -263,15 +302,12 @@ static void run_recorded(struct bench *bench, const struct workload *workload, c
     }
 }
 
-static void run(struct bench *bench, const struct workload *workload, const struct arguments *arguments)
+static void run(struct bench *bench, const struct workload *workload, const struct arguments *arguments, const char *version)
 {
-    const char *state = arguments->state;
-    format_and_mount(bench);
-    if (strcmp(state, "fresh") != 0) {
-        age(bench);
-    }
-    if (strcmp(state, "aged75") == 0) {
-        fill_cold(bench);
+    if (strcmp(arguments->state, "fresh") == 0) {
+        format_and_mount(bench);
+    } else {
+        make_aged(bench, arguments, version);
     }
     if (workload->prepare != NULL) {
         workload->prepare(bench, workload);
@@ -404,7 +440,11 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
         fprintf(stderr, "norbench-cell: %s cannot be set up on this chip (%d)\n", entry->name, result);
         return 2;
     }
-    run(bench, workload, arguments);
+    if (arguments->run_path != NULL && (entry == &vfs_native_entry || strcmp(arguments->state, "fresh") == 0)) {
+        fprintf(stderr, "norbench-cell: --aged-run is for aged chips, and not for native, which keeps its map in RAM\n");
+        return 2;
+    }
+    run(bench, workload, arguments, entry->version);
     settle(bench, arguments);
     report_cell(bench, entry, workload, chip->name, arguments->state, arguments->seed, arguments->bounds);
     record_close(&bench->record);

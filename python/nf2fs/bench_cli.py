@@ -11,7 +11,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_bounds, bench_campaign, bench_flame, bench_peers, bench_store, bench_studies, bench_table, figures
+from . import bench, bench_bounds, bench_campaign, bench_cuts, bench_flame, bench_peers, bench_store, bench_studies, bench_table, figures
 from .bench_run import CellOption, names, print_tables, run_with_progress
 from .cli import every_command, run as run_application
 
@@ -130,10 +130,13 @@ def report(
         bench_page.write(html, rows, title, stacks_of(flame, cell))
     if parquet:
         bench_store.write_parquet(parquet, rows)
+    cells, cuts = [row for row in rows if not bench_cuts.is_cuts(row)], [row for row in rows if bench_cuts.is_cuts(row)]
     if as_markdown:
-        print(bench_table.markdown(rows))
+        print("\n".join([*([bench_table.markdown(cells)] if cells else []), *(["### Power cuts", "", bench_cuts.markdown(cuts)] if cuts else [])]))
     elif not (html or parquet):
-        print_tables(rows)
+        print_tables(cells)
+        if cuts:
+            print(bench_cuts.markdown(cuts))
 
 
 @app.command("figures")
