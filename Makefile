@@ -158,11 +158,16 @@ torture-proof: release
 validation: release
 	$(BIN)/norbench validate --rows "$(BUILD)/validation.jsonl" --jobs $(JOBS)
 
-# One page with plots: build/report.html.
-REPORT_WORKLOADS ?= core,sensing,reads,mixedshort
+# One page with plots, build/report.html, and the same rows as docs/BENCHMARKS.md.
+REPORT_WORKLOADS ?= core,sensing,reads,mixedshort,mountfill50,mountfillu50
+REPORT_CUTS ?= 30
 report: release
 	$(BIN)/norbench sweep --out "$(BUILD)/report.jsonl" --workload $(REPORT_WORKLOADS) --maps --jobs $(JOBS)
-	$(BIN)/norbench report "$(BUILD)/report.jsonl" --html "$(BUILD)/report.html" --flame littlefs:swrite,nf2fs:config
+	rm -f "$(BUILD)/cuts.jsonl"
+	$(BIN)/norbench cuts --out "$(BUILD)/cuts.jsonl" --cuts $(REPORT_CUTS) --slice --jobs $(JOBS) > /dev/null
+	$(BIN)/norbench report "$(BUILD)/report.jsonl" "$(BUILD)/cuts.jsonl" --html "$(BUILD)/report.html" --flame littlefs:swrite,nf2fs:config
+	{ printf '# Benchmarks\n\nMade by `make report`; do not edit. How cells run, and what the columns mean: norbench/README.md.\n\n'; \
+	  $(BIN)/norbench report "$(BUILD)/report.jsonl" "$(BUILD)/cuts.jsonl" --markdown; } > docs/BENCHMARKS.md
 
 # ---- what it shows ----
 
