@@ -162,7 +162,7 @@ validation: release
 REPORT_WORKLOADS ?= core,sensing,reads,mixedshort,mountfill50,mountfillu50
 REPORT_CUTS ?= 30
 report: release
-	$(BIN)/norbench sweep --out "$(BUILD)/report.jsonl" --workload $(REPORT_WORKLOADS) --maps --jobs $(JOBS)
+	$(BIN)/norbench sweep --out "$(BUILD)/report.jsonl" --workload $(REPORT_WORKLOADS) --jobs $(JOBS)
 	rm -f "$(BUILD)/cuts.jsonl"
 	$(BIN)/norbench cuts --out "$(BUILD)/cuts.jsonl" --cuts $(REPORT_CUTS) --slice --jobs $(JOBS) > /dev/null
 	$(BIN)/norbench report "$(BUILD)/report.jsonl" "$(BUILD)/cuts.jsonl" --html "$(BUILD)/report.html" --flame littlefs:swrite,nf2fs:config

@@ -130,6 +130,8 @@ def report(
         bench_page.write(html, rows, title, stacks_of(flame, cell))
     if parquet:
         bench_store.write_parquet(parquet, rows)
+    natives = {bench.row_key(row)[1:]: row for row in rows if row["fs"] == bench.NATIVE}
+    rows = [bench.with_ratio(row, natives.get(bench.row_key(row)[1:])) for row in rows]
     cells, cuts = [row for row in rows if not bench_cuts.is_cuts(row)], [row for row in rows if bench_cuts.is_cuts(row)]
     if as_markdown:
         print("\n".join([*([bench_table.markdown(cells)] if cells else []), *(["### Power cuts", "", bench_cuts.markdown(cuts)] if cuts else [])]))

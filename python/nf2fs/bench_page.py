@@ -14,6 +14,7 @@ from . import bench, bench_cuts, bench_flame
 
 TEMPLATE = Path(__file__).with_name("bench_page.html")
 ELSEWHERE = "norbench/measured_elsewhere.csv"
+MAPS_MAX = 6                    # rows whose maps are shown
 WEAR_WIDTH = 64                 # columns of a wear map
 ACCESS = {"256": 256, "512": 512, "1k": 1024, "4k": 4096, "16k": 16384, "16": 16, "64": 64}
 FILLS = (25, 50, 75, 90)
@@ -181,15 +182,23 @@ def as_map(values: list[int]) -> list[list[int | None]]:
     return lines
 
 
+def unevenness(row: bench.Row) -> float:
+    """How many times the mean the most used block was erased."""
+    values = row["block_erases"]
+    return max(values) * len(values) / sum(values) if any(values) else 0
+
+
 def maps(rows: list[bench.Row]) -> Section:
+    """Of the rows that have maps those whose wear is the most uneven: a map takes as many bytes as the chip has blocks."""
+    mapped = sorted((row for row in rows if row.get("block_erases")), key=unevenness, reverse=True)
     figures = []
-    for row in rows:
+    for row in mapped[:MAPS_MAX]:
         for key, text in (("block_erases", "erases"), ("block_programs", "programs"), ("block_reads", "reads")):
-            if row.get(key) and any(row[key]):
+            if any(row[key]):
                 figures.append(Figure(f"{row['fs']}, {place(row)}: {text}", f"A field a block of {row['chip']}, {WEAR_WIDTH} in a line; the whole run with format and preparation.",
                                       [{"type": "heatmap", "z": as_map(row[key]), "colorscale": "Viridis", "hovertemplate": f"block %{{y}} x {WEAR_WIDTH} + %{{x}}: %{{z}} {text}<extra></extra>"}],
                                       {"yaxis": {"autorange": "reversed", "visible": False}, "xaxis": {"visible": False}}, 340))
-    return Section("Where the work lay", "", figures)
+    return Section("Where the work lay", f"Of {len(mapped)} rows with maps the {min(len(mapped), MAPS_MAX)} whose erases are the most uneven.", figures)
 
 
 def flames(stacks: dict[str, dict]) -> Section:
