@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* model.c - what calls do to the tree (model.h); what they may answer is in expect.c. */
+#include "core_traits.h"
 #include "model.h"
 
 #include <stdlib.h>
@@ -119,9 +120,9 @@ static void apply_open(struct model *model, const struct call *call)
         place.node = node_new(model, NF2_TYPE_FILE, place.name);
         node_attach(model, place.parent, place.node);
         place.node->durable = DURABLE_NO;
-        if (length + 64 > model->page_size) {
+        if (length > CORE_NAME_WAITS(model->page_size)) {
             place.node->durable = DURABLE_YES;
-        } else if (length + 64 + 64 > model->page_size) {
+        } else if (length + CORE_NAME_MAYBE > CORE_NAME_WAITS(model->page_size)) {
             place.node->durable = DURABLE_MAYBE;    /* what else stands in the buffer is not said */
         }
         created = true;
