@@ -194,7 +194,7 @@ def maps(rows: list[bench.Row]) -> Section:
     figures = []
     for row in mapped[:MAPS_MAX]:
         for key, text in (("block_erases", "erases"), ("block_programs", "programs"), ("block_reads", "reads")):
-            if any(row[key]):
+            if any(row.get(key) or ()):
                 figures.append(Figure(f"{row['fs']}, {place(row)}: {text}", f"A field a block of {row['chip']}, {WEAR_WIDTH} in a line; the whole run with format and preparation.",
                                       [{"type": "heatmap", "z": as_map(row[key]), "colorscale": "Viridis", "hovertemplate": f"block %{{y}} x {WEAR_WIDTH} + %{{x}}: %{{z}} {text}<extra></extra>"}],
                                       {"yaxis": {"autorange": "reversed", "visible": False}, "xaxis": {"visible": False}}, 340))
