@@ -182,7 +182,8 @@ int nf2_journal_read(nf2_t *fs)
         return NF2_ERR_CORRUPT;
     }
     fs->root.next_id = fs->root.id_limit;
-    fs->io.cut = !fs->root.clean;
+    bool torn = scan.bad && (scan.dirty_end || scan.used_end > nf2_page_end(fs, scan.last_end - 1u));
+    fs->io.cut = !fs->root.clean || torn; /* it was cut in its first CHECKPOINT */
     if (fs->io.cut) { /* what was claimed and not used is found by the walk */
         memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
         memset(&fs->space.data, 0, sizeof fs->space.data);

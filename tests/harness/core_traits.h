@@ -56,6 +56,9 @@
 
 #endif
 
+/* The order in which a directory is listed: as strcmp. Names that the core does not tell apart by their order are equal only if they are the same. */
+int core_name_order(const char *a, const char *b);
+
 /* A program or an erase failed: the volume writes nothing until the next mount. */
 bool core_broken(const nf2_t *fs);
 

@@ -274,7 +274,7 @@ static const char *list_skips(const struct list *list, const char *name)
     for (uint32_t i = 0; i < list->count; i++) {
         const struct list_name *entry = &list->name[i];
 
-        if (!entry->gone && (!list->begun || strcmp(entry->name, list->last) > 0) && (!name || strcmp(entry->name, name) < 0)) {
+        if (!entry->gone && (!list->begun || core_name_order(entry->name, list->last) > 0) && (!name || core_name_order(entry->name, name) < 0)) {
             return "a name that was there all the time was left out";
         }
     }
@@ -305,7 +305,7 @@ const char *model_listed(struct model *model, unsigned index, int answer, const 
     if (answer != 1) {
         return "nf2_readdir failed";
     }
-    if (list->begun && strcmp(entry->name, list->last) <= 0) {
+    if (list->begun && core_name_order(entry->name, list->last) <= 0) {
         return "names are not in order, or one came twice";
     }
     if (!list_knows(list, entry->name)) {
