@@ -17,14 +17,14 @@ RELEASE := $(BUILD)/release
 ASAN := $(BUILD)/asan
 
 # A peer that could not be fetched is left out of the build: the benchmark then runs without it.
-PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fetched),\
-	-DNF2FS_$(if $(filter littlefs,$(peer)),LITTLEFS,FATFS)_DIR=$(BUILD)/$(peer)))
+PEER_OPTIONS = $(foreach peer,LITTLEFS.littlefs FATFS.fatfs YAFFS2.yaffs2,$(if $(wildcard $(BUILD)/$(subst .,,$(suffix $(peer)))/fetched),\
+	-DNF2FS_$(basename $(peer))_DIR=$(BUILD)/$(subst .,,$(suffix $(peer)))))
 
 # What the Python tools load and run, wherever BUILD is.
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile clean
+.PHONY: help lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
 
 help:
 	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
@@ -46,6 +46,8 @@ help:
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
 	@echo "make long-rows  which measures them anew, for $(LONG) (an hour or two; lifespans are the longest)"
 	@echo "make peer-rows  the same rows of LittleFS, for $(PEER_ROWS): only where a workload or LittleFS changed"
+	@echo "make validation  what papers print beside what is measured here: docs/VALIDATION.md (half an hour)"
+	@echo "make report   every file system over REPORT_WORKLOADS as one page with plots: $(BUILD)/report.html"
 	@echo "make studies  docs/STUDIES.md and its plots, of the rows of both files"
 	@echo "make fuzz     coverage-guided lists of calls and hostile images for FUZZ_SECONDS in all (needs clang with libFuzzer); adds to the"
 	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
@@ -83,14 +85,17 @@ $(VENV)/ready-test: $(VENV)/ready tools/requirements-test.txt
 fetch_peer = PYTHON="$(BIN)/python" $(STEP) "Sources of $(2)" -- peers/$(1)/fetch.sh "$(BUILD)/$(1)" || \
 	echo "make: $(2) could not be fetched: the benchmark is built without it" >&2
 
-.PHONY: littlefs fatfs
+.PHONY: littlefs fatfs yaffs2
 littlefs: $(VENV)/ready
 	@$(call fetch_peer,littlefs,LittleFS)
 
 fatfs: $(VENV)/ready
 	@$(call fetch_peer,fatfs,FatFs)
 
-peers: littlefs fatfs
+yaffs2: $(VENV)/ready
+	@$(call fetch_peer,yaffs2,YAFFS2)
+
+peers: littlefs fatfs yaffs2
 
 # For `nf2 mount', `nf2 import' and the documentation site; what cannot be installed is left out.
 extras: $(VENV)/extras
@@ -212,6 +217,23 @@ torture-peers: release
 torture-proof: release
 	$(BIN)/python tools/torture_proof.py --build "$(BUILD)" --cmake "$(CMAKE)" --jobs $(JOBS) --seed $(SEED) \
 		--seconds $(PROOF_SECONDS) --torture "$(TORTURE)"
+
+# ---- the instrument ----
+
+# What papers print, and what was measured elsewhere, beside what is measured here.
+validation: release $(VENV)/ready-test
+	$(BIN)/norbench validate --rows "$(BUILD)/validation.jsonl" --jobs $(JOBS)
+
+# One page with plots, build/report.html, and the same rows as docs/BENCHMARKS.md.
+REPORT_WORKLOADS ?= core,sensing,reads,mixedshort,mountfill50,mountfillu50
+REPORT_CUTS ?= 30
+report: release $(VENV)/ready-test
+	$(BIN)/norbench sweep --out "$(BUILD)/report.jsonl" --workload $(REPORT_WORKLOADS) --jobs $(JOBS)
+	rm -f "$(BUILD)/cuts.jsonl"
+	$(BIN)/norbench cuts --out "$(BUILD)/cuts.jsonl" --cuts $(REPORT_CUTS) --slice --jobs $(JOBS) > /dev/null
+	$(BIN)/norbench report "$(BUILD)/report.jsonl" "$(BUILD)/cuts.jsonl" --html "$(BUILD)/report.html" --flame littlefs:swrite,nf2fs:config
+	{ printf '# Benchmarks\n\nMade by `make report`; do not edit. How cells run, and what the columns mean: norbench/README.md.\n\n'; \
+	  $(BIN)/norbench report "$(BUILD)/report.jsonl" "$(BUILD)/cuts.jsonl" --markdown; } > docs/BENCHMARKS.md
 
 # ---- what it shows ----
 
