@@ -21,13 +21,13 @@ DEPTH = 3   # cuts within one another
 
 # How often each call is made, by the kind of history.
 CALLS = ("create", "remove", "rename", "write", "sync", "truncate", "walk", "remount", "close",
-         "fill")
+         "fill", "small")
 KINDS = {
-    "mixed": (8, 4, 5, 22, 10, 4, 10, 1.2, 1, 0.6),
-    "sessions": (8, 4, 5, 14, 8, 2, 4, 25, 1, 0.3),
-    "names": (6, 3, 30, 8, 8, 2, 24, 0.5, 0.5, 0.2),
-    "files": (3, 1, 3, 24, 14, 10, 12, 0.5, 0.5, 0.3),
-    "full": (8, 5, 8, 24, 6, 1, 8, 1, 1, 4),
+    "mixed": (8, 4, 5, 22, 10, 4, 10, 1.2, 1, 0.6, 4),
+    "sessions": (8, 4, 5, 14, 8, 2, 4, 25, 1, 0.3, 4),
+    "names": (6, 4, 26, 2, 2, 1, 26, 0.3, 0.5, 0.1, 16),
+    "files": (3, 1, 3, 24, 14, 10, 12, 0.5, 0.5, 0.3, 2),
+    "full": (8, 5, 8, 24, 6, 1, 8, 1, 1, 4, 4),
 }
 
 
@@ -229,6 +229,24 @@ class History:
                 if all(found.get(o) == t for o, t in wrote.items()):
                     names[name].update(wrote)
 
+    def small(self):
+        """A file of one piece, written and synced."""
+        name = self.rng.choice(NAMES)
+        if name in self.reference.open or isinstance(self.reference.now.get(name), list):
+            return
+        if name not in self.reference.now:
+            self.will()[name] = "new"
+            self.volume.create(name, "new")
+            self.reference.done()
+        tokens = [self.fresh() for _ in range(self.rng.choice((1, 2, 4)))]
+        self.will()[name] = tokens
+        self.volume.open(name)
+        try:
+            self.volume.write(name, 0, tokens)
+            self.volume.sync(name)
+        finally:
+            self.volume.close(name)
+
     def sync(self):
         name = self.some(self.reference.open)
         if name is None or not self.reference.open[name]:
@@ -264,7 +282,7 @@ class History:
         for _ in range(self.rng.choice((1, 1, 2, 4))):
             if self.volume.cursor != (1 << 30,):
                 self.volume.walk_step()
-            elif self.volume.nxt_w is None:
+            elif self.volume.nxt_w is None or len(self.volume.claims) < 3:
                 self.volume.advance()
 
     def remount(self):
@@ -297,10 +315,10 @@ class Tally:
         self.limit, self.cuts, self.histories, self.events = limit, 0, 0, set()
 
 
-def explore(seed, histories, cuts, off=frozenset(), calls=120):
+def explore(seed, histories, cuts, off=frozenset(), calls=120, first=0):
     """Runs histories until `cuts` are made. Returns (tally, failure or None)."""
     tally = Tally(cuts)
-    for index in range(histories):
+    for index in range(first, first + histories):
         if tally.cuts >= cuts:
             break
         rng = random.Random(f"{seed}.{index}")

@@ -52,6 +52,7 @@ RULES = {
     "turn_group": "a turn of the log inside a group carries it over",
     "redo_walk": "a walk may look for space while a group is pending",
     "carry": "what is left of a window is carried to the next one",
+    "tight": "the last lap before NOSPC marks only: moves use up the blocks that were asked for",
     "reuse": "replaced nodes are used again before a walk",
     "ids": "an id limit is on record before an id is given out",
     "orphan": "an id is on record as an orphan before its first entry",
@@ -148,7 +149,7 @@ class Volume:
         self.pending, self.done_due, self.started = None, False, False
         self.nxt_w, self.nxt_used, self.victims, self.live = None, set(), set(), {}
         self.lap_start, self.lap_free, self.lap_seen = None, 0, set()
-        self.behind = False
+        self.behind, self.tight = False, False
         self.events = set()
 
     def rule(self, name):
@@ -458,17 +459,20 @@ class Volume:
 
     def ensure(self, blocks):
         """Are so many blocks there, if need be after walks? Never inside a change."""
-        for _ in range(2 * self.shape.windows + 4):
+        lap = 2 * self.shape.windows + 4
+        for attempt in range(2 * lap):
+            self.tight = attempt >= lap and self.rule("tight")
             if self.avail() >= blocks:
-                return True
+                break
             if self.pending and not self.done_due and not self.rule("redo_walk"):
                 return False
             while self.cursor != END:
                 self.walk_step()
             if self.avail() >= blocks:
-                return True
+                break
             self.advance()
             self.events.add("advance for space")
+        self.tight = False
         return self.avail() >= blocks
 
     # ---- nodes and the tree ----
@@ -743,7 +747,7 @@ class Volume:
     def walk_step(self):
         """One leaf: marks what it refers to, moves what lies in victims, drops dead entries."""
         low, block, high = self.leaf(self.cursor)
-        mark_only = self.pending is not None and not self.done_due
+        mark_only = self.tight or self.pending is not None and not self.done_due
         behind = high if high is not None else END
         if self.rule("cursor"):
             self.cursor = behind
