@@ -86,7 +86,7 @@ test-asan: asan
 # other C tests ran with sanitizers.
 test-release: release
 	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_(reference|slice)|example_.*|torture|peer_cuts)$$'
-	$(BIN)/python -m pytest -q tests/python
+	$(BIN)/python -m pytest -q tests/python tests/models
 
 # Each call beside its bound: the long version of tests/python/test_call_bounds.py, and the page.
 bounds: release
