@@ -315,11 +315,12 @@ class Tally:
         self.limit, self.cuts, self.histories, self.events = limit, 0, 0, set()
 
 
-def explore(seed, histories, cuts, off=frozenset(), calls=120, first=0):
-    """Runs histories until `cuts` are made. Returns (tally, failure or None)."""
+def explore(seed, histories, cuts, off=frozenset(), calls=120, first=0, seconds=None):
+    """Runs histories until `cuts` are made or the time is up. Returns (tally, failure or None)."""
     tally = Tally(cuts)
+    end = time.monotonic() + seconds if seconds else None
     for index in range(first, first + histories):
-        if tally.cuts >= cuts:
+        if tally.cuts >= cuts or end and time.monotonic() > end:
             break
         rng = random.Random(f"{seed}.{index}")
         blocks, window, group = SHAPES[index % len(SHAPES)]
@@ -340,6 +341,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cuts", type=int, default=100_000)
+    parser.add_argument("--seconds", type=float, help="begin no history after so long")
     parser.add_argument("--histories", type=int, default=1_000_000)
     parser.add_argument("--without", action="append", choices=sorted(RULES), default=[])
     parser.add_argument("--rules", action="store_true", help="leave out each rule in turn")
@@ -354,7 +356,7 @@ def main():
         return min(missed, 1)
     begun = time.monotonic()
     tally, failure = explore(arguments.seed, arguments.histories, arguments.cuts,
-                             arguments.without)
+                             arguments.without, seconds=arguments.seconds)
     print(f"{tally.histories} histories, {tally.cuts} cuts, {time.monotonic() - begun:.0f} s;"
           f" met: {', '.join(sorted(tally.events))}")
     print(failure or "nothing found")
