@@ -13,7 +13,8 @@ import sys
 import time
 
 from flash import OUTCOMES, Broken, Flash
-from volume import RULES, NoSpace, Shape, Volume
+from rules import RULES, NoSpace, Shape
+from volume import Volume
 
 SHAPES = ((26, 26, 2), (32, 16, 2), (48, 16, 4), (24, 24, 1), (36, 12, 1))
 NAMES = "abcdefghijklmnop"

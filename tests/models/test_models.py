@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import crash  # noqa: E402
 import wear  # noqa: E402
-from volume import RULES  # noqa: E402
+from rules import RULES  # noqa: E402
 
 SEED = 4
 
