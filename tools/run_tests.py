@@ -159,6 +159,7 @@ def steps_of(arguments):
                     "-rs",
                     f"--junitxml={results / 'python.xml'}",
                     "tests/python",
+                    "tests/models",
                 ],
                 ROOT,
                 results / "python.xml",
