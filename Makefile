@@ -59,18 +59,24 @@ peers: $(VENV)/ready
 		echo "make: $$peer could not be fetched: the benchmark is built without it" >&2; \
 	done
 
+# Without FreeRTOS the tests that need it are left out.
+FREERTOS_OPTION = $(if $(wildcard $(BUILD)/freertos/fetched),-DNF2FS_FREERTOS_DIR=$(BUILD)/freertos)
+.PHONY: freertos
+freertos:
+	@ports/freertos/fetch.sh "$(BUILD)/freertos" || echo "make: FreeRTOS could not be fetched: its tests are left out" >&2
+
 # ---- builds ----
 
 lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF
 	$(CMAKE) --build "$(BUILD)/lib" --parallel $(JOBS)
 
-release: peers
-	$(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS)
+release: peers freertos
+	$(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS) $(FREERTOS_OPTION)
 	$(CMAKE) --build "$(RELEASE)" --parallel $(JOBS)
 
-asan: $(VENV)/ready
-	$(CMAKE) -S . -B "$(ASAN)" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON
+asan: $(VENV)/ready freertos
+	$(CMAKE) -S . -B "$(ASAN)" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON $(FREERTOS_OPTION)
 	$(CMAKE) --build "$(ASAN)" --parallel $(JOBS)
 
 # ---- tests ----
