@@ -32,6 +32,7 @@ struct spi_chip_kind {
     bool four_mode;             /* B7h and E9h switch the addressing mode */
     bool four_mode_latched;     /* and they need write enable before them */
     bool sfdp;                  /* 5Ah answers */
+    bool sfdp_first;            /* with a table of the first edition: nine words, without times */
     bool quad;                  /* 6Bh and EBh, with the quad enable bit (bit 1 of register 2) */
     bool flag_status;           /* 70h: bit 7 ready, bit 5 erase failed, bit 4 program failed */
     uint32_t suspend_us;        /* 75h takes so long; 0: the chip cannot suspend an erase */

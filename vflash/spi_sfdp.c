@@ -106,7 +106,7 @@ void spi_sfdp_build(const struct spi_chip_kind *kind, uint8_t out[SPI_SFDP_SIZE]
     }
     const uint8_t headers[24] = {
         'S', 'F', 'D', 'P', 6, 1, kind->four_opcodes ? 1 : 0, 0xFF,
-        0x00, 6, 1, BASIC_WORDS, BASIC_AT, 0, 0, 0xFF,
+        0x00, kind->sfdp_first ? 0 : 6, 1, kind->sfdp_first ? 9 : BASIC_WORDS, BASIC_AT, 0, 0, 0xFF,
         0x84, 0, 1, FOUR_WORDS, FOUR_AT, 0, 0, 0xFF,
     };
     memcpy(out, headers, kind->four_opcodes ? 24 : 16);

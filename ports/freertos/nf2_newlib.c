@@ -35,7 +35,9 @@ int _fstat(int file, struct stat *out);
 int _stat(const char *path, struct stat *out);
 int _unlink(const char *path);
 int _link(const char *from, const char *to);
+struct _reent;
 int _rename(const char *from, const char *to);
+int _rename_r(struct _reent *unused, const char *from, const char *to);
 int _isatty(int file);
 
 int _open(const char *path, int flags, int mode)
@@ -98,6 +100,13 @@ int _link(const char *from, const char *to)
 
 int _rename(const char *from, const char *to)
 {
+    return nf2p_rename(from, to);
+}
+
+/* Some builds of newlib have rename() link and unlink: that would not be one change. */
+int _rename_r(struct _reent *unused, const char *from, const char *to)
+{
+    (void)unused;
     return nf2p_rename(from, to);
 }
 

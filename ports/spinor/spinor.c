@@ -8,8 +8,8 @@
 #include "spinor_sfdp.h"
 
 enum {
-    WRITE_STATUS = 0x01, PROGRAM = 0x02, READ_STATUS = 0x05, WRITE_ENABLE = 0x06, FAST_READ = 0x0B,
-    WRITE_STATUS_2 = 0x31, READ_STATUS_2 = 0x35, WRITE_CONTROL = 0x3E, READ_CONTROL = 0x3F,
+    WRITE_STATUS = 0x01, PROGRAM = 0x02, WRITE_DISABLE = 0x04, READ_STATUS = 0x05, WRITE_ENABLE = 0x06,
+    FAST_READ = 0x0B, WRITE_STATUS_2 = 0x31, READ_STATUS_2 = 0x35, WRITE_CONTROL = 0x3E, READ_CONTROL = 0x3F,
     CLEAR_FLAGS = 0x50, RESET_ENABLE = 0x66, READ_FLAGS = 0x70, RESET = 0x99, READ_ID = 0x9F,
     WAKE = 0xAB, ENTER_FOUR = 0xB7
 };
@@ -24,7 +24,6 @@ enum {
 #define START_MAX_US 10000000u  /* a large erase that a reset left behind, on a worn chip */
 #define REGISTER_MAX_US 100000u
 #define LINE_CLOCK_HZ 50000000u
-#define MAPPED_MAX 24u          /* log2 of what three address bytes reach */
 
 /* ---- one command ----------------------------------------------------------------------------------- */
 
@@ -458,7 +457,8 @@ static int use_four(struct spinor *chip)
         return SPINOR_UNKNOWN;
     }
     int result = (part->enter_four & 1u) == 0 ? write_enable(chip) : SPINOR_OK;
-    return result != 0 ? result : command(chip, ENTER_FOUR);
+    result = result != 0 ? result : command(chip, ENTER_FOUR);
+    return result != 0 ? result : command(chip, WRITE_DISABLE);
 }
 
 /* Where the quad enable bit lies, and how it is written: word 15 of the table. */

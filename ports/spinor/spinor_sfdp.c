@@ -193,6 +193,8 @@ int spinor_sfdp(const struct spinor_bus *bus, struct spinor_part *part)
     take_states(&table, part);
     if (table.words >= 16u) {
         part->enter_four = (uint8_t)field(&table, 16, 24, 8);
+    } else if (field(&table, 1, 17, 2) == 1u) {     /* it can, and how is not said: the way that all take */
+        part->enter_four = 2;
     }
     if (part->size > (uint32_t)1 << 24) {
         result = find_table(bus, FOUR_ID, &table);

@@ -77,6 +77,17 @@ TEST(four_bytes_by_a_mode)
         CHECK_EQ(spi_chip_memory(board.chip)[0x1000010], 0xFF);
         spi_board_close(&board);
     }
+    kind.sfdp_first = true;         /* the table does not say how: as W25Q256FV */
+    for (int latched = 0; latched < 2; latched++) {
+        kind.four_mode_latched = latched == 1;
+        open_board(&kind, 4);
+        CHECK(chip.part.sfdp && chip.part.address_bytes == 4);
+        CHECK(chip.driver.large_erase_size == 65536 && chip.part.erase[2].max_us > 2000000);
+        CHECK_EQ(spinor_program(&chip, 0x1000010, "here", 4), 0);
+        CHECK_MEM(spi_chip_memory(board.chip) + 0x1000010, "here", 4);
+        spi_board_close(&board);
+    }
+    kind.sfdp_first = false;
     kind.four_mode = false;
     spi_board_open(&board, &kind, 1);
     CHECK_EQ(spinor_start(&chip, &board.bus), SPINOR_UNKNOWN);
