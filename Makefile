@@ -34,6 +34,7 @@ help:
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
 	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=300 a script, file system and chip; into docs/PROOF.md"
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
+	@echo "make firmware-test  the library on an emulated Cortex-M4 with FreeRTOS, with KILLS=300 power losses from SEED=1 (ten minutes)"
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
 	@echo "make long-rows  which measures them anew, for $(LONG) (an hour or two; lifespans are the longest)"
@@ -92,7 +93,7 @@ test-asan: asan
 # other C tests ran with sanitizers.
 test-release: release
 	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_(reference|slice)|example_.*|torture|peer_cuts)$$'
-	$(BIN)/python -m pytest -q tests/python
+	$(BIN)/python -m pytest -q tests/python tests/ports
 
 # Each call beside its bound: the long version of tests/python/test_call_bounds.py, and the page.
 bounds: release
@@ -155,6 +156,20 @@ torture-peers: release
 torture-proof: release
 	$(BIN)/python tools/torture_proof.py --build "$(BUILD)" --cmake "$(CMAKE)" --jobs $(JOBS) --seed $(SEED) \
 		--seconds $(PROOF_SECONDS) --torture "$(TORTURE)"
+
+# An emulated Cortex-M4 with a W25Q256 behind its flash controller: see ports/firmware/main.c.
+FIRMWARE := $(BUILD)/firmware
+KILLS ?= 300
+.PHONY: firmware firmware-test
+firmware: $(VENV)/ready freertos
+	@ports/firmware/tools.sh
+	$(CMAKE) -S ports/firmware -B "$(FIRMWARE)" -DCMAKE_BUILD_TYPE=MinSizeRel -DNF2FS_FREERTOS_DIR="$(BUILD)/freertos" \
+		-DCMAKE_TOOLCHAIN_FILE="$(CURDIR)/ports/firmware/arm-none-eabi.cmake"
+	$(CMAKE) --build "$(FIRMWARE)" --parallel $(JOBS)
+
+firmware-test: firmware release
+	$(BIN)/python ports/firmware/firmware_test.py --firmware "$(FIRMWARE)/firmware.elf" --judge "$(RELEASE)/ports/firmware_judge" \
+		--nf2 "$(BIN)/nf2" --folder "$(FIRMWARE)/run" --kills $(KILLS) --seed $(SEED)
 
 # ---- what it shows ----
 

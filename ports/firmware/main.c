@@ -32,6 +32,7 @@ static struct spinor chip;
 static struct scenario actors[SCENARIO_ACTORS];
 static StaticTask_t memories[SCENARIO_ACTORS + 1];
 static StackType_t stacks[SCENARIO_ACTORS + 1][STACK_WORDS];
+static TaskHandle_t handles[SCENARIO_ACTORS];
 static uint32_t numbers[NUMBERS];
 static volatile uint32_t finished;
 
@@ -101,8 +102,8 @@ static void run(void *unused)
     (void)unused;
     start_run();
     for (uint32_t i = 0; i < SCENARIO_ACTORS; i++) {
-        (void)xTaskCreateStatic(act, "actor", STACK_WORDS, &actors[i], tskIDLE_PRIORITY + 1u + (i == 2u), stacks[i],
-                                &memories[i]);
+        handles[i] = xTaskCreateStatic(act, "actor", STACK_WORDS, &actors[i], tskIDLE_PRIORITY + 1u + (i == 2u),
+                                       stacks[i], &memories[i]);
     }
     while (finished < SCENARIO_ACTORS) {
         vTaskDelay(10);
@@ -111,8 +112,8 @@ static void run(void *unused)
         if (scenario_compare(&actors[i]) != 0) {
             bad("compare", actors[i].failed, (int)i);
         }
-        line("STACK %u %u\n", i, (uint32_t)(4u * (STACK_WORDS - uxTaskGetStackHighWaterMark(
-            xTaskGetCurrentTaskHandle()))));
+        uint32_t unused_words = (uint32_t)uxTaskGetStackHighWaterMark(handles[i]);
+        line("STACK %u %u\n", i, 4u * (STACK_WORDS - unused_words));
     }
     must(-nf2_check(&volume.fs, NULL, NULL), "check");
     must(nf2_freertos_stop(&volume), "unmount");

@@ -8,6 +8,7 @@
 #include "pcg32.h"
 
 #define WRONG (-900)
+#define PATH 48u
 #define ROUND 512u              /* steps; at its begin all files of a MODEL are removed, one a step */
 #define LOG_ROUND 1000u
 #define RECORD 32u
@@ -35,9 +36,9 @@ void scenario_init(struct scenario *scenario, nf2_t *fs, uint32_t actor, uint64_
     scenario->fs = fs;
 }
 
-static void path_of(const struct scenario *scenario, char out[24], const char *kind, uint32_t number)
+static void path_of(const struct scenario *scenario, char out[PATH], const char *kind, uint32_t number)
 {
-    (void)snprintf(out, 24, "/t%lu/%s%lu", (unsigned long)scenario->actor, kind, (unsigned long)number);
+    (void)snprintf(out, PATH, "/t%lu/%s%lu", (unsigned long)scenario->actor, kind, (unsigned long)number);
 }
 
 static uint8_t content(uint32_t fill, uint32_t i)
@@ -155,7 +156,7 @@ static void model_apply(struct scenario *scenario, const struct step *step)
 
 static int model_do(struct scenario *scenario, const struct step *step)
 {
-    char path[24], other[24];
+    char path[PATH], other[PATH];
     path_of(scenario, path, "f", step->file);
     switch (step->operation) {
     case TRUNCATE:
@@ -204,7 +205,7 @@ static int model_compare(struct scenario *scenario)
 {
     int result = NF2_OK;
     for (uint32_t i = 0; i < SCENARIO_FILES && result == NF2_OK; i++) {
-        char path[24];
+        char path[PATH];
         path_of(scenario, path, "f", i);
         result = compare_file(scenario, path, &scenario->files[i], i);
     }
@@ -215,7 +216,7 @@ static int model_compare(struct scenario *scenario)
 
 static int log_do(struct scenario *scenario, uint32_t number)
 {
-    char path[24];
+    char path[PATH];
     if (number % LOG_ROUND == 0) {
         path_of(scenario, path, "log", number / LOG_ROUND - 1u);
         return remove_path(scenario, path);
@@ -226,7 +227,7 @@ static int log_do(struct scenario *scenario, uint32_t number)
 
 static int log_compare(struct scenario *scenario)
 {
-    char path[24];
+    char path[PATH];
     struct nf2_stat stat;
     uint32_t round = scenario->steps / LOG_ROUND, records = scenario->steps % LOG_ROUND;
     path_of(scenario, path, "log", round - 1u);
@@ -265,7 +266,7 @@ static uint32_t chunk_of(const struct scenario *scenario, uint32_t number)
 
 static int updates_do(struct scenario *scenario, uint32_t number)
 {
-    char path[24];
+    char path[PATH];
     path_of(scenario, path, "big", 0);
     uint32_t chunk = chunk_of(scenario, number);
     return write_at(scenario, path, NF2_O_CREAT, chunk * CHUNK, CHUNK, number);
@@ -273,7 +274,7 @@ static int updates_do(struct scenario *scenario, uint32_t number)
 
 static int updates_compare(struct scenario *scenario)
 {
-    char path[24];
+    char path[PATH];
     uint32_t end = 0;
     path_of(scenario, path, "big", 0);
     for (uint32_t i = 0; i < SCENARIO_CHUNKS; i++) {
@@ -345,7 +346,7 @@ int scenario_compare(struct scenario *scenario)
 
 int scenario_resume(struct scenario *scenario, uint32_t acknowledged)
 {
-    char path[24];
+    char path[PATH];
     path_of(scenario, path, "", 0);
     path[3] = '\0';
     int result = acknowledged == 0 ? nf2_mkdir(scenario->fs, path) : NF2_OK;
