@@ -111,7 +111,7 @@ static void read_frames(const struct reading *r, const struct rep_entry *entry, 
         add(content, to - at, frame->data + (at - from), false, true);
         at = to;
     }
-    if (at < limit && limit != NF2_NONE && (frames->lost_end || frames->unfinished || frames->frames == 0)) {
+    if (at < limit && limit != NF2_NONE) { /* frames go on to what follows them */
         add(content, limit - at, NULL, true, false);
     } else if (limit == NF2_NONE) {
         content->lost_end = frames->lost_end || frames->frames == 0;

@@ -151,6 +151,7 @@ static void check_item(nf2_t *fs, struct check *check, uint32_t id, const struct
 {
     bool piece = item->kind == NF2_BODY_PIECE;
     uint32_t blocks = piece ? (item->within + item->length + nf2_block_bytes(fs) - 1) / nf2_block_bytes(fs) : 1;
+    uint32_t reach = next != NF2_NONE ? next : item->number; /* frames go on to what follows them */
     struct nf2_frames frames;
 
     if (piece && item->length > next - item->number && !check->unsettled) {
@@ -163,7 +164,7 @@ static void check_item(nf2_t *fs, struct check *check, uint32_t id, const struct
         nf2_complain(check, NF2_FOUND_FOREIGN, item->block, id, item->number);
     }
     if (piece ? !readable(fs, item->block, item->within, item->length)
-              : nf2_frames_open(fs, id, item->block, item->base, &frames) < 0 || frames.end < item->number) {
+              : nf2_frames_open(fs, id, item->block, item->base, &frames) < 0 || frames.end < reach) {
         nf2_complain(check, NF2_FOUND_DATA, item->block, id, item->number);
     }
 }

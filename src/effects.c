@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "effects.h"
 
+#include "meta.h"
+
 #define FLAT_HEAD 5u            /* kind and size */
 #define EXTENT_BYTES 5u
 
@@ -90,6 +92,11 @@ int nf2_effects_add(nf2_t *fs, struct nf2_effects *effects, struct nf2_estate *t
     uint32_t id = 0;
     int n = nf2_entry_owns(fs, entry, runs, &id);
 
+    for (int i = 0; i < n; i++) {
+        if (runs[i].count > NF2_CHANGE_COUNT_MAX || runs[i].start > fs->blocks || runs[i].count > fs->blocks - runs[i].start) {
+            return NF2_ERR_IO;
+        }
+    }
     return add(effects, to, runs, n, id);
 }
 

@@ -32,6 +32,13 @@ static int check_handle(nf2_t *fs, nf2_file_t *file, int need)
     return refresh(fs, file);
 }
 
+/* For changes: not on a handle whose content is half old and half new, since the driver failed in a change before. */
+static int check_writer(nf2_t *fs, nf2_file_t *file)
+{
+    NF2_TRY(check_handle(fs, file, NF2_O_WRONLY));
+    return file->failed ? NF2_ERR_IO : NF2_OK;
+}
+
 /* ---- open --------------------------------------------------------------------------------------- */
 
 static int take_slot(nf2_t *fs, nf2_file_t *file)
@@ -52,7 +59,6 @@ static void begin_empty(nf2_file_t *file)
     file->size = file->buffer_at = 0;
     file->buffered = 0;
     file->fresh = file->loaded = file->changed = true;
-    file->failed = false;
     file->committed_size = file->committed_blocks = 0;
 }
 
@@ -474,7 +480,7 @@ static int go_back(nf2_t *fs, nf2_file_t *file)
 
 static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
 {
-    NF2_TRY(check_handle(fs, file, NF2_O_WRONLY));
+    NF2_TRY(check_writer(fs, file));
     int32_t result = write_all(fs, file, data, length);
     if (result == NF2_ERR_NOSPC && (file->flags & NF2_O_SYNC) != 0) { /* the next sync would commit a write that was refused */
         NF2_TRY(go_back(fs, file));
@@ -522,7 +528,7 @@ static int grow(nf2_t *fs, nf2_file_t *file, uint32_t size)
 
 static int do_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
-    NF2_TRY(check_handle(fs, file, NF2_O_WRONLY));
+    NF2_TRY(check_writer(fs, file));
     if (size > NF2_FILE_MAX) {
         return NF2_ERR_FBIG;
     }

@@ -33,9 +33,12 @@ int nf2_flash_validate(const struct nf2_config *config)
     return NF2_OK;
 }
 
+/* `offset` may lie behind the block, in one of those that follow: each has a place of its own. */
 static uint32_t address_of(const nf2_t *fs, uint32_t block, uint32_t offset)
 {
-    return fs->config->offset + nf2_bad_place(fs, block) * fs->flash->block_size + offset;
+    uint32_t bytes = fs->flash->block_size;
+
+    return fs->config->offset + nf2_bad_place(fs, block + offset / bytes) * bytes + (offset & (bytes - 1));
 }
 
 /* The check that keeps a damaged reference from reaching beyond the volume. */
@@ -55,7 +58,8 @@ static const uint8_t *in_window(const nf2_t *fs, uint32_t block, uint32_t offset
 {
     uint32_t at = offset & (nf2_page(fs) - 1);
 
-    bool known = block < fs->blocks && fs->window_address == address_of(fs, block, offset - at) && at >= fs->window_begin && at + length <= fs->window_end;
+    bool known = in_range(fs, block, offset, length) && fs->window_address == address_of(fs, block, offset - at) &&
+                 at >= fs->window_begin && at + length <= fs->window_end;
 
     return known ? fs->read_buffer + at : NULL;
 }
@@ -128,7 +132,7 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
         return NF2_ERR_IO;
     }
     while (length > 0) {
-        uint32_t at = offset & (bytes - 1), address = address_of(fs, block + offset / bytes, at);
+        uint32_t at = offset & (bytes - 1), address = address_of(fs, block, offset);
         uint32_t skip = at & (unit - 1), n = nf2_min(length, bytes - at);
         bool aligned = skip == 0 && n >= unit;
         n = aligned ? n & ~(unit - 1) : nf2_min(unit - skip, n);

@@ -60,6 +60,21 @@ int nf2_index_size(nf2_t *fs, uint32_t id, uint32_t *size)
     return found <= 0 ? found : nf2_item_end(fs, id, &item, size);
 }
 
+/*
+ * Where an entry ends that another one follows at `next` (NF2_NONE: none does). Frames reach to that: if they do not, some of them
+ * are lost, and reading what should be there says so.
+ */
+static int reach(nf2_t *fs, uint32_t id, const struct nf2_item *item, uint32_t next, uint32_t *end)
+{
+    *end = next;
+    if (item->kind == NF2_BODY_FRAMES && next != NF2_NONE) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_item_end(fs, id, item, end));
+    *end = nf2_min(*end, next);
+    return NF2_OK;
+}
+
 int nf2_index_at(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_stretch *stretch, struct nf2_item *item, uint32_t *length)
 {
     const struct nf2_item *noted;
@@ -72,8 +87,7 @@ int nf2_index_at(nf2_t *fs, uint32_t id, uint32_t at, struct nf2_stretch *stretc
     }
     if (noted != NULL) {
         *item = *noted;
-        NF2_TRY(nf2_item_end(fs, id, item, &end));
-        end = nf2_min(end, next);
+        NF2_TRY(reach(fs, id, item, next, &end));
     }
     if (end > at) {
         *length = end - at;
@@ -118,6 +132,7 @@ struct group {
     struct nf2_node_op change[NF2_GROUP_MAX];
     uint8_t count;
     bool full;                  /* more is in the way than it takes */
+    bool behind_frames;         /* what is in the way follows frames that reach to it: something must, at all times */
     uint16_t leaf;              /* mapping entries from `from` to `to` lie there; 0: not known */
     uint32_t from, to;
 };
@@ -137,8 +152,11 @@ static NF2_APART int clear_item(nf2_t *fs, uint32_t id, const struct nf2_item *i
 {
     uint32_t end;
 
-    NF2_TRY(nf2_item_end(fs, id, item, &end));
-    end = nf2_min(end, next);
+    NF2_TRY(reach(fs, id, item, next, &end));
+    if (item->kind == NF2_BODY_FRAMES && next == NF2_NONE && end < from) { /* they end here, whatever becomes of them */
+        struct nf2_item hole = nf2_piece_at(end, NF2_NO_BLOCK, 0, 0);
+        group_put(group, id, &hole);
+    }
     if (end <= from && item->number < from) {
         return NF2_OK;
     }
@@ -197,6 +215,8 @@ static NF2_APART int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to,
             NF2_TRY(look_on(fs, id, at, &stretch, group));
             (void)nf2_stretch_at(&stretch, at, &item, &next);
         }
+        bool frames = item != NULL && item->kind == NF2_BODY_FRAMES && item->number < from;
+        group->behind_frames = group->behind_frames || (frames && next > from && next < to);
         if (item != NULL && group->count + 2u > CLEARING) {
             group->full = true;
             return NF2_OK;
@@ -210,16 +230,22 @@ static NF2_APART int collect(nf2_t *fs, uint32_t id, uint32_t from, uint32_t to,
 int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, uint32_t to, const struct nf2_item *own, uint32_t mark)
 {
     struct group group = {.full = true};
-    bool stepwise = mark != NF2_ONE_GROUP;
+    bool stepwise = mark != NF2_ONE_GROUP, ended = false;
     int result = NF2_OK;
 
     while (group.full && result == NF2_OK) {
         group.count = 0;
         group.leaf = 0;
-        group.full = false;
+        group.full = group.behind_frames = false;
         NF2_TRY(collect(fs, id, piece->number, to, &group));
         if (group.full && !stepwise) {
             return NF2_SPANS_LEAVES;
+        }
+        if (group.behind_frames && stepwise && !ended) {
+            struct nf2_item hole = nf2_piece_at(piece->number, NF2_NO_BLOCK, 0, 0);
+            group.count = 0;
+            group.full = ended = true;
+            group_put(&group, id, &hole);
         }
         if (!group.full && own != NULL) {
             group_put(&group, id, own);
@@ -237,14 +263,34 @@ int nf2_index_insert(nf2_t *fs, uint32_t id, const struct nf2_item *piece, uint3
     return result;
 }
 
-/* Removes the entries of the map from `size` on, from the end. */
-static NF2_APART int remove_from(nf2_t *fs, uint32_t id, uint32_t size)
+/* Frames that reach over `size` end there, before what follows them goes. */
+static int end_frames(nf2_t *fs, uint32_t id, uint32_t size)
+{
+    struct nf2_node_op change;
+    struct nf2_item item, next;
+    int found = nf2_index_seek(fs, id, NF2_INDEX_MAP, size, NF2_BELOW, &item);
+
+    if (found <= 0 || item.kind != NF2_BODY_FRAMES) {
+        return found;
+    }
+    found = nf2_index_seek(fs, id, NF2_INDEX_MAP, size, NF2_AT_OR_ABOVE, &next);
+    if (found <= 0 || next.number == size) {
+        return found;
+    }
+    item = nf2_piece_at(size, NF2_NO_BLOCK, 0, 0);
+    nf2_index_put(&change, id, &item);
+    return nf2_tree_change(fs, &change, 1);
+}
+
+/* Removes the entries of the map behind `size`, from the end. */
+static NF2_APART int remove_behind(nf2_t *fs, uint32_t id, uint32_t size)
 {
     struct nf2_node_op change;
     struct nf2_item last;
     int found;
 
-    while ((found = nf2_index_seek(fs, id, NF2_INDEX_MAP, NF2_NONE, NF2_AT_OR_BELOW, &last)) > 0 && last.number >= size) {
+    NF2_TRY(end_frames(fs, id, size));
+    while ((found = nf2_index_seek(fs, id, NF2_INDEX_MAP, NF2_NONE, NF2_AT_OR_BELOW, &last)) > 0 && last.number > size) {
         nf2_index_delete(&change, id, last.number);
         NF2_TRY(nf2_tree_change(fs, &change, 1));
     }
@@ -256,7 +302,7 @@ static int cut_at(nf2_t *fs, uint32_t id, uint32_t size, struct nf2_item *end, u
 {
     *end = nf2_piece_at(size, NF2_NO_BLOCK, 0, 0);
     *to = NF2_NONE;
-    return remove_from(fs, id, size);
+    return remove_behind(fs, id, size);
 }
 
 int nf2_index_cut(nf2_t *fs, uint32_t id, uint32_t size)

@@ -354,7 +354,7 @@ int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
  * With NF2_O_SYNC the errors of nf2_sync, too, and after a NOSPC the handle is as after its last sync: what it had not synced (a
  * nf2_truncate, an NF2_O_TRUNC) is given up with the write.
  * After an error of the driver (IO), here or in nf2_truncate, what the handle has not synced is given up: nf2_sync and nf2_close
- * return IO too, and the file keeps the content of its last sync.
+ * return IO too, as do further calls that would change the file, and the file keeps the content of its last sync.
  */
 int32_t nf2_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length);
 

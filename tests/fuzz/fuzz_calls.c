@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_calls.c - lists of calls, cuts and mounts on a small volume, each compared with the model (tests/session.h). A fuzzer chooses
+ * fuzz_calls.c - lists of calls, cuts and mounts on a small volume, each compared with the model (tests/harness/session.h). A fuzzer chooses
  * the list; what fails is written down as text that the torture program repeats.
  *
  * An input is: the number of a base (a chip, and what is on it), flags, then calls: a byte for what, then its parameters.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every workload of the benchmark over NF2FS, small: no call costs more than docs/BOUNDS.md says. That a costly call is found:
-tests/test_call_bounds.c, and below."""
+tests/unit/test_call_bounds.c, and below."""
 
 import re
 from pathlib import Path

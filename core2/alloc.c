@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "alloc.h"
+
+#define CLAIM_MAX 16u           /* blocks that one claim for nodes takes at most */
+
+uint32_t nf2_alloc_stock(const nf2_t *fs)
+{
+    const struct nf2_space *space = &fs->space;
+    return (uint32_t)space->now_free + space->nodes.count + space->data.count + space->freed_count;
+}
+
+void nf2_alloc_freed(nf2_t *fs, uint32_t block)
+{
+    struct nf2_space *space = &fs->space;
+
+    for (unsigned i = 0; i < fs->root.bads; i++) {
+        if (fs->root.bad[i] == block) {
+            return;
+        }
+    }
+    if (space->freed_count < NF2_FREED_MAX) {
+        nf2_space_use(fs, block, 1); /* the walk does not find it free */
+        space->freed[space->freed_count++] = block;
+    }
+}
+
+/* Puts a run of free blocks of `now` on record as claimed. */
+static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_t count)
+{
+    uint8_t bytes[5];
+    bool erased;
+
+    NF2_TRY(nf2_journal_open(fs));
+    erased = nf2_space_erased(fs, start, count);
+    nf2_put16(nf2_put24(bytes, start), count);
+    nf2_space_use(fs, start, count); /* a turn of the log must not take them */
+    fs->space.free -= nf2_min(count, fs->space.free);
+    NF2_TRY(nf2_journal_put(fs, NF2_ROOT_CLAIM, bytes, sizeof bytes));
+    claim->start = start;
+    claim->count = (uint16_t)count;
+    claim->erased = (uint16_t)(erased ? count : 0);
+    return NF2_OK;
+}
+
+/* Erases what stands first in a claim: all of it at once if that is one large erase. */
+static int erase_first(nf2_t *fs, struct nf2_claim *claim)
+{
+    uint32_t large = nf2_large_blocks(fs);
+    bool all = large > 1 && claim->count == large && nf2_large_begins(fs, claim->start);
+    uint32_t count = all ? large : 1;
+
+    int result = nf2_flash_erase(fs, claim->start, count);
+    if (result == NF2_FAILED_BLOCK && all) { /* one of them is bad: singly */
+        count = 1;
+        result = nf2_flash_erase(fs, claim->start, 1);
+    }
+    fs->space.erases += count;
+    claim->erased = (uint16_t)(result == NF2_OK ? count : 0);
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, claim->start);
+        claim->start++;
+        claim->count--;
+        return NF2_OK;
+    }
+    return result;
+}
+
+static void take(struct nf2_claim *claim, uint32_t count)
+{
+    NF2_ASSERT(count <= claim->erased);
+    claim->start += count;
+    claim->count = (uint16_t)(claim->count - count);
+    claim->erased = (uint16_t)(claim->erased - count);
+}
+
+/* Something for nodes to be claimed: new blocks, replaced ones, or what data had. */
+static int claim_nodes(nf2_t *fs)
+{
+    struct nf2_space *space = &fs->space;
+    uint32_t start, most = nf2_max(space->claim_size, 1);
+    uint32_t limit = nf2_max(space->free / 16, 1);
+
+    most = nf2_min(most, limit);
+    uint32_t n = nf2_space_find(fs, most, false, &start);
+    n = n > 0 ? n : nf2_space_find(fs, most, true, &start);
+    if (n > 0) {
+        space->claim_size = (uint8_t)nf2_min(most * 2, CLAIM_MAX);
+        return claim_run(fs, &space->nodes, start, n);
+    }
+    if (space->freed_count > 0) {
+        start = space->freed[--space->freed_count];
+        space->nodes.start = start;
+        space->nodes.count = 1;
+        space->nodes.erased = 0;
+        return NF2_OK;
+    }
+    if (space->data.count > 0) {
+        space->nodes = space->data;
+        space->nodes.count = 1;
+        space->nodes.erased = (uint16_t)nf2_min(1, space->data.erased);
+        space->data.start++;
+        space->data.count--;
+        space->data.erased = (uint16_t)(space->data.erased - space->nodes.erased);
+        return NF2_OK;
+    }
+    return NF2_NEED_SPACE;
+}
+
+int nf2_alloc_node(nf2_t *fs, uint32_t *block)
+{
+    struct nf2_claim *claim = &fs->space.nodes;
+
+    NF2_TRY(nf2_journal_open(fs));
+    while (claim->erased == 0) {
+        NF2_TRY(claim->count == 0 ? claim_nodes(fs) : NF2_OK);
+        NF2_TRY(claim->count > 0 && claim->erased == 0 ? erase_first(fs, claim) : NF2_OK);
+    }
+    *block = claim->start;
+    take(claim, 1);
+    return NF2_OK;
+}
+
+static int claim_data(nf2_t *fs)
+{
+    struct nf2_space *space = &fs->space;
+    uint32_t start, part = nf2_part_blocks(fs), stock = (uint32_t)space->nodes.count + space->freed_count;
+    uint32_t kept = nf2_space_kept(fs), keep = kept > stock ? kept - stock : 0;
+
+    if (space->now_free <= keep) {
+        return NF2_NEED_SPACE;
+    }
+    uint32_t most = nf2_min(nf2_min(part, space->now_free - keep), nf2_max(space->free / 16, 1));
+    uint32_t n = nf2_space_find(fs, most, true, &start);
+    n = n > 0 ? n : nf2_space_find(fs, most, false, &start);
+    return n > 0 ? claim_run(fs, &space->data, start, n) : NF2_NEED_SPACE;
+}
+
+int nf2_alloc_data(nf2_t *fs, uint32_t most, struct nf2_run *run)
+{
+    struct nf2_claim *claim = &fs->space.data;
+
+    NF2_TRY(nf2_journal_open(fs));
+    while (claim->erased == 0) {
+        NF2_TRY(claim->count == 0 ? claim_data(fs) : NF2_OK);
+        NF2_TRY(claim->count > 0 && claim->erased == 0 ? erase_first(fs, claim) : NF2_OK);
+    }
+    run->block = claim->start;
+    run->within = 0;
+    run->count = nf2_min(most, claim->erased);
+    take(claim, run->count);
+    return NF2_OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* alloc.h - takes blocks: claimed in the root log, and erased, before they are handed out. It changes no key and walks no tree. */
+#ifndef NF2FS_CORE_ALLOC_H
+#define NF2FS_CORE_ALLOC_H
+
+#include "journal.h"
+
+/* The window has too little left: a walk must end first (see sweep.h). */
+#define NF2_NEED_SPACE (-1003)
+
+/* An erased block for a node, a log or frames. */
+int nf2_alloc_node(nf2_t *fs, uint32_t *block);
+
+/* 1 to `most` erased blocks, one behind the other, for data. */
+int nf2_alloc_data(nf2_t *fs, uint32_t most, struct nf2_run *run);
+
+/* Blocks that nodes can have without a walk. */
+uint32_t nf2_alloc_stock(const nf2_t *fs);
+
+/* The block of a node or log that was replaced durably: free again in this session. */
+void nf2_alloc_freed(nf2_t *fs, uint32_t block);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "commit.h"
+
+#include "sweep.h"
+#include "walked.h"
+
+int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op)
+{
+    if (content->kind != NF2_BODY_MAP) {
+        return 0;
+    }
+    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, content->id);
+    *op = nf2_op_put(&key, NULL, 0);
+    return 1;
+}
+
+/* The change that gives the entry this content; the rest of a long name is taken over. */
+static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint32_t head_bytes,
+                       struct nf2_op *op)
+{
+    struct nf2_entry entry;
+    struct nf2_content content;
+
+    *op = nf2_op_put(&file->key, NULL, 0);
+    if (file->key.length == NF2_KEY_MAX) {
+        int found = nf2_tree_find(fs, &file->key, &entry);
+        NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+        NF2_TRY(nf2_entry_content(fs, &entry, &content));
+        op->body[0] = nf2_body_span(&entry, 0, content.at);
+    }
+    op->body[1] = nf2_span_of(head, head_bytes);
+    return NF2_OK;
+}
+
+/* The map that the new content takes the place of. */
+static int old_map(const nf2_file_t *file, struct nf2_op *op)
+{
+    struct nf2_content old = {file->kind, 0, file->id};
+    return file->fresh ? nf2_commit_orphan(&old, op) : 0;
+}
+
+static void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
+{
+    file->kind = kind;
+    file->id = id;
+    file->synced = file->size;
+    file->cut_to = NF2_NONE;
+    file->pieces = 0;
+    file->shadow = 0;
+    file->fresh = file->created = file->changed = file->dirty = false;
+    file->here.length = 0;
+    file->frames_known = false;
+    file->frames_block = 0;
+    fs->moves++;
+}
+
+/* ---- small content in the entry ----------------------------------------------------------------- */
+
+static int commit_inline(nf2_t *fs, nf2_file_t *file)
+{
+    static const uint8_t kind = NF2_BODY_INLINE;
+    struct nf2_op ops[2];
+
+    NF2_TRY(put_content(fs, file, &kind, 1, &ops[0]));
+    ops[0].body[2] = nf2_span_of(file->buffer, file->buffered);
+    unsigned n = 1u + (unsigned)old_map(file, &ops[1]);
+    NF2_TRY(nf2_change(fs, ops, n));
+    committed(fs, file, NF2_BODY_INLINE, 0);
+    return NF2_OK;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------- */
+
+/* Finds the frames that the file ends with, if more can be appended there. */
+static NF2_APART int look_for_frames(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_frames frames;
+    struct nf2_piece piece;
+
+    file->frames_known = true;
+    file->frames_block = 0;
+    if (file->synced == 0 || (file->kind != NF2_BODY_LIST && file->kind != NF2_BODY_MAP)) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_content_base(fs, file, file->synced - 1, &piece));
+    if (piece.open) {
+        NF2_TRY(nf2_frames_open(fs, piece.block, piece.within, &frames));
+        if (frames.end == file->synced) { /* else what follows was cut off */
+            file->frames_block = piece.block;
+            file->frames_base = piece.within;
+            file->frames_at = frames.append_at;
+            nf2_walked_piece(fs, &piece);
+        }
+    }
+    return NF2_OK;
+}
+
+/* 1 if the buffer went to the frames at the file's end: that is the commit. 0 if they have no room. */
+static int append_frame(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_frames frames = {file->frames_block, file->frames_base, file->synced, file->frames_at};
+    int result = nf2_frames_append(fs, &frames, file->buffer, file->buffered);
+
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, file->frames_block);
+    }
+    if (result != NF2_OK) {
+        file->frames_block = 0;
+        return result == NF2_FAILED_BLOCK || result == 1 ? 0 : result;
+    }
+    file->frames_at = frames.append_at;
+    file->synced = file->size;
+    file->buffered = 0;
+    file->dirty = file->changed = false;
+    file->here.length = 0;
+    fs->moves++;
+    return 1;
+}
+
+/* The buffer's content as the first frame of a new block, which becomes a piece. */
+static int begin_frames(nf2_t *fs, nf2_file_t *file)
+{
+    int result = NF2_FAILED_BLOCK;
+    uint32_t block;
+
+    while (result == NF2_FAILED_BLOCK) {
+        NF2_TRY(nf2_alloc_node(fs, &block));
+        struct nf2_frames frames = {block, file->synced, file->synced, 0};
+        result = nf2_frames_append(fs, &frames, file->buffer, file->buffered);
+        file->frames_at = frames.append_at;
+        if (result == NF2_FAILED_BLOCK) {
+            nf2_journal_bad(fs, block);
+        }
+    }
+    NF2_TRY(result);
+    struct nf2_piece piece = {file->synced, file->buffered, block, file->synced, NF2_PIECE_FRAMES, true};
+    file->piece[0] = piece;
+    file->pieces = 1;
+    file->buffered = 0;
+    file->dirty = false;
+    return NF2_OK;
+}
+
+static bool small_append(const nf2_t *fs, const nf2_file_t *file)
+{
+    return file->dirty && !file->fresh && !file->created && file->pieces == 0 && file->shadow == 0 &&
+           file->cut_to == NF2_NONE && file->buffer_at == file->synced && file->synced > 0 &&
+           file->buffered + 16u <= nf2_page(fs) && file->kind != NF2_BODY_INLINE;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------- */
+
+/* A LIST of all pieces, if they are few: the bytes of it, 0 if they are too many, or an error. */
+static int build_list(nf2_t *fs, nf2_file_t *file, uint8_t *list)
+{
+    uint8_t *p = list;
+    struct nf2_piece piece;
+    unsigned count = 0;
+
+    *p++ = NF2_BODY_LIST;
+    for (uint32_t at = 0; at < file->size; at = piece.offset + piece.length) {
+        NF2_TRY(nf2_content_find(fs, file, at, &piece));
+        if (count++ == NF2_PIECES_MAX) {
+            return 0;
+        }
+        piece.open = piece.open && piece.offset + piece.length == file->size;
+        p = nf2_piece_store(p, &piece);
+    }
+    return (int)(p - list);
+}
+
+static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
+{
+    uint8_t list[NF2_LIST_BYTES];
+    struct nf2_op ops[2];
+    int length = build_list(fs, file, list);
+
+    if (length <= 0) {
+        return length;
+    }
+    NF2_TRY(put_content(fs, file, list, (uint32_t)length, &ops[0]));
+    unsigned n = 1u + (unsigned)old_map(file, &ops[1]);
+    NF2_TRY(nf2_change(fs, ops, n));
+    committed(fs, file, NF2_BODY_LIST, 0);
+    return 1;
+}
+
+/* Changes of the committed map by one piece, or by its end: 1 if they were made. Else each would have to know the others. */
+static NF2_APART int commit_in_map(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_op ops[NF2_MAP_OPS];
+    uint8_t bytes[2][NF2_PIECE_BYTES];
+    bool cut = file->cut_to != NF2_NONE;
+
+    if (file->pieces + cut > 1) {
+        return 0;
+    }
+    int n = cut ? nf2_map_plan_cut(fs, file->id, file->cut_to, ops, bytes[0]) :
+            file->pieces > 0 ? nf2_map_plan(fs, file->id, &file->piece[0], ops, bytes) : 0;
+    NF2_TRY(n);
+    NF2_TRY(n > 0 ? nf2_change(fs, ops, (unsigned)n) : NF2_OK);
+    committed(fs, file, NF2_BODY_MAP, file->id);
+    return 1;
+}
+
+/* What the committed LIST has where the shadow has nothing. */
+static int complete_shadow(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_piece piece, part;
+    uint8_t bytes[NF2_PIECE_BYTES];
+
+    for (uint32_t at = 0; at < file->size && !file->fresh; at = part.offset + part.length) {
+        NF2_TRY(nf2_map_find(fs, file->shadow, at, &part));
+        if (part.kind != 0) {
+            continue;
+        }
+        uint32_t gap = part.length;
+        NF2_TRY(nf2_content_base(fs, file, at, &piece));
+        NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
+        uint32_t length = nf2_min(nf2_min(gap, piece.offset + piece.length - at), file->size - at);
+        part = nf2_piece_part(fs, &piece, at - piece.offset, length);
+        struct nf2_key key = nf2_key_number(file->shadow, at);
+        struct nf2_op op = nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, &part) - bytes));
+        NF2_TRY(nf2_sweep_ready(fs, false));
+        NF2_TRY(nf2_change(fs, &op, 1));
+    }
+    return NF2_OK;
+}
+
+/* The shadow becomes the file's map, or its entries are put over those of the map. */
+static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_op ops[4];
+    uint8_t body[5] = {NF2_BODY_MAP}, bytes[NF2_PIECE_BYTES];
+    uint32_t id = file->shadow;
+    unsigned n = 0;
+
+    NF2_TRY(nf2_data_spill(fs, file));
+    id = file->shadow;
+    if (file->kind == NF2_BODY_MAP && !file->fresh) {
+        if (file->cut_to != NF2_NONE) {
+            int cut = nf2_map_plan_cut(fs, file->id, file->cut_to, ops, bytes);
+            NF2_TRY(cut);
+            n = (unsigned)cut;
+        }
+        ops[n++] = nf2_op_merge(id, file->id);
+        id = file->id;
+    } else {
+        NF2_TRY(complete_shadow(fs, file));
+        nf2_put32(body + 1, id);
+        NF2_TRY(put_content(fs, file, body, sizeof body, &ops[n++]));
+        n += (unsigned)old_map(file, &ops[n]);
+    }
+    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, file->shadow);
+    ops[n++] = nf2_op_delete(&key);
+    NF2_TRY(nf2_sweep_ready(fs, false));
+    NF2_TRY(nf2_change(fs, ops, n));
+    committed(fs, file, NF2_BODY_MAP, id);
+    return NF2_OK;
+}
+
+static int commit_pieces(nf2_t *fs, nf2_file_t *file)
+{
+    int done = 0;
+
+    NF2_TRY(nf2_sweep_ready(fs, false));
+    if (file->shadow == 0) {
+        bool map = file->kind == NF2_BODY_MAP && !file->fresh;
+        done = map ? commit_in_map(fs, file) : commit_list(fs, file);
+    }
+    return done != 0 ? done : commit_shadow(fs, file);
+}
+
+int nf2_commit(nf2_t *fs, nf2_file_t *file)
+{
+    if (!file->changed && !file->dirty) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_sweep_ready(fs, false));
+    if (nf2_content_whole(file) && file->size <= nf2_inline_max(fs, &file->key)) {
+        return commit_inline(fs, file);
+    }
+    if (small_append(fs, file)) {
+        NF2_TRY(file->frames_known ? NF2_OK : look_for_frames(fs, file));
+        int appended = file->frames_block != 0 ? append_frame(fs, file) : 0;
+        if (appended != 0) {
+            return appended < 0 ? appended : NF2_OK;
+        }
+        uint32_t at;
+        NF2_TRY(begin_frames(fs, file));
+        at = file->frames_at;
+        struct nf2_piece frames = file->piece[0];
+        NF2_TRY(commit_pieces(fs, file));
+        file->frames_known = true;
+        file->frames_block = frames.block;
+        file->frames_base = frames.within;
+        file->frames_at = at;
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_data_flush(fs, file));
+    int result = commit_pieces(fs, file);
+    return result < 0 ? result : NF2_OK;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* commit.h - makes what a handle has written the content of its file. */
+#ifndef NF2FS_CORE_COMMIT_H
+#define NF2FS_CORE_COMMIT_H
+
+#include "data.h"
+
+/* All that was written since the last commit, or nothing of it. Durable when it returns. */
+int nf2_commit(nf2_t *fs, nf2_file_t *file);
+
+/* Changes that go with an entry that is replaced or removed: its map is an orphan from then on. 0 or 1 of them. */
+int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op);
+
+#endif

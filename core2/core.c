@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core.h"
+
+uint8_t *nf2_put16(uint8_t *p, uint32_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    return p + 2;
+}
+
+uint8_t *nf2_put24(uint8_t *p, uint32_t v)
+{
+    p[2] = (uint8_t)(v >> 16);
+    return nf2_put16(p, v) + 1;
+}
+
+uint8_t *nf2_put32(uint8_t *p, uint32_t v)
+{
+    return nf2_put16(nf2_put16(p, v), v >> 16);
+}
+
+uint8_t *nf2_put_varint(uint8_t *p, uint32_t v)
+{
+    while (v > 0x7Fu) {
+        *p++ = (uint8_t)(v | 0x80u);
+        v >>= 7;
+    }
+    *p++ = (uint8_t)v;
+    return p;
+}
+
+uint32_t nf2_get_varint(const uint8_t *p, uint32_t room, uint32_t *value)
+{
+    *value = 0;
+    for (uint32_t i = 0; i < room && i < 5; i++) {
+        *value |= (uint32_t)(p[i] & 0x7Fu) << 7 * i;
+        if ((p[i] & 0x80u) == 0) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+void nf2_bit_set(uint8_t *map, uint32_t bit, bool value)
+{
+    uint8_t mask = (uint8_t)(1u << bit % 8);
+
+    map[bit / 8] = (uint8_t)(value ? map[bit / 8] | mask : map[bit / 8] & ~mask);
+}

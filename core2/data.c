@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "data.h"
+
+#include "sweep.h"
+
+#define SHARED_BLOCKS 8u        /* taken at once where several files are being written, so that they stay in long pieces */
+#define TAKEN_MAX 16u
+
+uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file)
+{
+    uint32_t page = nf2_page(fs);
+    uint32_t within = file->run.count > 0 ? file->run.within : 0;
+
+    return page - (within & (page - 1));
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------- */
+
+static bool others_write(const nf2_t *fs, const nf2_file_t *file)
+{
+    for (const nf2_file_t *other = fs->files; other != NULL; other = other->link) {
+        if (other != file && other->run.count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A run for data: a little goes behind what was written last, if that left room. */
+static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
+{
+    uint32_t bytes = nf2_block_bytes(fs), want = (length + bytes - 1) / bytes;
+    int result = NF2_NEED_SPACE;
+
+    if (length < bytes && fs->fragment.count > 0) {
+        file->run = fs->fragment;
+        fs->fragment.count = 0;
+        return NF2_OK;
+    }
+    want = others_write(fs, file) ? nf2_max(want, SHARED_BLOCKS) : want;
+    while (result == NF2_NEED_SPACE) {
+        result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), &file->run);
+        if (result == NF2_NEED_SPACE) {
+            file->run.count = 0;
+            NF2_TRY(nf2_sweep_more(fs));
+        }
+    }
+    return result;
+}
+
+void nf2_data_release(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_run *run = &file->run;
+    struct nf2_claim *claim = &fs->space.data;
+    uint32_t whole = run->count > 0 ? run->count - (run->within > 0) : 0;
+
+    if (whole > 0 && run->block + run->count == claim->start) {
+        claim->start -= whole;
+        claim->count = (uint16_t)(claim->count + whole);
+        claim->erased = (uint16_t)(claim->erased + whole);
+        run->count -= whole;
+    }
+    bool better = fs->fragment.count == 0 || run->within < fs->fragment.within;
+    if (run->count > 0 && better) {
+        fs->fragment = *run;
+        fs->fragment.count = 1;
+    }
+    run->count = 0;
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------- */
+
+/* Does the piece go on where this one ends, in the file and on the chip? */
+static bool goes_on(const nf2_t *fs, const struct nf2_piece *last, const struct nf2_piece *piece)
+{
+    uint32_t bytes = nf2_block_bytes(fs);
+    bool behind = last->kind == piece->kind && last->offset + last->length == piece->offset;
+
+    if (behind && last->kind == NF2_PIECE_DATA) {
+        uint32_t end = last->within + last->length;
+        return last->block + end / bytes == piece->block && end % bytes == piece->within;
+    }
+    return behind && last->kind == NF2_PIECE_ZEROS;
+}
+
+int nf2_data_add(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece)
+{
+    struct nf2_piece *last = file->pieces > 0 ? &file->piece[file->pieces - 1] : NULL;
+
+    file->changed = true;
+    if (last != NULL && goes_on(fs, last, piece)) {
+        last->length += piece->length;
+        return NF2_OK;
+    }
+    if (file->pieces == NF2_PIECES_MAX) {
+        NF2_TRY(nf2_data_spill(fs, file));
+    }
+    file->piece[file->pieces++] = *piece;
+    return NF2_OK;
+}
+
+/* Puts one piece into a map that no name leads to. */
+static int put_in_shadow(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece)
+{
+    struct nf2_op ops[NF2_MAP_OPS];
+    uint8_t bytes[2][NF2_PIECE_BYTES];
+
+    NF2_TRY(nf2_sweep_ready(fs, false));
+    int n = nf2_map_plan(fs, file->shadow, piece, ops, bytes);
+    return n < 0 ? n : nf2_change(fs, ops, (unsigned)n);
+}
+
+int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
+{
+    uint32_t id;
+
+    if (file->shadow == 0) {
+        NF2_TRY(nf2_sweep_ready(fs, false));
+        NF2_TRY(nf2_journal_id(fs, &id));
+        struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, id);
+        struct nf2_op op = nf2_op_put(&key, NULL, 0);
+        NF2_TRY(nf2_change(fs, &op, 1));
+        file->shadow = id;
+    }
+    for (unsigned i = 0; i < file->pieces; i++) {
+        NF2_TRY(put_in_shadow(fs, file, &file->piece[i]));
+    }
+    file->pieces = 0;
+    return NF2_OK;
+}
+
+/* ---- programs ----------------------------------------------------------------------------------- */
+
+/* Programs at most to the end of a page; the bytes that went there. A bad block is given up where it is. */
+static int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
+{
+    uint32_t page = nf2_page(fs), bytes = nf2_block_bytes(fs);
+    struct nf2_run *run = &file->run;
+
+    NF2_TRY(run->count == 0 ? acquire(fs, file, length) : NF2_OK);
+    uint32_t n = nf2_min(length, page - (run->within & (page - 1)));
+    struct nf2_piece piece = {offset, n, run->block, run->within, NF2_PIECE_DATA, false};
+    int result = nf2_flash_program(fs, run->block, run->within, data, n);
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, run->block);
+    }
+    run->within = result == NF2_OK ? run->within + nf2_align_unit(fs, n) : bytes;
+    if (run->within >= bytes) {
+        run->within = 0;
+        run->block++;
+        run->count--;
+    }
+    NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
+    NF2_TRY(result == NF2_OK ? nf2_data_add(fs, file, &piece) : NF2_OK);
+    return result == NF2_OK ? (int)n : 0;
+}
+
+int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
+{
+    while (length > 0) {
+        int n = put_page(fs, file, offset, data, length);
+        NF2_TRY(n);
+        offset += (uint32_t)n;
+        data += n;
+        length -= (uint32_t)n;
+    }
+    return NF2_OK;
+}
+
+int nf2_data_flush(nf2_t *fs, nf2_file_t *file)
+{
+    bool whole = nf2_content_whole(file);
+
+    if (file->buffered > 0 && (file->dirty || whole)) {
+        file->fresh = file->fresh || whole; /* what the entry holds is in the buffer */
+        NF2_TRY(nf2_data_put(fs, file, file->buffer_at, file->buffer, file->buffered));
+    }
+    file->buffered = 0;
+    file->dirty = false;
+    return NF2_OK;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* data.h - the way of a file's data to the chip: buffer, runs of blocks, pieces; many pieces go to a shadow map. */
+#ifndef NF2FS_CORE_DATA_H
+#define NF2FS_CORE_DATA_H
+
+#include "content.h"
+
+/* Room that the buffer has in all, so that it ends where a page of the chip does. */
+uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file);
+
+/* Programs what the buffer holds; it becomes a piece. */
+int nf2_data_flush(nf2_t *fs, nf2_file_t *file);
+
+/* Programs data from memory, which becomes a piece at this offset. */
+int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length);
+
+/* A piece behind all others in time. */
+int nf2_data_add(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece);
+
+/* All pieces of the handle go to the map under the shadow id, which no name leads to. */
+int nf2_data_spill(nf2_t *fs, nf2_file_t *file);
+
+/* Gives back the blocks that the handle took and did not use. */
+void nf2_data_release(nf2_t *fs, nf2_file_t *file);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "flash.h"
+
+#define PEEK_BYTES 48u          /* what a look into the middle of a page reads: most records are shorter */
+
+static bool power_of_two(uint32_t value)
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+static bool geometry_valid(const struct nf2_flash *flash)
+{
+    bool sizes = power_of_two(flash->block_size) && flash->block_size >= 4096 &&
+                 flash->block_size <= 65536 && (flash->page_size == 256 || flash->page_size == 512) &&
+                 flash->chip_size % flash->block_size == 0;
+    bool units = power_of_two(flash->program_unit) && flash->program_unit <= 32 &&
+                 power_of_two(flash->read_unit) && flash->read_unit <= 32;
+    bool large = flash->large_erase_size == 0 || (power_of_two(flash->large_erase_size) &&
+                                                  flash->large_erase_size > flash->block_size);
+    return sizes && units && large;
+}
+
+int nf2_flash_validate(const struct nf2_config *config)
+{
+    const struct nf2_flash *flash = config->flash;
+
+    if (flash == NULL || flash->read == NULL || flash->program == NULL || flash->erase == NULL ||
+        config->buffer == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    if (!geometry_valid(flash)) {
+        return NF2_ERR_GEOMETRY;
+    }
+    bool fits = config->offset % flash->block_size == 0 && config->size % flash->block_size == 0 &&
+                config->offset < flash->chip_size && config->size <= flash->chip_size - config->offset;
+    return fits && config->buffer_size >= NF2_BUFFER_SIZE(flash->page_size) ? NF2_OK : NF2_ERR_INVAL;
+}
+
+uint32_t nf2_large_blocks(const nf2_t *fs)
+{
+    uint32_t blocks = fs->io.flash->large_erase_size / nf2_block_bytes(fs);
+    return blocks > 1 ? blocks : 1;
+}
+
+bool nf2_large_begins(const nf2_t *fs, uint32_t block)
+{
+    return (fs->io.offset / nf2_block_bytes(fs) + block) % nf2_large_blocks(fs) == 0;
+}
+
+static uint32_t address_of(const nf2_t *fs, uint32_t block, uint32_t offset)
+{
+    return fs->io.offset + block * nf2_block_bytes(fs) + offset;
+}
+
+/* Keeps a damaged reference from reaching beyond the volume. */
+static bool in_range(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
+{
+    if (block >= fs->io.blocks) {
+        return false;
+    }
+    uint32_t behind = (fs->io.blocks - block) * nf2_block_bytes(fs);
+    return offset <= behind && length <= behind - offset;
+}
+
+/* Whole read units. The time is that of a page for each page touched. */
+static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
+{
+    uint32_t page = nf2_page(fs);
+
+    fs->io.busy_us += (address % page + length + page - 1) / page * fs->io.flash->read_page_us;
+    return fs->io.flash->read(fs->io.flash->context, address, to, length) != 0 ? NF2_ERR_IO : NF2_OK;
+}
+
+/* Fills the window from its end up to `to`, or a little more for the read unit. */
+static int fill_window(nf2_t *fs, uint32_t to)
+{
+    struct nf2_io *io = &fs->io;
+    uint32_t from = io->window_end, unit = io->flash->read_unit;
+
+    to = (to + unit - 1) & ~(unit - 1);
+    int result = drive_read(fs, io->window_address + from, io->read_buffer + from, to - from);
+    io->window_end = (uint16_t)to;
+    io->window_address = result < 0 ? NF2_NONE : io->window_address;
+    return result;
+}
+
+const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
+{
+    struct nf2_io *io = &fs->io;
+    uint32_t page = nf2_page(fs), at = offset & (page - 1);
+
+    if (!in_range(fs, block, offset, length) || at + length > page) {
+        return NULL;
+    }
+    uint32_t address = address_of(fs, block, offset - at);
+    if (io->window_address == address && at >= io->window_begin && at + length <= io->window_end) {
+        return io->read_buffer + at;
+    }
+    if (io->window_address != address || at < io->window_begin || at > io->window_end) {
+        io->window_address = address;
+        io->window_begin = io->window_end = (uint16_t)(at & ~(io->flash->read_unit - 1));
+    }
+    uint32_t want = nf2_max(length, nf2_min(page - at, PEEK_BYTES));
+    return fill_window(fs, at + want) == NF2_OK ? io->read_buffer + at : NULL;
+}
+
+/* Block by block; through a small buffer where the ends are not aligned to the driver's read unit. */
+int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length)
+{
+    uint32_t unit = fs->io.flash->read_unit, bytes = nf2_block_bytes(fs);
+    uint8_t *to = data, edge[32];
+
+    if (!in_range(fs, block, offset, length)) {
+        return NF2_ERR_IO;
+    }
+    while (length > 0) {
+        uint32_t at = offset & (bytes - 1), skip = at & (unit - 1), n = nf2_min(length, bytes - at);
+        uint32_t address = address_of(fs, block, offset);
+        bool aligned = skip == 0 && n >= unit;
+        n = aligned ? n & ~(unit - 1) : nf2_min(unit - skip, n);
+        NF2_TRY(drive_read(fs, address - skip, aligned ? to : edge, aligned ? n : unit));
+        if (!aligned) {
+            memcpy(to, edge + skip, n);
+        }
+        offset += n;
+        to += n;
+        length -= n;
+    }
+    return NF2_OK;
+}
+
+/* What a program or an erase answered. */
+static int settle(nf2_t *fs, uint32_t block, int result)
+{
+    fs->io.bad_block = result == NF2_FLASH_BAD ? block : NF2_NONE;
+    fs->io.broken = fs->io.broken || (result != 0 && result != NF2_FLASH_BAD);
+    return result == 0 ? NF2_OK : result == NF2_FLASH_BAD ? NF2_FAILED_BLOCK : NF2_ERR_IO;
+}
+
+static int writable(const nf2_t *fs)
+{
+    return fs->io.broken ? NF2_ERR_IO : fs->io.read_only ? NF2_ERR_ROFS : NF2_OK;
+}
+
+int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data, uint32_t length)
+{
+    struct nf2_io *io = &fs->io;
+    uint32_t page = nf2_page(fs), padded = nf2_align_unit(fs, length);
+
+    NF2_ASSERT(length > 0 && (offset & (page - 1)) + padded <= page);
+    NF2_TRY(writable(fs));
+    if (!in_range(fs, block, offset, padded) || offset % io->flash->program_unit != 0) {
+        return NF2_ERR_IO;
+    }
+    if (padded != length) {
+        memmove(io->write_buffer, data, length);
+        memset(io->write_buffer + length, 0xFF, padded - length);
+        data = io->write_buffer;
+    }
+    uint32_t address = address_of(fs, block, offset);
+    io->changes++;
+    io->busy_us += io->flash->program_page_us;
+    if ((address & ~(page - 1)) == io->window_address) {
+        io->window_address = NF2_NONE;
+    }
+    return settle(fs, block, io->flash->program(io->flash->context, address, data, padded));
+}
+
+int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
+{
+    struct nf2_io *io = &fs->io;
+
+    NF2_TRY(writable(fs));
+    if (block >= io->blocks || count > io->blocks - block) {
+        return NF2_ERR_IO;
+    }
+    io->changes++;
+    io->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
+    io->window_address = NF2_NONE;
+    uint32_t address = address_of(fs, block, 0), bytes = count * nf2_block_bytes(fs);
+    return settle(fs, block, io->flash->erase(io->flash->context, address, bytes));
+}

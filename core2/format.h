@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* format.h - the bytes on the chip: shared by the core, the checker, repair and the tests. docs/FORMAT.md explains them. */
+#ifndef NF2FS_CORE_FORMAT_H
+#define NF2FS_CORE_FORMAT_H
+
+#define NF2_MAGIC "NF2F"
+#define NF2_SUPER_BLOCKS 2u     /* blocks 0 and 1 */
+#define NF2_FIRST_LOG 2u        /* the root log's first block in a new volume */
+
+/* Records of the super blocks. */
+enum { NF2_SUPER_ANCHOR = 1 };
+#define NF2_ANCHOR_BYTES 24u    /* magic 4, format 1, log2 B 1, P 2, U 1, flags 1, N 3, volume id 4, sequence 4, log head 3 */
+
+/* Records of the root log. */
+enum {
+    NF2_ROOT_HEAD = 1,          /* 'R', volume id 4, block where the log goes on 3 */
+    NF2_ROOT_CHECKPOINT = 2,
+    NF2_ROOT_CLAIM = 3,         /* start 3, count 2 */
+    NF2_ROOT_GROUP = 4,         /* operations on the tree: see group.c */
+    NF2_ROOT_DONE = 5           /* the last GROUP is applied */
+};
+#define NF2_ROOT_HEAD_BYTES 8u
+
+/*
+ * CHECKPOINT: flags 1, epoch 2, root node 3, end of its base 2, level 1, id limit 4, free blocks 3, erases 4, unclean mounts 2,
+ * window 2, erased groups 4, GROUP: block 3 and place 2, claims for nodes and for data: start 3, count 2, erased 2 each,
+ * bad blocks 1; used bits of the window 64, bad blocks 3 each.
+ */
+#define NF2_STATE_FIXED 48u
+
+/* Flags of a CHECKPOINT. */
+enum {
+    NF2_STATE_CLEAN = 1,        /* the volume was left cleanly, nothing was changed behind this record */
+    NF2_STATE_FRESH = 2,        /* windows behind this one were never used, and are erased */
+    NF2_STATE_NOW_FRESH = 4     /* so are all free blocks of this one */
+};
+
+/* Records of a node. */
+enum {
+    NF2_NODE_HEAD = 1,          /* 'N', level 1, own block 3, volume id 4 */
+    NF2_NODE_PUT = 2,           /* key, body */
+    NF2_NODE_PUTK = 3,          /* kill 2, key, body: replaces the entry at `kill`, which has this key */
+    NF2_NODE_DEL = 4,           /* kill 2 */
+    NF2_NODE_REN = 5            /* body 2, source 2, victim 2, key: gets the body of the record at `body` */
+};
+#define NF2_NODE_HEAD_BYTES 9u
+
+/* Keys under id 0. */
+#define NF2_SYSTEM_ID 0u
+#define NF2_KEY_BAD 'B'         /* block 4, big endian: a bad block; no body */
+#define NF2_KEY_ORPHAN 'O'      /* id 4, big endian: a map that no name leads to; no body */
+#define NF2_KEY_WEAR 'W'        /* window 2, big endian */
+#define NF2_ROOT_ID 1u
+#define NF2_FIRST_ID 2u
+
+/* Names: a longer one than NF2_NAME_WHOLE is cut to NF2_NAME_PART bytes and a hash; the rest is in front of the body. */
+#define NF2_NAME_WHOLE 23u
+#define NF2_NAME_PART 20u
+
+/* First byte of the body of a name, behind the rest of a long one. */
+enum {
+    NF2_BODY_DIR = 1,           /* id 4 */
+    NF2_BODY_INLINE = 2,        /* the data */
+    NF2_BODY_LIST = 3,          /* pieces: see map.c */
+    NF2_BODY_MAP = 4            /* id 4: of the map's entries */
+};
+
+/* First byte of the body of an entry of a map, and of each piece in a LIST. */
+enum {
+    NF2_PIECE_DATA = 8,         /* block 3, within 2, length varint */
+    NF2_PIECE_FRAMES = 9,       /* block 3, base 4, length varint (0: as far as the frames go) */
+    NF2_PIECE_ZEROS = 10        /* length varint */
+};
+
+/* Body of an entry of an inner node: the key is the lower bound of the keys below. */
+#define NF2_BODY_CHILD 12       /* block 3, end of its sorted part 2 */
+#define NF2_CHILD_BYTES 6u
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * group.h - changes of any number of leaves as one: all or nothing. A GROUP in the root log commits them, then they are
+ * applied one by one; what a cut interrupts is applied again from the beginning.
+ */
+#ifndef NF2FS_CORE_GROUP_H
+#define NF2FS_CORE_GROUP_H
+
+#include "tree.h"
+
+#define NF2_GROUP_BYTES_MAX 1000u
+
+/* A MERGE as one of the changes: the entries of the map `from` are put over those of `to`. */
+struct nf2_op nf2_op_merge(uint32_t from, uint32_t to);
+
+/* The changes, durable when it returns, in one leaf or in several. */
+int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
+
+/* Applies a GROUP that a cut, or a failed call, left half applied. Nothing else may be looked at or changed before. */
+int nf2_group_redo_pending(nf2_t *fs);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nf2fs/private.h - the contents of nf2_t, nf2_file_t and nf2_dir_t. Included by nf2fs.h so that you
+ * can allocate them; nothing here is for use by applications.
+ */
+#ifndef NF2FS_PRIVATE_H
+#define NF2FS_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#undef NF2_FORMAT_VERSION
+#define NF2_FORMAT_VERSION 2u
+
+/* Views of tree nodes: one for inner nodes, one for leaves; a larger buffer holds more of them. */
+#undef NF2_TREE_BUFFER_SIZE
+#define NF2_VIEW_BYTES(slots) (16u + 2u * (slots))
+#define NF2_INNER_SLOTS 48u
+#define NF2_LEAF_SLOTS 148u
+#define NF2_TREE_BUFFER_SIZE (NF2_VIEW_BYTES(NF2_INNER_SLOTS) + NF2_VIEW_BYTES(NF2_LEAF_SLOTS) + 3u)
+
+#define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
+#define NF2_WINDOW_BYTES (NF2_WINDOW_BLOCKS / 8u)
+#define NF2_GROUPS 32u                  /* erase groups of a window */
+#define NF2_FREED_MAX 8u
+#define NF2_BAD_MAX 8u
+#define NF2_PIECES_MAX 4u               /* unsynced pieces of a file kept in its handle */
+#define NF2_KEY_MAX 24u
+
+struct nf2_key {
+    uint32_t id;
+    uint8_t length;
+    uint8_t bytes[NF2_KEY_MAX];
+};
+
+struct nf2_piece {              /* where a part of a file lies */
+    uint32_t offset;            /* in the file, bytes */
+    uint32_t length;            /* bytes */
+    uint32_t block;
+    uint32_t within;            /* byte in the block; of frames: file offset of the block's first byte of data */
+    uint8_t kind;               /* NF2_PIECE_* */
+    bool open;                  /* frames that the file ends with: as far as they go */
+};
+
+struct nf2_run {                /* erased blocks that one writer fills in order */
+    uint32_t block;
+    uint32_t within;            /* next byte of the first block */
+    uint32_t count;             /* blocks, the first one included; 0: none */
+};
+
+struct nf2_claim {              /* claimed blocks that nobody has taken yet */
+    uint32_t start;
+    uint16_t count;
+    uint16_t erased;            /* so many of them, from the first one on, are erased */
+};
+
+struct nf2_io {                 /* flash.c, log.c */
+    const struct nf2_flash *flash;
+    uint32_t offset;            /* bytes: of the volume on the chip */
+    uint32_t blocks;
+    uint8_t *read_buffer;       /* one page: a window on the flash */
+    uint8_t *write_buffer;      /* one page: being programmed */
+    uint32_t window_address;    /* the page that the read buffer comes from; UINT32_MAX: nothing */
+    uint16_t window_begin, window_end;
+    uint16_t epoch;
+    uint8_t log_pages;          /* pages of a block that a log uses */
+    bool read_only, broken;     /* broken: a program or erase failed; nothing is written until the next mount */
+    bool epoch_known;           /* no page is of a later epoch */
+    bool cut;                   /* the last session was not left cleanly */
+    uint32_t changes;           /* programs and erases of this mount */
+    uint32_t busy_us;           /* typical time of all operations of this mount */
+    uint32_t bad_block;         /* that failed in the last program or erase; UINT32_MAX: none */
+};
+
+struct nf2_root {               /* journal.c: what a mount must know */
+    uint32_t volume_id;
+    uint32_t head, next;        /* block of the root log, and the one where it goes on */
+    uint32_t end;               /* where the next record goes in the head */
+    uint32_t super_sequence;
+    uint32_t node;              /* root of the tree */
+    uint32_t next_id, id_limit;
+    uint32_t group_block;       /* of a GROUP that is not known to be applied; NF2_NO_BLOCK: none */
+    uint32_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
+    uint16_t group_at;          /* its place */
+    uint16_t node_base;         /* end of the root's sorted part */
+    uint16_t super_end;         /* where the next ANCHOR goes */
+    uint16_t unclean_mounts;
+    uint8_t level;              /* of the tree's root */
+    uint8_t super_block;
+    uint8_t bads;
+    bool opened;                /* this session has written its first CHECKPOINT */
+    bool clean;                 /* nothing was changed behind the last CHECKPOINT */
+    bool next_suspect;          /* the next block may hold something */
+};
+
+struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
+    uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from */
+    uint8_t mark[NF2_WINDOW_BYTES];     /* of the one that a walk marks */
+    uint8_t live[NF2_GROUPS];   /* of its groups: live 16th parts of blocks, 255: or more */
+    uint32_t now_window, mark_window;   /* numbers */
+    uint32_t window_blocks;     /* of each window; the last one may have fewer */
+    uint32_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
+    uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
+    uint32_t victims;           /* groups of `mark` that are being emptied */
+    uint32_t free;              /* blocks, never too many */
+    uint32_t lap_free;          /* blocks found free in this lap of walks */
+    uint32_t erases;
+    uint32_t promised;          /* blocks set aside by nf2_preallocate */
+    uint16_t now_free;          /* free blocks of `now` */
+    uint16_t lap_windows;       /* windows counted in this lap */
+    uint8_t freed_count;
+    uint8_t claim_size;         /* of the next claim for nodes */
+    bool fresh;                 /* windows behind `now` were never used, and are erased */
+    bool now_fresh;             /* all free blocks of `now` are erased */
+    bool now_counted;           /* `now` was counted in this lap */
+    bool pristine;              /* nothing was changed since this lap began */
+    struct nf2_claim nodes, data;
+};
+
+struct nf2_walk {               /* sweep.c: the walk over the tree */
+    struct nf2_key cursor;      /* what is visited next */
+    bool behind;                /* the entry at the cursor was visited */
+    bool active;
+    bool emptying;              /* this walk moves what lies in victims */
+    bool ready;                 /* `mark` is known, and may be taken from next */
+    uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
+    uint32_t paced;             /* blocks of `now` that were free when the walk went on last */
+    struct nf2_run moved;       /* where moved data goes */
+};
+
+struct nf2_view;
+struct nf2_file;
+
+typedef struct nf2 {
+    struct nf2_io io;
+    struct nf2_root root;
+    struct nf2_space space;
+    struct nf2_walk walk;
+    const struct nf2_config *config;
+    uint8_t *views;             /* memory for them */
+    uint8_t view_count;
+    uint8_t view_turn;
+    bool mounted;
+    bool group_busy;            /* a GROUP is being applied */
+    uint32_t moves;             /* changes of where data lies that handles do not know of */
+    struct nf2_run fragment;    /* rest of a block that the last small write left */
+    struct nf2_file *files;     /* open handles */
+} nf2_t;
+
+typedef struct nf2_file {
+    struct nf2_file *link;      /* of the volume's open handles */
+    uint8_t *buffer;            /* one page */
+    struct nf2_key key;         /* of the entry */
+    uint32_t position, size;    /* bytes; size with unsynced writes */
+    uint32_t synced;            /* size at the last sync */
+    uint32_t buffer_at;         /* file offset of the first byte in the buffer */
+    uint16_t buffered;          /* bytes in the buffer */
+    uint16_t flags;
+    uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
+    uint8_t pieces;
+    bool dirty;                 /* the buffer holds what is not on flash */
+    bool changed;               /* there is something to sync */
+    bool fresh;                 /* the content replaces what is committed */
+    bool created;               /* no entry is on flash yet */
+    bool failed;                /* a call failed half way: nothing can be synced any more */
+    bool frames_known;          /* it was looked whether frames at the end take more */
+    uint32_t id;                /* of the committed map */
+    uint32_t shadow;            /* of the map with uncommitted pieces; 0: none */
+    uint32_t cut_to;            /* committed content counts up to here (unsynced truncation) */
+    uint32_t moves;             /* fs->moves when `here` was found */
+    struct nf2_piece here;      /* committed piece that was looked for last */
+    struct nf2_piece piece[NF2_PIECES_MAX];     /* not committed, oldest first */
+    struct nf2_run run;         /* where data goes */
+    uint32_t frames_block;      /* of frames at the file's end that take more; 0: none */
+    uint32_t frames_base;
+    uint32_t frames_at;         /* where the next one goes */
+    uint32_t promised;          /* blocks */
+} nf2_file_t;
+
+typedef struct nf2_dir {
+    uint32_t id;
+    struct nf2_key last;        /* the last entry listed */
+} nf2_dir_t;
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "journal.h"
+
+#define IDS_AHEAD 64u           /* ids that a CHECKPOINT gives out in advance */
+#define TURN_ROOM 1100u         /* with less room in the head a turn may have been begun before a cut */
+
+/* ---- what a CHECKPOINT holds -------------------------------------------------------------------- */
+
+static uint8_t *store_claim(uint8_t *p, const struct nf2_claim *claim)
+{
+    return nf2_put16(nf2_put16(nf2_put24(p, claim->start), claim->count), claim->erased);
+}
+
+static const uint8_t *load_claim(const uint8_t *p, struct nf2_claim *claim)
+{
+    claim->start = nf2_get24(p);
+    claim->count = nf2_get16(p + 3);
+    claim->erased = nf2_get16(p + 5);
+    return p + 7;
+}
+
+static void store_fixed(const nf2_t *fs, bool clean, uint8_t *p)
+{
+    const struct nf2_space *space = &fs->space;
+    const struct nf2_root *root = &fs->root;
+
+    *p++ = (uint8_t)((clean ? NF2_STATE_CLEAN : 0) | (space->fresh ? NF2_STATE_FRESH : 0) |
+                     (space->now_fresh ? NF2_STATE_NOW_FRESH : 0));
+    p = nf2_put16(p, fs->io.epoch);
+    p = nf2_put16(nf2_put24(p, root->node), root->node_base);
+    *p++ = root->level;
+    p = nf2_put32(p, root->id_limit);
+    p = nf2_put32(nf2_put24(p, space->free), space->erases);
+    p = nf2_put16(nf2_put16(p, root->unclean_mounts), space->now_window);
+    p = nf2_put32(p, space->erased_groups);
+    p = nf2_put16(nf2_put24(p, root->group_block), root->group_at);
+    p = store_claim(store_claim(p, &space->nodes), &space->data);
+    *p = root->bads;
+}
+
+static void load_fixed(nf2_t *fs, const uint8_t *p)
+{
+    struct nf2_space *space = &fs->space;
+    struct nf2_root *root = &fs->root;
+
+    root->clean = (p[0] & NF2_STATE_CLEAN) != 0;
+    space->fresh = (p[0] & NF2_STATE_FRESH) != 0;
+    space->now_fresh = (p[0] & NF2_STATE_NOW_FRESH) != 0;
+    fs->io.epoch = nf2_get16(p + 1);
+    root->node = nf2_get24(p + 3);
+    root->node_base = nf2_get16(p + 6);
+    root->level = p[8];
+    root->id_limit = nf2_get32(p + 9);
+    space->free = nf2_get24(p + 13);
+    space->erases = nf2_get32(p + 16);
+    root->unclean_mounts = nf2_get16(p + 20);
+    space->now_window = nf2_get16(p + 22);
+    space->erased_groups = nf2_get32(p + 24);
+    root->group_block = nf2_get24(p + 28);
+    root->group_at = nf2_get16(p + 31);
+    p = load_claim(load_claim(p + 33, &space->nodes), &space->data);
+    root->bads = p[0];
+}
+
+static uint32_t checkpoint_bytes(const nf2_t *fs)
+{
+    return NF2_STATE_FIXED + NF2_WINDOW_BYTES + 3u * fs->root.bads;
+}
+
+static void write_checkpoint(nf2_t *fs, struct nf2_writer *writer, bool clean)
+{
+    uint8_t bytes[NF2_STATE_FIXED];
+
+    (void)nf2_writer_open(fs, writer, NF2_ROOT_CHECKPOINT, false, checkpoint_bytes(fs));
+    store_fixed(fs, clean, bytes);
+    nf2_writer_put(fs, writer, bytes, sizeof bytes);
+    nf2_writer_put(fs, writer, fs->space.now, NF2_WINDOW_BYTES);
+    for (unsigned i = 0; i < fs->root.bads; i++) {
+        nf2_put24(bytes, fs->root.bad[i]);
+        nf2_writer_put(fs, writer, bytes, 3);
+    }
+    nf2_writer_close(fs, writer);
+}
+
+static int read_checkpoint(nf2_t *fs, const struct nf2_record *record)
+{
+    uint8_t bytes[NF2_STATE_FIXED];
+    uint32_t head = fs->root.head, at = 2 + NF2_STATE_FIXED;
+
+    if (record->length < NF2_RECORD_OVERHEAD + NF2_STATE_FIXED + NF2_WINDOW_BYTES) {
+        return NF2_ERR_CORRUPT;
+    }
+    NF2_TRY(nf2_record_read(fs, head, record->offset, 2, bytes, sizeof bytes));
+    load_fixed(fs, bytes);
+    bool valid = fs->root.bads <= NF2_BAD_MAX &&
+                 record->length == NF2_RECORD_OVERHEAD + checkpoint_bytes(fs) &&
+                 fs->space.now_window < nf2_windows(fs) && fs->root.level < 8;
+    if (!valid) {
+        return NF2_ERR_CORRUPT;
+    }
+    NF2_TRY(nf2_record_read(fs, head, record->offset, at, fs->space.now, NF2_WINDOW_BYTES));
+    at += NF2_WINDOW_BYTES;
+    for (unsigned i = 0; i < fs->root.bads; i++, at += 3) {
+        NF2_TRY(nf2_record_read(fs, head, record->offset, at, bytes, 3));
+        fs->root.bad[i] = nf2_get24(bytes);
+    }
+    fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
+    return NF2_OK;
+}
+
+/* ---- reading the log ---------------------------------------------------------------------------- */
+
+static int read_claim(nf2_t *fs, const uint8_t *p)
+{
+    uint32_t start = nf2_get24(p), count = nf2_get16(p + 3);
+
+    if (start >= fs->io.blocks || count > fs->io.blocks - start) {
+        return NF2_ERR_CORRUPT;
+    }
+    nf2_space_use(fs, start, count);
+    fs->space.free -= nf2_min(count, fs->space.free);
+    return NF2_OK;
+}
+
+static int read_record(nf2_t *fs, const struct nf2_record *record)
+{
+    uint8_t bytes[NF2_ROOT_HEAD_BYTES] = {0};
+    uint32_t payload = record->length - NF2_RECORD_OVERHEAD;
+
+    if (record->type == NF2_ROOT_CHECKPOINT) {
+        return read_checkpoint(fs, record);
+    }
+    fs->root.clean = fs->root.clean && record->type == NF2_ROOT_HEAD;
+    NF2_TRY(nf2_record_read(fs, fs->root.head, record->offset, 2, bytes, nf2_min(payload, sizeof bytes)));
+    switch (record->type) {
+    case NF2_ROOT_HEAD:
+        fs->root.next = nf2_get24(bytes + 5);
+        return bytes[0] == 'R' && nf2_get32(bytes + 1) == fs->root.volume_id ? NF2_OK : NF2_ERR_CORRUPT;
+    case NF2_ROOT_CLAIM:
+        return read_claim(fs, bytes);
+    case NF2_ROOT_GROUP:
+        fs->root.group_block = fs->root.head;
+        fs->root.group_at = record->offset;
+        return NF2_OK;
+    case NF2_ROOT_DONE:
+        fs->root.group_block = NF2_NO_BLOCK;
+        return NF2_OK;
+    default:
+        return NF2_ERR_CORRUPT;
+    }
+}
+
+/* The epoch of the last session: of one that was cut in its first CHECKPOINT only the torn page is left. */
+static uint16_t last_epoch(const nf2_t *fs, const struct nf2_scan *scan)
+{
+    uint16_t torn = scan->bad_epoch;
+    bool later = scan->bad && torn == nf2_epoch_code(torn) && nf2_epochs_between(fs->io.epoch, torn) < 2048;
+
+    return later ? torn : fs->io.epoch;
+}
+
+int nf2_journal_read(nf2_t *fs)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    bool first = true, state = false;
+    int found;
+
+    nf2_scan_begin(&scan, fs->root.head);
+    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
+        if (first != (record.type == NF2_ROOT_HEAD)) {
+            return NF2_ERR_CORRUPT;
+        }
+        first = false;
+        NF2_TRY(read_record(fs, &record));
+        state = state || record.type == NF2_ROOT_CHECKPOINT;
+    }
+    NF2_TRY(found);
+    if (!state || scan.damaged) {
+        return NF2_ERR_CORRUPT;
+    }
+    fs->root.next_id = fs->root.id_limit;
+    fs->io.cut = !fs->root.clean;
+    if (fs->io.cut) { /* what was claimed and not used is found by the walk */
+        memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
+        memset(&fs->space.data, 0, sizeof fs->space.data);
+        fs->root.next_suspect = scan.last_end + TURN_ROOM > nf2_log_bytes(fs);
+        fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) + 1u);
+        fs->root.unclean_mounts++;
+    }
+    fs->io.epoch_known = true;
+    fs->root.end = nf2_scan_append_at(fs, &scan);
+    return NF2_OK;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+void nf2_journal_bad(nf2_t *fs, uint32_t block)
+{
+    struct nf2_root *root = &fs->root;
+
+    nf2_space_use(fs, block, 1);
+    for (unsigned i = 0; i < root->bads; i++) {
+        if (root->bad[i] == block) {
+            return;
+        }
+    }
+    if (root->bads < NF2_BAD_MAX) {
+        root->bad[root->bads++] = block;
+    }
+}
+
+/* A block for the log's next turn: one of the claimed ones, else any; NF2_NO_BLOCK: there is none. */
+static uint32_t spare(nf2_t *fs, bool *suspect)
+{
+    struct nf2_claim *claim = fs->space.nodes.count > 0 ? &fs->space.nodes : &fs->space.data;
+    uint32_t block;
+
+    if (claim->count > 0) {
+        claim->count--;
+        *suspect = claim->count >= claim->erased;
+        claim->erased = (uint16_t)nf2_min(claim->erased, claim->count);
+        return claim->start + claim->count;
+    }
+    if (nf2_space_find(fs, 1, false, &block) == 0 && nf2_space_find(fs, 1, true, &block) == 0) {
+        return NF2_NO_BLOCK;
+    }
+    *suspect = !nf2_space_erased(fs, block, 1);
+    nf2_space_use(fs, block, 1);
+    fs->space.free -= nf2_min(1, fs->space.free);
+    return block;
+}
+
+/* HEAD and CHECKPOINT at the start of an erased block. */
+static int write_head(nf2_t *fs, uint32_t block, uint32_t next)
+{
+    struct nf2_writer writer;
+    uint8_t head[NF2_ROOT_HEAD_BYTES] = {'R'};
+
+    nf2_put24(nf2_put32(head + 1, fs->root.volume_id), next);
+    nf2_writer_begin(&writer, block, 0);
+    nf2_writer_record(fs, &writer, NF2_ROOT_HEAD, true, head, sizeof head);
+    write_checkpoint(fs, &writer, false);
+    NF2_TRY(nf2_writer_end(fs, &writer));
+    fs->root.end = writer.position;
+    return NF2_OK;
+}
+
+int nf2_journal_begin(nf2_t *fs, uint32_t block)
+{
+    NF2_TRY(write_head(fs, block, fs->root.next));
+    fs->root.head = block;
+    return nf2_super_write(fs);
+}
+
+/* Goes on in the next block; a bad one is passed over. The anchor is the commit. */
+static NF2_APART int turn(nf2_t *fs)
+{
+    struct nf2_root *root = &fs->root;
+    uint32_t block = root->next, old = root->head;
+    bool suspect = root->next_suspect;
+
+    for (unsigned tries = 0; tries <= NF2_BAD_MAX && block != NF2_NO_BLOCK; tries++) {
+        int result = suspect ? nf2_flash_erase(fs, block, 1) : NF2_OK;
+        fs->space.erases += suspect;
+        root->next_suspect = true;
+        root->next = result == NF2_OK ? spare(fs, &root->next_suspect) : root->next;
+        root->next = root->next == NF2_NO_BLOCK ? old : root->next;
+        root->id_limit = root->next_id + IDS_AHEAD;
+        result = result == NF2_OK ? write_head(fs, block, root->next) : result;
+        if (result == NF2_OK) {
+            root->head = block;
+            return nf2_super_write(fs);
+        }
+        if (result != NF2_FAILED_BLOCK) {
+            return result;
+        }
+        nf2_journal_bad(fs, block);
+        block = root->next != block ? root->next : spare(fs, &suspect);
+        suspect = suspect || root->next_suspect;
+    }
+    fs->io.broken = true;
+    return NF2_ERR_IO;
+}
+
+int nf2_journal_room(nf2_t *fs, uint32_t length)
+{
+    uint32_t limit = nf2_log_bytes(fs), end;
+
+    NF2_TRY(nf2_journal_open(fs));
+    bool fits = fs->root.end < limit &&
+                nf2_log_place(fs, fs->root.end, length + NF2_RECORD_OVERHEAD, limit, &end) < limit;
+    return fits ? NF2_OK : turn(fs);
+}
+
+int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
+{
+    int result = nf2_writer_end(fs, writer);
+
+    fs->root.end = writer->position;
+    if (result == NF2_FAILED_BLOCK) { /* the log is full by decree */
+        nf2_journal_bad(fs, fs->root.head);
+        fs->root.end = nf2_log_bytes(fs);
+    }
+    return result;
+}
+
+/* Twice, where the head turns out to be bad. */
+int nf2_journal_put(nf2_t *fs, unsigned type, const void *payload, uint32_t length)
+{
+    struct nf2_writer writer;
+    int result = NF2_FAILED_BLOCK;
+
+    for (unsigned tries = 0; tries <= NF2_BAD_MAX && result == NF2_FAILED_BLOCK; tries++) {
+        NF2_TRY(nf2_journal_room(fs, length));
+        nf2_writer_begin(&writer, fs->root.head, fs->root.end);
+        nf2_writer_record(fs, &writer, (uint8_t)type, false, payload, length);
+        result = nf2_journal_end(fs, &writer);
+    }
+    return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
+}
+
+/* A turn writes one, too. */
+static int checkpoint(nf2_t *fs, bool clean)
+{
+    struct nf2_writer writer;
+    uint32_t limit = nf2_log_bytes(fs), end, bytes = checkpoint_bytes(fs) + NF2_RECORD_OVERHEAD;
+
+    fs->root.id_limit = clean ? fs->root.next_id : fs->root.next_id + IDS_AHEAD;
+    if (fs->root.end >= limit || nf2_log_place(fs, fs->root.end, bytes, limit, &end) >= limit) {
+        NF2_TRY(turn(fs));
+        if (!clean) {
+            return NF2_OK;
+        }
+        fs->root.id_limit = fs->root.next_id;
+    }
+    nf2_writer_begin(&writer, fs->root.head, fs->root.end);
+    write_checkpoint(fs, &writer, clean);
+    return nf2_journal_end(fs, &writer);
+}
+
+int nf2_journal_checkpoint(nf2_t *fs, bool clean)
+{
+    int result = NF2_FAILED_BLOCK;
+
+    fs->root.opened = true;
+    fs->root.clean = clean;
+    for (unsigned tries = 0; tries <= NF2_BAD_MAX && result == NF2_FAILED_BLOCK; tries++) {
+        result = checkpoint(fs, clean);
+    }
+    return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
+}
+
+int nf2_journal_open(nf2_t *fs)
+{
+    return fs->root.opened ? NF2_OK : nf2_journal_checkpoint(fs, false);
+}
+
+int nf2_journal_id(nf2_t *fs, uint32_t *id)
+{
+    if (fs->root.next_id >= fs->root.id_limit) {
+        NF2_TRY(nf2_journal_checkpoint(fs, false));
+    }
+    *id = fs->root.next_id++;
+    return NF2_OK;
+}

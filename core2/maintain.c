@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "maintain.h"
+
+#define STEP_PROGRAMS 40u       /* that one step of the walk makes at most, as a rule */
+
+/* The first group of `now` that is free as a whole and not erased; NF2_NONE: there is none. */
+static uint32_t group_to_erase(const nf2_t *fs)
+{
+    uint32_t size = nf2_group_blocks(fs), blocks = fs->space.window_blocks;
+
+    for (uint32_t group = 0; group < NF2_GROUPS && !fs->space.now_fresh; group++) {
+        bool free = (fs->space.erased_groups >> group & 1u) == 0 && (group + 1) * size <= blocks;
+        for (uint32_t i = group * size; free && i < (group + 1) * size; i++) {
+            free = !nf2_bit(fs->space.now, i);
+        }
+        if (free) {
+            return group;
+        }
+    }
+    return NF2_NONE;
+}
+
+/* Erases a free group, and puts that on record when it is done. */
+static int erase_group(nf2_t *fs, uint32_t group)
+{
+    uint32_t size = nf2_group_blocks(fs), large = nf2_large_blocks(fs);
+    uint32_t first = fs->space.now_window * fs->space.window_blocks + group * size;
+
+    for (uint32_t block = first; block < first + size;) {
+        bool whole = large > 1 && nf2_large_begins(fs, block) && block + large <= first + size;
+        uint32_t count = whole ? large : 1;
+        int result = nf2_flash_erase(fs, block, count);
+        if (result == NF2_FAILED_BLOCK && count > 1) {
+            result = nf2_flash_erase(fs, block, count = 1);
+        }
+        if (result == NF2_FAILED_BLOCK) {
+            nf2_journal_bad(fs, block);
+            return NF2_OK;
+        }
+        NF2_TRY(result);
+        fs->space.erases += count;
+        block += count;
+    }
+    fs->space.erased_groups |= 1u << group;
+    return nf2_journal_checkpoint(fs, false);
+}
+
+static uint32_t erase_time(const nf2_t *fs)
+{
+    uint32_t large = nf2_large_blocks(fs), size = nf2_group_blocks(fs);
+    const struct nf2_flash *flash = fs->io.flash;
+
+    return large > 1 && size >= large ? size / large * flash->large_erase_us : size * flash->erase_block_us;
+}
+
+int nf2_idle(nf2_t *fs, uint32_t budget_us)
+{
+    const struct nf2_flash *flash = fs->io.flash;
+    uint32_t begin = fs->io.busy_us, step = STEP_PROGRAMS * (flash->program_page_us + 16 * flash->read_page_us);
+
+    if (fs->io.read_only) {
+        return 0;
+    }
+    NF2_TRY(nf2_group_redo_pending(fs));
+    for (;;) {
+        uint32_t spent = fs->io.busy_us - begin, left = budget_us > spent ? budget_us - spent : 0;
+        uint32_t group = fs->root.opened ? group_to_erase(fs) : NF2_NONE;
+        if (group != NF2_NONE && left >= erase_time(fs) + 2 * flash->program_page_us) {
+            NF2_TRY(erase_group(fs, group));
+            continue;
+        }
+        bool erases = fs->space.data.erased == 0 || fs->space.nodes.erased == 0;
+        if (left < step + (erases ? flash->erase_block_us : 0)) {
+            return 1;
+        }
+        if (!fs->root.opened) {
+            return 0;
+        }
+        int more = nf2_sweep_step(fs);
+        if (more <= 0) {
+            return more < 0 ? more : group != NF2_NONE;
+        }
+    }
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "move.h"
+
+#define STEP_PAGES 24u          /* copied in one step */
+
+bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
+{
+    uint32_t blocks = nf2_piece_blocks(fs, piece);
+
+    for (uint32_t i = 0; i < blocks; i++) {
+        if (nf2_space_victim(fs, piece->block + i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The part of a piece that a step moves: from its first byte in a victim on, as far as that goes. */
+static struct nf2_piece part_to_move(const nf2_t *fs, const struct nf2_piece *piece)
+{
+    uint32_t bytes = nf2_block_bytes(fs), most = STEP_PAGES * nf2_page(fs), skip = 0, end;
+
+    if (piece->kind == NF2_PIECE_FRAMES) {
+        return *piece;
+    }
+    while (!nf2_space_victim(fs, piece->block + (piece->within + skip) / bytes)) {
+        skip += bytes - (piece->within + skip) % bytes;
+    }
+    end = skip;
+    while (end < piece->length && end - skip < most &&
+           nf2_space_victim(fs, piece->block + (piece->within + end) / bytes)) {
+        end += bytes - (piece->within + end) % bytes;
+    }
+    return nf2_piece_part(fs, piece, skip, nf2_min(nf2_min(end, piece->length) - skip, most));
+}
+
+/* Copies a part, at most so much of it as lies together in its new place; `to` is what was written. */
+static int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
+{
+    uint32_t page = nf2_page(fs), bytes = nf2_block_bytes(fs), done = 0;
+    struct nf2_run *run = &fs->walk.moved;
+
+    memset(to, 0, sizeof *to);
+    while (done < from->length) {
+        if (run->count == 0) {
+            NF2_TRY(nf2_alloc_data(fs, 1, run));
+        }
+        if (done > 0 && (run->block != to->block + (to->within + done) / bytes || run->within != (to->within + done) % bytes)) {
+            break;
+        }
+        if (done == 0) {
+            struct nf2_piece place = {from->offset, 0, run->block, run->within, NF2_PIECE_DATA, false};
+            *to = place;
+        }
+        uint32_t n = nf2_min(from->length - done, page - (run->within & (page - 1)));
+        NF2_TRY(nf2_content_read(fs, NULL, from, from->offset + done, fs->io.write_buffer, n));
+        int result = nf2_flash_program(fs, run->block, run->within, fs->io.write_buffer, n);
+        if (result == NF2_FAILED_BLOCK) {
+            nf2_journal_bad(fs, run->block);
+            run->count = 0;
+            if (done > 0) {
+                break;
+            }
+            continue;
+        }
+        NF2_TRY(result);
+        done += n;
+        run->within += nf2_align_unit(fs, n);
+        if (run->within >= bytes) {
+            run->within = 0;
+            run->block++;
+            run->count--;
+        }
+    }
+    to->length = done;
+    return NF2_OK;
+}
+
+static int move_in_map(nf2_t *fs, const struct nf2_entry *entry)
+{
+    struct nf2_op ops[NF2_MAP_OPS];
+    uint8_t bytes[2][NF2_PIECE_BYTES];
+    struct nf2_piece piece, to;
+
+    NF2_TRY(nf2_map_find(fs, entry->key.id, nf2_key_value(&entry->key), &piece));
+    if (piece.kind == 0 || !nf2_move_wanted(fs, &piece)) {
+        return 0;
+    }
+    piece = part_to_move(fs, &piece);
+    NF2_TRY(copy(fs, &piece, &to));
+    int n = nf2_map_plan(fs, entry->key.id, &to, ops, bytes);
+    NF2_TRY(n);
+    NF2_TRY(nf2_change(fs, ops, (unsigned)n));
+    fs->moves++;
+    return 1;
+}
+
+/* ---- lists -------------------------------------------------------------------------------------- */
+
+/* Handles of the file learn what its content is now. */
+static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uint32_t id)
+{
+    fs->moves++;
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        if (nf2_key_compare(&file->key, key) == 0 && !file->created) {
+            file->kind = kind;
+            file->id = id;
+            file->frames_known = file->frames_block != 0 && file->frames_known;
+        }
+    }
+}
+
+static struct nf2_op put_body(const struct nf2_entry *entry, uint32_t at, const void *body, uint32_t length)
+{
+    struct nf2_op op = nf2_op_put(&entry->key, NULL, 0);
+
+    op.body[0] = nf2_body_span(entry, 0, at);
+    op.body[1] = nf2_span_of(body, length);
+    return op;
+}
+
+/* A LIST of long pieces becomes a map, whose entries are moved one by one. */
+static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content)
+{
+    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
+    struct nf2_refs refs;
+    struct nf2_piece piece;
+    struct nf2_op ops[2];
+    uint8_t bytes[NF2_PIECE_BYTES] = {NF2_BODY_MAP};
+    uint32_t id;
+    int found;
+
+    NF2_TRY(nf2_journal_id(fs, &id));
+    struct nf2_key orphan = nf2_key_system(NF2_KEY_ORPHAN, id);
+    ops[0] = nf2_op_put(&orphan, NULL, 0);
+    NF2_TRY(nf2_change(fs, ops, 1));
+    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
+    while ((found = nf2_refs_next(fs, &refs, &piece)) > 0) {
+        struct nf2_key key = nf2_key_number(id, piece.offset);
+        ops[0] = nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, &piece) - bytes));
+        NF2_TRY(nf2_change(fs, ops, 1));
+    }
+    NF2_TRY(found);
+    bytes[0] = NF2_BODY_MAP;
+    nf2_put32(bytes + 1, id);
+    ops[0] = put_body(entry, content->at, bytes, 5);
+    ops[1] = nf2_op_delete(&orphan);
+    NF2_TRY(nf2_change(fs, ops, 2));
+    tell_handles(fs, &entry->key, NF2_BODY_MAP, id);
+    return 1;
+}
+
+/* Each short piece that lies in a victim is copied; where that takes too many pieces, the list becomes a map. */
+static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content)
+{
+    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
+    struct nf2_refs refs;
+    struct nf2_piece piece, to;
+    uint8_t list[NF2_LIST_BYTES] = {NF2_BODY_LIST}, *p = list + 1;
+    unsigned count = 0;
+    int found, moved = 0;
+
+    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
+    while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
+        if (++count > NF2_PIECES_MAX) {
+            return list_to_map(fs, entry, content);
+        }
+        if (nf2_move_wanted(fs, &piece)) {
+            if (piece.length > STEP_PAGES * nf2_page(fs)) {
+                return list_to_map(fs, entry, content);
+            }
+            NF2_TRY(copy(fs, &piece, &to));
+            if (to.length < piece.length) {
+                return list_to_map(fs, entry, content);
+            }
+            piece = to;
+            moved = 1;
+        }
+        p = nf2_piece_store(p, &piece);
+    }
+    NF2_TRY(found);
+    if (moved) {
+        struct nf2_op op = put_body(entry, content->at, list, (uint32_t)(p - list));
+        NF2_TRY(nf2_change(fs, &op, 1));
+        tell_handles(fs, &entry->key, NF2_BODY_LIST, 0);
+    }
+    return moved;
+}
+
+int nf2_move_entry(nf2_t *fs, const struct nf2_entry *entry)
+{
+    struct nf2_content content;
+    uint8_t kind;
+
+    if (entry->key.id == NF2_SYSTEM_ID || entry->body_length == 0) {
+        return 0;
+    }
+    NF2_TRY(nf2_body_read(fs, entry, 0, &kind, 1));
+    if (entry->key.length == 4 && kind >= NF2_PIECE_DATA && kind <= NF2_PIECE_ZEROS) {
+        return move_in_map(fs, entry);
+    }
+    NF2_TRY(nf2_entry_content(fs, entry, &content));
+    return content.kind == NF2_BODY_LIST ? move_in_list(fs, entry, &content) : 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "refs.h"
+
+
+
+uint8_t *nf2_piece_store(uint8_t *p, const struct nf2_piece *piece)
+{
+    *p++ = piece->kind;
+    if (piece->kind != NF2_PIECE_ZEROS) {
+        p = nf2_put24(p, piece->block);
+        p = piece->kind == NF2_PIECE_FRAMES ? nf2_put32(p, piece->within) : nf2_put16(p, piece->within);
+    }
+    return nf2_put_varint(p, piece->open ? 0 : piece->length);
+}
+
+static bool piece_valid(const nf2_t *fs, const struct nf2_piece *piece)
+{
+    uint32_t bytes = nf2_block_bytes(fs);
+
+    if (piece->kind == NF2_PIECE_ZEROS) {
+        return piece->length <= NF2_FILE_MAX;
+    }
+    if (piece->block >= fs->io.blocks || piece->length > NF2_FILE_MAX) {
+        return false;
+    }
+    uint32_t room = (fs->io.blocks - piece->block) * bytes;
+    return piece->kind == NF2_PIECE_FRAMES ||
+           (piece->within < bytes && piece->length > 0 && piece->length <= room - piece->within);
+}
+
+uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct nf2_piece *piece)
+{
+    uint32_t at = 1;
+
+    if (room < 2 || p[0] < NF2_PIECE_DATA || p[0] > NF2_PIECE_ZEROS) {
+        return 0;
+    }
+    piece->kind = p[0];
+    piece->block = piece->within = 0;
+    piece->open = false;
+    if (p[0] != NF2_PIECE_ZEROS) {
+        at = p[0] == NF2_PIECE_FRAMES ? 8 : 6;
+        if (room <= at) {
+            return 0;
+        }
+        piece->block = nf2_get24(p + 1);
+        piece->within = p[0] == NF2_PIECE_FRAMES ? nf2_get32(p + 4) : nf2_get16(p + 4);
+    }
+    uint32_t used = nf2_get_varint(p + at, room - at, &piece->length);
+    piece->open = used != 0 && piece->kind == NF2_PIECE_FRAMES && piece->length == 0;
+    return used != 0 && piece_valid(fs, piece) ? at + used : 0;
+}
+
+uint32_t nf2_piece_blocks(const nf2_t *fs, const struct nf2_piece *piece)
+{
+    if (piece->kind != NF2_PIECE_DATA) {
+        return piece->kind == NF2_PIECE_FRAMES;
+    }
+    return (piece->within + piece->length + nf2_block_bytes(fs) - 1) / nf2_block_bytes(fs);
+}
+
+int nf2_span_read(nf2_t *fs, const struct nf2_span *span, uint32_t at, void *data, uint32_t length)
+{
+    if (at > span->length || length > span->length - at) {
+        return NF2_ERR_IO;
+    }
+    if (span->position == 0) {
+        memcpy(data, (const uint8_t *)span->at.data + at, length);
+        return NF2_OK;
+    }
+    return nf2_record_read(fs, span->at.block, span->offset, span->position + at, data, length);
+}
+
+int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, uint32_t *at)
+{
+    uint8_t rest;
+
+    *at = 0;
+    if (key->length == NF2_KEY_MAX) {
+        NF2_TRY(nf2_span_read(fs, body, 0, &rest, 1));
+        *at = 1u + rest;
+    }
+    return NF2_OK;
+}
+
+int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, struct nf2_refs *refs)
+{
+    uint32_t at;
+
+    refs->at = refs->length = 0;
+    refs->offset = nf2_key_value(key);
+    if (body->length == 0) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_content_at(fs, key, body, &at));
+    NF2_TRY(nf2_span_read(fs, body, at, refs->bytes, 1));
+    bool list = refs->bytes[0] == NF2_BODY_LIST;
+    if (!list && (refs->bytes[0] < NF2_PIECE_DATA || refs->bytes[0] > NF2_PIECE_ZEROS)) {
+        return NF2_OK;
+    }
+    refs->at = list ? 1 : 0;
+    refs->offset = list ? 0 : refs->offset;
+    refs->length = (uint8_t)nf2_min(body->length - at, sizeof refs->bytes);
+    return nf2_span_read(fs, body, at, refs->bytes, refs->length);
+}
+
+int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
+{
+    if (refs->at >= refs->length) {
+        return 0;
+    }
+    uint32_t used = nf2_piece_load(fs, refs->bytes + refs->at, (uint32_t)refs->length - refs->at, piece);
+    if (used == 0) {
+        return NF2_ERR_IO;
+    }
+    piece->offset = refs->offset;
+    refs->offset += piece->length;
+    refs->at = (uint8_t)(refs->at + used);
+    return 1;
+}

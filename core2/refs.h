@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* refs.h - pieces of files as bytes, and which blocks the body of an entry refers to. */
+#ifndef NF2FS_CORE_REFS_H
+#define NF2FS_CORE_REFS_H
+
+#include "node.h"
+
+#define NF2_PIECE_BYTES 13u     /* a stored piece has at most so many */
+#define NF2_LIST_BYTES (1u + NF2_PIECES_MAX * NF2_PIECE_BYTES)
+
+/* Stores a piece; returns the place behind it. */
+uint8_t *nf2_piece_store(uint8_t *p, const struct nf2_piece *piece);
+
+/* Loads one (its offset stays): the bytes that it takes, 0 if it is none. */
+uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct nf2_piece *piece);
+
+int nf2_span_read(nf2_t *fs, const struct nf2_span *span, uint32_t at, void *data, uint32_t length);
+
+/* Bytes in front of the content in the body of a name: the rest of a long one. */
+int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, uint32_t *at);
+
+/* The pieces that a body has: of a LIST, or of an entry of a map (then one). */
+struct nf2_refs {
+    uint8_t bytes[NF2_LIST_BYTES];
+    uint8_t at, length;
+    uint32_t offset;            /* of the next piece in the file */
+};
+int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, struct nf2_refs *refs);
+int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece);
+
+/* How many blocks a piece touches, from piece->block on. */
+uint32_t nf2_piece_blocks(const nf2_t *fs, const struct nf2_piece *piece);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "space.h"
+
+uint32_t nf2_super_blocks(const nf2_t *fs)
+{
+    return fs->io.blocks < 64 ? 2 : 3;
+}
+
+uint32_t nf2_windows(const nf2_t *fs)
+{
+    return (fs->io.blocks + fs->space.window_blocks - 1) / fs->space.window_blocks;
+}
+
+uint32_t nf2_group_blocks(const nf2_t *fs)
+{
+    return (fs->space.window_blocks + NF2_GROUPS - 1) / NF2_GROUPS;
+}
+
+/* The block's number in a window, NF2_NONE if it lies elsewhere. */
+static uint32_t in_window(const nf2_t *fs, uint32_t window, uint32_t block)
+{
+    uint32_t at = block - window * fs->space.window_blocks;
+    return at < fs->space.window_blocks ? at : NF2_NONE;
+}
+
+static bool set_in(const nf2_t *fs, uint8_t *bits, uint32_t window, uint32_t block)
+{
+    uint32_t at = in_window(fs, window, block);
+    bool changes = at != NF2_NONE && !nf2_bit(bits, at);
+
+    if (changes) {
+        nf2_bit_set(bits, at, true);
+    }
+    return changes;
+}
+
+/* Bit of the group that a block lies in, of this window; 0 if it lies elsewhere. */
+static uint32_t group_bit(const nf2_t *fs, uint32_t window, uint32_t block)
+{
+    uint32_t at = in_window(fs, window, block);
+    return at != NF2_NONE ? 1u << at / nf2_group_blocks(fs) : 0;
+}
+
+void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
+{
+    struct nf2_space *space = &fs->space;
+
+    for (; count > 0; block++, count--) {
+        space->now_free = (uint16_t)(space->now_free - set_in(fs, space->now, space->now_window, block));
+        space->erased_groups &= ~group_bit(fs, space->now_window, block);
+        (void)set_in(fs, space->mark, space->mark_window, block);
+        space->victims &= ~group_bit(fs, space->mark_window, block);
+    }
+}
+
+bool nf2_space_mark(nf2_t *fs, uint32_t block)
+{
+    return set_in(fs, fs->space.mark, fs->space.mark_window, block);
+}
+
+void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t parts)
+{
+    uint32_t at = in_window(fs, fs->space.mark_window, block);
+
+    if (at != NF2_NONE) {
+        uint8_t *live = &fs->space.live[at / nf2_group_blocks(fs)];
+        *live = (uint8_t)nf2_min(*live + parts, 255);
+    }
+}
+
+bool nf2_space_victim(const nf2_t *fs, uint32_t block)
+{
+    return (fs->space.victims & group_bit(fs, fs->space.mark_window, block)) != 0;
+}
+
+void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window)
+{
+    uint32_t size = fs->space.window_blocks, first = window * size;
+
+    memset(bits, 0, NF2_WINDOW_BYTES);
+    for (uint32_t i = 0; i < NF2_WINDOW_BLOCKS; i++) {
+        if (i >= size || first + i >= fs->io.blocks || first + i < nf2_super_blocks(fs)) {
+            nf2_bit_set(bits, i, true);
+        }
+    }
+}
+
+uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits)
+{
+    uint32_t count = NF2_WINDOW_BLOCKS;
+
+    (void)fs;
+    for (unsigned i = 0; i < NF2_WINDOW_BYTES; i++) {
+        for (unsigned byte = bits[i]; byte != 0; byte &= byte - 1) {
+            count--;
+        }
+    }
+    return count;
+}
+
+/* Free blocks of `now` from number `at` on, up to `limit`. */
+static uint32_t run_at(const nf2_t *fs, uint32_t at, uint32_t limit)
+{
+    uint32_t n = 0;
+
+    while (at + n < limit && !nf2_bit(fs->space.now, at + n)) {
+        n++;
+    }
+    return n;
+}
+
+/* Runs are looked for in parts of the window that one large erase takes, or in groups where the chip has none. */
+static uint32_t part_end(const nf2_t *fs, uint32_t first, uint32_t at)
+{
+    uint32_t part = nf2_part_blocks(fs), shift = fs->io.offset / nf2_block_bytes(fs) + first;
+
+    return nf2_min(at + part - (shift + at) % part, fs->space.window_blocks);
+}
+
+static uint32_t find(const nf2_t *fs, uint32_t most, bool whole, bool victims, uint32_t *start)
+{
+    uint32_t size = fs->space.window_blocks, first = fs->space.now_window * size, best = 0;
+
+    for (uint32_t at = 0, limit; at < size; at = limit) {
+        limit = part_end(fs, first, at);
+        bool entire = run_at(fs, at, limit) == nf2_part_blocks(fs);
+        for (uint32_t n; entire == whole && at < limit; at += nf2_max(n, 1)) {
+            n = nf2_min(run_at(fs, at, limit), most);
+            if (n > best && (victims || !nf2_space_victim(fs, first + at))) {
+                best = n;
+                *start = first + at;
+            }
+            if (best == most) {
+                return best;
+            }
+        }
+    }
+    return best;
+}
+
+uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, bool whole, uint32_t *start)
+{
+    uint32_t n = find(fs, most, whole, false, start);
+    return n > 0 ? n : find(fs, most, whole, true, start);
+}
+
+uint32_t nf2_part_blocks(const nf2_t *fs)
+{
+    uint32_t large = nf2_large_blocks(fs);
+    return large > 1 ? large : nf2_group_blocks(fs);
+}
+
+bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
+{
+    const struct nf2_space *space = &fs->space;
+    bool erased = true;
+
+    for (uint32_t block = start; block < start + count; block++) {
+        bool group = (space->erased_groups & group_bit(fs, space->now_window, block)) != 0;
+        erased = erased && (space->now_fresh || group);
+    }
+    return erased;
+}
+
+uint32_t nf2_space_reserve(const nf2_t *fs)
+{
+    return nf2_space_kept(fs) + nf2_group_blocks(fs);
+}
+
+uint32_t nf2_space_kept(const nf2_t *fs)
+{
+    return 6u + 2u * fs->root.level;
+}
+
+uint32_t nf2_space_available(const nf2_t *fs)
+{
+    uint32_t kept = nf2_space_reserve(fs) + fs->space.promised;
+    const struct nf2_space *space = &fs->space;
+    uint32_t free = space->free + space->nodes.count + space->data.count + space->freed_count;
+
+    return free > kept ? free - kept : 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * space.h - which blocks may be taken. Nobody records that a block is free: free is what the tree does not reach. Of
+ * two windows of blocks the used ones are known: `now` is taken from, `mark` is being marked and emptied.
+ */
+#ifndef NF2FS_CORE_SPACE_H
+#define NF2FS_CORE_SPACE_H
+
+#include "flash.h"
+#include "format.h"
+
+/* Blocks of the super log, at the volume's start. */
+uint32_t nf2_super_blocks(const nf2_t *fs);
+
+uint32_t nf2_windows(const nf2_t *fs);
+
+/* Blocks of a group: victims are chosen by it. A window has NF2_GROUPS of them. */
+uint32_t nf2_group_blocks(const nf2_t *fs);
+
+/* Blocks of one large erase; those of a group where the chip has none. */
+uint32_t nf2_part_blocks(const nf2_t *fs);
+
+/* The block is used from now on, in whichever window it lies; its group is no victim any more. */
+void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count);
+
+/* The walk reaches this block: is it the first time? */
+bool nf2_space_mark(nf2_t *fs, uint32_t block);
+
+/* So many 16th parts of a block, from the one on that holds `block`, are live. */
+void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t parts);
+
+/* Does this block lie in a group that is being emptied? */
+bool nf2_space_victim(const nf2_t *fs, uint32_t block);
+
+/* Clears the bits of a window, but those of blocks that the volume does not have, and of the super blocks. */
+void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window);
+
+/* Free blocks that `bits` of a window have. */
+uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits);
+
+/*
+ * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. `whole`: only those that one large
+ * erase takes. Otherwise what is left of groups in use comes first.
+ */
+uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, bool whole, uint32_t *start);
+
+/* Are these blocks on record as erased? */
+bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count);
+
+/* Blocks that the changes of one call may need for nodes: data does not take them. */
+uint32_t nf2_space_kept(const nf2_t *fs);
+
+/* Blocks that are kept back for the tree and for deletions, and those that data may take of the volume. */
+uint32_t nf2_space_reserve(const nf2_t *fs);
+uint32_t nf2_space_available(const nf2_t *fs);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* split.c - a node written anew as one node or two, with the changes that it had no room for; then its parent, up to the root. */
+#include "tree.h"
+
+#define OLD_MAX (NF2_LEVELS_MAX + 1u)
+
+struct rewrite {
+    const struct nf2_path *path;
+    unsigned level;             /* of the node being written anew */
+    struct nf2_op *ops;         /* changes in it */
+    unsigned count;
+    uint32_t live, put;         /* bytes of what stays, and of what is put */
+    struct nf2_key cut;         /* first key of the second node */
+    bool two, edge;             /* edge: the old node stays, what is put goes into a new one */
+    struct nf2_child made[2];   /* the new nodes */
+    struct nf2_op up[2];        /* what they mean for the parent */
+    uint8_t body[2][NF2_CHILD_BYTES];
+    uint32_t old[OLD_MAX];      /* blocks that are free when the change is committed */
+    unsigned olds;
+};
+
+static bool brings(const struct nf2_op *op)
+{
+    return op->type == NF2_OP_PUT || op->type == NF2_OP_REN;
+}
+
+/* Is the entry with this key replaced or removed by the changes? */
+static bool overruled(const struct rewrite *rewrite, const struct nf2_key *key)
+{
+    for (unsigned i = 0; i < rewrite->count; i++) {
+        const struct nf2_op *op = &rewrite->ops[i];
+        if (op->type == NF2_OP_RANGE ? nf2_op_covers(op, key) :
+            nf2_key_compare(key, &op->key) == 0 ||
+            (op->type == NF2_OP_REN && nf2_key_compare(key, op->from) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next entry that stays: 1, 0 or an error. */
+static int next_kept(nf2_t *fs, const struct rewrite *rewrite, struct nf2_iterator *iterator,
+                     struct nf2_entry *entry)
+{
+    int found;
+
+    while ((found = nf2_iterate_next(fs, iterator, entry)) > 0 && overruled(rewrite, &entry->key)) {
+    }
+    return found;
+}
+
+static int view_of(nf2_t *fs, const struct rewrite *rewrite, struct nf2_view **view)
+{
+    return nf2_node_view(fs, rewrite->path->node[rewrite->level], rewrite->level, view);
+}
+
+/* A rename becomes a PUT with the body of its source. */
+static int resolve(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
+{
+    struct nf2_entry entry;
+
+    rewrite->put = 0;
+    for (unsigned i = 0; i < rewrite->count; i++) {
+        struct nf2_op *op = &rewrite->ops[i];
+        if (op->type == NF2_OP_REN) {
+            int found = nf2_node_find(fs, view, op->from, &entry);
+            NF2_TRY(found > 0 ? NF2_OK : NF2_ERR_IO);
+            op->body[0] = nf2_body_span(&entry, 0, entry.body_length);
+        }
+        rewrite->put += brings(op) ? nf2_op_bytes(op) : 0;
+    }
+    return NF2_OK;
+}
+
+/* Name and name with an extension stay together, so that replacing a file by renaming stays a change of one leaf. */
+static bool belong_together(const struct nf2_key *a, const struct nf2_key *b)
+{
+    return a->id == b->id && a->length <= b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
+}
+
+/* Where the live entries are cut into two halves. */
+static int find_cut(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
+{
+    struct nf2_iterator iterator;
+    struct nf2_entry entry;
+    struct nf2_key last = {0, 0, {0}};
+    uint32_t sum = 0;
+    int found;
+
+    NF2_TRY(nf2_iterate(fs, view, NULL, &iterator));
+    while ((found = next_kept(fs, rewrite, &iterator, &entry)) > 0) {
+        if (2 * sum >= rewrite->live && sum > 0 && !belong_together(&last, &entry.key)) {
+            rewrite->cut = entry.key;
+            return NF2_OK;
+        }
+        sum += nf2_entry_bytes(&entry);
+        last = entry.key;
+    }
+    NF2_TRY(found);
+    rewrite->cut = last;        /* names that all belong together: the last one goes apart */
+    return NF2_OK;
+}
+
+static bool above_all(const struct rewrite *rewrite, const struct nf2_key *last)
+{
+    bool above = rewrite->count > 0;
+
+    for (unsigned i = 0; i < rewrite->count; i++) {
+        above = above && rewrite->ops[i].type == NF2_OP_PUT &&
+                nf2_key_compare(&rewrite->ops[i].key, last) > 0;
+    }
+    return above;
+}
+
+/* One node or two, and where the cut is. */
+static NF2_APART int plan(nf2_t *fs, struct rewrite *rewrite)
+{
+    struct nf2_iterator iterator;
+    struct nf2_entry entry;
+    struct nf2_view *view;
+    uint32_t bytes = nf2_log_bytes(fs);
+    bool all_kept = true;
+    int found;
+
+    NF2_TRY(view_of(fs, rewrite, &view));
+    NF2_TRY(resolve(fs, rewrite, view));
+    NF2_TRY(nf2_iterate(fs, view, NULL, &iterator));
+    struct nf2_key last = {0, 0, {0}};
+    rewrite->live = 0;
+    while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
+        bool kept = !overruled(rewrite, &entry.key);
+        rewrite->live += kept ? nf2_entry_bytes(&entry) : 0;
+        all_kept = all_kept && kept;
+        last = entry.key;
+    }
+    NF2_TRY(found);
+    bool scarce = nf2_alloc_stock(fs) <= nf2_space_kept(fs);
+    rewrite->edge = all_kept && above_all(rewrite, &last) && rewrite->live > bytes / 2;
+    uint32_t most = rewrite->count == 0 ? 95 : scarce ? 86 : 62; /* per cent; a node that only moves stays one */
+    rewrite->two = !rewrite->edge && rewrite->live + rewrite->put > bytes / 100 * most;
+    return rewrite->two ? find_cut(fs, rewrite, view) : NF2_OK;
+}
+
+/* Does this key belong into the part of the new nodes? */
+static bool in_part(const struct rewrite *rewrite, unsigned part, const struct nf2_key *key)
+{
+    return !rewrite->two || (nf2_key_compare(key, &rewrite->cut) >= 0) == (part == 1);
+}
+
+/* The changes of a part, as one group behind the base. */
+static void write_ops(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct nf2_writer *writer)
+{
+    unsigned left = 0;
+
+    for (unsigned i = 0; i < rewrite->count; i++) {
+        left += brings(&rewrite->ops[i]) && in_part(rewrite, part, &rewrite->ops[i].key);
+    }
+    for (unsigned i = 0; i < rewrite->count; i++) {
+        if (brings(&rewrite->ops[i]) && in_part(rewrite, part, &rewrite->ops[i].key)) {
+            nf2_node_put(fs, writer, &rewrite->ops[i], --left > 0);
+        }
+    }
+}
+
+/* The entries of a part that stay: counted first, since the last record ends the group. */
+static int write_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct nf2_writer *writer)
+{
+    struct nf2_iterator iterator;
+    struct nf2_entry entry, next;
+    struct nf2_view *view;
+    bool any = false;
+    int found = 0;
+
+    NF2_TRY(view_of(fs, rewrite, &view));
+    NF2_TRY(nf2_iterate(fs, view, part == 1 ? &rewrite->cut : NULL, &iterator));
+    for (;;) {
+        found = rewrite->edge ? 0 : next_kept(fs, rewrite, &iterator, &next);
+        found = found > 0 && !in_part(rewrite, part, &next.key) ? 0 : found;
+        if (!any) {
+            nf2_node_begin(fs, writer, writer->block, rewrite->level, found <= 0);
+            any = true;
+        } else {
+            nf2_node_copy(fs, writer, &entry, found > 0);
+        }
+        if (found <= 0) {
+            return found;
+        }
+        entry = next;
+    }
+}
+
+/* One of the new nodes; a bad block is passed over. */
+static NF2_APART int write_part(nf2_t *fs, struct rewrite *rewrite, unsigned part)
+{
+    struct nf2_writer writer;
+    uint32_t block;
+    int result = NF2_FAILED_BLOCK;
+
+    while (result == NF2_FAILED_BLOCK) {
+        NF2_TRY(nf2_alloc_node(fs, &block));
+        nf2_view_forget(fs, block);
+        writer.block = block;
+        NF2_TRY(write_kept(fs, rewrite, part, &writer));
+        rewrite->made[part].block = block;
+        nf2_writer_align(fs, &writer);
+        rewrite->made[part].base_end = (uint16_t)writer.position;
+        write_ops(fs, rewrite, part, &writer);
+        result = nf2_writer_end(fs, &writer);
+        if (result == NF2_FAILED_BLOCK) {
+            nf2_journal_bad(fs, block);
+        }
+    }
+    return result;
+}
+
+static struct nf2_op child_op(const struct nf2_key *key, const struct nf2_child *child, uint8_t *body)
+{
+    body[0] = NF2_BODY_CHILD;
+    nf2_put16(nf2_put24(body + 1, child->block), child->base_end);
+    return nf2_op_put(key, body, NF2_CHILD_BYTES);
+}
+
+/* What the new nodes mean for the parent, under the key that led to the old one. */
+static void ops_for_parent(struct rewrite *rewrite, const struct nf2_key *low)
+{
+    rewrite->ops = rewrite->up;
+    rewrite->count = 0;
+    if (rewrite->edge) {
+        rewrite->up[rewrite->count++] = child_op(&rewrite->cut, &rewrite->made[0], rewrite->body[0]);
+        return;
+    }
+    rewrite->up[rewrite->count++] = child_op(low, &rewrite->made[0], rewrite->body[0]);
+    if (rewrite->two) {
+        rewrite->up[rewrite->count++] = child_op(&rewrite->cut, &rewrite->made[1], rewrite->body[1]);
+    }
+}
+
+/* A root above two nodes; with the edge kept, above the old root and the new node. */
+static int write_root(nf2_t *fs, struct rewrite *rewrite)
+{
+    static const struct nf2_key lowest = {0, 0, {0}};
+    struct nf2_child old = rewrite->path->node[rewrite->level], made = rewrite->made[0];
+    struct nf2_writer writer;
+    int result = NF2_FAILED_BLOCK;
+    uint32_t block;
+
+    struct nf2_op first = child_op(&lowest, rewrite->edge ? &old : &made, rewrite->body[0]);
+    struct nf2_op second = child_op(&rewrite->cut, &rewrite->made[rewrite->edge ? 0 : 1], rewrite->body[1]);
+    if (rewrite->level + 2 > NF2_LEVELS_MAX) {
+        return NF2_ERR_NOSPC;
+    }
+    while (result == NF2_FAILED_BLOCK) {
+        NF2_TRY(nf2_alloc_node(fs, &block));
+        nf2_view_forget(fs, block);
+        nf2_node_begin(fs, &writer, block, rewrite->level + 1, false);
+        nf2_node_put(fs, &writer, &first, true);
+        nf2_node_put(fs, &writer, &second, false);
+        result = nf2_writer_end(fs, &writer);
+        if (result == NF2_FAILED_BLOCK) {
+            nf2_journal_bad(fs, block);
+        }
+    }
+    fs->root.node = block;
+    fs->root.node_base = (uint16_t)writer.position;
+    fs->root.level = (uint8_t)(rewrite->level + 1);
+    return result;
+}
+
+/* The root was written anew: a CHECKPOINT commits. */
+static int commit_root(nf2_t *fs, struct rewrite *rewrite)
+{
+    struct nf2_root before = fs->root;
+    int result = NF2_OK;
+
+    if (rewrite->two || rewrite->edge) {
+        result = write_root(fs, rewrite);
+    } else {
+        fs->root.node = rewrite->made[0].block;
+        fs->root.node_base = rewrite->made[0].base_end;
+    }
+    if (result == NF2_OK) {
+        return nf2_journal_checkpoint(fs, false);
+    }
+    fs->root.node = before.node;
+    fs->root.node_base = before.node_base;
+    fs->root.level = before.level;
+    return result;
+}
+
+/* The parent gets its changes: 1 if it has room, 0 if it is to be written anew, too, or an error. */
+static int commit_parent(nf2_t *fs, struct rewrite *rewrite, const struct nf2_key *key)
+{
+    struct nf2_entry entry;
+    struct nf2_view *view;
+
+    rewrite->level++;
+    NF2_TRY(view_of(fs, rewrite, &view));
+    int found = nf2_node_seek(fs, view, key, NF2_AT_OR_BELOW, &entry);
+    NF2_TRY(found > 0 ? NF2_OK : NF2_ERR_IO);
+    ops_for_parent(rewrite, &entry.key);
+    int result = nf2_node_append(fs, view, rewrite->ops, rewrite->count);
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, rewrite->path->node[rewrite->level].block);
+    }
+    return result == NF2_OK ? 1 : result == NF2_NODE_FULL || result == NF2_FAILED_BLOCK ? 0 : result;
+}
+
+int nf2_tree_rewrite(nf2_t *fs, const struct nf2_path *path, unsigned level, struct nf2_op *ops, unsigned count)
+{
+    struct rewrite rewrite;
+    struct nf2_op parent_ops[2];
+    struct nf2_key key = ops != NULL ? ops[0].key : path->lower;
+    int done = 0;
+
+    memset(&rewrite, 0, sizeof rewrite);
+    rewrite.path = path;
+    rewrite.level = level;
+    rewrite.ops = ops;
+    rewrite.count = count;
+    while (done == 0) {
+        NF2_TRY(plan(fs, &rewrite));
+        if (rewrite.edge) {
+            rewrite.cut = rewrite.ops[0].key;
+            for (unsigned i = 1; i < rewrite.count; i++) {
+                bool lower = nf2_key_compare(&rewrite.ops[i].key, &rewrite.cut) < 0;
+                rewrite.cut = lower ? rewrite.ops[i].key : rewrite.cut;
+            }
+        } else {
+            rewrite.old[rewrite.olds++] = path->node[rewrite.level].block;
+        }
+        for (unsigned part = 0; part <= rewrite.two; part++) {
+            NF2_TRY(write_part(fs, &rewrite, part));
+        }
+        bool root = rewrite.level == fs->root.level;
+        done = root ? commit_root(fs, &rewrite) : commit_parent(fs, &rewrite, &key);
+        NF2_TRY(done);
+        done = root ? 1 : done;
+        memcpy(parent_ops, rewrite.up, sizeof parent_ops); /* the next round fills `up` anew */
+        rewrite.ops = done ? rewrite.ops : parent_ops;
+    }
+    for (unsigned i = 0; i < rewrite.olds; i++) {
+        nf2_view_forget(fs, rewrite.old[i]);
+        nf2_alloc_freed(fs, rewrite.old[i]);
+    }
+    return NF2_OK;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "super.h"
+
+#define UNKNOWN UINT16_MAX      /* root.super_end: to be looked for, when the epoch is known */
+
+static uint8_t log2_of(uint32_t value)
+{
+    uint8_t n = 0;
+
+    while (value > 1) {
+        value >>= 1;
+        n++;
+    }
+    return n;
+}
+
+static void encode(const nf2_t *fs, uint8_t *p)
+{
+    memcpy(p, NF2_MAGIC, 4);
+    p[4] = NF2_FORMAT_VERSION;
+    p[5] = log2_of(nf2_block_bytes(fs));
+    nf2_put16(p + 6, nf2_page(fs));
+    p[8] = (uint8_t)fs->io.flash->program_unit;
+    p[9] = 0;
+    nf2_put24(p + 10, fs->io.blocks);
+    nf2_put32(p + 13, fs->root.volume_id);
+    nf2_put32(p + 17, fs->root.super_sequence);
+    nf2_put24(p + 21, fs->root.head);
+}
+
+/* Takes an anchor that is newer than what is known. The most telling reason against it is kept in `*result`. */
+static void consider(nf2_t *fs, const uint8_t *p, uint32_t block, int *result)
+{
+    uint32_t sequence = nf2_get32(p + 17);
+    uint8_t own[NF2_ANCHOR_BYTES];
+
+    encode(fs, own);
+    if (memcmp(p, NF2_MAGIC, 4) != 0) {
+        return;
+    }
+    if (p[4] != NF2_FORMAT_VERSION) {
+        *result = NF2_ERR_VERSION;
+    } else if (memcmp(p + 5, own + 5, 8) != 0) {
+        *result = NF2_ERR_GEOMETRY;
+    } else if (*result != NF2_OK || sequence > fs->root.super_sequence) {
+        *result = NF2_OK;
+        fs->root.super_sequence = sequence;
+        fs->root.super_block = (uint8_t)block;
+        fs->root.volume_id = nf2_get32(p + 13);
+        fs->root.head = nf2_get24(p + 21);
+    }
+}
+
+static int scan_super(nf2_t *fs, uint32_t block, int *result, uint16_t *end)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    uint8_t anchor[NF2_ANCHOR_BYTES];
+    int found;
+
+    nf2_scan_begin(&scan, block);
+    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
+        bool whole = record.type == NF2_SUPER_ANCHOR && record.length >= sizeof anchor + NF2_RECORD_OVERHEAD;
+        if (whole) {
+            NF2_TRY(nf2_record_read(fs, block, record.offset, 2, anchor, sizeof anchor));
+            consider(fs, anchor, block, result);
+        }
+    }
+    *result = *result == NF2_ERR_BLANK && scan.used_end != 0 ? NF2_ERR_FOREIGN : *result;
+    *end = (uint16_t)nf2_scan_append_at(fs, &scan);
+    return found;
+}
+
+int nf2_super_find(nf2_t *fs)
+{
+    int result = NF2_ERR_BLANK;
+    uint16_t end;
+
+    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
+        NF2_TRY(scan_super(fs, block, &result, &end));
+    }
+    fs->root.super_end = UNKNOWN;
+    return result;
+}
+
+static int append(nf2_t *fs, uint32_t block, uint32_t at)
+{
+    struct nf2_writer writer;
+    uint8_t anchor[NF2_ANCHOR_BYTES];
+
+    encode(fs, anchor);
+    nf2_writer_begin(&writer, block, at);
+    nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, false, anchor, sizeof anchor);
+    NF2_TRY(nf2_writer_end(fs, &writer));
+    fs->root.super_block = (uint8_t)block;
+    fs->root.super_end = (uint16_t)writer.position;
+    return NF2_OK;
+}
+
+int nf2_super_write(nf2_t *fs)
+{
+    struct nf2_root *root = &fs->root;
+    uint32_t limit = nf2_log_bytes(fs), end;
+    int result = NF2_OK, unused = NF2_OK;
+
+    if (root->super_end == UNKNOWN) {
+        struct nf2_root known = *root; /* looking for the end finds older anchors, too */
+        NF2_TRY(scan_super(fs, known.super_block, &unused, &known.super_end));
+        *root = known;
+    }
+    root->super_sequence++;
+    uint32_t bytes = NF2_ANCHOR_BYTES + NF2_RECORD_OVERHEAD;
+    if (root->super_end < limit && nf2_log_place(fs, root->super_end, bytes, limit, &end) < limit) {
+        result = append(fs, root->super_block, root->super_end);
+        if (result != NF2_FAILED_BLOCK) {
+            return result;
+        }
+    }
+    uint32_t block = root->super_block, others = nf2_super_blocks(fs) - 1;
+    for (uint32_t i = 0; i < others; i++) { /* never the block that has the last anchor */
+        block = (block + 1) % (others + 1);
+        result = nf2_flash_erase(fs, block, 1);
+        result = result == NF2_OK ? append(fs, block, 0) : result;
+        if (result != NF2_FAILED_BLOCK) {
+            return result;
+        }
+    }
+    return NF2_ERR_IO;
+}
+
+int nf2_super_erase(nf2_t *fs)
+{
+    uint32_t good = 0;
+
+    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
+        int result = nf2_flash_erase(fs, block, 1);
+        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
+        good += result == NF2_OK;
+        fs->root.super_block = result == NF2_OK ? (uint8_t)block : fs->root.super_block;
+    }
+    fs->root.super_end = 0;
+    fs->root.super_sequence = 0;
+    return good > 0 ? NF2_OK : NF2_ERR_IO;
+}

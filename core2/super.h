@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* super.h - the anchors in the first blocks of the volume: what it is, and where the root log's head lies. */
+#ifndef NF2FS_CORE_SUPER_H
+#define NF2FS_CORE_SUPER_H
+
+#include "log.h"
+#include "space.h"
+
+/* Finds the last anchor. Errors: BLANK, FOREIGN, VERSION, GEOMETRY, IO. */
+int nf2_super_find(nf2_t *fs);
+
+/* Writes an anchor that names the root log's head; durable when it returns. */
+int nf2_super_write(nf2_t *fs);
+
+/* Erases the super blocks: no volume is here any more. */
+int nf2_super_erase(nf2_t *fs);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tree.h"
+
+#include "walked.h"
+
+struct nf2_op nf2_op_put(const struct nf2_key *key, const void *body, uint32_t length)
+{
+    struct nf2_op op;
+
+    memset(&op, 0, sizeof op);
+    op.type = NF2_OP_PUT;
+    op.key = *key;
+    op.body[0] = nf2_span_of(body, length);
+    return op;
+}
+
+struct nf2_op nf2_op_range(uint32_t id, uint32_t from, uint32_t to)
+{
+    struct nf2_key key = nf2_key_number(id, from);
+    struct nf2_op op = nf2_op_put(&key, NULL, 0);
+
+    op.type = NF2_OP_RANGE;
+    op.to = to;
+    return op;
+}
+
+struct nf2_op nf2_op_delete(const struct nf2_key *key)
+{
+    struct nf2_op op = nf2_op_put(key, NULL, 0);
+
+    op.type = NF2_OP_DEL;
+    return op;
+}
+
+/* ---- finding ------------------------------------------------------------------------------------ */
+
+/* The child that an entry of an inner node names. */
+static int read_child(nf2_t *fs, const struct nf2_entry *entry, struct nf2_child *child)
+{
+    uint8_t body[NF2_CHILD_BYTES];
+
+    NF2_TRY(nf2_body_read(fs, entry, 0, body, sizeof body));
+    child->block = nf2_get24(body + 1);
+    child->base_end = nf2_get16(body + 4);
+    return body[0] == NF2_BODY_CHILD && child->block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
+}
+
+/* The bounds of the child that `path->lower` leads to. */
+static int note_bounds(nf2_t *fs, struct nf2_view *view, struct nf2_path *path)
+{
+    struct nf2_entry entry;
+    int found = nf2_node_seek(fs, view, &path->lower, NF2_ABOVE, &entry);
+
+    NF2_TRY(found);
+    if (found) {
+        path->upper = entry.key;
+        path->bounded = true;
+    }
+    if (path->first) {
+        found = nf2_node_seek(fs, view, &path->lower, NF2_BELOW, &entry);
+        NF2_TRY(found);
+        path->first = found == 0;
+    }
+    return NF2_OK;
+}
+
+int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path)
+{
+    enum nf2_seek down = how == NF2_BELOW ? NF2_BELOW : NF2_AT_OR_BELOW;
+    struct nf2_child node = {fs->root.node, fs->root.node_base};
+    struct nf2_entry entry;
+    struct nf2_view *view;
+
+    path->bounded = false;
+    path->first = true;
+    for (unsigned level = fs->root.level; level > 0; level--) {
+        path->node[level] = node;
+        NF2_TRY(nf2_node_view(fs, node, level, &view));
+        int found = nf2_node_seek(fs, view, key, down, &entry);
+        if (found <= 0) {
+            return found < 0 || how != NF2_BELOW ? NF2_ERR_IO : 0;
+        }
+        NF2_TRY(read_child(fs, &entry, &node));
+        path->lower = entry.key;
+        NF2_TRY(note_bounds(fs, view, path));
+    }
+    path->node[0] = node;
+    return 1;
+}
+
+/* A path without its bounds: two searches less on each level. */
+static int find_leaf(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
+{
+    struct nf2_child node = {fs->root.node, fs->root.node_base};
+    struct nf2_entry entry;
+    struct nf2_view *view;
+
+    for (unsigned level = fs->root.level; level > 0; level--) {
+        path->node[level] = node;
+        NF2_TRY(nf2_node_view(fs, node, level, &view));
+        int found = nf2_node_seek(fs, view, key, NF2_AT_OR_BELOW, &entry);
+        NF2_TRY(found > 0 ? read_child(fs, &entry, &node) : NF2_ERR_IO);
+    }
+    path->node[0] = node;
+    return NF2_OK;
+}
+
+int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    struct nf2_path path;
+    struct nf2_view *view;
+
+    NF2_TRY(find_leaf(fs, key, &path));
+    NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
+    return nf2_node_find(fs, view, key, entry);
+}
+
+int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
+{
+    bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW;
+    struct nf2_path path;
+    struct nf2_view *view;
+
+    NF2_TRY(find_leaf(fs, key, &path));
+    NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
+    int found = nf2_node_seek(fs, view, key, how, entry);
+    if (found != 0) {
+        return found;
+    }
+    NF2_TRY(nf2_tree_descend(fs, key, NF2_AT_OR_BELOW, &path));
+    while (found == 0 && (below ? !path.first : path.bounded)) { /* a neighbour has it */
+        struct nf2_key edge = below ? path.lower : path.upper;
+        int way = nf2_tree_descend(fs, &edge, below ? NF2_BELOW : NF2_AT_OR_BELOW, &path);
+        if (way <= 0) {
+            return way;
+        }
+        NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
+        found = nf2_node_seek(fs, view, &edge, below ? NF2_BELOW : NF2_AT_OR_ABOVE, entry);
+    }
+    return found;
+}
+
+/* ---- changing ----------------------------------------------------------------------------------- */
+
+static bool in_leaf(const struct nf2_path *path, const nf2_t *fs, const struct nf2_key *key)
+{
+    bool above = fs->root.level == 0 || path->first || nf2_key_compare(key, &path->lower) >= 0;
+    return above && (!path->bounded || nf2_key_compare(key, &path->upper) < 0);
+}
+
+int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
+{
+    struct nf2_path path;
+    struct nf2_view *view;
+
+    bool alone = count == 1 && (ops[0].type == NF2_OP_PUT || ops[0].type == NF2_OP_DEL);
+    NF2_TRY(alone ? find_leaf(fs, &ops[0].key, &path) :
+            nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
+    for (unsigned i = 0; i < count && !alone; i++) {
+        struct nf2_key other = ops[i].type == NF2_OP_REN ? *ops[i].from :
+                               ops[i].type == NF2_OP_RANGE ? nf2_key_number(ops[i].key.id, ops[i].to - 1) :
+                               ops[i].key;
+        if (ops[i].type == NF2_OP_MERGE || !in_leaf(&path, fs, &ops[i].key) || !in_leaf(&path, fs, &other)) {
+            return NF2_SPANS_LEAVES;
+        }
+    }
+    NF2_TRY(nf2_journal_open(fs));
+    NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
+    NF2_TRY(nf2_walked_barrier(fs, view, ops, count));
+    int result = nf2_node_append(fs, view, ops, count);
+    if (result == NF2_NODE_FULL || result == NF2_FAILED_BLOCK) {
+        bool bad = result == NF2_FAILED_BLOCK;
+        if (bad) {
+            nf2_journal_bad(fs, path.node[0].block);
+        }
+        result = nf2_tree_rewrite(fs, &path, 0, ops, count);
+        fs->io.broken = fs->io.broken || (bad && result < 0); /* what failed may count after a remount */
+    }
+    return result;
+}
+
+/* A RANGE goes leaf by leaf: the last one's change looks as if all of it were in there. */
+static int apply_range(nf2_t *fs, const struct nf2_op *range)
+{
+    struct nf2_path path;
+    struct nf2_entry entry;
+    int found;
+
+    while ((found = nf2_tree_seek(fs, &range->key, NF2_AT_OR_ABOVE, &entry)) > 0 &&
+           nf2_op_covers(range, &entry.key)) {
+        struct nf2_op part = *range;
+        part.key = entry.key;
+        NF2_TRY(nf2_tree_descend(fs, &part.key, NF2_AT_OR_BELOW, &path));
+        if (path.bounded && nf2_op_covers(range, &path.upper)) {
+            part.to = nf2_key_value(&path.upper);
+        }
+        NF2_TRY(nf2_tree_change(fs, &part, 1));
+    }
+    return found < 0 ? found : NF2_OK;
+}
+
+int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)
+{
+    return op->type == NF2_OP_RANGE ? apply_range(fs, op) : nf2_tree_change(fs, op, 1);
+}

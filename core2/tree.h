@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tree.h - the one tree of all names and maps: finding entries, and changes inside one leaf. */
+#ifndef NF2FS_CORE_TREE_H
+#define NF2FS_CORE_TREE_H
+
+#include "alloc.h"
+#include "node.h"
+
+#define NF2_LEVELS_MAX 8u
+
+/* The changes lie in more than one leaf: see group.h. */
+#define NF2_SPANS_LEAVES (-1004)
+
+struct nf2_path {               /* from the root to a leaf */
+    struct nf2_child node[NF2_LEVELS_MAX];  /* by level: 0 is the leaf */
+    bool bounded;               /* `upper` is the lowest key of what follows the leaf; else it is the last one */
+    bool first;                 /* the leaf is the first one */
+    struct nf2_key upper, lower;/* the leaf's lowest possible key */
+};
+
+/* The way to the leaf in which a key lies, or (NF2_BELOW) to the last one with keys below it. */
+int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path);
+
+/* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
+int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
+int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
+
+/*
+ * Changes of one leaf: all or nothing, durable when it returns. NF2_SPANS_LEAVES: nothing was done. The caller has seen to
+ * it that there are blocks for it.
+ */
+int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
+
+/* The same of one change that may reach over several leaves: not all or nothing, but it may be repeated. */
+int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
+
+/* split.c: writes the leaf of this path anew, with these changes in it. */
+int nf2_tree_rewrite(nf2_t *fs, const struct nf2_path *path, unsigned level, struct nf2_op *ops, unsigned count);
+
+/* What it takes to change something: the operations. */
+struct nf2_op nf2_op_put(const struct nf2_key *key, const void *body, uint32_t length);
+struct nf2_op nf2_op_delete(const struct nf2_key *key);
+struct nf2_op nf2_op_range(uint32_t id, uint32_t from, uint32_t to);
+
+#endif

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* volume.c - format, mount, unmount, and what a volume says of itself: the public calls. */
+#include "commit.h"
+#include "lock.h"
+#include "maintain.h"
+#include "super.h"
+
+#define FORMAT_NODES 4u         /* blocks that a new tree has for its first nodes */
+
+static void set_windows(nf2_t *fs)
+{
+    uint32_t windows = (fs->io.blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS;
+    uint32_t blocks = (fs->io.blocks + windows - 1) / windows;
+
+    fs->space.window_blocks = windows > 1 ? (blocks + 15u) & ~15u : blocks;
+}
+
+static void set_views(nf2_t *fs, const struct nf2_config *config)
+{
+    uint32_t pages = 2u * nf2_page(fs), first = NF2_VIEW_BYTES(NF2_INNER_SLOTS);
+    uint8_t *at = (uint8_t *)config->buffer + pages;
+    uint32_t shift = (uint32_t)((4u - ((uintptr_t)at & 3u)) & 3u);
+    uint32_t room = config->buffer_size - pages - shift;
+
+    fs->views = at + shift;
+    fs->view_count = (uint8_t)nf2_min(1u + (room - first) / NF2_VIEW_BYTES(NF2_LEAF_SLOTS), 64);
+    nf2_views_begin(fs);
+}
+
+static int begin(nf2_t *fs, const struct nf2_config *config)
+{
+    NF2_TRY(nf2_flash_validate(config));
+    memset(fs, 0, sizeof *fs);
+    fs->config = config;
+    fs->io.flash = config->flash;
+    fs->io.offset = config->offset;
+    uint32_t size = config->size != 0 ? config->size : fs->io.flash->chip_size - config->offset;
+    fs->io.blocks = size / nf2_block_bytes(fs);
+    fs->io.log_pages = (uint8_t)nf2_min(NF2_LOG_PAGES, nf2_block_bytes(fs) / nf2_page(fs));
+    fs->io.read_buffer = config->buffer;
+    fs->io.write_buffer = fs->io.read_buffer + nf2_page(fs);
+    fs->io.window_address = NF2_NONE;
+    fs->io.bad_block = NF2_NONE;
+    fs->root.group_block = NF2_NO_BLOCK;
+    if (fs->io.blocks < NF2_BLOCKS_MIN || fs->io.blocks > 65536u) {
+        return NF2_ERR_GEOMETRY;
+    }
+    set_windows(fs);
+    set_views(fs, config);
+    return NF2_OK;
+}
+
+/* ---- format ------------------------------------------------------------------------------------- */
+
+/* An id other than that of a volume formatted before, so that its stale logs are not taken for this one's. */
+static void choose_volume_id(nf2_t *fs)
+{
+    uint8_t old[64];
+    uint32_t crc = 0x4E463246u;
+
+    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
+        if (nf2_flash_read(fs, block, 0, old, sizeof old) == NF2_OK) {
+            crc = nf2_crc(crc, old, sizeof old);
+        }
+    }
+    fs->root.volume_id = crc;
+}
+
+/* The next block from `*at` on that erases. */
+static int take_block(nf2_t *fs, uint32_t *at, uint32_t *block)
+{
+    int result = NF2_FAILED_BLOCK;
+
+    while (result == NF2_FAILED_BLOCK) {
+        if (*at >= fs->io.blocks || fs->root.bads == NF2_BAD_MAX) {
+            return NF2_ERR_IO;
+        }
+        *block = (*at)++;
+        nf2_space_use(fs, *block, 1);
+        result = nf2_flash_erase(fs, *block, 1);
+        if (result == NF2_FAILED_BLOCK) {
+            nf2_journal_bad(fs, *block);
+        }
+    }
+    return result;
+}
+
+/* Erases what is behind the first blocks, with large erases where they fit. */
+static int erase_rest(nf2_t *fs, uint32_t from)
+{
+    uint32_t large = nf2_large_blocks(fs);
+
+    while (from < fs->io.blocks) {
+        uint32_t count = large > 1 && nf2_large_begins(fs, from) && from + large <= fs->io.blocks ? large : 1;
+        int result = nf2_flash_erase(fs, from, count);
+        if (result == NF2_FAILED_BLOCK) {
+            result = NF2_OK;
+            for (uint32_t i = 0; i < count && result == NF2_OK; i++) {
+                result = nf2_flash_erase(fs, from + i, 1);
+                if (result == NF2_FAILED_BLOCK) {
+                    bool room = fs->root.bads < NF2_BAD_MAX;
+                    nf2_journal_bad(fs, from + i);
+                    result = room ? NF2_OK : NF2_ERR_IO;
+                }
+            }
+        }
+        NF2_TRY(result);
+        from += count;
+    }
+    return NF2_OK;
+}
+
+/* An empty leaf is the root. */
+static int write_root(nf2_t *fs, uint32_t *at)
+{
+    struct nf2_writer writer;
+    int result = NF2_FAILED_BLOCK;
+
+    while (result == NF2_FAILED_BLOCK) {
+        NF2_TRY(take_block(fs, at, &fs->root.node));
+        nf2_node_begin(fs, &writer, fs->root.node, 0, true);
+        result = nf2_writer_end(fs, &writer);
+        if (result == NF2_FAILED_BLOCK) {
+            nf2_journal_bad(fs, fs->root.node);
+        }
+    }
+    fs->root.node_base = (uint16_t)writer.position;
+    return result;
+}
+
+static int write_log(nf2_t *fs, uint32_t *at)
+{
+    uint32_t head;
+    int result = NF2_FAILED_BLOCK;
+
+    while (result == NF2_FAILED_BLOCK) {
+        NF2_TRY(take_block(fs, at, &head));
+        fs->space.free = nf2_space_count(fs, fs->space.now);
+        for (uint32_t i = 1; i < nf2_windows(fs); i++) {
+            uint32_t first = i * fs->space.window_blocks;
+            fs->space.free += nf2_min(fs->space.window_blocks, fs->io.blocks - first);
+        }
+        result = nf2_journal_begin(fs, head);
+        if (result == NF2_FAILED_BLOCK) {
+            nf2_journal_bad(fs, head);
+        }
+    }
+    return result;
+}
+
+static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
+{
+    NF2_TRY(begin(fs, config));
+    if ((flags & ~NF2_FORMAT_ERASE) != 0) {
+        return NF2_ERR_INVAL;
+    }
+    uint32_t at = nf2_super_blocks(fs), block;
+    bool erase = (flags & NF2_FORMAT_ERASE) != 0;
+    choose_volume_id(fs);
+    fs->io.epoch = nf2_epoch_code(0);
+    fs->io.epoch_known = true;
+    fs->root.next_id = NF2_FIRST_ID;
+    fs->root.id_limit = NF2_FIRST_ID;
+    nf2_space_clear(fs, fs->space.now, 0);
+    NF2_TRY(nf2_super_erase(fs));   /* from here on no older volume mounts */
+    NF2_TRY(write_root(fs, &at));
+    NF2_TRY(take_block(fs, &at, &fs->root.next));
+    for (uint32_t n = 0; n < FORMAT_NODES; n++) {
+        NF2_TRY(take_block(fs, &at, &block));
+        bool behind = block == fs->space.nodes.start + fs->space.nodes.count;
+        fs->space.nodes.start = behind ? fs->space.nodes.start : block;
+        fs->space.nodes.count = fs->space.nodes.erased = (uint16_t)(behind ? fs->space.nodes.count + 1 : 1);
+    }
+    fs->space.now_fresh = erase;
+    fs->space.fresh = erase && nf2_windows(fs) > 1;
+    NF2_TRY(erase ? erase_rest(fs, at + 1) : NF2_OK);
+    NF2_TRY(write_log(fs, &at));
+    NF2_TRY(nf2_journal_checkpoint(fs, true));
+    return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
+}
+
+/* ---- mount and unmount -------------------------------------------------------------------------- */
+
+static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config, int flags)
+{
+    NF2_TRY(begin(fs, config));
+    if ((flags & ~NF2_MOUNT_RDONLY) != 0) {
+        return NF2_ERR_INVAL;
+    }
+    NF2_TRY(nf2_super_find(fs));
+    if (fs->root.head >= fs->io.blocks) {
+        return NF2_ERR_CORRUPT;
+    }
+    NF2_TRY(nf2_journal_read(fs));
+    if (fs->root.node >= fs->io.blocks || fs->root.next >= fs->io.blocks) {
+        return NF2_ERR_CORRUPT;
+    }
+    fs->io.read_only = (flags & NF2_MOUNT_RDONLY) != 0;
+    fs->group_busy = fs->root.group_block != NF2_NO_BLOCK;
+    fs->space.mark_window = fs->space.now_window;
+    fs->walk.paced = fs->space.now_free;
+    fs->mounted = true;
+    return NF2_OK;
+}
+
+static int do_unmount(nf2_t *fs)
+{
+    int result = NF2_OK;
+
+    if (!fs->mounted) {
+        return NF2_ERR_INVAL;
+    }
+    while (fs->files != NULL) {
+        nf2_file_t *file = fs->files;
+        nf2_data_release(fs, file);
+        fs->files = file->link;
+    }
+    if (fs->root.opened) {
+        result = nf2_group_redo_pending(fs);
+        fs->root.group_block = result == NF2_OK ? NF2_NO_BLOCK : fs->root.group_block;
+        result = result == NF2_OK ? nf2_journal_checkpoint(fs, true) : result;
+    }
+    fs->mounted = false;
+    return result;
+}
+
+/* ---- what a volume says of itself --------------------------------------------------------------- */
+
+static int do_statfs(const nf2_t *fs, struct nf2_statfs *out)
+{
+    if (!fs->mounted || out == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    const struct nf2_space *space = &fs->space;
+    memset(out, 0, sizeof *out);
+    out->block_size = nf2_block_bytes(fs);
+    out->blocks = fs->io.blocks;
+    out->blocks_free = space->free + space->nodes.count + space->data.count + space->freed_count;
+    out->blocks_available = nf2_space_available(fs);
+    out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased;
+    for (uint32_t group = 0; group < NF2_GROUPS; group++) {
+        out->blocks_erased += (space->erased_groups >> group & 1u) != 0 ? nf2_group_blocks(fs) : 0;
+    }
+    out->blocks_erased = space->now_fresh ? out->blocks_free : out->blocks_erased;
+    out->blocks_bad = fs->root.bads;
+    return NF2_OK;
+}
+
+static int do_health(const nf2_t *fs, struct nf2_health *out)
+{
+    if (!fs->mounted || out == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    memset(out, 0, sizeof *out);
+    out->erases_total = fs->space.erases;
+    out->erases_mean = fs->space.erases / fs->io.blocks;
+    out->erases_min = out->erases_max = out->erases_mean;
+    out->mounts_unclean = fs->root.unclean_mounts;
+    out->blocks_bad = fs->root.bads;
+    return NF2_OK;
+}
+
+static int do_block_state(const nf2_t *fs, uint32_t block, uint32_t *erases)
+{
+    if (!fs->mounted || block >= fs->io.blocks) {
+        return NF2_ERR_INVAL;
+    }
+    if (erases != NULL) {
+        *erases = fs->space.erases / fs->io.blocks;
+    }
+    for (unsigned i = 0; i < fs->root.bads; i++) {
+        if (fs->root.bad[i] == block) {
+            return NF2_BLOCK_BAD;
+        }
+    }
+    uint32_t at = block - fs->space.now_window * fs->space.window_blocks;
+    bool free = at < fs->space.window_blocks && !nf2_bit(fs->space.now, at);
+    return !free ? NF2_BLOCK_USED : nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+}
+
+static int do_maintain(nf2_t *fs, uint32_t budget_us)
+{
+    return fs->mounted ? nf2_idle(fs, budget_us) : NF2_ERR_INVAL;
+}
+
+/* ---- public ------------------------------------------------------------------------------------- */
+
+int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
+{
+    if (fs == NULL || config == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    nf2_lock(config);
+    int result = do_format(fs, config, flags);
+    memset(fs, 0, sizeof *fs);
+    nf2_unlock(config);
+    return (int)nf2_public(result);
+}
+
+int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
+{
+    if (fs == NULL || config == NULL) {
+        return NF2_ERR_INVAL;
+    }
+    nf2_lock(config);
+    int result = do_mount(fs, config, flags);
+    if (result < 0) {
+        memset(fs, 0, sizeof *fs);
+    }
+    nf2_unlock(config);
+    return (int)nf2_public(result);
+}
+
+int nf2_unmount(nf2_t *fs)
+{
+    NF2_LOCKED(fs, do_unmount(fs));
+}
+
+int nf2_statfs(nf2_t *fs, struct nf2_statfs *out)
+{
+    NF2_LOCKED(fs, do_statfs(fs, out));
+}
+
+int nf2_health(nf2_t *fs, struct nf2_health *out)
+{
+    NF2_LOCKED(fs, do_health(fs, out));
+}
+
+int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
+{
+    NF2_LOCKED(fs, do_block_state(fs, block, erases));
+}
+
+int nf2_maintain(nf2_t *fs, uint32_t budget_us)
+{
+    NF2_LOCKED(fs, do_maintain(fs, budget_us));
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * core_traits.h - what the tests need to know of the core that they run over (NF2FS_CORE): what it promises, and the few things
+ * that no public call tells. All else in harness/, unit/, torture/ and fuzz/ is the same for both cores.
+ *
+ * The functions are in core1/core_traits.c for the first core, and in harness/core_traits.c for the second one.
+ */
+#ifndef CORE_TRAITS_H
+#define CORE_TRAITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "nf2fs/nf2fs.h"
+
+#ifndef NF2FS_CORE
+#error "NF2FS_CORE is to be set by the build: the core that is tested"
+#endif
+
+#if NF2FS_CORE == 1
+
+/* nf2_statfs gives the number of free blocks exactly, whatever happened. */
+#define CORE_FREE_EXACT true
+/* nf2_block_state and nf2_health count the erases of each block. */
+#define CORE_WEAR_EXACT true
+/* Removed files whose blocks are not free yet, at most. */
+#define CORE_PENDING_MAX NF2_ORPHANS_MAX
+/* Bytes of a file beyond a page for which it takes no block of its own. */
+#define CORE_INLINE_MORE NF2_INLINE_MORE
+
+#else
+
+/* From a mount that settles a cut until nf2_maintain has returned 0 there may be more free blocks than nf2_statfs says, never fewer. */
+#define CORE_FREE_EXACT false
+/* Erases are counted for groups of blocks: no block's count is exact. */
+#define CORE_WEAR_EXACT false
+#define CORE_PENDING_MAX UINT32_MAX
+#define CORE_INLINE_MORE 0
+
+#endif
+
+/* A program or an erase failed: the volume writes nothing until the next mount. */
+bool core_broken(const nf2_t *fs);
+
+/* A change that is committed is applied in part; the next mount finishes it. */
+bool core_change_waits(const nf2_t *fs);
+
+/* Are groups of blocks being emptied, over many calls? */
+bool core_emptying(const nf2_t *fs);
+
+/* Looks at the volume's own state in memory. Whether all is right; else `text` says what is not. */
+bool core_inside_right(const nf2_t *fs, char *text, size_t size);
+
+/* The level of the tree's root; a leaf has level 0. */
+int core_root_level(nf2_t *fs);
+
+/* Erases that are counted already, though they are still to come. */
+uint32_t core_erases_owed(const nf2_t *fs);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_latency.c - the most that one call reads, programs and erases, over long runs of calls of many kinds on volumes in use. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define TABLES 4u
+#define TABLE_BYTES (96u * 1024u)
+#define LOGS 6u
+#define LOG_BYTES (24u * 1024u)
+#define SMALL 80u
+
+static uint32_t state;
+static uint8_t data[4096];
+
+static uint32_t below(uint32_t limit)
+{
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)state * limit >> 32);
+}
+
+/* What calls may cost, and what they did at most. */
+struct cost {
+    uint32_t reads, programs, erases;
+};
+
+static struct cost most;
+
+static struct cost so_far(const struct volume *volume)
+{
+    const struct vflash_counts *counts = vflash_counts(volume->flash);
+    struct cost cost = {(uint32_t)counts->read_pages, (uint32_t)counts->program_pages, 0};
+
+    for (unsigned i = 0; i < sizeof counts->erases / sizeof counts->erases[0]; i++) {
+        cost.erases += (uint32_t)counts->erases[i];
+    }
+    return cost;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A call that was begun at this cost is over, and was right. */
+static void over(const struct volume *volume, const struct cost *begun, int32_t result)
+{
+    struct cost now = so_far(volume);
+
+    CHECK(result >= 0);
+    most.reads = larger(most.reads, now.reads - begun->reads);
+    most.programs = larger(most.programs, now.programs - begun->programs);
+    most.erases = larger(most.erases, now.erases - begun->erases);
+}
+
+#define CALL(volume, call)                        \
+    do {                                          \
+        struct cost begun = so_far(volume);       \
+        over((volume), &begun, (int32_t)(call));  \
+    } while (0)
+
+static void write_at(struct volume *volume, const char *path, int flags, uint32_t at, uint32_t size)
+{
+    CALL(volume, nf2_open(&volume->fs, &volume->file, path, flags, volume->page));
+    CALL(volume, nf2_seek(&volume->fs, &volume->file, (int32_t)at, (flags & NF2_O_APPEND) != 0 ? NF2_SEEK_END : NF2_SEEK_SET));
+    CALL(volume, nf2_write(&volume->fs, &volume->file, data, size));
+    CALL(volume, nf2_sync(&volume->fs, &volume->file));
+    CALL(volume, nf2_close(&volume->fs, &volume->file));
+}
+
+/* Cold files, then the tables, of which parts are overwritten. */
+static void fill(struct volume *volume, uint32_t percent)
+{
+    uint32_t size = vflash_chip_of(volume->flash)->size / 100u * percent;
+    char name[32];
+
+    size -= TABLES * TABLE_BYTES + LOGS * LOG_BYTES + SMALL * 256u;
+    for (uint32_t i = 0; size >= 4096; i++) {
+        uint32_t n = (4u + below(61)) * 4096u;
+        n = n < size ? n : size / 4096u * 4096u;
+        snprintf(name, sizeof name, "cold%u", (unsigned)i);
+        CHECK_EQ(put(volume, name, n, i), NF2_OK);
+        size -= n;
+    }
+    for (uint32_t i = 0; i < TABLES; i++) {
+        snprintf(name, sizeof name, "table%u", (unsigned)i);
+        CHECK_EQ(put(volume, name, TABLE_BYTES, i), NF2_OK);
+    }
+}
+
+static void operate(struct volume *volume)
+{
+    static uint32_t log_size[LOGS];
+    uint32_t kind = below(10), i, size;
+    char name[32], other[40];
+
+    if (kind < 4) { /* a log: appended to, begun anew when it is long */
+        i = below(LOGS);
+        size = 16u + below(49);
+        bool anew = log_size[i] + size > LOG_BYTES;
+        log_size[i] = (anew ? 0 : log_size[i]) + size;
+        snprintf(name, sizeof name, "log%u", (unsigned)i);
+        write_at(volume, name, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND | (anew ? NF2_O_TRUNC : 0), 0, size);
+    } else if (kind < 8) { /* a table: overwritten at any byte */
+        size = 64u << below(7);
+        snprintf(name, sizeof name, "table%u", (unsigned)below(TABLES));
+        write_at(volume, name, NF2_O_RDWR, below(TABLE_BYTES - size + 1u), size);
+    } else { /* settings: replaced */
+        snprintf(name, sizeof name, "set%u", (unsigned)below(SMALL));
+        snprintf(other, sizeof other, "%s.new", name);
+        write_at(volume, other, NF2_O_WRONLY | NF2_O_CREAT, 0, 20u + below(380));
+        CALL(volume, nf2_rename(&volume->fs, other, name));
+    }
+}
+
+/* A chip cut to some megabytes, filled to a share. */
+static void run(uint32_t megabytes, uint32_t percent, uint32_t operations, const struct cost *bound)
+{
+    struct vflash_chip chip = *vflash_chip_find("w25q128");
+    struct volume volume;
+
+    state = percent;
+    memset(data, 0x5A, sizeof data);
+    chip.size = megabytes << 20;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    fill(&volume, percent);
+    memset(&most, 0, sizeof most);
+    for (uint32_t i = 0; i < operations; i++) {
+        operate(&volume);
+    }
+    printf("%u MiB, %u%%: %u pages read, %u programs, %u erases at most\n", (unsigned)megabytes, (unsigned)percent, (unsigned)most.reads, (unsigned)most.programs,
+           (unsigned)most.erases);
+    CHECK(most.reads <= bound->reads);
+    CHECK(most.programs <= bound->programs);
+    CHECK(most.erases <= bound->erases);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    CHECK_EQ(vflash_counts(volume.flash)->violations, 0);
+    volume_down(&volume, true);
+}
+
+TEST(half_full)
+{
+    run(8, 50, 4000, &(struct cost){1500, 60, 5});
+}
+
+TEST(nearly_full)
+{
+    run(8, 90, 5000, &(struct cost){1900, 65, 5});
+}
+
+/* One large file of which 256 bytes are overwritten at a time, each synced: no block is ever free of live data. */
+TEST(short_pieces)
+{
+    struct vflash_chip chip = *vflash_chip_find("w25q128");
+    struct volume volume;
+    uint32_t size;
+
+    state = 1;
+    chip.size = 4u << 20;
+    size = chip.size / 100u * 70u / 256u * 256u;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(put(&volume, "table", size, 1), NF2_OK);
+    memset(&most, 0, sizeof most);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "table", NF2_O_RDWR, volume.page), NF2_OK);
+    for (uint32_t i = 0; i < 30000; i++) {
+        CHECK(nf2_seek(&volume.fs, &volume.file, (int32_t)(below(size / 256u) * 256u), NF2_SEEK_SET) >= 0);
+        CALL(&volume, nf2_write(&volume.fs, &volume.file, data, 256));
+        CALL(&volume, nf2_sync(&volume.fs, &volume.file));
+    }
+    printf("4 MiB, 70%% in short pieces: %u pages read, %u programs, %u erases at most\n", (unsigned)most.reads, (unsigned)most.programs, (unsigned)most.erases);
+    CHECK(most.reads <= 6000);
+    CHECK(most.erases <= 6);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+/* Pages that a read touches. */
+static uint32_t pages_of_read(struct volume *volume, uint32_t at, uint32_t length)
+{
+    static uint8_t bytes[4096];
+    struct cost begun = so_far(volume);
+
+    CHECK(nf2_seek(&volume->fs, &volume->file, (int32_t)at, NF2_SEEK_SET) >= 0);
+    CHECK_EQ(nf2_read(&volume->fs, &volume->file, bytes, length), (int32_t)length);
+    return so_far(volume).reads - begun.reads;
+}
+
+/* Reading what lies in scattered pieces of 256 bytes: a read looks for all its pieces at once, and goes on where the last one ended. */
+TEST(short_pieces_read)
+{
+    struct vflash_chip chip = *vflash_chip_find("w25q128");
+    struct volume volume;
+    uint32_t size = 1u << 20, random = 0, in_order = 0;
+
+    state = 3;
+    chip.size = 4u << 20;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(put(&volume, "table", size, 1), NF2_OK);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "table", NF2_O_RDWR, volume.page), NF2_OK);
+    for (uint32_t i = 0; i < 8000; i++) {
+        CHECK(nf2_seek(&volume.fs, &volume.file, (int32_t)(below(size / 256u) * 256u), NF2_SEEK_SET) >= 0);
+        CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, 256), 256);
+        CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
+    }
+    for (uint32_t i = 0; i < 200; i++) {
+        random += pages_of_read(&volume, below(size - 1024u), 1024);
+    }
+    for (uint32_t at = 0; at < size; at += 4096) {
+        in_order += pages_of_read(&volume, at, 4096);
+    }
+    printf("1 MiB in short pieces: %u pages for each read of 1 KiB, %u for all of it in order\n", (unsigned)random / 200u, (unsigned)in_order);
+    CHECK(random <= 40u * 200u);
+    CHECK(in_order <= 3u * size / 256u);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    volume_down(&volume, true);
+}
+
+/* Blocks for new nodes are erased before they are needed, one a call: names are made and removed where nothing is erased, and never is time to. */
+TEST(nodes_on_dirty_blocks)
+{
+    static struct volume volume;
+    char name[32];
+
+    volume_up(&volume, "w25q80");
+    memset(data, 0x5A, sizeof data);
+    while (put(&volume, "large", 900000, 1) == NF2_OK && vflash_counts(volume.flash)->program_pages < 12000) { /* all blocks were in use once */
+        CHECK_EQ(nf2_remove(&volume.fs, "large"), NF2_OK);
+    }
+    memset(&most, 0, sizeof most);
+    for (uint32_t i = 0; i < 6000; i++) {
+        struct cost begun = so_far(&volume);
+        snprintf(name, sizeof name, "name-%u", (unsigned)below(1500));
+        over(&volume, &begun, nf2_mkdir(&volume.fs, name) == NF2_OK ? NF2_OK : nf2_remove(&volume.fs, name));
+    }
+    printf("nodes on dirty blocks: %u erases at most, of %u\n", (unsigned)most.erases,
+           (unsigned)vflash_counts(volume.flash)->erases[0]);
+    CHECK(most.erases <= 1);
+    volume_down(&volume, true);
+}
+
+int main(void)
+{
+    RUN(nodes_on_dirty_blocks);
+    RUN(short_pieces);
+    RUN(short_pieces_read);
+    RUN(half_full);
+    RUN(nearly_full);
+    return check_done();
+}
