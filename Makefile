@@ -34,6 +34,8 @@ help:
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
 	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=300 a script, file system and chip; into docs/PROOF.md"
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
+	@echo "make amalgamation  the library as two files, nf2fs.h and nf2fs.c, in $(BUILD)/amalgamation"
+	@echo "make symbols  what the library needs from outside, into docs/PORTING.md"
 	@echo "make firmware-test  the library on an emulated Cortex-M4 with FreeRTOS, with KILLS=300 power losses from SEED=1 (ten minutes)"
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
@@ -170,6 +172,15 @@ firmware: $(VENV)/ready freertos
 firmware-test: firmware release
 	$(BIN)/python ports/firmware/firmware_test.py --firmware "$(FIRMWARE)/firmware.elf" --judge "$(RELEASE)/ports/firmware_judge" \
 		--nf2 "$(BIN)/nf2" --folder "$(FIRMWARE)/run" --kills $(KILLS) --seed $(SEED)
+
+# The library as two files, and what it needs from outside.
+.PHONY: amalgamation symbols
+amalgamation: lib
+	$(PYTHON) ports/amalgamate.py "$(BUILD)/amalgamation" $$(cat "$(BUILD)/lib/nf2fs-sources.txt")
+
+symbols: lib
+	@ports/firmware/tools.sh
+	$(PYTHON) ports/symbols.py "$(BUILD)/lib/nf2fs-sources.txt" --write docs/PORTING.md
 
 # ---- what it shows ----
 
