@@ -125,18 +125,40 @@ class Amalgamation:
         return head + self.with_system("".join(headers + bodies))
 
 
+def write_arduino(out, made):
+    """A library for the Arduino IDE: everything in src/, spinor and the selftest too."""
+    version = re.search(r'#define NF2_VERSION "([^"]+)"', made.header())[1]
+    properties = {
+        "name": "NF2FS", "version": version, "author": "The NF2FS authors", "maintainer": "The NF2FS authors",
+        "sentence": "A file system for raw serial NOR flash.", "category": "Data Storage",
+        "paragraph": "Survives a power cut at any instant. With a driver for JEDEC chips and a selftest.",
+        "architectures": "*", "includes": "nf2fs.h",
+    }
+    (out / "src/nf2fs").mkdir(parents=True, exist_ok=True)
+    (out / "library.properties").write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    for name in ("nf2fs.h", "flash.h"):     # as spinor includes them
+        (out / "src/nf2fs" / name).write_text('#include "../nf2fs.h"\n')
+    for path in (ROOT / "ports/spinor").glob("*.[ch]"):
+        (out / "src" / path.name).write_text(path.read_text())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--include", type=pathlib.Path, action="append", default=[], metavar="DIRECTORY",
                         help="of public headers that take the place of those in include/")
+    parser.add_argument("--arduino", action="store_true", help="as a library for the Arduino IDE, with spinor and the selftest")
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("sources", type=pathlib.Path, nargs="+")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     made = Amalgamation([source.resolve() for source in options.sources],
                         [include.resolve() for include in options.include])
-    (options.out / "nf2fs.h").write_text(made.header())
-    (options.out / "nf2fs.c").write_text(made.source())
+    place = options.out / "src" if options.arduino else options.out
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "nf2fs.h").write_text(made.header())
+    (place / "nf2fs.c").write_text(made.source())
+    if options.arduino:
+        write_arduino(options.out, made)
     return 0
 
 
