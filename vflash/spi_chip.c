@@ -13,7 +13,13 @@
 #define SUSPENDED 0x80u
 #define READY_FLAG 0x80u
 
-#define W25Q_ERASES { {4096, 0x20, 0x21, 50000}, {32768, 0x52, 0, 120000}, {65536, 0xD8, 0xDC, 150000} }
+#define W25Q_ERASES                                                                                \
+    {                                                                                              \
+        {4096, 0x20, 0x21, 50000}, {32768, 0x52, 0, 120000},                                       \
+        {                                                                                          \
+            65536, 0xD8, 0xDC, 150000                                                              \
+        }                                                                                          \
+    }
 
 const struct spi_chip_kind spi_chip_w25q256 = {
     .id = {0xEF, 0x40, 0x19}, .size = 32u << 20, .page_size = 256, .erase = W25Q_ERASES,
@@ -102,13 +108,14 @@ void spi_chip_fail_next(struct spi_chip *chip)
     chip->fail_next = true;
 }
 
-/* ---- commands ------------------------------------------------------------------------------------ */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static const struct spi_chip_erase *erase_of(const struct spi_chip *chip, uint8_t opcode)
 {
     for (uint32_t i = 0; i < SPI_CHIP_ERASES; i++) {
         const struct spi_chip_erase *erase = &chip->kind.erase[i];
-        if (erase->size != 0 && (opcode == erase->opcode || (erase->opcode4 != 0 && opcode == erase->opcode4))) {
+        if (erase->size != 0
+            && (opcode == erase->opcode || (erase->opcode4 != 0 && opcode == erase->opcode4))) {
             return erase;
         }
     }
@@ -278,7 +285,7 @@ static uint8_t receive(struct spi_chip *chip, uint8_t out, unsigned lines)
     return in;
 }
 
-/* ---- at the end of a transaction ------------------------------------------------------------------ */
+/* ---- at the end of a transaction ------------------------------------------------------------- */
 
 static void wait_for(struct spi_chip *chip, uint32_t us)
 {
@@ -393,7 +400,7 @@ static void end_transaction(struct spi_chip *chip)
     chip->received = 0;
 }
 
-/* ---- time and the bus ------------------------------------------------------------------------------ */
+/* ---- time and the bus ------------------------------------------------------------------------ */
 
 static void fail_board(struct spi_chip *chip)
 {

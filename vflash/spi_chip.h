@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * spi_chip.h - a serial NOR chip as its bus sees it: chip select, clocked bytes, and time that passes.
+ * spi_chip.h - a serial NOR chip as its bus sees it: chip select, clocked bytes, and time that
+ * passes.
  *
  * It does what real chips do, also where that is not what the driver meant: a program wraps at the
  * end of its page, a command without write enable or to a busy chip is ignored, a read in the wrong
@@ -57,7 +58,8 @@ struct spi_chip *spi_chip_new(const struct spi_chip_kind *kind);    /* blank; NU
 void spi_chip_free(struct spi_chip *chip);
 
 void spi_chip_select(struct spi_chip *chip, bool low);              /* low: the chip listens */
-uint8_t spi_chip_exchange(struct spi_chip *chip, uint8_t out, unsigned lines);  /* a byte each way */
+/* a byte each way */
+uint8_t spi_chip_exchange(struct spi_chip *chip, uint8_t out, unsigned lines);
 void spi_chip_wait(struct spi_chip *chip, uint64_t ns);             /* time passes */
 
 uint64_t spi_chip_now_ns(const struct spi_chip *chip);
@@ -67,15 +69,16 @@ bool spi_chip_is_busy(const struct spi_chip *chip);
 uint32_t spi_chip_clock_ns(const struct spi_chip *chip);            /* one bit on one line */
 
 /*
- * The board fails at that instant of spi_chip_now_ns. POWER: what the chip was doing stays half done
- * (which bits, the seed says), what was being transferred is forgotten. RESET: only the processor
- * stops; chip select rises, so that a program of which some bytes arrived begins with those, and the
- * chip goes on. From then on the chip is out of reach until spi_chip_start.
+ * The board fails at that instant of spi_chip_now_ns. POWER: what the chip was doing stays half
+ * done (which bits, the seed says), what was being transferred is forgotten. RESET: only the
+ * processor stops; chip select rises, so that a program of which some bytes arrived begins with
+ * those, and the chip goes on. From then on the chip is out of reach until spi_chip_start.
  */
 enum spi_chip_cut { SPI_CHIP_CUT_POWER, SPI_CHIP_CUT_RESET };
 void spi_chip_cut_at(struct spi_chip *chip, uint64_t ns, enum spi_chip_cut kind, uint64_t seed);
 bool spi_chip_is_cut(const struct spi_chip *chip);
-void spi_chip_start(struct spi_chip *chip);     /* the board starts again, after a cut or without one */
+/* the board starts again, after a cut or without one */
+void spi_chip_start(struct spi_chip *chip);
 
 /* Faults: all programs and erases ignored; the next operation fails and says so in its flags. */
 void spi_chip_protect(struct spi_chip *chip, bool on);

@@ -71,7 +71,8 @@ static void put_basic(const struct spi_chip_kind *kind, uint8_t *basic)
     uint32_t gap = (kind->resume_gap_us + 63u) / 64u;
     uint32_t suspend = scaled(kind->suspend_us, waits);
     suspend = (suspend & 31u) | ((suspend >> 5) == 0 ? 1u : suspend >> 5) << 5;
-    put(basic, 12, (gap > 0 ? gap - 1u : 0) << 20 | suspend << 24 | (kind->suspend_us ? 0 : 1u << 31));
+    put(basic, 12,
+        (gap > 0 ? gap - 1u : 0) << 20 | suspend << 24 | (kind->suspend_us ? 0 : 1u << 31));
     put(basic, 13, 0x757A757Au);
     uint32_t wake = scaled(kind->wake_us, waits);
     wake = (wake & 31u) | ((wake >> 5) == 0 ? 1u : wake >> 5) << 5;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * main.c - the library without an operating system: the selftest of the driver, a volume, a log that is read back.
- * The flash is RAM here, so that it runs on an emulated board; on a device flash_read, flash_program and
- * flash_erase are yours to write (or ports/spinor's), and put() is your console.
+ * main.c - the library without an operating system: the selftest of the driver, a volume, a log
+ * that is read back. The flash is RAM here, so that it runs on an emulated board; on a device
+ * flash_read, flash_program and flash_erase are yours to write (or ports/spinor's), and put() is
+ * your console.
  */
 #include <string.h>
 
@@ -14,7 +15,7 @@
 
 void put(const char *text);
 
-/* ---- the driver ------------------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------------ */
 
 extern uint8_t chip_memory[CHIP_SIZE];      /* link.ld puts it into the board's large RAM */
 
@@ -49,7 +50,7 @@ static const struct nf2_flash flash = {
     .read_page_us = 4, .program_page_us = 400, .erase_block_us = 50000, .large_erase_us = 150000,
 };
 
-/* ---- the volume ---------------------------------------------------------------------------------------- */
+/* ---- the volume ------------------------------------------------------------------------------ */
 
 static nf2_t fs;
 static nf2_file_t file;
@@ -77,7 +78,8 @@ static int start(void)
 
 static int append(const char *line)
 {
-    int result = nf2_open(&fs, &file, "/boot.log", NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND, file_buffer);
+    int result =
+        nf2_open(&fs, &file, "/boot.log", NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND, file_buffer);
     if (result != NF2_OK) {
         return result;
     }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* start.c - the least that a Cortex-M needs in front of main, for an emulated board (QEMU's mps2-an386). */
+/*
+ * start.c - the least that a Cortex-M needs in front of main, for
+ * an emulated board (QEMU's mps2-an386).
+ */
 #include <stdint.h>
 #include <string.h>
 
@@ -14,8 +17,8 @@ void put(const char *text);
 __attribute__((section(".chip"))) uint8_t chip_memory[1024u * 1024u];
 
 __attribute__((section(".vectors"), used)) static void *const vectors[16] = {
-    &__stack_top, (void *)reset, (void *)fault, (void *)fault, (void *)fault, (void *)fault, (void *)fault,
-    NULL, NULL, NULL, NULL, (void *)service,
+    &__stack_top,  (void *)reset, (void *)fault, (void *)fault, (void *)fault, (void *)fault,
+    (void *)fault, NULL,          NULL,          NULL,          NULL,          (void *)service,
 };
 
 static void semihost(uint32_t operation, const void *argument)
@@ -54,7 +57,8 @@ void reset(void)
     memcpy(__data_begin, __data_load, (size_t)(__data_end - __data_begin));
     memset(__bss_begin, 0, (size_t)(__bss_end - __bss_begin));
     memset(chip_memory, 0xFF, sizeof(chip_memory));
-    *(volatile uint32_t *)(uintptr_t)0xE000ED14u |= 8u;     /* unaligned accesses trap, as they do on a Cortex-M0+ */
+    /* unaligned accesses trap, as they do on a Cortex-M0+ */
+    *(volatile uint32_t *)(uintptr_t)0xE000ED14u |= 8u;
     __asm volatile("dsb\n isb\n svc 0" ::: "memory");
 #ifdef MISALIGN
     (void)*(volatile uint32_t *)(uintptr_t)((uintptr_t)chip_memory + 1u);

@@ -41,9 +41,22 @@ void board_pendsv(void);
 void board_systick(void);
 
 __attribute__((section(".vectors"), used)) static void *const vectors[16] = {
-    &__stack_top, (void *)board_reset, (void *)board_fault, (void *)board_fault, (void *)board_fault,
-    (void *)board_fault, (void *)board_fault, NULL, NULL, NULL, NULL, (void *)board_svc,
-    (void *)board_fault, NULL, (void *)board_pendsv, (void *)board_systick,
+    &__stack_top,
+    (void *)board_reset,
+    (void *)board_fault,
+    (void *)board_fault,
+    (void *)board_fault,
+    (void *)board_fault,
+    (void *)board_fault,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    (void *)board_svc,
+    (void *)board_fault,
+    NULL,
+    (void *)board_pendsv,
+    (void *)board_systick,
 };
 
 void board_reset(void)
@@ -57,7 +70,7 @@ void board_reset(void)
     board_exit(main());
 }
 
-/* ---- the emulator ------------------------------------------------------------------------------------ */
+/* ---- the emulator ---------------------------------------------------------------------------- */
 
 static int semihost(uint32_t operation, const void *argument)
 {
@@ -82,7 +95,7 @@ void board_arguments(char *out, uint32_t size)
     (void)semihost(0x15, block);
 }
 
-/* ---- console ------------------------------------------------------------------------------------------- */
+/* ---- console --------------------------------------------------------------------------------- */
 
 void board_put(const char *text, uint32_t length)
 {
@@ -136,9 +149,12 @@ void vApplicationStackOverflowHook(TaskHandle_t task, char *name)
     board_stop("overflow", 0);
 }
 
-/* ---- flash controller ------------------------------------------------------------------------------------ */
+/* ---- flash controller ------------------------------------------------------------------------ */
 
-/* The order of the two stores to the window and the control register matters: all of it is device memory. */
+/*
+ * The order of the two stores to the window and the control
+ * register matters: all of it is device memory.
+ */
 static int bus_transfer(void *context, const struct spinor_transfer *transfer)
 {
     volatile uint8_t *window = (volatile uint8_t *)(uintptr_t)WINDOW;
@@ -194,12 +210,19 @@ static void bus_unlock(void *context)
 
 /* The emulated window is never cached: there is nothing to forget. */
 const struct spinor_bus board_bus = {
-    .transfer = bus_transfer, .pause = nf2_freertos_pause, .now_us = nf2_freertos_now_us, .lock = bus_lock,
-    .unlock = bus_unlock, .mapped = (const uint8_t *)WINDOW, .mapped_size = WINDOW_SIZE, .map = bus_map,
-    .lines = 1, .clock_hz = 50000000,
+    .transfer = bus_transfer,
+    .pause = nf2_freertos_pause,
+    .now_us = nf2_freertos_now_us,
+    .lock = bus_lock,
+    .unlock = bus_unlock,
+    .mapped = (const uint8_t *)WINDOW,
+    .mapped_size = WINDOW_SIZE,
+    .map = bus_map,
+    .lines = 1,
+    .clock_hz = 50000000,
 };
 
-/* ---- what newlib asks for ----------------------------------------------------------------------------------- */
+/* ---- what newlib asks for -------------------------------------------------------------------- */
 
 void *_sbrk(ptrdiff_t more);
 void nf2_newlib_put(const char *data, int length);
@@ -254,7 +277,7 @@ int _getpid(void)
     return 1;
 }
 
-/* ---- memory functions: newlib's copy words from any address, which traps here ----------------------------------- */
+/* ---- memory functions: newlib's copy words from any address, which traps here ---------------- */
 
 void *memcpy(void *restrict to, const void *restrict from, size_t length)
 {

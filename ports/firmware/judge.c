@@ -4,7 +4,8 @@
  *
  *     firmware_judge IMAGE OFFSET SIZE N0 N1 N2 N3
  *
- * Works on a copy in memory. Prints the steps that the volume shows, or what is wrong; exit code 0, 1, or 2 for wrong use.
+ * Works on a copy in memory. Prints the steps that the volume shows, or what is wrong; exit code 0,
+ * 1, or 2 for wrong use.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,8 @@ int main(int count, char **arguments)
     }
     uint32_t size = (uint32_t)strtoul(arguments[3], NULL, 0);
     struct vflash *chip = load(arguments[1], strtol(arguments[2], NULL, 0), size);
-    const struct nf2_config config = {.flash = vflash_driver(chip), .buffer = buffer, .buffer_size = sizeof(buffer)};
+    const struct nf2_config config = {
+        .flash = vflash_driver(chip), .buffer = buffer, .buffer_size = sizeof(buffer)};
     int result = nf2_mount(&fs, &config, NF2_MOUNT_RDWR);
     if (result != NF2_OK) {
         printf("BAD mount: %s\n", nf2_error_text(result));

@@ -2,13 +2,14 @@
 /*
  * main.c - the firmware of `make firmware-test`. Its arguments are a word and numbers:
  *
- *     selftest                                the driver, over the end of the chip
- *     make                                    formats the chip and fills it by POSIX calls and stdio
- *     show                                    mounts the chip, lists every file with its CRC, adds one
- *     run SEED TEAR N0 N1 N2 N3 LIMIT         the actors of scenario.h in a task each, on a volume of 1 MiB:
- *                                             what N steps promised is checked first; TEAR: operation to be torn
+ *     selftest                           the driver, over the end of the chip
+ *     make                               formats the chip and fills it by POSIX calls and stdio
+ *     show                               mounts the chip, lists every file with its CRC, adds one
+ *     run SEED TEAR N0 N1 N2 N3 LIMIT    the actors of scenario.h in a task each, on 1 MiB: what
+ *                                        N steps promised is checked first; operation TEAR is torn
  *
- * It answers in lines: "RESUME actor step", "S actor step" (durable), "FILE path size crc", "TORN", "BAD ...", "DONE".
+ * It answers in lines: "RESUME actor step", "S actor step" (durable), "FILE path size crc", "TORN",
+ * "BAD ...", "DONE".
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ static void must(int result, const char *what)
     }
 }
 
-/* ---- run ---------------------------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 static void act(void *context)
 {
@@ -84,7 +85,9 @@ static void act(void *context)
 static void start_run(void)
 {
     const struct nf2_config config = {
-        .flash = tearing_start(&chip.driver, numbers[1], numbers[0]), .offset = RUN_OFFSET, .size = RUN_SIZE,
+        .flash = tearing_start(&chip.driver, numbers[1], numbers[0]),
+        .offset = RUN_OFFSET,
+        .size = RUN_SIZE,
     };
     must(nf2_freertos_start_with(&volume, &config, NF2_FREERTOS_FORMAT_BLANK), "mount");
     for (uint32_t i = 0; i < SCENARIO_ACTORS; i++) {
@@ -102,8 +105,8 @@ static void run(void *unused)
     (void)unused;
     start_run();
     for (uint32_t i = 0; i < SCENARIO_ACTORS; i++) {
-        handles[i] = xTaskCreateStatic(act, "actor", STACK_WORDS, &actors[i], tskIDLE_PRIORITY + 1u + (i == 2u),
-                                       stacks[i], &memories[i]);
+        handles[i] = xTaskCreateStatic(act, "actor", STACK_WORDS, &actors[i],
+                                       tskIDLE_PRIORITY + 1u + (i == 2u), stacks[i], &memories[i]);
     }
     while (finished < SCENARIO_ACTORS) {
         vTaskDelay(10);
@@ -121,7 +124,7 @@ static void run(void *unused)
     board_exit(0);
 }
 
-/* ---- make and show ---------------------------------------------------------------------------------------------- */
+/* ---- make and show --------------------------------------------------------------------------- */
 
 static uint32_t crc_of(const char *path, uint32_t *size)
 {
@@ -196,7 +199,8 @@ static void work_stdio(const char *path)
         || fseek(file, 0, SEEK_END) != 0 || fputs("the end\n", file) < 0 || fclose(file) != 0) {
         bad("stdio", path, 0);
     }
-    if (rename(path, "/docs/squares.txt") != 0 || fopen(path, "r") != NULL || remove("/docs/none") == 0) {
+    if (rename(path, "/docs/squares.txt") != 0 || fopen(path, "r") != NULL
+        || remove("/docs/none") == 0) {
         bad("rename", path, 0);
     }
 }
@@ -243,16 +247,18 @@ static void exchange(void *context)
     board_exit(0);
 }
 
-/* ---- selftest ------------------------------------------------------------------------------------------------------ */
+/* ---- selftest -------------------------------------------------------------------------------- */
 
 static void selftest(void *unused)
 {
     static uint8_t buffer[NF2_BUFFER_SIZE(256u)];
     struct nf2_selftest_report report;
-    const struct nf2_config config = {.flash = &chip.driver, .buffer = buffer, .buffer_size = sizeof(buffer)};
+    const struct nf2_config config = {
+        .flash = &chip.driver, .buffer = buffer, .buffer_size = sizeof(buffer)};
     (void)unused;
-    printf("CHIP %02X %02X %02X, %lu bytes, %s, read %02X\n", chip.part.id[0], chip.part.id[1], chip.part.id[2],
-           (unsigned long)chip.part.size, chip.part.sfdp ? "SFDP" : "no SFDP", chip.part.read);
+    const struct spinor_part *part = &chip.part;
+    printf("CHIP %02X %02X %02X, %lu bytes, %s, read %02X\n", part->id[0], part->id[1], part->id[2],
+           (unsigned long)part->size, part->sfdp ? "SFDP" : "no SFDP", part->read);
     if (nf2_selftest(&config, &report) != NF2_SELFTEST_GOOD) {
         bad("selftest", nf2_selftest_text(report.fault), (int)report.address);
     }
@@ -291,8 +297,8 @@ int main(void)
     }
     TaskFunction_t task = strcmp(word, "run") == 0 ? run : strcmp(word, "selftest") == 0 ? selftest
                           : strcmp(word, "unaligned") == 0 ? unaligned : exchange;
-    (void)xTaskCreateStatic(task, "main", STACK_WORDS, word, tskIDLE_PRIORITY + 3u, stacks[SCENARIO_ACTORS],
-                            &memories[SCENARIO_ACTORS]);
+    (void)xTaskCreateStatic(task, "main", STACK_WORDS, word, tskIDLE_PRIORITY + 3u,
+                            stacks[SCENARIO_ACTORS], &memories[SCENARIO_ACTORS]);
     vTaskStartScheduler();
     return 1;
 }

@@ -9,7 +9,8 @@
 
 #define WRONG (-900)
 #define PATH 48u
-#define ROUND 512u              /* steps; at its begin all files of a MODEL are removed, one a step */
+/* steps; at its begin all files of a MODEL are removed, one a step */
+#define ROUND 512u
 #define LOG_ROUND 1000u
 #define RECORD 32u
 #define CHUNK 1024u
@@ -23,7 +24,8 @@ struct step {
 
 static int fail(struct scenario *scenario, const char *what, uint32_t number, int error)
 {
-    (void)snprintf(scenario->failed, sizeof(scenario->failed), "%s %lu: %d", what, (unsigned long)number, error);
+    (void)snprintf(scenario->failed, sizeof(scenario->failed), "%s %lu: %d", what,
+                   (unsigned long)number, error);
     return error < 0 ? error : WRONG;
 }
 
@@ -36,9 +38,11 @@ void scenario_init(struct scenario *scenario, nf2_t *fs, uint32_t actor, uint64_
     scenario->fs = fs;
 }
 
-static void path_of(const struct scenario *scenario, char out[PATH], const char *kind, uint32_t number)
+static void path_of(const struct scenario *scenario, char out[PATH], const char *kind,
+                    uint32_t number)
 {
-    (void)snprintf(out, PATH, "/t%lu/%s%lu", (unsigned long)scenario->actor, kind, (unsigned long)number);
+    (void)snprintf(out, PATH, "/t%lu/%s%lu", (unsigned long)scenario->actor, kind,
+                   (unsigned long)number);
 }
 
 static uint8_t content(uint32_t fill, uint32_t i)
@@ -52,9 +56,10 @@ static void random_of(const struct scenario *scenario, uint32_t number, struct p
     pcg32_seed(random, scenario->seed * 0x100000001B3u + number, scenario->actor);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
-static int write_at(struct scenario *scenario, const char *path, int flags, uint32_t at, uint32_t length, uint32_t fill)
+static int write_at(struct scenario *scenario, const char *path, int flags, uint32_t at,
+                    uint32_t length, uint32_t fill)
 {
     nf2_t *fs = scenario->fs;
     int result = nf2_open(fs, &scenario->file, path, NF2_O_RDWR | flags, scenario->buffer);
@@ -64,7 +69,8 @@ static int write_at(struct scenario *scenario, const char *path, int flags, uint
     int32_t moved = nf2_seek(fs, &scenario->file, (int32_t)at, NF2_SEEK_SET);
     result = moved < 0 ? (int)moved : NF2_OK;
     for (uint32_t done = 0; done < length && result == NF2_OK;) {
-        uint32_t piece = length - done < sizeof(scenario->scratch) ? length - done : sizeof(scenario->scratch);
+        uint32_t piece =
+            length - done < sizeof(scenario->scratch) ? length - done : sizeof(scenario->scratch);
         for (uint32_t i = 0; i < piece; i++) {
             scenario->scratch[i] = content(fill, done + i);
         }
@@ -94,7 +100,7 @@ static int remove_path(struct scenario *scenario, const char *path)
     return result == NF2_ERR_NOENT ? NF2_OK : result;
 }
 
-/* ---- MODEL -------------------------------------------------------------------------------------------------- */
+/* ---- MODEL ----------------------------------------------------------------------------------- */
 
 static struct step model_plan(const struct scenario *scenario, uint32_t number)
 {
@@ -113,7 +119,8 @@ static struct step model_plan(const struct scenario *scenario, uint32_t number)
         step.file = number % ROUND;
     } else if (!file->there && (step.operation == TRUNCATE || step.operation == RENAME)) {
         step.operation = REPLACE;
-    } else if (step.operation == APPEND && file->there && file->size + step.length > SCENARIO_FILE_MAX) {
+    } else if (step.operation == APPEND && file->there
+               && file->size + step.length > SCENARIO_FILE_MAX) {
         step.operation = TRUNCATE;
     }
     if (step.operation == APPEND) {
@@ -168,7 +175,8 @@ static int model_do(struct scenario *scenario, const struct step *step)
         return nf2_rename(scenario->fs, path, other);
     case REPLACE: {
         path_of(scenario, other, "new", 0);
-        int result = write_at(scenario, other, NF2_O_CREAT | NF2_O_TRUNC, 0, step->length, step->fill);
+        int result =
+            write_at(scenario, other, NF2_O_CREAT | NF2_O_TRUNC, 0, step->length, step->fill);
         return result != NF2_OK ? result : nf2_rename(scenario->fs, other, path);
     }
     default:
@@ -177,7 +185,8 @@ static int model_do(struct scenario *scenario, const struct step *step)
 }
 
 /* Whether `path` holds just that. */
-static int compare_file(struct scenario *scenario, const char *path, const struct scenario_file *file, uint32_t number)
+static int compare_file(struct scenario *scenario, const char *path,
+                        const struct scenario_file *file, uint32_t number)
 {
     struct nf2_stat stat;
     int result = nf2_stat(scenario->fs, path, &stat);
@@ -190,7 +199,8 @@ static int compare_file(struct scenario *scenario, const char *path, const struc
     }
     result = nf2_open(scenario->fs, &scenario->file, path, NF2_O_RDONLY, NULL);
     for (uint32_t at = 0; at < file->size && result == NF2_OK;) {
-        uint32_t piece = file->size - at < sizeof(scenario->scratch) ? file->size - at : sizeof(scenario->scratch);
+        uint32_t piece = file->size - at < sizeof(scenario->scratch) ? file->size - at
+                                                                     : sizeof(scenario->scratch);
         int32_t got = nf2_read(scenario->fs, &scenario->file, scenario->scratch, piece);
         if (got != (int32_t)piece || memcmp(scenario->scratch, file->data + at, piece) != 0) {
             result = fail(scenario, "content of file", number, got < 0 ? (int)got : WRONG);
@@ -212,7 +222,7 @@ static int model_compare(struct scenario *scenario)
     return result;
 }
 
-/* ---- LOG: the n-th step appends record n, or removes the file before ----------------------------------------------- */
+/* ---- LOG: the n-th step appends record n, or removes the file before ------------------------- */
 
 static int log_do(struct scenario *scenario, uint32_t number)
 {
@@ -222,7 +232,8 @@ static int log_do(struct scenario *scenario, uint32_t number)
         return remove_path(scenario, path);
     }
     path_of(scenario, path, "log", number / LOG_ROUND);
-    return write_at(scenario, path, NF2_O_CREAT, (number % LOG_ROUND - 1u) * RECORD, RECORD, number);
+    return write_at(scenario, path, NF2_O_CREAT, (number % LOG_ROUND - 1u) * RECORD, RECORD,
+                    number);
 }
 
 static int log_compare(struct scenario *scenario)
@@ -247,7 +258,8 @@ static int log_compare(struct scenario *scenario)
     for (uint32_t i = 1; i <= records && result == NF2_OK; i++) {
         int32_t got = nf2_read(scenario->fs, &scenario->file, scenario->scratch, RECORD);
         for (uint32_t k = 0; k < RECORD && result == NF2_OK; k++) {
-            bool good = got == (int32_t)RECORD && scenario->scratch[k] == content(round * LOG_ROUND + i, k);
+            bool good =
+                got == (int32_t)RECORD && scenario->scratch[k] == content(round * LOG_ROUND + i, k);
             result = good ? NF2_OK : fail(scenario, "record", i, got < 0 ? (int)got : WRONG);
         }
     }
@@ -255,7 +267,7 @@ static int log_compare(struct scenario *scenario)
     return result != NF2_OK ? result : closed;
 }
 
-/* ---- UPDATES --------------------------------------------------------------------------------------------------------- */
+/* ---- UPDATES --------------------------------------------------------------------------------- */
 
 static uint32_t chunk_of(const struct scenario *scenario, uint32_t number)
 {
@@ -301,7 +313,7 @@ static int updates_compare(struct scenario *scenario)
     return result != NF2_OK ? result : closed;
 }
 
-/* ---- all kinds --------------------------------------------------------------------------------------------------------- */
+/* ---- all kinds ------------------------------------------------------------------------------- */
 
 /* Advances the state by one step without the volume. */
 static void advance(struct scenario *scenario)
@@ -315,7 +327,10 @@ static void advance(struct scenario *scenario)
     }
 }
 
-/* A round of MODEL begins with nothing: only the present one, and the one before, are computed again. */
+/*
+ * A round of MODEL begins with nothing: only the present one,
+ * and the one before, are computed again.
+ */
 static void replay(struct scenario *scenario, uint32_t steps)
 {
     memset(scenario->files, 0, sizeof(scenario->files));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * scenario.h - work whose every step can be computed again. An actor's state after n steps is a function of its
- * seed and n; so after a power loss the volume can be compared with the state that was promised. The
- * firmware runs it in its tasks, and the host judges images with the same code.
+ * scenario.h - work whose every step can be computed again. An actor's state after n steps is a
+ * function of its seed and n; so after a power loss the volume can be compared with the state that
+ * was promised. The firmware runs it in its tasks, and the host judges images with the same code.
  */
 #ifndef SCENARIO_H
 #define SCENARIO_H
@@ -48,15 +48,18 @@ struct scenario {
 void scenario_init(struct scenario *scenario, nf2_t *fs, uint32_t actor, uint64_t seed);
 
 /*
- * The volume may show `acknowledged` steps or one more, nothing else. Sets `steps` to what it shows, and
- * `failed` where it shows neither. Returns 0, or a negative error.
+ * The volume may show `acknowledged` steps or one more, nothing else. Sets `steps` to what it
+ * shows, and `failed` where it shows neither. Returns 0, or a negative error.
  */
 int scenario_resume(struct scenario *scenario, uint32_t acknowledged);
 
 /* Does the next step, durable on return. 0, or an error. */
 int scenario_step(struct scenario *scenario);
 
-/* Compares the whole volume's part of this actor with its state. 0, or a negative error with `failed`. */
+/*
+ * Compares the whole volume's part of this actor with its state.
+ * 0, or a negative error with `failed`.
+ */
 int scenario_compare(struct scenario *scenario);
 
 #endif

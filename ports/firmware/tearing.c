@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tearing.c - the emulated chip finishes each operation at once: what a real one leaves half done is made here. */
+/*
+ * tearing.c - the emulated chip finishes each operation at once:
+ * what a real one leaves half done is made here.
+ */
 #include "tearing.h"
 
 #include <string.h>
@@ -79,7 +82,8 @@ static int erase(void *context, uint32_t address, uint32_t length)
     return whole->erase(context, address, length);
 }
 
-const struct nf2_flash *tearing_start(const struct nf2_flash *flash, uint32_t operation, uint32_t seed)
+const struct nf2_flash *tearing_start(const struct nf2_flash *flash, uint32_t operation,
+                                      uint32_t seed)
 {
     whole = flash;
     left = operation;

@@ -11,7 +11,10 @@ static bool running(void)
     return xTaskGetSchedulerState() == taskSCHEDULER_RUNNING;
 }
 
-/* A mutex: its priority inheritance keeps the idle work from holding up a high task for longer than its step. */
+/*
+ * A mutex: its priority inheritance keeps the idle work from
+ * holding up a high task for longer than its step.
+ */
 void nf2_freertos_lock(void *context)
 {
     struct nf2_freertos *volume = context;
@@ -59,10 +62,13 @@ static void idle_work(void *context)
     }
 }
 
-/* The longest that a writer may wait for the idle work: with less it could never do a large erase. */
+/*
+ * The longest that a writer may wait for the idle work: with less it could never do a large erase.
+ */
 static uint32_t budget(const struct nf2_flash *flash)
 {
-    uint32_t longest = flash->large_erase_us > flash->erase_block_us ? flash->large_erase_us : flash->erase_block_us;
+    uint32_t longest = flash->large_erase_us > flash->erase_block_us ? flash->large_erase_us
+                                                                     : flash->erase_block_us;
     return longest + longest / 3u;
 }
 

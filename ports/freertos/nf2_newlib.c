@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nf2_newlib.c - newlib's system calls over nf2_posix.h, so that fopen, fprintf and the rest work. An option:
- * compile it into the firmware and link without another set (no rdimon.specs, no nosys.specs).
+ * nf2_newlib.c - newlib's system calls over nf2_posix.h, so that fopen, fprintf and the rest work.
+ * An option: compile it into the firmware and link without another set (no rdimon.specs, no
+ * nosys.specs).
  *
- * Descriptors 0, 1 and 2 are the console: give nf2_newlib_put, and nf2_newlib_get where there is input. newlib takes the
- * memory of a FILE and its buffer from its heap: _sbrk and, with several tasks, __malloc_lock are yours.
+ * Descriptors 0, 1 and 2 are the console: give nf2_newlib_put, and nf2_newlib_get where there is
+ * input. newlib takes the memory of a FILE and its buffer from its heap: _sbrk and, with several
+ * tasks, __malloc_lock are yours.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -54,7 +56,8 @@ int _close(int file)
 
 int _read(int file, char *data, int length)
 {
-    return file < CONSOLE ? nf2_newlib_get(data, length) : (int)nf2p_read(file - CONSOLE, data, (size_t)length);
+    return file < CONSOLE ? nf2_newlib_get(data, length)
+                          : (int)nf2p_read(file - CONSOLE, data, (size_t)length);
 }
 
 int _write(int file, char *data, int length)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nf2_posix.c - descriptors, errno, and nothing else: each call is one of NF2FS's, or two under one lock. */
+/*
+ * nf2_posix.c - descriptors, errno, and nothing else: each call
+ * is one of NF2FS's, or two under one lock.
+ */
 #define _POSIX_C_SOURCE 200809L
 
 #include "nf2_posix.h"
@@ -84,7 +87,7 @@ static int refuse(int error)
     return -1;
 }
 
-/* ---- the lock: every call below is between enter and leave ------------------------------------------ */
+/* ---- the lock: every call below is between enter and leave ----------------------------------- */
 
 /* Whether there is a volume. Locks either way. */
 static bool enter(void)
@@ -105,7 +108,8 @@ static void leave(void)
     }
 }
 
-int nf2p_attach(nf2_t *fs, void (*lock)(void *context), void (*unlock)(void *context), void *context)
+int nf2p_attach(nf2_t *fs, void (*lock)(void *context), void (*unlock)(void *context),
+                void *context)
 {
     if (fs == NULL || (lock == NULL) != (unlock == NULL)) {
         return refuse(EINVAL);
@@ -125,7 +129,8 @@ int nf2p_detach(void)
     int32_t result = 0;
     if (enter()) {
         for (int i = 0; i < NF2P_FILES; i++) {
-            int closed = volume.files[i].open ? nf2_close(volume.fs, &volume.files[i].file) : NF2_OK;
+            int closed =
+                volume.files[i].open ? nf2_close(volume.fs, &volume.files[i].file) : NF2_OK;
             result = result != 0 ? result : closed;
             volume.files[i].open = false;
         }
@@ -141,7 +146,7 @@ int nf2p_detach(void)
     return (int)result;
 }
 
-/* ---- files -------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static int flags_of(int flags)
 {
@@ -160,7 +165,8 @@ static int flags_of(int flags)
 /* With the lock. POSIX lets a reader create a file; NF2FS asks for a writer. */
 static int create_empty(const char *path, struct descriptor *at, int flags)
 {
-    int result = nf2_open(volume.fs, &at->file, path, NF2_O_WRONLY | NF2_O_CREAT | (flags & NF2_O_EXCL), at->buffer);
+    int result = nf2_open(volume.fs, &at->file, path,
+                          NF2_O_WRONLY | NF2_O_CREAT | (flags & NF2_O_EXCL), at->buffer);
     return result != NF2_OK ? result : nf2_close(volume.fs, &at->file);
 }
 
@@ -311,7 +317,9 @@ off_t nf2p_lseek(int file, off_t offset, int whence)
     if (at != NULL && (offset < -LENGTH_MAX || offset > LENGTH_MAX)) {
         result = refuse(EINVAL);
     } else if (at != NULL && (whence == SEEK_SET || whence == SEEK_CUR || whence == SEEK_END)) {
-        int nf2 = whence == SEEK_SET ? NF2_SEEK_SET : whence == SEEK_CUR ? NF2_SEEK_CUR : NF2_SEEK_END;
+        int nf2 = whence == SEEK_SET   ? NF2_SEEK_SET
+                  : whence == SEEK_CUR ? NF2_SEEK_CUR
+                                       : NF2_SEEK_END;
         result = posix(nf2_seek(volume.fs, &at->file, (int32_t)offset, nf2));
     } else if (at != NULL) {
         result = refuse(EINVAL);
@@ -369,7 +377,7 @@ int nf2p_fstat(int file, struct stat *out)
     return (int)result;
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static int stat_path(const char *path, struct nf2_stat *stat)
 {
@@ -446,7 +454,7 @@ int nf2p_rename(const char *from, const char *to)
     return (int)result;
 }
 
-/* ---- listings --------------------------------------------------------------------------------------------- */
+/* ---- listings -------------------------------------------------------------------------------- */
 
 static nf2p_dir *open_listing(const char *path)
 {

@@ -5,11 +5,12 @@
  *     nf2p_attach(&volume.fs, nf2_freertos_lock, nf2_freertos_unlock, &volume);
  *     int file = nf2p_open("/log/boot.txt", O_WRONLY | O_CREAT | O_APPEND);
  *
- * What differs from POSIX, because the volume underneath does: one descriptor at a time may write a file (EBUSY);
- * an open file cannot be removed or replaced (EBUSY); a write is taken whole or not at all; what was
- * written is durable after nf2p_fsync or nf2p_close, or at once with O_SYNC. There are no links, owners and
- * times. Needs errno.h, fcntl.h and sys/stat.h (newlib, picolibc, a host's library). errno is the C
- * library's: with newlib under FreeRTOS set configUSE_NEWLIB_REENTRANT to 1 and each task has its own.
+ * What differs from POSIX, because the volume underneath does: one descriptor at a time may write a
+ * file (EBUSY); an open file cannot be removed or replaced (EBUSY); a write is taken whole or not
+ * at all; what was written is durable after nf2p_fsync or nf2p_close, or at once with O_SYNC. There
+ * are no links, owners and times. Needs errno.h, fcntl.h and sys/stat.h (newlib, picolibc, a host's
+ * library). errno is the C library's: with newlib under FreeRTOS set configUSE_NEWLIB_REENTRANT to
+ * 1 and each task has its own.
  */
 #ifndef NF2_POSIX_H
 #define NF2_POSIX_H
@@ -26,7 +27,8 @@ extern "C" {
 #endif
 
 #ifndef NF2P_FILES
-#define NF2P_FILES 8            /* descriptors open at a time; each takes an nf2_file_t and a page */
+/* descriptors open at a time; each takes an nf2_file_t and a page */
+#define NF2P_FILES 8
 #endif
 #ifndef NF2P_DIRS
 #define NF2P_DIRS 2             /* listings open at a time */
@@ -36,12 +38,17 @@ extern "C" {
 #endif
 
 /*
- * Names the volume, which is mounted. `lock` and `unlock` (may be NULL) go round each call here; they must bear
- * nesting, for the volume calls them too. 0, or -1 with errno: EBUSY (another one is attached).
+ * Names the volume, which is mounted. `lock` and `unlock` (may be NULL) go round each call here;
+ * they must bear nesting, for the volume calls them too. 0, or -1 with errno: EBUSY (another one is
+ * attached).
  */
-int nf2p_attach(nf2_t *fs, void (*lock)(void *context), void (*unlock)(void *context), void *context);
+int nf2p_attach(nf2_t *fs, void (*lock)(void *context), void (*unlock)(void *context),
+                void *context);
 
-/* Closes everything and forgets the volume, which stays mounted. 0, or -1 with the errno of the first close that failed. */
+/*
+ * Closes everything and forgets the volume, which stays mounted. 0, or -1
+ * with the errno of the first close that failed.
+ */
 int nf2p_detach(void);
 
 /* All return -1 (or NULL) with errno set, as in POSIX. A third argument of nf2p_open is ignored. */
@@ -71,7 +78,10 @@ struct nf2p_dirent {
 #define NF2P_DT_DIR 4
 #define NF2P_DT_REG 8
 
-/* The entry is valid until the next call with the same listing. At the end NULL, errno as it was. No '.' and '..'. */
+/*
+ * The entry is valid until the next call with the same listing. At the
+ * end NULL, errno as it was. No '.' and '..'.
+ */
 nf2p_dir *nf2p_opendir(const char *path);
 struct nf2p_dirent *nf2p_readdir(nf2p_dir *dir);
 void nf2p_rewinddir(nf2p_dir *dir);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * selftest.c - small tests of a driver, and a diagnosis. A test that fails is made again patiently, with time
- * after each operation: if it passes then, the driver does not wait. If not, it is made with reads of
- * other places before each look: if it passes then, reads are answered from a cache.
+ * selftest.c - small tests of a driver, and a diagnosis. A test that fails is made again patiently,
+ * with time after each operation: if it passes then, the driver does not wait. If not, it is made
+ * with reads of other places before each look: if it passes then, reads are answered from a cache.
  */
 #include "selftest.h"
 
@@ -40,7 +40,7 @@ static uint8_t pattern(const struct selftest *test, uint32_t address)
     return (uint8_t)(mixed * 0x85EBCA6Bu >> 24);
 }
 
-/* ---- the driver's functions ------------------------------------------------------------------------------ */
+/* ---- the driver's functions ------------------------------------------------------------------ */
 
 static bool driver(struct selftest *test, int value, uint32_t address)
 {
@@ -54,7 +54,10 @@ static bool read_raw(struct selftest *test, uint32_t address, uint8_t *out, uint
     return driver(test, flash->read(flash->context, address, out, length), address);
 }
 
-/* Reads for so long that the chip must have finished: what was read last, so that every cache stays as it is. */
+/*
+ * Reads for so long that the chip must have finished: what was read
+ * last, so that every cache stays as it is.
+ */
 static bool wait_long(struct selftest *test, uint32_t typical_us)
 {
     uint32_t each = test->flash->read_page_us > 0 ? test->flash->read_page_us : 1u;
@@ -146,7 +149,7 @@ static bool is_written(struct selftest *test, uint32_t address, enum nf2_selftes
     return holds(test, address, test->flash->page_size, false, fault);
 }
 
-/* ---- the tests: each leaves the report as it is, or fails -------------------------------------------------- */
+/* ---- the tests: each leaves the report as it is, or fails ------------------------------------ */
 
 /* Twice, with other memory contents: what comes back both times is the chip's. */
 static bool test_read(struct selftest *test)
@@ -156,7 +159,8 @@ static bool test_read(struct selftest *test)
         test->data[i] = (uint8_t)(i * 7u);
         test->found[i] = (uint8_t)~test->data[i];
     }
-    if (!read_raw(test, test->base, test->data, page) || !read_raw(test, test->base, test->found, page)) {
+    if (!read_raw(test, test->base, test->data, page)
+        || !read_raw(test, test->base, test->found, page)) {
         return false;
     }
     for (uint32_t i = 0; i < page; i++) {
@@ -246,7 +250,8 @@ static bool test_odd(struct selftest *test)
     for (uint32_t i = 0; i < 24u && good; i++) {
         uint32_t address = test->base + (page - 12u * unit + i * unit) / unit * unit;
         test->found = aligned + i % 5u;
-        good = holds(test, address, (1u + i * 5u % 27u) * unit / unit * unit, false, NF2_SELFTEST_ODD_READ);
+        good = holds(test, address, (1u + i * 5u % 27u) * unit / unit * unit, false,
+                     NF2_SELFTEST_ODD_READ);
     }
     test->found = aligned;
     return good;
@@ -265,13 +270,15 @@ static bool mark(struct selftest *test, uint32_t from, uint32_t to)
 }
 
 /* Whether the marks of [from, to) are there, but for those of [gone, gone_end). */
-static bool marks_but(struct selftest *test, uint32_t from, uint32_t to, uint32_t gone, uint32_t gone_end)
+static bool marks_but(struct selftest *test, uint32_t from, uint32_t to, uint32_t gone,
+                      uint32_t gone_end)
 {
     uint32_t block = test->flash->block_size, page = test->flash->page_size;
     for (uint32_t at = from; at < to; at += block) {
         bool blank = at >= gone && at < gone_end;
         enum nf2_selftest_fault fault = blank ? NF2_SELFTEST_ERASE_SMALL : NF2_SELFTEST_ERASE_LARGE;
-        if (!holds(test, at, page, blank, fault) || !holds(test, at + block - page, page, blank, fault)) {
+        if (!holds(test, at, page, blank, fault)
+            || !holds(test, at + block - page, page, blank, fault)) {
             return false;
         }
     }
@@ -279,14 +286,16 @@ static bool marks_but(struct selftest *test, uint32_t from, uint32_t to, uint32_
 }
 
 /* Erases one piece out of the middle of a marked range. */
-static bool erase_one(struct selftest *test, uint32_t from, uint32_t to, uint32_t at, uint32_t length)
+static bool erase_one(struct selftest *test, uint32_t from, uint32_t to, uint32_t at,
+                      uint32_t length)
 {
     for (uint32_t block = from; block < to; block += test->flash->block_size) {
         if (!erase(test, block, test->flash->block_size)) {
             return false;
         }
     }
-    return mark(test, from, to) && erase(test, at, length) && marks_but(test, from, to, at, at + length);
+    return mark(test, from, to) && erase(test, at, length)
+           && marks_but(test, from, to, at, at + length);
 }
 
 static bool test_erases(struct selftest *test)
@@ -306,7 +315,10 @@ static bool test_erases(struct selftest *test)
     return erase_one(test, before, to, from, large);
 }
 
-/* A tag in each block whose number is a power of two, and in the last one: all are there, or two are one. */
+/*
+ * A tag in each block whose number is a power of two, and in the
+ * last one: all are there, or two are one.
+ */
 static bool test_addresses(struct selftest *test)
 {
     uint32_t block = test->flash->block_size, tags[TAGS_MAX], count = 0;
@@ -336,7 +348,7 @@ static bool test_addresses(struct selftest *test)
     return true;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static bool is_power(uint32_t value)
 {
@@ -363,7 +375,8 @@ static bool begin(struct selftest *test, const struct nf2_config *config)
         return false;
     }
     if (config->offset % flash->block_size != 0 || config->offset >= flash->chip_size
-        || config->size > flash->chip_size - config->offset || config->size % flash->block_size != 0) {
+        || config->size > flash->chip_size - config->offset
+        || config->size % flash->block_size != 0) {
         return false;
     }
     test->flash = flash;
@@ -397,7 +410,8 @@ static void diagnose(struct selftest *test, bool (*run)(struct selftest *test))
     test->report.fault = busy ? NF2_SELFTEST_BUSY : stale ? NF2_SELFTEST_STALE : first.fault;
 }
 
-enum nf2_selftest_fault nf2_selftest(const struct nf2_config *config, struct nf2_selftest_report *report)
+enum nf2_selftest_fault nf2_selftest(const struct nf2_config *config,
+                                     struct nf2_selftest_report *report)
 {
     static bool (*const tests[])(struct selftest *test) = {
         test_read, test_program, test_row, test_pieces, test_odd, test_erases, test_addresses,
@@ -406,7 +420,8 @@ enum nf2_selftest_fault nf2_selftest(const struct nf2_config *config, struct nf2
     if (config == NULL || !begin(&test, config)) {
         (void)fail(&test, NF2_SELFTEST_GEOMETRY, 0);
     }
-    for (uint32_t i = 0; i < sizeof(tests) / sizeof(tests[0]) && test.report.fault == NF2_SELFTEST_GOOD; i++) {
+    for (uint32_t i = 0;
+         i < sizeof(tests) / sizeof(tests[0]) && test.report.fault == NF2_SELFTEST_GOOD; i++) {
         test.salt++;
         if (!tests[i](&test)) {
             diagnose(&test, tests[i]);
@@ -426,17 +441,26 @@ const char *nf2_selftest_text(enum nf2_selftest_fault fault)
         [NF2_SELFTEST_DRIVER_ERROR] = "a driver function returned an error",
         [NF2_SELFTEST_NO_READ] = "read leaves the memory as it was",
         [NF2_SELFTEST_OVERRUN] = "read writes more bytes than it was asked for",
-        [NF2_SELFTEST_ODD_READ] = "reads of odd lengths, addresses or memory are wrong: look at DMA and FIFO ends",
+        [NF2_SELFTEST_ODD_READ] =
+            "reads of odd lengths, addresses or memory are wrong: look at DMA and FIFO ends",
         [NF2_SELFTEST_NO_PROGRAM] = "program changes nothing: write enable, or write protection",
-        [NF2_SELFTEST_NO_ERASE] = "erase changes nothing: write enable, its opcode, or write protection",
+        [NF2_SELFTEST_NO_ERASE] =
+            "erase changes nothing: write enable, its opcode, or write protection",
         [NF2_SELFTEST_BUSY] = "program or erase returns while the chip is still busy",
-        [NF2_SELFTEST_STALE] = "read answers from a cache: drop the range after each program and erase",
-        [NF2_SELFTEST_PAGE_WRAP] = "a program wraps in its page: the chip's page is smaller than page_size",
-        [NF2_SELFTEST_SECOND_PROGRAM] = "only the first of several programs arrives: send write enable before each",
-        [NF2_SELFTEST_PROGRAM_UNIT] = "a page cannot be programmed in pieces: program_unit must be larger",
-        [NF2_SELFTEST_ERASE_LARGE] = "an erase takes more than its length: wrong opcode for that size",
-        [NF2_SELFTEST_ERASE_SMALL] = "an erase takes less than its length: wrong opcode for that size",
-        [NF2_SELFTEST_ADDRESS] = "two addresses are one place: 3 address bytes beyond 16 MiB, or a smaller chip",
+        [NF2_SELFTEST_STALE] =
+            "read answers from a cache: drop the range after each program and erase",
+        [NF2_SELFTEST_PAGE_WRAP] =
+            "a program wraps in its page: the chip's page is smaller than page_size",
+        [NF2_SELFTEST_SECOND_PROGRAM] =
+            "only the first of several programs arrives: send write enable before each",
+        [NF2_SELFTEST_PROGRAM_UNIT] =
+            "a page cannot be programmed in pieces: program_unit must be larger",
+        [NF2_SELFTEST_ERASE_LARGE] =
+            "an erase takes more than its length: wrong opcode for that size",
+        [NF2_SELFTEST_ERASE_SMALL] =
+            "an erase takes less than its length: wrong opcode for that size",
+        [NF2_SELFTEST_ADDRESS] =
+            "two addresses are one place: 3 address bytes beyond 16 MiB, or a smaller chip",
         [NF2_SELFTEST_DATA] = "wrong data: wiring, clock rate, dummy clocks, or supply",
     };
     bool known = (uint32_t)fault < sizeof(texts) / sizeof(texts[0]);

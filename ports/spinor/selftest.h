@@ -4,11 +4,13 @@
  *
  *     struct nf2_selftest_report report;
  *     if (nf2_selftest(&config, &report) != NF2_SELFTEST_GOOD) {
- *         printf("%s at 0x%08lX\n", nf2_selftest_text(report.fault), (unsigned long)report.address);
+ *         printf("%s at 0x%08lX\n", nf2_selftest_text(report.fault), (unsigned
+ * long)report.address);
  *     }
  *
- * Works on every nf2_flash, not only spinor's. Run it once on a new board before nf2_format: it erases
- * and programs parts of the volume's range, WHAT IT HELD IS LOST. A good driver takes a second or two.
+ * Works on every nf2_flash, not only spinor's. Run it once on a new board before nf2_format: it
+ * erases and programs parts of the volume's range, WHAT IT HELD IS LOST. A good driver takes a
+ * second or two.
  */
 #ifndef NF2_SELFTEST_H
 #define NF2_SELFTEST_H
@@ -21,7 +23,8 @@ extern "C" {
 
 enum nf2_selftest_fault {
     NF2_SELFTEST_GOOD = 0,
-    NF2_SELFTEST_GEOMETRY,      /* sizes that no volume can have, or a buffer below NF2_BUFFER_SIZE */
+    /* sizes that no volume can have, or a buffer below NF2_BUFFER_SIZE */
+    NF2_SELFTEST_GEOMETRY,
     NF2_SELFTEST_DRIVER_ERROR,  /* a function returned an error: `value` */
     NF2_SELFTEST_NO_READ,       /* `read` leaves the memory as it was */
     NF2_SELFTEST_OVERRUN,       /* `read` writes more than it was asked for */
@@ -31,7 +34,8 @@ enum nf2_selftest_fault {
     NF2_SELFTEST_BUSY,          /* returns while the chip is still busy */
     NF2_SELFTEST_STALE,         /* `read` answers from a cache that a program or erase made wrong */
     NF2_SELFTEST_PAGE_WRAP,     /* a program wraps: the chip's page is smaller than page_size */
-    NF2_SELFTEST_SECOND_PROGRAM,/* of several programs only the first arrives: write enable is missing */
+    /* of several programs only the first arrives: write enable is missing */
+    NF2_SELFTEST_SECOND_PROGRAM,
     NF2_SELFTEST_PROGRAM_UNIT,  /* a page cannot be programmed in pieces of program_unit */
     NF2_SELFTEST_ERASE_LARGE,   /* an erase takes more than its length */
     NF2_SELFTEST_ERASE_SMALL,   /* an erase takes less than its length */
@@ -47,10 +51,11 @@ struct nf2_selftest_report {
 };
 
 /*
- * Uses the flash, the range and the buffer of `config`. Returns the fault, which is also in `report`
- * (may be NULL). Nothing may be mounted there.
+ * Uses the flash, the range and the buffer of `config`. Returns the fault, which is also in
+ * `report` (may be NULL). Nothing may be mounted there.
  */
-enum nf2_selftest_fault nf2_selftest(const struct nf2_config *config, struct nf2_selftest_report *report);
+enum nf2_selftest_fault nf2_selftest(const struct nf2_config *config,
+                                     struct nf2_selftest_report *report);
 
 /* A sentence that says what to look for. Never NULL. */
 const char *nf2_selftest_text(enum nf2_selftest_fault fault);

@@ -8,8 +8,9 @@
 #include "spinor_sfdp.h"
 
 enum {
-    WRITE_STATUS = 0x01, PROGRAM = 0x02, WRITE_DISABLE = 0x04, READ_STATUS = 0x05, WRITE_ENABLE = 0x06,
-    FAST_READ = 0x0B, WRITE_STATUS_2 = 0x31, READ_STATUS_2 = 0x35, WRITE_CONTROL = 0x3E, READ_CONTROL = 0x3F,
+    WRITE_STATUS = 0x01, PROGRAM = 0x02, WRITE_DISABLE = 0x04, READ_STATUS = 0x05,
+    WRITE_ENABLE = 0x06, FAST_READ = 0x0B, WRITE_STATUS_2 = 0x31, READ_STATUS_2 = 0x35,
+    WRITE_CONTROL = 0x3E, READ_CONTROL = 0x3F,
     CLEAR_FLAGS = 0x50, RESET_ENABLE = 0x66, READ_FLAGS = 0x70, RESET = 0x99, READ_ID = 0x9F,
     WAKE = 0xAB, ENTER_FOUR = 0xB7
 };
@@ -25,7 +26,7 @@ enum {
 #define REGISTER_MAX_US 100000u
 #define LINE_CLOCK_HZ 50000000u
 
-/* ---- one command ----------------------------------------------------------------------------------- */
+/* ---- one command ----------------------------------------------------------------------------- */
 
 uint32_t spinor_header(const struct spinor_transfer *transfer, uint8_t out[SPINOR_HEADER_MAX])
 {
@@ -34,7 +35,8 @@ uint32_t spinor_header(const struct spinor_transfer *transfer, uint8_t out[SPINO
     for (uint32_t i = transfer->address_bytes; i > 0; i--) {
         out[length++] = (uint8_t)(transfer->address >> (8u * (i - 1u)));
     }
-    for (uint32_t clocks = 0; clocks < transfer->dummy_clocks && length < SPINOR_HEADER_MAX; clocks += 8u) {
+    for (uint32_t clocks = 0; clocks < transfer->dummy_clocks && length < SPINOR_HEADER_MAX;
+         clocks += 8u) {
         out[length++] = 0;
     }
     return length;
@@ -67,7 +69,10 @@ static int put(struct spinor *chip, uint8_t opcode, const uint8_t *out, uint32_t
     return send(chip, &transfer);
 }
 
-/* The chip forgets it after each program and erase. A chip that is write-protected does not take it. */
+/*
+ * The chip forgets it after each program and erase. A chip that
+ * is write-protected does not take it.
+ */
 static int write_enable(struct spinor *chip)
 {
     uint8_t status = 0;
@@ -81,7 +86,7 @@ static int write_enable(struct spinor *chip)
     return (status & ENABLED) != 0 && (status & BUSY) == 0 ? SPINOR_OK : SPINOR_PROTECTED;
 }
 
-/* ---- waiting --------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static void lock(struct spinor *chip)
 {
@@ -120,7 +125,9 @@ static bool expired(struct spinor *chip, struct waiting *waiting, uint32_t max_u
     return waiting->waited_us > max_us || waiting->polls++ / POLLS_PER_US > max_us;
 }
 
-/* With the bus locked. It is free while the chip works, so that others may read: see wait_erased. */
+/*
+ * With the bus locked. It is free while the chip works, so that others may read: see wait_erased.
+ */
 static int wait_idle(struct spinor *chip, uint32_t step_us, uint32_t max_us)
 {
     struct waiting waiting = {.begin_us = now_us(chip)};
@@ -131,7 +138,8 @@ static int wait_idle(struct spinor *chip, uint32_t step_us, uint32_t max_us)
         if (result != 0 || (status & BUSY) == 0) {
             return result;
         }
-        if (chip->suspends != suspends) {       /* another task read meanwhile: that time does not count */
+        /* another task read meanwhile: that time does not count */
+        if (chip->suspends != suspends) {
             suspends = chip->suspends;
             waiting = (struct waiting){.begin_us = now_us(chip)};
         }
@@ -160,12 +168,13 @@ static int judge(struct spinor *chip)
     return result != 0 ? result : NF2_FLASH_BAD;
 }
 
-/* ---- the memory window ------------------------------------------------------------------------------ */
+/* ---- the memory window ----------------------------------------------------------------------- */
 
 static int window(struct spinor *chip, bool on)
 {
     const struct spinor_bus *bus = chip->bus;
-    return bus->mapped != NULL && bus->map != NULL && bus->map(bus->context, on) != 0 ? SPINOR_BUS : SPINOR_OK;
+    return bus->mapped != NULL && bus->map != NULL && bus->map(bus->context, on) != 0 ? SPINOR_BUS
+                                                                                      : SPINOR_OK;
 }
 
 static void forget(struct spinor *chip, uint32_t address, uint32_t length)
@@ -175,7 +184,7 @@ static void forget(struct spinor *chip, uint32_t address, uint32_t length)
     }
 }
 
-/* ---- beginning and ending a piece of work ------------------------------------------------------------ */
+/* ---- beginning and ending a piece of work ---------------------------------------------------- */
 
 static int wake(struct spinor *chip)
 {
@@ -214,7 +223,7 @@ static bool on_chip(const struct spinor *chip, uint32_t address, uint32_t length
     return address <= chip->part.size && length <= chip->part.size - address;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int fetch(struct spinor *chip, uint32_t address, void *data, uint32_t length)
 {
@@ -286,7 +295,7 @@ int spinor_read(struct spinor *chip, uint32_t address, void *data, uint32_t leng
     return result;
 }
 
-/* ---- programming and erasing --------------------------------------------------------------------------- */
+/* ---- programming and erasing ----------------------------------------------------------------- */
 
 static int program_page(struct spinor *chip, uint32_t address, const uint8_t *data, uint32_t length)
 {
@@ -372,11 +381,11 @@ int spinor_sleep(struct spinor *chip)
     return result;
 }
 
-/* ---- finding the chip ------------------------------------------------------------------------------------ */
+/* ---- finding the chip ------------------------------------------------------------------------ */
 
 /*
- * After a reset of the processor alone the chip may sleep, be in the middle of an erase, have it suspended, or be
- * in another addressing mode. The reset comes last: it must not hit an erase.
+ * After a reset of the processor alone the chip may sleep, be in the middle of an erase, have it
+ * suspended, or be in another addressing mode. The reset comes last: it must not hit an erase.
  */
 static int settle(struct spinor *chip)
 {
@@ -396,7 +405,10 @@ static int settle(struct spinor *chip)
     return result != 0 ? result : wait_idle(chip, 1000, START_MAX_US);
 }
 
-/* Of the third byte: 24 is 16 MiB, 25 is 32 MiB; from 32 on (64 MiB) some makers count on from there. */
+/*
+ * Of the third byte: 24 is 16 MiB, 25 is 32 MiB; from 32 on (64
+ * MiB) some makers count on from there.
+ */
 static uint32_t size_of(uint8_t capacity)
 {
     uint32_t power = capacity < 32u ? capacity : capacity - 6u;
@@ -503,7 +515,7 @@ static int use_quad(struct spinor *chip)
     return result;
 }
 
-/* ---- as NF2FS's driver ------------------------------------------------------------------------------------- */
+/* ---- as NF2FS's driver ----------------------------------------------------------------------- */
 
 static int flash_read(void *context, uint32_t address, void *data, uint32_t length)
 {

@@ -2,17 +2,17 @@
 /*
  * spinor.h - a driver for JEDEC serial NOR chips over your SPI or QSPI controller.
  *
- * You give one function that makes a transaction and one that waits. spinor_start finds out the rest
- * from the chip (SFDP, JESD216): size, page, erase sizes with their opcodes and times, 3 or 4 address
- * bytes, reads on four lines, erase suspend, deep power-down. A chip without SFDP is taken by its
- * identification, with 4 and 64 KiB erases.
+ * You give one function that makes a transaction and one that waits. spinor_start finds out the
+ * rest from the chip (SFDP, JESD216): size, page, erase sizes with their opcodes and times, 3 or 4
+ * address bytes, reads on four lines, erase suspend, deep power-down. A chip without SFDP is taken
+ * by its identification, with 4 and 64 KiB erases.
  *
  *     static struct spinor chip;
  *     static const struct spinor_bus bus = {.transfer = board_transfer, .pause = board_pause};
  *     if (spinor_start(&chip, &bus) == 0) { config.flash = &chip.driver; }
  *
- * Several tasks may use one chip when `lock` and `unlock` are given: they are released while the chip
- * is busy, and a read by another task then suspends an erase that is under way.
+ * Several tasks may use one chip when `lock` and `unlock` are given: they are released while the
+ * chip is busy, and a read by another task then suspends an erase that is under way.
  */
 #ifndef SPINOR_H
 #define SPINOR_H
@@ -26,14 +26,19 @@
 extern "C" {
 #endif
 
-/* All functions return 0, one of these, or NF2_FLASH_BAD where the chip says that an operation failed. */
+/*
+ * All functions return 0, one of these, or NF2_FLASH_BAD where
+ * the chip says that an operation failed.
+ */
 enum spinor_error {
     SPINOR_OK = 0,
     SPINOR_BUS = -1,            /* `transfer` failed */
     SPINOR_ABSENT = -2,         /* nothing answers: wiring, chip select, or no power */
     SPINOR_TIMEOUT = -3,        /* busy for longer than the chip's own maximum */
-    SPINOR_PROTECTED = -4,      /* write enable is not taken: write-protected, or a broken MOSI line */
-    SPINOR_UNKNOWN = -5,        /* the chip answers, but how large it is or how it addresses is not known */
+    /* write enable is not taken: write-protected, or a broken MOSI line */
+    SPINOR_PROTECTED = -4,
+    /* the chip answers, but how large it is or how it addresses is not known */
+    SPINOR_UNKNOWN = -5,
     SPINOR_RANGE = -6           /* the range is not on the chip, or not one erase */
 };
 
@@ -52,8 +57,9 @@ struct spinor_transfer {
 };
 
 /*
- * For controllers that know nothing but bytes: writes opcode, address and dummy bytes of a transfer on
- * one line into `out` and returns how many they are. Send them, then the data, in one chip select.
+ * For controllers that know nothing but bytes: writes opcode, address and dummy bytes of a transfer
+ * on one line into `out` and returns how many they are. Send them, then the data, in one chip
+ * select.
  */
 #define SPINOR_HEADER_MAX 9u
 uint32_t spinor_header(const struct spinor_transfer *transfer, uint8_t out[SPINOR_HEADER_MAX]);
@@ -64,7 +70,9 @@ struct spinor_bus {
     /* One transaction: chip select low, the transfer, chip select high. 0, or a negative number. */
     int (*transfer)(void *context, const struct spinor_transfer *transfer);
 
-    /* Waits about `us` microseconds, or does other work meanwhile. Without `now_us`, not for less. */
+    /*
+     * Waits about `us` microseconds, or does other work meanwhile. Without `now_us`, not for less.
+     */
     void (*pause)(void *context, uint32_t us);
 
     /* The rest is optional. */
@@ -74,8 +82,9 @@ struct spinor_bus {
     void (*unlock)(void *context);
 
     /*
-     * The chip as memory: `mapped_size` bytes at `mapped`. `map` turns the window on or off (commands
-     * are sent while it is off); `forget` makes the processor drop what it cached of a range.
+     * The chip as memory: `mapped_size` bytes at `mapped`. `map` turns the window on or off
+     * (commands are sent while it is off); `forget` makes the processor drop what it cached of a
+     * range.
      */
     const uint8_t *mapped;
     uint32_t mapped_size;
@@ -126,8 +135,8 @@ struct spinor {
 };
 
 /*
- * Finds the chip and fills in `chip`. Also where the processor was reset while the chip erased, slept, had
- * an erase suspended or was in another addressing mode. `bus` stays in use.
+ * Finds the chip and fills in `chip`. Also where the processor was reset while the chip erased,
+ * slept, had an erase suspended or was in another addressing mode. `bus` stays in use.
  */
 int spinor_start(struct spinor *chip, const struct spinor_bus *bus);
 

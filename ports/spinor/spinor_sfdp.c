@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* spinor_sfdp.c - the tables by which a chip describes itself (JESD216). Words count from 1, as there. */
+/*
+ * spinor_sfdp.c - the tables by which a chip describes itself
+ * (JESD216). Words count from 1, as there.
+ */
 #include "spinor_sfdp.h"
 
 #include <string.h>
@@ -37,7 +40,8 @@ static uint32_t field(const struct table *table, uint32_t word, uint32_t low, ui
     return (table->word[word - 1u] >> low) & (((uint32_t)1 << bits) - 1u);
 }
 
-static int fetch_table(const struct spinor_bus *bus, uint32_t address, uint32_t words, struct table *out)
+static int fetch_table(const struct spinor_bus *bus, uint32_t address, uint32_t words,
+                       struct table *out)
 {
     out->words = words < BASIC_WORDS ? words : BASIC_WORDS;
     for (uint32_t i = 0; i < out->words; i++) {
@@ -159,7 +163,10 @@ static void take_states(const struct table *basic, struct spinor_part *part)
     }
 }
 
-/* Opcodes with four address bytes whatever the mode: a reset cannot leave the chip in the wrong one. */
+/*
+ * Opcodes with four address bytes whatever the mode: a reset
+ * cannot leave the chip in the wrong one.
+ */
 static void take_four(const struct table *four, struct spinor_part *part)
 {
     bool plain = field(four, 1, 1, 1) != 0 && field(four, 1, 6, 1) != 0;
@@ -193,7 +200,8 @@ int spinor_sfdp(const struct spinor_bus *bus, struct spinor_part *part)
     take_states(&table, part);
     if (table.words >= 16u) {
         part->enter_four = (uint8_t)field(&table, 16, 24, 8);
-    } else if (field(&table, 1, 17, 2) == 1u) {     /* it can, and how is not said: the way that all take */
+    /* it can, and how is not said: the way that all take */
+    } else if (field(&table, 1, 17, 2) == 1u) {
         part->enter_four = 2;
     }
     if (part->size > (uint32_t)1 << 24) {

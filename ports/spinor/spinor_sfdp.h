@@ -5,7 +5,10 @@
 
 #include "spinor.h"
 
-/* Reads what the chip says of itself into `part`. 0, SPINOR_BUS, or SPINOR_UNKNOWN: no usable table. */
+/*
+ * Reads what the chip says of itself into `part`. 0,
+ * SPINOR_BUS, or SPINOR_UNKNOWN: no usable table.
+ */
 int spinor_sfdp(const struct spinor_bus *bus, struct spinor_part *part);
 
 #endif

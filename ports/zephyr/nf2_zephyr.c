@@ -28,10 +28,13 @@ static K_MUTEX_DEFINE(tables);
 static int zephyr(int32_t result)
 {
     static const int16_t known[][2] = {
-        {NF2_ERR_NOENT, ENOENT}, {NF2_ERR_BADF, EBADF}, {NF2_ERR_BUSY, EBUSY}, {NF2_ERR_EXIST, EEXIST},
-        {NF2_ERR_NOTDIR, ENOTDIR}, {NF2_ERR_ISDIR, EISDIR}, {NF2_ERR_INVAL, EINVAL}, {NF2_ERR_MFILE, EMFILE},
-        {NF2_ERR_FBIG, EFBIG}, {NF2_ERR_NOSPC, ENOSPC}, {NF2_ERR_ROFS, EROFS},
-        {NF2_ERR_NAMETOOLONG, ENAMETOOLONG}, {NF2_ERR_NOTEMPTY, ENOTEMPTY},
+        {NF2_ERR_NOENT, ENOENT},       {NF2_ERR_BADF, EBADF},
+        {NF2_ERR_BUSY, EBUSY},         {NF2_ERR_EXIST, EEXIST},
+        {NF2_ERR_NOTDIR, ENOTDIR},     {NF2_ERR_ISDIR, EISDIR},
+        {NF2_ERR_INVAL, EINVAL},       {NF2_ERR_MFILE, EMFILE},
+        {NF2_ERR_FBIG, EFBIG},         {NF2_ERR_NOSPC, ENOSPC},
+        {NF2_ERR_ROFS, EROFS},         {NF2_ERR_NAMETOOLONG, ENAMETOOLONG},
+        {NF2_ERR_NOTEMPTY, ENOTEMPTY},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (result == known[i][0]) {
@@ -52,7 +55,7 @@ static const char *inside(const struct fs_mount_t *mount, const char *path)
     return strlen(path) > mount->mountp_len ? path + mount->mountp_len : "/";
 }
 
-/* ---- the driver ----------------------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------------ */
 
 static int area_read(void *context, uint32_t address, void *data, uint32_t length)
 {
@@ -101,7 +104,7 @@ static void configure(struct nf2_zephyr *volume)
     };
 }
 
-/* ---- the volume --------------------------------------------------------------------------------------------- */
+/* ---- the volume ------------------------------------------------------------------------------ */
 
 static int volume_mount(struct fs_mount_t *mount)
 {
@@ -147,7 +150,7 @@ static int volume_space(struct fs_mount_t *mount, const char *path, struct fs_st
     return zephyr(result);
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static struct open_file *take_file(void)
 {
@@ -182,7 +185,8 @@ static int file_open(struct fs_file_t *filp, const char *path, fs_mode_t mode)
     if (at == NULL) {
         return -ENFILE;
     }
-    int result = nf2_open(volume_of(filp->mp), &at->file, inside(filp->mp, path), flags_of(mode), at->buffer);
+    int result = nf2_open(volume_of(filp->mp), &at->file, inside(filp->mp, path), flags_of(mode),
+                          at->buffer);
     if (result != NF2_OK) {
         at->taken = false;
         return zephyr(result);
@@ -207,7 +211,8 @@ static int file_close(struct fs_file_t *filp)
 
 static ssize_t file_read(struct fs_file_t *filp, void *data, size_t length)
 {
-    return zephyr(nf2_read(volume_of(filp->mp), handle(filp), data, length > INT32_MAX ? INT32_MAX : (uint32_t)length));
+    return zephyr(nf2_read(volume_of(filp->mp), handle(filp), data,
+                           length > INT32_MAX ? INT32_MAX : (uint32_t)length));
 }
 
 static ssize_t file_write(struct fs_file_t *filp, const void *data, size_t length)
@@ -220,7 +225,9 @@ static ssize_t file_write(struct fs_file_t *filp, const void *data, size_t lengt
 
 static int file_seek(struct fs_file_t *filp, off_t offset, int whence)
 {
-    int nf2 = whence == FS_SEEK_SET ? NF2_SEEK_SET : whence == FS_SEEK_CUR ? NF2_SEEK_CUR : NF2_SEEK_END;
+    int nf2 = whence == FS_SEEK_SET   ? NF2_SEEK_SET
+              : whence == FS_SEEK_CUR ? NF2_SEEK_CUR
+                                      : NF2_SEEK_END;
     if (offset > INT32_MAX || offset < -INT32_MAX) {
         return -EINVAL;
     }
@@ -248,7 +255,7 @@ static int file_sync(struct fs_file_t *filp)
     return result == NF2_ERR_BADF ? 0 : zephyr(result);
 }
 
-/* ---- directories and names ----------------------------------------------------------------------------------------- */
+/* ---- directories and names ------------------------------------------------------------------- */
 
 static int dir_open(struct fs_dir_t *dirp, const char *path)
 {
@@ -332,10 +339,24 @@ static int name_stat(struct fs_mount_t *mount, const char *path, struct fs_diren
 }
 
 static const struct fs_file_system_t operations = {
-    .open = file_open, .read = file_read, .write = file_write, .lseek = file_seek, .tell = file_tell,
-    .truncate = file_truncate, .sync = file_sync, .close = file_close, .opendir = dir_open, .readdir = dir_read,
-    .closedir = dir_close, .mount = volume_mount, .unmount = volume_unmount, .unlink = name_remove,
-    .rename = name_rename, .mkdir = name_mkdir, .stat = name_stat, .statvfs = volume_space,
+    .open = file_open,
+    .read = file_read,
+    .write = file_write,
+    .lseek = file_seek,
+    .tell = file_tell,
+    .truncate = file_truncate,
+    .sync = file_sync,
+    .close = file_close,
+    .opendir = dir_open,
+    .readdir = dir_read,
+    .closedir = dir_close,
+    .mount = volume_mount,
+    .unmount = volume_unmount,
+    .unlink = name_remove,
+    .rename = name_rename,
+    .mkdir = name_mkdir,
+    .stat = name_stat,
+    .statvfs = volume_space,
 };
 
 static int nf2_zephyr_init(void)

@@ -7,11 +7,12 @@
  *         .type = NF2_ZEPHYR_TYPE, .mnt_point = "/nf2", .fs_data = &volume,
  *         .storage_dev = (void *)FIXED_PARTITION_ID(storage_partition),
  *     };
- *     fs_mount(&mount);                a blank partition is formatted, unless FS_MOUNT_FLAG_NO_FORMAT is set
- *     nf2_maintain(&volume.fs, us);    from a thread of low priority
+ *     fs_mount(&mount);                a blank partition is formatted, unless
+ * FS_MOUNT_FLAG_NO_FORMAT is set nf2_maintain(&volume.fs, us);    from a thread of low priority
  *
- * Not compiled against Zephyr's own headers, which are in no package registry: the test compiles it, and runs it,
- * against declarations of our own in tests/ports/stubs that follow Zephyr's documentation (3.7 and 4.x).
+ * Not compiled against Zephyr's own headers, which are in no package registry: the test compiles
+ * it, and runs it, against declarations of our own in tests/ports/stubs that follow Zephyr's
+ * documentation (3.7 and 4.x).
  */
 #ifndef NF2_ZEPHYR_H
 #define NF2_ZEPHYR_H

@@ -7,28 +7,38 @@
 static struct vflash *chip;
 static esp_partition_t partition;
 
-const esp_partition_t *esp_partition_find_first(esp_partition_type_t type, esp_partition_subtype_t subtype, const char *label)
+const esp_partition_t *esp_partition_find_first(esp_partition_type_t type,
+                                                esp_partition_subtype_t subtype, const char *label)
 {
     (void)subtype;
-    return type == ESP_PARTITION_TYPE_DATA && strcmp(label, partition.label) == 0 ? &partition : NULL;
+    return type == ESP_PARTITION_TYPE_DATA && strcmp(label, partition.label) == 0 ? &partition
+                                                                                  : NULL;
 }
 
 esp_err_t esp_partition_read(const esp_partition_t *at, size_t offset, void *data, size_t length)
 {
     const struct nf2_flash *flash = vflash_driver(chip);
-    return flash->read(flash->context, at->address + (uint32_t)offset, data, (uint32_t)length) == 0 ? ESP_OK : 0x102;
+    return flash->read(flash->context, at->address + (uint32_t)offset, data, (uint32_t)length) == 0
+               ? ESP_OK
+               : 0x102;
 }
 
-esp_err_t esp_partition_write(const esp_partition_t *at, size_t offset, const void *data, size_t length)
+esp_err_t esp_partition_write(const esp_partition_t *at, size_t offset, const void *data,
+                              size_t length)
 {
     const struct nf2_flash *flash = vflash_driver(chip);
-    return flash->program(flash->context, at->address + (uint32_t)offset, data, (uint32_t)length) == 0 ? ESP_OK : 0x102;
+    return flash->program(flash->context, at->address + (uint32_t)offset, data, (uint32_t)length)
+                   == 0
+               ? ESP_OK
+               : 0x102;
 }
 
 esp_err_t esp_partition_erase_range(const esp_partition_t *at, size_t offset, size_t length)
 {
     const struct nf2_flash *flash = vflash_driver(chip);
-    return flash->erase(flash->context, at->address + (uint32_t)offset, (uint32_t)length) == 0 ? ESP_OK : 0x102;
+    return flash->erase(flash->context, at->address + (uint32_t)offset, (uint32_t)length) == 0
+               ? ESP_OK
+               : 0x102;
 }
 
 SemaphoreHandle_t xSemaphoreCreateRecursiveMutexStatic(StaticSemaphore_t *memory)
@@ -55,7 +65,8 @@ static void mount_at(uint32_t address, uint32_t large)
     char text[6] = "";
     chip = vflash_new(vflash_chip_find("w25q80"));
     memset(&volume, 0, sizeof(volume));
-    partition = (esp_partition_t){.address = address, .size = 512 * 1024, .erase_size = 4096, .label = "storage"};
+    partition = (esp_partition_t){
+        .address = address, .size = 512 * 1024, .erase_size = 4096, .label = "storage"};
     CHECK_EQ(nf2_esp_mount(&volume, "other", true), NF2_ERR_NOENT);
     CHECK_EQ(nf2_esp_mount(&volume, "storage", false), NF2_ERR_BLANK);
     CHECK_EQ(nf2_esp_mount(&volume, "storage", true), NF2_OK);

@@ -33,10 +33,27 @@ enum mistake {
 };
 
 static const char *const mistake_names[MISTAKES] = {
-    "none", "does nothing", "no busy wait", "no busy wait after erase", "64 KiB opcode for 4 KiB",
-    "4 KiB opcode for 64 KiB", "half of 64 KiB", "three address bytes", "smaller chip", "page of 512",
-    "write enable once", "no write enable", "no erase", "stale read", "stale window", "read overrun",
-    "read short", "read aligned", "program pads", "wrong dummy clocks", "returns an error",
+    "none",
+    "does nothing",
+    "no busy wait",
+    "no busy wait after erase",
+    "64 KiB opcode for 4 KiB",
+    "4 KiB opcode for 64 KiB",
+    "half of 64 KiB",
+    "three address bytes",
+    "smaller chip",
+    "page of 512",
+    "write enable once",
+    "no write enable",
+    "no erase",
+    "stale read",
+    "stale window",
+    "read overrun",
+    "read short",
+    "read aligned",
+    "program pads",
+    "wrong dummy clocks",
+    "returns an error",
 };
 
 static struct {
@@ -49,13 +66,22 @@ static struct {
     uint8_t window[512 * 256];
 } naive;
 
-static void transfer(uint8_t opcode, uint32_t address, bool addressed, const uint8_t *out, uint8_t *in, uint32_t length)
+static void transfer(uint8_t opcode, uint32_t address, bool addressed, const uint8_t *out,
+                     uint8_t *in, uint32_t length)
 {
     bool read = opcode == 0x0B || opcode == 0x0C;
     const struct spinor_transfer command = {
-        .opcode = opcode, .address_bytes = !addressed ? 0 : naive.large_chip ? 4 : 3, .address_lines = 1,
-        .dummy_clocks = !read || naive.mistake == WRONG_DUMMIES ? 0 : 8, .data_lines = 1, .address = address,
-        .out = out, .in = in, .length = length,
+        .opcode = opcode,
+        .address_bytes = !addressed         ? 0
+                         : naive.large_chip ? 4
+                                            : 3,
+        .address_lines = 1,
+        .dummy_clocks = !read || naive.mistake == WRONG_DUMMIES ? 0 : 8,
+        .data_lines = 1,
+        .address = address,
+        .out = out,
+        .in = in,
+        .length = length,
     };
     (void)naive.board.bus.transfer(&naive.board, &command);
 }
@@ -71,7 +97,8 @@ static void wait_idle(void)
 
 static void enable(bool program)
 {
-    if (naive.mistake == NEVER_ENABLE || (program && naive.mistake == ENABLE_ONCE && naive.enabled_once)) {
+    if (naive.mistake == NEVER_ENABLE
+        || (program && naive.mistake == ENABLE_ONCE && naive.enabled_once)) {
         return;
     }
     naive.enabled_once = program;
@@ -171,7 +198,8 @@ static int naive_erase(void *context, uint32_t address, uint32_t length)
     if (naive.mistake == DOES_NOTHING || naive.mistake == NO_ERASE) {
         return 0;
     }
-    bool as_large = naive.mistake == LARGE_OPCODE_FOR_BLOCK || (large && naive.mistake != BLOCK_OPCODE_FOR_LARGE);
+    bool as_large = naive.mistake == LARGE_OPCODE_FOR_BLOCK
+                    || (large && naive.mistake != BLOCK_OPCODE_FOR_LARGE);
     enable(false);
     if (large && naive.mistake == LARGE_ONLY_WHERE_IT_BEGINS) {
         transfer(0x52, address, true, NULL, NULL, 0);
@@ -187,11 +215,23 @@ static int naive_erase(void *context, uint32_t address, uint32_t length)
 static struct nf2_flash driver_of(enum mistake mistake)
 {
     struct nf2_flash flash = {
-        .read = naive_read, .program = naive_program, .erase = naive_erase, .chip_size = CHIP, .block_size = 4096,
-        .large_erase_size = 65536, .page_size = 256, .program_unit = 1, .read_unit = 1, .read_page_us = 43,
-        .program_page_us = 400, .erase_block_us = 50000, .large_erase_us = 150000,
+        .read = naive_read,
+        .program = naive_program,
+        .erase = naive_erase,
+        .chip_size = CHIP,
+        .block_size = 4096,
+        .large_erase_size = 65536,
+        .page_size = 256,
+        .program_unit = 1,
+        .read_unit = 1,
+        .read_page_us = 43,
+        .program_page_us = 400,
+        .erase_block_us = 50000,
+        .large_erase_us = 150000,
     };
-    flash.chip_size = mistake == THREE_BYTES ? 32u << 20 : mistake == SMALLER_CHIP ? 2 * CHIP : CHIP;
+    flash.chip_size = mistake == THREE_BYTES    ? 32u << 20
+                      : mistake == SMALLER_CHIP ? 2 * CHIP
+                                                : CHIP;
     flash.page_size = mistake == PAGE_OF_512 ? 512 : 256;
     return flash;
 }
@@ -210,7 +250,8 @@ static void judge(enum mistake mistake, bool dirty, enum nf2_selftest_fault expe
     spi_board_open(&naive.board, &kind, 1);
     memset(spi_chip_memory(naive.board.chip), dirty ? 0x5A : 0xFF, kind.size);
     const struct nf2_flash flash = driver_of(mistake);
-    const struct nf2_config config = {.flash = &flash, .buffer = buffer, .buffer_size = sizeof(buffer)};
+    const struct nf2_config config = {
+        .flash = &flash, .buffer = buffer, .buffer_size = sizeof(buffer)};
     enum nf2_selftest_fault found = nf2_selftest(&config, &report);
     if (!CHECK_EQ(found, expected)) {
         printf("%s on a %s chip: %s at 0x%X\n", mistake_names[mistake], dirty ? "written" : "blank",
@@ -272,12 +313,19 @@ TEST(sizes)
     CHECK_EQ(nf2_selftest(&config, NULL), NF2_SELFTEST_GEOMETRY);
 }
 
-/* Only the volume's part of the chip is touched; one that is not aligned to large erases works too. */
+/*
+ * Only the volume's part of the chip is touched; one that is
+ * not aligned to large erases works too.
+ */
 TEST(range)
 {
     struct nf2_flash flash = driver_of(NO_MISTAKE);
     const struct nf2_config config = {
-        .flash = &flash, .buffer = buffer, .buffer_size = sizeof(buffer), .offset = 5u * 4096u, .size = 60u * 4096u,
+        .flash = &flash,
+        .buffer = buffer,
+        .buffer_size = sizeof(buffer),
+        .offset = 5u * 4096u,
+        .size = 60u * 4096u,
     };
     struct spi_chip_kind kind = spi_chip_w25q128;
     kind.size = CHIP;

@@ -18,7 +18,8 @@ static void talk(const uint8_t *out, uint32_t length, uint8_t *in, uint32_t coun
     spi_chip_select(chip, false);
 }
 
-#define TELL(...) talk((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), NULL, 0)
+#define TELL(...)                                                                                  \
+    talk((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), NULL, 0)
 
 static uint8_t status(uint8_t opcode)
 {
@@ -29,7 +30,8 @@ static uint8_t status(uint8_t opcode)
 
 static uint8_t byte_at(uint32_t address)
 {
-    const uint8_t out[4] = {0x03, (uint8_t)(address >> 16), (uint8_t)(address >> 8), (uint8_t)address};
+    const uint8_t out[4] = {0x03, (uint8_t)(address >> 16), (uint8_t)(address >> 8),
+                            (uint8_t)address};
     uint8_t in;
     talk(out, 4, &in, 1);
     return in;

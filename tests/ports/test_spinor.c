@@ -17,7 +17,7 @@ static void open_board(const struct spi_chip_kind *kind, uint8_t lines)
     CHECK_EQ(spinor_start(&chip, &board.bus), 0);
 }
 
-/* ---- finding the chip ------------------------------------------------------------------------------- */
+/* ---- finding the chip ------------------------------------------------------------------------ */
 
 TEST(what_the_table_says)
 {
@@ -110,7 +110,8 @@ TEST(start_after_a_reset)
     for (int state = 0; state < 4; state++) {
         open_board(&spi_chip_w25q128, 4);
         memset(spi_chip_memory(board.chip), 0, 65536);
-        struct spinor_transfer erase = {.opcode = busy[0], .address_bytes = 3, .address_lines = 1, .data_lines = 1};
+        struct spinor_transfer erase = {
+            .opcode = busy[0], .address_bytes = 3, .address_lines = 1, .data_lines = 1};
         struct spinor_transfer plain = {.opcode = 0x06, .address_lines = 1, .data_lines = 1};
         board.bus.transfer(&board, &plain);
         if (state < 2) {
@@ -126,14 +127,15 @@ TEST(start_after_a_reset)
             CHECK_EQ(spinor_sleep(&chip), 0);
         }
         CHECK_EQ(spinor_start(&chip, &board.bus), 0);
-        CHECK_EQ(spi_chip_memory(board.chip)[0], state == 0 ? 0xFF : spi_chip_memory(board.chip)[0]);
+        CHECK_EQ(spi_chip_memory(board.chip)[0],
+                 state == 0 ? 0xFF : spi_chip_memory(board.chip)[0]);
         CHECK_EQ(spinor_program(&chip, 1u << 20, "works", 5), 0);
         CHECK_MEM(spi_chip_memory(board.chip) + (1u << 20), "works", 5);
         spi_board_close(&board);
     }
 }
 
-/* ---- what it does with the chip ------------------------------------------------------------------------ */
+/* ---- what it does with the chip -------------------------------------------------------------- */
 
 TEST(programs_are_split_at_page_ends)
 {
@@ -159,7 +161,8 @@ TEST(what_the_chip_refuses)
     uint8_t byte = 0;
     open_board(&spi_chip_w25q128, 1);
     spi_chip_protect(board.chip, true);
-    CHECK_EQ(spinor_program(&chip, 0, &byte, 1), 0);        /* the latch is set, the array protected */
+    /* the latch is set, the array protected */
+    CHECK_EQ(spinor_program(&chip, 0, &byte, 1), 0);
     CHECK_EQ(spi_chip_memory(board.chip)[0], 0xFF);
     spi_chip_protect(board.chip, false);
     board.deaf = true;
@@ -180,7 +183,10 @@ TEST(what_the_chip_refuses)
     spi_board_close(&board);
 }
 
-/* An erase that takes longer than the chip's own maximum ends in an error, with a clock and without one. */
+/*
+ * An erase that takes longer than the chip's own maximum ends in
+ * an error, with a clock and without one.
+ */
 TEST(time_outs)
 {
     struct spi_chip_kind kind = spi_chip_w25q128;
@@ -210,7 +216,7 @@ TEST(deep_power_down)
     spi_board_close(&board);
 }
 
-/* ---- a read while another task erases -------------------------------------------------------------------- */
+/* ---- a read while another task erases -------------------------------------------------------- */
 
 static struct {
     uint32_t address, reads, wrong;
@@ -272,7 +278,7 @@ TEST(read_of_the_block_waits)
     spi_board_close(&board);
 }
 
-/* ---- the memory window ------------------------------------------------------------------------------------- */
+/* ---- the memory window ----------------------------------------------------------------------- */
 
 TEST(memory_window)
 {
@@ -294,11 +300,12 @@ TEST(memory_window)
     spi_board_close(&board);
 }
 
-/* ---- a volume over it ------------------------------------------------------------------------------------------ */
+/* ---- a volume over it ------------------------------------------------------------------------ */
 
 static nf2_t fs;
 static nf2_file_t file;
-static uint8_t volume_buffer[NF2_BUFFER_SIZE(256u)], file_buffer[256], content[70000], found_content[70000];
+static uint8_t volume_buffer[NF2_BUFFER_SIZE(256u)], file_buffer[256], content[70000],
+    found_content[70000];
 
 static void fill_and_compare(const struct nf2_config *config)
 {
@@ -308,19 +315,24 @@ static void fill_and_compare(const struct nf2_config *config)
     CHECK_EQ(nf2_format(&fs, config, NF2_FORMAT_QUICK), NF2_OK);
     CHECK_EQ(nf2_mount(&fs, config, NF2_MOUNT_RDWR), NF2_OK);
     for (int round = 0; round < 3; round++) {
-        CHECK_EQ(nf2_open(&fs, &file, "/big", NF2_O_WRONLY | NF2_O_CREAT | NF2_O_TRUNC, file_buffer), NF2_OK);
+        CHECK_EQ(
+            nf2_open(&fs, &file, "/big", NF2_O_WRONLY | NF2_O_CREAT | NF2_O_TRUNC, file_buffer),
+            NF2_OK);
         CHECK_EQ(nf2_write(&fs, &file, content, sizeof(content)), (int32_t)sizeof(content));
         CHECK_EQ(nf2_close(&fs, &file), NF2_OK);
     }
     for (int i = 0; i < 200; i++) {
-        CHECK_EQ(nf2_open(&fs, &file, "/log", NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND, file_buffer), NF2_OK);
+        CHECK_EQ(
+            nf2_open(&fs, &file, "/log", NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND, file_buffer),
+            NF2_OK);
         CHECK_EQ(nf2_write(&fs, &file, content + i, 33), 33);
         CHECK_EQ(nf2_close(&fs, &file), NF2_OK);
     }
     CHECK_EQ(nf2_unmount(&fs), NF2_OK);
     CHECK_EQ(nf2_mount(&fs, config, NF2_MOUNT_RDWR), NF2_OK);
     CHECK_EQ(nf2_open(&fs, &file, "/big", NF2_O_RDONLY, NULL), NF2_OK);
-    CHECK_EQ(nf2_read(&fs, &file, found_content, sizeof(found_content)), (int32_t)sizeof(found_content));
+    CHECK_EQ(nf2_read(&fs, &file, found_content, sizeof(found_content)),
+             (int32_t)sizeof(found_content));
     CHECK_MEM(found_content, content, sizeof(content));
     CHECK_EQ(nf2_close(&fs, &file), NF2_OK);
     CHECK_EQ(nf2_check(&fs, NULL, NULL), 0);
@@ -329,12 +341,16 @@ static void fill_and_compare(const struct nf2_config *config)
 
 TEST(volume)
 {
-    static const struct spi_chip_kind *const kinds[] = {&spi_chip_w25q128, &spi_chip_w25q256, &spi_chip_old};
+    static const struct spi_chip_kind *const kinds[] = {&spi_chip_w25q128, &spi_chip_w25q256,
+                                                        &spi_chip_old};
     for (int i = 0; i < 3; i++) {
         open_board(kinds[i], i == 1 ? 4 : 1);
         uint32_t before = spi_chip_counts(board.chip)->ignored;
         const struct nf2_config config = {
-            .flash = &chip.driver, .size = 4u << 20, .buffer = volume_buffer, .buffer_size = sizeof(volume_buffer),
+            .flash = &chip.driver,
+            .size = 4u << 20,
+            .buffer = volume_buffer,
+            .buffer_size = sizeof(volume_buffer),
         };
         struct nf2_selftest_report report;
         CHECK_EQ(nf2_selftest(&config, &report), NF2_SELFTEST_GOOD);
@@ -347,7 +363,7 @@ TEST(volume)
     }
 }
 
-/* ---- the board fails at any instant -------------------------------------------------------------------------------- */
+/* ---- the board fails at any instant ---------------------------------------------------------- */
 
 #define RECORD 40u
 
@@ -355,7 +371,9 @@ TEST(volume)
 static uint32_t append_records(uint32_t limit)
 {
     uint32_t done = 0;
-    if (nf2_open(&fs, &file, "/records", NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND | NF2_O_SYNC, file_buffer) != NF2_OK) {
+    if (nf2_open(&fs, &file, "/records", NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND | NF2_O_SYNC,
+                 file_buffer)
+        != NF2_OK) {
         return 0;
     }
     uint32_t at = (uint32_t)nf2_size(&fs, &file) / RECORD;
@@ -400,7 +418,8 @@ TEST(cuts_between_any_two_bytes)
     kind.size = 1u << 20;
     kind.id[2] = 0x14;
     open_board(&kind, 4);
-    const struct nf2_config config = {.flash = &chip.driver, .buffer = volume_buffer, .buffer_size = sizeof(volume_buffer)};
+    const struct nf2_config config = {
+        .flash = &chip.driver, .buffer = volume_buffer, .buffer_size = sizeof(volume_buffer)};
     CHECK_EQ(nf2_format(&fs, &config, NF2_FORMAT_QUICK), NF2_OK);
     uint32_t promised = 0;
     for (int round = 0; round < 200; round++) {

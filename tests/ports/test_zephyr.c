@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_zephyr.c - the glue for Zephyr through its table of operations, over a flash area on the virtual chip. */
+/*
+ * test_zephyr.c - the glue for Zephyr through its table of
+ * operations, over a flash area on the virtual chip.
+ */
 #define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
@@ -79,7 +82,11 @@ uint32_t flash_area_align(const struct flash_area *at)
 
 static struct nf2_zephyr volume;
 static struct fs_mount_t mount = {
-    .type = NF2_ZEPHYR_TYPE, .mnt_point = "/nf2", .mountp_len = 4, .fs_data = &volume, .storage_dev = (void *)3,
+    .type = NF2_ZEPHYR_TYPE,
+    .mnt_point = "/nf2",
+    .mountp_len = 4,
+    .fs_data = &volume,
+    .storage_dev = (void *)3,
 };
 
 static void begin(void)

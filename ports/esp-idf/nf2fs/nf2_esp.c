@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nf2_esp.c - a driver over a partition: ESP-IDF itself waits for the chip, and keeps the cache right. */
+/*
+ * nf2_esp.c - a driver over a partition: ESP-IDF itself waits
+ * for the chip, and keeps the cache right.
+ */
 #include "nf2_esp.h"
 
 #define BLOCK_SIZE 4096u
@@ -40,10 +43,19 @@ static void configure(struct nf2_esp *volume)
 {
     bool aligned = volume->partition->address % LARGE_SIZE == 0;
     volume->flash = (struct nf2_flash){
-        .context = volume, .read = partition_read, .program = partition_program, .erase = partition_erase,
-        .chip_size = volume->partition->size / BLOCK_SIZE * BLOCK_SIZE, .block_size = BLOCK_SIZE,
-        .large_erase_size = aligned ? LARGE_SIZE : 0, .page_size = NF2_ESP_PAGE_SIZE, .program_unit = 1,
-        .read_unit = 1, .read_page_us = 20, .program_page_us = 500, .erase_block_us = 50000,
+        .context = volume,
+        .read = partition_read,
+        .program = partition_program,
+        .erase = partition_erase,
+        .chip_size = volume->partition->size / BLOCK_SIZE * BLOCK_SIZE,
+        .block_size = BLOCK_SIZE,
+        .large_erase_size = aligned ? LARGE_SIZE : 0,
+        .page_size = NF2_ESP_PAGE_SIZE,
+        .program_unit = 1,
+        .read_unit = 1,
+        .read_page_us = 20,
+        .program_page_us = 500,
+        .erase_block_us = 50000,
         .large_erase_us = aligned ? 200000 : 0,
     };
     volume->config = (struct nf2_config){
@@ -54,7 +66,8 @@ static void configure(struct nf2_esp *volume)
 
 int nf2_esp_mount(struct nf2_esp *volume, const char *label, bool format)
 {
-    volume->partition = esp_partition_find_first(ESP_PARTITION_TYPE_DATA, ESP_PARTITION_SUBTYPE_ANY, label);
+    volume->partition =
+        esp_partition_find_first(ESP_PARTITION_TYPE_DATA, ESP_PARTITION_SUBTYPE_ANY, label);
     if (volume->partition == NULL) {
         return NF2_ERR_NOENT;
     }
@@ -68,7 +81,8 @@ int nf2_esp_mount(struct nf2_esp *volume, const char *label, bool format)
     int result = nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR);
     if (result == NF2_ERR_BLANK && format) {
         result = nf2_format(&volume->fs, &volume->config, NF2_FORMAT_QUICK);
-        result = result == NF2_OK ? nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR) : result;
+        result =
+            result == NF2_OK ? nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR) : result;
     }
     return result;
 }

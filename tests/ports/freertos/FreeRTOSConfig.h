@@ -7,7 +7,8 @@
 
 #define configUSE_PREEMPTION 1
 #define configTICK_RATE_HZ 1000
-#define configMINIMAL_STACK_SIZE 4096     /* words: a thread of this computer needs 16 KiB and more */
+/* words: a thread of this computer needs 16 KiB and more */
+#define configMINIMAL_STACK_SIZE 4096
 #define configMAX_PRIORITIES 4
 #define configMAX_TASK_NAME_LEN 16
 #define configTICK_TYPE_WIDTH_IN_BITS TICK_TYPE_WIDTH_32_BITS

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_freertos.c - four tasks on one volume on FreeRTOS's POSIX port, over spinor and the command-level chip, while
- * the idle work runs: two append records, one replaces a settings file, one lists and reads.
+ * test_freertos.c - four tasks on one volume on FreeRTOS's POSIX port, over spinor and the
+ * command-level chip, while the idle work runs: two append records, one replaces a settings file,
+ * one lists and reads.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +108,9 @@ static void look(void *context)
 }
 
 static struct task tasks[] = {
-    {.path = "/a", .run = append}, {.path = "/b", .run = append}, {.path = "/settings", .run = replace},
+    {.path = "/a", .run = append},
+    {.path = "/b", .run = append},
+    {.path = "/settings", .run = replace},
     {.path = "reader", .run = look},
 };
 #define TASKS (sizeof(tasks) / sizeof(tasks[0]))
@@ -119,7 +122,8 @@ static void compare(struct task *task)
     MUST(file >= 0);
     for (uint32_t i = 0; i < RECORDS; i++) {
         int length = snprintf(expected, sizeof(expected), "%s %u\n", task->path, (unsigned)i);
-        MUST(nf2p_read(file, text, (size_t)length) == length && memcmp(text, expected, (size_t)length) == 0);
+        MUST(nf2p_read(file, text, (size_t)length) == length
+             && memcmp(text, expected, (size_t)length) == 0);
     }
     MUST(nf2p_read(file, text, 1) == 0);
     MUST(nf2p_close(file) == 0);
@@ -146,7 +150,8 @@ static void judge(void *unused)
     MUST(nf2_freertos_start(&volume, &chip.driver, 0) == NF2_OK);
     MUST(nf2_freertos_start(&volume, &chip.driver, 0) == NF2_ERR_INVAL);
     MUST(nf2_freertos_stop(&volume) == NF2_OK);
-    MUST(spi_chip_counts(board.chip)->wrapped == 0 && spi_chip_counts(board.chip)->programs > 2 * RECORDS);
+    MUST(spi_chip_counts(board.chip)->wrapped == 0
+         && spi_chip_counts(board.chip)->programs > 2 * RECORDS);
     result = own.failures;
     for (unsigned i = 0; i < TASKS; i++) {
         result += tasks[i].failures;
@@ -154,7 +159,7 @@ static void judge(void *unused)
     vTaskEndScheduler();
 }
 
-/* ---- the board: time passes in the chip while other tasks run ------------------------------------------ */
+/* ---- the board: time passes in the chip while other tasks run -------------------------------- */
 
 static void bus_lock(void *unused)
 {
@@ -199,10 +204,11 @@ int main(void)
         return 1;
     }
     for (unsigned i = 0; i < TASKS; i++) {
-        (void)xTaskCreateStatic(tasks[i].run, tasks[i].path, STACK_WORDS, &tasks[i], tskIDLE_PRIORITY + 1 + i / 3,
-                                tasks[i].stack, &tasks[i].memory);
+        (void)xTaskCreateStatic(tasks[i].run, tasks[i].path, STACK_WORDS, &tasks[i],
+                                tskIDLE_PRIORITY + 1 + i / 3, tasks[i].stack, &tasks[i].memory);
     }
-    (void)xTaskCreateStatic(judge, "judge", STACK_WORDS, NULL, tskIDLE_PRIORITY + 2, judge_stack, &judge_memory);
+    (void)xTaskCreateStatic(judge, "judge", STACK_WORDS, NULL, tskIDLE_PRIORITY + 2, judge_stack,
+                            &judge_memory);
     vTaskStartScheduler();
     puts(result == 0 ? "four tasks, every record in its place" : "something is wrong");
     spi_board_close(&board);

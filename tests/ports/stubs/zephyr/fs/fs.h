@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fs.h - what nf2_zephyr.c uses of Zephyr's, declared anew after its documentation; Zephyr's own header is in no registry. */
+/*
+ * fs.h - what nf2_zephyr.c uses of Zephyr's, declared anew after its
+ * documentation; Zephyr's own header is in no registry.
+ */
 #ifndef STUB_ZEPHYR_FS_H
 #define STUB_ZEPHYR_FS_H
 
