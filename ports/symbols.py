@@ -26,7 +26,7 @@ TARGETS = {
 }
 PARTS = {
     "the library": [],
-    "ports/spinor": ["ports/spinor/spinor.c", "ports/spinor/spinor_sfdp.c"],
+    "ports/spinor": [f"ports/spinor/{name}.c" for name in ("spinor", "spinor_command", "spinor_sfdp", "spinor_start")],
     "selftest": ["ports/spinor/selftest.c"],
     "nf2_posix.c": ["ports/freertos/nf2_posix.c"],
 }
