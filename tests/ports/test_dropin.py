@@ -192,3 +192,35 @@ def test_headers_in_cpp(two_files, tmp_path):
         '#include "spinor.h"\n#include "selftest.h"\n#include "nf2_posix.h"\nint main() { return nf2p_errno(0); }\n')
     run("c++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", f"-I{ROOT / 'include'}",
         f"-I{ROOT / 'ports/spinor'}", f"-I{ROOT / 'ports/freertos'}", tmp_path / "main.cpp")
+
+
+# What docs/PORTING.md leaves to the board: here the command-level chip.
+BOARD = """
+#include <stdio.h>
+#include "spi_chip.h"
+static struct spi_chip *sim;
+static void cs_low(void) { spi_chip_select(sim, true); }
+static void cs_high(void) { spi_chip_select(sim, false); }
+static void spi_write(const uint8_t *data, uint32_t n) { while (n-- > 0) { (void)spi_chip_exchange(sim, *data++, 1); } }
+static void spi_read(uint8_t *data, uint32_t n) { while (n-- > 0) { *data++ = spi_chip_exchange(sim, 0, 1); } }
+static void delay_us(uint32_t us) { spi_chip_wait(sim, (uint64_t)us * 1000u); }
+"""
+
+
+def test_the_page(built, tmp_path):
+    """The C of docs/PORTING.md, in its order, is a program that works."""
+    blocks = re.findall(r"```c\n(.*?)```", (ROOT / "docs/PORTING.md").read_text(), re.DOTALL)
+    driver, selftest, volume, _ = blocks
+    functions, start = driver.split("int result = ")
+    include, selftest = selftest.split("\n\n", 1)
+    memory, work = volume.split("config.flash", 1)
+    work = "config.flash" + work.replace("int result = ", "result = ")
+    (tmp_path / "main.c").write_text(
+        f"{BOARD}{functions}{include}\n{memory}\nint main(void)\n{{\nsim = spi_chip_new(&spi_chip_w25q256);\n"
+        f"int result = {start}\nif (result != 0) {{ return 1; }}\n{work}"
+        "if (result != NF2_OK || nf2_check(&fs, NULL, NULL) != 0 || nf2_unmount(&fs) != NF2_OK) { return 2; }\n"
+        f"{selftest}return report.fault;\n}}\n")
+    run("cc", *WARNINGS, f"-I{built / 'installed/include'}", f"-I{ROOT / 'ports/spinor'}", f"-I{ROOT / 'vflash'}",
+        tmp_path / "main.c", *(ROOT / "ports/spinor").glob("*.c"), *(ROOT / "vflash").glob("spi_*.c"),
+        next((built / "installed").rglob("libnf2fs.a")), "-o", tmp_path / "board")
+    assert run(tmp_path / "board") == ""
