@@ -156,7 +156,9 @@ static void judge(void *unused)
     for (unsigned i = 0; i < TASKS; i++) {
         result += tasks[i].failures;
     }
-    vTaskEndScheduler();
+    puts(result == 0 ? "four tasks, every record in its place" : "something is wrong");
+    fflush(stdout);
+    _Exit(result != 0);     /* a task must not return, and the scheduler of this port ends threads late */
 }
 
 /* ---- the board: time passes in the chip while other tasks run -------------------------------- */
@@ -210,7 +212,5 @@ int main(void)
     (void)xTaskCreateStatic(judge, "judge", STACK_WORDS, NULL, tskIDLE_PRIORITY + 2, judge_stack,
                             &judge_memory);
     vTaskStartScheduler();
-    puts(result == 0 ? "four tasks, every record in its place" : "something is wrong");
-    spi_board_close(&board);
-    return result != 0;
+    return 1;
 }
