@@ -5,6 +5,8 @@
 BUILD ?= build
 PYTHON ?= python3
 JOBS ?= 2
+# The core: 1 (src/) or 2 (core2/). A folder of builds is for one of them.
+CORE ?= 1
 
 MAKEFLAGS += --no-print-directory
 override BUILD := $(abspath $(BUILD))
@@ -30,7 +32,7 @@ help:
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
 	@echo "make bounds   each call of every workload beside its bound, on more chips and in more states than \`make test': docs/BOUNDS.md (ten minutes)"
 	@echo "make torture  power cuts for SECONDS=600 (at most CUTS, where given) in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
-	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture.c)"
+	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture/torture.c)"
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
 	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=300 a script, file system and chip; into docs/PROOF.md"
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
@@ -46,7 +48,7 @@ help:
 	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
 	@echo "make coverage lines and branches of the core that the C tests reach; \`make coverage-record' puts them into docs/PROOF.md"
 	@echo "make clean    remove $(BUILD)"
-	@echo "Variables: BUILD (folder), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
+	@echo "Variables: BUILD (folder), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS, CORE (1 or 2, each with a folder BUILD of its own)"
 
 # What a record was made with: the version, and the state of the sources.
 VERSION = echo "$$(sed -n 's/.*NF2_VERSION "\(.*\)"/\1/p' include/nf2fs/nf2fs.h), sources $$(git describe --always 2>/dev/null || echo unknown)$$(git diff --quiet HEAD -- . ':!docs' 2>/dev/null; test $$? -ne 1 || echo -dirty)"
@@ -71,31 +73,30 @@ freertos:
 # ---- builds ----
 
 lib: $(VENV)/ready
-	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF
+	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF -DNF2FS_CORE=$(CORE)
 	$(CMAKE) --build "$(BUILD)/lib" --parallel $(JOBS)
 
 release: peers freertos
-	$(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS) $(FREERTOS_OPTION)
+	$(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DNF2FS_CORE=$(CORE) -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS) $(FREERTOS_OPTION)
 	$(CMAKE) --build "$(RELEASE)" --parallel $(JOBS)
 
 asan: $(VENV)/ready freertos
-	$(CMAKE) -S . -B "$(ASAN)" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON $(FREERTOS_OPTION)
+	$(CMAKE) -S . -B "$(ASAN)" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON -DNF2FS_CORE=$(CORE) $(FREERTOS_OPTION)
 	$(CMAKE) --build "$(ASAN)" --parallel $(JOBS)
 
 # ---- tests ----
 
-# Both halves run, whatever the first one finds.
-test:
-	+$(MAKE) --keep-going test-asan test-release
+# All parts run, whatever the first one finds; at the end the names of the tests that failed are shown.
+RUN_TESTS = $(BIN)/python tools/run_tests.py --build "$(BUILD)" --core $(CORE) --jobs $(JOBS)
+test: $(VENV)/ready
+	@$(RUN_TESTS)
 
-test-asan: asan
-	cd "$(ASAN)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_(reference|slice)$$'
+test-asan: $(VENV)/ready
+	@$(RUN_TESTS) asan
 
-# The benchmark against its reference, a slice of its long rows, the example, and the larger slice of power cuts, as they ship; the
-# other C tests ran with sanitizers.
-test-release: release
-	cd "$(RELEASE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --tests-regex '^(norbench_(reference|slice)|example_.*|torture|peer_cuts)$$'
-	$(BIN)/python -m pytest -q tests/python tests/ports
+# What ships: the C tests that did not run with sanitizers, or run longer here, and the host tools.
+test-release: $(VENV)/ready
+	@$(RUN_TESTS) release python
 
 # Each call beside its bound: the long version of tests/python/test_call_bounds.py, and the page.
 bounds: release
@@ -109,7 +110,7 @@ fuzz:
 	@command -v "$(CLANG)" >/dev/null || { echo "make fuzz: no clang was found (Debian: clang, libclang-rt-dev); name it in CLANG" >&2; exit 1; }
 	mkdir -p "$(FUZZ)"
 	@$(VERSION) > "$(FUZZ)/version.txt"
-	$(PYTHON) tools/fuzz.py --clang "$(CLANG)" --out "$(FUZZ)" --seconds $(FUZZ_SECONDS) --jobs $(JOBS) \
+	$(PYTHON) tools/fuzz.py --core $(CORE) --clang "$(CLANG)" --out "$(FUZZ)" --seconds $(FUZZ_SECONDS) --jobs $(JOBS) \
 		--version "$$(cat "$(FUZZ)/version.txt")" $(FUZZ_OPTIONS)
 
 fuzz-record:
@@ -119,13 +120,13 @@ fuzz-record:
 COVERAGE := $(BUILD)/coverage
 coverage: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "gcovr==8.8"
-	$(CMAKE) -S . -B "$(COVERAGE)" -DCMAKE_BUILD_TYPE=Debug -DNF2FS_PYTHON=OFF -DCMAKE_C_FLAGS="--coverage -O1" -DCMAKE_EXE_LINKER_FLAGS=--coverage
+	$(CMAKE) -S . -B "$(COVERAGE)" -DCMAKE_BUILD_TYPE=Debug -DNF2FS_PYTHON=OFF -DNF2FS_CORE=$(CORE) -DCMAKE_C_FLAGS="--coverage -O1" -DCMAKE_EXE_LINKER_FLAGS=--coverage
 	$(CMAKE) --build "$(COVERAGE)" --parallel $(JOBS)
 	find "$(COVERAGE)" -name '*.gcda' -delete
 	cd "$(COVERAGE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_.*$$'
 	"$(COVERAGE)/tests/test_faults" --links 10 --places 0
 	@$(VERSION) > "$(COVERAGE)/version.txt"
-	$(BIN)/python -m gcovr --root . --filter src/ --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
+	$(BIN)/python -m gcovr --root . --filter $(if $(filter 2,$(CORE)),core2/,src/) --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
 		--gcov-suspicious-hits-threshold=0 --json "$(COVERAGE)/coverage.json" \
 		--txt "$(COVERAGE)/lines.txt" --txt-metric line --json-summary "$(COVERAGE)/summary.json" --html-details "$(COVERAGE)/core.html" "$(COVERAGE)" --print-summary
 
@@ -165,7 +166,7 @@ KILLS ?= 300
 .PHONY: firmware firmware-test
 firmware: $(VENV)/ready freertos
 	@ports/firmware/tools.sh
-	$(CMAKE) -S ports/firmware -B "$(FIRMWARE)" -DCMAKE_BUILD_TYPE=MinSizeRel -DNF2FS_FREERTOS_DIR="$(BUILD)/freertos" \
+	$(CMAKE) -S ports/firmware -B "$(FIRMWARE)" -DCMAKE_BUILD_TYPE=MinSizeRel -DNF2FS_CORE=$(CORE) -DNF2FS_FREERTOS_DIR="$(BUILD)/freertos" \
 		-DCMAKE_TOOLCHAIN_FILE="$(CURDIR)/ports/firmware/arm-none-eabi.cmake"
 	$(CMAKE) --build "$(FIRMWARE)" --parallel $(JOBS)
 
@@ -176,11 +177,11 @@ firmware-test: firmware release
 # The library as two files, and what it needs from outside.
 .PHONY: amalgamation symbols
 amalgamation: lib
-	$(PYTHON) ports/amalgamate.py "$(BUILD)/amalgamation" $$(cat "$(BUILD)/lib/nf2fs-sources.txt")
+	$(PYTHON) ports/amalgamate.py --build "$(BUILD)/lib" "$(BUILD)/amalgamation"
 
 symbols: lib
 	@ports/firmware/tools.sh
-	$(PYTHON) ports/symbols.py "$(BUILD)/lib/nf2fs-sources.txt" --write docs/PORTING.md
+	$(PYTHON) ports/symbols.py "$(BUILD)/lib" --write docs/PORTING.md
 
 # ---- what it shows ----
 

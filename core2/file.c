@@ -5,6 +5,7 @@
 #include "sweep.h"
 
 #define WRITABLE(file) (((file)->flags & NF2_O_WRONLY) != 0)
+#define ALL_FLAGS (NF2_O_RDWR | NF2_O_CREAT | NF2_O_EXCL | NF2_O_TRUNC | NF2_O_APPEND | NF2_O_SYNC)
 #define READABLE(file) (((file)->flags & NF2_O_RDONLY) != 0)
 
 /* ---- handles ------------------------------------------------------------------------------------ */
@@ -75,7 +76,7 @@ static int check_flags(const nf2_t *fs, int flags, const void *buffer)
     bool writes = (flags & NF2_O_WRONLY) != 0;
     bool reads = (flags & NF2_O_RDONLY) != 0;
 
-    if (!(reads || writes) || (writes && buffer == NULL) ||
+    if ((flags & ~ALL_FLAGS) != 0 || !(reads || writes) || (writes && buffer == NULL) ||
         (!writes && (flags & (NF2_O_CREAT | NF2_O_TRUNC | NF2_O_APPEND)) != 0)) {
         return NF2_ERR_INVAL;
     }
@@ -234,7 +235,7 @@ static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
     if (!is_open(fs, file) || !READABLE(file)) {
         return NF2_ERR_BADF;
     }
-    if (data == NULL && length > 0) {
+    if ((data == NULL && length > 0) || length > NF2_FILE_MAX) {
         return NF2_ERR_INVAL;
     }
     NF2_TRY(refresh(fs, file));
@@ -342,14 +343,14 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     if (!is_open(fs, file) || !WRITABLE(file)) {
         return NF2_ERR_BADF;
     }
-    if (data == NULL && length > 0) {
+    if ((data == NULL && length > 0) || length > NF2_FILE_MAX) {
         return NF2_ERR_INVAL;
     }
     if (file->failed) {
         return NF2_ERR_IO;
     }
     uint32_t at = (file->flags & NF2_O_APPEND) != 0 ? file->size : file->position;
-    if (length > NF2_FILE_MAX || at > NF2_FILE_MAX - length) {
+    if (at > NF2_FILE_MAX - length) {
         return NF2_ERR_FBIG;
     }
     if (length == 0) {

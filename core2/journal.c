@@ -25,7 +25,8 @@ static void store_fixed(const nf2_t *fs, bool clean, uint8_t *p)
     const struct nf2_root *root = &fs->root;
 
     *p++ = (uint8_t)((clean ? NF2_STATE_CLEAN : 0) | (space->fresh ? NF2_STATE_FRESH : 0) |
-                     (space->now_fresh ? NF2_STATE_NOW_FRESH : 0));
+                     (space->now_fresh ? NF2_STATE_NOW_FRESH : 0) |
+                     (root->next_suspect ? NF2_STATE_SUSPECT : 0));
     p = nf2_put16(p, fs->io.epoch);
     p = nf2_put16(nf2_put24(p, root->node), root->node_base);
     *p++ = root->level;
@@ -46,6 +47,7 @@ static void load_fixed(nf2_t *fs, const uint8_t *p)
     root->clean = (p[0] & NF2_STATE_CLEAN) != 0;
     space->fresh = (p[0] & NF2_STATE_FRESH) != 0;
     space->now_fresh = (p[0] & NF2_STATE_NOW_FRESH) != 0;
+    root->next_suspect = (p[0] & NF2_STATE_SUSPECT) != 0;
     fs->io.epoch = nf2_get16(p + 1);
     root->node = nf2_get24(p + 3);
     root->node_base = nf2_get16(p + 6);
@@ -180,11 +182,12 @@ int nf2_journal_read(nf2_t *fs)
         return NF2_ERR_CORRUPT;
     }
     fs->root.next_id = fs->root.id_limit;
-    fs->io.cut = !fs->root.clean;
+    bool torn = scan.bad && (scan.dirty_end || scan.used_end > nf2_page_end(fs, scan.last_end - 1u));
+    fs->io.cut = !fs->root.clean || torn; /* it was cut in its first CHECKPOINT */
     if (fs->io.cut) { /* what was claimed and not used is found by the walk */
         memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
         memset(&fs->space.data, 0, sizeof fs->space.data);
-        fs->root.next_suspect = scan.last_end + TURN_ROOM > nf2_log_bytes(fs);
+        fs->root.next_suspect |= scan.last_end + TURN_ROOM > nf2_log_bytes(fs);
         fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) + 1u);
         fs->root.unclean_mounts++;
     }
@@ -343,11 +346,14 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
 {
     int result = NF2_FAILED_BLOCK;
 
-    fs->root.opened = true;
-    fs->root.clean = clean;
+    if (fs->io.read_only) {
+        return NF2_ERR_ROFS;
+    }
     for (unsigned tries = 0; tries <= NF2_BAD_MAX && result == NF2_FAILED_BLOCK; tries++) {
         result = checkpoint(fs, clean);
     }
+    fs->root.opened = fs->root.opened || result == NF2_OK;
+    fs->root.clean = clean;
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 

@@ -126,18 +126,24 @@ static NF2_APART int plan(nf2_t *fs, struct rewrite *rewrite)
     NF2_TRY(resolve(fs, rewrite, view));
     NF2_TRY(nf2_iterate(fs, view, NULL, &iterator));
     struct nf2_key last = {0, 0, {0}};
+    uint32_t end = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + NF2_NODE_HEAD_BYTES;
+    bool fits = true;
     rewrite->live = 0;
     while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
         bool kept = !overruled(rewrite, &entry.key);
-        rewrite->live += kept ? nf2_entry_bytes(&entry) : 0;
+        uint32_t length = kept ? nf2_entry_bytes(&entry) : 0;
+        fits = fits && (!kept || (end < bytes && nf2_log_place(fs, end, length, bytes, &end) < bytes));
+        rewrite->live += length;
         all_kept = all_kept && kept;
         last = entry.key;
     }
     NF2_TRY(found);
+    uint32_t tail = rewrite->put > 0 ? rewrite->put + nf2_page(fs) : 0; /* what is put may leave a page in part empty */
+    fits = fits && bytes - nf2_min(end, bytes) >= tail;
     bool scarce = nf2_alloc_stock(fs) <= nf2_space_kept(fs);
     rewrite->edge = all_kept && above_all(rewrite, &last) && rewrite->live > bytes / 2;
     uint32_t most = rewrite->count == 0 ? 95 : scarce ? 86 : 62; /* per cent; a node that only moves stays one */
-    rewrite->two = !rewrite->edge && rewrite->live + rewrite->put > bytes / 100 * most;
+    rewrite->two = !rewrite->edge && (!fits || rewrite->live + rewrite->put > bytes / 100 * most);
     return rewrite->two ? find_cut(fs, rewrite, view) : NF2_OK;
 }
 

@@ -66,7 +66,11 @@ static int scan_super(nf2_t *fs, uint32_t block, int *result, uint16_t *end)
             consider(fs, anchor, block, result);
         }
     }
-    *result = *result == NF2_ERR_BLANK && scan.used_end != 0 ? NF2_ERR_FOREIGN : *result;
+    const uint8_t *first = nf2_peek(fs, block, 0, 16); /* of a chip of another geometry */
+    NF2_TRY(first != NULL ? NF2_OK : NF2_ERR_IO);
+    for (unsigned i = 0; i < 16; i++) {
+        *result = *result == NF2_ERR_BLANK && first[i] != 0xFF ? NF2_ERR_FOREIGN : *result;
+    }
     *end = (uint16_t)nf2_scan_append_at(fs, &scan);
     return found;
 }
@@ -135,8 +139,8 @@ int nf2_super_erase(nf2_t *fs)
     for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
         int result = nf2_flash_erase(fs, block, 1);
         NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
+        fs->root.super_block = result == NF2_OK && good == 0 ? (uint8_t)block : fs->root.super_block;
         good += result == NF2_OK;
-        fs->root.super_block = result == NF2_OK ? (uint8_t)block : fs->root.super_block;
     }
     fs->root.super_end = 0;
     fs->root.super_sequence = 0;

@@ -149,10 +149,11 @@ static int take_over(nf2_t *fs)
 
     pin(fs);
     space->victims = victims;
+    bool same = space->now_window == space->mark_window;
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
     space->now_window = space->mark_window;
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
-    space->erased_groups = 0;
+    space->erased_groups = same ? space->erased_groups : 0; /* of blocks taken since their erase it has none */
     space->fresh = space->now_fresh = false;
     space->now_counted = true;
     fs->walk.paced = space->now_free;
@@ -173,6 +174,7 @@ static void count_window(nf2_t *fs)
     if (space->lap_windows >= nf2_windows(fs)) {
         space->free = space->lap_free;
         space->lap_windows = 0;
+        space->settled = space->pristine;
     }
 }
 
@@ -313,6 +315,7 @@ static int next_window(nf2_t *fs)
     if (!fs->walk.active) {
         space->mark_window = (space->mark_window + 1) % nf2_windows(fs);
         space->victims = 0;
+        space->pristine = space->pristine || space->lap_windows == 0;
         begin_walk(fs, false);
     }
     return 0;
@@ -465,7 +468,7 @@ int nf2_sweep_step(nf2_t *fs)
     if (orphans != 0) {
         return orphans;
     }
-    if (!fs->walk.active && (fs->walk.ready || fs->space.fresh || fs->space.pristine)) {
+    if (!fs->walk.active && (fs->walk.ready || fs->space.fresh || fs->space.settled)) {
         return 0;
     }
     NF2_TRY(fs->walk.active ? NF2_OK : next_window(fs));

@@ -43,7 +43,7 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
     fs->io.bad_block = NF2_NONE;
     fs->root.group_block = NF2_NO_BLOCK;
     if (fs->io.blocks < NF2_BLOCKS_MIN || fs->io.blocks > 65536u) {
-        return NF2_ERR_GEOMETRY;
+        return fs->io.blocks > 65536u ? NF2_ERR_GEOMETRY : NF2_ERR_NOSPC;
     }
     set_windows(fs);
     set_views(fs, config);
@@ -183,7 +183,8 @@ static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int f
 
 static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config, int flags)
 {
-    NF2_TRY(begin(fs, config));
+    int result = begin(fs, config);
+    NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
     if ((flags & ~NF2_MOUNT_RDONLY) != 0) {
         return NF2_ERR_INVAL;
     }
@@ -238,10 +239,10 @@ static int do_statfs(const nf2_t *fs, struct nf2_statfs *out)
     out->blocks_free = space->free + space->nodes.count + space->data.count + space->freed_count;
     out->blocks_available = nf2_space_available(fs);
     out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased;
-    for (uint32_t group = 0; group < NF2_GROUPS; group++) {
+    for (uint32_t group = 0; group < NF2_GROUPS && !space->now_fresh; group++) {
         out->blocks_erased += (space->erased_groups >> group & 1u) != 0 ? nf2_group_blocks(fs) : 0;
     }
-    out->blocks_erased = space->now_fresh ? out->blocks_free : out->blocks_erased;
+    out->blocks_erased += space->now_fresh ? space->now_free : 0;
     out->blocks_bad = fs->root.bads;
     return NF2_OK;
 }
@@ -260,6 +261,11 @@ static int do_health(const nf2_t *fs, struct nf2_health *out)
     return NF2_OK;
 }
 
+static bool in_claim(const struct nf2_claim *claim, uint32_t block)
+{
+    return block - claim->start < claim->count;
+}
+
 static int do_block_state(const nf2_t *fs, uint32_t block, uint32_t *erases)
 {
     if (!fs->mounted || block >= fs->io.blocks) {
@@ -271,6 +277,15 @@ static int do_block_state(const nf2_t *fs, uint32_t block, uint32_t *erases)
     for (unsigned i = 0; i < fs->root.bads; i++) {
         if (fs->root.bad[i] == block) {
             return NF2_BLOCK_BAD;
+        }
+    }
+    if (in_claim(&fs->space.nodes, block) || in_claim(&fs->space.data, block)) {
+        const struct nf2_claim *claim = in_claim(&fs->space.nodes, block) ? &fs->space.nodes : &fs->space.data;
+        return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+    }
+    for (unsigned i = 0; i < fs->space.freed_count; i++) {
+        if (fs->space.freed[i] == block) {
+            return NF2_BLOCK_DIRTY;
         }
     }
     uint32_t at = block - fs->space.now_window * fs->space.window_blocks;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the library as two files, nf2fs.h and nf2fs.c, to be dropped into a firmware.
 
-    amalgamate.py OUT SOURCE...      for instance: amalgamate.py build/amalgamation src/*.c
+    amalgamate.py OUT SOURCE...        for instance: amalgamate.py build/amalgamation src/*.c
+    amalgamate.py --build BUILD OUT    the sources of a build that CMake has configured
 
 Public headers go into nf2fs.h, all others into nf2fs.c, each once. Names that are
 a source's own, and that others use too, get its name as an ending; macros of a source end with it.
@@ -74,6 +75,13 @@ class Amalgamation:
         self.places = [*self.public, *sorted({source.parent for source in sources})]
         self.seen = set()
         self.system = []
+
+    @classmethod
+    def of_build(cls, build):
+        """Of what CMake wrote down when it configured that build."""
+        lists = [[pathlib.Path(line) for line in (build / f"nf2fs-{kind}.txt").read_text().split()]
+                 for kind in ("sources", "includes")]
+        return cls(*lists)
 
     def find(self, name, near):
         for place in (*self.public, near, *self.places):
@@ -148,11 +156,17 @@ def main():
                         help="of public headers that take the place of those in include/")
     parser.add_argument("--arduino", action="store_true", help="as a library for the Arduino IDE, with spinor and the selftest")
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("sources", type=pathlib.Path, nargs="+")
+    parser.add_argument("sources", type=pathlib.Path, nargs="*")
+    parser.add_argument("--build", type=pathlib.Path, help="a build of the library, instead of SOURCE")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    made = Amalgamation([source.resolve() for source in options.sources],
-                        [include.resolve() for include in options.include])
+    if (options.build is None) == (not options.sources):
+        parser.error("give sources, or --build")
+    if options.build is not None:
+        made = Amalgamation.of_build(options.build)
+    else:
+        made = Amalgamation([source.resolve() for source in options.sources],
+                            [include.resolve() for include in options.include])
     place = options.out / "src" if options.arduino else options.out
     place.mkdir(parents=True, exist_ok=True)
     (place / "nf2fs.h").write_text(made.header())

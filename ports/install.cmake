@@ -3,9 +3,11 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# A list of the sources, for those who compile them some other way (ports/amalgamate.py takes it).
+# Lists of the sources and include directories, for those who compile them some other way (ports/amalgamate.py).
 string(REPLACE ";" "\n" nf2fs_source_lines "${NF2FS_SOURCES}")
 file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/nf2fs-sources.txt" "${nf2fs_source_lines}\n")
+string(REPLACE ";" "\n" nf2fs_include_lines "${NF2FS_INCLUDE}")
+file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/nf2fs-includes.txt" "${nf2fs_include_lines}\n")
 
 # Installed, the headers are in one place, whichever core they belong to.
 set(nf2fs_build_include ${NF2FS_INCLUDE})

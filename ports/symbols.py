@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the library and its ports need from outside when they are linked: a table, made by compiling for each target.
 
-    symbols.py SOURCES                       prints it; SOURCES is build/.../nf2fs-sources.txt, or a list of .c files
-    symbols.py SOURCES --write docs/PORTING.md    puts it between the marks there
+    symbols.py BUILD                            prints it; BUILD is a build of the library that CMake has configured
+    symbols.py BUILD --write docs/PORTING.md    puts it between the marks there
 
 Compiles with warnings as errors, without unaligned accesses. Targets whose compiler is missing are an error.
 """
@@ -45,15 +45,15 @@ def compile_part(tool, flags, sources, includes, work):
     return {name for name in undefined - defined if not OWN.match(name)}
 
 
-def table(sources, includes):
+def table(build):
     """{part: {target: names}}"""
     found = {part: {} for part in PARTS}
     with tempfile.TemporaryDirectory() as work:
-        made = amalgamate.Amalgamation(sources, includes)
+        made = amalgamate.Amalgamation.of_build(build)
         whole = pathlib.Path(work) / "nf2fs.c"
         (pathlib.Path(work) / "nf2fs.h").write_text(made.header())
         whole.write_text(made.source())
-        places = [work, *includes, ROOT / "include", ROOT / "ports/spinor", ROOT / "ports/freertos"]
+        places = [work, *made.public, ROOT / "include", ROOT / "ports/spinor", ROOT / "ports/freertos"]
         for part, files in PARTS.items():
             for target, (tool, flags) in TARGETS.items():
                 files_here = [ROOT / file for file in files] or [whole]
@@ -74,14 +74,10 @@ def markdown(found):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sources", type=pathlib.Path, nargs="+")
-    parser.add_argument("--include", type=pathlib.Path, action="append", default=[])
+    parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--write", type=pathlib.Path)
     options = parser.parse_args()
-    sources = options.sources
-    if sources[0].suffix == ".txt":
-        sources = [pathlib.Path(line) for line in sources[0].read_text().split()]
-    text = markdown(table([source.resolve() for source in sources], [place.resolve() for place in options.include]))
+    text = markdown(table(options.build))
     if options.write is None:
         print(text, end="")
         return 0

@@ -2,6 +2,8 @@
 /* core_traits.c - see core_traits.h; for the first core. */
 #include "core_traits.h"
 
+#include <string.h>
+
 #include <stdio.h>
 
 #include "src/node.h"
@@ -65,4 +67,9 @@ uint32_t core_erases_owed(const nf2_t *fs)
         owed += slot->runs > 0 ? slot->run[slot->runs - 1].count - slot->ready : 0;
     }
     return owed;
+}
+
+int core_name_order(const char *a, const char *b)
+{
+    return strcmp(a, b);
 }

@@ -342,6 +342,9 @@ static size_t make_input(uint32_t *random, uint8_t *input)
 /* A record: half of the time of any block that has some, so that those of the super log and the meta log are not rare. */
 static uint32_t some_record(unsigned number, uint32_t *random)
 {
+    if (records[number] == 0) { /* nothing looks like one: anything that is not blank */
+        return next(random) % (used_count[number] * LINE);
+    }
     uint32_t at = next(random) % records[number];
 
     for (unsigned tries = next(random) % 2 * 100; tries < 100; tries++) {

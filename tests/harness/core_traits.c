@@ -2,6 +2,8 @@
 /* core_traits.c - see core_traits.h; for the second core. */
 #include "core_traits.h"
 
+#include <string.h>
+
 bool core_broken(const nf2_t *fs)
 {
     return fs->io.broken;
@@ -35,4 +37,31 @@ uint32_t core_erases_owed(const nf2_t *fs)
 {
     (void)fs;
     return 0; /* an erase is counted when it is made */
+}
+
+/* What stands in a key for a name of more than 23 bytes: its first 20 bytes, then 3 bytes of its CRC-32, the lowest first. */
+static void key_of(const char *name, unsigned char key[24])
+{
+    size_t length = strlen(name);
+    uint32_t crc = 0xFFFFFFFFu;
+
+    for (size_t i = 0; i < 8 * length; i++) {
+        uint32_t bit = (crc ^ (uint32_t)((unsigned char)name[i / 8] >> i % 8)) & 1u;
+        crc = crc >> 1 ^ (bit ? 0xEDB88320u : 0);
+    }
+    memset(key, 0, 24);
+    memcpy(key, name, length > 23 ? 20 : length);
+    for (int i = 0; i < 3 && length > 23; i++) {
+        key[20 + i] = (unsigned char)(~crc >> 8 * i);
+    }
+}
+
+int core_name_order(const char *a, const char *b)
+{
+    unsigned char first[24], second[24];
+
+    key_of(a, first);
+    key_of(b, second);
+    int order = memcmp(first, second, sizeof first);
+    return order != 0 ? order : strcmp(a, b);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * core_traits.h - what the tests need to know of the core that they run over (NF2FS_CORE): what it promises, and the few things
- * that no public call tells. All else in harness/, unit/, torture/ and fuzz/ is the same for both cores.
+ * core_traits.h - what the tests need to know of the core that they run over (NF2FS_CORE): what it
+ * promises, and the few things that no public call tells. All else in harness/, unit/, torture/ and
+ * fuzz/ is the same for both cores.
  *
- * The functions are in core1/core_traits.c for the first core, and in harness/core_traits.c for the second one.
+ * The functions are in core1/core_traits.c for the first core, in harness/core_traits.c for the
+ * second one.
  */
 #ifndef CORE_TRAITS_H
 #define CORE_TRAITS_H
@@ -28,17 +30,34 @@
 #define CORE_PENDING_MAX NF2_ORPHANS_MAX
 /* Bytes of a file beyond a page for which it takes no block of its own. */
 #define CORE_INLINE_MORE NF2_INLINE_MORE
+/* Files open for writing at a time. */
+#define CORE_WRITERS NF2_WRITERS
+/* A new file with a name of more bytes than this is durable, empty, at once; with `maybe` fewer bytes that depends on its content. */
+#define CORE_NAME_WAITS(page_size) ((page_size) - 64u)
+#define CORE_NAME_MAYBE 64u
+/* What nf2_sync of a file that is open for reading answers. */
+#define CORE_SYNC_OF_READER NF2_ERR_BADF
 
 #else
 
-/* From a mount that settles a cut until nf2_maintain has returned 0 there may be more free blocks than nf2_statfs says, never fewer. */
+/*
+ * From a mount that settles a cut until nf2_maintain has returned 0 there may be more free blocks than
+ * nf2_statfs says, never fewer.
+ */
 #define CORE_FREE_EXACT false
 /* Erases are counted for groups of blocks: no block's count is exact. */
 #define CORE_WEAR_EXACT false
 #define CORE_PENDING_MAX UINT32_MAX
 #define CORE_INLINE_MORE 0
+#define CORE_WRITERS UINT32_MAX
+#define CORE_NAME_WAITS(page_size) 23u
+#define CORE_NAME_MAYBE 0u
+#define CORE_SYNC_OF_READER NF2_OK
 
 #endif
+
+/* The order in which a directory is listed: as strcmp. Names that the core does not tell apart by their order are equal only if they are the same. */
+int core_name_order(const char *a, const char *b);
 
 /* A program or an erase failed: the volume writes nothing until the next mount. */
 bool core_broken(const nf2_t *fs);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "core_traits.h"
 #include "model.h"
 #include "model_tree.h"
 
@@ -90,7 +91,7 @@ static void expect_open(struct model *model, const struct call *call, struct exp
         }
         takes_space(model, expect, 0);
     }
-    if ((flags & NF2_O_WRONLY) && writers(model) >= NF2_WRITERS) {
+    if ((flags & NF2_O_WRONLY) && writers(model) >= CORE_WRITERS) {
         allow(expect, NF2_ERR_MFILE);
     }
     succeed(expect, 0);
@@ -176,12 +177,13 @@ static void expect_handle(struct model *model, const struct call *call, struct e
     case OP_SIZE: succeed(expect, (int32_t)size); break;
     case OP_TRUNCATE: case OP_PREALLOCATE: expect_size_change(model, handle, call, expect); break;
     default:    /* sync, close */
+        if (call->op == OP_SYNC && !(handle->flags & NF2_O_WRONLY) &&
+            CORE_SYNC_OF_READER != NF2_OK) {
+            allow(expect, CORE_SYNC_OF_READER);
+        }
         succeed(expect, 0);
         if (handle->dirty || handle->dirty_maybe) {
             takes_space(model, expect, 0);
-        }
-        if (call->op == OP_SYNC && !(handle->flags & NF2_O_WRONLY)) {
-            allow(expect, NF2_ERR_BADF);
         }
         break;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* model.c - what calls do to the tree (model.h); what they may answer is in expect.c. */
+#include "core_traits.h"
 #include "model.h"
 
 #include <stdlib.h>
@@ -119,9 +120,9 @@ static void apply_open(struct model *model, const struct call *call)
         place.node = node_new(model, NF2_TYPE_FILE, place.name);
         node_attach(model, place.parent, place.node);
         place.node->durable = DURABLE_NO;
-        if (length + 64 > model->page_size) {
+        if (length > CORE_NAME_WAITS(model->page_size)) {
             place.node->durable = DURABLE_YES;
-        } else if (length + 64 + 64 > model->page_size) {
+        } else if (length + CORE_NAME_MAYBE > CORE_NAME_WAITS(model->page_size)) {
             place.node->durable = DURABLE_MAYBE;    /* what else stands in the buffer is not said */
         }
         created = true;
@@ -273,7 +274,7 @@ static const char *list_skips(const struct list *list, const char *name)
     for (uint32_t i = 0; i < list->count; i++) {
         const struct list_name *entry = &list->name[i];
 
-        if (!entry->gone && (!list->begun || strcmp(entry->name, list->last) > 0) && (!name || strcmp(entry->name, name) < 0)) {
+        if (!entry->gone && (!list->begun || core_name_order(entry->name, list->last) > 0) && (!name || core_name_order(entry->name, name) < 0)) {
             return "a name that was there all the time was left out";
         }
     }
@@ -304,7 +305,7 @@ const char *model_listed(struct model *model, unsigned index, int answer, const 
     if (answer != 1) {
         return "nf2_readdir failed";
     }
-    if (list->begun && strcmp(entry->name, list->last) <= 0) {
+    if (list->begun && core_name_order(entry->name, list->last) <= 0) {
         return "names are not in order, or one came twice";
     }
     if (!list_knows(list, entry->name)) {

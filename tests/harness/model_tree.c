@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* model_tree.c - see model_tree.h. */
+#include "core_traits.h"
 #include "model_tree.h"
 
 #include <stdlib.h>
@@ -62,7 +63,7 @@ static uint32_t child_index(const struct node *parent, const char *name)
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
 
-        if (strcmp(parent->child[middle]->name, name) < 0) {
+        if (core_name_order(parent->child[middle]->name, name) < 0) {
             low = middle + 1;
         } else {
             high = middle;

@@ -75,7 +75,7 @@ def built(tmp_path_factory):
 @pytest.fixture(scope="module")
 def two_files(built, tmp_path_factory):
     out = tmp_path_factory.mktemp("amalgamation")
-    run(sys.executable, ROOT / "ports/amalgamate.py", out, *(built / "build/nf2fs-sources.txt").read_text().split())
+    run(sys.executable, ROOT / "ports/amalgamate.py", "--build", built / "build", out)
     return out
 
 
@@ -156,10 +156,9 @@ def test_bare_metal(two_files, tmp_path):
 @cross
 def test_symbols(built):
     """Compiles for three targets without a warning, and needs from outside what docs/PORTING.md says."""
-    sources = [pathlib.Path(line) for line in (built / "build/nf2fs-sources.txt").read_text().split()]
     page = (ROOT / "docs/PORTING.md").read_text()
     stated = page[page.index(symbols.MARKS[0]) + len(symbols.MARKS[0]):page.index(symbols.MARKS[1])]
-    assert stated == symbols.markdown(symbols.table(sources, [])), "run `make symbols`"
+    assert stated == symbols.markdown(symbols.table(built / "build")), "run `make symbols`"
 
 
 def test_platformio(tmp_path):
@@ -178,8 +177,7 @@ def test_platformio(tmp_path):
 def test_arduino(built, tmp_path):
     """The library for the Arduino IDE, as it compiles one: every file of src/, with src/ alone on the path."""
     out = tmp_path / "NF2FS"
-    run(sys.executable, ROOT / "ports/amalgamate.py", "--arduino", out,
-        *(built / "build/nf2fs-sources.txt").read_text().split())
+    run(sys.executable, ROOT / "ports/amalgamate.py", "--arduino", "--build", built / "build", out)
     assert f"version={version()}\n" in (out / "library.properties").read_text()
     (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs.h"))
     run("cc", *WARNINGS, f"-I{out / 'src'}", tmp_path / "main.c", *(out / "src").glob("*.c"), "-o", tmp_path / "consumer")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_failed_handles.c - a handle of which a call failed because the driver did: what it had not synced is given up, whatever is
- * called then, and all later calls that would change the file or sync it say so.
+ * test_failed_handles.c - a handle of which a call failed because the driver did: what it had not
+ * synced is given up, whatever is called then, and all later calls that would change the file or
+ * sync it say so.
  */
 #include "api_volume.h"
 #include "check.h"
@@ -52,7 +53,8 @@ static bool fail_once(const char *chip, bool there, enum then then, uint64_t at)
     if (there) {
         CHECK_EQ(put(&volume, "file", KEPT, 1), NF2_OK);
     }
-    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "file", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "file", NF2_O_RDWR | NF2_O_CREAT, volume.page),
+             NF2_OK);
     CHECK_EQ(write_some(&volume, FIRST, 2), (int)FIRST);
     vflash_fail_at(volume.flash, at);
     int32_t status = write_some(&volume, SECOND, 2);

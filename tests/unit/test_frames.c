@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_frames.c - small synced appends, what is written behind them, and a bit of them that turns over at rest: then the content
- * is whole, or an error is reported. Holes behind them are zeros.
+ * test_frames.c - small synced appends, what is written behind them, and a bit of them that turns
+ * over at rest: then the content is whole, or an error is reported. Holes behind them are zeros.
  */
 #include <stdlib.h>
 
@@ -35,7 +35,8 @@ static void begin(struct volume *volume, const char *chip)
     volume_up(volume, chip);
     memset(content, 0, sizeof content);
     size = 0;
-    CHECK_EQ(nf2_open(&volume->fs, &volume->file, "log", NF2_O_RDWR | NF2_O_CREAT, volume->page), NF2_OK);
+    CHECK_EQ(nf2_open(&volume->fs, &volume->file, "log", NF2_O_RDWR | NF2_O_CREAT, volume->page),
+             NF2_OK);
     write_at(volume, 0, FRONT, 9);
     for (uint32_t i = 0; i < APPENDS; i++) {
         write_at(volume, FRONT + i * APPEND, APPEND, 1);
@@ -56,7 +57,7 @@ static int judge(struct volume *volume)
     return got < 0 ? 0 : got == (int32_t)size && memcmp(data, content, size) == 0 ? 1 : -1;
 }
 
-/* ---- holes ---------------------------------------------------------------------------------------- */
+/* ---- holes ------------------------------------------------------------------------------- */
 
 static void look(struct volume *volume)
 {
@@ -111,7 +112,7 @@ TEST(holes)
     }
 }
 
-/* ---- flipped bits --------------------------------------------------------------------------------- */
+/* ---- flipped bits ------------------------------------------------------------------------ */
 
 enum then { NOTHING, OVERWRITE, SHORTEN, THENS };
 
@@ -128,15 +129,16 @@ static uint32_t find_last(struct volume *volume)
     return at;
 }
 
-/* Changes the file after the bit has turned over; what cannot be read must not become zeros by that. Whether it did so. */
-static bool change(struct volume *volume, enum then then)
+/* Changes the file after the bit has turned over: what cannot be read must not become zeros. */
+static void change(struct volume *volume, enum then then)
 {
     nf2_file_t file;
     uint8_t data[10];
     int32_t status = NF2_OK;
 
-    if (then == NOTHING || nf2_open(&volume->fs, &file, "log", NF2_O_RDWR, volume->page) != NF2_OK) {
-        return false;
+    if (then == NOTHING ||
+        nf2_open(&volume->fs, &file, "log", NF2_O_RDWR, volume->page) != NF2_OK) {
+        return;
     }
     memset(data, 0x77, sizeof data);
     if (then == OVERWRITE) {
@@ -151,7 +153,6 @@ static bool change(struct volume *volume, enum then then)
         memcpy(content + BEHIND - 30, data, sizeof data);
     }
     size = done && then == SHORTEN ? BEHIND - 20u : size;
-    return done;
 }
 
 static void flip(const char *chip, enum then then)
@@ -170,10 +171,11 @@ static void flip(const char *chip, enum then then)
     for (uint32_t bit = 0; bit < 8u * (APPEND + 12u); bit++) {
         vflash_flip(volume.flash, at - 6u + bit / 8u, (uint8_t)(1u << bit % 8u));
         CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
-        (void)change(&volume, then);
+        change(&volume, then);
         int seen = judge(&volume);
         if (!CHECK(seen >= 0)) {
-            printf("%s: bit %lu of byte %ld of the append, then change %d\n", chip, (unsigned long)bit % 8u, (long)(bit / 8u) - 6, (int)then);
+            printf("%s: bit %lu of byte %ld of the append, then change %d\n", chip,
+                   (unsigned long)bit % 8u, (long)(bit / 8u) - 6, (int)then);
         }
         CHECK(seen != 0 || nf2_check(&volume.fs, NULL, NULL) > 0);
         found[seen + 1]++;
@@ -196,9 +198,91 @@ TEST(flips)
     }
 }
 
+/* ---- cuts --------------------------------------------------------------------------------- */
+
+#define PARTS 12u               /* behind the appends, with holes between: more than one record clears */
+
+/* Overwrites from the appends on over all parts, or cuts the file within the appends. */
+static int big_change(struct volume *volume, bool overwrite)
+{
+    nf2_file_t *file = &volume->file;
+    int32_t status = nf2_open(&volume->fs, file, "log", NF2_O_RDWR, volume->page);
+
+    if (status == NF2_OK && overwrite) {
+        status = nf2_seek(&volume->fs, file, BEHIND - 30, NF2_SEEK_SET);
+        status = status < 0 ? status : nf2_write(&volume->fs, file, content + BEHIND - 30, 40u * PARTS);
+    } else if (status == NF2_OK) {
+        status = nf2_truncate(&volume->fs, file, BEHIND - 30);
+    }
+    return status < 0 ? (int)status : nf2_close(&volume->fs, file);
+}
+
+/* Cut at this operation: the content is as before or as after. Whether the operation was reached. */
+static bool cut_at(struct volume *volume, bool overwrite, uint64_t operation, const uint8_t *before)
+{
+    struct vflash_cut cut = {.operation = operation, .byte = (uint32_t)(operation % 3u) * 20u};
+    uint32_t size_before = BEHIND + 40u * PARTS - 20u;
+    uint32_t size_after = overwrite ? size_before : BEHIND - 30;
+
+    CHECK_EQ(volume_again(volume, false), NF2_OK);
+    vflash_cut_at(volume->flash, &cut);
+    int status = big_change(volume, overwrite);
+    vflash_cut_at(volume->flash, NULL);
+    vflash_power_on(volume->flash);
+    CHECK_EQ(volume_again(volume, false), NF2_OK);
+    size = size_after;
+    int after = judge(volume);
+    if (after != 1) {
+        uint8_t wanted[MOST];
+        memcpy(wanted, content, sizeof wanted);
+        memcpy(content, before, sizeof content);
+        size = size_before;
+        CHECK(status < 0);
+        CHECK_EQ(judge(volume), 1);
+        memcpy(content, wanted, sizeof content);
+    }
+    CHECK_EQ(nf2_check(&volume->fs, NULL, NULL), 0);
+    return status < 0;
+}
+
+static void cuts(const char *chip, bool overwrite)
+{
+    static uint8_t before[MOST];
+    struct volume volume;
+    uint64_t operation = 1;
+
+    begin(&volume, chip);
+    for (uint32_t i = 0; i < PARTS; i++) {
+        write_at(&volume, BEHIND + i * 40u, 20, 3);
+    }
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    struct vflash_checkpoint *whole = vflash_save(volume.flash);
+    memcpy(before, content, sizeof before);
+    for (uint32_t i = 0; i < 40u * PARTS; i++) {
+        content[BEHIND - 30 + i] = content_byte(5, i);
+    }
+    while (cut_at(&volume, overwrite, operation, before) && check_state.failures == 0) {
+        operation++;
+        vflash_restore(volume.flash, whole);
+    }
+    CHECK(operation > 5);
+    vflash_release(whole);
+    volume_down(&volume, true);
+}
+
+TEST(cuts_behind_appends)
+{
+    for (unsigned overwrite = 0; overwrite < 2; overwrite++) {
+        cuts("tiny256k", overwrite);
+        cuts("tinyecc16", overwrite);
+    }
+}
+
 int main(void)
 {
     RUN(holes);
+    RUN(cuts_behind_appends);
     RUN(flips);
     return check_done();
 }

@@ -114,6 +114,7 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     bool now_fresh;             /* all free blocks of `now` are erased */
     bool now_counted;           /* `now` was counted in this lap */
     bool pristine;              /* nothing was changed since this lap began */
+    bool settled;               /* nor since the last one, and in it */
     struct nf2_claim nodes, data;
 };
 

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What `make test` says at the end: how many tests there were, and the names of those that failed."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def run_tests():
+    spec = importlib.util.spec_from_file_location("run_tests", ROOT / "tools" / "run_tests.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["run_tests"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["run_tests"]
+
+
+def a_step(run_tests, folder, name, cases, code=0, **more):
+    """A step that writes these results (none where `cases` is None), and ends with this code."""
+    results, source = folder / f"{name}.xml", folder / f"{name}.source"
+    source.write_text(f"<testsuite>{cases}</testsuite>", encoding="utf-8")
+    copy = f"cp '{source}' '{results}'; " if cases is not None else ""
+    return run_tests.Step(
+        name, ["sh", "-c", f"echo '{name} runs'; {copy}exit {code}"], folder, results, **more
+    )
+
+
+GOOD, BAD = (
+    '<testcase name="good" status="run"/>',
+    '<testcase name="bad.one" status="fail"><failure/></testcase>',
+)
+
+
+def test_all_passed(run_tests, tmp_path, capfd):
+    skipped = '<testcase name="no peer"><skipped/></testcase>'
+    assert (
+        run_tests.run(
+            [
+                a_step(run_tests, tmp_path, "first", GOOD),
+                a_step(run_tests, tmp_path, "second", GOOD + skipped),
+            ]
+        )
+        == 0
+    )
+    out = capfd.readouterr().out
+    assert (
+        "1 of 2: first" in out
+        and "first runs" in out
+        and "3 tests in" in out
+        and "1 of them skipped" in out
+    )
+    assert out.splitlines()[-1] == "all passed"
+
+
+def test_failures_are_named_at_the_end(run_tests, tmp_path, capfd):
+    steps = [
+        a_step(run_tests, tmp_path, "first", GOOD + BAD, 8, again="ctest -R '^{pattern}$'"),
+        a_step(run_tests, tmp_path, "second", GOOD),
+    ]
+    assert run_tests.run(steps) == 1
+    lines = capfd.readouterr().out.splitlines()
+    assert "second runs" in lines
+    assert lines[-2:] == ["FAILED  first: bad.one    (again: ctest -R '^bad\\.one$')", "1 failures"]
+
+
+def test_a_python_test_is_named_as_pytest_takes_it(run_tests, tmp_path, capfd):
+    case = '<testcase classname="tests.python.test_nf2" name="test_put[fake]"><error/></testcase>'
+    assert (
+        run_tests.run([a_step(run_tests, tmp_path, "python", case, 1, again="pytest '{name}'")])
+        == 1
+    )
+    assert "(again: pytest 'tests/python/test_nf2.py::test_put[fake]')" in capfd.readouterr().out
+
+
+def test_a_build_that_fails(run_tests, tmp_path, capfd):
+    steps = [
+        run_tests.Step("build", ["sh", "-c", "exit 2"]),
+        a_step(run_tests, tmp_path, "first", GOOD, needs="build"),
+        a_step(run_tests, tmp_path, "other", GOOD),
+    ]
+    assert run_tests.run(steps) == 1
+    out = capfd.readouterr().out
+    assert "first runs" not in out and "other runs" in out
+    assert (
+        "FAILED  build: exit code 2" in out
+        and "FAILED  first: not run, since this failed: build" in out
+    )
+
+
+@pytest.mark.parametrize("cases, code", [(None, 0), (None, 3), ("", 0), (GOOD, 1)])
+def test_no_results_are_no_success(run_tests, tmp_path, capfd, cases, code):
+    (tmp_path / "first.xml").write_text(
+        "<testsuite>" + GOOD + "</testsuite>", encoding="utf-8"
+    )  # of a run before
+    assert run_tests.run([a_step(run_tests, tmp_path, "first", cases, code)]) == 1
+    assert "FAILED  first: exit code" in capfd.readouterr().out
+
+
+def test_a_command_that_is_not_there(run_tests, capfd):
+    assert run_tests.run([run_tests.Step("first", ["/no/such/command"])]) == 1
+    assert "FAILED  first: exit code 127" in capfd.readouterr().out
+
+
+def test_an_unknown_part_is_refused(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "run_tests.py", "--build", tmp_path, "some"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and "some" in done.stderr

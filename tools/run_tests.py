@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs all tests (or parts of them) whatever the first ones find. Says at the end which failed.
+
+    run_tests.py --build FOLDER [--core N] [--jobs N] [asan] [release] [python]
+
+asan: the C tests with sanitizers. release: the benchmark against its reference, a slice of its
+long rows, the examples, and the larger slice of power cuts, as they ship. python: the tests of the
+host tools.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ONLY_SHIPPED = r"^norbench_(reference|slice)$"
+SHIPPED = r"^(norbench_(reference|slice)|example_.*|torture|peer_cuts)$"
+PARTS = ("asan", "release", "python")
+
+
+@dataclass
+class Step:
+    """A build, or tests (`results`: the file that they write, in JUnit's form)."""
+
+    name: str
+    command: list
+    folder: Path = ROOT
+    results: Path | None = None
+    needs: str | None = None  # a step before, without which this one makes no sense
+    again: str = ""  # the command that repeats one of the tests
+
+
+@dataclass
+class Outcome:
+    tests: int = 0
+    skipped: int = 0
+    failed: list = field(default_factory=list)  # lines
+
+
+def name_of(case):
+    """A Python test is named with its file, so that pytest finds it by that."""
+    group = case.get("classname", "")
+    return (
+        f"{group.replace('.', '/')}.py::{case.get('name')}"
+        if group.startswith("tests.")
+        else case.get("name")
+    )
+
+
+def read_results(step, outcome):
+    """Adds what the results say. Whether there are any."""
+    try:
+        cases = list(ElementTree.parse(step.results).iter("testcase"))
+    except (OSError, ElementTree.ParseError):
+        return False
+    for case in cases:
+        bad = (
+            case.find("failure") is not None
+            or case.find("error") is not None
+            or case.get("status") in ("fail", "notrun")
+        )
+        outcome.tests += 1
+        outcome.skipped += case.find("skipped") is not None and not bad
+        if bad:
+            again = step.again.format(name=name_of(case), pattern=re.escape(name_of(case)))
+            outcome.failed.append(
+                f"{step.name}: {name_of(case)}" + (f"    (again: {again})" if again else "")
+            )
+    return bool(cases)
+
+
+def run_step(step, outcome):
+    """Whether it went well; what failed is in the outcome."""
+    if step.results:
+        step.results.unlink(missing_ok=True)
+    failed_before = len(outcome.failed)
+    try:
+        code = subprocess.run(
+            [str(word) for word in step.command], cwd=step.folder, check=False
+        ).returncode
+    except OSError as error:
+        print(error, flush=True)
+        code = 127
+    told = read_results(step, outcome) if step.results else False
+    if step.results and not told and code == 0:
+        code = 1  # no test at all is no success
+    if code != 0 and len(outcome.failed) == failed_before:
+        outcome.failed.append(f"{step.name}: exit code {code}")
+    return code == 0
+
+
+def run(steps):
+    """All steps but those whose need failed. Prints the sum; the exit code."""
+    begun, outcome, went_well = time.monotonic(), Outcome(), {}
+    for number, step in enumerate(steps, 1):
+        if step.needs and not went_well.get(step.needs, True):
+            went_well[step.name] = False
+            outcome.failed.append(f"{step.name}: not run, since this failed: {step.needs}")
+            continue
+        so_far = int(time.monotonic() - begun)
+        print(f"\n==== {number} of {len(steps)}: {step.name}, {so_far} s so far", flush=True)
+        went_well[step.name] = run_step(step, outcome)
+    seconds = int(time.monotonic() - begun)
+    skipped = f", {outcome.skipped} of them skipped" if outcome.skipped else ""
+    print(f"\n==== {outcome.tests} tests in {seconds // 60} min {seconds % 60} s{skipped}")
+    for line in outcome.failed:
+        print(f"FAILED  {line}")
+    print(f"{len(outcome.failed)} failures" if outcome.failed else "all passed", flush=True)
+    return 1 if outcome.failed else 0
+
+
+def steps_of(arguments):
+    build, tools = arguments.build, arguments.build / "venv" / "bin"
+    make = ["make", f"BUILD={build}", f"CORE={arguments.core}", f"JOBS={arguments.jobs}"]
+    results = build / "results"
+    ctest = [tools / "ctest", "--output-on-failure", "--parallel", arguments.jobs, "--output-junit"]
+    steps = []
+    if "asan" in arguments.parts:
+        steps += [
+            Step("build with sanitizers", [*make, "asan"]),
+            Step(
+                "C tests with sanitizers",
+                [*ctest, results / "asan.xml", "--exclude-regex", ONLY_SHIPPED],
+                build / "asan",
+                results / "asan.xml",
+                "build with sanitizers",
+                f"cd {build / 'asan'} && {tools / 'ctest'} -R '^{{pattern}}$'",
+            ),
+        ]
+    if "release" in arguments.parts or "python" in arguments.parts:
+        steps.append(Step("build as it ships", [*make, "release"]))
+    if "release" in arguments.parts:
+        steps.append(
+            Step(
+                "C tests as they ship",
+                [*ctest, results / "release.xml", "--tests-regex", SHIPPED],
+                build / "release",
+                results / "release.xml",
+                "build as it ships",
+                f"cd {build / 'release'} && {tools / 'ctest'} -R '^{{pattern}}$'",
+            )
+        )
+    if "python" in arguments.parts and arguments.core != 1:
+        print("the Python tests are left out: the host tools read format version 1 alone")
+    elif "python" in arguments.parts:
+        steps.append(
+            Step(
+                "Python tests",
+                [
+                    tools / "python",
+                    "-m",
+                    "pytest",
+                    "-q",
+                    "-rs",
+                    f"--junitxml={results / 'python.xml'}",
+                    "tests/python",
+                    "tests/ports",
+                ],
+                ROOT,
+                results / "python.xml",
+                "build as it ships",
+                f"{tools / 'python'} -m pytest '{{name}}'",
+            )
+        )
+    return steps
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--core", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    arguments = parser.parse_args()
+    arguments.build = arguments.build.resolve()
+    arguments.parts = arguments.parts or list(PARTS)
+    (arguments.build / "results").mkdir(parents=True, exist_ok=True)
+    return run(steps_of(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
