@@ -172,9 +172,9 @@ def judge(options, board, promised):
 
 
 def test_judge(options, board, promised):
-    """A promise that was not kept is found: two steps more than were done."""
+    """A promise that was not kept is found: forty steps more than were done (two may change nothing)."""
     for actor in range(ACTORS):
-        more = [steps + 2 * (i == actor) for i, steps in enumerate(promised)]
+        more = [steps + 40 * (i == actor) for i, steps in enumerate(promised)]
         try:
             judge(options, board, more)
         except Failed:

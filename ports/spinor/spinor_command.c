@@ -110,7 +110,8 @@ static bool expired(struct spinor *chip, struct waiting *waiting, uint32_t max_u
 }
 
 /*
- * With the bus locked. It is free while the chip works, so that others may read: see fetch_suspended.
+ * With the bus locked. It is free while the chip works, so that others may read:
+ * see fetch_suspended.
  */
 int spinor_wait_idle(struct spinor *chip, uint32_t step_us, uint32_t max_us)
 {
