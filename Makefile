@@ -43,6 +43,9 @@ help:
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
 	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=300 a script, file system and chip; into docs/PROOF.md"
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
+	@echo "make amalgamation  the library as two files, nf2fs.h and nf2fs.c, in $(BUILD)/amalgamation"
+	@echo "make symbols  what the library needs from outside, into docs/PORTING.md"
+	@echo "make firmware-test  the library on an emulated Cortex-M4 with FreeRTOS, with KILLS=300 power losses from SEED=1 (ten minutes)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
 	@echo "make long-rows  which measures them anew, for $(LONG) (an hour or two; lifespans are the longest)"
 	@echo "make peer-rows  the same rows of LittleFS, for $(PEER_ROWS): only where a workload or LittleFS changed"
@@ -103,9 +106,15 @@ extras: $(VENV)/extras
 $(VENV)/extras: tools/extras.sh tools/requirements-extras.txt $(VENV)/ready
 	@$(STEP) "What some host tools and the site need" -- tools/extras.sh "$(VENV)"
 
+# Without FreeRTOS the tests that need it are left out.
+FREERTOS_OPTION = $(if $(wildcard $(BUILD)/freertos/fetched),-DNF2FS_FREERTOS_DIR=$(BUILD)/freertos)
+.PHONY: freertos
+freertos:
+	@ports/freertos/fetch.sh "$(BUILD)/freertos" || echo "make: FreeRTOS could not be fetched: its tests are left out" >&2
+
 # ---- builds ----
 
-CONFIGURE_RELEASE = $(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DNF2FS_CORE=$(CORE) -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS)
+CONFIGURE_RELEASE = $(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DNF2FS_CORE=$(CORE) -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS) $(FREERTOS_OPTION)
 
 tools: $(VENV)/ready
 	@$(STEP) "Configuration" -- $(CONFIGURE_RELEASE)
@@ -134,12 +143,12 @@ lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF -DNF2FS_CORE=$(CORE)
 	$(CMAKE) --build "$(BUILD)/lib" --parallel $(JOBS)
 
-release: peers
+release: peers freertos
 	$(CONFIGURE_RELEASE)
 	$(CMAKE) --build "$(RELEASE)" --parallel $(JOBS)
 
-asan: $(VENV)/ready
-	$(CMAKE) -S . -B "$(ASAN)" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON -DNF2FS_CORE=$(CORE)
+asan: $(VENV)/ready freertos
+	$(CMAKE) -S . -B "$(ASAN)" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON -DNF2FS_CORE=$(CORE) $(FREERTOS_OPTION)
 	$(CMAKE) --build "$(ASAN)" --parallel $(JOBS)
 
 # ---- tests ----
@@ -234,6 +243,29 @@ report: release $(VENV)/ready-test
 	$(BIN)/norbench report "$(BUILD)/report.jsonl" "$(BUILD)/cuts.jsonl" --html "$(BUILD)/report.html" --flame littlefs:swrite,nf2fs:config
 	{ printf '# Benchmarks\n\nMade by `make report`; do not edit. How cells run, and what the columns mean: norbench/README.md.\n\n'; \
 	  $(BIN)/norbench report "$(BUILD)/report.jsonl" "$(BUILD)/cuts.jsonl" --markdown; } > docs/BENCHMARKS.md
+
+# An emulated Cortex-M4 with a W25Q256 behind its flash controller: see ports/firmware/main.c.
+FIRMWARE := $(BUILD)/firmware
+KILLS ?= 300
+.PHONY: firmware firmware-test
+firmware: $(VENV)/ready freertos
+	@ports/firmware/tools.sh
+	$(CMAKE) -S ports/firmware -B "$(FIRMWARE)" -DCMAKE_BUILD_TYPE=MinSizeRel -DNF2FS_CORE=$(CORE) -DNF2FS_FREERTOS_DIR="$(BUILD)/freertos" \
+		-DCMAKE_TOOLCHAIN_FILE="$(CURDIR)/ports/firmware/arm-none-eabi.cmake"
+	$(CMAKE) --build "$(FIRMWARE)" --parallel $(JOBS)
+
+firmware-test: firmware release
+	$(BIN)/python ports/firmware/firmware_test.py --firmware "$(FIRMWARE)/firmware.elf" --judge "$(RELEASE)/ports/firmware_judge" \
+		--nf2 "$(BIN)/nf2" --folder "$(FIRMWARE)/run" --kills $(KILLS) --seed $(SEED)
+
+# The library as two files, and what it needs from outside.
+.PHONY: amalgamation symbols
+amalgamation: lib
+	$(PYTHON) ports/amalgamate.py --build "$(BUILD)/lib" "$(BUILD)/amalgamation"
+
+symbols: lib
+	@ports/firmware/tools.sh
+	$(PYTHON) ports/symbols.py "$(BUILD)/lib" --write docs/PORTING.md
 
 # ---- what it shows ----
 

@@ -160,6 +160,7 @@ def steps_of(arguments):
                     f"--junitxml={results / 'python.xml'}",
                     "tests/python",
                     "tests/models",
+                    "tests/ports",
                 ],
                 ROOT,
                 results / "python.xml",

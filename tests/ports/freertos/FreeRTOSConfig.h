@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* FreeRTOSConfig.h - for the example on this computer (the POSIX port). What NF2FS needs of it: mutexes. */
+/* FreeRTOSConfig.h - for the test on this computer (the POSIX port). */
 #ifndef FREERTOS_CONFIG_H
 #define FREERTOS_CONFIG_H
 
@@ -7,13 +7,15 @@
 
 #define configUSE_PREEMPTION 1
 #define configTICK_RATE_HZ 1000
-#define configMINIMAL_STACK_SIZE 4096     /* words: a thread of this computer needs 16 KiB and more */
+/* words: a thread of this computer needs 16 KiB and more */
+#define configMINIMAL_STACK_SIZE 4096
 #define configMAX_PRIORITIES 4
 #define configMAX_TASK_NAME_LEN 16
 #define configTICK_TYPE_WIDTH_IN_BITS TICK_TYPE_WIDTH_32_BITS
 #define configUSE_IDLE_HOOK 0
 #define configUSE_TICK_HOOK 0
 #define configUSE_MUTEXES 1
+#define configUSE_RECURSIVE_MUTEXES 1
 #define configUSE_TIMERS 0
 #define configSUPPORT_STATIC_ALLOCATION 1
 #define configSUPPORT_DYNAMIC_ALLOCATION 0
