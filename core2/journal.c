@@ -201,8 +201,10 @@ int nf2_journal_read(nf2_t *fs)
 void nf2_journal_bad(nf2_t *fs, uint32_t block)
 {
     struct nf2_root *root = &fs->root;
+    uint32_t before = fs->space.now_free;
 
     nf2_space_use(fs, block, 1);
+    fs->space.free -= nf2_min(before - fs->space.now_free, fs->space.free);
     for (unsigned i = 0; i < root->bads; i++) {
         if (root->bad[i] == block) {
             return;
@@ -361,8 +363,17 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
+/*
+ * A session that was cut in its first program may have left no trace of it, and the next one programs the same place. With
+ * units that are programmed once it must not: all goes into blocks that are erased first.
+ */
 int nf2_journal_open(nf2_t *fs)
 {
+    if (!fs->root.opened && fs->io.flash->program_unit > 1) {
+        fs->root.next_suspect = true;
+        fs->root.end = nf2_log_bytes(fs);
+        nf2_super_full(fs);
+    }
     return fs->root.opened ? NF2_OK : nf2_journal_checkpoint(fs, false);
 }
 

@@ -105,7 +105,7 @@ static struct nf2_op put_piece(uint32_t id, const struct nf2_piece *piece, uint8
     return nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, piece) - bytes));
 }
 
-int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, struct nf2_op *ops,
+int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t file_end, struct nf2_op *ops,
                  uint8_t bytes[2][NF2_PIECE_BYTES])
 {
     uint32_t end = piece->offset + piece->length;
@@ -113,7 +113,7 @@ int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, struct n
     int n = 0;
 
     NF2_TRY(nf2_map_find(fs, id, end - 1, &old));
-    if (old.kind != 0 && old.offset + old.length > end) {
+    if (end < file_end && old.kind != 0 && old.offset + old.length > end) {
         struct nf2_piece rest = nf2_piece_part(fs, &old, end - old.offset, old.offset + old.length - end);
         ops[n++] = put_piece(id, &rest, bytes[0]);
     }
@@ -139,7 +139,7 @@ int nf2_map_plan_cut(nf2_t *fs, uint32_t id, uint32_t end, struct nf2_op *ops, u
 }
 
 /* One entry after the other is put over the other map, then removed. */
-int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to)
+int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to, uint32_t file_end)
 {
     struct nf2_key key = nf2_key_number(from, 0);
     struct nf2_entry entry;
@@ -150,7 +150,7 @@ int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to)
 
     while ((found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry)) > 0 && of_map(&entry, from)) {
         NF2_TRY(nf2_map_find(fs, from, nf2_key_value(&entry.key), &piece));
-        int n = nf2_map_plan(fs, to, &piece, ops, bytes);
+        int n = nf2_map_plan(fs, to, &piece, file_end, ops, bytes);
         NF2_TRY(n);
         for (int i = 0; i < n; i++) { /* a part of a GROUP: one by one */
             NF2_TRY(nf2_tree_apply(fs, &ops[i]));

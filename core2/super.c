@@ -114,6 +114,11 @@ int nf2_super_ready(nf2_t *fs)
     return result;
 }
 
+void nf2_super_full(nf2_t *fs)
+{
+    fs->root.super_end = (uint16_t)nf2_log_bytes(fs);
+}
+
 int nf2_super_write(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
