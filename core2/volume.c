@@ -202,6 +202,7 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config, int fl
         return NF2_ERR_ROFS; /* half of a change would be seen: a mount for writing finishes it */
     }
     fs->space.mark_window = fs->space.now_window;
+    memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.paced = fs->space.now_free;
     fs->mounted = true;
     return NF2_OK;
