@@ -302,9 +302,14 @@ static int walk_step(nf2_t *fs)
         return moved < 0 ? moved : NF2_OK;
     }
     fs->walk.leaves++;
-    fs->walk.cursor = path.upper;
     fs->walk.behind = false;
-    return path.bounded ? NF2_OK : end_walk(fs);
+    if (path.bounded) {
+        fs->walk.cursor = path.upper;
+        int joined = nf2_tree_join(fs, &path);
+        return joined < 0 && joined != NF2_NEED_SPACE ? joined : NF2_OK;
+    }
+    int lowered = nf2_tree_lower(fs);
+    return lowered < 0 ? lowered : end_walk(fs);
 }
 
 /* ---- windows ------------------------------------------------------------------------------------ */
