@@ -17,18 +17,25 @@ RELEASE := $(BUILD)/release
 ASAN := $(BUILD)/asan
 
 # A peer that could not be fetched is left out of the build: the benchmark then runs without it.
-PEER_OPTIONS = $(foreach peer,littlefs fatfs,$(if $(wildcard $(BUILD)/$(peer)/fetched),\
-	-DNF2FS_$(if $(filter littlefs,$(peer)),LITTLEFS,FATFS)_DIR=$(BUILD)/$(peer)))
+PEER_OPTIONS = $(foreach peer,LITTLEFS.littlefs FATFS.fatfs YAFFS2.yaffs2,$(if $(wildcard $(BUILD)/$(subst .,,$(suffix $(peer)))/fetched),\
+	-DNF2FS_$(basename $(peer))_DIR=$(BUILD)/$(subst .,,$(suffix $(peer)))))
 
 # What the Python tools load and run, wherever BUILD is.
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib release asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies clean
+.PHONY: help lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
 
 help:
+	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
+	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured; each step says how long it takes"
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
+	@echo "make wheel    a wheel of the Python package, one for all versions of Python: $(BUILD)/dist"
+	@echo "make test-pythons  installs it under each of PYTHONS=\"$(PYTHONS)\" and runs its tests there"
+	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
+	@echo "make man      manual pages of the commands: $(BUILD)/man"
+	@echo "make site     the documentation as a site: $(BUILD)/site"
 	@echo "make test     all tests: C tests with sanitizers, benchmark against its reference, Python tests"
 	@echo "make bounds   each call of every workload beside its bound, on more chips and in more states than \`make test': docs/BOUNDS.md (ten minutes)"
 	@echo "make torture  power cuts for SECONDS=600 (at most CUTS, where given) in JOBS=2 processes, from SEED=1: report.txt, report.json and the calls"
@@ -36,57 +43,126 @@ help:
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
 	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=300 a script, file system and chip; into docs/PROOF.md"
 	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
-	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured (about a minute)"
+	@echo "make amalgamation  the library as two files, nf2fs.h and nf2fs.c, in $(BUILD)/amalgamation"
+	@echo "make symbols  what the library needs from outside, into docs/PORTING.md"
+	@echo "make firmware-test  the library on an emulated Cortex-M4 with FreeRTOS, with KILLS=300 power losses from SEED=1 (ten minutes)"
 	@echo "make figures  measure every gate: docs/FIGURES.md and the table in README.md; the rows that take long are those of"
 	@echo "make long-rows  which measures them anew, for $(LONG) (an hour or two; lifespans are the longest)"
 	@echo "make peer-rows  the same rows of LittleFS, for $(PEER_ROWS): only where a workload or LittleFS changed"
+	@echo "make validation  what papers print beside what is measured here: docs/VALIDATION.md (half an hour)"
+	@echo "make report   every file system over REPORT_WORKLOADS as one page with plots: $(BUILD)/report.html"
 	@echo "make studies  docs/STUDIES.md and its plots, of the rows of both files"
 	@echo "make fuzz     coverage-guided lists of calls and hostile images for FUZZ_SECONDS in all (needs clang with libFuzzer); adds to the"
 	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
 	@echo "make coverage lines and branches of the core that the C tests reach; \`make coverage-record' puts them into docs/PROOF.md"
+	@echo "make size     bytes of code, static RAM and stack on a Cortex-M4, of each file and mechanism, beside LittleFS: CORE=1 or 2;"
+	@echo "              SIZE_OPTIONS=\"--functions 30\" prints the largest functions, too (see tools/target_size.py)"
+	@echo "make target-cost  instructions of calls on an emulated Cortex-M4, beside LittleFS and the gates: docs/TARGET.md (CORE=2: a page in"
+	@echo "              $(BUILD)/target); COST_OPTIONS=\"--fs nf2fs --ram 2048 --suite files\" measures a part (see tools/target_cost.py)"
+	@echo "make target-profile ROW=update1k  instructions of each function in a row of target/rows.toml on an emulated Cortex-M4;"
+	@echo "              PROFILE_OPTIONS=\"--function NAME | --lines 20 | --top 40 | --fs littlefs | --ram 4096\" (see tools/target_profile.py)"
 	@echo "make clean    remove $(BUILD)"
-	@echo "Variables: BUILD (folder), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS, CORE (1 or 2, each with a folder BUILD of its own)"
+	@echo "Variables: BUILD (directory), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS, CORE (1 or 2, each with a directory BUILD of its own)"
 
 # What a record was made with: the version, and the state of the sources.
 VERSION = echo "$$(sed -n 's/.*NF2_VERSION "\(.*\)"/\1/p' include/nf2fs/nf2fs.h), sources $$(git describe --always 2>/dev/null || echo unknown)$$(git diff --quiet HEAD -- . ':!docs' 2>/dev/null; test $$? -ne 1 || echo -dirty)"
 
 # ---- what is needed ----
 
-$(VENV)/ready: tools/venv.sh tools/requirements.txt
-	PYTHON="$(PYTHON)" tools/venv.sh "$(VENV)"
+# A step with a line of its own; what it prints is in $(BUILD)/logs.
+STEP = "$(PYTHON)" tools/step.py --log "$(BUILD)/logs"
 
-peers: $(VENV)/ready
-	@for peer in littlefs fatfs; do \
-		PYTHON="$(BIN)/python" peers/$$peer/fetch.sh "$(BUILD)/$$peer" || \
-		echo "make: $$peer could not be fetched: the benchmark is built without it" >&2; \
-	done
+.PHONY: python
+python:
+	@command -v "$(PYTHON)" >/dev/null || { \
+		echo "make: $(PYTHON) was not found: install Python 3.11 or later (Debian: python3 python3-venv), or name it in PYTHON" >&2; exit 1; }
+
+$(VENV)/ready: tools/venv.sh tools/requirements.txt | python
+	@PYTHON="$(PYTHON)" $(STEP) "Python environment with CMake and what the tools need" -- tools/venv.sh "$(VENV)"
+
+$(VENV)/ready-test: $(VENV)/ready tools/requirements-test.txt
+	@$(STEP) "What the tests and the plots need" -- tools/venv.sh "$(VENV)" tools/requirements-test.txt
+	@touch "$@"
+
+# The sources of a peer: a step of its own, and no failure where it cannot be fetched.
+fetch_peer = PYTHON="$(BIN)/python" $(STEP) "Sources of $(2)" -- peers/$(1)/fetch.sh "$(BUILD)/$(1)" || \
+	echo "make: $(2) could not be fetched: the benchmark is built without it" >&2
+
+.PHONY: littlefs fatfs yaffs2
+littlefs: $(VENV)/ready
+	@$(call fetch_peer,littlefs,LittleFS)
+
+fatfs: $(VENV)/ready
+	@$(call fetch_peer,fatfs,FatFs)
+
+yaffs2: $(VENV)/ready
+	@$(call fetch_peer,yaffs2,YAFFS2)
+
+peers: littlefs fatfs yaffs2
+
+# For `nf2 mount', `nf2 import' and the documentation site; what cannot be installed is left out.
+extras: $(VENV)/extras
+
+$(VENV)/extras: tools/extras.sh tools/requirements-extras.txt $(VENV)/ready
+	@$(STEP) "What some host tools and the site need" -- tools/extras.sh "$(VENV)"
+
+# Without FreeRTOS the tests that need it are left out.
+FREERTOS_OPTION = $(if $(wildcard $(BUILD)/freertos/fetched),-DNF2FS_FREERTOS_DIR=$(BUILD)/freertos)
+.PHONY: freertos
+freertos:
+	@ports/freertos/fetch.sh "$(BUILD)/freertos" || echo "make: FreeRTOS could not be fetched: its tests are left out" >&2
 
 # ---- builds ----
+
+CONFIGURE_RELEASE = $(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DNF2FS_CORE=$(CORE) -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS) $(FREERTOS_OPTION)
+
+tools: $(VENV)/ready
+	@$(STEP) "Configuration" -- $(CONFIGURE_RELEASE)
+	@$(STEP) "Compilation of the host tools" -- $(CMAKE) --build "$(RELEASE)" --parallel $(JOBS) --target nf2host
+	@echo "The tools are ready: $(BIN)/nf2 --help"
+
+wheel: $(VENV)/ready
+	@$(STEP) "Wheel of the Python package" -- $(BIN)/python -m pip wheel --no-deps --wheel-dir "$(BUILD)/dist" .
+	@ls "$(BUILD)/dist"/*.whl
+
+# The installed wheel, under each Python that there is.
+PYTHONS ?= python3.11 python3.12 python3.13
+test-pythons: wheel
+	@for python in $(PYTHONS); do tools/test_wheel.sh $$python "$(BUILD)/pythons/$$(basename $$python)" "$(BUILD)/dist" || exit 1; done
+
+man: $(VENV)/ready
+	@$(BIN)/python -m nf2fs.manpages "$(BUILD)/man"
+	@echo "The manual pages are in $(BUILD)/man"
+
+# The pages of docs/, as mkdocs.yml orders them; tests/python/test_site.py runs what they show.
+site: $(VENV)/extras
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --site-dir "$(BUILD)/site"
+	@echo "The site is in $(BUILD)/site: open index.html"
 
 lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF -DNF2FS_CORE=$(CORE)
 	$(CMAKE) --build "$(BUILD)/lib" --parallel $(JOBS)
 
-release: peers
-	$(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DNF2FS_CORE=$(CORE) -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS)
+release: peers freertos
+	$(CONFIGURE_RELEASE)
 	$(CMAKE) --build "$(RELEASE)" --parallel $(JOBS)
 
-asan: $(VENV)/ready
-	$(CMAKE) -S . -B "$(ASAN)" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON -DNF2FS_CORE=$(CORE)
+asan: $(VENV)/ready freertos
+	$(CMAKE) -S . -B "$(ASAN)" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON -DNF2FS_CORE=$(CORE) $(FREERTOS_OPTION)
 	$(CMAKE) --build "$(ASAN)" --parallel $(JOBS)
 
 # ---- tests ----
 
 # All parts run, whatever the first one finds; at the end the names of the tests that failed are shown.
 RUN_TESTS = $(BIN)/python tools/run_tests.py --build "$(BUILD)" --core $(CORE) --jobs $(JOBS)
-test: $(VENV)/ready
+test: $(VENV)/ready-test $(VENV)/extras
 	@$(RUN_TESTS)
 
 test-asan: $(VENV)/ready
 	@$(RUN_TESTS) asan
 
 # What ships: the C tests that did not run with sanitizers, or run longer here, and the host tools.
-test-release: $(VENV)/ready
+test-release: $(VENV)/ready-test $(VENV)/extras
 	@$(RUN_TESTS) release python
 
 # Each call beside its bound: the long version of tests/python/test_call_bounds.py, and the page.
@@ -151,10 +227,53 @@ torture-proof: release
 	$(BIN)/python tools/torture_proof.py --build "$(BUILD)" --cmake "$(CMAKE)" --jobs $(JOBS) --seed $(SEED) \
 		--seconds $(PROOF_SECONDS) --torture "$(TORTURE)"
 
+# ---- the instrument ----
+
+# What papers print, and what was measured elsewhere, beside what is measured here.
+validation: release $(VENV)/ready-test
+	$(BIN)/norbench validate --rows "$(BUILD)/validation.jsonl" --jobs $(JOBS)
+
+# One page with plots, build/report.html, and the same rows as docs/BENCHMARKS.md.
+REPORT_WORKLOADS ?= core,sensing,reads,mixedshort,mountfill50,mountfillu50
+REPORT_CUTS ?= 30
+report: release $(VENV)/ready-test
+	$(BIN)/norbench sweep --out "$(BUILD)/report.jsonl" --workload $(REPORT_WORKLOADS) --jobs $(JOBS)
+	rm -f "$(BUILD)/cuts.jsonl"
+	$(BIN)/norbench cuts --out "$(BUILD)/cuts.jsonl" --cuts $(REPORT_CUTS) --slice --jobs $(JOBS) > /dev/null
+	$(BIN)/norbench report "$(BUILD)/report.jsonl" "$(BUILD)/cuts.jsonl" --html "$(BUILD)/report.html" --flame littlefs:swrite,nf2fs:config
+	{ printf '# Benchmarks\n\nMade by `make report`; do not edit. How cells run, and what the columns mean: norbench/README.md.\n\n'; \
+	  $(BIN)/norbench report "$(BUILD)/report.jsonl" "$(BUILD)/cuts.jsonl" --markdown; } > docs/BENCHMARKS.md
+
+# An emulated Cortex-M4 with a W25Q256 behind its flash controller: see ports/firmware/main.c.
+FIRMWARE := $(BUILD)/firmware
+KILLS ?= 300
+.PHONY: firmware firmware-test
+firmware: $(VENV)/ready freertos
+	@ports/firmware/tools.sh
+	$(CMAKE) -S ports/firmware -B "$(FIRMWARE)" -DCMAKE_BUILD_TYPE=MinSizeRel -DNF2FS_CORE=$(CORE) -DNF2FS_FREERTOS_DIR="$(BUILD)/freertos" \
+		-DCMAKE_TOOLCHAIN_FILE="$(CURDIR)/ports/firmware/arm-none-eabi.cmake"
+	$(CMAKE) --build "$(FIRMWARE)" --parallel $(JOBS)
+
+firmware-test: firmware release
+	$(BIN)/python ports/firmware/firmware_test.py --firmware "$(FIRMWARE)/firmware.elf" --judge "$(RELEASE)/ports/firmware_judge" \
+		--nf2 "$(BIN)/nf2" --folder "$(FIRMWARE)/run" --kills $(KILLS) --seed $(SEED)
+
+# The library as two files, and what it needs from outside.
+.PHONY: amalgamation symbols
+amalgamation: lib
+	$(PYTHON) ports/amalgamate.py --build "$(BUILD)/lib" "$(BUILD)/amalgamation"
+
+symbols: lib
+	@ports/firmware/tools.sh
+	$(PYTHON) ports/symbols.py "$(BUILD)/lib" --write docs/PORTING.md
+
 # ---- what it shows ----
 
-demo: release
-	$(BIN)/python -m nf2fs.demo --folder "$(BUILD)/demo"
+# Nothing but what it runs is compiled.
+demo: littlefs
+	@$(STEP) "Configuration" -- $(CONFIGURE_RELEASE)
+	@$(STEP) "Compilation" -- $(CMAKE) --build "$(RELEASE)" --parallel $(JOBS) --target nf2host norbench-cell
+	@$(BIN)/python -m nf2fs.demo --directory "$(BUILD)/demo"
 
 # The rows that take long are measured apart, and kept.
 LONG := docs/long-rows.jsonl
@@ -181,12 +300,39 @@ long-rows: release
 peer-rows: release
 	$(call measure_studies,littlefs,$(PEER_ROWS),|| true)
 
-studies: release
+studies: release $(VENV)/ready-test
 	$(BIN)/norbench studies $(wildcard $(LONG) $(PEER_ROWS))
 
 figures: release
 	rm -f "$(BUILD)/figures.jsonl"
 	$(BIN)/norbench figures --json "$(BUILD)/figures.jsonl" --jobs $(JOBS) $(addprefix --with ,$(wildcard $(LONG) $(PEER_ROWS)))
+
+# ---- on a Cortex-M4 ----
+
+# The core that is measured: its sources, and where its headers lie (its own nf2fs/private.h in front of the other's).
+CORE ?= 1
+CORE1_SOURCES = $(wildcard src/*.c)
+CORE1_INCLUDES = include src
+CORE2_SOURCES = $(wildcard core2/*.c)
+CORE2_INCLUDES = $(wildcard core2/include) core2 include
+TARGET := $(BUILD)/target
+TARGET_INPUT = --out "$(TARGET)" --core $(CORE) --sources $(CORE$(CORE)_SOURCES) --include $(CORE$(CORE)_INCLUDES) \
+	--littlefs "$(BUILD)/littlefs" --jobs $(JOBS)
+
+$(BUILD)/littlefs/fetched: peers/littlefs/fetch.sh
+	PYTHON="$(PYTHON)" peers/littlefs/fetch.sh "$(BUILD)/littlefs"
+
+size: $(BUILD)/littlefs/fetched
+	@$(PYTHON) tools/target_size.py $(TARGET_INPUT) $(SIZE_OPTIONS)
+
+# The page of the core that the project is made of.
+TARGET_PAGE ?= $(if $(filter 1,$(CORE)),docs/TARGET.md,$(TARGET)/TARGET-core$(CORE).md)
+target-cost: $(BUILD)/littlefs/fetched
+	@$(PYTHON) tools/target_cost.py $(TARGET_INPUT) --page "$(TARGET_PAGE)" $(COST_OPTIONS)
+
+ROW ?= update1k
+target-profile: $(BUILD)/littlefs/fetched
+	@$(PYTHON) tools/target_profile.py $(TARGET_INPUT) --row $(ROW) $(PROFILE_OPTIONS)
 
 clean:
 	rm -rf "$(BUILD)"

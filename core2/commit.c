@@ -196,65 +196,83 @@ static NF2_APART int commit_in_map(nf2_t *fs, nf2_file_t *file)
         return 0;
     }
     int n = cut ? nf2_map_plan_cut(fs, file->id, file->cut_to, ops, bytes[0]) :
-            file->pieces > 0 ? nf2_map_plan(fs, file->id, &file->piece[0], ops, bytes) : 0;
+            file->pieces > 0 ? nf2_map_plan(fs, file->id, &file->piece[0], NF2_NONE, ops, bytes) : 0;
     NF2_TRY(n);
     NF2_TRY(n > 0 ? nf2_change(fs, ops, (unsigned)n) : NF2_OK);
     committed(fs, file, NF2_BODY_MAP, file->id);
     return 1;
 }
 
-/* What the committed LIST has where the shadow has nothing. */
-static int complete_shadow(nf2_t *fs, nf2_file_t *file)
+/* Puts into the shadow what the committed content has from `at` on, up to the next piece there; `at` moves on. */
+static int copy_to_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at, uint32_t gap)
 {
     struct nf2_piece piece, part;
     uint8_t bytes[NF2_PIECE_BYTES];
 
-    for (uint32_t at = 0; at < file->size && !file->fresh; at = part.offset + part.length) {
+    NF2_TRY(nf2_content_base(fs, file, *at, &piece));
+    NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
+    uint32_t length = nf2_min(nf2_min(gap, piece.offset + piece.length - *at), file->size - *at);
+    part = nf2_piece_part(fs, &piece, *at - piece.offset, length);
+    struct nf2_key key = nf2_key_number(file->shadow, *at);
+    struct nf2_op op = nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, &part) - bytes));
+    NF2_TRY(nf2_sweep_ready(fs, false));
+    NF2_TRY(nf2_change(fs, &op, 1));
+    *at += length;
+    return NF2_OK;
+}
+
+/* What the committed content has where the shadow has nothing, from an offset on. */
+static int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
+{
+    struct nf2_piece part;
+
+    while (at < file->size) {
         NF2_TRY(nf2_map_find(fs, file->shadow, at, &part));
         if (part.kind != 0) {
-            continue;
+            at = part.offset + part.length;
+        } else {
+            NF2_TRY(copy_to_shadow(fs, file, &at, part.length));
         }
-        uint32_t gap = part.length;
-        NF2_TRY(nf2_content_base(fs, file, at, &piece));
-        NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
-        uint32_t length = nf2_min(nf2_min(gap, piece.offset + piece.length - at), file->size - at);
-        part = nf2_piece_part(fs, &piece, at - piece.offset, length);
-        struct nf2_key key = nf2_key_number(file->shadow, at);
-        struct nf2_op op = nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, &part) - bytes));
-        NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(nf2_change(fs, &op, 1));
     }
     return NF2_OK;
+}
+
+/* The changes that put the shadow over the committed map; what may be repeated after a cut. */
+static int plan_merge(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops)
+{
+    bool cut = file->cut_to != NF2_NONE;
+
+    if (cut) { /* the last piece, which gives the file its end, is to be the shadow's */
+        NF2_TRY(complete_shadow(fs, file, file->size - 1));
+    }
+    ops[0] = nf2_op_merge(file->shadow, file->id, cut ? file->size : NF2_NONE);
+    ops[1] = nf2_op_range(file->id, file->size, NF2_FILE_MAX + 1u);
+    return cut ? 2 : 1;
 }
 
 /* The shadow becomes the file's map, or its entries are put over those of the map. */
 static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_op ops[4];
-    uint8_t body[5] = {NF2_BODY_MAP}, bytes[NF2_PIECE_BYTES];
-    uint32_t id = file->shadow;
-    unsigned n = 0;
+    struct nf2_op ops[3];
+    uint8_t body[5] = {NF2_BODY_MAP};
+    int n = 1;
 
     NF2_TRY(nf2_data_spill(fs, file));
-    id = file->shadow;
-    if (file->kind == NF2_BODY_MAP && !file->fresh) {
-        if (file->cut_to != NF2_NONE) {
-            int cut = nf2_map_plan_cut(fs, file->id, file->cut_to, ops, bytes);
-            NF2_TRY(cut);
-            n = (unsigned)cut;
-        }
-        ops[n++] = nf2_op_merge(id, file->id);
-        id = file->id;
+    bool merge = file->kind == NF2_BODY_MAP && !file->fresh;
+    uint32_t id = merge ? file->id : file->shadow;
+    if (merge) {
+        n = plan_merge(fs, file, ops);
+        NF2_TRY(n);
     } else {
-        NF2_TRY(complete_shadow(fs, file));
+        NF2_TRY(file->fresh ? NF2_OK : complete_shadow(fs, file, 0));
         nf2_put32(body + 1, id);
-        NF2_TRY(put_content(fs, file, body, sizeof body, &ops[n++]));
-        n += (unsigned)old_map(file, &ops[n]);
+        NF2_TRY(put_content(fs, file, body, sizeof body, &ops[0]));
+        n += old_map(file, &ops[1]);
     }
     struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, file->shadow);
     ops[n++] = nf2_op_delete(&key);
     NF2_TRY(nf2_sweep_ready(fs, false));
-    NF2_TRY(nf2_change(fs, ops, n));
+    NF2_TRY(nf2_change(fs, ops, (unsigned)n));
     committed(fs, file, NF2_BODY_MAP, id);
     return NF2_OK;
 }

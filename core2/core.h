@@ -27,6 +27,7 @@
 #define NF2_NONE UINT32_MAX
 #define NF2_NO_BLOCK 0xFFFFFFu  /* no block, in the 24 bits of the format */
 
+#ifndef NF2_TRY
 #define NF2_TRY(call)            \
     do {                         \
         int nf2_err_ = (call);   \
@@ -34,6 +35,7 @@
             return nf2_err_;     \
         }                        \
     } while (0)
+#endif
 
 static inline uint32_t nf2_min(uint32_t a, uint32_t b)
 {

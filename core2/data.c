@@ -106,7 +106,7 @@ static int put_in_shadow(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *pi
     uint8_t bytes[2][NF2_PIECE_BYTES];
 
     NF2_TRY(nf2_sweep_ready(fs, false));
-    int n = nf2_map_plan(fs, file->shadow, piece, ops, bytes);
+    int n = nf2_map_plan(fs, file->shadow, piece, NF2_NONE, ops, bytes);
     return n < 0 ? n : nf2_change(fs, ops, (unsigned)n);
 }
 

@@ -15,12 +15,11 @@ struct found {
 
 static int look_up(nf2_t *fs, const char *path, uint32_t within, struct found *found)
 {
+    memset(found, 0, sizeof *found);
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
     }
     NF2_TRY(nf2_path_resolve(fs, path, within, &found->place));
-    memset(&found->content, 0, sizeof found->content);
-    found->handle = NULL;
     if (found->place.length == 0) {
         found->content.kind = NF2_BODY_DIR;
         found->content.id = NF2_ROOT_ID;

@@ -5,7 +5,7 @@
 
 /*
  * GROUP: for each change: kind 1, bytes of the body 2, the key, the body. Body of RANGE: the offset behind it, 4; of MERGE,
- * whose key has the id of the map that goes: the id of the one that gets its entries, 4.
+ * whose key has the id of the map that goes and where the file ends: the id of the one that gets its entries, 4.
  */
 enum { GROUP_PUT = 0, GROUP_DEL = 1, GROUP_RANGE = 2, GROUP_MERGE = 3 };
 #define OP_HEAD 3u
@@ -76,7 +76,7 @@ static int apply(nf2_t *fs)
 
     NF2_TRY(reader_begin(fs, &reader));
     while ((found = reader_next(fs, &reader, &op)) > 0) {
-        NF2_TRY(op.type == NF2_OP_MERGE ? nf2_map_merge(fs, op.key.id, op.to) : nf2_tree_apply(fs, &op));
+        NF2_TRY(op.type == NF2_OP_MERGE ? nf2_map_merge(fs, op.key.id, op.to, nf2_key_value(&op.key)) : nf2_tree_apply(fs, &op));
     }
     NF2_TRY(found);
     fs->group_busy = false;
@@ -85,7 +85,7 @@ static int apply(nf2_t *fs)
 
 int nf2_group_redo_pending(nf2_t *fs)
 {
-    return fs->group_busy && !fs->io.read_only ? apply(fs) : NF2_OK;
+    return fs->group_busy && !fs->io.read_only && !fs->io.broken ? apply(fs) : NF2_OK;
 }
 
 /* What was committed is applied, and on record as applied, before anything else changes. */
@@ -188,9 +188,9 @@ static NF2_APART int change_leaves(nf2_t *fs, const struct nf2_op *ops, unsigned
     return NF2_OK;
 }
 
-struct nf2_op nf2_op_merge(uint32_t from, uint32_t to)
+struct nf2_op nf2_op_merge(uint32_t from, uint32_t to, uint32_t file_end)
 {
-    struct nf2_op op = nf2_op_range(from, 0, to);
+    struct nf2_op op = nf2_op_range(from, file_end, to);
 
     op.type = NF2_OP_MERGE;
     return op;

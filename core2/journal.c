@@ -201,8 +201,10 @@ int nf2_journal_read(nf2_t *fs)
 void nf2_journal_bad(nf2_t *fs, uint32_t block)
 {
     struct nf2_root *root = &fs->root;
+    uint32_t before = fs->space.now_free;
 
     nf2_space_use(fs, block, 1);
+    fs->space.free -= nf2_min(before - fs->space.now_free, fs->space.free);
     for (unsigned i = 0; i < root->bads; i++) {
         if (root->bad[i] == block) {
             return;
@@ -263,6 +265,7 @@ static NF2_APART int turn(nf2_t *fs)
     uint32_t block = root->next, old = root->head;
     bool suspect = root->next_suspect;
 
+    NF2_TRY(nf2_super_ready(fs));
     for (unsigned tries = 0; tries <= NF2_BAD_MAX && block != NF2_NO_BLOCK; tries++) {
         int result = suspect ? nf2_flash_erase(fs, block, 1) : NF2_OK;
         fs->space.erases += suspect;
@@ -273,9 +276,12 @@ static NF2_APART int turn(nf2_t *fs)
         result = result == NF2_OK ? write_head(fs, block, root->next) : result;
         if (result == NF2_OK) {
             root->head = block;
-            return nf2_super_write(fs);
+            result = nf2_super_write(fs);
+            fs->io.broken = fs->io.broken || result < 0;
+            return result;
         }
         if (result != NF2_FAILED_BLOCK) {
+            fs->io.broken = true; /* what is known of the log is not what is on the chip */
             return result;
         }
         nf2_journal_bad(fs, block);
@@ -357,8 +363,17 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
+/*
+ * A session that was cut in its first program may have left no trace of it, and the next one programs the same place. With
+ * units that are programmed once it must not: all goes into blocks that are erased first.
+ */
 int nf2_journal_open(nf2_t *fs)
 {
+    if (!fs->root.opened && fs->io.flash->program_unit > 1) {
+        fs->root.next_suspect = true;
+        fs->root.end = nf2_log_bytes(fs);
+        nf2_super_full(fs);
+    }
     return fs->root.opened ? NF2_OK : nf2_journal_checkpoint(fs, false);
 }
 

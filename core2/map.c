@@ -105,7 +105,28 @@ static struct nf2_op put_piece(uint32_t id, const struct nf2_piece *piece, uint8
     return nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, piece) - bytes));
 }
 
-int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, struct nf2_op *ops,
+/* The change that removes what a piece covers: 1, or 0 where there is nothing. `old` is what its last byte had so far. */
+static int first_covered(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, const struct nf2_piece *old,
+                         struct nf2_op *op)
+{
+    struct nf2_key key = nf2_key_number(id, piece->offset);
+    uint32_t end = piece->offset + piece->length;
+    struct nf2_entry entry;
+
+    if (old->kind != 0 && old->offset <= piece->offset) {
+        return 0;               /* one older piece has all of it */
+    }
+    int found = nf2_tree_seek(fs, &key, NF2_ABOVE, &entry);
+    NF2_TRY(found);
+    if (!found || !of_map(&entry, id) || nf2_key_value(&entry.key) >= end) {
+        return 0;
+    }
+    bool one = old->kind != 0 && nf2_key_value(&entry.key) == old->offset;
+    *op = one ? nf2_op_delete(&entry.key) : nf2_op_range(id, piece->offset + 1, end);
+    return 1;
+}
+
+int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t file_end, struct nf2_op *ops,
                  uint8_t bytes[2][NF2_PIECE_BYTES])
 {
     uint32_t end = piece->offset + piece->length;
@@ -113,15 +134,14 @@ int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, struct n
     int n = 0;
 
     NF2_TRY(nf2_map_find(fs, id, end - 1, &old));
-    if (old.kind != 0 && old.offset + old.length > end) {
+    if (end < file_end && old.kind != 0 && old.offset + old.length > end) {
         struct nf2_piece rest = nf2_piece_part(fs, &old, end - old.offset, old.offset + old.length - end);
         ops[n++] = put_piece(id, &rest, bytes[0]);
     }
     ops[n++] = put_piece(id, piece, bytes[1]);
-    if (piece->length > 1) {
-        ops[n++] = nf2_op_range(id, piece->offset + 1, end);
-    }
-    return n;
+    int covered = first_covered(fs, id, piece, &old, &ops[n]);
+    NF2_TRY(covered);
+    return n + covered;
 }
 
 int nf2_map_plan_cut(nf2_t *fs, uint32_t id, uint32_t end, struct nf2_op *ops, uint8_t bytes[NF2_PIECE_BYTES])
@@ -139,7 +159,7 @@ int nf2_map_plan_cut(nf2_t *fs, uint32_t id, uint32_t end, struct nf2_op *ops, u
 }
 
 /* One entry after the other is put over the other map, then removed. */
-int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to)
+int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to, uint32_t file_end)
 {
     struct nf2_key key = nf2_key_number(from, 0);
     struct nf2_entry entry;
@@ -150,7 +170,7 @@ int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to)
 
     while ((found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry)) > 0 && of_map(&entry, from)) {
         NF2_TRY(nf2_map_find(fs, from, nf2_key_value(&entry.key), &piece));
-        int n = nf2_map_plan(fs, to, &piece, ops, bytes);
+        int n = nf2_map_plan(fs, to, &piece, file_end, ops, bytes);
         NF2_TRY(n);
         for (int i = 0; i < n; i++) { /* a part of a GROUP: one by one */
             NF2_TRY(nf2_tree_apply(fs, &ops[i]));

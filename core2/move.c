@@ -88,7 +88,7 @@ static int move_in_map(nf2_t *fs, const struct nf2_entry *entry)
     }
     piece = part_to_move(fs, &piece);
     NF2_TRY(copy(fs, &piece, &to));
-    int n = nf2_map_plan(fs, entry->key.id, &to, ops, bytes);
+    int n = nf2_map_plan(fs, entry->key.id, &to, NF2_NONE, ops, bytes);
     NF2_TRY(n);
     NF2_TRY(nf2_change(fs, ops, (unsigned)n));
     fs->moves++;

@@ -101,17 +101,31 @@ static int append(nf2_t *fs, uint32_t block, uint32_t at)
     return NF2_OK;
 }
 
+int nf2_super_ready(nf2_t *fs)
+{
+    struct nf2_root known = fs->root; /* looking for the end finds older anchors, too */
+    int unused = NF2_OK, result = NF2_OK;
+
+    if (known.super_end == UNKNOWN) {
+        result = scan_super(fs, known.super_block, &unused, &known.super_end);
+        known.super_end = result < 0 ? UNKNOWN : known.super_end;
+        fs->root = known;
+    }
+    return result;
+}
+
+void nf2_super_full(nf2_t *fs)
+{
+    fs->root.super_end = (uint16_t)nf2_log_bytes(fs);
+}
+
 int nf2_super_write(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
     uint32_t limit = nf2_log_bytes(fs), end;
-    int result = NF2_OK, unused = NF2_OK;
+    int result = NF2_OK;
 
-    if (root->super_end == UNKNOWN) {
-        struct nf2_root known = *root; /* looking for the end finds older anchors, too */
-        NF2_TRY(scan_super(fs, known.super_block, &unused, &known.super_end));
-        *root = known;
-    }
+    NF2_TRY(nf2_super_ready(fs));
     root->super_sequence++;
     uint32_t bytes = NF2_ANCHOR_BYTES + NF2_RECORD_OVERHEAD;
     if (root->super_end < limit && nf2_log_place(fs, root->super_end, bytes, limit, &end) < limit) {

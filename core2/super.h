@@ -9,6 +9,12 @@
 /* Finds the last anchor. Errors: BLANK, FOREIGN, VERSION, GEOMETRY, IO. */
 int nf2_super_find(nf2_t *fs);
 
+/* Finds out where the next anchor goes: reading may fail only before anything is changed. */
+int nf2_super_ready(nf2_t *fs);
+
+/* The next anchor goes to another block, erased first. */
+void nf2_super_full(nf2_t *fs);
+
 /* Writes an anchor that names the root log's head; durable when it returns. */
 int nf2_super_write(nf2_t *fs);
 

@@ -4,6 +4,8 @@
 #include "move.h"
 #include "walked.h"
 
+#define LEFT_UNKNOWN 255u       /* see nf2_space.left */
+
 /* ---- marking ------------------------------------------------------------------------------------ */
 
 static void pin_run(nf2_t *fs, uint32_t block, uint32_t count)
@@ -101,22 +103,35 @@ static uint32_t group_bits(const nf2_t *fs, uint32_t group, uint32_t *used)
     return blocks;
 }
 
-/* Groups of the marked window that are worth emptying: the emptiest ones first, as many as can be copied. */
+/*
+ * Is a group worth emptying? For the garbage that it holds; or, where room is plenty, for a whole group that one large
+ * erase takes instead of many small ones.
+ */
+static bool worth_emptying(const nf2_t *fs, uint32_t group, bool scarce)
+{
+    uint32_t used, blocks = group_bits(fs, group, &used), live = fs->space.live[group];
+    bool garbage = used > 0 && live + 16 <= 16 * used && live < 16 * blocks - 8;
+    bool whole = used > 0 && used < blocks && nf2_large_blocks(fs) > 1 && live <= 11 * blocks;
+
+    return garbage ? scarce || live <= 11 * blocks : whole && !scarce;
+}
+
+/* The emptiest groups of the marked window first, as many as can be copied, until a share of what is free is won. */
 static bool choose_victims(nf2_t *fs)
 {
     uint32_t size = nf2_group_blocks(fs), room = nf2_alloc_stock(fs), kept = nf2_space_kept(fs);
     uint32_t parts = room > kept ? 16 * (room - kept) : 0;     /* that may be copied, in 16th of blocks */
-    uint32_t scarce = nf2_space_available(fs) < fs->io.blocks / 16;
-    uint32_t most = scarce ? 16 * size - 8 : 11 * size;         /* live parts of a group */
+    bool scarce = nf2_space_available(fs) < fs->io.blocks / 16;
+    uint32_t share = fs->space.free / nf2_windows(fs) / 2, won = 0;
 
     fs->space.victims = 0;
-    for (uint32_t live = 0; live <= nf2_min(most, 254); live++) {
+    for (uint32_t live = 0; live < 255 && (scarce || won < share); live++) {
         for (uint32_t group = 0; group < NF2_GROUPS; group++) {
-            uint32_t used, blocks = group_bits(fs, group, &used);
-            bool gains = blocks > 0 && used > 0 && live + 16 <= 16 * used;
-            if (fs->space.live[group] == live && gains && live + size <= parts) {
+            bool chosen = fs->space.live[group] == live && live + size <= parts && worth_emptying(fs, group, scarce);
+            if (chosen) {
                 fs->space.victims |= 1u << group;
                 parts -= live + size / 2;
+                won += size - live / 16;
             }
         }
     }
@@ -150,6 +165,7 @@ static int take_over(nf2_t *fs)
     pin(fs);
     space->victims = victims;
     bool same = space->now_window == space->mark_window;
+    space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
     space->now_window = space->mark_window;
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
@@ -169,10 +185,15 @@ static void count_window(nf2_t *fs)
         space->lap_free = 0;
         space->now_counted = false;
     }
-    space->lap_free += nf2_space_count(fs, space->mark);
+    uint32_t count = nf2_space_count(fs, space->mark), left = 2u * space->left[space->mark_window];
+    space->free += space->left[space->mark_window] != LEFT_UNKNOWN && count > left ? count - left : 0;
+    space->left[space->mark_window] = (uint8_t)nf2_min((count + 1) / 2, LEFT_UNKNOWN - 1);
+    space->lap_free += count;
     space->lap_windows++;
     if (space->lap_windows >= nf2_windows(fs)) {
-        space->free = space->lap_free;
+        bool known = space->lap_known && nf2_windows(fs) > 1;
+        space->free = known ? space->free : space->lap_free;
+        space->lap_known = true;
         space->lap_windows = 0;
         space->settled = space->pristine;
     }
@@ -297,6 +318,7 @@ static int next_window(nf2_t *fs)
         space->mark_window = space->now_window + 1;
         nf2_space_clear(fs, space->mark, space->mark_window);
         bool more = space->mark_window + 1 < nf2_windows(fs);
+        space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
         pin(fs);
         memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
         space->now_window = space->mark_window;

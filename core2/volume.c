@@ -198,7 +198,11 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config, int fl
     }
     fs->io.read_only = (flags & NF2_MOUNT_RDONLY) != 0;
     fs->group_busy = fs->root.group_block != NF2_NO_BLOCK;
+    if (fs->group_busy && fs->io.read_only) {
+        return NF2_ERR_ROFS; /* half of a change would be seen: a mount for writing finishes it */
+    }
     fs->space.mark_window = fs->space.now_window;
+    memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.paced = fs->space.now_free;
     fs->mounted = true;
     return NF2_OK;

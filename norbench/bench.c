@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heap_watch.h"
+
 void bench_fail(struct bench *bench, const char *format, ...)
 {
     if (bench->failed) {
@@ -61,6 +63,7 @@ static void begin(struct bench *bench, struct call_facts facts)
 {
     judge_begin(bench, facts);
     record_call_begin(&bench->record);
+    heap_watch_call(true);
 }
 
 static void begin_path(struct bench *bench, enum call_kind kind, const char *path)
@@ -70,6 +73,7 @@ static void begin_path(struct bench *bench, enum call_kind kind, const char *pat
 
 static void end(struct bench *bench, const char *name)
 {
+    heap_watch_call(false);
     record_call_end(&bench->record, name);
     call_judge_end(&bench->judge, vflash_counts(bench->chip));
 }
@@ -477,6 +481,7 @@ bool bench_idle(struct bench *bench, uint32_t budget_us)
     }
     begin(bench, (struct call_facts){.kind = CALL_MAINTAIN, .budget_us = budget_us});
     int result = bench->fs.ops->maintain(bench->fs.context, budget_us);
+    heap_watch_call(false);
     record_maintain_end(&bench->record);
     call_judge_end(&bench->judge, vflash_counts(bench->chip));
     if (result < 0) {

@@ -41,6 +41,10 @@ struct bench {
     bool progress;              /* lines about long runs to stderr */
     uint32_t erases_mean;       /* where a run that wears the chip ends; 0: as the workload says */
     uint32_t erases_limit;      /* it ends when a block was erased so often, whatever the mean; 0: none is worn out */
+    bool maps;                  /* of each block erases, programs and reads into the row */
+    const char *conditions_text;
+    const char *trace_path;     /* the trace to make again */
+    struct stacks *stacks;      /* call stacks of the measured stretch; NULL: not asked for */
     const char *wear_path;      /* the erases of each block go into this file; NULL: nowhere */
     bool mounted;
     bool cut;                   /* the last session was not unmounted */

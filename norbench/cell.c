@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "bench.h"
+#include "heap_watch.h"
 #include "peers.h"
+#include "record_calls.h"
 #include "report.h"
+#include "run_file.h"
 #include "verify.h"
 #include "workload.h"
 
@@ -14,7 +17,9 @@
 
 static const char usage[] =
     "usage: norbench-cell --fs NAME --workload NAME [--chip NAME] [--state fresh|aged|aged75] [--seed N] [--maintain US]\n"
-    "                     [--mean N | --limit N] [--part N] [--wear FILE] [--bounds] [--progress]\n"
+    "                     [--mean N | --limit N] [--part N] [--wear FILE] [--bounds] [--progress] [--conditions LIST]\n"
+    "                     [--maps] [--pages FILE] [--stacks FILE] [--trace FILE] [--record FILE]\n"
+    "                     [--aged-run FILE]\n"
     "       norbench-cell --list | --list-bounds [--chip NAME]\n"
     "\n"
     "Runs one cell and prints one line of JSON. Exit code 0: it ran and every byte was right; 1: it failed; 2: usage.\n"
@@ -28,15 +33,22 @@ static const char usage[] =
     "  --part N         ow*, mixed*, calls*: a share of one in N of the run (1)\n"
     "  --wear FILE      life* workloads: write the erases of each block, one a line\n"
     "  --bounds         nf2fs: say of each kind of call the most that it cost, beside its bound\n"
+    "  --conditions L   of wear, content, hot (with commas): time_us_model is the time under them\n"
+    "  --maps           say of each block how often it was erased, programmed and read, from the format on\n"
+    "  --pages FILE     write the reads and programs of each page, one a line\n"
+    "  --stacks FILE    write from which calls the operations of the measured stretch came\n"
+    "  --trace FILE     the trace that the workload `trace` makes again\n"
+    "  --record FILE    write the calls of the measured stretch as a trace\n"
+    "  --aged-run FILE  aged, aged75: take the aged chip from this file; make the file where it is not there (not native)\n"
     "  --progress       say on the standard error how far a long run is\n";
 
 /* ---- arguments ---------------------------------------------------------------------------------- */
 
 struct arguments {
-    const char *fs, *workload, *chip, *state, *wear_path;
+    const char *fs, *workload, *chip, *state, *wear_path, *conditions, *pages_path, *stacks_path, *trace_path, *record_path, *run_path;
     uint64_t seed;
     uint32_t maintain_us, erases_mean, erases_limit, part;
-    bool list, list_bounds, bounds, progress;
+    bool list, list_bounds, bounds, progress, maps;
 };
 
 static bool parse_number(const char *text, uint64_t max, uint64_t *out)
@@ -62,6 +74,18 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
         return parse_number(value, UINT64_MAX, &arguments->seed);
     } else if (strcmp(name, "--wear") == 0) {
         arguments->wear_path = value;
+    } else if (strcmp(name, "--conditions") == 0) {
+        arguments->conditions = value;
+    } else if (strcmp(name, "--trace") == 0) {
+        arguments->trace_path = value;
+    } else if (strcmp(name, "--record") == 0) {
+        arguments->record_path = value;
+    } else if (strcmp(name, "--aged-run") == 0) {
+        arguments->run_path = value;
+    } else if (strcmp(name, "--pages") == 0) {
+        arguments->pages_path = value;
+    } else if (strcmp(name, "--stacks") == 0) {
+        arguments->stacks_path = value;
     } else {
         uint32_t *target = strcmp(name, "--maintain") == 0 ? &arguments->maintain_us
                          : strcmp(name, "--mean") == 0     ? &arguments->erases_mean
@@ -79,7 +103,7 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
 
 static bool parse(struct arguments *arguments, int count, char **values)
 {
-    *arguments = (struct arguments){.state = "fresh", .seed = 42, .part = 1};
+    *arguments = (struct arguments){.state = "fresh", .seed = 42, .part = 1, .conditions = ""};
     for (int i = 1; i < count; i++) {
         if (strcmp(values[i], "--list") == 0) {
             arguments->list = true;
@@ -89,6 +113,8 @@ static bool parse(struct arguments *arguments, int count, char **values)
             arguments->bounds = true;
         } else if (strcmp(values[i], "--progress") == 0) {
             arguments->progress = true;
+        } else if (strcmp(values[i], "--maps") == 0) {
+            arguments->maps = true;
         } else if (i + 1 == count || !parse_option(arguments, values[i], values[i + 1])) {
             return false;
         } else {
@@ -165,14 +191,23 @@ static bool known_state(const char *state)
 
 /* ---- one cell ----------------------------------------------------------------------------------- */
 
+static void format_and_mount(struct bench *bench)
+{
+    bench_format(bench);
+    bench_mount(bench);
+}
+
+/* Three times the chip's capacity in files of 1 MiB; of an eighth of the chip where that is less. */
 static void age(struct bench *bench)
 {
-    uint32_t rounds = 3 * (vflash_chip_of(bench->chip)->size / MIB);
+    uint32_t chip_size = vflash_chip_of(bench->chip)->size;
+    uint32_t size = chip_size / 8 < MIB ? chip_size / 8 : MIB;
+    uint32_t rounds = (uint32_t)(3 * (uint64_t)chip_size / size);
     for (uint32_t i = 0; i < rounds && bench_ok(bench); i++) {
-        bench_put(bench, "/ageing.bin", MIB, 4 * KIB);
+        bench_put(bench, "/ageing.bin", size, 4 * KIB);
         bench_remove(bench, "/ageing.bin");
     }
-    bench_remount(bench);
+    bench_unmount(bench);
 }
 
 /* Cold files, in pieces of a quarter MiB, up to 75% of the chip. */
@@ -185,12 +220,40 @@ static void fill_cold(struct bench *bench)
         snprintf(path, sizeof(path), "/cold/%04u", (unsigned)i);
         bench_put(bench, path, MIB / 4, 4 * KIB);
     }
-    bench_remount(bench);
+    bench_unmount(bench);
 }
 
-static void format_and_mount(struct bench *bench)
+static void age_as(struct bench *bench, const char *state)
 {
-    bench_format(bench);
+    format_and_mount(bench);
+    age(bench);
+    if (strcmp(state, "aged75") == 0) {
+        bench_mount(bench);
+        fill_cold(bench);
+    }
+}
+
+/* Ages the chip, or takes it from the file of a run that did. */
+static void make_aged(struct bench *bench, const struct arguments *arguments, const char *version)
+{
+    char key[200], message[128] = "";
+    const char *path = arguments->run_path;
+    FILE *there = path != NULL ? fopen(path, "rb") : NULL;
+    snprintf(key, sizeof(key), "%s %s %s %s %llu", arguments->fs, version, vflash_chip_of(bench->chip)->name, arguments->state,
+             (unsigned long long)arguments->seed);
+    if (there == NULL) {
+        age_as(bench, arguments->state);
+    }
+    int result = 0;
+    if (path != NULL && bench_ok(bench)) {
+        result = there != NULL ? run_file_load(bench, path, key, message, sizeof(message)) : run_file_store(bench, path, key, message, sizeof(message));
+    }
+    if (there != NULL) {
+        fclose(there);
+    }
+    if (result != 0) {
+        bench_fail(bench, "%s: %s", path, message);
+    }
     bench_mount(bench);
 }
 
@@ -214,14 +277,37 @@ static void unmount_counted(struct bench *bench)
     bench->record.unmount_us = vflash_counts(bench->chip)->time_us - before.time_us;
 }
 
-static void run(struct bench *bench, const struct workload *workload, const char *state)
+/* What the files before the measured stretch are becomes the beginning of the trace. */
+static void record_before(const struct bench *bench)
 {
-    format_and_mount(bench);
-    if (strcmp(state, "fresh") != 0) {
-        age(bench);
+    for (uint32_t i = 0; i < MODEL_BUCKETS; i++) {
+        for (const struct model_node *node = bench->model.buckets[i]; node != NULL; node = node->next) {
+            record_calls_before(node->path, node->directory, node->size);
+        }
     }
-    if (strcmp(state, "aged75") == 0) {
-        fill_cold(bench);
+}
+
+static void run_recorded(struct bench *bench, const struct workload *workload, const char *path)
+{
+    if (path != NULL && record_calls_begin(&bench->fs, path) != 0) {
+        bench_fail(bench, "%s cannot be written", path);
+        return;
+    }
+    if (path != NULL) {
+        record_before(bench);
+    }
+    workload->run(bench, workload);
+    if (path != NULL && !record_calls_end(&bench->fs)) {
+        bench_fail(bench, "%s cannot be written", path);
+    }
+}
+
+static void run(struct bench *bench, const struct workload *workload, const struct arguments *arguments, const char *version)
+{
+    if (strcmp(arguments->state, "fresh") == 0) {
+        format_and_mount(bench);
+    } else {
+        make_aged(bench, arguments, version);
     }
     if (workload->prepare != NULL) {
         workload->prepare(bench, workload);
@@ -229,7 +315,9 @@ static void run(struct bench *bench, const struct workload *workload, const char
     bring_to_start(bench, workload->start);
     bench->record.window = workload->window;
     record_begin(&bench->record);
-    workload->run(bench, workload);
+    bench->tap.stacks = bench->stacks;
+    run_recorded(bench, workload, arguments->record_path);
+    bench->tap.stacks = NULL;
     record_end(&bench->record);
     if (bench->record.samples_lost) {
         bench_fail(bench, "no memory on this computer for the samples of calls");
@@ -243,12 +331,89 @@ static void run(struct bench *bench, const struct workload *workload, const char
     bench_drop(bench);
 }
 
+/* ---- what is watched beside ------------------------------------------------------------------------ */
+
+#define SLOW_PERMILLE 100u      /* of the blocks in the heat: see vflash_conditions */
+
+/* "wear,hot": false where a word is none. */
+static bool parse_conditions(const char *text, uint64_t seed, struct vflash_conditions *out)
+{
+    *out = (struct vflash_conditions){.seed = seed};
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+        if (length == 4 && strncmp(text, "wear", 4) == 0) {
+            out->wear = true;
+        } else if (length == 7 && strncmp(text, "content", 7) == 0) {
+            out->content = true;
+        } else if (length == 3 && strncmp(text, "hot", 3) == 0) {
+            out->slow_permille = SLOW_PERMILLE;
+        } else {
+            return false;
+        }
+        text += length + (text[length] == ',');
+    }
+    return true;
+}
+
+static bool watch(struct bench *bench, const struct arguments *arguments)
+{
+    struct vflash_conditions conditions;
+    bench->maps = arguments->maps;
+    bench->conditions_text = arguments->conditions;
+    bench->trace_path = arguments->trace_path;
+    if (!parse_conditions(arguments->conditions, arguments->seed, &conditions)) {
+        fprintf(stderr, "norbench-cell: conditions are wear, content and hot, not \"%s\"\n", arguments->conditions);
+        return false;
+    }
+    vflash_set_conditions(bench->chip, &conditions);
+    bool pages = arguments->maps || arguments->pages_path != NULL;
+    bench->stacks = arguments->stacks_path != NULL ? stacks_new() : NULL;
+    if ((pages && vflash_count_each_page(bench->chip) != 0) || (arguments->stacks_path != NULL && bench->stacks == NULL)) {
+        fprintf(stderr, "norbench-cell: no memory for what is to be watched\n");
+        return false;
+    }
+    return true;
+}
+
+static bool write_pages(const struct vflash *chip, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    if (file == NULL) {
+        return false;
+    }
+    fprintf(file, "page,reads,programs\n");
+    const struct vflash_chip *facts = vflash_chip_of(chip);
+    for (uint32_t page = 0; page < facts->size / facts->page_size; page++) {
+        fprintf(file, "%u,%u,%u\n", (unsigned)page, (unsigned)vflash_page_reads(chip, page), (unsigned)vflash_page_programs(chip, page));
+    }
+    bool good = ferror(file) == 0;
+    return fclose(file) == 0 && good;
+}
+
+/* Files that were asked for, and whether the two counts agree. */
+static void settle(struct bench *bench, const struct arguments *arguments)
+{
+    const char *difference = dumb_difference(&bench->tap.dumb, vflash_chip_of(bench->chip), vflash_counts(bench->chip));
+    if (difference != NULL) {
+        bench_fail(bench, "the second counter disagrees on %s", difference);
+    }
+    if (arguments->pages_path != NULL && !write_pages(bench->chip, arguments->pages_path)) {
+        bench_fail(bench, "%s cannot be written", arguments->pages_path);
+    }
+    if (bench->stacks != NULL && !stacks_write(bench->stacks, arguments->stacks_path)) {
+        bench_fail(bench, "%s cannot be written, or memory was short", arguments->stacks_path);
+    }
+}
+
 static int run_cell(struct bench *bench, const struct arguments *arguments, const struct vfs_entry *entry, const struct workload *workload,
                     const struct vflash_chip *chip)
 {
     bench->chip = vflash_new(chip);
-    if (bench->chip == NULL || tap_open(&bench->tap, vflash_driver(bench->chip)) != 0) {
+    if (bench->chip == NULL || tap_open(&bench->tap, bench->chip) != 0) {
         fprintf(stderr, "norbench-cell: no memory for the chip\n");
+        return 2;
+    }
+    if (!watch(bench, arguments)) {
         return 2;
     }
     record_init(&bench->record, bench->chip, &bench->tap);
@@ -268,16 +433,24 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     bench->erases_mean = arguments->erases_mean;
     bench->erases_limit = arguments->erases_limit;
     bench->wear_path = arguments->wear_path;
+    heap_watch_call(true);
     int result = entry->make(&bench->tap.driver, &bench->fs);
+    heap_watch_call(false);
     if (result < 0) {
         fprintf(stderr, "norbench-cell: %s cannot be set up on this chip (%d)\n", entry->name, result);
         return 2;
     }
-    run(bench, workload, arguments->state);
+    if (arguments->run_path != NULL && (entry == &vfs_native_entry || strcmp(arguments->state, "fresh") == 0)) {
+        fprintf(stderr, "norbench-cell: --aged-run is for aged chips, and not for native, which keeps its map in RAM\n");
+        return 2;
+    }
+    run(bench, workload, arguments, entry->version);
+    settle(bench, arguments);
     report_cell(bench, entry, workload, chip->name, arguments->state, arguments->seed, arguments->bounds);
     record_close(&bench->record);
     vfs_destroy(&bench->fs);
     model_close(&bench->model);
+    stacks_free(bench->stacks);
     tap_close(&bench->tap);
     vflash_free(bench->chip);
     return bench->failed ? 1 : 0;

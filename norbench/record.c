@@ -27,6 +27,8 @@ static void add_counts(struct vflash_counts *sum, const struct vflash_counts *en
     sum->time_us += end->time_us - start->time_us;
     sum->time_slow_us += end->time_slow_us - start->time_slow_us;
     sum->time_byte_ns += end->time_byte_ns - start->time_byte_ns;
+    sum->time_max_us += end->time_max_us - start->time_max_us;
+    sum->time_model_us += end->time_model_us - start->time_model_us;
     sum->violations += end->violations - start->violations;
 }
 

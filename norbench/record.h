@@ -53,6 +53,7 @@ struct record {
     struct record_extra extras[RECORD_EXTRAS_MAX];
     uint32_t extra_count;
 
+    uint64_t overwrites;                /* of a workload that goes from front to back: how many there were */
     uint64_t operations;
     uint64_t bytes_written, bytes_read; /* by the user */
     uint64_t unmount_program_pages, unmount_us;

@@ -2,6 +2,8 @@
 /* report.c - JSON out. */
 #include "report.h"
 
+#include "heap_watch.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +46,8 @@ static void put_counts(const struct vflash_counts *counts)
     field("time_us", counts->time_us);
     field("time_us_slow", counts->time_slow_us);
     field("time_us_byte", (counts->time_byte_ns + 500) / 1000);
+    field("time_us_max", counts->time_max_us);
+    field("time_us_model", counts->time_model_us);
     field("violations", counts->violations);
 }
 
@@ -155,6 +159,31 @@ static void put_own(struct record *record)
     }
 }
 
+/* Where the work of the whole run lay: of each block the erases, the programs and the reads. */
+static void put_map(const struct vflash *chip, const char *key, uint32_t (*of_page)(const struct vflash *chip, uint32_t page))
+{
+    const struct vflash_chip *facts = vflash_chip_of(chip);
+    uint32_t pages = facts->block_size / facts->page_size;
+    printf("\"%s\": [", key);
+    for (uint32_t block = 0; block < facts->size / facts->block_size; block++) {
+        uint64_t sum = of_page == NULL ? vflash_wear(chip, block) : 0;
+        for (uint32_t page = 0; of_page != NULL && page < pages; page++) {
+            sum += of_page(chip, block * pages + page);
+        }
+        printf("%s%" PRIu64, block == 0 ? "" : ",", sum);
+    }
+    printf("], ");
+}
+
+static void put_maps(const struct bench *bench)
+{
+    if (bench->maps) {
+        put_map(bench->chip, "block_erases", NULL);
+        put_map(bench->chip, "block_programs", vflash_page_programs);
+        put_map(bench->chip, "block_reads", vflash_page_reads);
+    }
+}
+
 static void put_status(const struct bench *bench)
 {
     char status[sizeof(bench->failure) + 16] = "ok";
@@ -199,6 +228,9 @@ void report_cell(struct bench *bench, const struct vfs_entry *entry, const struc
         field("marked_user_bytes", record->marked_user_bytes);
     }
     field("maintain_budget_us", bench->maintain_us);
+    put_maps(bench);
+    field("heap_bytes", heap_watch_most());
+    field_text("conditions", bench->conditions_text);
     printf("\"ram_bytes\": %" PRIu32 "}\n", bench->fs.ops->ram_bytes(bench->fs.context));
 }
 

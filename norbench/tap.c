@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tap.c - counts consumed pages between a file system and the chip. */
+/* tap.c - between a file system and the chip. */
 #include "tap.h"
 
 #include <stdlib.h>
 
+/* A broken block takes the call, and counts it. */
+static bool taken(int result)
+{
+    return result >= 0 || result == NF2_FLASH_BAD;
+}
+
+static void note(struct tap *tap, enum stacks_operation operation, uint64_t before_us)
+{
+    if (tap->stacks != NULL) {
+        stacks_note(tap->stacks, operation, vflash_counts(tap->flash)->time_us - before_us);
+    }
+}
+
 static int tap_read(void *context, uint32_t address, void *data, uint32_t length)
 {
     struct tap *tap = context;
-    return tap->chip->read(tap->chip->context, address, data, length);
+    uint64_t before_us = vflash_counts(tap->flash)->time_us;
+    int result = tap->chip->read(tap->chip->context, address, data, length);
+    if (taken(result)) {
+        dumb_read(&tap->dumb, vflash_chip_of(tap->flash), address, length);
+        note(tap, STACKS_READ, before_us);
+    }
+    return result;
 }
 
 static int tap_program(void *context, uint32_t address, const void *data, uint32_t length)
@@ -19,28 +38,39 @@ static int tap_program(void *context, uint32_t address, const void *data, uint32
         tap->touched[page / 8] |= bit;
         tap->pages_consumed++;
     }
-    return tap->chip->program(tap->chip->context, address, data, length);
+    uint64_t before_us = vflash_counts(tap->flash)->time_us;
+    int result = tap->chip->program(tap->chip->context, address, data, length);
+    if (taken(result)) {
+        dumb_program(&tap->dumb, vflash_chip_of(tap->flash), address, length);
+        note(tap, STACKS_PROGRAM, before_us);
+    }
+    return result;
 }
 
 static int tap_erase(void *context, uint32_t address, uint32_t length)
 {
     struct tap *tap = context;
-    uint32_t end = (address + length) / tap->driver.page_size;
-    for (uint32_t page = address / tap->driver.page_size; page < end; page++) {
-        tap->touched[page / 8] &= (uint8_t)~(1u << page % 8);
+    uint64_t before_us = vflash_counts(tap->flash)->time_us;
+    int result = tap->chip->erase(tap->chip->context, address, length);
+    if (taken(result)) {
+        uint32_t end = (address + length) / tap->driver.page_size;
+        for (uint32_t page = address / tap->driver.page_size; page < end; page++) {
+            tap->touched[page / 8] &= (uint8_t)~(1u << page % 8);
+        }
+        dumb_erase(&tap->dumb, vflash_chip_of(tap->flash), length);
+        note(tap, STACKS_ERASE, before_us);
     }
-    return tap->chip->erase(tap->chip->context, address, length);
+    return result;
 }
 
-int tap_open(struct tap *tap, const struct nf2_flash *chip)
+int tap_open(struct tap *tap, struct vflash *flash)
 {
-    tap->driver = *chip;
+    const struct nf2_flash *chip = vflash_driver(flash);
+    *tap = (struct tap){.driver = *chip, .chip = chip, .flash = flash};
     tap->driver.context = tap;
     tap->driver.read = tap_read;
     tap->driver.program = tap_program;
     tap->driver.erase = tap_erase;
-    tap->chip = chip;
-    tap->pages_consumed = 0;
     tap->touched = calloc(chip->chip_size / chip->page_size / 8 + 1, 1);
     return tap->touched == NULL ? -1 : 0;
 }

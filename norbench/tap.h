@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tap.h - sits between a file system and the chip and counts consumed pages.
+ * tap.h - sits between a file system and the chip: counts consumed pages, counts everything a second time (dumb.h), and notes
+ * call stacks where they are asked for (stacks.h).
  *
  * A page is consumed when something in it is programmed for the first time since its erase. Consumed
  * bytes (pages x page size, gaps included) are what must be erased again one day, whatever the file
@@ -11,17 +12,22 @@
 
 #include <stdint.h>
 
+#include "dumb.h"
 #include "nf2fs/flash.h"
+#include "stacks.h"
 
 struct tap {
     struct nf2_flash driver;        /* what the file system gets */
     const struct nf2_flash *chip;
     uint8_t *touched;               /* one bit a page: programmed since its erase */
     uint64_t pages_consumed;
+    const struct vflash *flash;
+    struct dumb dumb;
+    struct stacks *stacks;          /* NULL: not asked for */
 };
 
-/* Returns 0, or -1 without memory. The chip is taken to be blank. */
-int tap_open(struct tap *tap, const struct nf2_flash *chip);
+/* Returns 0, or -1 without memory. The chip is taken to be blank, its counters at zero. */
+int tap_open(struct tap *tap, struct vflash *flash);
 void tap_close(struct tap *tap);
 
 #endif

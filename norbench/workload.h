@@ -21,7 +21,9 @@ enum workload_variant {
     VARIANT_FILES,              /* overwrites of small files, together as large as the one */
     VARIANT_SYNCED,             /* a sync after each append, or while the file is still empty */
     VARIANT_SHUFFLED,           /* names in random order */
-    VARIANT_LONG_NAMES
+    VARIANT_LONG_NAMES,
+    VARIANT_BACKWARD,           /* four chunks forward, then the three that were passed over */
+    VARIANT_IN_ORDER            /* overwrites from front to back, again and again */
 };
 
 struct workload {
@@ -95,6 +97,19 @@ void gc55_prepare(struct bench *bench, const struct workload *workload);
 void gc55_run(struct bench *bench, const struct workload *workload);
 void gc32_run(struct bench *bench, const struct workload *workload);
 
+
+/* workload_trace.c: the calls in the file of `--trace` */
+void trace_prepare(struct bench *bench, const struct workload *workload);
+void trace_run(struct bench *bench, const struct workload *workload);
+
+/* workload_sensing.c: a file of `size` bytes; the chip filled to `fill` percent; `count` reads of `size` bytes in a file of that fill */
+void stream_in_run(struct bench *bench, const struct workload *workload);
+void stream_prepare(struct bench *bench, const struct workload *workload);
+void stream_out_run(struct bench *bench, const struct workload *workload);
+void stream_condense_run(struct bench *bench, const struct workload *workload);
+void mount_fill_prepare(struct bench *bench, const struct workload *workload);
+void read_prepare(struct bench *bench, const struct workload *workload);
+void read_run(struct bench *bench, const struct workload *workload);
 
 /* workload_overwrite.c: `size` bytes an access, over a file of `fill` percent of the chip */
 void overwrite_prepare(struct bench *bench, const struct workload *workload);

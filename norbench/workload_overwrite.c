@@ -43,6 +43,9 @@ static uint32_t offset_of(struct bench *bench, const struct workload *workload, 
     if (workload->variant == VARIANT_UNALIGNED) {
         return payload_below(&bench->offsets, file - access + 1);
     }
+    if (workload->variant == VARIANT_IN_ORDER) {
+        return (uint32_t)(bench->record.overwrites++ % (file / access)) * access;
+    }
     uint32_t pieces = (workload->variant == VARIANT_RANGE && file > RANGE ? RANGE : file) / access;
     if (workload->variant != VARIANT_SKEWED) {
         return payload_below(&bench->offsets, pieces) * access;

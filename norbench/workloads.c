@@ -6,6 +6,7 @@
 
 #define GC_CHIP "is25-16m"
 #define CHIP_16M "w25q128"
+#define SENSING_CHIP "is25le01g"
 
 #define OVERWRITE(access, bytes, percent, text, ...) \
     {"ow" access "-" #percent, "overwrite", "durable", "synced random overwrites of " text ", file of " #percent "% of the chip, steady state", \
@@ -18,6 +19,30 @@
 #define DIRECTORY(suffix, entries, text, ...) \
     {"dir" suffix, "directory", "durable", "a directory of " text ": create, look up, list, rename, remove", START_MOUNTED, NULL, dir_run, \
      .count = entries, __VA_ARGS__}
+
+#define SENSING(suffix, bytes, text, ...) \
+    {"streamin" suffix, "sensing", "batched", text " written in chunks of 256 B", START_MOUNTED, NULL, stream_in_run, .chip = SENSING_CHIP, .size = bytes}, \
+    {"condense" suffix, "sensing", "batched", text " read in chunks of 256 B, half of each written to a second file", START_REMOUNTED, stream_prepare, \
+     stream_condense_run, .chip = SENSING_CHIP, .size = bytes}, \
+    {"condense" suffix "p", "sensing", "batched", text ": the same, each fourth chunk before the three in front of it", START_REMOUNTED, stream_prepare, \
+     stream_condense_run, .chip = SENSING_CHIP, .size = bytes, .variant = VARIANT_BACKWARD}, \
+    {"streamout" suffix, "sensing", "batched", text " read in chunks of 256 B", START_REMOUNTED, stream_prepare, stream_out_run, .chip = SENSING_CHIP, \
+     .size = bytes}, \
+    {"streamout" suffix "p", "sensing", "batched", text ": the same, each fourth chunk before the three in front of it", START_REMOUNTED, stream_prepare, \
+     stream_out_run, .chip = SENSING_CHIP, .size = bytes, .variant = VARIANT_BACKWARD}
+#define MOUNT_FILL(percent) \
+    {"mountfill" #percent, "mountfill", "batched", "mount after an unmount, chip filled to " #percent "% with files of 64 KiB", START_UNMOUNTED, \
+     mount_fill_prepare, mount_run, .chip = SENSING_CHIP, .count = 1, .fill = percent}, \
+    {"mountfillu" #percent, "mountfill", "batched", "the same without an unmount before", START_CUT, mount_fill_prepare, mount_run, .chip = SENSING_CHIP, \
+     .count = 1, .fill = percent}
+#define READS(access, bytes, number, text) \
+    {"rdseq" access, "reads", "batched", "reads of " text " from front to back of an open file of half the chip", START_REMOUNTED, read_prepare, read_run, \
+     .chip = CHIP_16M, .size = bytes, .count = number, .fill = 50}, \
+    {"rdrand" access, "reads", "batched", "reads of " text " at random multiples of that in an open file of half the chip", START_REMOUNTED, read_prepare, \
+     read_run, .chip = CHIP_16M, .size = bytes, .count = number, .fill = 50, .variant = VARIANT_SHUFFLED}
+#define OVERWRITE_IN_ORDER(access, bytes, text) \
+    {"owseq" access, "overwrite", "durable", "synced overwrites of " text " from front to back of a file of half the chip, steady state", START_MOUNTED, \
+     overwrite_prepare, overwrite_run, .chip = CHIP_16M, .size = bytes, .fill = 50, .slow = true, .variant = VARIANT_IN_ORDER}
 
 static const struct workload workloads[] = {
     {"mountblank", "mount", "batched", "mount an empty volume", START_UNMOUNTED, NULL, mount_run, .count = 1},
@@ -82,6 +107,14 @@ static const struct workload workloads[] = {
     {"gc32", "gc", "durable", "2,000 times a file of 32 B created and removed, then 2 MiB and 40 synced random updates of 1 KiB", START_MOUNTED, NULL,
      gc32_run, .count = 2000},
 
+    SENSING("1k", KIB, "1 KiB"), SENSING("64k", 64 * KIB, "64 KiB"), SENSING("512k", 512 * KIB, "512 KiB"), SENSING("4m", 4 * MIB, "4 MiB"),
+    MOUNT_FILL(0), MOUNT_FILL(10), MOUNT_FILL(20), MOUNT_FILL(30), MOUNT_FILL(40), MOUNT_FILL(50), MOUNT_FILL(60), MOUNT_FILL(70), MOUNT_FILL(80),
+    MOUNT_FILL(90),
+    READS("16", 16, 20000, "16 B"), READS("64", 64, 20000, "64 B"), READS("256", 256, 20000, "256 B"), READS("1k", KIB, 8192, "1 KiB"),
+    READS("4k", 4 * KIB, 2048, "4 KiB"), READS("16k", 16 * KIB, 512, "16 KiB"),
+    OVERWRITE_IN_ORDER("256", 256, "256 B"), OVERWRITE_IN_ORDER("512", 512, "512 B"), OVERWRITE_IN_ORDER("1k", KIB, "1 KiB"),
+    OVERWRITE_IN_ORDER("4k", 4 * KIB, "4 KiB"), OVERWRITE_IN_ORDER("16k", 16 * KIB, "16 KiB"),
+    OVERWRITE("512", 512, 50, "512 B", .variant = VARIANT_PLAIN),
     OVERWRITE("4k", 4 * KIB, 25, "4 KiB", .variant = VARIANT_PLAIN),
     OVERWRITE("4k", 4 * KIB, 50, "4 KiB", .variant = VARIANT_PLAIN),
     OVERWRITE("4k", 4 * KIB, 75, "4 KiB", .variant = VARIANT_PLAIN),
@@ -141,6 +174,8 @@ static const struct workload workloads[] = {
     {"calls", "calls", "durable", "2,000 times what no other row calls: truncate, preallocate, health, block_state, idle time", START_MOUNTED, calls_prepare,
      calls_run, .chip = CHIP_16M, .count = 2000},
     {"calls90", "calls", "durable", "the same, chip filled to 90%", START_MOUNTED, calls_prepare, calls_run, .chip = CHIP_16M, .count = 2000, .fill = 90},
+
+    {"trace", "trace", "as recorded", "the calls of a recorded application, from the file of --trace", START_MOUNTED, trace_prepare, trace_run, .slow = true},
 
     {"space100", "space", "batched", "files of 100 B, 1,000 in a directory, until there is no space; idle time, and again", START_MOUNTED, NULL,
      .run = space_small_run, .chip = CHIP_16M, .size = 100, .count = 1000, .slow = true},

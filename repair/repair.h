@@ -64,6 +64,9 @@ bool repair_lost_range(const struct repair *repair, unsigned item, unsigned numb
 /* Reads a file's bytes, zeros for what is lost; how many. */
 uint32_t repair_read(const struct repair *repair, unsigned item, uint32_t at, void *data, uint32_t length);
 
+/* Bytes of a file that no check covers: what was read there is what lies there, right or wrong. */
+uint32_t repair_unchecked(const struct repair *repair, unsigned item);
+
 /* What was found on the way. */
 enum repair_note_kind {
     REPAIR_NOTE_SUPER,          /* both copies of the super log are lost */

@@ -466,6 +466,23 @@ uint32_t repair_read(const struct repair *repair, unsigned item, uint32_t at, vo
     return done;
 }
 
+uint32_t repair_unchecked(const struct repair *repair, unsigned item)
+{
+    struct rep_content content;
+    uint32_t bytes = 0;
+
+    if (repair->item[item].out.type != NF2_TYPE_FILE) {
+        return 0;
+    }
+    rep_item_content(repair, &repair->item[item], &content);
+    for (unsigned i = 0; i < content.parts; i++) {
+        const struct rep_part *part = &content.part[i];
+        bytes += part->checked || part->lost ? 0 : part->length;
+    }
+    rep_content_free(&content);
+    return bytes;
+}
+
 unsigned repair_notes(const struct repair *repair)
 {
     return repair->notes;

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ONLY_SHIPPED = r"^norbench_(reference|slice)$"
-SHIPPED = r"^(norbench_(reference|slice)|example_.*|torture|peer_cuts)$"
+ONLY_SHIPPED = r"^norbench_(reference(_gpl)?|slice|speed)$"
+SHIPPED = r"^(norbench_(reference(_gpl)?|slice|speed)|example_.*|torture|peer_cuts(_gpl)?)$"
 PARTS = ("asan", "release", "python")
 
 
@@ -160,6 +160,7 @@ def steps_of(arguments):
                     f"--junitxml={results / 'python.xml'}",
                     "tests/python",
                     "tests/models",
+                    "tests/ports",
                 ],
                 ROOT,
                 results / "python.xml",

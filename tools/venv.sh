@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Makes the Python environment of the build: CMake, what the host tools need (requirements.txt), and the commands nf2 and
-# norbench, which run the package of this source tree. Usage: venv.sh DESTINATION   (PYTHON names another interpreter)
+# norbench, which run the package of this source tree. Usage: venv.sh DESTINATION [REQUIREMENTS]   (PYTHON names another
+# interpreter). With a second list of requirements the environment exists already, and gets those, too.
 set -eu
 
 python=${PYTHON:-python3}
@@ -13,8 +14,19 @@ fail() {
     exit 1
 }
 
-[ $# -eq 1 ] || fail "usage: venv.sh DESTINATION"
+[ $# -eq 1 ] || [ $# -eq 2 ] || fail "usage: venv.sh DESTINATION [REQUIREMENTS]"
 venv=$1
+
+# install LIST
+install() {
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --prefer-binary --requirement "$1" ||
+        fail "could not install what $1 lists (is the Python package index reachable?)"
+}
+
+if [ $# -eq 2 ]; then
+    install "$2"
+    exit 0
+fi
 
 command -v "${CC:-cc}" >/dev/null 2>&1 || fail "no C compiler (${CC:-cc}) was found: install one (Debian: gcc), or name it in CC"
 command -v "$python" >/dev/null 2>&1 || fail "$python was not found: install Python 3.11 or later (Debian: python3), or name it in PYTHON"
@@ -23,8 +35,7 @@ command -v "$python" >/dev/null 2>&1 || fail "$python was not found: install Pyt
 "$python" -c 'import ensurepip' 2>/dev/null || fail "this Python cannot make environments: install its venv module (Debian: python3-venv)"
 
 "$python" -m venv "$venv" || fail "could not make $venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" ||
-    fail "could not install what $requirements lists (is the Python package index reachable?)"
+install "$requirements"
 
 site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 echo "$root/python" >"$site/nf2fs-source.pth"

@@ -36,6 +36,10 @@ static const struct key keys[] = {
     {FIELD(program_page_us), .numbers = 1, .needed = true},
     {FIELD(first_byte_pct), .numbers = 1},
     {FIELD(endurance), .numbers = 1},
+    {FIELD(program_page_max_us), .numbers = 1},
+    {FIELD(nand), .numbers = 1},
+    {FIELD(spare_size), .numbers = 1},
+    {FIELD(factory_bad), .numbers = 1},
 };
 
 #define KEY_COUNT (sizeof(keys) / sizeof(keys[0]))
@@ -169,6 +173,9 @@ static bool complete(struct reader *reader)
     chip->read_page_slow_us = chip->read_page_slow_us != 0 ? chip->read_page_slow_us : chip->read_page_us;
     if (chip->block_size == 0) {
         return fail(reader, "missing:", "block_size or erase_sizes");
+    }
+    if (chip->nand == 1 && chip->program_unit == 1) {
+        chip->program_unit = chip->page_size;
     }
     for (unsigned i = 0; i < 3; i++) {
         if ((chip->erase_sizes[i] != 0) != (chip->erase_us[i] != 0)) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* count.c - counters, time and wear. */
+#include <stdlib.h>
+
 #include "state.h"
 
 /*
@@ -14,22 +16,29 @@ static uint64_t pages_touched(const struct vflash *chip, uint32_t address, uint3
     return length == 0 ? 0 : ((uint64_t)inside + length + chip->chip.page_size - 1) >> chip->page_shift;
 }
 
-static void charge(struct vflash_counts *counts, uint64_t time_us, uint64_t time_slow_us, uint64_t time_byte_ns)
+static uint64_t known(uint64_t max_us, uint64_t typical_us)
 {
-    counts->time_us += time_us;
-    counts->time_slow_us += time_slow_us;
-    counts->time_byte_ns += time_byte_ns;
+    return max_us != 0 ? max_us : typical_us;
 }
 
 void count_read(struct vflash *chip, uint32_t address, uint32_t length)
 {
     struct vflash_counts *counts = &chip->state.counts;
     uint64_t pages = pages_touched(chip, address, length);
+    if (chip->page_reads != NULL) {
+        for (uint64_t page = 0; page < pages; page++) {
+            chip->page_reads[((address >> chip->page_shift) + page) % (chip->chip.size >> chip->page_shift)]++;
+        }
+    }
     uint64_t byte_ns = (((uint64_t)length + READ_COMMAND_BYTES) * chip->chip.read_page_us * 1000) >> chip->page_shift;
     counts->read_calls++;
     counts->read_bytes += length;
     counts->read_pages += pages;
-    charge(counts, pages * chip->chip.read_page_us, pages * chip->chip.read_page_slow_us, byte_ns);
+    counts->time_us += pages * chip->chip.read_page_us;
+    counts->time_slow_us += pages * chip->chip.read_page_slow_us;
+    counts->time_byte_ns += byte_ns;
+    counts->time_max_us += pages * chip->chip.read_page_us;
+    counts->time_model_us += pages * chip->chip.read_page_us;
 }
 
 void count_program(struct vflash *chip, const struct program *program)
@@ -43,7 +52,14 @@ void count_program(struct vflash *chip, const struct program *program)
     counts->program_calls++;
     counts->program_bytes += program->length;
     counts->program_pages += pages;
-    charge(counts, pages * page_us, pages * page_us, first_ns + rest_ns);
+    counts->time_us += pages * page_us;
+    counts->time_slow_us += pages * page_us;
+    counts->time_byte_ns += first_ns + rest_ns;
+    counts->time_max_us += pages * known(chip->chip.program_page_max_us, page_us);
+    counts->time_model_us += chip->state.conditioned ? conditions_program_us(chip, program) : pages * page_us;
+    if (chip->page_programs != NULL) {
+        chip->page_programs[program->address >> chip->page_shift] += (uint32_t)pages;
+    }
 }
 
 void count_erase(struct vflash *chip, int index, uint32_t first_block, uint32_t end_block)
@@ -51,7 +67,11 @@ void count_erase(struct vflash *chip, int index, uint32_t first_block, uint32_t 
     struct vflash_counts *counts = &chip->state.counts;
     uint64_t us = chip->chip.erase_us[index];
     counts->erases[index]++;
-    charge(counts, us, us, us * 1000);
+    counts->time_us += us;
+    counts->time_slow_us += us;
+    counts->time_byte_ns += us * 1000;
+    counts->time_max_us += known(chip->chip.erase_max_us[index], us);
+    counts->time_model_us += chip->state.conditioned ? conditions_erase_us(chip, index, first_block, end_block) : us;
     for (uint32_t block = first_block; block < end_block; block++) {
         chip->wear[block]++;
     }
@@ -65,4 +85,30 @@ const struct vflash_counts *vflash_counts(const struct vflash *chip)
 void vflash_counts_reset(struct vflash *chip)
 {
     chip->state.counts = (struct vflash_counts){0};
+}
+
+int vflash_count_each_page(struct vflash *chip)
+{
+    size_t pages = chip->chip.size >> chip->page_shift;
+    free(chip->page_reads);
+    free(chip->page_programs);
+    chip->page_reads = calloc(pages, sizeof(*chip->page_reads));
+    chip->page_programs = calloc(pages, sizeof(*chip->page_programs));
+    if (chip->page_reads != NULL && chip->page_programs != NULL) {
+        return 0;
+    }
+    free(chip->page_reads);
+    free(chip->page_programs);
+    chip->page_reads = chip->page_programs = NULL;
+    return -1;
+}
+
+uint32_t vflash_page_reads(const struct vflash *chip, uint32_t page)
+{
+    return chip->page_reads != NULL ? chip->page_reads[page] : 0;
+}
+
+uint32_t vflash_page_programs(const struct vflash *chip, uint32_t page)
+{
+    return chip->page_programs != NULL ? chip->page_programs[page] : 0;
 }

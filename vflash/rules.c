@@ -53,7 +53,7 @@ const char *rules_program(const struct vflash *chip, uint32_t address, const uin
     if (units_any(chip, address, length)) {
         return "the program hits a unit that was programmed since its erase";
     }
-    return NULL;
+    return nand_program_fault(chip, address, length);
 }
 
 int rules_erase_index(const struct vflash *chip, uint32_t length)

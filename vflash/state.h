@@ -27,6 +27,8 @@ struct vflash_state {
     bool break_silent;
     struct pcg32 noise;         /* of weak and unstable blocks; seeded by the cut */
     uint32_t marked;            /* blocks with a mark: 0 keeps the usual path short */
+    struct vflash_conditions conditions;
+    bool conditioned;           /* any of them is set */
 };
 
 struct vflash {
@@ -37,6 +39,8 @@ struct vflash {
     uint32_t *wear;             /* each block */
     uint8_t *marks;             /* each block: enum block_mark */
     uint8_t *programmed;        /* a bit for each unit of a write-once chip, else NULL */
+    uint32_t *page_reads, *page_programs;   /* each page, where vflash_count_each_page asked for it */
+    uint8_t *spare;             /* NAND: spare_size bytes for each page, or NULL */
     uint32_t blocks;
     uint32_t programmed_bytes;  /* size of `programmed` */
     unsigned page_shift, block_shift, unit_shift;
@@ -86,6 +90,19 @@ int rules_erase_index(const struct vflash *chip, uint32_t length);
 void count_read(struct vflash *chip, uint32_t address, uint32_t length);
 void count_program(struct vflash *chip, const struct program *program);
 void count_erase(struct vflash *chip, int index, uint32_t first_block, uint32_t end_block);
+
+/* ---- conditions.c: times under conditions, in microseconds ---------------------------------------- */
+
+uint64_t conditions_program_us(const struct vflash *chip, const struct program *program);
+uint64_t conditions_erase_us(const struct vflash *chip, int index, uint32_t first_block, uint32_t end_block);
+
+/* ---- nand.c ------------------------------------------------------------------------------------- */
+
+/* Spare bytes and factory bad blocks. Returns whether there was memory. */
+bool nand_make(struct vflash *chip);
+/* What is wrong with the program besides what is wrong on NOR, or NULL. */
+const char *nand_program_fault(const struct vflash *chip, uint32_t address, uint32_t length);
+void nand_blank(struct vflash *chip, uint32_t first_block, uint32_t end_block);
 
 /* ---- fault.c ------------------------------------------------------------------------------------ */
 

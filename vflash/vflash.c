@@ -164,6 +164,7 @@ static void blank_blocks(struct vflash *chip, uint32_t first, uint32_t end)
     uint32_t length = (end - first) << chip->block_shift;
     memset(chip->memory + start, 0xFF, length);
     units_clear(chip, start, length);
+    nand_blank(chip, first, end);
 }
 
 int chip_erase_blocks(struct vflash *chip, uint32_t first, uint32_t end)
@@ -280,7 +281,7 @@ struct vflash *chip_make(const struct vflash_chip *facts, char *message, size_t 
     chip->unit_shift = shift_of(facts->program_unit);
     chip->strict = true;
     make_driver(chip);
-    if (!make_arrays(chip)) {
+    if (!make_arrays(chip) || !nand_make(chip)) {
         snprintf(message, message_size, "out of memory");
         vflash_free(chip);
         return NULL;
@@ -316,6 +317,9 @@ void vflash_free(struct vflash *chip)
     free(chip->wear);
     free(chip->marks);
     free(chip->programmed);
+    free(chip->page_reads);
+    free(chip->page_programs);
+    free(chip->spare);
     free(chip);
 }
 

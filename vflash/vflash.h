@@ -15,6 +15,8 @@
 
 #include "nf2fs/flash.h"
 
+struct vflash;
+
 /* ---- the catalogue ------------------------------------------------------------------------------ */
 
 #define VFLASH_PAGE_MAX 4096u   /* bytes: the largest page that a chip may have */
@@ -35,6 +37,10 @@ struct vflash_chip {
     uint32_t first_byte_pct;    /* byte convention: part of a page's time that the first byte takes (20) */
     uint32_t endurance;         /* erases of a block */
     uint32_t read_unit;         /* bytes: smallest read and its alignment; 0 is taken as 1 */
+    uint32_t program_page_max_us;   /* data sheet maximum; 0: unknown */
+    uint32_t nand;              /* 1: NAND: whole pages, each once between erases, in ascending order in a block; spare bytes */
+    uint32_t spare_size;        /* bytes beside each page (NAND); 0: none */
+    uint32_t factory_bad;       /* NAND: so many blocks are bad from the factory, seeded, never the first one */
 };
 
 /* The chip named `name`, or NULL. */
@@ -48,7 +54,7 @@ const struct vflash_chip *vflash_chip_at(unsigned index);
  * vflash_chip. The list fields take up to three values with commas between; a number may end in K or M (KiB, MiB).
  * Needed: name, size, page_size, block_size or erase_sizes, erase_us, read_page_us, program_page_us. The others
  * default to: one erase size, read_page_slow_us as read_page_us, program_unit and read_unit 1, first_byte_pct 20,
- * endurance 100000, erase_max_us unknown. Returns 0, or -1 with a message, and then leaves `chip` as it was.
+ * endurance 100000, erase_max_us and program_page_max_us unknown; NAND: program_unit a page, no spare bytes, no bad blocks. Returns 0, or -1 with a message, and then leaves `chip` as it was.
  */
 int vflash_chip_load(const char *path, struct vflash_chip *chip, char *message, size_t message_size);
 
@@ -73,8 +79,35 @@ struct vflash_counts {
     uint64_t time_us;           /* page convention, fast reads, kept in microseconds */
     uint64_t time_slow_us;      /* page convention, slow reads */
     uint64_t time_byte_ns;      /* byte convention, fast reads, nanoseconds */
+    uint64_t time_max_us;       /* page convention, data sheet maximum of programs and erases (typical where it is unknown) */
+    uint64_t time_model_us;     /* page convention, under the conditions of vflash_set_conditions; without such as time_us */
     uint64_t violations;        /* accesses that a real chip refuses or corrupts */
 };
+
+/*
+ * Conditions that change times, for `time_model_us` alone. Each stands on published statements; where those give a direction and
+ * the data sheet the ends, the way between is a straight line, which is an assumption.
+ *
+ * wear: an erase takes longer the more often its block was erased, from typical when new to maximum at the rated endurance (worn
+ * cells erase more slowly: Desnoyers, "Empirical evaluation of NAND flash memory performance", 2010; that they also program faster is
+ * left out).
+ * slow_permille: so many of a thousand blocks, seeded, program and erase at the maximum. In bad conditions (heat, low voltage, wear)
+ * up to a tenth of the cells do: SkyHigh Memory, AN202731, 2019. It is how the temperature class enters: 0 for
+ * 25 degrees, 100 for the worst corner.
+ * content: bytes of 0xFF in a program need no pulse and cost what a missing byte costs under the byte convention.
+ */
+struct vflash_conditions {
+    bool wear;
+    bool content;
+    uint32_t slow_permille;     /* 0 to 1000 */
+    uint64_t seed;              /* which blocks are slow */
+};
+void vflash_set_conditions(struct vflash *chip, const struct vflash_conditions *conditions);    /* NULL: typical */
+
+/* Reads and programs that touched each page since this call; erases of blocks are always counted. Returns 0, or -1 without memory. */
+int vflash_count_each_page(struct vflash *chip);
+uint32_t vflash_page_reads(const struct vflash *chip, uint32_t page);       /* 0 where they are not counted */
+uint32_t vflash_page_programs(const struct vflash *chip, uint32_t page);
 
 /* ---- faults ------------------------------------------------------------------------------------- */
 
@@ -95,8 +128,6 @@ struct vflash_cut {
     enum vflash_erase_cut erase;
     uint64_t seed;
 };
-
-struct vflash;
 
 /*
  * After the cut each call fails with VFLASH_OFF until vflash_power_on. If `on_cut` is set it is called at
@@ -185,6 +216,21 @@ void vflash_break_at(struct vflash *chip, uint64_t operation, bool silent);
 struct vflash_checkpoint *vflash_save(const struct vflash *chip);
 void vflash_restore(struct vflash *chip, const struct vflash_checkpoint *checkpoint);
 void vflash_release(struct vflash_checkpoint *checkpoint);
+
+/*
+ * The whole state in a file, for another process: contents, wear, counters, marks. Loads into a chip of the same geometry.
+ * Return 0, or -1 with a message; a load that fails leaves the chip as it was, unless the file ends early.
+ */
+int vflash_store(const struct vflash *chip, FILE *file, char *message, size_t message_size);
+int vflash_load(struct vflash *chip, FILE *file, char *message, size_t message_size);
+
+/*
+ * NAND. A factory bad block has 0 in the first spare byte of its first page, and neither erases nor programs. A spare program counts
+ * as a part of the program of its page; it clears bits. A spare read counts as a read of its bytes. Return 0, or an error as the driver's.
+ */
+bool vflash_is_bad(const struct vflash *chip, uint32_t block);
+int vflash_spare_read(struct vflash *chip, uint32_t page, void *data, uint32_t length);
+int vflash_spare_program(struct vflash *chip, uint32_t page, const void *data, uint32_t length);
 
 /* One line per operation into `trace` (NULL: none): "program 0x00001000 256", with what went wrong behind it. */
 void vflash_trace(struct vflash *chip, FILE *trace);

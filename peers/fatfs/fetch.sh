@@ -24,7 +24,7 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: \
+"$python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary fatfs \
     --dest "$work" "fatfs==$version" >"$work/log" 2>&1 ||
     { cat "$work/log" >&2; fail "pip could not download fatfs $version (is the package index reachable?)"; }
 found=$(sha256sum "$work/$archive" | cut -d ' ' -f 1)

@@ -30,86 +30,7 @@ const char *nf2h_error_text(int error)
     return nf2_error_text(error);
 }
 
-/* ---- chips ------------------------------------------------------------------------------------- */
-
-const char *nf2h_chip_name(unsigned index)
-{
-    const struct vflash_chip *chip = vflash_chip_at(index);
-    return chip ? chip->name : NULL;
-}
-
-const char *nf2h_chip_description(unsigned index)
-{
-    const struct vflash_chip *chip = vflash_chip_at(index);
-    return chip ? chip->description : NULL;
-}
-
-int nf2h_find_chip(const char *name, struct vflash_chip *out, char *message, size_t message_size)
-{
-    const struct vflash_chip *known = vflash_chip_find(name);
-    if (known) {
-        *out = *known;
-        return NF2_OK;
-    }
-    FILE *file = fopen(name, "r");
-    if (!file) {
-        (void)snprintf(message, message_size, "no chip is named '%s' (see `nf2 chips`), nor is there such a file", name);
-        return NF2_ERR_INVAL;
-    }
-    (void)fclose(file);
-    return vflash_chip_load(name, out, message, message_size) == 0 ? NF2_OK : NF2_ERR_INVAL;
-}
-
-int nf2h_chip_info(const char *chip, uint64_t out[7], char name[32], char description[96], char *message,
-                   size_t message_size)
-{
-    struct vflash_chip found;
-    int result = nf2h_find_chip(chip, &found, message, message_size);
-    if (result < 0)
-        return result;
-    out[0] = found.size;
-    out[1] = found.page_size;
-    out[2] = found.block_size;
-    out[3] = found.program_unit;
-    out[4] = found.endurance;
-    out[5] = found.block_size;
-    for (unsigned i = 0; i < 3; i++) {
-        if (found.erase_sizes[i] > out[5])
-            out[5] = found.erase_sizes[i];
-    }
-    out[6] = found.erase_us[0];
-    _Static_assert(sizeof(found.name) <= 32 && sizeof(found.description) <= 96, "the places in host.h");
-    (void)snprintf(name, 32, "%s", found.name);
-    (void)snprintf(description, 96, "%s", found.description);
-    return NF2_OK;
-}
-
 /* ---- images ------------------------------------------------------------------------------------ */
-
-nf2h_image *nf2h_image_open(const char *chip, const char *path, int read_only,
-                            char *message, size_t message_size)
-{
-    nf2h_image *image = calloc(1, sizeof *image);
-    if (!image) {
-        (void)snprintf(message, message_size, "out of memory");
-        return NULL;
-    }
-    if (nf2h_find_chip(chip, &image->chip, message, message_size) < 0) {
-        free(image);
-        return NULL;
-    }
-    image->flash = vflash_open(&image->chip, path, read_only != 0, message, message_size);
-    if (!image->flash) {
-        free(image);
-        return NULL;
-    }
-    image->config = (struct nf2_config){
-        .flash = vflash_driver(image->flash),
-        .buffer = image->buffer,
-        .buffer_size = (uint32_t)NF2_BUFFER_SIZE(image->chip.page_size),
-    };
-    return image;
-}
 
 static void forget_findings(nf2h_image *image)
 {
@@ -129,11 +50,14 @@ void nf2h_image_close(nf2h_image *image)
 
 int nf2h_image_flush(nf2h_image *image)
 {
-    return vflash_flush(image->flash) == 0 ? NF2_OK : NF2_ERR_IO;
+    return !image->flash || vflash_flush(image->flash) == 0 ? NF2_OK : NF2_ERR_IO;
 }
 
 int nf2h_image_counts(nf2h_image *image, uint64_t out[10])
 {
+    memset(out, 0, 10 * sizeof out[0]);
+    if (!image->flash)
+        return NF2_OK;
     const struct vflash_counts *counts = vflash_counts(image->flash);
     out[0] = counts->read_calls;
     out[1] = counts->read_bytes;
@@ -251,11 +175,6 @@ int nf2h_finding(nf2h_image *image, unsigned index, uint64_t out[5], uint8_t nam
 const char *nf2h_finding_text(unsigned kind)
 {
     return kind < NF2_FOUND_KINDS ? nf2_finding_text((enum nf2_finding_kind)kind) : NULL;
-}
-
-int nf2h_left_cleanly(nf2h_image *image)
-{
-    return image->fs.clean;
 }
 
 /* ---- names ------------------------------------------------------------------------------------- */

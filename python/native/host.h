@@ -30,30 +30,73 @@ typedef struct nf2h_dir nf2h_dir;
 const char *nf2h_version(void);
 const char *nf2h_error_text(int error);
 
-/* ---- chips: a catalogue name, or the path of a chip file ---- */
+/*
+ * ---- chips ----
+ * A name of the catalogue, the path of a chip file, or "generic-SIZE-PAGE-BLOCK-UNIT" (bytes): a
+ * chip that is known by its geometry alone, with the times of a W25Q.
+ */
 
 /* NULL after the last. */
 const char *nf2h_chip_name(unsigned index);
 const char *nf2h_chip_description(unsigned index);
 
-/* out: size, page size, block size, program unit, endurance, largest erase, microseconds of a block erase; name and description as NUL-terminated text. */
-int nf2h_chip_info(const char *chip, uint64_t out[7], char name[32], char description[96], char *message,
-                   size_t message_size);
+/*
+ * out: size, page size, block size, program unit, endurance, largest erase, microseconds of a block
+ * erase; name and description as NUL-terminated text.
+ */
+int nf2h_chip_info(const char *chip, uint64_t out[7], char name[32], char description[96],
+                   char *message, size_t message_size);
 
 /* ---- images ---- */
 
-/* Opens an image file, blank where it does not exist. NULL on failure, with a message. */
-nf2h_image *nf2h_image_open(const char *chip, const char *path, int read_only,
-                            char *message, size_t message_size);
-/* Unmounts nothing: a volume that is mounted is left as by a power cut. Files must be closed before. */
+/*
+ * Opens an image file, blank where it does not exist; without a path (NULL): a blank chip in
+ * memory. The volume takes `size` bytes of the chip from `offset` on (0, 0: the whole chip).
+ * NULL on failure, with a message.
+ */
+nf2h_image *nf2h_image_open(const char *chip, const char *path, int read_only, uint32_t offset,
+                            uint32_t size, char *message, size_t message_size);
+
+/*
+ * A chip that the caller drives: functions as in nf2fs/flash.h. geometry: chip size, block size,
+ * large erase size, page size, program unit, read unit, then microseconds to read a page, program a
+ * page, erase a block, erase a large erase size. NULL: out of memory, or a geometry that is none.
+ */
+nf2h_image *nf2h_image_over(const uint32_t geometry[10],
+                            int (*read)(void *context, uint32_t address, void *data,
+                                        uint32_t length),
+                            int (*program)(void *context, uint32_t address, const void *data,
+                                           uint32_t length),
+                            int (*erase)(void *context, uint32_t address, uint32_t length),
+                            void *context, uint32_t offset, uint32_t size);
+
+/* The contents of the chip, NULL where the caller drives it. Not to be written to while a
+   volume is mounted. */
+uint8_t *nf2h_image_memory(nf2h_image *image);
+
+/*
+ * How a read-only mount of an image answers that is taken for a chip of this size, page size, block
+ * size and program unit: 0, or an nf2_error. What lies behind `length` bytes reads as erased.
+ */
+int nf2h_probe(const uint8_t *bytes, uint64_t length, const uint32_t geometry[4]);
+
+/* Unmounts nothing: a mounted volume is left as by a power cut. Files must be closed before. */
 void nf2h_image_close(nf2h_image *image);
 int nf2h_image_flush(nf2h_image *image);
 
 /*
- * out: read calls, read bytes, read pages, program calls, program bytes, program pages, erases by size (3),
- * microseconds.
+ * out: read calls, read bytes, read pages, program calls, program bytes, program pages, erases by
+ * size (3), microseconds.
  */
 int nf2h_image_counts(nf2h_image *image, uint64_t out[10]);
+
+/*
+ * From now on each operation of the chip is appended to a file, one line each: see vflash_trace. NULL where the file
+ * cannot be made, or the caller drives the chip. Stop before the image is closed.
+ */
+typedef struct nf2h_trace nf2h_trace;
+nf2h_trace *nf2h_trace_start(nf2h_image *image, const char *path);
+int nf2h_trace_stop(nf2h_image *image, nf2h_trace *trace);
 
 /* ---- volumes ---- */
 
@@ -73,7 +116,8 @@ int nf2h_left_cleanly(nf2h_image *image);
 
 /* How many things are wrong. They are kept until the next check, or the image's end: */
 int nf2h_check(nf2h_image *image);
-/* 1, or 0 where there are no more; out: kind, block (UINT32_MAX: none), id (0: none), number, length of `name` (0: none). */
+/* 1, or 0 where there are no more; out: kind, block (UINT32_MAX: none), id (0: none), number,
+   length of `name` (0: none). */
 int nf2h_finding(nf2h_image *image, unsigned index, uint64_t out[5], uint8_t name[256]);
 /* NULL behind the last kind. */
 const char *nf2h_finding_text(unsigned kind);
@@ -105,30 +149,43 @@ int nf2h_file_truncate(nf2h_file *file, uint32_t size);
 int nf2h_file_preallocate(nf2h_file *file, uint32_t size);
 int nf2h_file_sync(nf2h_file *file);
 
-/* ---- repair: what can be read from a damaged image, and a new volume made of it (repair/repair.h has the meanings) ---- */
+/*
+ * ---- repair ----
+ * What can be read from a damaged image, and a new volume made of it. repair/repair.h has the
+ * meanings. All that needs the bytes on the chip is behind these functions.
+ */
 
 typedef struct nf2h_repair nf2h_repair;
 
-/* NULL on failure, with a message: also where nothing of a volume is in the image, which is only read. */
-nf2h_repair *nf2h_repair_open(const char *chip, const char *path, char *message, size_t message_size);
+/* NULL on failure, with a message: also where nothing of a volume is in it. It is only read. */
+nf2h_repair *nf2h_repair_open(const char *chip, const char *path, uint32_t offset, uint32_t size,
+                              char *message, size_t message_size);
 void nf2h_repair_close(nf2h_repair *repair);
 /* Is anything lost, or in doubt? And: was the volume left cleanly, and its meta log undamaged? */
 int nf2h_repair_lossy(nf2h_repair *repair);
 int nf2h_repair_clean(nf2h_repair *repair);
 
-/* Files and directories; out: type (1 file, 2 directory), state, size, bytes of it that are lost, is the end lost, was it left out. NULL behind the last. */
-const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[6]);
+/*
+ * Files and directories; out: type (1 file, 2 directory), state, size, bytes of it that are lost,
+ * is the end lost, was it left out, bytes that no check covers. NULL behind the last.
+ */
+const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[7]);
 /* Ranges of a file's bytes that are lost; out: from, to. 0 behind the last. */
 int nf2h_repair_lost(nf2h_repair *repair, unsigned index, unsigned range, uint64_t out[2]);
+/* Reads a file's bytes, zeros for those that are lost; returns how many. */
+uint32_t nf2h_repair_read(nf2h_repair *repair, unsigned index, uint32_t at, void *data,
+                          uint32_t length);
 /* What was found on the way; out: kind, block (UINT32_MAX: none), number. 0 behind the last. */
-int nf2h_repair_note(nf2h_repair *repair, unsigned index, uint64_t out[3], const char **from, const char **to);
+int nf2h_repair_note(nf2h_repair *repair, unsigned index, uint64_t out[3], const char **from,
+                     const char **to);
 /* NULL behind the last. */
 const char *nf2h_repair_state_text(unsigned state);
 const char *nf2h_repair_note_text(unsigned kind);
 /* The path of an id, NULL: not known. */
 const char *nf2h_repair_path(nf2h_repair *repair, uint32_t id);
 
-/* Writes all into an empty volume that is mounted for writing; items that there is no room for are marked. And: compares. */
+/* Writes all into an empty volume that is mounted for writing; items that there is no room for are
+   marked. And: compares. */
 int nf2h_repair_write(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size);
 int nf2h_repair_verify(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size);
 

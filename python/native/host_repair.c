@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host_repair.c - repair of damaged images, for callers in other languages: see host.h. */
+/*
+ * host_repair.c - repair of damaged images, for callers in other languages: see host.h.
+ *
+ * Whatever the host library needs beyond the public API of the core, and so the format or the
+ * inside of nf2_t, is in this file.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,11 +12,12 @@
 #include "repair/repair.h"
 
 struct nf2h_repair {
-    struct vflash *flash;       /* the image, read-only */
+    struct vflash *flash; /* the image, read-only */
     struct repair *repair;
 };
 
-nf2h_repair *nf2h_repair_open(const char *chip, const char *path, char *message, size_t message_size)
+nf2h_repair *nf2h_repair_open(const char *chip, const char *path, uint32_t offset, uint32_t size,
+                              char *message, size_t message_size)
 {
     struct vflash_chip facts;
     if (nf2h_find_chip(chip, &facts, message, message_size) < 0)
@@ -19,11 +25,14 @@ nf2h_repair *nf2h_repair_open(const char *chip, const char *path, char *message,
     struct vflash *flash = vflash_open(&facts, path, true, message, message_size);
     if (!flash)
         return NULL;
-    const struct repair_geometry geometry = {facts.size, facts.block_size, facts.page_size, facts.program_unit};
-    struct repair *repair = repair_open(vflash_memory(flash), &geometry);
+    bool inside = offset <= facts.size && size <= facts.size - offset;
+    const struct repair_geometry geometry = {size > 0 ? size : facts.size, facts.block_size,
+                                             facts.page_size, facts.program_unit};
+    struct repair *repair = inside ? repair_open(vflash_memory(flash) + offset, &geometry) : NULL;
     nf2h_repair *out = repair ? calloc(1, sizeof *out) : NULL;
     if (!out) {
-        (void)snprintf(message, message_size, repair ? "out of memory" : "nothing of a volume is left in it");
+        (void)snprintf(message, message_size,
+                       repair ? "out of memory" : "nothing of a volume was found in it");
         repair_close(repair);
         vflash_free(flash);
         return NULL;
@@ -52,7 +61,7 @@ int nf2h_repair_clean(nf2h_repair *repair)
     return repair_clean(repair->repair);
 }
 
-const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[6])
+const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[7])
 {
     if (index >= repair_count(repair->repair))
         return NULL;
@@ -63,20 +72,23 @@ const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[6
     out[3] = item->lost;
     out[4] = item->lost_end;
     out[5] = item->left_out;
+    out[6] = repair_unchecked(repair->repair, index);
     return item->path;
 }
 
 int nf2h_repair_lost(nf2h_repair *repair, unsigned index, unsigned range, uint64_t out[2])
 {
     uint32_t from, to;
-    if (index >= repair_count(repair->repair) || !repair_lost_range(repair->repair, index, range, &from, &to))
+    if (index >= repair_count(repair->repair) ||
+        !repair_lost_range(repair->repair, index, range, &from, &to))
         return 0;
     out[0] = from;
     out[1] = to;
     return 1;
 }
 
-int nf2h_repair_note(nf2h_repair *repair, unsigned index, uint64_t out[3], const char **from, const char **to)
+int nf2h_repair_note(nf2h_repair *repair, unsigned index, uint64_t out[3], const char **from,
+                     const char **to)
 {
     if (index >= repair_notes(repair->repair))
         return 0;
@@ -87,6 +99,14 @@ int nf2h_repair_note(nf2h_repair *repair, unsigned index, uint64_t out[3], const
     *from = note->from;
     *to = note->to;
     return 1;
+}
+
+uint32_t nf2h_repair_read(nf2h_repair *repair, unsigned index, uint32_t at, void *data,
+                          uint32_t length)
+{
+    if (index >= repair_count(repair->repair))
+        return 0;
+    return repair_read(repair->repair, index, at, data, length);
 }
 
 const char *nf2h_repair_state_text(unsigned state)
@@ -105,11 +125,13 @@ const char *nf2h_repair_path(nf2h_repair *repair, uint32_t id)
 }
 
 /* The path of the item that an error is about goes into the message. */
-static int say_where(nf2h_repair *repair, int result, unsigned failed, char *message, size_t message_size)
+static int say_where(nf2h_repair *repair, int result, unsigned failed, char *message,
+                     size_t message_size)
 {
     if (result < 0) {
         bool named = failed < repair_count(repair->repair);
-        (void)snprintf(message, message_size, "%s", named ? repair_item(repair->repair, failed)->path : "");
+        (void)snprintf(message, message_size, "%s",
+                       named ? repair_item(repair->repair, failed)->path : "");
     }
     return result;
 }
@@ -127,4 +149,12 @@ int nf2h_repair_verify(nf2h_repair *repair, nf2h_image *image, char *message, si
     unsigned failed = 0;
     int result = repair_verify(repair->repair, &image->fs, &failed);
     return say_where(repair, result, failed, message, message_size);
+}
+
+/* ---- the inside of a mounted volume
+ * --------------------------------------------------------------- */
+
+int nf2h_left_cleanly(nf2h_image *image)
+{
+    return image->fs.clean;
 }

@@ -14,7 +14,8 @@ struct finding {
 
 struct nf2h_image {
     struct vflash_chip chip;    /* a copy: a chip from a file has no other home */
-    struct vflash *flash;
+    struct vflash *flash;       /* NULL: the caller drives the chip */
+    struct nf2_flash device;    /* that the caller drives */
     struct nf2_config config;
     nf2_t fs;
     struct finding *finding;    /* of the last check */

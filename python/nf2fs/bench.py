@@ -14,9 +14,11 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 PROGRAM = "norbench-cell"
+MORE_PROGRAMS = ("norbench-cell-gpl", "norbench-cell-own")     # the same with other peers: see peers/README.md
 NATIVE = "native"
 JOBS_MAX = 2
 TIMEOUT_S = 1800
@@ -98,11 +100,38 @@ def find_program(given: str | None = None) -> Path:
 # ---- what there is ----
 
 def read_catalogue(program: Path) -> Catalogue:
+    """What the program and those beside it can run."""
+    found = parse_catalogue(read_list(program))
+    for name, (_, text) in beside(program).items():
+        found.file_systems.append(name)
+        found.descriptions[name] = text
+    return found
+
+
+def read_list(program: Path) -> dict:
     done = subprocess.run([str(program), "--list"], capture_output=True, text=True, timeout=60)
     try:
-        return parse_catalogue(json.loads(done.stdout))
+        return json.loads(done.stdout)
     except ValueError:
         raise BenchError(f"{program} --list printed no JSON: {done.stderr.strip()}") from None
+
+
+@lru_cache
+def beside(program: Path) -> dict[str, tuple[Path, str]]:
+    """The file systems that only a program beside this one has: that program, and what they are."""
+    known = set(parse_catalogue(read_list(program)).file_systems)
+    found = {}
+    for name in MORE_PROGRAMS:
+        other = Path(program).with_name(name)
+        if other.is_file():
+            theirs = parse_catalogue(read_list(other))
+            found |= {fs: (other, theirs.descriptions.get(fs, "")) for fs in theirs.file_systems if fs not in known and fs not in found}
+    return found
+
+
+def program_for(program: Path, fs: str) -> Path:
+    """The program that runs this file system."""
+    return beside(Path(program)).get(fs, (program, ""))[0]
 
 
 def parse_catalogue(value: dict) -> Catalogue:
@@ -190,7 +219,7 @@ def run_cell(program: Path, cell: Cell, timeout_s: int = TIMEOUT_S) -> Row:
 
 def run_arguments(program: Path, cell: Cell, more: list[str], timeout_s: int) -> Row:
     try:
-        done = subprocess.run([str(program), *cell.arguments(), *more], capture_output=True, text=True, timeout=timeout_s)
+        done = subprocess.run([str(program_for(program, cell.fs)), *cell.arguments(), *more], capture_output=True, text=True, timeout=timeout_s)
     except subprocess.TimeoutExpired:
         return failed_row(cell, "timeout", f"took longer than {timeout_s} s")
     return row_of_output(cell, done.returncode, done.stdout, done.stderr)
@@ -198,7 +227,7 @@ def run_arguments(program: Path, cell: Cell, more: list[str], timeout_s: int) ->
 
 def run_watched(program: Path, cell: Cell, more: list[str], progress: Callable[[str], None]) -> Row:
     """A cell that may take hours: its lines of progress as they come, no time limit."""
-    running = subprocess.Popen([str(program), *cell.arguments(), *more, "--progress"], stdout=subprocess.PIPE,
+    running = subprocess.Popen([str(program_for(program, cell.fs)), *cell.arguments(), *more, "--progress"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     last = ""
     try:

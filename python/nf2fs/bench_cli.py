@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
+from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_bounds, bench_studies, bench_table, figures
+from . import bench, bench_bounds, bench_campaign, bench_cuts, bench_flame, bench_peers, bench_store, bench_studies, bench_table, figures
 from .bench_run import CellOption, names, print_tables, run_with_progress
-from .cli import every_command, run as run_application
+from .cli import run as run_application
+from .commands.app import every_command
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
@@ -23,6 +26,7 @@ LIST_HELP = "Names with commas between."
 app.callback()(every_command)
 bench_studies.register(app)
 bench_bounds.register(app)
+bench_campaign.register(app)
 
 
 @app.command("run")
@@ -79,22 +83,63 @@ def list_command(cell: CellOption = None,
         print(f"  {name:<26} {', '.join(members)}")
 
 
+@app.command("peers")
+def peers_command(cell: CellOption = None,
+                  as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Say which file systems are built, and how to get the others."""
+    found = bench.read_catalogue(bench.find_program(cell))
+    if as_json:
+        print(json.dumps(bench_peers.facts(set(found.file_systems)), indent=2))
+    else:
+        bench_peers.print_facts(found)
+
+
+def stacks_of(flame: str | None, cell: str | None) -> dict[str, dict]:
+    """The folded call stacks of the cells that were named."""
+    found = {}
+    program = bench.find_program(cell) if flame else None
+    catalogue = bench.read_catalogue(program) if flame else None
+    with tempfile.TemporaryDirectory() as directory:
+        for name in names(flame or ""):
+            fs, _, workload = name.partition(":")
+            bench.check_file_systems([fs], catalogue)
+            for one in bench.expand([workload], catalogue):
+                asked = bench.Cell(fs, catalogue.chip_of(one), one)
+                found[f"{fs}, {one}"] = bench_flame.measure(program, asked, Path(directory), bench.TIMEOUT_S)
+    return found
+
+
 @app.command()
 def report(
-    results: Annotated[list[str], typer.Argument(metavar="RESULTS...", help="Files of JSON lines.")],
+    results: Annotated[list[str], typer.Argument(metavar="RESULTS...", help="Files of JSON lines or Parquet.")],
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
+    html: Annotated[Optional[str], typer.Option("--html", metavar="FILE", help="Write one page with plots, readable without a network.")] = None,
+    parquet: Annotated[Optional[str], typer.Option("--parquet", metavar="FILE", help="Write the rows as Parquet.")] = None,
+    title: Annotated[str, typer.Option("--title", help="Of the page.")] = "NOR flash file systems",
+    flame: Annotated[Optional[str], typer.Option("--flame", metavar="FS:WORKLOAD", help="Flame graphs of these cells on the page; they are run for it. Several with commas between.")] = None,
+    cell: CellOption = None,
 ) -> None:
-    """Print the tables of result files.
+    """Print the tables of result files, or write them as a page.
 
     Of several rows of one cell the last counts.
     """
-    rows = [row for path in results for row in bench.read_rows(path)]
+    rows = [row for path in results for row in bench_store.read_any(path)]
     if not rows:
         raise bench.BenchError("no results in " + ", ".join(results))
+    if html:
+        from . import bench_page
+        bench_page.write(html, rows, title, stacks_of(flame, cell))
+    if parquet:
+        bench_store.write_parquet(parquet, rows)
+    natives = {bench.row_key(row)[1:]: row for row in rows if row["fs"] == bench.NATIVE}
+    rows = [bench.with_ratio(row, natives.get(bench.row_key(row)[1:])) for row in rows]
+    cells, cuts = [row for row in rows if not bench_cuts.is_cuts(row)], [row for row in rows if bench_cuts.is_cuts(row)]
     if as_markdown:
-        print(bench_table.markdown(rows))
-    else:
-        print_tables(rows)
+        print("\n".join([*([bench_table.markdown(cells)] if cells else []), *(["### Power cuts", "", bench_cuts.markdown(cuts)] if cuts else [])]))
+    elif not (html or parquet):
+        print_tables(cells)
+        if cuts:
+            print(bench_cuts.markdown(cuts))
 
 
 @app.command("figures")

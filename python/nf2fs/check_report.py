@@ -5,41 +5,99 @@ from __future__ import annotations
 
 from .checking import KEPT, Report
 from .native import ITEM_STATES, Finding, Item, Note
-from .show import printable
+from .show import printable, size_text
 
-LINES_MAX = 200         # of one kind, for people; JSON has all
+LINES_MAX = 200  # of one kind, for people; JSON has all
 
 
 def as_json(report: Report) -> dict:
     counts = {state: sum(item.state == state for item in report.items) for state in ITEM_STATES}
+    unchecked = [{"path": path, "bytes": size} for path, size in report.unchecked.items()]
     done = report.repaired
     return {
-        "image": report.image, "chip": report.chip.name, "sound": report.sound, "mounts": report.error is None, "error": report.error,
-        "left_cleanly": report.left_cleanly, "wrong": report.wrong,
-        "findings": [vars(one) | {"path": report.paths.get(one.id)} for one in report.findings],
+        "image": report.image,
+        "chip": report.chip.name,
+        "sound": report.sound,
+        "mounts": report.error is None,
+        "error": report.error,
+        "left_cleanly": report.left_cleanly,
+        "wrong": report.wrong,
+        "findings": [
+            vars(one) | {"path": report.paths.get(one.id or 0)} for one in report.findings
+        ],
         "damage": [vars(one) for one in report.notes],
-        "lossy": report.lossy, "nothing_left": report.nothing_left, "found": counts,
-        "affected": [vars(one) | {"text": report.texts[one.state], "lost_ranges": report.ranges.get(one.path, [])} for one in report.affected()],
-        "space": report.space, "health": report.health,
-        "repair": None if done is None else {"method": done.method, "output": done.output, "backup": done.backup},
+        "lossy": report.lossy,
+        "nothing_left": report.nothing_left,
+        "found": counts,
+        "size_misfit": report.misfit,
+        "names_lost": report.names_lost,
+        "data": {
+            "files": report.files,
+            "files_not_verifiable": len(unchecked),
+            "bytes_not_verifiable": sum(report.unchecked.values()),
+            "not_verifiable": unchecked,
+        },
+        "affected": [
+            vars(one)
+            | {"text": report.texts[one.state], "lost_ranges": report.ranges.get(one.path, [])}
+            for one in report.affected()
+        ],
+        "space": report.space,
+        "health": report.health,
+        "repair": None
+        if done is None
+        else {"method": done.method, "output": done.output, "backup": done.backup},
     }
 
 
-def as_lines(report: Report) -> list[str]:
+def damage_lines(report: Report) -> list[str]:
+    """What is wrong, line by line, and what that leaves; nothing for a sound volume."""
     lines = []
+    if report.misfit is not None:
+        lines.append(f"SIZE   {report.misfit}")
     if report.error is not None:
         lines.append(f"WRONG  the volume does not mount: {report.error}")
-    lines += _some([f"WRONG  {printable(finding_text(report, one))}" for one in report.findings], report.wrong)
+    lines += _some(
+        [f"WRONG  {printable(finding_text(report, one))}" for one in report.findings], report.wrong
+    )
     lines += _some([f"DAMAGE {printable(note_text(one))}" for one in report.notes])
     lines += _some([printable(item_text(report, one)) for one in report.affected()])
     if not report.sound and report.nothing_left is None:
         lines.append(f"{report.image}: {_found(report)}")
+    return lines
+
+
+def as_lines(report: Report) -> list[str]:
+    lines = damage_lines(report)
     lines.append(f"{report.image}: {_verdict(report)}")
+    if report.nothing_left is None:
+        lines.append(f"data: {data_text(report)}")
     if report.space is not None and report.health is not None:
         used = report.space["blocks"] - report.space["free"] - report.space["bad"]
-        lines.append(f"blocks: {used} used, {report.space['free']} free, {report.space['bad']} bad; "
-                     f"unclean mounts since format: {report.health['mounts_unclean']}")
+        lines.append(
+            f"blocks: {used} used, {report.space['free']} free, {report.space['bad']} bad; "
+            f"unclean mounts since format: {report.health['mounts_unclean']}"
+        )
     return lines
+
+
+def count_text(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def data_text(report: Report) -> str:
+    """What is known of the files' contents: only what a check covers is."""
+    if not report.files:
+        return "no files"
+    open_files = len(report.unchecked)
+    if not open_files:
+        return f"all data of {count_text(report.files, 'file')} verified by checks"
+    size = size_text(sum(report.unchecked.values()))
+    verified = report.files - open_files
+    return (
+        f"data of {count_text(open_files, 'file')} not verifiable ({size} carry no check), "
+        f"data of {count_text(verified, 'file')} verified by checks"
+    )
 
 
 def _some(lines: list[str], count: int = 0) -> list[str]:
@@ -60,7 +118,7 @@ def finding_text(report: Report, finding: Finding) -> str:
 def note_text(note: Note) -> str:
     where = "" if note.block is None else f"block {note.block}: "
     number = f" ({note.number})" if note.number and note.kind != "shared" else ""
-    if note.kind == "node":     # a range of names; one end of it may be that of all names
+    if note.kind == "node":  # a range of names; one end of it may be that of all names
         names = f": names from {note.first or '/'} to {note.last or 'the end'}"
     elif note.last is not None:
         names = f": among names from {note.first} to {note.last}"
@@ -72,32 +130,72 @@ def note_text(note: Note) -> str:
 def item_text(report: Report, item: Item) -> str:
     if item.left_out:
         return f"LOST   {item.path}: no room for it in the new volume"
-    word = {"lost": "LOST", "damaged": "PARTS", "outdated": "OLD", "copy": "OLD"}.get(item.state, "DOUBT")
+    word = {"lost": "LOST", "damaged": "PARTS", "outdated": "OLD", "copy": "OLD"}.get(
+        item.state, "DOUBT"
+    )
     ranges = report.ranges.get(item.path, [])
-    parts = [f"{first} to {behind - 1}" for first, behind in ranges[:5]] + (["..."] if len(ranges) > 5 else [])
+    parts = [f"{first} to {behind - 1}" for first, behind in ranges[:5]] + (
+        ["..."] if len(ranges) > 5 else []
+    )
     lost = f" (zeros for bytes {', '.join(parts)})" if parts else ""
-    return f"{word:<6} {item.path}: {report.texts[item.state]}{lost}{', and its end' if item.end_lost else ''}"
+    end = ", and its end" if item.end_lost else ""
+    return f"{word:<6} {item.path}: {report.texts[item.state]}{lost}{end}"
 
 
 def _found(report: Report) -> str:
     """How much of the files and directories there is."""
     kept = sum(item.state in KEPT and not item.left_out for item in report.items)
-    rest = len(report.items) - kept
-    sure = all(item.state != "unsure" for item in report.items)
     lost = sum(item.state == "lost" or item.left_out for item in report.items)
-    return (f"{kept} of {len(report.items)} files and directories are whole{'' if sure else ', as far as can be told'}; "
-            f"{rest - lost} are in doubt, older, or damaged in part, {lost} are lost")
+    sure = all(item.state != "unsure" for item in report.items)
+    doubt = "" if sure else ", as far as can be told"
+    text = (
+        f"of {len(report.items)} files and directories found, {kept} are complete{doubt}; "
+        f"{len(report.items) - kept - lost} are in doubt, older, or damaged in part; "
+        f"of {lost} only the name is left"
+    )
+    if report.names_lost:
+        text += ". What else was in the damaged parts is not known: there may have been more files"
+    if report.cut_short:
+        text += ". What was in the missing bytes is not known"
+    return text
 
 
 def _verdict(report: Report) -> str:
     done = report.repaired
     if done is None:
-        if report.sound:
-            return "clean, nothing wrong" if report.left_cleanly else "nothing wrong (power was cut; the next mount for writing settles that)"
-        return f"{report.wrong or 'some'} thing{'' if report.wrong == 1 else 's'} wrong" + ("" if report.nothing_left else "; nf2 check --repair makes a new volume of what is left")
+        return _state(report)
+    kept = f"; the image as it was is kept as {done.backup}" if done.backup else ""
     if done.method == "none":
-        return "nothing wrong, nothing to repair" + (f"; copied to {done.output}" if done.output else "")
-    kept = f"; the damaged image is kept as {done.backup}" if done.backup else ""
+        return "structure whole, nothing to repair" + (
+            f"; copied to {done.output}" if done.output else ""
+        )
+    if done.method == "resize":
+        return f"the volume's structure was whole; {done.output} has the chip's size" + kept
     if done.method == "recovery":
-        return f"nothing was damaged: what a power cut left is settled in {done.output}" + kept
-    return (f"repaired, {'with losses or doubts: see above' if report.lossy else 'nothing is lost'}: the new volume is {done.output}" + kept)
+        return f"structure whole: what a power cut left open is settled in {done.output}" + kept
+    what = (
+        "with losses or doubts: see above"
+        if report.lossy or report.cut_short
+        else "every structure that was damaged could be restored"
+    )
+    return f"repaired, {what}. The new volume is {done.output}" + kept
+
+
+def _state(report: Report) -> str:
+    if report.sound:
+        return "structure whole" + (
+            ""
+            if report.left_cleanly
+            else " (power was cut; the next mount for writing settles that)"
+        )
+    offer = (
+        ""
+        if report.nothing_left
+        else (
+            "; nf2 salvage copies out what can be read, nf2 check --repair makes a new volume of it"
+        )
+    )
+    if report.error is None and not (report.wrong or report.notes or report.lossy):
+        return "the structure that is there is whole, but the image has not the chip's size" + offer
+    number = len(report.notes) + report.wrong + (report.error is not None)
+    return f"damaged: {count_text(number, 'thing')} wrong" + offer

@@ -1,47 +1,62 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checking an image, and making a consistent one of a damaged one. The image itself is only read, or replaced as a whole."""
+"""Checking an image, and making a consistent one of a damaged one. The image itself is only read,
+or replaced as a whole."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from . import native
-from .errors import EXIST, GEOMETRY, INVAL, NOENT, CORRUPT, NF2Error
-from .images import open_image
+from . import chips, files, interrupts, native
+from .errors import CORRUPT, EXIST, GEOMETRY, NF2Error
+from .images import open_locked
+from .locks import ImageLock
 from .native import Finding, Item, Note
+from .volume import Volume
 
-RANGES_MAX = 100        # lost ranges of one file that a report holds
-KEPT = ("whole", "unsure")
+RANGES_MAX = 100  # lost ranges of one file that a report holds
+KEPT = ("complete", "unsure")
+# Notes of damage that may have held names which nothing else tells of.
+NAMES_LOST = ("super", "meta", "node", "records", "batch", "blocks")
 
 
 @dataclass
 class Repaired:
     """What became of a repair."""
-    method: str                 # "none": there was nothing to repair; "recovery": the power cut's; "rebuild": a new volume
+
+    # "none": there was nothing to repair; "resize": to the chip's size; "recovery": what a power cut
+    # left; "rebuild": a new volume
+    method: str
     output: str | None
-    backup: str | None = None   # where the damaged image is kept
+    backup: str | None = None  # where the damaged image is kept
 
 
 @dataclass
 class Report:
     """What is wrong with an image, what is left in it, and what became of it."""
+
     image: str
     chip: native.Chip
-    error: str | None = None            # why it does not mount
-    left_cleanly: bool | None = None    # None: it does not mount
+    source: str = ""  # what is read: the image, or a copy of the chip's size
+    misfit: str | None = None  # the image has not the chip's size
+    missing: int = 0  # bytes at its end
+    error: str | None = None  # why it does not mount
+    left_cleanly: bool | None = None  # None: it does not mount
     wrong: int = 0
     findings: list[Finding] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)         # of damage, also such as a mount passes over
+    notes: list[Note] = field(default_factory=list)  # of damage, also such as a mount passes over
     items: list[Item] = field(default_factory=list)
-    ranges: dict[str, list[tuple[int, int]]] = field(default_factory=dict)      # of lost bytes, by path
-    texts: dict[str, str] = field(default_factory=dict)     # of states of items
-    paths: dict[int, str] = field(default_factory=dict)     # of ids in findings
-    nothing_left: str | None = None     # why no repair is possible
-    lossy: bool = False                 # is something lost, or in doubt?
+    unchecked: dict[str, int] = field(default_factory=dict)  # bytes that no check covers, by path
+    files: int = 0
+    ranges: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # of lost bytes, by path
+    texts: dict[str, str] = field(default_factory=dict)  # of states of items
+    paths: dict[int, str] = field(default_factory=dict)  # of ids in findings
+    nothing_left: str | None = None  # why no repair is possible
+    lossy: bool = False  # is something lost, or in doubt?
     space: dict[str, int] | None = None
     health: dict[str, int] | None = None
     repaired: Repaired | None = None
@@ -53,7 +68,18 @@ class Report:
 
     @property
     def sound(self) -> bool:
-        return self.error is None and self.wrong == 0 and not self.notes and not self.lossy
+        return not (self.error or self.wrong or self.notes or self.lossy or self.misfit)
+
+    @property
+    def cut_short(self) -> bool:
+        """Is the end of the image missing? What it held is lost, and nothing tells what that
+        was."""
+        return self.missing > 0
+
+    @property
+    def names_lost(self) -> bool:
+        """May there have been files that nothing tells of any more?"""
+        return any(note.kind in NAMES_LOST for note in self.notes)
 
     def affected(self) -> list[Item]:
         """Files and directories that are not as they were, or may not be."""
@@ -66,40 +92,96 @@ class Report:
 def examine(path: str | os.PathLike, chip: str | None = None) -> Report:
     """Checks a volume; where something is wrong, says also what can be read of it."""
     path = os.fspath(path)
-    report = Report(path, find_chip(path, chip))
-    _check_mounted(report, path)
+    with ImageLock(path, exclusive=False), readable(path, chip) as (source, facts, misfit):
+        return examine_readable(path, source, facts, misfit)
+
+
+def examine_readable(path: str, source: str, facts: native.Chip, misfit: str | None) -> Report:
+    """As `examine`, for callers that hold the image and what `readable` gave them of it."""
+    report = Report(path, facts, source, misfit, max(0, facts.size - os.path.getsize(path)))
+    _check_mounted(report, source)
     if report.error is None and report.wrong == 0 and not report.left_cleanly:
         _check_recovered(report)
     _read_what_is_left(report)
     return report
 
 
+@contextmanager
+def readable(path: str, chip: str | None) -> Iterator[tuple[str, native.Chip, str | None]]:
+    """A file of the chip's size to read an image from, the chip, and what is wrong with the image's
+    own size.
+
+    An image that is too short gets erased bytes at its end, of one that is too long the beginning
+    counts.
+    """
+    facts = find_chip(path, chip)
+    length = os.path.getsize(path)
+    if length == facts.size:
+        yield path, facts, None
+        return
+    with tempfile.TemporaryDirectory(prefix="nf2-check-") as directory:
+        copy = os.path.join(directory, "image")
+        with open(path, "rb") as image, open(copy, "wb") as fitted:
+            left = facts.size
+            while left > 0 and (piece := image.read(min(1 << 20, left))):
+                fitted.write(piece)
+                left -= len(piece)
+            while left > 0:
+                left -= fitted.write(b"\xff" * min(1 << 20, left))
+        yield copy, facts, chips.misfit(length, facts.size)
+
+
 def find_chip(path: str, chip: str | None) -> native.Chip:
-    """The chip of an image, which may be damaged: the one that mounts it, else the one as which most can be read of it."""
+    """The chip of an image, which may be damaged.
+
+    The one that is named or remembered, else the one that mounts it, else the one as which most can
+    be read of it, else the one that its beginning is of.
+    """
     library = native.load()
-    if not os.path.exists(path):
-        raise NF2Error(NOENT, "no such image file", path)
-    if not os.path.isfile(path):
-        raise NF2Error(INVAL, "not a regular file", path)
-    size = os.path.getsize(path)
+    kept = chips.remembered(path)
     if chip is not None:
-        facts = library.chip(chip)
-        if size != facts.size:
-            raise NF2Error(GEOMETRY, f"the image has {size} bytes, chip {facts.name} has {facts.size}", path)
-        return facts
-    candidates = [one for one in library.chips() if one.size == size]
-    if not candidates:
-        raise NF2Error(GEOMETRY, f"no chip of the catalogue has {size} bytes: name the chip with --chip", path)
-    possible = {}   # by geometry: of what does not mount, but may be
+        return library.chip(chip)
+    size = os.path.getsize(path)
+    if kept is not None and not _is_of_another(path, size, kept):
+        return library.chip(kept)
+    candidates = list(
+        {one.geometry: one for one in reversed(library.chips()) if one.size == size}.values()
+    )[::-1]
+    possible: dict[
+        tuple[int, ...], native.Chip
+    ] = {}  # by geometry: of what does not mount, but may be
     for one in candidates:
         try:
-            with open_image(path, one.name, read_only=True, library=library):
+            with open_locked(path, one.name, None, read_only=True, library=library):
                 return one
         except NF2Error as error:
             if error.code != GEOMETRY:
-                possible.setdefault((one.page_size, one.block_size, one.program_unit), one)
+                possible.setdefault(one.geometry, one)
+    found = chips.recognise(path, library)
+    if found:
+        return next(
+            (one for one in library.chips() if one.geometry == found.geometry), None
+        ) or library.chip(found.generic)
+    if not candidates:
+        raise NF2Error(
+            GEOMETRY,
+            f"no volume was found in its {size} bytes, which no chip of the catalogue has",
+            path,
+            "chip",
+        )
     choice = list(possible.values()) or candidates[:1]
     return choice[0] if len(choice) == 1 else max(choice, key=lambda one: _promise(path, one))
+
+
+def _is_of_another(path: str, size: int, kept: str) -> bool:
+    """Is what is remembered of another image, and this one that of a chip which it names itself?"""
+    library = native.load()
+    try:
+        open_locked(path, kept, None, read_only=True, library=library).close()
+        return False
+    except NF2Error as error:
+        found = chips.recognise(path, library) if error.code == GEOMETRY else None
+        return found is not None and found.size == size
 
 
 def _promise(path: str, chip: native.Chip) -> tuple[int, int]:
@@ -115,9 +197,13 @@ def _promise(path: str, chip: native.Chip) -> tuple[int, int]:
         repair.close()
 
 
+def _mounted(report: Report, path: str, read_only: bool) -> Volume:
+    return open_locked(path, report.chip.source, None, read_only=read_only, library=native.load())
+
+
 def _check_mounted(report: Report, path: str) -> None:
     try:
-        with open_image(path, report.chip.source, read_only=True) as volume:
+        with _mounted(report, path, True) as volume:
             if report.left_cleanly is None:
                 report.left_cleanly = volume.left_cleanly()
             report.wrong, report.findings = volume.check()
@@ -127,12 +213,13 @@ def _check_mounted(report: Report, path: str) -> None:
 
 
 def _check_recovered(report: Report) -> None:
-    """What a power cut left is settled by the next mount for writing: the check is of a copy that was mounted so."""
-    with tempfile.TemporaryDirectory(prefix="nf2-check-") as folder:
-        copy = os.path.join(folder, "image")
-        shutil.copyfile(report.image, copy)
+    """What a power cut left is settled by the next mount for writing: the check is of a copy that
+    was mounted so."""
+    with tempfile.TemporaryDirectory(prefix="nf2-check-") as directory:
+        copy = os.path.join(directory, "image")
+        shutil.copyfile(report.source, copy)
         try:
-            with open_image(copy, report.chip.source):
+            with _mounted(report, copy, False):
                 pass
         except NF2Error as error:
             report.error = f"cannot be mounted for writing: {error.text}"
@@ -142,17 +229,22 @@ def _check_recovered(report: Report) -> None:
 
 def _read_what_is_left(report: Report) -> None:
     """
-    A mount takes damage at the end of a log for what a power cut left. Where the volume was left cleanly it is known to be damage; where
-    power was cut, the mount's view counts if nothing is wrong with it.
+    A mount takes damage at the end of a log for what a power cut left. Where the volume was left
+    cleanly it is known to be damage; where power was cut, the mount's view counts if nothing is
+    wrong with it.
     """
     try:
-        repair = native.load().open_repair(report.chip.source, report.image)
+        repair = native.load().open_repair(report.chip.source, report.source)
     except NF2Error as error:
         report.nothing_left = error.text
         return
     try:
         _take_over(report, repair)
-        if report.error is None and report.wrong == 0 and not (report.left_cleanly and repair.clean()):
+        if (
+            report.error is None
+            and report.wrong == 0
+            and not (report.left_cleanly and repair.clean())
+        ):
             report.notes, report.lossy = [], False
             report.items = []
     finally:
@@ -161,62 +253,89 @@ def _read_what_is_left(report: Report) -> None:
 
 def _take_over(report: Report, repair: native.Repair) -> None:
     report.items, report.lossy = repair.items(), repair.lossy()
-    report.notes = [note for note in repair.notes() if note.kind != "unfinished"]   # such as power cuts leave, also old ones
+    report.files = sum(not item.is_dir for item in report.items)
+    report.unchecked = {item.path: item.unchecked for item in report.items if item.unchecked}
+    report.notes = [
+        note for note in repair.notes() if note.kind != "unfinished"
+    ]  # such as power cuts leave, also old ones
     report.texts = {state: repair.state_text(state) for state in native.ITEM_STATES}
     for number, item in enumerate(report.items):
         if item.lost:
             report.ranges[item.path] = repair.lost_ranges(number, RANGES_MAX)
     for finding in report.findings:
-        if finding.id is not None and finding.id not in report.paths and (path := repair.path_of(finding.id)) is not None:
+        if (
+            finding.id is not None
+            and finding.id not in report.paths
+            and (path := repair.path_of(finding.id)) is not None
+        ):
             report.paths[finding.id] = path
 
 
 # ---- repairing ----
 
 
-def repair_image(path: str | os.PathLike, output: str | os.PathLike | None = None, chip: str | None = None) -> Report:
+def repair_image(
+    path: str | os.PathLike, output: str | os.PathLike | None = None, chip: str | None = None
+) -> Report:
     """
-    Makes a consistent image: in a new file `output`, else in the place of the image, which is kept beside it. A file that is there already
-    is never written over. Raises NF2Error where no volume can be made; nothing has changed then.
+    Makes a consistent image: in a new file `output`, else in the place of the image, which is kept
+    beside it. A file that is there already is never written over. Raises NF2Error where no volume
+    can be made; nothing has changed then.
     """
     path = os.path.realpath(path)
     output = os.fspath(output) if output is not None else None
     if output is not None and os.path.lexists(output):
-        raise NF2Error(EXIST, "exists already: name a new file", output)
-    report = examine(path, chip)
-    if report.sound and report.left_cleanly:
-        if output is not None:
-            with _beside(output) as temporary:
-                shutil.copyfile(path, temporary)
-                _publish_new(temporary, output)
-        report.repaired = Repaired("none", output)
+        raise NF2Error(EXIST, "exists already", output, "new")
+    with ImageLock(path, exclusive=output is None), readable(path, chip) as (source, facts, misfit):
+        report = examine_readable(path, source, facts, misfit)
+        if report.sound and report.left_cleanly and output is None:
+            report.repaired = Repaired("none", None)
+            return report
+        try:
+            with files.beside(output or path) as temporary:
+                method = _mend(report, temporary)
+                shutil.copymode(path, temporary)
+                with interrupts.shield():
+                    report.repaired = _publish(report, temporary, method, output)
+        except NF2Error as error:
+            if error.path == output:
+                raise
+            raise NF2Error(error.code, f"no volume could be made: {error.text}", path) from None
         return report
-    with _beside(output or path) as temporary:
-        method = "recovery" if report.sound else "rebuild"
-        if report.sound:
-            shutil.copyfile(path, temporary)
-            with open_image(temporary, report.chip.source):
-                pass
-        else:
-            _rebuild(report, temporary)
-        _prove(report, temporary)
-        shutil.copymode(path, temporary)
-        backup = None
-        if output is not None:
-            _publish_new(temporary, output)
-        else:
-            _sync(temporary)
-            backup = _keep(path)
-            os.replace(temporary, path)
-            _settle(os.path.dirname(path))
-    report.repaired = Repaired(method, output or path, backup)
-    return report
+
+
+def _mend(report: Report, temporary: str) -> str:
+    """Writes the new image; says by which method."""
+    if report.error is None and not (report.wrong or report.notes or report.lossy):
+        shutil.copyfile(report.source, temporary)
+        if report.left_cleanly:
+            return "resize" if report.misfit else "none"
+        with _mounted(report, temporary, False):
+            pass
+        method = "recovery"
+    else:
+        _rebuild(report, temporary)
+        method = "rebuild"
+    _prove(report, temporary)
+    return method
+
+
+def _publish(report: Report, temporary: str, method: str, output: str | None) -> Repaired:
+    if output is not None:
+        chips.remember(output, report.chip, native.load())
+        files.publish_new(temporary, output)
+        return Repaired(method, output)
+    files.sync(temporary)
+    backup = files.keep(report.image)
+    files.publish_over(temporary, report.image)
+    return Repaired(method, report.image, backup)
 
 
 def _rebuild(report: Report, target: str) -> None:
     library = native.load()
-    repair = library.open_repair(report.chip.source, report.image)
+    repair = library.open_repair(report.chip.source, report.source)
     try:
+        shutil.copyfile(report.source, target)  # what lies outside of the volume stays
         image = library.open_image(report.chip.source, target, False)
         try:
             image.format(True)
@@ -236,70 +355,12 @@ def _rebuild(report: Report, target: str) -> None:
 
 def _prove(report: Report, path: str) -> None:
     """The new image mounts for writing, and nothing is wrong with it."""
-    with open_image(path, report.chip.source):
+    with _mounted(report, path, False):
         pass
-    with open_image(path, report.chip.source, read_only=True) as volume:
+    with _mounted(report, path, True) as volume:
         wrong, _ = volume.check()
         report.space, report.health = volume.statfs(), volume.health()
     if wrong:
-        raise NF2Error(CORRUPT, f"the repaired volume is wrong in {wrong} ways: it was not kept", report.image)
-
-
-# ---- files ----
-
-
-@contextmanager
-def _beside(path: str):
-    """The name of a file that is not there yet, in the same folder; it is removed where it was left."""
-    folder = os.path.dirname(os.path.abspath(path))
-    with tempfile.TemporaryDirectory(prefix=f".{os.path.basename(path)}.", dir=folder) as temporary:
-        yield os.path.join(temporary, "image")
-
-
-def _settle(folder: str) -> None:
-    """What was renamed in a folder is on the medium."""
-    handle = os.open(folder or ".", os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _sync(path: str) -> None:
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
-
-
-def _publish_new(temporary: str, output: str) -> None:
-    """Gives a finished file its name, unless there is a file of that name by now."""
-    _sync(temporary)
-    try:
-        os.link(temporary, output)
-    except FileExistsError:
-        raise NF2Error(EXIST, "exists already: name a new file", output) from None
-    except OSError:     # no links here
-        if os.path.lexists(output):
-            raise NF2Error(EXIST, "exists already: name a new file", output) from None
-        os.rename(temporary, output)
-    _settle(os.path.dirname(os.path.abspath(output)))
-
-
-def _keep(path: str) -> str:
-    """A second name for a file: path.damaged, with a number where that is taken."""
-    number = 0
-    while True:
-        backup = f"{path}.damaged{'' if number == 0 else f'.{number}'}"
-        number += 1
-        try:
-            os.link(path, backup)
-        except FileExistsError:
-            continue
-        except OSError:     # no links here: a copy
-            if os.path.lexists(backup):
-                continue
-            with _beside(backup) as copy:
-                shutil.copy2(path, copy)
-                _sync(copy)
-                os.rename(copy, backup)
-        _settle(os.path.dirname(path))
-        return backup
+        raise NF2Error(
+            CORRUPT, f"the repaired volume is wrong in {wrong} ways: it was not kept", report.image
+        )

@@ -36,9 +36,9 @@ class DemoError(Exception):
 
 
 class Demo:
-    def __init__(self, folder: Path):
-        self.folder, self.image, self.tree = folder, folder / "flash.img", folder / "tree"
-        self.results, self.report = folder / "results.jsonl", folder / "report.md"
+    def __init__(self, directory: Path):
+        self.directory, self.image, self.tree = directory, directory / "flash.img", directory / "tree"
+        self.results, self.report = directory / "results.jsonl", directory / "report.md"
         self.screen = Console(highlight=False, markup=False)
         self.logs: dict[str, bytes] = {}
         self.notes: list[str] = []
@@ -100,11 +100,11 @@ class Demo:
             wrong, findings = volume.check()
         if wrong:
             raise DemoError(f"the checker found {wrong} things wrong: {'; '.join(finding.text for finding in findings[:5])}")
-        self.say(f"{compared[0]} files, {compared[1]} bytes: all as written; the checker found nothing wrong")
+        self.say(f"{compared[0]} files, {compared[1]} bytes: all as written; the structure is whole")
 
     def _compare(self, volume: Volume) -> tuple[int, int]:
         expected = {"/" + decode(bytes(path.relative_to(self.tree))): path for path in self.tree.rglob("*") if path.is_file()}
-        found = [posixpath.join(folder, name) for folder, _, names in volume.walk() for name in names]
+        found = [posixpath.join(directory, name) for directory, _, names in volume.walk() for name in names]
         if set(found) != set(expected) | set(self.logs):
             raise DemoError(f"the volume lists {len(found)} files, {len(expected) + len(self.logs)} were written")
         size = 0
@@ -118,7 +118,7 @@ class Demo:
     def draw(self) -> None:
         self.step("the volume")
         with open_image(self.image, read_only=True) as volume:
-            lines, folders, files = show.tree_lines(volume, "/", limit=4)
+            lines, directories, files = show.tree_lines(volume, "/", limit=4)
             for line in [*lines[:60], *(["..."] if len(lines) > 60 else [])]:
                 self.screen.print(line, soft_wrap=True)
             self.screen.print(show.df_table(volume))
@@ -150,7 +150,7 @@ class Demo:
 
     def run(self) -> None:
         load()
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
         self.copy_tree()
         self.grow_logs()
         self.verify()
@@ -164,10 +164,10 @@ class Demo:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="demo", description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("build/demo"), help="where the demo leaves its files")
+    parser.add_argument("--directory", type=Path, default=Path("build/demo"), help="where the demo leaves its files")
     options = parser.parse_args(arguments)
     try:
-        Demo(options.folder).run()
+        Demo(options.directory).run()
     except (DemoError, LibraryMissing, bench.BenchError, NF2Error, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1

@@ -57,37 +57,37 @@ def config_text(source: random.Random, index: int) -> bytes:
 
 def write_configs(top: Path, source: random.Random) -> None:
     for index in range(CONFIG_FILES):
-        folder = top / "etc" / f"unit{index % 5}" / f"part{index % 8}"
+        directory = top / "etc" / f"unit{index % 5}" / f"part{index % 8}"
         if index % 3 == 0:
-            folder /= "deep"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"setting{index:03}.conf").write_bytes(config_text(source, index))
+            directory /= "deep"
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / f"setting{index:03}.conf").write_bytes(config_text(source, index))
 
 
 def write_odd_ones(top: Path) -> None:
     """Names and sizes at the edges."""
-    folder = top / "odd"
-    folder.mkdir()
-    (folder / "empty").write_bytes(b"")
-    (folder / "with a space").write_bytes(b"x")
-    (folder / "gr\u00fc\u00dfe").write_bytes(b"two-byte letters\n")
-    (folder / ("n" * 255)).write_bytes(b"the longest name\n")
+    directory = top / "odd"
+    directory.mkdir()
+    (directory / "empty").write_bytes(b"")
+    (directory / "with a space").write_bytes(b"x")
+    (directory / "gr\u00fc\u00dfe").write_bytes(b"two-byte letters\n")
+    (directory / ("n" * 255)).write_bytes(b"the longest name\n")
     for size in (255, 256, 257, 4095, 4096, 4097):
-        (folder / f"size{size}").write_bytes(bytes(index % 251 for index in range(size)))
+        (directory / f"size{size}").write_bytes(bytes(index % 251 for index in range(size)))
 
 
 def write_assets(top: Path, source: random.Random) -> None:
     """Pictures, sounds and fonts, so to speak: sizes that bring the tree to BYTES_MIN."""
-    folder = top / "assets"
-    folder.mkdir()
+    directory = top / "assets"
+    directory.mkdir()
     have = sum(path.stat().st_size for path in top.rglob("*") if path.is_file())
     each = max(20_000, (BYTES_MIN - have) // ASSETS + 1)
     for index in range(ASSETS):
         size = each + (index % 2 * 2 - 1) * source.randint(0, each // 2)
-        (folder / f"asset{index:03}.bin").write_bytes(source.randbytes(size))
+        (directory / f"asset{index:03}.bin").write_bytes(source.randbytes(size))
     have = sum(path.stat().st_size for path in top.rglob("*") if path.is_file())
     if have < BYTES_MIN:
-        (folder / "last.bin").write_bytes(source.randbytes(BYTES_MIN - have))
+        (directory / "last.bin").write_bytes(source.randbytes(BYTES_MIN - have))
 
 
 def make_tree(top: Path, say) -> tuple[int, int]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+
 NOENT = -2
 IO = -5
 BADF = -9
@@ -21,17 +23,63 @@ GEOMETRY = -203
 VERSION = -204
 
 
-class NF2Error(OSError):
-    """An error of the file system or of an image: `code` is the nf2_error, `path` what it was about."""
+# What to do about an error: for callers from Python, and for those of the command.
+REMEDIES = {
+    "chip": (
+        "pass the name of the chip, or the path of a chip file, as chip=",
+        "name the chip with --chip",
+    ),
+    "force": ("pass force=True to replace it", "use --force to replace it"),
+    "new": ("choose a file that does not exist", "name a new file"),
+}
 
-    def __init__(self, code: int, text: str, path: str | None = None):
-        super().__init__(-code, text, path)
+
+# As which of Python's own errors a code can be caught, too.
+_ALSO: dict[int, type[OSError]] = {
+    NOENT: FileNotFoundError,
+    EXIST: FileExistsError,
+    NOTDIR: NotADirectoryError,
+    ISDIR: IsADirectoryError,
+    BUSY: BlockingIOError,
+}
+_kinds: dict[int, type["NF2Error"]] = {}
+
+
+class NF2Error(OSError):
+    """An error of the file system or of an image: `code` is the nf2_error, `path` what it was
+    about.
+
+    It is also the error that Python has for it: a missing name is a FileNotFoundError, and so on.
+    `errno` is that of the host, EIO or EINVAL where there is none.
+    """
+
+    def __new__(
+        cls, code: int, text: str, path: str | None = None, remedy: str | None = None
+    ) -> "NF2Error":
+        if cls is NF2Error and code in _ALSO:
+            if code not in _kinds:
+                _kinds[code] = type("NF2Error", (NF2Error, _ALSO[code]), {"__module__": __name__})
+            cls = _kinds[code]
+        number = -code if code > BLANK else errno.EIO if code == CORRUPT else errno.EINVAL
+        return super().__new__(cls, number, text, path)
+
+    def __init__(self, code: int, text: str, path: str | None = None, remedy: str | None = None):
         self.code = code
         self.text = text
         self.path = path
+        self.remedy = remedy
+
+    def __reduce__(self):
+        return NF2Error, (self.code, self.text, self.path, self.remedy)
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.text}" if self.path else self.text
+        return self.line(command=False)
+
+    def line(self, command: bool) -> str:
+        """What went wrong and what to do about it, in the words of the command or of Python."""
+        where = f"{self.path}: " if self.path else ""
+        what = f"; {REMEDIES[self.remedy][command]}" if self.remedy else ""
+        return f"{where}{self.text}{what}"
 
 
 class LibraryMissing(RuntimeError):

@@ -1,88 +1,201 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Image files: making them, and finding out which chip an image belongs to."""
+"""Image files: making them, and opening them as volumes."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from . import native
-from .errors import BLANK, CORRUPT, FOREIGN, GEOMETRY, INVAL, NOENT, NF2Error
+from . import chips, files, native
+from .errors import BLANK, CORRUPT, EXIST, FOREIGN, GEOMETRY, NF2Error
+from .locks import ImageLock
 from .volume import Volume
 
+PIECE = 1 << 20
 
-def format_image(path: str | os.PathLike, chip: str, *, erase: bool = True, force: bool = False, library=None) -> None:
-    """Makes an empty volume on an image file of the chip's size; what an image of that size held is lost.
+Path = str | os.PathLike
 
-    A file of another size is replaced only with `force`.
+
+# ---- making ----
+
+
+def format_image(
+    path: Path, chip: str, *, erase: bool = True, force: bool = False, library=None
+) -> None:
+    """Makes an empty volume on an image file of the chip's size.
+
+    A file that holds anything is replaced only with `force`. `chip` is a name of the catalogue or
+    the path of a chip file; "@OFFSET+SIZE" behind it names the part of the chip that the volume
+    takes, and the rest of an existing image stays as it is. Raises NF2Error: EXIST (without
+    `force`), BUSY (another program uses the image), and those of the chip.
     """
     library = library or native.load()
-    path, facts = os.fspath(path), library.chip(chip)
-    if os.path.exists(path):
-        if not os.path.isfile(path):
-            raise NF2Error(INVAL, "not a regular file", path)
-        size = os.path.getsize(path)
-        if size != facts.size:
-            if not force:
-                raise NF2Error(INVAL, f"exists with {size} bytes, chip {facts.name} has {facts.size}: "
-                                      "use --force to replace it", path)
-            os.unlink(path)
-    image = library.open_image(chip, path, False)
+    path, facts = os.path.realpath(path), library.chip(chip)
+    if not os.path.exists(path):
+        _make_new(path, facts, erase, library)
+        return
+    with ImageLock(path, exclusive=True):
+        found = _in_the_way(path, facts)
+        if found and not force:
+            raise NF2Error(EXIST, found, path, "force")
+        kept = chips.text_to_keep(path, facts, library)
+        if os.path.getsize(path) == facts.size:
+            _format(path, facts, path, erase, library)
+        else:
+            with files.beside(path) as temporary:
+                _format(temporary, facts, path, erase, library)
+                files.publish_over(temporary, path)
+        chips.keep(path, kept)
+
+
+def in_the_way(path: Path, chip: str, library=None) -> str | None:
+    """What a format of this image would destroy; None: nothing."""
+    library = library or native.load()
+    path, facts = os.path.realpath(path), library.chip(chip)
+    if not os.path.exists(path):
+        return None
+    with ImageLock(path, exclusive=True):
+        return _in_the_way(path, facts)
+
+
+def _in_the_way(path: str, facts: native.Chip) -> str | None:
+    size = os.path.getsize(path)
+    if size != facts.size:
+        return f"exists with {size} bytes, chip {facts.name} has {facts.size}" if size else None
+    first = facts.volume_offset
+    if _is_blank(path, first, facts.volume_size or facts.size - first):
+        return None
+    return "exists and is not empty"
+
+
+def _is_blank(path: str, first: int, length: int) -> bool:
+    with open(path, "rb") as file:
+        file.seek(first)
+        while length > 0:
+            piece = file.read(min(PIECE, length))
+            if not piece or piece.strip(b"\xff"):
+                return False
+            length -= len(piece)
+    return True
+
+
+def _make_new(path: str, facts: native.Chip, erase: bool, library) -> None:
+    with files.beside(path) as temporary:
+        _format(temporary, facts, path, erase, library)
+        chips.remember(path, facts, library)
+        files.publish_new(temporary, path)
+
+
+def _format(place: str, facts: native.Chip, path: str, erase: bool, library) -> None:
+    """Formats the image at `place`; errors are about `path`."""
     try:
-        image.format(erase)
-        image.flush()
+        image = library.open_image(facts.source, place, False)
+        try:
+            image.format(erase)
+            image.flush()
+        finally:
+            image.close()
     except NF2Error as error:
         raise NF2Error(error.code, error.text, path) from None
-    finally:
-        image.close()
 
 
-def open_image(path: str | os.PathLike, chip: str | None = None, *, read_only: bool = False, library=None) -> Volume:
-    """Mounts the volume of an image file.
+# ---- opening ----
 
-    Without `chip` each chip of the catalogue with the file's size is tried until the volume's own
-    geometry agrees with one.
+
+def open_image(
+    path: Path, chip: str | None = None, *, read_only: bool = False, library=None
+) -> Volume:
+    """Mounts the volume of an image file, which nobody else may use meanwhile (readers: nobody may
+    write).
+
+    Without `chip` it is what is remembered beside the image, else the chip of the catalogue that
+    agrees with the file's size and the volume's own geometry. Raises NF2Error: NOENT, BUSY (in use
+    by another program, or by another volume of this one), GEOMETRY (no chip fits), and those of a
+    mount.
     """
     library = library or native.load()
     path = os.fspath(path)
-    if not os.path.exists(path):
-        raise NF2Error(NOENT, "no such image file", path)
-    if not os.path.isfile(path):
-        raise NF2Error(INVAL, "not a regular file", path)
+    lock = ImageLock(path, exclusive=not read_only)
+    try:
+        return open_locked(path, chip, lock, read_only=read_only, library=library)
+    except BaseException:
+        lock.release()
+        raise
+
+
+def open_locked(
+    path: str, chip: str | None, lock: ImageLock | None, *, read_only: bool, library
+) -> Volume:
+    """As open_image, for callers that hold the image; closing the volume releases `lock`."""
     if chip is not None:
-        return _open_as(library, path, chip, read_only)
-    return _open_as_any(library, path, read_only)
+        return _open_as(library, path, library.chip(chip), lock, read_only)
+    kept = chips.remembered(path)
+    if kept is None:
+        return _open_as_any(library, path, lock, read_only)
+    try:
+        return _open_as(library, path, library.chip(kept), lock, read_only)
+    except NF2Error as error:
+        if error.code != GEOMETRY:
+            raise
+        text = (
+            f"{error.text}; {chips.memory_path(path)} says which chip it is of. "
+            "Remove that file if it is wrong"
+        )
+        raise NF2Error(error.code, text, path) from None
 
 
-def _open_as(library, path: str, chip: str, read_only: bool) -> Volume:
-    facts = library.chip(chip)
-    size = os.path.getsize(path)
-    if size != facts.size:
-        raise NF2Error(GEOMETRY, f"the image has {size} bytes, chip {facts.name} has {facts.size}", path)
-    image = library.open_image(chip, path, read_only)
+def _open_as(
+    library, path: str, facts: native.Chip, lock: ImageLock | None, read_only: bool
+) -> Volume:
+    length = os.path.getsize(path)
+    if length != facts.size:
+        raise NF2Error(GEOMETRY, f"{chips.misfit(length, facts.size)} (chip {facts.name})", path)
+    image = library.open_image(facts.source, path, read_only)
     try:
         image.mount(read_only)
     except NF2Error as error:
         image.close()
         raise NF2Error(error.code, error.text, path) from None
-    return Volume(image, path, facts, read_only)
+    except BaseException:
+        image.close()
+        raise
+    return Volume(image, path, facts, read_only, lock)
 
 
 # What says most about an image on which no chip mounts: the first of these that any chip answered.
 _TELLING = (CORRUPT, FOREIGN, BLANK, GEOMETRY)
 
 
-def _open_as_any(library, path: str, read_only: bool) -> Volume:
-    size = Path(path).stat().st_size
-    chips = [chip for chip in library.chips() if chip.size == size]
-    if not chips:
-        raise NF2Error(GEOMETRY, f"no chip of the catalogue has {size} bytes: name the chip with --chip", path)
+def _open_as_any(library, path: str, lock: ImageLock | None, read_only: bool) -> Volume:
+    length = os.path.getsize(path)
     errors: list[NF2Error] = []
-    for chip in chips:
+    tried = list(
+        {chip.geometry: chip for chip in reversed(library.chips()) if chip.size == length}.values()
+    )[::-1]
+    for chip in tried:
         try:
-            return _open_as(library, path, chip.name, read_only)
+            return _open_as(library, path, chip, lock, read_only)
         except NF2Error as error:
             errors.append(error)
+    if all(error.code in (GEOMETRY, BLANK, FOREIGN) for error in errors):
+        found = chips.recognise(path, library)
+        if found and found.size == length:
+            return _open_as(library, path, library.chip(found.generic), lock, read_only)
+        if found:
+            raise NF2Error(
+                GEOMETRY,
+                f"{chips.misfit(length, found.size)} (the volume is of {found.text(library)})",
+                path,
+            )
+    if not errors:
+        raise NF2Error(
+            GEOMETRY,
+            f"no volume was found in its {length} bytes, which no chip of the catalogue has",
+            path,
+            "chip",
+        )
     errors.sort(key=lambda error: _TELLING.index(error.code) if error.code in _TELLING else -1)
-    tried = ", ".join(chip.name for chip in chips)
-    raise NF2Error(errors[0].code, f"{errors[0].text} (tried as {tried})", path)
+    raise NF2Error(
+        errors[0].code,
+        f"{errors[0].text} (tried as {', '.join(chip.name for chip in tried)})",
+        path,
+    )

@@ -1,38 +1,88 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The compiled library: finds it, declares it from host.h, and turns its calls into Python calls.
-
-Everything above this module uses only the methods below, so that a test can put another backend in its place.
+ Everything above this module uses only the methods below, so that a test can put another backend in
+its place.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from .errors import INVAL, NOENT, NF2Error, LibraryMissing
+from .errors import GEOMETRY, INVAL, IO, NOENT, LibraryMissing, NF2Error
 
 NAME_SIZE = 256
 MESSAGE_SIZE = 256
 STATFS = ("block_size", "blocks", "free", "erased", "available", "files_pending", "bad")
 HEALTH = ("erases_min", "erases_max", "erases_mean", "erases_total", "mounts_unclean", "blocks_bad")
-COUNTS = ("read_calls", "read_bytes", "read_pages", "program_calls", "program_bytes", "program_pages",
-          "erases_small", "erases_middle", "erases_large", "time_us")
+COUNTS = (
+    "read_calls",
+    "read_bytes",
+    "read_pages",
+    "program_calls",
+    "program_bytes",
+    "program_pages",
+    "erases_small",
+    "erases_middle",
+    "erases_large",
+    "time_us",
+)
 
 
 # In the order of nf2_finding_kind (nf2fs.h), repair_state and repair_note_kind (repair.h).
-FINDINGS = ("super", "meta", "batch", "node", "tree", "range", "twice", "entry", "name", "size", "overlap", "foreign", "data", "outside",
-            "owners", "free", "leak", "erased", "count", "id", "lost", "shared", "removed", "cycle")
-ITEM_STATES = ("whole", "unsure", "doubtful", "found", "outdated", "copy", "damaged", "lost")
-NOTES = ("super", "meta", "node", "records", "mended", "unfinished", "batch", "name", "shared", "blocks", "maze")
-NOWHERE = 0xFFFFFFFF    # in the place of a block
+FINDINGS = (
+    "super",
+    "meta",
+    "batch",
+    "node",
+    "tree",
+    "range",
+    "twice",
+    "entry",
+    "name",
+    "size",
+    "overlap",
+    "foreign",
+    "data",
+    "outside",
+    "owners",
+    "free",
+    "leak",
+    "erased",
+    "count",
+    "id",
+    "lost",
+    "shared",
+    "removed",
+    "cycle",
+)
+ITEM_STATES = ("complete", "unsure", "doubtful", "found", "outdated", "copy", "damaged", "lost")
+NOTES = (
+    "super",
+    "meta",
+    "node",
+    "records",
+    "mended",
+    "unfinished",
+    "batch",
+    "name",
+    "shared",
+    "blocks",
+    "maze",
+)
+NOWHERE = 0xFFFFFFFF  # in the place of a block
+WORD_MAX = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
 class Finding:
     """One thing that nf2_check found wrong."""
+
     kind: str
     text: str
     block: int | None = None
@@ -44,6 +94,7 @@ class Finding:
 @dataclass(frozen=True)
 class Item:
     """A file or directory that was found in a damaged image."""
+
     path: str
     is_dir: bool
     state: str
@@ -51,11 +102,13 @@ class Item:
     lost: int
     end_lost: bool
     left_out: bool
+    unchecked: int = 0  # bytes that no check covers
 
 
 @dataclass(frozen=True)
 class Note:
     """Something that was damaged, or mended, on the way to what was found."""
+
     kind: str
     text: str
     block: int | None
@@ -66,7 +119,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Chip:
-    source: str         # what it is asked for with: its name in the catalogue, or the path of its file
+    source: str  # what it is asked for with: its name in the catalogue, or the path of its file
     name: str
     description: str
     size: int
@@ -76,27 +129,76 @@ class Chip:
     endurance: int
     erase_largest: int
     erase_us: int
+    volume_offset: int = 0  # bytes: where the volume begins on the chip
+    volume_size: int = 0  # bytes; 0: to the chip's end
+
+    @property
+    def geometry(self) -> tuple[int, int, int, int]:
+        return self.size, self.page_size, self.block_size, self.program_unit
+
+
+PLACE = re.compile(r"(?P<chip>.+)@(?P<offset>\d+[KM]?)\+(?P<size>\d+[KM]?)", re.S)
+
+
+def split_place(chip: str) -> tuple[str, int, int]:
+    """A chip, and the part of it that a volume takes: "w25q256@1M+4M"; without that the whole
+    chip."""
+    found = PLACE.fullmatch(chip)
+    if not found:
+        return chip, 0, 0
+    return found["chip"], parse_size(found["offset"]), parse_size(found["size"])
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes; a K or M behind it: KiB, MiB."""
+    unit = {"K": 1024, "M": 1024 * 1024}.get(text[-1:], 1)
+    return int(text.rstrip("KM")) * unit
+
+
+def check_place(chip: Chip) -> Chip:
+    """Refuses a part that is none of the chip."""
+    offset, size = chip.volume_offset, chip.volume_size
+    if offset % chip.block_size or size % chip.block_size:
+        raise NF2Error(
+            INVAL,
+            f"the volume's place must be in whole blocks of {chip.block_size} bytes",
+            chip.source,
+        )
+    if (offset or size) and (
+        size == 0 or offset + size > chip.size or max(offset, size) > WORD_MAX
+    ):
+        raise NF2Error(
+            INVAL, f"the volume's place is not within the chip's {chip.size} bytes", chip.source
+        )
+    return chip
 
 
 def library_names() -> list[str]:
     return {"darwin": ["libnf2host.dylib"], "win32": ["nf2host.dll", "libnf2host.dll"]}.get(
-        sys.platform, ["libnf2host.so"])
+        sys.platform, ["libnf2host.so"]
+    )
 
 
 def find_library() -> Path | None:
-    """$NF2FS_LIBRARY, the package's own folder (installed), or a build folder of the source tree."""
+    """$NF2FS_LIBRARY, the package's own directory (installed), or a build directory of the source
+    tree."""
     given = os.environ.get("NF2FS_LIBRARY")
     if given:
         return Path(given)
     package = Path(__file__).resolve().parent
     root = package.parent.parent
-    folders = [package, root / "build", root / "build" / "python", root / "build" / "host" / "python"]
-    for folder in folders:
+    directories = [
+        package,
+        root / "build",
+        root / "build" / "python",
+        root / "build" / "host" / "python",
+    ]
+    for directory in directories:
         for name in library_names():
-            if (folder / name).is_file():
-                return folder / name
+            if (directory / name).is_file():
+                return directory / name
     found = [path for name in library_names() for path in (root / "build").glob(f"*/**/{name}")]
-    return max(found, key=lambda path: path.stat().st_mtime, default=None)     # the newest build
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)  # the newest build
 
 
 def declarations() -> str:
@@ -110,7 +212,8 @@ def declarations() -> str:
 
 
 def encode_path(path: str | os.PathLike | bytes) -> bytes:
-    """A path as the C library takes it: names are bytes; text that is not UTF-8 passes as surrogates."""
+    """A path as the C library takes it: names are bytes; text that is not UTF-8 passes as
+    surrogates."""
     raw = path if isinstance(path, bytes) else os.fspath(path)
     if isinstance(raw, str):
         raw = raw.encode("utf-8", "surrogateescape")
@@ -131,8 +234,10 @@ class Library:
 
         found = Path(path) if path else find_library()
         if found is None or not found.is_file():
-            raise LibraryMissing("the compiled library (libnf2host) was not found: build it (`make release`), install the "
-                                 "package, or name it in NF2FS_LIBRARY")
+            raise LibraryMissing(
+                "the compiled library (libnf2host) was not found: build it (`make tools`), install the "
+                "package, or name it in NF2FS_LIBRARY"
+            )
         self.ffi = FFI()
         self.ffi.cdef(declarations())
         self.c = self.ffi.dlopen(str(found))
@@ -151,28 +256,93 @@ class Library:
             index += 1
         return found
 
-    def chip(self, name: str) -> Chip:
-        """A chip of the catalogue by name, or one from a chip file by its path."""
-        for known in self.chips():
-            if known.name == name.lower():
-                return known
-        return self._chip(name)
+    def chip(self, wanted: str) -> Chip:
+        """A chip of the catalogue by name, one from a chip file by its path, or
+        "generic-SIZE-PAGE-BLOCK-UNIT".
+
+        "@OFFSET+SIZE" behind it names the part of the chip that holds the volume.
+        """
+        name, offset, size = split_place(wanted)
+        known = next((one for one in self.chips() if one.name == name.lower()), None)
+        return check_place(
+            replace(
+                known or self._chip(name), source=wanted, volume_offset=offset, volume_size=size
+            )
+        )
 
     def open_image(self, chip: str, path: str, read_only: bool) -> "Image":
+        """An image file of a chip, made blank where it does not exist and is to be written."""
+        return self._open_image(chip, encode_path(path), read_only, path)
+
+    def open_memory(self, chip: str) -> "Image":
+        """A blank chip in memory."""
+        return self._open_image(chip, self.ffi.NULL, False, None)
+
+    def _open_image(self, chip: str, path, read_only: bool, shown: str | None) -> "Image":
+        name, offset, size = self._place(chip)
         message = self.ffi.new("char[]", MESSAGE_SIZE)
-        name = chip if os.path.exists(chip) else chip.lower()
-        handle = self.c.nf2h_image_open(encode_path(name), encode_path(path), int(read_only), message, MESSAGE_SIZE)
+        handle = self.c.nf2h_image_open(
+            name, path, int(read_only), offset, size, message, MESSAGE_SIZE
+        )
         if handle == self.ffi.NULL:
-            raise NF2Error(INVAL, self._text(message), path)
+            raise NF2Error(INVAL, self._message(message, shown), shown)
         return Image(self, handle)
+
+    def open_device(
+        self, geometry: tuple[int, ...], read, program, erase, offset: int, size: int
+    ) -> "Image":
+        """A chip that Python functions drive: read(address, buffer), program(address, data),
+        erase(address, length).
+
+        They return 0 or a negative number; `geometry` as for nf2h_image_over.
+        """
+        buffer = self.ffi.buffer
+        callbacks = (
+            self.ffi.callback(
+                "int(void *, uint32_t, void *, uint32_t)",
+                lambda _, address, data, length: read(address, buffer(data, length)),
+                error=IO,
+            ),
+            self.ffi.callback(
+                "int(void *, uint32_t, const void *, uint32_t)",
+                lambda _, address, data, length: program(address, bytes(buffer(data, length))),
+                error=IO,
+            ),
+            self.ffi.callback(
+                "int(void *, uint32_t, uint32_t)",
+                lambda _, address, length: erase(address, length),
+                error=IO,
+            ),
+        )
+        handle = self.c.nf2h_image_over(list(geometry), *callbacks, self.ffi.NULL, offset, size)
+        if handle == self.ffi.NULL:
+            raise NF2Error(GEOMETRY, self.error_text(GEOMETRY), None)
+        return Image(self, handle, callbacks)
+
+    def probe(self, data, geometry: tuple[int, int, int, int]) -> int:
+        """How a read-only mount answers of `data`, taken for a chip of (size, page, block, unit):
+        0, or a code."""
+        return self.c.nf2h_probe(self.ffi.from_buffer("uint8_t[]", data), len(data), list(geometry))
 
     def open_repair(self, chip: str, path: str) -> "Repair":
         """Reads all that can be read of a damaged image."""
+        name, offset, size = self._place(chip)
         message = self.ffi.new("char[]", MESSAGE_SIZE)
-        handle = self.c.nf2h_repair_open(encode_path(chip), encode_path(path), message, MESSAGE_SIZE)
+        handle = self.c.nf2h_repair_open(
+            name, encode_path(path), offset, size, message, MESSAGE_SIZE
+        )
         if handle == self.ffi.NULL:
-            raise NF2Error(INVAL, self._text(message), path)
+            raise NF2Error(INVAL, self._message(message, path), path)
         return Repair(self, handle)
+
+    def _place(self, chip: str) -> tuple[bytes, int, int]:
+        name, offset, size = split_place(chip)
+        return encode_path(name if os.path.exists(name) else name.lower()), offset, size
+
+    def _message(self, message, path: str | None) -> str:
+        """A message of the library; the path in front of it belongs to the error, which names it
+        already."""
+        return self._text(message).removeprefix(f"{path}: ")
 
     def raise_on_error(self, result: int, path: str | None = None) -> int:
         if result < 0:
@@ -183,9 +353,16 @@ class Library:
         out = self.ffi.new("uint64_t[7]")
         name, description = (self.ffi.new("char[]", MESSAGE_SIZE) for _ in range(2))
         message = self.ffi.new("char[]", MESSAGE_SIZE)
-        if self.c.nf2h_chip_info(encode_path(wanted), out, name, description, message, MESSAGE_SIZE) < 0:
+        if (
+            self.c.nf2h_chip_info(
+                encode_path(wanted), out, name, description, message, MESSAGE_SIZE
+            )
+            < 0
+        ):
             raise NF2Error(NOENT, self._text(message) or "no such chip", None)
-        return Chip(wanted, self._text(name), self._text(description), *(int(value) for value in out))
+        return Chip(
+            wanted, self._text(name), self._text(description), *(int(value) for value in out)
+        )
 
     def _text(self, pointer) -> str:
         return decode(self.ffi.string(pointer))
@@ -194,9 +371,15 @@ class Library:
 class Image:
     """An open image file: a chip, and on it a volume that may be mounted."""
 
-    def __init__(self, library: Library, handle):
+    def __init__(self, library: Library, handle, callbacks=()):
         self.library, self.handle = library, handle
         self.ffi, self.c = library.ffi, library.c
+        self._callbacks = callbacks  # kept as long as the image
+        self.fault: BaseException | None = None  # what a function of the caller's chip raised last
+
+    def memory(self, size: int):
+        """The chip's contents, as a writable buffer."""
+        return self.ffi.buffer(self.c.nf2h_image_memory(self.handle), size)
 
     def close(self) -> None:
         if self.handle is not None:
@@ -243,8 +426,16 @@ class Image:
         out, name = self.ffi.new("uint64_t[5]"), self.ffi.new("uint8_t[256]")
         while self.c.nf2h_finding(self.handle, len(found), out, name):
             kind, block, number_of, number, length = (int(value) for value in out)
-            found.append(Finding(FINDINGS[kind], self.library._text(self.c.nf2h_finding_text(kind)), None if block == NOWHERE else block,
-                                 number_of or None, number, decode(bytes(self.ffi.buffer(name, length))) if length else None))
+            found.append(
+                Finding(
+                    FINDINGS[kind],
+                    self.library._text(self.c.nf2h_finding_text(kind)),
+                    None if block == NOWHERE else block,
+                    number_of or None,
+                    number,
+                    decode(bytes(self.ffi.buffer(name, length))) if length else None,
+                )
+            )
         return wrong, found
 
     def stat(self, path: str) -> tuple[int, int]:
@@ -261,17 +452,16 @@ class Image:
     def rename(self, source: str, target: str) -> None:
         self._ok(self.c.nf2h_rename(self.handle, encode_path(source), encode_path(target)), source)
 
-    def list(self, path: str) -> list[tuple[str, int, int]]:
-        """(name, type, size) of each entry."""
+    def entries(self, path: str) -> Iterator[tuple[str, int, int]]:
+        """(name, type, size) of each entry, up to the first that cannot be read."""
         slot = self.ffi.new("nf2h_dir **")
         self._ok(self.c.nf2h_dir_open(self.handle, encode_path(path), slot), path)
-        name, out, found = self.ffi.new("char[]", NAME_SIZE), self.ffi.new("uint64_t[2]"), []
+        name, out = self.ffi.new("char[]", NAME_SIZE), self.ffi.new("uint64_t[2]")
         try:
             while self._ok(self.c.nf2h_dir_read(slot[0], name, out), path):
-                found.append((decode(self.ffi.string(name)), int(out[0]), int(out[1])))
+                yield decode(self.ffi.string(name)), int(out[0]), int(out[1])
         finally:
             self.c.nf2h_dir_close(slot[0])
-        return found
 
     def open_file(self, path: str, flags: int) -> "FileHandle":
         slot = self.ffi.new("nf2h_file **")
@@ -279,7 +469,13 @@ class Image:
         return FileHandle(self, slot[0], path)
 
     def _ok(self, result: int, path: str | None = None) -> int:
-        return self.library.raise_on_error(result, path)
+        fault, self.fault = self.fault, None
+        if fault is not None and not isinstance(fault, Exception):
+            raise fault  # such as KeyboardInterrupt
+        try:
+            return self.library.raise_on_error(result, path)
+        except NF2Error as error:
+            raise error from fault
 
     def _numbers(self, function, names: tuple[str, ...]) -> dict[str, int]:
         out = self.ffi.new("uint64_t[]", len(names))
@@ -308,11 +504,28 @@ class Repair:
         return bool(self.c.nf2h_repair_clean(self.handle))
 
     def items(self) -> list[Item]:
-        out, found = self.ffi.new("uint64_t[6]"), []
+        out, found = self.ffi.new("uint64_t[7]"), []
         while (path := self.c.nf2h_repair_item(self.handle, len(found), out)) != self.ffi.NULL:
-            kind, state, size, lost, end_lost, left_out = (int(value) for value in out)
-            found.append(Item(self.library._text(path), kind == 2, ITEM_STATES[state], size, lost, bool(end_lost), bool(left_out)))
+            kind, state, size, lost, end_lost, left_out, unchecked = (int(value) for value in out)
+            found.append(
+                Item(
+                    self.library._text(path),
+                    kind == 2,
+                    ITEM_STATES[state],
+                    size,
+                    lost,
+                    bool(end_lost),
+                    bool(left_out),
+                    unchecked,
+                )
+            )
         return found
+
+    def read(self, item: int, at: int, length: int) -> bytes:
+        """Bytes of a file, zeros for those that are lost."""
+        data = self.ffi.new("uint8_t[]", length)
+        done = self.c.nf2h_repair_read(self.handle, item, at, data, length)
+        return bytes(self.ffi.buffer(data, done))
 
     def lost_ranges(self, item: int, most: int) -> list[tuple[int, int]]:
         """The first of the ranges of a file's bytes that are lost."""
@@ -326,8 +539,19 @@ class Repair:
         first, last = self.ffi.new("const char *[1]"), self.ffi.new("const char *[1]")
         while self.c.nf2h_repair_note(self.handle, len(found), out, first, last):
             kind, block, number = (int(value) for value in out)
-            names = [None if one[0] == self.ffi.NULL else self.library._text(one[0]) for one in (first, last)]
-            found.append(Note(NOTES[kind], self.library._text(self.c.nf2h_repair_note_text(kind)), None if block == NOWHERE else block, number, *names))
+            names = [
+                None if one[0] == self.ffi.NULL else self.library._text(one[0])
+                for one in (first, last)
+            ]
+            found.append(
+                Note(
+                    NOTES[kind],
+                    self.library._text(self.c.nf2h_repair_note_text(kind)),
+                    None if block == NOWHERE else block,
+                    number,
+                    *names,
+                )
+            )
         return found
 
     def state_text(self, state: str) -> str:
@@ -348,7 +572,10 @@ class Repair:
 
     def _over(self, function, image: Image) -> None:
         message = self.ffi.new("char[]", MESSAGE_SIZE)
-        self.library.raise_on_error(function(self.handle, image.handle, message, MESSAGE_SIZE), self.library._text(message) or None)
+        self.library.raise_on_error(
+            function(self.handle, image.handle, message, MESSAGE_SIZE),
+            self.library._text(message) or None,
+        )
 
 
 class FileHandle:
@@ -367,8 +594,11 @@ class FileHandle:
         self.c.nf2h_file_drop(handle)
 
     def readinto(self, buffer) -> int:
-        return self._ok(self.c.nf2h_file_read(self.handle, self.ffi.from_buffer(buffer, require_writable=True),
-                                              len(buffer)))
+        return self._ok(
+            self.c.nf2h_file_read(
+                self.handle, self.ffi.from_buffer(buffer, require_writable=True), len(buffer)
+            )
+        )
 
     def write(self, data) -> int:
         return self._ok(self.c.nf2h_file_write(self.handle, self.ffi.from_buffer(data), len(data)))
@@ -389,7 +619,7 @@ class FileHandle:
         self._ok(self.c.nf2h_file_sync(self.handle))
 
     def _ok(self, result: int) -> int:
-        return self.image.library.raise_on_error(result, self.path)
+        return self.image._ok(result, self.path)
 
 
 @lru_cache(maxsize=1)

@@ -20,13 +20,24 @@ MAP_COLUMNS_MAX, MAP_ROWS_MAX = 128, 48
 
 
 def printable(name: str) -> str:
-    """A name from a volume, safe for a terminal: what cannot be printed is shown as \\x.. escapes."""
+    """A name from a volume, safe for a terminal: what cannot be printed is shown as \\x..
+    escapes."""
     return "".join(char if char.isprintable() else _escape(char) for char in name)
 
 
 def _escape(char: str) -> str:
     raw = char.encode("utf-8", "surrogateescape")
     return "".join(f"\\x{byte:02x}" for byte in raw)
+
+
+def error_line(error: Exception) -> str:
+    """An error as one line for people."""
+    if isinstance(error, NF2Error):
+        return printable(error.line(command=True))
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return where + (error.strerror or str(error))
+    return str(error)
 
 
 def size_text(size: int) -> str:
@@ -40,7 +51,9 @@ def size_text(size: int) -> str:
 
 
 def pairs(title: str, rows: list[tuple[str, str]]) -> Table:
-    table = Table(title=title or None, title_justify="left", show_header=False, box=None, pad_edge=False)
+    table = Table(
+        title=title or None, title_justify="left", show_header=False, box=None, pad_edge=False
+    )
     table.add_column(style="cyan")
     table.add_column()
     for key, value in rows:
@@ -50,9 +63,13 @@ def pairs(title: str, rows: list[tuple[str, str]]) -> Table:
 
 # ---- trees ----
 
-def tree_lines(volume: Volume, path: str = "/", limit: int | None = None) -> tuple[list[str], int, int]:
-    """The lines of a drawn tree, with the numbers of folders and files. `limit`: entries shown of one folder."""
-    lines, folders, files = [printable(path)], 0, 0
+
+def tree_lines(
+    volume: Volume, path: str = "/", limit: int | None = None
+) -> tuple[list[str], int, int]:
+    """The lines of a drawn tree, with the numbers of directories and files. `limit`: entries shown
+    of one directory."""
+    lines, directories, files = [printable(path)], 0, 0
     pending = [iter(_entries(volume, path, limit))]
     bars: list[str] = []
     places = [path]
@@ -68,15 +85,15 @@ def tree_lines(volume: Volume, path: str = "/", limit: int | None = None) -> tup
         if isinstance(entry, str):
             continue
         if entry.is_dir():
-            folders += 1
+            directories += 1
             if len(pending) > DEPTH_MAX:
-                raise NF2Error(IO, f"folders are nested more than {DEPTH_MAX} deep", places[-1])
+                raise NF2Error(IO, f"directories are nested more than {DEPTH_MAX} deep", places[-1])
             bars.append("    " if last else "│   ")
             places.append(posixpath.join(places[-1], entry.name))
             pending.append(iter(_entries(volume, places[-1], limit)))
         else:
             files += 1
-    return lines, folders, files
+    return lines, directories, files
 
 
 def _entries(volume: Volume, path: str, limit: int | None) -> list:
@@ -95,9 +112,15 @@ def _label(entry) -> str:
 def tree_json(volume: Volume, path: str) -> list[dict]:
     """Every entry below `path`, flat, with its full path."""
     found = []
-    for folder, _, _ in volume.walk(path):
-        for entry in volume.scandir(folder):
-            found.append({"path": posixpath.join(folder, entry.name), "type": type_name(entry), "size": entry.size})
+    for directory, _, _ in volume.walk(path):
+        for entry in volume.scandir(directory):
+            found.append(
+                {
+                    "path": posixpath.join(directory, entry.name),
+                    "type": type_name(entry),
+                    "size": entry.size,
+                }
+            )
     return found
 
 
@@ -107,19 +130,27 @@ def type_name(entry) -> str:
 
 # ---- space ----
 
+
 def df_rows(volume: Volume) -> list[tuple[str, int, int]]:
     """(kind, blocks, bytes)."""
     figures = volume.statfs()
     used = figures["blocks"] - figures["free"] - figures["bad"]
-    rows = [("all", figures["blocks"]), ("used", used), ("free", figures["free"]), ("  of these erased", figures["erased"]),
-            ("  of these for file data", figures["available"]),
-            ("bad", figures["bad"])]
+    rows = [
+        ("all", figures["blocks"]),
+        ("used", used),
+        ("free", figures["free"]),
+        ("  of these erased", figures["erased"]),
+        ("  of these for file data", figures["available"]),
+        ("bad", figures["bad"]),
+    ]
     return [(kind, blocks, blocks * figures["block_size"]) for kind, blocks in rows]
 
 
 def df_table(volume: Volume) -> Table:
     figures = volume.statfs()
-    table = Table(title=f"{volume.path}: blocks of {figures['block_size']} bytes", title_justify="left")
+    table = Table(
+        title=f"{volume.path}: blocks of {figures['block_size']} bytes", title_justify="left"
+    )
     table.add_column("")
     table.add_column("blocks", justify="right")
     table.add_column("bytes", justify="right")
@@ -133,12 +164,14 @@ def df_table(volume: Volume) -> Table:
 
 # ---- the picture of the chip ----
 
+
 def group_states(states: bytes, per_sign: int) -> list[int]:
-    """One state for each `per_sign` blocks: bad if any is, else used if any is, else dirty if any is, else erased."""
+    """One state for each `per_sign` blocks: bad if any is, else used if any is, else dirty if any
+    is, else erased."""
     order = (3, 2, 0, 1)
     groups = []
     for start in range(0, len(states), per_sign):
-        present = set(states[start:start + per_sign])
+        present = set(states[start : start + per_sign])
         groups.append(next((state for state in order if state in present), 0))
     return groups
 
@@ -158,11 +191,18 @@ def print_map(console: Console, volume: Volume, states: bytes, erases: list[int]
     block_size = volume.statfs()["block_size"]
     columns, per_sign = map_layout(len(states), max(console.width - 12, 16))
     groups = group_states(states, per_sign)
-    what = "a block" if per_sign == 1 else f"{per_sign} blocks (bad, used or dirty if any of them is)"
-    console.print(Text(f"{volume.path}: {volume.chip.name}, {len(states)} blocks of {block_size} bytes; one sign is {what}"))
+    what = (
+        "a block" if per_sign == 1 else f"{per_sign} blocks (bad, used or dirty if any of them is)"
+    )
+    console.print(
+        Text(
+            f"{volume.path}: {volume.chip.name}, {len(states)} blocks of {block_size} bytes; "
+            f"one sign is {what}"
+        )
+    )
     for start in range(0, len(groups), columns):
         line = Text(f"{start * per_sign * block_size:>10x}  ", style="dim")
-        for state in groups[start:start + columns]:
+        for state in groups[start : start + columns]:
             line.append(SIGNS[state], STYLES[state])
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
     for state, meaning in enumerate(MEANINGS):
@@ -171,20 +211,27 @@ def print_map(console: Console, volume: Volume, states: bytes, erases: list[int]
         line.append(f"  {states.count(state):>6}  {meaning}")
         console.print(line)
     console.print(Text("wear: " + wear_text(erases)))
-    for line in wear_bars(erases):
-        console.print(Text(line))
+    for bar in wear_bars(erases):
+        console.print(Text(bar))
 
 
 def wear_summary(erases: list[int]) -> dict:
     ordered = sorted(erases) or [0]
-    return {"min": ordered[0], "median": ordered[len(ordered) // 2], "mean": sum(ordered) / len(ordered),
-            "max": ordered[-1], "total": sum(ordered)}
+    return {
+        "min": ordered[0],
+        "median": ordered[len(ordered) // 2],
+        "mean": sum(ordered) / len(ordered),
+        "max": ordered[-1],
+        "total": sum(ordered),
+    }
 
 
 def wear_text(erases: list[int]) -> str:
     wear = wear_summary(erases)
-    return (f"erases of a block: min {wear['min']}, median {wear['median']}, mean {wear['mean']:.2f}, "
-            f"max {wear['max']}; in all {wear['total']}")
+    return (
+        f"erases of a block: min {wear['min']}, median {wear['median']}, mean {wear['mean']:.2f}, "
+        f"max {wear['max']}; in all {wear['total']}"
+    )
 
 
 def wear_bars(erases: list[int], steps: int = 8, width: int = 40) -> list[str]:
@@ -193,7 +240,8 @@ def wear_bars(erases: list[int], steps: int = 8, width: int = 40) -> list[str]:
     if low == high:
         return []
     step = max(1, -(-(high - low + 1) // steps))
-    lines, counts = [], {}
+    lines: list[str] = []
+    counts: dict[int, int] = {}
     for value in erases:
         counts[(value - low) // step] = counts.get((value - low) // step, 0) + 1
     most = max(counts.values())

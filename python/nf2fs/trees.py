@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Trees, copied both ways between the host and a volume.
-
-A volume keeps no times, owners or permissions, so none are invented: files that `get` writes have the
-host's defaults. The names on a volume are not trusted: none may lead out of the target folder.
+ A volume keeps no times, owners or permissions, so none are invented: files that `get` writes have
+the host's defaults. The names on a volume are not trusted: none may lead out of the target
+directory.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from .errors import INVAL, IO, NAMETOOLONG, NOTDIR, NF2Error
+from . import interrupts
+from .errors import INVAL, NAMETOOLONG, NOTDIR, NF2Error
 from .native import decode, encode_path
 from .volume import COPY_SIZE, DEPTH_MAX, Volume
 
@@ -24,11 +25,15 @@ Advance = Callable[[int], None]
 
 @dataclass
 class Plan:
-    """What a copy will do: folders in order, files as (source, target, size), and what is left out, with why."""
-    folders: list[str] = field(default_factory=list)
+    """What a copy will do: directories in order, files as (source, target, size), and what is left
+    out, with why."""
+
+    directories: list[str] = field(default_factory=list)
     files: list[tuple[str, str, int]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
-    done: int = 0               # files copied so far
+    unread: list[tuple[str, str]] = field(default_factory=list)  # what failed on the way, with why
+    done: int = 0  # files copied so far
+    done_bytes: int = 0
 
     @property
     def bytes(self) -> int:
@@ -37,9 +42,15 @@ class Plan:
 
 # ---- from the host to the volume ----
 
+
 def kind_name(mode: int) -> str:
-    for test, name in ((stat.S_ISLNK, "symbolic link"), (stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"),
-                       (stat.S_ISBLK, "device"), (stat.S_ISCHR, "device")):
+    for test, name in (
+        (stat.S_ISLNK, "symbolic link"),
+        (stat.S_ISFIFO, "pipe"),
+        (stat.S_ISSOCK, "socket"),
+        (stat.S_ISBLK, "device"),
+        (stat.S_ISCHR, "device"),
+    ):
         if test(mode):
             return name
     return "special file"
@@ -50,7 +61,8 @@ def _volume_name(entry_name: str) -> str:
 
 
 def plan_put(source: str, target: str, image: str | None = None) -> Plan:
-    """The contents of a host folder to become those of the folder `target`; or one file to become `target`.
+    """The contents of a host directory to become those of the directory `target`; or one file to
+    become `target`.
 
     `image` is left out: it changes while it is being copied.
     """
@@ -64,9 +76,9 @@ def plan_put(source: str, target: str, image: str | None = None) -> Plan:
     kept = os.stat(image) if image else None
     pending = [(source, "/" + target.strip("/"))]
     while pending:
-        folder, inside = pending.pop()
-        plan.folders.append(inside)
-        with os.scandir(folder) as entries:
+        directory, inside = pending.pop()
+        plan.directories.append(inside)
+        with os.scandir(directory) as entries:
             found = sorted(entries, key=lambda entry: os.fsencode(entry.name))
         below = []
         for entry in found:
@@ -87,44 +99,60 @@ def plan_put(source: str, target: str, image: str | None = None) -> Plan:
     return plan
 
 
-def put_file(volume: Volume, source: str, target: str, advance: Advance) -> None:
-    """Copies one file, all or nothing: when this fails, leave the volume by the exception and the old file stays."""
+def run_put(volume: Volume, plan: Plan, advance: Advance = lambda size: None) -> None:
+    """Copies each file, all or nothing: when this fails, leave the volume by the exception, and the
+    old file stays."""
+    with interrupts.safe_places():
+        for directory in plan.directories:
+            if directory.strip("/"):
+                volume.makedirs(directory, exist_ok=True)
+            interrupts.check()
+        for source, target, _ in plan.files:
+            _put_file(volume, source, target, advance)
+            plan.done += 1
+            interrupts.check()
+
+
+def _put_file(volume: Volume, source: str, target: str, advance: Advance) -> None:
     with open(source, "rb") as data:
         file = volume.open(target, "wb", buffering=0)
         while piece := data.read(COPY_SIZE):
             file.write(piece)
             advance(len(piece))
+            interrupts.check()
         file.close()
-
-
-def run_put(volume: Volume, plan: Plan, advance: Advance = lambda size: None) -> None:
-    for folder in plan.folders:
-        if folder.strip("/"):
-            volume.makedirs(folder, exist_ok=True)
-    for source, target, _ in plan.files:
-        put_file(volume, source, target, advance)
-        plan.done += 1
 
 
 # ---- from the volume to the host ----
 
+
 def refuse_name(name: str) -> str | None:
     """Why a name from a volume must not become a name on the host; None if it may."""
     if name in ("", ".", ".."):
-        return "a name that stands for another folder"
-    if "\0" in name or "/" in name or (os.sep != "/" and os.sep in name) or (os.altsep and os.altsep in name):
+        return "a name that stands for another directory"
+    if (
+        "\0" in name
+        or "/" in name
+        or (os.sep != "/" and os.sep in name)
+        or (os.altsep and os.altsep in name)
+    ):
         return "a name that holds a separator or NUL"
     if os.name == "nt" and (":" in name or name.rstrip(" .") != name):
         return "a name that this host takes for something else"
     return None
 
 
-def _host_name(name: str) -> str:
+def host_name(name: str) -> str:
     return os.fsdecode(encode_path(name))
 
 
 def plan_get(volume: Volume, source: str, target: str) -> Plan:
-    """The contents of a folder of the volume to become those of the host folder `target`; or one file."""
+    """The contents of a directory of the volume to become those of the host directory `target`; or
+    one file.
+
+    Directories that cannot be read to their end are noted in `unread`, and the plan goes on with
+    the rest.
+    """
     plan = Plan()
     entry = volume.stat(source)
     if entry.is_file():
@@ -132,64 +160,114 @@ def plan_get(volume: Volume, source: str, target: str) -> Plan:
         return plan
     pending = [(source, target, 0)]
     while pending:
-        folder, outside, depth = pending.pop()
+        directory, outside, depth = pending.pop()
         if depth > DEPTH_MAX:
-            raise NF2Error(IO, f"folders are nested more than {DEPTH_MAX} deep", folder)
-        plan.folders.append(outside)
-        below = []
-        for entry in volume.scandir(folder):
-            path, reason = posixpath.join(folder, entry.name), refuse_name(entry.name)
-            if reason:
-                plan.skipped.append((path, f"refused: {reason}"))
-            elif entry.is_dir():
-                below.append((path, os.path.join(outside, _host_name(entry.name)), depth + 1))
-            else:
-                plan.files.append((path, os.path.join(outside, _host_name(entry.name)), entry.size))
-        pending.extend(reversed(below))
+            plan.unread.append((directory, f"directories are nested more than {DEPTH_MAX} deep"))
+            continue
+        plan.directories.append(outside)
+        pending.extend(reversed(_plan_directory(volume, plan, directory, outside, depth)))
     return plan
 
 
-def make_host_folder(path: str, top: str) -> None:
-    """Makes a folder under (or at) `top`; a symbolic link below `top` is refused: it could lead out of it."""
+def _plan_directory(
+    volume: Volume, plan: Plan, directory: str, outside: str, depth: int
+) -> list[tuple[str, str, int]]:
+    """Plans the files of a directory; returns the directories in it."""
+    below = []
+    try:
+        for entry in volume.iterdir(directory):
+            path, reason = posixpath.join(directory, entry.name), refuse_name(entry.name)
+            place = os.path.join(outside, host_name(entry.name)) if not reason else ""
+            if reason:
+                plan.skipped.append((path, f"refused: {reason}"))
+            elif entry.is_dir():
+                below.append((path, place, depth + 1))
+            else:
+                plan.files.append((path, place, entry.size))
+    except NF2Error as error:
+        plan.unread.append((directory, f"not all of its names could be read: {error.text}"))
+    return below
+
+
+def make_host_directory(path: str, top: str) -> None:
+    """Makes a directory under (or at) `top`; a symbolic link below `top` is refused: it could lead
+    out of it."""
     if path == top:
         os.makedirs(path, exist_ok=True)
         return
     if os.path.islink(path):
-        raise NF2Error(NOTDIR, "is a symbolic link: not followed", path)
+        raise NF2Error(NOTDIR, "is a symbolic link on the host: not followed", path)
     if not os.path.isdir(path):
         os.mkdir(path)
 
 
-def get_file(volume: Volume, source: str, target: str, advance: Advance) -> None:
-    """Copies one file; what stood at `target` is replaced when the copy is whole."""
+def write_host_file(target: str, pieces: Iterable[bytes]) -> int:
+    """Writes a file; what stood at `target` is replaced when all is written. Returns its size."""
     if os.path.islink(target):
-        raise NF2Error(INVAL, "is a symbolic link: not followed", target)
+        raise NF2Error(INVAL, "is a symbolic link on the host: not followed", target)
     if os.path.isdir(target):
-        raise NF2Error(INVAL, "is a folder on the host", target)
-    part = _part_name(target)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(part, flags, 0o666), "wb") as out:
-        try:
-            with volume.open(source, "rb", buffering=0) as file:
-                while piece := file.read(COPY_SIZE):
-                    out.write(piece)
-                    advance(len(piece))
-            out.close()
-            os.replace(part, target)
-        except BaseException:
-            os.unlink(part)
-            raise
+        raise NF2Error(INVAL, "is a directory on the host", target)
+    part, size = _part_name(target), 0
+    flags = (
+        os.O_WRONLY
+        | os.O_CREAT
+        | os.O_EXCL
+        | getattr(os, "O_NOFOLLOW", 0)
+        | getattr(os, "O_BINARY", 0)
+    )
+    try:
+        with open(os.open(part, flags, 0o666), "wb") as out:
+            try:
+                for piece in pieces:
+                    size += out.write(piece)
+                out.close()
+                os.replace(part, target)
+            except BaseException:
+                os.unlink(part)
+                raise
+    except NF2Error:
+        raise
+    except OSError as error:  # about the file that is to be, not about its name for now
+        raise OSError(error.errno, error.strerror, target) from None
+    return size
 
 
 def _part_name(target: str) -> str:
-    folder, name = os.path.split(target)
+    directory, name = os.path.split(target)
     if len(os.fsencode(name)) > NAME_MAX:
         raise NF2Error(NAMETOOLONG, "the name is too long for the host", target)
-    return os.path.join(folder, f".nf2-part-{os.getpid()}")
+    return os.path.join(directory, f".nf2-part-{os.getpid()}")
+
+
+def _pieces(volume: Volume, source: str, advance: Advance) -> Iterator[bytes]:
+    with volume.open(source, "rb", buffering=0) as file:
+        while piece := file.read(COPY_SIZE):
+            yield piece
+            advance(len(piece))
+            interrupts.check()
 
 
 def run_get(volume: Volume, plan: Plan, target: str, advance: Advance = lambda size: None) -> None:
-    for folder in plan.folders:
-        make_host_folder(folder, target)
-    for source, destination, _ in plan.files:
-        get_file(volume, source, destination, advance)
+    """Copies what can be read; what cannot is noted in `plan.unread`. Errors of the host (a full
+    disk) are raised."""
+    with interrupts.safe_places():
+        refused: set[str] = set()
+        for directory in plan.directories:
+            try:
+                if os.path.dirname(directory) in refused:
+                    raise NF2Error(NOTDIR, "is in a directory that is not followed", directory)
+                make_host_directory(directory, target)
+            except NF2Error as error:
+                refused.add(directory)
+                plan.unread.append((directory, error.text))
+        for source, destination, _ in plan.files:
+            if os.path.dirname(destination) in refused:
+                continue
+            try:
+                size = write_host_file(destination, _pieces(volume, source, advance))
+            except NF2Error as error:
+                plan.unread.append((error.path or source, error.text))
+                continue
+            plan.done += 1
+            plan.done_bytes += size
+            interrupts.check()

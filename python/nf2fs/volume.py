@@ -9,21 +9,30 @@ import posixpath
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
-from .errors import EXIST, INVAL, NOENT, IO, NF2Error
-from .native import Finding
+from . import interrupts
+from . import errors as codes
+from .errors import EXIST, INVAL, ISDIR, NOENT, NOTDIR, NF2Error
+from .native import Finding, decode
+
+if TYPE_CHECKING:
+    from .paths import VolumePath
+
+AnyPath = str | bytes | os.PathLike[str]
 
 TYPE_FILE, TYPE_DIR = 1, 2
 O_RDONLY, O_WRONLY, O_RDWR = 1, 2, 3
 O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_SYNC = 0x10, 0x20, 0x40, 0x80, 0x100
 OFFSET_MAX = 0x7FFFFFFF
-DEPTH_MAX = 512     # folders inside folders, while walking: a damaged volume may hold a loop
+DEPTH_MAX = 512  # directories inside directories, while walking: a damaged volume may hold a loop
 COPY_SIZE = 64 * 1024
 
 
 @dataclass(frozen=True)
 class Stat:
     """One entry: `type` is TYPE_FILE or TYPE_DIR."""
+
     name: str
     type: int
     size: int
@@ -35,11 +44,19 @@ class Stat:
         return self.type == TYPE_FILE
 
 
+def text_of(path: AnyPath) -> str:
+    """A path as text; bytes that are not UTF-8 pass as surrogates."""
+    raw = path if isinstance(path, bytes) else os.fspath(path)
+    return decode(raw) if isinstance(raw, bytes) else raw
+
+
 def open_flags(mode: str) -> int:
     """nf2_open flags for a Python mode ('t' and 'b' are ignored)."""
     kind = mode.replace("t", "").replace("b", "")
     plain = kind.replace("+", "")
-    flags = {"r": 0, "w": O_CREAT | O_TRUNC, "x": O_CREAT | O_EXCL, "a": O_CREAT | O_APPEND}.get(plain)
+    flags = {"r": 0, "w": O_CREAT | O_TRUNC, "x": O_CREAT | O_EXCL, "a": O_CREAT | O_APPEND}.get(
+        plain
+    )
     if flags is None or kind.count("+") > 1 or ("t" in mode and "b" in mode):
         raise ValueError(f"invalid mode: {mode!r}")
     if "+" in kind:
@@ -103,6 +120,10 @@ class RawFile(io.RawIOBase):
             if self._handle.handle is not None:
                 self._handle.close()
 
+    def __del__(self) -> None:
+        """Nothing: the volume closes its files. A file that a signal kept from being used must not
+        be synced."""
+
     def _drop(self) -> None:
         """After the volume was unmounted: frees the handle; what was not synced is gone."""
         self._handle.drop()
@@ -114,12 +135,17 @@ class RawFile(io.RawIOBase):
 
 
 class Volume:
-    """A mounted volume; a context manager. Leaving it by an exception drops what open files had not synced."""
+    """A mounted volume; a context manager. Leaving it by an exception drops what open files had not
+    synced."""
 
-    def __init__(self, image, path: str, chip, read_only: bool):
+    def __init__(self, image, path: str, chip, read_only: bool, lock=None):
         self._image, self.path, self.chip, self.read_only = image, path, chip, read_only
+        self._lock = lock
+        self._final: bytes | None = None  # of a chip in memory, when the volume is closed
         self._files: set[RawFile] = set()
-        self._wrappers = weakref.WeakSet()      # buffers over those files: they may hold unwritten data
+        self._wrappers: weakref.WeakSet[io.IOBase] = (
+            weakref.WeakSet()
+        )  # buffers over those files: they may hold unwritten data
 
     # ---- the volume ----
 
@@ -133,10 +159,15 @@ class Volume:
         try:
             self.close(discard=True)
         except NF2Error:
-            pass    # the first error is the one to show
+            pass  # the first error is the one to show
 
     def close(self, discard: bool = False) -> None:
-        """Closes the files (or, with `discard`, drops what they had not synced), unmounts and writes the image."""
+        """Closes the files (or, with `discard`, drops what they had not synced), unmounts and
+        writes the image."""
+        with interrupts.shield():
+            self._close(discard)
+
+    def _close(self, discard: bool) -> None:
         if self._image is None:
             return
         image, first_error = self._image, None
@@ -148,14 +179,22 @@ class Volume:
             for file in list(self._files):
                 file._drop()
             self._files.clear()
+            if self._in_memory:
+                self._final = self._memory_bytes()
             self._image = None
             try:
                 if not self.read_only:
                     image.flush()
             finally:
                 image.close()
+                if self._lock is not None:
+                    self._lock.release()
         if first_error:
             raise first_error
+
+    @property
+    def _in_memory(self) -> bool:
+        return not self.path and self.chip.source != ""
 
     def _close_files(self) -> NF2Error | None:
         first = None
@@ -197,82 +236,200 @@ class Volume:
         return self.image.maintain(budget_us)
 
     def flush(self) -> None:
-        """Writes the image file without unmounting."""
+        """Writes the image file through to its medium, without unmounting."""
         self.image.flush()
 
-    # ---- names ----
+    def image_bytes(self) -> bytes:
+        """The contents of a chip in memory (see open_memory): now, or as the volume was closed."""
+        if self._final is not None:
+            return self._final
+        return self._memory_bytes()
 
-    def stat(self, path: str) -> Stat:
+    def _memory_bytes(self) -> bytes:
+        if self.path:
+            raise ValueError("the volume is in a file: read that")
+        return bytes(self.image.memory(self.chip.size))
+
+    # ---- names: a path is text, bytes or a path object; a '/' in front of it is optional ----
+
+    @property
+    def root(self) -> "VolumePath":
+        """The root directory as a path that works like one of pathlib: volume.root / "etc" /
+        "name"."""
+        from .paths import VolumePath
+
+        return VolumePath(self)
+
+    def stat(self, path: AnyPath) -> Stat:
+        """Type and size. Raises NF2Error: NOENT, NOTDIR."""
+        path = text_of(path)
         kind, size = self.image.stat(path)
         return Stat(posixpath.basename(path.rstrip("/")), kind, size)
 
-    def exists(self, path: str) -> bool:
+    def exists(self, path: AnyPath) -> bool:
+        return self._stat_or_none(path) is not None
+
+    def isdir(self, path: AnyPath) -> bool:
+        found = self._stat_or_none(path)
+        return found is not None and found.is_dir()
+
+    def isfile(self, path: AnyPath) -> bool:
+        found = self._stat_or_none(path)
+        return found is not None and found.is_file()
+
+    def getsize(self, path: AnyPath) -> int:
+        return self.stat(path).size
+
+    def _stat_or_none(self, path: AnyPath) -> Stat | None:
         try:
-            self.image.stat(path)
+            return self.stat(path)
         except NF2Error as error:
-            if error.code == NOENT:
-                return False
+            if error.code in (NOENT, NOTDIR):
+                return None
             raise
-        return True
 
-    def isdir(self, path: str) -> bool:
-        return self.exists(path) and self.stat(path).is_dir()
+    def iterdir(self, path: AnyPath = "/") -> Iterator[Stat]:
+        """The entries of a directory, up to the first that cannot be read."""
+        return (Stat(*entry) for entry in self.image.entries(text_of(path)))
 
-    def isfile(self, path: str) -> bool:
-        return self.exists(path) and self.stat(path).is_file()
+    def scandir(self, path: AnyPath = "/") -> list[Stat]:
+        """The entries of a directory, in the order of their names' bytes."""
+        return list(self.iterdir(path))
 
-    def scandir(self, path: str = "/") -> list[Stat]:
-        return [Stat(*entry) for entry in self.image.list(path)]
-
-    def listdir(self, path: str = "/") -> list[str]:
+    def listdir(self, path: AnyPath = "/") -> list[str]:
         return [entry.name for entry in self.scandir(path)]
 
-    def walk(self, top: str = "/") -> Iterator[tuple[str, list[str], list[str]]]:
-        """(folder, names of folders, names of files), top down; names may be taken out of the first list."""
-        pending = [(top, 0)]
+    def walk(self, top: AnyPath = "/") -> Iterator[tuple[str, list[str], list[str]]]:
+        """(directory, names of directories, names of files), top down; names may be taken out of
+        the first list."""
+        pending = [(text_of(top), 0)]
         while pending:
-            folder, depth = pending.pop()
+            directory, depth = pending.pop()
             if depth > DEPTH_MAX:
-                raise NF2Error(IO, f"folders are nested more than {DEPTH_MAX} deep", folder)
-            entries = self.scandir(folder)
-            folders = [entry.name for entry in entries if entry.is_dir()]
-            yield folder, folders, [entry.name for entry in entries if not entry.is_dir()]
-            pending.extend((posixpath.join(folder, name), depth + 1) for name in reversed(folders))
+                raise NF2Error(
+                    codes.IO, f"directories are nested more than {DEPTH_MAX} deep", directory
+                )
+            entries = self.scandir(directory)
+            directories = [entry.name for entry in entries if entry.is_dir()]
+            yield directory, directories, [entry.name for entry in entries if not entry.is_dir()]
+            pending.extend(
+                (posixpath.join(directory, name), depth + 1) for name in reversed(directories)
+            )
 
-    def mkdir(self, path: str) -> None:
-        self.image.mkdir(path)
+    def mkdir(self, path: AnyPath) -> None:
+        """Makes a directory; the one above it must exist. Durable on return."""
+        self.image.mkdir(text_of(path))
 
-    def makedirs(self, path: str, exist_ok: bool = False) -> None:
-        """Makes a folder and those above it."""
-        parts = [part for part in path.split("/") if part]
+    def makedirs(self, path: AnyPath, exist_ok: bool = False) -> None:
+        """Makes a directory and those above it."""
+        parts = [part for part in text_of(path).split("/") if part]
         for index in range(1, len(parts) + 1):
-            folder = "/" + "/".join(parts[:index])
+            directory = "/" + "/".join(parts[:index])
             try:
-                self.image.mkdir(folder)
+                self.image.mkdir(directory)
             except NF2Error as error:
                 last = index == len(parts)
-                if error.code != EXIST or not self.isdir(folder) or (last and not exist_ok):
+                if error.code != EXIST or not self.isdir(directory) or (last and not exist_ok):
                     raise
 
-    def remove(self, path: str, recursive: bool = False) -> None:
-        """Removes a file or an empty folder; with `recursive` a folder and all in it."""
+    def remove(self, path: AnyPath, recursive: bool = False) -> None:
+        """Removes a file or an empty directory; with `recursive` a directory and all in it. Durable
+        on return."""
+        path = text_of(path)
         if recursive and self.stat(path).is_dir():
-            for folder, _, files in reversed(list(self.walk(path))):
-                for name in files:
-                    self.image.remove(posixpath.join(folder, name))
-                if folder.strip("/"):
-                    self.image.remove(folder)
+            self.rmtree(path)
             return
         self.image.remove(path)
 
-    def rename(self, source: str, target: str) -> None:
+    def unlink(self, path: AnyPath) -> None:
+        """Removes a file. Raises NF2Error: NOENT, ISDIR."""
+        path = text_of(path)
+        if self.stat(path).is_dir():
+            raise NF2Error(ISDIR, "is a directory", path)
+        self.image.remove(path)
+
+    def rmdir(self, path: AnyPath) -> None:
+        """Removes an empty directory. Raises NF2Error: NOENT, NOTDIR, NOTEMPTY."""
+        path = text_of(path)
+        if not self.stat(path).is_dir():
+            raise NF2Error(NOTDIR, "is not a directory", path)
+        self.image.remove(path)
+
+    def rmtree(self, path: AnyPath) -> None:
+        """Removes a directory and all in it, name by name; of the root only what is in it."""
+        for directory, _, files in reversed(list(self.walk(path))):
+            for name in files:
+                self.image.remove(posixpath.join(directory, name))
+            if posixpath.normpath("/" + directory.strip("/")) != "/":
+                self.image.remove(directory)
+
+    def rename(self, source: AnyPath, target: AnyPath) -> None:
+        """Renames a file or directory; a file, or an empty directory, of that name is replaced in
+        the same instant."""
+        source, target = text_of(source), text_of(target)
+        inside = posixpath.normpath("/" + target).startswith(
+            posixpath.normpath("/" + source).rstrip("/") + "/"
+        )
+        if inside and self.isdir(source):
+            raise NF2Error(INVAL, "a directory cannot be moved into itself", source)
         self.image.rename(source, target)
+
+    replace = rename
+
+    def truncate(self, path: AnyPath, size: int) -> None:
+        """Sets a file's size; new bytes are zeros. Durable on return."""
+        with self.open(path, "r+b", buffering=0) as file:
+            file.truncate(size)
 
     # ---- files ----
 
-    def open(self, path: str, mode: str = "r", buffering: int = -1, encoding: str | None = None,
-             errors: str | None = None, newline: str | None = None, *, sync: bool = False):
-        """As the built-in open. `sync`: each write is durable when it returns (use buffering=0 with it)."""
+    @overload
+    def open(  # type: ignore[overload-overlap]
+        self,
+        path: AnyPath,
+        mode: str,
+        buffering: Literal[0],
+        *,
+        sync: bool = False,
+    ) -> RawFile: ...
+
+    @overload
+    def open(  # type: ignore[overload-overlap]
+        self,
+        path: AnyPath,
+        mode: str = "r",
+        *,
+        buffering: Literal[0],
+        sync: bool = False,
+    ) -> RawFile: ...
+
+    @overload
+    def open(
+        self,
+        path: AnyPath,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> IO[Any]: ...
+
+    def open(
+        self,
+        path: AnyPath,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        *,
+        sync: bool = False,
+    ) -> Any:
+        """As the built-in open. `sync`: each write is durable when it returns (use buffering=0 with
+        it)."""
+        path = text_of(path)
         flags = open_flags(mode) | (O_SYNC if sync else 0)
         binary = "b" in mode
         if binary and (encoding or errors or newline):
@@ -284,20 +441,37 @@ class Volume:
         if buffering == 0:
             return raw
         size = COPY_SIZE if buffering in (-1, 1) else buffering
+        buffered: io.BufferedRandom | io.BufferedWriter | io.BufferedReader
         if flags & O_RDWR == O_RDWR:
             buffered = io.BufferedRandom(raw, size)
         else:
             buffered = (io.BufferedWriter if flags & O_WRONLY else io.BufferedReader)(raw, size)
-        file = buffered if binary else io.TextIOWrapper(buffered, encoding or "utf-8", errors, newline,
-                                                        line_buffering=buffering == 1)
+        file = (
+            buffered
+            if binary
+            else io.TextIOWrapper(
+                buffered, encoding or "utf-8", errors, newline, line_buffering=buffering == 1
+            )
+        )
         self._wrappers.add(file)
         return file
 
-    def read_bytes(self, path: str) -> bytes:
+    def read_bytes(self, path: AnyPath) -> bytes:
         with self.open(path, "rb", buffering=0) as file:
             return file.readall()
 
-    def write_bytes(self, path: str, data: bytes) -> int:
-        """Replaces the file's contents, all or nothing."""
+    def write_bytes(self, path: AnyPath, data: bytes) -> int:
+        """Replaces the file's contents, all or nothing. Durable on return."""
         with self.open(path, "wb", buffering=0) as file:
             return file.write(data) if data else 0
+
+    def read_text(self, path: AnyPath, encoding: str = "utf-8", errors: str | None = None) -> str:
+        with self.open(path, "r", encoding=encoding, errors=errors) as file:
+            return file.read()
+
+    def write_text(
+        self, path: AnyPath, text: str, encoding: str = "utf-8", errors: str | None = None
+    ) -> int:
+        """Replaces the file's contents, all or nothing. Durable on return."""
+        with self.open(path, "w", encoding=encoding, errors=errors) as file:
+            return file.write(text)

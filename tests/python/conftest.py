@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Each test of the host tools runs over a stand-in library, and over the compiled one where it is built."""
 
+import signal
+
 import pytest
 from fake import FakeLibrary
 
-from nf2fs import cli, images, native
+from nf2fs import cli, images, interrupts, native
 
 NATIVE = native.find_library()
 CHIP_NAMES = {"fake": "tiny", "native": "w25q256"}
@@ -12,6 +14,23 @@ CHIP_NAMES = {"fake": "tiny", "native": "w25q256"}
 
 def pytest_report_header(config):
     return f"nf2fs library: {NATIVE or 'not built: only the stand-in is tested'}"
+
+
+def handlers():
+    return {number: signal.getsignal(number) for number in interrupts.SIGNALS}
+
+
+def restore(before):
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
+def signals_as_they_were():
+    """A command leaves signals ignored at its end, which here is not that of the process."""
+    before = handlers()
+    yield
+    restore(before)
 
 
 @pytest.fixture(params=["fake", "native"] if NATIVE else ["fake"])
@@ -41,10 +60,13 @@ def image(library, tmp_path):
 @pytest.fixture
 def nf2(capsysbinary):
     """Runs an nf2 command line; returns (exit code, output, errors)."""
+    before = handlers()
+
     def run(*arguments):
         capsysbinary.readouterr()
         with pytest.raises(SystemExit) as stop:
             cli.main([str(argument) for argument in arguments])
+        restore(before)
         out, err = capsysbinary.readouterr()
         return stop.value.code or 0, out.decode(), err.decode()
     return run

@@ -36,6 +36,9 @@ class FakeLibrary:
     def chips(self):
         return CHIPS
 
+    def probe(self, data, geometry):
+        return GEOMETRY
+
     def chip(self, name):
         for chip in CHIPS:
             if chip.name == name:
@@ -184,6 +187,9 @@ class FakeImage:
         from_parent, from_name = self._parent(source)
         del from_parent[from_name]
         to_parent[to_name] = node
+
+    def entries(self, path):
+        return iter(self.list(path))
 
     def list(self, path):
         node = self._find(path)

@@ -108,3 +108,13 @@ def test_space_and_wear(image):
         assert states.count(0) + states.count(1) == space["free"] or volume.chip.name == "tiny"
         assert volume.check() == (0, [])
         assert volume.health()["erases_max"] >= volume.health()["erases_min"]
+
+
+def test_a_file_that_is_lost_on_its_way_is_not_synced(image):
+    """As where a signal comes between the call that opens it and the name that it gets."""
+    with pytest.raises(RuntimeError):
+        with nf2fs.open_image(image) as volume:
+            volume._files.discard(volume.open("/ghost", "wb", buffering=0))     # nothing holds it now
+            raise RuntimeError
+    with nf2fs.open_image(image) as volume:
+        assert volume.listdir() == []

@@ -21,6 +21,7 @@
 
 #define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
 #define NF2_WINDOW_BYTES (NF2_WINDOW_BLOCKS / 8u)
+#define NF2_WINDOWS_MAX 129u
 #define NF2_GROUPS 32u                  /* erase groups of a window */
 #define NF2_FREED_MAX 8u
 #define NF2_BAD_MAX 8u
@@ -108,6 +109,8 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint16_t now_free;          /* free blocks of `now` */
     uint16_t lap_windows;       /* windows counted in this lap */
+    uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted or left last; 255: not known */
+    bool lap_known;             /* a lap over all windows was made in this mount */
     uint8_t freed_count;
     uint8_t claim_size;         /* of the next claim for nodes */
     bool fresh;                 /* windows behind `now` were never used, and are erased */

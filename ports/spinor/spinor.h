@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * spinor.h - a driver for JEDEC serial NOR chips over your SPI or QSPI controller.
+ *
+ * You give one function that makes a transaction and one that waits. spinor_start finds out the
+ * rest from the chip (SFDP, JESD216): size, page, erase sizes with their opcodes and times, 3 or 4
+ * address bytes, reads on four lines, erase suspend, deep power-down. A chip without SFDP is taken
+ * by its identification, with 4 and 64 KiB erases.
+ *
+ *     static struct spinor chip;
+ *     static const struct spinor_bus bus = {.transfer = board_transfer, .pause = board_pause};
+ *     if (spinor_start(&chip, &bus) == 0) { config.flash = &chip.driver; }
+ *
+ * Several tasks may use one chip when `lock` and `unlock` are given: they are released while the
+ * chip is busy, and a read by another task then suspends an erase that is under way.
+ */
+#ifndef SPINOR_H
+#define SPINOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "nf2fs/flash.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * All functions return 0, one of these, or NF2_FLASH_BAD where
+ * the chip says that an operation failed.
+ */
+enum spinor_error {
+    SPINOR_OK = 0,
+    SPINOR_BUS = -1,            /* `transfer` failed */
+    SPINOR_ABSENT = -2,         /* nothing answers: wiring, chip select, or no power */
+    SPINOR_TIMEOUT = -3,        /* busy for longer than the chip's own maximum */
+    /* write enable is not taken: write-protected, or a broken MOSI line */
+    SPINOR_PROTECTED = -4,
+    /* the chip answers, but how large it is or how it addresses is not known */
+    SPINOR_UNKNOWN = -5,
+    SPINOR_RANGE = -6           /* the range is not on the chip, or not one erase */
+};
+
+const char *spinor_error_text(int error);
+
+struct spinor_transfer {
+    uint8_t opcode;             /* always on one line */
+    uint8_t address_bytes;      /* 0, 3 or 4; most significant first */
+    uint8_t address_lines;      /* 1 or 4 */
+    uint8_t dummy_clocks;       /* behind the address; drive zeros */
+    uint8_t data_lines;         /* 1 or 4 */
+    uint32_t address;
+    const uint8_t *out;         /* `length` bytes to send, or NULL */
+    uint8_t *in;                /* `length` bytes to receive, or NULL */
+    uint32_t length;            /* 0: none */
+};
+
+/*
+ * For controllers that know nothing but bytes: writes opcode, address and dummy bytes of a transfer
+ * on one line into `out` and returns how many they are. Send them, then the data, in one chip
+ * select.
+ */
+#define SPINOR_HEADER_MAX 9u
+uint32_t spinor_header(const struct spinor_transfer *transfer, uint8_t out[SPINOR_HEADER_MAX]);
+
+struct spinor_bus {
+    void *context;
+
+    /* One transaction: chip select low, the transfer, chip select high. 0, or a negative number. */
+    int (*transfer)(void *context, const struct spinor_transfer *transfer);
+
+    /*
+     * Waits about `us` microseconds, or does other work meanwhile. Without `now_us`, not for less.
+     */
+    void (*pause)(void *context, uint32_t us);
+
+    /* The rest is optional. */
+
+    uint32_t (*now_us)(void *context);  /* a clock that wraps at 2^32; steps up to 10 ms are fine */
+    void (*lock)(void *context);        /* round each use of the bus; not recursive */
+    void (*unlock)(void *context);
+
+    /*
+     * The chip as memory: `mapped_size` bytes at `mapped`. `map` turns the window on or off
+     * (commands are sent while it is off); `forget` makes the processor drop what it cached of a
+     * range.
+     */
+    const uint8_t *mapped;
+    uint32_t mapped_size;
+    int (*map)(void *context, bool on);
+    void (*forget)(void *context, uint32_t address, uint32_t length);
+
+    uint8_t lines;              /* data lines: 4, or 0 and 1 for one */
+    uint32_t clock_hz;          /* for `read_page_us`; 0: 50 MHz */
+};
+
+struct spinor_erase {
+    uint32_t size;              /* bytes; 0: none */
+    uint8_t opcode;
+    uint32_t typical_us, max_us;
+};
+
+#define SPINOR_ERASES 4u
+
+/* What was found out; for your log, and to be looked at in a debugger. */
+struct spinor_part {
+    uint8_t id[3];              /* maker, type, capacity */
+    bool sfdp;                  /* the chip described itself */
+    uint32_t size, page_size;
+    struct spinor_erase erase[SPINOR_ERASES];
+    uint32_t program_us, program_max_us;
+    uint8_t address_bytes;
+    uint8_t read, read_address_lines, read_data_lines, read_dummies, program;
+    uint8_t suspend, resume;    /* opcodes; 0: an erase cannot be suspended */
+    uint32_t suspend_us, resume_gap_us;
+    uint8_t sleep, wake;        /* opcodes; 0: no deep power-down */
+    uint32_t wake_us;
+    bool flags;                 /* register 70h says whether an operation failed */
+
+    /* as SFDP gives them, until spinor_start has used them */
+    uint8_t quad, quad_dummies, quad_lines, quad_enable, enter_four;
+};
+
+struct spinor {
+    struct nf2_flash driver;    /* for nf2_config.flash */
+    struct spinor_part part;
+    const struct spinor_bus *bus;
+
+    /* private */
+    enum { SPINOR_IDLE, SPINOR_PROGRAMS, SPINOR_ERASES_NOW } work;
+    uint32_t work_address, work_length;
+    uint32_t suspends;          /* of the erase that is under way */
+    bool asleep;
+};
+
+/*
+ * Finds the chip and fills in `chip`. Also where the processor was reset while the chip erased,
+ * slept, had an erase suspended or was in another addressing mode. `bus` stays in use.
+ */
+int spinor_start(struct spinor *chip, const struct spinor_bus *bus);
+
+/* Any range of the chip. A program is split at page ends; the range must be erased. */
+int spinor_read(struct spinor *chip, uint32_t address, void *data, uint32_t length);
+int spinor_program(struct spinor *chip, uint32_t address, const void *data, uint32_t length);
+
+/* One erase of a size that the chip has, at a multiple of it. */
+int spinor_erase(struct spinor *chip, uint32_t address, uint32_t length);
+
+/* Deep power-down; the next call wakes the chip by itself. Does nothing on a chip that has none. */
+int spinor_sleep(struct spinor *chip);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

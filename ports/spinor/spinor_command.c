@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* spinor_command.c - commands to a serial NOR chip, and waiting for it. */
+#include "spinor_command.h"
+
+#include <stddef.h>
+
+#define BUSY 0x01u
+#define ENABLED 0x02u
+#define NOTHING 0xFFu           /* what an open line reads as */
+#define SLACK_US 20000u         /* a clock with steps */
+#define POLLS_PER_US 4u         /* no bus asks more often: ends the wait where no clock runs */
+
+/* ---- one command ----------------------------------------------------------------------------- */
+
+uint32_t spinor_header(const struct spinor_transfer *transfer, uint8_t out[SPINOR_HEADER_MAX])
+{
+    uint32_t length = 0;
+    out[length++] = transfer->opcode;
+    for (uint32_t i = transfer->address_bytes; i > 0; i--) {
+        out[length++] = (uint8_t)(transfer->address >> (8u * (i - 1u)));
+    }
+    for (uint32_t clocks = 0; clocks < transfer->dummy_clocks && length < SPINOR_HEADER_MAX;
+         clocks += 8u) {
+        out[length++] = 0;
+    }
+    return length;
+}
+
+int spinor_send(struct spinor *chip, const struct spinor_transfer *transfer)
+{
+    return chip->bus->transfer(chip->bus->context, transfer) != 0 ? SPINOR_BUS : SPINOR_OK;
+}
+
+int spinor_command(struct spinor *chip, uint8_t opcode)
+{
+    const struct spinor_transfer transfer = {.opcode = opcode, .address_lines = 1, .data_lines = 1};
+    return spinor_send(chip, &transfer);
+}
+
+int spinor_get(struct spinor *chip, uint8_t opcode, uint8_t *in, uint32_t length)
+{
+    const struct spinor_transfer transfer = {
+        .opcode = opcode, .address_lines = 1, .data_lines = 1, .in = in, .length = length,
+    };
+    return spinor_send(chip, &transfer);
+}
+
+int spinor_put(struct spinor *chip, uint8_t opcode, const uint8_t *out, uint32_t length)
+{
+    const struct spinor_transfer transfer = {
+        .opcode = opcode, .address_lines = 1, .data_lines = 1, .out = out, .length = length,
+    };
+    return spinor_send(chip, &transfer);
+}
+
+/*
+ * The chip forgets it after each program and erase. A chip that
+ * is write-protected does not take it.
+ */
+int spinor_write_enable(struct spinor *chip)
+{
+    uint8_t status = 0;
+    int result = spinor_command(chip, WRITE_ENABLE);
+    if (result == 0) {
+        result = spinor_get(chip, READ_STATUS, &status, 1);
+    }
+    if (result != 0) {
+        return result;
+    }
+    return (status & ENABLED) != 0 && (status & BUSY) == 0 ? SPINOR_OK : SPINOR_PROTECTED;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+void spinor_lock(struct spinor *chip)
+{
+    if (chip->bus->lock != NULL) {
+        chip->bus->lock(chip->bus->context);
+    }
+}
+
+void spinor_unlock(struct spinor *chip)
+{
+    if (chip->bus->unlock != NULL) {
+        chip->bus->unlock(chip->bus->context);
+    }
+}
+
+void spinor_pause(struct spinor *chip, uint32_t us)
+{
+    chip->bus->pause(chip->bus->context, us);
+}
+
+struct waiting {
+    uint32_t begin_us, waited_us, polls;
+};
+
+static uint32_t now_us(struct spinor *chip)
+{
+    return chip->bus->now_us != NULL ? chip->bus->now_us(chip->bus->context) : 0;
+}
+
+static bool expired(struct spinor *chip, struct waiting *waiting, uint32_t max_us)
+{
+    if (chip->bus->now_us != NULL) {
+        waiting->waited_us = now_us(chip) - waiting->begin_us;
+        max_us += SLACK_US;
+    }
+    return waiting->waited_us > max_us || waiting->polls++ / POLLS_PER_US > max_us;
+}
+
+/*
+ * With the bus locked. It is free while the chip works, so that others may read:
+ * see fetch_suspended.
+ */
+int spinor_wait_idle(struct spinor *chip, uint32_t step_us, uint32_t max_us)
+{
+    struct waiting waiting = {.begin_us = now_us(chip)};
+    uint32_t suspends = chip->suspends;
+    for (;;) {
+        uint8_t status = NOTHING;
+        int result = spinor_get(chip, READ_STATUS, &status, 1);
+        if (result != 0 || (status & BUSY) == 0) {
+            return result;
+        }
+        /* another task read meanwhile: that time does not count */
+        if (chip->suspends != suspends) {
+            suspends = chip->suspends;
+            waiting = (struct waiting){.begin_us = now_us(chip)};
+        }
+        if (expired(chip, &waiting, max_us)) {
+            return status == NOTHING ? SPINOR_ABSENT : SPINOR_TIMEOUT;
+        }
+        spinor_unlock(chip);
+        spinor_pause(chip, step_us);
+        spinor_lock(chip);
+        waiting.waited_us += step_us;
+    }
+}
+
+/* ---- the memory window ----------------------------------------------------------------------- */
+
+int spinor_window(struct spinor *chip, bool on)
+{
+    const struct spinor_bus *bus = chip->bus;
+    return bus->mapped != NULL && bus->map != NULL && bus->map(bus->context, on) != 0 ? SPINOR_BUS
+                                                                                      : SPINOR_OK;
+}

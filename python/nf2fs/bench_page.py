@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The report: one HTML page with tables and interactive plots that needs nothing but itself."""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import bench, bench_cuts, bench_flame
+
+TEMPLATE = Path(__file__).with_name("bench_page.html")
+ELSEWHERE = "norbench/measured_elsewhere.csv"
+MAPS_MAX = 6                    # rows whose maps are shown
+WEAR_WIDTH = 64                 # columns of a wear map
+ACCESS = {"256": 256, "512": 512, "1k": 1024, "4k": 4096, "16k": 16384, "16": 16, "64": 64}
+FILLS = (25, 50, 75, 90)
+
+
+@dataclass
+class Figure:
+    """A plot as plotly takes it, with the text beside it."""
+    title: str
+    text: str
+    traces: list[dict]
+    layout: dict = field(default_factory=dict)
+    height: int = 420
+
+
+@dataclass
+class Section:
+    title: str
+    text: str
+    figures: list[Figure] = field(default_factory=list)
+    body: str = ""              # HTML
+
+
+def good(rows: list[bench.Row]) -> list[bench.Row]:
+    """Rows for plots: of those that differ in the seed alone the last one."""
+    found = {(row["fs"], row.get("chip"), place(row), row.get("maintain_budget_us")): row for row in rows if bench.is_good(row) and not bench_cuts.is_cuts(row)}
+    return list(found.values())
+
+
+def systems_of(rows: list[bench.Row]) -> list[str]:
+    first = {"native": 0, "nf2fs": 1}
+    return sorted({row["fs"] for row in rows}, key=lambda fs: (first.get(fs, 2), fs))
+
+
+def of(rows: list[bench.Row], **keys) -> list[bench.Row]:
+    return [row for row in rows if all(row.get(key) == value for key, value in keys.items())]
+
+
+def place(row: bench.Row) -> str:
+    state = row.get("state", "fresh")
+    return row["workload"] + ("" if state == "fresh" else f" ({state})")
+
+
+# ---- sections ----
+
+def times(rows: list[bench.Row]) -> Section:
+    """For each chip the time of every workload, one bar a file system."""
+    figures = []
+    for chip in dict.fromkeys(row["chip"] for row in rows):
+        mine = of(rows, chip=chip)
+        places = list(dict.fromkeys(place(row) for row in mine))
+        traces = [{"type": "bar", "name": fs, "orientation": "h", "y": [place(row) for row in of(mine, fs=fs)], "x": [row["time_us"] / 1000 for row in of(mine, fs=fs)]}
+                  for fs in systems_of(mine)]
+        layout = {"xaxis": {"type": "log", "title": {"text": "flash time, ms"}}, "yaxis": {"categoryorder": "array", "categoryarray": places[::-1]}, "barmode": "group"}
+        figures.append(Figure(chip, "Page convention, typical times, fast reads.", traces, layout, 140 + 13 * len(mine)))
+    return Section("Time", "How long the flash works; a shorter bar is better. The axis is logarithmic.", figures)
+
+
+def conventions(rows: list[bench.Row]) -> Section:
+    figures = []
+    kinds = (("time_us", "page convention, fast reads"), ("time_us_slow", "slow reads"), ("time_us_byte", "byte convention"), ("time_us_max", "maximum times of the data sheet"),
+             ("time_us_model", "under the row's conditions"))
+    for fs in systems_of(rows):
+        mine = [row for row in of(rows, fs=fs) if row.get("time_us_byte") is not None]
+        traces = [{"type": "bar", "name": text, "x": [place(row) for row in mine], "y": [row.get(key, 0) / 1000 for row in mine]} for key, text in kinds
+                  if any(row.get(key) for row in mine) and (key != "time_us_model" or any(row.get("conditions") for row in mine))]
+        if mine:
+            figures.append(Figure(fs, "", traces, {"yaxis": {"type": "log", "title": {"text": "ms"}}, "barmode": "group"}))
+    return Section("Time under each convention", "The same operations, charged in each way.", figures)
+
+
+def access_of(workload: str, prefix: str) -> int | None:
+    return ACCESS.get(workload.removeprefix(prefix).split("-")[0]) if workload.startswith(prefix) else None
+
+
+def speed_lines(rows: list[bench.Row], prefix: str, fill: str = "") -> list[dict]:
+    traces = []
+    for fs in systems_of(rows):
+        points = sorted((access_of(row["workload"], prefix), row["speed_kib_s"], row.get("steady", 1)) for row in of(rows, fs=fs)
+                        if row.get("speed_kib_s") and access_of(row["workload"], prefix) and row["workload"].endswith(fill))
+        if points:
+            traces.append({"type": "scatter", "mode": "lines+markers", "name": fs, "x": [one[0] for one in points], "y": [one[1] for one in points],
+                           "text": ["steady" if one[2] else "stopped before the steady state" for one in points]})
+    return traces
+
+
+def throughputs(rows: list[bench.Row]) -> Section:
+    sizes = sorted(set(ACCESS.values()))
+    axes = {"xaxis": {"type": "log", "title": {"text": "bytes an access"}, "tickvals": sizes, "ticktext": [f"{size:,}" for size in sizes]}, "yaxis": {"type": "log", "title": {"text": "KiB/s"}}}
+    figures = []
+    for prefix, fill, title in (("owseq", "", "Synced overwrites from front to back, file of half the chip"), ("ow", "-50", "Synced overwrites at random, file of half the chip"),
+                                ("rdseq", "", "Reads from front to back"), ("rdrand", "", "Reads at random")):
+        traces = speed_lines([row for row in rows if not (prefix == "ow" and row["workload"].startswith("owseq"))], prefix, fill)
+        if traces:
+            figures.append(Figure(title, "", traces, axes))
+    traces = []
+    for fs in systems_of(rows):
+        points = [(fill, row["speed_kib_s"]) for fill in FILLS for row in of(rows, fs=fs, workload=f"ow4k-{fill}") if row.get("speed_kib_s")]
+        if points:
+            traces.append({"type": "scatter", "mode": "lines+markers", "name": fs, "x": [one[0] for one in points], "y": [one[1] for one in points]})
+    bound = {fill: row["bound_kib_s"] for fill in FILLS for row in of(rows, workload=f"ow4k-{fill}") if row.get("bound_kib_s")}
+    if traces:
+        traces.append({"type": "scatter", "mode": "lines", "name": "bound", "line": {"dash": "dash"}, "x": list(bound), "y": list(bound.values())})
+        figures.append(Figure("Synced overwrites of 4 KiB at random, by fill", "The bound is the chip's: what an ideal log can reach at that fill.", traces,
+                              {"xaxis": {"title": {"text": "file, percent of the chip"}}, "yaxis": {"type": "log", "title": {"text": "KiB/s"}}}))
+    mounts = []
+    for fs in systems_of(rows):
+        for prefix, text in (("mountfill", "after an unmount"), ("mountfillu", "without one")):
+            points = sorted((int(row["workload"].removeprefix(prefix)), row["time_us"] / 1000) for row in of(rows, fs=fs)
+                            if row["workload"].removeprefix(prefix).isdigit() and row["workload"].startswith(prefix))
+            if points:
+                mounts.append({"type": "scatter", "mode": "lines+markers", "name": f"{fs}, {text}", "x": [one[0] for one in points], "y": [one[1] for one in points]})
+    if mounts:
+        figures.append(Figure("Mount, by fill", "", mounts, {"xaxis": {"title": {"text": "percent of the chip"}}, "yaxis": {"type": "log", "title": {"text": "ms"}}}))
+    return Section("Throughput by access size and fill", "Rows that were stopped before a steady state show less than the truth; the text at a point says so.", figures)
+
+
+def latencies(rows: list[bench.Row]) -> Section:
+    ranks = (("median", 50), ("p99", 99), ("p999", 99.9), ("max", 100))
+    figures = []
+    for workload in dict.fromkeys(row["workload"] for row in rows if row.get("calls")):
+        mine = [row for row in of(rows, workload=workload) if row.get("calls")]
+        kinds = list(dict.fromkeys(kind for row in mine for kind in row["calls"]))
+        traces = [{"type": "bar", "name": f"{row['fs']}, {text}", "x": kinds,
+                   "y": [row["calls"].get(kind, {}).get(f"us_{rank}", 0) / 1000 for kind in kinds], "visible": True if rank in ("median", "max") else "legendonly"}
+                  for row in mine for rank, text in ranks]
+        figures.append(Figure(workload, "Median and longest of each kind of call; a click in the legend shows the other ranks.", traces,
+                              {"yaxis": {"type": "log", "title": {"text": "ms"}}, "barmode": "group"}))
+    worst = [{"type": "scatter", "mode": "markers", "name": fs, "x": [row["time_us"] / 1000 / max(row.get("operations", 1), 1) for row in of(rows, fs=fs)],
+              "y": [row["worst_call_us"] / 1000 for row in of(rows, fs=fs)], "text": [f"{place(row)}: {row.get('worst_call_name', '')}" for row in of(rows, fs=fs)]}
+             for fs in systems_of(rows)]
+    figures.append(Figure("Longest call beside the mean operation", "A point a row; what lies high waits long now and then.", worst,
+                          {"xaxis": {"type": "log", "title": {"text": "mean, ms"}}, "yaxis": {"type": "log", "title": {"text": "longest call, ms"}}}))
+    return Section("Latency", "Flash time of single calls.", figures)
+
+
+def amplification(rows: list[bench.Row]) -> Section:
+    figures = []
+    for title, key, base in (("Bytes programmed for each byte written", "program_bytes", "user_bytes"), ("Bytes read for each byte read", "read_bytes", "user_bytes_read"),
+                             ("Bytes of flash used up for each byte written", "consumed_bytes", "user_bytes")):
+        writes = [row for row in rows if row.get(base) and row.get(key) and (base != "user_bytes" or row.get("program_bytes"))]
+        traces = [{"type": "bar", "name": fs, "x": [place(row) for row in of(writes, fs=fs)], "y": [row[key] / row[base] for row in of(writes, fs=fs)]} for fs in systems_of(writes)]
+        if traces:
+            figures.append(Figure(title, "", traces, {"yaxis": {"type": "log"}, "barmode": "group"}))
+    return Section("Amplification", "1 is the least that there can be.", figures)
+
+
+def memory(rows: list[bench.Row]) -> Section:
+    systems = systems_of(rows)
+    most = lambda key: [max((row.get(key) or 0 for row in of(rows, fs=fs)), default=0) for fs in systems]
+    traces = [{"type": "bar", "name": "structures and buffers, as stated by the adapter", "x": systems, "y": most("ram_bytes")},
+              {"type": "bar", "name": "taken from the heap in calls, on this computer", "x": systems, "y": most("heap_bytes")}]
+    figures = [Figure("RAM", "The most of all rows. Pointers of this computer are larger than a microcontroller's; handles of the adapters are in the second bar, and raw flash keeps its whole map there.", traces,
+                      {"yaxis": {"type": "log", "title": {"text": "bytes"}}, "barmode": "group"})]
+    targets = [row for row in rows if row.get("instructions")]
+    if targets:
+        figures.append(Figure("Instructions", "Of a Cortex-M4.", [{"type": "bar", "name": fs, "x": [place(row) for row in of(targets, fs=fs)],
+                              "y": [row["instructions"] for row in of(targets, fs=fs)]} for fs in systems_of(targets)], {"yaxis": {"type": "log"}}))
+    return Section("Memory", "", figures)
+
+
+def as_map(values: list[int]) -> list[list[int | None]]:
+    lines = [values[at:at + WEAR_WIDTH] for at in range(0, len(values), WEAR_WIDTH)]
+    lines[-1] = lines[-1] + [None] * (WEAR_WIDTH - len(lines[-1]))
+    return lines
+
+
+def unevenness(row: bench.Row) -> float:
+    """How many times the mean the most used block was erased."""
+    values = row["block_erases"]
+    return max(values) * len(values) / sum(values) if any(values) else 0
+
+
+def maps(rows: list[bench.Row]) -> Section:
+    """Of the rows that have maps those whose wear is the most uneven: a map takes as many bytes as the chip has blocks."""
+    mapped = sorted((row for row in rows if row.get("block_erases")), key=unevenness, reverse=True)
+    figures = []
+    for row in mapped[:MAPS_MAX]:
+        for key, text in (("block_erases", "erases"), ("block_programs", "programs"), ("block_reads", "reads")):
+            if any(row.get(key) or ()):
+                figures.append(Figure(f"{row['fs']}, {place(row)}: {text}", f"A field a block of {row['chip']}, {WEAR_WIDTH} in a line; the whole run with format and preparation.",
+                                      [{"type": "heatmap", "z": as_map(row[key]), "colorscale": "Viridis", "hovertemplate": f"block %{{y}} x {WEAR_WIDTH} + %{{x}}: %{{z}} {text}<extra></extra>"}],
+                                      {"yaxis": {"autorange": "reversed", "visible": False}, "xaxis": {"visible": False}}, 340))
+    return Section("Where the work lay", f"Of {len(mapped)} rows with maps the {min(len(mapped), MAPS_MAX)} whose erases are the most uneven.", figures)
+
+
+def flames(stacks: dict[str, dict]) -> Section:
+    figures = []
+    for name, folds in stacks.items():
+        for measure, text in ((0, "count of operations"), (1, "flash time")):
+            tree = bench_flame.tree(folds, measure)
+            figures.append(Figure(f"{name}: by {text}", "Outer calls above, the chip's operations below; a click goes into a call, one on the top goes back.",
+                                  [{"type": "icicle", "branchvalues": "total", "tiling": {"orientation": "v"}, "maxdepth": 14, **tree}], {}, 520))
+    return Section("Flame graphs", "From which calls the operations of the flash come.", figures)
+
+
+def cuts_section(rows: list[bench.Row]) -> Section:
+    head = ["file system", "chip", "cuts", "any", *bench_cuts.PROMISES.values(), "slowest mount, ms"]
+    lines = [[row["fs"], row["chip"], row["cuts"], row["any"], *(row["broken"][one] if row["checked"][one] else "-" for one in bench_cuts.PROMISES), f"{row['mount_us_max'] / 1000:.1f}"]
+             for row in rows if row["cuts"]]
+    return Section("Power cuts", "After how many of the cuts each promise was broken: 0 is what it should be.", body=table(head, lines, "cuts"))
+
+
+def elsewhere(root: Path) -> Section:
+    """Figures of file systems that cannot be built here. They are not mixed with what was run."""
+    path = root / ELSEWHERE
+    if not path.is_file():
+        return Section("Measured elsewhere", "")
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["fs"].startswith(("spiffs", "jesfs", "filex"))]
+    head = ["file system", "workload", "mode", "status", "pages programmed", "erases of 4 KiB", "pages read", "time, ms", "longest call, ms"]
+    thousand = lambda text: f"{int(text) / 1000:.1f}" if text.isdigit() else "-"
+    lines = [[row["fs"], row["workload"], row["mode"], row["status"], row["pg_pages"], row["erases"], row["rd_pages"], thousand(row["total_us_fast"]), thousand(row["worst_call_us_fast"])] for row in rows]
+    return Section("Measured elsewhere, not run here", "SPIFFS, JesFS and FileX with LevelX are in no package registry. These rows were measured once on another counting chip, apart from "
+                   "this project; 64 KiB blocks were charged as 16 erases of 4 KiB. They stand for themselves and are in no plot.", body=table(head, lines, "elsewhere"))
+
+
+# ---- HTML ----
+
+def table(head: list[str], lines: list[list], name: str) -> str:
+    cells = "".join(f"<th><button type=button>{html.escape(text)}</button></th>" for text in head)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(str(value))}</td>" for value in line) + "</tr>" for line in lines)
+    return (f'<input class="filter" type="search" placeholder="filter rows" aria-label="filter rows of {name}">'
+            f'<div class="scroll"><table id="table-{name}"><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>')
+
+
+def all_rows(rows: list[bench.Row]) -> Section:
+    head = ["file system", "workload", "state", "chip", "time, ms", "byte convention, ms", "maximum times, ms", "pages programmed", "KiB programmed", "pages read", "erases", "longest call, ms", "RAM", "status"]
+    number = lambda value, scale=1.0, digits=0: "-" if value is None else f"{value / scale:.{digits}f}"
+    lines = []
+    for row in rows:
+        lines.append([row["fs"], row["workload"], row.get("state", ""), row.get("chip", ""), number(row.get("time_us"), 1000, 1), number(row.get("time_us_byte"), 1000, 1),
+                      number(row.get("time_us_max"), 1000, 1), number(row.get("program_pages")), number(row.get("program_bytes"), 1024, 1), number(row.get("read_pages")),
+                      number(row.get("erases")), number(row.get("worst_call_us"), 1000, 1), number(row.get("ram_bytes")),
+                      "ok" if bench.is_good(row) else str(row.get("error") or row.get("status"))])
+    return Section("All rows", "A click on a heading sorts. A row that failed says why.", body=table(head, lines, "rows"))
+
+
+def plotly_source() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise bench.BenchError("the page needs plotly (pip install plotly)") from None
+    return get_plotlyjs()
+
+
+def sections_of(rows: list[bench.Row], stacks: dict[str, dict], root: Path) -> list[Section]:
+    mine = good(rows)
+    made = [times(mine), conventions(mine), throughputs(mine), latencies(mine), amplification(mine), memory(mine), maps(mine), flames(stacks),
+            cuts_section([row for row in rows if bench_cuts.is_cuts(row)]), all_rows([row for row in rows if not bench_cuts.is_cuts(row)]), elsewhere(root)]
+    return [one for one in made if one.figures or one.body and "<td>" in one.body]
+
+
+def versions(rows: list[bench.Row]) -> str:
+    return ", ".join(sorted({f"{row['fs']} {row['version']}" for row in rows if row.get("version")}))
+
+
+def render(rows: list[bench.Row], title: str, stacks: dict[str, dict] | None = None, root: Path | None = None) -> str:
+    found = sections_of(rows, stacks or {}, root or Path(__file__).resolve().parents[2])
+    figures, parts = [], []
+    for number, section in enumerate(found):
+        parts.append(f'<section id="s{number}"><h2>{html.escape(section.title)}</h2><p>{html.escape(section.text)}</p>')
+        for figure in section.figures:
+            parts.append(f'<figure><figcaption><h3>{html.escape(figure.title)}</h3><p>{html.escape(figure.text)}</p></figcaption>'
+                         f'<div class="plot" id="p{len(figures)}" style="height:{figure.height}px"></div></figure>')
+            figures.append({"traces": figure.traces, "layout": figure.layout})
+        parts.append(section.body + "</section>")
+    links = "".join(f'<a href="#s{number}">{html.escape(section.title)}</a>' for number, section in enumerate(found))
+    data = json.dumps(figures).replace("</", "<\\/")
+    values = {"TITLE": html.escape(title), "VERSIONS": html.escape(versions(rows)), "LINKS": links, "BODY": "".join(parts), "DATA": data, "PLOTLY": plotly_source()}
+    page = TEMPLATE.read_text(encoding="utf-8")
+    for key, value in values.items():       # plotly's own text comes last: it may hold any of the marks
+        page = page.replace(f"@@{key}@@", value)
+    return page
+
+
+def write(path: str | os.PathLike, rows: list[bench.Row], title: str, stacks: dict[str, dict] | None = None) -> None:
+    unfinished = f"{path}.unfinished"
+    Path(unfinished).write_text(render(rows, title, stacks), encoding="utf-8")
+    os.replace(unfinished, path)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which chip an image is of: what is remembered beside it, and what the volume itself says."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from . import files, native
+from .errors import CORRUPT, EXIST, NF2Error
+
+PAGES = (256, 512)
+BLOCKS = tuple(1 << shift for shift in range(12, 17))
+UNITS = (1, 2, 4, 8, 16, 32)
+SIZE_MIN, SIZE_MAX = 128 * 1024, 256 * 1024 * 1024
+
+MARK = ", kept beside it by nf2: each command reads it from here."
+REMEMBERED = "# The chip of {image}" + MARK + "\n"
+DIRECTIVE = re.compile(r"^#: (chip|volume) = (.+)$", re.M)
+
+
+# ---- beside the image ----
+
+
+def memory_path(path: str) -> str:
+    return f"{path}.chip"
+
+
+def remember(path: str, chip: native.Chip, library: native.Library) -> None:
+    """Keeps the chip of an image in a file beside it, unless the image and the catalogue say as
+    much."""
+    keep(path, text_to_keep(path, chip, library))
+
+
+def text_to_keep(path: str, chip: native.Chip, library: native.Library) -> str | None:
+    """What `keep` is to keep; raises NF2Error (EXIST) where a file of the user's own has that
+    name."""
+    name, offset, size = native.split_place(chip.source)
+    known = name.startswith("generic-") or any(one.name == name.lower() for one in library.chips())
+    first = next((one for one in library.chips() if one.geometry == chip.geometry), chip)
+    if known and not size and first.name in (chip.name, name):
+        return None
+    if not _is_ours(memory_path(path)) and os.path.abspath(name) != os.path.abspath(
+        memory_path(path)
+    ):
+        raise NF2Error(
+            EXIST,
+            "is in the way: the chip of the image is to be kept in a file of this name",
+            memory_path(path),
+        )
+    text = REMEMBERED.format(image=os.path.basename(path))
+    if size:
+        text += f"#: volume = {offset}+{size}\n"
+    if known:
+        return text + f"#: chip = {name.lower()}\n"
+    with open(name, encoding="utf-8", errors="surrogateescape") as chip_file:
+        lines = chip_file.read().splitlines(keepends=True)
+    return text + "".join(line for line in lines if MARK not in line and not DIRECTIVE.match(line))
+
+
+def keep(path: str, text: str | None) -> None:
+    """Puts the text beside the image; None: removes what is kept there."""
+    if text is None:
+        forget(path)
+        return
+    with files.beside(memory_path(path)) as temporary:
+        with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+        files.publish_over(temporary, memory_path(path))
+
+
+def forget(path: str) -> None:
+    """Removes what is kept beside an image; a file of the user's own is left alone."""
+    if os.path.lexists(memory_path(path)) and _is_ours(memory_path(path)):
+        os.unlink(memory_path(path))
+
+
+def _is_ours(path: str) -> bool:
+    """Is the file one of `remember`, or is there none?"""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return MARK in file.readline()
+    except FileNotFoundError:
+        return True
+
+
+def remembered(path: str) -> str | None:
+    """The chip that is kept beside an image, with the volume's place on it."""
+    try:
+        with open(memory_path(path), encoding="utf-8", errors="surrogateescape") as file:
+            found = dict(DIRECTIVE.findall(file.read()))
+    except FileNotFoundError:
+        return None
+    chip = found.get("chip", memory_path(path))
+    return f"{chip}@{found['volume']}" if "volume" in found else chip
+
+
+# ---- in the image ----
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A volume's own geometry."""
+
+    size: int
+    page_size: int
+    block_size: int
+    program_unit: int
+
+    @property
+    def generic(self) -> str:
+        return f"generic-{self.size}-{self.page_size}-{self.block_size}-{self.program_unit}"
+
+    def text(self, library: native.Library) -> str:
+        """The chip by name, where the catalogue has one."""
+        names = [chip.name for chip in library.chips() if chip.geometry == self.geometry]
+        named = f"{' or '.join(names[:3])}, " if names else ""
+        return f"{named}{self.size} bytes, pages of {self.page_size}, blocks of {self.block_size}"
+
+    @property
+    def geometry(self) -> tuple[int, int, int, int]:
+        return self.size, self.page_size, self.block_size, self.program_unit
+
+
+def recognise(path: str, library: native.Library) -> Recognised | None:
+    """The chip that an image begins as, found by trying: of the file's size, else a larger, else a
+    smaller one."""
+    length = os.path.getsize(path)
+    if length == 0:
+        return None
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as data:
+        return next(
+            (one for one in _candidates(length, library) if _answers(data, one, library)), None
+        )
+
+
+def _answers(data, candidate: Recognised, library: native.Library) -> bool:
+    return library.probe(data, candidate.geometry) in (0, CORRUPT)
+
+
+def _candidates(length: int, library: native.Library) -> Iterator[Recognised]:
+    powers = {1 << shift for shift in range(SIZE_MIN.bit_length() - 1, SIZE_MAX.bit_length())}
+    sizes = sorted(powers | {chip.size for chip in library.chips()})
+    larger = [size for size in sizes if size > length]
+    smaller = [size for size in reversed(sizes) if size < length]
+    for size in [length, *larger, *smaller]:
+        for block in BLOCKS:
+            for page in PAGES:
+                for unit in UNITS:
+                    if size % block == 0:
+                        yield Recognised(size, page, block, unit)
+
+
+def misfit(length: int, size: int) -> str:
+    """What is wrong with an image of `length` bytes of a chip of `size`."""
+    if length < size:
+        return (
+            f"the image is cut short: it has {length} bytes of the chip's {size}, "
+            f"the last {size - length} are missing"
+        )
+    return f"the image is too long: {length - size} bytes follow the chip's {size}"

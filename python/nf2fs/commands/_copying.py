@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the commands that copy share."""
+
+from __future__ import annotations
+
+from .. import show, trees
+from .app import note
+
+INCOMPLETE = 3      # exit code: something could not be copied
+LINES_MAX = 200
+
+
+def report_skipped(plan: trees.Plan) -> None:
+    for path, reason in plan.skipped:
+        note(f"skipped {show.printable(path)}: {reason}")
+
+
+def report_unread(plan: trees.Plan) -> None:
+    for path, reason in plan.unread[:LINES_MAX]:
+        note(f"not copied {show.printable(path)}: {reason}")
+    if len(plan.unread) > LINES_MAX:
+        note(f"and {len(plan.unread) - LINES_MAX} more")
+
+
+def plan_json(plan: trees.Plan) -> dict:
+    """What was copied, and what was not."""
+    return {"files": plan.done, "bytes": plan.done_bytes,
+            "skipped": [{"path": path, "reason": reason} for path, reason in plan.skipped],
+            "not_copied": [{"path": path, "reason": reason} for path, reason in plan.unread]}
+
+
+def report_unread_owners(unread: list[tuple[str, str]]) -> None:
+    for path, reason in unread[:LINES_MAX]:
+        note(f"{show.printable(path)}: {reason}: whose blocks these are is not known")
+
+
+def count_text(number: int, size: int) -> str:
+    return f"{number} file{'s' * (number != 1)}, {show.size_text(size)}"

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The `nf2` application: what its commands share."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Optional
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from .. import __version__
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Works on image files that hold an NF2FS volume of a NOR flash chip. The image comes "
+    "first: "
+    "nf2 format flash.img --chip w25q256; nf2 put flash.img DIR /; nf2 get flash.img / OUT. "
+    "Exit codes: 0 done, 1 an error, 2 wrong usage, 3 not all could be copied; for check see its "
+    "help.",
+)
+
+ImageArg = Annotated[str, typer.Argument(metavar="IMAGE", help="The image file.")]
+PathArg = Annotated[str, typer.Argument(metavar="PATH", help="A path on the volume.")]
+PathsArg = Annotated[list[str], typer.Argument(metavar="PATH...", help="Paths on the volume.")]
+ChipOption = Annotated[
+    Optional[str],
+    typer.Option(
+        "--chip",
+        metavar="CHIP",
+        help="The chip: a name of the catalogue (`nf2 chips`) or the path of a chip file. "
+        "Else found from the image's size and the volume's own geometry.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def version_option(given: bool) -> None:
+    if given:
+        say(__version__)
+        raise typer.Exit
+
+
+VersionOption = Annotated[
+    bool,
+    typer.Option("--version", is_eager=True, callback=version_option, help="Print the version."),
+]
+
+
+@app.callback()
+def every_command(version: VersionOption = False) -> None:
+    pass
+
+
+ForceOption = Annotated[bool, typer.Option("-f", "--force", help="Do not ask.")]
+
+
+def ask(what: str, question: str, forced: bool) -> None:
+    """Says what would be lost, and asks; without a terminal to ask on, only --force goes on."""
+    if forced:
+        return
+    if not sys.stdin.isatty():
+        note(f"{what}. Use --force to do that without being asked; nothing was changed")
+        raise typer.Exit(1)
+    if not typer.confirm(f"{what}. {question}", err=True):
+        note("nothing was changed")
+        raise typer.Exit(1)
+
+
+def console() -> Console:
+    return Console(highlight=False, markup=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """One line of plain text, never wrapped."""
+    print(text)
+
+
+def note(text: str) -> None:
+    print(f"nf2: {text}", file=sys.stderr)
+
+
+def print_json(value) -> None:
+    say(json.dumps(value, indent=2))
+
+
+def progress() -> Progress:
+    """A bar on a terminal, nothing elsewhere."""
+    bars = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        console=bars,
+        transient=True,
+        disable=not bars.is_terminal,
+    )

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 format`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import show
+from ..images import format_image, in_the_way, open_image
+from .app import ForceOption, ImageArg, JsonOption, app, ask, print_json, say
+
+
+@app.command("format")
+def format_command(
+    image: ImageArg,
+    chip: Annotated[str, typer.Option("--chip", metavar="CHIP", help=(
+        "A name of the catalogue, or the path of a chip file. @OFFSET+SIZE behind it (w25q256@1M+4M) "
+        "gives the volume that part of the chip."))],
+    quick: Annotated[bool, typer.Option("--quick", help="Erase blocks later, when they are first used.")] = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make an empty volume on an image file.
+
+    Where the file holds something that would be lost, the command asks first. A chip file and a part of
+    a chip are remembered in a file beside the image, IMAGE.chip, so that the other commands find them.
+    """
+    found = in_the_way(image, chip)
+    if found:
+        ask(f"{show.printable(image)} {found}. A format destroys what it holds", "Format it?", force)
+    format_image(image, chip, erase=not quick, force=found is not None)
+    with open_image(image, chip, read_only=True) as volume:
+        figures = volume.statfs()
+        if as_json:
+            print_json({"image": image, "chip": volume.chip.name, "space": figures})
+            return
+        say(f"{image}: {volume.chip.name}, {figures['blocks']} blocks of {figures['block_size']} bytes, "
+            f"{figures['available']} for file data")

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 get`."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from .. import interrupts, trees
+from ..errors import INVAL, NF2Error
+from ..images import open_image
+from ..volume import Volume
+from ._copying import INCOMPLETE, count_text, plan_json, report_skipped, report_unread
+from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
+
+
+@app.command()
+def get(
+    image: ImageArg,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A path on the volume.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory or file of the host.")],
+    chip: ChipOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy files out of the volume.
+
+    A directory's contents go into the directory TARGET, a file to TARGET (or into it, where that is a
+    directory). On a damaged volume all that can be read is copied, and what cannot is listed at the end
+    (nf2 salvage may read more of it). Names that would lead out of TARGET are refused.
+
+    Exit codes: 0 all was copied; 1 an error; 2 wrong usage; 3 something was not copied, and is listed.
+    """
+    with open_image(image, chip, read_only=True) as volume:
+        target = _place(volume, source, target)
+        plan = trees.plan_get(volume, source, target)
+        with progress() as bars:
+            task = bars.add_task("get", total=plan.bytes)
+            try:
+                trees.run_get(volume, plan, target, lambda size: bars.advance(task, size))
+            except interrupts.Interrupted as stop:
+                stop.done = f"{plan.done} of {len(plan.files)} files were copied to {target}, the others were not"
+                raise
+    incomplete = bool(plan.skipped or plan.unread)
+    if as_json:
+        print_json({"image": image, "target": target} | plan_json(plan))
+        raise typer.Exit(INCOMPLETE if incomplete else 0)
+    report_skipped(plan)
+    report_unread(plan)
+    say(f"{count_text(plan.done, plan.done_bytes)} got from {image}")
+    if incomplete:
+        missing = len(plan.skipped) + len(plan.unread)
+        note(f"not all was copied: {missing} files or directories are listed above"
+             + ("; nf2 salvage may read more of them" if plan.unread else ""))
+        raise typer.Exit(INCOMPLETE)
+
+
+def _place(volume: Volume, source: str, target: str) -> str:
+    """Where a file goes that is copied into a directory."""
+    entry = volume.stat(source)
+    if entry.is_dir() or not (os.path.isdir(target) or target.endswith(os.sep)):
+        return target
+    os.makedirs(target, exist_ok=True)
+    reason = trees.refuse_name(entry.name)
+    if reason:
+        raise NF2Error(INVAL, f"refused: {reason}", source)
+    return os.path.join(target, entry.name)

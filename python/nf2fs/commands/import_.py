@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 import`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Optional
+
+import typer
+
+from .. import importing, pack_manifest, show
+from .. import pack as packing
+from ._copying import INCOMPLETE
+from ._packing import lines
+from .app import JsonOption, app, note, print_json, say
+
+
+@app.command("import")
+def import_command(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="An image of a LittleFS 2 volume.")
+    ],
+    image: Annotated[str, typer.Argument(metavar="IMAGE", help="The NF2FS image to make.")],
+    chip: Annotated[
+        Optional[str],
+        typer.Option(
+            "--chip",
+            metavar="CHIP",
+            help="A name of the catalogue, or the path of a chip file. Else the smallest chip of "
+            "the catalogue that holds it.",
+        ),
+    ] = None,
+    smallest: Annotated[
+        bool,
+        typer.Option(
+            "--smallest",
+            help="Not the whole chip: the smallest volume with the chip's geometry that holds it.",
+        ),
+    ] = False,
+    free: Annotated[
+        str,
+        typer.Option(
+            "--free", metavar="SIZE", help="So much must be left for file data: 65536, 64K, 2M."
+        ),
+    ] = "0",
+    offset: Annotated[
+        str,
+        typer.Option(
+            "--offset", metavar="SIZE", help="Where in SOURCE the LittleFS volume begins."
+        ),
+    ] = "0",
+    block_size: Annotated[
+        Optional[str],
+        typer.Option("--block-size", metavar="SIZE", help="Its block size. Else found by trying."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an image that exists.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make an image from one of LittleFS.
+
+    SOURCE is only read. Directories, names and contents are taken over; custom attributes are not,
+    and are reported. A file that cannot be read ends the import, and no image is made. Needs the
+    Python package littlefs-python (`pip install nf2fs[littlefs]`).
+
+    Exit codes: 0 all was taken over, but attributes; 1 an error; 2 wrong usage; 3 something was
+    left out, and is listed.
+    """
+    found = importing.read_littlefs(
+        source,
+        pack_manifest.parse_size(offset, "--offset"),
+        None if block_size is None else pack_manifest.parse_size(block_size, "--block-size"),
+    )
+    manifest = importing.manifest_of(
+        found, chip, smallest, pack_manifest.parse_size(free, "--free")
+    )
+    done = packing.pack(manifest, image, force=force)
+    if as_json:
+        print_json(
+            asdict(done)
+            | {
+                "littlefs": {"block_size": found.block_size, "blocks": found.block_count},
+                "attributes_left_out": found.attributes,
+            }
+        )
+    else:
+        report(found, done)
+    if done.skipped:
+        raise typer.Exit(INCOMPLETE)
+
+
+def report(found: importing.Imported, done: packing.Packed) -> None:
+    for path, reason in done.skipped:
+        note(f"left out {show.printable(path)}: {reason}")
+    if found.attributes:
+        some = ", ".join(show.printable(path) for path in found.attributes[:5])
+        more = ", ..." if len(found.attributes) > 5 else ""
+        note(
+            f"{len(found.attributes)} files or directories have custom attributes, "
+            f"which are not taken over: {some}{more}"
+        )
+    say(f"read a LittleFS volume of {found.block_count} blocks of {found.block_size} bytes")
+    for line in lines(done):
+        say(line)

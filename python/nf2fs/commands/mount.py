@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 mount`."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Optional
+
+import typer
+
+from ..errors import INVAL, NOENT, NOTDIR, NF2Error
+from .app import ChipOption, ImageArg, app, note, say
+
+
+@app.command()
+def mount(
+    image: ImageArg,
+    directory: Annotated[
+        str, typer.Argument(metavar="DIRECTORY", help="An empty directory of the host.")
+    ],
+    read_only: Annotated[bool, typer.Option("--read-only", "-r", help="Change nothing.")] = False,
+    background: Annotated[
+        bool, typer.Option("--background", "-b", help="Return as soon as it is mounted.")
+    ] = False,
+    allow_other: Annotated[
+        bool,
+        typer.Option(
+            "--allow-other",
+            help="Other users may use it too (needs user_allow_other in "
+            "/etc/fuse.conf, unless you are root).",
+        ),
+    ] = False,
+    ignore_modes: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-modes",
+            help="chmod and chown succeed and change nothing; without this they "
+            "fail, since a volume keeps no modes and owners.",
+        ),
+    ] = False,
+    trace: Annotated[
+        Optional[str],
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="Append each operation of the chip to a file, for `nf2 top`.",
+        ),
+    ] = None,
+    chip: ChipOption = None,
+) -> None:
+    """Mount the volume on a directory (Linux, FUSE).
+
+    It is unmounted by Ctrl-C, by SIGTERM, or with `nf2 unmount DIRECTORY`. What a program has
+    synced or closed is in the image then, also when this command is killed. Times are kept while it
+    is mounted; links, modes and owners are not kept at all. Needs libfuse 3 and the Python package
+    pyfuse3 (`pip install nf2fs[mount]`).
+    """
+    if not os.path.isdir(directory):
+        code, text = (
+            (NOTDIR, "not a directory")
+            if os.path.exists(directory)
+            else (NOENT, "no such directory")
+        )
+        raise NF2Error(code, text, directory)
+    if os.path.ismount(directory):
+        raise NF2Error(INVAL, "something is mounted there already", directory)
+    from .. import fuse_run
+
+    arguments = fuse_run.Arguments(
+        image, directory, chip, read_only, allow_other, ignore_modes, trace
+    )
+    if background:
+        fuse_run.start_in_background(arguments)
+        say(f"{image} is mounted on {directory}; unmount it with: nf2 unmount {directory}")
+        return
+    ended_by, lost = fuse_run.run(
+        arguments,
+        lambda: say(
+            f"{image} is mounted on {directory}; Ctrl-C or `nf2 unmount {directory}` ends that"
+        ),
+    )
+    for path, error in lost:
+        note(f"{path}: the last writes are lost: {error.strerror}")
+    say(f"{image} is unmounted" + (f" ({ended_by})" if ended_by else ""))
+    if lost:
+        raise typer.Exit(1)

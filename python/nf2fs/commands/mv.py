@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 mv`."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Annotated
+
+import typer
+
+from ..images import open_image
+from .app import ChipOption, ImageArg, JsonOption, PathArg, app, print_json
+
+
+@app.command()
+def mv(
+    image: ImageArg, source: PathArg,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The new path, or a directory to move into.")],
+    chip: ChipOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Move or rename.
+
+    A file at the new path is replaced in the same instant.
+    """
+    with open_image(image, chip) as volume:
+        if volume.isdir(target) and target.strip("/") != source.strip("/"):
+            target = posixpath.join(target, posixpath.basename(source.rstrip("/")))
+        volume.rename(source, target)
+    if as_json:
+        print_json({"image": image, "from": source, "to": target})

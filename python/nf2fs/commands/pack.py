@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 pack`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Annotated, Optional
+
+import typer
+
+from .. import pack as packing
+from .. import pack_manifest, show
+from ..errors import INVAL, NF2Error
+from ._packing import lines, rule
+from .app import JsonOption, app, note, print_json, say
+
+
+@app.command()
+def pack(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A directory of the host, or a manifest (a file that ends in .toml).",
+        ),
+    ],
+    image: Annotated[str, typer.Argument(metavar="IMAGE", help="The image file to make.")],
+    chip: Annotated[
+        Optional[str],
+        typer.Option(
+            "--chip",
+            metavar="CHIP",
+            help="A name of the catalogue, or the path of a chip file. Else the smallest chip of "
+            "the catalogue that holds it.",
+        ),
+    ] = None,
+    smallest: Annotated[
+        bool,
+        typer.Option(
+            "--smallest",
+            help="Not the whole chip: the smallest volume with the chip's geometry that holds it.",
+        ),
+    ] = False,
+    free: Annotated[
+        str,
+        typer.Option(
+            "--free", metavar="SIZE", help="So much must be left for file data: 65536, 64K, 2M."
+        ),
+    ] = "0",
+    depfile: Annotated[
+        Optional[str],
+        typer.Option(
+            "--depfile",
+            metavar="FILE",
+            help="Write what the image was made of, as a rule for make or Ninja.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an image that exists.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make an image from a directory.
+
+    The same input makes the same bytes: no times, owners or random numbers go into the image. It is
+    written as a whole or not at all. A manifest names the chip and one or more partitions, each
+    with a directory, single files, the free space that must be left, or raw bytes.
+    """
+    if source.endswith(".toml") and not os.path.isdir(source):
+        if smallest or free != "0":
+            raise NF2Error(
+                INVAL, '--smallest and --free stand in the manifest (size = "smallest", free = ...)'
+            )
+        manifest = pack_manifest.read_manifest(source)
+        manifest.chip = chip or manifest.chip
+    else:
+        manifest = pack_manifest.manifest_of(
+            source, chip, smallest, pack_manifest.parse_size(free, "--free")
+        )
+    done = packing.pack(manifest, image, force=force)
+    if depfile is not None:
+        with open(depfile, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(rule(image, done.sources))
+    if as_json:
+        print_json(asdict(done))
+        return
+    for path, reason in done.skipped:
+        note(f"skipped {show.printable(path)}: {reason}")
+    for line in lines(done):
+        say(line)

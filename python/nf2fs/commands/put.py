@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 put`."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from typing import Annotated
+
+import typer
+
+from .. import interrupts, trees
+from ..errors import NF2Error
+from ..images import open_image
+from ._copying import count_text, plan_json, report_skipped
+from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
+
+
+@app.command()
+def put(
+    image: ImageArg,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A file or directory of the host.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A path on the volume.")] = "/",
+    chip: ChipOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy files into the volume.
+
+    A directory's contents go into the directory TARGET, a file to TARGET (or into it, where that is a
+    directory). Each file is replaced as a whole or not at all. Symbolic links, devices and the like are
+    skipped and reported. Times and permissions are not kept.
+    """
+    if not os.path.exists(source):
+        raise FileNotFoundError(2, "No such file or directory", source)
+    with open_image(image, chip) as volume:
+        if not os.path.isdir(source) and (target.endswith("/") or volume.isdir(target)):
+            target = posixpath.join(target, os.path.basename(source))
+        plan = trees.plan_put(source, target, image)
+        with progress() as bars:
+            task = bars.add_task("put", total=plan.bytes)
+            try:
+                trees.run_put(volume, plan, lambda size: bars.advance(task, size))
+            except (NF2Error, OSError) as error:
+                note(f"{_came(plan, image)} before this:")
+                raise error
+            except interrupts.Interrupted as stop:
+                stop.done = _came(plan, image) + ("" if plan.done == len(plan.files) else ", the others were not")
+                raise
+    if as_json:
+        print_json({"image": image, "target": target} | plan_json(plan) | {"bytes": plan.bytes})
+        return
+    report_skipped(plan)
+    say(f"{count_text(len(plan.files), plan.bytes)} put into {image}")
+
+
+def _came(plan: trees.Plan, image: str) -> str:
+    return f"{plan.done} of {len(plan.files)} files were put into {image}"

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 top`."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from .. import interrupts
+from .. import top as watching
+from ..errors import INVAL, NF2Error
+from ..pack_manifest import parse_size
+from .app import JsonOption, app, print_json
+
+REFRESH_S = 0.25
+
+
+@app.command()
+def top(
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="A trace, as `nf2 mount --trace` writes it.")
+    ],
+    once: Annotated[
+        bool,
+        typer.Option(
+            "--once", help="Show what is in it and end. Else follow it as it grows, until Ctrl-C."
+        ),
+    ] = False,
+    most: Annotated[
+        int, typer.Option("--blocks", metavar="N", min=1, help="So many of the busiest blocks.")
+    ] = 10,
+    block_size: Annotated[
+        str, typer.Option("--block-size", metavar="SIZE", help="Bytes of a block.")
+    ] = "4K",
+    as_json: JsonOption = False,
+) -> None:
+    """Watch what a chip is doing.
+
+    Reads, programs and erases: how many, how many a second, and the blocks that had most of them.
+    --json implies --once.
+    """
+    size = parse_size(block_size, "--block-size")
+    if size == 0:
+        raise NF2Error(INVAL, "--block-size: a block has at least one byte")
+    activity = watching.Activity(size)
+    with open(trace, encoding="ascii", errors="replace") as file:
+        if once or as_json:
+            for line in file:
+                activity.feed(line)
+            if as_json:
+                print_json(watching.as_json(activity, most))
+            else:
+                Console(highlight=False).print(watching.screen(activity, None, most))
+            return
+        try:
+            _follow(file, activity, most)
+        except interrupts.Interrupted:
+            pass  # the ordinary end
+
+
+def _follow(file, activity: watching.Activity, most: int) -> None:
+    rest = ""
+    with Live(refresh_per_second=1 / REFRESH_S, screen=Console().is_terminal) as live:
+        while True:
+            while text := file.readline():
+                rest += text
+                if rest.endswith("\n"):  # else its end is still being written
+                    activity.feed(rest)
+                    rest = ""
+            live.update(watching.screen(activity, activity.tick(time.monotonic()), most))
+            time.sleep(REFRESH_S)

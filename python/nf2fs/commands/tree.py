@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 tree`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from .. import show
+from ..images import open_image
+from .app import ChipOption, ImageArg, JsonOption, app, print_json, say
+
+
+@app.command()
+def tree(
+    image: ImageArg,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="A directory on the volume.")] = "/",
+    limit: Annotated[Optional[int], typer.Option("--limit", min=1, help="Entries shown of one directory.")] = None,
+    chip: ChipOption = None, as_json: JsonOption = False,
+) -> None:
+    """Draw a directory and all below it."""
+    with open_image(image, chip, read_only=True) as volume:
+        if as_json:
+            print_json(show.tree_json(volume, path))
+            return
+        lines, directories, files = show.tree_lines(volume, path, limit)
+    for line in lines:
+        say(line)
+    say(f"{directories} directories, {files} files")

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files on the host that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .errors import EXIST, NF2Error
+
+
+@contextmanager
+def beside(path: str) -> Iterator[str]:
+    """The name of a file that is not there yet, on the same medium; it is removed where it was
+    left.
+
+    Errors about that file are errors about `path`: the name for now is nobody's concern.
+    """
+    directory, name = os.path.split(os.path.abspath(path))
+    start = os.path.join(directory, f".{name[:100]}.")
+    try:
+        with tempfile.TemporaryDirectory(
+            prefix=os.path.basename(start), dir=directory
+        ) as temporary:
+            yield os.path.join(temporary, "image")
+    except NF2Error as error:
+        if error.path and error.path.startswith(start):
+            raise NF2Error(error.code, error.text, path, error.remedy) from None
+        raise
+    except OSError as error:
+        if str(error.filename or "").startswith(start):
+            raise OSError(error.errno, error.strerror, path) from None
+        raise
+
+
+def publish_new(temporary: str, output: str) -> None:
+    """Gives a finished file its name, unless there is a file of that name by now."""
+    sync(temporary)
+    try:
+        os.link(temporary, output)
+    except FileExistsError:
+        raise NF2Error(EXIST, "exists already", output, "new") from None
+    except OSError:  # no links here
+        if os.path.lexists(output):
+            raise NF2Error(EXIST, "exists already", output, "new") from None
+        os.rename(temporary, output)
+    settle(os.path.dirname(os.path.abspath(output)))
+
+
+def publish_over(temporary: str, path: str) -> None:
+    """Gives a finished file its name; what had it is replaced in the same instant."""
+    sync(temporary)
+    os.replace(temporary, path)
+    settle(os.path.dirname(os.path.abspath(path)))
+
+
+def keep(path: str) -> str:
+    """A second name for a file: path.damaged, with a number where that is taken."""
+    number = 0
+    while True:
+        backup = f"{path}.damaged{'' if number == 0 else f'.{number}'}"
+        number += 1
+        try:
+            os.link(path, backup)
+        except FileExistsError:
+            continue
+        except OSError:  # no links here: a copy
+            if os.path.lexists(backup):
+                continue
+            with beside(backup) as copy:
+                shutil.copy2(path, copy)
+                sync(copy)
+                os.rename(copy, backup)
+        settle(os.path.dirname(os.path.abspath(path)))
+        return backup
+
+
+def sync(path: str) -> None:
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+
+
+def settle(directory: str) -> None:
+    """What was renamed in a directory is on the medium."""
+    handle = os.open(directory or ".", os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who owns each block of a volume.
+
+Found without knowing the format: all directories are listed and all files read, and what the chip
+is asked for meanwhile tells whose a block is. So small files that lie among the names count as
+names, and a block that is used but not read for any name or content is the volume's own (its logs,
+and what they keep).
+
+Whoever knows the format can put a better `find` in this one's place: same argument, same result.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import defaultdict
+from dataclasses import dataclass
+
+from .errors import IO, NF2Error
+from .tracing import Watch
+from .volume import COPY_SIZE, DEPTH_MAX
+
+USED = 2
+NAMES, FILE, SHARED, VOLUME = "names", "file", "shared", "volume"
+TEXTS = {
+    NAMES: "directories and small files",
+    FILE: "a file",
+    SHARED: "several files",
+    VOLUME: "the volume itself, and what waits to be reclaimed",
+}
+
+
+@dataclass(frozen=True)
+class Owner:
+    kind: str  # NAMES, FILE, SHARED or VOLUME
+    path: str | None = None  # of a FILE
+
+    @property
+    def text(self) -> str:
+        return self.path if self.path is not None else TEXTS[self.kind]
+
+
+@dataclass
+class Found:
+    """The owner of each block, None where it holds nothing, and what could not be read on the
+    way."""
+
+    owners: list[Owner | None]
+    unread: list[tuple[str, str]]  # path and reason: whose blocks these are is not known
+
+
+def find(volume, states: bytes) -> Found:
+    """`states` are those of volume.blocks(). On a damaged volume as far as it can be read."""
+    unread: list[tuple[str, str]] = []
+    with Watch(volume) as watch:
+        paths = _files(volume, unread)
+        names = set(watch.blocks())
+        readers: dict[int, set[str]] = defaultdict(set)
+        for path in paths:
+            _read(volume, path, unread)
+            for block in watch.blocks():
+                readers[block].add(path)
+    found = [
+        _owner(block, names, readers) if state == USED else None
+        for block, state in enumerate(states)
+    ]
+    return Found(found, unread)
+
+
+def _files(volume, unread: list[tuple[str, str]]) -> list[str]:
+    """The paths of all files; each was looked up."""
+    found, pending = [], [("/", 0)]
+    while pending:
+        place, depth = pending.pop()
+        try:
+            if depth > DEPTH_MAX:
+                raise NF2Error(IO, f"directories are nested more than {DEPTH_MAX} deep", place)
+            for entry in volume.scandir(place):
+                path = posixpath.join(place, entry.name)
+                if entry.is_dir():
+                    pending.append((path, depth + 1))
+                else:
+                    found.append(path)
+                    volume.stat(path)
+        except NF2Error as error:
+            unread.append((place, error.text))
+    return found
+
+
+def _read(volume, path: str, unread: list[tuple[str, str]]) -> None:
+    try:
+        with volume.open(path, "rb", buffering=0) as file:
+            while file.read(COPY_SIZE):
+                pass
+    except NF2Error as error:
+        unread.append((path, error.text))
+
+
+def _owner(block: int, names: set[int], readers: dict[int, set[str]]) -> Owner:
+    if block in names:
+        return Owner(NAMES)
+    who = readers.get(block, set())
+    if len(who) == 1:
+        return Owner(FILE, next(iter(who)))
+    return Owner(SHARED if who else VOLUME)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes images of what a manifest asks for. The same input makes the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from . import chips, native
+from .errors import EXIST, GEOMETRY, INVAL, NOENT, NOSPC, NF2Error
+from .native import Chip
+from .pack_build import Built, build, resized, smallest_chip, smallest_volume
+from .pack_manifest import Manifest, Partition
+
+PIECE = 1 << 20
+BLANK = b"\xff"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A partition as it came to lie in the image."""
+
+    name: str
+    offset: int
+    size: int
+    files: int
+    bytes: int
+    free: int | None  # for file data; None: raw bytes
+    chip: str | None  # what the commands take as --chip for a volume that is a part of the chip
+
+
+@dataclass(frozen=True)
+class Packed:
+    image: str
+    chip: str | None  # None: not a chip's size
+    size: int
+    sha256: str
+    partitions: list[Placed]
+    skipped: list[tuple[str, str]]
+    sources: list[str]  # of the host: the image is to be made anew when one of them changes
+
+
+def pack(manifest: Manifest, output: str, *, force: bool = False) -> Packed:
+    """Writes the image, as a whole or not at all."""
+    if os.path.lexists(output) and not force:
+        raise NF2Error(EXIST, "exists already", output, "force")
+    above = os.path.dirname(os.path.abspath(output))
+    if not os.path.isdir(above):
+        raise NF2Error(NOENT, "no such directory", above)
+    with tempfile.TemporaryDirectory(prefix=".nf2-pack-", dir=above) as place:
+        chip, placed, path = _assemble(manifest, place)
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            os.fsync(file.fileno())
+        os.replace(path, output)
+    _remember(chip, placed, output)
+    skipped = [pair for one in manifest.partitions for pair in one.tree.skipped]
+    named = None if chip.name.startswith("generic") else chip.name
+    return Packed(output, named, chip.size, digest, placed, skipped, manifest.sources())
+
+
+def _remember(chip: Chip, placed: list[Placed], output: str) -> None:
+    """The commands find the chip of an image that holds one volume, wherever in it."""
+    volumes, library = [one for one in placed if one.free is not None], native.load()
+    if len(volumes) == 1:
+        chips.remember(output, library.chip(volumes[0].chip or chip.source), library)
+    else:
+        chips.forget(output)
+
+
+def _assemble(manifest: Manifest, place: str) -> tuple[Chip, list[Placed], str]:
+    """(chip, partitions, path of the image in `place`)."""
+    if manifest.one_volume is not None:
+        return _one_volume(manifest, manifest.one_volume, place)
+    if manifest.chip is None:
+        raise NF2Error(INVAL, "name the chip: partitions need its geometry")
+    chip = native.load().chip(manifest.chip)
+    path, placed, end = os.path.join(place, "whole"), [], 0
+    with open(path, "wb") as image:
+        for start in range(0, chip.size, PIECE):
+            image.write(BLANK * min(PIECE, chip.size - start))
+        for partition in manifest.partitions:
+            with _naming(partition):
+                placed.append(_add(partition, chip, end, image, place))
+            end = placed[-1].offset + placed[-1].size
+    return chip, placed, path
+
+
+def _one_volume(manifest: Manifest, only: Partition, place: str) -> tuple[Chip, list[Placed], str]:
+    if manifest.chip is None and not only.smallest:
+        chip, built = smallest_chip(only.tree, only.free, place)
+        return chip, [_placed(only, 0, built, None)], built.path
+    if manifest.chip is None:
+        raise NF2Error(INVAL, "name the chip: the smallest volume needs its geometry")
+    chip = native.load().chip(manifest.chip)
+    if not only.smallest:
+        built = build(only.tree, chip, only.free, place)
+        return chip, [_placed(only, 0, built, None)], built.path
+    built = smallest_volume(only.tree, chip, only.free, place)
+    return resized(chip, built.size), [_placed(only, 0, built, None)], built.path
+
+
+@contextmanager
+def _naming(partition: Partition) -> Iterator[None]:
+    """Errors say which partition."""
+    try:
+        yield
+    except NF2Error as error:
+        path = error.path if error.path and os.path.exists(error.path) else None
+        text = f"partition {partition.name}: {error.text}"
+        raise NF2Error(error.code, text, path) from None
+
+
+def _placed(partition: Partition, offset: int, built: Built, chip: str | None) -> Placed:
+    count, size = len(partition.tree.files), partition.tree.bytes
+    return Placed(partition.name, offset, built.size, count, size, built.free, chip)
+
+
+def _offset(partition: Partition, block: int, end: int) -> int:
+    if partition.offset is None:
+        return -(-end // block) * block
+    if partition.offset % block:
+        text = f"begins at {partition.offset}: not a multiple of the erase block, {block}"
+        raise NF2Error(GEOMETRY, text)
+    if partition.offset < end:
+        text = f"begins at {partition.offset}, inside the one before it, which ends at {end}"
+        raise NF2Error(INVAL, text)
+    return partition.offset
+
+
+def _add(partition: Partition, chip: Chip, end: int, image, place: str) -> Placed:
+    """Puts a partition behind the one that ends at `end`, or at its own offset."""
+    offset = _offset(partition, chip.block_size, end)
+    room = chip.size - offset
+    if partition.size is not None and partition.size > room:
+        raise NF2Error(NOSPC, f"ends at {offset + partition.size}, the chip at {chip.size}")
+    if partition.raw is not None:
+        return _add_raw(partition, partition.raw, chip, offset, room, image)
+    if partition.smallest:
+        built = smallest_volume(partition.tree, chip, partition.free, place, room)
+    else:
+        size = room if partition.size is None else partition.size
+        if size % chip.block_size or size <= 0:
+            text = f"has {size} bytes: not a multiple of the erase block, {chip.block_size}"
+            raise NF2Error(GEOMETRY, text)
+        built = build(partition.tree, resized(chip, size), partition.free, place)
+    image.seek(offset)
+    with open(built.path, "rb") as volume:
+        shutil.copyfileobj(volume, image, PIECE)
+    os.unlink(built.path)
+    return _placed(partition, offset, built, f"{chip.source}@{offset}+{built.size}")
+
+
+def _add_raw(partition: Partition, path: str, chip: Chip, offset: int, room: int, image) -> Placed:
+    size, block = os.path.getsize(path), chip.block_size
+    space = -(-size // block) * block if partition.size is None else partition.size
+    if size > min(space, room):
+        text = f"has room for {min(space, room)} bytes, the file has {size}"
+        raise NF2Error(NOSPC, text, path)
+    image.seek(offset)
+    with open(path, "rb") as raw:
+        shutil.copyfileobj(raw, image, PIECE)
+    return Placed(partition.name, offset, space, 1, size, None, None)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* spi_board.h - a board for tests: the command-level chip of vflash behind spinor's bus. */
+#ifndef SPI_BOARD_H
+#define SPI_BOARD_H
+
+#include "spi_chip.h"
+#include "spinor.h"
+
+struct spi_board {
+    struct spi_chip *chip;
+    struct spinor_bus bus;
+    bool deaf;                              /* the line reads ones */
+    uint32_t locks;                         /* how often the bus is locked at present: 0 or 1 */
+    void (*while_busy)(void *context);      /* called in a wait, as another task would run */
+    void *while_busy_context;
+
+    /* the chip in memory: a copy that is refreshed where the driver says that it is stale */
+    uint8_t *window;
+    bool mapped, window_misused;
+};
+
+/* lines: 1 or 4. */
+void spi_board_open(struct spi_board *board, const struct spi_chip_kind *kind, uint8_t lines);
+void spi_board_map(struct spi_board *board);        /* reads go through a window with a cache */
+void spi_board_close(struct spi_board *board);
+
+#endif

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* FreeRTOS.h - see ../esp_partition.h: ESP-IDF has its own copy of FreeRTOS, under this path. */
+#ifndef STUB_FREERTOS_H
+#define STUB_FREERTOS_H
+
+#define portMAX_DELAY 0xFFFFFFFFu
+
+#endif

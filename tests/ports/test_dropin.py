@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The ways in which a project takes the library in: each is used here as such a project would use it."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "ports"))
+import amalgamate  # noqa: E402
+import symbols  # noqa: E402
+
+WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+CMAKE = shutil.which("cmake", path=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}")
+CROSS = subprocess.run([ROOT / "ports/firmware/tools.sh", "--check"], capture_output=True, check=False).returncode == 0
+cross = pytest.mark.skipif(not CROSS, reason="a cross compiler or the emulator is not installed "
+                                             "(ports/firmware/tools.sh as root installs them)")
+
+# Mounts a volume in RAM and reads back what it wrote.
+CONSUMER = """
+#include <stdio.h>
+#include <string.h>
+#include "HEADER"
+static uint8_t chip[1u << 20], buffer[NF2_BUFFER_SIZE(256u)], page[256];
+static int get(void *c, uint32_t a, void *d, uint32_t n) { (void)c; memcpy(d, chip + a, n); return 0; }
+static int put(void *c, uint32_t a, const void *d, uint32_t n)
+{ (void)c; for (uint32_t i = 0; i < n; i++) { chip[a + i] &= ((const uint8_t *)d)[i]; } return 0; }
+static int erase(void *c, uint32_t a, uint32_t n) { (void)c; memset(chip + a, 0xFF, n); return 0; }
+static const struct nf2_flash flash = { .read = get, .program = put, .erase = erase, .chip_size = 1u << 20,
+    .block_size = 4096, .page_size = 256, .program_unit = 1, .read_unit = 1, .read_page_us = 4,
+    .program_page_us = 400, .erase_block_us = 50000 };
+static nf2_t fs;
+static nf2_file_t file;
+int main(void)
+{
+    const struct nf2_config config = {.flash = &flash, .buffer = buffer, .buffer_size = sizeof(buffer)};
+    char text[6] = "";
+    memset(chip, 0xFF, sizeof(chip));
+    if (nf2_format(&fs, &config, NF2_FORMAT_QUICK) != 0 || nf2_mount(&fs, &config, NF2_MOUNT_RDWR) != 0
+        || nf2_open(&fs, &file, "/a", NF2_O_RDWR | NF2_O_CREAT, page) != 0 || nf2_write(&fs, &file, "hello", 5) != 5
+        || nf2_seek(&fs, &file, 0, NF2_SEEK_SET) != 0 || nf2_read(&fs, &file, text, 5) != 5
+        || nf2_close(&fs, &file) != 0 || nf2_check(&fs, NULL, NULL) != 0 || nf2_unmount(&fs) != 0) { return 1; }
+    printf("%s %s\\n", NF2_VERSION, text);
+    return 0;
+}
+"""
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, f"{command}:\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def version():
+    return re.search(r'NF2_VERSION "([^"]+)"', (ROOT / "include/nf2fs/nf2fs.h").read_text())[1]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The library alone, built and installed."""
+    folder = tmp_path_factory.mktemp("built")
+    run(CMAKE, "-S", ROOT, "-B", folder / "build", "-DNF2FS_HOST=OFF", "-DCMAKE_BUILD_TYPE=Release")
+    run(CMAKE, "--build", folder / "build", "--parallel", "2")
+    run(CMAKE, "--install", folder / "build", "--prefix", folder / "installed")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two_files(built, tmp_path_factory):
+    out = tmp_path_factory.mktemp("amalgamation")
+    run(sys.executable, ROOT / "ports/amalgamate.py", "--build", built / "build", out)
+    return out
+
+
+def test_installed_by_cmake(built, tmp_path):
+    (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs/nf2fs.h"))
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.21)\nproject(consumer C)\n"
+        f"find_package(nf2fs {version()} REQUIRED)\nadd_executable(consumer main.c)\n"
+        "target_link_libraries(consumer PRIVATE nf2fs::nf2fs)\n")
+    run(CMAKE, "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={built / 'installed'}")
+    run(CMAKE, "--build", tmp_path / "build")
+    assert run(tmp_path / "build/consumer") == f"{version()} hello\n"
+
+
+def test_installation_can_be_moved(built, tmp_path):
+    shutil.copytree(built / "installed", tmp_path / "moved")
+    text = "".join(path.read_text() for path in (tmp_path / "moved").rglob("*") if path.suffix in (".cmake", ".pc"))
+    assert str(built) not in text and str(ROOT) not in text
+
+
+@pytest.mark.skipif(shutil.which("pkg-config") is None, reason="pkg-config is not installed (Debian: pkg-config)")
+def test_pkg_config(built, tmp_path):
+    (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs/nf2fs.h"))
+    place = next((built / "installed").rglob("nf2fs.pc")).parent
+    flags = run("pkg-config", "--cflags", "--libs", "nf2fs", env={**os.environ, "PKG_CONFIG_PATH": str(place)}).split()
+    run("cc", *WARNINGS, tmp_path / "main.c", *flags, "-o", tmp_path / "consumer")
+    assert run(tmp_path / "consumer") == f"{version()} hello\n"
+
+
+def test_as_a_part_of_a_project(tmp_path):
+    (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs/nf2fs.h"))
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.21)\nproject(consumer C)\n"
+        f"add_subdirectory({ROOT} nf2fs)\nadd_executable(consumer main.c)\n"
+        "target_link_libraries(consumer PRIVATE nf2fs::nf2fs)\n")
+    run(CMAKE, "-S", tmp_path, "-B", tmp_path / "build")
+    run(CMAKE, "--build", tmp_path / "build", "--parallel", "2")
+    assert run(tmp_path / "build/consumer") == f"{version()} hello\n"
+
+
+def test_two_files(two_files, tmp_path):
+    (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs.h"))
+    run("cc", *WARNINGS, "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{two_files}",
+        two_files / "nf2fs.c", tmp_path / "main.c", "-o", tmp_path / "consumer")
+    assert run(tmp_path / "consumer") == f"{version()} hello\n"
+
+
+def test_renaming():
+    """Names that two sources use for things of their own are kept apart, members and strings stay."""
+    text = 'static int count(void)\n{\n    return at->count + a.count + f("count", count); /* count */\n}\n'
+    assert amalgamate.file_names(text) == {"count"}
+    assert amalgamate.renamed(text, {"count"}, "x") == (
+        'static int count_x(void)\n{\n    return at->count + a.count + f("count", count_x); /* count */\n}\n')
+    text = "struct s {\n    int count;\n    int size[count];\n};\n"
+    assert amalgamate.renamed(text, {"count"}, "x") == "struct s {\n    int count;\n    int size[count_x];\n};\n"
+
+
+def bare_metal(two_files, out, *flags):
+    run("arm-none-eabi-gcc", *WARNINGS, "-Os", "-mcpu=cortex-m0plus", "-mthumb", f"-I{two_files}", f"-I{ROOT / 'include'}",
+        f"-I{ROOT / 'ports/spinor'}", *flags, ROOT / "examples/baremetal/main.c", ROOT / "examples/baremetal/start.c",
+        ROOT / "ports/spinor/selftest.c", two_files / "nf2fs.c", "-nostartfiles", "-Wl,--gc-sections",
+        "-T", ROOT / "examples/baremetal/link.ld", "-o", out)
+    return subprocess.run(["qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-monitor", "none", "-serial", "none",
+                           "-semihosting-config", "enable=on,target=native", "-kernel", out],
+                          capture_output=True, text=True, check=False, timeout=120)
+
+
+@cross
+def test_bare_metal(two_files, tmp_path):
+    """Code for Cortex-M0+, with unaligned accesses trapping; one that is made on purpose does trap."""
+    done = bare_metal(two_files, tmp_path / "example.elf")
+    line = "a line that survives a power cut\n"
+    assert (done.returncode, done.stdout + done.stderr) == (0, "the driver does what it should\n" + 3 * line + "no error\n")
+    done = bare_metal(two_files, tmp_path / "trap.elf", "-DMISALIGN")
+    assert (done.returncode, done.stdout + done.stderr) == (3, "fault\n")
+
+
+@cross
+def test_symbols(built):
+    """Compiles for three targets without a warning, and needs from outside what docs/PORTING.md says."""
+    page = (ROOT / "docs/PORTING.md").read_text()
+    stated = page[page.index(symbols.MARKS[0]) + len(symbols.MARKS[0]):page.index(symbols.MARKS[1])]
+    assert stated == symbols.markdown(symbols.table(built / "build")), "run `make symbols`"
+
+
+def test_platformio(tmp_path):
+    """What library.json says compiles and links. (PlatformIO itself needs its own registry and is not run.)"""
+    manifest = json.loads((ROOT / "library.json").read_text())
+    build = manifest["build"]
+    assert manifest["version"] == version()
+    sources = [path for rule in build["srcFilter"] if rule.startswith("+") for path in ROOT.glob(rule[2:-1])]
+    flags = [word.replace("-I ", f"-I{ROOT}/") for word in build["flags"]]
+    (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", manifest["headers"][0]))
+    run("cc", *WARNINGS, f"-I{ROOT / build['includeDir']}", *flags, tmp_path / "main.c", *sources,
+        "-o", tmp_path / "consumer")
+    assert run(tmp_path / "consumer") == f"{version()} hello\n"
+
+
+def test_arduino(built, tmp_path):
+    """The library for the Arduino IDE, as it compiles one: every file of src/, with src/ alone on the path."""
+    out = tmp_path / "NF2FS"
+    run(sys.executable, ROOT / "ports/amalgamate.py", "--arduino", "--build", built / "build", out)
+    assert f"version={version()}\n" in (out / "library.properties").read_text()
+    (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs.h"))
+    run("cc", *WARNINGS, f"-I{out / 'src'}", tmp_path / "main.c", *(out / "src").glob("*.c"), "-o", tmp_path / "consumer")
+    assert run(tmp_path / "consumer") == f"{version()} hello\n"
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler is installed (Debian: g++)")
+def test_headers_in_cpp(two_files, tmp_path):
+    (tmp_path / "main.cpp").write_text(
+        '#include "spinor.h"\n#include "selftest.h"\n#include "nf2_posix.h"\nint main() { return nf2p_errno(0); }\n')
+    run("c++", "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", f"-I{ROOT / 'include'}",
+        f"-I{ROOT / 'ports/spinor'}", f"-I{ROOT / 'ports/freertos'}", tmp_path / "main.cpp")
+
+
+# What docs/PORTING.md leaves to the board: here the command-level chip.
+BOARD = """
+#include <stdio.h>
+#include "spi_chip.h"
+static struct spi_chip *sim;
+static void cs_low(void) { spi_chip_select(sim, true); }
+static void cs_high(void) { spi_chip_select(sim, false); }
+static void spi_write(const uint8_t *data, uint32_t n) { while (n-- > 0) { (void)spi_chip_exchange(sim, *data++, 1); } }
+static void spi_read(uint8_t *data, uint32_t n) { while (n-- > 0) { *data++ = spi_chip_exchange(sim, 0, 1); } }
+static void delay_us(uint32_t us) { spi_chip_wait(sim, (uint64_t)us * 1000u); }
+"""
+
+
+def test_the_page(built, tmp_path):
+    """The C of docs/PORTING.md, in its order, is a program that works."""
+    blocks = re.findall(r"```c\n(.*?)```", (ROOT / "docs/PORTING.md").read_text(), re.DOTALL)
+    driver, selftest, volume, _ = blocks
+    functions, start = driver.split("int result = ")
+    include, selftest = selftest.split("\n\n", 1)
+    memory, work = volume.split("config.flash", 1)
+    work = "config.flash" + work.replace("int result = ", "result = ")
+    (tmp_path / "main.c").write_text(
+        f"{BOARD}{functions}{include}\n{memory}\nint main(void)\n{{\nsim = spi_chip_new(&spi_chip_w25q256);\n"
+        f"int result = {start}\nif (result != 0) {{ return 1; }}\n{work}"
+        "if (result != NF2_OK || nf2_check(&fs, NULL, NULL) != 0 || nf2_unmount(&fs) != NF2_OK) { return 2; }\n"
+        f"{selftest}return report.fault;\n}}\n")
+    run("cc", *WARNINGS, f"-I{built / 'installed/include'}", f"-I{ROOT / 'ports/spinor'}", f"-I{ROOT / 'vflash'}",
+        tmp_path / "main.c", *(ROOT / "ports/spinor").glob("*.c"), *(ROOT / "vflash").glob("spi_*.c"),
+        next((built / "installed").rglob("libnf2fs.a")), "-o", tmp_path / "board")
+    assert run(tmp_path / "board") == ""

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`nf2 import`: images of what LittleFS images hold."""
+
+import json
+import random
+
+import pytest
+
+import nf2fs
+from nf2fs import native
+
+littlefs = pytest.importorskip("littlefs", reason="littlefs-python is not installed (make extras)")
+pytestmark = pytest.mark.skipif(
+    native.find_library() is None, reason="the compiled library is not built"
+)
+
+
+def make(path, contents, block_size=4096, blocks=64, before=b"", attributes=()):
+    """Writes a LittleFS image; `before` stands in front of the volume."""
+    system = littlefs.LittleFS(
+        block_size=block_size,
+        block_count=blocks,
+        prog_size=16,
+        read_size=16,
+        cache_size=min(block_size, 256),
+        name_max=1022,
+    )
+    for name, data in contents.items():
+        if data is None:
+            system.makedirs(name, exist_ok=True)
+            continue
+        system.makedirs(name.rpartition("/")[0] or "/", exist_ok=True)
+        with system.open(name, "wb") as file:
+            file.write(data)
+    for name in attributes:
+        system.setattr(name, 0x74, b"value")
+    path.write_bytes(before + bytes(system.context.buffer))
+
+
+def stored(image):
+    found = {}
+    with nf2fs.open_image(image, read_only=True) as volume:
+        assert volume.check() == (0, [])
+        for place, below, names in volume.walk("/"):
+            at = place.rstrip("/") + "/"
+            found |= {at + name: None for name in below}
+            found |= {at + name: volume.read_bytes(at + name) for name in names}
+    return found
+
+
+@pytest.fixture
+def contents():
+    source = random.Random(5)
+    found = {
+        f"/d{index % 3}/e{index % 2}/file {index}": source.randbytes(
+            source.choice((0, 5, 300, 9000))
+        )
+        for index in range(20)
+    }
+    for index in range(3):
+        found[f"/d{index}"] = None
+        for below in range(2):
+            found[f"/d{index}/e{below}"] = None
+    return found | {"/empty": None, "/große Datei": source.randbytes(50000)}
+
+
+@pytest.mark.parametrize("block_size, blocks", ((4096, 64), (512, 512), (256, 2048), (65536, 64)))
+def test_everything_is_taken_over(tmp_path, nf2, contents, block_size, blocks):
+    make(tmp_path / "old.img", contents, block_size, blocks)
+    before = (tmp_path / "old.img").read_bytes()
+    code, out, err = nf2("import", "--json", tmp_path / "old.img", tmp_path / "new.img")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["littlefs"] == {"block_size": block_size, "blocks": blocks}
+    assert stored(tmp_path / "new.img") == contents
+    assert (tmp_path / "old.img").read_bytes() == before
+
+
+def test_a_volume_inside_of_a_dump(tmp_path, nf2, contents):
+    make(tmp_path / "dump", contents, before=bytes(65536))
+    code, _, err = nf2("import", tmp_path / "dump", tmp_path / "new.img")
+    assert code == 1 and "no LittleFS volume" in err
+    assert (
+        nf2(
+            "import",
+            "--offset",
+            "64K",
+            tmp_path / "dump",
+            tmp_path / "new.img",
+            "--chip",
+            "w25q80",
+            "--smallest",
+        )[0]
+        == 0
+    )
+
+
+def test_a_volume_that_was_cut_off_behind_its_directories(tmp_path, nf2):
+    make(tmp_path / "old.img", {"/file": b"data"})
+    (tmp_path / "old.img").write_bytes((tmp_path / "old.img").read_bytes()[:65536])
+    code, _, err = nf2("import", tmp_path / "old.img", tmp_path / "new.img")
+    assert code == 1 and "it was cut off" in err
+
+
+def test_what_cannot_be_taken_over_is_said(tmp_path, nf2):
+    long = "/" + "n" * 300
+    make(tmp_path / "old.img", {"/file": b"data", long: b"long"}, attributes=("/file",))
+    code, out, err = nf2("import", tmp_path / "old.img", tmp_path / "new.img")
+    assert (
+        code == 3 and "more than 255 bytes" in err and "custom attributes" in err and "/file" in err
+    )
+    assert stored(tmp_path / "new.img") == {"/file": b"data"}
+
+
+def test_names_are_bytes(tmp_path, nf2):
+    system = littlefs.LittleFS(block_size=4096, block_count=64, filename_encoding="latin-1")
+    with system.open("/\xff\xfe", "wb") as file:
+        file.write(b"data")
+    (tmp_path / "old.img").write_bytes(bytes(system.context.buffer))
+    assert nf2("import", tmp_path / "old.img", tmp_path / "new.img")[0] == 0
+    with nf2fs.open_image(tmp_path / "new.img", read_only=True) as volume:
+        assert [name.encode("utf-8", "surrogateescape") for name in volume.listdir("/")] == [
+            b"\xff\xfe"
+        ]
+
+
+@pytest.mark.parametrize(
+    "spoil, word",
+    [
+        (lambda data: b"", "no LittleFS volume"),
+        (lambda data: b"\xff" * len(data), "no LittleFS volume"),
+        (lambda data: random.Random(1).randbytes(len(data)), "no LittleFS volume"),
+        (lambda data: data[: len(data) // 2], "damaged or cut off"),
+    ],
+)
+def test_what_is_no_whole_volume_is_refused(tmp_path, nf2, contents, spoil, word):
+    make(tmp_path / "old.img", contents)
+    (tmp_path / "old.img").write_bytes(spoil((tmp_path / "old.img").read_bytes()))
+    code, out, err = nf2("import", tmp_path / "old.img", tmp_path / "new.img")
+    assert (code, out) == (1, "") and word in err
+    assert not (tmp_path / "new.img").exists()
+
+
+def test_a_damaged_image_never_ends_in_more_than_an_error(tmp_path, nf2, contents):
+    make(tmp_path / "old.img", contents)
+    whole = (tmp_path / "old.img").read_bytes()
+    used = [at for at in range(0, len(whole), 16) if whole[at : at + 16] != b"\xff" * 16]
+    source, failed = random.Random(2), 0
+    for _ in range(15):
+        data = bytearray(whole)
+        count, places = source.choice(((1, used[:400]), (4, used[:400]), (60, used[:20])))
+        for _ in range(count):
+            data[source.choice(places) + source.randrange(16)] ^= 1 << source.randrange(8)
+        (tmp_path / "bad.img").write_bytes(data)
+        code, out, err = nf2(
+            "import", "--force", tmp_path / "bad.img", tmp_path / "new.img", "--chip", "w25q80"
+        )
+        assert code in (0, 1) and (code == 0) == (out != "") and "Traceback" not in err
+        failed += code
+    assert failed > 0

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Traces: recorded through vfs and over a program of this computer, replayed over every file system that is built."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nf2fs import bench, bench_cli
+
+try:
+    CELL = bench.find_program()
+except bench.BenchError:
+    CELL = None
+pytestmark = pytest.mark.skipif(CELL is None, reason="norbench-cell is not built (make release)")
+
+APPLICATION = """
+import os, sys
+root = sys.argv[1]
+with open(root + "/notes.txt", "w") as file:
+    file.write("x" * 5000)
+os.mkdir(root + "/old")
+with open(root + "/there.txt") as file:
+    file.read()
+with open(root + "/notes.txt", "ab") as file:
+    file.write(b"y" * 100)
+    file.flush()
+    os.fsync(file.fileno())
+os.rename(root + "/notes.txt", root + "/old/notes.txt")
+assert os.listdir(root + "/old") == ["notes.txt"] and not os.path.exists(root + "/none")
+fd = os.open(root + "/table.db", os.O_RDWR | os.O_CREAT)
+for page in range(8):
+    os.pwrite(fd, b"p" * 1024, page * 1024)
+os.pread(fd, 1024, 2048)
+os.ftruncate(fd, 4096)
+os.close(fd)
+os.remove(root + "/there.txt")
+"""
+STREAMS = """
+#include <stdio.h>
+#include <unistd.h>
+int main(int count, char **values)
+{
+    char path[500], line[100];
+    snprintf(path, sizeof(path), "%s/lines.txt", values[count - 1]);
+    FILE *file = fopen(path, "w");
+    for (int i = 0; i < 1000; i++) { fprintf(file, "line %d\\n", i); }
+    if (fflush(file) != 0 || fsync(fileno(file)) != 0 || fclose(file) != 0) { return 1; }
+    file = fopen(path, "r");
+    if (fseek(file, 500, SEEK_SET) != 0 || fgets(line, sizeof(line), file) == NULL) { return 2; }
+    fclose(file);
+    return 0;
+}
+"""
+
+
+def cell(fs, workload, *more):
+    done = subprocess.run([str(bench.program_for(CELL, fs)), "--fs", fs, "--workload", workload, *map(str, more)], capture_output=True, text=True)
+    return json.loads(done.stdout) if done.stdout else {"status": done.stderr}
+
+
+def kinds(trace):
+    """The kind of each entry, read independently of the C code (norbench/trace.h)."""
+    data, at, found = trace.read_bytes(), 5, []
+    numbers = {0: 1, 1: 1, 2: 1, 3: 2, 4: 2, 5: 2, 6: 1, 7: 2, 13: 1, 14: 1}
+    paths = {1: 1, 8: 1, 9: 1, 10: 2, 11: 1, 12: 1, 14: 1, 15: 1, 16: 1}
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            value |= (data[at] & 0x7F) << shift
+            shift += 7
+            at += 1
+            if not data[at - 1] & 0x80:
+                return value
+
+    assert data[:5] == b"NBTR\x01"
+    while True:
+        kind = data[at]
+        at += 1
+        values = [number() for _ in range(numbers.get(kind, 0))]
+        for _ in range(paths.get(kind, 0)):
+            length = number()
+            at += length
+        if kind == 0:
+            assert values == [len(found)] and at == len(data)
+            return found
+        found.append(kind)
+
+
+def record(capsys, root, out, *command):
+    with pytest.raises(SystemExit) as stop:
+        bench_cli.main(["record", "--root", str(root), "--out", str(out), "--", *map(str, command)])
+    capsys.readouterr()
+    return stop.value.code or 0
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the recorder is for Linux")
+def test_a_program_is_recorded_and_replayed(capsys, tmp_path):
+    root, out = tmp_path / "root", tmp_path / "app.trace"
+    root.mkdir()
+    (root / "there.txt").write_text("was there before")
+    assert record(capsys, root, out, sys.executable, "-c", APPLICATION, root) == 0
+    found = kinds(out)
+    for kind in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16):
+        assert kind in found, f"no entry of kind {kind}"
+    systems = [fs for fs in bench.read_catalogue(CELL).file_systems if fs in ("nf2fs", "littlefs", "fatfs", "yaffs2")]     # native cannot shorten files
+    for fs in systems:
+        row = cell(fs, "trace", "--trace", out, "--chip", "w25q80")
+        assert row["status"] == "ok" and row["verified"] and row["operations"] > 20, fs
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the recorder is for Linux")
+def test_streams_of_the_c_library_are_seen(capsys, tmp_path):
+    root, out, program = tmp_path / "root", tmp_path / "c.trace", tmp_path / "streams"
+    root.mkdir()
+    subprocess.run(["cc", "-x", "c", "-o", program, "-"], input=STREAMS, text=True, check=True)
+    assert record(capsys, root, out, program, root) == 0
+    found = kinds(out)
+    assert found.count(1) == found.count(2) == 2 and 4 in found and 6 in found and 3 in found
+    assert (root / "lines.txt").stat().st_size == 8890
+    assert cell("nf2fs", "trace", "--trace", out)["status"] == "ok"
+
+
+@pytest.mark.parametrize("workload", ["dirs", "create32", "log32d"])
+def test_a_workload_and_its_trace_cost_the_same(tmp_path, workload):
+    """Where all offsets and sizes are the calls' own, the replay makes the same calls."""
+    out = tmp_path / "w.trace"
+    first = cell("nf2fs", workload, "--record", out)
+    again = cell("nf2fs", "trace", "--trace", out)
+    assert first["status"] == again["status"] == "ok"
+    for key in ("program_calls", "program_bytes", "program_pages", "erases", "time_us", "user_bytes"):
+        assert first[key] == again[key], key
+
+
+def test_a_broken_trace_is_one_error(tmp_path):
+    out = tmp_path / "w.trace"
+    cell("nf2fs", "create32", "--record", out)
+    data = out.read_bytes()
+    for broken, message in ((data[:len(data) // 2], "the trace was cut short"), (b"hello", "not a trace"), (data[:5] + b"\x63", "an entry of an unknown kind"), (b"", "not a trace"),
+                            (data[:5] + b"\x08\x05/../x", "a number or a path that cannot be"), (data[:5] + b"\x02\x07\x00\x01", "handle 7, which is not open")):
+        out.write_bytes(broken)
+        row = cell("nf2fs", "trace", "--trace", out)
+        assert message in row["status"] and not row["verified"]
+    assert "needs --trace" in cell("nf2fs", "trace")["status"]

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * spi_chip.h - a serial NOR chip as its bus sees it: chip select, clocked bytes, and time that
+ * passes.
+ *
+ * It does what real chips do, also where that is not what the driver meant: a program wraps at the
+ * end of its page, a command without write enable or to a busy chip is ignored, a read in the wrong
+ * addressing mode answers from elsewhere. What was ignored is counted, so that a test can ask.
+ */
+#ifndef SPI_CHIP_H
+#define SPI_CHIP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SPI_CHIP_PAGE_MAX 512u
+#define SPI_CHIP_ERASES 4u
+
+struct spi_chip_erase {
+    uint32_t size;              /* bytes; 0: the chip has no such erase */
+    uint8_t opcode;             /* in the present addressing mode */
+    uint8_t opcode4;            /* with four address bytes in every mode; 0: none */
+    uint32_t typical_us;
+};
+
+struct spi_chip_kind {
+    uint8_t id[3];              /* answer to 9Fh */
+    uint32_t size;              /* bytes, a power of two */
+    uint32_t page_size;         /* bytes, at most SPI_CHIP_PAGE_MAX */
+    struct spi_chip_erase erase[SPI_CHIP_ERASES];
+    uint32_t program_us;        /* a page */
+    bool four_opcodes;          /* 12h, 13h, 0Ch, 6Ch, ECh: four address bytes in every mode */
+    bool four_mode;             /* B7h and E9h switch the addressing mode */
+    bool four_mode_latched;     /* and they need write enable before them */
+    bool sfdp;                  /* 5Ah answers */
+    bool sfdp_first;            /* with a table of the first edition: nine words, without times */
+    bool quad;                  /* 6Bh and EBh, with the quad enable bit (bit 1 of register 2) */
+    bool flag_status;           /* 70h: bit 7 ready, bit 5 erase failed, bit 4 program failed */
+    uint32_t suspend_us;        /* 75h takes so long; 0: the chip cannot suspend an erase */
+    uint32_t resume_gap_us;     /* an erase that runs for less between two suspends gets nowhere */
+    uint32_t wake_us;           /* ABh takes so long; 0: no deep power-down */
+};
+
+/* W25Q256JV and W25Q128JV as their data sheets have them, and an old chip without SFDP. */
+extern const struct spi_chip_kind spi_chip_w25q256, spi_chip_w25q128, spi_chip_old;
+
+struct spi_chip_counts {
+    uint32_t programs, erases, suspends, resumes;   /* begun */
+    uint32_t ignored;           /* commands that the chip took no notice of */
+    uint32_t wrapped;           /* programs that went past their page's end */
+    uint32_t rises;             /* programs that asked for a bit to go from 0 to 1 */
+    uint32_t blind_reads;       /* bytes read of the block whose erase is suspended */
+};
+
+struct spi_chip;
+
+struct spi_chip *spi_chip_new(const struct spi_chip_kind *kind);    /* blank; NULL: no memory */
+void spi_chip_free(struct spi_chip *chip);
+
+void spi_chip_select(struct spi_chip *chip, bool low);              /* low: the chip listens */
+/* a byte each way */
+uint8_t spi_chip_exchange(struct spi_chip *chip, uint8_t out, unsigned lines);
+void spi_chip_wait(struct spi_chip *chip, uint64_t ns);             /* time passes */
+
+uint64_t spi_chip_now_ns(const struct spi_chip *chip);
+uint8_t *spi_chip_memory(struct spi_chip *chip);
+const struct spi_chip_counts *spi_chip_counts(const struct spi_chip *chip);
+bool spi_chip_is_busy(const struct spi_chip *chip);
+uint32_t spi_chip_clock_ns(const struct spi_chip *chip);            /* one bit on one line */
+
+/*
+ * The board fails at that instant of spi_chip_now_ns. POWER: what the chip was doing stays half
+ * done (which bits, the seed says), what was being transferred is forgotten. RESET: only the
+ * processor stops; chip select rises, so that a program of which some bytes arrived begins with
+ * those, and the chip goes on. From then on the chip is out of reach until spi_chip_start.
+ */
+enum spi_chip_cut { SPI_CHIP_CUT_POWER, SPI_CHIP_CUT_RESET };
+void spi_chip_cut_at(struct spi_chip *chip, uint64_t ns, enum spi_chip_cut kind, uint64_t seed);
+bool spi_chip_is_cut(const struct spi_chip *chip);
+/* the board starts again, after a cut or without one */
+void spi_chip_start(struct spi_chip *chip);
+
+/* Faults: all programs and erases ignored; the next operation fails and says so in its flags. */
+void spi_chip_protect(struct spi_chip *chip, bool on);
+void spi_chip_fail_next(struct spi_chip *chip);
+
+#endif
