@@ -176,7 +176,7 @@ uint32_t nf2_space_available(const nf2_t *fs)
 {
     uint32_t kept = nf2_space_reserve(fs) + fs->space.promised;
     const struct nf2_space *space = &fs->space;
-    uint32_t free = space->free + space->nodes.count + space->data.count + space->freed_count;
+    uint32_t free = nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->freed_count;
 
     return free > kept ? free - kept : 0;
 }

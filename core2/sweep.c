@@ -146,7 +146,7 @@ static void begin_walk(nf2_t *fs, bool emptying)
 
     fs->walk.active = true;
     fs->walk.emptying = emptying;
-    fs->walk.ready = false;
+    fs->walk.ready = fs->walk.looked = false;
     fs->walk.leaves_before = fs->walk.leaves;
     fs->walk.leaves = 0;
     fs->walk.cursor = lowest;
@@ -211,7 +211,10 @@ static int end_walk(nf2_t *fs)
     }
     fs->space.victims = 0;
     fs->walk.ready = true;
-    count_window(fs);
+    if (!fs->walk.counted) {
+        count_window(fs);
+        fs->walk.counted = true;
+    }
     if (fs->space.mark_window == fs->space.now_window) {
         fs->walk.ready = false;
         return take_over(fs);
@@ -312,6 +315,32 @@ static int walk_step(nf2_t *fs)
     return lowered < 0 ? lowered : end_walk(fs);
 }
 
+/* Marks the blocks in use of a window, and does nothing else. */
+int nf2_sweep_look(nf2_t *fs, uint32_t window)
+{
+    struct nf2_path path;
+
+    if (fs->walk.looked && fs->walk.looked_changes == fs->io.changes && fs->space.mark_window == window) {
+        return NF2_OK;
+    }
+    fs->walk.again = fs->walk.again || fs->walk.active || fs->walk.ready; /* what was marked is lost */
+    fs->space.mark_window = window;
+    fs->space.victims = 0;
+    begin_walk(fs, false);
+    fs->walk.active = false;
+    do {
+        NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
+        for (unsigned level = 0; level <= fs->root.level; level++) {
+            mark_node(fs, path.node[level].block);
+        }
+        NF2_TRY(visit_entries(fs, &path));
+        fs->walk.cursor = path.upper;
+    } while (path.bounded);
+    fs->walk.looked = true;
+    fs->walk.looked_changes = fs->io.changes;
+    return NF2_OK;
+}
+
 /* ---- windows ------------------------------------------------------------------------------------ */
 
 /* Goes on to the next window: to one that was never used without any walk. 1 if so, 0 if a walk is needed. */
@@ -320,7 +349,7 @@ static int next_window(nf2_t *fs)
     struct nf2_space *space = &fs->space;
 
     if (space->fresh && space->now_window + 1 < nf2_windows(fs)) {
-        space->mark_window = space->now_window + 1;
+        space->mark_window = fs->walk.turn = space->now_window + 1;
         nf2_space_clear(fs, space->mark, space->mark_window);
         bool more = space->mark_window + 1 < nf2_windows(fs);
         space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
@@ -340,7 +369,12 @@ static int next_window(nf2_t *fs)
         return 1;
     }
     if (!fs->walk.active) {
-        space->mark_window = (space->mark_window + 1) % nf2_windows(fs);
+        if (!fs->walk.again) {
+            fs->walk.turn = (fs->walk.turn + 1) % nf2_windows(fs);
+            fs->walk.counted = false;
+        }
+        fs->walk.again = false;
+        space->mark_window = fs->walk.turn;
         space->victims = 0;
         space->pristine = space->pristine || space->lap_windows == 0;
         begin_walk(fs, false);

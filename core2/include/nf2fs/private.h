@@ -127,6 +127,11 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool active;
     bool emptying;              /* this walk moves what lies in victims */
     bool ready;                 /* `mark` is known, and may be taken from next */
+    bool again;                 /* the window whose turn it is has to be marked anew */
+    bool counted;               /* it was counted in this lap */
+    uint32_t turn;              /* the window whose turn it is */
+    bool looked;                /* `mark` was only looked at, when there had been so many changes: */
+    uint32_t looked_changes;
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t paced;             /* blocks of `now` that were free when the walk went on last */
     struct nf2_run moved;       /* where moved data goes */
