@@ -92,6 +92,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool opened;                /* this session has written its first CHECKPOINT */
     bool clean;                 /* nothing was changed behind the last CHECKPOINT */
     bool next_suspect;          /* the next block may hold something */
+    bool leaky;                 /* blocks may be free that only a lap of walks finds */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
