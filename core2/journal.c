@@ -121,7 +121,7 @@ static int read_claim(nf2_t *fs, const uint8_t *p)
         return NF2_ERR_CORRUPT;
     }
     nf2_space_use(fs, start, count);
-    fs->space.free -= nf2_min(count, fs->space.free);
+    nf2_space_taken(fs, count);
     return NF2_OK;
 }
 
@@ -206,7 +206,7 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
     uint32_t before = fs->space.now_free;
 
     nf2_space_use(fs, block, 1);
-    fs->space.free -= nf2_min(before - fs->space.now_free, fs->space.free);
+    nf2_space_taken(fs, before - fs->space.now_free);
     for (unsigned i = 0; i < root->bads; i++) {
         if (root->bad[i] == block) {
             return;
@@ -234,7 +234,7 @@ static uint32_t spare(nf2_t *fs, bool *suspect)
     }
     *suspect = !nf2_space_erased(fs, block, 1);
     nf2_space_use(fs, block, 1);
-    fs->space.free -= nf2_min(1, fs->space.free);
+    nf2_space_taken(fs, 1);
     return block;
 }
 
