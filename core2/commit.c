@@ -245,6 +245,7 @@ static int plan_merge(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops)
     if (cut) { /* the last piece, which gives the file its end, is to be the shadow's */
         NF2_TRY(complete_shadow(fs, file, file->size - 1));
     }
+    NF2_TRY(nf2_sweep_ready(fs, false));
     ops[0] = nf2_op_merge(file->shadow, file->id, cut ? file->size : NF2_NONE);
     ops[1] = nf2_op_range(file->id, file->size, NF2_FILE_MAX + 1u);
     return cut ? 2 : 1;
@@ -265,13 +266,13 @@ static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
         NF2_TRY(n);
     } else {
         NF2_TRY(file->fresh ? NF2_OK : complete_shadow(fs, file, 0));
+        NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
         nf2_put32(body + 1, id);
         NF2_TRY(put_content(fs, file, body, sizeof body, &ops[0]));
         n += old_map(file, &ops[1]);
     }
     struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, file->shadow);
     ops[n++] = nf2_op_delete(&key);
-    NF2_TRY(nf2_sweep_ready(fs, false));
     NF2_TRY(nf2_change(fs, ops, (unsigned)n));
     committed(fs, file, NF2_BODY_MAP, id);
     return NF2_OK;

@@ -65,6 +65,7 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
         fs->fragment = *run;
         fs->fragment.count = 1;
     }
+    fs->root.leaky = fs->root.leaky || run->count > 1 || (run->count > 0 && !better);
     run->count = 0;
 }
 

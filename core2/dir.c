@@ -101,6 +101,17 @@ static int check_removable(nf2_t *fs, const struct found *found)
     return found->content.kind == NF2_BODY_DIR ? directory_empty(fs, found->content.id) : NF2_OK;
 }
 
+/* What a name stands for now, after a step of the walk. */
+static int look_again(nf2_t *fs, struct found *found)
+{
+    if (found->content.kind == 0) {
+        return NF2_OK;
+    }
+    int result = nf2_tree_find(fs, &found->key, &found->entry);
+    NF2_TRY(result > 0 ? NF2_OK : result < 0 ? result : NF2_ERR_IO);
+    return nf2_entry_content(fs, &found->entry, &found->content);
+}
+
 static int do_remove(nf2_t *fs, const char *path)
 {
     struct found found;
@@ -115,6 +126,7 @@ static int do_remove(nf2_t *fs, const char *path)
     }
     NF2_TRY(check_removable(fs, &found));
     NF2_TRY(nf2_sweep_ready(fs, true));
+    NF2_TRY(look_again(fs, &found)); /* the walk may have made a map of a list */
     ops[0] = nf2_op_delete(&found.key);
     unsigned n = 1u + (unsigned)nf2_commit_orphan(&found.content, &ops[1]);
     return nf2_change(fs, ops, n);
@@ -195,12 +207,8 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
     }
     NF2_TRY(check_target(fs, &from, &to));
     NF2_TRY(nf2_sweep_ready(fs, to.content.kind != 0));
-    /* the walk may have moved the body */
-    int found = nf2_tree_find(fs, &from.key, &from.entry);
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    NF2_TRY(nf2_entry_content(fs, &from.entry, &from.content));
-    NF2_TRY(to.content.kind == 0 ? NF2_OK : nf2_tree_find(fs, &to.key, &to.entry));
-    NF2_TRY(to.content.kind == 0 ? NF2_OK : nf2_entry_content(fs, &to.entry, &to.content));
+    NF2_TRY(look_again(fs, &from));
+    NF2_TRY(look_again(fs, &to));
     return move_entry(fs, &from, &to);
 }
 

@@ -230,7 +230,7 @@ static int read_some(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length)
 static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
 {
     uint8_t *to = data;
-    uint32_t done = 0;
+    uint32_t done = 0, start;
 
     if (!is_open(fs, file) || !READABLE(file)) {
         return NF2_ERR_BADF;
@@ -244,9 +244,13 @@ static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
     } else {
         length = 0;
     }
+    start = file->position;
     while (done < length) {
         int n = read_some(fs, file, to + done, length - done);
-        NF2_TRY(n);
+        if (n < 0) {
+            file->position = start;
+            return n;
+        }
         done += (uint32_t)n;
         file->position += (uint32_t)n;
     }
@@ -354,7 +358,7 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
         return NF2_ERR_FBIG;
     }
     if (length == 0) {
-        return 0;
+        return (file->flags & NF2_O_SYNC) != 0 ? do_sync(fs, file) : 0;
     }
     NF2_TRY(nf2_sweep_ready(fs, false));
     NF2_TRY(room_for(fs, file, length));

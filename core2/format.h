@@ -33,7 +33,8 @@ enum {
     NF2_STATE_CLEAN = 1,        /* the volume was left cleanly, nothing was changed behind this record */
     NF2_STATE_FRESH = 2,        /* windows behind this one were never used, and are erased */
     NF2_STATE_NOW_FRESH = 4,    /* so are all free blocks of this one */
-    NF2_STATE_SUSPECT = 8       /* the block where the log goes on is to be erased first */
+    NF2_STATE_SUSPECT = 8,      /* the block where the log goes on is to be erased first */
+    NF2_STATE_LEAKY = 16        /* blocks may be free that the next lap of walks has to find */
 };
 
 /* Records of a node. */

@@ -85,7 +85,7 @@ static int apply(nf2_t *fs)
 
 int nf2_group_redo_pending(nf2_t *fs)
 {
-    return fs->group_busy && !fs->io.read_only ? apply(fs) : NF2_OK;
+    return fs->group_busy && !fs->io.read_only && !fs->io.broken ? apply(fs) : NF2_OK;
 }
 
 /* What was committed is applied, and on record as applied, before anything else changes. */

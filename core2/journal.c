@@ -26,7 +26,7 @@ static void store_fixed(const nf2_t *fs, bool clean, uint8_t *p)
 
     *p++ = (uint8_t)((clean ? NF2_STATE_CLEAN : 0) | (space->fresh ? NF2_STATE_FRESH : 0) |
                      (space->now_fresh ? NF2_STATE_NOW_FRESH : 0) |
-                     (root->next_suspect ? NF2_STATE_SUSPECT : 0));
+                     (root->next_suspect ? NF2_STATE_SUSPECT : 0) | (root->leaky ? NF2_STATE_LEAKY : 0));
     p = nf2_put16(p, fs->io.epoch);
     p = nf2_put16(nf2_put24(p, root->node), root->node_base);
     *p++ = root->level;
@@ -48,6 +48,7 @@ static void load_fixed(nf2_t *fs, const uint8_t *p)
     space->fresh = (p[0] & NF2_STATE_FRESH) != 0;
     space->now_fresh = (p[0] & NF2_STATE_NOW_FRESH) != 0;
     root->next_suspect = (p[0] & NF2_STATE_SUSPECT) != 0;
+    root->leaky = (p[0] & NF2_STATE_LEAKY) != 0;
     fs->io.epoch = nf2_get16(p + 1);
     root->node = nf2_get24(p + 3);
     root->node_base = nf2_get16(p + 6);
@@ -120,7 +121,7 @@ static int read_claim(nf2_t *fs, const uint8_t *p)
         return NF2_ERR_CORRUPT;
     }
     nf2_space_use(fs, start, count);
-    fs->space.free -= nf2_min(count, fs->space.free);
+    nf2_space_taken(fs, count);
     return NF2_OK;
 }
 
@@ -190,6 +191,7 @@ int nf2_journal_read(nf2_t *fs)
         fs->root.next_suspect |= scan.last_end + TURN_ROOM > nf2_log_bytes(fs);
         fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) + 1u);
         fs->root.unclean_mounts++;
+        fs->root.leaky = true;
     }
     fs->io.epoch_known = true;
     fs->root.end = nf2_scan_append_at(fs, &scan);
@@ -204,7 +206,7 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
     uint32_t before = fs->space.now_free;
 
     nf2_space_use(fs, block, 1);
-    fs->space.free -= nf2_min(before - fs->space.now_free, fs->space.free);
+    nf2_space_taken(fs, before - fs->space.now_free);
     for (unsigned i = 0; i < root->bads; i++) {
         if (root->bad[i] == block) {
             return;
@@ -232,7 +234,7 @@ static uint32_t spare(nf2_t *fs, bool *suspect)
     }
     *suspect = !nf2_space_erased(fs, block, 1);
     nf2_space_use(fs, block, 1);
-    fs->space.free -= nf2_min(1, fs->space.free);
+    nf2_space_taken(fs, 1);
     return block;
 }
 

@@ -73,7 +73,7 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         if (left < step + (erases ? flash->erase_block_us : 0)) {
             return 1;
         }
-        if (!fs->root.opened) {
+        if (!fs->root.opened && !fs->root.leaky) {
             return 0;
         }
         int more = nf2_sweep_step(fs);

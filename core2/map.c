@@ -105,6 +105,27 @@ static struct nf2_op put_piece(uint32_t id, const struct nf2_piece *piece, uint8
     return nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, piece) - bytes));
 }
 
+/* The change that removes what a piece covers: 1, or 0 where there is nothing. `old` is what its last byte had so far. */
+static int first_covered(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, const struct nf2_piece *old,
+                         struct nf2_op *op)
+{
+    struct nf2_key key = nf2_key_number(id, piece->offset);
+    uint32_t end = piece->offset + piece->length;
+    struct nf2_entry entry;
+
+    if (old->kind != 0 && old->offset <= piece->offset) {
+        return 0;               /* one older piece has all of it */
+    }
+    int found = nf2_tree_seek(fs, &key, NF2_ABOVE, &entry);
+    NF2_TRY(found);
+    if (!found || !of_map(&entry, id) || nf2_key_value(&entry.key) >= end) {
+        return 0;
+    }
+    bool one = old->kind != 0 && nf2_key_value(&entry.key) == old->offset;
+    *op = one ? nf2_op_delete(&entry.key) : nf2_op_range(id, piece->offset + 1, end);
+    return 1;
+}
+
 int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t file_end, struct nf2_op *ops,
                  uint8_t bytes[2][NF2_PIECE_BYTES])
 {
@@ -118,10 +139,9 @@ int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t
         ops[n++] = put_piece(id, &rest, bytes[0]);
     }
     ops[n++] = put_piece(id, piece, bytes[1]);
-    if (piece->length > 1) {
-        ops[n++] = nf2_op_range(id, piece->offset + 1, end);
-    }
-    return n;
+    int covered = first_covered(fs, id, piece, &old, &ops[n]);
+    NF2_TRY(covered);
+    return n + covered;
 }
 
 int nf2_map_plan_cut(nf2_t *fs, uint32_t id, uint32_t end, struct nf2_op *ops, uint8_t bytes[NF2_PIECE_BYTES])

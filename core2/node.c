@@ -441,7 +441,9 @@ static int tail_nearest(nf2_t *fs, const struct nf2_view *view, const struct nf2
     int best = 0;
 
     for (unsigned i = 0; i < view->alive; i++) {
-        NF2_TRY(read_record(fs, view->block, view->slot[i] & PLACE, &entry, &type));
+        uint32_t place = view->slot[i] & PLACE; /* they are in order of their places as a rule: a page at a time */
+        (void)nf2_peek(fs, view->block, nf2_page_start(fs, place), nf2_page(fs));
+        NF2_TRY(read_record(fs, view->block, place, &entry, &type));
         if (!in_direction(nf2_key_compare(&entry.key, key), how)) {
             continue;
         }

@@ -53,6 +53,16 @@ void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
     }
 }
 
+void nf2_space_taken(nf2_t *fs, uint32_t count)
+{
+    struct nf2_space *space = &fs->space;
+
+    space->free -= nf2_min(count, space->free);
+    if (space->now_counted) {
+        space->lap_free -= nf2_min(count, space->lap_free);
+    }
+}
+
 bool nf2_space_mark(nf2_t *fs, uint32_t block)
 {
     return set_in(fs, fs->space.mark, fs->space.mark_window, block);
@@ -176,7 +186,7 @@ uint32_t nf2_space_available(const nf2_t *fs)
 {
     uint32_t kept = nf2_space_reserve(fs) + fs->space.promised;
     const struct nf2_space *space = &fs->space;
-    uint32_t free = space->free + space->nodes.count + space->data.count + space->freed_count;
+    uint32_t free = nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->freed_count;
 
     return free > kept ? free - kept : 0;
 }

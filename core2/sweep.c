@@ -4,6 +4,8 @@
 #include "move.h"
 #include "walked.h"
 
+#define LEFT_UNKNOWN 255u       /* see nf2_space.left */
+
 /* ---- marking ------------------------------------------------------------------------------------ */
 
 static void pin_run(nf2_t *fs, uint32_t block, uint32_t count)
@@ -101,22 +103,35 @@ static uint32_t group_bits(const nf2_t *fs, uint32_t group, uint32_t *used)
     return blocks;
 }
 
-/* Groups of the marked window that are worth emptying: the emptiest ones first, as many as can be copied. */
+/*
+ * Is a group worth emptying? For the garbage that it holds; or, where room is plenty, for a whole group that one large
+ * erase takes instead of many small ones.
+ */
+static bool worth_emptying(const nf2_t *fs, uint32_t group, bool scarce)
+{
+    uint32_t used, blocks = group_bits(fs, group, &used), live = fs->space.live[group];
+    bool garbage = used > 0 && live + 16 <= 16 * used && live < 16 * blocks - 8;
+    bool whole = used > 0 && used < blocks && nf2_large_blocks(fs) > 1 && live <= 11 * blocks;
+
+    return garbage ? scarce || live <= 11 * blocks : whole && !scarce;
+}
+
+/* The emptiest groups of the marked window first, as many as can be copied, until a share of what is free is won. */
 static bool choose_victims(nf2_t *fs)
 {
     uint32_t size = nf2_group_blocks(fs), room = nf2_alloc_stock(fs), kept = nf2_space_kept(fs);
     uint32_t parts = room > kept ? 16 * (room - kept) : 0;     /* that may be copied, in 16th of blocks */
-    uint32_t scarce = nf2_space_available(fs) < fs->io.blocks / 16;
-    uint32_t most = scarce ? 16 * size - 8 : 11 * size;         /* live parts of a group */
+    bool scarce = nf2_space_available(fs) < fs->io.blocks / 16;
+    uint32_t share = fs->space.free / nf2_windows(fs) / 2, won = 0;
 
     fs->space.victims = 0;
-    for (uint32_t live = 0; live <= nf2_min(most, 254); live++) {
+    for (uint32_t live = 0; live < 255 && (scarce || won < share); live++) {
         for (uint32_t group = 0; group < NF2_GROUPS; group++) {
-            uint32_t used, blocks = group_bits(fs, group, &used);
-            bool gains = blocks > 0 && used > 0 && live + 16 <= 16 * used;
-            if (fs->space.live[group] == live && gains && live + size <= parts) {
+            bool chosen = fs->space.live[group] == live && live + size <= parts && worth_emptying(fs, group, scarce);
+            if (chosen) {
                 fs->space.victims |= 1u << group;
                 parts -= live + size / 2;
+                won += size - live / 16;
             }
         }
     }
@@ -131,7 +146,7 @@ static void begin_walk(nf2_t *fs, bool emptying)
 
     fs->walk.active = true;
     fs->walk.emptying = emptying;
-    fs->walk.ready = false;
+    fs->walk.ready = fs->walk.looked = false;
     fs->walk.leaves_before = fs->walk.leaves;
     fs->walk.leaves = 0;
     fs->walk.cursor = lowest;
@@ -150,6 +165,7 @@ static int take_over(nf2_t *fs)
     pin(fs);
     space->victims = victims;
     bool same = space->now_window == space->mark_window;
+    space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
     space->now_window = space->mark_window;
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
@@ -169,12 +185,18 @@ static void count_window(nf2_t *fs)
         space->lap_free = 0;
         space->now_counted = false;
     }
-    space->lap_free += nf2_space_count(fs, space->mark);
+    uint32_t count = nf2_space_count(fs, space->mark), left = 2u * space->left[space->mark_window];
+    space->free += space->left[space->mark_window] != LEFT_UNKNOWN && count > left ? count - left : 0;
+    space->left[space->mark_window] = (uint8_t)nf2_min((count + 1) / 2, LEFT_UNKNOWN - 1);
+    space->lap_free += count;
     space->lap_windows++;
     if (space->lap_windows >= nf2_windows(fs)) {
-        space->free = space->lap_free;
+        bool known = space->lap_known && nf2_windows(fs) > 1;
+        space->free = known ? space->free : space->lap_free;
+        space->lap_known = true;
         space->lap_windows = 0;
         space->settled = space->pristine;
+        fs->root.leaky = false;
     }
 }
 
@@ -190,7 +212,10 @@ static int end_walk(nf2_t *fs)
     }
     fs->space.victims = 0;
     fs->walk.ready = true;
-    count_window(fs);
+    if (!fs->walk.counted) {
+        count_window(fs);
+        fs->walk.counted = true;
+    }
     if (fs->space.mark_window == fs->space.now_window) {
         fs->walk.ready = false;
         return take_over(fs);
@@ -281,9 +306,40 @@ static int walk_step(nf2_t *fs)
         return moved < 0 ? moved : NF2_OK;
     }
     fs->walk.leaves++;
-    fs->walk.cursor = path.upper;
     fs->walk.behind = false;
-    return path.bounded ? NF2_OK : end_walk(fs);
+    if (path.bounded) {
+        fs->walk.cursor = path.upper;
+        int joined = nf2_tree_join(fs, &path);
+        return joined < 0 && joined != NF2_NEED_SPACE ? joined : NF2_OK;
+    }
+    int lowered = nf2_tree_lower(fs);
+    return lowered < 0 ? lowered : end_walk(fs);
+}
+
+/* Marks the blocks in use of a window, and does nothing else. */
+int nf2_sweep_look(nf2_t *fs, uint32_t window)
+{
+    struct nf2_path path;
+
+    if (fs->walk.looked && fs->walk.looked_changes == fs->io.changes && fs->space.mark_window == window) {
+        return NF2_OK;
+    }
+    fs->walk.again = fs->walk.again || fs->walk.active || fs->walk.ready; /* what was marked is lost */
+    fs->space.mark_window = window;
+    fs->space.victims = 0;
+    begin_walk(fs, false);
+    fs->walk.active = false;
+    do {
+        NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
+        for (unsigned level = 0; level <= fs->root.level; level++) {
+            mark_node(fs, path.node[level].block);
+        }
+        NF2_TRY(visit_entries(fs, &path));
+        fs->walk.cursor = path.upper;
+    } while (path.bounded);
+    fs->walk.looked = true;
+    fs->walk.looked_changes = fs->io.changes;
+    return NF2_OK;
 }
 
 /* ---- windows ------------------------------------------------------------------------------------ */
@@ -294,9 +350,10 @@ static int next_window(nf2_t *fs)
     struct nf2_space *space = &fs->space;
 
     if (space->fresh && space->now_window + 1 < nf2_windows(fs)) {
-        space->mark_window = space->now_window + 1;
+        space->mark_window = fs->walk.turn = space->now_window + 1;
         nf2_space_clear(fs, space->mark, space->mark_window);
         bool more = space->mark_window + 1 < nf2_windows(fs);
+        space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
         pin(fs);
         memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
         space->now_window = space->mark_window;
@@ -313,7 +370,12 @@ static int next_window(nf2_t *fs)
         return 1;
     }
     if (!fs->walk.active) {
-        space->mark_window = (space->mark_window + 1) % nf2_windows(fs);
+        if (!fs->walk.again) {
+            fs->walk.turn = (fs->walk.turn + 1) % nf2_windows(fs);
+            fs->walk.counted = false;
+        }
+        fs->walk.again = false;
+        space->mark_window = fs->walk.turn;
         space->victims = 0;
         space->pristine = space->pristine || space->lap_windows == 0;
         begin_walk(fs, false);

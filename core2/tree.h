@@ -37,6 +37,10 @@ int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
 /* split.c: writes the leaf of this path anew, with these changes in it. */
 int nf2_tree_rewrite(nf2_t *fs, const struct nf2_path *path, unsigned level, struct nf2_op *ops, unsigned count);
 
+/* join.c: one leaf of the path's and its right neighbour, if both are sparse; a root with one child goes. 1 if so, 0 or an error. */
+int nf2_tree_join(nf2_t *fs, const struct nf2_path *path);
+int nf2_tree_lower(nf2_t *fs);
+
 /* What it takes to change something: the operations. */
 struct nf2_op nf2_op_put(const struct nf2_key *key, const void *body, uint32_t length);
 struct nf2_op nf2_op_delete(const struct nf2_key *key);

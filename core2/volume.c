@@ -201,7 +201,8 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config, int fl
     if (fs->group_busy && fs->io.read_only) {
         return NF2_ERR_ROFS; /* half of a change would be seen: a mount for writing finishes it */
     }
-    fs->space.mark_window = fs->space.now_window;
+    fs->space.mark_window = fs->walk.turn = fs->space.now_window;
+    memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.paced = fs->space.now_free;
     fs->mounted = true;
     return NF2_OK;
@@ -239,7 +240,7 @@ static int do_statfs(const nf2_t *fs, struct nf2_statfs *out)
     memset(out, 0, sizeof *out);
     out->block_size = nf2_block_bytes(fs);
     out->blocks = fs->io.blocks;
-    out->blocks_free = space->free + space->nodes.count + space->data.count + space->freed_count;
+    out->blocks_free = nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->freed_count;
     out->blocks_available = nf2_space_available(fs);
     out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased;
     for (uint32_t group = 0; group < NF2_GROUPS && !space->now_fresh; group++) {
@@ -269,7 +270,7 @@ static bool in_claim(const struct nf2_claim *claim, uint32_t block)
     return block - claim->start < claim->count;
 }
 
-static int do_block_state(const nf2_t *fs, uint32_t block, uint32_t *erases)
+static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
 {
     if (!fs->mounted || block >= fs->io.blocks) {
         return NF2_ERR_INVAL;
@@ -291,9 +292,16 @@ static int do_block_state(const nf2_t *fs, uint32_t block, uint32_t *erases)
             return NF2_BLOCK_DIRTY;
         }
     }
-    uint32_t at = block - fs->space.now_window * fs->space.window_blocks;
-    bool free = at < fs->space.window_blocks && !nf2_bit(fs->space.now, at);
-    return !free ? NF2_BLOCK_USED : nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+    uint32_t size = fs->space.window_blocks, window = block / size;
+    bool now = window == fs->space.now_window;
+    if (!now && fs->space.fresh && window > fs->space.now_window) {
+        return NF2_BLOCK_ERASED;
+    }
+    NF2_TRY(now ? NF2_OK : nf2_sweep_look(fs, window));
+    if (nf2_bit(now ? fs->space.now : fs->space.mark, block % size)) {
+        return NF2_BLOCK_USED;
+    }
+    return now && nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
 }
 
 static int do_maintain(nf2_t *fs, uint32_t budget_us)

@@ -11,8 +11,7 @@ bool core_broken(const nf2_t *fs)
 
 bool core_change_waits(const nf2_t *fs)
 {
-    (void)fs;
-    return false; /* readers see all of a change or nothing */
+    return fs->group_busy;
 }
 
 bool core_emptying(const nf2_t *fs)

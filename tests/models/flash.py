@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A small NOR chip for the crash model: blocks of pages, torn programs and torn erases.
 
-A page is one program unit and one program. It is BLANK, or holds what was programmed, or what a torn
-program left: a Torn page reads as invalid, a Weak page reads as blank and takes no other content.
+A page is one program unit and one program. It is BLANK, or holds what was programmed, or what a
+torn program left: a Torn page reads as invalid, a Weak one as blank and takes no other content.
 """
 
 BLANK = None
-OUTCOMES = {"program": ("lost", "weak", "torn", "whole"), "erase": ("lost", "weak", "mixed", "torn")}
+OUTCOMES = {
+    "program": ("lost", "weak", "torn", "whole"),
+    "erase": ("lost", "weak", "mixed", "torn"),
+}
 
 
 class Broken(Exception):
@@ -14,7 +17,7 @@ class Broken(Exception):
 
 
 class Weak:
-    """A torn program that reads as blank. `content` is what was to be programmed (None: unknown)."""
+    """A torn program that reads as blank; `content` was to be programmed (None: unknown)."""
 
     def __init__(self, content):
         self.content = content

@@ -17,10 +17,12 @@ SEED = 4
 # History of this seed that shows a rule's absence, where it is not among the first ones.
 FIRST = {"rename_barrier": 10, "unvictim": 10, "end": 16, "chain": 3, "switch": 2, "fresh": 1,
          "put_first": 2, "done": 1, "keep_group": 2, "turn_group": 2, "plan": 15,
-         "ids": 2, "reuse": 1, "carry": 1, "free": 1, "torn_epoch": 9}
+         "ids": 2, "reuse": 1, "carry": 1, "free": 1, "torn_epoch": 9, "free_known": 21, "chain_turn": 2}
+OTHER_SEED = {"chain_turn": 5}
 
-# Their absence takes thousands of cuts to show: `crash.py --without RULE` looks for it.
-RARE = ("next_looked_at", "done_moves", "tight", "free_known", "chain_turn")
+# Their absence takes too many cuts to show here; `crash.py --without RULE` looks for it. It has
+# not found these yet: each follows from an order of events that was met in thought, or by chance.
+RARE = ("next_looked_at", "done_moves", "tight")
 
 
 def test_all_rules_find_nothing():
@@ -32,7 +34,8 @@ def test_all_rules_find_nothing():
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule not in RARE])
 def test_rule_left_out_is_found(rule):
-    _, failure = crash.explore(SEED, 2, 3000, {rule}, first=FIRST.get(rule, 0))
+    _, failure = crash.explore(
+        OTHER_SEED.get(rule, SEED), 2, 3000, {rule}, first=FIRST.get(rule, 0))
     assert failure is not None
 
 

@@ -21,6 +21,7 @@
 
 #define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
 #define NF2_WINDOW_BYTES (NF2_WINDOW_BLOCKS / 8u)
+#define NF2_WINDOWS_MAX 129u
 #define NF2_GROUPS 32u                  /* erase groups of a window */
 #define NF2_FREED_MAX 8u
 #define NF2_BAD_MAX 8u
@@ -91,6 +92,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool opened;                /* this session has written its first CHECKPOINT */
     bool clean;                 /* nothing was changed behind the last CHECKPOINT */
     bool next_suspect;          /* the next block may hold something */
+    bool leaky;                 /* blocks may be free that only a lap of walks finds */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
@@ -108,6 +110,8 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint16_t now_free;          /* free blocks of `now` */
     uint16_t lap_windows;       /* windows counted in this lap */
+    uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted or left last; 255: not known */
+    bool lap_known;             /* a lap over all windows was made in this mount */
     uint8_t freed_count;
     uint8_t claim_size;         /* of the next claim for nodes */
     bool fresh;                 /* windows behind `now` were never used, and are erased */
@@ -124,6 +128,11 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool active;
     bool emptying;              /* this walk moves what lies in victims */
     bool ready;                 /* `mark` is known, and may be taken from next */
+    bool again;                 /* the window whose turn it is has to be marked anew */
+    bool counted;               /* it was counted in this lap */
+    uint32_t turn;              /* the window whose turn it is */
+    bool looked;                /* `mark` was only looked at, when there had been so many changes: */
+    uint32_t looked_changes;
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t paced;             /* blocks of `now` that were free when the walk went on last */
     struct nf2_run moved;       /* where moved data goes */
