@@ -145,7 +145,7 @@ def test_exchange(options, board):
         path = source / ("etc" if i % 3 else "var/data") / f"file{i}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(generator.randbytes(generator.choice([0, 7, 300, 5000, 70000])))
-    nf2(options, "format", board.image, "--chip", "w25q256", "--quick")
+    nf2(options, "format", board.image, "--chip", "w25q256", "--quick", "--force")
     nf2(options, "put", board.image, source, "/")
     shown = files_of(board.run("show"))
     found = fetch_all(options, board, "shown")
