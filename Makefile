@@ -24,7 +24,7 @@ PEER_OPTIONS = $(foreach peer,LITTLEFS.littlefs FATFS.fatfs YAFFS2.yaffs2,$(if $
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: help lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
+.PHONY: core2 help lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
 
 help:
 	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
@@ -150,6 +150,12 @@ release: peers freertos
 asan: $(VENV)/ready freertos
 	$(CMAKE) -S . -B "$(ASAN)" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON -DNF2FS_CORE=$(CORE) $(FREERTOS_OPTION)
 	$(CMAKE) --build "$(ASAN)" --parallel $(JOBS)
+
+# The second core (core2/) is being built beside the first one: the tests of it that `make test' runs, with sanitizers.
+CORE2_TESTS := test_api test_arguments test_bad test_failed_handles test_model test_read_on
+core2: $(VENV)/ready
+	$(CMAKE) -S . -B "$(BUILD)/core2" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON -DNF2FS_CORE=2 -DNF2FS_PYTHON=OFF
+	$(CMAKE) --build "$(BUILD)/core2" --parallel $(JOBS) --target $(CORE2_TESTS)
 
 # ---- tests ----
 
