@@ -209,13 +209,13 @@ static int copy_to_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at, uint32_t ga
     struct nf2_piece piece, part;
     uint8_t bytes[NF2_PIECE_BYTES];
 
+    NF2_TRY(nf2_sweep_ready(fs, false)); /* before the plan: the walk may move what it refers to */
     NF2_TRY(nf2_content_base(fs, file, *at, &piece));
     NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
     uint32_t length = nf2_min(nf2_min(gap, piece.offset + piece.length - *at), file->size - *at);
     part = nf2_piece_part(fs, &piece, *at - piece.offset, length);
     struct nf2_key key = nf2_key_number(file->shadow, *at);
     struct nf2_op op = nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, &part) - bytes));
-    NF2_TRY(nf2_sweep_ready(fs, false));
     NF2_TRY(nf2_change(fs, &op, 1));
     *at += length;
     return NF2_OK;

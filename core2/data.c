@@ -132,20 +132,33 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 
 /* ---- programs ----------------------------------------------------------------------------------- */
 
-/* Programs at most to the end of a page; the bytes that went there. A bad block is given up where it is. */
-static int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
+/* The next piece of the data, as it will lie on the chip; the handle has a place for it afterwards. */
+static int next_piece(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length, struct nf2_piece *piece)
 {
-    uint32_t page = nf2_page(fs), bytes = nf2_block_bytes(fs);
+    uint32_t page = nf2_page(fs);
     struct nf2_run *run = &file->run;
 
     NF2_TRY(run->count == 0 ? acquire(fs, file, length) : NF2_OK);
     uint32_t n = nf2_min(length, page - (run->within & (page - 1)));
-    struct nf2_piece piece = {offset, n, run->block, run->within, NF2_PIECE_DATA, false};
-    int result = nf2_flash_program(fs, run->block, run->within, data, n);
+    struct nf2_piece next = {offset, n, run->block, run->within, NF2_PIECE_DATA, false};
+    bool full = file->pieces == NF2_PIECES_MAX && !goes_on(fs, &file->piece[file->pieces - 1], &next);
+    *piece = next;
+    return full ? nf2_data_spill(fs, file) : NF2_OK; /* before the program: the walk knows only what the handle holds */
+}
+
+/* Programs at most to the end of a page; the bytes that went there. A bad block is given up where it is. */
+static int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
+{
+    uint32_t bytes = nf2_block_bytes(fs);
+    struct nf2_run *run = &file->run;
+    struct nf2_piece piece;
+
+    NF2_TRY(next_piece(fs, file, offset, length, &piece));
+    int result = nf2_flash_program(fs, run->block, run->within, data, piece.length);
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, run->block);
     }
-    run->within = result == NF2_OK ? run->within + nf2_align_unit(fs, n) : bytes;
+    run->within = result == NF2_OK ? run->within + nf2_align_unit(fs, piece.length) : bytes;
     if (run->within >= bytes) {
         run->within = 0;
         run->block++;
@@ -153,7 +166,7 @@ static int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t 
     }
     NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
     NF2_TRY(result == NF2_OK ? nf2_data_add(fs, file, &piece) : NF2_OK);
-    return result == NF2_OK ? (int)n : 0;
+    return result == NF2_OK ? (int)piece.length : 0;
 }
 
 int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)

@@ -2,7 +2,6 @@
 #include "journal.h"
 
 #define IDS_AHEAD 64u           /* ids that a CHECKPOINT gives out in advance */
-#define TURN_ROOM 1100u         /* with less room in the head a turn may have been begun before a cut */
 
 /* ---- what a CHECKPOINT holds -------------------------------------------------------------------- */
 
@@ -188,7 +187,7 @@ int nf2_journal_read(nf2_t *fs)
     if (fs->io.cut) { /* what was claimed and not used is found by the walk */
         memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
         memset(&fs->space.data, 0, sizeof fs->space.data);
-        fs->root.next_suspect |= scan.last_end + TURN_ROOM > nf2_log_bytes(fs);
+        fs->root.next_suspect = true; /* the session may have been cut in a turn */
         fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) + 1u);
         fs->root.unclean_mounts++;
         fs->root.leaky = true;

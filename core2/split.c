@@ -17,6 +17,7 @@ struct rewrite {
     uint8_t body[2][NF2_CHILD_BYTES];
     uint32_t old[OLD_MAX];      /* blocks that are free when the change is committed */
     unsigned olds;
+    bool failed;                /* a block failed in a program that may count after a remount */
 };
 
 static bool brings(const struct nf2_op *op)
@@ -306,9 +307,39 @@ static int commit_parent(nf2_t *fs, struct rewrite *rewrite, const struct nf2_ke
     ops_for_parent(rewrite, &entry.key);
     int result = nf2_node_append(fs, view, rewrite->ops, rewrite->count);
     if (result == NF2_FAILED_BLOCK) {
+        rewrite->failed = true;
         nf2_journal_bad(fs, rewrite->path->node[rewrite->level].block);
     }
     return result == NF2_OK ? 1 : result == NF2_NODE_FULL || result == NF2_FAILED_BLOCK ? 0 : result;
+}
+
+/* The lowest of the new keys is where the new node begins. */
+static void cut_at_edge(struct rewrite *rewrite)
+{
+    rewrite->cut = rewrite->ops[0].key;
+    for (unsigned i = 1; i < rewrite->count; i++) {
+        bool lower = nf2_key_compare(&rewrite->ops[i].key, &rewrite->cut) < 0;
+        rewrite->cut = lower ? rewrite->ops[i].key : rewrite->cut;
+    }
+}
+
+/* One level: 1 if that is committed, 0 if the parent is to be written anew, too, or an error. */
+static int rewrite_level(nf2_t *fs, struct rewrite *rewrite, const struct nf2_key *key)
+{
+    NF2_TRY(plan(fs, rewrite));
+    if (rewrite->edge) {
+        cut_at_edge(rewrite);
+    } else {
+        rewrite->old[rewrite->olds++] = rewrite->path->node[rewrite->level].block;
+    }
+    for (unsigned part = 0; part <= rewrite->two; part++) {
+        NF2_TRY(write_part(fs, rewrite, part));
+    }
+    if (rewrite->level < fs->root.level) {
+        return commit_parent(fs, rewrite, key);
+    }
+    NF2_TRY(commit_root(fs, rewrite));
+    return 1;
 }
 
 int nf2_tree_rewrite(nf2_t *fs, const struct nf2_path *path, unsigned level, struct nf2_op *ops, unsigned count)
@@ -324,26 +355,12 @@ int nf2_tree_rewrite(nf2_t *fs, const struct nf2_path *path, unsigned level, str
     rewrite.ops = ops;
     rewrite.count = count;
     while (done == 0) {
-        NF2_TRY(plan(fs, &rewrite));
-        if (rewrite.edge) {
-            rewrite.cut = rewrite.ops[0].key;
-            for (unsigned i = 1; i < rewrite.count; i++) {
-                bool lower = nf2_key_compare(&rewrite.ops[i].key, &rewrite.cut) < 0;
-                rewrite.cut = lower ? rewrite.ops[i].key : rewrite.cut;
-            }
-        } else {
-            rewrite.old[rewrite.olds++] = path->node[rewrite.level].block;
-        }
-        for (unsigned part = 0; part <= rewrite.two; part++) {
-            NF2_TRY(write_part(fs, &rewrite, part));
-        }
-        bool root = rewrite.level == fs->root.level;
-        done = root ? commit_root(fs, &rewrite) : commit_parent(fs, &rewrite, &key);
-        NF2_TRY(done);
-        done = root ? 1 : done;
+        done = rewrite_level(fs, &rewrite, &key);
         memcpy(parent_ops, rewrite.up, sizeof parent_ops); /* the next round fills `up` anew */
-        rewrite.ops = done ? rewrite.ops : parent_ops;
+        rewrite.ops = parent_ops;
     }
+    fs->io.broken = fs->io.broken || (done < 0 && rewrite.failed);
+    NF2_TRY(done);
     for (unsigned i = 0; i < rewrite.olds; i++) {
         nf2_view_forget(fs, rewrite.old[i]);
         nf2_alloc_freed(fs, rewrite.old[i]);
