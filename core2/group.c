@@ -85,7 +85,10 @@ static int apply(nf2_t *fs)
 
 int nf2_group_redo_pending(nf2_t *fs)
 {
-    return fs->group_busy && !fs->io.read_only && !fs->io.broken ? apply(fs) : NF2_OK;
+    if (!fs->group_busy) {
+        return NF2_OK;
+    }
+    return fs->io.broken ? NF2_ERR_IO : apply(fs); /* half of a change is not to be seen */
 }
 
 /* What was committed is applied, and on record as applied, before anything else changes. */

@@ -123,6 +123,7 @@ static struct nf2_op put_body(const struct nf2_entry *entry, uint32_t at, const 
 static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content)
 {
     struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
+    struct nf2_entry now;
     struct nf2_refs refs;
     struct nf2_piece piece;
     struct nf2_op ops[2];
@@ -143,7 +144,9 @@ static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry, const
     NF2_TRY(found);
     bytes[0] = NF2_BODY_MAP;
     nf2_put32(bytes + 1, id);
-    ops[0] = put_body(entry, content->at, bytes, 5);
+    found = nf2_tree_find(fs, &entry->key, &now); /* its leaf may have been written anew since */
+    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+    ops[0] = put_body(&now, content->at, bytes, 5);
     ops[1] = nf2_op_delete(&orphan);
     NF2_TRY(nf2_change(fs, ops, 2));
     tell_handles(fs, &entry->key, NF2_BODY_MAP, id);

@@ -121,8 +121,8 @@ static bool choose_victims(nf2_t *fs)
 {
     uint32_t size = nf2_group_blocks(fs), room = nf2_alloc_stock(fs), kept = nf2_space_kept(fs);
     uint32_t parts = room > kept ? 16 * (room - kept) : 0;     /* that may be copied, in 16th of blocks */
-    bool scarce = nf2_space_available(fs) < fs->io.blocks / 16;
-    uint32_t share = fs->space.free / nf2_windows(fs) / 2, won = 0;
+    uint32_t here = nf2_space_count(fs, fs->space.mark), share = here / 2, won = 0;
+    bool scarce = here < fs->space.window_blocks / 16;
 
     fs->space.victims = 0;
     for (uint32_t live = 0; live < 255 && (scarce || won < share); live++) {
