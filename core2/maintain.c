@@ -53,6 +53,23 @@ static uint32_t erase_time(const nf2_t *fs)
     return large > 1 && size >= large ? size / large * flash->large_erase_us : size * flash->erase_block_us;
 }
 
+/* Erases of the log's next block and of an anchor's, where the log is about to turn. */
+static uint32_t erases_of_turn(const nf2_t *fs)
+{
+    bool opens = !fs->root.opened && fs->io.flash->program_unit > 1;
+    bool turns = opens || fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs);
+
+    return turns ? 2 : 0;
+}
+
+/* Erases that a step may make: of blocks to copy to and of nodes, too. */
+static uint32_t erases_of_step(const nf2_t *fs)
+{
+    uint32_t nodes = fs->space.nodes.erased;
+
+    return erases_of_turn(fs) + (fs->space.data.erased == 0) + (nodes < 3 ? 3u - nodes : 0);
+}
+
 int nf2_idle(nf2_t *fs, uint32_t budget_us)
 {
     const struct nf2_flash *flash = fs->io.flash;
@@ -65,12 +82,12 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
     for (;;) {
         uint32_t spent = fs->io.busy_us - begin, left = budget_us > spent ? budget_us - spent : 0;
         uint32_t group = fs->root.opened ? group_to_erase(fs) : NF2_NONE;
-        if (group != NF2_NONE && left >= erase_time(fs) + 2 * flash->program_page_us) {
+        uint32_t log = 2 * flash->program_page_us + erases_of_turn(fs) * flash->erase_block_us;
+        if (group != NF2_NONE && left >= erase_time(fs) + log) {
             NF2_TRY(erase_group(fs, group));
             continue;
         }
-        bool erases = fs->space.data.erased == 0 || fs->space.nodes.erased == 0;
-        if (left < step + (erases ? flash->erase_block_us : 0)) {
+        if (left < step + erases_of_step(fs) * flash->erase_block_us) {
             return 1;
         }
         if (!fs->root.opened && !fs->root.leaky) {
