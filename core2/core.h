@@ -27,6 +27,7 @@
 #define NF2_NONE UINT32_MAX
 #define NF2_NO_BLOCK 0xFFFFFFu  /* no block, in the 24 bits of the format */
 
+/* A build may bring one of its own, which tells where an error came from. */
 #ifndef NF2_TRY
 #define NF2_TRY(call)            \
     do {                         \

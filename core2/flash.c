@@ -130,9 +130,8 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
 }
 
 /* What a program or an erase answered. */
-static int settle(nf2_t *fs, uint32_t block, int result)
+static int settle(nf2_t *fs, int result)
 {
-    fs->io.bad_block = result == NF2_FLASH_BAD ? block : NF2_NONE;
     fs->io.broken = fs->io.broken || (result != 0 && result != NF2_FLASH_BAD);
     return result == 0 ? NF2_OK : result == NF2_FLASH_BAD ? NF2_FAILED_BLOCK : NF2_ERR_IO;
 }
@@ -163,7 +162,7 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
     if ((address & ~(page - 1)) == io->window_address) {
         io->window_address = NF2_NONE;
     }
-    return settle(fs, block, io->flash->program(io->flash->context, address, data, padded));
+    return settle(fs, io->flash->program(io->flash->context, address, data, padded));
 }
 
 int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
@@ -178,5 +177,5 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
     io->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
     io->window_address = NF2_NONE;
     uint32_t address = address_of(fs, block, 0), bytes = count * nf2_block_bytes(fs);
-    return settle(fs, block, io->flash->erase(io->flash->context, address, bytes));
+    return settle(fs, io->flash->erase(io->flash->context, address, bytes));
 }

@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-/* The block failed for good (fs->io.bad_block); the volume is not broken: the caller goes on in another block. */
+/* The block failed for good; the volume is not broken: the caller goes on in another block. */
 #define NF2_FAILED_BLOCK (-1001)
 
 /* Is the configuration one that the file system can use? */

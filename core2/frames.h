@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * frames.h - the framed tail of a file: a block in which each small synced append is one frame, header, data and
- * check in one program (docs/FORMAT.md, section 5; the idea is HFFS's log block).
+ * check in one program (docs/core2/FORMAT.md, "Frames"; the idea is HFFS's log block).
  */
 #ifndef NF2FS_CORE_FRAMES_H
 #define NF2FS_CORE_FRAMES_H

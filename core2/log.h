@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * log.h - a log in one block: checked records in pages, appended in groups that count whole or not at all.
- * docs/FORMAT.md, section 1, defines pages, records, groups and the epoch rule.
+ * docs/core2/FORMAT.md defines pages, records, groups and the epoch rule.
  */
 #ifndef NF2FS_CORE_LOG_H
 #define NF2FS_CORE_LOG_H
@@ -69,7 +69,7 @@ static inline uint32_t nf2_log_bytes(const nf2_t *fs)
 
 /*
  * Is a blank page at `position` the end of a log whose last record, of epoch `last`, ends at `last_end`, and whose pages from
- * `used_end` on are blank? By the epoch rule (FORMAT.md, 1.4) nothing can have been appended further on.
+ * `used_end` on are blank? By the epoch rule nothing can have been appended further on.
  */
 static inline bool nf2_log_ends(const nf2_t *fs, uint32_t position, uint32_t last_end, uint32_t used_end, uint16_t last)
 {

@@ -40,7 +40,6 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
     fs->io.read_buffer = config->buffer;
     fs->io.write_buffer = fs->io.read_buffer + nf2_page(fs);
     fs->io.window_address = NF2_NONE;
-    fs->io.bad_block = NF2_NONE;
     fs->root.group_block = NF2_NO_BLOCK;
     if (fs->io.blocks < NF2_BLOCKS_MIN || fs->io.blocks > 65536u) {
         return fs->io.blocks > 65536u ? NF2_ERR_GEOMETRY : NF2_ERR_NOSPC;

@@ -70,7 +70,6 @@ struct nf2_io {                 /* flash.c, log.c */
     bool cut;                   /* the last session was not left cleanly */
     uint32_t changes;           /* programs and erases of this mount */
     uint32_t busy_us;           /* typical time of all operations of this mount */
-    uint32_t bad_block;         /* that failed in the last program or erase; UINT32_MAX: none */
 };
 
 struct nf2_root {               /* journal.c: what a mount must know */
