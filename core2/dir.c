@@ -177,10 +177,12 @@ static NF2_APART int move_entry(nf2_t *fs, const struct found *from, const struc
         ops[n++].from = &from->key;
     }
     n += (unsigned)nf2_commit_orphan(&to->content, &ops[n]);
-    NF2_TRY(nf2_change(fs, ops, n));
-    rename_handles(fs, &from->key, &to->key);
-    fs->moves++;
-    return NF2_OK;
+    int result = nf2_change(fs, ops, n);
+    if (result == NF2_OK || fs->group_busy != NF2_GROUP_NONE) { /* committed, if not applied */
+        rename_handles(fs, &from->key, &to->key);
+        fs->moves++;
+    }
+    return result;
 }
 
 static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
@@ -254,7 +256,7 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     if (!fs->mounted || dir->id == 0) {
         return NF2_ERR_BADF;
     }
-    NF2_TRY(nf2_group_redo_pending(fs));
+    nf2_group_look(fs);
     int found = nf2_tree_seek(fs, &dir->last, NF2_ABOVE, &entry);
     NF2_TRY(found);
     found = found && entry.key.id == dir->id;

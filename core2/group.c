@@ -3,92 +3,50 @@
 
 #include "map.h"
 
-/*
- * GROUP: for each change: kind 1, bytes of the body 2, the key, the body. Body of RANGE: the offset behind it, 4; of MERGE,
- * whose key has the id of the map that goes and where the file ends: the id of the one that gets its entries, 4.
- */
-enum { GROUP_PUT = 0, GROUP_DEL = 1, GROUP_RANGE = 2, GROUP_MERGE = 3 };
-#define OP_HEAD 3u
 #define CHANGES_MAX 16u
 
 /* ---- applying ----------------------------------------------------------------------------------- */
 
-struct reader {
-    uint32_t block;
-    uint16_t record, at, end;   /* place of the record, and in the record */
-};
-
-static int reader_begin(nf2_t *fs, struct reader *reader)
-{
-    uint8_t header[2];
-
-    reader->block = fs->root.group_block;
-    reader->record = fs->root.group_at;
-    NF2_TRY(nf2_record_read(fs, reader->block, reader->record, 0, header, 2));
-    reader->at = 2;
-    reader->end = (uint16_t)((nf2_get16(header) & 0xFFFu) - 4u);
-    return NF2_OK;
-}
-
-/* The next change: 1, 0 at the end, or an error. Its body stays on the chip. */
-static int reader_next(nf2_t *fs, struct reader *reader, struct nf2_op *op)
-{
-    uint8_t bytes[OP_HEAD + NF2_KEY_BYTES];
-    uint32_t room = (uint32_t)reader->end - reader->at, used;
-
-    if (reader->at >= reader->end) {
-        return 0;
-    }
-    memset(op, 0, sizeof *op);
-    room = nf2_min(room, sizeof bytes);
-    NF2_TRY(nf2_record_read(fs, reader->block, reader->record, reader->at, bytes, room));
-    used = room > OP_HEAD ? nf2_get_varint(bytes + OP_HEAD, room - OP_HEAD, &op->key.id) : 0;
-    uint32_t at = OP_HEAD + used;
-    if (used == 0 || at >= room || bytes[at] > NF2_KEY_MAX || at + 1 + bytes[at] > room) {
-        return NF2_ERR_IO;
-    }
-    op->key.length = bytes[at];
-    memcpy(op->key.bytes, bytes + at + 1, op->key.length);
-    at += 1u + op->key.length;
-    uint32_t body = nf2_get16(bytes + 1);
-    if (reader->at + at + body > reader->end) {
-        return NF2_ERR_IO;
-    }
-    op->type = bytes[0] == GROUP_PUT ? NF2_OP_PUT : bytes[0] == GROUP_DEL ? NF2_OP_DEL :
-               bytes[0] == GROUP_RANGE ? NF2_OP_RANGE : NF2_OP_MERGE;
-    op->body[0] = nf2_span_at(reader->block, reader->record, reader->at + at, body);
-    if (op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE) {
-        uint8_t number[4];
-        NF2_TRY(nf2_span_read(fs, &op->body[0], 0, number, sizeof number));
-        op->to = nf2_get32(number);
-        op->body[0].length = 0;
-    }
-    reader->at = (uint16_t)(reader->at + at + body);
-    return 1;
-}
-
 /* Twice does no harm: each change is by its key. */
-static int apply(nf2_t *fs)
+static int apply_all(nf2_t *fs)
 {
-    struct reader reader;
+    struct nf2_group_reader reader;
     struct nf2_op op;
     int found;
 
-    NF2_TRY(reader_begin(fs, &reader));
-    while ((found = reader_next(fs, &reader, &op)) > 0) {
-        NF2_TRY(op.type == NF2_OP_MERGE ? nf2_map_merge(fs, op.key.id, op.to, nf2_key_value(&op.key)) : nf2_tree_apply(fs, &op));
+    NF2_TRY(nf2_group_begin(fs, &reader));
+    while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
+        bool merge = op.type == NF2_OP_MERGE;
+        NF2_TRY(merge ? nf2_map_merge(fs, op.key.id, op.to, nf2_key_value(&op.key)) : nf2_tree_apply(fs, &op));
     }
-    NF2_TRY(found);
-    fs->group_busy = false;
-    return NF2_OK;
+    return found;
+}
+
+/* Meanwhile the tree is seen as it is. Readers look through what could not be applied. */
+static int apply(nf2_t *fs)
+{
+    fs->group_busy = NF2_GROUP_NONE;
+    int result = apply_all(fs);
+    if (result < 0) {
+        fs->group_busy = NF2_GROUP_FAILED;
+        fs->moves++;
+    }
+    return result;
 }
 
 int nf2_group_redo_pending(nf2_t *fs)
 {
-    if (!fs->group_busy) {
+    if (fs->group_busy == NF2_GROUP_NONE) {
         return NF2_OK;
     }
-    return fs->io.broken ? NF2_ERR_IO : apply(fs); /* half of a change is not to be seen */
+    return fs->io.broken ? NF2_ERR_IO : apply(fs);
+}
+
+void nf2_group_look(nf2_t *fs)
+{
+    if (fs->group_busy == NF2_GROUP_WAITS && !fs->io.read_only && !fs->io.broken) {
+        (void)apply(fs);
+    }
 }
 
 /* What was committed is applied, and on record as applied, before anything else changes. */
@@ -97,7 +55,7 @@ static int settle(nf2_t *fs)
     if (fs->root.group_block == NF2_NO_BLOCK) {
         return NF2_OK;
     }
-    NF2_TRY(fs->group_busy ? apply(fs) : NF2_OK);
+    NF2_TRY(fs->group_busy != NF2_GROUP_NONE ? apply(fs) : NF2_OK);
     uint32_t block = fs->root.group_block;
     fs->root.group_block = NF2_NO_BLOCK;
     int result = nf2_journal_put(fs, NF2_ROOT_DONE, NULL, 0);
@@ -132,18 +90,18 @@ static int expand(nf2_t *fs, struct nf2_op *to, const struct nf2_op *ops, unsign
 static uint32_t op_length(const struct nf2_op *op)
 {
     bool number = op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE;
-    return OP_HEAD + nf2_op_bytes(op) - NF2_RECORD_OVERHEAD + (number ? 4u : 0);
+    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) - NF2_RECORD_OVERHEAD + (number ? 4u : 0);
 }
 
 static void write_op(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
 {
-    uint8_t bytes[OP_HEAD + NF2_KEY_BYTES];
+    uint8_t bytes[NF2_GROUP_OP_HEAD + NF2_KEY_BYTES];
     bool number = op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE;
 
-    bytes[0] = op->type == NF2_OP_DEL ? GROUP_DEL : op->type == NF2_OP_RANGE ? GROUP_RANGE :
-               op->type == NF2_OP_MERGE ? GROUP_MERGE : GROUP_PUT;
+    bytes[0] = op->type == NF2_OP_DEL ? NF2_GROUP_DEL : op->type == NF2_OP_RANGE ? NF2_GROUP_RANGE :
+               op->type == NF2_OP_MERGE ? NF2_GROUP_MERGE : NF2_GROUP_PUT;
     nf2_put16(bytes + 1, number ? 4u : nf2_op_body(op));
-    nf2_writer_put(fs, writer, bytes, (uint32_t)(nf2_key_store(bytes + OP_HEAD, &op->key) - bytes));
+    nf2_writer_put(fs, writer, bytes, (uint32_t)(nf2_key_store(bytes + NF2_GROUP_OP_HEAD, &op->key) - bytes));
     if (number) {
         nf2_put32(bytes, op->to);
         nf2_writer_put(fs, writer, bytes, 4);
@@ -187,7 +145,7 @@ static NF2_APART int change_leaves(nf2_t *fs, const struct nf2_op *ops, unsigned
 
     NF2_TRY(expand(fs, plain, ops, count, &n));
     NF2_TRY(commit(fs, plain, n));
-    fs->group_busy = true;
+    fs->group_busy = NF2_GROUP_WAITS;
     return NF2_OK;
 }
 

@@ -47,7 +47,7 @@ static int open_end(nf2_t *fs, const struct nf2_piece *piece, uint32_t *end)
     return NF2_OK;
 }
 
-int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
+int nf2_map_find_as_is(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
 {
     struct nf2_key key = nf2_key_number(id, offset);
     struct nf2_entry entry;
@@ -82,7 +82,7 @@ int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piec
     return NF2_OK;
 }
 
-int nf2_map_end(nf2_t *fs, uint32_t id, uint32_t *end)
+int nf2_map_end_as_is(nf2_t *fs, uint32_t id, uint32_t *end)
 {
     struct nf2_key key = nf2_key_number(id, NF2_NONE);
     struct nf2_entry entry;
@@ -133,7 +133,7 @@ int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t
     struct nf2_piece old;
     int n = 0;
 
-    NF2_TRY(nf2_map_find(fs, id, end - 1, &old));
+    NF2_TRY(nf2_map_find_as_is(fs, id, end - 1, &old));
     if (end < file_end && old.kind != 0 && old.offset + old.length > end) {
         struct nf2_piece rest = nf2_piece_part(fs, &old, end - old.offset, old.offset + old.length - end);
         ops[n++] = put_piece(id, &rest, bytes[0]);
@@ -149,7 +149,7 @@ int nf2_map_plan_cut(nf2_t *fs, uint32_t id, uint32_t end, struct nf2_op *ops, u
     struct nf2_piece last;
     int n = 0;
 
-    NF2_TRY(end > 0 ? nf2_map_find(fs, id, end - 1, &last) : NF2_OK);
+    NF2_TRY(end > 0 ? nf2_map_find_as_is(fs, id, end - 1, &last) : NF2_OK);
     if (end > 0 && last.kind != 0) { /* its true length, also where pieces behind it cut it short so far */
         last = nf2_piece_part(fs, &last, 0, end - last.offset);
         ops[n++] = put_piece(id, &last, bytes);
@@ -169,7 +169,7 @@ int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to, uint32_t file_end)
     int found;
 
     while ((found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry)) > 0 && of_map(&entry, from)) {
-        NF2_TRY(nf2_map_find(fs, from, nf2_key_value(&entry.key), &piece));
+        NF2_TRY(nf2_map_find_as_is(fs, from, nf2_key_value(&entry.key), &piece));
         int n = nf2_map_plan(fs, to, &piece, file_end, ops, bytes);
         NF2_TRY(n);
         for (int i = 0; i < n; i++) { /* a part of a GROUP: one by one */

@@ -7,13 +7,17 @@
 #ifndef NF2FS_CORE_MAP_H
 #define NF2FS_CORE_MAP_H
 
+#include "pending.h"
 #include "refs.h"
-#include "tree.h"
 
 /* What counts at this offset. kind 0: the map has nothing there, from piece->offset on for piece->length bytes. */
-int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece);
+int nf2_map_find_as_is(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece);
 
 /* The file offset behind the last piece; 0 without any. */
+int nf2_map_end_as_is(nf2_t *fs, uint32_t id, uint32_t *end);
+
+/* merged.c: the same, with a MERGE that is not applied. */
+int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece);
 int nf2_map_end(nf2_t *fs, uint32_t id, uint32_t *end);
 
 /*

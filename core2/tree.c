@@ -105,7 +105,7 @@ static int find_leaf(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
     return NF2_OK;
 }
 
-int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
+int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
     struct nf2_path path;
     struct nf2_view *view;
@@ -115,7 +115,7 @@ int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
     return nf2_node_find(fs, view, key, entry);
 }
 
-int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
+int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
 {
     bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW;
     struct nf2_path path;
@@ -186,7 +186,7 @@ static int apply_range(nf2_t *fs, const struct nf2_op *range)
     struct nf2_entry entry;
     int found;
 
-    while ((found = nf2_tree_seek(fs, &range->key, NF2_AT_OR_ABOVE, &entry)) > 0 &&
+    while ((found = nf2_tree_seek_as_is(fs, &range->key, NF2_AT_OR_ABOVE, &entry)) > 0 &&
            nf2_op_covers(range, &entry.key)) {
         struct nf2_op part = *range;
         part.key = entry.key;

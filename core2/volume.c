@@ -196,10 +196,7 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config, int fl
         return NF2_ERR_CORRUPT;
     }
     fs->io.read_only = (flags & NF2_MOUNT_RDONLY) != 0;
-    fs->group_busy = fs->root.group_block != NF2_NO_BLOCK;
-    if (fs->group_busy && fs->io.read_only) {
-        return NF2_ERR_ROFS; /* half of a change would be seen: a mount for writing finishes it */
-    }
+    fs->group_busy = fs->root.group_block != NF2_NO_BLOCK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.paced = fs->space.now_free;

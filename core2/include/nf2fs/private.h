@@ -150,7 +150,7 @@ typedef struct nf2 {
     uint8_t view_count;
     uint8_t view_turn;
     bool mounted;
-    bool group_busy;            /* a GROUP is being applied */
+    uint8_t group_busy;         /* a GROUP is committed and not applied: NF2_GROUP_* */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
     struct nf2_run fragment;    /* rest of a block that the last small write left */
     struct nf2_file *files;     /* open handles */
