@@ -3,6 +3,7 @@
 #include "commit.h"
 #include "lock.h"
 #include "sweep.h"
+#include "writing.h"
 
 /* A name that was looked up. */
 struct found {
@@ -256,7 +257,7 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     if (!fs->mounted || dir->id == 0) {
         return NF2_ERR_BADF;
     }
-    nf2_group_look(fs);
+    nf2_look(fs);
     int found = nf2_tree_seek(fs, &dir->last, NF2_ABOVE, &entry);
     NF2_TRY(found);
     found = found && entry.key.id == dir->id;

@@ -3,6 +3,7 @@
 #include "commit.h"
 #include "lock.h"
 #include "sweep.h"
+#include "writing.h"
 
 #define WRITABLE(file) (((file)->flags & NF2_O_WRONLY) != 0)
 #define ALL_FLAGS (NF2_O_RDWR | NF2_O_CREAT | NF2_O_EXCL | NF2_O_TRUNC | NF2_O_APPEND | NF2_O_SYNC)
@@ -109,24 +110,33 @@ static NF2_APART int create_long(nf2_t *fs, nf2_file_t *file, const struct nf2_p
     return NF2_OK;
 }
 
-static int open_found(nf2_t *fs, nf2_file_t *file, bool found, const struct nf2_place *place)
+int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
-    const nf2_file_t *writer = writer_of(fs, &file->key);
-
-    if (found) {
-        NF2_TRY(nf2_content_load(fs, file));
-    } else if (writer == NULL) {
-        file->created = file->changed = true;
-        NF2_TRY(file->key.length == NF2_KEY_MAX ? create_long(fs, file, place) : NF2_OK);
+    if (file->created && file->key.length == NF2_KEY_MAX) {
+        NF2_TRY(create_long(fs, file, place));
     }
     file->moves = fs->moves;
-    if (!WRITABLE(file)) {
-        return NF2_OK;
-    }
     if ((file->flags & NF2_O_TRUNC) != 0 && file->size > 0) {
         begin_anew(file);
     }
     return file->fresh ? NF2_OK : load_inline(fs, file);
+}
+
+void nf2_file_end(nf2_t *fs, nf2_file_t *file)
+{
+    fs->space.promised -= file->promised;
+    nf2_data_release(fs, file);
+}
+
+static int open_found(nf2_t *fs, nf2_file_t *file, bool found, const struct nf2_place *place)
+{
+    if (found) {
+        NF2_TRY(nf2_content_load(fs, file));
+    } else {
+        file->created = file->changed = writer_of(fs, &file->key) == NULL;
+    }
+    file->moves = fs->moves;
+    return WRITABLE(file) ? fs->writing->begin(fs, file, place) : NF2_OK;
 }
 
 static NF2_APART int do_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer)
@@ -187,7 +197,7 @@ static int do_sync(nf2_t *fs, nf2_file_t *file)
     if (file->failed) {
         return NF2_ERR_IO;
     }
-    int result = nf2_commit(fs, file);
+    int result = fs->writing->commit(fs, file);
     file->failed = result < 0 && result != NF2_ERR_NOSPC;
     return result < 0 ? result : NF2_OK;
 }
@@ -197,8 +207,9 @@ static int do_close(nf2_t *fs, nf2_file_t *file)
     int result = do_sync(fs, file);
 
     if (is_open(fs, file)) {
-        fs->space.promised -= file->promised;
-        nf2_data_release(fs, file);
+        if (WRITABLE(file)) {
+            fs->writing->end(fs, file);
+        }
         unlink_handle(fs, file);
         fs->moves++;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "names.h"
+#include "writing.h"
 
 /* ---- paths -------------------------------------------------------------------------------------- */
 
@@ -89,7 +89,7 @@ int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_pl
     if (path == NULL) {
         return NF2_ERR_INVAL;
     }
-    nf2_group_look(fs);
+    nf2_look(fs);
     const char *name = next_name(path, &length);
     place->directory = NF2_ROOT_ID;
     place->slash = ends_as_directory(path);

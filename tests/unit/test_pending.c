@@ -264,7 +264,9 @@ static bool interrupted(const struct change *change, uint32_t operation, const u
         dying.dies_at = 0;
         CHECK_EQ(shown_after_mount(&volume, NF2_MOUNT_RDWR), broken);
         CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
-        CHECK_EQ(shown_after_mount(&volume, NF2_MOUNT_RDONLY), broken);
+        CHECK_EQ(nf2_mount_rdonly(&volume.fs, &volume.config), NF2_OK);
+        CHECK_EQ(shown(&volume.fs), broken);
+        CHECK_EQ(nf2_open(&volume.fs, &volume.file, "new", NF2_O_WRONLY | NF2_O_CREAT, volume.page), NF2_ERR_ROFS);
     }
     volume_down(&volume, true);
     return died;

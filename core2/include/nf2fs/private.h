@@ -139,6 +139,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
 
 struct nf2_view;
 struct nf2_file;
+struct nf2_writing;
 
 typedef struct nf2 {
     struct nf2_io io;
@@ -146,6 +147,7 @@ typedef struct nf2 {
     struct nf2_space space;
     struct nf2_walk walk;
     const struct nf2_config *config;
+    const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
     uint8_t *views;             /* memory for them */
     uint8_t view_count;
     uint8_t view_turn;
