@@ -266,7 +266,6 @@ static NF2_APART int turn(nf2_t *fs)
     uint32_t block = root->next, old = root->head;
     bool suspect = root->next_suspect;
 
-    NF2_TRY(nf2_super_ready(fs));
     for (unsigned tries = 0; tries <= NF2_BAD_MAX && block != NF2_NO_BLOCK; tries++) {
         int result = suspect ? nf2_flash_erase(fs, block, 1) : NF2_OK;
         fs->space.erases += suspect;

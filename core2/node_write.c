@@ -2,7 +2,7 @@
 /* node_write.c - changes appended to a node, and nodes written anew. */
 #include "node.h"
 
-#define APPEND_MAX 8u           /* changes in one group */
+#define APPEND_MAX 4u           /* changes in one group */
 
 static uint32_t key_bytes(const struct nf2_key *key)
 {
@@ -74,7 +74,7 @@ static int plan_delete(nf2_t *fs, struct nf2_view *view, const struct nf2_op *op
 }
 
 /* What a change means here, and which records it kills. */
-static int plan_op(nf2_t *fs, struct nf2_view *view, const struct nf2_op *op, struct plan *plan)
+static NF2_APART int plan_op(nf2_t *fs, struct nf2_view *view, const struct nf2_op *op, struct plan *plan)
 {
     struct nf2_entry entry;
     int found = op->type == NF2_OP_RANGE ? 0 : nf2_node_find(fs, view, &op->key, &entry);
@@ -155,7 +155,7 @@ static int write_range(nf2_t *fs, struct nf2_view *view, struct nf2_writer *writ
     return found < 0 ? found : NF2_OK;
 }
 
-static int write_all(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, struct plan *plan,
+static NF2_APART int write_all(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, struct plan *plan,
                      unsigned count, unsigned left)
 {
     struct nf2_writer writer;

@@ -228,7 +228,7 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 {
     for (unsigned level = 0; level <= fs->root.level; level++) {
         if (nf2_space_victim(fs, path->node[level].block)) {
-            NF2_TRY(nf2_tree_rewrite(fs, path, level, NULL, 0));
+            NF2_TRY(nf2_tree_rewrite(fs, path->node, level, &path->lower, NULL, 0));
             return 1;
         }
         mark_node(fs, path->node[level].block);

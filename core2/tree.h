@@ -38,8 +38,9 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 /* The same of one change that may reach over several leaves: not all or nothing, but it may be repeated. */
 int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
 
-/* split.c: writes the leaf of this path anew, with these changes in it. */
-int nf2_tree_rewrite(nf2_t *fs, const struct nf2_path *path, unsigned level, struct nf2_op *ops, unsigned count);
+/* split.c: writes a node on this way (by level, as in a path) anew, with these changes in it. `key`: one that the way leads to. */
+int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, const struct nf2_key *key, struct nf2_op *ops,
+                     unsigned count);
 
 /* join.c: one leaf of the path's and its right neighbour, if both are sparse; a root with one child goes. 1 if so, 0 or an error. */
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path);

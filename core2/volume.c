@@ -176,20 +176,24 @@ static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int f
     NF2_TRY(erase ? erase_rest(fs, at + 1) : NF2_OK);
     NF2_TRY(write_log(fs, &at));
     NF2_TRY(nf2_journal_checkpoint(fs, true));
-    return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
+    struct nf2_scan last;
+    return nf2_super_find(fs, &last) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
 }
 
 /* ---- mount and unmount -------------------------------------------------------------------------- */
 
 static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
 {
+    struct nf2_scan last;
     int result = begin(fs, config);
+
     NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
-    NF2_TRY(nf2_super_find(fs));
+    NF2_TRY(nf2_super_find(fs, &last));
     if (fs->root.head >= fs->io.blocks) {
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(nf2_journal_read(fs));
+    fs->root.super_end = (uint16_t)nf2_scan_append_at(fs, &last);
     if (fs->root.node >= fs->io.blocks || fs->root.next >= fs->io.blocks) {
         return NF2_ERR_CORRUPT;
     }
