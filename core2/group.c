@@ -3,8 +3,6 @@
 
 #include "map.h"
 
-#define CHANGES_MAX 16u
-
 /* ---- applying ----------------------------------------------------------------------------------- */
 
 /* Twice does no harm: each change is by its key. */
@@ -65,88 +63,88 @@ static int settle(nf2_t *fs)
 
 /* ---- committing --------------------------------------------------------------------------------- */
 
-/* Renames become PUT and DEL: the body is copied from where it lies. */
-static int expand(nf2_t *fs, struct nf2_op *to, const struct nf2_op *ops, unsigned count, unsigned *expanded)
+/* A rename stands as PUT and DEL: its body is copied from where it lies. */
+static NF2_APART int body_of_source(nf2_t *fs, const struct nf2_op *op, struct nf2_span *body)
 {
     struct nf2_entry entry;
-    unsigned n = 0;
+    int found = nf2_tree_find(fs, op->from, &entry);
 
-    for (unsigned i = 0; i < count; i++) {
-        NF2_ASSERT(n + 2 <= CHANGES_MAX);
-        to[n] = ops[i];
-        if (ops[i].type == NF2_OP_REN) {
-            int found = nf2_tree_find(fs, ops[i].from, &entry);
-            NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-            to[n].type = NF2_OP_PUT;
-            to[n].body[0] = nf2_body_span(&entry, 0, entry.body_length);
-            to[++n] = nf2_op_delete(ops[i].from);
-        }
-        n++;
-    }
-    *expanded = n;
+    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+    *body = nf2_body_span(&entry, 0, entry.body_length);
     return NF2_OK;
 }
 
-static uint32_t op_length(const struct nf2_op *op)
+static void write_op(nf2_t *fs, struct nf2_writer *writer, unsigned kind, const struct nf2_key *key, uint32_t body)
 {
-    bool number = op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE;
-    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) - NF2_RECORD_OVERHEAD + (number ? 4u : 0);
+    uint8_t bytes[NF2_GROUP_OP_HEAD + NF2_KEY_BYTES] = {(uint8_t)kind};
+
+    nf2_put16(bytes + 1, body);
+    nf2_writer_put(fs, writer, bytes, (uint32_t)(nf2_key_store(bytes + NF2_GROUP_OP_HEAD, key) - bytes));
 }
 
-static void write_op(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
+static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
 {
-    uint8_t bytes[NF2_GROUP_OP_HEAD + NF2_KEY_BYTES];
-    bool number = op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE;
+    uint8_t number[4];
 
-    bytes[0] = op->type == NF2_OP_DEL ? NF2_GROUP_DEL : op->type == NF2_OP_RANGE ? NF2_GROUP_RANGE :
-               op->type == NF2_OP_MERGE ? NF2_GROUP_MERGE : NF2_GROUP_PUT;
-    nf2_put16(bytes + 1, number ? 4u : nf2_op_body(op));
-    nf2_writer_put(fs, writer, bytes, (uint32_t)(nf2_key_store(bytes + NF2_GROUP_OP_HEAD, &op->key) - bytes));
-    if (number) {
-        nf2_put32(bytes, op->to);
-        nf2_writer_put(fs, writer, bytes, 4);
-        return;
-    }
-    for (unsigned i = 0; i < NF2_OP_SPANS; i++) {
-        nf2_writer_span(fs, writer, &op->body[i]);
+    if (op->type == NF2_OP_DEL) {
+        write_op(fs, writer, NF2_GROUP_DEL, &op->key, 0);
+    } else if (op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE) {
+        write_op(fs, writer, op->type == NF2_OP_RANGE ? NF2_GROUP_RANGE : NF2_GROUP_MERGE, &op->key, sizeof number);
+        nf2_put32(number, op->to);
+        nf2_writer_put(fs, writer, number, sizeof number);
+    } else {
+        write_op(fs, writer, NF2_GROUP_PUT, &op->key, nf2_op_body(op));
+        for (unsigned i = 0; i < NF2_OP_SPANS; i++) {
+            nf2_writer_span(fs, writer, &op->body[i]);
+        }
+        if (op->type == NF2_OP_REN) {
+            write_op(fs, writer, NF2_GROUP_DEL, op->from, 0);
+        }
     }
 }
 
-static NF2_APART int commit(nf2_t *fs, const struct nf2_op *ops, unsigned count)
+/* Bytes that a change takes. */
+static uint32_t change_length(const struct nf2_op *op)
+{
+    bool number = op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE;
+    uint32_t source = op->type == NF2_OP_REN ? NF2_GROUP_OP_HEAD + nf2_key_bytes(op->from) : 0;
+
+    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) - NF2_RECORD_OVERHEAD + (number ? 4u : 0) + source;
+}
+
+/* In the root log, which has room for it. */
+static NF2_APART int write_group(nf2_t *fs, const struct nf2_op *ops, unsigned count, uint32_t length)
 {
     struct nf2_writer writer;
+
+    nf2_writer_begin(&writer, fs->root.head, fs->root.end);
+    fs->root.group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, false, length);
+    for (unsigned i = 0; i < count; i++) {
+        write_change(fs, &writer, &ops[i]);
+    }
+    nf2_writer_close(fs, &writer);
+    return nf2_journal_end(fs, &writer);
+}
+
+static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
+{
     uint32_t length = 0;
     int result = NF2_FAILED_BLOCK;
 
     for (unsigned i = 0; i < count; i++) {
-        length += op_length(&ops[i]);
+        NF2_TRY(ops[i].type == NF2_OP_REN ? body_of_source(fs, &ops[i], &ops[i].body[0]) : NF2_OK);
+        length += change_length(&ops[i]);
     }
     if (length > NF2_GROUP_BYTES_MAX) {
         return NF2_ERR_NOSPC;
     }
     for (unsigned tries = 0; tries <= NF2_BAD_MAX && result == NF2_FAILED_BLOCK; tries++) {
         NF2_TRY(nf2_journal_room(fs, length));
-        nf2_writer_begin(&writer, fs->root.head, fs->root.end);
-        fs->root.group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, false, length);
-        for (unsigned i = 0; i < count; i++) {
-            write_op(fs, &writer, &ops[i]);
-        }
-        nf2_writer_close(fs, &writer);
-        result = nf2_journal_end(fs, &writer);
+        result = write_group(fs, ops, count, length);
     }
     fs->root.group_block = result == NF2_OK ? fs->root.head : NF2_NO_BLOCK;
+    fs->group_busy = result == NF2_OK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
-}
-
-static NF2_APART int change_leaves(nf2_t *fs, const struct nf2_op *ops, unsigned count)
-{
-    struct nf2_op plain[CHANGES_MAX];
-    unsigned n;
-
-    NF2_TRY(expand(fs, plain, ops, count, &n));
-    NF2_TRY(commit(fs, plain, n));
-    fs->group_busy = NF2_GROUP_WAITS;
-    return NF2_OK;
 }
 
 struct nf2_op nf2_op_merge(uint32_t from, uint32_t to, uint32_t file_end)
@@ -162,7 +160,7 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     NF2_TRY(settle(fs));
     int result = nf2_tree_change(fs, ops, count);
     if (result == NF2_SPANS_LEAVES) {
-        NF2_TRY(change_leaves(fs, ops, count));
+        NF2_TRY(commit(fs, ops, count));
         result = apply(fs);
     }
     fs->space.pristine = fs->space.settled = false;

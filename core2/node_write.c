@@ -4,7 +4,7 @@
 
 #define APPEND_MAX 4u           /* changes in one group */
 
-static uint32_t key_bytes(const struct nf2_key *key)
+uint32_t nf2_key_bytes(const struct nf2_key *key)
 {
     uint8_t bytes[NF2_KEY_BYTES];
     return (uint32_t)(nf2_key_store(bytes, key) - bytes);
@@ -22,12 +22,12 @@ uint32_t nf2_op_body(const struct nf2_op *op)
 
 uint32_t nf2_op_bytes(const struct nf2_op *op)
 {
-    return NF2_RECORD_OVERHEAD + key_bytes(&op->key) + nf2_op_body(op);
+    return NF2_RECORD_OVERHEAD + nf2_key_bytes(&op->key) + nf2_op_body(op);
 }
 
 uint32_t nf2_entry_bytes(const struct nf2_entry *entry)
 {
-    return NF2_RECORD_OVERHEAD + key_bytes(&entry->key) + entry->body_length;
+    return NF2_RECORD_OVERHEAD + nf2_key_bytes(&entry->key) + entry->body_length;
 }
 
 bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key)
@@ -98,7 +98,7 @@ static NF2_APART int plan_op(nf2_t *fs, struct nf2_view *view, const struct nf2_
         plan->kill[1] = entry.record;
         plan->kill[2] = old;
         plan->extra = 6;
-        plan->length = (uint16_t)(6 + key_bytes(&op->key));
+        plan->length = (uint16_t)(6 + nf2_key_bytes(&op->key));
     }
     return NF2_OK;
 }

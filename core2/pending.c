@@ -59,110 +59,79 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
 
 /* ---- the tree as it will be --------------------------------------------------------------------- */
 
-/* The last of the changes that says what becomes of this key: 1, 0 if none does, or an error. */
-static int fate(nf2_t *fs, const struct nf2_key *key, struct nf2_op *op)
+/* Is an entry of the tree removed? Then a search goes on behind `from`, in its direction. */
+static NF2_APART int removed(nf2_t *fs, const struct nf2_key *key, bool below, struct nf2_key *from)
 {
     struct nf2_group_reader reader;
-    struct nf2_op next;
-    int found, any = 0;
+    struct nf2_op op;
+    int found;
 
     NF2_TRY(nf2_group_begin(fs, &reader));
-    while ((found = nf2_group_next(fs, &reader, &next)) > 0) {
-        bool about = next.type == NF2_OP_RANGE ? nf2_op_covers(&next, key) :
-                     next.type != NF2_OP_MERGE && nf2_key_compare(&next.key, key) == 0;
-        if (about) {
-            *op = next;
+    while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
+        bool range = op.type == NF2_OP_RANGE && nf2_op_covers(&op, key);
+        if (range || (op.type == NF2_OP_DEL && nf2_key_compare(&op.key, key) == 0)) {
+            *from = range && !below ? nf2_key_number(key->id, op.to - 1) : op.key;
+            return 1;
+        }
+    }
+    return found;
+}
+
+/* Takes the nearest one of the entries that are put, if it is nearer than the one that was found. */
+static NF2_APART int nearest_put(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, int any, struct nf2_entry *entry)
+{
+    bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW;
+    struct nf2_group_reader reader;
+    struct nf2_op op;
+    int found;
+
+    NF2_TRY(nf2_group_begin(fs, &reader));
+    while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
+        int order = nf2_key_compare(&op.key, key);
+        bool at = order == 0 && (how == NF2_AT_OR_BELOW || how == NF2_AT_OR_ABOVE);
+        bool there = op.type == NF2_OP_PUT && (at || (below ? order < 0 : order > 0));
+        order = any ? nf2_key_compare(&op.key, &entry->key) : 0;
+        if (there && (order == 0 || (order > 0) == below)) {
+            entry->block = op.body[0].at.block;
+            entry->record = entry->body_record = op.body[0].offset;
+            entry->body_position = op.body[0].position;
+            entry->length = entry->body_length = op.body[0].length;
+            entry->key = op.key;
             any = 1;
         }
     }
     return found < 0 ? found : any;
 }
 
-/* The entry that a PUT makes; its body lies in the root log. */
-static void entry_of(const struct nf2_op *put, struct nf2_entry *entry)
-{
-    const struct nf2_span *body = &put->body[0];
-
-    entry->block = body->at.block;
-    entry->record = entry->body_record = body->offset;
-    entry->body_position = body->position;
-    entry->length = entry->body_length = body->length;
-    entry->key = put->key;
-}
-
-static NF2_APART int find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
-{
-    struct nf2_op op;
-    int known = fate(fs, key, &op);
-
-    NF2_TRY(known);
-    if (known && op.type == NF2_OP_PUT) {
-        entry_of(&op, entry);
-    }
-    return known ? op.type == NF2_OP_PUT : nf2_tree_find_as_is(fs, key, entry);
-}
-
-/* The nearest entry of the tree that stays, in a direction. */
-static NF2_APART int nearest_kept(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
-{
-    bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW;
-    struct nf2_key from = *key;
-    struct nf2_op op;
-    int found, known;
-
-    while ((found = nf2_tree_seek_as_is(fs, &from, how, entry)) > 0) {
-        known = fate(fs, &entry->key, &op);
-        if (known <= 0 || op.type == NF2_OP_PUT) {
-            return known < 0 ? known : 1;
-        }
-        bool over = op.type == NF2_OP_RANGE && !below; /* on at its other end */
-        from = over ? nf2_key_number(op.key.id, op.to) : op.key;
-        how = below ? NF2_BELOW : over ? NF2_AT_OR_ABOVE : NF2_ABOVE;
-    }
-    return found;
-}
-
-static bool in_direction(int order, enum nf2_seek how)
-{
-    return order < 0 ? how == NF2_AT_OR_BELOW || how == NF2_BELOW :
-           order > 0 ? how == NF2_AT_OR_ABOVE || how == NF2_ABOVE : how == NF2_AT_OR_BELOW || how == NF2_AT_OR_ABOVE;
-}
-
 static NF2_APART int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
 {
     bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW;
-    struct nf2_group_reader reader;
-    struct nf2_op op;
-    int found, any = nearest_kept(fs, key, how, entry);
+    struct nf2_key from = *key;
+    enum nf2_seek next = how;
+    int found, gone = 1;
 
-    NF2_TRY(any);
-    NF2_TRY(nf2_group_begin(fs, &reader));
-    while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
-        if (op.type != NF2_OP_PUT || !in_direction(nf2_key_compare(&op.key, key), how)) {
-            continue;
-        }
-        int order = any ? nf2_key_compare(&op.key, &entry->key) : 0;
-        if (!any || order == 0 || (order > 0) == below) {
-            struct nf2_key own = op.key;
-            NF2_TRY(fate(fs, &own, &op));
-            bool stays = op.type == NF2_OP_PUT;
-            if (stays) {
-                entry_of(&op, entry);
-            }
-            any = any || stays;
-        }
+    while (gone > 0) {
+        found = nf2_tree_seek_as_is(fs, &from, next, entry);
+        NF2_TRY(found);
+        gone = found > 0 ? removed(fs, &entry->key, below, &from) : 0;
+        NF2_TRY(gone);
+        next = below ? NF2_BELOW : NF2_ABOVE;
     }
-    return found < 0 ? found : any;
-}
-
-int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
-{
-    return fs->group_busy != NF2_GROUP_NONE ? find(fs, key, entry) : nf2_tree_find_as_is(fs, key, entry);
+    return nearest_put(fs, key, how, found, entry);
 }
 
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
 {
     return fs->group_busy != NF2_GROUP_NONE ? seek(fs, key, how, entry) : nf2_tree_seek_as_is(fs, key, how, entry);
+}
+
+int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    if (fs->group_busy == NF2_GROUP_NONE) {
+        return nf2_tree_find_as_is(fs, key, entry);
+    }
+    int found = seek(fs, key, NF2_AT_OR_BELOW, entry);
+    return found > 0 ? nf2_key_compare(&entry->key, key) == 0 : found;
 }
 
 int nf2_pending_merge(nf2_t *fs, uint32_t id, struct nf2_op *op)
