@@ -56,7 +56,7 @@ static void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
 
 /* ---- small content in the entry ----------------------------------------------------------------- */
 
-static int commit_inline(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int commit_inline(nf2_t *fs, nf2_file_t *file)
 {
     static const uint8_t kind = NF2_BODY_INLINE;
     struct nf2_op ops[2];
@@ -96,7 +96,7 @@ static NF2_APART int look_for_frames(nf2_t *fs, nf2_file_t *file)
 }
 
 /* 1 if the buffer went to the frames at the file's end: that is the commit. 0 if they have no room. */
-static int append_frame(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int append_frame(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_frames frames = {file->frames_block, file->frames_base, file->synced, file->frames_at};
     int result = nf2_frames_append(fs, &frames, file->buffer, file->buffered);
@@ -118,7 +118,7 @@ static int append_frame(nf2_t *fs, nf2_file_t *file)
 }
 
 /* The buffer's content as the first frame of a new block, which becomes a piece. */
-static int begin_frames(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int begin_frames(nf2_t *fs, nf2_file_t *file)
 {
     int result = NF2_FAILED_BLOCK;
     uint32_t block;
@@ -204,12 +204,11 @@ static NF2_APART int commit_in_map(nf2_t *fs, nf2_file_t *file)
 }
 
 /* Puts into the shadow what the committed content has from `at` on, up to the next piece there; `at` moves on. */
-static int copy_to_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at, uint32_t gap)
+static NF2_APART int copy_to_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at, uint32_t gap)
 {
     struct nf2_piece piece, part;
     uint8_t bytes[NF2_PIECE_BYTES];
 
-    NF2_TRY(nf2_sweep_ready(fs, false)); /* before the plan: the walk may move what it refers to */
     NF2_TRY(nf2_content_base(fs, file, *at, &piece));
     NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
     uint32_t length = nf2_min(nf2_min(gap, piece.offset + piece.length - *at), file->size - *at);
@@ -221,61 +220,83 @@ static int copy_to_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at, uint32_t ga
     return NF2_OK;
 }
 
-/* What the committed content has where the shadow has nothing, from an offset on. */
-static int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
+/* Moves on to where the shadow has nothing: for so many bytes, 0 at the file's end. */
+static NF2_APART int next_gap(nf2_t *fs, const nf2_file_t *file, uint32_t *at, uint32_t *gap)
 {
     struct nf2_piece part;
 
-    while (at < file->size) {
-        NF2_TRY(nf2_map_find(fs, file->shadow, at, &part));
+    for (*gap = 0; *at < file->size && *gap == 0;) {
+        NF2_TRY(nf2_map_find(fs, file->shadow, *at, &part));
         if (part.kind != 0) {
-            at = part.offset + part.length;
+            *at = part.offset + part.length;
         } else {
-            NF2_TRY(copy_to_shadow(fs, file, &at, part.length));
+            *gap = part.length;
         }
     }
     return NF2_OK;
 }
 
-/* The changes that put the shadow over the committed map; what may be repeated after a cut. */
-static int plan_merge(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops)
+/* What the committed content has where the shadow has nothing, from an offset on. */
+static int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
+{
+    uint32_t gap;
+
+    NF2_TRY(next_gap(fs, file, &at, &gap));
+    while (gap > 0) {
+        NF2_TRY(nf2_sweep_ready(fs, false)); /* before the plan: the walk may move what it refers to */
+        NF2_TRY(copy_to_shadow(fs, file, &at, gap));
+        NF2_TRY(next_gap(fs, file, &at, &gap));
+    }
+    return NF2_OK;
+}
+
+/* Puts the shadow over the committed map: MERGE, which may be repeated after a cut. */
+static NF2_APART int merge_shadow(nf2_t *fs, nf2_file_t *file)
 {
     bool cut = file->cut_to != NF2_NONE;
+    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, file->shadow);
+    struct nf2_op ops[3];
+    unsigned n = 0;
 
-    if (cut) { /* the last piece, which gives the file its end, is to be the shadow's */
-        NF2_TRY(complete_shadow(fs, file, file->size - 1));
+    ops[n++] = nf2_op_merge(file->shadow, file->id, cut ? file->size : NF2_NONE);
+    if (cut) {
+        ops[n++] = nf2_op_range(file->id, file->size, NF2_FILE_MAX + 1u);
     }
-    NF2_TRY(nf2_sweep_ready(fs, false));
-    ops[0] = nf2_op_merge(file->shadow, file->id, cut ? file->size : NF2_NONE);
-    ops[1] = nf2_op_range(file->id, file->size, NF2_FILE_MAX + 1u);
-    return cut ? 2 : 1;
+    ops[n++] = nf2_op_delete(&key);
+    NF2_TRY(nf2_change(fs, ops, n));
+    committed(fs, file, NF2_BODY_MAP, file->id);
+    return NF2_OK;
+}
+
+/* The shadow becomes the file's map. */
+static NF2_APART int name_shadow(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, file->shadow);
+    uint8_t body[5] = {NF2_BODY_MAP};
+    struct nf2_op ops[3];
+
+    nf2_put32(body + 1, file->shadow);
+    NF2_TRY(put_content(fs, file, body, sizeof body, &ops[0]));
+    unsigned n = 1u + (unsigned)old_map(file, &ops[1]);
+    ops[n++] = nf2_op_delete(&key);
+    NF2_TRY(nf2_change(fs, ops, n));
+    committed(fs, file, NF2_BODY_MAP, file->shadow);
+    return NF2_OK;
 }
 
 /* The shadow becomes the file's map, or its entries are put over those of the map. */
 static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_op ops[3];
-    uint8_t body[5] = {NF2_BODY_MAP};
-    int n = 1;
+    bool merge = file->kind == NF2_BODY_MAP && !file->fresh;
 
     NF2_TRY(nf2_data_spill(fs, file));
-    bool merge = file->kind == NF2_BODY_MAP && !file->fresh;
-    uint32_t id = merge ? file->id : file->shadow;
-    if (merge) {
-        n = plan_merge(fs, file, ops);
-        NF2_TRY(n);
-    } else {
-        NF2_TRY(file->fresh ? NF2_OK : complete_shadow(fs, file, 0));
-        NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
-        nf2_put32(body + 1, id);
-        NF2_TRY(put_content(fs, file, body, sizeof body, &ops[0]));
-        n += old_map(file, &ops[1]);
+    if (merge && file->cut_to != NF2_NONE) { /* the last piece, which gives the file its end, is to be the shadow's */
+        NF2_TRY(complete_shadow(fs, file, file->size - 1));
+    } else if (!merge && !file->fresh) {
+        NF2_TRY(complete_shadow(fs, file, 0));
     }
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, file->shadow);
-    ops[n++] = nf2_op_delete(&key);
-    NF2_TRY(nf2_change(fs, ops, (unsigned)n));
-    committed(fs, file, NF2_BODY_MAP, id);
-    return NF2_OK;
+    NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
+    return merge ? merge_shadow(fs, file) : name_shadow(fs, file);
 }
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)
@@ -290,6 +311,24 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     return done != 0 ? done : commit_shadow(fs, file);
 }
 
+/* A small append, in frames at the file's end, or in new ones. */
+static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
+{
+    NF2_TRY(file->frames_known ? NF2_OK : look_for_frames(fs, file));
+    int appended = file->frames_block != 0 ? append_frame(fs, file) : 0;
+    if (appended != 0) {
+        return appended < 0 ? appended : NF2_OK;
+    }
+    NF2_TRY(begin_frames(fs, file));
+    uint32_t block = file->piece[0].block, base = file->piece[0].within, at = file->frames_at;
+    NF2_TRY(commit_pieces(fs, file));
+    file->frames_known = true;
+    file->frames_block = block;
+    file->frames_base = base;
+    file->frames_at = at;
+    return NF2_OK;
+}
+
 int nf2_commit(nf2_t *fs, nf2_file_t *file)
 {
     if (!file->changed && !file->dirty) {
@@ -300,21 +339,7 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
         return commit_inline(fs, file);
     }
     if (small_append(fs, file)) {
-        NF2_TRY(file->frames_known ? NF2_OK : look_for_frames(fs, file));
-        int appended = file->frames_block != 0 ? append_frame(fs, file) : 0;
-        if (appended != 0) {
-            return appended < 0 ? appended : NF2_OK;
-        }
-        uint32_t at;
-        NF2_TRY(begin_frames(fs, file));
-        at = file->frames_at;
-        struct nf2_piece frames = file->piece[0];
-        NF2_TRY(commit_pieces(fs, file));
-        file->frames_known = true;
-        file->frames_block = frames.block;
-        file->frames_base = frames.within;
-        file->frames_at = at;
-        return NF2_OK;
+        return commit_frames(fs, file);
     }
     NF2_TRY(nf2_data_flush(fs, file));
     int result = commit_pieces(fs, file);

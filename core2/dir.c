@@ -53,27 +53,41 @@ static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
     return file ? nf2_content_size(fs, &found.entry, &found.content, &out->size) : NF2_OK;
 }
 
+/* May a directory be made here? */
+static NF2_APART int look_for_room(nf2_t *fs, const char *path, struct found *found)
+{
+    int result = look_up(fs, path, 0, found);
+
+    if (result == NF2_ERR_NOTDIR && found->place.slash && found->handle == NULL && found->content.kind == 0) {
+        return result;
+    }
+    if (found->content.kind != 0 || (result == NF2_OK && found->handle != NULL)) {
+        return result < 0 && result != NF2_ERR_NOTDIR ? result : NF2_ERR_EXIST;
+    }
+    return result;
+}
+
+static NF2_APART int put_directory(nf2_t *fs, const struct found *found)
+{
+    uint8_t body[5] = {NF2_BODY_DIR};
+    struct nf2_op op = nf2_op_put(&found->key, NULL, 0);
+    uint32_t id;
+
+    NF2_TRY(nf2_journal_id(fs, &id));
+    nf2_put32(body + 1, id);
+    op.body[0] = nf2_place_rest(&found->place);
+    op.body[1] = nf2_span_of(body, sizeof body);
+    return nf2_change(fs, &op, 1);
+}
+
 static int do_mkdir(nf2_t *fs, const char *path)
 {
     struct found found;
-    uint8_t rest[NF2_NAME_MAX + 1], body[5] = {NF2_BODY_DIR};
-    uint32_t id;
 
-    int result = look_up(fs, path, 0, &found);
-    if (result == NF2_ERR_NOTDIR && found.place.slash && found.handle == NULL && found.content.kind == 0) {
-        return result;
-    }
-    if (found.content.kind != 0 || (result == NF2_OK && found.handle != NULL)) {
-        return result < 0 && result != NF2_ERR_NOTDIR ? result : NF2_ERR_EXIST;
-    }
-    NF2_TRY(result);
+    NF2_TRY(look_for_room(fs, path, &found));
     NF2_TRY(nf2_sweep_ready(fs, false));
     NF2_TRY(nf2_sweep_room(fs, 1));
-    NF2_TRY(nf2_journal_id(fs, &id));
-    nf2_put32(body + 1, id);
-    struct nf2_op op = nf2_op_put(&found.key, rest, nf2_place_rest(&found.place, rest));
-    op.body[1] = nf2_span_of(body, sizeof body);
-    return nf2_change(fs, &op, 1);
+    return put_directory(fs, &found);
 }
 
 /* ---- remove ------------------------------------------------------------------------------------- */
@@ -113,10 +127,18 @@ static int look_again(nf2_t *fs, struct found *found)
     return nf2_entry_content(fs, &found->entry, &found->content);
 }
 
+static NF2_APART int remove_entry(nf2_t *fs, const struct found *found)
+{
+    struct nf2_op ops[2];
+
+    ops[0] = nf2_op_delete(&found->key);
+    unsigned n = 1u + (unsigned)nf2_commit_orphan(&found->content, &ops[1]);
+    return nf2_change(fs, ops, n);
+}
+
 static int do_remove(nf2_t *fs, const char *path)
 {
     struct found found;
-    struct nf2_op ops[2];
 
     NF2_TRY(look_up(fs, path, 0, &found));
     if (found.place.length == 0) {
@@ -128,9 +150,7 @@ static int do_remove(nf2_t *fs, const char *path)
     NF2_TRY(check_removable(fs, &found));
     NF2_TRY(nf2_sweep_ready(fs, true));
     NF2_TRY(look_again(fs, &found)); /* the walk may have made a map of a list */
-    ops[0] = nf2_op_delete(&found.key);
-    unsigned n = 1u + (unsigned)nf2_commit_orphan(&found.content, &ops[1]);
-    return nf2_change(fs, ops, n);
+    return remove_entry(fs, &found);
 }
 
 /* ---- rename ------------------------------------------------------------------------------------- */
@@ -163,13 +183,13 @@ static void rename_handles(nf2_t *fs, const struct nf2_key *from, const struct n
 /* With long names the body changes, too: its front is the rest of the name. */
 static NF2_APART int move_entry(nf2_t *fs, const struct found *from, const struct found *to)
 {
-    uint8_t rest[NF2_NAME_MAX + 1];
     struct nf2_op ops[3];
     unsigned n = 0;
 
     if (from->key.length == NF2_KEY_MAX || to->key.length == NF2_KEY_MAX) {
         uint32_t at = from->content.at, bytes = from->entry.body_length - at;
-        ops[n] = nf2_op_put(&to->key, rest, nf2_place_rest(&to->place, rest));
+        ops[n] = nf2_op_put(&to->key, NULL, 0);
+        ops[n].body[0] = nf2_place_rest(&to->place);
         ops[n++].body[1] = nf2_body_span(&from->entry, at, bytes);
         ops[n++] = nf2_op_delete(&from->key);
     } else {

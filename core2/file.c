@@ -96,13 +96,12 @@ static nf2_file_t *writer_of(const nf2_t *fs, const struct nf2_key *key)
 }
 
 /* The entry of a long name is made at once: a handle has no room for it. */
-static NF2_APART int create_long(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
+static NF2_APART int put_long(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
     static const uint8_t kind = NF2_BODY_INLINE;
-    uint8_t rest[NF2_NAME_MAX + 1];
-    struct nf2_op op = nf2_op_put(&file->key, rest, nf2_place_rest(place, rest));
+    struct nf2_op op = nf2_op_put(&file->key, NULL, 0);
 
-    NF2_TRY(nf2_sweep_ready(fs, false));
+    op.body[0] = nf2_place_rest(place);
     op.body[1] = nf2_span_of(&kind, 1);
     NF2_TRY(nf2_change(fs, &op, 1));
     file->kind = NF2_BODY_INLINE;
@@ -113,7 +112,8 @@ static NF2_APART int create_long(nf2_t *fs, nf2_file_t *file, const struct nf2_p
 int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
     if (file->created && file->key.length == NF2_KEY_MAX) {
-        NF2_TRY(create_long(fs, file, place));
+        NF2_TRY(nf2_sweep_ready(fs, false));
+        NF2_TRY(put_long(fs, file, place));
     }
     file->moves = fs->moves;
     if ((file->flags & NF2_O_TRUNC) != 0 && file->size > 0) {
