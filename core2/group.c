@@ -2,6 +2,7 @@
 #include "group.h"
 
 #include "map.h"
+#include "walked.h"
 
 /* ---- applying ----------------------------------------------------------------------------------- */
 
@@ -30,6 +31,19 @@ static int apply(nf2_t *fs)
         fs->moves++;
     }
     return result;
+}
+
+int nf2_group_pin(nf2_t *fs)
+{
+    struct nf2_group_reader reader;
+    struct nf2_op op;
+    int found;
+
+    NF2_TRY(nf2_group_begin(fs, &reader));
+    while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
+        NF2_TRY(op.type == NF2_OP_PUT ? nf2_walked_body(fs, &op.key, &op.body[0]) : NF2_OK);
+    }
+    return found;
 }
 
 int nf2_group_redo_pending(nf2_t *fs)

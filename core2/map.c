@@ -235,6 +235,9 @@ int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to, uint32_t file_end)
     int found;
 
     while ((found = first_piece(fs, from, &offset, &piece)) > 0) {
+        if (nf2_alloc_stock(fs) < 4u + 2u * fs->root.level) {
+            return NF2_NEED_SPACE;  /* between two entries it may wait */
+        }
         NF2_TRY(piece.kind != 0 ? merge_piece(fs, to, &piece, file_end) : NF2_OK);
         NF2_TRY(remove_piece(fs, from, offset));
     }

@@ -377,7 +377,7 @@ int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, con
     for (unsigned i = 0; i < NF2_LEVELS_MAX; i++) {
         if ((rewrite.old >> i & 1u) != 0) {
             nf2_view_forget(fs, way[i].block);
-            nf2_alloc_freed(fs, way[i].block);
+            nf2_space_freed(fs, way[i].block);
         }
     }
     return NF2_OK;
