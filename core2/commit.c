@@ -9,8 +9,7 @@ int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op)
     if (content->kind != NF2_BODY_MAP) {
         return 0;
     }
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, content->id);
-    *op = nf2_op_put(&key, NULL, 0);
+    nf2_op_put_orphan(op, content->id);
     return 1;
 }
 
@@ -21,7 +20,7 @@ static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint
     struct nf2_entry entry;
     struct nf2_content content;
 
-    *op = nf2_op_put(&file->key, NULL, 0);
+    nf2_op_put(op, &file->key, NULL, 0);
     if (file->key.length == NF2_KEY_MAX) {
         int found = nf2_tree_find(fs, &file->key, &entry);
         NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
@@ -207,14 +206,14 @@ static NF2_APART int commit_in_map(nf2_t *fs, nf2_file_t *file)
 static NF2_APART int copy_to_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at, uint32_t gap)
 {
     struct nf2_piece piece, part;
+    struct nf2_op op;
     uint8_t bytes[NF2_PIECE_BYTES];
 
     NF2_TRY(nf2_content_base(fs, file, *at, &piece));
     NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
     uint32_t length = nf2_min(nf2_min(gap, piece.offset + piece.length - *at), file->size - *at);
     part = nf2_piece_part(fs, &piece, *at - piece.offset, length);
-    struct nf2_key key = nf2_key_number(file->shadow, *at);
-    struct nf2_op op = nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, &part) - bytes));
+    nf2_op_put_piece(&op, file->shadow, &part, bytes);
     NF2_TRY(nf2_change(fs, &op, 1));
     *at += length;
     return NF2_OK;
@@ -254,15 +253,14 @@ static int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
 static NF2_APART int merge_shadow(nf2_t *fs, nf2_file_t *file)
 {
     bool cut = file->cut_to != NF2_NONE;
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, file->shadow);
     struct nf2_op ops[3];
     unsigned n = 0;
 
-    ops[n++] = nf2_op_merge(file->shadow, file->id, cut ? file->size : NF2_NONE);
+    nf2_op_merge(&ops[n++], file->shadow, file->id, cut ? file->size : NF2_NONE);
     if (cut) {
-        ops[n++] = nf2_op_range(file->id, file->size, NF2_FILE_MAX + 1u);
+        nf2_op_range(&ops[n++], file->id, file->size, NF2_FILE_MAX + 1u);
     }
-    ops[n++] = nf2_op_delete(&key);
+    nf2_op_delete_orphan(&ops[n++], file->shadow);
     NF2_TRY(nf2_change(fs, ops, n));
     committed(fs, file, NF2_BODY_MAP, file->id);
     return NF2_OK;
@@ -271,14 +269,13 @@ static NF2_APART int merge_shadow(nf2_t *fs, nf2_file_t *file)
 /* The shadow becomes the file's map. */
 static NF2_APART int name_shadow(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, file->shadow);
     uint8_t body[5] = {NF2_BODY_MAP};
     struct nf2_op ops[3];
 
     nf2_put32(body + 1, file->shadow);
     NF2_TRY(put_content(fs, file, body, sizeof body, &ops[0]));
     unsigned n = 1u + (unsigned)old_map(file, &ops[1]);
-    ops[n++] = nf2_op_delete(&key);
+    nf2_op_delete_orphan(&ops[n++], file->shadow);
     NF2_TRY(nf2_change(fs, ops, n));
     committed(fs, file, NF2_BODY_MAP, file->shadow);
     return NF2_OK;

@@ -112,11 +112,11 @@ static NF2_APART int put_in_shadow(nf2_t *fs, nf2_file_t *file, const struct nf2
 /* The shadow is an orphan on record before its first entry. */
 static NF2_APART int begin_shadow(nf2_t *fs, nf2_file_t *file)
 {
+    struct nf2_op op;
     uint32_t id;
 
     NF2_TRY(nf2_journal_id(fs, &id));
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, id);
-    struct nf2_op op = nf2_op_put(&key, NULL, 0);
+    nf2_op_put_orphan(&op, id);
     NF2_TRY(nf2_change(fs, &op, 1));
     file->shadow = id;
     return NF2_OK;

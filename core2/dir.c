@@ -70,9 +70,10 @@ static NF2_APART int look_for_room(nf2_t *fs, const char *path, struct found *fo
 static NF2_APART int put_directory(nf2_t *fs, const struct found *found)
 {
     uint8_t body[5] = {NF2_BODY_DIR};
-    struct nf2_op op = nf2_op_put(&found->key, NULL, 0);
+    struct nf2_op op;
     uint32_t id;
 
+    nf2_op_put(&op, &found->key, NULL, 0);
     NF2_TRY(nf2_journal_id(fs, &id));
     nf2_put32(body + 1, id);
     op.body[0] = nf2_place_rest(&found->place);
@@ -131,7 +132,7 @@ static NF2_APART int remove_entry(nf2_t *fs, const struct found *found)
 {
     struct nf2_op ops[2];
 
-    ops[0] = nf2_op_delete(&found->key);
+    nf2_op_delete(&ops[0], &found->key);
     unsigned n = 1u + (unsigned)nf2_commit_orphan(&found->content, &ops[1]);
     return nf2_change(fs, ops, n);
 }
@@ -188,12 +189,12 @@ static NF2_APART int move_entry(nf2_t *fs, const struct found *from, const struc
 
     if (from->key.length == NF2_KEY_MAX || to->key.length == NF2_KEY_MAX) {
         uint32_t at = from->content.at, bytes = from->entry.body_length - at;
-        ops[n] = nf2_op_put(&to->key, NULL, 0);
+        nf2_op_put(&ops[n], &to->key, NULL, 0);
         ops[n].body[0] = nf2_place_rest(&to->place);
         ops[n++].body[1] = nf2_body_span(&from->entry, at, bytes);
-        ops[n++] = nf2_op_delete(&from->key);
+        nf2_op_delete(&ops[n++], &from->key);
     } else {
-        ops[n] = nf2_op_put(&to->key, NULL, 0);
+        nf2_op_put(&ops[n], &to->key, NULL, 0);
         ops[n].type = NF2_OP_REN;
         ops[n++].from = &from->key;
     }

@@ -99,8 +99,9 @@ static nf2_file_t *writer_of(const nf2_t *fs, const struct nf2_key *key)
 static NF2_APART int put_long(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
     static const uint8_t kind = NF2_BODY_INLINE;
-    struct nf2_op op = nf2_op_put(&file->key, NULL, 0);
+    struct nf2_op op;
 
+    nf2_op_put(&op, &file->key, NULL, 0);
     op.body[0] = nf2_place_rest(place);
     op.body[1] = nf2_span_of(&kind, 1);
     NF2_TRY(nf2_change(fs, &op, 1));

@@ -161,12 +161,10 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
-struct nf2_op nf2_op_merge(uint32_t from, uint32_t to, uint32_t file_end)
+void nf2_op_merge(struct nf2_op *op, uint32_t from, uint32_t to, uint32_t file_end)
 {
-    struct nf2_op op = nf2_op_range(from, file_end, to);
-
-    op.type = NF2_OP_MERGE;
-    return op;
+    nf2_op_range(op, from, file_end, to);
+    op->type = NF2_OP_MERGE;
 }
 
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)

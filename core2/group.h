@@ -11,7 +11,7 @@
 #define NF2_GROUP_BYTES_MAX 1000u
 
 /* A MERGE as one of the changes: the entries of the map `from` are put over those of `to`. `file_end`: see map.h. */
-struct nf2_op nf2_op_merge(uint32_t from, uint32_t to, uint32_t file_end);
+void nf2_op_merge(struct nf2_op *op, uint32_t from, uint32_t to, uint32_t file_end);
 
 /* The changes, durable when it returns, in one leaf or in several. */
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count);

@@ -104,7 +104,7 @@ static int read_checkpoint(nf2_t *fs, const struct nf2_record *record)
     at += NF2_WINDOW_BYTES;
     for (unsigned i = 0; i < fs->root.bads; i++, at += 3) {
         NF2_TRY(nf2_record_read(fs, head, record->offset, at, bytes, 3));
-        fs->root.bad[i] = nf2_get24(bytes);
+        fs->root.bad[i] = (uint16_t)nf2_get24(bytes);
     }
     fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
     return NF2_OK;
@@ -212,7 +212,7 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
         }
     }
     if (root->bads < NF2_BAD_MAX) {
-        root->bad[root->bads++] = block;
+        root->bad[root->bads++] = (uint16_t)block;
     }
 }
 

@@ -99,10 +99,11 @@ int nf2_map_end_as_is(nf2_t *fs, uint32_t id, uint32_t *end)
 
 /* ---- changes ------------------------------------------------------------------------------------ */
 
-static struct nf2_op put_piece(uint32_t id, const struct nf2_piece *piece, uint8_t *bytes)
+void nf2_op_put_piece(struct nf2_op *op, uint32_t id, const struct nf2_piece *piece, uint8_t bytes[NF2_PIECE_BYTES])
 {
     struct nf2_key key = nf2_key_number(id, piece->offset);
-    return nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, piece) - bytes));
+
+    nf2_op_put(op, &key, bytes, (uint32_t)(nf2_piece_store(bytes, piece) - bytes));
 }
 
 /* What putting a piece over a map means. */
@@ -146,10 +147,15 @@ static NF2_APART int look_below(nf2_t *fs, uint32_t id, const struct nf2_piece *
 }
 
 /* The change that removes what the piece covers. */
-static struct nf2_op remove_covered(uint32_t id, const struct nf2_piece *piece, const struct over *over)
+static void remove_covered(struct nf2_op *op, uint32_t id, const struct nf2_piece *piece, const struct over *over)
 {
     struct nf2_key key = nf2_key_number(id, over->first);
-    return over->one ? nf2_op_delete(&key) : nf2_op_range(id, piece->offset + 1, piece->offset + piece->length);
+
+    if (over->one) {
+        nf2_op_delete(op, &key);
+    } else {
+        nf2_op_range(op, id, piece->offset + 1, piece->offset + piece->length);
+    }
 }
 
 int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t file_end, struct nf2_op *ops,
@@ -160,11 +166,11 @@ int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t
 
     NF2_TRY(look_below(fs, id, piece, file_end, &over));
     if (over.rest.kind != 0) {
-        ops[n++] = put_piece(id, &over.rest, bytes[0]);
+        nf2_op_put_piece(&ops[n++], id, &over.rest, bytes[0]);
     }
-    ops[n++] = put_piece(id, piece, bytes[1]);
+    nf2_op_put_piece(&ops[n++], id, piece, bytes[1]);
     if (over.first != NF2_NONE) {
-        ops[n++] = remove_covered(id, piece, &over);
+        remove_covered(&ops[n++], id, piece, &over);
     }
     return n;
 }
@@ -177,9 +183,9 @@ int nf2_map_plan_cut(nf2_t *fs, uint32_t id, uint32_t end, struct nf2_op *ops, u
     NF2_TRY(end > 0 ? nf2_map_find_as_is(fs, id, end - 1, &last) : NF2_OK);
     if (end > 0 && last.kind != 0) { /* its true length, also where pieces behind it cut it short so far */
         last = nf2_piece_part(fs, &last, 0, end - last.offset);
-        ops[n++] = put_piece(id, &last, bytes);
+        nf2_op_put_piece(&ops[n++], id, &last, bytes);
     }
-    ops[n++] = nf2_op_range(id, end, NF2_FILE_MAX + 1u);
+    nf2_op_range(&ops[n++], id, end, NF2_FILE_MAX + 1u);
     return n;
 }
 
@@ -199,7 +205,7 @@ static NF2_APART int first_piece(nf2_t *fs, uint32_t id, uint32_t *offset, struc
 }
 
 /* A part of a GROUP: one change after the other. */
-static int merge_piece(nf2_t *fs, uint32_t to, const struct nf2_piece *piece, uint32_t file_end)
+static NF2_APART int merge_piece(nf2_t *fs, uint32_t to, const struct nf2_piece *piece, uint32_t file_end)
 {
     uint8_t bytes[NF2_PIECE_BYTES];
     struct nf2_op op;
@@ -207,23 +213,24 @@ static int merge_piece(nf2_t *fs, uint32_t to, const struct nf2_piece *piece, ui
 
     NF2_TRY(look_below(fs, to, piece, file_end, &over));
     if (over.rest.kind != 0) {
-        op = put_piece(to, &over.rest, bytes);
+        nf2_op_put_piece(&op, to, &over.rest, bytes);
         NF2_TRY(nf2_tree_change(fs, &op, 1));
     }
-    op = put_piece(to, piece, bytes);
+    nf2_op_put_piece(&op, to, piece, bytes);
     NF2_TRY(nf2_tree_change(fs, &op, 1));
     if (over.first != NF2_NONE) {
-        op = remove_covered(to, piece, &over);
+        remove_covered(&op, to, piece, &over);
         NF2_TRY(nf2_tree_apply(fs, &op));
     }
     return NF2_OK;
 }
 
-static int remove_piece(nf2_t *fs, uint32_t id, uint32_t offset)
+static NF2_APART int remove_piece(nf2_t *fs, uint32_t id, uint32_t offset)
 {
     struct nf2_key key = nf2_key_number(id, offset);
-    struct nf2_op op = nf2_op_delete(&key);
+    struct nf2_op op;
 
+    nf2_op_delete(&op, &key);
     return nf2_tree_change(fs, &op, 1);
 }
 

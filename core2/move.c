@@ -113,37 +113,34 @@ static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uin
     }
 }
 
-static struct nf2_op put_body(const struct nf2_entry *entry, uint32_t at, const void *body, uint32_t length)
+static void put_body(struct nf2_op *op, const struct nf2_entry *entry, uint32_t at, const void *body, uint32_t length)
 {
-    struct nf2_op op = nf2_op_put(&entry->key, NULL, 0);
-
-    op.body[0] = nf2_body_span(entry, 0, at);
-    op.body[1] = nf2_span_of(body, length);
-    return op;
+    nf2_op_put(op, &entry->key, NULL, 0);
+    op->body[0] = nf2_body_span(entry, 0, at);
+    op->body[1] = nf2_span_of(body, length);
 }
 
 /* A map that no name leads to yet, and its pieces. */
 static NF2_APART int put_orphan(nf2_t *fs, uint32_t id)
 {
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, id);
-    struct nf2_op op = nf2_op_put(&key, NULL, 0);
+    struct nf2_op op;
 
+    nf2_op_put_orphan(&op, id);
     return nf2_change(fs, &op, 1);
 }
 
 static NF2_APART int put_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *piece)
 {
     uint8_t bytes[NF2_PIECE_BYTES];
-    struct nf2_key key = nf2_key_number(id, piece->offset);
-    struct nf2_op op = nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, piece) - bytes));
+    struct nf2_op op;
 
+    nf2_op_put_piece(&op, id, piece, bytes);
     return nf2_change(fs, &op, 1);
 }
 
 /* The name leads to the map from now on. */
 static NF2_APART int put_map(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint32_t id)
 {
-    struct nf2_key orphan = nf2_key_system(NF2_KEY_ORPHAN, id);
     uint8_t body[5] = {NF2_BODY_MAP};
     struct nf2_entry now;
     struct nf2_op ops[2];
@@ -151,8 +148,8 @@ static NF2_APART int put_map(nf2_t *fs, const struct nf2_key *key, uint32_t at, 
     nf2_put32(body + 1, id);
     int found = nf2_tree_find(fs, key, &now); /* its leaf may have been written anew since */
     NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    ops[0] = put_body(&now, at, body, sizeof body);
-    ops[1] = nf2_op_delete(&orphan);
+    put_body(&ops[0], &now, at, body, sizeof body);
+    nf2_op_delete_orphan(&ops[1], id);
     return nf2_change(fs, ops, 2);
 }
 
@@ -209,7 +206,8 @@ static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry, cons
     }
     NF2_TRY(found);
     if (moved) {
-        struct nf2_op op = put_body(entry, content->at, list, (uint32_t)(p - list));
+        struct nf2_op op;
+        put_body(&op, entry, content->at, list, (uint32_t)(p - list));
         NF2_TRY(nf2_change(fs, &op, 1));
         tell_handles(fs, &entry->key, NF2_BODY_LIST, 0);
     }

@@ -54,7 +54,7 @@ static int view_of(nf2_t *fs, const struct rewrite *rewrite, struct nf2_view **v
 }
 
 /* A rename becomes a PUT with the body of its source. */
-static int resolve(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
+static NF2_APART int resolve(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
 {
     struct nf2_entry entry;
 
@@ -78,26 +78,23 @@ static bool belong_together(const struct nf2_key *a, const struct nf2_key *b)
 }
 
 /* Where the live entries are cut into two halves. */
-static int find_cut(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
+static NF2_APART int find_cut(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
 {
     struct nf2_iterator iterator;
     struct nf2_entry entry;
-    struct nf2_key last = {0, 0, {0}};
     uint32_t sum = 0;
     int found;
 
     NF2_TRY(nf2_iterate(fs, view, NULL, &iterator));
     while ((found = next_kept(fs, rewrite, &iterator, &entry)) > 0) {
-        if (2 * sum >= rewrite->live && sum > 0 && !belong_together(&last, &entry.key)) {
+        if (2 * sum >= rewrite->live && sum > 0 && !belong_together(&rewrite->cut, &entry.key)) {
             rewrite->cut = entry.key;
             return NF2_OK;
         }
         sum += nf2_entry_bytes(&entry);
-        last = entry.key;
+        rewrite->cut = entry.key; /* the last one goes apart, if all names belong together */
     }
-    NF2_TRY(found);
-    rewrite->cut = last;        /* names that all belong together: the last one goes apart */
-    return NF2_OK;
+    return found;
 }
 
 static bool above_all(const struct rewrite *rewrite, const struct nf2_key *last)
@@ -124,7 +121,6 @@ static NF2_APART int plan(nf2_t *fs, struct rewrite *rewrite)
     NF2_TRY(view_of(fs, rewrite, &view));
     NF2_TRY(resolve(fs, rewrite, view));
     NF2_TRY(nf2_iterate(fs, view, NULL, &iterator));
-    struct nf2_key last = {0, 0, {0}};
     uint32_t end = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + NF2_NODE_HEAD_BYTES;
     bool fits = true;
     rewrite->live = 0;
@@ -134,13 +130,13 @@ static NF2_APART int plan(nf2_t *fs, struct rewrite *rewrite)
         fits = fits && (!kept || (end < bytes && nf2_log_place(fs, end, length, bytes, &end) < bytes));
         rewrite->live += length;
         all_kept = all_kept && kept;
-        last = entry.key;
+        rewrite->cut = entry.key; /* the last one */
     }
     NF2_TRY(found);
     uint32_t tail = rewrite->put > 0 ? rewrite->put + nf2_page(fs) : 0; /* what is put may leave a page in part empty */
     fits = fits && bytes - nf2_min(end, bytes) >= tail;
     bool scarce = nf2_alloc_stock(fs) <= nf2_space_kept(fs);
-    rewrite->edge = all_kept && above_all(rewrite, &last) && rewrite->live > bytes / 2;
+    rewrite->edge = all_kept && above_all(rewrite, &rewrite->cut) && rewrite->live > bytes / 2;
     uint32_t most = rewrite->count == 0 ? 95 : scarce ? 86 : 62; /* per cent; a node that only moves stays one */
     rewrite->two = !rewrite->edge && (!fits || rewrite->live + rewrite->put > bytes / 100 * most);
     return rewrite->two ? find_cut(fs, rewrite, view) : NF2_OK;
@@ -225,11 +221,11 @@ static NF2_APART int write_part(nf2_t *fs, struct rewrite *rewrite, unsigned par
     return result;
 }
 
-static struct nf2_op child_op(const struct nf2_key *key, const struct nf2_child *child, uint8_t *body)
+static void child_op(struct nf2_op *op, const struct nf2_key *key, const struct nf2_child *child, uint8_t *body)
 {
     body[0] = NF2_BODY_CHILD;
     nf2_put16(nf2_put24(body + 1, child->block), child->base_end);
-    return nf2_op_put(key, body, NF2_CHILD_BYTES);
+    nf2_op_put(op, key, body, NF2_CHILD_BYTES);
 }
 
 /* What the new nodes mean for the parent, under the key that led to the old one. */
@@ -238,12 +234,12 @@ static NF2_APART void ops_for_parent(struct rewrite *rewrite, const struct nf2_k
     rewrite->ops = rewrite->up; /* what was in there is done */
     rewrite->count = 0;
     if (rewrite->edge) {
-        rewrite->up[rewrite->count++] = child_op(&rewrite->cut, &rewrite->made[0], rewrite->body[0]);
+        child_op(&rewrite->up[rewrite->count++], &rewrite->cut, &rewrite->made[0], rewrite->body[0]);
         return;
     }
-    rewrite->up[rewrite->count++] = child_op(low, &rewrite->made[0], rewrite->body[0]);
+    child_op(&rewrite->up[rewrite->count++], low, &rewrite->made[0], rewrite->body[0]);
     if (rewrite->two) {
-        rewrite->up[rewrite->count++] = child_op(&rewrite->cut, &rewrite->made[1], rewrite->body[1]);
+        child_op(&rewrite->up[rewrite->count++], &rewrite->cut, &rewrite->made[1], rewrite->body[1]);
     }
 }
 
@@ -272,8 +268,8 @@ static int write_root(nf2_t *fs, struct rewrite *rewrite)
         return NF2_ERR_NOSPC;
     }
     const struct nf2_child *first = rewrite->edge ? &rewrite->way[rewrite->level] : &rewrite->made[0];
-    rewrite->up[0] = child_op(&lowest, first, rewrite->body[0]);
-    rewrite->up[1] = child_op(&rewrite->cut, &rewrite->made[rewrite->edge ? 0 : 1], rewrite->body[1]);
+    child_op(&rewrite->up[0], &lowest, first, rewrite->body[0]);
+    child_op(&rewrite->up[1], &rewrite->cut, &rewrite->made[rewrite->edge ? 0 : 1], rewrite->body[1]);
     while (result == NF2_FAILED_BLOCK) {
         NF2_TRY(nf2_alloc_node(fs, &root.block));
         result = fill_root(fs, rewrite, &root);

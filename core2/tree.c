@@ -3,27 +3,40 @@
 
 #include "walked.h"
 
-struct nf2_op nf2_op_put(const struct nf2_key *key, const void *body, uint32_t length)
+void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length)
 {
-    return (struct nf2_op){.type = NF2_OP_PUT, .key = *key, .body = {{{body}, 0, 0, (uint16_t)length}}};
+    memset(op, 0, sizeof *op);
+    op->type = NF2_OP_PUT;
+    op->key = *key;
+    op->body[0] = nf2_span_of(body, length);
 }
 
-struct nf2_op nf2_op_range(uint32_t id, uint32_t from, uint32_t to)
+void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to)
 {
     struct nf2_key key = nf2_key_number(id, from);
-    struct nf2_op op = nf2_op_put(&key, NULL, 0);
 
-    op.type = NF2_OP_RANGE;
-    op.to = to;
-    return op;
+    nf2_op_delete(op, &key);
+    op->type = NF2_OP_RANGE;
+    op->to = to;
 }
 
-struct nf2_op nf2_op_delete(const struct nf2_key *key)
+void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key)
 {
-    struct nf2_op op = nf2_op_put(key, NULL, 0);
+    nf2_op_put(op, key, NULL, 0);
+    op->type = NF2_OP_DEL;
+}
 
-    op.type = NF2_OP_DEL;
-    return op;
+void nf2_op_put_orphan(struct nf2_op *op, uint32_t id)
+{
+    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, id);
+
+    nf2_op_put(op, &key, NULL, 0);
+}
+
+void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id)
+{
+    nf2_op_put_orphan(op, id);
+    op->type = NF2_OP_DEL;
 }
 
 /* ---- finding ------------------------------------------------------------------------------------ */

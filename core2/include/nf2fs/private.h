@@ -81,7 +81,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     uint32_t node;              /* root of the tree */
     uint32_t next_id, id_limit;
     uint32_t group_block;       /* of a GROUP that is not known to be applied; NF2_NO_BLOCK: none */
-    uint32_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
+    uint16_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
     uint16_t group_at;          /* its place */
     uint16_t node_base;         /* end of the root's sorted part */
     uint16_t super_end;         /* where the next ANCHOR goes */
@@ -101,7 +101,7 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts), 255: or more */
     uint32_t now_window, mark_window;   /* numbers */
     uint32_t window_blocks;     /* of each window; the last one may have fewer */
-    uint32_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
+    uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
     uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
     uint16_t cell_first;        /* block of the marked window with which its cells begin */
