@@ -242,13 +242,18 @@ static uint32_t work_left(const nf2_t *fs)
     return LEAF_WORK * all + (fs->walk.emptying ? fs->walk.to_move : 0);
 }
 
-/* Blocks that may be taken until it has to be done: soon, where the window is only marked. */
-static uint32_t blocks_left(const nf2_t *fs)
+/*
+ * Blocks that may be taken until it has to be done: soon, where the window is only marked. In both phases together less
+ * is taken than is won, so that the stock does not shrink.
+ */
+static uint32_t blocks_left(nf2_t *fs, uint32_t taken)
 {
-    uint32_t kept = nf2_space_kept(fs) + (fs->walk.emptying ? fs->walk.to_move / nf2_block_pages(fs) : 0);
-    uint32_t stock = nf2_alloc_stock(fs), left = stock > kept ? stock - kept : 1;
+    uint32_t moves = fs->walk.emptying ? fs->walk.to_move * 5 / 4 / nf2_block_pages(fs) : 0;
+    uint32_t kept = nf2_space_kept(fs) + moves;
+    uint32_t stock = nf2_alloc_stock(fs), left = stock > kept ? stock - kept : 1, gain = fs->walk.gain;
 
-    return fs->walk.emptying ? left : (left + 7) / 8;
+    fs->walk.gain -= fs->walk.emptying ? nf2_min(gain, taken) : 0;
+    return nf2_max(fs->walk.emptying ? nf2_min(left, gain / 4 * 3) : nf2_min(left, gain) / 8, 1);
 }
 
 /* For each block taken so much of the walk is done that it ends before the window does. */
@@ -267,7 +272,8 @@ static int pace(nf2_t *fs)
         }
         NF2_TRY(next_window(fs));
     }
-    uint32_t blocks = blocks_left(fs), work = nf2_min((work_left(fs) * taken + blocks - 1) / blocks, WORK_MAX * taken);
+    uint32_t blocks = blocks_left(fs, taken), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
+    uint32_t work = nf2_min((work_left(fs) * taken + blocks - 1) / blocks, most * taken);
     while (done < work && fs->walk.active) {
         uint32_t before = fs->walk.to_move;
         NF2_TRY(walk_step(fs));

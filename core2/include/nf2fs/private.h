@@ -138,6 +138,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t paced;             /* blocks in stock when the walk went on last */
     uint32_t to_move;           /* live pages that lie in victims still */
+    uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t spent;             /* changes that there had been when all walks won nothing: 0: never */
     bool hard;                  /* blocks are lacking: whatever wins something is emptied */
