@@ -45,7 +45,11 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
             NF2_TRY(nf2_sweep_more(fs));
         }
     }
-    return result;
+    NF2_TRY(result);
+    uint32_t promised = nf2_min(file->promised, file->run.count); /* that much of a promise is kept */
+    file->promised -= promised;
+    fs->space.promised -= promised;
+    return NF2_OK;
 }
 
 void nf2_data_release(nf2_t *fs, nf2_file_t *file)
@@ -126,6 +130,7 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
     for (unsigned i = 0; i < file->pieces; i++) {
         NF2_TRY(put_in_shadow(fs, file, &file->piece[i]));
     }
+    file->spills = (uint8_t)(file->spills + (file->pieces > 0));
     file->pieces = 0;
     return NF2_OK;
 }
@@ -191,5 +196,46 @@ int nf2_data_flush(nf2_t *fs, nf2_file_t *file)
     }
     file->buffered = 0;
     file->dirty = false;
+    return NF2_OK;
+}
+
+/* ---- size --------------------------------------------------------------------------------------- */
+
+int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    if (nf2_content_whole(file) && size <= nf2_data_room(fs, file)) {
+        memset(file->buffer + file->buffered, 0, size - file->buffered);
+        file->buffered = (uint16_t)size;
+        file->dirty = true;
+    } else {
+        NF2_TRY(nf2_data_flush(fs, file));
+        struct nf2_piece zeros = {file->size, size - file->size, 0, 0, NF2_PIECE_ZEROS, false};
+        NF2_TRY(nf2_data_add(fs, file, &zeros));
+    }
+    file->size = size;
+    file->changed = true;
+    return NF2_OK;
+}
+
+int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    unsigned kept = 0;
+
+    if (file->shadow != 0) {
+        struct nf2_op ops[2];
+        uint8_t bytes[NF2_PIECE_BYTES];
+        NF2_TRY(nf2_sweep_ready(fs, false));
+        int n = nf2_map_plan_cut(fs, file->shadow, size, ops, bytes);
+        NF2_TRY(n);
+        NF2_TRY(nf2_change(fs, ops, (unsigned)n));
+    }
+    for (unsigned i = 0; i < file->pieces; i++) {
+        struct nf2_piece *piece = &file->piece[i];
+        if (piece->offset < size) {
+            uint32_t length = nf2_min(piece->length, size - piece->offset);
+            file->piece[kept++] = nf2_piece_part(fs, piece, 0, length);
+        }
+    }
+    file->pieces = (uint8_t)kept;
     return NF2_OK;
 }

@@ -20,6 +20,12 @@ int nf2_data_add(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece);
 /* All pieces of the handle go to the map under the shadow id, which no name leads to. */
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file);
 
+/* Zeros up to a new size. */
+int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size);
+
+/* What is not committed ends at a new size: first what is in the shadow, which may be refused. */
+int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size);
+
 /* Gives back the blocks that the handle took and did not use. */
 void nf2_data_release(nf2_t *fs, nf2_file_t *file);
 

@@ -167,6 +167,7 @@ typedef struct nf2_file {
     uint16_t flags;
     uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
     uint8_t pieces;
+    uint8_t spills;             /* times that they went to the shadow */
     bool dirty;                 /* the buffer holds what is not on flash */
     bool changed;               /* there is something to sync */
     bool fresh;                 /* the content replaces what is committed */
