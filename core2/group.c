@@ -207,6 +207,6 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
         NF2_TRY(change_leaves(fs, ops, count));
         result = apply(fs);
     }
-    fs->space.pristine = fs->space.settled = false;
+    nf2_space_changed(fs);
     return result;
 }

@@ -32,6 +32,13 @@ bool nf2_space_mark(nf2_t *fs, uint32_t block);
 /* So many 16th parts of a block, from the one on that holds `block`, are live. */
 void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t parts);
 
+/* Something was taken or given up that only a lap of walks finds again. */
+static inline void nf2_space_changed(nf2_t *fs)
+{
+    fs->space.pristine = fs->space.settled = false;
+    fs->root.leaky = true;
+}
+
 /* Does this block lie in a group that is being emptied? */
 bool nf2_space_victim(const nf2_t *fs, uint32_t block);
 

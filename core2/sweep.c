@@ -196,7 +196,7 @@ static void count_window(nf2_t *fs)
         space->lap_known = true;
         space->lap_windows = 0;
         space->settled = space->pristine;
-        fs->root.leaky = false;
+        fs->root.leaky = !space->pristine;
     }
 }
 
