@@ -151,6 +151,12 @@ static int next_piece(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t len
     return full ? nf2_data_spill(fs, file) : NF2_OK; /* before the program: the walk knows only what the handle holds */
 }
 
+int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t length)
+{
+    struct nf2_piece unused;
+    return next_piece(fs, file, file->buffer_at, length, &unused);
+}
+
 /* Programs at most to the end of a page; the bytes that went there. A bad block is given up where it is. */
 static int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
 {

@@ -11,6 +11,9 @@ uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file);
 /* Programs what the buffer holds; it becomes a piece. */
 int nf2_data_flush(nf2_t *fs, nf2_file_t *file);
 
+/* What the buffer holds, and so many bytes in all, can be programmed: there is a block, and a place for a piece. */
+int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t length);
+
 /* Programs data from memory, which becomes a piece at this offset. */
 int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length);
 

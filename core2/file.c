@@ -375,11 +375,13 @@ static void put_back(nf2_file_t *file, const struct before *before)
 /* A write that finds no room in the middle leaves the file as it was. */
 static int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
 {
-    uint32_t end = file->buffer_at + file->buffered, room = nf2_data_room(fs, file);
-    bool fits = at >= file->buffer_at && at - file->buffer_at + length <= room;
+    bool takes = buffer_takes(fs, file, at), behind = at == file->buffer_at + file->buffered;
+    bool fits = takes && at - file->buffer_at + length <= nf2_data_room(fs, file);
 
-    if (!fits && file->buffered > 0 && at < end && at + length > file->buffer_at) {
-        NF2_TRY(nf2_data_flush(fs, file)); /* what the write would replace there could not be put back */
+    if (!fits && takes && behind) {
+        NF2_TRY(nf2_data_ready(fs, file, file->buffered + length));
+    } else if (!fits) {
+        NF2_TRY(nf2_data_flush(fs, file)); /* what the write would replace in it could not be put back */
     }
     struct before before = remember(file);
     int result = write_all(fs, file, at, data, length);
