@@ -13,12 +13,7 @@ void nf2_alloc_freed(nf2_t *fs, uint32_t block)
 {
     struct nf2_space *space = &fs->space;
 
-    for (unsigned i = 0; i < fs->root.bads; i++) {
-        if (fs->root.bad[i] == block) {
-            return;
-        }
-    }
-    if (space->freed_count < NF2_FREED_MAX) {
+    if (!nf2_journal_bad_listed(fs, block) && space->freed_count < NF2_FREED_MAX) {
         nf2_space_use(fs, block, 1); /* the walk does not find it free */
         space->freed[space->freed_count++] = block;
     }

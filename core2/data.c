@@ -69,7 +69,9 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
         fs->fragment = *run;
         fs->fragment.count = 1;
     }
-    fs->root.leaky = fs->root.leaky || run->count > 1 || (run->count > 0 && !better);
+    if (run->count > 0 || file->pieces > 0) { /* the walk took it for used */
+        nf2_space_changed(fs);
+    }
     run->count = 0;
 }
 

@@ -398,6 +398,7 @@ static int give_up(nf2_t *fs, nf2_file_t *file)
 {
     bool created = file->created;
 
+    nf2_space_changed(fs);
     begin_anew(file);
     file->fresh = false;
     file->changed = created;
@@ -469,6 +470,7 @@ static int cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
     bool whole = nf2_content_whole(file);
 
     file->changed = true;
+    nf2_space_changed(fs);
     if (size == 0) {
         begin_anew(file);
         return NF2_OK;

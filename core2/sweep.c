@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sweep.h"
 
+#include "bad.h"
 #include "move.h"
 #include "walked.h"
 
 #define LEFT_UNKNOWN 255u       /* see nf2_space.left */
 
 /* ---- marking ------------------------------------------------------------------------------------ */
+
+static void mark_node(nf2_t *fs, uint32_t block)
+{
+    if (nf2_space_mark(fs, block)) {
+        nf2_space_live(fs, block, 16);
+    }
+}
 
 static void pin_run(nf2_t *fs, uint32_t block, uint32_t count)
 {
@@ -38,7 +46,7 @@ static void pin(nf2_t *fs)
         pin_run(fs, space->freed[i], 1);
     }
     for (unsigned i = 0; i < fs->root.bads; i++) {
-        pin_run(fs, fs->root.bad[i], 1);
+        mark_node(fs, fs->root.bad[i]); /* what else lies in its group may be moved */
     }
 }
 
@@ -65,7 +73,7 @@ static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_pi
     *wanted = false;
     if (entry->key.id == NF2_SYSTEM_ID) {
         if (entry->key.length == 5 && entry->key.bytes[0] == NF2_KEY_BAD) {
-            (void)nf2_space_mark(fs, nf2_key_value(&entry->key));
+            mark_node(fs, nf2_key_value(&entry->key));
         }
         return 0;
     }
@@ -80,13 +88,6 @@ static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_pi
         }
     }
     return found < 0 ? found : pieces;
-}
-
-static void mark_node(nf2_t *fs, uint32_t block)
-{
-    if (nf2_space_mark(fs, block)) {
-        nf2_space_live(fs, block, 16);
-    }
 }
 
 /* ---- victims ------------------------------------------------------------------------------------ */
@@ -344,6 +345,18 @@ int nf2_sweep_look(nf2_t *fs, uint32_t window)
 
 /* ---- windows ------------------------------------------------------------------------------------ */
 
+/* What a walk would find of a window that was never used. */
+static int mark_bad_keys(nf2_t *fs)
+{
+    uint32_t block = fs->space.mark_window * fs->space.window_blocks;
+    int found;
+
+    for (; (found = nf2_bad_next(fs, block, &block)) > 0; block++) {
+        (void)nf2_space_mark(fs, block);
+    }
+    return found;
+}
+
 /* Goes on to the next window: to one that was never used without any walk. 1 if so, 0 if a walk is needed. */
 static int next_window(nf2_t *fs)
 {
@@ -355,6 +368,7 @@ static int next_window(nf2_t *fs)
         bool more = space->mark_window + 1 < nf2_windows(fs);
         space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
         pin(fs);
+        NF2_TRY(mark_bad_keys(fs));
         memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
         space->now_window = space->mark_window;
         space->now_free = (uint16_t)nf2_space_count(fs, space->now);
@@ -505,6 +519,7 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
 
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_group_redo_pending(fs));
+    NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
     NF2_TRY(pace(fs));
     if (nodes_enough(fs, kept)) {
         return NF2_OK;

@@ -92,6 +92,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool clean;                 /* nothing was changed behind the last CHECKPOINT */
     bool next_suspect;          /* the next block may hold something */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
+    bool bad_keys;              /* the tree may have keys of bad blocks */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
