@@ -75,6 +75,36 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
     run->count = 0;
 }
 
+/* ---- room --------------------------------------------------------------------------------------- */
+
+/* Is this an append that frames in the file's last block may take? */
+static bool may_be_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t length)
+{
+    bool plain = file->pieces == 0 && file->shadow == 0 && file->cut_to == NF2_NONE && !file->fresh && !file->created;
+    bool behind = file->dirty ? file->buffer_at == file->synced : at == file->synced;
+
+    return plain && behind && file->kind != NF2_BODY_INLINE && at == file->size && length + 16u <= nf2_page(fs);
+}
+
+int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
+{
+    uint32_t bytes = nf2_block_bytes(fs), have = 0;
+    bool whole = nf2_content_whole(file);
+
+    if (file->run.count > 0) {
+        have = file->run.count * bytes - file->run.within;
+    } else if (fs->fragment.count > 0) {
+        have = bytes - fs->fragment.within;
+    }
+    length += file->dirty || whole ? file->buffered : 0;
+    bool beside = whole && at <= file->size && length <= nf2_inline_max(fs, &file->key);
+    if (length <= have || beside || may_be_frame(fs, file, at, length)) {
+        return NF2_OK;
+    }
+    uint32_t blocks = (length - have + bytes - 1) / bytes;
+    return nf2_sweep_room(fs, blocks > file->promised ? blocks - file->promised : 0);
+}
+
 /* ---- pieces ------------------------------------------------------------------------------------- */
 
 /* Does the piece go on where this one ends, in the file and on the chip? */
@@ -153,10 +183,10 @@ static int next_piece(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t len
     return full ? nf2_data_spill(fs, file) : NF2_OK; /* before the program: the walk knows only what the handle holds */
 }
 
-int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t length)
+int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length)
 {
     struct nf2_piece unused;
-    return next_piece(fs, file, file->buffer_at, length, &unused);
+    return next_piece(fs, file, offset, length, &unused);
 }
 
 /* Programs at most to the end of a page; the bytes that went there. A bad block is given up where it is. */

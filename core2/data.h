@@ -8,11 +8,14 @@
 /* Room that the buffer has in all, so that it ends where a page of the chip does. */
 uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file);
 
+/* Is there room for so many bytes more at `at`, and for what the buffer holds? NOSPC. */
+int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length);
+
 /* Programs what the buffer holds; it becomes a piece. */
 int nf2_data_flush(nf2_t *fs, nf2_file_t *file);
 
-/* What the buffer holds, and so many bytes in all, can be programmed: there is a block, and a place for a piece. */
-int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t length);
+/* The next program for so many bytes at this offset needs no more room: there is a block, and a place for a piece. */
+int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length);
 
 /* Programs data from memory, which becomes a piece at this offset. */
 int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length);

