@@ -110,7 +110,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
     NF2_TRY(nf2_node_view(fs, path->node[1], 1, &view));
     int result = nf2_node_append(fs, view, ops, 2);
     if (result == NF2_NODE_FULL) {
-        nf2_alloc_freed(fs, joined.block);
+        nf2_space_freed(fs, joined.block);
         return 0;
     }
     if (result == NF2_FAILED_BLOCK) {
@@ -121,8 +121,8 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
     NF2_TRY(result);
     nf2_view_forget(fs, pair.left.block);
     nf2_view_forget(fs, pair.right.block);
-    nf2_alloc_freed(fs, pair.left.block);
-    nf2_alloc_freed(fs, pair.right.block);
+    nf2_space_freed(fs, pair.left.block);
+    nf2_space_freed(fs, pair.right.block);
     return 1;
 }
 
@@ -151,6 +151,6 @@ int nf2_tree_lower(nf2_t *fs)
     fs->io.broken = fs->io.broken || result < 0;
     NF2_TRY(result);
     nf2_view_forget(fs, root.block);
-    nf2_alloc_freed(fs, root.block);
+    nf2_space_freed(fs, root.block);
     return 1;
 }
