@@ -244,6 +244,7 @@ static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
     if ((data == NULL && length > 0) || length > NF2_FILE_MAX) {
         return NF2_ERR_INVAL;
     }
+    NF2_TRY(nf2_group_redo_pending(fs)); /* half of a change is not to be seen */
     NF2_TRY(refresh(fs, file));
     if (file->position < file->size) {
         length = nf2_min(nf2_min(length, file->size - file->position), NF2_FILE_MAX);

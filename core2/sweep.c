@@ -12,7 +12,7 @@ static int take_over(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
-    NF2_TRY(nf2_walk_pin(fs));
+    NF2_TRY(nf2_walk_pin(fs, false));
     bool same = space->now_window == space->mark_window;
     space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
@@ -53,7 +53,7 @@ static void count_window(nf2_t *fs)
 static int end_walk(nf2_t *fs)
 {
     fs->space.victims = UINT32_MAX; /* cells with something pinned fall out */
-    NF2_TRY(nf2_walk_pin(fs));
+    NF2_TRY(nf2_walk_pin(fs, false));
     if (!fs->walk.emptying && !fs->group_busy) {
         bool chosen = nf2_victims_choose(fs);
         if (chosen || (fs->walk.hard && nf2_victims_zoom(fs))) {
@@ -106,7 +106,7 @@ static int next_window(nf2_t *fs)
         nf2_space_clear(fs, space->mark, space->mark_window);
         bool more = space->mark_window + 1 < nf2_windows(fs);
         space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
-        NF2_TRY(nf2_walk_pin(fs));
+        NF2_TRY(nf2_walk_pin(fs, false));
         NF2_TRY(mark_bad_keys(fs));
         memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
         space->now_window = space->mark_window;
@@ -209,6 +209,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             NF2_TRY(walk_once(fs, enough, number));
             uint32_t total = nf2_space_total(fs);
             idle = total > most ? 0 : idle + 1;
+            fs->walk.looked_closer &= idle == 0 ? 0 : UINT32_MAX;
             most = nf2_max(most, total);
             fs->walk.hard = fs->walk.hard || idle > windows;
         }
@@ -251,15 +252,14 @@ static bool total_enough(const nf2_t *fs, uint32_t number)
 static uint32_t work_left(const nf2_t *fs)
 {
     uint32_t all = nf2_max(fs->walk.leaves_before, fs->walk.leaves) + 1u - fs->walk.leaves;
-    uint32_t pages = fs->walk.to_move * (nf2_block_bytes(fs) / nf2_page(fs)) / 16;
 
-    return LEAF_WORK * all + (fs->walk.emptying ? pages : 0);
+    return LEAF_WORK * all + (fs->walk.emptying ? fs->walk.to_move : 0);
 }
 
 /* Blocks that may be taken until it has to be done: soon, where the window is only marked. */
 static uint32_t blocks_left(const nf2_t *fs)
 {
-    uint32_t kept = nf2_space_kept(fs) + (fs->walk.emptying ? fs->walk.to_move / 16 : 0);
+    uint32_t kept = nf2_space_kept(fs) + (fs->walk.emptying ? fs->walk.to_move / nf2_block_pages(fs) : 0);
     uint32_t stock = nf2_alloc_stock(fs), left = stock > kept ? stock - kept : 1;
 
     return fs->walk.emptying ? left : (left + 7) / 8;
@@ -285,7 +285,7 @@ static int pace(nf2_t *fs)
     while (done < work && fs->walk.active) {
         uint32_t before = fs->walk.to_move;
         NF2_TRY(walk_step(fs));
-        done += LEAF_WORK + (before - nf2_min(before, fs->walk.to_move)) * (nf2_block_bytes(fs) / nf2_page(fs)) / 16;
+        done += LEAF_WORK + (before - nf2_min(before, fs->walk.to_move));
     }
     fs->walk.paced = nf2_alloc_stock(fs);
     return NF2_OK;

@@ -99,7 +99,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
     uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from */
     uint8_t mark[NF2_WINDOW_BYTES];     /* of the one that a walk marks */
-    uint8_t live[NF2_CELLS];    /* of its cells: live 16th parts of blocks, 255: or more */
+    uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts), 255: or more */
     uint32_t now_window, mark_window;   /* numbers */
     uint32_t window_blocks;     /* of each window; the last one may have fewer */
     uint32_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
@@ -138,7 +138,8 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t looked_changes;
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t paced;             /* blocks in stock when the walk went on last */
-    uint32_t to_move;           /* live 16th parts of blocks that lie in victims still */
+    uint32_t to_move;           /* live pages that lie in victims still */
+    uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t spent;             /* changes that there had been when all walks won nothing: 0: never */
     bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     struct nf2_run moved;       /* where moved data goes */
