@@ -21,6 +21,7 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     fs->space.pristine = fs->space.settled = false;
     nf2_space_use(fs, start, count); /* a turn of the log must not take them */
     nf2_space_taken(fs, count);
+    nf2_space_changed(fs);
     NF2_TRY(nf2_journal_put(fs, NF2_ROOT_CLAIM, bytes, sizeof bytes));
     claim->start = start;
     claim->count = (uint16_t)count;

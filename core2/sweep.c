@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sweep.h"
 
+#include "bad.h"
 #include "victims.h"
 #include "walk.h"
 
@@ -44,7 +45,7 @@ static void count_window(nf2_t *fs)
         space->lap_known = true;
         space->lap_windows = 0;
         space->settled = space->pristine;
-        fs->root.leaky = false;
+        fs->root.leaky = !space->pristine;
     }
 }
 
@@ -83,6 +84,18 @@ static int walk_step(nf2_t *fs)
 
 /* ---- windows ------------------------------------------------------------------------------------ */
 
+/* What a walk would find of a window that was never used. */
+static int mark_bad_keys(nf2_t *fs)
+{
+    uint32_t block = fs->space.mark_window * fs->space.window_blocks;
+    int found;
+
+    for (; (found = nf2_bad_next(fs, block, &block)) > 0; block++) {
+        (void)nf2_space_mark(fs, block);
+    }
+    return found;
+}
+
 /* Goes on to the next window: to one that was never used without any walk. 1 if so, 0 if a walk is needed. */
 static int next_window(nf2_t *fs)
 {
@@ -94,6 +107,7 @@ static int next_window(nf2_t *fs)
         bool more = space->mark_window + 1 < nf2_windows(fs);
         space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
         NF2_TRY(nf2_walk_pin(fs, false));
+        NF2_TRY(mark_bad_keys(fs));
         memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
         space->now_window = space->mark_window;
         space->now_free = (uint16_t)nf2_space_count(fs, space->now);
@@ -306,6 +320,7 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
 
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_sweep_finish(fs));
+    NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
     NF2_TRY(pace(fs));
     if (nodes_enough(fs, kept)) {
         return NF2_OK;

@@ -93,6 +93,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool clean;                 /* nothing was changed behind the last CHECKPOINT */
     bool next_suspect;          /* the next block may hold something */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
+    bool bad_keys;              /* the tree may have keys of bad blocks */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
@@ -175,6 +176,7 @@ typedef struct nf2_file {
     uint16_t flags;
     uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
     uint8_t pieces;
+    uint8_t spills;             /* times that they went to the shadow */
     bool dirty;                 /* the buffer holds what is not on flash */
     bool changed;               /* there is something to sync */
     bool fresh;                 /* the content replaces what is committed */
