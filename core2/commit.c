@@ -31,11 +31,11 @@ static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint
     return NF2_OK;
 }
 
-/* The map that the new content takes the place of. */
+/* The map that the new content takes the place of: also one that the walk has made of a list meanwhile. */
 static int old_map(const nf2_file_t *file, struct nf2_op *op)
 {
     struct nf2_content old = {file->kind, 0, file->id};
-    return file->fresh ? nf2_commit_orphan(&old, op) : 0;
+    return nf2_commit_orphan(&old, op);
 }
 
 static void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
@@ -249,6 +249,20 @@ static int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
     return NF2_OK;
 }
 
+/* Blocks that a merge of this map may take: each of its leaves makes two new ones at most. */
+static NF2_APART uint32_t blocks_of_merge(nf2_t *fs, uint32_t id)
+{
+    struct nf2_key key = nf2_key_number(id, 0);
+    struct nf2_path path;
+    uint32_t leaves = 1;
+
+    while (nf2_tree_descend(fs, &key, NF2_AT_OR_BELOW, &path) > 0 && path.bounded && path.upper.id == id) {
+        key = path.upper;
+        leaves++;
+    }
+    return 2 * leaves + nf2_space_kept(fs);
+}
+
 /* Puts the shadow over the committed map: MERGE, which may be repeated after a cut. */
 static NF2_APART int merge_shadow(nf2_t *fs, nf2_file_t *file)
 {
@@ -261,9 +275,7 @@ static NF2_APART int merge_shadow(nf2_t *fs, nf2_file_t *file)
         nf2_op_range(&ops[n++], file->id, file->size, NF2_FILE_MAX + 1u);
     }
     nf2_op_delete_orphan(&ops[n++], file->shadow);
-    NF2_TRY(nf2_change(fs, ops, n));
-    committed(fs, file, NF2_BODY_MAP, file->id);
-    return NF2_OK;
+    return nf2_change(fs, ops, n);
 }
 
 /* The shadow becomes the file's map. */
@@ -276,9 +288,7 @@ static NF2_APART int name_shadow(nf2_t *fs, nf2_file_t *file)
     NF2_TRY(put_content(fs, file, body, sizeof body, &ops[0]));
     unsigned n = 1u + (unsigned)old_map(file, &ops[1]);
     nf2_op_delete_orphan(&ops[n++], file->shadow);
-    NF2_TRY(nf2_change(fs, ops, n));
-    committed(fs, file, NF2_BODY_MAP, file->shadow);
-    return NF2_OK;
+    return nf2_change(fs, ops, n);
 }
 
 /* The shadow becomes the file's map, or its entries are put over those of the map. */
@@ -292,8 +302,12 @@ static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
     } else if (!merge && !file->fresh) {
         NF2_TRY(complete_shadow(fs, file, 0));
     }
+    NF2_TRY(merge ? nf2_sweep_total(fs, blocks_of_merge(fs, file->shadow)) : NF2_OK);
     NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
-    return merge ? merge_shadow(fs, file) : name_shadow(fs, file);
+    int result = merge ? merge_shadow(fs, file) : name_shadow(fs, file);
+    NF2_TRY(result == NF2_NEED_SPACE && fs->group_busy ? nf2_sweep_finish(fs) : result);
+    committed(fs, file, NF2_BODY_MAP, merge ? file->id : file->shadow);
+    return NF2_OK;
 }
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)

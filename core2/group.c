@@ -152,7 +152,7 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     if (length > NF2_GROUP_BYTES_MAX) {
         return NF2_ERR_NOSPC;
     }
-    for (unsigned tries = 0; tries <= NF2_BAD_MAX && result == NF2_FAILED_BLOCK; tries++) {
+    for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         NF2_TRY(nf2_journal_room(fs, length));
         result = write_group(fs, ops, count, length);
     }
@@ -174,7 +174,8 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     if (result == NF2_SPANS_LEAVES) {
         NF2_TRY(commit(fs, ops, count));
         result = apply(fs);
+        result = fs->io.broken ? result : NF2_OK; /* it is committed: what a read or room kept back is made up for */
     }
-    fs->space.pristine = fs->space.settled = false;
+    nf2_space_changed(fs);
     return result;
 }

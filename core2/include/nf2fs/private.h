@@ -93,6 +93,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool clean;                 /* nothing was changed behind the last CHECKPOINT */
     bool next_suspect;          /* the next block may hold something */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
+    bool bad_keys;              /* the tree may have keys of bad blocks */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
@@ -138,6 +139,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t paced;             /* blocks in stock when the walk went on last */
     uint32_t to_move;           /* live pages that lie in victims still */
+    uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t spent;             /* changes that there had been when all walks won nothing: 0: never */
     bool hard;                  /* blocks are lacking: whatever wins something is emptied */
@@ -176,6 +178,7 @@ typedef struct nf2_file {
     uint16_t flags;
     uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
     uint8_t pieces;
+    uint8_t spills;             /* times that they went to the shadow */
     bool dirty;                 /* the buffer holds what is not on flash */
     bool changed;               /* there is something to sync */
     bool fresh;                 /* the content replaces what is committed */
