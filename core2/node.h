@@ -22,9 +22,8 @@ struct nf2_view {
     uint8_t level;
     uint8_t alive, dead;        /* how many of the slots */
     uint8_t slots;
-    bool sorted;                /* the alive ones are in order of their keys */
-    uint8_t used;               /* when: see node.c */
-    uint16_t slot[];            /* from the front: alive records of the tail; from the end: killed records of the base */
+    uint8_t used;               /* when: see nf2_node_view */
+    uint16_t slot[];            /* from the front: alive records of the tail by their keys; from the end: killed records of the base */
 };
 
 struct nf2_entry {
@@ -63,6 +62,28 @@ int nf2_key_compare(const struct nf2_key *a, const struct nf2_key *b);
 #define NF2_KEY_BYTES (5u + 1u + NF2_KEY_MAX)
 uint8_t *nf2_key_store(uint8_t *p, const struct nf2_key *key);
 
+/* A record's front in the read window: it holds until the next read. */
+struct nf2_front {
+    const uint8_t *bytes;
+    uint16_t length;            /* of the record */
+    uint8_t type;
+    uint8_t key, key_length;    /* where the key's bytes begin, and how many they are; 0: a record without a key */
+    uint32_t id;                /* of the key */
+};
+int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
+
+/* The order of the key of the record at a place to `key`: below 0, 0, above 0. */
+int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key, int *order);
+
+/* The first and the last key of the base, not checked: 1, or 0 if it is empty. */
+int nf2_base_ends(nf2_t *fs, const struct nf2_view *view, struct nf2_key *low, struct nf2_key *high);
+
+/* Number of the first alive record of the tail whose key is not below `key`, and whether it is the same one. */
+int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool *same);
+
+/* Is this record of the base not alive any more? */
+bool nf2_view_dead(const struct nf2_view *view, uint32_t place);
+
 /* A record at `place` of the tail counts from now on; `kill` are the two bytes integers in front of its key. */
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
                    const struct nf2_key *key);
@@ -78,6 +99,21 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_v
 int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
                   struct nf2_entry *entry);
+
+/*
+ * The places of the neighbours of a key: of the last entry below it (or at it, if not `strict`), and of the first one
+ * behind that; 0 where there is none.
+ */
+struct nf2_around {
+    uint16_t below, above;
+};
+int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, bool strict, struct nf2_around *around);
+
+/* The entry at a place. */
+int nf2_entry_at(nf2_t *fs, const struct nf2_view *view, uint32_t place, struct nf2_entry *entry);
+
+/* The leaf that was asked for last, if its view is still there. */
+struct nf2_view *nf2_view_at_hand(const nf2_t *fs);
 
 /* All entries in order of their keys, from the first one at or above `from` (NULL: all). Nothing changes meanwhile. */
 struct nf2_iterator {

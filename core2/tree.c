@@ -45,29 +45,10 @@ static int read_child(nf2_t *fs, const struct nf2_entry *entry, struct nf2_child
     return body[0] == NF2_BODY_CHILD && child->block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
 }
 
-/* The bounds of the child that `path->lower` leads to. */
-static int note_bounds(nf2_t *fs, struct nf2_view *view, struct nf2_path *path)
-{
-    struct nf2_entry entry;
-    int found = nf2_node_seek(fs, view, &path->lower, NF2_ABOVE, &entry);
-
-    NF2_TRY(found);
-    if (found) {
-        path->upper = entry.key;
-        path->bounded = true;
-    }
-    if (path->first) {
-        found = nf2_node_seek(fs, view, &path->lower, NF2_BELOW, &entry);
-        NF2_TRY(found);
-        path->first = found == 0;
-    }
-    return NF2_OK;
-}
-
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path)
 {
-    enum nf2_seek down = how == NF2_BELOW ? NF2_BELOW : NF2_AT_OR_BELOW;
     struct nf2_child node = {fs->root.node, fs->root.node_base};
+    struct nf2_around around;
     struct nf2_entry entry;
     struct nf2_view *view;
 
@@ -76,68 +57,76 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, st
     for (unsigned level = fs->root.level; level > 0; level--) {
         path->node[level] = node;
         NF2_TRY(nf2_node_view(fs, node, level, &view));
-        int found = nf2_node_seek(fs, view, key, down, &entry);
-        if (found <= 0) {
-            return found < 0 || how != NF2_BELOW ? NF2_ERR_IO : 0;
+        NF2_TRY(nf2_node_around(fs, view, key, how == NF2_BELOW, &around));
+        if (around.below == 0) {
+            return how == NF2_BELOW ? 0 : NF2_ERR_IO;
         }
+        if (around.above != 0) {
+            NF2_TRY(nf2_entry_at(fs, view, around.above, &entry));
+            path->upper = entry.key;
+            path->bounded = true;
+        }
+        NF2_TRY(nf2_entry_at(fs, view, around.below, &entry));
         NF2_TRY(read_child(fs, &entry, &node));
         path->lower = entry.key;
-        NF2_TRY(note_bounds(fs, view, path));
+        path->first = entry.key.id == 0 && entry.key.length == 0;
     }
     path->node[0] = node;
     return 1;
 }
 
-/* A path without its bounds: two searches less on each level. */
-static int find_leaf(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
+/* The neighbours of a key in its leaf. One that is asked for more than once is found without a descent: the key lies between two of its entries. */
+static int leaf_around(nf2_t *fs, const struct nf2_key *key, bool strict, struct nf2_path *path, struct nf2_view **view,
+                       struct nf2_around *around)
 {
-    struct nf2_child node = {fs->root.node, fs->root.node_base};
-    struct nf2_entry entry;
-    struct nf2_view *view;
-
-    for (unsigned level = fs->root.level; level > 0; level--) {
-        path->node[level] = node;
-        NF2_TRY(nf2_node_view(fs, node, level, &view));
-        int found = nf2_node_seek(fs, view, key, NF2_AT_OR_BELOW, &entry);
-        NF2_TRY(found > 0 ? read_child(fs, &entry, &node) : NF2_ERR_IO);
+    *view = fs->root.level > 0 ? nf2_view_at_hand(fs) : NULL;
+    if (*view != NULL) {
+        NF2_TRY(nf2_node_around(fs, *view, key, strict, around));
+        if (around->below != 0 && around->above != 0) {
+            path->bounded = path->first = false;
+            return NF2_OK;
+        }
     }
-    path->node[0] = node;
-    return NF2_OK;
+    NF2_TRY(nf2_tree_descend(fs, key, NF2_AT_OR_BELOW, path));
+    NF2_TRY(nf2_node_view(fs, path->node[0], 0, view));
+    return nf2_node_around(fs, *view, key, strict, around);
 }
 
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
     struct nf2_path path;
+    struct nf2_around around;
     struct nf2_view *view;
 
-    NF2_TRY(find_leaf(fs, key, &path));
-    NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
-    return nf2_node_find(fs, view, key, entry);
+    NF2_TRY(leaf_around(fs, key, false, &path, &view, &around));
+    if (around.below == 0) {
+        return 0;
+    }
+    NF2_TRY(nf2_entry_at(fs, view, around.below, entry));
+    return nf2_key_compare(&entry->key, key) == 0;
 }
 
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
 {
-    bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW;
+    bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW, strict = how == NF2_BELOW || how == NF2_AT_OR_ABOVE;
     struct nf2_path path;
+    struct nf2_around around;
     struct nf2_view *view;
 
-    NF2_TRY(find_leaf(fs, key, &path));
-    NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
-    int found = nf2_node_seek(fs, view, key, how, entry);
-    if (found != 0) {
-        return found;
-    }
-    NF2_TRY(nf2_tree_descend(fs, key, NF2_AT_OR_BELOW, &path));
-    while (found == 0 && (below ? !path.first : path.bounded)) { /* a neighbour has it */
+    NF2_TRY(leaf_around(fs, key, strict, &path, &view, &around));
+    uint32_t place = below ? around.below : around.above;
+    while (place == 0 && (below ? !path.first : path.bounded)) { /* a neighbour has it */
         struct nf2_key edge = below ? path.lower : path.upper;
         int way = nf2_tree_descend(fs, &edge, below ? NF2_BELOW : NF2_AT_OR_BELOW, &path);
         if (way <= 0) {
             return way;
         }
         NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
-        found = nf2_node_seek(fs, view, &edge, below ? NF2_BELOW : NF2_AT_OR_ABOVE, entry);
+        NF2_TRY(nf2_node_around(fs, view, &edge, true, &around));
+        place = below ? around.below : around.above;
     }
-    return found;
+    NF2_TRY(place != 0 ? nf2_entry_at(fs, view, place, entry) : NF2_OK);
+    return place != 0;
 }
 
 /* ---- changing ----------------------------------------------------------------------------------- */
@@ -154,8 +143,7 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     struct nf2_view *view;
 
     bool alone = count == 1 && (ops[0].type == NF2_OP_PUT || ops[0].type == NF2_OP_DEL);
-    NF2_TRY(alone ? find_leaf(fs, &ops[0].key, &path) :
-            nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
+    NF2_TRY(nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
     for (unsigned i = 0; i < count && !alone; i++) {
         struct nf2_key other = ops[i].type == NF2_OP_REN ? *ops[i].from :
                                ops[i].type == NF2_OP_RANGE ? nf2_key_number(ops[i].key.id, ops[i].to - 1) :

@@ -68,6 +68,7 @@ struct nf2_io {                 /* flash.c, log.c */
     bool read_only, broken;     /* broken: a program or erase failed; nothing is written until the next mount */
     bool epoch_known;           /* no page is of a later epoch */
     bool cut;                   /* the last session was not left cleanly */
+    bool writing;               /* the write buffer may hold a part of a record */
     uint32_t changes;           /* programs and erases of this mount */
     uint32_t busy_us;           /* typical time of all operations of this mount */
 };

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* view.c - what RAM knows of a node's tail: which records are alive, in order of their keys, and which of the base are not. */
+#include "node.h"
+
+/* ---- memory for views --------------------------------------------------------------------------- */
+
+static struct nf2_view *view_number(const nf2_t *fs, unsigned i)
+{
+    size_t at = i == 0 ? 0 : NF2_VIEW_BYTES(NF2_INNER_SLOTS) + (i - 1) * NF2_VIEW_BYTES(NF2_LEAF_SLOTS);
+    return (struct nf2_view *)(void *)(fs->views + at);
+}
+
+void nf2_views_begin(nf2_t *fs)
+{
+    for (unsigned i = 0; i < fs->view_count; i++) {
+        struct nf2_view *view = view_number(fs, i);
+        view->block = NF2_NONE;
+        view->slots = i == 0 ? NF2_INNER_SLOTS : NF2_LEAF_SLOTS;
+    }
+}
+
+void nf2_view_forget(nf2_t *fs, uint32_t block)
+{
+    for (unsigned i = 0; i < fs->view_count; i++) {
+        struct nf2_view *view = view_number(fs, i);
+        view->block = view->block == block ? NF2_NONE : view->block;
+    }
+}
+
+/* ---- changes of a view -------------------------------------------------------------------------- */
+
+/* Orders keys of a tail while it is loaded: a number that grows with the key, from the range that the base has. */
+struct range {
+    struct nf2_key low;         /* the base's first key */
+    uint32_t from, to;          /* what `part_of` gives of its first and last one */
+    uint8_t same;               /* bytes that these have in common */
+    uint8_t shift;
+    bool by_id;                 /* they have different ids: no more than that counts */
+    uint8_t *digest;            /* of each slot */
+};
+
+bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
+{
+    const uint16_t *end = view->slot + view->slots;
+
+    for (unsigned i = 1; i <= view->dead; i++) {
+        if (end[-(int)i] == place) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Number of the alive record at `place`. */
+static unsigned slot_of(const struct nf2_view *view, uint32_t place)
+{
+    unsigned i = 0;
+
+    while (i < view->alive && view->slot[i] != place) {
+        i++;
+    }
+    return i;
+}
+
+/* Number of the first alive record whose key is not below `key`; with `range` (its digest is `own`) by digests where these differ. */
+static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, const uint8_t *digest, uint8_t own,
+                    bool *same)
+{
+    unsigned low = 0, high = view->alive, middle = digest != NULL ? high - 1 : high / 2;
+    int order;
+
+    *same = false;
+    while (low < high) { /* with digests the last one first: keys come in order, often */
+        if (digest != NULL && digest[middle] != own) {
+            order = digest[middle] - own;
+        } else {
+            NF2_TRY(nf2_compare_at(fs, view->block, view->slot[middle], key, &order));
+        }
+        *same = *same || order == 0;
+        low = order < 0 ? middle + 1 : low;
+        high = order < 0 ? high : middle;
+        middle = (low + high) / 2;
+    }
+    return (int)low;
+}
+
+int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool *same)
+{
+    return position(fs, view, key, NULL, 0, same);
+}
+
+static void remove_slot(struct nf2_view *view, unsigned i, uint8_t *digest)
+{
+    view->alive--;
+    memmove(view->slot + i, view->slot + i + 1, (view->alive - i) * sizeof view->slot[0]);
+    if (digest != NULL) {
+        memmove(digest + i, digest + i + 1, view->alive - i);
+    }
+}
+
+/* The record at `place` does not count any more. False: there is no room to note it. */
+static bool view_kill(struct nf2_view *view, uint32_t place, uint8_t *digest)
+{
+    if (place >= view->base_end) {
+        unsigned i = slot_of(view, place);
+        if (i < view->alive) {
+            remove_slot(view, i, digest);
+        }
+        return true;
+    }
+    if (view->alive + view->dead >= view->slots) {
+        return false;
+    }
+    view->dead++;
+    view->slot[view->slots - view->dead] = (uint16_t)place;
+    return true;
+}
+
+/* Four bytes of a key, with those behind `same` ones first. */
+static uint32_t part_of(const struct range *range, const struct nf2_key *key)
+{
+    uint32_t part = 0;
+
+    for (unsigned i = range->same; i < range->same + 4u && !range->by_id; i++) {
+        part = part << 8 | (i < key->length ? key->bytes[i] : 0u);
+    }
+    return range->by_id ? key->id : part;
+}
+
+static uint8_t digest_of(const struct range *range, const struct nf2_key *key)
+{
+    int order = range->by_id ? 0 : key->id != range->low.id ? (key->id < range->low.id ? -1 : 1) :
+                memcmp(key->bytes, range->low.bytes, nf2_min(range->same, key->length));
+    uint32_t part = part_of(range, key);
+
+    if (order < 0 || (order == 0 && (part < range->from || key->length < range->same))) {
+        return 0;
+    }
+    return order > 0 || part > range->to ? 255 : (uint8_t)(1 + ((part - range->from) >> range->shift));
+}
+
+static int view_add(nf2_t *fs, struct nf2_view *view, uint32_t place, const struct nf2_key *key, const struct range *range)
+{
+    uint8_t *digest = range != NULL ? range->digest : NULL, own = digest != NULL ? digest_of(range, key) : 0;
+    bool same;
+
+    if (view->alive + view->dead >= view->slots) {
+        return NF2_NODE_FULL;
+    }
+    int at = position(fs, view, key, digest, own, &same);
+    NF2_TRY(at);
+    memmove(view->slot + at + 1, view->slot + at, (size_t)(view->alive - at) * sizeof view->slot[0]);
+    view->slot[at] = (uint16_t)place;
+    if (digest != NULL) {
+        memmove(digest + at + 1, digest + at, (size_t)(view->alive - at));
+        digest[at] = own;
+    }
+    view->alive++;
+    return NF2_OK;
+}
+
+static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
+                 const struct nf2_key *key, const struct range *range)
+{
+    uint8_t *digest = range != NULL ? range->digest : NULL;
+    bool room = true;
+
+    if (type == NF2_NODE_PUTK && kill[0] >= view->base_end) { /* the same key: the same place in the order */
+        unsigned i = slot_of(view, kill[0]);
+        if (i < view->alive) {
+            view->slot[i] = (uint16_t)place;
+            return NF2_OK;
+        }
+    }
+    if (type == NF2_NODE_PUTK || type == NF2_NODE_DEL) {
+        room = view_kill(view, kill[0], digest);
+    } else if (type == NF2_NODE_REN) {
+        room = view_kill(view, kill[1], digest) && (kill[2] == 0 || view_kill(view, kill[2], digest));
+    }
+    int added = room && type != NF2_NODE_DEL ? view_add(fs, view, place, key, range) : NF2_OK;
+    return room && added != NF2_NODE_FULL ? added : NF2_ERR_IO;
+}
+
+int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
+                   const struct nf2_key *key)
+{
+    return apply(fs, view, place, type, kill, key, NULL);
+}
+
+/* ---- loading ------------------------------------------------------------------------------------ */
+
+/* Is this record the head of the node that it should be? */
+static int check_head(nf2_t *fs, uint32_t block, unsigned level, const struct nf2_record *record)
+{
+    uint8_t head[NF2_NODE_HEAD_BYTES];
+
+    if (record->type != NF2_NODE_HEAD || record->length != sizeof head + NF2_RECORD_OVERHEAD) {
+        return NF2_ERR_IO;
+    }
+    NF2_TRY(nf2_record_read(fs, block, record->offset, 2, head, sizeof head));
+    bool own = head[0] == 'N' && head[1] == level && nf2_get24(head + 2) == block &&
+               nf2_get32(head + 5) == fs->root.volume_id;
+    return own ? NF2_OK : NF2_ERR_IO;
+}
+
+/* The range of the keys of the base; without one all digests are equal. What it says is a help, never the truth: nothing is checked. */
+static int find_range(nf2_t *fs, const struct nf2_view *view, struct range *range)
+{
+    struct nf2_key low, high;
+    int found = nf2_base_ends(fs, view, &low, &high);
+
+    NF2_TRY(found);
+    memset(range, 0, sizeof *range);
+    range->digest = fs->io.write_buffer;
+    range->to = NF2_NONE;
+    range->shift = 31;
+    if (found) {
+        range->low = low;
+        range->by_id = low.id != high.id;
+        while (!range->by_id && range->same < nf2_min(low.length, high.length) &&
+               low.bytes[range->same] == high.bytes[range->same]) {
+            range->same++;
+        }
+        range->from = part_of(range, &low);
+        range->to = nf2_max(part_of(range, &high), range->from);
+        for (range->shift = 0; (range->to - range->from) >> range->shift > 253;) {
+            range->shift++;
+        }
+    } else {
+        range->by_id = true;
+    }
+    return NF2_OK;
+}
+
+/* Notes a record of the tail as it is read. */
+static int note_record(nf2_t *fs, struct nf2_view *view, uint32_t place, const struct range *range)
+{
+    struct nf2_front front;
+    struct nf2_key key;
+    uint16_t kill[3] = {0};
+
+    NF2_TRY(nf2_front_of(fs, view->block, place, &front));
+    uint32_t kills = front.type == NF2_NODE_PUT ? 0 : front.type == NF2_NODE_REN ? 3 : 1;
+    for (unsigned i = 0; i < kills; i++) {
+        kill[i] = nf2_get16(front.bytes + 2 + 2 * i);
+    }
+    key.id = front.id;
+    key.length = front.key_length;
+    memcpy(key.bytes, front.bytes + front.key, front.key_length);
+    return apply(fs, view, place, front.type, kill, &key, range);
+}
+
+static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_view *view)
+{
+    struct nf2_scan scan;
+    struct nf2_record record;
+    struct range range;
+
+    const uint8_t *epoch = nf2_peek(fs, node.block, 0, 2);
+    view->epoch = epoch != NULL ? nf2_get16(epoch) : NF2_LOG_BLANK;
+    int found = view->epoch == NF2_LOG_BLANK ? NF2_ERR_IO :
+                nf2_record_at(fs, node.block, NF2_PAGE_HEAD, view->epoch, &record);
+    if (found != NF2_PLACE_RECORD || node.base_end < NF2_PAGE_HEAD || node.base_end > nf2_log_bytes(fs)) {
+        return NF2_ERR_IO;
+    }
+    NF2_TRY(check_head(fs, node.block, level, &record));
+    view->level = (uint8_t)level;
+    view->base_end = node.base_end;
+    view->alive = view->dead = 0;
+    view->block = node.block;
+    NF2_TRY(fs->io.writing ? NF2_OK : find_range(fs, view, &range));
+    nf2_scan_begin(&scan, node.block);
+    nf2_scan_resume(fs, &scan, node.base_end, view->epoch);
+    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
+        NF2_TRY(note_record(fs, view, record.offset, fs->io.writing ? NULL : &range));
+    }
+    view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
+    return found < 0 ? found : scan.damaged ? NF2_ERR_IO : NF2_OK;
+}
+
+int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_view **view)
+{
+    unsigned oldest = level > 0 ? 0 : 1;
+
+    fs->view_turn++;
+    for (unsigned i = 0; i < fs->view_count; i++) {
+        *view = view_number(fs, i);
+        if ((*view)->block == node.block && (*view)->level == level) {
+            (*view)->used = fs->view_turn;
+            return NF2_OK;
+        }
+        uint8_t age = (uint8_t)(fs->view_turn - (*view)->used);
+        uint8_t most = (uint8_t)(fs->view_turn - view_number(fs, oldest)->used);
+        oldest = i > 1 && level == 0 && age > most ? i : oldest;
+    }
+    *view = view_number(fs, oldest);
+    (*view)->used = fs->view_turn;
+    int result = load(fs, node, level, *view);
+    (*view)->block = result < 0 ? NF2_NONE : node.block;
+    return result;
+}
+
+struct nf2_view *nf2_view_at_hand(const nf2_t *fs)
+{
+    struct nf2_view *best = view_number(fs, 1);
+
+    for (unsigned i = 2; i < fs->view_count; i++) {
+        struct nf2_view *view = view_number(fs, i);
+        bool newer = (uint8_t)(fs->view_turn - view->used) < (uint8_t)(fs->view_turn - best->used);
+        best = newer ? view : best;
+    }
+    return best->block != NF2_NONE ? best : NULL;
+}
