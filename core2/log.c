@@ -283,6 +283,7 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
                 continue;
             }
         }
+        (void)nf2_peek(fs, scan->block, nf2_page_start(fs, scan->position), nf2_page(fs)); /* one read, however long it takes */
         int found = nf2_record_at(fs, scan->block, scan->position, scan->epoch, record);
         if (found < NF2_PLACE_INVALID) {
             return found;

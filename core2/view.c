@@ -37,6 +37,8 @@ struct range {
     uint8_t shift;
     bool by_id;                 /* they have different ids: no more than that counts */
     uint8_t *digest;            /* of each slot */
+    struct nf2_key top;         /* of the last slot, if it is known */
+    bool top_known;
 };
 
 bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
@@ -62,15 +64,16 @@ static unsigned slot_of(const struct nf2_view *view, uint32_t place)
     return i;
 }
 
-/* Number of the first alive record whose key is not below `key`; with `range` (its digest is `own`) by digests where these differ. */
+/* Number of the first alive record whose key is not below `key`, whose digest is `own`: by digests where these differ. */
 static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, const uint8_t *digest, uint8_t own,
                     bool *same)
 {
-    unsigned low = 0, high = view->alive, middle = digest != NULL ? high - 1 : high / 2;
+    unsigned low = 0, high = view->alive;
     int order;
 
     *same = false;
-    while (low < high) { /* with digests the last one first: keys come in order, often */
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
         if (digest != NULL && digest[middle] != own) {
             order = digest[middle] - own;
         } else {
@@ -79,7 +82,6 @@ static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key
         *same = *same || order == 0;
         low = order < 0 ? middle + 1 : low;
         high = order < 0 ? high : middle;
-        middle = (low + high) / 2;
     }
     return (int)low;
 }
@@ -89,22 +91,23 @@ int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_k
     return position(fs, view, key, NULL, 0, same);
 }
 
-static void remove_slot(struct nf2_view *view, unsigned i, uint8_t *digest)
+static void remove_slot(struct nf2_view *view, unsigned i, struct range *range)
 {
     view->alive--;
     memmove(view->slot + i, view->slot + i + 1, (view->alive - i) * sizeof view->slot[0]);
-    if (digest != NULL) {
-        memmove(digest + i, digest + i + 1, view->alive - i);
+    if (range != NULL) {
+        memmove(range->digest + i, range->digest + i + 1, view->alive - i);
+        range->top_known = range->top_known && i < view->alive;
     }
 }
 
 /* The record at `place` does not count any more. False: there is no room to note it. */
-static bool view_kill(struct nf2_view *view, uint32_t place, uint8_t *digest)
+static bool view_kill(struct nf2_view *view, uint32_t place, struct range *range)
 {
     if (place >= view->base_end) {
         unsigned i = slot_of(view, place);
         if (i < view->alive) {
-            remove_slot(view, i, digest);
+            remove_slot(view, i, range);
         }
         return true;
     }
@@ -139,30 +142,33 @@ static uint8_t digest_of(const struct range *range, const struct nf2_key *key)
     return order > 0 || part > range->to ? 255 : (uint8_t)(1 + ((part - range->from) >> range->shift));
 }
 
-static int view_add(nf2_t *fs, struct nf2_view *view, uint32_t place, const struct nf2_key *key, const struct range *range)
+static int view_add(nf2_t *fs, struct nf2_view *view, uint32_t place, const struct nf2_key *key, struct range *range)
 {
     uint8_t *digest = range != NULL ? range->digest : NULL, own = digest != NULL ? digest_of(range, key) : 0;
-    bool same;
+    bool top = range != NULL && range->top_known && nf2_key_compare(key, &range->top) > 0, same;
 
     if (view->alive + view->dead >= view->slots) {
         return NF2_NODE_FULL;
     }
-    int at = position(fs, view, key, digest, own, &same);
+    int at = top ? view->alive : position(fs, view, key, digest, own, &same);
     NF2_TRY(at);
     memmove(view->slot + at + 1, view->slot + at, (size_t)(view->alive - at) * sizeof view->slot[0]);
     view->slot[at] = (uint16_t)place;
     if (digest != NULL) {
         memmove(digest + at + 1, digest + at, (size_t)(view->alive - at));
         digest[at] = own;
+        if (at == view->alive) { /* keys come in order, often */
+            range->top = *key;
+            range->top_known = true;
+        }
     }
     view->alive++;
     return NF2_OK;
 }
 
 static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
-                 const struct nf2_key *key, const struct range *range)
+                 const struct nf2_key *key, struct range *range)
 {
-    uint8_t *digest = range != NULL ? range->digest : NULL;
     bool room = true;
 
     if (type == NF2_NODE_PUTK && kill[0] >= view->base_end) { /* the same key: the same place in the order */
@@ -173,9 +179,9 @@ static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type
         }
     }
     if (type == NF2_NODE_PUTK || type == NF2_NODE_DEL) {
-        room = view_kill(view, kill[0], digest);
+        room = view_kill(view, kill[0], range);
     } else if (type == NF2_NODE_REN) {
-        room = view_kill(view, kill[1], digest) && (kill[2] == 0 || view_kill(view, kill[2], digest));
+        room = view_kill(view, kill[1], range) && (kill[2] == 0 || view_kill(view, kill[2], range));
     }
     int added = room && type != NF2_NODE_DEL ? view_add(fs, view, place, key, range) : NF2_OK;
     return room && added != NF2_NODE_FULL ? added : NF2_ERR_IO;
@@ -233,7 +239,7 @@ static int find_range(nf2_t *fs, const struct nf2_view *view, struct range *rang
 }
 
 /* Notes a record of the tail as it is read. */
-static int note_record(nf2_t *fs, struct nf2_view *view, uint32_t place, const struct range *range)
+static int note_record(nf2_t *fs, struct nf2_view *view, uint32_t place, struct range *range)
 {
     struct nf2_front front;
     struct nf2_key key;
