@@ -57,14 +57,20 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     return NF2_OK;
 }
 
+/* A record's check begins with the epoch of its page. */
+static uint32_t seed_of(uint16_t epoch)
+{
+    uint8_t bytes[2];
+
+    nf2_put16(bytes, epoch);
+    return nf2_crc(0xFFFFFFFFu, bytes, 2);
+}
+
 /* 1 if the record's check holds, 0 if not, or an error. */
 static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *record, uint16_t epoch)
 {
-    uint8_t bytes[2];
-    uint32_t crc, n;
+    uint32_t crc = seed_of(epoch), n;
 
-    nf2_put16(bytes, epoch);
-    crc = nf2_crc(0xFFFFFFFFu, bytes, 2);
     for (uint32_t position = 0; position < record->length; position += n) {
         uint32_t at = nf2_record_place(fs, record->offset, position, &n);
         n = nf2_min(n, record->length - position);
@@ -194,6 +200,7 @@ void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position, 
     scan->last_end = (uint16_t)position;
     scan->used_end = (uint16_t)nf2_page_end(fs, position - 1);
     scan->epoch = scan->last_epoch = epoch;
+    scan->seed = seed_of(epoch);
 }
 
 /* One bit of a page's epoch turned over: it is the one that the check of the page's first record holds with, if that lies in the page. */
@@ -242,6 +249,7 @@ static int enter_page(nf2_t *fs, struct nf2_scan *scan)
     scan->used_end = (uint16_t)nf2_page_end(fs, scan->position);
     scan->position = (uint16_t)(scan->position + NF2_PAGE_HEAD);
     NF2_TRY(mend_epoch(fs, scan));
+    scan->seed = seed_of(scan->epoch);
     return 1;
 }
 
@@ -270,6 +278,25 @@ static void leave_page(const nf2_t *fs, struct nf2_scan *scan, bool invalid)
     scan->position = (uint16_t)nf2_page_end(fs, scan->position);
 }
 
+/* nf2_record_at, in few steps for a record that lies in its page. One of a group that is known to be whole is not checked again. */
+static int scan_record(nf2_t *fs, const struct nf2_scan *scan, struct nf2_record *record)
+{
+    uint32_t page = nf2_page(fs), at = scan->position & (page - 1);
+    const uint8_t *p = nf2_peek(fs, scan->block, scan->position - at, page); /* one read, however long it takes */
+    uint32_t header = p != NULL && at + NF2_RECORD_OVERHEAD <= page ? nf2_get16(p + at) : NF2_LOG_BLANK;
+    uint32_t length = header & 0xFFFu;
+
+    if (length < NF2_RECORD_OVERHEAD || at + length > page || header >> 13 == 0) {
+        return p == NULL ? NF2_ERR_IO : nf2_record_at(fs, scan->block, scan->position, scan->epoch, record);
+    }
+    record->offset = scan->position;
+    record->length = (uint16_t)length;
+    record->type = (uint8_t)(header >> 13);
+    record->more = (header >> 12 & 1u) != 0;
+    bool valid = scan->position < scan->group_end || nf2_crc(scan->seed, p + at, length) == NF2_CRC_OF_CHECKED;
+    return valid ? NF2_PLACE_RECORD : NF2_PLACE_INVALID;
+}
+
 int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
 {
     for (;;) {
@@ -283,8 +310,7 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
                 continue;
             }
         }
-        (void)nf2_peek(fs, scan->block, nf2_page_start(fs, scan->position), nf2_page(fs)); /* one read, however long it takes */
-        int found = nf2_record_at(fs, scan->block, scan->position, scan->epoch, record);
+        int found = scan_record(fs, scan, record);
         if (found < NF2_PLACE_INVALID) {
             return found;
         }

@@ -27,7 +27,8 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
         return NF2_OK;
     }
     room = nf2_min(front->length - 4u, room);
-    at += nf2_get_varint(p + at, room - at, &front->id);
+    front->id = p[at];          /* of one byte, mostly */
+    at += front->id < 0x80 ? 1 : nf2_get_varint(p + at, room - at, &front->id);
     if (at >= room || p[at] > NF2_KEY_MAX || at + 1 + p[at] > room) {
         return NF2_ERR_IO;
     }
