@@ -36,6 +36,7 @@ struct range {
     uint8_t same;               /* bytes that these have in common */
     uint8_t shift;
     bool by_id;                 /* they have different ids: no more than that counts */
+    bool flat;                  /* there is no base */
     uint8_t *digest;            /* of each slot */
     struct nf2_key top;         /* of the last slot, if it is known */
     bool top_known;
@@ -132,6 +133,9 @@ static uint32_t part_of(const struct range *range, const struct nf2_key *key)
 
 static uint8_t digest_of(const struct range *range, const struct nf2_key *key)
 {
+    if (range->flat) {
+        return 0;
+    }
     int order = range->by_id ? 0 : key->id != range->low.id ? (key->id < range->low.id ? -1 : 1) :
                 memcmp(key->bytes, range->low.bytes, nf2_min(range->same, key->length));
     uint32_t part = part_of(range, key);
@@ -145,24 +149,29 @@ static uint8_t digest_of(const struct range *range, const struct nf2_key *key)
 static int view_add(nf2_t *fs, struct nf2_view *view, uint32_t place, const struct nf2_key *key, struct range *range)
 {
     uint8_t *digest = range != NULL ? range->digest : NULL, own = digest != NULL ? digest_of(range, key) : 0;
-    bool top = range != NULL && range->top_known && nf2_key_compare(key, &range->top) > 0, same;
+    int at = view->alive;
+    bool same;
 
     if (view->alive + view->dead >= view->slots) {
         return NF2_NODE_FULL;
     }
-    int at = top ? view->alive : position(fs, view, key, digest, own, &same);
-    NF2_TRY(at);
-    memmove(view->slot + at + 1, view->slot + at, (size_t)(view->alive - at) * sizeof view->slot[0]);
+    if (range == NULL || !range->top_known || nf2_key_compare(key, &range->top) < 0) {
+        at = position(fs, view, key, digest, own, &same);
+        NF2_TRY(at);
+    }
+    unsigned behind = view->alive++ - (unsigned)at;
+    if (behind > 0) {
+        memmove(view->slot + at + 1, view->slot + at, behind * sizeof view->slot[0]);
+    }
     view->slot[at] = (uint16_t)place;
     if (digest != NULL) {
-        memmove(digest + at + 1, digest + at, (size_t)(view->alive - at));
+        memmove(digest + at + 1, digest + at, behind);
         digest[at] = own;
-        if (at == view->alive) { /* keys come in order, often */
+        if (behind == 0) {      /* keys come in order, often */
             range->top = *key;
             range->top_known = true;
         }
     }
-    view->alive++;
     return NF2_OK;
 }
 
@@ -218,8 +227,7 @@ static int find_range(nf2_t *fs, const struct nf2_view *view, struct range *rang
     NF2_TRY(found);
     memset(range, 0, sizeof *range);
     range->digest = fs->io.write_buffer;
-    range->to = NF2_NONE;
-    range->shift = 31;
+    range->flat = !found;
     if (found) {
         range->low = low;
         range->by_id = low.id != high.id;
@@ -229,11 +237,9 @@ static int find_range(nf2_t *fs, const struct nf2_view *view, struct range *rang
         }
         range->from = part_of(range, &low);
         range->to = nf2_max(part_of(range, &high), range->from);
-        for (range->shift = 0; (range->to - range->from) >> range->shift > 253;) {
+        while ((range->to - range->from) >> range->shift > 253) {
             range->shift++;
         }
-    } else {
-        range->by_id = true;
     }
     return NF2_OK;
 }
