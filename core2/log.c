@@ -98,6 +98,7 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, 
     if (header == NF2_LOG_BLANK) {
         return NF2_PLACE_BLANK;
     }
+    record->bytes = NULL;
     record->offset = (uint16_t)position;
     record->length = header & 0xFFFu;
     record->type = (uint8_t)(header >> 13);
@@ -289,6 +290,7 @@ static int scan_record(nf2_t *fs, const struct nf2_scan *scan, struct nf2_record
     if (length < NF2_RECORD_OVERHEAD || at + length > page || header >> 13 == 0) {
         return p == NULL ? NF2_ERR_IO : nf2_record_at(fs, scan->block, scan->position, scan->epoch, record);
     }
+    record->bytes = p + at;
     record->offset = scan->position;
     record->length = (uint16_t)length;
     record->type = (uint8_t)(header >> 13);
@@ -325,6 +327,7 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
             struct nf2_record last = *record;
             int whole = group_whole(fs, scan, &last, &group_end);
             NF2_TRY(whole == NF2_PLACE_INVALID ? note_invalid(fs, scan, &last) : whole);
+            record->bytes = NULL; /* the window is elsewhere */
             if (whole != NF2_PLACE_RECORD) {
                 note_valid(scan, group_end, false);
                 leave_page(fs, scan, true);

@@ -46,6 +46,7 @@ struct nf2_record {
     uint16_t length;            /* header, payload and check */
     uint8_t type;
     bool more;
+    const uint8_t *bytes;       /* nf2_scan_next: of all of it, until the next read; NULL where it crosses a page's end */
 };
 
 struct nf2_scan {

@@ -6,12 +6,8 @@
 
 /* ---- entries ------------------------------------------------------------------------------------ */
 
-/* Of a record that is known to be valid, or whose key is only a help to find one. A front does not cross a page's end. */
-int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front)
+int nf2_front_in(const uint8_t *p, uint32_t room, struct nf2_front *front)
 {
-    uint32_t room = nf2_min(nf2_page_end(fs, place) - place, FRONT_BYTES);
-    const uint8_t *p = nf2_peek(fs, block, place, room);
-
     if (p == NULL || room < NF2_RECORD_OVERHEAD) {
         return NF2_ERR_IO;
     }
@@ -35,6 +31,13 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
     front->key_length = p[at];
     front->key = (uint8_t)(at + 1);
     return NF2_OK;
+}
+
+/* Of a record that is known to be valid, or whose key is only a help to find one. A front does not cross a page's end. */
+int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front)
+{
+    uint32_t room = nf2_min(nf2_page_end(fs, place) - place, FRONT_BYTES);
+    return nf2_front_in(nf2_peek(fs, block, place, room), room, front);
 }
 
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key, int *order)

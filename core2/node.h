@@ -71,6 +71,7 @@ struct nf2_front {
     uint32_t id;                /* of the key */
 };
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
+int nf2_front_in(const uint8_t *bytes, uint32_t room, struct nf2_front *front);
 
 /* The order of the key of the record at a place to `key`: below 0, 0, above 0. */
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key, int *order);

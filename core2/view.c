@@ -245,13 +245,14 @@ static int find_range(nf2_t *fs, const struct nf2_view *view, struct range *rang
 }
 
 /* Notes a record of the tail as it is read. */
-static int note_record(nf2_t *fs, struct nf2_view *view, uint32_t place, struct range *range)
+static int note_record(nf2_t *fs, struct nf2_view *view, const struct nf2_record *record, struct range *range)
 {
     struct nf2_front front;
     struct nf2_key key;
     uint16_t kill[3] = {0};
 
-    NF2_TRY(nf2_front_of(fs, view->block, place, &front));
+    NF2_TRY(record->bytes != NULL ? nf2_front_in(record->bytes, record->length, &front) :
+            nf2_front_of(fs, view->block, record->offset, &front));
     uint32_t kills = front.type == NF2_NODE_PUT ? 0 : front.type == NF2_NODE_REN ? 3 : 1;
     for (unsigned i = 0; i < kills; i++) {
         kill[i] = nf2_get16(front.bytes + 2 + 2 * i);
@@ -259,7 +260,7 @@ static int note_record(nf2_t *fs, struct nf2_view *view, uint32_t place, struct 
     key.id = front.id;
     key.length = front.key_length;
     memcpy(key.bytes, front.bytes + front.key, front.key_length);
-    return apply(fs, view, place, front.type, kill, &key, range);
+    return apply(fs, view, record->offset, front.type, kill, &key, range);
 }
 
 static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_view *view)
@@ -284,7 +285,7 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, stru
     nf2_scan_begin(&scan, node.block);
     nf2_scan_resume(fs, &scan, node.base_end, view->epoch);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        NF2_TRY(note_record(fs, view, record.offset, fs->io.writing ? NULL : &range));
+        NF2_TRY(note_record(fs, view, &record, fs->io.writing ? NULL : &range));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
     return found < 0 ? found : scan.damaged ? NF2_ERR_IO : NF2_OK;
