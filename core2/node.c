@@ -78,14 +78,14 @@ static int read_record(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_ent
     return NF2_OK;
 }
 
-int nf2_entry_at(nf2_t *fs, const struct nf2_view *view, uint32_t place, struct nf2_entry *entry)
+int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry)
 {
     struct nf2_front holder;
     unsigned type;
 
-    NF2_TRY(read_record(fs, view->block, place, entry, &type));
+    NF2_TRY(read_record(fs, block, place, entry, &type));
     if (type == NF2_NODE_REN) {
-        NF2_TRY(nf2_front_of(fs, view->block, entry->body_record, &holder));
+        NF2_TRY(nf2_front_of(fs, block, entry->body_record, &holder));
         if (holder.type != NF2_NODE_PUT && holder.type != NF2_NODE_PUTK) {
             return NF2_ERR_IO;
         }
@@ -254,7 +254,7 @@ int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, e
 
     NF2_TRY(nf2_node_around(fs, view, key, how == NF2_BELOW || how == NF2_AT_OR_ABOVE, &around));
     uint32_t place = how == NF2_AT_OR_BELOW || how == NF2_BELOW ? around.below : around.above;
-    NF2_TRY(place != 0 ? nf2_entry_at(fs, view, place, entry) : NF2_OK);
+    NF2_TRY(place != 0 ? nf2_entry_at(fs, view->block, place, entry) : NF2_OK);
     return place != 0;
 }
 
@@ -305,6 +305,6 @@ int nf2_iterate_next(nf2_t *fs, struct nf2_iterator *iterator, struct nf2_entry 
     } else {
         iterator->base = (uint16_t)behind(fs, &record);
     }
-    NF2_TRY(nf2_entry_at(fs, view, place, entry));
+    NF2_TRY(nf2_entry_at(fs, view->block, place, entry));
     return 1;
 }

@@ -62,11 +62,11 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, st
             return how == NF2_BELOW ? 0 : NF2_ERR_IO;
         }
         if (around.above != 0) {
-            NF2_TRY(nf2_entry_at(fs, view, around.above, &entry));
+            NF2_TRY(nf2_entry_at(fs, view->block, around.above, &entry));
             path->upper = entry.key;
             path->bounded = true;
         }
-        NF2_TRY(nf2_entry_at(fs, view, around.below, &entry));
+        NF2_TRY(nf2_entry_at(fs, view->block, around.below, &entry));
         NF2_TRY(read_child(fs, &entry, &node));
         path->lower = entry.key;
         path->first = entry.key.id == 0 && entry.key.length == 0;
@@ -92,18 +92,58 @@ static int leaf_around(nf2_t *fs, const struct nf2_key *key, bool strict, struct
     return nf2_node_around(fs, *view, key, strict, around);
 }
 
+/*
+ * Directories are asked for again and again, on the way to what is in them. So hints tell where some of their entries are: what lies there is
+ * compared with the key. The top bits of a hint are a part of the key, which saves most of the reads.
+ */
+static uint32_t key_part(const struct nf2_key *key)
+{
+    return ((uint32_t)key->bytes[key->length - 1u] ^ key->length ^ key->id) << NF2_HINT_BITS;
+}
+
+static int find_hinted(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    NF2_ASSERT(key->length > 0);
+    for (unsigned i = 0; i < NF2_HINTS; i++) {
+        uint32_t hint = fs->hint[i] ^ key_part(key);
+        if (fs->hint[i] != 0 && hint >> NF2_HINT_BITS == 0) {
+            NF2_TRY(nf2_entry_at(fs, hint >> 13, hint & 0x1FFFu, entry));
+            if (nf2_key_compare(&entry->key, key) == 0) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int note_hint(nf2_t *fs, const struct nf2_entry *entry)
+{
+    uint8_t kind;
+
+    NF2_TRY(nf2_body_read(fs, entry, 0, &kind, 1));
+    if (kind == NF2_BODY_DIR && entry->key.length < NF2_KEY_MAX) {
+        memmove(fs->hint + 1, fs->hint, (NF2_HINTS - 1) * sizeof fs->hint[0]);
+        fs->hint[0] = nf2_hint_of(entry->block, entry->record) | key_part(&entry->key);
+    }
+    return 1;
+}
+
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
     struct nf2_path path;
     struct nf2_around around;
     struct nf2_view *view;
+    int found = find_hinted(fs, key, entry);
 
+    if (found != 0) {
+        return found;
+    }
     NF2_TRY(leaf_around(fs, key, false, &path, &view, &around));
     if (around.below == 0) {
         return 0;
     }
-    NF2_TRY(nf2_entry_at(fs, view, around.below, entry));
-    return nf2_key_compare(&entry->key, key) == 0;
+    NF2_TRY(nf2_entry_at(fs, view->block, around.below, entry));
+    return nf2_key_compare(&entry->key, key) == 0 ? note_hint(fs, entry) : 0;
 }
 
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
@@ -125,7 +165,7 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struc
         NF2_TRY(nf2_node_around(fs, view, &edge, true, &around));
         place = below ? around.below : around.above;
     }
-    NF2_TRY(place != 0 ? nf2_entry_at(fs, view, place, entry) : NF2_OK);
+    NF2_TRY(place != 0 ? nf2_entry_at(fs, view->block, place, entry) : NF2_OK);
     return place != 0;
 }
 

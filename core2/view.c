@@ -10,8 +10,19 @@ static struct nf2_view *view_number(const nf2_t *fs, unsigned i)
     return (struct nf2_view *)(void *)(fs->views + at);
 }
 
+/* Forgets the hint of a place; 0: those of all places in the block. */
+static void forget_hint(nf2_t *fs, uint32_t block, uint32_t place)
+{
+    uint32_t mask = place != 0 ? ~0u >> (32 - NF2_HINT_BITS) : ~0u >> (32 - NF2_HINT_BITS) & ~0u << 13;
+
+    for (unsigned i = 0; i < NF2_HINTS; i++) {
+        fs->hint[i] = ((fs->hint[i] ^ nf2_hint_of(block, place)) & mask) == 0 ? 0 : fs->hint[i];
+    }
+}
+
 void nf2_views_begin(nf2_t *fs)
 {
+    memset(fs->hint, 0, sizeof fs->hint);
     for (unsigned i = 0; i < fs->view_count; i++) {
         struct nf2_view *view = view_number(fs, i);
         view->block = NF2_NONE;
@@ -25,6 +36,7 @@ void nf2_view_forget(nf2_t *fs, uint32_t block)
         struct nf2_view *view = view_number(fs, i);
         view->block = view->block == block ? NF2_NONE : view->block;
     }
+    forget_hint(fs, block, 0);
 }
 
 /* ---- changes of a view -------------------------------------------------------------------------- */
@@ -164,13 +176,13 @@ static int view_add(nf2_t *fs, struct nf2_view *view, uint32_t place, const stru
         memmove(view->slot + at + 1, view->slot + at, behind * sizeof view->slot[0]);
     }
     view->slot[at] = (uint16_t)place;
-    if (digest != NULL) {
+    if (digest != NULL && behind > 0) {
         memmove(digest + at + 1, digest + at, behind);
         digest[at] = own;
-        if (behind == 0) {      /* keys come in order, often */
-            range->top = *key;
-            range->top_known = true;
-        }
+    } else if (digest != NULL) { /* keys come in order, often */
+        digest[at] = own;
+        range->top = *key;
+        range->top_known = true;
     }
     return NF2_OK;
 }
@@ -199,6 +211,9 @@ static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
                    const struct nf2_key *key)
 {
+    for (unsigned i = 0; i < 3 && kill[i] != 0; i++) {
+        forget_hint(fs, view->block, kill[i]);
+    }
     return apply(fs, view, place, type, kill, key, NULL);
 }
 

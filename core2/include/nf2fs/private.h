@@ -27,6 +27,7 @@
 #define NF2_BAD_MAX 8u
 #define NF2_PIECES_MAX 4u               /* unsynced pieces of a file kept in its handle */
 #define NF2_KEY_MAX 24u
+#define NF2_HINTS 3u                    /* directories whose entries are known */
 
 struct nf2_key {
     uint32_t id;
@@ -148,6 +149,7 @@ typedef struct nf2 {
     struct nf2_walk walk;
     const struct nf2_config *config;
     uint8_t *views;             /* memory for them */
+    uint32_t hint[NF2_HINTS];   /* where directories' entries are: see tree.c; 0: none */
     uint8_t view_count;
     uint8_t view_turn;
     bool mounted;
