@@ -40,20 +40,25 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
     return nf2_front_in(nf2_peek(fs, block, place, room), room, front);
 }
 
+static int order_of(const struct nf2_front *front, const struct nf2_key *key)
+{
+    if (front->id != key->id) {
+        return front->id < key->id ? -1 : 1;
+    }
+    int order = memcmp(front->bytes + front->key, key->bytes, nf2_min(front->key_length, key->length));
+    return order != 0 ? order : (int)front->key_length - (int)key->length;
+}
+
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key, int *order)
 {
     struct nf2_front front;
 
     NF2_TRY(nf2_front_of(fs, block, place, &front));
-    *order = front.id < key->id ? -1 : front.id > key->id;
-    if (*order == 0) {
-        *order = memcmp(front.bytes + front.key, key->bytes, nf2_min(front.key_length, key->length));
-        *order = *order != 0 ? *order : (int)front.key_length - (int)key->length;
-    }
+    *order = order_of(&front, key);
     return NF2_OK;
 }
 
-static void copy_key(const struct nf2_front *front, struct nf2_key *key)
+void nf2_front_key(const struct nf2_front *front, struct nf2_key *key)
 {
     key->id = front->id;
     key->length = front->key_length;
@@ -72,7 +77,7 @@ static int read_record(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_ent
     entry->record = (uint16_t)place;
     entry->body_record = front.type == NF2_NODE_REN ? nf2_get16(front.bytes + 2) : (uint16_t)place;
     entry->length = front.length;
-    copy_key(&front, &entry->key);
+    nf2_front_key(&front, &entry->key);
     entry->body_position = (uint16_t)(front.key + front.key_length);
     entry->body_length = (uint16_t)(entry->length - 4u - entry->body_position);
     return NF2_OK;
@@ -158,42 +163,81 @@ static int base_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_ke
     return (int)(low == 0 ? base_first() : low * page);
 }
 
-/* The neighbours of a key in the base. What is passed on the way is checked, and so is that the first of it is not above the key. */
-static int base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool strict,
-                       struct nf2_around *around)
+/* Goes to the record of the base at `*place`, or in the next page: 1, or 0 behind the last one. Its check is not looked at. */
+static int base_front(nf2_t *fs, const struct nf2_view *view, uint32_t *place, struct nf2_front *front)
 {
-    int place = base_page(fs, view, key), found = 0, order;
-    uint32_t limit = view->base_end, at;
-    struct nf2_record record;
+    while (*place + NF2_RECORD_OVERHEAD <= view->base_end) {
+        uint32_t end = nf2_page_end(fs, *place);
+        *place += end - *place == nf2_page(fs) ? NF2_PAGE_HEAD : 0;
+        const uint8_t *header = *place + NF2_RECORD_OVERHEAD <= end ? nf2_peek(fs, view->block, *place, 2) : NULL;
+        uint16_t stored = header != NULL ? nf2_get16(header) : NF2_LOG_BLANK;
+        if (stored != NF2_LOG_BLANK && stored != NF2_CONTINUED) {
+            NF2_TRY(nf2_front_of(fs, view->block, *place, front));
+            return 1;
+        }
+        *place = end;
+    }
+    return 0;
+}
 
-    NF2_TRY(place);
-    around->below = around->above = 0;
+/* The last alive record of the base at or below, from `place` or pages in front of it. */
+static int alive_below(nf2_t *fs, const struct nf2_view *view, uint32_t place, uint32_t limit, uint16_t *below)
+{
+    struct nf2_record record;
+    int found = 0;
+
+    *below = 0;
     for (;;) {
-        bool first = (uint32_t)place != base_first();
-        at = (uint32_t)place;
-        while (at < limit && (found = base_record(fs, view, at, &record)) > 0) {
-            NF2_TRY(nf2_compare_at(fs, view->block, record.offset, key, &order));
-            if (first && order > 0) {
-                return NF2_ERR_IO;
-            }
-            bool dead = nf2_view_dead(view, record.offset), below = strict ? order < 0 : order <= 0;
-            if (below && !dead) {
-                around->below = record.offset;
-            } else if (!below && !dead) {
-                around->above = record.offset;
-                break;
-            }
-            at = behind(fs, &record);
-            first = false;
+        for (uint32_t at = place; at < limit && (found = base_record(fs, view, at, &record)) > 0; at = behind(fs, &record)) {
+            *below = nf2_view_dead(view, record.offset) || record.offset >= limit ? *below : record.offset;
         }
         NF2_TRY(found);
-        if (around->below != 0 || (uint32_t)place == base_first()) {
+        if (*below != 0 || place == base_first()) {
             return NF2_OK;
         }
-        limit = nf2_page_start(fs, (uint32_t)place); /* all are dead up to here: a page back */
-        place = (int)(limit - nf2_page(fs));
-        place = place == 0 ? (int)base_first() : place;
+        limit = nf2_page_start(fs, place);
+        place = limit == nf2_page(fs) ? base_first() : limit - nf2_page(fs);
     }
+}
+
+/*
+ * The neighbours of a key in the base. The way there is not checked, but its end is: two valid records, one behind the
+ * other, between which the key lies.
+ */
+int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool strict, struct nf2_around *around)
+{
+    int begin = base_page(fs, view, key), found;
+    struct nf2_record record = {0};
+    struct nf2_front front;
+
+    NF2_TRY(begin);
+    uint32_t at = (uint32_t)begin, last = 0;
+    while ((found = base_front(fs, view, &at, &front)) > 0) {
+        int order = order_of(&front, key);
+        if (strict ? order >= 0 : order > 0) {
+            break;
+        }
+        last = at;
+        at = nf2_record_end(fs, at, front.length);
+    }
+    NF2_TRY(found);
+    if (last == 0 && (uint32_t)begin != base_first()) {
+        if (!strict || nf2_compare_at(fs, view->block, at, key, &found) < 0 || found != 0) {
+            return NF2_ERR_IO;  /* the page begins above the key: that is not what led here */
+        }
+        found = 1;
+    }
+    NF2_TRY(last == 0 || base_record(fs, view, last, &record) > 0 ? NF2_OK : NF2_ERR_IO);
+    around->below = (uint16_t)last;
+    if (last == 0 ? (uint32_t)begin != base_first() : nf2_view_dead(view, last)) {
+        NF2_TRY(alive_below(fs, view, (uint32_t)begin, at, &around->below));
+    }
+    around->above = 0;
+    while (found > 0 && (found = base_record(fs, view, at, &record)) > 0 && around->above == 0) {
+        around->above = nf2_view_dead(view, record.offset) ? 0 : record.offset;
+        at = behind(fs, &record);
+    }
+    return found < 0 ? found : NF2_OK;
 }
 
 int nf2_base_ends(nf2_t *fs, const struct nf2_view *view, struct nf2_key *low, struct nf2_key *high)
@@ -204,12 +248,12 @@ int nf2_base_ends(nf2_t *fs, const struct nf2_view *view, struct nf2_key *low, s
     if (place + NF2_RECORD_OVERHEAD > view->base_end || nf2_front_of(fs, view->block, place, &front) < 0) {
         return 0;
     }
-    copy_key(&front, low);
+    nf2_front_key(&front, low);
     uint32_t last = nf2_page_start(fs, view->base_end - 1u);
     place = last != 0 ? last + NF2_PAGE_HEAD : place;
     *high = *low;
     while (place + NF2_RECORD_OVERHEAD <= view->base_end && nf2_front_of(fs, view->block, place, &front) == NF2_OK) {
-        copy_key(&front, high);
+        nf2_front_key(&front, high);
         place += front.length;
     }
     return 1;
@@ -226,7 +270,7 @@ static int choose(nf2_t *fs, const struct nf2_view *view, uint32_t base, uint32_
 
     if (base != 0 && tail != 0) {
         NF2_TRY(nf2_front_of(fs, view->block, tail, &front));
-        copy_key(&front, &key);
+        nf2_front_key(&front, &key);
         NF2_TRY(nf2_compare_at(fs, view->block, base, &key, &order));
     }
     bool of_base = tail == 0 || (base != 0 && (order > 0) == higher);
@@ -242,7 +286,7 @@ int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key,
     NF2_TRY(at);
     unsigned i = (unsigned)at + (same && !strict); /* alive records of the tail that are below */
     uint32_t below = i > 0 ? view->slot[i - 1] : 0, above = i < view->alive ? view->slot[i] : 0;
-    NF2_TRY(base_around(fs, view, key, strict, around));
+    NF2_TRY(nf2_base_around(fs, view, key, strict, around));
     NF2_TRY(choose(fs, view, around->below, below, true, &around->below));
     return choose(fs, view, around->above, above, false, &around->above);
 }
@@ -275,7 +319,7 @@ int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, st
     iterator->base = (uint16_t)base_first();
     iterator->tail = 0;
     if (from != NULL) {
-        NF2_TRY(base_around(fs, view, from, true, &around));
+        NF2_TRY(nf2_base_around(fs, view, from, true, &around));
         iterator->base = around.above != 0 ? around.above : view->base_end;
         int place = nf2_view_position(fs, view, from, &same);
         NF2_TRY(place);

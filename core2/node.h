@@ -72,9 +72,19 @@ struct nf2_front {
 };
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
 int nf2_front_in(const uint8_t *bytes, uint32_t room, struct nf2_front *front);
+void nf2_front_key(const struct nf2_front *front, struct nf2_key *key);
 
 /* The order of the key of the record at a place to `key`: below 0, 0, above 0. */
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key, int *order);
+
+/*
+ * The places of the neighbours of a key in the base: of the last entry below it (or at it, if not `strict`), and of the first one
+ * behind that; 0 where there is none.
+ */
+struct nf2_around {
+    uint16_t below, above;
+};
+int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool strict, struct nf2_around *around);
 
 /* The first and the last key of the base, not checked: 1, or 0 if it is empty. */
 int nf2_base_ends(nf2_t *fs, const struct nf2_view *view, struct nf2_key *low, struct nf2_key *high);
@@ -101,13 +111,7 @@ int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, s
 int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
                   struct nf2_entry *entry);
 
-/*
- * The places of the neighbours of a key: of the last entry below it (or at it, if not `strict`), and of the first one
- * behind that; 0 where there is none.
- */
-struct nf2_around {
-    uint16_t below, above;
-};
+/* The same in the whole node. */
 int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, bool strict, struct nf2_around *around);
 
 /* The entry at a place. */

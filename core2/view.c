@@ -233,8 +233,31 @@ static int check_head(nf2_t *fs, uint32_t block, unsigned level, const struct nf
     return own ? NF2_OK : NF2_ERR_IO;
 }
 
+/* The part of the base's range that has the id of the tail's first record. */
+static int narrow_range(nf2_t *fs, const struct nf2_view *view, struct nf2_key *low, struct nf2_key *high)
+{
+    struct nf2_front front;
+    struct nf2_around around;
+    struct nf2_key bound = {0, 0, {0}};
+
+    if (low->id == high->id || nf2_front_of(fs, view->block, view->base_end, &front) < 0) {
+        return NF2_OK;
+    }
+    bound.id = front.id;
+    NF2_TRY(nf2_base_around(fs, view, &bound, true, &around));
+    if (around.above != 0 && nf2_front_of(fs, view->block, around.above, &front) == NF2_OK && front.id == bound.id) {
+        nf2_front_key(&front, low);
+        bound.id++;
+        NF2_TRY(nf2_base_around(fs, view, &bound, true, &around));
+        if (around.below != 0 && nf2_front_of(fs, view->block, around.below, &front) == NF2_OK) {
+            nf2_front_key(&front, high);
+        }
+    }
+    return NF2_OK;
+}
+
 /* The range of the keys of the base; without one all digests are equal. What it says is a help, never the truth: nothing is checked. */
-static int find_range(nf2_t *fs, const struct nf2_view *view, struct range *range)
+static NF2_APART int find_range(nf2_t *fs, const struct nf2_view *view, struct range *range)
 {
     struct nf2_key low, high;
     int found = nf2_base_ends(fs, view, &low, &high);
@@ -243,18 +266,20 @@ static int find_range(nf2_t *fs, const struct nf2_view *view, struct range *rang
     memset(range, 0, sizeof *range);
     range->digest = fs->io.write_buffer;
     range->flat = !found;
-    if (found) {
-        range->low = low;
-        range->by_id = low.id != high.id;
-        while (!range->by_id && range->same < nf2_min(low.length, high.length) &&
-               low.bytes[range->same] == high.bytes[range->same]) {
-            range->same++;
-        }
-        range->from = part_of(range, &low);
-        range->to = nf2_max(part_of(range, &high), range->from);
-        while ((range->to - range->from) >> range->shift > 253) {
-            range->shift++;
-        }
+    if (!found) {
+        return NF2_OK;
+    }
+    NF2_TRY(narrow_range(fs, view, &low, &high));
+    range->low = low;
+    range->by_id = low.id != high.id;
+    while (!range->by_id && range->same < nf2_min(low.length, high.length) &&
+           low.bytes[range->same] == high.bytes[range->same]) {
+        range->same++;
+    }
+    range->from = part_of(range, &low);
+    range->to = nf2_max(part_of(range, &high), range->from);
+    while ((range->to - range->from) >> range->shift > 253) {
+        range->shift++;
     }
     return NF2_OK;
 }
@@ -272,9 +297,7 @@ static int note_record(nf2_t *fs, struct nf2_view *view, const struct nf2_record
     for (unsigned i = 0; i < kills; i++) {
         kill[i] = nf2_get16(front.bytes + 2 + 2 * i);
     }
-    key.id = front.id;
-    key.length = front.key_length;
-    memcpy(key.bytes, front.bytes + front.key, front.key_length);
+    nf2_front_key(&front, &key);
     return apply(fs, view, record->offset, front.type, kill, &key, range);
 }
 
