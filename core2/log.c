@@ -67,9 +67,9 @@ static uint32_t seed_of(uint16_t epoch)
 }
 
 /* 1 if the record's check holds, 0 if not, or an error. */
-static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *record, uint16_t epoch)
+static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *record, uint32_t crc)
 {
-    uint32_t crc = seed_of(epoch), n;
+    uint32_t n;
 
     for (uint32_t position = 0; position < record->length; position += n) {
         uint32_t at = nf2_record_place(fs, record->offset, position, &n);
@@ -83,7 +83,7 @@ static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *reco
     return crc == NF2_CRC_OF_CHECKED;
 }
 
-int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, struct nf2_record *record)
+static int record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t seed, struct nf2_record *record)
 {
     uint32_t end = nf2_page_end(fs, position);
 
@@ -111,8 +111,13 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, 
                     nf2_record_end(fs, position, record->length) > nf2_log_bytes(fs))) {
         return NF2_PLACE_INVALID;
     }
-    int valid = check_record(fs, block, record, epoch);
+    int valid = check_record(fs, block, record, seed);
     return valid < 0 ? valid : valid ? NF2_PLACE_RECORD : NF2_PLACE_INVALID;
+}
+
+int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, struct nf2_record *record)
+{
+    return record_at(fs, block, position, seed_of(epoch), record);
 }
 
 /* Where the record after `record` would be: packed in a group, at a program unit behind one. */
@@ -166,7 +171,7 @@ static NF2_APART int group_whole(nf2_t *fs, const struct nf2_scan *scan, struct 
     while (record->more) {
         uint32_t place = next_place(fs, record);
         *end = place;
-        int found = place == nf2_page_start(fs, place) ? NF2_PLACE_BLANK : nf2_record_at(fs, scan->block, place, epoch, record);
+        int found = place == nf2_page_start(fs, place) ? NF2_PLACE_BLANK : record_at(fs, scan->block, place, scan->seed, record);
         if (found == NF2_PLACE_BLANK) { /* it may go on in the next page */
             place = place == nf2_page_start(fs, place) ? place : nf2_page_end(fs, place);
             if (place >= nf2_log_bytes(fs)) {
@@ -179,7 +184,7 @@ static NF2_APART int group_whole(nf2_t *fs, const struct nf2_scan *scan, struct 
             if (nf2_get16(head) != epoch) {
                 return 0;
             }
-            found = nf2_record_at(fs, scan->block, place + NF2_PAGE_HEAD, epoch, record);
+            found = record_at(fs, scan->block, place + NF2_PAGE_HEAD, scan->seed, record);
         }
         if (found != NF2_PLACE_RECORD) {
             return found;
@@ -279,29 +284,44 @@ static void leave_page(const nf2_t *fs, struct nf2_scan *scan, bool invalid)
     scan->position = (uint16_t)nf2_page_end(fs, scan->position);
 }
 
-/* nf2_record_at, in few steps for a record that lies in its page. One of a group that is known to be whole is not checked again. */
-static int scan_record(nf2_t *fs, const struct nf2_scan *scan, struct nf2_record *record)
+/*
+ * Most of a node's tail: the next record lies in the page that the window has, and goes with none that comes. False: look closer.
+ * Of a group that is known to be whole nothing is checked again.
+ */
+static bool next_in_window(const nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
 {
     uint32_t page = nf2_page(fs), at = scan->position & (page - 1);
-    const uint8_t *p = nf2_peek(fs, scan->block, scan->position - at, page); /* one read, however long it takes */
-    uint32_t header = p != NULL && at + NF2_RECORD_OVERHEAD <= page ? nf2_get16(p + at) : NF2_LOG_BLANK;
-    uint32_t length = header & 0xFFFu;
+    const uint8_t *p = fs->io.read_buffer + at;
 
-    if (length < NF2_RECORD_OVERHEAD || at + length > page || header >> 13 == 0) {
-        return p == NULL ? NF2_ERR_IO : nf2_record_at(fs, scan->block, scan->position, scan->epoch, record);
+    if (fs->io.window_address != scan->window || fs->io.window_begin != 0 || fs->io.window_end != page || at == 0 ||
+        at + NF2_RECORD_OVERHEAD > page || scan->bad) {
+        return false;
     }
-    record->bytes = p + at;
+    uint32_t header = nf2_get16(p), length = header & 0xFFFu;
+    bool known = scan->position < scan->group_end;
+    if (length < NF2_RECORD_OVERHEAD || at + length > page || header >> 13 == 0 || ((header & 0x1000u) != 0 && !known) ||
+        !(known || nf2_crc(scan->seed, p, length) == NF2_CRC_OF_CHECKED)) {
+        return false;
+    }
+    record->bytes = p;
     record->offset = scan->position;
     record->length = (uint16_t)length;
     record->type = (uint8_t)(header >> 13);
-    record->more = (header >> 12 & 1u) != 0;
-    bool valid = scan->position < scan->group_end || nf2_crc(scan->seed, p + at, length) == NF2_CRC_OF_CHECKED;
-    return valid ? NF2_PLACE_RECORD : NF2_PLACE_INVALID;
+    record->more = (header & 0x1000u) != 0;
+    at += length;
+    at = record->more ? at : nf2_min(nf2_align_unit(fs, at), page);
+    scan->position = scan->last_end = (uint16_t)(record->offset - (uint32_t)(p - fs->io.read_buffer) + at);
+    scan->last_epoch = scan->epoch;
+    scan->dirty_end = false;
+    return true;
 }
 
 int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
 {
     for (;;) {
+        if (next_in_window(fs, scan, record)) {
+            return 1;
+        }
         if (scan->position >= nf2_log_bytes(fs)) {
             return 0;
         }
@@ -312,7 +332,9 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
                 continue;
             }
         }
-        int found = scan_record(fs, scan, record);
+        bool whole_page = nf2_peek(fs, scan->block, nf2_page_start(fs, scan->position), nf2_page(fs)) != NULL;
+        scan->window = whole_page ? fs->io.window_address : NF2_NONE;
+        int found = record_at(fs, scan->block, scan->position, scan->seed, record);
         if (found < NF2_PLACE_INVALID) {
             return found;
         }
@@ -327,7 +349,6 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
             struct nf2_record last = *record;
             int whole = group_whole(fs, scan, &last, &group_end);
             NF2_TRY(whole == NF2_PLACE_INVALID ? note_invalid(fs, scan, &last) : whole);
-            record->bytes = NULL; /* the window is elsewhere */
             if (whole != NF2_PLACE_RECORD) {
                 note_valid(scan, group_end, false);
                 leave_page(fs, scan, true);

@@ -52,6 +52,7 @@ struct nf2_record {
 struct nf2_scan {
     uint32_t block;
     uint32_t seed;              /* of the check of a record in the page that `position` is in */
+    uint32_t window;            /* that page in the read window */
     uint16_t position;          /* next place to look at */
     uint16_t epoch;             /* of that page */
     uint16_t last_end, last_epoch;  /* behind the last valid record, and its page's epoch; last_end 0: none yet */

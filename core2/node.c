@@ -40,7 +40,7 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
     return nf2_front_in(nf2_peek(fs, block, place, room), room, front);
 }
 
-static int order_of(const struct nf2_front *front, const struct nf2_key *key)
+int nf2_front_order(const struct nf2_front *front, const struct nf2_key *key)
 {
     if (front->id != key->id) {
         return front->id < key->id ? -1 : 1;
@@ -54,7 +54,7 @@ int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_k
     struct nf2_front front;
 
     NF2_TRY(nf2_front_of(fs, block, place, &front));
-    *order = order_of(&front, key);
+    *order = nf2_front_order(&front, key);
     return NF2_OK;
 }
 
@@ -213,7 +213,7 @@ int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key
     NF2_TRY(begin);
     uint32_t at = (uint32_t)begin, last = 0;
     while ((found = base_front(fs, view, &at, &front)) > 0) {
-        int order = order_of(&front, key);
+        int order = nf2_front_order(&front, key);
         if (strict ? order >= 0 : order > 0) {
             break;
         }

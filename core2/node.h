@@ -72,6 +72,7 @@ struct nf2_front {
 };
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
 int nf2_front_in(const uint8_t *bytes, uint32_t room, struct nf2_front *front);
+int nf2_front_order(const struct nf2_front *front, const struct nf2_key *key);
 void nf2_front_key(const struct nf2_front *front, struct nf2_key *key);
 
 /* The order of the key of the record at a place to `key`: below 0, 0, above 0. */

@@ -41,19 +41,6 @@ void nf2_view_forget(nf2_t *fs, uint32_t block)
 
 /* ---- changes of a view -------------------------------------------------------------------------- */
 
-/* Orders keys of a tail while it is loaded: a number that grows with the key, from the range that the base has. */
-struct range {
-    struct nf2_key low;         /* the base's first key */
-    uint32_t from, to;          /* what `part_of` gives of its first and last one */
-    uint8_t same;               /* bytes that these have in common */
-    uint8_t shift;
-    bool by_id;                 /* they have different ids: no more than that counts */
-    bool flat;                  /* there is no base */
-    uint8_t *digest;            /* of each slot */
-    struct nf2_key top;         /* of the last slot, if it is known */
-    bool top_known;
-};
-
 bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
 {
     const uint16_t *end = view->slot + view->slots;
@@ -66,20 +53,18 @@ bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
     return false;
 }
 
-/* Number of the alive record at `place`. */
+/* Number of the alive record at `place`: recent ones are looked for most. */
 static unsigned slot_of(const struct nf2_view *view, uint32_t place)
 {
-    unsigned i = 0;
+    unsigned i = view->alive;
 
-    while (i < view->alive && view->slot[i] != place) {
-        i++;
+    while (i > 0 && view->slot[i - 1] != place) {
+        i--;
     }
-    return i;
+    return i > 0 ? i - 1 : view->alive;
 }
 
-/* Number of the first alive record whose key is not below `key`, whose digest is `own`: by digests where these differ. */
-static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, const uint8_t *digest, uint8_t own,
-                    bool *same)
+int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool *same)
 {
     unsigned low = 0, high = view->alive;
     int order;
@@ -87,11 +72,7 @@ static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key
     *same = false;
     while (low < high) {
         unsigned middle = (low + high) / 2;
-        if (digest != NULL && digest[middle] != own) {
-            order = digest[middle] - own;
-        } else {
-            NF2_TRY(nf2_compare_at(fs, view->block, view->slot[middle], key, &order));
-        }
+        NF2_TRY(nf2_compare_at(fs, view->block, view->slot[middle], key, &order));
         *same = *same || order == 0;
         low = order < 0 ? middle + 1 : low;
         high = order < 0 ? high : middle;
@@ -99,38 +80,95 @@ static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key
     return (int)low;
 }
 
-int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool *same)
-{
-    return position(fs, view, key, NULL, 0, same);
-}
-
-static void remove_slot(struct nf2_view *view, unsigned i, struct range *range)
-{
-    view->alive--;
-    memmove(view->slot + i, view->slot + i + 1, (view->alive - i) * sizeof view->slot[0]);
-    if (range != NULL) {
-        memmove(range->digest + i, range->digest + i + 1, view->alive - i);
-        range->top_known = range->top_known && i < view->alive;
-    }
-}
-
 /* The record at `place` does not count any more. False: there is no room to note it. */
-static bool view_kill(struct nf2_view *view, uint32_t place, struct range *range)
+static bool view_kill(struct nf2_view *view, uint32_t place, uint8_t *digest)
 {
-    if (place >= view->base_end) {
-        unsigned i = slot_of(view, place);
-        if (i < view->alive) {
-            remove_slot(view, i, range);
+    if (place < view->base_end) {
+        if (view->alive + view->dead >= view->slots) {
+            return false;
         }
+        view->dead++;
+        view->slot[view->slots - view->dead] = (uint16_t)place;
         return true;
     }
-    if (view->alive + view->dead >= view->slots) {
-        return false;
+    unsigned i = slot_of(view, place);
+    if (i < view->alive) {
+        view->alive--;
+        memmove(view->slot + i, view->slot + i + 1, (view->alive - i) * sizeof view->slot[0]);
+        if (digest != NULL) {
+            memmove(digest + i, digest + i + 1, view->alive - i);
+        }
     }
-    view->dead++;
-    view->slot[view->slots - view->dead] = (uint16_t)place;
     return true;
 }
+
+/* What a record of this type kills. */
+static bool kill_all(struct nf2_view *view, unsigned type, const uint16_t kill[3], uint8_t *digest)
+{
+    if (type == NF2_NODE_REN) {
+        return view_kill(view, kill[1], digest) && (kill[2] == 0 || view_kill(view, kill[2], digest));
+    }
+    return type == NF2_NODE_PUT || view_kill(view, kill[0], digest);
+}
+
+int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
+                   const struct nf2_key *key)
+{
+    bool same;
+
+    for (unsigned i = 0; i < 3 && kill[i] != 0; i++) {
+        forget_hint(fs, view->block, kill[i]);
+    }
+    unsigned old = type == NF2_NODE_PUTK ? slot_of(view, kill[0]) : view->alive;
+    if (old < view->alive) {    /* the same key: the same place in the order */
+        view->slot[old] = (uint16_t)place;
+        return NF2_OK;
+    }
+    if (!kill_all(view, type, kill, NULL)) {
+        return NF2_ERR_IO;
+    }
+    if (type == NF2_NODE_DEL) {
+        return NF2_OK;
+    }
+    int at = nf2_view_position(fs, view, key, &same);
+    NF2_TRY(at);
+    if (view->alive + view->dead >= view->slots) {
+        return NF2_ERR_IO;
+    }
+    memmove(view->slot + at + 1, view->slot + at, (size_t)(view->alive - at) * sizeof view->slot[0]);
+    view->slot[at] = (uint16_t)place;
+    view->alive++;
+    return NF2_OK;
+}
+
+/* ---- loading ------------------------------------------------------------------------------------ */
+
+/* Is this record the head of the node that it should be? */
+static int check_head(nf2_t *fs, uint32_t block, unsigned level, const struct nf2_record *record)
+{
+    uint8_t head[NF2_NODE_HEAD_BYTES];
+
+    if (record->type != NF2_NODE_HEAD || record->length != sizeof head + NF2_RECORD_OVERHEAD) {
+        return NF2_ERR_IO;
+    }
+    NF2_TRY(nf2_record_read(fs, block, record->offset, 2, head, sizeof head));
+    bool own = head[0] == 'N' && head[1] == level && nf2_get24(head + 2) == block &&
+               nf2_get32(head + 5) == fs->root.volume_id;
+    return own ? NF2_OK : NF2_ERR_IO;
+}
+
+/* Orders keys of a tail while it is loaded: a number that grows with the key, from the range that the base has. */
+struct range {
+    struct nf2_key low;         /* the base's first key */
+    uint32_t from, to;          /* what `part_of` gives of its first and last one */
+    uint8_t same;               /* bytes that these have in common */
+    uint8_t shift;
+    bool by_id;                 /* they have different ids: no more than that counts */
+    bool flat;                  /* there is no base */
+    uint8_t *digest;            /* of each slot; NULL: no memory for that */
+    struct nf2_key top;         /* of the last record */
+    bool ordered;               /* the keys came in order so far */
+};
 
 /* Four bytes of a key, with those behind `same` ones first. */
 static uint32_t part_of(const struct range *range, const struct nf2_key *key)
@@ -156,81 +194,6 @@ static uint8_t digest_of(const struct range *range, const struct nf2_key *key)
         return 0;
     }
     return order > 0 || part > range->to ? 255 : (uint8_t)(1 + ((part - range->from) >> range->shift));
-}
-
-static int view_add(nf2_t *fs, struct nf2_view *view, uint32_t place, const struct nf2_key *key, struct range *range)
-{
-    uint8_t *digest = range != NULL ? range->digest : NULL, own = digest != NULL ? digest_of(range, key) : 0;
-    int at = view->alive;
-    bool same;
-
-    if (view->alive + view->dead >= view->slots) {
-        return NF2_NODE_FULL;
-    }
-    if (range == NULL || !range->top_known || nf2_key_compare(key, &range->top) < 0) {
-        at = position(fs, view, key, digest, own, &same);
-        NF2_TRY(at);
-    }
-    unsigned behind = view->alive++ - (unsigned)at;
-    if (behind > 0) {
-        memmove(view->slot + at + 1, view->slot + at, behind * sizeof view->slot[0]);
-    }
-    view->slot[at] = (uint16_t)place;
-    if (digest != NULL && behind > 0) {
-        memmove(digest + at + 1, digest + at, behind);
-        digest[at] = own;
-    } else if (digest != NULL) { /* keys come in order, often */
-        digest[at] = own;
-        range->top = *key;
-        range->top_known = true;
-    }
-    return NF2_OK;
-}
-
-static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
-                 const struct nf2_key *key, struct range *range)
-{
-    bool room = true;
-
-    if (type == NF2_NODE_PUTK && kill[0] >= view->base_end) { /* the same key: the same place in the order */
-        unsigned i = slot_of(view, kill[0]);
-        if (i < view->alive) {
-            view->slot[i] = (uint16_t)place;
-            return NF2_OK;
-        }
-    }
-    if (type == NF2_NODE_PUTK || type == NF2_NODE_DEL) {
-        room = view_kill(view, kill[0], range);
-    } else if (type == NF2_NODE_REN) {
-        room = view_kill(view, kill[1], range) && (kill[2] == 0 || view_kill(view, kill[2], range));
-    }
-    int added = room && type != NF2_NODE_DEL ? view_add(fs, view, place, key, range) : NF2_OK;
-    return room && added != NF2_NODE_FULL ? added : NF2_ERR_IO;
-}
-
-int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
-                   const struct nf2_key *key)
-{
-    for (unsigned i = 0; i < 3 && kill[i] != 0; i++) {
-        forget_hint(fs, view->block, kill[i]);
-    }
-    return apply(fs, view, place, type, kill, key, NULL);
-}
-
-/* ---- loading ------------------------------------------------------------------------------------ */
-
-/* Is this record the head of the node that it should be? */
-static int check_head(nf2_t *fs, uint32_t block, unsigned level, const struct nf2_record *record)
-{
-    uint8_t head[NF2_NODE_HEAD_BYTES];
-
-    if (record->type != NF2_NODE_HEAD || record->length != sizeof head + NF2_RECORD_OVERHEAD) {
-        return NF2_ERR_IO;
-    }
-    NF2_TRY(nf2_record_read(fs, block, record->offset, 2, head, sizeof head));
-    bool own = head[0] == 'N' && head[1] == level && nf2_get24(head + 2) == block &&
-               nf2_get32(head + 5) == fs->root.volume_id;
-    return own ? NF2_OK : NF2_ERR_IO;
 }
 
 /* The part of the base's range that has the id of the tail's first record. */
@@ -264,7 +227,8 @@ static NF2_APART int find_range(nf2_t *fs, const struct nf2_view *view, struct r
 
     NF2_TRY(found);
     memset(range, 0, sizeof *range);
-    range->digest = fs->io.write_buffer;
+    range->digest = fs->io.writing ? NULL : fs->io.write_buffer;
+    range->ordered = true;
     range->flat = !found;
     if (!found) {
         return NF2_OK;
@@ -284,11 +248,10 @@ static NF2_APART int find_range(nf2_t *fs, const struct nf2_view *view, struct r
     return NF2_OK;
 }
 
-/* Notes a record of the tail as it is read. */
+/* Notes a record of the tail as it is read: those that are alive in order of time. */
 static int note_record(nf2_t *fs, struct nf2_view *view, const struct nf2_record *record, struct range *range)
 {
     struct nf2_front front;
-    struct nf2_key key;
     uint16_t kill[3] = {0};
 
     NF2_TRY(record->bytes != NULL ? nf2_front_in(record->bytes, record->length, &front) :
@@ -297,8 +260,70 @@ static int note_record(nf2_t *fs, struct nf2_view *view, const struct nf2_record
     for (unsigned i = 0; i < kills; i++) {
         kill[i] = nf2_get16(front.bytes + 2 + 2 * i);
     }
-    nf2_front_key(&front, &key);
-    return apply(fs, view, record->offset, front.type, kill, &key, range);
+    if (!kill_all(view, front.type, kill, range->digest)) {
+        return NF2_ERR_IO;
+    }
+    if (front.type == NF2_NODE_DEL) {
+        return NF2_OK;
+    }
+    if (view->alive + view->dead >= view->slots) {
+        return NF2_ERR_IO;
+    }
+    range->ordered = range->ordered && (view->alive == 0 || nf2_front_order(&front, &range->top) > 0);
+    nf2_front_key(&front, &range->top);
+    if (range->digest != NULL) {
+        range->digest[view->alive] = digest_of(range, &range->top);
+    }
+    view->slot[view->alive++] = record->offset;
+    return NF2_OK;
+}
+
+/* Is the record of slot `i` above `key`, which has the digest `own`? Keys are read where digests do not tell. */
+static int is_above(nf2_t *fs, const struct nf2_view *view, const uint8_t *digest, unsigned i, uint8_t own, uint16_t place,
+                    struct range *range)
+{
+    struct nf2_front front;
+    int order;
+
+    if (digest != NULL && digest[i] != own) {
+        return digest[i] > own;
+    }
+    if (range->ordered) {       /* its key is not known yet */
+        NF2_TRY(nf2_front_of(fs, view->block, place, &front));
+        nf2_front_key(&front, &range->top);
+        range->ordered = false;
+    }
+    NF2_TRY(nf2_compare_at(fs, view->block, view->slot[i], &range->top, &order));
+    return order > 0;
+}
+
+/* The alive records in order of their keys. */
+static NF2_APART int sort(nf2_t *fs, struct nf2_view *view, struct range *range)
+{
+    uint8_t *digest = range->digest, own = 0;
+
+    for (unsigned gap = 40; gap > 0; gap /= 3) { /* 40, 13, 4, 1 */
+        for (unsigned i = gap; i < view->alive; i++) {
+            uint16_t place = view->slot[i];
+            unsigned at = i;
+            int above;
+            own = digest != NULL ? digest[i] : own;
+            range->ordered = true;
+            while (at >= gap && (above = is_above(fs, view, digest, at - gap, own, place, range)) != 0) {
+                NF2_TRY(above);
+                view->slot[at] = view->slot[at - gap];
+                if (digest != NULL) {
+                    digest[at] = digest[at - gap];
+                }
+                at -= gap;
+            }
+            view->slot[at] = place;
+            if (digest != NULL) {
+                digest[at] = own;
+            }
+        }
+    }
+    return NF2_OK;
 }
 
 static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_view *view)
@@ -319,14 +344,14 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, stru
     view->base_end = node.base_end;
     view->alive = view->dead = 0;
     view->block = node.block;
-    NF2_TRY(fs->io.writing ? NF2_OK : find_range(fs, view, &range));
+    NF2_TRY(find_range(fs, view, &range));
     nf2_scan_begin(&scan, node.block);
     nf2_scan_resume(fs, &scan, node.base_end, view->epoch);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        NF2_TRY(note_record(fs, view, &record, fs->io.writing ? NULL : &range));
+        NF2_TRY(note_record(fs, view, &record, &range));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
-    return found < 0 ? found : scan.damaged ? NF2_ERR_IO : NF2_OK;
+    return found < 0 ? found : scan.damaged ? NF2_ERR_IO : range.ordered ? NF2_OK : sort(fs, view, &range);
 }
 
 int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_view **view)
