@@ -71,6 +71,10 @@ static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *reco
 {
     uint32_t n;
 
+    if (record->length <= nf2_page_end(fs, record->offset) - record->offset) {
+        const uint8_t *p = nf2_peek(fs, block, record->offset, record->length);
+        return p == NULL ? NF2_ERR_IO : nf2_crc(crc, p, record->length) == NF2_CRC_OF_CHECKED;
+    }
     for (uint32_t position = 0; position < record->length; position += n) {
         uint32_t at = nf2_record_place(fs, record->offset, position, &n);
         n = nf2_min(n, record->length - position);
@@ -284,24 +288,37 @@ static void leave_page(const nf2_t *fs, struct nf2_scan *scan, bool invalid)
     scan->position = (uint16_t)nf2_page_end(fs, scan->position);
 }
 
-/*
- * Most of a node's tail: the next record lies in the page that the window has, and goes with none that comes. False: look closer.
- * Of a group that is known to be whole nothing is checked again.
- */
+/* Does a whole group lie in the rest of a page? Then `group_end` is behind it. */
+static bool group_in_page(struct nf2_scan *scan, const uint8_t *p, uint32_t room)
+{
+    uint32_t at = 0, header, length;
+
+    do {
+        header = at + NF2_RECORD_OVERHEAD <= room ? nf2_get16(p + at) : NF2_LOG_BLANK;
+        length = header & 0xFFFu;
+        if (length < NF2_RECORD_OVERHEAD || at + length > room || header >> 13 == 0 ||
+            nf2_crc(scan->seed, p + at, length) != NF2_CRC_OF_CHECKED) {
+            return false;
+        }
+        at += length;
+    } while ((header & 0x1000u) != 0);
+    scan->group_end = (uint16_t)(scan->position + at);
+    return true;
+}
+
+/* Most of a node's tail: the next record lies in the page that the window has, and so does its group. False: look closer. */
 static bool next_in_window(const nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
 {
     uint32_t page = nf2_page(fs), at = scan->position & (page - 1);
     const uint8_t *p = fs->io.read_buffer + at;
 
     if (fs->io.window_address != scan->window || fs->io.window_begin != 0 || fs->io.window_end != page || at == 0 ||
-        at + NF2_RECORD_OVERHEAD > page || scan->bad) {
+        scan->bad || (scan->position >= scan->group_end && !group_in_page(scan, p, page - at))) {
         return false;
     }
     uint32_t header = nf2_get16(p), length = header & 0xFFFu;
-    bool known = scan->position < scan->group_end;
-    if (length < NF2_RECORD_OVERHEAD || at + length > page || header >> 13 == 0 || ((header & 0x1000u) != 0 && !known) ||
-        !(known || nf2_crc(scan->seed, p, length) == NF2_CRC_OF_CHECKED)) {
-        return false;
+    if (at + length > page) {
+        return false;           /* of a group that goes on in other pages */
     }
     record->bytes = p;
     record->offset = scan->position;
@@ -310,7 +327,7 @@ static bool next_in_window(const nf2_t *fs, struct nf2_scan *scan, struct nf2_re
     record->more = (header & 0x1000u) != 0;
     at += length;
     at = record->more ? at : nf2_min(nf2_align_unit(fs, at), page);
-    scan->position = scan->last_end = (uint16_t)(record->offset - (uint32_t)(p - fs->io.read_buffer) + at);
+    scan->position = scan->last_end = (uint16_t)((record->offset & ~(page - 1)) + at);
     scan->last_epoch = scan->epoch;
     scan->dirty_end = false;
     return true;
