@@ -316,9 +316,9 @@ static bool next_in_window(const nf2_t *fs, struct nf2_scan *scan, struct nf2_re
         scan->bad || (scan->position >= scan->group_end && !group_in_page(scan, p, page - at))) {
         return false;
     }
-    uint32_t header = nf2_get16(p), length = header & 0xFFFu;
+    uint32_t header = at + NF2_RECORD_OVERHEAD <= page ? nf2_get16(p) : NF2_LOG_BLANK, length = header & 0xFFFu;
     if (at + length > page) {
-        return false;           /* of a group that goes on in other pages */
+        return false;           /* a group that goes on in other pages */
     }
     record->bytes = p;
     record->offset = scan->position;

@@ -169,6 +169,70 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struc
     return place != 0;
 }
 
+int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
+{
+    struct nf2_path path;
+    struct nf2_around around;
+    struct nf2_view *view;
+    int found = 0;
+
+    NF2_TRY(leaf_around(fs, key, false, &path, &view, &around));
+    if (around.above != 0) {
+        NF2_TRY(nf2_entry_at(fs, view->block, around.above, below));
+        *above = below->key;
+        found = NF2_HAS_ABOVE;
+    } else if (path.bounded) {
+        *above = path.upper;
+        found = NF2_NEXT_LEAF;
+    }
+    if (around.below != 0) {
+        NF2_TRY(nf2_entry_at(fs, view->block, around.below, below));
+        return found | NF2_HAS_BELOW;
+    }
+    int before = path.first ? 0 : nf2_tree_seek(fs, key, NF2_BELOW, below);
+    return before < 0 ? before : found | (before ? NF2_HAS_BELOW : 0);
+}
+
+int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
+{
+    struct nf2_child leaf = {cursor->block, cursor->base_end};
+    struct nf2_iterator iterator;
+    struct nf2_path path;
+    int found = 0;
+
+    bool known = cursor->block != 0 && cursor->changes == fs->io.changes;
+    cursor->changes = fs->io.changes;
+    if (known) {
+        NF2_TRY(nf2_node_view(fs, leaf, 0, &iterator.view));
+        iterator.base = cursor->base;
+        iterator.tail = cursor->tail;
+        found = nf2_iterate_next(fs, &iterator, entry);
+    }
+    for (struct nf2_key from = *last; found == 0;) { /* in the next leaf, or nobody knows where */
+        NF2_TRY(nf2_tree_descend(fs, &from, NF2_AT_OR_BELOW, &path));
+        if (known && path.bounded) {
+            from = path.upper;
+            NF2_TRY(nf2_tree_descend(fs, &from, NF2_AT_OR_BELOW, &path));
+        }
+        known = true;
+        leaf = path.node[0];
+        NF2_TRY(nf2_node_view(fs, leaf, 0, &iterator.view));
+        NF2_TRY(nf2_iterate(fs, iterator.view, &from, &iterator));
+        found = nf2_iterate_next(fs, &iterator, entry);
+        if (found > 0 && nf2_key_compare(&entry->key, last) <= 0) {
+            found = nf2_iterate_next(fs, &iterator, entry);
+        }
+        if (found == 0 && !path.bounded) {
+            break;
+        }
+    }
+    cursor->block = found > 0 ? leaf.block : 0;
+    cursor->base_end = leaf.base_end;
+    cursor->base = iterator.base;
+    cursor->tail = iterator.tail;
+    return found;
+}
+
 /* ---- changing ----------------------------------------------------------------------------------- */
 
 static bool in_leaf(const struct nf2_path *path, const nf2_t *fs, const struct nf2_key *key)

@@ -189,8 +189,16 @@ typedef struct nf2_file {
     uint32_t promised;          /* blocks */
 } nf2_file_t;
 
+struct nf2_cursor {             /* see nf2_tree_next */
+    uint32_t block;             /* of the leaf; 0: not known */
+    uint32_t changes;           /* of the volume so far */
+    uint16_t base_end, base;
+    uint8_t tail;
+};
+
 typedef struct nf2_dir {
     uint32_t id;
+    struct nf2_cursor cursor;
     struct nf2_key last;        /* the last entry listed */
 } nf2_dir_t;
 
