@@ -240,25 +240,6 @@ int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key
     return found < 0 ? found : NF2_OK;
 }
 
-int nf2_base_ends(nf2_t *fs, const struct nf2_view *view, struct nf2_key *low, struct nf2_key *high)
-{
-    struct nf2_front front;
-    uint32_t place = base_first();
-
-    if (place + NF2_RECORD_OVERHEAD > view->base_end || nf2_front_of(fs, view->block, place, &front) < 0) {
-        return 0;
-    }
-    nf2_front_key(&front, low);
-    uint32_t last = nf2_page_start(fs, view->base_end - 1u);
-    place = last != 0 ? last + NF2_PAGE_HEAD : place;
-    *high = *low;
-    while (place + NF2_RECORD_OVERHEAD <= view->base_end && nf2_front_of(fs, view->block, place, &front) == NF2_OK) {
-        nf2_front_key(&front, high);
-        place += front.length;
-    }
-    return 1;
-}
-
 /* ---- searching ---------------------------------------------------------------------------------- */
 
 /* Of two places (0: none) the one with the lower key, or the higher one. */
@@ -280,11 +261,14 @@ static int choose(nf2_t *fs, const struct nf2_view *view, uint32_t base, uint32_
 
 int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, bool strict, struct nf2_around *around)
 {
-    bool same;
-    int at = nf2_view_position(fs, view, key, &same);
+    int at = nf2_view_position(fs, view, key), order = 1;
 
     NF2_TRY(at);
-    unsigned i = (unsigned)at + (same && !strict); /* alive records of the tail that are below */
+    unsigned i = (unsigned)at;  /* alive records of the tail that are below */
+    if (!strict && i < view->alive) {
+        NF2_TRY(nf2_compare_at(fs, view->block, view->slot[i], key, &order));
+        i += order == 0;
+    }
     uint32_t below = i > 0 ? view->slot[i - 1] : 0, above = i < view->alive ? view->slot[i] : 0;
     NF2_TRY(nf2_base_around(fs, view, key, strict, around));
     NF2_TRY(choose(fs, view, around->below, below, true, &around->below));
@@ -313,7 +297,6 @@ int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, s
 int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, struct nf2_iterator *iterator)
 {
     struct nf2_around around;
-    bool same;
 
     iterator->view = view;
     iterator->base = (uint16_t)base_first();
@@ -321,7 +304,7 @@ int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, st
     if (from != NULL) {
         NF2_TRY(nf2_base_around(fs, view, from, true, &around));
         iterator->base = around.above != 0 ? around.above : view->base_end;
-        int place = nf2_view_position(fs, view, from, &same);
+        int place = nf2_view_position(fs, view, from);
         NF2_TRY(place);
         iterator->tail = (uint8_t)place;
     }

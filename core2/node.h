@@ -87,11 +87,8 @@ struct nf2_around {
 };
 int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool strict, struct nf2_around *around);
 
-/* The first and the last key of the base, not checked: 1, or 0 if it is empty. */
-int nf2_base_ends(nf2_t *fs, const struct nf2_view *view, struct nf2_key *low, struct nf2_key *high);
-
-/* Number of the first alive record of the tail whose key is not below `key`, and whether it is the same one. */
-int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool *same);
+/* Number of the first alive record of the tail whose key is not below `key`. */
+int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key);
 
 /* Is this record of the base not alive any more? */
 bool nf2_view_dead(const struct nf2_view *view, uint32_t place);

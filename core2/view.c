@@ -64,20 +64,24 @@ static unsigned slot_of(const struct nf2_view *view, uint32_t place)
     return i > 0 ? i - 1 : view->alive;
 }
 
-int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool *same)
+/* Number of the first of the alive records from `low` up to `high` whose key is not below `key`; the last one is looked at first. */
+static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, unsigned low, unsigned high)
 {
-    unsigned low = 0, high = view->alive;
+    unsigned middle = high - 1;
     int order;
 
-    *same = false;
     while (low < high) {
-        unsigned middle = (low + high) / 2;
         NF2_TRY(nf2_compare_at(fs, view->block, view->slot[middle], key, &order));
-        *same = *same || order == 0;
         low = order < 0 ? middle + 1 : low;
         high = order < 0 ? high : middle;
+        middle = (low + high) / 2;
     }
     return (int)low;
+}
+
+int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key)
+{
+    return position(fs, view, key, 0, view->alive);
 }
 
 /* The record at `place` does not count any more. False: there is no room to note it. */
@@ -114,8 +118,6 @@ static bool kill_all(struct nf2_view *view, unsigned type, const uint16_t kill[3
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
                    const struct nf2_key *key)
 {
-    bool same;
-
     for (unsigned i = 0; i < 3 && kill[i] != 0; i++) {
         forget_hint(fs, view->block, kill[i]);
     }
@@ -130,7 +132,7 @@ int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned ty
     if (type == NF2_NODE_DEL) {
         return NF2_OK;
     }
-    int at = nf2_view_position(fs, view, key, &same);
+    int at = nf2_view_position(fs, view, key);
     NF2_TRY(at);
     if (view->alive + view->dead >= view->slots) {
         return NF2_ERR_IO;
@@ -157,91 +159,82 @@ static int check_head(nf2_t *fs, uint32_t block, unsigned level, const struct nf
     return own ? NF2_OK : NF2_ERR_IO;
 }
 
-/* Orders keys of a tail while it is loaded: a number that grows with the key, from the range that the base has. */
+/*
+ * Orders keys of a tail while it is loaded: a digest grows with the key. It tells keys apart that have the id of the tail's
+ * first record, best in the range that the base has. It is a help, never the truth.
+ */
 struct range {
-    struct nf2_key low;         /* the base's first key */
-    uint32_t from, to;          /* what `part_of` gives of its first and last one */
+    struct nf2_key low, high;   /* the base's first and last key with that id */
+    uint32_t from, to;          /* what `part_of` gives of these */
     uint8_t same;               /* bytes that these have in common */
     uint8_t shift;
-    bool by_id;                 /* they have different ids: no more than that counts */
-    bool flat;                  /* there is no base */
     uint8_t *digest;            /* of each slot; NULL: no memory for that */
     struct nf2_key top;         /* of the last record */
     bool ordered;               /* the keys came in order so far */
 };
 
-/* Four bytes of a key, with those behind `same` ones first. */
+/* The four bytes of a key behind those that all have in common. */
 static uint32_t part_of(const struct range *range, const struct nf2_key *key)
 {
     uint32_t part = 0;
 
-    for (unsigned i = range->same; i < range->same + 4u && !range->by_id; i++) {
+    for (unsigned i = range->same; i < range->same + 4u; i++) {
         part = part << 8 | (i < key->length ? key->bytes[i] : 0u);
     }
-    return range->by_id ? key->id : part;
+    return part;
 }
 
 static uint8_t digest_of(const struct range *range, const struct nf2_key *key)
 {
-    if (range->flat) {
-        return 0;
-    }
-    int order = range->by_id ? 0 : key->id != range->low.id ? (key->id < range->low.id ? -1 : 1) :
-                memcmp(key->bytes, range->low.bytes, nf2_min(range->same, key->length));
     uint32_t part = part_of(range, key);
 
+    if (key->id != range->low.id) {
+        return key->id < range->low.id ? 0 : 255;
+    }
+    int order = memcmp(key->bytes, range->low.bytes, nf2_min(range->same, key->length));
     if (order < 0 || (order == 0 && (part < range->from || key->length < range->same))) {
         return 0;
     }
     return order > 0 || part > range->to ? 255 : (uint8_t)(1 + ((part - range->from) >> range->shift));
 }
 
-/* The part of the base's range that has the id of the tail's first record. */
-static int narrow_range(nf2_t *fs, const struct nf2_view *view, struct nf2_key *low, struct nf2_key *high)
+/* The neighbour in the base of the lowest key with an id, if it has the id `own`. */
+static int bound_of(nf2_t *fs, const struct nf2_view *view, uint32_t id, uint32_t own, struct nf2_key *key)
 {
-    struct nf2_front front;
+    struct nf2_key bound = {id, 0, {0}};
     struct nf2_around around;
-    struct nf2_key bound = {0, 0, {0}};
+    struct nf2_front front;
 
-    if (low->id == high->id || nf2_front_of(fs, view->block, view->base_end, &front) < 0) {
-        return NF2_OK;
-    }
-    bound.id = front.id;
     NF2_TRY(nf2_base_around(fs, view, &bound, true, &around));
-    if (around.above != 0 && nf2_front_of(fs, view->block, around.above, &front) == NF2_OK && front.id == bound.id) {
-        nf2_front_key(&front, low);
-        bound.id++;
-        NF2_TRY(nf2_base_around(fs, view, &bound, true, &around));
-        if (around.below != 0 && nf2_front_of(fs, view->block, around.below, &front) == NF2_OK) {
-            nf2_front_key(&front, high);
-        }
+    uint32_t place = id == own ? around.above : around.below;
+    if (place != 0 && nf2_front_of(fs, view->block, place, &front) == NF2_OK && front.id == own) {
+        nf2_front_key(&front, key);
     }
     return NF2_OK;
 }
 
-/* The range of the keys of the base; without one all digests are equal. What it says is a help, never the truth: nothing is checked. */
 static NF2_APART int find_range(nf2_t *fs, const struct nf2_view *view, struct range *range)
 {
-    struct nf2_key low, high;
-    int found = nf2_base_ends(fs, view, &low, &high);
+    struct nf2_front front;
+    uint32_t id = 0;
 
-    NF2_TRY(found);
     memset(range, 0, sizeof *range);
     range->digest = fs->io.writing ? NULL : fs->io.write_buffer;
     range->ordered = true;
-    range->flat = !found;
-    if (!found) {
-        return NF2_OK;
+    if (view->base_end < nf2_log_bytes(fs) && nf2_front_of(fs, view->block, view->base_end, &front) == NF2_OK) {
+        id = front.id;
     }
-    NF2_TRY(narrow_range(fs, view, &low, &high));
-    range->low = low;
-    range->by_id = low.id != high.id;
-    while (!range->by_id && range->same < nf2_min(low.length, high.length) &&
-           low.bytes[range->same] == high.bytes[range->same]) {
+    range->low.id = id;
+    memset(range->high.bytes, 0xFF, sizeof range->high.bytes);
+    range->high.length = NF2_KEY_MAX;
+    NF2_TRY(bound_of(fs, view, id, id, &range->low));
+    NF2_TRY(bound_of(fs, view, id + 1, id, &range->high));
+    while (range->same < nf2_min(range->low.length, range->high.length) &&
+           range->low.bytes[range->same] == range->high.bytes[range->same]) {
         range->same++;
     }
-    range->from = part_of(range, &low);
-    range->to = nf2_max(part_of(range, &high), range->from);
+    range->from = part_of(range, &range->low);
+    range->to = nf2_max(part_of(range, &range->high), range->from);
     while ((range->to - range->from) >> range->shift > 253) {
         range->shift++;
     }
@@ -278,52 +271,47 @@ static int note_record(nf2_t *fs, struct nf2_view *view, const struct nf2_record
     return NF2_OK;
 }
 
-/* Is the record of slot `i` above `key`, which has the digest `own`? Keys are read where digests do not tell. */
-static int is_above(nf2_t *fs, const struct nf2_view *view, const uint8_t *digest, unsigned i, uint8_t own, uint16_t place,
-                    struct range *range)
+/* In order of their digests. */
+static void sort_digests(struct nf2_view *view, uint8_t *digest)
 {
-    struct nf2_front front;
-    int order;
-
-    if (digest != NULL && digest[i] != own) {
-        return digest[i] > own;
-    }
-    if (range->ordered) {       /* its key is not known yet */
-        NF2_TRY(nf2_front_of(fs, view->block, place, &front));
-        nf2_front_key(&front, &range->top);
-        range->ordered = false;
-    }
-    NF2_TRY(nf2_compare_at(fs, view->block, view->slot[i], &range->top, &order));
-    return order > 0;
-}
-
-/* The alive records in order of their keys. */
-static NF2_APART int sort(nf2_t *fs, struct nf2_view *view, struct range *range)
-{
-    uint8_t *digest = range->digest, own = 0;
-
-    for (unsigned gap = 40; gap > 0; gap /= 3) { /* 40, 13, 4, 1 */
+    for (unsigned gap = 40; gap > 0; gap /= 3) {
         for (unsigned i = gap; i < view->alive; i++) {
             uint16_t place = view->slot[i];
+            uint8_t own = digest[i];
             unsigned at = i;
-            int above;
-            own = digest != NULL ? digest[i] : own;
-            range->ordered = true;
-            while (at >= gap && (above = is_above(fs, view, digest, at - gap, own, place, range)) != 0) {
-                NF2_TRY(above);
+            for (; at >= gap && digest[at - gap] > own; at -= gap) {
                 view->slot[at] = view->slot[at - gap];
-                if (digest != NULL) {
-                    digest[at] = digest[at - gap];
-                }
-                at -= gap;
+                digest[at] = digest[at - gap];
             }
             view->slot[at] = place;
-            if (digest != NULL) {
-                digest[at] = own;
-            }
+            digest[at] = own;
         }
     }
-    return NF2_OK;
+}
+
+/* Those with equal digests in order of their keys. */
+static NF2_APART int sort(nf2_t *fs, struct nf2_view *view, const uint8_t *digest)
+{
+    struct nf2_front front;
+    struct nf2_key key;
+    unsigned first = 0, count = view->alive;
+    int at = 0;
+
+    for (unsigned i = 1; i < count && at >= 0; i++) {
+        uint16_t place = view->slot[i];
+        first = digest != NULL && digest[i] != digest[i - 1] ? i : first;
+        if (first == i) {
+            continue;
+        }
+        NF2_TRY(nf2_front_of(fs, view->block, place, &front));
+        nf2_front_key(&front, &key);
+        at = position(fs, view, &key, first, i);
+        if (at >= 0) {
+            memmove(view->slot + at + 1, view->slot + at, (i - (unsigned)at) * sizeof place);
+            view->slot[at] = place;
+        }
+    }
+    return at < 0 ? at : NF2_OK;
 }
 
 static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_view *view)
@@ -351,7 +339,14 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, stru
         NF2_TRY(note_record(fs, view, &record, &range));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
-    return found < 0 ? found : scan.damaged ? NF2_ERR_IO : range.ordered ? NF2_OK : sort(fs, view, &range);
+    NF2_TRY(found < 0 ? found : scan.damaged ? NF2_ERR_IO : NF2_OK);
+    if (range.ordered) {
+        return NF2_OK;
+    }
+    if (range.digest != NULL) {
+        sort_digests(view, range.digest);
+    }
+    return sort(fs, view, range.digest);
 }
 
 int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_view **view)
