@@ -241,6 +241,20 @@ static NF2_APART int find_range(nf2_t *fs, const struct nf2_view *view, struct r
     return NF2_OK;
 }
 
+/* Keys that come in order need no digests, so far. */
+static NF2_APART int find_digests(nf2_t *fs, const struct nf2_view *view, struct range *range)
+{
+    struct nf2_front front;
+    struct nf2_key key;
+
+    for (unsigned i = 0; i < view->alive; i++) {
+        NF2_TRY(nf2_front_of(fs, view->block, view->slot[i], &front));
+        nf2_front_key(&front, &key);
+        range->digest[i] = digest_of(range, &key);
+    }
+    return NF2_OK;
+}
+
 /* Notes a record of the tail as it is read: those that are alive in order of time. */
 static int note_record(nf2_t *fs, struct nf2_view *view, const struct nf2_record *record, struct range *range)
 {
@@ -262,11 +276,13 @@ static int note_record(nf2_t *fs, struct nf2_view *view, const struct nf2_record
     if (view->alive + view->dead >= view->slots) {
         return NF2_ERR_IO;
     }
-    range->ordered = range->ordered && (view->alive == 0 || nf2_front_order(&front, &range->top) > 0);
+    bool ordered = (view->alive == 0 && range->ordered) || (range->ordered && nf2_front_order(&front, &range->top) > 0);
     nf2_front_key(&front, &range->top);
-    if (range->digest != NULL) {
+    if (!ordered && range->digest != NULL) {
+        NF2_TRY(range->ordered ? find_digests(fs, view, range) : NF2_OK);
         range->digest[view->alive] = digest_of(range, &range->top);
     }
+    range->ordered = ordered;
     view->slot[view->alive++] = record->offset;
     return NF2_OK;
 }
