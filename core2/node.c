@@ -169,8 +169,12 @@ static int base_front(nf2_t *fs, const struct nf2_view *view, uint32_t *place, s
     while (*place + NF2_RECORD_OVERHEAD <= view->base_end) {
         uint32_t end = nf2_page_end(fs, *place);
         *place += end - *place == nf2_page(fs) ? NF2_PAGE_HEAD : 0;
-        const uint8_t *header = *place + NF2_RECORD_OVERHEAD <= end ? nf2_peek(fs, view->block, *place, 2) : NULL;
-        uint16_t stored = header != NULL ? nf2_get16(header) : NF2_LOG_BLANK;
+        uint16_t stored = NF2_LOG_BLANK;
+        if (*place + NF2_RECORD_OVERHEAD <= end) {
+            const uint8_t *header = nf2_peek(fs, view->block, *place, 2);
+            NF2_TRY(header != NULL ? NF2_OK : NF2_ERR_IO);
+            stored = nf2_get16(header);
+        }
         if (stored != NF2_LOG_BLANK && stored != NF2_CONTINUED) {
             NF2_TRY(nf2_front_of(fs, view->block, *place, front));
             return 1;
