@@ -208,7 +208,7 @@ static int alive_below(nf2_t *fs, const struct nf2_view *view, uint32_t place, u
  * The neighbours of a key in the base. The way there is not checked, but its end is: two valid records, one behind the
  * other, between which the key lies.
  */
-int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool strict, struct nf2_around *around)
+int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, enum nf2_side side, struct nf2_around *around)
 {
     int begin = base_page(fs, view, key), found;
     struct nf2_record record = {0};
@@ -216,20 +216,22 @@ int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key
 
     NF2_TRY(begin);
     uint32_t at = (uint32_t)begin, last = 0;
+    int order = -1;
     while ((found = base_front(fs, view, &at, &front)) > 0) {
-        int order = nf2_front_order(&front, key);
-        if (strict ? order >= 0 : order > 0) {
+        order = nf2_front_order(&front, key);
+        if (order > 0 || (order == 0 && side != NF2_SIDE_AT)) {
             break;
         }
         last = at;
         at = nf2_record_end(fs, at, front.length);
     }
     NF2_TRY(found);
+    if (found > 0 && order == 0 && side == NF2_SIDE_EXACT && !nf2_view_dead(view, at)) {
+        around->below = around->above = (uint16_t)at;
+        return base_record(fs, view, at, &record) > 0 ? NF2_OK : NF2_ERR_IO;
+    }
     if (last == 0 && (uint32_t)begin != base_first()) {
-        if (!strict || nf2_compare_at(fs, view->block, at, key, &found) < 0 || found != 0) {
-            return NF2_ERR_IO;  /* the page begins above the key: that is not what led here */
-        }
-        found = 1;
+        NF2_TRY(found > 0 && order == 0 ? NF2_OK : NF2_ERR_IO); /* the page begins above the key: that is not what led here */
     }
     NF2_TRY(last == 0 || base_record(fs, view, last, &record) > 0 ? NF2_OK : NF2_ERR_IO);
     around->below = (uint16_t)last;
@@ -263,18 +265,25 @@ static int choose(nf2_t *fs, const struct nf2_view *view, uint32_t base, uint32_
     return NF2_OK;
 }
 
-int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, bool strict, struct nf2_around *around)
+int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_side side, struct nf2_around *around)
 {
     int at = nf2_view_position(fs, view, key), order = 1;
 
     NF2_TRY(at);
     unsigned i = (unsigned)at;  /* alive records of the tail that are below */
-    if (!strict && i < view->alive) {
+    if (side != NF2_SIDE_BELOW && i < view->alive) {
         NF2_TRY(nf2_compare_at(fs, view->block, view->slot[i], key, &order));
+        if (order == 0 && side == NF2_SIDE_EXACT) {
+            around->below = around->above = view->slot[i];
+            return NF2_OK;
+        }
         i += order == 0;
     }
     uint32_t below = i > 0 ? view->slot[i - 1] : 0, above = i < view->alive ? view->slot[i] : 0;
-    NF2_TRY(nf2_base_around(fs, view, key, strict, around));
+    NF2_TRY(nf2_base_around(fs, view, key, side, around));
+    if (side == NF2_SIDE_EXACT && around->below == around->above && around->below != 0) {
+        return NF2_OK;
+    }
     NF2_TRY(choose(fs, view, around->below, below, true, &around->below));
     return choose(fs, view, around->above, above, false, &around->above);
 }
@@ -284,7 +293,8 @@ int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, e
 {
     struct nf2_around around;
 
-    NF2_TRY(nf2_node_around(fs, view, key, how == NF2_BELOW || how == NF2_AT_OR_ABOVE, &around));
+    bool strict = how == NF2_BELOW || how == NF2_AT_OR_ABOVE;
+    NF2_TRY(nf2_node_around(fs, view, key, strict ? NF2_SIDE_BELOW : NF2_SIDE_AT, &around));
     uint32_t place = how == NF2_AT_OR_BELOW || how == NF2_BELOW ? around.below : around.above;
     NF2_TRY(place != 0 ? nf2_entry_at(fs, view->block, place, entry) : NF2_OK);
     return place != 0;
@@ -292,8 +302,14 @@ int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, e
 
 int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    int found = nf2_node_seek(fs, view, key, NF2_AT_OR_BELOW, entry);
-    return found > 0 ? nf2_key_compare(&entry->key, key) == 0 : found;
+    struct nf2_around around;
+
+    NF2_TRY(nf2_node_around(fs, view, key, NF2_SIDE_EXACT, &around));
+    if (around.below == 0 || around.below != around.above) {
+        return 0;
+    }
+    NF2_TRY(nf2_entry_at(fs, view->block, around.below, entry));
+    return 1;
 }
 
 /* ---- all entries in order ----------------------------------------------------------------------- */
@@ -306,7 +322,7 @@ int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, st
     iterator->base = (uint16_t)base_first();
     iterator->tail = 0;
     if (from != NULL) {
-        NF2_TRY(nf2_base_around(fs, view, from, true, &around));
+        NF2_TRY(nf2_base_around(fs, view, from, NF2_SIDE_BELOW, &around));
         iterator->base = around.above != 0 ? around.above : view->base_end;
         int place = nf2_view_position(fs, view, from);
         NF2_TRY(place);

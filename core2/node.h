@@ -79,13 +79,15 @@ void nf2_front_key(const struct nf2_front *front, struct nf2_key *key);
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key, int *order);
 
 /*
- * The places of the neighbours of a key in the base: of the last entry below it (or at it, if not `strict`), and of the first one
- * behind that; 0 where there is none.
+ * The places of the neighbours of a key in the base: of the last entry at or below it, and of the first one behind that; 0
+ * where there is none. NF2_SIDE_BELOW: an entry with the key itself counts as above it. NF2_SIDE_EXACT: it is all that is asked for, and
+ * both are its place.
  */
 struct nf2_around {
     uint16_t below, above;
 };
-int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, bool strict, struct nf2_around *around);
+enum nf2_side { NF2_SIDE_AT, NF2_SIDE_BELOW, NF2_SIDE_EXACT };
+int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, enum nf2_side side, struct nf2_around *around);
 
 /* Number of the first alive record of the tail whose key is not below `key`. */
 int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key);
@@ -110,7 +112,7 @@ int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, e
                   struct nf2_entry *entry);
 
 /* The same in the whole node. */
-int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, bool strict, struct nf2_around *around);
+int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_side side, struct nf2_around *around);
 
 /* The entry at a place. */
 int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry);

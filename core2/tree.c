@@ -57,7 +57,7 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, st
     for (unsigned level = fs->root.level; level > 0; level--) {
         path->node[level] = node;
         NF2_TRY(nf2_node_view(fs, node, level, &view));
-        NF2_TRY(nf2_node_around(fs, view, key, how == NF2_BELOW, &around));
+        NF2_TRY(nf2_node_around(fs, view, key, how == NF2_BELOW ? NF2_SIDE_BELOW : NF2_SIDE_AT, &around));
         if (around.below == 0) {
             return how == NF2_BELOW ? 0 : NF2_ERR_IO;
         }
@@ -76,12 +76,12 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, st
 }
 
 /* The neighbours of a key in its leaf. One that is asked for more than once is found without a descent: the key lies between two of its entries. */
-static int leaf_around(nf2_t *fs, const struct nf2_key *key, bool strict, struct nf2_path *path, struct nf2_view **view,
+static int leaf_around(nf2_t *fs, const struct nf2_key *key, enum nf2_side side, struct nf2_path *path, struct nf2_view **view,
                        struct nf2_around *around)
 {
     *view = fs->root.level > 0 ? nf2_view_at_hand(fs) : NULL;
     if (*view != NULL) {
-        NF2_TRY(nf2_node_around(fs, *view, key, strict, around));
+        NF2_TRY(nf2_node_around(fs, *view, key, side, around));
         if (around->below != 0 && around->above != 0) {
             path->bounded = path->first = false;
             return NF2_OK;
@@ -89,12 +89,12 @@ static int leaf_around(nf2_t *fs, const struct nf2_key *key, bool strict, struct
     }
     NF2_TRY(nf2_tree_descend(fs, key, NF2_AT_OR_BELOW, path));
     NF2_TRY(nf2_node_view(fs, path->node[0], 0, view));
-    return nf2_node_around(fs, *view, key, strict, around);
+    return nf2_node_around(fs, *view, key, side, around);
 }
 
 /*
- * Directories are asked for again and again, on the way to what is in them. So hints tell where some of their entries are: what lies there is
- * compared with the key. The top bits of a hint are a part of the key, which saves most of the reads.
+ * Names are asked for more than once: directories on the way to what is in them, files by each step of a call. So hints tell where some entries
+ * are, directories first: what lies there is compared with the key. The top bits of a hint are a part of the key, which saves most of the reads.
  */
 static uint32_t key_part(const struct nf2_key *key)
 {
@@ -118,13 +118,12 @@ static int find_hinted(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *e
 
 static int note_hint(nf2_t *fs, const struct nf2_entry *entry)
 {
-    uint8_t kind;
+    uint8_t kind = 0;
 
-    NF2_TRY(nf2_body_read(fs, entry, 0, &kind, 1));
-    if (kind == NF2_BODY_DIR && entry->key.length < NF2_KEY_MAX) {
-        memmove(fs->hint + 1, fs->hint, (NF2_HINTS - 1) * sizeof fs->hint[0]);
-        fs->hint[0] = nf2_hint_of(entry->block, entry->record) | key_part(&entry->key);
-    }
+    NF2_TRY(entry->body_length > 0 ? nf2_body_read(fs, entry, 0, &kind, 1) : NF2_OK);
+    uint32_t *hint = fs->hint + (kind == NF2_BODY_DIR ? 0 : NF2_HINTS / 2);
+    hint[1] = hint[0];
+    hint[0] = nf2_hint_of(entry->block, entry->record) | key_part(&entry->key);
     return 1;
 }
 
@@ -138,12 +137,12 @@ int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
     if (found != 0) {
         return found;
     }
-    NF2_TRY(leaf_around(fs, key, false, &path, &view, &around));
-    if (around.below == 0) {
+    NF2_TRY(leaf_around(fs, key, NF2_SIDE_EXACT, &path, &view, &around));
+    if (around.below == 0 || around.below != around.above) {
         return 0;
     }
     NF2_TRY(nf2_entry_at(fs, view->block, around.below, entry));
-    return nf2_key_compare(&entry->key, key) == 0 ? note_hint(fs, entry) : 0;
+    return note_hint(fs, entry);
 }
 
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
@@ -153,7 +152,7 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struc
     struct nf2_around around;
     struct nf2_view *view;
 
-    NF2_TRY(leaf_around(fs, key, strict, &path, &view, &around));
+    NF2_TRY(leaf_around(fs, key, strict ? NF2_SIDE_BELOW : NF2_SIDE_AT, &path, &view, &around));
     uint32_t place = below ? around.below : around.above;
     while (place == 0 && (below ? !path.first : path.bounded)) { /* a neighbour has it */
         struct nf2_key edge = below ? path.lower : path.upper;
@@ -162,7 +161,7 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struc
             return way;
         }
         NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
-        NF2_TRY(nf2_node_around(fs, view, &edge, true, &around));
+        NF2_TRY(nf2_node_around(fs, view, &edge, NF2_SIDE_BELOW, &around));
         place = below ? around.below : around.above;
     }
     NF2_TRY(place != 0 ? nf2_entry_at(fs, view->block, place, entry) : NF2_OK);
@@ -176,7 +175,7 @@ int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *belo
     struct nf2_view *view;
     int found = 0;
 
-    NF2_TRY(leaf_around(fs, key, false, &path, &view, &around));
+    NF2_TRY(leaf_around(fs, key, NF2_SIDE_AT, &path, &view, &around));
     if (around.above != 0) {
         NF2_TRY(nf2_entry_at(fs, view->block, around.above, below));
         *above = below->key;
@@ -195,39 +194,20 @@ int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *belo
 
 int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
 {
-    struct nf2_child leaf = {cursor->block, cursor->base_end};
-    struct nf2_iterator iterator;
-    struct nf2_path path;
-    int found = 0;
+    struct nf2_iterator iterator = {nf2_view_at_hand(fs), cursor->base, cursor->tail};
+    bool known = iterator.view != NULL && cursor->block == iterator.view->block && cursor->changes == fs->io.changes;
+    int found = known ? nf2_iterate_next(fs, &iterator, entry) : 0;
 
-    bool known = cursor->block != 0 && cursor->changes == fs->io.changes;
-    cursor->changes = fs->io.changes;
-    if (known) {
-        NF2_TRY(nf2_node_view(fs, leaf, 0, &iterator.view));
-        iterator.base = cursor->base;
-        iterator.tail = cursor->tail;
-        found = nf2_iterate_next(fs, &iterator, entry);
-    }
-    for (struct nf2_key from = *last; found == 0;) { /* in the next leaf, or nobody knows where */
-        NF2_TRY(nf2_tree_descend(fs, &from, NF2_AT_OR_BELOW, &path));
-        if (known && path.bounded) {
-            from = path.upper;
-            NF2_TRY(nf2_tree_descend(fs, &from, NF2_AT_OR_BELOW, &path));
-        }
-        known = true;
-        leaf = path.node[0];
-        NF2_TRY(nf2_node_view(fs, leaf, 0, &iterator.view));
-        NF2_TRY(nf2_iterate(fs, iterator.view, &from, &iterator));
-        found = nf2_iterate_next(fs, &iterator, entry);
-        if (found > 0 && nf2_key_compare(&entry->key, last) <= 0) {
+    if (found == 0) {           /* in another leaf, or nobody knows where */
+        found = nf2_tree_seek(fs, last, NF2_ABOVE, entry);
+        iterator.view = nf2_view_at_hand(fs);
+        if (found > 0) {
+            NF2_TRY(nf2_iterate(fs, iterator.view, &entry->key, &iterator));
             found = nf2_iterate_next(fs, &iterator, entry);
         }
-        if (found == 0 && !path.bounded) {
-            break;
-        }
     }
-    cursor->block = found > 0 ? leaf.block : 0;
-    cursor->base_end = leaf.base_end;
+    cursor->block = found > 0 ? iterator.view->block : 0;
+    cursor->changes = fs->io.changes;
     cursor->base = iterator.base;
     cursor->tail = iterator.tail;
     return found;

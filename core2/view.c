@@ -205,7 +205,7 @@ static int bound_of(nf2_t *fs, const struct nf2_view *view, uint32_t id, uint32_
     struct nf2_around around;
     struct nf2_front front;
 
-    NF2_TRY(nf2_base_around(fs, view, &bound, true, &around));
+    NF2_TRY(nf2_base_around(fs, view, &bound, NF2_SIDE_BELOW, &around));
     uint32_t place = id == own ? around.above : around.below;
     if (place != 0 && nf2_front_of(fs, view->block, place, &front) == NF2_OK && front.id == own) {
         nf2_front_key(&front, key);

@@ -28,7 +28,7 @@
 #define NF2_BAD_MAX 8u
 #define NF2_PIECES_MAX 4u               /* unsynced pieces of a file kept in its handle */
 #define NF2_KEY_MAX 24u
-#define NF2_HINTS 3u                    /* directories whose entries are known */
+#define NF2_HINTS 4u                    /* names whose entries are known: half of them directories */
 
 struct nf2_key {
     uint32_t id;
@@ -156,7 +156,7 @@ typedef struct nf2 {
     struct nf2_walk walk;
     const struct nf2_config *config;
     uint8_t *views;             /* memory for them */
-    uint32_t hint[NF2_HINTS];   /* where directories' entries are: see tree.c; 0: none */
+    uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
     uint8_t view_count;
     uint8_t view_turn;
     bool mounted;
@@ -199,7 +199,7 @@ typedef struct nf2_file {
 struct nf2_cursor {             /* see nf2_tree_next */
     uint32_t block;             /* of the leaf; 0: not known */
     uint32_t changes;           /* of the volume so far */
-    uint16_t base_end, base;
+    uint16_t base;
     uint8_t tail;
 };
 
