@@ -139,7 +139,9 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool looked;                /* `mark` was only looked at, when there had been so many changes: */
     uint32_t looked_changes;
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
-    uint32_t paced;             /* blocks in stock when the walk went on last */
+    uint32_t stock;             /* blocks in stock when this phase began, or when the last walk ended */
+    uint32_t allowed;           /* blocks that may be taken in it */
+    uint32_t work, moves;       /* what was to do then: all of it, and pages to move */
     uint32_t to_move;           /* live pages that lie in victims still */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
