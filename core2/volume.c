@@ -232,7 +232,7 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
     fs->group_busy = fs->root.group_block != NF2_NO_BLOCK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
-    fs->walk.paced = nf2_alloc_stock(fs);
+    fs->walk.stock = nf2_alloc_stock(fs);
     fs->mounted = true;
     return NF2_OK;
 }

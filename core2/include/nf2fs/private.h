@@ -28,6 +28,7 @@
 #define NF2_BAD_MAX 8u
 #define NF2_PIECES_MAX 4u               /* unsynced pieces of a file kept in its handle */
 #define NF2_KEY_MAX 24u
+#define NF2_HINTS 4u                    /* names whose entries are known: half of them directories */
 
 struct nf2_key {
     uint32_t id;
@@ -69,6 +70,7 @@ struct nf2_io {                 /* flash.c, log.c */
     bool read_only, broken;     /* broken: a program or erase failed; nothing is written until the next mount */
     bool epoch_known;           /* no page is of a later epoch */
     bool cut;                   /* the last session was not left cleanly */
+    bool writing;               /* the write buffer may hold a part of a record */
     uint32_t changes;           /* programs and erases of this mount */
     uint32_t busy_us;           /* typical time of all operations of this mount */
 };
@@ -137,7 +139,9 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool looked;                /* `mark` was only looked at, when there had been so many changes: */
     uint32_t looked_changes;
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
-    uint32_t paced;             /* blocks in stock when the walk went on last */
+    uint32_t stock;             /* blocks in stock when this phase began, or when the last walk ended */
+    uint32_t allowed;           /* blocks that may be taken in it */
+    uint32_t work, moves;       /* what was to do then: all of it, and pages to move */
     uint32_t to_move;           /* live pages that lie in victims still */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
@@ -158,6 +162,7 @@ typedef struct nf2 {
     const struct nf2_config *config;
     const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
     uint8_t *views;             /* memory for them */
+    uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
     uint8_t view_count;
     uint8_t view_turn;
     bool mounted;
@@ -198,8 +203,16 @@ typedef struct nf2_file {
     uint32_t promised;          /* blocks */
 } nf2_file_t;
 
+struct nf2_cursor {             /* see nf2_tree_next */
+    uint32_t block;             /* of the leaf; 0: not known */
+    uint32_t changes;           /* of the volume so far */
+    uint16_t base;
+    uint8_t tail;
+};
+
 typedef struct nf2_dir {
     uint32_t id;
+    struct nf2_cursor cursor;
     struct nf2_key last;        /* the last entry listed */
 } nf2_dir_t;
 
