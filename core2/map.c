@@ -54,7 +54,7 @@ static int next_offset(nf2_t *fs, const struct nf2_key *key, const struct nf2_ke
 
     *next = NF2_NONE;
     if ((found & NF2_NEXT_LEAF) != 0 && above->id == key->id) {
-        found = nf2_tree_seek(fs, key, NF2_ABOVE, &entry);
+        found = nf2_tree_seek_as_is(fs, key, NF2_ABOVE, &entry);
         NF2_TRY(found);
         found = found != 0 ? NF2_HAS_ABOVE : 0;
         above = &entry.key;
