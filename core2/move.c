@@ -138,17 +138,25 @@ static NF2_APART int put_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *p
     return nf2_change(fs, &op, 1);
 }
 
+/* Its leaf may have been written anew since its body was looked at. */
+static NF2_APART int put_again(nf2_t *fs, struct nf2_op *op, const struct nf2_key *key, uint32_t at, const void *body, uint32_t length)
+{
+    struct nf2_entry entry;
+    int found = nf2_tree_find(fs, key, &entry);
+
+    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+    put_body(op, &entry, at, body, length);
+    return NF2_OK;
+}
+
 /* The name leads to the map from now on. */
 static NF2_APART int put_map(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint32_t id)
 {
     uint8_t body[5] = {NF2_BODY_MAP};
-    struct nf2_entry now;
     struct nf2_op ops[2];
 
     nf2_put32(body + 1, id);
-    int found = nf2_tree_find(fs, key, &now); /* its leaf may have been written anew since */
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    put_body(&ops[0], &now, at, body, sizeof body);
+    NF2_TRY(put_again(fs, &ops[0], key, at, body, sizeof body));
     nf2_op_delete_orphan(&ops[1], id);
     return nf2_change(fs, ops, 2);
 }

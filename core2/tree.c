@@ -175,7 +175,9 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
     return place != 0;
 }
 
-int nf2_tree_around_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
+#define LEAF_BEFORE 8           /* nf2_tree_around: what is below is in the leaf before */
+
+static NF2_APART int around_in_leaf(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
 {
     struct nf2_path path;
     struct nf2_around around;
@@ -195,8 +197,18 @@ int nf2_tree_around_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry
         NF2_TRY(nf2_entry_at(fs, view->block, around.below, below));
         return found | NF2_HAS_BELOW;
     }
-    int before = path.first ? 0 : nf2_tree_seek_as_is(fs, key, NF2_BELOW, below);
-    return before < 0 ? before : found | (before ? NF2_HAS_BELOW : 0);
+    return path.first ? found : found | LEAF_BEFORE;
+}
+
+int nf2_tree_around_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
+{
+    int found = around_in_leaf(fs, key, below, above);
+
+    if (found < 0 || (found & LEAF_BEFORE) == 0) {
+        return found;
+    }
+    int before = nf2_tree_seek_as_is(fs, key, NF2_BELOW, below);
+    return before < 0 ? before : (found & ~LEAF_BEFORE) | (before ? NF2_HAS_BELOW : 0);
 }
 
 int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
