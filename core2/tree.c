@@ -11,6 +11,14 @@ void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, 
     op->body[0] = nf2_span_of(body, length);
 }
 
+void nf2_op_rest(struct nf2_op *op, struct nf2_span rest)
+{
+    if (rest.length > 0) {
+        op->body[1] = op->body[0];
+        op->body[0] = rest;
+    }
+}
+
 void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to)
 {
     struct nf2_key key = nf2_key_number(id, from);

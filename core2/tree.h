@@ -63,6 +63,7 @@ int nf2_tree_lower(nf2_t *fs);
 /* What it takes to change something: the operations. Of an orphan: its key under id 0. */
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length);
 void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key);
+void nf2_op_rest(struct nf2_op *op, struct nf2_span rest);      /* of a long name, in front of the body; may be empty */
 void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to);
 void nf2_op_put_orphan(struct nf2_op *op, uint32_t id);
 void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id);
