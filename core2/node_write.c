@@ -172,7 +172,9 @@ static NF2_APART int write_all(nf2_t *fs, struct nf2_view *view, const struct nf
             place[i] = (uint16_t)write_planned(fs, &writer, &ops[i], &plan[i], --left > 0);
         }
     }
-    result = result == NF2_OK ? nf2_writer_end(fs, &writer) : result;
+    writer.result = result < 0 ? result : writer.result;
+    result = nf2_writer_end(fs, &writer);
+    fs->io.broken = fs->io.broken || nf2_writer_torn(&writer);
     view->end = (uint16_t)writer.position;
     bool known = result == NF2_OK && !range;
     for (unsigned i = 0; i < count && known; i++) {
