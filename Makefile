@@ -59,6 +59,7 @@ help:
 	@echo "              SIZE_OPTIONS=\"--functions 30\" prints the largest functions, too (see tools/target_size.py)"
 	@echo "make target-cost  instructions of calls on an emulated Cortex-M4, beside LittleFS and the gates: docs/TARGET.md (CORE=2: a page in"
 	@echo "              $(BUILD)/target); COST_OPTIONS=\"--fs nf2fs --ram 2048 --suite files\" measures a part (see tools/target_cost.py)"
+	@echo "make processor  what \`norbench run --processor' needs to count a cell's instructions (an ARM compiler, and qemu-arm)"
 	@echo "make target-profile ROW=update1k  instructions of each function in a row of target/rows.toml on an emulated Cortex-M4;"
 	@echo "              PROFILE_OPTIONS=\"--function NAME | --lines 20 | --top 40 | --fs littlefs | --ram 4096\" (see tools/target_profile.py)"
 	@echo "make clean    remove $(BUILD)"
@@ -335,6 +336,11 @@ size: $(BUILD)/littlefs/fetched
 TARGET_PAGE ?= $(if $(filter 1,$(CORE)),docs/TARGET.md,$(TARGET)/TARGET-core$(CORE).md)
 target-cost: $(BUILD)/littlefs/fetched
 	@$(PYTHON) tools/target_cost.py $(TARGET_INPUT) --page "$(TARGET_PAGE)" $(COST_OPTIONS)
+
+# norbench-cell for an emulated Cortex-M4, beside the one for this computer: `norbench run --processor' needs it.
+.PHONY: processor
+processor: release
+	@$(PYTHON) tools/target_cell.py $(TARGET_INPUT) --fatfs "$(BUILD)/fatfs" --yaffs2 "$(BUILD)/yaffs2" --beside "$(RELEASE)/norbench"
 
 ROW ?= update1k
 target-profile: $(BUILD)/littlefs/fetched

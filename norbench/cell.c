@@ -18,7 +18,7 @@
 static const char usage[] =
     "usage: norbench-cell --fs NAME --workload NAME [--chip NAME] [--state fresh|aged|aged75] [--seed N] [--maintain US]\n"
     "                     [--mean N | --limit N] [--part N] [--wear FILE] [--bounds] [--progress] [--conditions LIST]\n"
-    "                     [--maps] [--pages FILE] [--stacks FILE] [--trace FILE] [--record FILE]\n"
+    "                     [--maps] [--pages FILE] [--stacks FILE] [--calls FILE] [--trace FILE] [--record FILE]\n"
     "                     [--aged-run FILE]\n"
     "       norbench-cell --list | --list-bounds [--chip NAME]\n"
     "\n"
@@ -37,6 +37,7 @@ static const char usage[] =
     "  --maps           say of each block how often it was erased, programmed and read, from the format on\n"
     "  --pages FILE     write the reads and programs of each page, one a line\n"
     "  --stacks FILE    write from which calls the operations of the measured stretch came\n"
+    "  --calls FILE     write the name and the flash time (us) of each call of the measured stretch, one a line\n"
     "  --trace FILE     the trace that the workload `trace` makes again\n"
     "  --record FILE    write the calls of the measured stretch as a trace\n"
     "  --aged-run FILE  aged, aged75: take the aged chip from this file; make the file where it is not there (not native)\n"
@@ -45,7 +46,7 @@ static const char usage[] =
 /* ---- arguments ---------------------------------------------------------------------------------- */
 
 struct arguments {
-    const char *fs, *workload, *chip, *state, *wear_path, *conditions, *pages_path, *stacks_path, *trace_path, *record_path, *run_path;
+    const char *fs, *workload, *chip, *state, *wear_path, *conditions, *pages_path, *stacks_path, *trace_path, *record_path, *run_path, *calls_path;
     uint64_t seed;
     uint32_t maintain_us, erases_mean, erases_limit, part;
     bool list, list_bounds, bounds, progress, maps;
@@ -82,6 +83,8 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
         arguments->record_path = value;
     } else if (strcmp(name, "--aged-run") == 0) {
         arguments->run_path = value;
+    } else if (strcmp(name, "--calls") == 0) {
+        arguments->calls_path = value;
     } else if (strcmp(name, "--pages") == 0) {
         arguments->pages_path = value;
     } else if (strcmp(name, "--stacks") == 0) {
@@ -372,6 +375,11 @@ static bool watch(struct bench *bench, const struct arguments *arguments)
         fprintf(stderr, "norbench-cell: no memory for what is to be watched\n");
         return false;
     }
+    bench->record.call_lines = arguments->calls_path != NULL ? fopen(arguments->calls_path, "w") : NULL;
+    if (arguments->calls_path != NULL && bench->record.call_lines == NULL) {
+        fprintf(stderr, "norbench-cell: %s cannot be written\n", arguments->calls_path);
+        return false;
+    }
     return true;
 }
 
@@ -397,6 +405,10 @@ static void settle(struct bench *bench, const struct arguments *arguments)
     if (difference != NULL) {
         bench_fail(bench, "the second counter disagrees on %s", difference);
     }
+    FILE *lines = bench->record.call_lines;
+    if (lines != NULL && (ferror(lines) != 0) + (fclose(lines) != 0) > 0) {
+        bench_fail(bench, "%s cannot be written", arguments->calls_path);
+    }
     if (arguments->pages_path != NULL && !write_pages(bench->chip, arguments->pages_path)) {
         bench_fail(bench, "%s cannot be written", arguments->pages_path);
     }
@@ -413,10 +425,10 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
         fprintf(stderr, "norbench-cell: no memory for the chip\n");
         return 2;
     }
+    record_init(&bench->record, bench->chip, &bench->tap);
     if (!watch(bench, arguments)) {
         return 2;
     }
-    record_init(&bench->record, bench->chip, &bench->tap);
     if (entry == &vfs_nf2fs_entry) {
         call_judge_init(&bench->judge, chip);
     }

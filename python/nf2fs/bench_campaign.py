@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from . import bench, bench_choose, bench_compare, bench_cuts, bench_store, bench_sweep, bench_table, bench_validate
-from .bench_run import CellOption, names
+from . import bench, bench_choose, bench_compare, bench_cuts, bench_processor, bench_store, bench_sweep, bench_table, bench_validate
+from .bench_run import CellOption, MhzOption, names
 
 LIST_HELP = "Names with commas between."
 TRACE_LIBRARY = "libnorbench-trace.so"
@@ -83,6 +83,7 @@ def sweep_command(
     maps: Annotated[bool, typer.Option("--maps", help="Keep where on the chip the work lay.")] = False,
     conditions: Annotated[str, typer.Option("--conditions", help="wear, content, hot: time_us_model is the time under them.")] = "",
     trace: Annotated[Optional[str], typer.Option("--trace", metavar="FILE", help="For the workload `trace`.")] = None,
+    processor: Annotated[bool, typer.Option("--processor", help="Count the file system's instructions on a Cortex-M4 too (make processor).")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells at a time.")] = os.cpu_count() or 1,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
     scheduler: Annotated[Optional[str], typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler, as tcp://host:8786: its workers run the cells.")] = None,
@@ -99,7 +100,9 @@ def sweep_command(
     chips = names(chip) if chip else []
     bench.check_chips(program, chips)
     sweep = bench_sweep.Sweep(names(workload), systems, chips, bench.check_states(names(state)), numbers(seed, "seeds"), numbers(maintain, "idle times"),
-                              more_arguments(maps, conditions, trace))
+                              more_arguments(maps, conditions, trace), processor)
+    if processor and scheduler:
+        raise typer.BadParameter("instructions are counted on this computer: leave out --scheduler or --processor")
     tasks = bench_sweep.tasks_of(sweep, sweep.cells(catalogue), program)
     path = Path(out)
     done = bench_sweep.read_done(path)
@@ -139,6 +142,8 @@ def choose_command(
     chip: Annotated[str, typer.Option("--chip", "-c", help="Your chip: a name, a size as in w25q256/4M, or a file.")] = bench.DEFAULT_CHIP,
     fs: Annotated[str, typer.Option("--fs", "-f", help=f"Candidates; all: each that is built. {LIST_HELP}")] = "all",
     state: Annotated[str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")] = "fresh,aged",
+    processor: Annotated[bool, typer.Option("--processor", help="Count the file system's instructions on a Cortex-M4 too (make processor).")] = False,
+    mhz: MhzOption = bench_processor.MHZ,
     rows_path: Annotated[Optional[str], typer.Option("--rows", metavar="FILE", help="Keep the rows here, and take from it what is there.")] = None,
     cuts_path: Annotated[Optional[str], typer.Option("--cuts", metavar="FILE", help="Rows of `norbench cuts`: what each candidate lost at power cuts.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
@@ -152,11 +157,11 @@ def choose_command(
     catalogue = bench.read_catalogue(program)
     systems = catalogue.file_systems if fs == "all" else bench.check_file_systems(names(fs), catalogue)
     bench.check_chips(program, [chip])
-    sweep = bench_sweep.Sweep(names(workload) if workload else ["trace"], systems, [chip], bench.check_states(names(state)), more=more_arguments(False, "", trace))
+    sweep = bench_sweep.Sweep(names(workload) if workload else ["trace"], systems, [chip], bench.check_states(names(state)), more=more_arguments(False, "", trace), processor=processor)
     tasks = bench_sweep.tasks_of(sweep, sweep.cells(catalogue), program)
     rows = bench_choose.rows_for(tasks, rows_path, jobs, timeout, Bar)
     cuts = bench.read_rows(cuts_path) if cuts_path else []
-    print(bench_choose.answer(rows, cuts, chip))
+    print(bench_choose.answer(rows, cuts, chip, mhz))
 
 
 def record_command(
