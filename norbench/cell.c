@@ -445,6 +445,7 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     bench->erases_mean = arguments->erases_mean;
     bench->erases_limit = arguments->erases_limit;
     bench->wear_path = arguments->wear_path;
+    vfs_set_nand(chip->nand != 0 ? &bench->tap.nand : NULL);
     heap_watch_call(true);
     int result = entry->make(&bench->tap.driver, &bench->fs);
     heap_watch_call(false);

@@ -95,3 +95,34 @@ def test_peers_say_what_is_missing():
     assert facts["SPIFFS"]["state"] == "cannot be built" and "measured_elsewhere.csv" in facts["SPIFFS"]["source"]
     known = {name for peer in bench_peers.PEERS for name in peer.entries}
     assert set(bench.read_catalogue(CELL).file_systems) <= known
+
+
+NAND = """
+name = small-nand
+size = 16M
+page_size = 2K
+block_size = 32K
+erase_us = 2000
+read_page_us = 125
+program_page_us = 400
+nand = 1
+spare_size = 64
+factory_bad = 40
+"""
+
+
+@pytest.mark.parametrize("fs", [fs for fs in SYSTEMS if fs != "nf2fs"])
+def test_file_systems_on_nand_with_bad_blocks(tmp_path, fs):
+    """Three times round the chip, whose factory bad blocks are never programmed; each byte is compared, and both counters agree."""
+    chip = tmp_path / "chip.txt"
+    chip.write_text(NAND)
+    row = cell(fs, "config", "--state", "aged", "--chip", chip, "--maps")
+    assert row["status"] == "ok" and row["verified"] and row["violations"] == 0
+    assert len(row["block_programs"]) == 512 and 40 <= row["block_programs"].count(0) < 60
+    assert row["program_pages"] > 2000 and row["read_pages"] > 0
+
+
+def test_what_cannot_run_on_nand_says_so(tmp_path):
+    chip = tmp_path / "chip.txt"
+    chip.write_text(NAND)
+    assert "cannot be set up on this chip" in cell("nf2fs", "config", "--chip", chip)["status"]
