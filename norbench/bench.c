@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint.h"
 #include "heap_watch.h"
 
 void bench_fail(struct bench *bench, const char *format, ...)
@@ -76,6 +77,7 @@ static void end(struct bench *bench, const char *name)
     heap_watch_call(false);
     record_call_end(&bench->record, name);
     call_judge_end(&bench->judge, vflash_counts(bench->chip));
+    checkpoint_tick();
 }
 
 /* Ends a measured call; returns whether it succeeded. */

@@ -87,6 +87,7 @@ def sweep_command(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells at a time.")] = os.cpu_count() or 1,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
     scheduler: Annotated[Optional[str], typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler, as tcp://host:8786: its workers run the cells.")] = None,
+    checkpoints: Annotated[Optional[str], typer.Option("--checkpoints", metavar="DIRECTORY", help="Keep the state of cells that run long: a cell that was stopped goes on in its middle.")] = None,
     parquet: Annotated[Optional[str], typer.Option("--parquet", metavar="FILE", help="At the end, write all rows as Parquet too.")] = None,
     cell: CellOption = None,
 ) -> None:
@@ -103,6 +104,11 @@ def sweep_command(
                               more_arguments(maps, conditions, trace), processor)
     if processor and scheduler:
         raise typer.BadParameter("instructions are counted on this computer: leave out --scheduler or --processor")
+    if checkpoints and scheduler:
+        raise typer.BadParameter("checkpoints lie on this computer: leave out --scheduler or --checkpoints")
+    folder = Path(checkpoints).resolve() if checkpoints else None
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
     tasks = bench_sweep.tasks_of(sweep, sweep.cells(catalogue), program)
     path = Path(out)
     done = bench_sweep.read_done(path)
@@ -112,7 +118,7 @@ def sweep_command(
     failed = 0
     try:
         with Bar(len(left)) as bar:
-            for row in bench_sweep.run(left, path, jobs, timeout, scheduler, bar.done):
+            for row in bench_sweep.run(left, path, jobs, timeout, scheduler, bar.done, folder):
                 failed += not bench.is_good(row)
     except KeyboardInterrupt:
         print(f"norbench: stopped; the same command goes on from {path}", file=sys.stderr)

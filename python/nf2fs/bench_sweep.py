@@ -15,6 +15,7 @@ from . import bench, bench_processor, bench_store, bench_worker
 
 WAITING_A_WORKER = 4            # tasks that are handed to the scheduler at a time, for each of its threads
 CONNECT_S = 20
+CHECKPOINT_S = 30               # between two states of a cell in its file
 DEATHS_ALLOWED = 10             # times that a cell is begun anew because its worker died (the scheduler has a limit of its own, too)
 
 
@@ -111,16 +112,19 @@ def append(path: Path, row: bench.Row) -> None:
 
 # ---- running ----
 
-def run_here(task: Task, seconds: int) -> dict:
-    """The cell on this machine; its instructions too, where they are asked for."""
-    result = bench_worker.run(task.as_message(seconds), task.payload())
+def run_here(task: Task, seconds: int, checkpoints: Path | None = None) -> dict:
+    """The cell on this machine; its instructions too, where they are asked for. With a folder of checkpoints it goes on where it was stopped."""
+    message = task.as_message(seconds)
+    if checkpoints and "--trace" not in task.arguments:
+        message["arguments"] += ["--checkpoint", str(checkpoints / f"{task.key()}.run"), "--checkpoint-every", str(CHECKPOINT_S)]
+    result = bench_worker.run(message, task.payload())
     if task.processor and not result.get("timeout"):
         row = bench.row_of_output(task.cell, result["code"], result["output"], result["errors"])
         result["processor"] = bench_processor.measure(task.program, task.cell.fs, list(task.arguments), row, seconds)
     return result
 
 
-def on_cores(tasks: list[Task], jobs: int, seconds: int) -> Iterator[tuple[Task, dict]]:
+def on_cores(tasks: list[Task], jobs: int, seconds: int, checkpoints: Path | None = None) -> Iterator[tuple[Task, dict]]:
     """On this machine, `jobs` at a time."""
     waiting = list(tasks)
     with ThreadPoolExecutor(jobs) as pool:
@@ -129,7 +133,7 @@ def on_cores(tasks: list[Task], jobs: int, seconds: int) -> Iterator[tuple[Task,
             while waiting or running:
                 while waiting and len(running) < jobs:
                     task = waiting.pop(0)
-                    running[pool.submit(run_here, task, seconds)] = task
+                    running[pool.submit(run_here, task, seconds, checkpoints)] = task
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield running.pop(future), future.result()
@@ -173,9 +177,9 @@ def on_cluster(tasks: list[Task], address: str, seconds: int) -> Iterator[tuple[
 
 
 def run(tasks: list[Task], path: Path, jobs: int, seconds: int, address: str | None,
-        report: Callable[[Task, bench.Row], None]) -> list[bench.Row]:
+        report: Callable[[Task, bench.Row], None], checkpoints: Path | None = None) -> list[bench.Row]:
     """Makes what the file does not have yet."""
-    results = on_cluster(tasks, address, seconds) if address else on_cores(tasks, jobs, seconds)
+    results = on_cluster(tasks, address, seconds) if address else on_cores(tasks, jobs, seconds, checkpoints)
     rows = []
     for task, result in results:
         row = row_of(task, result, seconds)

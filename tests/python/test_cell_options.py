@@ -2,7 +2,10 @@
 """What norbench-cell watches beside its counts: aged runs from files, maps, pages, call stacks, conditions; and its peers."""
 
 import json
+import signal
 import subprocess
+import sys
+import time
 
 import pytest
 
@@ -126,3 +129,52 @@ def test_what_cannot_run_on_nand_says_so(tmp_path):
     chip = tmp_path / "chip.txt"
     chip.write_text(NAND)
     assert "cannot be set up on this chip" in cell("nf2fs", "config", "--chip", chip)["status"]
+
+
+# ---- whole runs, stored in their middle -----------------------------------------------------------------
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="runs are stored on Linux only")
+
+
+@linux
+@pytest.mark.parametrize("fs", ["native", *SYSTEMS])
+def test_a_run_goes_on_in_its_middle(tmp_path, fs):
+    """Stopped in the ageing, and brought back twice, in other processes, whose libraries lie elsewhere: the row is the same in every figure."""
+    path = tmp_path / "run"
+    plain = cell(fs, "config", "--state", "aged", "--maps")
+    assert plain["status"] == "ok"
+    first = cell(fs, "config", "--state", "aged", "--maps", "--checkpoint", path, "--checkpoint-at", 40)
+    assert first["code"] == 4 and path.stat().st_size > 1 << 20
+    kept = path.read_bytes()
+    assert cell(fs, "config", "--state", "aged", "--maps", "--checkpoint", path) == plain
+    assert not path.exists()
+    path.write_bytes(kept)              # and once more from the same point
+    assert cell(fs, "config", "--state", "aged", "--maps", "--checkpoint", path) == plain
+
+
+@linux
+def test_a_killed_run_goes_on(tmp_path):
+    path = tmp_path / "run"
+    plain = cell("nf2fs", "ow4k-50", "--part", 4)
+    command = [str(CELL), "--fs", "nf2fs", "--workload", "ow4k-50", "--part", "4", "--chip", "w25q80", "--checkpoint", str(path)]
+    running = subprocess.Popen([*command, "--checkpoint-every", "0"], stdout=subprocess.DEVNULL)
+    while not path.exists() and running.poll() is None:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL and path.exists()
+    assert json.loads(subprocess.run(command, capture_output=True, text=True).stdout) == plain
+
+
+@linux
+def test_runs_of_others_are_refused(tmp_path):
+    path = tmp_path / "run"
+    cell("nf2fs", "config", "--checkpoint", path, "--checkpoint-at", 100)
+    assert "another run" in cell("nf2fs", "config", "--seed", 7, "--checkpoint", path)["status"]
+    data = path.read_bytes()
+    path.write_bytes(data[:len(data) // 2])
+    assert "ends early" in cell("nf2fs", "config", "--checkpoint", path)["status"]
+    path.write_bytes(data[:8] + b"x" + data[9:])
+    assert "another executable" in cell("nf2fs", "config", "--checkpoint", path)["status"]
+    path.write_bytes(b"x")
+    assert "no stored run" in cell("nf2fs", "config", "--checkpoint", path)["status"]
+    assert "have files open" in cell("nf2fs", "config", "--calls", tmp_path / "calls", "--checkpoint", path)["status"]
