@@ -38,6 +38,30 @@ os.ftruncate(fd, 4096)
 os.close(fd)
 os.remove(root + "/there.txt")
 """
+MORE_CALLS = """
+import mmap, os, sys
+root = sys.argv[1]
+fd = os.open(root + "/a.db", os.O_RDWR | os.O_CREAT)
+assert os.writev(fd, [b"a" * 3000, b"b" * 5000]) == 8000
+other = os.dup(fd)
+os.close(fd)                                        # the file stays open
+os.pwritev(other, [b"c" * 100], 200)
+os.lseek(other, 0, os.SEEK_SET)
+os.readv(other, [bytearray(500), bytearray(500)])
+os.ftruncate(other, 20000)
+with mmap.mmap(other, 0) as map:
+    map[9000:9010] = b"d" * 10                      # the third page of five
+    map.flush()
+    map[0:1] = b"e"
+    map[19999:20000] = b"f"                         # the first one and the last one
+os.close(other)
+source, target = os.open(root + "/a.db", os.O_RDONLY), os.open(root + "/b.db", os.O_WRONLY | os.O_CREAT)
+assert os.sendfile(target, source, 0, 4000) == 4000
+assert os.copy_file_range(source, target, 1000, 50) == 1000
+os.dup2(source, target)                             # closes b.db
+os.close(target)
+os.close(source)
+"""
 STREAMS = """
 #include <stdio.h>
 #include <unistd.h>
@@ -62,7 +86,12 @@ def cell(fs, workload, *more):
 
 
 def kinds(trace):
-    """The kind of each entry, read independently of the C code (norbench/trace.h)."""
+    """The kind of each entry."""
+    return [kind for kind, _ in entries(trace)]
+
+
+def entries(trace):
+    """Kind and numbers of each entry, read independently of the C code (norbench/trace.h)."""
     data, at, found = trace.read_bytes(), 5, []
     numbers = {0: 1, 1: 1, 2: 1, 3: 2, 4: 2, 5: 2, 6: 1, 7: 2, 13: 1, 14: 1}
     paths = {1: 1, 8: 1, 9: 1, 10: 2, 11: 1, 12: 1, 14: 1, 15: 1, 16: 1}
@@ -88,7 +117,7 @@ def kinds(trace):
         if kind == 0:
             assert values == [len(found)] and at == len(data)
             return found
-        found.append(kind)
+        found.append((kind, values))
 
 
 def record(capsys, root, out, *command):
@@ -123,6 +152,22 @@ def test_streams_of_the_c_library_are_seen(capsys, tmp_path):
     assert found.count(1) == found.count(2) == 2 and 4 in found and 6 in found and 3 in found
     assert (root / "lines.txt").stat().st_size == 8890
     assert cell("nf2fs", "trace", "--trace", out)["status"] == "ok"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the recorder is for Linux")
+def test_pieces_mappings_and_shared_descriptors_are_seen(capsys, tmp_path):
+    root, out = tmp_path / "root", tmp_path / "more.trace"
+    root.mkdir()
+    assert record(capsys, root, out, sys.executable, "-c", MORE_CALLS, root) == 0
+    found = [(kind, values) for kind, values in entries(out) if kind in (1, 2, 3, 4, 6)]
+    assert [values[0] for kind, values in found if kind == 2] == [0, 2, 1]          # a.db once, with its last descriptor; then b.db, then a.db again
+    assert [values for kind, values in found if kind == 4] == [[0, 8000], [0, 100], [0, 4096], [0, 4096], [0, 20000 - 16384], [2, 4000], [2, 1000]]
+    assert [values for kind, values in found if kind == 3] == [[0, 1000], [0, 20000], [1, 4000], [1, 1000]]
+    assert [values for kind, values in found if kind == 6] == [[0]]
+    for fs in ("nf2fs", "littlefs"):
+        if fs in bench.read_catalogue(CELL).file_systems:
+            row = cell(fs, "trace", "--trace", out, "--chip", "w25q80")
+            assert row["status"] == "ok" and row["user_bytes"] == 8000 + 100 + 2 * 4096 + 3616 + 5000
 
 
 @pytest.mark.parametrize("workload", ["dirs", "create32", "log32d"])
