@@ -244,7 +244,8 @@ validation: release $(VENV)/ready-test
 REPORT_WORKLOADS ?= core,sensing,reads,mixedshort,mountfill50,mountfillu50
 REPORT_CUTS ?= 30
 report: release $(VENV)/ready-test
-	$(BIN)/norbench sweep --out "$(BUILD)/report.jsonl" --workload $(REPORT_WORKLOADS) --jobs $(JOBS)
+	@$(MAKE) processor || echo "make: rows without instructions: each says why" >&2
+	$(BIN)/norbench sweep --out "$(BUILD)/report.jsonl" --workload $(REPORT_WORKLOADS) --jobs $(JOBS) --processor
 	rm -f "$(BUILD)/cuts.jsonl"
 	$(BIN)/norbench cuts --out "$(BUILD)/cuts.jsonl" --cuts $(REPORT_CUTS) --slice --jobs $(JOBS) > /dev/null
 	$(BIN)/norbench report "$(BUILD)/report.jsonl" "$(BUILD)/cuts.jsonl" --html "$(BUILD)/report.html" --flame littlefs:swrite,nf2fs:config

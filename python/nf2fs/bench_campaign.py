@@ -173,32 +173,49 @@ def choose_command(
 def record_command(
     context: typer.Context,
     root: Annotated[str, typer.Option("--root", metavar="DIRECTORY", help="The directory whose files are those of the volume.")],
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The trace; further processes write FILE.NUMBER.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The trace; without --fuse, further processes write FILE.NUMBER.")],
+    fuse: Annotated[bool, typer.Option("--fuse", help="Lay a FUSE mount over the directory: all programs that use it are seen, in one trace. Without a program: until Ctrl-C.")] = False,
+    cached: Annotated[bool, typer.Option("--cached", help="With --fuse: through the system's cache, as programs that map files need it; reads come in its pages then.")] = False,
     cell: CellOption = None,
 ) -> None:
     """Run a program of this computer and record its file calls below a directory: norbench record --root DIR --out FILE -- PROGRAM ARGUMENTS."""
-    library = bench.find_program(cell).resolve().with_name(TRACE_LIBRARY)
-    if not library.is_file():
+    library = None if fuse else bench.find_program(cell).resolve().with_name(TRACE_LIBRARY)
+    if library and not library.is_file():
         raise bench.BenchError(f"{library}: not built (it is for Linux)")
-    if not context.args:
+    if not context.args and not fuse:
         raise typer.BadParameter("name the program after --")
     if not Path(root).is_dir():
         raise bench.BenchError(f"{root}: no such directory")
     if Path(out).exists():
         raise bench.BenchError(f"{out} is there already")
+    if library is None:
+        from . import bench_fuse
+        code = bench_fuse.record(root, out, context.args, cached)
+    else:
+        code = record_preloaded(library, root, out, context.args)
+    report_traces(out)
+    if code:
+        raise typer.Exit(code if code > 0 else 1)
+
+
+def record_preloaded(library: Path, root: str, out: str, command: list[str]) -> int:
     environment = os.environ | {"LD_PRELOAD": str(library), "NORBENCH_TRACE_ROOT": str(Path(root).resolve()), "NORBENCH_TRACE_FILE": str(Path(out).resolve())}
     try:
-        code = subprocess.run(context.args, env=environment).returncode
+        return subprocess.run(command, env=environment).returncode
     except OSError as error:
-        raise bench.BenchError(f"{context.args[0]}: {error.strerror}") from None
+        raise bench.BenchError(f"{command[0]}: {error.strerror}") from None
+
+
+def report_traces(out: str) -> None:
     found = [Path(out), *sorted(Path(out).parent.glob(Path(out).name + ".*"))]
     found = [path for path in found if path.exists()]
     if not found:
         raise bench.BenchError("the program made no call below that directory")
     for path in found:
         print(f"norbench: {path}: {path.stat().st_size} bytes", file=sys.stderr)
-    if code:
-        raise typer.Exit(code if code > 0 else 1)
+    if len(found) > 1:
+        print("norbench: several processes took part, each with a trace of its own; where one uses what another made, its trace alone "
+              "cannot be made again: --fuse records all of them in one", file=sys.stderr)
 
 
 def cuts_command(
