@@ -115,7 +115,7 @@ def counted(cell: Path, fs: str, arguments: list[str], row: bench.Row, seconds: 
         raise Missing(f"the emulated cell: {theirs.get('error') or theirs.get('status')}")
     unlike = [key for key in SAME if theirs.get(key) != row.get(key)]
     if unlike:
-        raise Missing(f"the emulated cell differs in {', '.join(unlike)}: {HINT}")
+        raise Missing(f"on the 32-bit processor the cell differs in {', '.join(unlike)}: what lies on the chip depends on the processor's words there, or {program.name} is of other sources ({HINT})")
     facts = facts_of(table)
     return summary(read_counts(counts), read_calls(calls)) | {
         "code_bytes": code_of(facts, fs),

@@ -175,4 +175,4 @@ def test_two_runs_that_differ_give_no_figure(built):
     one = bench.Cell("nf2fs", "w25q256", "create32")
     row = bench.run_cell(built, one, 60) | {"program_pages": 1}
     found = bench_processor.measure(built, "nf2fs", one.arguments(), row, 120)
-    assert "instructions" not in found and "differs in program_pages" in found["processor_missing"]
+    assert "instructions" not in found and "the cell differs in program_pages" in found["processor_missing"]
