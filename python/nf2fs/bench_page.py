@@ -14,6 +14,7 @@ from . import bench, bench_cuts, bench_flame, bench_processor
 
 TEMPLATE = Path(__file__).with_name("bench_page.html")
 ELSEWHERE = "norbench/measured_elsewhere.csv"
+PALETTE = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
 MAPS_MAX = 6                    # rows whose maps are shown
 WEAR_WIDTH = 64                 # columns of a wear map
 ACCESS = {"256": 256, "512": 512, "1k": 1024, "4k": 4096, "16k": 16384, "16": 16, "64": 64}
@@ -288,9 +289,20 @@ def versions(rows: list[bench.Row]) -> str:
     return ", ".join(sorted({f"{row['fs']} {row['version']}" for row in rows if row.get("version")}))
 
 
+def paint(figures: list[Figure], systems: list[str]) -> None:
+    """Each file system has one colour in all plots."""
+    colours = {fs: PALETTE[number % len(PALETTE)] for number, fs in enumerate(systems)}
+    for figure in figures:
+        for trace in figure.traces:
+            if trace.get("name") in colours:
+                for part in ("marker", "line") if trace["type"] == "scatter" else ("marker",):
+                    trace.setdefault(part, {}).setdefault("color", colours[trace["name"]])
+
+
 def render(rows: list[bench.Row], title: str, stacks: dict[str, dict] | None = None, root: Path | None = None,
            mhz: float = bench_processor.MHZ) -> str:
     found = sections_of(rows, stacks or {}, root or Path(__file__).resolve().parents[2], mhz)
+    paint([figure for section in found for figure in section.figures], systems_of(rows))
     figures, parts = [], []
     for number, section in enumerate(found):
         parts.append(f'<section id="s{number}"><h2>{html.escape(section.title)}</h2><p>{html.escape(section.text)}</p>')
