@@ -53,6 +53,7 @@ class Candidate:
         self.ram = max((row.get("ram_bytes", 0) for row in self.good), default=0)
         counted = [row["instructions"] for row in self.good if row.get("instructions") is not None]
         self.processor_us = bench_processor.processor_us(sum(counted), mhz) if counted and len(counted) == len(self.good) else None
+        self.code = max((row.get("code_bytes") or 0 for row in self.good), default=0)
         self.cuts = sum(row["cuts"] for row in cuts)
         self.lost = sum(row["any"] for row in cuts)
 
@@ -76,6 +77,8 @@ def worst_point(one: Candidate, best: dict[str, float]) -> str:
               (one.ram, best["ram"], "it takes {v} of RAM, {x} the least", size)]
     if one.processor_us and best.get("processor"):
         points.append((one.processor_us, best["processor"], "the processor works {v}, {x} as long as with the best", seconds))
+    if one.code and best.get("code"):
+        points.append((one.code, best["code"], "its code takes {v} on a Cortex-M4, {x} the least", size))
     value, least, text, unit = max(points, key=lambda point: point[0] / max(point[1], 1))
     factor = value / max(least, 1)
     if factor < NOTABLE:
@@ -83,8 +86,8 @@ def worst_point(one: Candidate, best: dict[str, float]) -> str:
     return text.format(v=unit(value), x=times(factor), t=one.worst_text)
 
 
-def both(one: Candidate) -> tuple[str, str]:
-    return ("-", "-") if one.processor_us is None else (seconds(one.processor_us), seconds(one.time_us + one.processor_us))
+def both(one: Candidate) -> tuple[str, str, str]:
+    return ("-", "-", "-") if one.processor_us is None else (seconds(one.processor_us), seconds(one.time_us + one.processor_us), size(one.code) if one.code else "-")
 
 
 def ranked(found: list[Candidate]) -> list[Candidate]:
@@ -93,7 +96,7 @@ def ranked(found: list[Candidate]) -> list[Candidate]:
 
 def table(found: list[Candidate]) -> list[str]:
     asked = any(one.processor_us is not None for one in found)
-    headings = ("file system", "flash time", *(("processor", "both") if asked else ()), "at maximum times", "longest call", "flash used up", "erases", "RAM", "failed", "cuts broken")
+    headings = ("file system", "flash time", *(("processor", "both", "code") if asked else ()), "at maximum times", "longest call", "flash used up", "erases", "RAM", "failed", "cuts broken")
     rows = [(one.fs, seconds(one.time_us), *(both(one) if asked else ()), seconds(one.time_max_us), seconds(one.worst_us), size(one.used), f"{one.erases:,}", size(one.ram),
              str(len(one.failed)), f"{one.lost} of {one.cuts}" if one.cuts else "-") for one in found]
     widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
@@ -108,7 +111,8 @@ def answer(rows: list[bench.Row], cuts: list[bench.Row], chip: str, mhz: float =
     if not whole:
         return "\n".join([f"Nothing ran on {chip}:", *(f"  {one.fs}: {worst_point(one, {})}" for one in real)])
     best = {"time": min(one.time_us for one in whole), "worst": min(one.worst_us for one in whole), "used": min(one.used for one in whole),
-            "ram": min(one.ram for one in whole), "processor": min((one.processor_us for one in whole if one.processor_us), default=0)}
+            "ram": min(one.ram for one in whole), "processor": min((one.processor_us for one in whole if one.processor_us), default=0),
+            "code": min((one.code for one in whole if one.code), default=0)}
     cells = len({(row["workload"], row.get("state")) for row in rows})
     yardstick = [one for one in everyone if one.fs == YARDSTICK]
     lines = [f"{chip}, {cells} cells a candidate, sums of them; typical times of the data sheet, each byte compared:", "", *table(real + yardstick), ""]
@@ -119,4 +123,7 @@ def answer(rows: list[bench.Row], cuts: list[bench.Row], chip: str, mhz: float =
     first = next((one for one in whole if not one.lost), whole[0])
     lines += ["", f"Least flash time without a failure{' or a broken promise' if first.cuts else ''}: {first.fs}." +
               ("" if first.cuts else " Whether it survives power cuts: `norbench cuts`, and --cuts here.")]
+    counted = [one for one in whole if one.processor_us is not None and not one.lost]
+    if counted:
+        lines.append(f"Least time of flash and processor: {min(counted, key=lambda one: one.time_us + one.processor_us).fs}.")
     return "\n".join(lines)

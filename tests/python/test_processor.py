@@ -89,7 +89,10 @@ def test_the_page_and_the_choice_have_them():
     assert "Processor" not in {one.title for one in bench_page.sections_of([row()], {}, ROOT)}
     text = bench_choose.answer(rows, [], "w25q256")
     assert "littlefs: worst point: the processor works 600.0 ms, 20 times as long as with the best." in text
-    assert "No instructions of fatfs: <no> emulator." in text
+    assert "No instructions of fatfs: <no> emulator." in text and "Least time of flash and processor: nf2fs." in text
+    rows[0] |= {"code_bytes": 80_000}
+    rows[1] |= {"code_bytes": 1_000}
+    assert "nf2fs: worst point: its code takes 78.1 KiB on a Cortex-M4, 80 times the least." in bench_choose.answer(rows, [], "w25q256")
 
 
 # ---- what is missing is said, never invented ----
