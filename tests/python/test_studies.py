@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The commands of the long workloads, over the stand-in for norbench-cell."""
 
+import json
 import re
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -146,3 +148,23 @@ def test_tables_of_good_and_of_failed_rows():
     for table in (study_tables.overwrite, study_tables.lifespan, study_tables.latency, study_tables.directory, study_tables.space):
         headings, lines = table([good, failed])
         assert all(len(line) == len(headings) for line in lines)
+
+
+def test_a_lifespan_goes_on_where_it_was_stopped(norbench, tmp_path):
+    """What another process stored in its middle is taken up by the command, and gives the same row."""
+    try:
+        real = bench.find_program()
+    except bench.BenchError:
+        pytest.skip("norbench-cell is not built")
+    arguments = ("lifespan", "--cell", real, "-w", "lifesmall", "--fs", "nf2fs", "--chip", "w25q256/1M", "--mean", 12, "--no-idle", "--folder", tmp_path)
+    assert norbench(*arguments, "--json", tmp_path / "plain")[0] == 0
+    one = bench.Cell("nf2fs", "w25q256/1M", "lifesmall", mean=12)
+    wear = bench_studies.wear_file(str(tmp_path), one)
+    wear.unlink()
+    run = wear.with_suffix(".run")
+    stopped = subprocess.run([str(real), *one.arguments(), "--wear", str(wear), "--checkpoint", str(run), "--checkpoint-at", "2000", "--progress"], capture_output=True, text=True)
+    if "can be stored with" in stopped.stderr:
+        pytest.skip(stopped.stderr.strip())
+    assert stopped.returncode == 4 and run.exists() and not wear.exists()
+    assert norbench(*arguments, "--json", tmp_path / "again", "--checkpoint")[0] == 0
+    assert not run.exists() and json.loads((tmp_path / "again").read_text()) == json.loads((tmp_path / "plain").read_text())
