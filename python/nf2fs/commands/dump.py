@@ -10,6 +10,7 @@ import typer
 
 from .. import dump as dumping
 from ..images import open_image
+from ..layout import Chip
 from ._copying import report_unread_owners
 from .app import ChipOption, ImageArg, app, say
 
@@ -20,25 +21,26 @@ def dump(
     first: Annotated[
         Optional[int],
         typer.Option(
-            "--block", metavar="N", min=0, help="This block of the volume; without it, all."
+            "--block", metavar="N", min=0, help="Show this block of the volume; without this option, all blocks."
         ),
     ] = None,
     count: Annotated[
-        int, typer.Option("--count", metavar="N", min=1, help="With --block: so many blocks.")
+        int, typer.Option("--count", metavar="N", min=1, help="With --block: show this many blocks.")
     ] = 1,
-    used: Annotated[bool, typer.Option("--used", help="Only blocks that hold something.")] = False,
-    bytes_too: Annotated[bool, typer.Option("--hex", help="The bytes too.")] = False,
+    used: Annotated[bool, typer.Option("--used", help="Show only blocks that hold something.")] = False,
+    bytes_too: Annotated[bool, typer.Option("--hex", help="Show the bytes too.")] = False,
     chip: ChipOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")] = False,
 ) -> None:
     """Show what is in each block.
 
-    State, wear and owner of each block, and what was programmed in it. Owners are found by listing
-    all directories and reading all files.
+    State, wear and owner of each block, and every record in it: of the volume's logs, of the tree,
+    and of files that were appended to. Other data is shown as ranges of bytes. Owners are found by
+    listing all directories and reading all files.
     """
     unread: list[tuple[str, str]] = []
     with open_image(image, chip, read_only=True) as volume:
-        chip_bytes, size = dumping.Bytes(volume), volume.statfs()["block_size"]
+        chip_bytes, size = Chip(volume), volume.statfs()["block_size"]
         for record in dumping.records(volume, first or 0, None if first is None else count, unread):
             if used and record.kind == "block" and record.fields["state"] != "used":
                 continue
