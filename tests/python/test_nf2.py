@@ -9,7 +9,7 @@ import pytest
 from fake import plant
 
 import nf2fs
-from nf2fs import native, show, trees
+from nf2fs import chip_times, native, show, trees
 from nf2fs.errors import NF2Error
 
 
@@ -258,3 +258,18 @@ def test_a_chip_from_a_file(tmp_path, nf2, monkeypatch):
     for name, what in (("none", "no chip is named"), ("f.img", "f.img:1")):
         code, _, err = nf2("info", "f.img", "--chip", name)
         assert code == 1 and what in err, err
+
+
+@pytest.mark.skipif(native.find_library() is None, reason="the compiled library is not built")
+def test_chips_say_where_their_times_come_from(nf2):
+    listed = json.loads(nf2("chips", "--json")[1])
+    by_name = {one["name"]: one for one in listed}
+    assert by_name["w25q256"]["times"] == "data sheet"
+    for one in listed:
+        if "assumed" in one["description"] or "times of" in one["description"]:
+            assert one["times"] in ("assumed", "partly assumed", "a paper"), one
+        assert one["name"].startswith(("tiny", "ecc")) == (one["times"] == "for tests")
+    assert set(chip_times.LISTED) <= set(by_name)
+    out = nf2("chips")[1]
+    assert f"times assumed: {chip_times.MEANINGS['assumed']}" in out
+    assert re.search(r"^w25q128 .*; times: assumed; ", out, re.M)
