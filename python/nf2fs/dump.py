@@ -95,7 +95,8 @@ def records(
     size = volume.statfs()["block_size"]
     last = len(states) if count is None else min(first + count, len(states))
     if not 0 <= first < len(states):
-        raise NF2Error(INVAL, f"no block {first}: the volume has {len(states)}", volume.path)
+        text = f"there is no block {first}: the volume has blocks 0 to {len(states) - 1}"
+        raise NF2Error(INVAL, text, volume.path)
     layout = Layout(Chip(volume))
     found = owning.find(volume, states, layout)
     if unread is not None:

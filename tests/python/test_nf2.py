@@ -273,3 +273,27 @@ def test_chips_say_where_their_times_come_from(nf2):
     out = nf2("chips")[1]
     assert f"times assumed: {chip_times.MEANINGS['assumed']}" in out
     assert re.search(r"^w25q128 .*; times: assumed; ", out, re.M)
+
+
+@pytest.mark.skipif(native.find_library() is None, reason="the compiled library is not built")
+def test_errors_name_what_is_wrong(tmp_path, nf2, monkeypatch):
+    """The path at fault, as it was given, and no other."""
+    monkeypatch.chdir(tmp_path)
+    Path("name").write_text("text")
+    assert nf2("format", "flash.img", "--chip", "w25q80")[0] == 0
+    assert nf2("mkdir", "-p", "flash.img", "/d/e")[0] == 0
+    assert nf2("put", "flash.img", "name", "/d/file")[0] == 0
+    for arguments, expected in (
+        (("mv", "flash.img", "/d/e", "/d/file"), "/d/file: is a file: no directory can replace it"),
+        (("mv", "flash.img", "/d/file", "/none/x"), "/none/x: no such file or directory"),
+        (("mv", "flash.img", "/none", "/d/x"), "/none: no such file or directory"),
+        (("mv", "flash.img", "/d/e", "/d/file/x"),
+         "/d/file/x: a part of the path is not a directory"),
+        (("put", "flash.img", "name", "/none/x"), "/none/x: no such file or directory"),
+        (("format", "small.img", "--chip", "w25q80@0+64K"),
+         "small.img: too small for a volume: 16 blocks, and it takes 32 at least"),
+        (("top", "--once", "flash.img"), "flash.img: is not a trace of a chip"),
+    ):  # fmt: skip
+        assert nf2(*arguments) == (1, "", f"nf2: {expected}\n")
+    assert not Path("small.img").exists()
+    assert nf2("check", "--repair", "flash.img")[1].startswith("flash.img: structure whole")
