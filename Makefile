@@ -137,7 +137,7 @@ man: $(VENV)/ready
 # The pages of docs/, as mkdocs.yml orders them; tests/python/test_site.py runs what they show.
 site: $(VENV)/extras
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --site-dir "$(BUILD)/site"
-	@echo "The site is in $(BUILD)/site: open index.html"
+	@echo "The site is in $(BUILD)/site: open index.html; to search in it too, run $(BIN)/python -m http.server --directory $(BUILD)/site"
 
 lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF -DNF2FS_CORE=$(CORE)

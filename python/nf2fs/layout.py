@@ -45,6 +45,7 @@ class Layout:
         self.log: set[int] = set()  # super log, meta log with its next block
         self.set_aside: set[int] = set()  # claimed, and in the stock
         self.nodes: set[int] = set()  # of the tree
+        self.owned: set[int] = set()  # by files whose data is in pieces, in use or not
         self.frames: dict[int, set[tuple[int, int]]] = defaultdict(set)  # (file, base)
         self._read()
 
@@ -200,6 +201,9 @@ class Layout:
                 continue
             if body[0] == said.CHILD_BODY and entry.offset not in gone:
                 yield u24(body, 1)
+            if body[0] == said.OWN_BODY and entry.offset not in gone:
+                first = int.from_bytes(key.bytes[1:], "big")
+                self.owned |= set(range(first, min(first + u16(body, 1), self.chip.blocks)))
             if body[0] == said.FRAMES_BODY:
                 self.frames[self._place(u24(body, 1))].add((key.id, u32(body, 4)))
 

@@ -13,7 +13,7 @@ from .logs import Entry, u16, u24, u32
 NO_BLOCK = 0xFFFFFF
 ANCHOR, HEAD = 1, 1
 SUPER, META, NODE, BATCH = "super", "meta", "node", "batch"
-FRAMES_BODY, CHILD_BODY = 5, 7
+FRAMES_BODY, OWN_BODY, CHILD_BODY = 5, 6, 7
 BYTES_SHOWN = 40
 
 
@@ -105,7 +105,7 @@ BODIES: dict[int, tuple[str, int, Callable[[bytes], str]]] = {
         7,
         lambda rest: f"frames in block {u24(rest, 0)}, which begins at {u32(rest, 3)}",
     ),
-    6: ("OWN", 2, lambda rest: f"{u16(rest, 0)} in a row are owned"),
+    OWN_BODY: ("OWN", 2, lambda rest: f"{u16(rest, 0)} in a row are owned"),
     CHILD_BODY: ("CHILD", 3, lambda rest: f"node in block {u24(rest, 0)}"),
 }
 

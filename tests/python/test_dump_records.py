@@ -103,6 +103,24 @@ def test_every_block_has_an_owner(filled):
     assert unknown == []
 
 
+def test_replaced_data_is_told_apart(tmp_path):
+    path, source = tmp_path / "flash.img", random.Random(5)
+    nf2fs.format_image(path, "w25q80")
+    with nf2fs.open_image(path) as volume:
+        volume.write_bytes("/file", source.randbytes(80000))
+        with volume.open("/file", "r+b", buffering=0) as file:
+            for _ in range(3):  # the same place each time: two of the new copies are of no use
+                file.seek(4096)
+                file.write(source.randbytes(40000))
+                file.sync()
+    with nf2fs.open_image(path, read_only=True) as volume:
+        states, _ = volume.blocks()
+        seen = owners.find(volume, states).owners
+    kinds = [one.kind for one in seen if one]
+    assert 18 <= kinds.count("stale") <= 36 and kinds.count("volume") == 0
+    assert 20 <= sum(one.path == "/file" for one in seen if one) <= 24
+
+
 def test_frames_are_the_bytes_of_their_file(tmp_path):
     path, source = tmp_path / "flash.img", random.Random(3)
     nf2fs.format_image(path, "w25q80")
