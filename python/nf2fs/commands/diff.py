@@ -50,6 +50,8 @@ def diff(
     """
     try:
         same = _blocks(one, two, chip, as_json) if blocks else _files(one, two, path, chip, as_json)
+    except BrokenPipeError:  # who reads the list has seen enough
+        raise
     except OSError as error:
         note(show.error_line(error))
         raise typer.Exit(2) from None
