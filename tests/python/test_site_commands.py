@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 NAV = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
+WITH_README = [*NAV, "../README.md"]
 RUN_BY = {"PYTHON.md": {"python"}, "PORTING.md": {"c"}}  # the guide: all kinds, by test_site.py
 DIAGRAM = ""  # a fence without a language
 FREERTOS = Path(os.environ.get("NF2FS_FREERTOS_DIR", ROOT / "build" / "freertos"))
@@ -49,7 +50,8 @@ def commands_of(text):
     text = without_fences(text)
     found = [line[4:] for line in re.findall(r"^    \S.*$", text, re.M)]
     found += [one.replace("\n", " ") for one in re.findall(r"`([^`]+)`", text)]
-    names = ("nf2 ", "norbench ", "make ", "torture ", "build/release/tests", "build/asan/tests")
+    names = ("nf2 ", "norbench ", "make ", "torture ", "build/venv/bin/n")
+    names += ("build/release/tests", "build/asan/tests")
     return sorted({re.sub(r"\s+#.*", "", one) for one in found if one.startswith(names)})
 
 
@@ -85,11 +87,12 @@ def test_each_indented_block_is_commands(name):
         assert line.startswith(("nf2 ", "norbench ", "make ", "torture ", "build/", "pip ")), line
 
 
-@pytest.mark.parametrize("name", NAV)
+@pytest.mark.parametrize("name", WITH_README)
 def test_each_command_exists(name):
     known = applications()
     for line in commands_of(page(name)):
         program, *words = shlex.split(line)
+        program = program.removeprefix("build/venv/bin/")
         if program in known:
             parsed(known[program], words, line)
         elif program == "make":
@@ -125,7 +128,7 @@ def test_a_command_that_is_none_is_found(line):
         parsed(applications()["nf2"], shlex.split(line)[1:], line)
 
 
-@pytest.mark.parametrize("name", NAV)
+@pytest.mark.parametrize("name", WITH_README)
 def test_each_file_that_a_page_names_is_there(name):
     starts = ("src/", "include/", "examples/", "tests/", "ports/", "tools/", "repair/", "vflash/",
               "python/", "norbench/", "target/", "docs/", "peers/", "cmake/")  # fmt: skip
