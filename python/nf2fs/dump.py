@@ -97,7 +97,7 @@ def records(
     if not 0 <= first < len(states):
         text = f"there is no block {first}: the volume has blocks 0 to {len(states) - 1}"
         raise NF2Error(INVAL, text, volume.path)
-    layout = Layout(Chip(volume))
+    layout = Layout(Chip.under(volume))
     found = owning.find(volume, states, layout)
     if unread is not None:
         unread += found.unread
@@ -113,6 +113,18 @@ def records(
         yield Record("block", block, 0, size, text, fields)
         if owner is not None:
             yield from inside(layout, block)
+
+
+def records_unmounted(chip: Chip, first: int = 0, count: int | None = None) -> Iterator[Record]:
+    """As `records`, where the volume does not mount: states and owners are not known then."""
+    layout = Layout(chip)
+    last = chip.blocks if count is None else min(first + count, chip.blocks)
+    for block in range(first, last):
+        blank = not programmed(chip.block(block), chip.page_size)
+        text = "all blank" if blank else "holds something"
+        fields = {"state": "erased" if blank else "used", "erases": None, "owner": None}
+        yield Record("block", block, 0, chip.block_size, text, fields)
+        yield from inside(layout, block)
 
 
 def hex_lines(data: bytes, address: int) -> Iterator[str]:

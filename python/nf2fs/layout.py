@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from . import log_records as said
-from . import logs
+from . import logs, native
 from .logs import Entry, Piece, u16, u24, u32
 
 FORMAT = 1  # that this module knows
@@ -21,12 +21,15 @@ CHAIN_MAX = 65536
 class Chip:
     """The chip's contents under a volume."""
 
-    def __init__(self, volume):
-        figures = volume.statfs()
-        self.block_size, self.blocks = figures["block_size"], figures["blocks"]
-        self.page_size, self.program_unit = volume.chip.page_size, volume.chip.program_unit
-        self._first = volume.chip.volume_offset
-        self._memory = volume.image.memory(volume.chip.size)
+    def __init__(self, facts: native.Chip, memory):
+        self.block_size = facts.block_size
+        self.page_size, self.program_unit = facts.page_size, facts.program_unit
+        self._first, self._memory = facts.volume_offset, memory
+        self.blocks = (facts.volume_size or facts.size - self._first) // self.block_size
+
+    @classmethod
+    def under(cls, volume) -> Chip:
+        return cls(volume.chip, volume.image.memory(volume.chip.size))
 
     def read(self, at: int, length: int) -> bytes:
         return bytes(self._memory[self._first + at : self._first + at + length])

@@ -52,7 +52,7 @@ class Found:
 
 def find(volume, states: bytes, layout: Layout | None = None) -> Found:
     """`states` are those of volume.blocks(). On a damaged volume as far as it can be read."""
-    layout = layout or Layout(Chip(volume))
+    layout = layout or Layout(Chip.under(volume))
     unread: list[tuple[str, str]] = []
     with Watch(volume) as watch:
         paths = _files(volume, unread)
