@@ -1,10 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sweep.h"
 
+#include "bad.h"
 #include "victims.h"
 #include "walk.h"
 
 #define LEFT_UNKNOWN 255u       /* see nf2_space.left */
+
+#define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
+#define WORK_MAX 16u            /* at a time; more where blocks run out */
+
+/* What is left to do of a walk, in pages copied. */
+static uint32_t work_left(const nf2_t *fs)
+{
+    uint32_t all = nf2_max(fs->walk.leaves_before, fs->walk.leaves) + 1u - fs->walk.leaves;
+
+    return LEAF_WORK * all + (fs->walk.emptying ? fs->walk.to_move : 0);
+}
+
+/* Blocks that so many moved pages take: their leaves are written anew, too. */
+static uint32_t blocks_of_moves(const nf2_t *fs, uint32_t pages)
+{
+    return pages * 5 / 4 / nf2_block_pages(fs);
+}
+
+/*
+ * A phase of a walk begins: how many blocks may be taken until it has to be done. Marking is done soon; while victims are
+ * emptied less is taken than they will give, so that the stock does not shrink from walk to walk.
+ */
+static void begin_phase(nf2_t *fs)
+{
+    struct nf2_walk *walk = &fs->walk;
+    uint32_t stock = nf2_alloc_stock(fs);
+    uint32_t kept = nf2_space_kept(fs) + (walk->emptying ? blocks_of_moves(fs, walk->to_move) : 0);
+    uint32_t left = stock > kept ? stock - kept : 0;
+
+    walk->stock = stock;
+    walk->moves = walk->to_move;
+    walk->work = work_left(fs);
+    walk->allowed = nf2_max(walk->emptying ? nf2_min(left, walk->gain / 4 * 3) : nf2_min(left, 64) / 16, 1);
+}
 
 /* The window that is marked is taken from now on: its bits go on record. */
 static int take_over(nf2_t *fs)
@@ -20,7 +55,7 @@ static int take_over(nf2_t *fs)
     space->erased_groups = same ? space->erased_groups : 0; /* of blocks taken since their erase it has none */
     space->fresh = space->now_fresh = false;
     space->now_counted = true;
-    fs->walk.paced = nf2_alloc_stock(fs);
+    fs->walk.stock = nf2_alloc_stock(fs);
     return nf2_journal_checkpoint(fs, false);
 }
 
@@ -44,7 +79,7 @@ static void count_window(nf2_t *fs)
         space->lap_known = true;
         space->lap_windows = 0;
         space->settled = space->pristine;
-        fs->root.leaky = false;
+        fs->root.leaky = !space->pristine;
     }
 }
 
@@ -56,7 +91,9 @@ static int end_walk(nf2_t *fs)
     if (!fs->walk.emptying && !fs->group_busy) {
         bool chosen = nf2_victims_choose(fs);
         if (chosen || (fs->walk.hard && nf2_victims_zoom(fs))) {
-            return nf2_walk_begin(fs, chosen);
+            NF2_TRY(nf2_walk_begin(fs, chosen));
+            begin_phase(fs);
+            return NF2_OK;
         }
     }
     fs->space.victims = 0;
@@ -83,6 +120,18 @@ static int walk_step(nf2_t *fs)
 
 /* ---- windows ------------------------------------------------------------------------------------ */
 
+/* What a walk would find of a window that was never used. */
+static int mark_bad_keys(nf2_t *fs)
+{
+    uint32_t block = fs->space.mark_window * fs->space.window_blocks;
+    int found;
+
+    for (; (found = nf2_bad_next(fs, block, &block)) > 0; block++) {
+        (void)nf2_space_mark(fs, block);
+    }
+    return found;
+}
+
 /* Goes on to the next window: to one that was never used without any walk. 1 if so, 0 if a walk is needed. */
 static int next_window(nf2_t *fs)
 {
@@ -94,6 +143,7 @@ static int next_window(nf2_t *fs)
         bool more = space->mark_window + 1 < nf2_windows(fs);
         space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
         NF2_TRY(nf2_walk_pin(fs, false));
+        NF2_TRY(mark_bad_keys(fs));
         memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
         space->now_window = space->mark_window;
         space->now_free = (uint16_t)nf2_space_count(fs, space->now);
@@ -118,6 +168,7 @@ static int next_window(nf2_t *fs)
         space->pristine = space->pristine || space->lap_windows == 0;
         nf2_victims_begin(fs);
         NF2_TRY(nf2_walk_begin(fs, false));
+        begin_phase(fs);
     }
     return 0;
 }
@@ -231,49 +282,35 @@ static bool total_enough(const nf2_t *fs, uint32_t number)
 
 /* ---- pace --------------------------------------------------------------------------------------- */
 
-#define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
-#define WORK_MAX 32u            /* for each block taken */
-
-/* What is left to do of a walk, in pages copied. */
-static uint32_t work_left(const nf2_t *fs)
+/* Work that should be left by now. */
+static uint32_t work_due(const nf2_t *fs)
 {
-    uint32_t all = nf2_max(fs->walk.leaves_before, fs->walk.leaves) + 1u - fs->walk.leaves;
+    const struct nf2_walk *walk = &fs->walk;
+    uint32_t stock = nf2_alloc_stock(fs) + (walk->emptying ? blocks_of_moves(fs, walk->moves - walk->to_move) : 0);
+    uint32_t taken = (walk->stock > stock ? walk->stock - stock : 0) + 1u;
 
-    return LEAF_WORK * all + (fs->walk.emptying ? fs->walk.to_move : 0);
+    return taken < walk->allowed ? walk->work - walk->work * taken / walk->allowed : 0;
 }
 
-/* Blocks that may be taken until it has to be done: soon, where the window is only marked. */
-static uint32_t blocks_left(const nf2_t *fs)
-{
-    uint32_t kept = nf2_space_kept(fs) + (fs->walk.emptying ? fs->walk.to_move / nf2_block_pages(fs) : 0);
-    uint32_t stock = nf2_alloc_stock(fs), left = stock > kept ? stock - kept : 1;
-
-    return fs->walk.emptying ? left : (left + 7) / 8;
-}
-
-/* For each block taken so much of the walk is done that it ends before the window does. */
+/* So much of the walk is done with each change that it ends before the window does. */
 static int pace(nf2_t *fs)
 {
-    uint32_t stock = nf2_alloc_stock(fs);
-    uint32_t taken = fs->walk.paced > stock ? fs->walk.paced - stock : 0, done = 0;
+    uint32_t stock = nf2_alloc_stock(fs), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
 
-    fs->walk.paced = stock;
-    if (taken == 0 || fs->space.fresh || fs->walk.ready) {
+    if (fs->space.fresh || fs->walk.ready) {
         return NF2_OK;
     }
     if (!fs->walk.active) {
-        if (nf2_windows(fs) == 1 && fs->space.now_free > fs->space.window_blocks / 4) {
+        if (stock >= fs->walk.stock || (nf2_windows(fs) == 1 && fs->space.now_free > fs->space.window_blocks / 4)) {
             return NF2_OK;
         }
         NF2_TRY(next_window(fs));
     }
-    uint32_t blocks = blocks_left(fs), work = nf2_min((work_left(fs) * taken + blocks - 1) / blocks, WORK_MAX * taken);
-    while (done < work && fs->walk.active) {
-        uint32_t before = fs->walk.to_move;
+    uint32_t due = work_due(fs), left = work_left(fs), least = left > most ? left - most : 0;
+    bool emptying = fs->walk.emptying;
+    while (fs->walk.active && fs->walk.emptying == emptying && work_left(fs) > nf2_max(due, least)) {
         NF2_TRY(walk_step(fs));
-        done += LEAF_WORK + (before - nf2_min(before, fs->walk.to_move));
     }
-    fs->walk.paced = nf2_alloc_stock(fs);
     return NF2_OK;
 }
 
@@ -300,6 +337,7 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
 
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_sweep_finish(fs));
+    NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
     NF2_TRY(pace(fs));
     if (nodes_enough(fs, kept)) {
         return NF2_OK;

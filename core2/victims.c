@@ -85,20 +85,21 @@ static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool 
 
 bool nf2_victims_choose(nf2_t *fs)
 {
-    uint32_t stock = nf2_alloc_stock(fs), floor = fs->walk.hard ? nf2_victims_floor(fs) : nf2_space_kept(fs);
+    uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs), used;
     uint32_t parts = stock > floor ? nf2_space_parts(fs) * (stock - floor) : 0, cell;
     bool scarce = fs->walk.hard || nf2_space_count(fs, fs->space.mark) < fs->space.window_blocks / 16;
 
-    parts -= fs->walk.hard ? 0 : parts / 4; /* the rest is for what is written meanwhile */
+    parts -= fs->walk.hard ? 0 : parts / 16 * 5; /* the rest is for what is written meanwhile */
     uint32_t candidates = fs->space.victims;
     fs->space.victims = 0;
-    fs->walk.to_move = 0;
+    fs->walk.to_move = fs->walk.gain = 0;
     while ((cell = pick(fs, candidates, parts, scarce)) < NF2_CELLS) {
         candidates &= ~(1u << cell);
         uint32_t live = fs->space.live[cell];
         fs->space.victims |= 1u << cell;
         fs->walk.to_move += live * nf2_block_pages(fs) / nf2_space_parts(fs);
-        parts -= nf2_min(parts, live + live / 8 + 1); /* leaves are written anew, too */
+        fs->walk.gain += cell_size(fs, cell, &used) - live / nf2_space_parts(fs);
+        parts -= nf2_min(parts, live + live / 4 + 1); /* leaves are written anew, too */
     }
     return fs->space.victims != 0;
 }

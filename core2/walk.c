@@ -68,6 +68,7 @@ static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_pi
     if (entry->key.id == NF2_SYSTEM_ID) {
         if (entry->key.length == 5 && entry->key.bytes[0] == NF2_KEY_BAD) {
             (void)nf2_space_mark(fs, nf2_key_value(&entry->key));
+            nf2_space_live(fs, nf2_key_value(&entry->key), 255); /* its cell cannot be won as a whole */
         }
         return 0;
     }
