@@ -27,4 +27,4 @@ def tree(
         lines, directories, files = show.tree_lines(volume, path, limit)
     for line in lines:
         say(line)
-    say(f"{directories} directories, {files} files")
+    say(f"{directories} director{'y' if directories == 1 else 'ies'}, {files} file{'s' * (files != 1)}")
