@@ -31,7 +31,7 @@ help:
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured; each step says how long it takes"
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
-	@echo "make wheel    a wheel of the Python package, one for all versions of Python: $(BUILD)/dist"
+	@echo "make wheel    a wheel of the Python package for all versions of Python, on Linux with its manylinux tag: $(BUILD)/dist"
 	@echo "make test-pythons  installs it under each of PYTHONS=\"$(PYTHONS)\" and runs its tests there"
 	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
 	@echo "make man      manual pages of the commands: $(BUILD)/man"
@@ -123,7 +123,7 @@ tools: $(VENV)/ready
 	@echo "The tools are ready: $(BIN)/nf2 --help"
 
 wheel: $(VENV)/ready
-	@$(STEP) "Wheel of the Python package" -- $(BIN)/python -m pip wheel --no-deps --wheel-dir "$(BUILD)/dist" .
+	@$(STEP) "Wheel of the Python package" -- tools/wheel.sh "$(VENV)" "$(BUILD)/dist"
 	@ls "$(BUILD)/dist"/*.whl
 
 # The installed wheel, under each Python that there is.
@@ -138,7 +138,7 @@ man: $(VENV)/ready
 # The pages of docs/, as mkdocs.yml orders them; tests/python/test_site.py runs what they show.
 site: $(VENV)/extras
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --site-dir "$(BUILD)/site"
-	@echo "The site is in $(BUILD)/site: open index.html"
+	@echo "The site is in $(BUILD)/site: open index.html; to search in it too, run $(BIN)/python -m http.server --directory $(BUILD)/site"
 
 lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF -DNF2FS_CORE=$(CORE)

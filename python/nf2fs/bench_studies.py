@@ -26,7 +26,7 @@ JsonOption = Annotated[Optional[str], typer.Option("--json", metavar="FILE", hel
 ResultsOption = Annotated[Optional[str], typer.Option("--results", metavar="FILE", help="Take the rows from this file and run nothing.")]
 TimeoutOption = Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, max=bench.JOBS_MAX, help="Cells at a time.")]
-FolderOption = Annotated[str, typer.Option("--folder", metavar="DIR", help="Where plots go.")]
+FolderOption = Annotated[str, typer.Option("--directory", metavar="DIRECTORY", help="Where plots go.")]
 
 TIMEOUT_S = 4 * bench.TIMEOUT_S
 
@@ -272,8 +272,8 @@ def lifespan(
 
 def studies(
     results: Annotated[list[str], typer.Argument(metavar="RESULTS...", help="Files of rows that were measured before.")],
-    output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; its plots lie in a folder beside it.")] = "docs/STUDIES.md",
-    plots_folder: Annotated[str, typer.Option("--plots", metavar="DIR", help="That folder, relative to the page.")] = "plots",
+    output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; its plots lie in a directory beside it.")] = "docs/STUDIES.md",
+    plots_folder: Annotated[str, typer.Option("--plots", metavar="DIR", help="That directory, relative to the page.")] = "plots",
 ) -> None:
     """Write docs/STUDIES.md of rows measured before."""
     rows = [row for path in results for row in bench.read_rows(path)]

@@ -36,20 +36,20 @@ def texts(path):
 
 def test_lifespan_wears_plots_and_keeps_rows(norbench, tmp_path):
     out = tmp_path / "r.jsonl"
-    code, text, err = norbench("lifespan", "--cell", CELL, "-w", "lifelog", "--fs", "nf2fs,littlefs", "--mean", 4, "--folder", tmp_path, "--json", out)
+    code, text, err = norbench("lifespan", "--cell", CELL, "-w", "lifelog", "--fs", "nf2fs,littlefs", "--mean", 4, "--directory", tmp_path, "--json", out)
     assert code == 0 and "1.50" in text and "progress 1.00 of 4.00" in err
     rows = bench.read_rows(out)
     assert [(one["fs"], one["mean"], one["maintain_budget_us"]) for one in rows] == [("nf2fs", 4, 2_000_000), ("littlefs", 4, 0)]
     assert all(one["wear"] == [[1, 1], [2, 1], [3, 1]] for one in rows)
     for name in ("wear-lifelog-w25q256-4.svg", "wear-lifelog-address.svg"):
         assert "LittleFS" in texts(tmp_path / name)
-    assert norbench("lifespan", "--results", out, "--fs", "nf2fs,littlefs", "--folder", tmp_path / "again")[0] == 0
+    assert norbench("lifespan", "--results", out, "--fs", "nf2fs,littlefs", "--directory", tmp_path / "again")[0] == 0
     assert "LittleFS" in texts(tmp_path / "again" / "wear-lifelog-w25q256-4.svg")
 
 
 def test_a_life_ends_with_the_first_worn_out_block(norbench, tmp_path):
     out = tmp_path / "r.jsonl"
-    assert norbench("lifespan", "--cell", CELL, "-w", "lifelog", "--limit", 7, "--chip", "w25q256/4M", "--folder", tmp_path, "--json", out)[0] == 0
+    assert norbench("lifespan", "--cell", CELL, "-w", "lifelog", "--limit", 7, "--chip", "w25q256/4M", "--directory", tmp_path, "--json", out)[0] == 0
     assert [(one["limit"], one["mean"]) for one in bench.read_rows(out)] == [(7, 0)]
     page = study_page.page(bench.read_rows(out), set(), "plots")
     assert "| a log of 512 KiB, batched | w25q256/4M | a block: 7 | NF2FS | 1 | 2.0 | 3 | 1.50 | 1.0 | 0.000 | 0.9 |" in page
@@ -57,7 +57,7 @@ def test_a_life_ends_with_the_first_worn_out_block(norbench, tmp_path):
 
 
 def test_directory_prints_and_plots(norbench, tmp_path):
-    code, text, _ = norbench("directory", "--cell", CELL, "-w", "dir10", "--folder", tmp_path)
+    code, text, _ = norbench("directory", "--cell", CELL, "-w", "dir10", "--directory", tmp_path)
     assert code == 0 and "look-up cold" in text and "native" not in text
     assert "LittleFS" in texts(tmp_path / "directory-read.svg") and "create" in texts(tmp_path / "directory-program.svg")
 
@@ -67,7 +67,7 @@ def test_the_page_of_studies(norbench, tmp_path):
     page.parent.mkdir()
     for arguments in (("overwrite", "-w", "ow4k-50"), ("latency", "-w", "mixed25"), ("directory", "-w", "dir10"),
                       ("lifespan", "-w", "lifelog", "--mean", 4, "--fs", "nf2fs,littlefs")):
-        assert norbench(*arguments, "--cell", CELL, "--folder", tmp_path / "live", "--json", out)[0] == 0
+        assert norbench(*arguments, "--cell", CELL, "--directory", tmp_path / "live", "--json", out)[0] == 0
     assert norbench("studies", out, "--output", page)[0] == 0
     text = page.read_text()
     assert "| 4 KiB, 50% | 202.0 | 100.00 | 50% | 50.00 |" in text
