@@ -161,17 +161,88 @@ def test_symbols(built):
     assert stated == symbols.markdown(symbols.table(built / "build")), "run `make symbols`"
 
 
-def test_platformio(tmp_path):
+def listed(built, kind):
+    return {pathlib.Path(line) for line in (built / f"build/nf2fs-{kind}.txt").read_text().split()}
+
+
+def test_platformio(built, tmp_path):
     """What library.json says compiles and links. (PlatformIO itself needs its own registry and is not run.)"""
     manifest = json.loads((ROOT / "library.json").read_text())
     build = manifest["build"]
     assert manifest["version"] == version()
-    sources = [path for rule in build["srcFilter"] if rule.startswith("+") for path in ROOT.glob(rule[2:-1])]
-    flags = [word.replace("-I ", f"-I{ROOT}/") for word in build["flags"]]
+    sources = {path for rule in build["srcFilter"] if rule.startswith("+") for path in ROOT.glob(rule[2:-1])}
+    places = {ROOT / build["includeDir"], *(ROOT / word.removeprefix("-I ") for word in build["flags"])}
+    drivers = ROOT / "ports/spinor"
+    assert sources - set(drivers.glob("*.c")) == listed(built, "sources"), "another folder than that of cmake/Nf2Core.cmake"
+    assert places - {drivers} == listed(built, "includes")
+    exported = [ROOT / name for name in manifest["export"]["include"]]
+    assert all(name.exists() for name in exported) and all(source.parent in exported for source in sources)
     (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", manifest["headers"][0]))
-    run("cc", *WARNINGS, f"-I{ROOT / build['includeDir']}", *flags, tmp_path / "main.c", *sources,
-        "-o", tmp_path / "consumer")
+    run("cc", *WARNINGS, *[f"-I{place}" for place in sorted(places)], tmp_path / "main.c", *sources, "-o", tmp_path / "consumer")
     assert run(tmp_path / "consumer") == f"{version()} hello\n"
+
+
+# The frameworks' own CMake functions, as far as the files here call them, by their documentation.
+IDF = """
+function(idf_component_register)
+  cmake_parse_arguments(of "" "" "SRCS;INCLUDE_DIRS;REQUIRES" ${ARGN})
+  add_library(glue STATIC ${of_SRCS})
+  target_include_directories(glue PUBLIC ${of_INCLUDE_DIRS})
+endfunction()
+"""
+ZEPHYR = """
+set(CONFIG_FILE_SYSTEM_NF2FS y)
+function(zephyr_library_named name)
+  add_library(${name} STATIC)
+  add_library(glue ALIAS ${name})
+endfunction()
+function(zephyr_library_sources)
+  target_sources(nf2fs PRIVATE ${ARGN})
+endfunction()
+function(zephyr_include_directories)
+  target_include_directories(nf2fs PUBLIC ${ARGN})
+endfunction()
+"""
+
+
+@pytest.mark.parametrize("core", ["1", "2"])
+@pytest.mark.parametrize(("functions", "glue", "test"),
+                         [(IDF, "ports/esp-idf/nf2fs", "test_esp"), (ZEPHYR, "ports/zephyr", "test_zephyr")], ids=["esp", "zephyr"])
+def test_glue_is_built(functions, glue, test, core, tmp_path):
+    """The CMakeLists.txt of the component and of the module, with functions of our own: what they build passes its test."""
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.21)\nproject(framework C)\nset(CMAKE_C_STANDARD 11)\n"
+        f"include_directories({ROOT}/tests/ports/stubs {ROOT}/tests/harness {ROOT}/vflash)\n{functions}"
+        f"add_subdirectory({ROOT / glue} glue)\nfile(GLOB chip {ROOT}/vflash/*.c)\n"
+        f"add_executable(test {ROOT}/tests/ports/{test}.c ${{chip}})\ntarget_link_libraries(test PRIVATE glue m)\n")
+    run(CMAKE, "-S", tmp_path, "-B", tmp_path / "build", f"-DNF2FS_CORE={core}")
+    run(CMAKE, "--build", tmp_path / "build", "--parallel", "2")
+    run(tmp_path / "build/test")
+
+
+def test_esp_idf_asks_for_needs(tmp_path):
+    """ESP-IDF runs a component's CMakeLists.txt as a script first, where some commands of CMake are not allowed."""
+    (tmp_path / "needs.cmake").write_text(
+        "macro(idf_component_register)\n  cmake_parse_arguments(of \"\" \"\" \"SRCS;INCLUDE_DIRS;REQUIRES\" ${ARGN})\n"
+        "  message(STATUS \"needs ${of_REQUIRES}\")\nendmacro()\n"
+        f"include({ROOT}/ports/esp-idf/nf2fs/CMakeLists.txt)\n")
+    assert run(CMAKE, "-P", tmp_path / "needs.cmake") == "-- needs esp_partition;freertos\n"
+
+
+def test_kconfig(tmp_path, monkeypatch):
+    """By the parser that Zephyr uses."""
+    kconfiglib = pytest.importorskip("kconfiglib", reason="kconfiglib is not installed")
+    (tmp_path / "Kconfig").write_text("config FILE_SYSTEM\n\tbool \"files\"\n\tdefault y\n\n"
+                                      "config FLASH_MAP\n\tbool \"map\"\n\tdefault y\n\n"
+                                      f"source \"{ROOT}/ports/zephyr/Kconfig\"\n")
+    monkeypatch.setenv("KCONFIG_WARN_UNDEF", "y")
+    found = kconfiglib.Kconfig(str(tmp_path / "Kconfig"))
+    assert found.syms["NF2FS_FILES"].str_value == ""
+    found.syms["FILE_SYSTEM_NF2FS"].set_value("y")
+    used = set(re.findall(r"CONFIG_(NF2FS_\w+)", (ROOT / "ports/zephyr/nf2_zephyr.c").read_text()))
+    assert used == {name for name in found.syms if name.startswith("NF2FS_")} and found.warnings == []
+    assert {name: found.syms[name].str_value for name in used} == {
+        "NF2FS_FILES": "4", "NF2FS_DIRS": "2", "NF2FS_BLOCK_SIZE": "4096", "NF2FS_LARGE_ERASE_SIZE": "0"}
 
 
 def test_arduino(built, tmp_path):
