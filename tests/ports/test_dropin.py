@@ -90,6 +90,47 @@ def test_installed_by_cmake(built, tmp_path):
     assert run(tmp_path / "build/consumer") == f"{version()} hello\n"
 
 
+# The driver, on a bus that does not answer.
+DRIVER = """
+#include <stdio.h>
+#include "spinor.h"
+#include "selftest.h"
+static int transfer(void *c, const struct spinor_transfer *t) { (void)c; (void)t; return -1; }
+static void wait(void *c, uint32_t us) { (void)c; (void)us; }
+static const struct spinor_bus bus = {.transfer = transfer, .pause = wait};
+static struct spinor chip;
+int main(void)
+{
+    const struct nf2_config config = {.flash = &chip.driver};
+    printf("%s, %d\\n", spinor_error_text(spinor_start(&chip, &bus)), nf2_selftest(&config, NULL) == NF2_SELFTEST_GEOMETRY);
+    return 0;
+}
+"""
+NO_BUS = "the bus transfer failed, 1\n"
+
+
+@pytest.mark.parametrize("way", ["find_package", "add_subdirectory", "pkg-config", "two files"])
+def test_driver_is_there(built, two_files, tmp_path, way):
+    (tmp_path / "main.c").write_text(DRIVER)
+    if way in ("find_package", "add_subdirectory"):
+        take = f"add_subdirectory({ROOT} nf2fs)" if way == "add_subdirectory" else "find_package(nf2fs REQUIRED)"
+        (tmp_path / "CMakeLists.txt").write_text(
+            f"cmake_minimum_required(VERSION 3.21)\nproject(consumer C)\n{take}\nadd_executable(consumer main.c)\n"
+            "target_link_libraries(consumer PRIVATE nf2fs::spinor)\n")
+        run(CMAKE, "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={built / 'installed'}")
+        run(CMAKE, "--build", tmp_path / "build", "--target", "consumer")
+        assert run(tmp_path / "build/consumer") == NO_BUS
+        return
+    words = [f"-I{two_files}", f"-I{ROOT / 'ports/spinor'}", *(ROOT / "ports/spinor").glob("*.c"), two_files / "nf2fs.c"]
+    if way == "pkg-config":
+        if shutil.which("pkg-config") is None:
+            pytest.skip("pkg-config is not installed (Debian: pkg-config)")
+        place = next((built / "installed").rglob("nf2fs.pc")).parent
+        words = run("pkg-config", "--cflags", "--libs", "nf2fs", env={**os.environ, "PKG_CONFIG_PATH": str(place)}).split()
+    run("cc", *WARNINGS, tmp_path / "main.c", *words, "-o", tmp_path / "consumer")
+    assert run(tmp_path / "consumer") == NO_BUS
+
+
 def test_installation_can_be_moved(built, tmp_path):
     shutil.copytree(built / "installed", tmp_path / "moved")
     text = "".join(path.read_text() for path in (tmp_path / "moved").rglob("*") if path.suffix in (".cmake", ".pc"))
@@ -118,7 +159,7 @@ def test_as_a_part_of_a_project(tmp_path):
 
 def test_two_files(two_files, tmp_path):
     (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs.h"))
-    run("cc", *WARNINGS, "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{two_files}",
+    run("cc", *WARNINGS, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{two_files}",
         two_files / "nf2fs.c", tmp_path / "main.c", "-o", tmp_path / "consumer")
     assert run(tmp_path / "consumer") == f"{version()} hello\n"
 
@@ -133,24 +174,20 @@ def test_renaming():
     assert amalgamate.renamed(text, {"count"}, "x") == "struct s {\n    int count;\n    int size[count_x];\n};\n"
 
 
-def bare_metal(two_files, out, *flags):
-    run("arm-none-eabi-gcc", *WARNINGS, "-Os", "-mcpu=cortex-m0plus", "-mthumb", f"-I{two_files}", f"-I{ROOT / 'include'}",
-        f"-I{ROOT / 'ports/spinor'}", *flags, ROOT / "examples/baremetal/main.c", ROOT / "examples/baremetal/start.c",
-        ROOT / "ports/spinor/selftest.c", two_files / "nf2fs.c", "-nostartfiles", "-Wl,--gc-sections",
-        "-T", ROOT / "examples/baremetal/link.ld", "-o", out)
-    return subprocess.run(["qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-monitor", "none", "-serial", "none",
-                           "-semihosting-config", "enable=on,target=native", "-kernel", out],
-                          capture_output=True, text=True, check=False, timeout=120)
-
-
 @cross
 def test_bare_metal(two_files, tmp_path):
     """Code for Cortex-M0+, with unaligned accesses trapping; one that is made on purpose does trap."""
-    done = bare_metal(two_files, tmp_path / "example.elf")
+    compiler = ["arm-none-eabi-gcc", *WARNINGS, "-Os", "-mcpu=cortex-m0plus", "-mthumb", f"-I{two_files}", f"-I{ROOT / 'ports/spinor'}"]
+    example = ROOT / "examples/baremetal"
+    run(*compiler, "-c", example / "main.c", ROOT / "ports/spinor/selftest.c", two_files / "nf2fs.c", cwd=tmp_path)
     line = "a line that survives a power cut\n"
-    assert (done.returncode, done.stdout + done.stderr) == (0, "the driver does what it should\n" + 3 * line + "no error\n")
-    done = bare_metal(two_files, tmp_path / "trap.elf", "-DMISALIGN")
-    assert (done.returncode, done.stdout + done.stderr) == (3, "fault\n")
+    for flags, expected in (([], (0, "the driver does what it should\n" + 3 * line + "no error\n")), (["-DMISALIGN"], (3, "fault\n"))):
+        run(*compiler, *flags, example / "start.c", *tmp_path.glob("*.o"), "-nostartfiles", "-Wl,--gc-sections",
+            "-T", example / "link.ld", "-o", tmp_path / "elf")
+        done = subprocess.run(["qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-monitor", "none", "-serial", "none",
+                               "-semihosting-config", "enable=on,target=native", "-kernel", tmp_path / "elf"],
+                              capture_output=True, text=True, check=False, timeout=120)
+        assert (done.returncode, done.stdout + done.stderr) == expected
 
 
 @cross
