@@ -2,6 +2,7 @@
 #include "group.h"
 
 #include "map.h"
+#include "walked.h"
 
 /*
  * GROUP: for each change: kind 1, bytes of the body 2, the key, the body. Body of RANGE: the offset behind it, 4; of MERGE,
@@ -81,6 +82,19 @@ static int apply(nf2_t *fs)
     NF2_TRY(found);
     fs->group_busy = false;
     return NF2_OK;
+}
+
+int nf2_group_pin(nf2_t *fs)
+{
+    struct reader reader;
+    struct nf2_op op;
+    int found;
+
+    NF2_TRY(reader_begin(fs, &reader));
+    while ((found = reader_next(fs, &reader, &op)) > 0) {
+        NF2_TRY(op.type == NF2_OP_PUT ? nf2_walked_body(fs, &op.key, &op.body[0]) : NF2_OK);
+    }
+    return found;
 }
 
 int nf2_group_redo_pending(nf2_t *fs)

@@ -169,6 +169,9 @@ int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to, uint32_t file_end)
     int found;
 
     while ((found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry)) > 0 && of_map(&entry, from)) {
+        if (nf2_alloc_stock(fs) < 4u + 2u * fs->root.level) {
+            return NF2_NEED_SPACE;  /* between two entries it may wait */
+        }
         NF2_TRY(nf2_map_find(fs, from, nf2_key_value(&entry.key), &piece));
         int n = nf2_map_plan(fs, to, &piece, file_end, ops, bytes);
         NF2_TRY(n);

@@ -363,7 +363,7 @@ int nf2_tree_rewrite(nf2_t *fs, const struct nf2_path *path, unsigned level, str
     NF2_TRY(done);
     for (unsigned i = 0; i < rewrite.olds; i++) {
         nf2_view_forget(fs, rewrite.old[i]);
-        nf2_alloc_freed(fs, rewrite.old[i]);
+        nf2_space_freed(fs, rewrite.old[i]);
     }
     return NF2_OK;
 }

@@ -4,6 +4,7 @@
 #include "lock.h"
 #include "maintain.h"
 #include "super.h"
+#include "walk.h"
 
 #define FORMAT_NODES 4u         /* blocks that a new tree has for its first nodes */
 
@@ -13,6 +14,7 @@ static void set_windows(nf2_t *fs)
     uint32_t blocks = (fs->io.blocks + windows - 1) / windows;
 
     fs->space.window_blocks = windows > 1 ? (blocks + 15u) & ~15u : blocks;
+    fs->space.cell_blocks = 1;
 }
 
 static void set_views(nf2_t *fs, const struct nf2_config *config)
@@ -202,7 +204,7 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config, int fl
     }
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
-    fs->walk.paced = fs->space.now_free;
+    fs->walk.paced = nf2_alloc_stock(fs);
     fs->mounted = true;
     return NF2_OK;
 }
@@ -296,7 +298,7 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     if (!now && fs->space.fresh && window > fs->space.now_window) {
         return NF2_BLOCK_ERASED;
     }
-    NF2_TRY(now ? NF2_OK : nf2_sweep_look(fs, window));
+    NF2_TRY(now ? NF2_OK : nf2_walk_look(fs, window));
     if (nf2_bit(now ? fs->space.now : fs->space.mark, block % size)) {
         return NF2_BLOCK_USED;
     }

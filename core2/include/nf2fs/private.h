@@ -23,6 +23,7 @@
 #define NF2_WINDOW_BYTES (NF2_WINDOW_BLOCKS / 8u)
 #define NF2_WINDOWS_MAX 129u
 #define NF2_GROUPS 32u                  /* erase groups of a window */
+#define NF2_CELLS 32u                   /* parts of a window of which live data is counted: see victims.c */
 #define NF2_FREED_MAX 8u
 #define NF2_BAD_MAX 8u
 #define NF2_PIECES_MAX 4u               /* unsynced pieces of a file kept in its handle */
@@ -97,12 +98,14 @@ struct nf2_root {               /* journal.c: what a mount must know */
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
     uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from */
     uint8_t mark[NF2_WINDOW_BYTES];     /* of the one that a walk marks */
-    uint8_t live[NF2_GROUPS];   /* of its groups: live 16th parts of blocks, 255: or more */
+    uint8_t live[NF2_CELLS];    /* of its cells: live 16th parts of blocks, 255: or more */
     uint32_t now_window, mark_window;   /* numbers */
     uint32_t window_blocks;     /* of each window; the last one may have fewer */
     uint32_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
     uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
-    uint32_t victims;           /* groups of `mark` that are being emptied */
+    uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
+    uint16_t cell_first;        /* block of the marked window with which its cells begin */
+    uint16_t cell_blocks;       /* of each cell */
     uint32_t free;              /* blocks, never too many */
     uint32_t lap_free;          /* blocks found free in this lap of walks */
     uint32_t erases;
@@ -133,7 +136,10 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool looked;                /* `mark` was only looked at, when there had been so many changes: */
     uint32_t looked_changes;
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
-    uint32_t paced;             /* blocks of `now` that were free when the walk went on last */
+    uint32_t paced;             /* blocks in stock when the walk went on last */
+    uint32_t to_move;           /* live 16th parts of blocks that lie in victims still */
+    uint32_t spent;             /* changes that there had been when all walks won nothing: 0: never */
+    bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     struct nf2_run moved;       /* where moved data goes */
 };
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "victims.h"
+
+#define PARTS 16u               /* of a block, in which live data is counted */
+#define WORTH 11u               /* of 16 parts: with less live data a large erase costs less than small ones of what is free */
+
+uint32_t nf2_victims_floor(const nf2_t *fs)
+{
+    return 3u + 2u * fs->root.level;
+}
+
+/* As many blocks as a large erase takes, on volumes that have enough of such cells. */
+static uint32_t cell_as_rule(const nf2_t *fs)
+{
+    uint32_t group = nf2_group_blocks(fs), large = nf2_min(nf2_large_blocks(fs), PARTS);
+
+    return fs->space.window_blocks >= 8 * large ? nf2_max(group, large) : group;
+}
+
+void nf2_victims_begin(nf2_t *fs)
+{
+    fs->space.victims = 0;
+    fs->space.cell_first = 0;
+    fs->space.cell_blocks = (uint16_t)cell_as_rule(fs);
+}
+
+bool nf2_victims_zoomed(const nf2_t *fs)
+{
+    return fs->space.cell_blocks != cell_as_rule(fs);
+}
+
+/* Blocks of a cell, and how many of them are in use. */
+static uint32_t cell_size(const nf2_t *fs, uint32_t cell, uint32_t *used)
+{
+    uint32_t first = fs->space.cell_first + cell * fs->space.cell_blocks;
+    uint32_t end = nf2_min(first + fs->space.cell_blocks, fs->space.window_blocks);
+
+    *used = 0;
+    for (uint32_t at = first; at < end; at++) {
+        *used += nf2_bit(fs->space.mark, at);
+    }
+    return first < end ? end - first : 0;
+}
+
+/* Parts of the blocks in use that hold nothing live. */
+static uint32_t garbage_of(const nf2_t *fs, uint32_t cell)
+{
+    uint32_t used, live = fs->space.live[cell];
+
+    (void)cell_size(fs, cell, &used);
+    return PARTS * used > live ? PARTS * used - live : 0;
+}
+
+/* Is a cell worth emptying? `scarce`: for whatever it wins. Else for a large erase, or where much is won. */
+static bool worth_emptying(const nf2_t *fs, uint32_t cell, bool scarce)
+{
+    uint32_t used, blocks = cell_size(fs, cell, &used), live = fs->space.live[cell];
+    bool single = fs->space.cell_blocks == 1, large = nf2_large_blocks(fs) > 1 && !single;
+
+    if (used == 0) {
+        return false;
+    }
+    if (large && !scarce) {
+        return live <= WORTH * blocks;
+    }
+    return garbage_of(fs, cell) >= (single ? 2 : PARTS) && (scarce || live <= WORTH * used);
+}
+
+/* The emptiest cell that is worth it and can be copied with so many parts; NF2_CELLS: there is none. */
+static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool scarce)
+{
+    uint32_t best = NF2_CELLS;
+
+    for (uint32_t cell = 0; cell < NF2_CELLS; cell++) {
+        bool better = best == NF2_CELLS || fs->space.live[cell] < fs->space.live[best];
+        bool candidate = (candidates >> cell & 1u) != 0;
+        if (better && candidate && fs->space.live[cell] <= parts && worth_emptying(fs, cell, scarce)) {
+            best = cell;
+        }
+    }
+    return best;
+}
+
+bool nf2_victims_choose(nf2_t *fs)
+{
+    uint32_t stock = nf2_alloc_stock(fs), floor = fs->walk.hard ? nf2_victims_floor(fs) : nf2_space_kept(fs);
+    uint32_t parts = stock > floor ? PARTS * (stock - floor) : 0, cell;
+    bool scarce = fs->walk.hard || nf2_space_count(fs, fs->space.mark) < fs->space.window_blocks / 16;
+
+    parts -= fs->walk.hard ? 0 : parts / 4; /* the rest is for what is written meanwhile */
+    uint32_t candidates = fs->space.victims;
+    fs->space.victims = 0;
+    fs->walk.to_move = 0;
+    while ((cell = pick(fs, candidates, parts, scarce)) < NF2_CELLS) {
+        candidates &= ~(1u << cell);
+        uint32_t live = fs->space.live[cell];
+        fs->space.victims |= 1u << cell;
+        fs->walk.to_move += live;
+        parts -= nf2_min(parts, live + live / 8 + 1); /* leaves are written anew, too */
+    }
+    return fs->space.victims != 0;
+}
+
+bool nf2_victims_zoom(nf2_t *fs)
+{
+    uint32_t size = fs->space.cell_blocks, cells = NF2_CELLS / size, most = 0;
+
+    if (nf2_victims_zoomed(fs) || cells == 0 || size == 1) {
+        return false;
+    }
+    for (uint32_t first = 0; first + cells <= NF2_CELLS; first++) {
+        uint32_t sum = 0;
+        for (uint32_t cell = first; cell < first + cells; cell++) {
+            sum += garbage_of(fs, cell);
+        }
+        if (sum > most) {
+            most = sum;
+            fs->space.cell_first = (uint16_t)(first * size);
+        }
+    }
+    fs->space.cell_blocks = 1;
+    return most >= PARTS;
+}
