@@ -198,6 +198,42 @@ def test_symbols(built):
     assert stated == symbols.markdown(symbols.table(built / "build")), "run `make symbols`"
 
 
+# What docs/PORTING.md asks for with newlib, and nothing else.
+NEWLIB = """
+#include <stddef.h>
+#include <stdio.h>
+#include "nf2_posix.h"
+void nf2_newlib_put(const char *data, int length);
+void *_sbrk(ptrdiff_t more);
+_Noreturn void _exit(int code);
+int _kill(int process, int signal);
+int _getpid(void);
+static nf2_t fs;
+void nf2_newlib_put(const char *data, int length) { (void)data; (void)length; }
+void *_sbrk(ptrdiff_t more) { (void)more; return (void *)-1; }
+_Noreturn void _exit(int code) { (void)code; for (;;) { } }
+int _kill(int process, int signal) { (void)process; return signal; }
+int _getpid(void) { return 1; }
+int main(void)
+{
+    FILE *file = nf2p_attach(&fs, NULL, NULL, NULL) == 0 ? fopen("/a", "w") : NULL;
+    fprintf(file, "%d\\n", 1);
+    return fclose(file) + rename("/a", "/b") + remove("/b");
+}
+"""
+
+
+@cross
+def test_newlib(two_files, tmp_path):
+    """fopen, fprintf and the rest link with what the page names."""
+    page = (ROOT / "docs/PORTING.md").read_text()
+    assert all(f"`{name}`" in page for name in ("nf2_newlib_put", "_sbrk", "_exit", "_kill", "_getpid"))
+    (tmp_path / "main.c").write_text(NEWLIB)
+    run("arm-none-eabi-gcc", *WARNINGS, "-mcpu=cortex-m4", "-mthumb", f"-I{two_files}", f"-I{ROOT / 'ports/freertos'}",
+        tmp_path / "main.c", ROOT / "ports/freertos/nf2_posix.c", ROOT / "ports/freertos/nf2_newlib.c", two_files / "nf2fs.c",
+        "-o", tmp_path / "elf")
+
+
 def listed(built, kind):
     return {pathlib.Path(line) for line in (built / f"build/nf2fs-{kind}.txt").read_text().split()}
 
