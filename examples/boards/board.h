@@ -5,7 +5,10 @@
 
 #include "nf2fs/flash.h"
 
-/* The flash, ready for use, and where the volume begins; NULL: it was not found, and the board has said why. */
+/*
+ * The flash, ready for use, and where the volume begins; NULL: it was not found, and the board has
+ * said why.
+ */
 const struct nf2_flash *board_flash(uint32_t *offset);
 
 void board_put(const char *text);

@@ -82,7 +82,7 @@ static struct spinor chip;
 
 const struct nf2_flash *board_flash(uint32_t *offset)
 {
-    *offset = 31u << 20;                /* the chip's last MiB, out of reach of three address bytes */
+    *offset = 31u << 20;            /* the chip's last MiB, out of reach of three address bytes */
     REGISTER(SPI_WINDOW) = 0;           /* commands, not reads through the window */
     REGISTER(SPI_FORMAT) = FORMAT_BYTES;
     int result = spinor_start(&chip, &bus);

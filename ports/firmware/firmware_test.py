@@ -24,6 +24,7 @@ import zlib
 CHIP = 32 << 20
 RUN_OFFSET = 16 << 20
 RUN_SIZE = 1 << 20
+WORKLOADS_SIZE = 8 << 20
 ACTORS = 4
 SLOW_DISK = ",throttling.iops-write=200"
 RUN_CHIP = """name = board-run
@@ -182,6 +183,21 @@ def test_exchange(options, board):
     print(f"host to board and back: {len(shown)} files, one of them the board's, check clean")
 
 
+def test_workloads(options, board):
+    """Those of norbench, in tasks at once: they read and leave on the board what they read and leave on the host."""
+    board.blank()
+    done = subprocess.run([options.judge, "workloads", str(WORKLOADS_SIZE)], capture_output=True, text=True, check=False)
+    expected = sorted(text for text in done.stdout.splitlines() if text.startswith(("FILE", "READ")))
+    if done.returncode != 0 or len(expected) < 100:
+        raise Failed(f"the workloads on the host: {done.stdout[-500:]}{done.stderr}")
+    lines = board.run("workloads", seconds=580)
+    found = sorted(text for text in lines if text.startswith(("FILE", "READ")))
+    if lines[-1] != "DONE" or found != expected:
+        raise Failed(f"only on the board: {set(found) - set(expected)}; only on the host: {set(expected) - set(found)}")
+    reads = sum(text.startswith("READ") for text in found)
+    print(f"norbench's workloads and the model in {reads} tasks at once: {len(found) - reads} files as on the host", flush=True)
+
+
 def test_tasks(options, board):
     board.blank()
     lines = board.run("run", "1", "0", "0", "0", "0", "0", str(options.steps), seconds=580)
@@ -268,7 +284,7 @@ def main():
     options.folder.mkdir(parents=True, exist_ok=True)
     board = Board(options)
     try:
-        for test in (test_board, test_image, test_exchange, test_tasks, test_kills):
+        for test in (test_board, test_image, test_exchange, test_workloads, test_tasks, test_kills):
             test(options, board)
     except Failed as error:
         print(f"firmware-test: FAILED: {error}", file=sys.stderr)

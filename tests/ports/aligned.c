@@ -38,8 +38,8 @@ static void look(unsigned cpu, uint32_t kind, uint64_t address, void *data)
     uint64_t size = UINT64_C(1) << qemu_plugin_mem_size_shift(kind);
     (void)cpu;
     if ((address & (size - 1u)) != 0) {
-        fprintf(stderr, "unaligned access of %" PRIu64 " bytes to 0x%" PRIx64 " at 0x%" PRIxPTR "\n", size,
-                address, (uintptr_t)data);
+        fprintf(stderr, "unaligned access of %" PRIu64 " bytes to 0x%" PRIx64, size, address);
+        fprintf(stderr, " at 0x%" PRIxPTR "\n", (uintptr_t)data);
         exit(9);
     }
 }
