@@ -183,6 +183,15 @@ def test_exchange(options, board):
     print(f"host to board and back: {len(shown)} files, one of them the board's, check clean")
 
 
+def test_full(options, board):
+    board.blank()
+    found = next(text for text in board.run("full") if text.startswith("FULL "))
+    first, second = map(int, found.split()[1:])
+    if first < RUN_SIZE // 2 or second < first * 9 // 10:
+        raise Failed(f"of {RUN_SIZE} bytes {first} were filled, and {second} after all was removed")
+    print(f"a volume of {RUN_SIZE} bytes took {first}, and {second} after all was removed", flush=True)
+
+
 def test_workloads(options, board):
     """Those of norbench, in tasks at once: they read and leave on the board what they read and leave on the host."""
     board.blank()
@@ -284,7 +293,7 @@ def main():
     options.folder.mkdir(parents=True, exist_ok=True)
     board = Board(options)
     try:
-        for test in (test_board, test_image, test_exchange, test_workloads, test_tasks, test_kills):
+        for test in (test_board, test_image, test_exchange, test_full, test_workloads, test_tasks, test_kills):
             test(options, board)
     except Failed as error:
         print(f"firmware-test: FAILED: {error}", file=sys.stderr)
