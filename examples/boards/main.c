@@ -10,7 +10,7 @@
 #include "nf2fs/nf2fs.h"
 #include "selftest.h"
 
-#define ROUNDS 48u
+#define ROUNDS 24u
 #define PAGE_SIZE 256u
 #define SETTINGS 300u           /* bytes: more than a page */
 

@@ -109,16 +109,15 @@ int main(void)
 NO_BUS = "the bus transfer failed, 1\n"
 
 
-@pytest.mark.parametrize("way", ["find_package", "add_subdirectory", "pkg-config", "two files"])
+@pytest.mark.parametrize("way", ["find_package", "pkg-config", "two files"])
 def test_driver_is_there(built, two_files, tmp_path, way):
     (tmp_path / "main.c").write_text(DRIVER)
-    if way in ("find_package", "add_subdirectory"):
-        take = f"add_subdirectory({ROOT} nf2fs)" if way == "add_subdirectory" else "find_package(nf2fs REQUIRED)"
+    if way == "find_package":
         (tmp_path / "CMakeLists.txt").write_text(
-            f"cmake_minimum_required(VERSION 3.21)\nproject(consumer C)\n{take}\nadd_executable(consumer main.c)\n"
+            "cmake_minimum_required(VERSION 3.21)\nproject(consumer C)\nfind_package(nf2fs REQUIRED)\nadd_executable(consumer main.c)\n"
             "target_link_libraries(consumer PRIVATE nf2fs::spinor)\n")
         run(CMAKE, "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={built / 'installed'}")
-        run(CMAKE, "--build", tmp_path / "build", "--target", "consumer")
+        run(CMAKE, "--build", tmp_path / "build")
         assert run(tmp_path / "build/consumer") == NO_BUS
         return
     words = [f"-I{two_files}", f"-I{ROOT / 'ports/spinor'}", *(ROOT / "ports/spinor").glob("*.c"), two_files / "nf2fs.c"]
@@ -148,13 +147,17 @@ def test_pkg_config(built, tmp_path):
 
 def test_as_a_part_of_a_project(tmp_path):
     (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs/nf2fs.h"))
+    (tmp_path / "driver.c").write_text(DRIVER)
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.21)\nproject(consumer C)\n"
-        f"add_subdirectory({ROOT} nf2fs)\nadd_executable(consumer main.c)\n"
-        "target_link_libraries(consumer PRIVATE nf2fs::nf2fs)\n")
+        f"add_subdirectory({ROOT} nf2fs)\nadd_executable(consumer main.c)\nadd_executable(driver driver.c)\n"
+        "target_link_libraries(consumer PRIVATE nf2fs::nf2fs)\ntarget_link_libraries(driver PRIVATE nf2fs::spinor)\n")
     run(CMAKE, "-S", tmp_path, "-B", tmp_path / "build")
-    run(CMAKE, "--build", tmp_path / "build", "--parallel", "2")
+    run(CMAKE, "--build", tmp_path / "build", "--parallel", "2", "--target", "consumer")
     assert run(tmp_path / "build/consumer") == f"{version()} hello\n"
+    assert not list((tmp_path / "build").rglob("libnf2fs_spinor*")), "the driver is built where it is linked alone"
+    run(CMAKE, "--build", tmp_path / "build", "--parallel", "2")
+    assert run(tmp_path / "build/driver") == NO_BUS
 
 
 def test_two_files(two_files, tmp_path):
@@ -278,9 +281,8 @@ endfunction()
 """
 
 
-@pytest.mark.parametrize("core", ["1", "2"])
-@pytest.mark.parametrize(("functions", "glue", "test"),
-                         [(IDF, "ports/esp-idf/nf2fs", "test_esp"), (ZEPHYR, "ports/zephyr", "test_zephyr")], ids=["esp", "zephyr"])
+@pytest.mark.parametrize(("functions", "glue", "test", "core"),
+                         [(IDF, "ports/esp-idf/nf2fs", "test_esp", "1"), (ZEPHYR, "ports/zephyr", "test_zephyr", "2")], ids=["esp", "zephyr"])
 def test_glue_is_built(functions, glue, test, core, tmp_path):
     """The CMakeLists.txt of the component and of the module, with functions of our own: what they build passes its test."""
     (tmp_path / "CMakeLists.txt").write_text(
