@@ -18,8 +18,10 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     NF2_TRY(nf2_journal_open(fs));
     erased = nf2_space_erased(fs, start, count);
     nf2_put16(nf2_put24(bytes, start), count);
+    fs->space.pristine = fs->space.settled = false;
     nf2_space_use(fs, start, count); /* a turn of the log must not take them */
     nf2_space_taken(fs, count);
+    nf2_space_changed(fs);
     NF2_TRY(nf2_journal_put(fs, NF2_ROOT_CLAIM, bytes, sizeof bytes));
     claim->start = start;
     claim->count = (uint16_t)count;

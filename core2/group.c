@@ -180,7 +180,7 @@ static NF2_APART int commit(nf2_t *fs, const struct nf2_op *ops, unsigned count)
     if (length > NF2_GROUP_BYTES_MAX) {
         return NF2_ERR_NOSPC;
     }
-    for (unsigned tries = 0; tries <= NF2_BAD_MAX && result == NF2_FAILED_BLOCK; tries++) {
+    for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         NF2_TRY(nf2_journal_room(fs, length));
         nf2_writer_begin(&writer, fs->root.head, fs->root.end);
         fs->root.group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, false, length);
@@ -220,7 +220,8 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     if (result == NF2_SPANS_LEAVES) {
         NF2_TRY(change_leaves(fs, ops, count));
         result = apply(fs);
+        result = fs->io.broken ? result : NF2_OK; /* it is committed: what a read or room kept back is made up for */
     }
-    fs->space.pristine = fs->space.settled = false;
+    nf2_space_changed(fs);
     return result;
 }

@@ -113,7 +113,11 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
         nf2_space_freed(fs, joined.block);
         return 0;
     }
-    fs->io.broken = fs->io.broken || result == NF2_FAILED_BLOCK; /* the record may count after a remount */
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, path->node[1].block);
+        result = nf2_tree_rewrite(fs, path, 1, ops, 2);
+        fs->io.broken = fs->io.broken || result < 0; /* the record may count after a remount */
+    }
     NF2_TRY(result);
     nf2_view_forget(fs, pair.left.block);
     nf2_view_forget(fs, pair.right.block);

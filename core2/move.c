@@ -75,7 +75,7 @@ static int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
         }
     }
     to->length = done;
-    fs->walk.to_move -= nf2_min(fs->walk.to_move, (16 * done + bytes - 1) / bytes);
+    fs->walk.to_move -= nf2_min(fs->walk.to_move, (done + page - 1) / page);
     return NF2_OK;
 }
 

@@ -83,9 +83,15 @@ bool nf2_space_mark(nf2_t *fs, uint32_t block)
     return set_in(fs, fs->space.mark, fs->space.mark_window, block);
 }
 
-void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t parts)
+uint32_t nf2_space_parts(const nf2_t *fs)
 {
-    uint32_t cell = cell_of(fs, block);
+    return fs->space.cell_blocks == 1 ? 128 : 16;
+}
+
+void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes)
+{
+    uint32_t cell = cell_of(fs, block), part = nf2_block_bytes(fs) / nf2_space_parts(fs);
+    uint32_t parts = nf2_max((bytes + part / 2) / part, 1);
 
     if (cell < NF2_CELLS) {
         fs->space.live[cell] = (uint8_t)nf2_min(fs->space.live[cell] + parts, 255);
@@ -188,12 +194,14 @@ bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
 
 uint32_t nf2_space_reserve(const nf2_t *fs)
 {
-    return nf2_space_kept(fs) + nf2_group_blocks(fs);
+    return nf2_space_kept(fs) + 2u;
 }
 
 uint32_t nf2_space_kept(const nf2_t *fs)
 {
-    return 6u + 2u * fs->root.level;
+    uint32_t least = fs->io.blocks < 64 ? 0 : 1; /* the tree will get that high: nothing is taken back then */
+
+    return 6u + 2u * nf2_max(fs->root.level, least);
 }
 
 uint32_t nf2_space_total(const nf2_t *fs)

@@ -29,8 +29,16 @@ void nf2_space_taken(nf2_t *fs, uint32_t count);
 /* The walk reaches this block: is it the first time? */
 bool nf2_space_mark(nf2_t *fs, uint32_t block);
 
-/* So many 16th parts of a block, from the one on that holds `block`, are live. */
-void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t parts);
+/* In how many parts of a block live data is counted; so many bytes of a block are live. */
+uint32_t nf2_space_parts(const nf2_t *fs);
+void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes);
+
+/* Something was taken or given up that only a lap of walks finds again. */
+static inline void nf2_space_changed(nf2_t *fs)
+{
+    fs->space.pristine = fs->space.settled = false;
+    fs->root.leaky = true;
+}
 
 /* Does this block lie in a cell that is being emptied? */
 bool nf2_space_victim(const nf2_t *fs, uint32_t block);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sweep.h"
 
+#include "bad.h"
 #include "victims.h"
 #include "walk.h"
 
@@ -11,7 +12,7 @@ static int take_over(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
-    NF2_TRY(nf2_walk_pin(fs));
+    NF2_TRY(nf2_walk_pin(fs, false));
     bool same = space->now_window == space->mark_window;
     space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
@@ -44,7 +45,7 @@ static void count_window(nf2_t *fs)
         space->lap_known = true;
         space->lap_windows = 0;
         space->settled = space->pristine;
-        fs->root.leaky = false;
+        fs->root.leaky = !space->pristine;
     }
 }
 
@@ -52,7 +53,7 @@ static void count_window(nf2_t *fs)
 static int end_walk(nf2_t *fs)
 {
     fs->space.victims = UINT32_MAX; /* cells with something pinned fall out */
-    NF2_TRY(nf2_walk_pin(fs));
+    NF2_TRY(nf2_walk_pin(fs, false));
     if (!fs->walk.emptying && !fs->group_busy) {
         bool chosen = nf2_victims_choose(fs);
         if (chosen || (fs->walk.hard && nf2_victims_zoom(fs))) {
@@ -83,6 +84,18 @@ static int walk_step(nf2_t *fs)
 
 /* ---- windows ------------------------------------------------------------------------------------ */
 
+/* What a walk would find of a window that was never used. */
+static int mark_bad_keys(nf2_t *fs)
+{
+    uint32_t block = fs->space.mark_window * fs->space.window_blocks;
+    int found;
+
+    for (; (found = nf2_bad_next(fs, block, &block)) > 0; block++) {
+        (void)nf2_space_mark(fs, block);
+    }
+    return found;
+}
+
 /* Goes on to the next window: to one that was never used without any walk. 1 if so, 0 if a walk is needed. */
 static int next_window(nf2_t *fs)
 {
@@ -93,7 +106,8 @@ static int next_window(nf2_t *fs)
         nf2_space_clear(fs, space->mark, space->mark_window);
         bool more = space->mark_window + 1 < nf2_windows(fs);
         space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
-        NF2_TRY(nf2_walk_pin(fs));
+        NF2_TRY(nf2_walk_pin(fs, false));
+        NF2_TRY(mark_bad_keys(fs));
         memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
         space->now_window = space->mark_window;
         space->now_free = (uint16_t)nf2_space_count(fs, space->now);
@@ -195,6 +209,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             NF2_TRY(walk_once(fs, enough, number));
             uint32_t total = nf2_space_total(fs);
             idle = total > most ? 0 : idle + 1;
+            fs->walk.looked_closer &= idle == 0 ? 0 : UINT32_MAX;
             most = nf2_max(most, total);
             fs->walk.hard = fs->walk.hard || idle > windows;
         }
@@ -237,18 +252,22 @@ static bool total_enough(const nf2_t *fs, uint32_t number)
 static uint32_t work_left(const nf2_t *fs)
 {
     uint32_t all = nf2_max(fs->walk.leaves_before, fs->walk.leaves) + 1u - fs->walk.leaves;
-    uint32_t pages = fs->walk.to_move * (nf2_block_bytes(fs) / nf2_page(fs)) / 16;
 
-    return LEAF_WORK * all + (fs->walk.emptying ? pages : 0);
+    return LEAF_WORK * all + (fs->walk.emptying ? fs->walk.to_move : 0);
 }
 
-/* Blocks that may be taken until it has to be done: soon, where the window is only marked. */
-static uint32_t blocks_left(const nf2_t *fs)
+/*
+ * Blocks that may be taken until it has to be done: soon, where the window is only marked. In both phases together less
+ * is taken than is won, so that the stock does not shrink.
+ */
+static uint32_t blocks_left(nf2_t *fs, uint32_t taken)
 {
-    uint32_t kept = nf2_space_kept(fs) + (fs->walk.emptying ? fs->walk.to_move / 16 : 0);
-    uint32_t stock = nf2_alloc_stock(fs), left = stock > kept ? stock - kept : 1;
+    uint32_t moves = fs->walk.emptying ? fs->walk.to_move * 5 / 4 / nf2_block_pages(fs) : 0;
+    uint32_t kept = nf2_space_kept(fs) + moves;
+    uint32_t stock = nf2_alloc_stock(fs), left = stock > kept ? stock - kept : 1, gain = fs->walk.gain;
 
-    return fs->walk.emptying ? left : (left + 7) / 8;
+    fs->walk.gain -= fs->walk.emptying ? nf2_min(gain, taken) : 0;
+    return nf2_max(fs->walk.emptying ? nf2_min(left, gain / 4 * 3) : nf2_min(left, gain) / 8, 1);
 }
 
 /* For each block taken so much of the walk is done that it ends before the window does. */
@@ -267,11 +286,12 @@ static int pace(nf2_t *fs)
         }
         NF2_TRY(next_window(fs));
     }
-    uint32_t blocks = blocks_left(fs), work = nf2_min((work_left(fs) * taken + blocks - 1) / blocks, WORK_MAX * taken);
+    uint32_t blocks = blocks_left(fs, taken), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
+    uint32_t work = nf2_min((work_left(fs) * taken + blocks - 1) / blocks, most * taken);
     while (done < work && fs->walk.active) {
         uint32_t before = fs->walk.to_move;
         NF2_TRY(walk_step(fs));
-        done += LEAF_WORK + (before - nf2_min(before, fs->walk.to_move)) * (nf2_block_bytes(fs) / nf2_page(fs)) / 16;
+        done += LEAF_WORK + (before - nf2_min(before, fs->walk.to_move));
     }
     fs->walk.paced = nf2_alloc_stock(fs);
     return NF2_OK;
@@ -300,6 +320,7 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
 
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_sweep_finish(fs));
+    NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
     NF2_TRY(pace(fs));
     if (nodes_enough(fs, kept)) {
         return NF2_OK;

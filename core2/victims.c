@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "victims.h"
 
-#define PARTS 16u               /* of a block, in which live data is counted */
 #define WORTH 11u               /* of 16 parts: with less live data a large erase costs less than small ones of what is free */
 
 uint32_t nf2_victims_floor(const nf2_t *fs)
@@ -12,7 +11,7 @@ uint32_t nf2_victims_floor(const nf2_t *fs)
 /* As many blocks as a large erase takes, on volumes that have enough of such cells. */
 static uint32_t cell_as_rule(const nf2_t *fs)
 {
-    uint32_t group = nf2_group_blocks(fs), large = nf2_min(nf2_large_blocks(fs), PARTS);
+    uint32_t group = nf2_group_blocks(fs), large = nf2_min(nf2_large_blocks(fs), 16);
 
     return fs->space.window_blocks >= 8 * large ? nf2_max(group, large) : group;
 }
@@ -33,7 +32,8 @@ bool nf2_victims_zoomed(const nf2_t *fs)
 static uint32_t cell_size(const nf2_t *fs, uint32_t cell, uint32_t *used)
 {
     uint32_t first = fs->space.cell_first + cell * fs->space.cell_blocks;
-    uint32_t end = nf2_min(first + fs->space.cell_blocks, fs->space.window_blocks);
+    uint32_t behind = fs->io.blocks - fs->space.mark_window * fs->space.window_blocks;
+    uint32_t end = nf2_min(first + fs->space.cell_blocks, nf2_min(fs->space.window_blocks, behind));
 
     *used = 0;
     for (uint32_t at = first; at < end; at++) {
@@ -48,22 +48,24 @@ static uint32_t garbage_of(const nf2_t *fs, uint32_t cell)
     uint32_t used, live = fs->space.live[cell];
 
     (void)cell_size(fs, cell, &used);
-    return PARTS * used > live ? PARTS * used - live : 0;
+    used *= nf2_space_parts(fs);
+    return used > live ? used - live : 0;
 }
 
 /* Is a cell worth emptying? `scarce`: for whatever it wins. Else for a large erase, or where much is won. */
 static bool worth_emptying(const nf2_t *fs, uint32_t cell, bool scarce)
 {
-    uint32_t used, blocks = cell_size(fs, cell, &used), live = fs->space.live[cell];
+    uint32_t used, blocks = cell_size(fs, cell, &used), live = 16 * fs->space.live[cell];
+    uint32_t parts = nf2_space_parts(fs);
     bool single = fs->space.cell_blocks == 1, large = nf2_large_blocks(fs) > 1 && !single;
 
     if (used == 0) {
         return false;
     }
     if (large && !scarce) {
-        return live <= WORTH * blocks;
+        return live <= WORTH * blocks * parts;
     }
-    return garbage_of(fs, cell) >= (single ? 2 : PARTS) && (scarce || live <= WORTH * used);
+    return garbage_of(fs, cell) >= (single ? parts / 16 : parts) && (scarce || live <= WORTH * used * parts);
 }
 
 /* The emptiest cell that is worth it and can be copied with so many parts; NF2_CELLS: there is none. */
@@ -83,41 +85,53 @@ static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool 
 
 bool nf2_victims_choose(nf2_t *fs)
 {
-    uint32_t stock = nf2_alloc_stock(fs), floor = fs->walk.hard ? nf2_victims_floor(fs) : nf2_space_kept(fs);
-    uint32_t parts = stock > floor ? PARTS * (stock - floor) : 0, cell;
+    uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs), used;
+    uint32_t parts = stock > floor ? nf2_space_parts(fs) * (stock - floor) : 0, cell;
     bool scarce = fs->walk.hard || nf2_space_count(fs, fs->space.mark) < fs->space.window_blocks / 16;
 
-    parts -= fs->walk.hard ? 0 : parts / 4; /* the rest is for what is written meanwhile */
+    parts -= fs->walk.hard ? 0 : parts / 16 * 5; /* the rest is for what is written meanwhile */
     uint32_t candidates = fs->space.victims;
     fs->space.victims = 0;
-    fs->walk.to_move = 0;
+    fs->walk.to_move = fs->walk.gain = 0;
     while ((cell = pick(fs, candidates, parts, scarce)) < NF2_CELLS) {
         candidates &= ~(1u << cell);
         uint32_t live = fs->space.live[cell];
         fs->space.victims |= 1u << cell;
-        fs->walk.to_move += live;
-        parts -= nf2_min(parts, live + live / 8 + 1); /* leaves are written anew, too */
+        fs->walk.to_move += live * nf2_block_pages(fs) / nf2_space_parts(fs);
+        fs->walk.gain += cell_size(fs, cell, &used) - live / nf2_space_parts(fs);
+        parts -= nf2_min(parts, live + live / 4 + 1); /* leaves are written anew, too */
     }
     return fs->space.victims != 0;
 }
 
+/* What can be won in a range of cells; 0 where a zoom was aimed at it already. */
+static uint32_t garbage_in(const nf2_t *fs, uint32_t first, uint32_t cells)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t cell = first; cell < first + cells; cell++) {
+        bool done = (fs->walk.looked_closer >> cell & 1u) != 0;
+        sum += done ? 0 : garbage_of(fs, cell);
+    }
+    return sum;
+}
+
 bool nf2_victims_zoom(nf2_t *fs)
 {
-    uint32_t size = fs->space.cell_blocks, cells = NF2_CELLS / size, most = 0;
+    uint32_t size = fs->space.cell_blocks, cells = nf2_min(NF2_CELLS / size, NF2_CELLS), most = 0, best = 0;
 
-    if (nf2_victims_zoomed(fs) || cells == 0 || size == 1) {
+    if (nf2_victims_zoomed(fs) || size == 1) {
         return false;
     }
     for (uint32_t first = 0; first + cells <= NF2_CELLS; first++) {
-        uint32_t sum = 0;
-        for (uint32_t cell = first; cell < first + cells; cell++) {
-            sum += garbage_of(fs, cell);
-        }
-        if (sum > most) {
-            most = sum;
-            fs->space.cell_first = (uint16_t)(first * size);
-        }
+        uint32_t sum = garbage_in(fs, first, cells);
+        best = sum > most ? first : best;
+        most = nf2_max(sum, most);
     }
+    for (uint32_t cell = best; cell < best + cells; cell++) {
+        fs->walk.looked_closer |= 1u << cell;
+    }
+    fs->space.cell_first = (uint16_t)(best * size);
     fs->space.cell_blocks = 1;
-    return most >= PARTS;
+    return most >= nf2_space_parts(fs) / 8;
 }

@@ -7,50 +7,52 @@
 
 /* ---- marking ------------------------------------------------------------------------------------ */
 
-static void pin_run(nf2_t *fs, uint32_t block, uint32_t count)
+static void pin_run(nf2_t *fs, bool live, uint32_t block, uint32_t count)
 {
-    if (count > 0) {
-        nf2_space_use(fs, block, count);
+    nf2_space_use(fs, block, count);
+    for (uint32_t i = 0; live && i < count; i++) {
+        nf2_space_live(fs, block + i, nf2_block_bytes(fs));
     }
 }
 
 /* What is in use and in no entry of the tree. */
-int nf2_walk_pin(nf2_t *fs)
+int nf2_walk_pin(nf2_t *fs, bool count)
 {
     const struct nf2_space *space = &fs->space;
 
     for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-        pin_run(fs, file->run.block, file->run.count);
-        pin_run(fs, file->frames_block, file->frames_block != 0);
+        pin_run(fs, count, file->run.block, file->run.count);
+        pin_run(fs, count, file->frames_block, file->frames_block != 0);
         for (unsigned i = 0; i < file->pieces; i++) {
             nf2_walked_piece(fs, &file->piece[i]);
         }
     }
-    pin_run(fs, fs->fragment.block, fs->fragment.count);
-    pin_run(fs, fs->walk.moved.block, fs->walk.moved.count);
-    pin_run(fs, space->nodes.start, space->nodes.count);
-    pin_run(fs, space->data.start, space->data.count);
-    pin_run(fs, fs->root.head, 1);
-    pin_run(fs, fs->root.next, fs->root.next < fs->io.blocks);
-    pin_run(fs, fs->root.group_block, fs->root.group_block != NF2_NO_BLOCK);
+    pin_run(fs, count, 0, nf2_super_blocks(fs));
+    pin_run(fs, count, fs->fragment.block, fs->fragment.count);
+    pin_run(fs, count, fs->walk.moved.block, fs->walk.moved.count);
+    pin_run(fs, count, space->nodes.start, space->nodes.count);
+    pin_run(fs, count, space->data.start, space->data.count);
+    pin_run(fs, count, fs->root.head, 1);
+    pin_run(fs, count, fs->root.next, fs->root.next < fs->io.blocks);
+    pin_run(fs, count, fs->root.group_block, fs->root.group_block != NF2_NO_BLOCK);
     for (unsigned i = 0; i < space->freed_count; i++) {
-        pin_run(fs, space->freed[i], 1);
+        pin_run(fs, count, space->freed[i], 1);
     }
     for (unsigned i = 0; i < fs->root.bads; i++) {
-        pin_run(fs, fs->root.bad[i], 1);
+        pin_run(fs, count, fs->root.bad[i], 1);
     }
     return fs->group_busy ? nf2_group_pin(fs) : NF2_OK;
 }
 
 static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
 {
-    uint32_t bytes = nf2_block_bytes(fs), part = bytes / 16, left = piece->length;
+    uint32_t bytes = nf2_block_bytes(fs), left = piece->length;
     uint32_t blocks = nf2_piece_blocks(fs, piece);
 
     for (uint32_t i = 0, at = piece->within; i < blocks; i++, at = 0) {
         uint32_t here = piece->kind == NF2_PIECE_FRAMES ? bytes : nf2_min(left, bytes - at);
         (void)nf2_space_mark(fs, piece->block + i);
-        nf2_space_live(fs, piece->block + i, (here + part - 1) / part);
+        nf2_space_live(fs, piece->block + i, here);
         left -= nf2_min(here, left);
     }
 }
@@ -66,6 +68,7 @@ static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_pi
     if (entry->key.id == NF2_SYSTEM_ID) {
         if (entry->key.length == 5 && entry->key.bytes[0] == NF2_KEY_BAD) {
             (void)nf2_space_mark(fs, nf2_key_value(&entry->key));
+            nf2_space_live(fs, nf2_key_value(&entry->key), 255); /* its cell cannot be won as a whole */
         }
         return 0;
     }
@@ -85,7 +88,7 @@ static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_pi
 static void mark_node(nf2_t *fs, uint32_t block)
 {
     if (nf2_space_mark(fs, block)) {
-        nf2_space_live(fs, block, 16);
+        nf2_space_live(fs, block, nf2_block_bytes(fs));
     }
 }
 
@@ -104,7 +107,7 @@ int nf2_walk_begin(nf2_t *fs, bool emptying)
     fs->walk.behind = false;
     nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
     memset(fs->space.live, 0, sizeof fs->space.live);
-    return nf2_walk_pin(fs);
+    return nf2_walk_pin(fs, true);
 }
 
 /* A node that lies in a victim, on the way to the leaf, is written anew. 1 if so. */
@@ -113,7 +116,7 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
     for (unsigned level = 0; level <= fs->root.level; level++) {
         if (nf2_space_victim(fs, path->node[level].block)) {
             NF2_TRY(nf2_tree_rewrite(fs, path, level, NULL, 0));
-            fs->walk.to_move -= nf2_min(fs->walk.to_move, 16);
+            fs->walk.to_move -= nf2_min(fs->walk.to_move, nf2_block_pages(fs));
             return 1;
         }
         mark_node(fs, path->node[level].block);

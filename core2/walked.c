@@ -24,7 +24,8 @@ int nf2_walked_barrier(nf2_t *fs, struct nf2_view *leaf, const struct nf2_op *op
     struct nf2_entry entry;
 
     for (unsigned i = 0; i < count; i++) {
-        bool behind = fs->walk.active && nf2_key_compare(&ops[i].key, &fs->walk.cursor) < 0;
+        int order = nf2_key_compare(&ops[i].key, &fs->walk.cursor);
+        bool behind = fs->walk.active && (order < 0 || (order == 0 && fs->walk.behind));
         if (behind && ops[i].type == NF2_OP_PUT) {
             const struct nf2_span *body = &ops[i].body[ops[i].body[1].length > 0 ? 1 : 0];
             struct nf2_key plain = ops[i].key; /* the rest of a long name is a span of its own */
