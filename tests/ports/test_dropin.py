@@ -19,6 +19,7 @@ import symbols  # noqa: E402
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
 CMAKE = shutil.which("cmake", path=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}")
 CROSS = subprocess.run([ROOT / "ports/firmware/tools.sh", "--check"], capture_output=True, check=False).returncode == 0
+CORES = sorted(re.findall(r"^set\(nf2fs_core_folder_(\d) ", (ROOT / "cmake/Nf2Core.cmake").read_text(), re.MULTILINE))
 cross = pytest.mark.skipif(not CROSS, reason="a cross compiler or the emulator is not installed "
                                              "(ports/firmware/tools.sh as root installs them)")
 
@@ -282,7 +283,7 @@ endfunction()
 
 
 @pytest.mark.parametrize(("functions", "glue", "test", "core"),
-                         [(IDF, "ports/esp-idf/nf2fs", "test_esp", "1"), (ZEPHYR, "ports/zephyr", "test_zephyr", "2")], ids=["esp", "zephyr"])
+                         [(IDF, "ports/esp-idf/nf2fs", "test_esp", CORES[0]), (ZEPHYR, "ports/zephyr", "test_zephyr", CORES[-1])], ids=["esp", "zephyr"])
 def test_glue_is_built(functions, glue, test, core, tmp_path):
     """The CMakeLists.txt of the component and of the module, with functions of our own: what they build passes its test."""
     (tmp_path / "CMakeLists.txt").write_text(
