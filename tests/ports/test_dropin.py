@@ -283,7 +283,8 @@ endfunction()
 
 
 @pytest.mark.parametrize(("functions", "glue", "test", "core"),
-                         [(IDF, "ports/esp-idf/nf2fs", "test_esp", CORES[0]), (ZEPHYR, "ports/zephyr", "test_zephyr", CORES[-1])], ids=["esp", "zephyr"])
+                         [(IDF, "ports/esp-idf/nf2fs", "test_esp", CORES[0]),
+                          (ZEPHYR, "ports/zephyr", "test_zephyr", CORES[-1])], ids=["esp", "zephyr"])
 def test_glue_is_built(functions, glue, test, core, tmp_path):
     """The CMakeLists.txt of the component and of the module, with functions of our own: what they build passes its test."""
     (tmp_path / "CMakeLists.txt").write_text(
