@@ -238,7 +238,8 @@ static int read_some(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length)
     if (file->buffered > 0 && at < file->buffer_at) {
         length = nf2_min(length, file->buffer_at - at);
     }
-    NF2_TRY(nf2_content_find(fs, file, at, &piece));
+    NF2_TRY(WRITABLE(file) ? fs->writing->find(fs, file, at, &piece) : nf2_content_base(fs, file, at, &piece));
+    NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
     length = nf2_min(length, piece.offset + piece.length - at);
     NF2_TRY(nf2_content_read(fs, file, &piece, at, to, length));
     return (int)length;

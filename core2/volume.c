@@ -267,6 +267,7 @@ static const struct nf2_writing writing = {
     .begin = nf2_file_begin,
     .commit = nf2_commit,
     .end = nf2_file_end,
+    .find = nf2_content_find,
     .leave = leave,
 };
 
