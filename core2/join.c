@@ -115,6 +115,8 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
     }
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, path->node[1].block);
+    }
+    if (nf2_view_torn(fs, view)) {
         result = nf2_tree_rewrite(fs, path, 1, ops, 2);
         fs->io.broken = fs->io.broken || result < 0; /* the record may count after a remount */
     }

@@ -369,10 +369,9 @@ int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
 {
     int result = nf2_writer_end(fs, writer);
 
-    fs->root.end = writer->position;
-    if (result == NF2_FAILED_BLOCK) { /* the log is full by decree */
+    fs->root.end = result == NF2_OK ? writer->position : nf2_log_bytes(fs); /* full by decree */
+    if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, fs->root.head);
-        fs->root.end = nf2_log_bytes(fs);
     }
     return result;
 }

@@ -160,6 +160,7 @@ static int write_all(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
 {
     struct nf2_writer writer;
     uint16_t place[APPEND_MAX] = {0};
+    uint32_t before = fs->io.changes;
     bool range = false;
     int result = NF2_OK;
 
@@ -172,7 +173,12 @@ static int write_all(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
             place[i] = (uint16_t)write_planned(fs, &writer, &ops[i], &plan[i], --left > 0);
         }
     }
-    result = result == NF2_OK ? nf2_writer_end(fs, &writer) : result;
+    writer.result = result < 0 ? result : writer.result;
+    result = nf2_writer_end(fs, &writer);
+    if (result < 0 && fs->io.changes != before) { /* what is known of the node is all that there will be */
+        view->end = (uint16_t)(nf2_log_bytes(fs) + 1u);
+        return result == NF2_FAILED_BLOCK ? result : NF2_NODE_HALF;
+    }
     view->end = (uint16_t)writer.position;
     bool known = result == NF2_OK && !range;
     for (unsigned i = 0; i < count && known; i++) {

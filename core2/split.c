@@ -142,8 +142,8 @@ static NF2_APART int plan(nf2_t *fs, struct rewrite *rewrite)
     uint32_t tail = rewrite->put > 0 ? rewrite->put + nf2_page(fs) : 0; /* what is put may leave a page in part empty */
     fits = fits && bytes - nf2_min(end, bytes) >= tail;
     bool scarce = nf2_alloc_stock(fs) <= nf2_space_kept(fs);
-    bool bad = nf2_journal_bad_listed(fs, rewrite->path->node[rewrite->level].block); /* nothing stays in a bad block */
-    rewrite->edge = !bad && all_kept && above_all(rewrite, &last) && rewrite->live > bytes / 2;
+    bool torn = nf2_view_torn(fs, view); /* then nothing stays in it */
+    rewrite->edge = !torn && all_kept && above_all(rewrite, &last) && rewrite->live > bytes / 2;
     uint32_t most = rewrite->count == 0 ? 95 : scarce ? 86 : 62; /* per cent; a node that only moves stays one */
     rewrite->two = !rewrite->edge && (!fits || rewrite->live + rewrite->put > bytes / 100 * most);
     return rewrite->two ? find_cut(fs, rewrite, view) : NF2_OK;
@@ -308,10 +308,11 @@ static int commit_parent(nf2_t *fs, struct rewrite *rewrite, const struct nf2_ke
     ops_for_parent(rewrite, &entry.key);
     int result = nf2_node_append(fs, view, rewrite->ops, rewrite->count);
     if (result == NF2_FAILED_BLOCK) {
-        rewrite->failed = true;
         nf2_journal_bad(fs, rewrite->path->node[rewrite->level].block);
     }
-    return result == NF2_OK ? 1 : result == NF2_NODE_FULL || result == NF2_FAILED_BLOCK ? 0 : result;
+    bool torn = nf2_view_torn(fs, view);
+    rewrite->failed = rewrite->failed || torn;
+    return result == NF2_OK ? 1 : result == NF2_NODE_FULL || torn ? 0 : result;
 }
 
 /* The lowest of the new keys is where the new node begins. */

@@ -240,13 +240,13 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
     NF2_TRY(nf2_walked_barrier(fs, view, ops, count));
     int result = nf2_node_append(fs, view, ops, count);
-    if (result == NF2_NODE_FULL || result == NF2_FAILED_BLOCK) {
-        bool bad = result == NF2_FAILED_BLOCK;
-        if (bad) {
-            nf2_journal_bad(fs, path.node[0].block);
-        }
+    bool torn = nf2_view_torn(fs, view);
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, path.node[0].block);
+    }
+    if (result == NF2_NODE_FULL || torn) {
         result = nf2_tree_rewrite(fs, &path, 0, ops, count);
-        fs->io.broken = fs->io.broken || (bad && result < 0); /* what failed may count after a remount */
+        fs->io.broken = fs->io.broken || (torn && result < 0); /* what failed may count after a remount */
     }
     return result;
 }
