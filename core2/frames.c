@@ -168,6 +168,7 @@ static int walk_next(nf2_t *fs, struct walk *walk)
 
 static void walk_begin(struct walk *walk, struct nf2_frames *frames, uint32_t block, uint32_t base)
 {
+    NF2_ASSERT(frames != NULL);
     memset(walk, 0, sizeof *walk);
     frames->block = block;
     frames->base = base;
@@ -232,6 +233,7 @@ static int write_frame(nf2_t *fs, struct nf2_frames *frames, uint32_t offset, co
     uint8_t *p = fs->io.write_buffer;
     uint32_t page = nf2_page(fs), page_offset = offset;
 
+    NF2_ASSERT(length > 0 && frames->append_at + NF2_FRAME_OVERHEAD + length <= (frames->append_at & ~(page - 1)) + page);
     if ((frames->append_at & (page - 1)) == 0) {
         p = nf2_put16(p, fs->io.epoch);
         p = nf2_put16(p, page_offset);
@@ -262,6 +264,7 @@ int nf2_frames_append(nf2_t *fs, struct nf2_frames *frames, const void *data, ui
     const uint8_t *from = data;
     uint32_t page = nf2_page(fs), room = page_room(fs, frames->append_at);
 
+    NF2_ASSERT(length > 0 && length + NF2_FRAMES_HEAD + NF2_FRAME_OVERHEAD <= page && frames->end >= frames->base);
     if (frames->append_at >= nf2_log_bytes(fs)) {
         return 1;
     }

@@ -221,12 +221,12 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
 
     NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
     NF2_TRY(nf2_super_find(fs, &last));
-    if (fs->root.head >= fs->io.blocks) {
+    if (!nf2_space_usable(fs, fs->root.head)) {
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(nf2_journal_read(fs));
     fs->root.super_end = (uint16_t)nf2_scan_append_at(fs, &last);
-    if (fs->root.node >= fs->io.blocks || fs->root.next >= fs->io.blocks) {
+    if (!nf2_space_usable(fs, fs->root.node) || !nf2_space_usable(fs, fs->root.next)) {
         return NF2_ERR_CORRUPT;
     }
     fs->group_busy = fs->root.group_block != NF2_NO_BLOCK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
