@@ -243,8 +243,11 @@ static int leave(nf2_t *fs)
     if (!fs->root.opened) {
         return NF2_OK;
     }
-    NF2_TRY(nf2_group_redo_pending(fs));
-    fs->root.group_block = NF2_NO_BLOCK;
+    int result = nf2_sweep_finish(fs);
+    bool waits = result == NF2_ERR_NOSPC; /* the CHECKPOINT names the GROUP: the next session finishes it */
+
+    NF2_TRY(waits ? NF2_OK : result);
+    fs->root.group_block = waits ? fs->root.group_block : NF2_NO_BLOCK;
     return nf2_journal_checkpoint(fs, true);
 }
 
