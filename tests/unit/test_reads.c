@@ -6,6 +6,7 @@
 
 #include "api_volume.h"
 #include "check.h"
+#include "core_traits.h"
 
 #define NAMES 150u
 #define NAME_BYTES 256u
