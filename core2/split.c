@@ -297,8 +297,9 @@ static NF2_APART int commit_root(nf2_t *fs, struct rewrite *rewrite)
         fs->root.node = rewrite->made[0].block;
         fs->root.node_base = rewrite->made[0].base_end;
     }
+    result = result == NF2_OK ? nf2_journal_checkpoint(fs, false) : result;
     if (result == NF2_OK) {
-        return nf2_journal_checkpoint(fs, false);
+        return result;
     }
     fs->root.node = before.block;
     fs->root.node_base = before.base_end;
