@@ -246,6 +246,12 @@ int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key
     return found < 0 ? found : NF2_OK;
 }
 
+uint32_t nf2_base_end(const nf2_t *fs, const struct nf2_view *view, bool last)
+{
+    uint32_t page = last ? nf2_page_start(fs, view->base_end - 1u) : 0;
+    return page != 0 ? page + NF2_PAGE_HEAD : base_first();
+}
+
 /* ---- searching ---------------------------------------------------------------------------------- */
 
 /* Of two places (0: none) the one with the lower key, or the higher one. */
@@ -263,6 +269,24 @@ static int choose(nf2_t *fs, const struct nf2_view *view, uint32_t base, uint32_
     bool of_base = tail == 0 || (base != 0 && (order > 0) == higher);
     *place = (uint16_t)(of_base ? base : tail);
     return NF2_OK;
+}
+
+int nf2_node_spans(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key)
+{
+    bool base = view->base_end > base_first() + NF2_RECORD_OVERHEAD;
+    uint32_t first = base ? nf2_base_end(fs, view, false) : view->alive > 0 ? view->slot[0] : 0u;
+    uint32_t last = view->alive > 0 ? view->slot[view->alive - 1] : first;
+    int order;
+
+    NF2_TRY(first != 0 ? nf2_compare_at(fs, view->block, first, key, &order) : NF2_ERR_IO);
+    if (order > 0) {
+        return 0;
+    }
+    NF2_TRY(nf2_compare_at(fs, view->block, last, key, &order));
+    if (order <= 0 && base) {
+        NF2_TRY(nf2_compare_at(fs, view->block, nf2_base_end(fs, view, true), key, &order));
+    }
+    return order > 0;
 }
 
 int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_side side, struct nf2_around *around)

@@ -64,24 +64,27 @@ static unsigned slot_of(const struct nf2_view *view, uint32_t place)
     return i > 0 ? i - 1 : view->alive;
 }
 
-/* Number of the first of the alive records from `low` up to `high` whose key is not below `key`; the last one is looked at first. */
-static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, unsigned low, unsigned high)
+/* Number of the first of the alive records from `low` up to `high` whose key is not below `key`; it may be at `near`. */
+static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, unsigned low, unsigned high, unsigned near)
 {
-    unsigned middle = high - 1;
+    unsigned middle = near < high ? near : high - 1;
     int order;
 
-    while (low < high) {
+    for (unsigned n = 0; low < high; n++) {
         NF2_TRY(nf2_compare_at(fs, view->block, view->slot[middle], key, &order));
         low = order < 0 ? middle + 1 : low;
         high = order < 0 ? high : middle;
-        middle = (low + high) / 2;
+        middle = n > 0 ? (low + high) / 2 : order < 0 ? low : high - 1;
     }
     return (int)low;
 }
 
-int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key)
+int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key)
 {
-    return position(fs, view, key, 0, view->alive);
+    int at = position(fs, view, key, 0, view->alive, view->near);
+
+    view->near = (uint8_t)(at < 0 ? 0 : at);
+    return at;
 }
 
 /* The record at `place` does not count any more. False: there is no room to note it. */
@@ -198,18 +201,21 @@ static uint8_t digest_of(const struct range *range, const struct nf2_key *key)
     return order > 0 || part > range->to ? 255 : (uint8_t)(1 + ((part - range->from) >> range->shift));
 }
 
-/* The neighbour in the base of the lowest key with an id, if it has the id `own`. */
-static int bound_of(nf2_t *fs, const struct nf2_view *view, uint32_t id, uint32_t own, struct nf2_key *key)
+/* A key of the base with the id `own`: that at `place`, or else the neighbour of the lowest key with `id`. */
+static int bound_of(nf2_t *fs, const struct nf2_view *view, uint32_t place, uint32_t id, uint32_t own, struct nf2_key *key)
 {
     struct nf2_key bound = {id, 0, {0}};
     struct nf2_around around;
     struct nf2_front front;
 
-    NF2_TRY(nf2_base_around(fs, view, &bound, NF2_SIDE_BELOW, &around));
-    uint32_t place = id == own ? around.above : around.below;
-    if (place != 0 && nf2_front_of(fs, view->block, place, &front) == NF2_OK && front.id == own) {
-        nf2_front_key(&front, key);
+    if (nf2_front_of(fs, view->block, place, &front) < 0 || front.id != own) {
+        NF2_TRY(nf2_base_around(fs, view, &bound, NF2_SIDE_BELOW, &around));
+        place = id == own ? around.above : around.below;
+        if (place == 0 || nf2_front_of(fs, view->block, place, &front) < 0 || front.id != own) {
+            return NF2_OK;
+        }
     }
+    nf2_front_key(&front, key);
     return NF2_OK;
 }
 
@@ -227,8 +233,8 @@ static NF2_APART int find_range(nf2_t *fs, const struct nf2_view *view, struct r
     range->low.id = id;
     memset(range->high.bytes, 0xFF, sizeof range->high.bytes);
     range->high.length = NF2_KEY_MAX;
-    NF2_TRY(bound_of(fs, view, id, id, &range->low));
-    NF2_TRY(bound_of(fs, view, id + 1, id, &range->high));
+    NF2_TRY(bound_of(fs, view, nf2_base_end(fs, view, false), id, id, &range->low));
+    NF2_TRY(bound_of(fs, view, nf2_base_end(fs, view, true), id + 1, id, &range->high));
     while (range->same < nf2_min(range->low.length, range->high.length) &&
            range->low.bytes[range->same] == range->high.bytes[range->same]) {
         range->same++;
@@ -321,7 +327,7 @@ static NF2_APART int sort(nf2_t *fs, struct nf2_view *view, const uint8_t *diges
         }
         NF2_TRY(nf2_front_of(fs, view->block, place, &front));
         nf2_front_key(&front, &key);
-        at = position(fs, view, &key, first, i);
+        at = position(fs, view, &key, first, i, i - 1);
         if (at >= 0) {
             memmove(view->slot + at + 1, view->slot + at, (i - (unsigned)at) * sizeof place);
             view->slot[at] = place;
@@ -346,7 +352,7 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, stru
     NF2_TRY(check_head(fs, node.block, level, &record));
     view->level = (uint8_t)level;
     view->base_end = node.base_end;
-    view->alive = view->dead = 0;
+    view->alive = view->dead = view->near = 0;
     view->block = node.block;
     NF2_TRY(find_range(fs, view, &range));
     nf2_scan_begin(&scan, node.block);
