@@ -248,8 +248,7 @@ int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key
 
 uint32_t nf2_base_end(const nf2_t *fs, const struct nf2_view *view, bool last)
 {
-    uint32_t page = last ? nf2_page_start(fs, view->base_end - 1u) : 0;
-    return page != 0 ? page + NF2_PAGE_HEAD : base_first();
+    return last ? nf2_page_start(fs, view->base_end - 1u) + NF2_PAGE_HEAD : base_first();
 }
 
 /* ---- searching ---------------------------------------------------------------------------------- */
@@ -283,8 +282,9 @@ int nf2_node_spans(nf2_t *fs, const struct nf2_view *view, const struct nf2_key 
         return 0;
     }
     NF2_TRY(nf2_compare_at(fs, view->block, last, key, &order));
-    if (order <= 0 && base) {
-        NF2_TRY(nf2_compare_at(fs, view->block, nf2_base_end(fs, view, true), key, &order));
+    last = nf2_base_end(fs, view, true);
+    if (order <= 0 && base && last > first) {
+        NF2_TRY(nf2_compare_at(fs, view->block, last, key, &order));
     }
     return order > 0;
 }

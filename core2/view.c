@@ -241,6 +241,7 @@ static NF2_APART int find_range(nf2_t *fs, const struct nf2_view *view, struct r
     }
     range->from = part_of(range, &range->low);
     range->to = nf2_max(part_of(range, &range->high), range->from);
+    range->to += nf2_min((range->to - range->from) / 4, NF2_NONE - range->to); /* the last page goes on behind its first key */
     while ((range->to - range->from) >> range->shift > 253) {
         range->shift++;
     }
