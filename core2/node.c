@@ -184,7 +184,7 @@ static int base_front(nf2_t *fs, const struct nf2_view *view, uint32_t *place, s
     return 0;
 }
 
-/* The last alive record of the base at or below, from `place` or pages in front of it. */
+/* The last alive record of the base from `place` up to `limit`, or of the pages in front of it. */
 static int alive_below(nf2_t *fs, const struct nf2_view *view, uint32_t place, uint32_t limit, uint16_t *below)
 {
     struct nf2_record record;
@@ -215,29 +215,25 @@ int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key
     struct nf2_front front;
 
     NF2_TRY(begin);
-    uint32_t at = (uint32_t)begin, last = 0;
+    uint32_t at = (uint32_t)begin, alive = at; /* the last one that is alive, or the page's start */
+    bool any = at == base_first();
     int order = -1;
     while ((found = base_front(fs, view, &at, &front)) > 0) {
         order = nf2_front_order(&front, key);
         if (order > 0 || (order == 0 && side != NF2_SIDE_AT)) {
             break;
         }
-        last = at;
+        alive = nf2_view_dead(view, at) ? alive : at;
         at = nf2_record_end(fs, at, front.length);
+        any = true;
     }
     NF2_TRY(found);
     if (found > 0 && order == 0 && side == NF2_SIDE_EXACT && !nf2_view_dead(view, at)) {
         around->below = around->above = (uint16_t)at;
         return base_record(fs, view, at, &record) > 0 ? NF2_OK : NF2_ERR_IO;
     }
-    if (last == 0 && (uint32_t)begin != base_first()) {
-        NF2_TRY(found > 0 && order == 0 ? NF2_OK : NF2_ERR_IO); /* the page begins above the key: that is not what led here */
-    }
-    NF2_TRY(last == 0 || base_record(fs, view, last, &record) > 0 ? NF2_OK : NF2_ERR_IO);
-    around->below = (uint16_t)last;
-    if (last == 0 ? (uint32_t)begin != base_first() : nf2_view_dead(view, last)) {
-        NF2_TRY(alive_below(fs, view, (uint32_t)begin, at, &around->below));
-    }
+    NF2_TRY(any || order <= 0 ? NF2_OK : NF2_ERR_IO); /* a page that begins above the key is not what led here */
+    NF2_TRY(alive_below(fs, view, alive, at, &around->below));
     around->above = 0;
     while (found > 0 && (found = base_record(fs, view, at, &record)) > 0 && around->above == 0) {
         around->above = nf2_view_dead(view, record.offset) ? 0 : record.offset;
