@@ -15,8 +15,8 @@
 /* Views of tree nodes: one for inner nodes, one for leaves; a larger buffer holds more of them. */
 #undef NF2_TREE_BUFFER_SIZE
 #define NF2_VIEW_BYTES(slots) (16u + 2u * (slots))
-#define NF2_INNER_SLOTS 48u
-#define NF2_LEAF_SLOTS 148u
+#define NF2_INNER_SLOTS 40u
+#define NF2_LEAF_SLOTS 142u
 #define NF2_TREE_BUFFER_SIZE (NF2_VIEW_BYTES(NF2_INNER_SLOTS) + NF2_VIEW_BYTES(NF2_LEAF_SLOTS) + 3u)
 
 #define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
