@@ -65,11 +65,12 @@ static int claim_nodes(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
     uint32_t start, most = nf2_max(space->claim_size, 1);
-    uint32_t limit = nf2_max(space->free / 16, 1);
+    uint32_t limit = nf2_max(space->free / 4, 1);
 
     most = nf2_min(most, limit);
-    uint32_t n = nf2_space_find(fs, most, false, &start);
-    n = n > 0 ? n : nf2_space_find(fs, most, true, &start);
+    bool plenty = most == nf2_large_blocks(fs) && space->now_free > space->window_blocks / 4;
+    uint32_t n = nf2_space_find(fs, most, plenty, &start); /* one large erase for many nodes */
+    n = n > 0 ? n : nf2_space_find(fs, most, !plenty, &start);
     if (n > 0) {
         space->claim_size = (uint8_t)nf2_min(most * 2, CLAIM_MAX);
         return claim_run(fs, &space->nodes, start, n);

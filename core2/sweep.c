@@ -7,6 +7,40 @@
 
 #define LEFT_UNKNOWN 255u       /* see nf2_space.left */
 
+#define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
+#define WORK_MAX 16u            /* at a time; more where blocks run out */
+
+/* What is left to do of a walk, in pages copied. */
+static uint32_t work_left(const nf2_t *fs)
+{
+    uint32_t all = nf2_max(fs->walk.leaves_before, fs->walk.leaves) + 1u - fs->walk.leaves;
+
+    return LEAF_WORK * all + (fs->walk.emptying ? fs->walk.to_move : 0);
+}
+
+/* Blocks that so many moved pages take: their leaves are written anew, too. */
+static uint32_t blocks_of_moves(const nf2_t *fs, uint32_t pages)
+{
+    return pages * 5 / 4 / nf2_block_pages(fs);
+}
+
+/*
+ * A phase of a walk begins: how many blocks may be taken until it has to be done. Marking is done soon; while victims are
+ * emptied less is taken than they will give, so that the stock does not shrink from walk to walk.
+ */
+static void begin_phase(nf2_t *fs)
+{
+    struct nf2_walk *walk = &fs->walk;
+    uint32_t stock = nf2_alloc_stock(fs);
+    uint32_t kept = nf2_space_kept(fs) + (walk->emptying ? blocks_of_moves(fs, walk->to_move) : 0);
+    uint32_t left = stock > kept ? stock - kept : 0;
+
+    walk->stock = stock;
+    walk->moves = walk->to_move;
+    walk->work = work_left(fs);
+    walk->allowed = nf2_max(walk->emptying ? nf2_min(left, walk->gain / 4 * 3) : nf2_min(left, 64) / 16, 1);
+}
+
 /* The window that is marked is taken from now on: its bits go on record. */
 static int take_over(nf2_t *fs)
 {
@@ -21,7 +55,7 @@ static int take_over(nf2_t *fs)
     space->erased_groups = same ? space->erased_groups : 0; /* of blocks taken since their erase it has none */
     space->fresh = space->now_fresh = false;
     space->now_counted = true;
-    fs->walk.paced = nf2_alloc_stock(fs);
+    fs->walk.stock = nf2_alloc_stock(fs);
     return nf2_journal_checkpoint(fs, false);
 }
 
@@ -57,7 +91,9 @@ static int end_walk(nf2_t *fs)
     if (!fs->walk.emptying && !fs->group_busy) {
         bool chosen = nf2_victims_choose(fs);
         if (chosen || (fs->walk.hard && nf2_victims_zoom(fs))) {
-            return nf2_walk_begin(fs, chosen);
+            NF2_TRY(nf2_walk_begin(fs, chosen));
+            begin_phase(fs);
+            return NF2_OK;
         }
     }
     fs->space.victims = 0;
@@ -132,6 +168,7 @@ static int next_window(nf2_t *fs)
         space->pristine = space->pristine || space->lap_windows == 0;
         nf2_victims_begin(fs);
         NF2_TRY(nf2_walk_begin(fs, false));
+        begin_phase(fs);
     }
     return 0;
 }
@@ -165,11 +202,12 @@ static int orphan_step(nf2_t *fs)
         }
     }
     key = entry.key;
-    struct nf2_op op = nf2_op_range(nf2_key_value(&key), 0, NF2_FILE_MAX + 1u);
+    struct nf2_op op;
+    nf2_op_range(&op, nf2_key_value(&key), 0, NF2_FILE_MAX + 1u);
     found = nf2_tree_seek(fs, &op.key, NF2_AT_OR_ABOVE, &entry);
     NF2_TRY(found);
     if (!found || !nf2_op_covers(&op, &entry.key)) {
-        op = nf2_op_delete(&key);
+        nf2_op_delete(&op, &key);
     } else {
         op.key = entry.key;
         NF2_TRY(nf2_tree_descend(fs, &op.key, NF2_AT_OR_BELOW, &path));
@@ -245,55 +283,35 @@ static bool total_enough(const nf2_t *fs, uint32_t number)
 
 /* ---- pace --------------------------------------------------------------------------------------- */
 
-#define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
-#define WORK_MAX 32u            /* for each block taken */
-
-/* What is left to do of a walk, in pages copied. */
-static uint32_t work_left(const nf2_t *fs)
+/* Work that should be left by now. */
+static uint32_t work_due(const nf2_t *fs)
 {
-    uint32_t all = nf2_max(fs->walk.leaves_before, fs->walk.leaves) + 1u - fs->walk.leaves;
+    const struct nf2_walk *walk = &fs->walk;
+    uint32_t stock = nf2_alloc_stock(fs) + (walk->emptying ? blocks_of_moves(fs, walk->moves - walk->to_move) : 0);
+    uint32_t taken = (walk->stock > stock ? walk->stock - stock : 0) + 1u;
 
-    return LEAF_WORK * all + (fs->walk.emptying ? fs->walk.to_move : 0);
+    return taken < walk->allowed ? walk->work - walk->work * taken / walk->allowed : 0;
 }
 
-/*
- * Blocks that may be taken until it has to be done: soon, where the window is only marked. In both phases together less
- * is taken than is won, so that the stock does not shrink.
- */
-static uint32_t blocks_left(nf2_t *fs, uint32_t taken)
-{
-    uint32_t moves = fs->walk.emptying ? fs->walk.to_move * 5 / 4 / nf2_block_pages(fs) : 0;
-    uint32_t kept = nf2_space_kept(fs) + moves;
-    uint32_t stock = nf2_alloc_stock(fs), left = stock > kept ? stock - kept : 1, gain = fs->walk.gain;
-
-    fs->walk.gain -= fs->walk.emptying ? nf2_min(gain, taken) : 0;
-    return nf2_max(fs->walk.emptying ? nf2_min(left, gain / 4 * 3) : nf2_min(left, gain) / 8, 1);
-}
-
-/* For each block taken so much of the walk is done that it ends before the window does. */
+/* So much of the walk is done with each change that it ends before the window does. */
 static int pace(nf2_t *fs)
 {
-    uint32_t stock = nf2_alloc_stock(fs);
-    uint32_t taken = fs->walk.paced > stock ? fs->walk.paced - stock : 0, done = 0;
+    uint32_t stock = nf2_alloc_stock(fs), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
 
-    fs->walk.paced = stock;
-    if (taken == 0 || fs->space.fresh || fs->walk.ready) {
+    if (fs->space.fresh || fs->walk.ready) {
         return NF2_OK;
     }
     if (!fs->walk.active) {
-        if (nf2_windows(fs) == 1 && fs->space.now_free > fs->space.window_blocks / 4) {
+        if (stock >= fs->walk.stock || (nf2_windows(fs) == 1 && fs->space.now_free > fs->space.window_blocks / 4)) {
             return NF2_OK;
         }
         NF2_TRY(next_window(fs));
     }
-    uint32_t blocks = blocks_left(fs, taken), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
-    uint32_t work = nf2_min((work_left(fs) * taken + blocks - 1) / blocks, most * taken);
-    while (done < work && fs->walk.active) {
-        uint32_t before = fs->walk.to_move;
+    uint32_t due = work_due(fs), left = work_left(fs), least = left > most ? left - most : 0;
+    bool emptying = fs->walk.emptying;
+    while (fs->walk.active && fs->walk.emptying == emptying && work_left(fs) > nf2_max(due, least)) {
         NF2_TRY(walk_step(fs));
-        done += LEAF_WORK + (before - nf2_min(before, fs->walk.to_move));
     }
-    fs->walk.paced = nf2_alloc_stock(fs);
     return NF2_OK;
 }
 
