@@ -266,16 +266,15 @@ static NF2_APART int find_digests(nf2_t *fs, const struct nf2_view *view, struct
 static int note_record(nf2_t *fs, struct nf2_view *view, const struct nf2_record *record, struct range *range)
 {
     struct nf2_front front;
-    uint16_t kill[3] = {0};
+    uint16_t kill[3];
 
     NF2_TRY(record->bytes != NULL ? nf2_front_in(record->bytes, record->length, &front) :
             nf2_front_of(fs, view->block, record->offset, &front));
-    uint32_t kills = front.type == NF2_NODE_PUT ? 0 : front.type == NF2_NODE_REN ? 3 : 1;
-    for (unsigned i = 0; i < kills; i++) {
-        kill[i] = nf2_get16(front.bytes + 2 + 2 * i);
-    }
-    if (!kill_all(view, front.type, kill, range->digest)) {
-        return NF2_ERR_IO;
+    if (front.type != NF2_NODE_PUT) {
+        for (unsigned i = 0; i < (front.type == NF2_NODE_REN ? 3u : 1u); i++) {
+            kill[i] = nf2_get16(front.bytes + 2 + 2 * i);
+        }
+        NF2_TRY(kill_all(view, front.type, kill, range->digest) ? NF2_OK : NF2_ERR_IO);
     }
     if (front.type == NF2_NODE_DEL) {
         return NF2_OK;
