@@ -179,7 +179,9 @@ static NF2_APART int write_all(nf2_t *fs, struct nf2_view *view, const struct nf
         known = plan[i].records == 0 ||
                 nf2_view_apply(fs, view, place[i], plan[i].type, plan[i].kill, &ops[i].key) == NF2_OK;
     }
-    view->block = known ? view->block : NF2_NONE; /* the change is made; the view is not worth an error */
+    if (!known) {
+        nf2_view_forget(fs, view->block); /* the change is made; the view is not worth an error */
+    }
     return result;
 }
 
