@@ -380,6 +380,7 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_v
         *view = view_number(fs, i);
         if ((*view)->block == node.block && (*view)->level == level) {
             (*view)->used = fs->view_turn;
+            fs->leaf_view = (uint8_t)(level == 0 ? i : fs->leaf_view);
             return NF2_OK;
         }
         uint8_t age = (uint8_t)(fs->view_turn - (*view)->used);
@@ -388,6 +389,7 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_v
     }
     *view = view_number(fs, oldest);
     (*view)->used = fs->view_turn;
+    fs->leaf_view = (uint8_t)(level == 0 ? oldest : fs->leaf_view);
     int result = load(fs, node, level, *view);
     (*view)->block = result < 0 ? NF2_NONE : node.block;
     return result;
@@ -395,12 +397,6 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_v
 
 struct nf2_view *nf2_view_at_hand(const nf2_t *fs)
 {
-    struct nf2_view *best = view_number(fs, 1);
-
-    for (unsigned i = 2; i < fs->view_count; i++) {
-        struct nf2_view *view = view_number(fs, i);
-        bool newer = (uint8_t)(fs->view_turn - view->used) < (uint8_t)(fs->view_turn - best->used);
-        best = newer ? view : best;
-    }
-    return best->block != NF2_NONE ? best : NULL;
+    struct nf2_view *view = view_number(fs, fs->leaf_view);
+    return fs->leaf_view != 0 && view->block != NF2_NONE ? view : NULL;
 }

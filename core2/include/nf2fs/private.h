@@ -165,6 +165,7 @@ typedef struct nf2 {
     uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
     uint8_t view_count;
     uint8_t view_turn;
+    uint8_t leaf_view;          /* number of the view of the leaf that was asked for last */
     bool mounted;
     uint8_t group_busy;         /* a GROUP is committed and not applied: NF2_GROUP_* */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
