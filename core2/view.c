@@ -163,8 +163,8 @@ static int check_head(nf2_t *fs, uint32_t block, unsigned level, const struct nf
 }
 
 /*
- * Orders keys of a tail while it is loaded: a digest grows with the key. It tells keys apart that have the id of the tail's
- * first record, best in the range that the base has. It is a help, never the truth.
+ * Orders keys of a tail while it is loaded: a digest grows with the key. It tells keys apart that have the id of the first
+ * record that is not in order, best in the range that the base has. It is a help, never the truth.
  */
 struct range {
     struct nf2_key low, high;   /* the base's first and last key with that id */
@@ -219,17 +219,10 @@ static int bound_of(nf2_t *fs, const struct nf2_view *view, uint32_t place, uint
     return NF2_OK;
 }
 
-static NF2_APART int find_range(nf2_t *fs, const struct nf2_view *view, struct range *range)
+static int find_range(nf2_t *fs, const struct nf2_view *view, struct range *range)
 {
-    struct nf2_front front;
-    uint32_t id = 0;
+    uint32_t id = range->top.id;
 
-    memset(range, 0, sizeof *range);
-    range->digest = fs->io.writing ? NULL : fs->io.write_buffer;
-    range->ordered = true;
-    if (view->base_end < nf2_log_bytes(fs) && nf2_front_of(fs, view->block, view->base_end, &front) == NF2_OK) {
-        id = front.id;
-    }
     range->low.id = id;
     memset(range->high.bytes, 0xFF, sizeof range->high.bytes);
     range->high.length = NF2_KEY_MAX;
@@ -248,12 +241,13 @@ static NF2_APART int find_range(nf2_t *fs, const struct nf2_view *view, struct r
     return NF2_OK;
 }
 
-/* Keys that come in order need no digests, so far. */
+/* Keys that come in order need no digests, so far. `top` is the first one that does not. */
 static NF2_APART int find_digests(nf2_t *fs, const struct nf2_view *view, struct range *range)
 {
     struct nf2_front front;
     struct nf2_key key;
 
+    NF2_TRY(find_range(fs, view, range));
     for (unsigned i = 0; i < view->alive; i++) {
         NF2_TRY(nf2_front_of(fs, view->block, view->slot[i], &front));
         nf2_front_key(&front, &key);
@@ -354,7 +348,9 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, stru
     view->base_end = node.base_end;
     view->alive = view->dead = view->near = 0;
     view->block = node.block;
-    NF2_TRY(find_range(fs, view, &range));
+    memset(&range, 0, sizeof range);
+    range.digest = fs->io.writing ? NULL : fs->io.write_buffer;
+    range.ordered = true;
     nf2_scan_begin(&scan, node.block);
     nf2_scan_resume(fs, &scan, node.base_end, view->epoch);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
