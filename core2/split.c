@@ -372,12 +372,13 @@ int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, con
         done = rewrite_level(fs, &rewrite);
     }
     fs->io.broken = fs->io.broken || (done < 0 && rewrite.failed);
-    NF2_TRY(done);
     for (unsigned i = 0; i < NF2_LEVELS_MAX; i++) {
         if ((rewrite.old >> i & 1u) != 0) {
-            nf2_view_forget(fs, way[i].block);
-            nf2_space_freed(fs, way[i].block);
+            nf2_view_forget(fs, way[i].block); /* after an error it may be replaced or not */
+            if (done > 0) {
+                nf2_space_freed(fs, way[i].block);
+            }
         }
     }
-    return NF2_OK;
+    return done < 0 ? done : NF2_OK;
 }

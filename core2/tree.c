@@ -87,7 +87,7 @@ static int leaf_around(nf2_t *fs, const struct nf2_key *key, enum nf2_side side,
                        struct nf2_around *around)
 {
     *view = fs->root.level > 0 ? nf2_view_at_hand(fs) : NULL;
-    if (*view != NULL) {
+    if (*view != NULL && nf2_node_spans(fs, *view, key) > 0) {
         NF2_TRY(nf2_node_around(fs, *view, key, side, around));
         if (around->below != 0 && around->above != 0) {
             path->bounded = path->first = false;
