@@ -342,7 +342,7 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
     if (!file->changed && !file->dirty) {
         return NF2_OK;
     }
-    NF2_TRY(nf2_sweep_ready(fs, false));
+    NF2_TRY(file->created && file->promised == 0 ? nf2_sweep_name(fs) : nf2_sweep_ready(fs, false));
     if (nf2_content_whole(file) && file->size <= nf2_inline_max(fs, &file->key)) {
         return commit_inline(fs, file);
     }

@@ -85,7 +85,7 @@ static int do_mkdir(nf2_t *fs, const char *path)
     struct found found;
 
     NF2_TRY(look_for_room(fs, path, &found));
-    NF2_TRY(nf2_sweep_ready(fs, false));
+    NF2_TRY(nf2_sweep_name(fs));
     NF2_TRY(nf2_sweep_room(fs, 1));
     return put_directory(fs, &found);
 }
@@ -229,7 +229,7 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
         return NF2_OK;
     }
     NF2_TRY(check_target(fs, &from, &to));
-    NF2_TRY(nf2_sweep_ready(fs, to.content.kind != 0));
+    NF2_TRY(to.content.kind != 0 ? nf2_sweep_ready(fs, true) : nf2_sweep_name(fs));
     NF2_TRY(look_again(fs, &from));
     NF2_TRY(look_again(fs, &to));
     return move_entry(fs, &from, &to);

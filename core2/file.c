@@ -112,7 +112,7 @@ static NF2_APART int put_long(nf2_t *fs, nf2_file_t *file, const struct nf2_plac
 int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
     if (file->created && file->key.length == NF2_KEY_MAX) {
-        NF2_TRY(nf2_sweep_ready(fs, false));
+        NF2_TRY(nf2_sweep_name(fs));
         NF2_TRY(put_long(fs, file, place));
     }
     file->moves = fs->moves;

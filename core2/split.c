@@ -136,8 +136,8 @@ static NF2_APART int plan(nf2_t *fs, struct rewrite *rewrite)
     uint32_t tail = rewrite->put > 0 ? rewrite->put + nf2_page(fs) : 0; /* what is put may leave a page in part empty */
     fits = fits && bytes - nf2_min(end, bytes) >= tail;
     bool scarce = nf2_alloc_stock(fs) <= nf2_space_kept(fs);
-    bool bad = nf2_journal_bad_listed(fs, rewrite->way[rewrite->level].block); /* nothing stays in a bad block */
-    rewrite->edge = !bad && all_kept && above_all(rewrite, &rewrite->cut) && rewrite->live > bytes / 2;
+    bool torn = nf2_view_torn(fs, view); /* then nothing stays in it */
+    rewrite->edge = !torn && all_kept && above_all(rewrite, &rewrite->cut) && rewrite->live > bytes / 2;
     uint32_t most = rewrite->count == 0 ? 95 : scarce ? 86 : 62; /* per cent; a node that only moves stays one */
     rewrite->two = !rewrite->edge && (!fits || rewrite->live + rewrite->put > bytes / 100 * most);
     return rewrite->two ? find_cut(fs, rewrite, view) : NF2_OK;
@@ -297,12 +297,9 @@ static NF2_APART int commit_root(nf2_t *fs, struct rewrite *rewrite)
         fs->root.node = rewrite->made[0].block;
         fs->root.node_base = rewrite->made[0].base_end;
     }
+    result = result == NF2_OK ? nf2_journal_checkpoint(fs, false) : result;
     if (result == NF2_OK) {
-        result = nf2_journal_checkpoint(fs, false);
-        fs->io.broken = fs->io.broken || result < 0; /* the record may count after a remount */
-    }
-    if (result == NF2_OK) {
-        return NF2_OK;
+        return result;
     }
     fs->root.node = before.block;
     fs->root.node_base = before.base_end;
@@ -323,10 +320,11 @@ static NF2_APART int commit_parent(nf2_t *fs, struct rewrite *rewrite)
     ops_for_parent(rewrite, &entry.key);
     int result = nf2_node_append(fs, view, rewrite->ops, rewrite->count);
     if (result == NF2_FAILED_BLOCK) {
-        rewrite->failed = true;
         nf2_journal_bad(fs, rewrite->way[rewrite->level].block);
     }
-    return result == NF2_OK ? 1 : result == NF2_NODE_FULL || result == NF2_FAILED_BLOCK ? 0 : result;
+    bool torn = nf2_view_torn(fs, view);
+    rewrite->failed = rewrite->failed || torn;
+    return result == NF2_OK ? 1 : result == NF2_NODE_FULL || torn ? 0 : result;
 }
 
 /* The lowest of the new keys is where the new node begins. */

@@ -95,7 +95,7 @@ static int leaf_around(nf2_t *fs, const struct nf2_key *key, enum nf2_side side,
                        struct nf2_around *around)
 {
     *view = fs->root.level > 0 ? nf2_view_at_hand(fs) : NULL;
-    if (*view != NULL) {
+    if (*view != NULL && nf2_node_spans(fs, *view, key) > 0) {
         NF2_TRY(nf2_node_around(fs, *view, key, side, around));
         if (around->below != 0 && around->above != 0) {
             path->bounded = path->first = false;
@@ -282,13 +282,13 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     NF2_TRY(nf2_node_view(fs, way[0], 0, &view));
     NF2_TRY(nf2_walked_barrier(fs, view, ops, count));
     int result = nf2_node_append(fs, view, ops, count);
-    if (result == NF2_NODE_FULL || result == NF2_FAILED_BLOCK) {
-        bool bad = result == NF2_FAILED_BLOCK;
-        if (bad) {
-            nf2_journal_bad(fs, way[0].block);
-        }
+    bool torn = nf2_view_torn(fs, view);
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, way[0].block);
+    }
+    if (result == NF2_NODE_FULL || torn) {
         result = nf2_tree_rewrite(fs, way, 0, &ops[0].key, ops, count);
-        fs->io.broken = fs->io.broken || (bad && result < 0); /* what failed may count after a remount */
+        fs->io.broken = fs->io.broken || (torn && result < 0); /* what failed may count after a remount */
     }
     return result;
 }

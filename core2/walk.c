@@ -178,6 +178,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path)
             return mapped > 0 ? WANTED_PIECE : WANTED;
         }
     }
+    NF2_TRY(found); /* what may follow the last piece is not known */
     bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id;
     if (beyond) { /* it may end where the next leaf begins */
         NF2_TRY(nf2_map_find_as_is(fs, last_id, last.offset, &last));
@@ -185,7 +186,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path)
     if (last_id != 0) {
         mark_piece(fs, &last);
     }
-    return found;
+    return NF2_OK;
 }
 
 static NF2_APART int visit_leaf(nf2_t *fs)

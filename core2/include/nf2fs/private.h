@@ -15,8 +15,8 @@
 /* Views of tree nodes: one for inner nodes, one for leaves; a larger buffer holds more of them. */
 #undef NF2_TREE_BUFFER_SIZE
 #define NF2_VIEW_BYTES(slots) (16u + 2u * (slots))
-#define NF2_INNER_SLOTS 48u
-#define NF2_LEAF_SLOTS 148u
+#define NF2_INNER_SLOTS 40u
+#define NF2_LEAF_SLOTS 142u
 #define NF2_TREE_BUFFER_SIZE (NF2_VIEW_BYTES(NF2_INNER_SLOTS) + NF2_VIEW_BYTES(NF2_LEAF_SLOTS) + 3u)
 
 #define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
@@ -165,6 +165,7 @@ typedef struct nf2 {
     uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
     uint8_t view_count;
     uint8_t view_turn;
+    uint8_t leaf_view;          /* number of the view of the leaf that was asked for last */
     bool mounted;
     uint8_t group_busy;         /* a GROUP is committed and not applied: NF2_GROUP_* */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
