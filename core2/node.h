@@ -39,14 +39,14 @@ struct nf2_entry {
 
 enum nf2_seek { NF2_AT_OR_BELOW, NF2_BELOW, NF2_AT_OR_ABOVE, NF2_ABOVE };
 
-#define NF2_OP_SPANS 3u
+#define NF2_OP_SPANS 2u
 
 /* A change of an entry, or the removal of those of a range. */
 struct nf2_op {
     enum { NF2_OP_PUT, NF2_OP_DEL, NF2_OP_RANGE, NF2_OP_REN, NF2_OP_MERGE } type;
     uint32_t to;                /* of RANGE: entries of the map from the key on up to this offset are removed; of MERGE: see group.h */
     struct nf2_key key;
-    struct nf2_span body[NF2_OP_SPANS]; /* of PUT, one behind the other: rest of a long name, content, data; or all in the first */
+    struct nf2_span body[NF2_OP_SPANS]; /* of PUT, one behind the other: rest of a long name, content; or first byte, data; or all in the first */
     const struct nf2_key *from; /* of REN: the entry that gets the key `key`, and keeps its body */
 };
 
@@ -155,11 +155,9 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
 
 /*
  * Appends a group of changes, the commit of them. NF2_NODE_FULL: there is no room (nothing was written).
- * NF2_NODE_HALF: an error in the middle of it; as after NF2_FAILED_BLOCK the node is to be written anew from the view.
  * Deleting what is not there is no change.
  */
 #define NF2_NODE_FULL (-1002)
-#define NF2_NODE_HALF (-1005)
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count);
 
 /* ---- writing a node anew: begin, entries in order, end; then changes behind the base ---- */

@@ -21,7 +21,7 @@
 
 #define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
 #define NF2_WINDOW_BYTES (NF2_WINDOW_BLOCKS / 8u)
-#define NF2_WINDOWS_MAX 129u
+#define NF2_WINDOWS_MAX 128u
 #define NF2_GROUPS 32u                  /* erase groups of a window */
 #define NF2_CELLS 32u                   /* parts of a window of which live data is counted: see victims.c */
 #define NF2_FREED_MAX 8u
@@ -135,9 +135,10 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool ready;                 /* `mark` is known, and may be taken from next */
     bool again;                 /* the window whose turn it is has to be marked anew */
     bool counted;               /* it was counted in this lap */
-    uint32_t turn;              /* the window whose turn it is */
+    bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     bool looked;                /* `mark` was only looked at, when there had been so many changes: */
     uint32_t looked_changes;
+    uint32_t turn;              /* the window whose turn it is */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t stock;             /* blocks in stock when this phase began, or when the last walk ended */
     uint32_t allowed;           /* blocks that may be taken in it */
@@ -146,7 +147,6 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t spent;             /* changes that there had been when all walks won nothing: 0: never */
-    bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     struct nf2_run moved;       /* where moved data goes */
 };
 
