@@ -7,7 +7,6 @@
  * GROUP: for each change: kind 1, bytes of the body 2, the key, the body. Body of RANGE: the offset behind it, 4; of MERGE,
  * whose key has the id of the map that goes and where the file ends: the id of the one that gets its entries, 4.
  */
-enum { GROUP_PUT = 0, GROUP_DEL = 1, GROUP_RANGE = 2, GROUP_MERGE = 3 };
 #define OP_HEAD 3u
 #define CHANGES_MAX 16u
 
@@ -54,8 +53,8 @@ static int reader_next(nf2_t *fs, struct reader *reader, struct nf2_op *op)
     if (reader->at + at + body > reader->end) {
         return NF2_ERR_IO;
     }
-    op->type = bytes[0] == GROUP_PUT ? NF2_OP_PUT : bytes[0] == GROUP_DEL ? NF2_OP_DEL :
-               bytes[0] == GROUP_RANGE ? NF2_OP_RANGE : NF2_OP_MERGE;
+    op->type = bytes[0] == NF2_GROUP_PUT ? NF2_OP_PUT : bytes[0] == NF2_GROUP_DEL ? NF2_OP_DEL :
+               bytes[0] == NF2_GROUP_RANGE ? NF2_OP_RANGE : NF2_OP_MERGE;
     op->body[0] = nf2_span_at(reader->block, reader->record, reader->at + at, body);
     if (op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE) {
         uint8_t number[4];
@@ -140,8 +139,8 @@ static void write_op(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *
     uint8_t bytes[OP_HEAD + NF2_KEY_BYTES];
     bool number = op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE;
 
-    bytes[0] = op->type == NF2_OP_DEL ? GROUP_DEL : op->type == NF2_OP_RANGE ? GROUP_RANGE :
-               op->type == NF2_OP_MERGE ? GROUP_MERGE : GROUP_PUT;
+    bytes[0] = op->type == NF2_OP_DEL ? NF2_GROUP_DEL : op->type == NF2_OP_RANGE ? NF2_GROUP_RANGE :
+               op->type == NF2_OP_MERGE ? NF2_GROUP_MERGE : NF2_GROUP_PUT;
     nf2_put16(bytes + 1, number ? 4u : nf2_op_body(op));
     nf2_writer_put(fs, writer, bytes, (uint32_t)(nf2_key_store(bytes + OP_HEAD, &op->key) - bytes));
     if (number) {
