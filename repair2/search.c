@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * search.c - leaves that nothing leads to, in the parts of the tree that are lost. Of those that have keys in common the newer one
+ * holds; what only an older one has is kept as a copy. Inner nodes are of no use: leaves tell all.
+ */
+#include "node.h"
+
+#define NEIGHBOURS 64u          /* with which a leaf is compared at most, on each side */
+
+struct leaf {
+    struct rep_node node;
+    bool old;                   /* a newer one has its place, or the log says that its block is free */
+};
+
+struct span {
+    struct rep_key first, last;
+};
+
+struct search {
+    struct repair *repair;
+    struct leaf *leaf;
+    size_t leaves, leaves_room;
+    struct span *span;          /* keys of the leaves that hold, in order */
+    size_t spans, spans_room;
+    bool maze;
+};
+
+static const struct rep_key *first_key(const struct leaf *leaf) { return &leaf->node.alive[0]->key; }
+static const struct rep_key *last_key(const struct leaf *leaf) { return &leaf->node.alive[leaf->node.count - 1]->key; }
+
+/* ---- what is lost -------------------------------------------------------------------------------- */
+
+static int by_lower(const void *a, const void *b)
+{
+    const struct rep_range *x = a, *y = b;
+    return x->leaf != y->leaf ? (int)x->leaf - (int)y->leaf : rep_key_compare(&x->lower, &y->lower);
+}
+
+/* Ranges in order, those of single leaves behind the others, and none that overlap. */
+static void tidy(struct repair *repair)
+{
+    size_t kept = 0;
+
+    rep_sort(repair->lost, repair->losts, sizeof *repair->lost, by_lower);
+    for (size_t i = 0; i < repair->losts; i++) {
+        struct rep_range *range = &repair->lost[i], *last = kept > 0 ? &repair->lost[kept - 1] : range;
+        bool touches = kept > 0 && last->leaf == range->leaf &&
+                       (!last->bounded || rep_key_compare(&range->lower, &last->upper) <= 0);
+        if (!touches) {
+            repair->lost[kept++] = *range;
+        } else if (last->bounded && (!range->bounded || rep_key_compare(&range->upper, &last->upper) > 0)) {
+            last->bounded = range->bounded;
+            last->upper = range->upper;
+        }
+    }
+    repair->losts = kept;
+}
+
+static bool in_ranges(const struct repair *repair, const struct rep_key *key, bool leaf)
+{
+    struct rep_range one = {.lower = *key, .leaf = leaf};
+    size_t low = 0, high = repair->losts;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (by_lower(&repair->lost[middle], &one) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    const struct rep_range *range = low > 0 ? &repair->lost[low - 1] : NULL;
+    return range != NULL && range->leaf == leaf && (!range->bounded || rep_key_compare(key, &range->upper) < 0);
+}
+
+static bool is_lost(const struct repair *repair, const struct rep_key *key)
+{
+    return in_ranges(repair, key, false) || in_ranges(repair, key, true);
+}
+
+/* ---- which is newer ------------------------------------------------------------------------------ */
+
+/* How many of the entries alive in one node are the same in the base of the other. */
+static unsigned inherited(const struct rep_node *older, const struct rep_node *newer)
+{
+    unsigned count = 0;
+    size_t at = 0;
+
+    for (size_t i = 0; i < older->count; i++) {
+        const struct rep_entry *entry = older->alive[i];
+        int order = -1;
+        while (at < newer->slots && newer->slot[at].base &&
+               (order = rep_key_compare(&newer->slot[at].entry.key, &entry->key)) < 0) {
+            at++;
+        }
+        if (at >= newer->slots || !newer->slot[at].base) {
+            break;
+        }
+        const struct rep_entry *other = &newer->slot[at].entry;
+        count += order == 0 && other->body_length == entry->body_length && memcmp(other->body, entry->body, entry->body_length) == 0;
+    }
+    return count;
+}
+
+/* A node is not written to once another one has its place, and the base of that has what was alive in it. */
+static bool is_older(const struct rep_image *image, const struct rep_node *a, const struct rep_node *b)
+{
+    uint32_t a_end = rep_age(image, a->last_epoch), b_begin = rep_age(image, b->epoch);
+    uint32_t b_end = rep_age(image, b->last_epoch), a_begin = rep_age(image, a->epoch);
+
+    if (image->epoch_known && a_end != b_begin && (a_end > b_begin) != (b_end > a_begin)) {
+        return a_end > b_begin;
+    }
+    unsigned forth = inherited(a, b), back = inherited(b, a);
+    return forth != back ? forth > back : a->block > b->block;
+}
+
+static int by_first_key(const void *a, const void *b)
+{
+    const struct leaf *x = a, *y = b;
+    int order = rep_key_compare(first_key(x), first_key(y));
+    return order != 0 ? order : x->node.block < y->node.block ? -1 : 1;
+}
+
+static void compare_all(struct search *search)
+{
+    struct rep_image *image = &search->repair->image;
+
+    rep_sort(search->leaf, search->leaves, sizeof *search->leaf, by_first_key);
+    for (size_t i = 0; i < search->leaves; i++) {
+        struct leaf *a = &search->leaf[i];
+        for (size_t j = i + 1; j < search->leaves; j++) {
+            struct leaf *b = &search->leaf[j];
+            if (rep_key_compare(first_key(b), last_key(a)) > 0) {
+                break;
+            }
+            if (j - i > NEIGHBOURS) {
+                search->maze = true;
+                break;
+            }
+            if (!a->old && !b->old) {
+                bool first = is_older(image, &a->node, &b->node);
+                a->old = first;
+                b->old = !first;
+            }
+        }
+    }
+}
+
+/* ---- taking them --------------------------------------------------------------------------------- */
+
+static bool overlaps_lost(const struct repair *repair, const struct leaf *leaf)
+{
+    for (size_t i = 0; i < leaf->node.count; i++) {
+        if (is_lost(repair, &leaf->node.alive[i]->key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void find_leaves(struct search *search)
+{
+    struct repair *repair = search->repair;
+
+    for (uint32_t block = repair->image.supers; block < repair->image.blocks; block++) {
+        struct leaf leaf = {.old = repair->state.found && repair->summary.log_read && !rep_state_used(repair, block)};
+        if (repair->use[block] != REPAIR_USE_NONE) {
+            continue;
+        }
+        if (rep_node_read(repair, block, 0, 0, false, &leaf.node) && leaf.node.count > 0 && overlaps_lost(repair, &leaf)) {
+            search->leaf = rep_grow(search->leaf, search->leaves, &search->leaves_room, sizeof leaf);
+            search->leaf[search->leaves++] = leaf;
+        } else {
+            rep_node_free(&leaf.node);
+        }
+    }
+}
+
+static int by_span(const void *a, const void *b)
+{
+    return rep_key_compare(&((const struct span *)a)->first, &((const struct span *)b)->first);
+}
+
+static void add_span(struct search *search, const struct rep_key *first, const struct rep_key *last)
+{
+    struct span span = {*first, *last};
+    search->span = rep_grow(search->span, search->spans, &search->spans_room, sizeof span);
+    search->span[search->spans++] = span;
+}
+
+/* The leaves that were read: runs of entries of one block. */
+static void spans_of_tree(struct search *search)
+{
+    const struct repair *repair = search->repair;
+
+    for (size_t i = 0, from = 0; i < repair->entries; i++) {
+        bool last = i + 1 == repair->entries || repair->entry[i + 1].block != repair->entry[i].block;
+        if (last) {
+            add_span(search, &repair->entry[from].key, &repair->entry[i].key);
+            from = i + 1;
+        }
+    }
+}
+
+/* Spans do not overlap: the last one that begins at or below the key has it, or none. */
+static bool covered(const struct search *search, const struct rep_key *key)
+{
+    size_t low = 0, high = search->spans;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (rep_key_compare(&search->span[middle].first, key) <= 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 && rep_key_compare(key, &search->span[low - 1].last) <= 0;
+}
+
+static void take(struct search *search, const struct leaf *leaf)
+{
+    struct repair *repair = search->repair;
+
+    for (size_t i = 0; i < leaf->node.count; i++) {
+        struct rep_entry entry = *leaf->node.alive[i];
+        if (is_lost(repair, &entry.key) && !covered(search, &entry.key)) {
+            bool old = leaf->old || in_ranges(repair, &entry.key, true);
+            entry.trust = old ? REPAIR_COPY : leaf->node.lost_tail > 0 ? REPAIR_DOUBTFUL : REPAIR_UNSURE;
+            rep_entries_add(repair, &entry);
+        }
+    }
+    if (!leaf->old) {
+        repair->use[leaf->node.block] = REPAIR_USE_LEAF;
+    }
+}
+
+/* Those that hold, then the old ones, for what nothing else covers. */
+static void take_all(struct search *search)
+{
+    spans_of_tree(search);
+    rep_sort(search->span, search->spans, sizeof *search->span, by_span);
+    for (size_t i = 0; i < search->leaves; i++) {
+        if (!search->leaf[i].old) {
+            take(search, &search->leaf[i]);
+        }
+    }
+    for (size_t i = 0; i < search->leaves; i++) {
+        if (!search->leaf[i].old) {
+            add_span(search, first_key(&search->leaf[i]), last_key(&search->leaf[i]));
+        }
+    }
+    rep_sort(search->span, search->spans, sizeof *search->span, by_span);
+    for (size_t i = 0; i < search->leaves; i++) {
+        if (search->leaf[i].old) {
+            take(search, &search->leaf[i]);
+        }
+    }
+}
+
+void rep_search(struct repair *repair)
+{
+    struct search search = {.repair = repair};
+
+    if (repair->losts == 0) {
+        return;
+    }
+    tidy(repair);
+    find_leaves(&search);
+    if (search.leaves > 0) {
+        compare_all(&search);
+        take_all(&search);
+    }
+    if (search.maze) {
+        rep_note(repair, REPAIR_NOTE_MAZE, REP_NONE, 0, NULL, NULL);
+    }
+    for (size_t i = 0; i < search.leaves; i++) {
+        rep_node_free(&search.leaf[i].node);
+    }
+    free(search.leaf);
+    free(search.span);
+}
