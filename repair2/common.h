@@ -71,6 +71,7 @@ struct rep_image {
     uint16_t epoch;             /* of the last session */
     bool epoch_known;
     bool clean;                 /* it was left cleanly: no cut explains an invalid place of its epoch */
+    bool never_cut;             /* nor was any before: no cut explains any invalid place */
     uint64_t budget;            /* bytes that may still be looked at for records behind damaged ones, and in comparisons */
     struct rep_arena arena;
 };

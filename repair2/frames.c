@@ -8,6 +8,7 @@ struct walk {
     uint32_t position, running; /* in the block; from the base on */
     uint32_t last_end, used_end;
     uint16_t epoch, last_epoch;
+    bool bad;                   /* the block is on record as bad */
 };
 
 struct frame {
@@ -116,6 +117,29 @@ static bool second_half(const struct walk *walk, uint32_t offset)
            look(&next, at + NF2_FRAMES_HEAD, offset, &frame) == FRAME;
 }
 
+/* Nothing that is invalid here can be a write that was cut. A write that failed for good ends the use of its block. */
+static bool no_cut(const struct walk *walk)
+{
+    const struct rep_image *image = walk->image;
+    return image->never_cut || (image->epoch_known && image->clean && walk->epoch == image->epoch && !walk->bad);
+}
+
+/* One bit of the page's epoch turned over. */
+static bool mend_epoch(struct walk *walk, uint32_t offset)
+{
+    uint16_t stored = walk->epoch;
+    struct frame frame;
+
+    for (unsigned bit = 0; bit < 16 && stored != rep_epoch_code(stored); bit++) {
+        walk->epoch = (uint16_t)(stored ^ 1u << bit);
+        if (walk->epoch == rep_epoch_code(walk->epoch) && look(walk, walk->position, offset, &frame) == FRAME) {
+            return true;
+        }
+    }
+    walk->epoch = stored;
+    return false;
+}
+
 /* An invalid frame of a session that was left cleanly, or in front of a valid one: no cut left it. */
 static bool is_damage(const struct walk *walk, uint32_t length, uint32_t *skip)
 {
@@ -132,7 +156,7 @@ static bool is_damage(const struct walk *walk, uint32_t length, uint32_t *skip)
             return true;
         }
     }
-    return image->epoch_known && image->clean && walk->epoch == image->epoch;
+    return no_cut(walk);
 }
 
 static void leave_page(struct walk *walk)
@@ -191,6 +215,9 @@ static bool enter_page(struct walk *walk)
     }
     walk->used_end = start + page;
     walk->position += NF2_FRAMES_HEAD;
+    if (image->never_cut && mend_epoch(walk, offset)) {
+        damaged(walk, start);
+    }
     if (offset == (walk->running & 0xFFFFu)) {
         return true;
     }
@@ -203,7 +230,7 @@ static bool enter_page(struct walk *walk)
         damaged(walk, start);
         return true;
     }
-    if (image->epoch_known && image->clean && walk->epoch == image->epoch) {
+    if (no_cut(walk)) {
         damaged(walk, start);
     } else {
         walk->frames->torn = walk->frames->torns++ == 0 ? start : walk->frames->torn;
@@ -220,6 +247,9 @@ const struct rep_frames *rep_frames_read(struct repair *repair, uint32_t block, 
 
     if (frames->part != NULL && frames->block == block && frames->base == base) {
         return frames;
+    }
+    for (unsigned i = 0; i < repair->state.bads; i++) {
+        walk.bad = walk.bad || repair->state.bad[i] == block;
     }
     *frames = (struct rep_frames){.part = frames->part, .room = frames->room, .block = block, .base = base};
     while (walk.position < repair->image.log_bytes) {

@@ -274,7 +274,7 @@ static void leave_page(struct scan *scan, bool invalid)
         log->bad_epoch = scan->epoch;
         scan->front_epoch = log->last_end != 0 ? log->last_epoch : scan->epoch;
         bool now = scan->epoch == image->epoch || scan->front_epoch == image->epoch || log->last_end == 0;
-        if (now && image->epoch_known && image->clean) {
+        if ((now && image->epoch_known && image->clean) || image->never_cut) {
             damaged(log, scan->position);
         }
     }

@@ -253,6 +253,7 @@ static void settle(struct repair *repair, const struct rep_log *log)
     image->clean = state->clean;
     image->epoch = state->clean ? state->epoch : rep_epoch_code((later ? code : state->epoch) + 1u);
     image->epoch_known = true;
+    image->never_cut = state->clean && state->unclean_mounts == 0 && state->bads == 0;
     if (!state->clean) {
         memset(state->claim, 0, sizeof state->claim);
     }
