@@ -353,7 +353,9 @@ bool rep_root_find(struct repair *repair)
         struct rep_log log;
         (void)read_log(repair, repair->state.head, true, &log, &repair->state);
         settle(repair, &log);
-        repair->summary.log_read = !anchor.found && !log.damaged && repair->state.broken == 0;
+        bool last = repair->state.next < repair->image.blocks && !(anchor.found && anchor.head == repair->state.next) &&
+                    rep_get32(rep_at(&repair->image, repair->state.next, 0)) == UINT32_MAX; /* it does not go on in another block */
+        repair->summary.log_read = last && !log.damaged && repair->state.broken == 0;
         rep_log_free(&log);
     }
     if (!repair->summary.log_read) {

@@ -102,6 +102,23 @@ static unsigned inherited(const struct rep_node *older, const struct rep_node *n
     return count;
 }
 
+/* The highest id that any record of the leaf knows of: ids are given out in order of time. */
+static uint32_t highest_id(const struct rep_node *node)
+{
+    uint32_t highest = 0;
+
+    for (size_t i = 0; i < node->slots; i++) {
+        const struct rep_entry *entry = &node->slot[i].entry;
+        uint32_t length, id = entry->key.id == NF2_SYSTEM_ID ? rep_key_value(&entry->key) : entry->key.id;
+        const uint8_t *body = rep_is_piece(entry) ? NULL : rep_body(entry, &length);
+        highest = rep_max(highest, id);
+        if (body != NULL && length >= 5 && (body[0] == NF2_BODY_DIR || body[0] == NF2_BODY_MAP)) {
+            highest = rep_max(highest, rep_get32(body + 1));
+        }
+    }
+    return highest;
+}
+
 /* A node is not written to once another one has its place, and the base of that has what was alive in it. */
 static bool is_older(const struct rep_image *image, const struct rep_node *a, const struct rep_node *b)
 {
@@ -112,7 +129,11 @@ static bool is_older(const struct rep_image *image, const struct rep_node *a, co
         return a_end > b_begin;
     }
     unsigned forth = inherited(a, b), back = inherited(b, a);
-    return forth != back ? forth > back : a->block > b->block;
+    if (forth != back) {
+        return forth > back;
+    }
+    uint32_t a_id = highest_id(a), b_id = highest_id(b);
+    return a_id != b_id ? a_id < b_id : a->block > b->block;
 }
 
 static int by_first_key(const void *a, const void *b)

@@ -195,7 +195,7 @@ void rep_tree_read(struct repair *repair)
     struct walk walk = {repair, state->root, state->base_end, state->level, {{0, 0, {0}}, {0, 0, {0}}, false, false}, NULL};
 
     repair->summary.complete = true;
-    if (state->found) {
+    if (state->found && repair->summary.log_read) { /* an older root may be the root of older leaves */
         walk_node(&walk);
     } else {
         rep_lose(repair, REP_NONE, &walk.range);
