@@ -66,6 +66,9 @@ static void check_frames(const struct building *b, const struct rep_frames *fram
         b->content->lost_end = true;
     } else if (frames->torns > 0) {
         find(b, REPAIR_UNFINISHED, frames->block, frames->torn, frames->torns, "A frame was not written to its end.");
+        if (b->report) {
+            rep_torn(b->repair, frames->block, frames->torn, frames->torn_epoch);
+        }
     }
 }
 
@@ -118,11 +121,15 @@ static void read_map(struct building *b, uint32_t id)
     struct rep_key first = rep_key_number(id, 0);
     bool orphan = rep_map_get(&repair->orphan, id) != 0;
 
+    const struct rep_key last = rep_key_number(id, UINT32_MAX);
+    b->content->lost_end = rep_may_be_lost(repair, &first, &last, true);
+    b->content->trust = rep_may_be_lost(repair, &first, &last, false) ? REPAIR_UNSURE : REPAIR_WHOLE;
     first.length = 0;
     for (size_t i = rep_entry_at(repair, &first); i < repair->entries && repair->entry[i].key.id == id; i++) {
         const struct rep_entry *entry = &repair->entry[i];
         struct rep_piece piece;
         uint32_t next;
+        b->content->trust = (uint8_t)rep_max(b->content->trust, entry->trust);
         bool good = rep_map_piece(repair, i, &piece, &next);
         if (!good) {
             find(b, REPAIR_PIECE, entry->block, entry->at, 0, "An entry of a file's map is no piece, or lies outside of the volume.");

@@ -94,6 +94,14 @@ static void damaged(struct walk *walk, uint32_t at)
     walk->frames->damaged = true;
 }
 
+static void note_torn(struct walk *walk, uint32_t at)
+{
+    if (walk->frames->torns++ == 0) {
+        walk->frames->torn = at;
+        walk->frames->torn_epoch = walk->epoch;
+    }
+}
+
 static uint32_t behind(const struct walk *walk, uint32_t length)
 {
     uint32_t unit = walk->image->unit, page = walk->image->page_size;
@@ -170,7 +178,7 @@ static bool look_at_invalid(struct walk *walk, struct frame *frame)
     uint32_t skip;
 
     if (!is_damage(walk, frame->length, &skip)) {
-        walk->frames->torn = walk->frames->torns++ == 0 ? walk->position : walk->frames->torn;
+        note_torn(walk, walk->position);
         leave_page(walk);
         return false;
     }
@@ -233,7 +241,7 @@ static bool enter_page(struct walk *walk)
     if (no_cut(walk)) {
         damaged(walk, start);
     } else {
-        walk->frames->torn = walk->frames->torns++ == 0 ? start : walk->frames->torn;
+        note_torn(walk, start);
     }
     walk->position = start + page;
     return false;

@@ -109,7 +109,7 @@ static void take_map(struct group *group, uint32_t id, struct pieces *pieces)
     for (size_t i = rep_entry_at(repair, &first); i < repair->entries && repair->entry[i].key.id == id; i++) {
         struct rep_piece piece;
         uint32_t next;
-        if (rep_map_piece(repair, i, &piece, &next) && piece.length > 0) {
+        if (rep_map_piece(repair, i, &piece, &next)) {
             bool open = next == REP_NONE && piece.kind == NF2_PIECE_FRAMES && repair->entry[i].body[8] == 0;
             piece.open = open;
             add_piece(pieces, &piece, piece.at, piece.at + piece.length, repair->image.block_size);
@@ -139,7 +139,7 @@ static void add_rests(struct pieces *out, const struct rep_piece *old, const str
             return;
         }
     }
-    if (at < end) {
+    if (at < end || (old->open && *first == over->count)) { /* open frames that cannot be read have no length */
         add_piece(out, old, at, end, block_size);
     }
 }

@@ -61,6 +61,7 @@ struct rep_content {
     size_t parts, room;
     uint32_t size;
     bool lost_end;
+    uint8_t trust;              /* of the piece that can be trusted least */
 };
 
 /* What the frames of a block hold. */
@@ -72,7 +73,8 @@ struct rep_frames {
     bool damaged, none;         /* none: there is no valid frame at all */
     uint32_t place;             /* of the first damage */
     unsigned torns;
-    uint32_t torn;              /* the first place that looks like an unfinished write */
+    uint32_t torn;              /* the first place that looks like an unfinished write, */
+    uint16_t torn_epoch;        /* and its page's epoch */
 };
 
 struct item {
@@ -100,6 +102,7 @@ struct repair {
     size_t items, items_room;
     struct rep_map directory, file, orphan;     /* by id: number of the item, and 1 */
     struct rep_map paths;
+    struct rep_map torn;        /* by epoch: block of an unfinished write, and 1 */
     struct repair_finding *finding;
     size_t findings, findings_room;
     struct note *note;
@@ -121,8 +124,16 @@ void rep_note(struct repair *repair, enum repair_note_kind kind, uint32_t block,
               const struct rep_key *to);
 void rep_sum_up(struct repair *repair);
 
-/* root.c: anchors and root log. False: nothing of a volume. */
-bool rep_root_find(struct repair *repair);
+/* Notes an unfinished write in a page of this epoch: a power cut leaves one, so that of two one is damage. */
+void rep_torn(struct repair *repair, uint32_t block, uint32_t offset, uint16_t epoch);
+
+/* root.c: anchors and root log; `newer`: a root log that is to be taken, REP_NONE: the anchor's. False: nothing of a volume. */
+bool rep_root_find(struct repair *repair, uint32_t newer);
+/*
+ * When all blocks in use are known: is there a newer root log, and the anchor that leads to it is lost? REP_NONE: no; behind a cut it
+ * may have been begun, without an anchor.
+ */
+uint32_t rep_newer_log(struct repair *repair);
 /* In a state's window: the block's bit; true also where it lies elsewhere and may be in use. */
 bool rep_state_used(const struct repair *repair, uint32_t block);
 
@@ -134,6 +145,9 @@ void rep_entries_sort(struct repair *repair);
 size_t rep_entry_at(const struct repair *repair, const struct rep_key *key);
 struct rep_entry *rep_entry_find(const struct repair *repair, const struct rep_key *key);
 void rep_lose(struct repair *repair, uint32_t block, const struct rep_range *range);
+
+/* Are there keys in [from, to] that may be lost? With `leaf`: that are, with the only leaf that had them. After rep_search. */
+bool rep_may_be_lost(const struct repair *repair, const struct rep_key *from, const struct rep_key *to, bool leaf);
 
 /* search.c: nodes that nothing leads to, where some are lost. */
 void rep_search(struct repair *repair);

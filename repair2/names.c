@@ -65,6 +65,7 @@ static void add_file(struct repair *repair, const char *path, const struct rep_e
         lost += part->lost ? part->length : 0;
         *(part->checked ? &repair->summary.data_checked : &repair->summary.data_unchecked) += part->lost ? 0 : part->length;
     }
+    state = content.trust > state ? (enum repair_state)content.trust : state;
     state = lost > 0 || content.lost_end ? REPAIR_DAMAGED : state;
     struct item *item = add_item(repair, path, entry, NF2_TYPE_FILE, id, state);
     item->out.size = content.size;

@@ -237,6 +237,9 @@ static void read_tail(const struct reading *reading, struct rep_log *tail)
     rep_log_read(image, node->block, node->base_end, node->epoch, false, tail);
     if (tail->torns > 0 && !tail->damaged) {
         find(reading, REPAIR_UNFINISHED, tail->torn[0], tail->torns, "A change was not written to its end here.");
+        if (reading->report) {
+            rep_torn(reading->repair, node->block, tail->torn[0], tail->bad_epoch);
+        }
     }
     if (tail->mended_heads > 0) {
         find(reading, REPAIR_MENDED, node->base_end, tail->mended_heads, "One bit of a page's epoch is wrong.");

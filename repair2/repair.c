@@ -34,6 +34,21 @@ void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint
     repair->finding[repair->findings++] = (struct repair_finding){kind, block, offset, number, id, copy};
 }
 
+void rep_torn(struct repair *repair, uint32_t block, uint32_t offset, uint16_t epoch)
+{
+    bool bad = epoch != rep_epoch_code(epoch);
+
+    for (unsigned i = 0; i < repair->state.bads; i++) {
+        bad = bad || repair->state.bad[i] == block; /* a write that failed for good */
+    }
+    uint32_t other = bad || rep_map_set(&repair->torn, epoch, block + 1) ? block + 1 : rep_map_get(&repair->torn, epoch);
+    if (other != block + 1) {
+        rep_find(repair, REPAIR_RECORD, block, offset, other - 1, 0,
+                 "An unfinished write is here, and one of the same session in block %u. A power cut leaves one: the other is damage.", other - 1);
+        repair->lossy = true;
+    }
+}
+
 void rep_note(struct repair *repair, enum repair_note_kind kind, uint32_t block, uint32_t number, const struct rep_key *from,
               const struct rep_key *to)
 {
@@ -103,11 +118,11 @@ static void mark_log(struct repair *repair)
     }
 }
 
-struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *geometry)
+static struct repair *open_with(const uint8_t *bytes, const struct repair_geometry *geometry, uint32_t head)
 {
     struct repair *repair = calloc(1, sizeof *repair);
 
-    if (repair == NULL || !set_geometry(repair, bytes, geometry) || !rep_root_find(repair)) {
+    if (repair == NULL || !set_geometry(repair, bytes, geometry) || !rep_root_find(repair, head)) {
         repair_close(repair);
         return NULL;
     }
@@ -120,6 +135,11 @@ struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *g
     rep_group_apply(repair);
     rep_names_find(repair);
     rep_space_check(repair);
+    uint32_t newer = head == REP_NONE ? rep_newer_log(repair) : REP_NONE;
+    if (newer != REP_NONE) {
+        repair_close(repair);
+        return open_with(bytes, geometry, newer);
+    }
     repair->lossy = repair->lossy || !repair->summary.log_read;
     rep_sum_up(repair);
     write_notes(repair);
@@ -128,6 +148,11 @@ struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *g
         return NULL;
     }
     return repair;
+}
+
+struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *geometry)
+{
+    return open_with(bytes, geometry, REP_NONE);
 }
 
 void repair_close(struct repair *repair)
@@ -150,6 +175,7 @@ void repair_close(struct repair *repair)
     rep_map_free(&repair->file);
     rep_map_free(&repair->orphan);
     rep_map_free(&repair->paths);
+    rep_map_free(&repair->torn);
     rep_arena_free(&repair->image.arena);
     free(repair);
 }

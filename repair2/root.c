@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* root.c - anchors and root log: FORMAT.md, sections 2, 3 and 9. */
-#include "inside.h"
+#include "node.h"
 
 struct anchor {
     bool found;
@@ -219,23 +219,36 @@ static bool newer(const struct rep_state *a, const struct rep_state *b)
     return a->erases != b->erases ? a->erases > b->erases : b->next == a->head && a->next != b->head;
 }
 
+/* Does it lead to a whole node? What only looks like a root log is data of a file, perhaps. */
+static bool has_root(struct repair *repair, const struct rep_state *state)
+{
+    struct rep_node node;
+    bool there = rep_node_read(repair, state->root, state->level, state->base_end, false, &node) && node.whole;
+
+    rep_node_free(&node);
+    return there;
+}
+
+/* The newest root log of all blocks, if it is newer than `best`. */
 static bool search_log(struct repair *repair, struct rep_state *best)
 {
+    bool found = false;
     uint32_t id;
 
-    best->found = false;
     for (uint32_t block = 0; block < repair->image.blocks; block++) {
         struct rep_state state;
         struct rep_log log;
+        bool other = repair->use != NULL && repair->use[block] != REPAIR_USE_NONE && repair->use[block] != REPAIR_USE_NEXT;
         if (!head_of(repair, block, 'R', &id) || id != repair->image.volume_id) {
             continue;
         }
-        if (read_log(repair, block, true, &log, &state) && (!best->found || newer(&state, best))) {
+        if (read_log(repair, block, true, &log, &state) && (!best->found || newer(&state, best)) && (!other || has_root(repair, &state))) {
             *best = state;
+            found = true;
         }
         rep_log_free(&log);
     }
-    return best->found;
+    return found;
 }
 
 /* ---- the state that holds ------------------------------------------------------------------------ */
@@ -259,28 +272,18 @@ static void settle(struct repair *repair, const struct rep_log *log)
     }
 }
 
-/* Does the log go on in `next`, and the anchor that says so is lost? */
-static void follow(struct repair *repair)
+uint32_t rep_newer_log(struct repair *repair)
 {
-    struct rep_state beyond;
-    struct rep_log log;
-    uint32_t next = repair->state.next;
+    struct rep_state beyond = repair->state;
 
-    if (next >= repair->image.blocks || next == repair->state.head) {
-        return;
+    if (!repair->state.found || !search_log(repair, &beyond)) {
+        return REP_NONE;
     }
-    if (read_log(repair, next, false, &log, &beyond) && beyond.broken == 0 && !log.damaged && newer(&beyond, &repair->state)) {
-        if (beyond.records > 0) {
-            rep_find(repair, REPAIR_ANCHOR, next, 0, next, 0,
-                     "The root log goes on in block %u, and the anchor that says so is lost: a mount takes older contents.", next);
-            rep_note(repair, REPAIR_NOTE_SUPER, next, 0, NULL, NULL);
-            repair->state = beyond;
-            settle(repair, &log);
-        } else {
-            rep_find(repair, REPAIR_UNFINISHED, next, 0, 0, 0, "The root log was about to go on here.");
-        }
+    if (beyond.records == 0) { /* a turn of the log writes no more before the anchor */
+        rep_find(repair, REPAIR_UNFINISHED, beyond.head, 0, 0, 0, "The root log was about to go on here.");
+        return REP_NONE;
     }
-    rep_log_free(&log);
+    return beyond.head;
 }
 
 static void report_log(struct repair *repair, const struct rep_log *log)
@@ -323,17 +326,20 @@ static bool use_head(struct repair *repair, uint32_t head)
     }
     rep_log_free(&log);
     repair->summary.log_read = whole;
-    if (whole) {
-        follow(repair);
-    }
     return found;
 }
 
-bool rep_root_find(struct repair *repair)
+bool rep_root_find(struct repair *repair, uint32_t newer)
 {
     struct anchor anchor = {0};
 
     find_anchor(repair, &anchor);
+    if (newer != REP_NONE && anchor.found) {
+        rep_find(repair, REPAIR_ANCHOR, anchor.block, 0, newer, 0,
+                 "A newer root log is in block %u, and the anchor that says so is lost: a mount takes older contents.", newer);
+        rep_note(repair, REPAIR_NOTE_SUPER, newer, 0, NULL, NULL);
+        anchor.head = newer;
+    }
     if (!anchor.found) {
         rep_find(repair, REPAIR_ANCHOR, 0, 0, 0, 0, "No anchor is left: nothing says where the root log is.");
         rep_note(repair, REPAIR_NOTE_SUPER, REP_NONE, 0, NULL, NULL);
@@ -348,12 +354,12 @@ bool rep_root_find(struct repair *repair)
         rep_find(repair, REPAIR_ANCHOR, anchor.block, 0, anchor.head, 0,
                  "The newest anchor names block %u, where no root log is.", anchor.head);
     }
-    repair->summary.log_read = false;
+    repair->summary.log_read = repair->state.found = false;
     if (search_log(repair, &repair->state)) {
         struct rep_log log;
         (void)read_log(repair, repair->state.head, true, &log, &repair->state);
         settle(repair, &log);
-        bool last = repair->state.next < repair->image.blocks && !(anchor.found && anchor.head == repair->state.next) &&
+        bool last = repair->state.next < repair->image.blocks && !anchor.found &&
                     rep_get32(rep_at(&repair->image, repair->state.next, 0)) == UINT32_MAX; /* it does not go on in another block */
         repair->summary.log_read = last && !log.damaged && repair->state.broken == 0;
         rep_log_free(&log);

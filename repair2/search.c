@@ -56,9 +56,9 @@ static void tidy(struct repair *repair)
     repair->losts = kept;
 }
 
-static bool in_ranges(const struct repair *repair, const struct rep_key *key, bool leaf)
+bool rep_may_be_lost(const struct repair *repair, const struct rep_key *from, const struct rep_key *to, bool leaf)
 {
-    struct rep_range one = {.lower = *key, .leaf = leaf};
+    struct rep_range one = {.lower = *to, .leaf = leaf};
     size_t low = 0, high = repair->losts;
 
     while (low < high) {
@@ -70,12 +70,12 @@ static bool in_ranges(const struct repair *repair, const struct rep_key *key, bo
         }
     }
     const struct rep_range *range = low > 0 ? &repair->lost[low - 1] : NULL;
-    return range != NULL && range->leaf == leaf && (!range->bounded || rep_key_compare(key, &range->upper) < 0);
+    return range != NULL && range->leaf == leaf && (!range->bounded || rep_key_compare(from, &range->upper) < 0);
 }
 
 static bool is_lost(const struct repair *repair, const struct rep_key *key)
 {
-    return in_ranges(repair, key, false) || in_ranges(repair, key, true);
+    return rep_may_be_lost(repair, key, key, false) || rep_may_be_lost(repair, key, key, true);
 }
 
 /* ---- which is newer ------------------------------------------------------------------------------ */
@@ -247,7 +247,7 @@ static void take(struct search *search, const struct leaf *leaf)
     for (size_t i = 0; i < leaf->node.count; i++) {
         struct rep_entry entry = *leaf->node.alive[i];
         if (is_lost(repair, &entry.key) && !covered(search, &entry.key)) {
-            bool old = leaf->old || in_ranges(repair, &entry.key, true);
+            bool old = leaf->old || rep_may_be_lost(repair, &entry.key, &entry.key, true);
             entry.trust = old ? REPAIR_COPY : leaf->node.lost_tail > 0 ? REPAIR_DOUBTFUL : REPAIR_UNSURE;
             rep_entries_add(repair, &entry);
         }
