@@ -6,7 +6,7 @@
 #include "inside.h"
 
 #define FINDINGS_MOST 10000u
-#define BUDGET (1u << 29)       /* bytes looked at behind damage; more damage than that is hostile */
+#define BUDGET (1u << 30)       /* bytes looked at behind damage, and in comparisons of leaves; more than that is hostile */
 
 /* ---- findings and notes -------------------------------------------------------------------------- */
 

@@ -102,16 +102,21 @@ static unsigned inherited(const struct rep_node *older, const struct rep_node *n
     return count;
 }
 
-/* The highest id that any record of the leaf knows of: ids are given out in order of time. */
-static uint32_t highest_id(const struct rep_node *node)
+/* The highest id that any record of the leaf knows of: ids are given out in order of time. `other`: in the range of that leaf, or NULL. */
+static uint32_t highest_id(const struct rep_node *node, const struct rep_node *other)
 {
     uint32_t highest = 0;
 
     for (size_t i = 0; i < node->slots; i++) {
         const struct rep_entry *entry = &node->slot[i].entry;
-        uint32_t length, id = entry->key.id == NF2_SYSTEM_ID ? rep_key_value(&entry->key) : entry->key.id;
+        const struct rep_key *key = &entry->key;
+        uint32_t length;
         const uint8_t *body = rep_is_piece(entry) ? NULL : rep_body(entry, &length);
-        highest = rep_max(highest, id);
+        if (other != NULL && (rep_key_compare(key, &other->alive[0]->key) < 0 ||
+                              rep_key_compare(key, &other->alive[other->count - 1]->key) > 0)) {
+            continue;
+        }
+        highest = rep_max(highest, key->id == NF2_SYSTEM_ID ? rep_key_value(key) : key->id);
         if (body != NULL && length >= 5 && (body[0] == NF2_BODY_DIR || body[0] == NF2_BODY_MAP)) {
             highest = rep_max(highest, rep_get32(body + 1));
         }
@@ -119,21 +124,30 @@ static uint32_t highest_id(const struct rep_node *node)
     return highest;
 }
 
-/* A node is not written to once another one has its place, and the base of that has what was alive in it. */
-static bool is_older(const struct rep_image *image, const struct rep_node *a, const struct rep_node *b)
+/*
+ * A node is not written to once another one has its place, and the base of that has what was alive in it. Which of two is older: -1 `a`,
+ * 1 `b`; 0: they have nothing in common that tells, and without `guess` nothing is said then.
+ */
+static int which_is_older(const struct rep_image *image, const struct rep_node *a, const struct rep_node *b, bool guess)
 {
     uint32_t a_end = rep_age(image, a->last_epoch), b_begin = rep_age(image, b->epoch);
     uint32_t b_end = rep_age(image, b->last_epoch), a_begin = rep_age(image, a->epoch);
 
     if (image->epoch_known && a_end != b_begin && (a_end > b_begin) != (b_end > a_begin)) {
-        return a_end > b_begin;
+        return a_end > b_begin ? -1 : 1;
     }
     unsigned forth = inherited(a, b), back = inherited(b, a);
-    if (forth != back) {
-        return forth > back;
+    uint32_t a_id = highest_id(a, forth > 0 ? b : NULL), b_id = highest_id(b, forth > 0 ? a : NULL);
+    if (forth != back || !guess) {
+        return forth > back ? -1 : forth < back;
     }
-    uint32_t a_id = highest_id(a), b_id = highest_id(b);
-    return a_id != b_id ? a_id < b_id : a->block > b->block;
+    if (a_id != b_id) {
+        return a_id < b_id ? -1 : 1;
+    }
+    if (forth > 0 && a->count != b->count) {
+        return a->count > b->count ? -1 : 1; /* one is a part of the other: nodes are split more often than joined */
+    }
+    return a->block > b->block ? -1 : 1;
 }
 
 static int by_first_key(const void *a, const void *b)
@@ -143,27 +157,26 @@ static int by_first_key(const void *a, const void *b)
     return order != 0 ? order : x->node.block < y->node.block ? -1 : 1;
 }
 
-static void compare_all(struct search *search)
+static void compare_all(struct search *search, bool guess)
 {
-    struct rep_image *image = &search->repair->image;
+    uint64_t *budget = &search->repair->image.budget;
 
-    rep_sort(search->leaf, search->leaves, sizeof *search->leaf, by_first_key);
     for (size_t i = 0; i < search->leaves; i++) {
         struct leaf *a = &search->leaf[i];
-        for (size_t j = i + 1; j < search->leaves; j++) {
+        for (size_t j = i + 1; j < search->leaves && !a->old; j++) {
             struct leaf *b = &search->leaf[j];
             if (rep_key_compare(first_key(b), last_key(a)) > 0) {
                 break;
             }
-            if (j - i > NEIGHBOURS) {
+            uint64_t cost = 32u * (a->node.count + b->node.count);
+            if (j - i > NEIGHBOURS || *budget < cost) {
                 search->maze = true;
                 break;
             }
-            if (!a->old && !b->old) {
-                bool first = is_older(image, &a->node, &b->node);
-                a->old = first;
-                b->old = !first;
-            }
+            *budget -= cost;
+            int older = b->old ? 0 : which_is_older(&search->repair->image, &a->node, &b->node, guess);
+            a->old = older < 0;
+            b->old = b->old || older > 0;
         }
     }
 }
@@ -290,7 +303,9 @@ void rep_search(struct repair *repair)
     tidy(repair);
     find_leaves(&search);
     if (search.leaves > 0) {
-        compare_all(&search);
+        rep_sort(search.leaf, search.leaves, sizeof *search.leaf, by_first_key);
+        compare_all(&search, false);
+        compare_all(&search, true);
         take_all(&search);
     }
     if (search.maze) {

@@ -2,8 +2,8 @@
 /*
  * test_rebuild.c - volumes with random histories are damaged, read, and written anew. What must hold:
  *   - what is said to be whole is what was there;
- *   - where what is damaged is known from elsewhere (anchors, root log, inner nodes), files come out under their names, byte for byte:
- *     all but one in a hundred, for what cannot be told from an older state of a leaf;
+ *   - where what is damaged is known from elsewhere (anchors, inner nodes), files come out under their names, byte for byte: all but one
+ *     in a hundred, for what cannot be told from an older state of a leaf; five in a hundred where the root log is lost;
  *   - the new volume holds what was read, and the checker finds nothing wrong with it.
  *
  *     test_rebuild [--runs N] [--seed N] [--verbose 1]
@@ -237,7 +237,7 @@ int main(int count, char **argument)
         printf("%-17s %4lu images, %6lu names, %6lu of them as they were; %lu others said to be whole\n", place_names[place],
                tally[place].runs, tally[place].files, tally[place].kept, tally[place].false_whole);
         bool known = place <= AT_INNER && place != AT_ROOT;
-        if (tally[place].false_whole > 0 || (known && 100 * (tally[place].files - tally[place].kept) > tally[place].files)) {
+        if (tally[place].false_whole > 0 || (known && (place == AT_LOG ? 20 : 100) * (tally[place].files - tally[place].kept) > tally[place].files)) {
             wrong_count++;
         }
     }
