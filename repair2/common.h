@@ -73,6 +73,7 @@ struct rep_image {
     bool clean;                 /* it was left cleanly: no cut explains an invalid place of its epoch */
     bool never_cut;             /* nor was any before: no cut explains any invalid place */
     uint64_t budget;            /* bytes that may still be looked at for records behind damaged ones, and in comparisons */
+    uint64_t frames_budget;     /* the same for frames */
     struct rep_arena arena;
 };
 

@@ -260,7 +260,9 @@ const struct rep_frames *rep_frames_read(struct repair *repair, uint32_t block, 
         walk.bad = walk.bad || repair->state.bad[i] == block;
     }
     *frames = (struct rep_frames){.part = frames->part, .room = frames->room, .block = block, .base = base};
-    while (walk.position < repair->image.log_bytes) {
+    bool hostile = repair->image.frames_budget < repair->image.log_bytes;
+    repair->image.frames_budget -= hostile ? 0 : repair->image.log_bytes;
+    while (!hostile && walk.position < repair->image.log_bytes) {
         if ((walk.position & (repair->image.page_size - 1)) == 0 && !enter_page(&walk)) {
             continue;
         }

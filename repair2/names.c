@@ -7,6 +7,7 @@
 #define SUFFIX ".damaged"
 #define LOST_FOUND "/lost+found"
 #define PATH_LONGEST 30000u     /* deeper directories go to lost+found */
+#define PROBES 1000u            /* among paths with one hash */
 
 static char *text_of(struct repair *repair, const char *a, const char *b, const char *c)
 {
@@ -26,9 +27,13 @@ static uint32_t path_slot(const struct repair *repair, const char *path, uint32_
 {
     uint32_t hash = rep_crc(REP_CRC_START, (const uint8_t *)path, (uint32_t)strlen(path));
 
-    while ((*number = rep_map_get(&repair->paths, hash)) != 0 && strcmp(repair->item[*number - 1].path, path) != 0) {
-        hash++;
+    for (unsigned tries = 0; tries < PROBES; tries++, hash++) {
+        *number = rep_map_get(&repair->paths, hash);
+        if (*number == 0 || strcmp(repair->item[*number - 1].path, path) == 0) {
+            return hash;
+        }
     }
+    *number = 0; /* so many with one hash are made on purpose: taken for free */
     return hash;
 }
 

@@ -95,6 +95,7 @@ static bool set_geometry(struct repair *repair, const uint8_t *bytes, const stru
     image->log_bytes = rep_min(NF2_LOG_PAGES * g->page_size, g->block_size);
     image->supers = image->blocks < 64 ? 2 : 3;
     image->budget = BUDGET;
+    image->frames_budget = 8ull * BUDGET;
     uint32_t windows = (image->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS, each = (image->blocks + windows - 1) / windows;
     repair->window_blocks = windows > 1 ? (each + 15u) & ~15u : each;
     repair->windows = (image->blocks + repair->window_blocks - 1) / repair->window_blocks;
