@@ -9,21 +9,6 @@ uint32_t nf2_alloc_stock(const nf2_t *fs)
     return (uint32_t)space->now_free + space->nodes.count + space->data.count + space->freed_count;
 }
 
-void nf2_alloc_freed(nf2_t *fs, uint32_t block)
-{
-    struct nf2_space *space = &fs->space;
-
-    for (unsigned i = 0; i < fs->root.bads; i++) {
-        if (fs->root.bad[i] == block) {
-            return;
-        }
-    }
-    if (space->freed_count < NF2_FREED_MAX) {
-        nf2_space_use(fs, block, 1); /* the walk does not find it free */
-        space->freed[space->freed_count++] = block;
-    }
-}
-
 /* Puts a run of free blocks of `now` on record as claimed. */
 static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_t count)
 {
@@ -33,8 +18,10 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     NF2_TRY(nf2_journal_open(fs));
     erased = nf2_space_erased(fs, start, count);
     nf2_put16(nf2_put24(bytes, start), count);
+    fs->space.pristine = fs->space.settled = false;
     nf2_space_use(fs, start, count); /* a turn of the log must not take them */
     nf2_space_taken(fs, count);
+    nf2_space_changed(fs);
     NF2_TRY(nf2_journal_put(fs, NF2_ROOT_CLAIM, bytes, sizeof bytes));
     claim->start = start;
     claim->count = (uint16_t)count;
@@ -78,11 +65,12 @@ static int claim_nodes(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
     uint32_t start, most = nf2_max(space->claim_size, 1);
-    uint32_t limit = nf2_max(space->free / 16, 1);
+    uint32_t limit = nf2_max(space->free / 4, 1);
 
     most = nf2_min(most, limit);
-    uint32_t n = nf2_space_find(fs, most, false, &start);
-    n = n > 0 ? n : nf2_space_find(fs, most, true, &start);
+    bool plenty = most == nf2_large_blocks(fs) && space->now_free > space->window_blocks / 4;
+    uint32_t n = nf2_space_find(fs, most, plenty, &start); /* one large erase for many nodes */
+    n = n > 0 ? n : nf2_space_find(fs, most, !plenty, &start);
     if (n > 0) {
         space->claim_size = (uint8_t)nf2_min(most * 2, CLAIM_MAX);
         return claim_run(fs, &space->nodes, start, n);
@@ -120,28 +108,46 @@ int nf2_alloc_node(nf2_t *fs, uint32_t *block)
     return NF2_OK;
 }
 
-static int claim_data(nf2_t *fs)
+/* One of the blocks that nodes have in stock, where that is more than is kept for them. */
+static int claim_spare(nf2_t *fs)
+{
+    struct nf2_space *space = &fs->space;
+    struct nf2_claim *nodes = &space->nodes, *data = &space->data;
+
+    data->count = 1;
+    data->erased = 0;
+    if (space->freed_count > 0) {
+        data->start = space->freed[--space->freed_count];
+    } else {
+        data->start = nodes->start + --nodes->count;
+        data->erased = nodes->erased > nodes->count;
+        nodes->erased = (uint16_t)nf2_min(nodes->erased, nodes->count);
+    }
+    return NF2_OK;
+}
+
+static int claim_data(nf2_t *fs, uint32_t kept)
 {
     struct nf2_space *space = &fs->space;
     uint32_t start, part = nf2_part_blocks(fs), stock = (uint32_t)space->nodes.count + space->freed_count;
-    uint32_t kept = nf2_space_kept(fs), keep = kept > stock ? kept - stock : 0;
+    uint32_t keep = kept > stock ? kept - stock : 0;
 
     if (space->now_free <= keep) {
-        return NF2_NEED_SPACE;
+        return stock > kept ? claim_spare(fs) : NF2_NEED_SPACE;
     }
-    uint32_t most = nf2_min(nf2_min(part, space->now_free - keep), nf2_max(space->free / 16, 1));
+    uint32_t most = nf2_min(nf2_min(part, space->now_free - keep), nf2_max(space->free / 4, 1));
     uint32_t n = nf2_space_find(fs, most, true, &start);
     n = n > 0 ? n : nf2_space_find(fs, most, false, &start);
     return n > 0 ? claim_run(fs, &space->data, start, n) : NF2_NEED_SPACE;
 }
 
-int nf2_alloc_data(nf2_t *fs, uint32_t most, struct nf2_run *run)
+int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
 {
     struct nf2_claim *claim = &fs->space.data;
 
     NF2_TRY(nf2_journal_open(fs));
     while (claim->erased == 0) {
-        NF2_TRY(claim->count == 0 ? claim_data(fs) : NF2_OK);
+        NF2_TRY(claim->count == 0 ? claim_data(fs, kept) : NF2_OK);
         NF2_TRY(claim->count > 0 && claim->erased == 0 ? erase_first(fs, claim) : NF2_OK);
     }
     run->block = claim->start;

@@ -11,13 +11,10 @@
 /* An erased block for a node, a log or frames. */
 int nf2_alloc_node(nf2_t *fs, uint32_t *block);
 
-/* 1 to `most` erased blocks, one behind the other, for data. */
-int nf2_alloc_data(nf2_t *fs, uint32_t most, struct nf2_run *run);
+/* 1 to `most` erased blocks, one behind the other, for data: so many are left in stock. */
+int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run);
 
 /* Blocks that nodes can have without a walk. */
 uint32_t nf2_alloc_stock(const nf2_t *fs);
-
-/* The block of a node or log that was replaced durably: free again in this session. */
-void nf2_alloc_freed(nf2_t *fs, uint32_t block);
 
 #endif

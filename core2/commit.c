@@ -32,11 +32,11 @@ static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint
     return NF2_OK;
 }
 
-/* The map that the new content takes the place of. */
+/* The map that the new content takes the place of: also one that the walk has made of a list meanwhile. */
 static int old_map(const nf2_file_t *file, struct nf2_op *op)
 {
     struct nf2_content old = {file->kind, 0, file->id};
-    return file->fresh ? nf2_commit_orphan(&old, op) : 0;
+    return nf2_commit_orphan(&old, op);
 }
 
 static void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
@@ -237,6 +237,20 @@ static int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
     return NF2_OK;
 }
 
+/* Blocks that a merge of this map may take: each of its leaves makes two new ones at most. */
+static uint32_t blocks_of_merge(nf2_t *fs, uint32_t id)
+{
+    struct nf2_key key = nf2_key_number(id, 0);
+    struct nf2_path path;
+    uint32_t leaves = 1;
+
+    while (nf2_tree_descend(fs, &key, NF2_AT_OR_BELOW, &path) > 0 && path.bounded && path.upper.id == id) {
+        key = path.upper;
+        leaves++;
+    }
+    return 2 * leaves + nf2_space_kept(fs);
+}
+
 /* The changes that put the shadow over the committed map; what may be repeated after a cut. */
 static int plan_merge(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops)
 {
@@ -245,6 +259,7 @@ static int plan_merge(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops)
     if (cut) { /* the last piece, which gives the file its end, is to be the shadow's */
         NF2_TRY(complete_shadow(fs, file, file->size - 1));
     }
+    NF2_TRY(nf2_sweep_total(fs, blocks_of_merge(fs, file->shadow)));
     NF2_TRY(nf2_sweep_ready(fs, false));
     ops[0] = nf2_op_merge(file->shadow, file->id, cut ? file->size : NF2_NONE);
     ops[1] = nf2_op_range(file->id, file->size, NF2_FILE_MAX + 1u);
@@ -273,7 +288,8 @@ static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
     }
     struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, file->shadow);
     ops[n++] = nf2_op_delete(&key);
-    NF2_TRY(nf2_change(fs, ops, (unsigned)n));
+    int result = nf2_change(fs, ops, (unsigned)n);
+    NF2_TRY(result == NF2_NEED_SPACE && fs->group_busy ? nf2_sweep_finish(fs) : result);
     committed(fs, file, NF2_BODY_MAP, id);
     return NF2_OK;
 }

@@ -39,13 +39,17 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
     }
     want = others_write(fs, file) ? nf2_max(want, SHARED_BLOCKS) : want;
     while (result == NF2_NEED_SPACE) {
-        result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), &file->run);
+        result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), nf2_space_kept(fs), &file->run);
         if (result == NF2_NEED_SPACE) {
             file->run.count = 0;
             NF2_TRY(nf2_sweep_more(fs));
         }
     }
-    return result;
+    NF2_TRY(result);
+    uint32_t promised = nf2_min(file->promised, file->run.count); /* that much of a promise is kept */
+    file->promised -= promised;
+    fs->space.promised -= promised;
+    return NF2_OK;
 }
 
 void nf2_data_release(nf2_t *fs, nf2_file_t *file)
@@ -65,8 +69,40 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
         fs->fragment = *run;
         fs->fragment.count = 1;
     }
-    fs->root.leaky = fs->root.leaky || run->count > 1 || (run->count > 0 && !better);
+    if (run->count > 0 || file->pieces > 0) { /* the walk took it for used */
+        nf2_space_changed(fs);
+    }
     run->count = 0;
+}
+
+/* ---- room --------------------------------------------------------------------------------------- */
+
+/* Is this an append that frames in the file's last block may take? */
+static bool may_be_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t length)
+{
+    bool plain = file->pieces == 0 && file->shadow == 0 && file->cut_to == NF2_NONE && !file->fresh && !file->created;
+    bool behind = file->dirty ? file->buffer_at == file->synced : at == file->synced;
+
+    return plain && behind && file->kind != NF2_BODY_INLINE && at == file->size && length + 16u <= nf2_page(fs);
+}
+
+int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
+{
+    uint32_t bytes = nf2_block_bytes(fs), have = 0;
+    bool whole = nf2_content_whole(file);
+
+    if (file->run.count > 0) {
+        have = file->run.count * bytes - file->run.within;
+    } else if (fs->fragment.count > 0) {
+        have = bytes - fs->fragment.within;
+    }
+    length += file->dirty || whole ? file->buffered : 0;
+    bool beside = whole && at <= file->size && length <= nf2_inline_max(fs, &file->key);
+    if (length <= have || beside || may_be_frame(fs, file, at, length)) {
+        return NF2_OK;
+    }
+    uint32_t blocks = (length - have + bytes - 1) / bytes;
+    return nf2_sweep_room(fs, blocks > file->promised ? blocks - file->promised : 0);
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------- */
@@ -126,6 +162,7 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
     for (unsigned i = 0; i < file->pieces; i++) {
         NF2_TRY(put_in_shadow(fs, file, &file->piece[i]));
     }
+    file->spills = (uint8_t)(file->spills + (file->pieces > 0));
     file->pieces = 0;
     return NF2_OK;
 }
@@ -144,6 +181,12 @@ static int next_piece(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t len
     bool full = file->pieces == NF2_PIECES_MAX && !goes_on(fs, &file->piece[file->pieces - 1], &next);
     *piece = next;
     return full ? nf2_data_spill(fs, file) : NF2_OK; /* before the program: the walk knows only what the handle holds */
+}
+
+int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length)
+{
+    struct nf2_piece unused;
+    return next_piece(fs, file, offset, length, &unused);
 }
 
 /* Programs at most to the end of a page; the bytes that went there. A bad block is given up where it is. */
@@ -191,5 +234,46 @@ int nf2_data_flush(nf2_t *fs, nf2_file_t *file)
     }
     file->buffered = 0;
     file->dirty = false;
+    return NF2_OK;
+}
+
+/* ---- size --------------------------------------------------------------------------------------- */
+
+int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    if (nf2_content_whole(file) && size <= nf2_data_room(fs, file)) {
+        memset(file->buffer + file->buffered, 0, size - file->buffered);
+        file->buffered = (uint16_t)size;
+        file->dirty = true;
+    } else {
+        NF2_TRY(nf2_data_flush(fs, file));
+        struct nf2_piece zeros = {file->size, size - file->size, 0, 0, NF2_PIECE_ZEROS, false};
+        NF2_TRY(nf2_data_add(fs, file, &zeros));
+    }
+    file->size = size;
+    file->changed = true;
+    return NF2_OK;
+}
+
+int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    unsigned kept = 0;
+
+    if (file->shadow != 0) {
+        struct nf2_op ops[2];
+        uint8_t bytes[NF2_PIECE_BYTES];
+        NF2_TRY(nf2_sweep_ready(fs, false));
+        int n = nf2_map_plan_cut(fs, file->shadow, size, ops, bytes);
+        NF2_TRY(n);
+        NF2_TRY(nf2_change(fs, ops, (unsigned)n));
+    }
+    for (unsigned i = 0; i < file->pieces; i++) {
+        struct nf2_piece *piece = &file->piece[i];
+        if (piece->offset < size) {
+            uint32_t length = nf2_min(piece->length, size - piece->offset);
+            file->piece[kept++] = nf2_piece_part(fs, piece, 0, length);
+        }
+    }
+    file->pieces = (uint8_t)kept;
     return NF2_OK;
 }

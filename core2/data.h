@@ -8,8 +8,14 @@
 /* Room that the buffer has in all, so that it ends where a page of the chip does. */
 uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file);
 
+/* Is there room for so many bytes more at `at`, and for what the buffer holds? NOSPC. */
+int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length);
+
 /* Programs what the buffer holds; it becomes a piece. */
 int nf2_data_flush(nf2_t *fs, nf2_file_t *file);
+
+/* The next program for so many bytes at this offset needs no more room: there is a block, and a place for a piece. */
+int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length);
 
 /* Programs data from memory, which becomes a piece at this offset. */
 int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length);
@@ -19,6 +25,12 @@ int nf2_data_add(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece);
 
 /* All pieces of the handle go to the map under the shadow id, which no name leads to. */
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file);
+
+/* Zeros up to a new size. */
+int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size);
+
+/* What is not committed ends at a new size: first what is in the shadow, which may be refused. */
+int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
 /* Gives back the blocks that the handle took and did not use. */
 void nf2_data_release(nf2_t *fs, nf2_file_t *file);

@@ -255,13 +255,14 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
         return NF2_ERR_BADF;
     }
     NF2_TRY(nf2_group_redo_pending(fs));
-    int found = nf2_tree_seek(fs, &dir->last, NF2_ABOVE, &entry);
+    int found = nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
     NF2_TRY(found);
     found = found && entry.key.id == dir->id;
     const nf2_file_t *file = next_created(fs, dir, found ? &entry.key : NULL);
     out->size = 0;
     out->type = NF2_TYPE_FILE;
     if (file != NULL) {
+        dir->cursor.block = 0;
         dir->last = file->key;
         memcpy(out->name, file->key.bytes, file->key.length);
         out->name[file->key.length] = '\0';

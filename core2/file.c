@@ -176,6 +176,12 @@ static NF2_APART int do_open(nf2_t *fs, nf2_file_t *file, const char *path, int 
     return NF2_OK;
 }
 
+/* There was no room: that fails no handle. */
+static bool refused(int result)
+{
+    return result == NF2_ERR_NOSPC || result == NF2_NEED_SPACE;
+}
+
 static int do_sync(nf2_t *fs, nf2_file_t *file)
 {
     if (!is_open(fs, file)) {
@@ -188,7 +194,7 @@ static int do_sync(nf2_t *fs, nf2_file_t *file)
         return NF2_ERR_IO;
     }
     int result = nf2_commit(fs, file);
-    file->failed = result < 0 && result != NF2_ERR_NOSPC;
+    file->failed = result < 0 && !refused(result);
     return result < 0 ? result : NF2_OK;
 }
 
@@ -238,6 +244,7 @@ static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
     if ((data == NULL && length > 0) || length > NF2_FILE_MAX) {
         return NF2_ERR_INVAL;
     }
+    NF2_TRY(nf2_group_redo_pending(fs)); /* half of a change is not to be seen */
     NF2_TRY(refresh(fs, file));
     if (file->position < file->size) {
         length = nf2_min(nf2_min(length, file->size - file->position), NF2_FILE_MAX);
@@ -295,44 +302,9 @@ static int write_some(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *d
     return (int)n;
 }
 
-/* Zeros up to a new size. */
-static int extend(nf2_t *fs, nf2_file_t *file, uint32_t size)
-{
-    if (nf2_content_whole(file) && size <= nf2_data_room(fs, file)) {
-        memset(file->buffer + file->buffered, 0, size - file->buffered);
-        file->buffered = (uint16_t)size;
-        file->dirty = true;
-    } else {
-        NF2_TRY(nf2_data_flush(fs, file));
-        struct nf2_piece zeros = {file->size, size - file->size, 0, 0, NF2_PIECE_ZEROS, false};
-        NF2_TRY(nf2_data_add(fs, file, &zeros));
-    }
-    file->size = size;
-    file->changed = true;
-    return NF2_OK;
-}
-
-/* Is there room for so many bytes more? */
-static int room_for(nf2_t *fs, nf2_file_t *file, uint32_t length)
-{
-    uint32_t bytes = nf2_block_bytes(fs), have = 0;
-
-    if (file->run.count > 0) {
-        have = file->run.count * bytes - file->run.within;
-    } else if (fs->fragment.count > 0) {
-        have = bytes - fs->fragment.within;
-    }
-    uint32_t own = nf2_min(file->promised, length / bytes);
-    if (length <= nf2_page(fs) - file->buffered || length <= have) {
-        return NF2_OK;
-    }
-    uint32_t blocks = (length - have + bytes - 1) / bytes;
-    return nf2_sweep_room(fs, blocks > own ? blocks - own : 0);
-}
-
 static int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
 {
-    NF2_TRY(at > file->size ? extend(fs, file, at) : NF2_OK);
+    NF2_TRY(at > file->size ? nf2_data_extend(fs, file, at) : NF2_OK);
     for (uint32_t done = 0; done < length;) {
         int n = write_some(fs, file, at + done, data + done, length - done);
         NF2_TRY(n);
@@ -340,6 +312,100 @@ static int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *da
         file->size = nf2_max(file->size, at + done);
     }
     return NF2_OK;
+}
+
+/* What a refused write puts back. What it has in the buffer stands behind what was there before. */
+struct before {
+    uint32_t size, buffer_at, last_length;
+    uint16_t buffered;
+    uint8_t pieces, spills;
+    bool dirty, changed, fresh;
+};
+
+static struct before remember(const nf2_file_t *file)
+{
+    uint32_t last = file->pieces > 0 ? file->piece[file->pieces - 1].length : 0;
+    struct before before = {file->size, file->buffer_at, last, file->buffered, file->pieces, file->spills,
+                            file->dirty, file->changed, file->fresh};
+    return before;
+}
+
+static void put_back(nf2_file_t *file, const struct before *before)
+{
+    file->size = before->size;
+    file->buffer_at = before->buffer_at;
+    file->buffered = before->buffered;
+    file->pieces = before->pieces;
+    file->dirty = before->dirty;
+    file->changed = before->changed;
+    file->fresh = before->fresh;
+    if (before->pieces > 0) {
+        file->piece[before->pieces - 1].length = before->last_length;
+    }
+}
+
+/* Does first what may be refused and cannot be put back, but leaves the content as it is. */
+static int prepare_write(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
+{
+    bool takes = buffer_takes(fs, file, at), behind = at == file->buffer_at + file->buffered;
+
+    if (takes && at - file->buffer_at + length <= nf2_data_room(fs, file)) {
+        return NF2_OK;
+    }
+    if (takes && behind) {
+        return nf2_data_ready(fs, file, file->buffer_at, file->buffered + length);
+    }
+    NF2_TRY(nf2_data_flush(fs, file)); /* the write may replace what the buffer holds */
+    bool zeros = at > file->size && file->pieces + 2u > NF2_PIECES_MAX;
+    NF2_TRY(zeros ? nf2_data_spill(fs, file) : NF2_OK);
+    return length >= nf2_data_room(fs, file) ? nf2_data_ready(fs, file, at, length) : NF2_OK;
+}
+
+/* A write that finds no room in the middle leaves the file as it was. */
+static int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+{
+    NF2_TRY(prepare_write(fs, file, at, length));
+    struct before before = remember(file);
+    int result = write_all(fs, file, at, data, length);
+    if (refused(result) && file->spills == before.spills) {
+        put_back(file, &before);
+    } else {
+        file->failed = result < 0;
+    }
+    return result;
+}
+
+/* What was not synced is given up. */
+static int give_up(nf2_t *fs, nf2_file_t *file)
+{
+    bool created = file->created;
+
+    nf2_space_changed(fs);
+    begin_anew(file);
+    file->fresh = false;
+    file->changed = created;
+    file->cut_to = NF2_NONE;
+    file->frames_known = false;
+    file->frames_block = 0;
+    file->here.length = 0;
+    NF2_TRY(created ? NF2_OK : nf2_content_load(fs, file));
+    return created ? NF2_OK : load_inline(fs, file);
+}
+
+/* The write, and its sync where the handle wants that: all or nothing of it. */
+static int write_synced(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+{
+    bool synced = (file->flags & NF2_O_SYNC) != 0;
+
+    int result = length > 0 ? nf2_sweep_ready(fs, false) : NF2_OK;
+    result = result == NF2_OK && length > 0 ? nf2_data_room_for(fs, file, at, length) : result;
+    result = result == NF2_OK && length > 0 ? write_or_refuse(fs, file, at, data, length) : result;
+    result = result == NF2_OK && synced ? do_sync(fs, file) : result;
+    file->failed = file->failed || (result < 0 && !refused(result));
+    if (synced && refused(result)) {
+        file->failed = give_up(fs, file) < 0;
+    }
+    return result;
 }
 
 static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
@@ -357,20 +423,8 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     if (at > NF2_FILE_MAX - length) {
         return NF2_ERR_FBIG;
     }
-    if (length == 0) {
-        return (file->flags & NF2_O_SYNC) != 0 ? do_sync(fs, file) : 0;
-    }
-    NF2_TRY(nf2_sweep_ready(fs, false));
-    NF2_TRY(room_for(fs, file, length));
-    int result = write_all(fs, file, at, data, length);
-    if (result < 0) {
-        file->failed = true;
-        return result == NF2_NEED_SPACE ? NF2_ERR_NOSPC : result;
-    }
-    file->position = at + length;
-    if ((file->flags & NF2_O_SYNC) != 0) {
-        NF2_TRY(do_sync(fs, file));
-    }
+    NF2_TRY(write_synced(fs, file, at, data, length));
+    file->position = length > 0 ? at + length : file->position;
     return (int32_t)length;
 }
 
@@ -394,35 +448,12 @@ static int32_t do_seek(nf2_t *fs, nf2_file_t *file, int32_t offset, int whence)
     return (int32_t)file->position;
 }
 
-/* Pieces of the handle end at the new size. */
-static int cut_pieces(nf2_t *fs, nf2_file_t *file, uint32_t size)
-{
-    unsigned kept = 0;
-
-    for (unsigned i = 0; i < file->pieces; i++) {
-        struct nf2_piece *piece = &file->piece[i];
-        if (piece->offset < size) {
-            uint32_t length = nf2_min(piece->length, size - piece->offset);
-            file->piece[kept++] = nf2_piece_part(fs, piece, 0, length);
-        }
-    }
-    file->pieces = (uint8_t)kept;
-    if (file->shadow != 0) {
-        struct nf2_op ops[2];
-        uint8_t bytes[NF2_PIECE_BYTES];
-        NF2_TRY(nf2_sweep_ready(fs, false));
-        int n = nf2_map_plan_cut(fs, file->shadow, size, ops, bytes);
-        NF2_TRY(n);
-        NF2_TRY(nf2_change(fs, ops, (unsigned)n));
-    }
-    return NF2_OK;
-}
-
 static int cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
     bool whole = nf2_content_whole(file);
 
     file->changed = true;
+    nf2_space_changed(fs);
     if (size == 0) {
         begin_anew(file);
         return NF2_OK;
@@ -432,7 +463,7 @@ static int cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
         file->dirty = true;
     } else {
         NF2_TRY(nf2_data_flush(fs, file));
-        NF2_TRY(cut_pieces(fs, file, size));
+        NF2_TRY(nf2_data_cut(fs, file, size));
         file->cut_to = file->fresh || size >= file->synced ? file->cut_to : nf2_min(file->cut_to, size);
     }
     file->size = size;
@@ -453,11 +484,11 @@ static int do_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     if (size == file->size) {
         return NF2_OK;
     }
-    NF2_TRY(nf2_sweep_ready(fs, false));
-    NF2_TRY(room_for(fs, file, nf2_page(fs)));
-    int result = size > file->size ? extend(fs, file, size) : cut(fs, file, size);
-    file->failed = result < 0;
-    return result == NF2_NEED_SPACE ? NF2_ERR_NOSPC : result;
+    int result = nf2_sweep_ready(fs, false);
+    result = result == NF2_OK ? nf2_data_room_for(fs, file, 0, 0) : result;
+    result = result < 0 ? result : size > file->size ? nf2_data_extend(fs, file, size) : cut(fs, file, size);
+    file->failed = result < 0 && !refused(result);
+    return result;
 }
 
 static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)

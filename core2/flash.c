@@ -89,12 +89,12 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     struct nf2_io *io = &fs->io;
     uint32_t page = nf2_page(fs), at = offset & (page - 1);
 
-    if (!in_range(fs, block, offset, length) || at + length > page) {
-        return NULL;
-    }
     uint32_t address = address_of(fs, block, offset - at);
     if (io->window_address == address && at >= io->window_begin && at + length <= io->window_end) {
         return io->read_buffer + at;
+    }
+    if (!in_range(fs, block, offset, length) || at + length > page) {
+        return NULL;
     }
     if (io->window_address != address || at < io->window_begin || at > io->window_end) {
         io->window_address = address;

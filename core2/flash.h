@@ -21,6 +21,11 @@ static inline uint32_t nf2_block_bytes(const nf2_t *fs)
     return fs->io.flash->block_size;
 }
 
+static inline uint32_t nf2_block_pages(const nf2_t *fs)
+{
+    return nf2_block_bytes(fs) / nf2_page(fs);
+}
+
 static inline uint32_t nf2_align_unit(const nf2_t *fs, uint32_t value)
 {
     uint32_t unit = fs->io.flash->program_unit;

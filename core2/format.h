@@ -59,7 +59,8 @@ enum {
     NF2_STATE_FRESH = 2,        /* windows behind this one were never used, and are erased */
     NF2_STATE_NOW_FRESH = 4,    /* so are all free blocks of this one */
     NF2_STATE_SUSPECT = 8,      /* the block where the log goes on is to be erased first */
-    NF2_STATE_LEAKY = 16        /* blocks may be free that the next lap of walks has to find */
+    NF2_STATE_LEAKY = 16,       /* blocks may be free that the next lap of walks has to find */
+    NF2_STATE_BADS = 32         /* the tree may have keys of bad blocks */
 };
 
 /* Records of a node. */

@@ -2,6 +2,7 @@
 #include "group.h"
 
 #include "map.h"
+#include "walked.h"
 
 /*
  * GROUP: for each change: kind 1, bytes of the body 2, the key, the body. Body of RANGE: the offset behind it, 4; of MERGE,
@@ -80,6 +81,19 @@ static int apply(nf2_t *fs)
     NF2_TRY(found);
     fs->group_busy = false;
     return NF2_OK;
+}
+
+int nf2_group_pin(nf2_t *fs)
+{
+    struct reader reader;
+    struct nf2_op op;
+    int found;
+
+    NF2_TRY(reader_begin(fs, &reader));
+    while ((found = reader_next(fs, &reader, &op)) > 0) {
+        NF2_TRY(op.type == NF2_OP_PUT ? nf2_walked_body(fs, &op.key, &op.body[0]) : NF2_OK);
+    }
+    return found;
 }
 
 int nf2_group_redo_pending(nf2_t *fs)
@@ -165,7 +179,7 @@ static NF2_APART int commit(nf2_t *fs, const struct nf2_op *ops, unsigned count)
     if (length > NF2_GROUP_BYTES_MAX) {
         return NF2_ERR_NOSPC;
     }
-    for (unsigned tries = 0; tries <= NF2_BAD_MAX && result == NF2_FAILED_BLOCK; tries++) {
+    for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         NF2_TRY(nf2_journal_room(fs, length));
         nf2_writer_begin(&writer, fs->root.head, fs->root.end);
         fs->root.group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, false, length);
@@ -205,7 +219,8 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     if (result == NF2_SPANS_LEAVES) {
         NF2_TRY(change_leaves(fs, ops, count));
         result = apply(fs);
+        result = fs->io.broken ? result : NF2_OK; /* it is committed: what a read or room kept back is made up for */
     }
-    fs->space.pristine = fs->space.settled = false;
+    nf2_space_changed(fs);
     return result;
 }

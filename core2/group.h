@@ -16,7 +16,11 @@ struct nf2_op nf2_op_merge(uint32_t from, uint32_t to, uint32_t file_end);
 /* The changes, durable when it returns, in one leaf or in several. */
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 
-/* Applies a GROUP that a cut, or a failed call, left half applied. Nothing else may be looked at or changed before. */
+/* Marks the blocks that a GROUP puts into entries as used. */
+int nf2_group_pin(nf2_t *fs);
+
+/* Applies a GROUP that a cut, or a failed call, left half applied. Nothing else may be looked at or changed before.
+ * NF2_NEED_SPACE: it has to be called again when there are blocks. */
 int nf2_group_redo_pending(nf2_t *fs);
 
 #endif

@@ -110,15 +110,19 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
     NF2_TRY(nf2_node_view(fs, path->node[1], 1, &view));
     int result = nf2_node_append(fs, view, ops, 2);
     if (result == NF2_NODE_FULL) {
-        nf2_alloc_freed(fs, joined.block);
+        nf2_space_freed(fs, joined.block);
         return 0;
     }
-    fs->io.broken = fs->io.broken || result == NF2_FAILED_BLOCK; /* the record may count after a remount */
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, path->node[1].block);
+        result = nf2_tree_rewrite(fs, path, 1, ops, 2);
+        fs->io.broken = fs->io.broken || result < 0; /* the record may count after a remount */
+    }
     NF2_TRY(result);
     nf2_view_forget(fs, pair.left.block);
     nf2_view_forget(fs, pair.right.block);
-    nf2_alloc_freed(fs, pair.left.block);
-    nf2_alloc_freed(fs, pair.right.block);
+    nf2_space_freed(fs, pair.left.block);
+    nf2_space_freed(fs, pair.right.block);
     return 1;
 }
 
@@ -147,6 +151,6 @@ int nf2_tree_lower(nf2_t *fs)
     fs->io.broken = fs->io.broken || result < 0;
     NF2_TRY(result);
     nf2_view_forget(fs, root.block);
-    nf2_alloc_freed(fs, root.block);
+    nf2_space_freed(fs, root.block);
     return 1;
 }

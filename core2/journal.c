@@ -5,9 +5,15 @@
 
 /* ---- what a CHECKPOINT holds -------------------------------------------------------------------- */
 
-static uint8_t *store_claim(uint8_t *p, const struct nf2_claim *claim)
+static uint8_t *store_claim(uint8_t *p, const struct nf2_claim *claim, uint32_t erased)
 {
-    return nf2_put16(nf2_put16(nf2_put24(p, claim->start), claim->count), claim->erased);
+    return nf2_put16(nf2_put16(nf2_put24(p, claim->start), claim->count), nf2_min(erased, claim->erased));
+}
+
+/* With units that are programmed once a session begins with a turn: it may need a block that is not on record as erased. */
+static uint32_t erased_on_record(const nf2_t *fs)
+{
+    return fs->io.flash->program_unit > 1 && fs->space.nodes.count > 0 ? fs->space.nodes.count - 1u : NF2_NONE;
 }
 
 static const uint8_t *load_claim(const uint8_t *p, struct nf2_claim *claim)
@@ -25,7 +31,8 @@ static void store_fixed(const nf2_t *fs, bool clean, uint8_t *p)
 
     *p++ = (uint8_t)((clean ? NF2_STATE_CLEAN : 0) | (space->fresh ? NF2_STATE_FRESH : 0) |
                      (space->now_fresh ? NF2_STATE_NOW_FRESH : 0) |
-                     (root->next_suspect ? NF2_STATE_SUSPECT : 0) | (root->leaky ? NF2_STATE_LEAKY : 0));
+                     (root->next_suspect ? NF2_STATE_SUSPECT : 0) | (root->leaky ? NF2_STATE_LEAKY : 0) |
+                     (root->bad_keys ? NF2_STATE_BADS : 0));
     p = nf2_put16(p, fs->io.epoch);
     p = nf2_put16(nf2_put24(p, root->node), root->node_base);
     *p++ = root->level;
@@ -34,7 +41,8 @@ static void store_fixed(const nf2_t *fs, bool clean, uint8_t *p)
     p = nf2_put16(nf2_put16(p, root->unclean_mounts), space->now_window);
     p = nf2_put32(p, space->erased_groups);
     p = nf2_put16(nf2_put24(p, root->group_block), root->group_at);
-    p = store_claim(store_claim(p, &space->nodes), &space->data);
+    p = store_claim(p, &space->nodes, erased_on_record(fs));
+    p = store_claim(p, &space->data, NF2_NONE);
     *p = root->bads;
 }
 
@@ -48,6 +56,7 @@ static void load_fixed(nf2_t *fs, const uint8_t *p)
     space->now_fresh = (p[0] & NF2_STATE_NOW_FRESH) != 0;
     root->next_suspect = (p[0] & NF2_STATE_SUSPECT) != 0;
     root->leaky = (p[0] & NF2_STATE_LEAKY) != 0;
+    root->bad_keys = (p[0] & NF2_STATE_BADS) != 0;
     fs->io.epoch = nf2_get16(p + 1);
     root->node = nf2_get24(p + 3);
     root->node_base = nf2_get16(p + 6);
@@ -204,32 +213,80 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
     struct nf2_root *root = &fs->root;
     uint32_t before = fs->space.now_free;
 
+    NF2_ASSERT(block < fs->io.blocks);
     nf2_space_use(fs, block, 1);
     nf2_space_taken(fs, before - fs->space.now_free);
-    for (unsigned i = 0; i < root->bads; i++) {
-        if (root->bad[i] == block) {
-            return;
-        }
+    if (nf2_journal_bad_listed(fs, block)) {
+        return;
     }
-    if (root->bads < NF2_BAD_MAX) {
-        root->bad[root->bads++] = block;
+    if (root->bads == NF2_BAD_MAX) { /* too many in one call: the first one is found anew when it fails again */
+        nf2_journal_bad_done(fs, root->bad[0]);
     }
+    root->bad[root->bads++] = block;
 }
 
-/* A block for the log's next turn: one of the claimed ones, else any; NF2_NO_BLOCK: there is none. */
+bool nf2_journal_bad_listed(const nf2_t *fs, uint32_t block)
+{
+    unsigned i = 0;
+
+    while (i < fs->root.bads && fs->root.bad[i] != block) {
+        i++;
+    }
+    return i < fs->root.bads;
+}
+
+void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
+{
+    struct nf2_root *root = &fs->root;
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < root->bads; i++) {
+        if (root->bad[i] != block) {
+            root->bad[kept++] = root->bad[i];
+        }
+    }
+    root->bads = (uint8_t)kept;
+}
+
+/* The last block of a claim. */
+static uint32_t spare_of(struct nf2_claim *claim, bool *suspect)
+{
+    claim->count--;
+    *suspect = claim->count >= claim->erased;
+    claim->erased = (uint16_t)nf2_min(claim->erased, claim->count);
+    return claim->start + claim->count;
+}
+
+/* A free block of `now`, or NF2_NO_BLOCK: one that is on record as erased only where there is no other. */
+static uint32_t spare_free(const nf2_t *fs)
+{
+    uint32_t first = fs->space.now_window * fs->space.window_blocks, found = NF2_NO_BLOCK;
+
+    for (uint32_t i = 0; i < fs->space.window_blocks; i++) {
+        bool free = !nf2_bit(fs->space.now, i);
+        if (free && !nf2_space_erased(fs, first + i, 1)) {
+            return first + i;
+        }
+        found = free ? first + i : found;
+    }
+    return found;
+}
+
+/*
+ * A block for the log's next turn; NF2_NO_BLOCK: there is none. Before this session's first record what the last one left on
+ * record as claimed and erased is not taken: the record holds again where a cut leaves no trace of the session.
+ */
 static uint32_t spare(nf2_t *fs, bool *suspect)
 {
     struct nf2_claim *claim = fs->space.nodes.count > 0 ? &fs->space.nodes : &fs->space.data;
     uint32_t block;
 
-    if (claim->count > 0) {
-        claim->count--;
-        *suspect = claim->count >= claim->erased;
-        claim->erased = (uint16_t)nf2_min(claim->erased, claim->count);
-        return claim->start + claim->count;
+    if (claim->count > (fs->root.opened ? 0 : claim->erased)) {
+        return spare_of(claim, suspect);
     }
-    if (nf2_space_find(fs, 1, false, &block) == 0 && nf2_space_find(fs, 1, true, &block) == 0) {
-        return NF2_NO_BLOCK;
+    block = spare_free(fs);
+    if (block == NF2_NO_BLOCK) {
+        return claim->count > 0 ? spare_of(claim, suspect) : block;
     }
     *suspect = !nf2_space_erased(fs, block, 1);
     nf2_space_use(fs, block, 1);
@@ -254,9 +311,14 @@ static int write_head(nf2_t *fs, uint32_t block, uint32_t next)
 
 int nf2_journal_begin(nf2_t *fs, uint32_t block)
 {
-    NF2_TRY(write_head(fs, block, fs->root.next));
     fs->root.head = block;
-    return nf2_super_write(fs);
+    return write_head(fs, block, fs->root.next);
+}
+
+/* Not the head, which the anchor names until the turn is over, and not a GROUP that waits. */
+static bool may_be_erased(const nf2_t *fs, uint32_t block)
+{
+    return block != NF2_NO_BLOCK && block != fs->root.head && block != fs->root.group_block;
 }
 
 /* Goes on in the next block; a bad one is passed over. The anchor is the commit. */
@@ -267,7 +329,7 @@ static NF2_APART int turn(nf2_t *fs)
     bool suspect = root->next_suspect;
 
     NF2_TRY(nf2_super_ready(fs));
-    for (unsigned tries = 0; tries <= NF2_BAD_MAX && block != NF2_NO_BLOCK; tries++) {
+    for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && may_be_erased(fs, block); tries--) {
         int result = suspect ? nf2_flash_erase(fs, block, 1) : NF2_OK;
         fs->space.erases += suspect;
         root->next_suspect = true;
@@ -321,7 +383,7 @@ int nf2_journal_put(nf2_t *fs, unsigned type, const void *payload, uint32_t leng
     struct nf2_writer writer;
     int result = NF2_FAILED_BLOCK;
 
-    for (unsigned tries = 0; tries <= NF2_BAD_MAX && result == NF2_FAILED_BLOCK; tries++) {
+    for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         NF2_TRY(nf2_journal_room(fs, length));
         nf2_writer_begin(&writer, fs->root.head, fs->root.end);
         nf2_writer_record(fs, &writer, (uint8_t)type, false, payload, length);
@@ -356,7 +418,7 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
     if (fs->io.read_only) {
         return NF2_ERR_ROFS;
     }
-    for (unsigned tries = 0; tries <= NF2_BAD_MAX && result == NF2_FAILED_BLOCK; tries++) {
+    for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         result = checkpoint(fs, clean);
     }
     fs->root.opened = fs->root.opened || result == NF2_OK;

@@ -24,13 +24,23 @@ int nf2_journal_put(nf2_t *fs, unsigned type, const void *payload, uint32_t leng
 int nf2_journal_room(nf2_t *fs, uint32_t length);
 int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer);
 
-/* The first block of the log of a new volume; the one where it goes on is root.next. */
+/* The first block of the log of a new volume; the one where it goes on is root.next. No anchor names it yet. */
 int nf2_journal_begin(nf2_t *fs, uint32_t block);
 
 /* A new id, never used before. */
 int nf2_journal_id(nf2_t *fs, uint32_t *id);
 
-/* Notes a bad block: never used again. */
+/* Notes a bad block: never used again. It goes on record with the next CHECKPOINT. */
 void nf2_journal_bad(nf2_t *fs, uint32_t block);
+
+/* Is it in the list of them? And: it is on record elsewhere, the list need not hold it. */
+bool nf2_journal_bad_listed(const nf2_t *fs, uint32_t block);
+void nf2_journal_bad_done(nf2_t *fs, uint32_t block);
+
+/* So many blocks may turn out to be bad, one after the other, until something gives up. */
+static inline uint32_t nf2_journal_tries(const nf2_t *fs)
+{
+    return fs->io.blocks / 16 + 2;
+}
 
 #endif

@@ -33,8 +33,11 @@ int nf2_key_compare(const struct nf2_key *a, const struct nf2_key *b)
     if (a->id != b->id) {
         return a->id < b->id ? -1 : 1;
     }
-    int order = memcmp(a->bytes, b->bytes, nf2_min(a->length, b->length));
-    return order != 0 ? order : (int)a->length - (int)b->length;
+    unsigned n = nf2_min(a->length, b->length), i = 0;
+    while (i < n && a->bytes[i] == b->bytes[i]) {
+        i++;
+    }
+    return i < n ? (int)a->bytes[i] - (int)b->bytes[i] : (int)a->length - (int)b->length;
 }
 
 uint8_t *nf2_key_store(uint8_t *p, const struct nf2_key *key)

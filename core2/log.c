@@ -57,14 +57,24 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     return NF2_OK;
 }
 
-/* 1 if the record's check holds, 0 if not, or an error. */
-static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *record, uint16_t epoch)
+/* A record's check begins with the epoch of its page. */
+static uint32_t seed_of(uint16_t epoch)
 {
     uint8_t bytes[2];
-    uint32_t crc, n;
 
     nf2_put16(bytes, epoch);
-    crc = nf2_crc(0xFFFFFFFFu, bytes, 2);
+    return nf2_crc(0xFFFFFFFFu, bytes, 2);
+}
+
+/* 1 if the record's check holds, 0 if not, or an error. */
+static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *record, uint32_t crc)
+{
+    uint32_t n;
+
+    if (record->length <= nf2_page_end(fs, record->offset) - record->offset) {
+        const uint8_t *p = nf2_peek(fs, block, record->offset, record->length);
+        return p == NULL ? NF2_ERR_IO : nf2_crc(crc, p, record->length) == NF2_CRC_OF_CHECKED;
+    }
     for (uint32_t position = 0; position < record->length; position += n) {
         uint32_t at = nf2_record_place(fs, record->offset, position, &n);
         n = nf2_min(n, record->length - position);
@@ -77,7 +87,7 @@ static int check_record(nf2_t *fs, uint32_t block, const struct nf2_record *reco
     return crc == NF2_CRC_OF_CHECKED;
 }
 
-int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, struct nf2_record *record)
+static int record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t seed, struct nf2_record *record)
 {
     uint32_t end = nf2_page_end(fs, position);
 
@@ -92,6 +102,7 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, 
     if (header == NF2_LOG_BLANK) {
         return NF2_PLACE_BLANK;
     }
+    record->bytes = NULL;
     record->offset = (uint16_t)position;
     record->length = header & 0xFFFu;
     record->type = (uint8_t)(header >> 13);
@@ -104,8 +115,13 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, 
                     nf2_record_end(fs, position, record->length) > nf2_log_bytes(fs))) {
         return NF2_PLACE_INVALID;
     }
-    int valid = check_record(fs, block, record, epoch);
+    int valid = check_record(fs, block, record, seed);
     return valid < 0 ? valid : valid ? NF2_PLACE_RECORD : NF2_PLACE_INVALID;
+}
+
+int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, struct nf2_record *record)
+{
+    return record_at(fs, block, position, seed_of(epoch), record);
 }
 
 /* Where the record after `record` would be: packed in a group, at a program unit behind one. */
@@ -159,7 +175,7 @@ static NF2_APART int group_whole(nf2_t *fs, const struct nf2_scan *scan, struct 
     while (record->more) {
         uint32_t place = next_place(fs, record);
         *end = place;
-        int found = place == nf2_page_start(fs, place) ? NF2_PLACE_BLANK : nf2_record_at(fs, scan->block, place, epoch, record);
+        int found = place == nf2_page_start(fs, place) ? NF2_PLACE_BLANK : record_at(fs, scan->block, place, scan->seed, record);
         if (found == NF2_PLACE_BLANK) { /* it may go on in the next page */
             place = place == nf2_page_start(fs, place) ? place : nf2_page_end(fs, place);
             if (place >= nf2_log_bytes(fs)) {
@@ -172,7 +188,7 @@ static NF2_APART int group_whole(nf2_t *fs, const struct nf2_scan *scan, struct 
             if (nf2_get16(head) != epoch) {
                 return 0;
             }
-            found = nf2_record_at(fs, scan->block, place + NF2_PAGE_HEAD, epoch, record);
+            found = record_at(fs, scan->block, place + NF2_PAGE_HEAD, scan->seed, record);
         }
         if (found != NF2_PLACE_RECORD) {
             return found;
@@ -194,6 +210,7 @@ void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position, 
     scan->last_end = (uint16_t)position;
     scan->used_end = (uint16_t)nf2_page_end(fs, position - 1);
     scan->epoch = scan->last_epoch = epoch;
+    scan->seed = seed_of(epoch);
 }
 
 /* One bit of a page's epoch turned over: it is the one that the check of the page's first record holds with, if that lies in the page. */
@@ -242,6 +259,7 @@ static int enter_page(nf2_t *fs, struct nf2_scan *scan)
     scan->used_end = (uint16_t)nf2_page_end(fs, scan->position);
     scan->position = (uint16_t)(scan->position + NF2_PAGE_HEAD);
     NF2_TRY(mend_epoch(fs, scan));
+    scan->seed = seed_of(scan->epoch);
     return 1;
 }
 
@@ -270,9 +288,57 @@ static void leave_page(const nf2_t *fs, struct nf2_scan *scan, bool invalid)
     scan->position = (uint16_t)nf2_page_end(fs, scan->position);
 }
 
+/* Does a whole group lie in the rest of a page? Then `group_end` is behind it. */
+static bool group_in_page(struct nf2_scan *scan, const uint8_t *p, uint32_t room)
+{
+    uint32_t at = 0, header, length;
+
+    do {
+        header = at + NF2_RECORD_OVERHEAD <= room ? nf2_get16(p + at) : NF2_LOG_BLANK;
+        length = header & 0xFFFu;
+        if (length < NF2_RECORD_OVERHEAD || at + length > room || header >> 13 == 0 ||
+            nf2_crc(scan->seed, p + at, length) != NF2_CRC_OF_CHECKED) {
+            return false;
+        }
+        at += length;
+    } while ((header & 0x1000u) != 0);
+    scan->group_end = (uint16_t)(scan->position + at);
+    return true;
+}
+
+/* Most of a node's tail: the next record lies in the page that the window has, and so does its group. False: look closer. */
+static bool next_in_window(const nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
+{
+    uint32_t page = nf2_page(fs), at = scan->position & (page - 1);
+    const uint8_t *p = fs->io.read_buffer + at;
+
+    if (fs->io.window_address != scan->window || fs->io.window_begin != 0 || fs->io.window_end != page || at == 0 ||
+        scan->bad || (scan->position >= scan->group_end && !group_in_page(scan, p, page - at))) {
+        return false;
+    }
+    uint32_t header = at + NF2_RECORD_OVERHEAD <= page ? nf2_get16(p) : NF2_LOG_BLANK, length = header & 0xFFFu;
+    if (at + length > page) {
+        return false;           /* a group that goes on in other pages */
+    }
+    record->bytes = p;
+    record->offset = scan->position;
+    record->length = (uint16_t)length;
+    record->type = (uint8_t)(header >> 13);
+    record->more = (header & 0x1000u) != 0;
+    at += length;
+    at = record->more ? at : nf2_min(nf2_align_unit(fs, at), page);
+    scan->position = scan->last_end = (uint16_t)((record->offset & ~(page - 1)) + at);
+    scan->last_epoch = scan->epoch;
+    scan->dirty_end = false;
+    return true;
+}
+
 int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
 {
     for (;;) {
+        if (next_in_window(fs, scan, record)) {
+            return 1;
+        }
         if (scan->position >= nf2_log_bytes(fs)) {
             return 0;
         }
@@ -283,7 +349,9 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
                 continue;
             }
         }
-        int found = nf2_record_at(fs, scan->block, scan->position, scan->epoch, record);
+        bool whole_page = nf2_peek(fs, scan->block, nf2_page_start(fs, scan->position), nf2_page(fs)) != NULL;
+        scan->window = whole_page ? fs->io.window_address : NF2_NONE;
+        int found = record_at(fs, scan->block, scan->position, scan->seed, record);
         if (found < NF2_PLACE_INVALID) {
             return found;
         }

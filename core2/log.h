@@ -39,12 +39,15 @@ struct nf2_record {
     uint16_t length;            /* header, payload and check */
     uint8_t type;
     bool more;
+    const uint8_t *bytes;       /* nf2_scan_next: of all of it, until the next read; NULL where it crosses a page's end */
 };
 
 struct nf2_scan {
     uint32_t block;
+    uint32_t seed;              /* of the check of a record in the page that `position` is in */
+    uint32_t window;            /* that page in the read window */
     uint16_t position;          /* next place to look at */
-    uint16_t epoch;             /* of the page that `position` is in */
+    uint16_t epoch;             /* of that page */
     uint16_t last_end, last_epoch;  /* behind the last valid record, and its page's epoch; last_end 0: none yet */
     uint16_t group_end;         /* records before this place belong to a group known to be whole */
     uint16_t used_end;          /* end of the last page that is not blank */

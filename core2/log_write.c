@@ -99,6 +99,7 @@ uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, uint8_t type, boo
 {
     uint8_t bytes[2];
 
+    fs->io.writing = true;
     length += NF2_RECORD_OVERHEAD;
     NF2_ASSERT(length <= NF2_RECORD_MAX);
     writer_place(fs, writer, length);
@@ -140,6 +141,7 @@ void nf2_writer_align(nf2_t *fs, struct nf2_writer *writer)
 int nf2_writer_end(nf2_t *fs, struct nf2_writer *writer)
 {
     writer_program(fs, writer);
+    fs->io.writing = false;
     uint32_t end = nf2_align_unit(fs, writer->position);
     writer->position = nf2_min(end, nf2_page_end(fs, writer->position - 1));
     writer->start = writer->position;

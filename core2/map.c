@@ -47,25 +47,43 @@ static int open_end(nf2_t *fs, const struct nf2_piece *piece, uint32_t *end)
     return NF2_OK;
 }
 
+/* The offset of the first piece of a map above `key`, NF2_NONE if there is none. `above` and `found` say what nf2_tree_around did. */
+static int next_offset(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *above, int found, uint32_t *next)
+{
+    struct nf2_entry entry;
+
+    *next = NF2_NONE;
+    if ((found & NF2_NEXT_LEAF) != 0 && above->id == key->id) {
+        found = nf2_tree_seek(fs, key, NF2_ABOVE, &entry);
+        NF2_TRY(found);
+        found = found != 0 ? NF2_HAS_ABOVE : 0;
+        above = &entry.key;
+    }
+    if ((found & NF2_HAS_ABOVE) != 0 && above->id == key->id && above->length == 4) {
+        *next = nf2_key_value(above);
+    }
+    return NF2_OK;
+}
+
 int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
 {
-    struct nf2_key key = nf2_key_number(id, offset);
+    struct nf2_key key = nf2_key_number(id, offset), above;
     struct nf2_entry entry;
-    uint32_t end = 0, next = NF2_NONE;
-    int found = nf2_tree_seek(fs, &key, NF2_AT_OR_BELOW, &entry);
+    uint32_t end = 0, next;
+    int found = nf2_tree_around(fs, &key, &entry, &above);
 
     NF2_TRY(found);
-    bool any = found && of_map(&entry, id);
+    bool any = (found & NF2_HAS_BELOW) != 0 && of_map(&entry, id);
     if (any) {
         NF2_TRY(load(fs, &entry, piece));
-        key = entry.key;
-    }
-    found = nf2_tree_seek(fs, &key, any ? NF2_ABOVE : NF2_AT_OR_ABOVE, &entry);
-    NF2_TRY(found);
-    bool more = found && of_map(&entry, id);
-    next = more ? nf2_key_value(&entry.key) : NF2_NONE;
-    if (any) {
         end = piece->offset + piece->length;
+        if (!piece->open && (found & NF2_NEXT_LEAF) != 0 && above.id == id && offset < end && end <= nf2_key_value(&above)) {
+            return NF2_OK;      /* whatever the next leaf has */
+        }
+    }
+    NF2_TRY(next_offset(fs, &key, &above, found, &next));
+    bool more = next != NF2_NONE;
+    if (any) {
         if (!more) {
             NF2_TRY(open_end(fs, piece, &end));
         }
@@ -169,6 +187,9 @@ int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to, uint32_t file_end)
     int found;
 
     while ((found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry)) > 0 && of_map(&entry, from)) {
+        if (nf2_alloc_stock(fs) < 4u + 2u * fs->root.level) {
+            return NF2_NEED_SPACE;  /* between two entries it may wait */
+        }
         NF2_TRY(nf2_map_find(fs, from, nf2_key_value(&entry.key), &piece));
         int n = nf2_map_plan(fs, to, &piece, file_end, ops, bytes);
         NF2_TRY(n);

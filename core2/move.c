@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "move.h"
 
+#include "victims.h"
+
 #define STEP_PAGES 24u          /* copied in one step */
 
 bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
@@ -43,7 +45,7 @@ static int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
     memset(to, 0, sizeof *to);
     while (done < from->length) {
         if (run->count == 0) {
-            NF2_TRY(nf2_alloc_data(fs, 1, run));
+            NF2_TRY(nf2_alloc_data(fs, 1, nf2_victims_floor(fs), run));
         }
         if (done > 0 && (run->block != to->block + (to->within + done) / bytes || run->within != (to->within + done) % bytes)) {
             break;
@@ -73,6 +75,7 @@ static int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
         }
     }
     to->length = done;
+    fs->walk.to_move -= nf2_min(fs->walk.to_move, (done + page - 1) / page);
     return NF2_OK;
 }
 

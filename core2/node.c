@@ -1,77 +1,101 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* node.c - the entries of a node: finding them by key, and all in order. */
 #include "node.h"
 
-#define PLACE 0x1FFFu           /* the part of a slot that is a place; above it is a tag of the key */
-#define ENTRY_BYTES 48u         /* of a record, that hold its key */
-
-static uint16_t tag_of(const struct nf2_key *key)
-{
-    uint32_t sum = key->id + key->length;
-
-    for (unsigned i = 0; i < key->length; i++) {
-        sum = sum * 5u + key->bytes[i];
-    }
-    return (uint16_t)((sum ^ sum >> 3 ^ sum >> 9) << 13);
-}
+#define FRONT_BYTES (2u + 6u + NF2_KEY_BYTES)   /* of a record, up to the end of its key */
 
 /* ---- entries ------------------------------------------------------------------------------------ */
 
-/* Where the key begins in a record of this type. */
-static uint32_t key_position(unsigned type)
+int nf2_front_in(const uint8_t *p, uint32_t room, struct nf2_front *front)
 {
-    return type == NF2_NODE_PUTK ? 4 : type == NF2_NODE_REN ? 8 : 2;
-}
-
-/* Reads what a record, known to be valid, says of its key; `body` leads to the record's own body. */
-static int read_record(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry, unsigned *type)
-{
-    uint8_t bytes[ENTRY_BYTES];
-    uint32_t used, room;
-
-    NF2_TRY(nf2_record_read(fs, block, place, 0, bytes, 2));
-    entry->block = block;
-    entry->record = entry->body_record = (uint16_t)place;
-    entry->length = nf2_get16(bytes) & 0xFFFu;
-    *type = (unsigned)nf2_get16(bytes) >> 13;
-    uint32_t at = key_position(*type);
-    if (*type < NF2_NODE_PUT || *type > NF2_NODE_REN || entry->length < at + 4) {
+    if (p == NULL || room < NF2_RECORD_OVERHEAD) {
         return NF2_ERR_IO;
     }
-    room = nf2_min(entry->length - 4u, ENTRY_BYTES);
-    NF2_TRY(nf2_record_read(fs, block, place, 2, bytes + 2, room - 2));
-    if (*type == NF2_NODE_REN) {
-        entry->body_record = nf2_get16(bytes + 2);
+    front->bytes = p;
+    front->length = nf2_get16(p) & 0xFFFu;
+    front->type = (uint8_t)(p[1] >> 5);
+    uint32_t at = front->type == NF2_NODE_PUTK ? 4 : front->type == NF2_NODE_REN ? 8 : 2;
+    if (front->type < NF2_NODE_PUT || front->type > NF2_NODE_REN || front->length < at + 4) {
+        return NF2_ERR_IO;
     }
-    entry->key.length = 0;
-    if (*type == NF2_NODE_DEL) {
+    front->key_length = 0;
+    if (front->type == NF2_NODE_DEL) {
         return NF2_OK;
     }
-    used = nf2_get_varint(bytes + at, room - at, &entry->key.id);
-    at += used;
-    if (used == 0 || at >= room || bytes[at] > NF2_KEY_MAX || bytes[at] > room - at - 1) {
+    room = nf2_min(front->length - 4u, room);
+    front->id = p[at];          /* of one byte, mostly */
+    at += front->id < 0x80 ? 1 : nf2_get_varint(p + at, room - at, &front->id);
+    if (at >= room || p[at] > NF2_KEY_MAX || at + 1 + p[at] > room) {
         return NF2_ERR_IO;
     }
-    entry->key.length = bytes[at];
-    memcpy(entry->key.bytes, bytes + at + 1, entry->key.length);
-    entry->body_position = (uint16_t)(at + 1 + entry->key.length);
+    front->key_length = p[at];
+    front->key = (uint8_t)(at + 1);
+    return NF2_OK;
+}
+
+/* Of a record that is known to be valid, or whose key is only a help to find one. A front does not cross a page's end. */
+int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front)
+{
+    uint32_t room = nf2_min(nf2_page_end(fs, place) - place, FRONT_BYTES);
+    return nf2_front_in(nf2_peek(fs, block, place, room), room, front);
+}
+
+int nf2_front_order(const struct nf2_front *front, const struct nf2_key *key)
+{
+    if (front->id != key->id) {
+        return front->id < key->id ? -1 : 1;
+    }
+    int order = memcmp(front->bytes + front->key, key->bytes, nf2_min(front->key_length, key->length));
+    return order != 0 ? order : (int)front->key_length - (int)key->length;
+}
+
+int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key, int *order)
+{
+    struct nf2_front front;
+
+    NF2_TRY(nf2_front_of(fs, block, place, &front));
+    *order = nf2_front_order(&front, key);
+    return NF2_OK;
+}
+
+void nf2_front_key(const struct nf2_front *front, struct nf2_key *key)
+{
+    key->id = front->id;
+    key->length = front->key_length;
+    memcpy(key->bytes, front->bytes + front->key, front->key_length);
+}
+
+/* What a record says: its body is its own, but that of a REN is another one's. */
+static int read_record(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry, unsigned *type)
+{
+    struct nf2_front front;
+
+    NF2_TRY(nf2_front_of(fs, block, place, &front));
+    NF2_TRY(front.type != NF2_NODE_DEL ? NF2_OK : NF2_ERR_IO);
+    *type = front.type;
+    entry->block = block;
+    entry->record = (uint16_t)place;
+    entry->body_record = front.type == NF2_NODE_REN ? nf2_get16(front.bytes + 2) : (uint16_t)place;
+    entry->length = front.length;
+    nf2_front_key(&front, &entry->key);
+    entry->body_position = (uint16_t)(front.key + front.key_length);
     entry->body_length = (uint16_t)(entry->length - 4u - entry->body_position);
     return NF2_OK;
 }
 
-/* Reads an entry; the body of a REN is that of another record. */
-static int read_entry(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry)
+int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry)
 {
+    struct nf2_front holder;
     unsigned type;
 
     NF2_TRY(read_record(fs, block, place, entry, &type));
     if (type == NF2_NODE_REN) {
-        struct nf2_entry holder;
-        NF2_TRY(read_record(fs, block, entry->body_record, &holder, &type));
-        if (type != NF2_NODE_PUT && type != NF2_NODE_PUTK) {
+        NF2_TRY(nf2_front_of(fs, block, entry->body_record, &holder));
+        if (holder.type != NF2_NODE_PUT && holder.type != NF2_NODE_PUTK) {
             return NF2_ERR_IO;
         }
-        entry->body_position = holder.body_position;
-        entry->body_length = holder.body_length;
+        entry->body_position = (uint16_t)(holder.key + holder.key_length);
+        entry->body_length = (uint16_t)(holder.length - 4u - entry->body_position);
     }
     return NF2_OK;
 }
@@ -89,237 +113,25 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
     return nf2_span_at(entry->block, entry->body_record, entry->body_position + at, length);
 }
 
-/* ---- views -------------------------------------------------------------------------------------- */
-
-static struct nf2_view *view_number(const nf2_t *fs, unsigned i)
-{
-    size_t at = i == 0 ? 0 : NF2_VIEW_BYTES(NF2_INNER_SLOTS) + (i - 1) * NF2_VIEW_BYTES(NF2_LEAF_SLOTS);
-    return (struct nf2_view *)(void *)(fs->views + at);
-}
-
-void nf2_views_begin(nf2_t *fs)
-{
-    for (unsigned i = 0; i < fs->view_count; i++) {
-        struct nf2_view *view = view_number(fs, i);
-        view->block = NF2_NONE;
-        view->slots = i == 0 ? NF2_INNER_SLOTS : NF2_LEAF_SLOTS;
-    }
-}
-
-void nf2_view_forget(nf2_t *fs, uint32_t block)
-{
-    for (unsigned i = 0; i < fs->view_count; i++) {
-        struct nf2_view *view = view_number(fs, i);
-        view->block = view->block == block ? NF2_NONE : view->block;
-    }
-}
-
-static bool is_dead(const struct nf2_view *view, uint32_t place)
-{
-    const uint16_t *end = view->slot + view->slots;
-
-    for (unsigned i = 1; i <= view->dead; i++) {
-        if (end[-(int)i] == place) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The record at `place` does not count any more. False: there is no room to note it. */
-static bool view_kill(struct nf2_view *view, uint32_t place)
-{
-    if (place < view->base_end) {
-        if (view->alive + view->dead >= view->slots) {
-            return false;
-        }
-        view->dead++;
-        view->slot[view->slots - view->dead] = (uint16_t)place;
-        return true;
-    }
-    for (unsigned i = 0; i < view->alive; i++) {
-        if ((view->slot[i] & PLACE) == place) {
-            view->alive--;
-            memmove(view->slot + i, view->slot + i + 1, (size_t)(view->alive - i) * sizeof view->slot[0]);
-            return true;
-        }
-    }
-    return true;
-}
-
-/* Number of the first alive record of a sorted view whose key is not below `key`. */
-static int tail_bisect(nf2_t *fs, const struct nf2_view *view, unsigned count, const struct nf2_key *key,
-                       struct nf2_entry *entry)
-{
-    unsigned low = 0, high = count;
-    unsigned type;
-
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-        NF2_TRY(read_record(fs, view->block, view->slot[middle] & PLACE, entry, &type));
-        if (nf2_key_compare(&entry->key, key) < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return (int)low;
-}
-
-static int view_add(nf2_t *fs, struct nf2_view *view, uint32_t place, const struct nf2_key *key)
-{
-    struct nf2_entry other;
-    int at = view->alive;
-
-    if (view->alive + view->dead >= view->slots) {
-        return NF2_NODE_FULL;
-    }
-    if (view->sorted) {
-        at = tail_bisect(fs, view, view->alive, key, &other);
-        NF2_TRY(at);
-    }
-    memmove(view->slot + at + 1, view->slot + at, (size_t)(view->alive - at) * sizeof view->slot[0]);
-    view->slot[at] = (uint16_t)(place | tag_of(key));
-    view->alive++;
-    return NF2_OK;
-}
-
-static NF2_APART int view_sort(nf2_t *fs, struct nf2_view *view)
-{
-    struct nf2_entry entry, other;
-    unsigned type;
-
-    for (unsigned i = 1; i < view->alive && !view->sorted; i++) {
-        uint16_t slot = view->slot[i];
-        NF2_TRY(read_record(fs, view->block, slot & PLACE, &entry, &type));
-        int at = tail_bisect(fs, view, i, &entry.key, &other);
-        NF2_TRY(at);
-        memmove(view->slot + at + 1, view->slot + at, (i - (unsigned)at) * sizeof slot);
-        view->slot[at] = slot;
-    }
-    view->sorted = true;
-    return NF2_OK;
-}
-
-int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
-                   const struct nf2_key *key)
-{
-    bool room = true;
-
-    if (type == NF2_NODE_PUTK || type == NF2_NODE_DEL) {
-        room = view_kill(view, kill[0]);
-    } else if (type == NF2_NODE_REN) {
-        room = view_kill(view, kill[1]) && (kill[2] == 0 || view_kill(view, kill[2]));
-    }
-    int added = room && type != NF2_NODE_DEL ? view_add(fs, view, place, key) : NF2_OK;
-    return room && added != NF2_NODE_FULL ? added : NF2_ERR_IO;
-}
-
-/* Notes a record of the tail as it is read. */
-static int note_record(nf2_t *fs, struct nf2_view *view, uint32_t place)
-{
-    struct nf2_entry entry;
-    uint8_t bytes[6];
-    uint16_t kill[3] = {0};
-    unsigned type;
-
-    NF2_TRY(read_record(fs, view->block, place, &entry, &type));
-    uint32_t kills = type == NF2_NODE_PUT ? 0 : type == NF2_NODE_REN ? 3 : 1;
-    NF2_TRY(nf2_record_read(fs, view->block, place, 2, bytes, 2 * kills));
-    for (unsigned i = 0; i < kills; i++) {
-        kill[i] = nf2_get16(bytes + 2 * i);
-    }
-    return nf2_view_apply(fs, view, place, type, kill, &entry.key);
-}
-
-/* Is this record the head of the node that it should be? */
-static int check_head(nf2_t *fs, uint32_t block, unsigned level, const struct nf2_record *record)
-{
-    uint8_t head[NF2_NODE_HEAD_BYTES];
-
-    if (record->type != NF2_NODE_HEAD || record->length != sizeof head + NF2_RECORD_OVERHEAD) {
-        return NF2_ERR_IO;
-    }
-    NF2_TRY(nf2_record_read(fs, block, record->offset, 2, head, sizeof head));
-    bool own = head[0] == 'N' && head[1] == level && nf2_get24(head + 2) == block &&
-               nf2_get32(head + 5) == fs->root.volume_id;
-    return own ? NF2_OK : NF2_ERR_IO;
-}
-
-static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_view *view)
-{
-    struct nf2_scan scan;
-    struct nf2_record record;
-
-    const uint8_t *epoch = nf2_peek(fs, node.block, 0, 2);
-    view->epoch = epoch != NULL ? nf2_get16(epoch) : NF2_LOG_BLANK;
-    int found = view->epoch == NF2_LOG_BLANK ? NF2_ERR_IO :
-                nf2_record_at(fs, node.block, NF2_PAGE_HEAD, view->epoch, &record);
-    if (found != NF2_PLACE_RECORD || node.base_end < NF2_PAGE_HEAD || node.base_end > nf2_log_bytes(fs)) {
-        return NF2_ERR_IO;
-    }
-    NF2_TRY(check_head(fs, node.block, level, &record));
-    view->level = (uint8_t)level;
-    view->base_end = node.base_end;
-    view->alive = view->dead = 0;
-    view->sorted = false;
-    view->block = node.block;
-    nf2_scan_begin(&scan, node.block);
-    nf2_scan_resume(fs, &scan, node.base_end, view->epoch);
-    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        NF2_TRY(note_record(fs, view, record.offset));
-    }
-    view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
-    return found < 0 ? found : scan.damaged ? NF2_ERR_IO : NF2_OK;
-}
-
-int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_view **view)
-{
-    unsigned oldest = level > 0 ? 0 : 1;
-
-    fs->view_turn++;
-    for (unsigned i = 0; i < fs->view_count; i++) {
-        *view = view_number(fs, i);
-        if ((*view)->block == node.block && (*view)->level == level) {
-            (*view)->used = fs->view_turn;
-            return NF2_OK;
-        }
-        uint8_t age = (uint8_t)(fs->view_turn - (*view)->used);
-        uint8_t most = (uint8_t)(fs->view_turn - view_number(fs, oldest)->used);
-        oldest = i > 1 && level == 0 && age > most ? i : oldest;
-    }
-    *view = view_number(fs, oldest);
-    (*view)->used = fs->view_turn;
-    int result = load(fs, node, level, *view);
-    (*view)->block = result < 0 ? NF2_NONE : node.block;
-    return result;
-}
-
-/* ---- searching ---------------------------------------------------------------------------------- */
+/* ---- the base ----------------------------------------------------------------------------------- */
 
 /* The record of the base at `place`, or the next one where the page ends: 1, or 0 behind the last one. */
-static int base_entry(nf2_t *fs, const struct nf2_view *view, uint32_t place, struct nf2_entry *entry)
+static int base_record(nf2_t *fs, const struct nf2_view *view, uint32_t place, struct nf2_record *record)
 {
-    struct nf2_record record;
-
     while (place + NF2_RECORD_OVERHEAD <= view->base_end) { /* behind the last one only padding is left */
         place += nf2_page_start(fs, place) == place ? NF2_PAGE_HEAD : 0;
-        int found = nf2_record_at(fs, view->block, place, view->epoch, &record);
-        if (found == NF2_PLACE_RECORD) {
-            NF2_TRY(read_entry(fs, view->block, record.offset, entry));
-            return 1;
-        }
+        int found = nf2_record_at(fs, view->block, place, view->epoch, record);
         if (found != NF2_PLACE_BLANK) {
-            return NF2_ERR_IO;
+            return found == NF2_PLACE_RECORD ? 1 : NF2_ERR_IO;
         }
         place = nf2_page_end(fs, place);
     }
     return 0;
 }
 
-static uint32_t base_next(const nf2_t *fs, const struct nf2_entry *entry)
+static uint32_t behind(const nf2_t *fs, const struct nf2_record *record)
 {
-    return nf2_record_end(fs, entry->record, entry->length);
+    return nf2_record_end(fs, record->offset, record->length);
 }
 
 static uint32_t base_first(void)
@@ -327,153 +139,176 @@ static uint32_t base_first(void)
     return NF2_PAGE_HEAD + NF2_NODE_HEAD_BYTES + NF2_RECORD_OVERHEAD;
 }
 
-/* The page of the base in which a search begins: the last one whose first record has a key not above `key`. */
-static int base_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, struct nf2_entry *entry)
+/*
+ * The place in the base where a search begins: in the last page whose first record has a key not above `key`. These keys are
+ * not checked: one that is damaged leads to a page too far in front, or to one that begins with a key above.
+ */
+static int base_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key)
 {
     uint32_t page = nf2_page(fs), low = 0, high = (view->base_end - 1u) / page;
 
     while (low < high) {
         uint32_t middle = (low + high + 1) / 2;
-        int found = base_entry(fs, view, middle * page, entry);
-        NF2_TRY(found);
-        bool above = found == 0 || nf2_key_compare(&entry->key, key) > 0;
-        high = above ? middle - 1 : high;
-        low = above ? low : middle;
+        const uint8_t *header = nf2_peek(fs, view->block, middle * page + NF2_PAGE_HEAD, 2);
+        if (header == NULL) {
+            return NF2_ERR_IO;
+        }
+        int order = 1;
+        if (nf2_get16(header) != NF2_CONTINUED) {
+            NF2_TRY(nf2_compare_at(fs, view->block, middle * page + NF2_PAGE_HEAD, key, &order));
+        }
+        high = order > 0 ? middle - 1 : high;
+        low = order > 0 ? low : middle;
     }
     return (int)(low == 0 ? base_first() : low * page);
 }
 
-/* Place of the first record of the base, dead or alive, with a key at or above `key`, or the base's end. */
-static int base_bisect(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, struct nf2_entry *entry)
+/* Goes to the record of the base at `*place`, or in the next page: 1, or 0 behind the last one. Its check is not looked at. */
+static int base_front(nf2_t *fs, const struct nf2_view *view, uint32_t *place, struct nf2_front *front)
 {
-    int place = base_page(fs, view, key, entry), found;
-
-    NF2_TRY(place);
-    while ((found = base_entry(fs, view, (uint32_t)place, entry)) > 0) {
-        if (nf2_key_compare(&entry->key, key) >= 0) {
-            return entry->record;
+    while (*place + NF2_RECORD_OVERHEAD <= view->base_end) {
+        uint32_t end = nf2_page_end(fs, *place);
+        *place += end - *place == nf2_page(fs) ? NF2_PAGE_HEAD : 0;
+        uint16_t stored = NF2_LOG_BLANK;
+        if (*place + NF2_RECORD_OVERHEAD <= end) {
+            const uint8_t *header = nf2_peek(fs, view->block, *place, 2);
+            NF2_TRY(header != NULL ? NF2_OK : NF2_ERR_IO);
+            stored = nf2_get16(header);
         }
-        place = (int)base_next(fs, entry);
-    }
-    return found < 0 ? found : view->base_end;
-}
-
-int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, struct nf2_entry *entry)
-{
-    uint16_t tag = tag_of(key);
-
-    for (unsigned i = 0; i < view->alive; i++) {
-        if ((view->slot[i] & ~PLACE) == tag) {
-            NF2_TRY(read_entry(fs, view->block, view->slot[i] & PLACE, entry));
-            if (nf2_key_compare(&entry->key, key) == 0) {
-                return 1;
-            }
-        }
-    }
-    int place = base_bisect(fs, view, key, entry);
-    NF2_TRY(place);
-    return place < view->base_end && nf2_key_compare(&entry->key, key) == 0 && !is_dead(view, (uint32_t)place);
-}
-
-/* Does an entry with this order to the key lie in the direction asked for? */
-static bool in_direction(int order, enum nf2_seek how)
-{
-    return how == NF2_AT_OR_BELOW ? order <= 0 : how == NF2_BELOW ? order < 0 :
-           how == NF2_AT_OR_ABOVE ? order >= 0 : order > 0;
-}
-
-/* The nearest alive record of the base at or above: 1, 0 or an error. */
-static int base_above(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
-                      struct nf2_entry *entry)
-{
-    int place = base_bisect(fs, view, key, entry), found;
-
-    NF2_TRY(place);
-    while ((found = base_entry(fs, view, (uint32_t)place, entry)) > 0) {
-        if (in_direction(nf2_key_compare(&entry->key, key), how) && !is_dead(view, entry->record)) {
+        if (stored != NF2_LOG_BLANK && stored != NF2_CONTINUED) {
+            NF2_TRY(nf2_front_of(fs, view->block, *place, front));
             return 1;
         }
-        place = (int)base_next(fs, entry);
+        *place = end;
     }
-    return found;
+    return 0;
 }
 
-/* The last alive record of the base from the page of `place` on, at or below: 1, 0 or an error. */
-static int last_below(nf2_t *fs, const struct nf2_view *view, uint32_t place, const struct nf2_key *key,
-                      enum nf2_seek how, struct nf2_entry *entry)
+/* The last alive record of the base at or below, from `place` or pages in front of it. */
+static int alive_below(nf2_t *fs, const struct nf2_view *view, uint32_t place, uint32_t limit, uint16_t *below)
 {
-    uint32_t best = 0;
-    int found;
+    struct nf2_record record;
+    int found = 0;
 
-    while ((found = base_entry(fs, view, place, entry)) > 0 &&
-           in_direction(nf2_key_compare(&entry->key, key), how)) {
-        best = is_dead(view, entry->record) ? best : entry->record;
-        place = base_next(fs, entry);
+    *below = 0;
+    for (;;) {
+        for (uint32_t at = place; at < limit && (found = base_record(fs, view, at, &record)) > 0; at = behind(fs, &record)) {
+            *below = nf2_view_dead(view, record.offset) || record.offset >= limit ? *below : record.offset;
+        }
+        NF2_TRY(found);
+        if (*below != 0 || place == base_first()) {
+            return NF2_OK;
+        }
+        limit = nf2_page_start(fs, place);
+        place = limit == nf2_page(fs) ? base_first() : limit - nf2_page(fs);
+    }
+}
+
+/*
+ * The neighbours of a key in the base. The way there is not checked, but its end is: two valid records, one behind the
+ * other, between which the key lies.
+ */
+int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, enum nf2_side side, struct nf2_around *around)
+{
+    int begin = base_page(fs, view, key), found;
+    struct nf2_record record = {0};
+    struct nf2_front front;
+
+    NF2_TRY(begin);
+    uint32_t at = (uint32_t)begin, last = 0;
+    int order = -1;
+    while ((found = base_front(fs, view, &at, &front)) > 0) {
+        order = nf2_front_order(&front, key);
+        if (order > 0 || (order == 0 && side != NF2_SIDE_AT)) {
+            break;
+        }
+        last = at;
+        at = nf2_record_end(fs, at, front.length);
     }
     NF2_TRY(found);
-    return best == 0 ? 0 : base_entry(fs, view, best, entry);
+    if (found > 0 && order == 0 && side == NF2_SIDE_EXACT && !nf2_view_dead(view, at)) {
+        around->below = around->above = (uint16_t)at;
+        return base_record(fs, view, at, &record) > 0 ? NF2_OK : NF2_ERR_IO;
+    }
+    if (last == 0 && (uint32_t)begin != base_first()) {
+        NF2_TRY(found > 0 && order == 0 ? NF2_OK : NF2_ERR_IO); /* the page begins above the key: that is not what led here */
+    }
+    NF2_TRY(last == 0 || base_record(fs, view, last, &record) > 0 ? NF2_OK : NF2_ERR_IO);
+    around->below = (uint16_t)last;
+    if (last == 0 ? (uint32_t)begin != base_first() : nf2_view_dead(view, last)) {
+        NF2_TRY(alive_below(fs, view, (uint32_t)begin, at, &around->below));
+    }
+    around->above = 0;
+    while (found > 0 && (found = base_record(fs, view, at, &record)) > 0 && around->above == 0) {
+        around->above = nf2_view_dead(view, record.offset) ? 0 : record.offset;
+        at = behind(fs, &record);
+    }
+    return found < 0 ? found : NF2_OK;
 }
 
-/* The nearest alive record of the base at or below, page by page backwards. */
-static int base_below(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
-                      struct nf2_entry *entry)
-{
-    int place = base_page(fs, view, key, entry);
+/* ---- searching ---------------------------------------------------------------------------------- */
 
-    NF2_TRY(place);
-    for (;;) {
-        int found = last_below(fs, view, (uint32_t)place, key, how, entry);
-        if (found != 0 || (uint32_t)place == base_first()) {
-            return found;
-        }
-        place = (int)(nf2_page_start(fs, (uint32_t)place) - nf2_page(fs));
-        place = place == 0 ? (int)base_first() : place;
+/* Of two places (0: none) the one with the lower key, or the higher one. */
+static int choose(nf2_t *fs, const struct nf2_view *view, uint32_t base, uint32_t tail, bool higher, uint16_t *place)
+{
+    struct nf2_front front;
+    struct nf2_key key;
+    int order = 0;
+
+    if (base != 0 && tail != 0) {
+        NF2_TRY(nf2_front_of(fs, view->block, tail, &front));
+        nf2_front_key(&front, &key);
+        NF2_TRY(nf2_compare_at(fs, view->block, base, &key, &order));
     }
+    bool of_base = tail == 0 || (base != 0 && (order > 0) == higher);
+    *place = (uint16_t)(of_base ? base : tail);
+    return NF2_OK;
 }
 
-/* The nearest alive record of the tail: its place, 0 if there is none, or an error. */
-static int tail_nearest(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
-                        struct nf2_key *nearest)
+int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_side side, struct nf2_around *around)
 {
-    bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW;
-    struct nf2_entry entry;
-    unsigned type;
-    int best = 0;
+    int at = nf2_view_position(fs, view, key), order = 1;
 
-    for (unsigned i = 0; i < view->alive; i++) {
-        uint32_t place = view->slot[i] & PLACE; /* they are in order of their places as a rule: a page at a time */
-        (void)nf2_peek(fs, view->block, nf2_page_start(fs, place), nf2_page(fs));
-        NF2_TRY(read_record(fs, view->block, place, &entry, &type));
-        if (!in_direction(nf2_key_compare(&entry.key, key), how)) {
-            continue;
+    NF2_TRY(at);
+    unsigned i = (unsigned)at;  /* alive records of the tail that are below */
+    if (side != NF2_SIDE_BELOW && i < view->alive) {
+        NF2_TRY(nf2_compare_at(fs, view->block, view->slot[i], key, &order));
+        if (order == 0 && side == NF2_SIDE_EXACT) {
+            around->below = around->above = view->slot[i];
+            return NF2_OK;
         }
-        int order = best == 0 ? 0 : nf2_key_compare(&entry.key, nearest);
-        if (best == 0 || (below ? order > 0 : order < 0)) {
-            best = view->slot[i] & PLACE;
-            *nearest = entry.key;
-        }
+        i += order == 0;
     }
-    return best;
+    uint32_t below = i > 0 ? view->slot[i - 1] : 0, above = i < view->alive ? view->slot[i] : 0;
+    NF2_TRY(nf2_base_around(fs, view, key, side, around));
+    if (side == NF2_SIDE_EXACT && around->below == around->above && around->below != 0) {
+        return NF2_OK;
+    }
+    NF2_TRY(choose(fs, view, around->below, below, true, &around->below));
+    return choose(fs, view, around->above, above, false, &around->above);
 }
 
 int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
                   struct nf2_entry *entry)
 {
-    bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW;
-    struct nf2_key nearest;
-    int tail = tail_nearest(fs, view, key, how, &nearest);
+    struct nf2_around around;
 
-    NF2_TRY(tail);
-    int base = below ? base_below(fs, view, key, how, entry) : base_above(fs, view, key, how, entry);
-    NF2_TRY(base);
-    if (tail == 0) {
-        return base;
+    bool strict = how == NF2_BELOW || how == NF2_AT_OR_ABOVE;
+    NF2_TRY(nf2_node_around(fs, view, key, strict ? NF2_SIDE_BELOW : NF2_SIDE_AT, &around));
+    uint32_t place = how == NF2_AT_OR_BELOW || how == NF2_BELOW ? around.below : around.above;
+    NF2_TRY(place != 0 ? nf2_entry_at(fs, view->block, place, entry) : NF2_OK);
+    return place != 0;
+}
+
+int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    struct nf2_around around;
+
+    NF2_TRY(nf2_node_around(fs, view, key, NF2_SIDE_EXACT, &around));
+    if (around.below == 0 || around.below != around.above) {
+        return 0;
     }
-    int order = base ? nf2_key_compare(&entry->key, &nearest) : 0;
-    if (base && (below ? order > 0 : order < 0)) {
-        return 1;
-    }
-    NF2_TRY(read_entry(fs, view->block, (uint32_t)tail, entry));
+    NF2_TRY(nf2_entry_at(fs, view->block, around.below, entry));
     return 1;
 }
 
@@ -481,17 +316,15 @@ int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, e
 
 int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, struct nf2_iterator *iterator)
 {
-    struct nf2_entry entry;
+    struct nf2_around around;
 
-    NF2_TRY(view_sort(fs, view));
     iterator->view = view;
     iterator->base = (uint16_t)base_first();
     iterator->tail = 0;
     if (from != NULL) {
-        int place = base_bisect(fs, view, from, &entry);
-        NF2_TRY(place);
-        iterator->base = (uint16_t)place;
-        place = tail_bisect(fs, view, view->alive, from, &entry);
+        NF2_TRY(nf2_base_around(fs, view, from, NF2_SIDE_BELOW, &around));
+        iterator->base = around.above != 0 ? around.above : view->base_end;
+        int place = nf2_view_position(fs, view, from);
         NF2_TRY(place);
         iterator->tail = (uint8_t)place;
     }
@@ -501,24 +334,24 @@ int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, st
 int nf2_iterate_next(nf2_t *fs, struct nf2_iterator *iterator, struct nf2_entry *entry)
 {
     const struct nf2_view *view = iterator->view;
-    struct nf2_entry tail;
-    unsigned type;
+    struct nf2_record record;
+    uint16_t place, tail = iterator->tail < view->alive ? view->slot[iterator->tail] : 0;
     int found;
 
-    while ((found = base_entry(fs, view, iterator->base, entry)) > 0 && is_dead(view, entry->record)) {
-        iterator->base = (uint16_t)base_next(fs, entry);
+    while ((found = base_record(fs, view, iterator->base, &record)) > 0 && nf2_view_dead(view, record.offset)) {
+        iterator->base = (uint16_t)behind(fs, &record);
     }
     NF2_TRY(found);
-    iterator->base = found ? entry->record : view->base_end;
-    if (iterator->tail < view->alive) {
-        uint32_t place = view->slot[iterator->tail] & PLACE;
-        NF2_TRY(read_record(fs, view->block, place, &tail, &type));
-        if (!found || nf2_key_compare(&tail.key, &entry->key) < 0) {
-            iterator->tail++;
-            NF2_TRY(read_entry(fs, view->block, place, entry));
-            return 1;
-        }
+    iterator->base = found ? record.offset : view->base_end;
+    NF2_TRY(choose(fs, view, found ? record.offset : 0, tail, false, &place));
+    if (place == 0) {
+        return 0;
     }
-    iterator->base = found ? (uint16_t)base_next(fs, entry) : iterator->base;
-    return found;
+    if (place == tail) {
+        iterator->tail++;
+    } else {
+        iterator->base = (uint16_t)behind(fs, &record);
+    }
+    NF2_TRY(nf2_entry_at(fs, view->block, place, entry));
+    return 1;
 }

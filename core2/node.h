@@ -22,9 +22,8 @@ struct nf2_view {
     uint8_t level;
     uint8_t alive, dead;        /* how many of the slots */
     uint8_t slots;
-    bool sorted;                /* the alive ones are in order of their keys */
-    uint8_t used;               /* when: see node.c */
-    uint16_t slot[];            /* from the front: alive records of the tail; from the end: killed records of the base */
+    uint8_t used;               /* when: see nf2_node_view */
+    uint16_t slot[];            /* from the front: alive records of the tail by their keys; from the end: killed records of the base */
 };
 
 struct nf2_entry {
@@ -63,6 +62,39 @@ int nf2_key_compare(const struct nf2_key *a, const struct nf2_key *b);
 #define NF2_KEY_BYTES (5u + 1u + NF2_KEY_MAX)
 uint8_t *nf2_key_store(uint8_t *p, const struct nf2_key *key);
 
+/* A record's front in the read window: it holds until the next read. */
+struct nf2_front {
+    const uint8_t *bytes;
+    uint16_t length;            /* of the record */
+    uint8_t type;
+    uint8_t key, key_length;    /* where the key's bytes begin, and how many they are; 0: a record without a key */
+    uint32_t id;                /* of the key */
+};
+int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
+int nf2_front_in(const uint8_t *bytes, uint32_t room, struct nf2_front *front);
+int nf2_front_order(const struct nf2_front *front, const struct nf2_key *key);
+void nf2_front_key(const struct nf2_front *front, struct nf2_key *key);
+
+/* The order of the key of the record at a place to `key`: below 0, 0, above 0. */
+int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key, int *order);
+
+/*
+ * The places of the neighbours of a key in the base: of the last entry at or below it, and of the first one behind that; 0
+ * where there is none. NF2_SIDE_BELOW: an entry with the key itself counts as above it. NF2_SIDE_EXACT: it is all that is asked for, and
+ * both are its place.
+ */
+struct nf2_around {
+    uint16_t below, above;
+};
+enum nf2_side { NF2_SIDE_AT, NF2_SIDE_BELOW, NF2_SIDE_EXACT };
+int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, enum nf2_side side, struct nf2_around *around);
+
+/* Number of the first alive record of the tail whose key is not below `key`. */
+int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key);
+
+/* Is this record of the base not alive any more? */
+bool nf2_view_dead(const struct nf2_view *view, uint32_t place);
+
 /* A record at `place` of the tail counts from now on; `kill` are the two bytes integers in front of its key. */
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
                    const struct nf2_key *key);
@@ -78,6 +110,22 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_v
 int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
                   struct nf2_entry *entry);
+
+/* The same in the whole node. */
+int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_side side, struct nf2_around *around);
+
+/* The entry at a place. */
+int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry);
+
+/* A hint is where an entry lies, until it is killed or its node is given up. */
+static inline uint32_t nf2_hint_of(uint32_t block, uint32_t place)
+{
+    return block << 13 | place;
+}
+#define NF2_HINT_BITS 29u       /* above them: a part of the key */
+
+/* The leaf that was asked for last, if its view is still there. */
+struct nf2_view *nf2_view_at_hand(const nf2_t *fs);
 
 /* All entries in order of their keys, from the first one at or above `from` (NULL: all). Nothing changes meanwhile. */
 struct nf2_iterator {

@@ -174,12 +174,12 @@ static int write_all(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
     }
     result = result == NF2_OK ? nf2_writer_end(fs, &writer) : result;
     view->end = (uint16_t)writer.position;
-    for (unsigned i = 0; i < count && result == NF2_OK && !range; i++) {
-        if (plan[i].records > 0) {
-            result = nf2_view_apply(fs, view, place[i], plan[i].type, plan[i].kill, &ops[i].key);
-        }
+    bool known = result == NF2_OK && !range;
+    for (unsigned i = 0; i < count && known; i++) {
+        known = plan[i].records == 0 ||
+                nf2_view_apply(fs, view, place[i], plan[i].type, plan[i].kill, &ops[i].key) == NF2_OK;
     }
-    view->block = range || result < 0 ? NF2_NONE : view->block;
+    view->block = known ? view->block : NF2_NONE; /* the change is made; the view is not worth an error */
     return result;
 }
 

@@ -34,11 +34,26 @@ static bool set_in(const nf2_t *fs, uint8_t *bits, uint32_t window, uint32_t blo
     return changes;
 }
 
-/* Bit of the group that a block lies in, of this window; 0 if it lies elsewhere. */
-static uint32_t group_bit(const nf2_t *fs, uint32_t window, uint32_t block)
+/* Bit of the group of `now` that a block lies in; 0 if it lies elsewhere. */
+static uint32_t group_bit(const nf2_t *fs, uint32_t block)
 {
-    uint32_t at = in_window(fs, window, block);
+    uint32_t at = in_window(fs, fs->space.now_window, block);
     return at != NF2_NONE ? 1u << at / nf2_group_blocks(fs) : 0;
+}
+
+/* Number of the cell of the marked window that a block lies in; NF2_CELLS or more: none. */
+static uint32_t cell_of(const nf2_t *fs, uint32_t block)
+{
+    uint32_t at = in_window(fs, fs->space.mark_window, block);
+    bool inside = at != NF2_NONE && at >= fs->space.cell_first;
+
+    return inside ? (at - fs->space.cell_first) / fs->space.cell_blocks : NF2_CELLS;
+}
+
+static uint32_t cell_bit(const nf2_t *fs, uint32_t block)
+{
+    uint32_t cell = cell_of(fs, block);
+    return cell < NF2_CELLS ? 1u << cell : 0;
 }
 
 void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
@@ -47,9 +62,9 @@ void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
 
     for (; count > 0; block++, count--) {
         space->now_free = (uint16_t)(space->now_free - set_in(fs, space->now, space->now_window, block));
-        space->erased_groups &= ~group_bit(fs, space->now_window, block);
+        space->erased_groups &= ~group_bit(fs, block);
         (void)set_in(fs, space->mark, space->mark_window, block);
-        space->victims &= ~group_bit(fs, space->mark_window, block);
+        space->victims &= ~cell_bit(fs, block);
     }
 }
 
@@ -68,19 +83,24 @@ bool nf2_space_mark(nf2_t *fs, uint32_t block)
     return set_in(fs, fs->space.mark, fs->space.mark_window, block);
 }
 
-void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t parts)
+uint32_t nf2_space_parts(const nf2_t *fs)
 {
-    uint32_t at = in_window(fs, fs->space.mark_window, block);
+    return fs->space.cell_blocks == 1 ? 128 : 16;
+}
 
-    if (at != NF2_NONE) {
-        uint8_t *live = &fs->space.live[at / nf2_group_blocks(fs)];
-        *live = (uint8_t)nf2_min(*live + parts, 255);
+void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes)
+{
+    uint32_t cell = cell_of(fs, block), part = nf2_block_bytes(fs) / nf2_space_parts(fs);
+    uint32_t parts = nf2_max((bytes + part / 2) / part, 1);
+
+    if (cell < NF2_CELLS) {
+        fs->space.live[cell] = (uint8_t)nf2_min(fs->space.live[cell] + parts, 255);
     }
 }
 
 bool nf2_space_victim(const nf2_t *fs, uint32_t block)
 {
-    return (fs->space.victims & group_bit(fs, fs->space.mark_window, block)) != 0;
+    return (fs->space.victims & cell_bit(fs, block)) != 0;
 }
 
 void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window)
@@ -166,7 +186,7 @@ bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
     bool erased = true;
 
     for (uint32_t block = start; block < start + count; block++) {
-        bool group = (space->erased_groups & group_bit(fs, space->now_window, block)) != 0;
+        bool group = (space->erased_groups & group_bit(fs, block)) != 0;
         erased = erased && (space->now_fresh || group);
     }
     return erased;
@@ -174,19 +194,39 @@ bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
 
 uint32_t nf2_space_reserve(const nf2_t *fs)
 {
-    return nf2_space_kept(fs) + nf2_group_blocks(fs);
+    return nf2_space_kept(fs) + 2u;
 }
 
 uint32_t nf2_space_kept(const nf2_t *fs)
 {
-    return 6u + 2u * fs->root.level;
+    uint32_t least = fs->io.blocks < 64 ? 0 : 1; /* the tree will get that high: nothing is taken back then */
+
+    return 6u + 2u * nf2_max(fs->root.level, least);
+}
+
+uint32_t nf2_space_total(const nf2_t *fs)
+{
+    const struct nf2_space *space = &fs->space;
+    return nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->freed_count;
 }
 
 uint32_t nf2_space_available(const nf2_t *fs)
 {
-    uint32_t kept = nf2_space_reserve(fs) + fs->space.promised;
-    const struct nf2_space *space = &fs->space;
-    uint32_t free = nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->freed_count;
+    uint32_t kept = nf2_space_reserve(fs) + fs->space.promised, total = nf2_space_total(fs);
+    return total > kept ? total - kept : 0;
+}
 
-    return free > kept ? free - kept : 0;
+void nf2_space_freed(nf2_t *fs, uint32_t block)
+{
+    struct nf2_space *space = &fs->space;
+
+    for (unsigned i = 0; i < fs->root.bads; i++) {
+        if (fs->root.bad[i] == block) {
+            return;
+        }
+    }
+    if (space->freed_count < NF2_FREED_MAX) {
+        nf2_space_use(fs, block, 1); /* the walk does not find it free */
+        space->freed[space->freed_count++] = block;
+    }
 }

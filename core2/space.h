@@ -14,13 +14,13 @@ uint32_t nf2_super_blocks(const nf2_t *fs);
 
 uint32_t nf2_windows(const nf2_t *fs);
 
-/* Blocks of a group: victims are chosen by it. A window has NF2_GROUPS of them. */
+/* Blocks of a group, which is erased as a whole ahead of need. A window has NF2_GROUPS of them. */
 uint32_t nf2_group_blocks(const nf2_t *fs);
 
 /* Blocks of one large erase; those of a group where the chip has none. */
 uint32_t nf2_part_blocks(const nf2_t *fs);
 
-/* The block is used from now on, in whichever window it lies; its group is no victim any more. */
+/* The block is used from now on, in whichever window it lies; its cell is no victim any more. */
 void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count);
 
 /* So many free blocks of `now` are used from now on: the counts of free ones. */
@@ -29,10 +29,18 @@ void nf2_space_taken(nf2_t *fs, uint32_t count);
 /* The walk reaches this block: is it the first time? */
 bool nf2_space_mark(nf2_t *fs, uint32_t block);
 
-/* So many 16th parts of a block, from the one on that holds `block`, are live. */
-void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t parts);
+/* In how many parts of a block live data is counted; so many bytes of a block are live. */
+uint32_t nf2_space_parts(const nf2_t *fs);
+void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes);
 
-/* Does this block lie in a group that is being emptied? */
+/* Something was taken or given up that only a lap of walks finds again. */
+static inline void nf2_space_changed(nf2_t *fs)
+{
+    fs->space.pristine = fs->space.settled = false;
+    fs->root.leaky = true;
+}
+
+/* Does this block lie in a cell that is being emptied? */
 bool nf2_space_victim(const nf2_t *fs, uint32_t block);
 
 /* Clears the bits of a window, but those of blocks that the volume does not have, and of the super blocks. */
@@ -53,8 +61,12 @@ bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count);
 /* Blocks that the changes of one call may need for nodes: data does not take them. */
 uint32_t nf2_space_kept(const nf2_t *fs);
 
-/* Blocks that are kept back for the tree and for deletions, and those that data may take of the volume. */
+/* Blocks that no one uses, claimed ones included; those that are kept back for the tree and for deletions; the rest. */
+uint32_t nf2_space_total(const nf2_t *fs);
 uint32_t nf2_space_reserve(const nf2_t *fs);
 uint32_t nf2_space_available(const nf2_t *fs);
+
+/* The block of a node or log that was replaced durably: free again in this session. */
+void nf2_space_freed(nf2_t *fs, uint32_t block);
 
 #endif

@@ -142,7 +142,8 @@ static NF2_APART int plan(nf2_t *fs, struct rewrite *rewrite)
     uint32_t tail = rewrite->put > 0 ? rewrite->put + nf2_page(fs) : 0; /* what is put may leave a page in part empty */
     fits = fits && bytes - nf2_min(end, bytes) >= tail;
     bool scarce = nf2_alloc_stock(fs) <= nf2_space_kept(fs);
-    rewrite->edge = all_kept && above_all(rewrite, &last) && rewrite->live > bytes / 2;
+    bool bad = nf2_journal_bad_listed(fs, rewrite->path->node[rewrite->level].block); /* nothing stays in a bad block */
+    rewrite->edge = !bad && all_kept && above_all(rewrite, &last) && rewrite->live > bytes / 2;
     uint32_t most = rewrite->count == 0 ? 95 : scarce ? 86 : 62; /* per cent; a node that only moves stays one */
     rewrite->two = !rewrite->edge && (!fits || rewrite->live + rewrite->put > bytes / 100 * most);
     return rewrite->two ? find_cut(fs, rewrite, view) : NF2_OK;
@@ -363,7 +364,7 @@ int nf2_tree_rewrite(nf2_t *fs, const struct nf2_path *path, unsigned level, str
     NF2_TRY(done);
     for (unsigned i = 0; i < rewrite.olds; i++) {
         nf2_view_forget(fs, rewrite.old[i]);
-        nf2_alloc_freed(fs, rewrite.old[i]);
+        nf2_space_freed(fs, rewrite.old[i]);
     }
     return NF2_OK;
 }

@@ -1,169 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sweep.h"
 
-#include "move.h"
-#include "walked.h"
+#include "bad.h"
+#include "victims.h"
+#include "walk.h"
 
 #define LEFT_UNKNOWN 255u       /* see nf2_space.left */
 
-/* ---- marking ------------------------------------------------------------------------------------ */
+#define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
+#define WORK_MAX 16u            /* at a time; more where blocks run out */
 
-static void pin_run(nf2_t *fs, uint32_t block, uint32_t count)
+/* What is left to do of a walk, in pages copied. */
+static uint32_t work_left(const nf2_t *fs)
 {
-    if (count > 0) {
-        nf2_space_use(fs, block, count);
-    }
+    uint32_t all = nf2_max(fs->walk.leaves_before, fs->walk.leaves) + 1u - fs->walk.leaves;
+
+    return LEAF_WORK * all + (fs->walk.emptying ? fs->walk.to_move : 0);
 }
 
-/* What is in use and in no entry of the tree. */
-static void pin(nf2_t *fs)
+/* Blocks that so many moved pages take: their leaves are written anew, too. */
+static uint32_t blocks_of_moves(const nf2_t *fs, uint32_t pages)
 {
-    const struct nf2_space *space = &fs->space;
-
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-        pin_run(fs, file->run.block, file->run.count);
-        pin_run(fs, file->frames_block, file->frames_block != 0);
-        for (unsigned i = 0; i < file->pieces; i++) {
-            nf2_walked_piece(fs, &file->piece[i]);
-        }
-    }
-    pin_run(fs, fs->fragment.block, fs->fragment.count);
-    pin_run(fs, fs->walk.moved.block, fs->walk.moved.count);
-    pin_run(fs, space->nodes.start, space->nodes.count);
-    pin_run(fs, space->data.start, space->data.count);
-    pin_run(fs, fs->root.head, 1);
-    pin_run(fs, fs->root.next, fs->root.next < fs->io.blocks);
-    pin_run(fs, fs->root.group_block, fs->root.group_block != NF2_NO_BLOCK);
-    for (unsigned i = 0; i < space->freed_count; i++) {
-        pin_run(fs, space->freed[i], 1);
-    }
-    for (unsigned i = 0; i < fs->root.bads; i++) {
-        pin_run(fs, fs->root.bad[i], 1);
-    }
-}
-
-static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
-{
-    uint32_t bytes = nf2_block_bytes(fs), part = bytes / 16, left = piece->length;
-    uint32_t blocks = nf2_piece_blocks(fs, piece);
-
-    for (uint32_t i = 0, at = piece->within; i < blocks; i++, at = 0) {
-        uint32_t here = piece->kind == NF2_PIECE_FRAMES ? bytes : nf2_min(left, bytes - at);
-        (void)nf2_space_mark(fs, piece->block + i);
-        nf2_space_live(fs, piece->block + i, (here + part - 1) / part);
-        left -= nf2_min(here, left);
-    }
-}
-
-/* Marks what an entry of a directory refers to; the piece of an entry of a map is returned: 1. */
-static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece, bool *wanted)
-{
-    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
-    struct nf2_refs refs;
-    int found, pieces = 0;
-
-    *wanted = false;
-    if (entry->key.id == NF2_SYSTEM_ID) {
-        if (entry->key.length == 5 && entry->key.bytes[0] == NF2_KEY_BAD) {
-            (void)nf2_space_mark(fs, nf2_key_value(&entry->key));
-        }
-        return 0;
-    }
-    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
-    bool list = refs.at != 0;
-    while ((found = nf2_refs_next(fs, &refs, piece)) > 0) {
-        *wanted = *wanted || (fs->walk.emptying && nf2_move_wanted(fs, piece));
-        if (list) {
-            mark_piece(fs, piece);
-        } else {
-            pieces++;
-        }
-    }
-    return found < 0 ? found : pieces;
-}
-
-static void mark_node(nf2_t *fs, uint32_t block)
-{
-    if (nf2_space_mark(fs, block)) {
-        nf2_space_live(fs, block, 16);
-    }
-}
-
-/* ---- victims ------------------------------------------------------------------------------------ */
-
-static uint32_t group_bits(const nf2_t *fs, uint32_t group, uint32_t *used)
-{
-    uint32_t size = nf2_group_blocks(fs), blocks = 0;
-
-    *used = 0;
-    for (uint32_t i = group * size; i < (group + 1) * size && i < fs->space.window_blocks; i++) {
-        blocks++;
-        *used += nf2_bit(fs->space.mark, i);
-    }
-    return blocks;
+    return pages * 5 / 4 / nf2_block_pages(fs);
 }
 
 /*
- * Is a group worth emptying? For the garbage that it holds; or, where room is plenty, for a whole group that one large
- * erase takes instead of many small ones.
+ * A phase of a walk begins: how many blocks may be taken until it has to be done. Marking is done soon; while victims are
+ * emptied less is taken than they will give, so that the stock does not shrink from walk to walk.
  */
-static bool worth_emptying(const nf2_t *fs, uint32_t group, bool scarce)
+static void begin_phase(nf2_t *fs)
 {
-    uint32_t used, blocks = group_bits(fs, group, &used), live = fs->space.live[group];
-    bool garbage = used > 0 && live + 16 <= 16 * used && live < 16 * blocks - 8;
-    bool whole = used > 0 && used < blocks && nf2_large_blocks(fs) > 1 && live <= 11 * blocks;
+    struct nf2_walk *walk = &fs->walk;
+    uint32_t stock = nf2_alloc_stock(fs);
+    uint32_t kept = nf2_space_kept(fs) + (walk->emptying ? blocks_of_moves(fs, walk->to_move) : 0);
+    uint32_t left = stock > kept ? stock - kept : 0;
 
-    return garbage ? scarce || live <= 11 * blocks : whole && !scarce;
-}
-
-/* The emptiest groups of the marked window first, as many as can be copied, until a share of what is free is won. */
-static bool choose_victims(nf2_t *fs)
-{
-    uint32_t size = nf2_group_blocks(fs), room = nf2_alloc_stock(fs), kept = nf2_space_kept(fs);
-    uint32_t parts = room > kept ? 16 * (room - kept) : 0;     /* that may be copied, in 16th of blocks */
-    uint32_t here = nf2_space_count(fs, fs->space.mark), share = here / 2, won = 0;
-    bool scarce = here < fs->space.window_blocks / 16;
-
-    fs->space.victims = 0;
-    for (uint32_t live = 0; live < 255 && (scarce || won < share); live++) {
-        for (uint32_t group = 0; group < NF2_GROUPS; group++) {
-            bool chosen = fs->space.live[group] == live && live + size <= parts && worth_emptying(fs, group, scarce);
-            if (chosen) {
-                fs->space.victims |= 1u << group;
-                parts -= live + size / 2;
-                won += size - live / 16;
-            }
-        }
-    }
-    return fs->space.victims != 0;
-}
-
-/* ---- the walk ----------------------------------------------------------------------------------- */
-
-static void begin_walk(nf2_t *fs, bool emptying)
-{
-    static const struct nf2_key lowest = {0, 0, {0}};
-
-    fs->walk.active = true;
-    fs->walk.emptying = emptying;
-    fs->walk.ready = fs->walk.looked = false;
-    fs->walk.leaves_before = fs->walk.leaves;
-    fs->walk.leaves = 0;
-    fs->walk.cursor = lowest;
-    fs->walk.behind = false;
-    nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
-    memset(fs->space.live, 0, sizeof fs->space.live);
-    pin(fs);
+    walk->stock = stock;
+    walk->moves = walk->to_move;
+    walk->work = work_left(fs);
+    walk->allowed = nf2_max(walk->emptying ? nf2_min(left, walk->gain / 4 * 3) : nf2_min(left, 64) / 16, 1);
 }
 
 /* The window that is marked is taken from now on: its bits go on record. */
 static int take_over(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t victims = space->victims;
 
-    pin(fs);
-    space->victims = victims;
+    NF2_TRY(nf2_walk_pin(fs, false));
     bool same = space->now_window == space->mark_window;
     space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
@@ -172,7 +55,7 @@ static int take_over(nf2_t *fs)
     space->erased_groups = same ? space->erased_groups : 0; /* of blocks taken since their erase it has none */
     space->fresh = space->now_fresh = false;
     space->now_counted = true;
-    fs->walk.paced = space->now_free;
+    fs->walk.stock = nf2_alloc_stock(fs);
     return nf2_journal_checkpoint(fs, false);
 }
 
@@ -196,19 +79,22 @@ static void count_window(nf2_t *fs)
         space->lap_known = true;
         space->lap_windows = 0;
         space->settled = space->pristine;
-        fs->root.leaky = false;
+        fs->root.leaky = !space->pristine;
     }
 }
 
 /* All leaves were visited. */
 static int end_walk(nf2_t *fs)
 {
-    fs->walk.active = false;
-    fs->walk.leaves_before = fs->walk.leaves;
-    pin(fs);
-    if (!fs->walk.emptying && choose_victims(fs)) {
-        begin_walk(fs, true);
-        return NF2_OK;
+    fs->space.victims = UINT32_MAX; /* cells with something pinned fall out */
+    NF2_TRY(nf2_walk_pin(fs, false));
+    if (!fs->walk.emptying && !fs->group_busy) {
+        bool chosen = nf2_victims_choose(fs);
+        if (chosen || (fs->walk.hard && nf2_victims_zoom(fs))) {
+            NF2_TRY(nf2_walk_begin(fs, chosen));
+            begin_phase(fs);
+            return NF2_OK;
+        }
     }
     fs->space.victims = 0;
     fs->walk.ready = true;
@@ -223,126 +109,28 @@ static int end_walk(nf2_t *fs)
     return NF2_OK;
 }
 
-/* A node that lies in a victim, on the way to the leaf, is written anew. 1 if so. */
-static int move_node(nf2_t *fs, const struct nf2_path *path)
-{
-    for (unsigned level = 0; level <= fs->root.level; level++) {
-        if (nf2_space_victim(fs, path->node[level].block)) {
-            NF2_TRY(nf2_tree_rewrite(fs, path, level, NULL, 0));
-            return 1;
-        }
-        mark_node(fs, path->node[level].block);
-    }
-    return 0;
-}
-
-/* An entry that lies in a victim is moved; if there is nothing to move after all, it is marked. */
-static int visit_wanted(nf2_t *fs, const struct nf2_entry *entry, bool in_map)
-{
-    struct nf2_piece piece;
-
-    if (nf2_alloc_stock(fs) <= nf2_space_kept(fs)) {
-        return NF2_NEED_SPACE;
-    }
-    fs->walk.cursor = entry->key;
-    int moved = nf2_move_entry(fs, entry);
-    if (moved == 0 && in_map) {
-        NF2_TRY(nf2_map_find(fs, entry->key.id, nf2_key_value(&entry->key), &piece));
-        mark_piece(fs, &piece);
-    }
-    fs->walk.behind = moved == 0;
-    return moved < 0 ? moved : 1;
-}
-
-/* The entries of a leaf from the cursor on: 1 if the step ends in front of the leaf's end, 0 if not, or an error. */
-static int visit_entries(nf2_t *fs, const struct nf2_path *path)
-{
-    struct nf2_iterator iterator;
-    struct nf2_entry entry;
-    struct nf2_view *view;
-    struct nf2_piece piece, last;
-    uint32_t last_id = 0;
-    bool wanted;
-    int found;
-
-    NF2_TRY(nf2_node_view(fs, path->node[0], 0, &view));
-    NF2_TRY(nf2_iterate(fs, view, &fs->walk.cursor, &iterator));
-    while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
-        if (fs->walk.behind && nf2_key_compare(&entry.key, &fs->walk.cursor) == 0) {
-            continue;
-        }
-        int mapped = look_at_entry(fs, &entry, &piece, &wanted);
-        NF2_TRY(mapped);
-        if (last_id != 0) { /* it counts up to here */
-            bool cut = mapped && entry.key.id == last_id && last.offset + last.length > piece.offset;
-            last.length = cut ? piece.offset - last.offset : last.length;
-            mark_piece(fs, &last);
-        }
-        last = piece;
-        last_id = mapped ? entry.key.id : 0;
-        if (wanted) {
-            return visit_wanted(fs, &entry, mapped > 0);
-        }
-    }
-    if (last_id != 0) {
-        mark_piece(fs, &last);
-    }
-    return found;
-}
-
+/* 1 when a walk has ended, 0, or an error. */
 static int walk_step(nf2_t *fs)
 {
-    struct nf2_path path;
+    int ended = nf2_walk_step(fs);
 
-    NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
-    int moved = move_node(fs, &path);
-    moved = moved == 0 ? visit_entries(fs, &path) : moved;
-    if (moved == NF2_NEED_SPACE || moved == NF2_ERR_NOSPC) { /* nothing more can be copied: only marked */
-        fs->space.victims = 0;
-        fs->walk.moved.count = 0;
-        return NF2_OK;
-    }
-    if (moved != 0) {
-        return moved < 0 ? moved : NF2_OK;
-    }
-    fs->walk.leaves++;
-    fs->walk.behind = false;
-    if (path.bounded) {
-        fs->walk.cursor = path.upper;
-        int joined = nf2_tree_join(fs, &path);
-        return joined < 0 && joined != NF2_NEED_SPACE ? joined : NF2_OK;
-    }
-    int lowered = nf2_tree_lower(fs);
-    return lowered < 0 ? lowered : end_walk(fs);
-}
-
-/* Marks the blocks in use of a window, and does nothing else. */
-int nf2_sweep_look(nf2_t *fs, uint32_t window)
-{
-    struct nf2_path path;
-
-    if (fs->walk.looked && fs->walk.looked_changes == fs->io.changes && fs->space.mark_window == window) {
-        return NF2_OK;
-    }
-    fs->walk.again = fs->walk.again || fs->walk.active || fs->walk.ready; /* what was marked is lost */
-    fs->space.mark_window = window;
-    fs->space.victims = 0;
-    begin_walk(fs, false);
-    fs->walk.active = false;
-    do {
-        NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
-        for (unsigned level = 0; level <= fs->root.level; level++) {
-            mark_node(fs, path.node[level].block);
-        }
-        NF2_TRY(visit_entries(fs, &path));
-        fs->walk.cursor = path.upper;
-    } while (path.bounded);
-    fs->walk.looked = true;
-    fs->walk.looked_changes = fs->io.changes;
-    return NF2_OK;
+    NF2_TRY(ended > 0 ? end_walk(fs) : NF2_OK);
+    return ended;
 }
 
 /* ---- windows ------------------------------------------------------------------------------------ */
+
+/* What a walk would find of a window that was never used. */
+static int mark_bad_keys(nf2_t *fs)
+{
+    uint32_t block = fs->space.mark_window * fs->space.window_blocks;
+    int found;
+
+    for (; (found = nf2_bad_next(fs, block, &block)) > 0; block++) {
+        (void)nf2_space_mark(fs, block);
+    }
+    return found;
+}
 
 /* Goes on to the next window: to one that was never used without any walk. 1 if so, 0 if a walk is needed. */
 static int next_window(nf2_t *fs)
@@ -354,7 +142,8 @@ static int next_window(nf2_t *fs)
         nf2_space_clear(fs, space->mark, space->mark_window);
         bool more = space->mark_window + 1 < nf2_windows(fs);
         space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
-        pin(fs);
+        NF2_TRY(nf2_walk_pin(fs, false));
+        NF2_TRY(mark_bad_keys(fs));
         memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
         space->now_window = space->mark_window;
         space->now_free = (uint16_t)nf2_space_count(fs, space->now);
@@ -376,9 +165,10 @@ static int next_window(nf2_t *fs)
         }
         fs->walk.again = false;
         space->mark_window = fs->walk.turn;
-        space->victims = 0;
         space->pristine = space->pristine || space->lap_windows == 0;
-        begin_walk(fs, false);
+        nf2_victims_begin(fs);
+        NF2_TRY(nf2_walk_begin(fs, false));
+        begin_phase(fs);
     }
     return 0;
 }
@@ -426,30 +216,47 @@ static int orphan_step(nf2_t *fs)
     return 1;
 }
 
-/* Goes on until `enough` or until two laps have won nothing. */
+/* One walk, or as much of it as is needed; `taken`: a window is taken without any. */
+static int walk_once(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number), uint32_t number)
+{
+    int taken = next_window(fs), ended = 0;
+
+    while (taken == 0 && ended == 0 && !enough(fs, number)) {
+        ended = walk_step(fs);
+    }
+    return taken < 0 ? taken : ended;
+}
+
+/*
+ * Walks until there is enough, as long as that wins anything: first as at any time, then (`hard`) emptying whatever
+ * wins something. While a GROUP is being applied they only mark.
+ */
 static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number), uint32_t number)
 {
-    uint32_t walks = 4 * nf2_windows(fs) + 4;
+    uint32_t windows = nf2_windows(fs), most = 0, idle = 0;
 
     NF2_TRY(nf2_journal_open(fs));
+    if (!enough(fs, number) && fs->walk.spent == fs->io.changes + fs->moves) {
+        return NF2_ERR_NOSPC;
+    }
     while (!enough(fs, number)) {
-        int orphans = nf2_alloc_stock(fs) > 3 ? orphan_step(fs) : 0;
+        int orphans = nf2_alloc_stock(fs) > 3 && !fs->group_busy ? orphan_step(fs) : 0;
         NF2_TRY(orphans);
-        if (orphans) {
-            continue;
+        if (orphans == 0) {
+            NF2_TRY(walk_once(fs, enough, number));
+            uint32_t total = nf2_space_total(fs);
+            idle = total > most ? 0 : idle + 1;
+            fs->walk.looked_closer &= idle == 0 ? 0 : UINT32_MAX;
+            most = nf2_max(most, total);
+            fs->walk.hard = fs->walk.hard || idle > windows;
         }
-        int taken = next_window(fs);
-        NF2_TRY(taken);
-        bool ended = false;
-        while (!taken && !ended && !enough(fs, number)) {
-            bool emptying = fs->walk.emptying;
-            NF2_TRY(walk_step(fs));
-            ended = !fs->walk.active || emptying != fs->walk.emptying;
-        }
-        if (walks-- == 0) {
-            return enough(fs, number) ? NF2_OK : NF2_ERR_NOSPC;
+        if (idle > 6 * windows + 6) {
+            fs->walk.hard = false;
+            fs->walk.spent = fs->io.changes + fs->moves;
+            return NF2_ERR_NOSPC;
         }
     }
+    fs->walk.hard = false;
     return NF2_OK;
 }
 
@@ -460,9 +267,7 @@ static bool nodes_enough(const nf2_t *fs, uint32_t number)
 
 static bool data_enough(const nf2_t *fs, uint32_t number)
 {
-    uint32_t stock = (uint32_t)fs->space.nodes.count + fs->space.freed_count, kept = nf2_space_kept(fs);
-
-    return fs->space.data.count > 0 || fs->space.now_free + nf2_min(stock, kept) > kept + number;
+    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > nf2_space_kept(fs) + number;
 }
 
 static bool room_enough(const nf2_t *fs, uint32_t number)
@@ -470,33 +275,60 @@ static bool room_enough(const nf2_t *fs, uint32_t number)
     return nf2_space_available(fs) >= number;
 }
 
+static bool total_enough(const nf2_t *fs, uint32_t number)
+{
+    return nf2_space_total(fs) >= number;
+}
+
 /* ---- pace --------------------------------------------------------------------------------------- */
 
-/* For each block taken so much of the walk is done that it ends before the window does. */
+/* Work that should be left by now. */
+static uint32_t work_due(const nf2_t *fs)
+{
+    const struct nf2_walk *walk = &fs->walk;
+    uint32_t stock = nf2_alloc_stock(fs) + (walk->emptying ? blocks_of_moves(fs, walk->moves - walk->to_move) : 0);
+    uint32_t taken = (walk->stock > stock ? walk->stock - stock : 0) + 1u;
+
+    return taken < walk->allowed ? walk->work - walk->work * taken / walk->allowed : 0;
+}
+
+/* So much of the walk is done with each change that it ends before the window does. */
 static int pace(nf2_t *fs)
 {
-    struct nf2_space *space = &fs->space;
-    uint32_t taken = fs->walk.paced > space->now_free ? fs->walk.paced - space->now_free : 0;
-    uint32_t kept = nf2_space_kept(fs);
+    uint32_t stock = nf2_alloc_stock(fs), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
 
-    fs->walk.paced = space->now_free;
-    if (taken == 0 || space->fresh || fs->walk.ready || fs->io.read_only) {
+    if (fs->space.fresh || fs->walk.ready) {
         return NF2_OK;
     }
     if (!fs->walk.active) {
-        if (nf2_windows(fs) == 1 && space->now_free > space->window_blocks / 4) {
+        if (stock >= fs->walk.stock || (nf2_windows(fs) == 1 && fs->space.now_free > fs->space.window_blocks / 4)) {
             return NF2_OK;
         }
         NF2_TRY(next_window(fs));
     }
-    uint32_t all = nf2_max(fs->walk.leaves_before, fs->walk.leaves) + 1;
-    uint32_t left = all - fs->walk.leaves + (fs->walk.emptying ? 0 : all);
-    uint32_t blocks = space->now_free > kept ? space->now_free - kept : 1;
-    uint32_t steps = nf2_min((left * taken + blocks - 1) / blocks, 8);
-    for (uint32_t i = 0; i < steps && fs->walk.active; i++) {
+    uint32_t due = work_due(fs), left = work_left(fs), least = left > most ? left - most : 0;
+    bool emptying = fs->walk.emptying;
+    while (fs->walk.active && fs->walk.emptying == emptying && work_left(fs) > nf2_max(due, least)) {
         NF2_TRY(walk_step(fs));
     }
     return NF2_OK;
+}
+
+/* Finishes a GROUP; where that lacks blocks, walks look for some. */
+int nf2_sweep_finish(nf2_t *fs)
+{
+    int result;
+
+    while ((result = nf2_group_redo_pending(fs)) == NF2_NEED_SPACE) {
+        NF2_TRY(walk_until(fs, nodes_enough, nf2_alloc_stock(fs) + 1));
+        NF2_TRY(walk_until(fs, nodes_enough, nf2_space_kept(fs)));
+    }
+    return result;
+}
+
+int nf2_sweep_total(nf2_t *fs, uint32_t blocks)
+{
+    return walk_until(fs, total_enough, blocks);
 }
 
 int nf2_sweep_ready(nf2_t *fs, bool urgent)
@@ -504,7 +336,8 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
     uint32_t kept = nf2_space_kept(fs);
 
     NF2_TRY(nf2_journal_open(fs));
-    NF2_TRY(nf2_group_redo_pending(fs));
+    NF2_TRY(nf2_sweep_finish(fs));
+    NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
     NF2_TRY(pace(fs));
     if (nodes_enough(fs, kept)) {
         return NF2_OK;

@@ -18,8 +18,11 @@ int nf2_sweep_more(nf2_t *fs);
 /* Can data have so many blocks? Walks, if it is not known. NOSPC. */
 int nf2_sweep_room(nf2_t *fs, uint32_t blocks);
 
-/* Finds out which blocks of a window are in use (space.mark); a walk that is on begins anew. */
-int nf2_sweep_look(nf2_t *fs, uint32_t window);
+/* Are there so many free blocks in all? Walks, if it is not known. NOSPC. */
+int nf2_sweep_total(nf2_t *fs, uint32_t blocks);
+
+/* Finishes a GROUP that is being applied; where that lacks blocks, walks look for some. */
+int nf2_sweep_finish(nf2_t *fs);
 
 /* One step of work: 1 if there may be more, 0 if not, or an error. */
 int nf2_sweep_step(nf2_t *fs);

@@ -45,29 +45,10 @@ static int read_child(nf2_t *fs, const struct nf2_entry *entry, struct nf2_child
     return body[0] == NF2_BODY_CHILD && child->block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
 }
 
-/* The bounds of the child that `path->lower` leads to. */
-static int note_bounds(nf2_t *fs, struct nf2_view *view, struct nf2_path *path)
-{
-    struct nf2_entry entry;
-    int found = nf2_node_seek(fs, view, &path->lower, NF2_ABOVE, &entry);
-
-    NF2_TRY(found);
-    if (found) {
-        path->upper = entry.key;
-        path->bounded = true;
-    }
-    if (path->first) {
-        found = nf2_node_seek(fs, view, &path->lower, NF2_BELOW, &entry);
-        NF2_TRY(found);
-        path->first = found == 0;
-    }
-    return NF2_OK;
-}
-
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path)
 {
-    enum nf2_seek down = how == NF2_BELOW ? NF2_BELOW : NF2_AT_OR_BELOW;
     struct nf2_child node = {fs->root.node, fs->root.node_base};
+    struct nf2_around around;
     struct nf2_entry entry;
     struct nf2_view *view;
 
@@ -76,67 +57,159 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, st
     for (unsigned level = fs->root.level; level > 0; level--) {
         path->node[level] = node;
         NF2_TRY(nf2_node_view(fs, node, level, &view));
-        int found = nf2_node_seek(fs, view, key, down, &entry);
-        if (found <= 0) {
-            return found < 0 || how != NF2_BELOW ? NF2_ERR_IO : 0;
+        NF2_TRY(nf2_node_around(fs, view, key, how == NF2_BELOW ? NF2_SIDE_BELOW : NF2_SIDE_AT, &around));
+        if (around.below == 0) {
+            return how == NF2_BELOW ? 0 : NF2_ERR_IO;
         }
+        if (around.above != 0) {
+            NF2_TRY(nf2_entry_at(fs, view->block, around.above, &entry));
+            path->upper = entry.key;
+            path->bounded = true;
+        }
+        NF2_TRY(nf2_entry_at(fs, view->block, around.below, &entry));
         NF2_TRY(read_child(fs, &entry, &node));
         path->lower = entry.key;
-        NF2_TRY(note_bounds(fs, view, path));
+        path->first = entry.key.id == 0 && entry.key.length == 0;
     }
     path->node[0] = node;
     return 1;
 }
 
-/* A path without its bounds: two searches less on each level. */
-static int find_leaf(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
+/* The neighbours of a key in its leaf. One that is asked for more than once is found without a descent: the key lies between two of its entries. */
+static int leaf_around(nf2_t *fs, const struct nf2_key *key, enum nf2_side side, struct nf2_path *path, struct nf2_view **view,
+                       struct nf2_around *around)
 {
-    struct nf2_child node = {fs->root.node, fs->root.node_base};
-    struct nf2_entry entry;
-    struct nf2_view *view;
-
-    for (unsigned level = fs->root.level; level > 0; level--) {
-        path->node[level] = node;
-        NF2_TRY(nf2_node_view(fs, node, level, &view));
-        int found = nf2_node_seek(fs, view, key, NF2_AT_OR_BELOW, &entry);
-        NF2_TRY(found > 0 ? read_child(fs, &entry, &node) : NF2_ERR_IO);
+    *view = fs->root.level > 0 ? nf2_view_at_hand(fs) : NULL;
+    if (*view != NULL) {
+        NF2_TRY(nf2_node_around(fs, *view, key, side, around));
+        if (around->below != 0 && around->above != 0) {
+            path->bounded = path->first = false;
+            return NF2_OK;
+        }
     }
-    path->node[0] = node;
-    return NF2_OK;
+    NF2_TRY(nf2_tree_descend(fs, key, NF2_AT_OR_BELOW, path));
+    NF2_TRY(nf2_node_view(fs, path->node[0], 0, view));
+    return nf2_node_around(fs, *view, key, side, around);
+}
+
+/*
+ * Names are asked for more than once: directories on the way to what is in them, files by each step of a call. So hints tell where some entries
+ * are, directories first: what lies there is compared with the key. The top bits of a hint are a part of the key, which saves most of the reads.
+ */
+static uint32_t key_part(const struct nf2_key *key)
+{
+    return ((uint32_t)key->bytes[key->length - 1u] ^ key->length ^ key->id) << NF2_HINT_BITS;
+}
+
+static int find_hinted(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    NF2_ASSERT(key->length > 0);
+    for (unsigned i = 0; i < NF2_HINTS; i++) {
+        uint32_t hint = fs->hint[i] ^ key_part(key);
+        if (fs->hint[i] != 0 && hint >> NF2_HINT_BITS == 0) {
+            NF2_TRY(nf2_entry_at(fs, hint >> 13, hint & 0x1FFFu, entry));
+            if (nf2_key_compare(&entry->key, key) == 0) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int note_hint(nf2_t *fs, const struct nf2_entry *entry)
+{
+    uint8_t kind = 0;
+
+    NF2_TRY(entry->body_length > 0 ? nf2_body_read(fs, entry, 0, &kind, 1) : NF2_OK);
+    uint32_t *hint = fs->hint + (kind == NF2_BODY_DIR ? 0 : NF2_HINTS / 2);
+    hint[1] = hint[0];
+    hint[0] = nf2_hint_of(entry->block, entry->record) | key_part(&entry->key);
+    return 1;
 }
 
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
     struct nf2_path path;
+    struct nf2_around around;
     struct nf2_view *view;
+    int found = find_hinted(fs, key, entry);
 
-    NF2_TRY(find_leaf(fs, key, &path));
-    NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
-    return nf2_node_find(fs, view, key, entry);
+    if (found != 0) {
+        return found;
+    }
+    NF2_TRY(leaf_around(fs, key, NF2_SIDE_EXACT, &path, &view, &around));
+    if (around.below == 0 || around.below != around.above) {
+        return 0;
+    }
+    NF2_TRY(nf2_entry_at(fs, view->block, around.below, entry));
+    return note_hint(fs, entry);
 }
 
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
 {
-    bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW;
+    bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW, strict = how == NF2_BELOW || how == NF2_AT_OR_ABOVE;
     struct nf2_path path;
+    struct nf2_around around;
     struct nf2_view *view;
 
-    NF2_TRY(find_leaf(fs, key, &path));
-    NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
-    int found = nf2_node_seek(fs, view, key, how, entry);
-    if (found != 0) {
-        return found;
-    }
-    NF2_TRY(nf2_tree_descend(fs, key, NF2_AT_OR_BELOW, &path));
-    while (found == 0 && (below ? !path.first : path.bounded)) { /* a neighbour has it */
+    NF2_TRY(leaf_around(fs, key, strict ? NF2_SIDE_BELOW : NF2_SIDE_AT, &path, &view, &around));
+    uint32_t place = below ? around.below : around.above;
+    while (place == 0 && (below ? !path.first : path.bounded)) { /* a neighbour has it */
         struct nf2_key edge = below ? path.lower : path.upper;
         int way = nf2_tree_descend(fs, &edge, below ? NF2_BELOW : NF2_AT_OR_BELOW, &path);
         if (way <= 0) {
             return way;
         }
         NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
-        found = nf2_node_seek(fs, view, &edge, below ? NF2_BELOW : NF2_AT_OR_ABOVE, entry);
+        NF2_TRY(nf2_node_around(fs, view, &edge, NF2_SIDE_BELOW, &around));
+        place = below ? around.below : around.above;
     }
+    NF2_TRY(place != 0 ? nf2_entry_at(fs, view->block, place, entry) : NF2_OK);
+    return place != 0;
+}
+
+int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
+{
+    struct nf2_path path;
+    struct nf2_around around;
+    struct nf2_view *view;
+    int found = 0;
+
+    NF2_TRY(leaf_around(fs, key, NF2_SIDE_AT, &path, &view, &around));
+    if (around.above != 0) {
+        NF2_TRY(nf2_entry_at(fs, view->block, around.above, below));
+        *above = below->key;
+        found = NF2_HAS_ABOVE;
+    } else if (path.bounded) {
+        *above = path.upper;
+        found = NF2_NEXT_LEAF;
+    }
+    if (around.below != 0) {
+        NF2_TRY(nf2_entry_at(fs, view->block, around.below, below));
+        return found | NF2_HAS_BELOW;
+    }
+    int before = path.first ? 0 : nf2_tree_seek(fs, key, NF2_BELOW, below);
+    return before < 0 ? before : found | (before ? NF2_HAS_BELOW : 0);
+}
+
+int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
+{
+    struct nf2_iterator iterator = {nf2_view_at_hand(fs), cursor->base, cursor->tail};
+    bool known = iterator.view != NULL && cursor->block == iterator.view->block && cursor->changes == fs->io.changes;
+    int found = known ? nf2_iterate_next(fs, &iterator, entry) : 0;
+
+    if (found == 0) {           /* in another leaf, or nobody knows where */
+        found = nf2_tree_seek(fs, last, NF2_ABOVE, entry);
+        iterator.view = nf2_view_at_hand(fs);
+        if (found > 0) {
+            NF2_TRY(nf2_iterate(fs, iterator.view, &entry->key, &iterator));
+            found = nf2_iterate_next(fs, &iterator, entry);
+        }
+    }
+    cursor->block = found > 0 ? iterator.view->block : 0;
+    cursor->changes = fs->io.changes;
+    cursor->base = iterator.base;
+    cursor->tail = iterator.tail;
     return found;
 }
 
@@ -154,8 +227,7 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     struct nf2_view *view;
 
     bool alone = count == 1 && (ops[0].type == NF2_OP_PUT || ops[0].type == NF2_OP_DEL);
-    NF2_TRY(alone ? find_leaf(fs, &ops[0].key, &path) :
-            nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
+    NF2_TRY(nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
     for (unsigned i = 0; i < count && !alone; i++) {
         struct nf2_key other = ops[i].type == NF2_OP_REN ? *ops[i].from :
                                ops[i].type == NF2_OP_RANGE ? nf2_key_number(ops[i].key.id, ops[i].to - 1) :

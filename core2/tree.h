@@ -26,6 +26,18 @@ int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
 
 /*
+ * The entry at or below a key, and the key of the first one above it. NF2_NEXT_LEAF: that is in the next leaf, and not below `above`.
+ */
+enum { NF2_HAS_BELOW = 1, NF2_HAS_ABOVE = 2, NF2_NEXT_LEAF = 4 };
+int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above);
+
+/*
+ * Where a listing is in its leaf; it begins as zeros. nf2_tree_next gives the first entry above `last`: in few steps, if nothing was
+ * changed since it gave `last` itself. 1, 0 if there is none, or an error.
+ */
+int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry);
+
+/*
  * Changes of one leaf: all or nothing, durable when it returns. NF2_SPANS_LEAVES: nothing was done. The caller has seen to
  * it that there are blocks for it.
  */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* volume.c - format, mount, unmount, and what a volume says of itself: the public calls. */
+#include "bad.h"
 #include "commit.h"
 #include "lock.h"
 #include "maintain.h"
 #include "super.h"
+#include "walk.h"
 
 #define FORMAT_NODES 4u         /* blocks that a new tree has for its first nodes */
 
@@ -13,6 +15,7 @@ static void set_windows(nf2_t *fs)
     uint32_t blocks = (fs->io.blocks + windows - 1) / windows;
 
     fs->space.window_blocks = windows > 1 ? (blocks + 15u) & ~15u : blocks;
+    fs->space.cell_blocks = 1;
 }
 
 static void set_views(nf2_t *fs, const struct nf2_config *config)
@@ -71,7 +74,7 @@ static int take_block(nf2_t *fs, uint32_t *at, uint32_t *block)
     int result = NF2_FAILED_BLOCK;
 
     while (result == NF2_FAILED_BLOCK) {
-        if (*at >= fs->io.blocks || fs->root.bads == NF2_BAD_MAX) {
+        if (*at >= fs->io.blocks) {
             return NF2_ERR_IO;
         }
         *block = (*at)++;
@@ -84,27 +87,44 @@ static int take_block(nf2_t *fs, uint32_t *at, uint32_t *block)
     return result;
 }
 
-/* Erases what is behind the first blocks, with large erases where they fit. */
-static int erase_rest(nf2_t *fs, uint32_t from)
+/* Blocks from `from` on that one erase takes: those in use by now lie in the first window. */
+static uint32_t blocks_to_erase(const nf2_t *fs, uint32_t from)
 {
-    uint32_t large = nf2_large_blocks(fs);
+    uint32_t large = nf2_large_blocks(fs), window = fs->space.window_blocks;
+    uint32_t count = nf2_large_begins(fs, from) && from + large <= fs->io.blocks ? large : 1;
 
-    while (from < fs->io.blocks) {
-        uint32_t count = large > 1 && nf2_large_begins(fs, from) && from + large <= fs->io.blocks ? large : 1;
-        int result = nf2_flash_erase(fs, from, count);
-        if (result == NF2_FAILED_BLOCK) {
-            result = NF2_OK;
-            for (uint32_t i = 0; i < count && result == NF2_OK; i++) {
-                result = nf2_flash_erase(fs, from + i, 1);
-                if (result == NF2_FAILED_BLOCK) {
-                    bool room = fs->root.bads < NF2_BAD_MAX;
-                    nf2_journal_bad(fs, from + i);
-                    result = room ? NF2_OK : NF2_ERR_IO;
-                }
-            }
+    for (uint32_t block = from; block < from + count && block < window; block++) {
+        if (nf2_bit(fs->space.now, block)) {
+            count = 1;
         }
-        NF2_TRY(result);
-        from += count;
+    }
+    return from < window && nf2_bit(fs->space.now, from) ? 0 : count;
+}
+
+/* One block of the rest. A bad one that is not in the first window was counted as free. */
+static int erase_single(nf2_t *fs, uint32_t block)
+{
+    int result = nf2_flash_erase(fs, block, 1);
+
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_space_taken(fs, block >= fs->space.window_blocks);
+        nf2_journal_bad(fs, block);
+        return nf2_bad_record(fs);
+    }
+    return result;
+}
+
+/* Erases what nothing uses, with large erases where they fit. */
+static int erase_rest(nf2_t *fs)
+{
+    for (uint32_t from = nf2_super_blocks(fs); from < fs->io.blocks;) {
+        uint32_t count = blocks_to_erase(fs, from);
+        int result = count > 1 ? nf2_flash_erase(fs, from, count) : NF2_FAILED_BLOCK;
+        for (uint32_t i = 0; i < count && result == NF2_FAILED_BLOCK; i++) {
+            NF2_TRY(erase_single(fs, from + i));
+        }
+        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
+        from += nf2_max(count, 1);
     }
     return NF2_OK;
 }
@@ -127,24 +147,40 @@ static int write_root(nf2_t *fs, uint32_t *at)
     return result;
 }
 
+/* The log, which no anchor names yet. */
 static int write_log(nf2_t *fs, uint32_t *at)
 {
-    uint32_t head;
     int result = NF2_FAILED_BLOCK;
 
     while (result == NF2_FAILED_BLOCK) {
-        NF2_TRY(take_block(fs, at, &head));
+        NF2_TRY(take_block(fs, at, &fs->root.head));
         fs->space.free = nf2_space_count(fs, fs->space.now);
         for (uint32_t i = 1; i < nf2_windows(fs); i++) {
             uint32_t first = i * fs->space.window_blocks;
             fs->space.free += nf2_min(fs->space.window_blocks, fs->io.blocks - first);
         }
-        result = nf2_journal_begin(fs, head);
+        result = nf2_journal_begin(fs, fs->root.head);
         if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, head);
+            nf2_journal_bad(fs, fs->root.head);
         }
     }
+    fs->root.opened = true;
     return result;
+}
+
+/* Blocks that the tree grows into first. */
+static int take_nodes(nf2_t *fs, uint32_t *at)
+{
+    struct nf2_claim *claim = &fs->space.nodes;
+    uint32_t block;
+
+    for (uint32_t n = 0; n < FORMAT_NODES; n++) {
+        NF2_TRY(take_block(fs, at, &block));
+        bool behind = block == claim->start + claim->count;
+        claim->start = behind ? claim->start : block;
+        claim->count = claim->erased = (uint16_t)(behind ? claim->count + 1 : 1);
+    }
+    return NF2_OK;
 }
 
 static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
@@ -153,7 +189,7 @@ static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int f
     if ((flags & ~NF2_FORMAT_ERASE) != 0) {
         return NF2_ERR_INVAL;
     }
-    uint32_t at = nf2_super_blocks(fs), block;
+    uint32_t at = nf2_super_blocks(fs);
     bool erase = (flags & NF2_FORMAT_ERASE) != 0;
     choose_volume_id(fs);
     fs->io.epoch = nf2_epoch_code(0);
@@ -164,17 +200,13 @@ static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int f
     NF2_TRY(nf2_super_erase(fs));   /* from here on no older volume mounts */
     NF2_TRY(write_root(fs, &at));
     NF2_TRY(take_block(fs, &at, &fs->root.next));
-    for (uint32_t n = 0; n < FORMAT_NODES; n++) {
-        NF2_TRY(take_block(fs, &at, &block));
-        bool behind = block == fs->space.nodes.start + fs->space.nodes.count;
-        fs->space.nodes.start = behind ? fs->space.nodes.start : block;
-        fs->space.nodes.count = fs->space.nodes.erased = (uint16_t)(behind ? fs->space.nodes.count + 1 : 1);
-    }
+    NF2_TRY(take_nodes(fs, &at));
+    NF2_TRY(write_log(fs, &at));
+    NF2_TRY(erase ? erase_rest(fs) : nf2_bad_record(fs));
     fs->space.now_fresh = erase;
     fs->space.fresh = erase && nf2_windows(fs) > 1;
-    NF2_TRY(erase ? erase_rest(fs, at + 1) : NF2_OK);
-    NF2_TRY(write_log(fs, &at));
     NF2_TRY(nf2_journal_checkpoint(fs, true));
+    NF2_TRY(nf2_super_write(fs));
     return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
 }
 
@@ -202,7 +234,7 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config, int fl
     }
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
-    fs->walk.paced = fs->space.now_free;
+    fs->walk.stock = nf2_alloc_stock(fs);
     fs->mounted = true;
     return NF2_OK;
 }
@@ -230,7 +262,7 @@ static int do_unmount(nf2_t *fs)
 
 /* ---- what a volume says of itself --------------------------------------------------------------- */
 
-static int do_statfs(const nf2_t *fs, struct nf2_statfs *out)
+static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
 {
     if (!fs->mounted || out == NULL) {
         return NF2_ERR_INVAL;
@@ -246,11 +278,10 @@ static int do_statfs(const nf2_t *fs, struct nf2_statfs *out)
         out->blocks_erased += (space->erased_groups >> group & 1u) != 0 ? nf2_group_blocks(fs) : 0;
     }
     out->blocks_erased += space->now_fresh ? space->now_free : 0;
-    out->blocks_bad = fs->root.bads;
-    return NF2_OK;
+    return nf2_bad_count(fs, &out->blocks_bad);
 }
 
-static int do_health(const nf2_t *fs, struct nf2_health *out)
+static int do_health(nf2_t *fs, struct nf2_health *out)
 {
     if (!fs->mounted || out == NULL) {
         return NF2_ERR_INVAL;
@@ -260,8 +291,7 @@ static int do_health(const nf2_t *fs, struct nf2_health *out)
     out->erases_mean = fs->space.erases / fs->io.blocks;
     out->erases_min = out->erases_max = out->erases_mean;
     out->mounts_unclean = fs->root.unclean_mounts;
-    out->blocks_bad = fs->root.bads;
-    return NF2_OK;
+    return nf2_bad_count(fs, &out->blocks_bad);
 }
 
 static bool in_claim(const struct nf2_claim *claim, uint32_t block)
@@ -277,10 +307,9 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     if (erases != NULL) {
         *erases = fs->space.erases / fs->io.blocks;
     }
-    for (unsigned i = 0; i < fs->root.bads; i++) {
-        if (fs->root.bad[i] == block) {
-            return NF2_BLOCK_BAD;
-        }
+    int bad = nf2_bad_is(fs, block);
+    if (bad != 0) {
+        return bad < 0 ? bad : NF2_BLOCK_BAD;
     }
     if (in_claim(&fs->space.nodes, block) || in_claim(&fs->space.data, block)) {
         const struct nf2_claim *claim = in_claim(&fs->space.nodes, block) ? &fs->space.nodes : &fs->space.data;
@@ -296,7 +325,7 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     if (!now && fs->space.fresh && window > fs->space.now_window) {
         return NF2_BLOCK_ERASED;
     }
-    NF2_TRY(now ? NF2_OK : nf2_sweep_look(fs, window));
+    NF2_TRY(now ? NF2_OK : nf2_walk_look(fs, window));
     if (nf2_bit(now ? fs->space.now : fs->space.mark, block % size)) {
         return NF2_BLOCK_USED;
     }

@@ -37,6 +37,8 @@
 #define CORE_NAME_MAYBE 64u
 /* What nf2_sync of a file that is open for reading answers. */
 #define CORE_SYNC_OF_READER NF2_ERR_BADF
+/* Blocks that a format erases, and does not put on record as erased. */
+#define CORE_ERASED_KEPT(program_unit) 0u
 
 #else
 
@@ -53,6 +55,8 @@
 #define CORE_NAME_WAITS(page_size) 23u
 #define CORE_NAME_MAYBE 0u
 #define CORE_SYNC_OF_READER NF2_OK
+/* With units that are programmed once a session's first turn of the log may need one that no record calls erased. */
+#define CORE_ERASED_KEPT(program_unit) ((program_unit) > 1 ? 1u : 0u)
 
 #endif
 

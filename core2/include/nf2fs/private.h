@@ -23,10 +23,12 @@
 #define NF2_WINDOW_BYTES (NF2_WINDOW_BLOCKS / 8u)
 #define NF2_WINDOWS_MAX 129u
 #define NF2_GROUPS 32u                  /* erase groups of a window */
+#define NF2_CELLS 32u                   /* parts of a window of which live data is counted: see victims.c */
 #define NF2_FREED_MAX 8u
 #define NF2_BAD_MAX 8u
 #define NF2_PIECES_MAX 4u               /* unsynced pieces of a file kept in its handle */
 #define NF2_KEY_MAX 24u
+#define NF2_HINTS 4u                    /* names whose entries are known: half of them directories */
 
 struct nf2_key {
     uint32_t id;
@@ -68,6 +70,7 @@ struct nf2_io {                 /* flash.c, log.c */
     bool read_only, broken;     /* broken: a program or erase failed; nothing is written until the next mount */
     bool epoch_known;           /* no page is of a later epoch */
     bool cut;                   /* the last session was not left cleanly */
+    bool writing;               /* the write buffer may hold a part of a record */
     uint32_t changes;           /* programs and erases of this mount */
     uint32_t busy_us;           /* typical time of all operations of this mount */
 };
@@ -92,17 +95,20 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool clean;                 /* nothing was changed behind the last CHECKPOINT */
     bool next_suspect;          /* the next block may hold something */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
+    bool bad_keys;              /* the tree may have keys of bad blocks */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
     uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from */
     uint8_t mark[NF2_WINDOW_BYTES];     /* of the one that a walk marks */
-    uint8_t live[NF2_GROUPS];   /* of its groups: live 16th parts of blocks, 255: or more */
+    uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts), 255: or more */
     uint32_t now_window, mark_window;   /* numbers */
     uint32_t window_blocks;     /* of each window; the last one may have fewer */
     uint32_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
     uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
-    uint32_t victims;           /* groups of `mark` that are being emptied */
+    uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
+    uint16_t cell_first;        /* block of the marked window with which its cells begin */
+    uint16_t cell_blocks;       /* of each cell */
     uint32_t free;              /* blocks, never too many */
     uint32_t lap_free;          /* blocks found free in this lap of walks */
     uint32_t erases;
@@ -133,7 +139,14 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool looked;                /* `mark` was only looked at, when there had been so many changes: */
     uint32_t looked_changes;
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
-    uint32_t paced;             /* blocks of `now` that were free when the walk went on last */
+    uint32_t stock;             /* blocks in stock when this phase began, or when the last walk ended */
+    uint32_t allowed;           /* blocks that may be taken in it */
+    uint32_t work, moves;       /* what was to do then: all of it, and pages to move */
+    uint32_t to_move;           /* live pages that lie in victims still */
+    uint32_t gain;              /* blocks that emptying the victims wins */
+    uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
+    uint32_t spent;             /* changes that there had been when all walks won nothing: 0: never */
+    bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     struct nf2_run moved;       /* where moved data goes */
 };
 
@@ -147,6 +160,7 @@ typedef struct nf2 {
     struct nf2_walk walk;
     const struct nf2_config *config;
     uint8_t *views;             /* memory for them */
+    uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
     uint8_t view_count;
     uint8_t view_turn;
     bool mounted;
@@ -167,6 +181,7 @@ typedef struct nf2_file {
     uint16_t flags;
     uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
     uint8_t pieces;
+    uint8_t spills;             /* times that they went to the shadow */
     bool dirty;                 /* the buffer holds what is not on flash */
     bool changed;               /* there is something to sync */
     bool fresh;                 /* the content replaces what is committed */
@@ -186,8 +201,16 @@ typedef struct nf2_file {
     uint32_t promised;          /* blocks */
 } nf2_file_t;
 
+struct nf2_cursor {             /* see nf2_tree_next */
+    uint32_t block;             /* of the leaf; 0: not known */
+    uint32_t changes;           /* of the volume so far */
+    uint16_t base;
+    uint8_t tail;
+};
+
 typedef struct nf2_dir {
     uint32_t id;
+    struct nf2_cursor cursor;
     struct nf2_key last;        /* the last entry listed */
 } nf2_dir_t;
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "bad.h"
+
+int nf2_bad_record(nf2_t *fs)
+{
+    struct nf2_root *root = &fs->root;
+
+    while (root->bads >= NF2_BAD_MAX / 2) {
+        uint32_t block = root->bad[0];
+        struct nf2_key key = nf2_key_system(NF2_KEY_BAD, block);
+        struct nf2_op op = nf2_op_put(&key, NULL, 0);
+        root->bad_keys = true;
+        NF2_TRY(nf2_change(fs, &op, 1));
+        nf2_journal_bad_done(fs, block);
+    }
+    return NF2_OK;
+}
+
+int nf2_bad_next(nf2_t *fs, uint32_t from, uint32_t *block)
+{
+    struct nf2_key key = nf2_key_system(NF2_KEY_BAD, from);
+    struct nf2_entry entry;
+    int found = fs->root.bad_keys ? nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry) : 0;
+
+    NF2_TRY(found);
+    if (found == 0 || entry.key.id != NF2_SYSTEM_ID || entry.key.bytes[0] != NF2_KEY_BAD) {
+        return 0;
+    }
+    *block = nf2_key_value(&entry.key);
+    return 1;
+}
+
+int nf2_bad_count(nf2_t *fs, uint32_t *count)
+{
+    uint32_t block = 0;
+    int found;
+
+    *count = fs->root.bads;
+    for (; (found = nf2_bad_next(fs, block, &block)) > 0; block++) {
+        *count += !nf2_journal_bad_listed(fs, block);
+    }
+    return found;
+}
+
+int nf2_bad_is(nf2_t *fs, uint32_t block)
+{
+    uint32_t next = block;
+
+    if (nf2_journal_bad_listed(fs, block)) {
+        return 1;
+    }
+    int found = nf2_bad_next(fs, block, &next);
+    return found > 0 ? next == block : found;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "walk.h"
+
+#include "move.h"
+#include "victims.h"
+#include "walked.h"
+
+/* ---- marking ------------------------------------------------------------------------------------ */
+
+static void pin_run(nf2_t *fs, bool live, uint32_t block, uint32_t count)
+{
+    nf2_space_use(fs, block, count);
+    for (uint32_t i = 0; live && i < count; i++) {
+        nf2_space_live(fs, block + i, nf2_block_bytes(fs));
+    }
+}
+
+/* What is in use and in no entry of the tree. */
+int nf2_walk_pin(nf2_t *fs, bool count)
+{
+    const struct nf2_space *space = &fs->space;
+
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        pin_run(fs, count, file->run.block, file->run.count);
+        pin_run(fs, count, file->frames_block, file->frames_block != 0);
+        for (unsigned i = 0; i < file->pieces; i++) {
+            nf2_walked_piece(fs, &file->piece[i]);
+        }
+    }
+    pin_run(fs, count, 0, nf2_super_blocks(fs));
+    pin_run(fs, count, fs->fragment.block, fs->fragment.count);
+    pin_run(fs, count, fs->walk.moved.block, fs->walk.moved.count);
+    pin_run(fs, count, space->nodes.start, space->nodes.count);
+    pin_run(fs, count, space->data.start, space->data.count);
+    pin_run(fs, count, fs->root.head, 1);
+    pin_run(fs, count, fs->root.next, fs->root.next < fs->io.blocks);
+    pin_run(fs, count, fs->root.group_block, fs->root.group_block != NF2_NO_BLOCK);
+    for (unsigned i = 0; i < space->freed_count; i++) {
+        pin_run(fs, count, space->freed[i], 1);
+    }
+    for (unsigned i = 0; i < fs->root.bads; i++) {
+        pin_run(fs, count, fs->root.bad[i], 1);
+    }
+    return fs->group_busy ? nf2_group_pin(fs) : NF2_OK;
+}
+
+static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
+{
+    uint32_t bytes = nf2_block_bytes(fs), left = piece->length;
+    uint32_t blocks = nf2_piece_blocks(fs, piece);
+
+    for (uint32_t i = 0, at = piece->within; i < blocks; i++, at = 0) {
+        uint32_t here = piece->kind == NF2_PIECE_FRAMES ? bytes : nf2_min(left, bytes - at);
+        (void)nf2_space_mark(fs, piece->block + i);
+        nf2_space_live(fs, piece->block + i, here);
+        left -= nf2_min(here, left);
+    }
+}
+
+/* Marks what an entry of a directory refers to; the piece of an entry of a map is returned: 1. */
+static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece, bool *wanted)
+{
+    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
+    struct nf2_refs refs;
+    int found, pieces = 0;
+
+    *wanted = false;
+    if (entry->key.id == NF2_SYSTEM_ID) {
+        if (entry->key.length == 5 && entry->key.bytes[0] == NF2_KEY_BAD) {
+            (void)nf2_space_mark(fs, nf2_key_value(&entry->key));
+            nf2_space_live(fs, nf2_key_value(&entry->key), 255); /* its cell cannot be won as a whole */
+        }
+        return 0;
+    }
+    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
+    bool list = refs.at != 0;
+    while ((found = nf2_refs_next(fs, &refs, piece)) > 0) {
+        *wanted = *wanted || (fs->walk.emptying && nf2_move_wanted(fs, piece));
+        if (list) {
+            mark_piece(fs, piece);
+        } else {
+            pieces++;
+        }
+    }
+    return found < 0 ? found : pieces;
+}
+
+static void mark_node(nf2_t *fs, uint32_t block)
+{
+    if (nf2_space_mark(fs, block)) {
+        nf2_space_live(fs, block, nf2_block_bytes(fs));
+    }
+}
+
+/* ---- the walk ----------------------------------------------------------------------------------- */
+
+int nf2_walk_begin(nf2_t *fs, bool emptying)
+{
+    static const struct nf2_key lowest = {0, 0, {0}};
+
+    fs->walk.active = true;
+    fs->walk.emptying = emptying;
+    fs->walk.ready = fs->walk.looked = false;
+    fs->walk.leaves_before = fs->walk.leaves;
+    fs->walk.leaves = 0;
+    fs->walk.cursor = lowest;
+    fs->walk.behind = false;
+    nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
+    memset(fs->space.live, 0, sizeof fs->space.live);
+    return nf2_walk_pin(fs, true);
+}
+
+/* A node that lies in a victim, on the way to the leaf, is written anew. 1 if so. */
+static int move_node(nf2_t *fs, const struct nf2_path *path)
+{
+    for (unsigned level = 0; level <= fs->root.level; level++) {
+        if (nf2_space_victim(fs, path->node[level].block)) {
+            NF2_TRY(nf2_tree_rewrite(fs, path, level, NULL, 0));
+            fs->walk.to_move -= nf2_min(fs->walk.to_move, nf2_block_pages(fs));
+            return 1;
+        }
+        mark_node(fs, path->node[level].block);
+    }
+    return 0;
+}
+
+/* An entry that lies in a victim is moved; if there is nothing to move after all, it is marked. */
+static int visit_wanted(nf2_t *fs, const struct nf2_entry *entry, bool in_map)
+{
+    struct nf2_piece piece;
+
+    if (nf2_alloc_stock(fs) <= nf2_victims_floor(fs)) {
+        return NF2_NEED_SPACE;
+    }
+    fs->walk.cursor = entry->key;
+    int moved = nf2_move_entry(fs, entry);
+    if (moved == 0 && in_map) {
+        NF2_TRY(nf2_map_find(fs, entry->key.id, nf2_key_value(&entry->key), &piece));
+        mark_piece(fs, &piece);
+    }
+    fs->walk.behind = moved == 0;
+    return moved < 0 ? moved : 1;
+}
+
+/* The entries of a leaf from the cursor on: 1 if the step ends in front of the leaf's end, 0 if not, or an error. */
+static int visit_entries(nf2_t *fs, const struct nf2_path *path)
+{
+    struct nf2_iterator iterator;
+    struct nf2_entry entry;
+    struct nf2_view *view;
+    struct nf2_piece piece, last;
+    uint32_t last_id = 0;
+    bool wanted;
+    int found;
+
+    NF2_TRY(nf2_node_view(fs, path->node[0], 0, &view));
+    NF2_TRY(nf2_iterate(fs, view, &fs->walk.cursor, &iterator));
+    while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
+        if (fs->walk.behind && nf2_key_compare(&entry.key, &fs->walk.cursor) == 0) {
+            continue;
+        }
+        int mapped = look_at_entry(fs, &entry, &piece, &wanted);
+        NF2_TRY(mapped);
+        if (last_id != 0) { /* it counts up to here */
+            bool cut = mapped && entry.key.id == last_id && last.offset + last.length > piece.offset;
+            last.length = cut ? piece.offset - last.offset : last.length;
+            mark_piece(fs, &last);
+        }
+        last = piece;
+        last_id = mapped ? entry.key.id : 0;
+        if (wanted) {
+            return visit_wanted(fs, &entry, mapped > 0);
+        }
+    }
+    bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id;
+    if (beyond) { /* it may end where the next leaf begins */
+        NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
+    }
+    if (last_id != 0) {
+        mark_piece(fs, &last);
+    }
+    return found;
+}
+
+/* One leaf, or a move: 1 when all leaves were visited, 0, or an error. */
+int nf2_walk_step(nf2_t *fs)
+{
+    struct nf2_path path;
+
+    fs->space.victims = fs->group_busy ? 0 : fs->space.victims; /* nothing is moved while a GROUP is being applied */
+    NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
+    int moved = move_node(fs, &path);
+    moved = moved == 0 ? visit_entries(fs, &path) : moved;
+    if (moved == NF2_NEED_SPACE || moved == NF2_ERR_NOSPC) { /* nothing more can be copied: only marked */
+        fs->space.victims = 0;
+        return 0;
+    }
+    if (moved != 0) {
+        return moved < 0 ? moved : 0;
+    }
+    fs->walk.leaves++;
+    fs->walk.behind = false;
+    if (path.bounded) {
+        fs->walk.cursor = path.upper;
+        int joined = fs->group_busy ? 0 : nf2_tree_join(fs, &path);
+        return joined < 0 && joined != NF2_NEED_SPACE ? joined : 0;
+    }
+    int lowered = fs->group_busy ? 0 : nf2_tree_lower(fs);
+    fs->walk.active = false;
+    fs->walk.leaves_before = fs->walk.leaves;
+    return lowered < 0 ? lowered : 1;
+}
+
+/* Marks the blocks in use of a window, and does nothing else. */
+int nf2_walk_look(nf2_t *fs, uint32_t window)
+{
+    struct nf2_path path;
+
+    if (fs->walk.looked && fs->walk.looked_changes == fs->io.changes && fs->space.mark_window == window) {
+        return NF2_OK;
+    }
+    fs->walk.again = fs->walk.again || fs->walk.active || fs->walk.ready; /* what was marked is lost */
+    fs->space.mark_window = window;
+    nf2_victims_begin(fs);
+    NF2_TRY(nf2_walk_begin(fs, false));
+    fs->walk.active = false;
+    do {
+        NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
+        for (unsigned level = 0; level <= fs->root.level; level++) {
+            mark_node(fs, path.node[level].block);
+        }
+        NF2_TRY(visit_entries(fs, &path));
+        fs->walk.cursor = path.upper;
+    } while (path.bounded);
+    fs->walk.looked = true;
+    fs->walk.looked_changes = fs->io.changes;
+    return NF2_OK;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_bad_many.c - one bad block anywhere, found at format or later, costs no error; nor does a
+ * sixteenth of the blocks, in any pattern. All of them are known at last, also to the next mount.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define FILES 12u
+#define BAD_MOST 64u
+
+struct bad {
+    uint32_t block[BAD_MOST];
+    unsigned count;
+};
+
+static void break_all(struct volume *volume, const struct bad *bad)
+{
+    for (unsigned i = 0; i < bad->count; i++) {
+        vflash_break_block(volume->flash, bad->block[i], false);
+    }
+}
+
+static uint32_t size_of_file(unsigned file)
+{
+    static const uint32_t sizes[] = { 8, 300, 5000, 9000 };
+    return sizes[file % 4];
+}
+
+static void name_of(unsigned file, char *name)
+{
+    (void)snprintf(name, 24, "dir/file%u", file);
+}
+
+/* Files are replaced, in turn; no call fails. */
+static bool use(struct volume *volume, unsigned rounds, unsigned seed)
+{
+    char name[24];
+    bool right = true;
+
+    for (unsigned i = 0; i < rounds && right; i++) {
+        unsigned file = (i * 5 + seed) % FILES;
+        name_of(file, name);
+        right = CHECK_EQ(put(volume, name, size_of_file(file), file + i), NF2_OK) &&
+                CHECK(holds(volume, name, size_of_file(file), file + i));
+        if (i % 16 == 15) {
+            right = right && CHECK(nf2_maintain(&volume->fs, 500000) >= 0);
+        }
+        if (i % 32 == 31) {
+            right = right && CHECK_EQ(volume_again(volume, i % 64 == 31), NF2_OK);
+        }
+    }
+    return right;
+}
+
+/* All files are there, the volume is whole, and no more is lost than the bad blocks. */
+static bool ends_well(struct volume *volume, unsigned most_bad)
+{
+    struct nf2_statfs stat;
+    char name[24];
+    bool right = true;
+
+    for (unsigned i = 0; i < FILES; i++) {
+        name_of(i, name);
+        right = CHECK_EQ(put(volume, name, size_of_file(i), i), NF2_OK) && right;
+    }
+    right = CHECK_EQ(volume_again(volume, true), NF2_OK) && right;
+    for (unsigned i = 0; i < FILES; i++) {
+        name_of(i, name);
+        right = CHECK(holds(volume, name, size_of_file(i), i)) && right;
+    }
+    right = CHECK_EQ(maintain_all(volume), 0) && right;
+    right = CHECK_EQ(nf2_check(&volume->fs, NULL, NULL), 0) && right;
+    right = CHECK_EQ(nf2_statfs(&volume->fs, &stat), NF2_OK) && right;
+    right = CHECK(stat.blocks_bad <= most_bad) && right;
+    return CHECK_EQ(vflash_counts(volume->flash)->violations, 0) && right;
+}
+
+static bool format_and_mount(struct volume *volume, int flags)
+{
+    return CHECK_EQ(nf2_format(&volume->fs, &volume->config, flags), NF2_OK) &&
+           CHECK_EQ(nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR), NF2_OK) &&
+           CHECK_EQ(nf2_mkdir(&volume->fs, "dir"), NF2_OK);
+}
+
+/* ---- one ------------------------------------------------------------------------------------- */
+
+static bool one(const char *chip, uint32_t block, int flags, bool later)
+{
+    struct volume volume;
+    struct bad bad = { { block }, 1 };
+
+    volume_new(&volume, chip);
+    if (!later) {
+        break_all(&volume, &bad);
+    }
+    bool right = format_and_mount(&volume, flags);
+    if (later) {
+        break_all(&volume, &bad);
+    }
+    right = right && use(&volume, 60, block) && ends_well(&volume, 1);
+    volume_down(&volume, right);
+    return right;
+}
+
+static void each(const char *chip, uint32_t blocks)
+{
+    for (uint32_t block = 0; block < blocks; block++) {
+        for (int way = 0; way < 4; way++) {
+            int flags = way % 2 ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK;
+            if (!one(chip, block, flags, way >= 2)) {
+                printf("%s: block %lu, way %d\n", chip, (unsigned long)block, way);
+                return;
+            }
+        }
+    }
+}
+
+TEST(one_anywhere)
+{
+    each("tiny128k", 32);
+    each("tiny256k", 64);
+    each("tinyecc16", 64);
+    each("tiny512", 64);
+}
+
+/* ---- a sixteenth ------------------------------------------------------------------------------ */
+
+/* Together, evenly, or anywhere; of the first three blocks one is good. */
+static void pattern(struct bad *bad, uint32_t blocks, unsigned number)
+{
+    uint32_t state = number * 2654435761u + 1u, most = blocks / 16u;
+
+    memset(bad, 0, sizeof *bad);
+    for (unsigned i = 0; i < most; i++) {
+        uint32_t block = number < 8 ? number * blocks / 8u + i : number < 16 ? number + i * 16u : 0;
+        if (number >= 16) {
+            state = state * 1664525u + 1013904223u;
+            block = (state >> 8) % blocks;
+        }
+        block = block < 2 ? block + 2 : block;
+        bad->block[bad->count++] = block % blocks;
+    }
+}
+
+static bool many(const char *chip, unsigned number, int flags, bool later)
+{
+    struct volume volume;
+    struct nf2_statfs stat;
+    struct bad bad;
+
+    volume_new(&volume, chip);
+    pattern(&bad, vflash_chip_of(volume.flash)->size / vflash_chip_of(volume.flash)->block_size, number);
+    if (!later) {
+        break_all(&volume, &bad);
+    }
+    bool right = format_and_mount(&volume, flags);
+    if (later) {
+        right = right && use(&volume, 20, number);
+        break_all(&volume, &bad);
+    }
+    right = right && use(&volume, 400, number) && ends_well(&volume, bad.count);
+    if (right && !later && flags == NF2_FORMAT_ERASE) { /* each has been tried; anchors lie in the first three */
+        unsigned different = 0;
+        for (unsigned i = 0; i < bad.count; i++) {
+            bool before = bad.block[i] < 3;
+            if (before) {
+                continue;
+            }
+            for (unsigned k = 0; k < i; k++) {
+                before = before || bad.block[k] == bad.block[i];
+            }
+            different += !before;
+            right = CHECK_EQ(nf2_block_state(&volume.fs, bad.block[i], NULL), NF2_BLOCK_BAD) && right;
+        }
+        right = CHECK_EQ(nf2_statfs(&volume.fs, &stat), NF2_OK) && right;
+        right = CHECK_EQ(stat.blocks_bad, different) && right;
+    }
+    volume_down(&volume, right);
+    return right;
+}
+
+static void patterns(const char *chip)
+{
+    for (unsigned number = 0; number < 24; number++) {
+        for (int way = 0; way < 4; way++) {
+            int flags = way % 2 ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK;
+            if (!many(chip, number, flags, way >= 2)) {
+                printf("%s: pattern %u, way %d\n", chip, number, way);
+                return;
+            }
+        }
+    }
+}
+
+TEST(a_sixteenth)
+{
+    patterns("tiny256k");
+    patterns("tinyecc16");
+    patterns("w25q80");
+    patterns("tinyecc1m");
+}
+
+int main(void)
+{
+    RUN(one_anywhere);
+    RUN(a_sixteenth);
+    return check_done();
+}
