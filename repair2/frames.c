@@ -256,9 +256,7 @@ const struct rep_frames *rep_frames_read(struct repair *repair, uint32_t block, 
     if (frames->part != NULL && frames->block == block && frames->base == base) {
         return frames;
     }
-    for (unsigned i = 0; i < repair->state.bads; i++) {
-        walk.bad = walk.bad || repair->state.bad[i] == block;
-    }
+    walk.bad = rep_is_bad(repair, block);
     *frames = (struct rep_frames){.part = frames->part, .room = frames->room, .block = block, .base = base};
     bool hostile = repair->image.frames_budget < repair->image.log_bytes;
     repair->image.frames_budget -= hostile ? 0 : repair->image.log_bytes;

@@ -13,6 +13,7 @@ struct rep_claim {
 struct rep_state {
     bool found;                 /* there is a CHECKPOINT */
     bool clean, fresh, now_fresh;
+    bool bad_keys;              /* the tree may have keys of bad blocks */
     uint16_t epoch;
     uint32_t head, next;
     uint32_t root, base_end, level;
@@ -136,6 +137,8 @@ bool rep_root_find(struct repair *repair, uint32_t newer);
 uint32_t rep_newer_log(struct repair *repair);
 /* In a state's window: the block's bit; true also where it lies elsewhere and may be in use. */
 bool rep_state_used(const struct repair *repair, uint32_t block);
+/* Is it on record as bad? When the tree is known, in keys, too. */
+bool rep_is_bad(const struct repair *repair, uint32_t block);
 
 /* tree.c: all entries of the tree. */
 void rep_tree_read(struct repair *repair);

@@ -259,6 +259,9 @@ static void take_system_key(struct repair *repair, const struct rep_entry *entry
         }
     } else if (key->bytes[0] == NF2_KEY_BAD && number < repair->image.blocks) {
         repair->summary.bad_blocks++;
+        if (!repair->state.bad_keys && repair->summary.log_read) {
+            rep_find(repair, REPAIR_LOG, repair->state.head, 0, number, 0, "Block %u is listed as bad in the tree, and the root log says that none is.", number);
+        }
     }
 }
 

@@ -36,11 +36,7 @@ void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint
 
 void rep_torn(struct repair *repair, uint32_t block, uint32_t offset, uint16_t epoch)
 {
-    bool bad = epoch != rep_epoch_code(epoch);
-
-    for (unsigned i = 0; i < repair->state.bads; i++) {
-        bad = bad || repair->state.bad[i] == block; /* a write that failed for good */
-    }
+    bool bad = epoch != rep_epoch_code(epoch) || rep_is_bad(repair, block); /* a write that failed for good */
     uint32_t other = bad || rep_map_set(&repair->torn, epoch, block + 1) ? block + 1 : rep_map_get(&repair->torn, epoch);
     if (other != block + 1) {
         rep_find(repair, REPAIR_RECORD, block, offset, other - 1, 0,

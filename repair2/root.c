@@ -79,6 +79,7 @@ static bool read_checkpoint(const struct repair *repair, const struct rep_record
     state->clean = (p[0] & NF2_STATE_CLEAN) != 0;
     state->fresh = (p[0] & NF2_STATE_FRESH) != 0;
     state->now_fresh = (p[0] & NF2_STATE_NOW_FRESH) != 0;
+    state->bad_keys = (p[0] & NF2_STATE_BADS) != 0;
     state->epoch = rep_get16(p + 1);
     state->root = rep_get24(p + 3);
     state->base_end = rep_get16(p + 6);
@@ -266,7 +267,7 @@ static void settle(struct repair *repair, const struct rep_log *log)
     image->clean = state->clean;
     image->epoch = state->clean ? state->epoch : rep_epoch_code((later ? code : state->epoch) + 1u);
     image->epoch_known = true;
-    image->never_cut = state->clean && state->unclean_mounts == 0 && state->bads == 0;
+    image->never_cut = state->clean && state->unclean_mounts == 0 && state->bads == 0 && !state->bad_keys;
     if (!state->clean) {
         memset(state->claim, 0, sizeof state->claim);
     }
@@ -379,4 +380,16 @@ bool rep_state_used(const struct repair *repair, uint32_t block)
         return !(state->found && state->fresh && block >= (state->window + 1) * repair->window_blocks);
     }
     return (state->bits[at / 8] >> at % 8 & 1u) != 0;
+}
+
+bool rep_is_bad(const struct repair *repair, uint32_t block)
+{
+    struct rep_key key = {NF2_SYSTEM_ID, 5, {NF2_KEY_BAD, (uint8_t)(block >> 24), (uint8_t)(block >> 16), (uint8_t)(block >> 8), (uint8_t)block}};
+
+    for (unsigned i = 0; i < repair->state.bads; i++) {
+        if (repair->state.bad[i] == block) {
+            return true;
+        }
+    }
+    return rep_entry_find(repair, &key) != NULL;
 }

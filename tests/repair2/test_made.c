@@ -141,6 +141,21 @@ TEST(root_log)
     DONE(made, REPAIR_LOG, true);
 }
 
+TEST(bad_blocks)
+{
+    struct made made;
+    made_begin(&made);
+    (void)made_add(&made, 0, "B\0\0\0\16", 5, NULL, 0);
+    made.flags = 1 | 32;
+    made_build(&made);
+    struct repair *repair = opened(&made);
+    CHECK(repair_wrong(repair) == 0 && repair_block_use(repair, 14) == REPAIR_USE_BAD && repair_summary(repair)->bad_blocks == 1);
+    repair_close(repair);
+    made.flags = 1;
+    made_build(&made);
+    DONE(made, REPAIR_LOG, true);
+}
+
 TEST(root_log_lost)
 {
     BUILT(made);
@@ -639,6 +654,7 @@ int main(void)
     RUN(anchor_of_another_chip);
     RUN(anchor_damaged);
     RUN(root_log);
+    RUN(bad_blocks);
     RUN(root_log_lost);
     RUN(group);
     RUN(pending);
