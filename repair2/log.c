@@ -215,10 +215,14 @@ static void note_invalid(struct scan *scan, const struct rep_record *place)
     struct rep_log *log = scan->log;
     uint32_t stored = rep_get16(rep_at(scan->image, scan->block, place->at));
 
-    if (log->torns < REP_PLACES) {
-        log->torn[log->torns] = place->at;
+    if (log->torns > 0 && log->last_torn == place->at) {
+        return; /* looked at as a part of a group, and again in its page */
     }
-    log->torns++;
+    log->first_torn = log->torns++ == 0 ? place->at : log->first_torn;
+    log->last_torn = place->at;
+    if (log->bad && log->bad_epoch == scan->epoch) {
+        damaged(log, place->at); /* two cuts in one session: the core takes both for unfinished writes */
+    }
     for (unsigned bit = 0; bit <= 12 && !log->damaged; bit++) {
         if (goes_on_behind(scan, *place, (stored ^ (bit < 12 ? 1u << bit : 0)) & 0xFFFu)) {
             damaged(log, place->at);

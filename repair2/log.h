@@ -14,8 +14,6 @@ struct rep_record {
     bool more, mended;
 };
 
-#define REP_PLACES 16u          /* that are kept of a log; all are counted */
-
 struct rep_log {
     struct rep_record *record;
     size_t count, room;
@@ -23,9 +21,9 @@ struct rep_log {
     uint16_t last_epoch;
     uint16_t bad_epoch;         /* of the last page with an invalid place */
     bool bad, dirty_end, behind;    /* one is in the log; behind the last record in its page; a page behind that is not blank */
-    bool damaged;               /* by the rules of the format: the core refuses it */
+    bool damaged;               /* no cuts leave what is here: the core refuses it, as a rule */
     uint16_t damage;            /* the first place that says so */
-    uint16_t torn[REP_PLACES];  /* invalid places */
+    uint16_t first_torn, last_torn; /* invalid places */
     unsigned torns;
     unsigned lost, mended;      /* where it was read in spite of its damage: places without a record; records of which a bit was turned */
     unsigned mended_heads;      /* pages of which a bit of the epoch was turned over */

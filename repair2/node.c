@@ -236,9 +236,9 @@ static void read_tail(const struct reading *reading, struct rep_log *tail)
 
     rep_log_read(image, node->block, node->base_end, node->epoch, false, tail);
     if (tail->torns > 0 && !tail->damaged) {
-        find(reading, REPAIR_UNFINISHED, tail->torn[0], tail->torns, "A change was not written to its end here.");
+        find(reading, REPAIR_UNFINISHED, tail->first_torn, tail->torns, "A change was not written to its end here.");
         if (reading->report) {
-            rep_torn(reading->repair, node->block, tail->torn[0], tail->bad_epoch);
+            rep_torn(reading->repair, node->block, tail->first_torn, tail->bad_epoch);
         }
     }
     if (tail->mended_heads > 0) {

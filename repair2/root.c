@@ -51,7 +51,7 @@ static void find_anchor(struct repair *repair, struct anchor *best)
         if (log.damaged) {
             rep_find(repair, REPAIR_ANCHOR, block, log.damage, 0, 0, "This super block is damaged: no power cut leaves what is here.");
         } else if (log.torns > 0) {
-            rep_find(repair, REPAIR_UNFINISHED, block, log.torn[0], log.torns, 0, "An anchor was not written to its end.");
+            rep_find(repair, REPAIR_UNFINISHED, block, log.first_torn, log.torns, 0, "An anchor was not written to its end.");
         }
         rep_log_free(&log);
     }
@@ -209,15 +209,29 @@ static bool guess_volume(struct repair *repair)
     return counts[best] > 0;
 }
 
-/* Is `a` of a later time? */
-static bool newer(const struct rep_state *a, const struct rep_state *b)
+/* Do the logs go on from one block to another? */
+static bool leads_to(struct repair *repair, uint32_t from, uint32_t to)
+{
+    uint32_t id;
+
+    for (unsigned turns = 0; turns < 64 && from != to; turns++) {
+        if (from >= repair->image.blocks || !head_of(repair, from, 'R', &id) || id != repair->image.volume_id) {
+            return false;
+        }
+        from = rep_get24(rep_at(&repair->image, from, NF2_PAGE_HEAD + 2 + 5)); /* in HEAD: `next` */
+    }
+    return from == to;
+}
+
+/* Is `a` of a later time? Erases are counted from CHECKPOINT to CHECKPOINT; where there was none the log's next block is later. */
+static bool newer(struct repair *repair, const struct rep_state *a, const struct rep_state *b)
 {
     uint32_t later = ((uint32_t)a->epoch - b->epoch) & 0xFFFu;
 
     if (later != 0) {
         return later < 2048;
     }
-    return a->erases != b->erases ? a->erases > b->erases : b->next == a->head && a->next != b->head;
+    return a->erases != b->erases ? a->erases > b->erases : b->next == a->head && !leads_to(repair, a->head, b->head);
 }
 
 /* Does it lead to a whole node? What only looks like a root log is data of a file, perhaps. */
@@ -243,7 +257,7 @@ static bool search_log(struct repair *repair, struct rep_state *best)
         if (!head_of(repair, block, 'R', &id) || id != repair->image.volume_id) {
             continue;
         }
-        if (read_log(repair, block, true, &log, &state) && (!best->found || newer(&state, best)) && (!other || has_root(repair, &state))) {
+        if (read_log(repair, block, true, &log, &state) && (!best->found || newer(repair, &state, best)) && (!other || has_root(repair, &state))) {
             *best = state;
             found = true;
         }
@@ -296,7 +310,7 @@ static void report_log(struct repair *repair, const struct rep_log *log)
         rep_find(repair, REPAIR_LOG, state->head, log->damage, log->torns, 0,
                  "The root log is damaged: no power cut leaves what is here.");
     } else if (log->torns > 0) {
-        rep_find(repair, REPAIR_UNFINISHED, state->head, log->torn[0], log->torns, 0,
+        rep_find(repair, REPAIR_UNFINISHED, state->head, log->first_torn, log->torns, 0,
                  "A record of the root log was not written to its end.");
     }
     if (state->broken > 0 || !state->found) {

@@ -95,12 +95,12 @@ static bool right_item(const struct repair *repair, unsigned i, const struct ima
     return same;
 }
 
-/* A cut volume whose last record is damaged looks like one that was cut in that record. */
+/* A record that is damaged where a cut may have been looks like a write that was cut. */
 static bool cannot_tell(const struct repair *repair, uint32_t block)
 {
     for (unsigned i = 0; i < repair_findings(repair); i++) {
         const struct repair_finding *finding = repair_finding(repair, i);
-        if (finding->kind == REPAIR_UNFINISHED && finding->block == block && !repair_clean(repair)) {
+        if (finding->kind == REPAIR_UNFINISHED && finding->block == block && (!repair_clean(repair) || repair_summary(repair)->unclean_mounts > 0)) {
             return true;
         }
     }
