@@ -308,7 +308,7 @@ bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32
     }
     node->base_end = rep_min(rep_max(end, NF2_PAGE_HEAD + NF2_NODE_HEAD_BYTES), image->log_bytes);
     read_tail(&reading, &tail);
-    node->lost_tail = tail.lost;
+    node->lost_tail = tail.lost + (image->clean ? 0 : tail.mended); /* what is mended may never have been finished */
     node->lost = base.lost + tail.lost;
     for (size_t i = 0; i < base.count; i++) {
         take_record(&reading, &base.record[i], true);

@@ -20,7 +20,7 @@ struct rep_node {
     uint16_t epoch, last_epoch; /* of the base, and of the last record */
     bool whole;                 /* as the core reads it, all is in order */
     unsigned lost;              /* places where records are lost */
-    unsigned lost_tail;         /* of those, places among the changes */
+    unsigned lost_tail;         /* places among the changes that are lost, or in doubt */
 };
 
 #define REP_ANY_LEVEL 255u

@@ -261,7 +261,7 @@ static void take(struct search *search, const struct leaf *leaf)
         struct rep_entry entry = *leaf->node.alive[i];
         if (is_lost(repair, &entry.key) && !covered(search, &entry.key)) {
             bool old = leaf->old || rep_may_be_lost(repair, &entry.key, &entry.key, true);
-            entry.trust = old ? REPAIR_COPY : leaf->node.lost_tail > 0 ? REPAIR_DOUBTFUL : REPAIR_UNSURE;
+            entry.trust = old ? REPAIR_COPY : leaf->node.lost > 0 ? REPAIR_DOUBTFUL : REPAIR_UNSURE;
             rep_entries_add(repair, &entry);
         }
     }

@@ -94,7 +94,8 @@ static void take_leaf(const struct walk *walk, const struct rep_node *node)
 
     for (size_t i = 0; i < node->count; i++) {
         struct rep_entry entry = *node->alive[i];
-        entry.trust = node->lost_tail > 0 ? REPAIR_DOUBTFUL : REPAIR_WHOLE;
+        bool doubt = node->lost_tail > 0 || (node->lost > 0 && rep_is_piece(&entry)); /* a piece ends where a lost one began */
+        entry.trust = doubt ? REPAIR_DOUBTFUL : REPAIR_WHOLE;
         if (!inside(&walk->range, &entry.key)) {
             rep_find(repair, REPAIR_BOUNDS, node->block, entry.at, 0, entry.key.id,
                      "An entry lies outside of the bounds of its leaf: no search comes here for it.");
