@@ -110,7 +110,12 @@ bool history_mounts_as(struct history *history, struct image *found)
     memcpy(before, rig, sizeof *rig);
     memcpy(buffer, rig->config.buffer, rig->config.buffer_size);
     rig->left_clean = false;
-    bool right = rig_mount(rig, NF2_MOUNT_RDWR) && nf2_stat(&rig->fs, "/", &stat) == NF2_OK && rig_image(rig, found);
+    bool right = rig_mount(rig, NF2_MOUNT_RDWR);
+    int answer = right ? nf2_stat(&rig->fs, "/", &stat) : NF2_OK;
+    if (answer != NF2_OK) {
+        snprintf(before->failure, sizeof before->failure, "the first call behind a mount answers %d (%s)", answer, nf2_error_text(answer));
+    }
+    right = right && answer == NF2_OK && rig_image(rig, found);
     memcpy(rig, before, sizeof *rig);
     memcpy(rig->config.buffer, buffer, rig->config.buffer_size);
     vflash_restore(rig->flash, chip);

@@ -72,6 +72,28 @@ static void look_now(struct history *history, bool clean)
     free(bytes);
 }
 
+/* Power goes in the mount behind a cut, or in its first changes, and again. */
+static void cut_mounts(struct history *history)
+{
+    struct rig *rig = &history->rig;
+    uint64_t *random = &history->random;
+
+    for (unsigned i = 0; i < 3 && random_number(random, 2) == 0; i++) {
+        struct vflash_cut cut = {.operation = 1 + random_number(random, 8), .byte = random_number(random, 200),
+                                 .last_byte_mask = (uint8_t)random_number(random, 256), .shuffle = random_number(random, 3) == 0,
+                                 .erase = (enum vflash_erase_cut)random_number(random, 6), .seed = *random};
+        vflash_cut_at(rig->flash, &cut);
+        if (nf2_mount(&rig->fs, &rig->config, NF2_MOUNT_RDWR) == NF2_OK) {
+            (void)nf2_mkdir(&rig->fs, "/in a mount that is cut");
+            (void)nf2_remove(&rig->fs, "/in a mount that is cut");
+        }
+        vflash_cut_at(rig->flash, NULL);
+        vflash_power_on(rig->flash);
+        rig->off = false;
+        look_now(history, false);
+    }
+}
+
 /* Power goes: what the checker reads is what the next mount shows, a change that waits included. */
 static bool look_after_cut(struct history *history)
 {
@@ -80,6 +102,7 @@ static bool look_after_cut(struct history *history)
     with_model = false; /* the call that was cut may have happened or not */
     if (right) {
         look_now(history, false);
+        cut_mounts(history);
     }
     with_model = model;
     return right && history_mount(history);
