@@ -220,8 +220,8 @@ static void note_invalid(struct scan *scan, const struct rep_record *place)
     }
     log->first_torn = log->torns++ == 0 ? place->at : log->first_torn;
     log->last_torn = place->at;
-    if (log->bad && log->bad_epoch == scan->epoch) {
-        damaged(log, place->at); /* two cuts in one session: the core takes both for unfinished writes */
+    if (log->bad && log->bad_epoch == scan->epoch && scan->block >= scan->image->supers) {
+        damaged(log, place->at); /* two cuts in one session, which is on record when its anchor is; the core takes both for unfinished writes */
     }
     for (unsigned bit = 0; bit <= 12 && !log->damaged; bit++) {
         if (goes_on_behind(scan, *place, (stored ^ (bit < 12 ? 1u << bit : 0)) & 0xFFFu)) {
