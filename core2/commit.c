@@ -9,8 +9,7 @@ int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op)
     if (content->kind != NF2_BODY_MAP) {
         return 0;
     }
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, content->id);
-    *op = nf2_op_put(&key, NULL, 0);
+    nf2_op_put_orphan(op, content->id);
     return 1;
 }
 
@@ -21,7 +20,7 @@ static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint
     struct nf2_entry entry;
     struct nf2_content content;
 
-    *op = nf2_op_put(&file->key, NULL, 0);
+    nf2_op_put(op, &file->key, NULL, 0);
     if (file->key.length == NF2_KEY_MAX) {
         int found = nf2_tree_find(fs, &file->key, &entry);
         NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
@@ -56,7 +55,7 @@ static void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
 
 /* ---- small content in the entry ----------------------------------------------------------------- */
 
-static int commit_inline(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int commit_inline(nf2_t *fs, nf2_file_t *file)
 {
     static const uint8_t kind = NF2_BODY_INLINE;
     struct nf2_op ops[2];
@@ -96,7 +95,7 @@ static NF2_APART int look_for_frames(nf2_t *fs, nf2_file_t *file)
 }
 
 /* 1 if the buffer went to the frames at the file's end: that is the commit. 0 if they have no room. */
-static int append_frame(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int append_frame(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_frames frames = {file->frames_block, file->frames_base, file->synced, file->frames_at};
     int result = nf2_frames_append(fs, &frames, file->buffer, file->buffered);
@@ -118,7 +117,7 @@ static int append_frame(nf2_t *fs, nf2_file_t *file)
 }
 
 /* The buffer's content as the first frame of a new block, which becomes a piece. */
-static int begin_frames(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int begin_frames(nf2_t *fs, nf2_file_t *file)
 {
     int result = NF2_FAILED_BLOCK;
     uint32_t block;
@@ -204,41 +203,54 @@ static NF2_APART int commit_in_map(nf2_t *fs, nf2_file_t *file)
 }
 
 /* Puts into the shadow what the committed content has from `at` on, up to the next piece there; `at` moves on. */
-static int copy_to_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at, uint32_t gap)
+static NF2_APART int copy_to_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at, uint32_t gap)
 {
     struct nf2_piece piece, part;
+    struct nf2_op op;
     uint8_t bytes[NF2_PIECE_BYTES];
 
-    NF2_TRY(nf2_sweep_ready(fs, false)); /* before the plan: the walk may move what it refers to */
     NF2_TRY(nf2_content_base(fs, file, *at, &piece));
     NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
     uint32_t length = nf2_min(nf2_min(gap, piece.offset + piece.length - *at), file->size - *at);
     part = nf2_piece_part(fs, &piece, *at - piece.offset, length);
-    struct nf2_key key = nf2_key_number(file->shadow, *at);
-    struct nf2_op op = nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, &part) - bytes));
+    nf2_op_put_piece(&op, file->shadow, &part, bytes);
     NF2_TRY(nf2_change(fs, &op, 1));
     *at += length;
+    return NF2_OK;
+}
+
+/* Moves on to where the shadow has nothing: for so many bytes, 0 at the file's end. */
+static NF2_APART int next_gap(nf2_t *fs, const nf2_file_t *file, uint32_t *at, uint32_t *gap)
+{
+    struct nf2_piece part;
+
+    for (*gap = 0; *at < file->size && *gap == 0;) {
+        NF2_TRY(nf2_map_find(fs, file->shadow, *at, &part));
+        if (part.kind != 0) {
+            *at = part.offset + part.length;
+        } else {
+            *gap = part.length;
+        }
+    }
     return NF2_OK;
 }
 
 /* What the committed content has where the shadow has nothing, from an offset on. */
 static int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
 {
-    struct nf2_piece part;
+    uint32_t gap;
 
-    while (at < file->size) {
-        NF2_TRY(nf2_map_find(fs, file->shadow, at, &part));
-        if (part.kind != 0) {
-            at = part.offset + part.length;
-        } else {
-            NF2_TRY(copy_to_shadow(fs, file, &at, part.length));
-        }
+    NF2_TRY(next_gap(fs, file, &at, &gap));
+    while (gap > 0) {
+        NF2_TRY(nf2_sweep_ready(fs, false)); /* before the plan: the walk may move what it refers to */
+        NF2_TRY(copy_to_shadow(fs, file, &at, gap));
+        NF2_TRY(next_gap(fs, file, &at, &gap));
     }
     return NF2_OK;
 }
 
 /* Blocks that a merge of this map may take: each of its leaves makes two new ones at most. */
-static uint32_t blocks_of_merge(nf2_t *fs, uint32_t id)
+static NF2_APART uint32_t blocks_of_merge(nf2_t *fs, uint32_t id)
 {
     struct nf2_key key = nf2_key_number(id, 0);
     struct nf2_path path;
@@ -251,46 +263,50 @@ static uint32_t blocks_of_merge(nf2_t *fs, uint32_t id)
     return 2 * leaves + nf2_space_kept(fs);
 }
 
-/* The changes that put the shadow over the committed map; what may be repeated after a cut. */
-static int plan_merge(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops)
+/* Puts the shadow over the committed map: MERGE, which may be repeated after a cut. */
+static NF2_APART int merge_shadow(nf2_t *fs, nf2_file_t *file)
 {
     bool cut = file->cut_to != NF2_NONE;
+    struct nf2_op ops[3];
+    unsigned n = 0;
 
-    if (cut) { /* the last piece, which gives the file its end, is to be the shadow's */
-        NF2_TRY(complete_shadow(fs, file, file->size - 1));
+    nf2_op_merge(&ops[n++], file->shadow, file->id, cut ? file->size : NF2_NONE);
+    if (cut) {
+        nf2_op_range(&ops[n++], file->id, file->size, NF2_FILE_MAX + 1u);
     }
-    NF2_TRY(nf2_sweep_total(fs, blocks_of_merge(fs, file->shadow)));
-    NF2_TRY(nf2_sweep_ready(fs, false));
-    ops[0] = nf2_op_merge(file->shadow, file->id, cut ? file->size : NF2_NONE);
-    ops[1] = nf2_op_range(file->id, file->size, NF2_FILE_MAX + 1u);
-    return cut ? 2 : 1;
+    nf2_op_delete_orphan(&ops[n++], file->shadow);
+    return nf2_change(fs, ops, n);
+}
+
+/* The shadow becomes the file's map. */
+static NF2_APART int name_shadow(nf2_t *fs, nf2_file_t *file)
+{
+    uint8_t body[5] = {NF2_BODY_MAP};
+    struct nf2_op ops[3];
+
+    nf2_put32(body + 1, file->shadow);
+    NF2_TRY(put_content(fs, file, body, sizeof body, &ops[0]));
+    unsigned n = 1u + (unsigned)old_map(file, &ops[1]);
+    nf2_op_delete_orphan(&ops[n++], file->shadow);
+    return nf2_change(fs, ops, n);
 }
 
 /* The shadow becomes the file's map, or its entries are put over those of the map. */
 static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_op ops[3];
-    uint8_t body[5] = {NF2_BODY_MAP};
-    int n = 1;
+    bool merge = file->kind == NF2_BODY_MAP && !file->fresh;
 
     NF2_TRY(nf2_data_spill(fs, file));
-    bool merge = file->kind == NF2_BODY_MAP && !file->fresh;
-    uint32_t id = merge ? file->id : file->shadow;
-    if (merge) {
-        n = plan_merge(fs, file, ops);
-        NF2_TRY(n);
-    } else {
-        NF2_TRY(file->fresh ? NF2_OK : complete_shadow(fs, file, 0));
-        NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
-        nf2_put32(body + 1, id);
-        NF2_TRY(put_content(fs, file, body, sizeof body, &ops[0]));
-        n += old_map(file, &ops[1]);
+    if (merge && file->cut_to != NF2_NONE) { /* the last piece, which gives the file its end, is to be the shadow's */
+        NF2_TRY(complete_shadow(fs, file, file->size - 1));
+    } else if (!merge && !file->fresh) {
+        NF2_TRY(complete_shadow(fs, file, 0));
     }
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, file->shadow);
-    ops[n++] = nf2_op_delete(&key);
-    int result = nf2_change(fs, ops, (unsigned)n);
+    NF2_TRY(merge ? nf2_sweep_total(fs, blocks_of_merge(fs, file->shadow)) : NF2_OK);
+    NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
+    int result = merge ? merge_shadow(fs, file) : name_shadow(fs, file);
     NF2_TRY(result == NF2_NEED_SPACE && fs->group_busy ? nf2_sweep_finish(fs) : result);
-    committed(fs, file, NF2_BODY_MAP, id);
+    committed(fs, file, NF2_BODY_MAP, merge ? file->id : file->shadow);
     return NF2_OK;
 }
 
@@ -306,6 +322,24 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     return done != 0 ? done : commit_shadow(fs, file);
 }
 
+/* A small append, in frames at the file's end, or in new ones. */
+static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
+{
+    NF2_TRY(file->frames_known ? NF2_OK : look_for_frames(fs, file));
+    int appended = file->frames_block != 0 ? append_frame(fs, file) : 0;
+    if (appended != 0) {
+        return appended < 0 ? appended : NF2_OK;
+    }
+    NF2_TRY(begin_frames(fs, file));
+    uint32_t block = file->piece[0].block, base = file->piece[0].within, at = file->frames_at;
+    NF2_TRY(commit_pieces(fs, file));
+    file->frames_known = true;
+    file->frames_block = block;
+    file->frames_base = base;
+    file->frames_at = at;
+    return NF2_OK;
+}
+
 int nf2_commit(nf2_t *fs, nf2_file_t *file)
 {
     if (!file->changed && !file->dirty) {
@@ -316,21 +350,7 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
         return commit_inline(fs, file);
     }
     if (small_append(fs, file)) {
-        NF2_TRY(file->frames_known ? NF2_OK : look_for_frames(fs, file));
-        int appended = file->frames_block != 0 ? append_frame(fs, file) : 0;
-        if (appended != 0) {
-            return appended < 0 ? appended : NF2_OK;
-        }
-        uint32_t at;
-        NF2_TRY(begin_frames(fs, file));
-        at = file->frames_at;
-        struct nf2_piece frames = file->piece[0];
-        NF2_TRY(commit_pieces(fs, file));
-        file->frames_known = true;
-        file->frames_block = frames.block;
-        file->frames_base = frames.within;
-        file->frames_at = at;
-        return NF2_OK;
+        return commit_frames(fs, file);
     }
     NF2_TRY(nf2_data_flush(fs, file));
     int result = commit_pieces(fs, file);

@@ -137,29 +137,35 @@ int nf2_data_add(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece)
 }
 
 /* Puts one piece into a map that no name leads to. */
-static int put_in_shadow(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece)
+static NF2_APART int put_in_shadow(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece)
 {
     struct nf2_op ops[NF2_MAP_OPS];
     uint8_t bytes[2][NF2_PIECE_BYTES];
-
-    NF2_TRY(nf2_sweep_ready(fs, false));
     int n = nf2_map_plan(fs, file->shadow, piece, NF2_NONE, ops, bytes);
     return n < 0 ? n : nf2_change(fs, ops, (unsigned)n);
 }
 
-int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
+/* The shadow is an orphan on record before its first entry. */
+static NF2_APART int begin_shadow(nf2_t *fs, nf2_file_t *file)
 {
+    struct nf2_op op;
     uint32_t id;
 
+    NF2_TRY(nf2_journal_id(fs, &id));
+    nf2_op_put_orphan(&op, id);
+    NF2_TRY(nf2_change(fs, &op, 1));
+    file->shadow = id;
+    return NF2_OK;
+}
+
+int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
+{
     if (file->shadow == 0) {
         NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(nf2_journal_id(fs, &id));
-        struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, id);
-        struct nf2_op op = nf2_op_put(&key, NULL, 0);
-        NF2_TRY(nf2_change(fs, &op, 1));
-        file->shadow = id;
+        NF2_TRY(begin_shadow(fs, file));
     }
     for (unsigned i = 0; i < file->pieces; i++) {
+        NF2_TRY(nf2_sweep_ready(fs, false));
         NF2_TRY(put_in_shadow(fs, file, &file->piece[i]));
     }
     file->spills = (uint8_t)(file->spills + (file->pieces > 0));

@@ -3,6 +3,7 @@
 #include "commit.h"
 #include "lock.h"
 #include "sweep.h"
+#include "writing.h"
 
 /* A name that was looked up. */
 struct found {
@@ -52,27 +53,42 @@ static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
     return file ? nf2_content_size(fs, &found.entry, &found.content, &out->size) : NF2_OK;
 }
 
+/* May a directory be made here? */
+static NF2_APART int look_for_room(nf2_t *fs, const char *path, struct found *found)
+{
+    int result = look_up(fs, path, 0, found);
+
+    if (result == NF2_ERR_NOTDIR && found->place.slash && found->handle == NULL && found->content.kind == 0) {
+        return result;
+    }
+    if (found->content.kind != 0 || (result == NF2_OK && found->handle != NULL)) {
+        return result < 0 && result != NF2_ERR_NOTDIR ? result : NF2_ERR_EXIST;
+    }
+    return result;
+}
+
+static NF2_APART int put_directory(nf2_t *fs, const struct found *found)
+{
+    uint8_t body[5] = {NF2_BODY_DIR};
+    struct nf2_op op;
+    uint32_t id;
+
+    nf2_op_put(&op, &found->key, NULL, 0);
+    NF2_TRY(nf2_journal_id(fs, &id));
+    nf2_put32(body + 1, id);
+    op.body[0] = nf2_place_rest(&found->place);
+    op.body[1] = nf2_span_of(body, sizeof body);
+    return nf2_change(fs, &op, 1);
+}
+
 static int do_mkdir(nf2_t *fs, const char *path)
 {
     struct found found;
-    uint8_t rest[NF2_NAME_MAX + 1], body[5] = {NF2_BODY_DIR};
-    uint32_t id;
 
-    int result = look_up(fs, path, 0, &found);
-    if (result == NF2_ERR_NOTDIR && found.place.slash && found.handle == NULL && found.content.kind == 0) {
-        return result;
-    }
-    if (found.content.kind != 0 || (result == NF2_OK && found.handle != NULL)) {
-        return result < 0 && result != NF2_ERR_NOTDIR ? result : NF2_ERR_EXIST;
-    }
-    NF2_TRY(result);
+    NF2_TRY(look_for_room(fs, path, &found));
     NF2_TRY(nf2_sweep_ready(fs, false));
     NF2_TRY(nf2_sweep_room(fs, 1));
-    NF2_TRY(nf2_journal_id(fs, &id));
-    nf2_put32(body + 1, id);
-    struct nf2_op op = nf2_op_put(&found.key, rest, nf2_place_rest(&found.place, rest));
-    op.body[1] = nf2_span_of(body, sizeof body);
-    return nf2_change(fs, &op, 1);
+    return put_directory(fs, &found);
 }
 
 /* ---- remove ------------------------------------------------------------------------------------- */
@@ -112,10 +128,18 @@ static int look_again(nf2_t *fs, struct found *found)
     return nf2_entry_content(fs, &found->entry, &found->content);
 }
 
+static NF2_APART int remove_entry(nf2_t *fs, const struct found *found)
+{
+    struct nf2_op ops[2];
+
+    nf2_op_delete(&ops[0], &found->key);
+    unsigned n = 1u + (unsigned)nf2_commit_orphan(&found->content, &ops[1]);
+    return nf2_change(fs, ops, n);
+}
+
 static int do_remove(nf2_t *fs, const char *path)
 {
     struct found found;
-    struct nf2_op ops[2];
 
     NF2_TRY(look_up(fs, path, 0, &found));
     if (found.place.length == 0) {
@@ -127,9 +151,7 @@ static int do_remove(nf2_t *fs, const char *path)
     NF2_TRY(check_removable(fs, &found));
     NF2_TRY(nf2_sweep_ready(fs, true));
     NF2_TRY(look_again(fs, &found)); /* the walk may have made a map of a list */
-    ops[0] = nf2_op_delete(&found.key);
-    unsigned n = 1u + (unsigned)nf2_commit_orphan(&found.content, &ops[1]);
-    return nf2_change(fs, ops, n);
+    return remove_entry(fs, &found);
 }
 
 /* ---- rename ------------------------------------------------------------------------------------- */
@@ -162,25 +184,27 @@ static void rename_handles(nf2_t *fs, const struct nf2_key *from, const struct n
 /* With long names the body changes, too: its front is the rest of the name. */
 static NF2_APART int move_entry(nf2_t *fs, const struct found *from, const struct found *to)
 {
-    uint8_t rest[NF2_NAME_MAX + 1];
     struct nf2_op ops[3];
     unsigned n = 0;
 
     if (from->key.length == NF2_KEY_MAX || to->key.length == NF2_KEY_MAX) {
         uint32_t at = from->content.at, bytes = from->entry.body_length - at;
-        ops[n] = nf2_op_put(&to->key, rest, nf2_place_rest(&to->place, rest));
+        nf2_op_put(&ops[n], &to->key, NULL, 0);
+        ops[n].body[0] = nf2_place_rest(&to->place);
         ops[n++].body[1] = nf2_body_span(&from->entry, at, bytes);
-        ops[n++] = nf2_op_delete(&from->key);
+        nf2_op_delete(&ops[n++], &from->key);
     } else {
-        ops[n] = nf2_op_put(&to->key, NULL, 0);
+        nf2_op_put(&ops[n], &to->key, NULL, 0);
         ops[n].type = NF2_OP_REN;
         ops[n++].from = &from->key;
     }
     n += (unsigned)nf2_commit_orphan(&to->content, &ops[n]);
-    NF2_TRY(nf2_change(fs, ops, n));
-    rename_handles(fs, &from->key, &to->key);
-    fs->moves++;
-    return NF2_OK;
+    int result = nf2_change(fs, ops, n);
+    if (result == NF2_OK || fs->group_busy != NF2_GROUP_NONE) { /* committed, if not applied */
+        rename_handles(fs, &from->key, &to->key);
+        fs->moves++;
+    }
+    return result;
 }
 
 static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
@@ -254,8 +278,9 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     if (!fs->mounted || dir->id == 0) {
         return NF2_ERR_BADF;
     }
-    NF2_TRY(nf2_group_redo_pending(fs));
-    int found = nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
+    nf2_look(fs);
+    int found = fs->group_busy != NF2_GROUP_NONE ? nf2_tree_seek(fs, &dir->last, NF2_ABOVE, &entry) :
+                nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
     NF2_TRY(found);
     found = found && entry.key.id == dir->id;
     const nf2_file_t *file = next_created(fs, dir, found ? &entry.key : NULL);

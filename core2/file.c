@@ -3,6 +3,7 @@
 #include "commit.h"
 #include "lock.h"
 #include "sweep.h"
+#include "writing.h"
 
 #define WRITABLE(file) (((file)->flags & NF2_O_WRONLY) != 0)
 #define ALL_FLAGS (NF2_O_RDWR | NF2_O_CREAT | NF2_O_EXCL | NF2_O_TRUNC | NF2_O_APPEND | NF2_O_SYNC)
@@ -95,13 +96,13 @@ static nf2_file_t *writer_of(const nf2_t *fs, const struct nf2_key *key)
 }
 
 /* The entry of a long name is made at once: a handle has no room for it. */
-static NF2_APART int create_long(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
+static NF2_APART int put_long(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
     static const uint8_t kind = NF2_BODY_INLINE;
-    uint8_t rest[NF2_NAME_MAX + 1];
-    struct nf2_op op = nf2_op_put(&file->key, rest, nf2_place_rest(place, rest));
+    struct nf2_op op;
 
-    NF2_TRY(nf2_sweep_ready(fs, false));
+    nf2_op_put(&op, &file->key, NULL, 0);
+    op.body[0] = nf2_place_rest(place);
     op.body[1] = nf2_span_of(&kind, 1);
     NF2_TRY(nf2_change(fs, &op, 1));
     file->kind = NF2_BODY_INLINE;
@@ -109,24 +110,34 @@ static NF2_APART int create_long(nf2_t *fs, nf2_file_t *file, const struct nf2_p
     return NF2_OK;
 }
 
-static int open_found(nf2_t *fs, nf2_file_t *file, bool found, const struct nf2_place *place)
+int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
-    const nf2_file_t *writer = writer_of(fs, &file->key);
-
-    if (found) {
-        NF2_TRY(nf2_content_load(fs, file));
-    } else if (writer == NULL) {
-        file->created = file->changed = true;
-        NF2_TRY(file->key.length == NF2_KEY_MAX ? create_long(fs, file, place) : NF2_OK);
+    if (file->created && file->key.length == NF2_KEY_MAX) {
+        NF2_TRY(nf2_sweep_ready(fs, false));
+        NF2_TRY(put_long(fs, file, place));
     }
     file->moves = fs->moves;
-    if (!WRITABLE(file)) {
-        return NF2_OK;
-    }
     if ((file->flags & NF2_O_TRUNC) != 0 && file->size > 0) {
         begin_anew(file);
     }
     return file->fresh ? NF2_OK : load_inline(fs, file);
+}
+
+void nf2_file_end(nf2_t *fs, nf2_file_t *file)
+{
+    fs->space.promised -= file->promised;
+    nf2_data_release(fs, file);
+}
+
+static int open_found(nf2_t *fs, nf2_file_t *file, bool found, const struct nf2_place *place)
+{
+    if (found) {
+        NF2_TRY(nf2_content_load(fs, file));
+    } else {
+        file->created = file->changed = writer_of(fs, &file->key) == NULL;
+    }
+    file->moves = fs->moves;
+    return WRITABLE(file) ? fs->writing->begin(fs, file, place) : NF2_OK;
 }
 
 static NF2_APART int do_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer)
@@ -193,7 +204,7 @@ static int do_sync(nf2_t *fs, nf2_file_t *file)
     if (file->failed) {
         return NF2_ERR_IO;
     }
-    int result = nf2_commit(fs, file);
+    int result = fs->writing->commit(fs, file);
     file->failed = result < 0 && !refused(result);
     return result < 0 ? result : NF2_OK;
 }
@@ -203,8 +214,9 @@ static int do_close(nf2_t *fs, nf2_file_t *file)
     int result = do_sync(fs, file);
 
     if (is_open(fs, file)) {
-        fs->space.promised -= file->promised;
-        nf2_data_release(fs, file);
+        if (WRITABLE(file)) {
+            fs->writing->end(fs, file);
+        }
         unlink_handle(fs, file);
         fs->moves++;
     }
@@ -244,7 +256,7 @@ static int32_t do_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length)
     if ((data == NULL && length > 0) || length > NF2_FILE_MAX) {
         return NF2_ERR_INVAL;
     }
-    NF2_TRY(nf2_group_redo_pending(fs)); /* half of a change is not to be seen */
+    nf2_look(fs); /* half of a change is not to be seen */
     NF2_TRY(refresh(fs, file));
     if (file->position < file->size) {
         length = nf2_min(nf2_min(length, file->size - file->position), NF2_FILE_MAX);

@@ -105,8 +105,8 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
     }
     NF2_TRY(write_joined(fs, &pair, &joined));
     nf2_put16(nf2_put24(body + 1, joined.block), joined.base_end);
-    ops[0] = nf2_op_put(&pair.low, body, sizeof body);
-    ops[1] = nf2_op_delete(&pair.middle);
+    nf2_op_put(&ops[0], &pair.low, body, sizeof body);
+    nf2_op_delete(&ops[1], &pair.middle);
     NF2_TRY(nf2_node_view(fs, path->node[1], 1, &view));
     int result = nf2_node_append(fs, view, ops, 2);
     if (result == NF2_NODE_FULL) {
@@ -115,7 +115,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
     }
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, path->node[1].block);
-        result = nf2_tree_rewrite(fs, path, 1, ops, 2);
+        result = nf2_tree_rewrite(fs, path->node, 1, &pair.low, ops, 2);
         fs->io.broken = fs->io.broken || result < 0; /* the record may count after a remount */
     }
     NF2_TRY(result);

@@ -113,7 +113,7 @@ static int read_checkpoint(nf2_t *fs, const struct nf2_record *record)
     at += NF2_WINDOW_BYTES;
     for (unsigned i = 0; i < fs->root.bads; i++, at += 3) {
         NF2_TRY(nf2_record_read(fs, head, record->offset, at, bytes, 3));
-        fs->root.bad[i] = nf2_get24(bytes);
+        fs->root.bad[i] = (uint16_t)nf2_get24(bytes);
     }
     fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
     return NF2_OK;
@@ -222,7 +222,7 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
     if (root->bads == NF2_BAD_MAX) { /* too many in one call: the first one is found anew when it fails again */
         nf2_journal_bad_done(fs, root->bad[0]);
     }
-    root->bad[root->bads++] = block;
+    root->bad[root->bads++] = (uint16_t)block;
 }
 
 bool nf2_journal_bad_listed(const nf2_t *fs, uint32_t block)
@@ -328,7 +328,6 @@ static NF2_APART int turn(nf2_t *fs)
     uint32_t block = root->next, old = root->head;
     bool suspect = root->next_suspect;
 
-    NF2_TRY(nf2_super_ready(fs));
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && may_be_erased(fs, block); tries--) {
         int result = suspect ? nf2_flash_erase(fs, block, 1) : NF2_OK;
         fs->space.erases += suspect;

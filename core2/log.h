@@ -94,7 +94,7 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
 /* Where byte `position` of a record lies in the block, and how many bytes follow up to the page's end. */
 uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room);
 
-/* A source of bytes for a record: memory, or (position not 0) a part of another record on flash. */
+/* A source of bytes for a record: memory, with its length in front as a byte if `offset` is 1; or (position not 0) a part of another record. */
 struct nf2_span {
     union {
         const void *data;

@@ -67,7 +67,9 @@ void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
     uint8_t chunk[32];
 
     if (from->position == 0) {
-        nf2_writer_put(fs, writer, from->at.data, from->length);
+        chunk[0] = (uint8_t)(from->length - from->offset);
+        nf2_writer_put(fs, writer, chunk, from->offset);
+        nf2_writer_put(fs, writer, from->at.data, (uint32_t)from->length - from->offset);
         return;
     }
     for (uint32_t done = 0, n; done < from->length; done += n) {

@@ -54,7 +54,7 @@ static int next_offset(nf2_t *fs, const struct nf2_key *key, const struct nf2_ke
 
     *next = NF2_NONE;
     if ((found & NF2_NEXT_LEAF) != 0 && above->id == key->id) {
-        found = nf2_tree_seek(fs, key, NF2_ABOVE, &entry);
+        found = nf2_tree_seek_as_is(fs, key, NF2_ABOVE, &entry);
         NF2_TRY(found);
         found = found != 0 ? NF2_HAS_ABOVE : 0;
         above = &entry.key;
@@ -65,7 +65,7 @@ static int next_offset(nf2_t *fs, const struct nf2_key *key, const struct nf2_ke
     return NF2_OK;
 }
 
-int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
+int nf2_map_find_as_is(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
 {
     struct nf2_key key = nf2_key_number(id, offset), above;
     struct nf2_entry entry;
@@ -100,7 +100,7 @@ int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piec
     return NF2_OK;
 }
 
-int nf2_map_end(nf2_t *fs, uint32_t id, uint32_t *end)
+int nf2_map_end_as_is(nf2_t *fs, uint32_t id, uint32_t *end)
 {
     struct nf2_key key = nf2_key_number(id, NF2_NONE);
     struct nf2_entry entry;
@@ -117,49 +117,80 @@ int nf2_map_end(nf2_t *fs, uint32_t id, uint32_t *end)
 
 /* ---- changes ------------------------------------------------------------------------------------ */
 
-static struct nf2_op put_piece(uint32_t id, const struct nf2_piece *piece, uint8_t *bytes)
+void nf2_op_put_piece(struct nf2_op *op, uint32_t id, const struct nf2_piece *piece, uint8_t bytes[NF2_PIECE_BYTES])
 {
     struct nf2_key key = nf2_key_number(id, piece->offset);
-    return nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, piece) - bytes));
+
+    nf2_op_put(op, &key, bytes, (uint32_t)(nf2_piece_store(bytes, piece) - bytes));
 }
 
-/* The change that removes what a piece covers: 1, or 0 where there is nothing. `old` is what its last byte had so far. */
-static int first_covered(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, const struct nf2_piece *old,
-                         struct nf2_op *op)
+/* What putting a piece over a map means. */
+struct over {
+    struct nf2_piece rest;      /* of an older piece behind it; kind 0: nothing of one */
+    uint32_t first;             /* the first entry that it covers; NF2_NONE: there is none */
+    bool one;                   /* that is the only one */
+};
+
+/* The first entry that a piece covers. `old` is what its last byte had so far. */
+static int find_covered(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, const struct nf2_piece *old, struct over *over)
 {
     struct nf2_key key = nf2_key_number(id, piece->offset);
-    uint32_t end = piece->offset + piece->length;
     struct nf2_entry entry;
 
+    over->first = NF2_NONE;
     if (old->kind != 0 && old->offset <= piece->offset) {
-        return 0;               /* one older piece has all of it */
+        return NF2_OK;          /* one older piece has all of it */
     }
     int found = nf2_tree_seek(fs, &key, NF2_ABOVE, &entry);
     NF2_TRY(found);
-    if (!found || !of_map(&entry, id) || nf2_key_value(&entry.key) >= end) {
-        return 0;
+    if (found && of_map(&entry, id) && nf2_key_value(&entry.key) < piece->offset + piece->length) {
+        over->first = nf2_key_value(&entry.key);
+        over->one = old->kind != 0 && over->first == old->offset;
     }
-    bool one = old->kind != 0 && nf2_key_value(&entry.key) == old->offset;
-    *op = one ? nf2_op_delete(&entry.key) : nf2_op_range(id, piece->offset + 1, end);
-    return 1;
+    return NF2_OK;
+}
+
+static NF2_APART int look_below(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t file_end, struct over *over)
+{
+    uint32_t end = piece->offset + piece->length;
+    struct nf2_piece old;
+
+    NF2_TRY(nf2_map_find_as_is(fs, id, end - 1, &old));
+    uint32_t old_end = old.offset + old.length;
+    over->rest.kind = 0;
+    if (end < file_end && old.kind != 0 && old_end > end) {
+        over->rest = nf2_piece_part(fs, &old, end - old.offset, old_end - end);
+    }
+    return find_covered(fs, id, piece, &old, over);
+}
+
+/* The change that removes what the piece covers. */
+static void remove_covered(struct nf2_op *op, uint32_t id, const struct nf2_piece *piece, const struct over *over)
+{
+    struct nf2_key key = nf2_key_number(id, over->first);
+
+    if (over->one) {
+        nf2_op_delete(op, &key);
+    } else {
+        nf2_op_range(op, id, piece->offset + 1, piece->offset + piece->length);
+    }
 }
 
 int nf2_map_plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t file_end, struct nf2_op *ops,
                  uint8_t bytes[2][NF2_PIECE_BYTES])
 {
-    uint32_t end = piece->offset + piece->length;
-    struct nf2_piece old;
+    struct over over;
     int n = 0;
 
-    NF2_TRY(nf2_map_find(fs, id, end - 1, &old));
-    if (end < file_end && old.kind != 0 && old.offset + old.length > end) {
-        struct nf2_piece rest = nf2_piece_part(fs, &old, end - old.offset, old.offset + old.length - end);
-        ops[n++] = put_piece(id, &rest, bytes[0]);
+    NF2_TRY(look_below(fs, id, piece, file_end, &over));
+    if (over.rest.kind != 0) {
+        nf2_op_put_piece(&ops[n++], id, &over.rest, bytes[0]);
     }
-    ops[n++] = put_piece(id, piece, bytes[1]);
-    int covered = first_covered(fs, id, piece, &old, &ops[n]);
-    NF2_TRY(covered);
-    return n + covered;
+    nf2_op_put_piece(&ops[n++], id, piece, bytes[1]);
+    if (over.first != NF2_NONE) {
+        remove_covered(&ops[n++], id, piece, &over);
+    }
+    return n;
 }
 
 int nf2_map_plan_cut(nf2_t *fs, uint32_t id, uint32_t end, struct nf2_op *ops, uint8_t bytes[NF2_PIECE_BYTES])
@@ -167,37 +198,73 @@ int nf2_map_plan_cut(nf2_t *fs, uint32_t id, uint32_t end, struct nf2_op *ops, u
     struct nf2_piece last;
     int n = 0;
 
-    NF2_TRY(end > 0 ? nf2_map_find(fs, id, end - 1, &last) : NF2_OK);
+    NF2_TRY(end > 0 ? nf2_map_find_as_is(fs, id, end - 1, &last) : NF2_OK);
     if (end > 0 && last.kind != 0) { /* its true length, also where pieces behind it cut it short so far */
         last = nf2_piece_part(fs, &last, 0, end - last.offset);
-        ops[n++] = put_piece(id, &last, bytes);
+        nf2_op_put_piece(&ops[n++], id, &last, bytes);
     }
-    ops[n++] = nf2_op_range(id, end, NF2_FILE_MAX + 1u);
+    nf2_op_range(&ops[n++], id, end, NF2_FILE_MAX + 1u);
     return n;
+}
+
+/* The first entry of a map: 1, its offset and what it shows; 0 if the map is empty, or an error. */
+static NF2_APART int first_piece(nf2_t *fs, uint32_t id, uint32_t *offset, struct nf2_piece *piece)
+{
+    struct nf2_key key = nf2_key_number(id, 0);
+    struct nf2_entry entry;
+    int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
+
+    if (found <= 0 || !of_map(&entry, id)) {
+        return found < 0 ? found : 0;
+    }
+    *offset = nf2_key_value(&entry.key);
+    NF2_TRY(nf2_map_find_as_is(fs, id, *offset, piece));
+    return 1;
+}
+
+/* A part of a GROUP: one change after the other. */
+static NF2_APART int merge_piece(nf2_t *fs, uint32_t to, const struct nf2_piece *piece, uint32_t file_end)
+{
+    uint8_t bytes[NF2_PIECE_BYTES];
+    struct nf2_op op;
+    struct over over;
+
+    NF2_TRY(look_below(fs, to, piece, file_end, &over));
+    if (over.rest.kind != 0) {
+        nf2_op_put_piece(&op, to, &over.rest, bytes);
+        NF2_TRY(nf2_tree_change(fs, &op, 1));
+    }
+    nf2_op_put_piece(&op, to, piece, bytes);
+    NF2_TRY(nf2_tree_change(fs, &op, 1));
+    if (over.first != NF2_NONE) {
+        remove_covered(&op, to, piece, &over);
+        NF2_TRY(nf2_tree_apply(fs, &op));
+    }
+    return NF2_OK;
+}
+
+static NF2_APART int remove_piece(nf2_t *fs, uint32_t id, uint32_t offset)
+{
+    struct nf2_key key = nf2_key_number(id, offset);
+    struct nf2_op op;
+
+    nf2_op_delete(&op, &key);
+    return nf2_tree_change(fs, &op, 1);
 }
 
 /* One entry after the other is put over the other map, then removed. */
 int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to, uint32_t file_end)
 {
-    struct nf2_key key = nf2_key_number(from, 0);
-    struct nf2_entry entry;
     struct nf2_piece piece;
-    struct nf2_op ops[NF2_MAP_OPS];
-    uint8_t bytes[2][NF2_PIECE_BYTES];
+    uint32_t offset;
     int found;
 
-    while ((found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry)) > 0 && of_map(&entry, from)) {
+    while ((found = first_piece(fs, from, &offset, &piece)) > 0) {
         if (nf2_alloc_stock(fs) < 4u + 2u * fs->root.level) {
             return NF2_NEED_SPACE;  /* between two entries it may wait */
         }
-        NF2_TRY(nf2_map_find(fs, from, nf2_key_value(&entry.key), &piece));
-        int n = nf2_map_plan(fs, to, &piece, file_end, ops, bytes);
-        NF2_TRY(n);
-        for (int i = 0; i < n; i++) { /* a part of a GROUP: one by one */
-            NF2_TRY(nf2_tree_apply(fs, &ops[i]));
-        }
-        struct nf2_op gone = nf2_op_delete(&entry.key);
-        NF2_TRY(nf2_tree_change(fs, &gone, 1));
+        NF2_TRY(piece.kind != 0 ? merge_piece(fs, to, &piece, file_end) : NF2_OK);
+        NF2_TRY(remove_piece(fs, from, offset));
     }
-    return found < 0 ? found : NF2_OK;
+    return found;
 }

@@ -7,13 +7,17 @@
 #ifndef NF2FS_CORE_MAP_H
 #define NF2FS_CORE_MAP_H
 
+#include "pending.h"
 #include "refs.h"
-#include "tree.h"
 
 /* What counts at this offset. kind 0: the map has nothing there, from piece->offset on for piece->length bytes. */
-int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece);
+int nf2_map_find_as_is(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece);
 
 /* The file offset behind the last piece; 0 without any. */
+int nf2_map_end_as_is(nf2_t *fs, uint32_t id, uint32_t *end);
+
+/* merged.c: the same, with a MERGE that is not applied. */
+int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece);
 int nf2_map_end(nf2_t *fs, uint32_t id, uint32_t *end);
 
 /*
@@ -30,6 +34,9 @@ int nf2_map_plan_cut(nf2_t *fs, uint32_t id, uint32_t end, struct nf2_op *ops, u
 
 /* Moves the entries of one map over those of another; may be begun again after a cut. */
 int nf2_map_merge(nf2_t *fs, uint32_t from, uint32_t to, uint32_t file_end);
+
+/* The change that puts one piece, which `bytes` hold afterwards, into a map. */
+void nf2_op_put_piece(struct nf2_op *op, uint32_t id, const struct nf2_piece *piece, uint8_t bytes[NF2_PIECE_BYTES]);
 
 /* A part of a piece, `skip` bytes behind its start. */
 struct nf2_piece nf2_piece_part(const nf2_t *fs, const struct nf2_piece *piece, uint32_t skip, uint32_t length);

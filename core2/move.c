@@ -79,7 +79,7 @@ static int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
     return NF2_OK;
 }
 
-static int move_in_map(nf2_t *fs, const struct nf2_entry *entry)
+static NF2_APART int move_in_map(nf2_t *fs, const struct nf2_entry *entry)
 {
     struct nf2_op ops[NF2_MAP_OPS];
     uint8_t bytes[2][NF2_PIECE_BYTES];
@@ -113,50 +113,70 @@ static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uin
     }
 }
 
-static struct nf2_op put_body(const struct nf2_entry *entry, uint32_t at, const void *body, uint32_t length)
+static void put_body(struct nf2_op *op, const struct nf2_entry *entry, uint32_t at, const void *body, uint32_t length)
 {
-    struct nf2_op op = nf2_op_put(&entry->key, NULL, 0);
+    nf2_op_put(op, &entry->key, NULL, 0);
+    op->body[0] = nf2_body_span(entry, 0, at);
+    op->body[1] = nf2_span_of(body, length);
+}
 
-    op.body[0] = nf2_body_span(entry, 0, at);
-    op.body[1] = nf2_span_of(body, length);
-    return op;
+/* A map that no name leads to yet, and its pieces. */
+static NF2_APART int put_orphan(nf2_t *fs, uint32_t id)
+{
+    struct nf2_op op;
+
+    nf2_op_put_orphan(&op, id);
+    return nf2_change(fs, &op, 1);
+}
+
+static NF2_APART int put_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *piece)
+{
+    uint8_t bytes[NF2_PIECE_BYTES];
+    struct nf2_op op;
+
+    nf2_op_put_piece(&op, id, piece, bytes);
+    return nf2_change(fs, &op, 1);
+}
+
+/* The name leads to the map from now on. */
+static NF2_APART int put_map(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint32_t id)
+{
+    uint8_t body[5] = {NF2_BODY_MAP};
+    struct nf2_entry now;
+    struct nf2_op ops[2];
+
+    nf2_put32(body + 1, id);
+    int found = nf2_tree_find(fs, key, &now); /* its leaf may have been written anew since */
+    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+    put_body(&ops[0], &now, at, body, sizeof body);
+    nf2_op_delete_orphan(&ops[1], id);
+    return nf2_change(fs, ops, 2);
 }
 
 /* A LIST of long pieces becomes a map, whose entries are moved one by one. */
-static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content)
+static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry, uint32_t at)
 {
     struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
-    struct nf2_entry now;
     struct nf2_refs refs;
     struct nf2_piece piece;
-    struct nf2_op ops[2];
-    uint8_t bytes[NF2_PIECE_BYTES] = {NF2_BODY_MAP};
     uint32_t id;
     int found;
 
+    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs)); /* before a change may write its leaf anew */
     NF2_TRY(nf2_journal_id(fs, &id));
-    struct nf2_key orphan = nf2_key_system(NF2_KEY_ORPHAN, id);
-    ops[0] = nf2_op_put(&orphan, NULL, 0);
-    NF2_TRY(nf2_change(fs, ops, 1));
-    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
+    NF2_TRY(put_orphan(fs, id));
     while ((found = nf2_refs_next(fs, &refs, &piece)) > 0) {
-        struct nf2_key key = nf2_key_number(id, piece.offset);
-        ops[0] = nf2_op_put(&key, bytes, (uint32_t)(nf2_piece_store(bytes, &piece) - bytes));
-        NF2_TRY(nf2_change(fs, ops, 1));
+        NF2_TRY(put_piece(fs, id, &piece));
     }
     NF2_TRY(found);
-    bytes[0] = NF2_BODY_MAP;
-    nf2_put32(bytes + 1, id);
-    found = nf2_tree_find(fs, &entry->key, &now); /* its leaf may have been written anew since */
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    ops[0] = put_body(&now, content->at, bytes, 5);
-    ops[1] = nf2_op_delete(&orphan);
-    NF2_TRY(nf2_change(fs, ops, 2));
+    NF2_TRY(put_map(fs, &entry->key, at, id));
     tell_handles(fs, &entry->key, NF2_BODY_MAP, id);
     return 1;
 }
 
-/* Each short piece that lies in a victim is copied; where that takes too many pieces, the list becomes a map. */
+#define TOO_LONG 2              /* the list has to become a map */
+
+/* Each short piece that lies in a victim is copied: 1, 0 if there is none, TOO_LONG, or an error. */
 static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content)
 {
     struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
@@ -169,15 +189,15 @@ static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry, cons
     NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
         if (++count > NF2_PIECES_MAX) {
-            return list_to_map(fs, entry, content);
+            return TOO_LONG;
         }
         if (nf2_move_wanted(fs, &piece)) {
             if (piece.length > STEP_PAGES * nf2_page(fs)) {
-                return list_to_map(fs, entry, content);
+                return TOO_LONG;
             }
             NF2_TRY(copy(fs, &piece, &to));
             if (to.length < piece.length) {
-                return list_to_map(fs, entry, content);
+                return TOO_LONG;
             }
             piece = to;
             moved = 1;
@@ -186,7 +206,8 @@ static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry, cons
     }
     NF2_TRY(found);
     if (moved) {
-        struct nf2_op op = put_body(entry, content->at, list, (uint32_t)(p - list));
+        struct nf2_op op;
+        put_body(&op, entry, content->at, list, (uint32_t)(p - list));
         NF2_TRY(nf2_change(fs, &op, 1));
         tell_handles(fs, &entry->key, NF2_BODY_LIST, 0);
     }
@@ -206,5 +227,6 @@ int nf2_move_entry(nf2_t *fs, const struct nf2_entry *entry)
         return move_in_map(fs, entry);
     }
     NF2_TRY(nf2_entry_content(fs, entry, &content));
-    return content.kind == NF2_BODY_LIST ? move_in_list(fs, entry, &content) : 0;
+    int moved = content.kind == NF2_BODY_LIST ? move_in_list(fs, entry, &content) : 0;
+    return moved == TOO_LONG ? list_to_map(fs, entry, content.at) : moved;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "names.h"
+#include "writing.h"
 
 /* ---- paths -------------------------------------------------------------------------------------- */
 
@@ -89,7 +89,7 @@ int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_pl
     if (path == NULL) {
         return NF2_ERR_INVAL;
     }
-    NF2_TRY(nf2_group_redo_pending(fs));
+    nf2_look(fs);
     const char *name = next_name(path, &length);
     place->directory = NF2_ROOT_ID;
     place->slash = ends_as_directory(path);
@@ -206,14 +206,13 @@ int nf2_place_find(nf2_t *fs, const struct nf2_place *place, struct nf2_key *key
     }
 }
 
-uint32_t nf2_place_rest(const struct nf2_place *place, uint8_t *to)
+struct nf2_span nf2_place_rest(const struct nf2_place *place)
 {
-    if (place->length <= NF2_NAME_WHOLE) {
-        return 0;
-    }
-    to[0] = (uint8_t)(place->length - NF2_NAME_PART);
-    memcpy(to + 1, place->name + NF2_NAME_PART, to[0]);
-    return 1u + to[0];
+    bool whole = place->length <= NF2_NAME_WHOLE;
+    struct nf2_span rest = nf2_span_of(place->name + NF2_NAME_PART, place->length + 1u - NF2_NAME_PART);
+
+    rest.offset = 1;            /* its length in front */
+    return whole ? nf2_span_of(NULL, 0) : rest;
 }
 
 int nf2_entry_name(nf2_t *fs, const struct nf2_entry *entry, char *name)

@@ -27,8 +27,8 @@ int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_pl
 /* The entry of a name: 1, 0 if there is none (`key` is the one that it would get), or an error. */
 int nf2_place_find(nf2_t *fs, const struct nf2_place *place, struct nf2_key *key, struct nf2_entry *entry);
 
-/* The rest of a long name as the front of its body: bytes used of `to` (NF2_NAME_MAX + 1 of them), 0 for a short one. */
-uint32_t nf2_place_rest(const struct nf2_place *place, uint8_t *to);
+/* The rest of a long name as the front of its body; empty for a short one. */
+struct nf2_span nf2_place_rest(const struct nf2_place *place);
 
 /* The name that an entry stands for: its length, or an error. */
 int nf2_entry_name(nf2_t *fs, const struct nf2_entry *entry, char *name);

@@ -149,6 +149,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
 
 /* ---- writing a node anew: begin, entries in order, end; then changes behind the base ---- */
 
+uint32_t nf2_key_bytes(const struct nf2_key *key);      /* that it takes in a record */
 uint32_t nf2_op_body(const struct nf2_op *op);          /* bytes of its body */
 uint32_t nf2_op_bytes(const struct nf2_op *op);         /* of the record that puts it */
 uint32_t nf2_entry_bytes(const struct nf2_entry *entry);

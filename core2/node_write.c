@@ -2,9 +2,9 @@
 /* node_write.c - changes appended to a node, and nodes written anew. */
 #include "node.h"
 
-#define APPEND_MAX 8u           /* changes in one group */
+#define APPEND_MAX 4u           /* changes in one group */
 
-static uint32_t key_bytes(const struct nf2_key *key)
+uint32_t nf2_key_bytes(const struct nf2_key *key)
 {
     uint8_t bytes[NF2_KEY_BYTES];
     return (uint32_t)(nf2_key_store(bytes, key) - bytes);
@@ -22,12 +22,12 @@ uint32_t nf2_op_body(const struct nf2_op *op)
 
 uint32_t nf2_op_bytes(const struct nf2_op *op)
 {
-    return NF2_RECORD_OVERHEAD + key_bytes(&op->key) + nf2_op_body(op);
+    return NF2_RECORD_OVERHEAD + nf2_key_bytes(&op->key) + nf2_op_body(op);
 }
 
 uint32_t nf2_entry_bytes(const struct nf2_entry *entry)
 {
-    return NF2_RECORD_OVERHEAD + key_bytes(&entry->key) + entry->body_length;
+    return NF2_RECORD_OVERHEAD + nf2_key_bytes(&entry->key) + entry->body_length;
 }
 
 bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key)
@@ -74,7 +74,7 @@ static int plan_delete(nf2_t *fs, struct nf2_view *view, const struct nf2_op *op
 }
 
 /* What a change means here, and which records it kills. */
-static int plan_op(nf2_t *fs, struct nf2_view *view, const struct nf2_op *op, struct plan *plan)
+static NF2_APART int plan_op(nf2_t *fs, struct nf2_view *view, const struct nf2_op *op, struct plan *plan)
 {
     struct nf2_entry entry;
     int found = op->type == NF2_OP_RANGE ? 0 : nf2_node_find(fs, view, &op->key, &entry);
@@ -98,7 +98,7 @@ static int plan_op(nf2_t *fs, struct nf2_view *view, const struct nf2_op *op, st
         plan->kill[1] = entry.record;
         plan->kill[2] = old;
         plan->extra = 6;
-        plan->length = (uint16_t)(6 + key_bytes(&op->key));
+        plan->length = (uint16_t)(6 + nf2_key_bytes(&op->key));
     }
     return NF2_OK;
 }
@@ -155,7 +155,7 @@ static int write_range(nf2_t *fs, struct nf2_view *view, struct nf2_writer *writ
     return found < 0 ? found : NF2_OK;
 }
 
-static int write_all(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, struct plan *plan,
+static NF2_APART int write_all(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, struct plan *plan,
                      unsigned count, unsigned left)
 {
     struct nf2_writer writer;

@@ -227,6 +227,6 @@ void nf2_space_freed(nf2_t *fs, uint32_t block)
     }
     if (space->freed_count < NF2_FREED_MAX) {
         nf2_space_use(fs, block, 1); /* the walk does not find it free */
-        space->freed[space->freed_count++] = block;
+        space->freed[space->freed_count++] = (uint16_t)block;
     }
 }

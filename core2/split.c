@@ -2,12 +2,11 @@
 /* split.c - a node written anew as one node or two, with the changes that it had no room for; then its parent, up to the root. */
 #include "tree.h"
 
-#define OLD_MAX (NF2_LEVELS_MAX + 1u)
-
 struct rewrite {
-    const struct nf2_path *path;
+    const struct nf2_child *way;
+    const struct nf2_key *key;  /* that the way leads to */
     unsigned level;             /* of the node being written anew */
-    struct nf2_op *ops;         /* changes in it */
+    struct nf2_op *ops;         /* changes in it: the caller's, then `up` */
     unsigned count;
     uint32_t live, put;         /* bytes of what stays, and of what is put */
     struct nf2_key cut;         /* first key of the second node */
@@ -15,8 +14,7 @@ struct rewrite {
     struct nf2_child made[2];   /* the new nodes */
     struct nf2_op up[2];        /* what they mean for the parent */
     uint8_t body[2][NF2_CHILD_BYTES];
-    uint32_t old[OLD_MAX];      /* blocks that are free when the change is committed */
-    unsigned olds;
+    uint8_t old;                /* levels, a bit each, whose node on the way is free when the change is committed */
     bool failed;                /* a block failed in a program that may count after a remount */
 };
 
@@ -52,11 +50,11 @@ static int next_kept(nf2_t *fs, const struct rewrite *rewrite, struct nf2_iterat
 
 static int view_of(nf2_t *fs, const struct rewrite *rewrite, struct nf2_view **view)
 {
-    return nf2_node_view(fs, rewrite->path->node[rewrite->level], rewrite->level, view);
+    return nf2_node_view(fs, rewrite->way[rewrite->level], rewrite->level, view);
 }
 
 /* A rename becomes a PUT with the body of its source. */
-static int resolve(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
+static NF2_APART int resolve(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
 {
     struct nf2_entry entry;
 
@@ -80,26 +78,23 @@ static bool belong_together(const struct nf2_key *a, const struct nf2_key *b)
 }
 
 /* Where the live entries are cut into two halves. */
-static int find_cut(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
+static NF2_APART int find_cut(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
 {
     struct nf2_iterator iterator;
     struct nf2_entry entry;
-    struct nf2_key last = {0, 0, {0}};
     uint32_t sum = 0;
     int found;
 
     NF2_TRY(nf2_iterate(fs, view, NULL, &iterator));
     while ((found = next_kept(fs, rewrite, &iterator, &entry)) > 0) {
-        if (2 * sum >= rewrite->live && sum > 0 && !belong_together(&last, &entry.key)) {
+        if (2 * sum >= rewrite->live && sum > 0 && !belong_together(&rewrite->cut, &entry.key)) {
             rewrite->cut = entry.key;
             return NF2_OK;
         }
         sum += nf2_entry_bytes(&entry);
-        last = entry.key;
+        rewrite->cut = entry.key; /* the last one goes apart, if all names belong together */
     }
-    NF2_TRY(found);
-    rewrite->cut = last;        /* names that all belong together: the last one goes apart */
-    return NF2_OK;
+    return found;
 }
 
 static bool above_all(const struct rewrite *rewrite, const struct nf2_key *last)
@@ -126,7 +121,6 @@ static NF2_APART int plan(nf2_t *fs, struct rewrite *rewrite)
     NF2_TRY(view_of(fs, rewrite, &view));
     NF2_TRY(resolve(fs, rewrite, view));
     NF2_TRY(nf2_iterate(fs, view, NULL, &iterator));
-    struct nf2_key last = {0, 0, {0}};
     uint32_t end = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + NF2_NODE_HEAD_BYTES;
     bool fits = true;
     rewrite->live = 0;
@@ -136,14 +130,14 @@ static NF2_APART int plan(nf2_t *fs, struct rewrite *rewrite)
         fits = fits && (!kept || (end < bytes && nf2_log_place(fs, end, length, bytes, &end) < bytes));
         rewrite->live += length;
         all_kept = all_kept && kept;
-        last = entry.key;
+        rewrite->cut = entry.key; /* the last one */
     }
     NF2_TRY(found);
     uint32_t tail = rewrite->put > 0 ? rewrite->put + nf2_page(fs) : 0; /* what is put may leave a page in part empty */
     fits = fits && bytes - nf2_min(end, bytes) >= tail;
     bool scarce = nf2_alloc_stock(fs) <= nf2_space_kept(fs);
-    bool bad = nf2_journal_bad_listed(fs, rewrite->path->node[rewrite->level].block); /* nothing stays in a bad block */
-    rewrite->edge = !bad && all_kept && above_all(rewrite, &last) && rewrite->live > bytes / 2;
+    bool bad = nf2_journal_bad_listed(fs, rewrite->way[rewrite->level].block); /* nothing stays in a bad block */
+    rewrite->edge = !bad && all_kept && above_all(rewrite, &rewrite->cut) && rewrite->live > bytes / 2;
     uint32_t most = rewrite->count == 0 ? 95 : scarce ? 86 : 62; /* per cent; a node that only moves stays one */
     rewrite->two = !rewrite->edge && (!fits || rewrite->live + rewrite->put > bytes / 100 * most);
     return rewrite->two ? find_cut(fs, rewrite, view) : NF2_OK;
@@ -197,23 +191,30 @@ static int write_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct 
     }
 }
 
+/* Writes a part into a block, and notes where it is. */
+static NF2_APART int fill_part(nf2_t *fs, struct rewrite *rewrite, unsigned part, uint32_t block)
+{
+    struct nf2_writer writer;
+
+    nf2_view_forget(fs, block);
+    writer.block = block;
+    NF2_TRY(write_kept(fs, rewrite, part, &writer));
+    rewrite->made[part].block = block;
+    nf2_writer_align(fs, &writer);
+    rewrite->made[part].base_end = (uint16_t)writer.position;
+    write_ops(fs, rewrite, part, &writer);
+    return nf2_writer_end(fs, &writer);
+}
+
 /* One of the new nodes; a bad block is passed over. */
 static NF2_APART int write_part(nf2_t *fs, struct rewrite *rewrite, unsigned part)
 {
-    struct nf2_writer writer;
     uint32_t block;
     int result = NF2_FAILED_BLOCK;
 
     while (result == NF2_FAILED_BLOCK) {
         NF2_TRY(nf2_alloc_node(fs, &block));
-        nf2_view_forget(fs, block);
-        writer.block = block;
-        NF2_TRY(write_kept(fs, rewrite, part, &writer));
-        rewrite->made[part].block = block;
-        nf2_writer_align(fs, &writer);
-        rewrite->made[part].base_end = (uint16_t)writer.position;
-        write_ops(fs, rewrite, part, &writer);
-        result = nf2_writer_end(fs, &writer);
+        result = fill_part(fs, rewrite, part, block);
         if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, block);
         }
@@ -221,63 +222,73 @@ static NF2_APART int write_part(nf2_t *fs, struct rewrite *rewrite, unsigned par
     return result;
 }
 
-static struct nf2_op child_op(const struct nf2_key *key, const struct nf2_child *child, uint8_t *body)
+static void child_op(struct nf2_op *op, const struct nf2_key *key, const struct nf2_child *child, uint8_t *body)
 {
     body[0] = NF2_BODY_CHILD;
     nf2_put16(nf2_put24(body + 1, child->block), child->base_end);
-    return nf2_op_put(key, body, NF2_CHILD_BYTES);
+    nf2_op_put(op, key, body, NF2_CHILD_BYTES);
 }
 
 /* What the new nodes mean for the parent, under the key that led to the old one. */
-static void ops_for_parent(struct rewrite *rewrite, const struct nf2_key *low)
+static NF2_APART void ops_for_parent(struct rewrite *rewrite, const struct nf2_key *low)
 {
-    rewrite->ops = rewrite->up;
+    rewrite->ops = rewrite->up; /* what was in there is done */
     rewrite->count = 0;
     if (rewrite->edge) {
-        rewrite->up[rewrite->count++] = child_op(&rewrite->cut, &rewrite->made[0], rewrite->body[0]);
+        child_op(&rewrite->up[rewrite->count++], &rewrite->cut, &rewrite->made[0], rewrite->body[0]);
         return;
     }
-    rewrite->up[rewrite->count++] = child_op(low, &rewrite->made[0], rewrite->body[0]);
+    child_op(&rewrite->up[rewrite->count++], low, &rewrite->made[0], rewrite->body[0]);
     if (rewrite->two) {
-        rewrite->up[rewrite->count++] = child_op(&rewrite->cut, &rewrite->made[1], rewrite->body[1]);
+        child_op(&rewrite->up[rewrite->count++], &rewrite->cut, &rewrite->made[1], rewrite->body[1]);
     }
 }
 
-/* A root above two nodes; with the edge kept, above the old root and the new node. */
+/* A root above two nodes. */
+static NF2_APART int fill_root(nf2_t *fs, struct rewrite *rewrite, struct nf2_child *root)
+{
+    struct nf2_writer writer;
+
+    nf2_view_forget(fs, root->block);
+    nf2_node_begin(fs, &writer, root->block, rewrite->level + 1, false);
+    nf2_node_put(fs, &writer, &rewrite->up[0], true);
+    nf2_node_put(fs, &writer, &rewrite->up[1], false);
+    int result = nf2_writer_end(fs, &writer);
+    root->base_end = (uint16_t)writer.position;
+    return result;
+}
+
+/* It stands above the new nodes; with the edge kept, above the old root and the new node. */
 static int write_root(nf2_t *fs, struct rewrite *rewrite)
 {
     static const struct nf2_key lowest = {0, 0, {0}};
-    struct nf2_child old = rewrite->path->node[rewrite->level], made = rewrite->made[0];
-    struct nf2_writer writer;
     int result = NF2_FAILED_BLOCK;
-    uint32_t block;
+    struct nf2_child root;
 
-    struct nf2_op first = child_op(&lowest, rewrite->edge ? &old : &made, rewrite->body[0]);
-    struct nf2_op second = child_op(&rewrite->cut, &rewrite->made[rewrite->edge ? 0 : 1], rewrite->body[1]);
     if (rewrite->level + 2 > NF2_LEVELS_MAX) {
         return NF2_ERR_NOSPC;
     }
+    const struct nf2_child *first = rewrite->edge ? &rewrite->way[rewrite->level] : &rewrite->made[0];
+    child_op(&rewrite->up[0], &lowest, first, rewrite->body[0]);
+    child_op(&rewrite->up[1], &rewrite->cut, &rewrite->made[rewrite->edge ? 0 : 1], rewrite->body[1]);
     while (result == NF2_FAILED_BLOCK) {
-        NF2_TRY(nf2_alloc_node(fs, &block));
-        nf2_view_forget(fs, block);
-        nf2_node_begin(fs, &writer, block, rewrite->level + 1, false);
-        nf2_node_put(fs, &writer, &first, true);
-        nf2_node_put(fs, &writer, &second, false);
-        result = nf2_writer_end(fs, &writer);
+        NF2_TRY(nf2_alloc_node(fs, &root.block));
+        result = fill_root(fs, rewrite, &root);
         if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, block);
+            nf2_journal_bad(fs, root.block);
         }
     }
-    fs->root.node = block;
-    fs->root.node_base = (uint16_t)writer.position;
+    fs->root.node = root.block;
+    fs->root.node_base = root.base_end;
     fs->root.level = (uint8_t)(rewrite->level + 1);
     return result;
 }
 
 /* The root was written anew: a CHECKPOINT commits. */
-static int commit_root(nf2_t *fs, struct rewrite *rewrite)
+static NF2_APART int commit_root(nf2_t *fs, struct rewrite *rewrite)
 {
-    struct nf2_root before = fs->root;
+    struct nf2_child before = {fs->root.node, fs->root.node_base};
+    uint8_t level = fs->root.level;
     int result = NF2_OK;
 
     if (rewrite->two || rewrite->edge) {
@@ -289,27 +300,27 @@ static int commit_root(nf2_t *fs, struct rewrite *rewrite)
     if (result == NF2_OK) {
         return nf2_journal_checkpoint(fs, false);
     }
-    fs->root.node = before.node;
-    fs->root.node_base = before.node_base;
-    fs->root.level = before.level;
+    fs->root.node = before.block;
+    fs->root.node_base = before.base_end;
+    fs->root.level = level;
     return result;
 }
 
 /* The parent gets its changes: 1 if it has room, 0 if it is to be written anew, too, or an error. */
-static int commit_parent(nf2_t *fs, struct rewrite *rewrite, const struct nf2_key *key)
+static NF2_APART int commit_parent(nf2_t *fs, struct rewrite *rewrite)
 {
     struct nf2_entry entry;
     struct nf2_view *view;
 
     rewrite->level++;
     NF2_TRY(view_of(fs, rewrite, &view));
-    int found = nf2_node_seek(fs, view, key, NF2_AT_OR_BELOW, &entry);
+    int found = nf2_node_seek(fs, view, rewrite->key, NF2_AT_OR_BELOW, &entry);
     NF2_TRY(found > 0 ? NF2_OK : NF2_ERR_IO);
     ops_for_parent(rewrite, &entry.key);
     int result = nf2_node_append(fs, view, rewrite->ops, rewrite->count);
     if (result == NF2_FAILED_BLOCK) {
         rewrite->failed = true;
-        nf2_journal_bad(fs, rewrite->path->node[rewrite->level].block);
+        nf2_journal_bad(fs, rewrite->way[rewrite->level].block);
     }
     return result == NF2_OK ? 1 : result == NF2_NODE_FULL || result == NF2_FAILED_BLOCK ? 0 : result;
 }
@@ -325,46 +336,46 @@ static void cut_at_edge(struct rewrite *rewrite)
 }
 
 /* One level: 1 if that is committed, 0 if the parent is to be written anew, too, or an error. */
-static int rewrite_level(nf2_t *fs, struct rewrite *rewrite, const struct nf2_key *key)
+static int rewrite_level(nf2_t *fs, struct rewrite *rewrite)
 {
     NF2_TRY(plan(fs, rewrite));
     if (rewrite->edge) {
         cut_at_edge(rewrite);
     } else {
-        rewrite->old[rewrite->olds++] = rewrite->path->node[rewrite->level].block;
+        rewrite->old = (uint8_t)(rewrite->old | 1u << rewrite->level);
     }
     for (unsigned part = 0; part <= rewrite->two; part++) {
         NF2_TRY(write_part(fs, rewrite, part));
     }
     if (rewrite->level < fs->root.level) {
-        return commit_parent(fs, rewrite, key);
+        return commit_parent(fs, rewrite);
     }
     NF2_TRY(commit_root(fs, rewrite));
     return 1;
 }
 
-int nf2_tree_rewrite(nf2_t *fs, const struct nf2_path *path, unsigned level, struct nf2_op *ops, unsigned count)
+int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, const struct nf2_key *key, struct nf2_op *ops,
+                     unsigned count)
 {
     struct rewrite rewrite;
-    struct nf2_op parent_ops[2];
-    struct nf2_key key = ops != NULL ? ops[0].key : path->lower;
     int done = 0;
 
     memset(&rewrite, 0, sizeof rewrite);
-    rewrite.path = path;
+    rewrite.way = way;
+    rewrite.key = key;
     rewrite.level = level;
     rewrite.ops = ops;
     rewrite.count = count;
     while (done == 0) {
-        done = rewrite_level(fs, &rewrite, &key);
-        memcpy(parent_ops, rewrite.up, sizeof parent_ops); /* the next round fills `up` anew */
-        rewrite.ops = parent_ops;
+        done = rewrite_level(fs, &rewrite);
     }
     fs->io.broken = fs->io.broken || (done < 0 && rewrite.failed);
     NF2_TRY(done);
-    for (unsigned i = 0; i < rewrite.olds; i++) {
-        nf2_view_forget(fs, rewrite.old[i]);
-        nf2_space_freed(fs, rewrite.old[i]);
+    for (unsigned i = 0; i < NF2_LEVELS_MAX; i++) {
+        if ((rewrite.old >> i & 1u) != 0) {
+            nf2_view_forget(fs, way[i].block);
+            nf2_space_freed(fs, way[i].block);
+        }
     }
     return NF2_OK;
 }

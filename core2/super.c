@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "super.h"
 
-#define UNKNOWN UINT16_MAX      /* root.super_end: to be looked for, when the epoch is known */
-
 static uint8_t log2_of(uint32_t value)
 {
     uint8_t n = 0;
@@ -51,15 +49,14 @@ static void consider(nf2_t *fs, const uint8_t *p, uint32_t block, int *result)
     }
 }
 
-static int scan_super(nf2_t *fs, uint32_t block, int *result, uint16_t *end)
+static int scan_super(nf2_t *fs, uint32_t block, int *result, struct nf2_scan *scan)
 {
-    struct nf2_scan scan;
     struct nf2_record record;
     uint8_t anchor[NF2_ANCHOR_BYTES];
     int found;
 
-    nf2_scan_begin(&scan, block);
-    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
+    nf2_scan_begin(scan, block);
+    while ((found = nf2_scan_next(fs, scan, &record)) > 0) {
         bool whole = record.type == NF2_SUPER_ANCHOR && record.length >= sizeof anchor + NF2_RECORD_OVERHEAD;
         if (whole) {
             NF2_TRY(nf2_record_read(fs, block, record.offset, 2, anchor, sizeof anchor));
@@ -71,19 +68,18 @@ static int scan_super(nf2_t *fs, uint32_t block, int *result, uint16_t *end)
     for (unsigned i = 0; i < 16; i++) {
         *result = *result == NF2_ERR_BLANK && first[i] != 0xFF ? NF2_ERR_FOREIGN : *result;
     }
-    *end = (uint16_t)nf2_scan_append_at(fs, &scan);
     return found;
 }
 
-int nf2_super_find(nf2_t *fs)
+int nf2_super_find(nf2_t *fs, struct nf2_scan *last)
 {
     int result = NF2_ERR_BLANK;
-    uint16_t end;
 
     for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
-        NF2_TRY(scan_super(fs, block, &result, &end));
+        struct nf2_scan scan;
+        NF2_TRY(scan_super(fs, block, &result, &scan));
+        *last = fs->root.super_block == block ? scan : *last;
     }
-    fs->root.super_end = UNKNOWN;
     return result;
 }
 
@@ -101,19 +97,6 @@ static int append(nf2_t *fs, uint32_t block, uint32_t at)
     return NF2_OK;
 }
 
-int nf2_super_ready(nf2_t *fs)
-{
-    struct nf2_root known = fs->root; /* looking for the end finds older anchors, too */
-    int unused = NF2_OK, result = NF2_OK;
-
-    if (known.super_end == UNKNOWN) {
-        result = scan_super(fs, known.super_block, &unused, &known.super_end);
-        known.super_end = result < 0 ? UNKNOWN : known.super_end;
-        fs->root = known;
-    }
-    return result;
-}
-
 void nf2_super_full(nf2_t *fs)
 {
     fs->root.super_end = (uint16_t)nf2_log_bytes(fs);
@@ -125,7 +108,6 @@ int nf2_super_write(nf2_t *fs)
     uint32_t limit = nf2_log_bytes(fs), end;
     int result = NF2_OK;
 
-    NF2_TRY(nf2_super_ready(fs));
     root->super_sequence++;
     uint32_t bytes = NF2_ANCHOR_BYTES + NF2_RECORD_OVERHEAD;
     if (root->super_end < limit && nf2_log_place(fs, root->super_end, bytes, limit, &end) < limit) {

@@ -6,11 +6,8 @@
 #include "log.h"
 #include "space.h"
 
-/* Finds the last anchor. Errors: BLANK, FOREIGN, VERSION, GEOMETRY, IO. */
-int nf2_super_find(nf2_t *fs);
-
-/* Finds out where the next anchor goes: reading may fail only before anything is changed. */
-int nf2_super_ready(nf2_t *fs);
+/* Finds the last anchor; `last` is the scan of its block: it tells root.super_end, when the epoch is known. Errors: BLANK, FOREIGN, VERSION, GEOMETRY, IO. */
+int nf2_super_find(nf2_t *fs, struct nf2_scan *last);
 
 /* The next anchor goes to another block, erased first. */
 void nf2_super_full(nf2_t *fs);

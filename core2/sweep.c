@@ -202,11 +202,12 @@ static int orphan_step(nf2_t *fs)
         }
     }
     key = entry.key;
-    struct nf2_op op = nf2_op_range(nf2_key_value(&key), 0, NF2_FILE_MAX + 1u);
+    struct nf2_op op;
+    nf2_op_range(&op, nf2_key_value(&key), 0, NF2_FILE_MAX + 1u);
     found = nf2_tree_seek(fs, &op.key, NF2_AT_OR_ABOVE, &entry);
     NF2_TRY(found);
     if (!found || !nf2_op_covers(&op, &entry.key)) {
-        op = nf2_op_delete(&key);
+        nf2_op_delete(&op, &key);
     } else {
         op.key = entry.key;
         NF2_TRY(nf2_tree_descend(fs, &op.key, NF2_AT_OR_BELOW, &path));

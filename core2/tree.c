@@ -3,33 +3,40 @@
 
 #include "walked.h"
 
-struct nf2_op nf2_op_put(const struct nf2_key *key, const void *body, uint32_t length)
+void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length)
 {
-    struct nf2_op op;
-
-    memset(&op, 0, sizeof op);
-    op.type = NF2_OP_PUT;
-    op.key = *key;
-    op.body[0] = nf2_span_of(body, length);
-    return op;
+    memset(op, 0, sizeof *op);
+    op->type = NF2_OP_PUT;
+    op->key = *key;
+    op->body[0] = nf2_span_of(body, length);
 }
 
-struct nf2_op nf2_op_range(uint32_t id, uint32_t from, uint32_t to)
+void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to)
 {
     struct nf2_key key = nf2_key_number(id, from);
-    struct nf2_op op = nf2_op_put(&key, NULL, 0);
 
-    op.type = NF2_OP_RANGE;
-    op.to = to;
-    return op;
+    nf2_op_delete(op, &key);
+    op->type = NF2_OP_RANGE;
+    op->to = to;
 }
 
-struct nf2_op nf2_op_delete(const struct nf2_key *key)
+void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key)
 {
-    struct nf2_op op = nf2_op_put(key, NULL, 0);
+    nf2_op_put(op, key, NULL, 0);
+    op->type = NF2_OP_DEL;
+}
 
-    op.type = NF2_OP_DEL;
-    return op;
+void nf2_op_put_orphan(struct nf2_op *op, uint32_t id)
+{
+    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, id);
+
+    nf2_op_put(op, &key, NULL, 0);
+}
+
+void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id)
+{
+    nf2_op_put_orphan(op, id);
+    op->type = NF2_OP_DEL;
 }
 
 /* ---- finding ------------------------------------------------------------------------------------ */
@@ -127,7 +134,7 @@ static int note_hint(nf2_t *fs, const struct nf2_entry *entry)
     return 1;
 }
 
-int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
+int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
     struct nf2_path path;
     struct nf2_around around;
@@ -145,7 +152,7 @@ int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
     return note_hint(fs, entry);
 }
 
-int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
+int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
 {
     bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW, strict = how == NF2_BELOW || how == NF2_AT_OR_ABOVE;
     struct nf2_path path;
@@ -221,54 +228,81 @@ static bool in_leaf(const struct nf2_path *path, const nf2_t *fs, const struct n
     return above && (!path->bounded || nf2_key_compare(key, &path->upper) < 0);
 }
 
-int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
+/* The key that a change reaches to beside its own. */
+static struct nf2_key other_key(const struct nf2_op *op)
+{
+    return op->type == NF2_OP_REN ? *op->from :
+           op->type == NF2_OP_RANGE ? nf2_key_number(op->key.id, op->to - 1) : op->key;
+}
+
+/* The way to the leaf in which all changes lie. */
+static NF2_APART int find_way(nf2_t *fs, const struct nf2_op *ops, unsigned count, struct nf2_child *way)
 {
     struct nf2_path path;
-    struct nf2_view *view;
-
     bool alone = count == 1 && (ops[0].type == NF2_OP_PUT || ops[0].type == NF2_OP_DEL);
+
     NF2_TRY(nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
     for (unsigned i = 0; i < count && !alone; i++) {
-        struct nf2_key other = ops[i].type == NF2_OP_REN ? *ops[i].from :
-                               ops[i].type == NF2_OP_RANGE ? nf2_key_number(ops[i].key.id, ops[i].to - 1) :
-                               ops[i].key;
+        struct nf2_key other = other_key(&ops[i]);
         if (ops[i].type == NF2_OP_MERGE || !in_leaf(&path, fs, &ops[i].key) || !in_leaf(&path, fs, &other)) {
             return NF2_SPANS_LEAVES;
         }
     }
+    memcpy(way, path.node, (fs->root.level + 1u) * sizeof way[0]);
+    return NF2_OK;
+}
+
+int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
+{
+    struct nf2_child way[NF2_LEVELS_MAX];
+    struct nf2_view *view;
+
+    NF2_TRY(find_way(fs, ops, count, way));
     NF2_TRY(nf2_journal_open(fs));
-    NF2_TRY(nf2_node_view(fs, path.node[0], 0, &view));
+    NF2_TRY(nf2_node_view(fs, way[0], 0, &view));
     NF2_TRY(nf2_walked_barrier(fs, view, ops, count));
     int result = nf2_node_append(fs, view, ops, count);
     if (result == NF2_NODE_FULL || result == NF2_FAILED_BLOCK) {
         bool bad = result == NF2_FAILED_BLOCK;
         if (bad) {
-            nf2_journal_bad(fs, path.node[0].block);
+            nf2_journal_bad(fs, way[0].block);
         }
-        result = nf2_tree_rewrite(fs, &path, 0, ops, count);
+        result = nf2_tree_rewrite(fs, way, 0, &ops[0].key, ops, count);
         fs->io.broken = fs->io.broken || (bad && result < 0); /* what failed may count after a remount */
     }
     return result;
 }
 
-/* A RANGE goes leaf by leaf: the last one's change looks as if all of it were in there. */
-static int apply_range(nf2_t *fs, const struct nf2_op *range)
+/* The part of a RANGE that lies in the first leaf with entries of it: 1, 0 if there is none, or an error. */
+static NF2_APART int first_part(nf2_t *fs, const struct nf2_op *range, struct nf2_op *part)
 {
     struct nf2_path path;
     struct nf2_entry entry;
+    int found = nf2_tree_seek_as_is(fs, &range->key, NF2_AT_OR_ABOVE, &entry);
+
+    NF2_TRY(found);
+    if (!found || !nf2_op_covers(range, &entry.key)) {
+        return 0;
+    }
+    *part = *range;
+    part->key = entry.key;
+    NF2_TRY(nf2_tree_descend(fs, &part->key, NF2_AT_OR_BELOW, &path));
+    if (path.bounded && nf2_op_covers(range, &path.upper)) {
+        part->to = nf2_key_value(&path.upper);
+    }
+    return 1;
+}
+
+/* A RANGE goes leaf by leaf: the last one's change looks as if all of it were in there. */
+static int apply_range(nf2_t *fs, const struct nf2_op *range)
+{
+    struct nf2_op part;
     int found;
 
-    while ((found = nf2_tree_seek(fs, &range->key, NF2_AT_OR_ABOVE, &entry)) > 0 &&
-           nf2_op_covers(range, &entry.key)) {
-        struct nf2_op part = *range;
-        part.key = entry.key;
-        NF2_TRY(nf2_tree_descend(fs, &part.key, NF2_AT_OR_BELOW, &path));
-        if (path.bounded && nf2_op_covers(range, &path.upper)) {
-            part.to = nf2_key_value(&path.upper);
-        }
+    while ((found = first_part(fs, range, &part)) > 0) {
         NF2_TRY(nf2_tree_change(fs, &part, 1));
     }
-    return found < 0 ? found : NF2_OK;
+    return found;
 }
 
 int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)

@@ -22,6 +22,10 @@ struct nf2_path {               /* from the root to a leaf */
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path);
 
 /* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
+int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
+int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
+
+/* pending.c: the same, with the changes of a GROUP that is not applied. */
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
 
@@ -46,16 +50,19 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 /* The same of one change that may reach over several leaves: not all or nothing, but it may be repeated. */
 int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
 
-/* split.c: writes the leaf of this path anew, with these changes in it. */
-int nf2_tree_rewrite(nf2_t *fs, const struct nf2_path *path, unsigned level, struct nf2_op *ops, unsigned count);
+/* split.c: writes a node on this way (by level, as in a path) anew, with these changes in it. `key`: one that the way leads to. */
+int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, const struct nf2_key *key, struct nf2_op *ops,
+                     unsigned count);
 
 /* join.c: one leaf of the path's and its right neighbour, if both are sparse; a root with one child goes. 1 if so, 0 or an error. */
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path);
 int nf2_tree_lower(nf2_t *fs);
 
-/* What it takes to change something: the operations. */
-struct nf2_op nf2_op_put(const struct nf2_key *key, const void *body, uint32_t length);
-struct nf2_op nf2_op_delete(const struct nf2_key *key);
-struct nf2_op nf2_op_range(uint32_t id, uint32_t from, uint32_t to);
+/* What it takes to change something: the operations. Of an orphan: its key under id 0. */
+void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length);
+void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key);
+void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to);
+void nf2_op_put_orphan(struct nf2_op *op, uint32_t id);
+void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id);
 
 #endif

@@ -6,6 +6,7 @@
 #include "maintain.h"
 #include "super.h"
 #include "walk.h"
+#include "writing.h"
 
 #define FORMAT_NODES 4u         /* blocks that a new tree has for its first nodes */
 
@@ -207,31 +208,28 @@ static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int f
     fs->space.fresh = erase && nf2_windows(fs) > 1;
     NF2_TRY(nf2_journal_checkpoint(fs, true));
     NF2_TRY(nf2_super_write(fs));
-    return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
+    struct nf2_scan last;
+    return nf2_super_find(fs, &last) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
 }
 
 /* ---- mount and unmount -------------------------------------------------------------------------- */
 
-static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config, int flags)
+static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
 {
+    struct nf2_scan last;
     int result = begin(fs, config);
+
     NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
-    if ((flags & ~NF2_MOUNT_RDONLY) != 0) {
-        return NF2_ERR_INVAL;
-    }
-    NF2_TRY(nf2_super_find(fs));
+    NF2_TRY(nf2_super_find(fs, &last));
     if (fs->root.head >= fs->io.blocks) {
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(nf2_journal_read(fs));
+    fs->root.super_end = (uint16_t)nf2_scan_append_at(fs, &last);
     if (fs->root.node >= fs->io.blocks || fs->root.next >= fs->io.blocks) {
         return NF2_ERR_CORRUPT;
     }
-    fs->io.read_only = (flags & NF2_MOUNT_RDONLY) != 0;
-    fs->group_busy = fs->root.group_block != NF2_NO_BLOCK;
-    if (fs->group_busy && fs->io.read_only) {
-        return NF2_ERR_ROFS; /* half of a change would be seen: a mount for writing finishes it */
-    }
+    fs->group_busy = fs->root.group_block != NF2_NO_BLOCK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.stock = nf2_alloc_stock(fs);
@@ -239,26 +237,38 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config, int fl
     return NF2_OK;
 }
 
+/* Nothing but a CHECKPOINT says that the session is over. */
+static int leave(nf2_t *fs)
+{
+    if (!fs->root.opened) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_group_redo_pending(fs));
+    fs->root.group_block = NF2_NO_BLOCK;
+    return nf2_journal_checkpoint(fs, true);
+}
+
 static int do_unmount(nf2_t *fs)
 {
-    int result = NF2_OK;
-
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
     }
-    while (fs->files != NULL) {
-        nf2_file_t *file = fs->files;
-        nf2_data_release(fs, file);
-        fs->files = file->link;
+    for (nf2_file_t *file = fs->files; file != NULL && fs->writing != NULL; file = file->link) {
+        fs->writing->end(fs, file);
     }
-    if (fs->root.opened) {
-        result = nf2_group_redo_pending(fs);
-        fs->root.group_block = result == NF2_OK ? NF2_NO_BLOCK : fs->root.group_block;
-        result = result == NF2_OK ? nf2_journal_checkpoint(fs, true) : result;
-    }
+    fs->files = NULL;
+    int result = fs->writing != NULL ? fs->writing->leave(fs) : NF2_OK;
     fs->mounted = false;
     return result;
 }
+
+static const struct nf2_writing writing = {
+    .look = nf2_group_look,
+    .begin = nf2_file_begin,
+    .commit = nf2_commit,
+    .end = nf2_file_end,
+    .leave = leave,
+};
 
 /* ---- what a volume says of itself --------------------------------------------------------------- */
 
@@ -351,18 +361,33 @@ int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
     return (int)nf2_public(result);
 }
 
-int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
+static int mount(nf2_t *fs, const struct nf2_config *config, const struct nf2_writing *with)
 {
     if (fs == NULL || config == NULL) {
         return NF2_ERR_INVAL;
     }
     nf2_lock(config);
-    int result = do_mount(fs, config, flags);
+    int result = do_mount(fs, config);
     if (result < 0) {
         memset(fs, 0, sizeof *fs);
     }
+    fs->writing = with;
+    fs->io.read_only = with == NULL;
     nf2_unlock(config);
     return (int)nf2_public(result);
+}
+
+int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
+{
+    if ((flags & ~NF2_MOUNT_RDONLY) != 0) {
+        return NF2_ERR_INVAL;
+    }
+    return mount(fs, config, (flags & NF2_MOUNT_RDONLY) != 0 ? NULL : &writing);
+}
+
+int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config)
+{
+    return mount(fs, config, NULL);
 }
 
 int nf2_unmount(nf2_t *fs)

@@ -115,7 +115,7 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 {
     for (unsigned level = 0; level <= fs->root.level; level++) {
         if (nf2_space_victim(fs, path->node[level].block)) {
-            NF2_TRY(nf2_tree_rewrite(fs, path, level, NULL, 0));
+            NF2_TRY(nf2_tree_rewrite(fs, path->node, level, &path->lower, NULL, 0));
             fs->walk.to_move -= nf2_min(fs->walk.to_move, nf2_block_pages(fs));
             return 1;
         }
@@ -124,25 +124,30 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
     return 0;
 }
 
-/* An entry that lies in a victim is moved; if there is nothing to move after all, it is marked. */
-static int visit_wanted(nf2_t *fs, const struct nf2_entry *entry, bool in_map)
+/* What a step came to. */
+enum { MOVED = 1, WANTED = 2, WANTED_PIECE = 3, ENDED = 4 };
+
+/* The entry at the cursor lies in a victim: it is moved; if there is nothing to move after all, it is marked. */
+static NF2_APART int visit_wanted(nf2_t *fs, bool in_map)
 {
+    struct nf2_entry entry;
     struct nf2_piece piece;
 
     if (nf2_alloc_stock(fs) <= nf2_victims_floor(fs)) {
         return NF2_NEED_SPACE;
     }
-    fs->walk.cursor = entry->key;
-    int moved = nf2_move_entry(fs, entry);
+    int found = nf2_tree_find(fs, &fs->walk.cursor, &entry);
+    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+    int moved = nf2_move_entry(fs, &entry);
     if (moved == 0 && in_map) {
-        NF2_TRY(nf2_map_find(fs, entry->key.id, nf2_key_value(&entry->key), &piece));
+        NF2_TRY(nf2_map_find_as_is(fs, entry.key.id, nf2_key_value(&entry.key), &piece));
         mark_piece(fs, &piece);
     }
     fs->walk.behind = moved == 0;
-    return moved < 0 ? moved : 1;
+    return moved < 0 ? moved : MOVED;
 }
 
-/* The entries of a leaf from the cursor on: 1 if the step ends in front of the leaf's end, 0 if not, or an error. */
+/* The entries of a leaf from the cursor on: 0, WANTED or WANTED_PIECE for the one that the cursor is at then, or an error. */
 static int visit_entries(nf2_t *fs, const struct nf2_path *path)
 {
     struct nf2_iterator iterator;
@@ -169,12 +174,13 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path)
         last = piece;
         last_id = mapped ? entry.key.id : 0;
         if (wanted) {
-            return visit_wanted(fs, &entry, mapped > 0);
+            fs->walk.cursor = entry.key;
+            return mapped > 0 ? WANTED_PIECE : WANTED;
         }
     }
     bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id;
     if (beyond) { /* it may end where the next leaf begins */
-        NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
+        NF2_TRY(nf2_map_find_as_is(fs, last_id, last.offset, &last));
     }
     if (last_id != 0) {
         mark_piece(fs, &last);
@@ -182,33 +188,40 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path)
     return found;
 }
 
-/* One leaf, or a move: 1 when all leaves were visited, 0, or an error. */
-int nf2_walk_step(nf2_t *fs)
+static NF2_APART int visit_leaf(nf2_t *fs)
 {
     struct nf2_path path;
 
-    fs->space.victims = fs->group_busy ? 0 : fs->space.victims; /* nothing is moved while a GROUP is being applied */
     NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
-    int moved = move_node(fs, &path);
-    moved = moved == 0 ? visit_entries(fs, &path) : moved;
-    if (moved == NF2_NEED_SPACE || moved == NF2_ERR_NOSPC) { /* nothing more can be copied: only marked */
-        fs->space.victims = 0;
-        return 0;
-    }
-    if (moved != 0) {
-        return moved < 0 ? moved : 0;
+    int did = move_node(fs, &path);
+    did = did == 0 ? visit_entries(fs, &path) : did;
+    if (did != 0) {
+        return did;
     }
     fs->walk.leaves++;
     fs->walk.behind = false;
     if (path.bounded) {
         fs->walk.cursor = path.upper;
         int joined = fs->group_busy ? 0 : nf2_tree_join(fs, &path);
-        return joined < 0 && joined != NF2_NEED_SPACE ? joined : 0;
+        return joined == NF2_NEED_SPACE ? 0 : joined;
     }
     int lowered = fs->group_busy ? 0 : nf2_tree_lower(fs);
     fs->walk.active = false;
     fs->walk.leaves_before = fs->walk.leaves;
-    return lowered < 0 ? lowered : 1;
+    return lowered < 0 ? lowered : ENDED;
+}
+
+/* One leaf, or a move: 1 when all leaves were visited, 0, or an error. */
+int nf2_walk_step(nf2_t *fs)
+{
+    fs->space.victims = fs->group_busy ? 0 : fs->space.victims; /* nothing is moved while a GROUP is being applied */
+    int did = visit_leaf(fs);
+    did = did == WANTED || did == WANTED_PIECE ? visit_wanted(fs, did == WANTED_PIECE) : did;
+    if (did == NF2_NEED_SPACE || did == NF2_ERR_NOSPC) { /* nothing more can be copied: only marked */
+        fs->space.victims = 0;
+        return 0;
+    }
+    return did < 0 ? did : did == ENDED;
 }
 
 /* Marks the blocks in use of a window, and does nothing else. */

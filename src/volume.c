@@ -252,6 +252,11 @@ int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
     return guarded(fs, config, flags, do_mount);
 }
 
+int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config)
+{
+    return nf2_mount(fs, config, NF2_MOUNT_RDONLY);
+}
+
 #define LOCKED(call)            \
     do {                        \
         nf2_lock(fs);           \

@@ -3,8 +3,10 @@
 
 What this cannot see: the frames of the driver and of other hooks that a public header declares,
 interrupts, and functions that were compiled without that information (libc, libgcc: they are named,
-and count as 0). A call through another pointer is taken to reach each function with as many
-parameters whose address is taken in a function that leads to that call, or in a table. Functions
+and count as 0). A call through a member of a structure reaches the functions that an initializer
+gives that member (`.member = function`); a call through another pointer is taken to reach each
+function with as many parameters whose address is taken in a function that leads to that call, or in
+a table without such initializers. Functions
 that call each other in a circle count together, each once (the circle is named).
 """
 
@@ -18,6 +20,7 @@ NODE = re.compile(r'^node: \{ title: "([^"]+)" label: "([^"]*)"')
 EDGE = re.compile(r'^edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"(?: label: "([^"]*)")?')
 BYTES = re.compile(r"(\d+) bytes \(([^)]*)\)")
 TAKEN = re.compile(r"R_ARM_(?:ABS32|MOVW_ABS_NC|MOVT_ABS|THM_MOVW_ABS_NC)\s+[0-9a-f]+\s+(\S+)")
+INITIAL = re.compile(r"\.(\w+)\s*=\s*(\w+)\s*[,}]")
 POINTER = "__indirect_call"
 
 
@@ -34,7 +37,9 @@ class Graph:
     functions: dict = field(default_factory=dict)  # by title
     pointer_calls: list = field(
         default_factory=list
-    )  # functions that call through a pointer of the library's own; arguments
+    )  # functions that call through a pointer of the library's own; member or "", arguments
+    members: dict = field(default_factory=dict)  # names of the functions that initializers give it
+    through: dict = field(default_factory=dict)  # what a function calls through pointers
     takers: dict = field(
         default_factory=dict
     )  # function, or "" for a table: whose addresses it takes
@@ -55,13 +60,14 @@ def hooks(headers):
 
 
 def read_graph(objects, outside=frozenset()):
-    graph = Graph()
+    graph, sources = Graph(), set()
     for thing in objects:
         edges = []
         for line in thing.with_suffix(".ci").read_text().splitlines():
             if found := NODE.match(line):
                 if frame := BYTES.search(found.group(2)):
                     place = found.group(2).split("\\n")[1]
+                    sources.add(place.rsplit(":", 2)[0])
                     words = arguments(text_at(place), name_of(found.group(1)).split(".")[0])
                     graph.functions[found.group(1)] = Function(
                         int(frame.group(1)), frame.group(2), words
@@ -72,8 +78,11 @@ def read_graph(objects, outside=frozenset()):
             if target != POINTER:
                 graph.functions[source].callees.add(target)
             elif not any(name in outside for name in called_at(place)):
-                graph.pointer_calls.append((source, pointer_arguments(place)))
+                graph.pointer_calls.append((source, *pointer_call(place)))
         note_addresses(graph, thing)
+    for source in sorted(sources):
+        for member, function in INITIAL.findall((ROOT / source).read_text()):
+            graph.members.setdefault(member, set()).add(function)
     resolve(graph)
     return graph
 
@@ -93,12 +102,12 @@ def called_at(place):
     return re.findall(r"(\w+)\)?\s*\(", text_at(place, 1))
 
 
-def pointer_arguments(place):
-    """How many arguments the first call through a member has here, or None: gcc says where the
-    statement or the macro begins."""
+def pointer_call(place):
+    """The member that the first call here goes through, and how many arguments it has; "", None
+    where it is none: gcc says where the statement or the macro begins."""
     text = text_at(place)
     found = re.search(r"(?:->|\.)(\w+)\)?\s*\(", text.split(";")[0])
-    return arguments(text[found.start() :], found.group(1)) if found else None
+    return (found.group(1), arguments(text[found.start() :], found.group(1))) if found else ("", None)
 
 
 def arguments(text, name):
@@ -138,7 +147,13 @@ def resolve(graph):
     for title, function in graph.functions.items():
         for callee in function.callees:
             callers.setdefault(callee, set()).add(title)
-    for title, count in graph.pointer_calls:
+    titles = {name_of(title): title for title in graph.functions}
+    of_members = set().union(*graph.members.values())
+    for title, member, count in graph.pointer_calls:
+        if member in graph.members:
+            named = graph.members[member] & set(titles)
+            graph.through.setdefault(title, set()).update(titles[name] for name in named)
+            continue
         reached, waiting = {title}, [title]
         while waiting:
             for caller in callers.get(waiting.pop(), set()) - reached:
@@ -146,9 +161,14 @@ def resolve(graph):
                 waiting.append(caller)
         for taker, taken in graph.takers.items():
             if taker in reached or not taker:
-                graph.functions[title].callees |= {
-                    one for one in taken if may_be(graph.functions[one], count)
-                }
+                graph.through.setdefault(title, set()).update(
+                    one
+                    for one in taken
+                    if may_be(graph.functions[one], count)
+                    and (taker or name_of(one) not in of_members)
+                )
+    for title, reached in graph.through.items():
+        graph.functions[title].callees |= reached
 
 
 def may_be(function, count):
@@ -229,9 +249,7 @@ def worst(objects, headers, linked, roots):
         ),
         "circles": sorted(" ".join(names) for names in round_ones),
         "through_pointers": {
-            name_of(title): sorted(
-                map(name_of, graph.functions[title].callees & set().union(*graph.takers.values()))
-            )
-            for title in sorted({title for title, _ in graph.pointer_calls} & titles)
+            name_of(title): sorted(map(name_of, graph.through.get(title, set()) & titles))
+            for title in sorted({title for title, *_ in graph.pointer_calls} & titles)
         },
     }

@@ -163,6 +163,12 @@ int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
 int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags);
 
 /*
+ * The same as nf2_mount with NF2_MOUNT_RDONLY. A program that mounts with this alone links only what reading
+ * needs, however many of the calls below it makes that read, nf2_open and nf2_close among them.
+ */
+int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config);
+
+/*
  * Writes what is pending and marks the volume as cleanly left: durable when it returns OK. Files that are still open are
  * closed without a sync (their unsynced data is lost). After an error the volume is not mounted either,
  * and the next mount recovers as after a cut.

@@ -110,6 +110,7 @@ struct nf2_flash { int (*read)(void *context); void *context; };
 typedef struct { uint32_t a[5]; } nf2_t;
 int nf2_first(struct nf2_flash *flash);
 int nf2_second(int depth);
+int nf2_third(int x);
 /* int nf2_in_a_comment(void); */
 uint64_t nf2_divide(uint64_t a, uint64_t b);
 """
@@ -135,6 +136,12 @@ int nf2_second(int depth)
     TAKE(40);
     return (depth ? nf2_second(depth - 1) + room[0] : 0) + other(unrelated, depth);
 }
+struct table { int (*deep)(int); int (*flat)(int); };
+__attribute__((noipa)) static int deep(int x) { TAKE(5000); return x + room[0]; }
+__attribute__((noipa)) static int flat(int x) { TAKE(64); return x + room[0]; }
+static const struct table table = { .deep = deep, .flat = flat };
+static const struct table *volatile tables = &table;
+int nf2_third(int x) { return x < 0 ? tables->flat(x) + 1 : x; }
 uint64_t nf2_divide(uint64_t a, uint64_t b) { return a / b; }
 """
 SETTINGS = {
@@ -164,8 +171,8 @@ def sizes(build, tmp_path_factory):
 def test_bytes_are_those_of_what_is_called(sizes):
     one, everything, some = (sizes["programs"][name] for name in ("one", "all", "some"))
     assert set(one["functions"]) == {"own:visit", "own:each", "own:nf2_first"}
-    assert everything["calls"] == ["nf2_first", "nf2_second", "nf2_divide"]
-    assert some["calls"] == ["nf2_first", "nf2_divide"]
+    assert everything["calls"] == ["nf2_first", "nf2_second", "nf2_third", "nf2_divide"]
+    assert some["calls"] == ["nf2_first", "nf2_third", "nf2_divide"]
     assert set(everything["functions"]) - set(some["functions"]) == {
         "own:nf2_second",
         "own:other",
@@ -206,6 +213,8 @@ def test_stack_follows_pointers_and_circles_but_not_the_driver(sizes):
         "other",
         "unrelated",
     ]
+    names = [frame.split()[0] for frame in deep["nf2_third"]["path"]]
+    assert names == ["nf2_third", "flat"]  # called by its name in the table
     assert stack["circles"] == ["nf2_second"]
     assert stack["calls"][0]["call"] == "nf2_second"
     assert stack["without_information"] == ["__aeabi_uldivmod"]

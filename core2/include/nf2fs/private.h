@@ -83,7 +83,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     uint32_t node;              /* root of the tree */
     uint32_t next_id, id_limit;
     uint32_t group_block;       /* of a GROUP that is not known to be applied; NF2_NO_BLOCK: none */
-    uint32_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
+    uint16_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
     uint16_t group_at;          /* its place */
     uint16_t node_base;         /* end of the root's sorted part */
     uint16_t super_end;         /* where the next ANCHOR goes */
@@ -104,7 +104,7 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts), 255: or more */
     uint32_t now_window, mark_window;   /* numbers */
     uint32_t window_blocks;     /* of each window; the last one may have fewer */
-    uint32_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
+    uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
     uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
     uint16_t cell_first;        /* block of the marked window with which its cells begin */
@@ -152,6 +152,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
 
 struct nf2_view;
 struct nf2_file;
+struct nf2_writing;
 
 typedef struct nf2 {
     struct nf2_io io;
@@ -159,12 +160,13 @@ typedef struct nf2 {
     struct nf2_space space;
     struct nf2_walk walk;
     const struct nf2_config *config;
+    const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
     uint8_t *views;             /* memory for them */
     uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
     uint8_t view_count;
     uint8_t view_turn;
     bool mounted;
-    bool group_busy;            /* a GROUP is being applied */
+    uint8_t group_busy;         /* a GROUP is committed and not applied: NF2_GROUP_* */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
     struct nf2_run fragment;    /* rest of a block that the last small write left */
     struct nf2_file *files;     /* open handles */

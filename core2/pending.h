@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pending.h - a GROUP that is committed and not applied: its changes as they lie in the root log, and the tree as it will
+ * be when they are applied. Readers look through them where nothing may be written.
+ */
+#ifndef NF2FS_CORE_PENDING_H
+#define NF2FS_CORE_PENDING_H
+
+#include "tree.h"
+
+#define NF2_GROUP_OP_HEAD 3u    /* kind, bytes of the body */
+
+/* What fs->group_busy says. */
+enum { NF2_GROUP_NONE = 0, NF2_GROUP_WAITS = 1, NF2_GROUP_FAILED = 2 };
+
+/* Reads the changes of a GROUP one after the other. */
+struct nf2_group_reader {
+    uint16_t at, end;           /* in the record */
+};
+int nf2_group_begin(nf2_t *fs, struct nf2_group_reader *reader);
+
+/* The next change: 1, 0 at the end, or an error. Its body stays on the chip. */
+int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op);
+
+/* A MERGE into this map that is not applied: 1, 0 if there is none, or an error. */
+int nf2_pending_merge(nf2_t *fs, uint32_t id, struct nf2_op *op);
+
+#endif

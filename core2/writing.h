@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * writing.h - what calls that read need of writing, as a table that a mount for writing gives the volume. nf2_mount alone
+ * names it: a program that mounts with nf2_mount_rdonly links nothing of what is behind it.
+ */
+#ifndef NF2FS_CORE_WRITING_H
+#define NF2FS_CORE_WRITING_H
+
+#include "names.h"
+
+struct nf2_writing {            /* see fs->writing; NULL where nothing is written */
+    void (*look)(nf2_t *fs);    /* nf2_group_look, before anything is looked up */
+    int (*begin)(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place);   /* a handle that writes is opened, */
+    int (*commit)(nf2_t *fs, nf2_file_t *file);
+    void (*end)(nf2_t *fs, nf2_file_t *file);
+    int (*leave)(nf2_t *fs);    /* unmount */
+};
+
+/* Applies a GROUP that is pending, where that may be done. */
+static inline void nf2_look(nf2_t *fs)
+{
+    if (fs->writing != NULL) {
+        fs->writing->look(fs);
+    }
+}
+
+/* file.c: the parts of open and close that only handles for writing have. */
+int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place);
+void nf2_file_end(nf2_t *fs, nf2_file_t *file);
+
+#endif
