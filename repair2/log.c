@@ -221,7 +221,7 @@ static void note_invalid(struct scan *scan, const struct rep_record *place)
     log->first_torn = log->torns++ == 0 ? place->at : log->first_torn;
     log->last_torn = place->at;
     if (log->bad && log->bad_epoch == scan->epoch && scan->block >= scan->image->supers) {
-        damaged(log, place->at); /* two cuts in one session, which is on record when its anchor is; the core takes both for unfinished writes */
+        damaged(log, place->at); /* two cuts in one session: the core takes both for unfinished writes */
     }
     for (unsigned bit = 0; bit <= 12 && !log->damaged; bit++) {
         if (goes_on_behind(scan, *place, (stored ^ (bit < 12 ? 1u << bit : 0)) & 0xFFFu)) {
@@ -259,7 +259,9 @@ static void note_valid(struct scan *scan, uint32_t end, bool whole)
 {
     struct rep_log *log = scan->log;
 
-    if (whole && log->bad &&
+    bool super = scan->block < scan->image->supers; /* a session is on record when its anchor is: its anchors may be cut again and again */
+
+    if (whole && log->bad && !super &&
         (log->bad_epoch == scan->epoch || scan->front_epoch == scan->epoch || log->last_end == 0)) {
         damaged(log, scan->position);   /* within a session nothing is written behind a torn program */
     }

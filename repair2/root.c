@@ -374,8 +374,9 @@ bool rep_root_find(struct repair *repair, uint32_t newer)
         struct rep_log log;
         (void)read_log(repair, repair->state.head, true, &log, &repair->state);
         settle(repair, &log);
-        bool last = repair->state.next < repair->image.blocks && !anchor.found &&
-                    rep_get32(rep_at(&repair->image, repair->state.next, 0)) == UINT32_MAX; /* it does not go on in another block */
+        uint32_t id, next = repair->state.next;
+        bool last = !anchor.found && next < repair->image.blocks && /* it does not go on in a log that is lost: something else is there */
+                    (rep_get32(rep_at(&repair->image, next, 0)) == UINT32_MAX || head_of(repair, next, 'N', &id) || head_of(repair, next, 'R', &id));
         repair->summary.log_read = last && !log.damaged && repair->state.broken == 0;
         rep_log_free(&log);
     }
