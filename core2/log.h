@@ -7,14 +7,7 @@
 #define NF2FS_CORE_LOG_H
 
 #include "flash.h"
-
-#define NF2_LOG_PAGES 16u       /* pages of a block that a log uses at most */
-#define NF2_PAGE_HEAD 2u
-#define NF2_RECORD_OVERHEAD 6u  /* header and check */
-#define NF2_RECORD_MAX 4000u
-#define NF2_LOG_BLANK 0xFFFFu
-#define NF2_CONTINUED 0x0004u   /* header of a page that a long record goes on in */
-#define NF2_CONTINUED_HEAD 4u   /* epoch and that header */
+#include "format.h"
 
 static inline uint32_t nf2_page_start(const nf2_t *fs, uint32_t position)
 {
