@@ -31,7 +31,7 @@ help:
 	@echo "make demo     a volume on a virtual chip: filled, checked byte by byte, measured; each step says how long it takes"
 	@echo "make lib      the library alone: $(BUILD)/lib/libnf2fs.a"
 	@echo "make release  library, virtual chip, benchmark and the host tools $(BIN)/nf2 and $(BIN)/norbench"
-	@echo "make wheel    a wheel of the Python package, one for all versions of Python: $(BUILD)/dist"
+	@echo "make wheel    a wheel of the Python package for all versions of Python, on Linux with its manylinux tag: $(BUILD)/dist"
 	@echo "make test-pythons  installs it under each of PYTHONS=\"$(PYTHONS)\" and runs its tests there"
 	@echo "make extras   what \`nf2 mount', \`nf2 import' and the documentation site need beyond that"
 	@echo "make man      manual pages of the commands: $(BUILD)/man"
@@ -59,6 +59,7 @@ help:
 	@echo "              SIZE_OPTIONS=\"--functions 30\" prints the largest functions, too (see tools/target_size.py)"
 	@echo "make target-cost  instructions of calls on an emulated Cortex-M4, beside LittleFS and the gates: docs/TARGET.md (CORE=2: a page in"
 	@echo "              $(BUILD)/target); COST_OPTIONS=\"--fs nf2fs --ram 2048 --suite files\" measures a part (see tools/target_cost.py)"
+	@echo "make processor  what \`norbench run --processor' needs to count a cell's instructions (an ARM compiler, and qemu-arm)"
 	@echo "make target-profile ROW=update1k  instructions of each function in a row of target/rows.toml on an emulated Cortex-M4;"
 	@echo "              PROFILE_OPTIONS=\"--function NAME | --lines 20 | --top 40 | --fs littlefs | --ram 4096\" (see tools/target_profile.py)"
 	@echo "make clean    remove $(BUILD)"
@@ -122,7 +123,7 @@ tools: $(VENV)/ready
 	@echo "The tools are ready: $(BIN)/nf2 --help"
 
 wheel: $(VENV)/ready
-	@$(STEP) "Wheel of the Python package" -- $(BIN)/python -m pip wheel --no-deps --wheel-dir "$(BUILD)/dist" .
+	@$(STEP) "Wheel of the Python package" -- tools/wheel.sh "$(VENV)" "$(BUILD)/dist"
 	@ls "$(BUILD)/dist"/*.whl
 
 # The installed wheel, under each Python that there is.
@@ -137,7 +138,7 @@ man: $(VENV)/ready
 # The pages of docs/, as mkdocs.yml orders them; tests/python/test_site.py runs what they show.
 site: $(VENV)/extras
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict --site-dir "$(BUILD)/site"
-	@echo "The site is in $(BUILD)/site: open index.html"
+	@echo "The site is in $(BUILD)/site: open index.html; to search in it too, run $(BIN)/python -m http.server --directory $(BUILD)/site"
 
 lib: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF -DNF2FS_CORE=$(CORE)
@@ -152,7 +153,7 @@ asan: $(VENV)/ready freertos
 	$(CMAKE) --build "$(ASAN)" --parallel $(JOBS)
 
 # The second core (core2/) is being built beside the first one: the tests of it that `make test' runs, with sanitizers.
-CORE2_TESTS := test_api test_arguments test_bad test_failed_handles test_read_on
+CORE2_TESTS := test_api test_arguments test_bad test_failed_handles test_read_on test_spinor test_posix test_zephyr test_esp
 core2: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/core2" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON -DNF2FS_CORE=2 -DNF2FS_PYTHON=OFF
 	$(CMAKE) --build "$(BUILD)/core2" --parallel $(JOBS) --target $(CORE2_TESTS)
@@ -241,9 +242,13 @@ validation: release $(VENV)/ready-test
 
 # One page with plots, build/report.html, and the same rows as docs/BENCHMARKS.md.
 REPORT_WORKLOADS ?= core,sensing,reads,mixedshort,mountfill50,mountfillu50
+# Of these the instructions are counted too, which takes a hundred times as long.
+REPORT_COUNTED ?= mountclean,create32,read32,delete32,config,swrite,rread,log32d
 REPORT_CUTS ?= 30
 report: release $(VENV)/ready-test
+	@$(MAKE) processor || echo "make: rows without instructions: each says why" >&2
 	$(BIN)/norbench sweep --out "$(BUILD)/report.jsonl" --workload $(REPORT_WORKLOADS) --jobs $(JOBS)
+	$(BIN)/norbench sweep --out "$(BUILD)/report.jsonl" --workload $(REPORT_COUNTED) --jobs $(JOBS) --processor
 	rm -f "$(BUILD)/cuts.jsonl"
 	$(BIN)/norbench cuts --out "$(BUILD)/cuts.jsonl" --cuts $(REPORT_CUTS) --slice --jobs $(JOBS) > /dev/null
 	$(BIN)/norbench report "$(BUILD)/report.jsonl" "$(BUILD)/cuts.jsonl" --html "$(BUILD)/report.html" --flame littlefs:swrite,nf2fs:config
@@ -335,6 +340,11 @@ size: $(BUILD)/littlefs/fetched
 TARGET_PAGE ?= $(if $(filter 1,$(CORE)),docs/TARGET.md,$(TARGET)/TARGET-core$(CORE).md)
 target-cost: $(BUILD)/littlefs/fetched
 	@$(PYTHON) tools/target_cost.py $(TARGET_INPUT) --page "$(TARGET_PAGE)" $(COST_OPTIONS)
+
+# norbench-cell for an emulated Cortex-M4, beside the one for this computer: `norbench run --processor' needs it.
+.PHONY: processor
+processor: release
+	@$(PYTHON) tools/target_cell.py $(TARGET_INPUT) --fatfs "$(BUILD)/fatfs" --yaffs2 "$(BUILD)/yaffs2" --beside "$(RELEASE)/norbench"
 
 ROW ?= update1k
 target-profile: $(BUILD)/littlefs/fetched

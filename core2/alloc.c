@@ -60,12 +60,18 @@ static void take(struct nf2_claim *claim, uint32_t count)
     claim->erased = (uint16_t)(claim->erased - count);
 }
 
+/* What one claim may take: a cut loses it until a walk finds it again. */
+static uint32_t claim_limit(const nf2_t *fs)
+{
+    return nf2_max(fs->space.free / 4, nf2_group_blocks(fs));
+}
+
 /* Something for nodes to be claimed: new blocks, replaced ones, or what data had. */
 static int claim_nodes(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
     uint32_t start, most = nf2_max(space->claim_size, 1);
-    uint32_t limit = nf2_max(space->free / 4, 1);
+    uint32_t limit = claim_limit(fs);
 
     most = nf2_min(most, limit);
     bool plenty = most == nf2_large_blocks(fs) && space->now_free > space->window_blocks / 4;
@@ -135,7 +141,7 @@ static int claim_data(nf2_t *fs, uint32_t kept)
     if (space->now_free <= keep) {
         return stock > kept ? claim_spare(fs) : NF2_NEED_SPACE;
     }
-    uint32_t most = nf2_min(nf2_min(part, space->now_free - keep), nf2_max(space->free / 4, 1));
+    uint32_t most = nf2_min(nf2_min(part, space->now_free - keep), claim_limit(fs));
     uint32_t n = nf2_space_find(fs, most, true, &start);
     n = n > 0 ? n : nf2_space_find(fs, most, false, &start);
     return n > 0 ? claim_run(fs, &space->data, start, n) : NF2_NEED_SPACE;

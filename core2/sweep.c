@@ -21,7 +21,7 @@ static uint32_t work_left(const nf2_t *fs)
 /* Blocks that so many moved pages take: their leaves are written anew, too. */
 static uint32_t blocks_of_moves(const nf2_t *fs, uint32_t pages)
 {
-    return pages * 5 / 4 / nf2_block_pages(fs);
+    return pages * 9 / 8 / nf2_block_pages(fs);
 }
 
 /*

@@ -62,10 +62,10 @@ static bool worth_emptying(const nf2_t *fs, uint32_t cell, bool scarce)
     if (used == 0) {
         return false;
     }
-    if (large && !scarce) {
-        return live <= WORTH * blocks * parts;
+    if (large && live <= WORTH * blocks * parts) {
+        return true;
     }
-    return garbage_of(fs, cell) >= (single ? parts / 16 : parts) && (scarce || live <= WORTH * used * parts);
+    return garbage_of(fs, cell) >= (single ? parts / 16 : parts) && (scarce || (!large && live <= WORTH * used * parts));
 }
 
 /* The emptiest cell that is worth it and can be copied with so many parts; NF2_CELLS: there is none. */
@@ -87,19 +87,20 @@ bool nf2_victims_choose(nf2_t *fs)
 {
     uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs), used;
     uint32_t parts = stock > floor ? nf2_space_parts(fs) * (stock - floor) : 0, cell;
-    bool scarce = fs->walk.hard || nf2_space_count(fs, fs->space.mark) < fs->space.window_blocks / 16;
+    uint32_t enough = fs->walk.hard ? NF2_NONE : fs->space.window_blocks / 2, won = nf2_space_count(fs, fs->space.mark);
 
-    parts -= fs->walk.hard ? 0 : parts / 16 * 5; /* the rest is for what is written meanwhile */
+    parts -= fs->walk.hard ? 0 : parts / 8; /* the rest is for what is written meanwhile */
     uint32_t candidates = fs->space.victims;
     fs->space.victims = 0;
     fs->walk.to_move = fs->walk.gain = 0;
-    while ((cell = pick(fs, candidates, parts, scarce)) < NF2_CELLS) {
+    while ((cell = pick(fs, candidates, parts, won < enough)) < NF2_CELLS) {
         candidates &= ~(1u << cell);
+        won += cell_size(fs, cell, &used);
         uint32_t live = fs->space.live[cell];
         fs->space.victims |= 1u << cell;
         fs->walk.to_move += live * nf2_block_pages(fs) / nf2_space_parts(fs);
         fs->walk.gain += cell_size(fs, cell, &used) - live / nf2_space_parts(fs);
-        parts -= nf2_min(parts, live + live / 4 + 1); /* leaves are written anew, too */
+        parts -= nf2_min(parts, live + live / 8 + 1); /* leaves are written anew, too */
     }
     return fs->space.victims != 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint.h"
 #include "heap_watch.h"
 
 void bench_fail(struct bench *bench, const char *format, ...)
@@ -76,6 +77,7 @@ static void end(struct bench *bench, const char *name)
     heap_watch_call(false);
     record_call_end(&bench->record, name);
     call_judge_end(&bench->judge, vflash_counts(bench->chip));
+    checkpoint_tick();
 }
 
 /* Ends a measured call; returns whether it succeeded. */
@@ -109,12 +111,8 @@ void bench_mount(struct bench *bench)
 
 void bench_format(struct bench *bench)
 {
-    judge_begin(bench, (struct call_facts){.kind = CALL_FORMAT});
-    int result = bench->fs.ops->format(bench->fs.context);
-    call_judge_end(&bench->judge, vflash_counts(bench->chip));
-    if (result < 0) {
-        bench_fail(bench, "format failed with %d", result);
-    }
+    begin(bench, (struct call_facts){.kind = CALL_FORMAT});
+    (void)finish(bench, "format", "", bench->fs.ops->format(bench->fs.context));
 }
 
 void bench_statfs(struct bench *bench)

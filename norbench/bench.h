@@ -21,7 +21,9 @@
 #include "vflash.h"
 #include "vfs.h"
 
+#ifndef BENCH_PIECE_MAX
 #define BENCH_PIECE_MAX (64u * 1024u)   /* bytes in one read or write */
+#endif
 #define KIB 1024u
 #define MIB (1024u * 1024u)
 

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena.h"
 #include "bench.h"
+#include "checkpoint.h"
 #include "heap_watch.h"
 #include "peers.h"
 #include "record_calls.h"
@@ -18,8 +20,8 @@
 static const char usage[] =
     "usage: norbench-cell --fs NAME --workload NAME [--chip NAME] [--state fresh|aged|aged75] [--seed N] [--maintain US]\n"
     "                     [--mean N | --limit N] [--part N] [--wear FILE] [--bounds] [--progress] [--conditions LIST]\n"
-    "                     [--maps] [--pages FILE] [--stacks FILE] [--trace FILE] [--record FILE]\n"
-    "                     [--aged-run FILE]\n"
+    "                     [--maps] [--pages FILE] [--stacks FILE] [--calls FILE] [--trace FILE] [--record FILE]\n"
+    "                     [--aged-run FILE] [--checkpoint FILE [--checkpoint-every SECONDS | --checkpoint-at CALL]]\n"
     "       norbench-cell --list | --list-bounds [--chip NAME]\n"
     "\n"
     "Runs one cell and prints one line of JSON. Exit code 0: it ran and every byte was right; 1: it failed; 2: usage.\n"
@@ -37,17 +39,21 @@ static const char usage[] =
     "  --maps           say of each block how often it was erased, programmed and read, from the format on\n"
     "  --pages FILE     write the reads and programs of each page, one a line\n"
     "  --stacks FILE    write from which calls the operations of the measured stretch came\n"
+    "  --calls FILE     write the name and the flash time (us) of each call of the measured stretch, one a line\n"
     "  --trace FILE     the trace that the workload `trace` makes again\n"
     "  --record FILE    write the calls of the measured stretch as a trace\n"
     "  --aged-run FILE  aged, aged75: take the aged chip from this file; make the file where it is not there (not native)\n"
+    "  --checkpoint FILE  store the whole run in this file every 60 s, or as said; where the file is there, go on from it; at\n"
+    "                   the end it is removed. With -at: store it at that call of the file system, and end with exit code 4\n"
     "  --progress       say on the standard error how far a long run is\n";
 
 /* ---- arguments ---------------------------------------------------------------------------------- */
 
 struct arguments {
-    const char *fs, *workload, *chip, *state, *wear_path, *conditions, *pages_path, *stacks_path, *trace_path, *record_path, *run_path;
+    const char *fs, *workload, *chip, *state, *wear_path, *conditions, *pages_path, *stacks_path, *trace_path, *record_path, *run_path, *calls_path, *checkpoint_path;
     uint64_t seed;
     uint32_t maintain_us, erases_mean, erases_limit, part;
+    uint32_t checkpoint_seconds, checkpoint_call;
     bool list, list_bounds, bounds, progress, maps;
 };
 
@@ -82,6 +88,10 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
         arguments->record_path = value;
     } else if (strcmp(name, "--aged-run") == 0) {
         arguments->run_path = value;
+    } else if (strcmp(name, "--checkpoint") == 0) {
+        arguments->checkpoint_path = value;
+    } else if (strcmp(name, "--calls") == 0) {
+        arguments->calls_path = value;
     } else if (strcmp(name, "--pages") == 0) {
         arguments->pages_path = value;
     } else if (strcmp(name, "--stacks") == 0) {
@@ -91,7 +101,9 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
                          : strcmp(name, "--mean") == 0     ? &arguments->erases_mean
                          : strcmp(name, "--limit") == 0    ? &arguments->erases_limit
                          : strcmp(name, "--part") == 0     ? &arguments->part
-                                                           : NULL;
+                         : strcmp(name, "--checkpoint-every") == 0 ? &arguments->checkpoint_seconds
+                         : strcmp(name, "--checkpoint-at") == 0    ? &arguments->checkpoint_call
+                                                                   : NULL;
         bool good = target != NULL && parse_number(value, UINT32_MAX, &number);
         if (good) {
             *target = (uint32_t)number;
@@ -103,7 +115,7 @@ static bool parse_option(struct arguments *arguments, const char *name, const ch
 
 static bool parse(struct arguments *arguments, int count, char **values)
 {
-    *arguments = (struct arguments){.state = "fresh", .seed = 42, .part = 1, .conditions = ""};
+    *arguments = (struct arguments){.state = "fresh", .seed = 42, .part = 1, .conditions = "", .checkpoint_seconds = 60};
     for (int i = 1; i < count; i++) {
         if (strcmp(values[i], "--list") == 0) {
             arguments->list = true;
@@ -372,6 +384,11 @@ static bool watch(struct bench *bench, const struct arguments *arguments)
         fprintf(stderr, "norbench-cell: no memory for what is to be watched\n");
         return false;
     }
+    bench->record.call_lines = arguments->calls_path != NULL ? fopen(arguments->calls_path, "w") : NULL;
+    if (arguments->calls_path != NULL && bench->record.call_lines == NULL) {
+        fprintf(stderr, "norbench-cell: %s cannot be written\n", arguments->calls_path);
+        return false;
+    }
     return true;
 }
 
@@ -397,6 +414,10 @@ static void settle(struct bench *bench, const struct arguments *arguments)
     if (difference != NULL) {
         bench_fail(bench, "the second counter disagrees on %s", difference);
     }
+    FILE *lines = bench->record.call_lines;
+    if (lines != NULL && (ferror(lines) != 0) + (fclose(lines) != 0) > 0) {
+        bench_fail(bench, "%s cannot be written", arguments->calls_path);
+    }
     if (arguments->pages_path != NULL && !write_pages(bench->chip, arguments->pages_path)) {
         bench_fail(bench, "%s cannot be written", arguments->pages_path);
     }
@@ -413,10 +434,10 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
         fprintf(stderr, "norbench-cell: no memory for the chip\n");
         return 2;
     }
+    record_init(&bench->record, bench->chip, &bench->tap);
     if (!watch(bench, arguments)) {
         return 2;
     }
-    record_init(&bench->record, bench->chip, &bench->tap);
     if (entry == &vfs_nf2fs_entry) {
         call_judge_init(&bench->judge, chip);
     }
@@ -433,6 +454,7 @@ static int run_cell(struct bench *bench, const struct arguments *arguments, cons
     bench->erases_mean = arguments->erases_mean;
     bench->erases_limit = arguments->erases_limit;
     bench->wear_path = arguments->wear_path;
+    vfs_set_nand(chip->nand != 0 ? &bench->tap.nand : NULL);
     heap_watch_call(true);
     int result = entry->make(&bench->tap.driver, &bench->fs);
     heap_watch_call(false);
@@ -462,37 +484,97 @@ static int list(void)
     return 0;
 }
 
+struct cell {
+    struct bench bench;
+    struct arguments arguments;
+    const struct vfs_entry *entry;
+    const struct workload *workload;
+    struct vflash_chip chip;
+};
+
+static int run_this(void *context)
+{
+    struct cell *cell = context;
+    return run_cell(&cell->bench, &cell->arguments, cell->entry, cell->workload, &cell->chip);
+}
+
+/* Texts that the run needs lie in the arena, too. Returns the arguments in one line, those of the checkpoint left out. */
+static const char *keep_texts(int count, char **values)
+{
+    size_t all = 1;
+    for (int i = 1; i < count; i++) {
+        size_t size = strlen(values[i]) + 1;
+        char *kept = malloc(size);
+        if (kept == NULL) {
+            return NULL;
+        }
+        values[i] = memcpy(kept, values[i], size);
+        all += size;
+    }
+    char *key = calloc(1, all);
+    for (int i = 1; key != NULL && i < count; i++) {
+        if (strncmp(values[i], "--checkpoint", 12) == 0) {
+            i++;
+        } else {
+            strcat(strcat(key, values[i]), " ");
+        }
+    }
+    return key;
+}
+
+static int run_stored(struct cell *cell, const char *key)
+{
+    const struct arguments *arguments = &cell->arguments;
+    if (arguments->calls_path != NULL || arguments->trace_path != NULL || arguments->record_path != NULL || arguments->stacks_path != NULL) {
+        fprintf(stderr, "norbench-cell: --checkpoint is not for runs with --calls, --trace, --record or --stacks, which have files open\n");
+        return 2;
+    }
+    const struct checkpoint_plan plan = {arguments->checkpoint_path, arguments->checkpoint_seconds, arguments->checkpoint_call, key};
+    return checkpoint_run(&plan, run_this, cell);
+}
+
+/* Before anything is allocated: whether the run is one that is stored. */
+static bool asks_for_checkpoint(int count, char **values)
+{
+    for (int i = 1; i < count; i++) {
+        if (strcmp(values[i], "--checkpoint") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int main(int count, char **values)
 {
-    struct arguments arguments;
-    if (!parse(&arguments, count, values) || !known_state(arguments.state)) {
+    static struct cell cell;
+    struct arguments *arguments = &cell.arguments;
+    const char *key = asks_for_checkpoint(count, values) && arena_open() ? keep_texts(count, values) : NULL;
+    if (!parse(arguments, count, values) || !known_state(arguments->state)) {
         fputs(usage, stderr);
         return 2;
     }
-    struct vflash_chip chip;
-    if (arguments.list) {
-        return arguments.chip == NULL || find_chip(arguments.chip, &chip) ? list() : 2;
+    if (arguments->list) {
+        return arguments->chip == NULL || find_chip(arguments->chip, &cell.chip) ? list() : 2;
     }
-    if (arguments.list_bounds) {
-        bool found = find_chip(arguments.chip != NULL ? arguments.chip : DEFAULT_CHIP, &chip);
+    if (arguments->list_bounds) {
+        bool found = find_chip(arguments->chip != NULL ? arguments->chip : DEFAULT_CHIP, &cell.chip);
         if (found) {
-            report_bounds(&chip);
+            report_bounds(&cell.chip);
         }
         return found ? 0 : 2;
     }
-    const struct vfs_entry *entry = find_entry(arguments.fs);
-    const struct workload *workload = workload_find(arguments.workload);
-    if (entry == NULL || workload == NULL) {
-        fprintf(stderr, "norbench-cell: no %s \"%s\": see --list\n", entry == NULL ? "file system" : "workload",
-                entry == NULL ? arguments.fs : arguments.workload);
+    cell.entry = find_entry(arguments->fs);
+    cell.workload = workload_find(arguments->workload);
+    if (cell.entry == NULL || cell.workload == NULL) {
+        fprintf(stderr, "norbench-cell: no %s \"%s\": see --list\n", cell.entry == NULL ? "file system" : "workload",
+                cell.entry == NULL ? arguments->fs : arguments->workload);
         return 2;
     }
-    if (arguments.chip == NULL) {
-        arguments.chip = workload->chip != NULL ? workload->chip : DEFAULT_CHIP;
+    if (arguments->chip == NULL) {
+        arguments->chip = cell.workload->chip != NULL ? cell.workload->chip : DEFAULT_CHIP;
     }
-    if (!find_chip(arguments.chip, &chip)) {
+    if (!find_chip(arguments->chip, &cell.chip)) {
         return 2;
     }
-    static struct bench bench;
-    return run_cell(&bench, &arguments, entry, workload, &chip);
+    return arguments->checkpoint_path != NULL ? run_stored(&cell, key != NULL ? key : "") : run_this(&cell);
 }

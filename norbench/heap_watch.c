@@ -2,6 +2,8 @@
 /* heap_watch.c - allocations inside calls of the file system. Each block has a head that says whether it counts. */
 #include "heap_watch.h"
 
+#include "arena.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +35,24 @@ size_t heap_watch_most(void)
     return most;
 }
 
+/* A run that may be stored has all of its memory in the arena. */
+static struct head *take(size_t size)
+{
+    return arena_is_open() ? arena_take(size) : __real_malloc(size);
+}
+
+static void give(struct head *head)
+{
+    if (arena_is_open()) {
+        arena_give(head, sizeof(*head) + head->size);
+    } else {
+        __real_free(head);
+    }
+}
+
 void *__wrap_malloc(size_t size)
 {
-    struct head *head = size <= SIZE_MAX - sizeof(*head) ? __real_malloc(sizeof(*head) + size) : NULL;
+    struct head *head = size <= SIZE_MAX - sizeof(*head) ? take(sizeof(*head) + size) : NULL;
     if (head == NULL) {
         return NULL;
     }
@@ -85,5 +102,5 @@ void __wrap_free(void *memory)
     }
     head->mark = 0;
     in_use -= head->counted;
-    __real_free(head);
+    give(head);
 }

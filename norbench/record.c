@@ -2,8 +2,11 @@
 /* record.c - counter deltas, the worst call, windows. */
 #include "record.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+#include "marks.h"
 
 void record_init(struct record *record, struct vflash *chip, const struct tap *tap)
 {
@@ -86,6 +89,9 @@ void record_call_begin(struct record *record)
 {
     record->call_start = *vflash_counts(record->chip);
     record->call_start_consumed = record->tap->pages_consumed;
+    if (record->measuring) {
+        mark_call_begin();
+    }
 }
 
 /* What a call without idle time before it may erase, and by how much it erased more. */
@@ -132,13 +138,22 @@ static void note_worst(struct record *record, const char *name, const struct ser
     }
 }
 
+static void put_line(const struct record *record, const char *name, uint64_t us)
+{
+    if (record->call_lines != NULL) {
+        fprintf(record->call_lines, "%s %" PRIu64 "\n", name, us);
+    }
+}
+
 void record_call_end(struct record *record, const char *name)
 {
     if (!record->measuring) {
         return;
     }
+    mark_call_end();
     struct series_sample call = series_between(&record->call_start, vflash_counts(record->chip));
     note_worst(record, name, &call);
+    put_line(record, name, call.us);
     judge_erases(record, &call);
     judge_copies(record, name, &call);
     if (record->keep_calls && series_add(&record->calls, name, &call) != 0) {
@@ -168,8 +183,13 @@ void record_extra(struct record *record, const char *key, double value)
 
 void record_maintain_end(struct record *record)
 {
+    if (!record->measuring) {
+        return;
+    }
+    mark_call_end();
     uint64_t time_us = vflash_counts(record->chip)->time_us - record->call_start.time_us;
-    if (record->measuring && time_us > record->worst_maintain_us) {
+    put_line(record, "maintain", time_us);
+    if (time_us > record->worst_maintain_us) {
         record->worst_maintain_us = time_us;
     }
 }

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "series.h"
 #include "tap.h"
@@ -43,6 +44,8 @@ struct record {
     int64_t erases_past_allowance;      /* the most by which a call passed 1 + ceil(bytes it consumed / block x WA) */
     uint64_t owed_pages;                /* pages of the user's bytes that were written and perhaps not programmed yet */
     double extra_pages_per_4k;          /* the most pages that a call programmed beyond those, for each 4 KiB that it began */
+
+    FILE *call_lines;                   /* each call of the stretch: its name and its time; NULL: not asked for */
 
     bool samples_lost;                  /* no memory for a sample */
     bool keep_calls;                    /* every call's cost, by kind */

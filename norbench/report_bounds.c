@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* report_bounds.c - calls and their bounds as JSON. */
+#include "report.h"
+
 #include <inttypes.h>
 #include <stdio.h>
-
-#include "report.h"
 
 static const char *const measures[CALL_MEASURES] = {"read_pages", "program_pages", "erases", "erases_ahead"};
 

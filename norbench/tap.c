@@ -63,6 +63,26 @@ static int tap_erase(void *context, uint32_t address, uint32_t length)
     return result;
 }
 
+static int tap_spare_read(void *context, uint32_t page, void *data, uint32_t length)
+{
+    struct tap *tap = context;
+    uint64_t before_us = vflash_counts(tap->flash)->time_us;
+    int result = vflash_spare_read(tap->flash, page, data, length);
+    if (taken(result)) {
+        dumb_read(&tap->dumb, vflash_chip_of(tap->flash), page * tap->driver.page_size, length);
+        note(tap, STACKS_READ, before_us);
+    }
+    return result;
+}
+
+static int tap_spare_program(void *context, uint32_t page, const void *data, uint32_t length)
+{
+    struct tap *tap = context;
+    int result = vflash_spare_program(tap->flash, page, data, length);
+    tap->dumb.program_bytes += result == 0 ? length : 0;
+    return result;
+}
+
 int tap_open(struct tap *tap, struct vflash *flash)
 {
     const struct nf2_flash *chip = vflash_driver(flash);
@@ -71,6 +91,7 @@ int tap_open(struct tap *tap, struct vflash *flash)
     tap->driver.read = tap_read;
     tap->driver.program = tap_program;
     tap->driver.erase = tap_erase;
+    tap->nand = (struct vfs_nand){tap, vflash_chip_of(flash)->spare_size, tap_spare_read, tap_spare_program};
     tap->touched = calloc(chip->chip_size / chip->page_size / 8 + 1, 1);
     return tap->touched == NULL ? -1 : 0;
 }

@@ -15,13 +15,15 @@
 #include "dumb.h"
 #include "nf2fs/flash.h"
 #include "stacks.h"
+#include "vfs.h"
 
 struct tap {
     struct nf2_flash driver;        /* what the file system gets */
     const struct nf2_flash *chip;
     uint8_t *touched;               /* one bit a page: programmed since its erase */
     uint64_t pages_consumed;
-    const struct vflash *flash;
+    struct vflash *flash;
+    struct vfs_nand nand;           /* for NAND chips: see vfs.h */
     struct dumb dumb;
     struct stacks *stacks;          /* NULL: not asked for */
 };

@@ -31,7 +31,7 @@ enum trace_kind {
     TRACE_STAT = 11,            /* path */
     TRACE_LIST = 12,            /* path */
     TRACE_IDLE = 13,            /* microseconds in which the application called nothing */
-    TRACE_FILE_BEFORE = 14,     /* path, size: was there before the first call */
+    TRACE_FILE_BEFORE = 14,     /* size, path: was there before the first call */
     TRACE_DIR_BEFORE = 15,      /* path: likewise */
     TRACE_ABSENT = 16,          /* path: was looked for and not found */
     TRACE_KINDS

@@ -89,6 +89,7 @@ void busybox_read_all(struct bench *bench, const struct workload *workload);
 void mount_prepare_full(struct bench *bench, const struct workload *workload);
 void mount_prepare_small(struct bench *bench, const struct workload *workload);
 void mount_run(struct bench *bench, const struct workload *workload);
+void format_run(struct bench *bench, const struct workload *workload);
 void mount_write_run(struct bench *bench, const struct workload *workload);
 
 /* workload_gc.c */

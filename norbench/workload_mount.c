@@ -45,6 +45,16 @@ void mount_run(struct bench *bench, const struct workload *workload)
     }
 }
 
+/* What the volume held is gone. */
+void format_run(struct bench *bench, const struct workload *workload)
+{
+    (void)workload;
+    bench_format(bench);
+    model_close(&bench->model);
+    model_open(&bench->model);
+    bench_operation(bench);
+}
+
 void mount_write_run(struct bench *bench, const struct workload *workload)
 {
     (void)workload;

@@ -3,6 +3,7 @@
  * workload_trace.c - the calls of a recorded application, made again (trace.h). Each call is mirrored in the model and compared, like those
  * of every workload.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ struct replay {
     uint64_t opened;            /* open entries so far */
     struct {
         bool used;
+        bool removed;           /* while it was open: see remove_file */
         uint64_t handle;
         struct bench_file file;
     } slots[HANDLES_MAX];
@@ -105,12 +107,19 @@ void trace_prepare(struct bench *bench, const struct workload *workload)
 
 /* ---- the calls ---------------------------------------------------------------------------------------- */
 
+static bool is_removed(const struct replay *replay, const char *path);
+
 static void open_file(struct replay *replay, const struct trace_entry *entry)
 {
+    if (is_removed(replay, entry->path)) {
+        bench_fail(replay->bench, "%s is opened again while it is open, after it was removed: only a host can do that", entry->path);
+        return;
+    }
     uint64_t handle = replay->opened++;
     for (uint32_t i = 0; i < HANDLES_MAX; i++) {
         if (!replay->slots[i].used) {
             replay->slots[i].used = true;
+            replay->slots[i].removed = false;
             replay->slots[i].handle = handle;
             replay->slots[i].file = bench_open(replay->bench, entry->path, (int)entry->handle);
             return;
@@ -130,12 +139,36 @@ static struct bench_file *file_of(struct replay *replay, uint64_t handle)
     return NULL;
 }
 
+/* Another open handle on the file of slot `i`, or on the node; HANDLES_MAX: none. */
+static uint32_t other_slot(const struct replay *replay, const struct model_node *node, uint32_t i)
+{
+    uint32_t other = 0;
+    while (other < HANDLES_MAX && (other == i || !replay->slots[other].used || replay->slots[other].file.node != node)) {
+        other++;
+    }
+    return other;
+}
+
+static void close_slot(struct replay *replay, uint32_t i)
+{
+    char path[TRACE_PATH_MAX];
+    const struct model_node *node = replay->slots[i].file.node;
+    uint32_t other = other_slot(replay, node, i);
+    bench_close(replay->bench, &replay->slots[i].file);
+    replay->slots[i].used = false;
+    if (replay->slots[i].removed && other < HANDLES_MAX) {
+        replay->slots[other].removed = true;
+    } else if (replay->slots[i].removed && node != NULL) {
+        snprintf(path, sizeof(path), "%s", node->path);
+        bench_remove(replay->bench, path);
+    }
+}
+
 static void close_file(struct replay *replay, uint64_t handle)
 {
     for (uint32_t i = 0; i < HANDLES_MAX; i++) {
         if (replay->slots[i].used && replay->slots[i].handle == handle) {
-            bench_close(replay->bench, &replay->slots[i].file);
-            replay->slots[i].used = false;
+            close_slot(replay, i);
             return;
         }
     }
@@ -181,17 +214,42 @@ static void file_call(struct replay *replay, const struct trace_entry *entry)
     }
 }
 
-static void name_call(struct bench *bench, const struct trace_entry *entry)
+/* A file that is open is removed when it is closed: a host takes its name away at once, most of the file systems here refuse that. */
+static void remove_file(struct replay *replay, const char *path)
 {
-    if (entry->kind == TRACE_MKDIR) {
+    const struct model_node *node = model_find(&replay->bench->model, path);
+    uint32_t slot = node != NULL ? other_slot(replay, node, HANDLES_MAX) : HANDLES_MAX;
+    if (slot < HANDLES_MAX) {
+        replay->slots[slot].removed = true;
+    } else {
+        bench_remove(replay->bench, path);
+    }
+}
+
+static bool is_removed(const struct replay *replay, const char *path)
+{
+    for (uint32_t i = 0; i < HANDLES_MAX; i++) {
+        if (replay->slots[i].used && replay->slots[i].removed && strcmp(replay->slots[i].file.node->path, path) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void name_call(struct replay *replay, const struct trace_entry *entry)
+{
+    struct bench *bench = replay->bench;
+    if (is_removed(replay, entry->path) && entry->kind != TRACE_ABSENT) {
+        bench_fail(bench, "%s is named again while it is open, after it was removed: only a host can do that", entry->path);
+    } else if (entry->kind == TRACE_MKDIR) {
         bench_mkdir(bench, entry->path);
     } else if (entry->kind == TRACE_REMOVE) {
-        bench_remove(bench, entry->path);
+        remove_file(replay, entry->path);
     } else if (entry->kind == TRACE_RENAME) {
         bench_rename(bench, entry->path, entry->other);
     } else if (entry->kind == TRACE_STAT) {
         bench_stat(bench, entry->path);
-    } else if (entry->kind == TRACE_ABSENT) {
+    } else if (entry->kind == TRACE_ABSENT && !is_removed(replay, entry->path)) {
         bench_stat_absent(bench, entry->path);
     } else if (entry->kind == TRACE_LIST) {
         bench_list(bench, entry->path, NULL);
@@ -215,7 +273,7 @@ static void call(void *context, const struct trace_entry *entry)
     } else if (entry->kind >= TRACE_READ && entry->kind <= TRACE_TRUNCATE) {
         file_call(replay, entry);
     } else {
-        name_call(replay->bench, entry);
+        name_call(replay, entry);
     }
     record_operation(&replay->bench->record);
 }
@@ -229,7 +287,7 @@ void trace_run(struct bench *bench, const struct workload *workload)
     for_each(bench, call, &replay);
     for (uint32_t i = 0; i < HANDLES_MAX; i++) {        /* an application may end with files open */
         if (replay.slots[i].used) {
-            bench_close(bench, &replay.slots[i].file);
+            close_slot(&replay, i);
         }
     }
 }

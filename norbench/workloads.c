@@ -45,6 +45,7 @@
      overwrite_prepare, overwrite_run, .chip = CHIP_16M, .size = bytes, .fill = 50, .slow = true, .variant = VARIANT_IN_ORDER}
 
 static const struct workload workloads[] = {
+    {"format", "mount", "batched", "format the chip", START_UNMOUNTED, NULL, format_run},
     {"mountblank", "mount", "batched", "mount an empty volume", START_UNMOUNTED, NULL, mount_run, .count = 1},
     {"mountclean", "mount", "batched", "mount after an unmount: Busybox tree, 100 small files, 2 MiB with 20 updates, 128 KiB log", START_UNMOUNTED,
      mount_prepare_full, mount_run, .count = 1},

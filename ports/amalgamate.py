@@ -4,7 +4,8 @@
     amalgamate.py OUT SOURCE...        for instance: amalgamate.py build/amalgamation src/*.c
     amalgamate.py --build BUILD OUT    the sources of a build that CMake has configured
 
-Public headers go into nf2fs.h, all others into nf2fs.c, each once. Names that are
+Public headers go into nf2fs.h, all others into nf2fs.c, each once; nf2fs/*.h lead those who ask for the headers
+by their own names, such as ports/spinor, to nf2fs.h. Names that are
 a source's own, and that others use too, get its name as an ending; macros of a source end with it.
 """
 
@@ -142,10 +143,7 @@ def write_arduino(out, made):
         "paragraph": "Survives a power cut at any instant. With a driver for JEDEC chips and a selftest.",
         "architectures": "*", "includes": "nf2fs.h",
     }
-    (out / "src/nf2fs").mkdir(parents=True, exist_ok=True)
     (out / "library.properties").write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-    for name in ("nf2fs.h", "flash.h"):     # as spinor includes them
-        (out / "src/nf2fs" / name).write_text('#include "../nf2fs.h"\n')
     for path in (ROOT / "ports/spinor").glob("*.[ch]"):
         (out / "src" / path.name).write_text(path.read_text())
 
@@ -171,6 +169,9 @@ def main():
     place.mkdir(parents=True, exist_ok=True)
     (place / "nf2fs.h").write_text(made.header())
     (place / "nf2fs.c").write_text(made.source())
+    (place / "nf2fs").mkdir(exist_ok=True)
+    for name in ("nf2fs.h", "flash.h"):
+        (place / "nf2fs" / name).write_text('#include "../nf2fs.h"\n')
     if options.arduino:
         write_arduino(options.out, made)
     return 0

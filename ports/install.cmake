@@ -16,8 +16,16 @@ list(TRANSFORM nf2fs_build_include APPEND ">")
 set_target_properties(nf2fs PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
   "${nf2fs_build_include};$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 
+set(nf2fs_drivers "${CMAKE_INSTALL_INCLUDEDIR}/nf2fs/ports")
 set(nf2fs_package "${CMAKE_INSTALL_LIBDIR}/cmake/nf2fs")
 install(TARGETS nf2fs EXPORT nf2fs-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT library)
+if(PROJECT_IS_TOP_LEVEL)
+  set_target_properties(nf2fs_spinor PROPERTIES EXPORT_NAME spinor)
+  install(TARGETS nf2fs_spinor EXPORT nf2fs-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT library
+          INCLUDES DESTINATION "${nf2fs_drivers}")
+  install(FILES "${CMAKE_CURRENT_LIST_DIR}/spinor/spinor.h" "${CMAKE_CURRENT_LIST_DIR}/spinor/selftest.h"
+          DESTINATION "${nf2fs_drivers}" COMPONENT library)
+endif()
 install(EXPORT nf2fs-targets NAMESPACE nf2fs:: FILE nf2fs-config.cmake DESTINATION "${nf2fs_package}" COMPONENT library)
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/nf2fs-config-version.cmake"
   VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
@@ -32,15 +40,20 @@ foreach(header nf2fs.h flash.h private.h)
 endforeach()
 
 set(nf2fs_cflags "")
+set(nf2fs_libs "")
+if(PROJECT_IS_TOP_LEVEL)
+  set(nf2fs_cflags " -I\${prefix}/${nf2fs_drivers}")
+  set(nf2fs_libs " -lnf2fs_spinor")
+endif()
 if(NF2FS_WRITERS)
-  set(nf2fs_cflags " -DNF2_WRITERS=${NF2FS_WRITERS}u")
+  string(APPEND nf2fs_cflags " -DNF2_WRITERS=${NF2FS_WRITERS}u")
 endif()
 file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/nf2fs.pc.in" [=[prefix=${pcfiledir}/@nf2fs_prefix@
 Name: nf2fs
 Description: @nf2fs_description@
 Version: @PROJECT_VERSION@
 Cflags: -I${prefix}/@CMAKE_INSTALL_INCLUDEDIR@@nf2fs_cflags@
-Libs: -L${prefix}/@CMAKE_INSTALL_LIBDIR@ -lnf2fs
+Libs: -L${prefix}/@CMAKE_INSTALL_LIBDIR@@nf2fs_libs@ -lnf2fs
 ]=])
 set(nf2fs_description "A file system for raw serial NOR flash on microcontrollers")
 file(RELATIVE_PATH nf2fs_prefix "/x/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/x")

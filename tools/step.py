@@ -22,7 +22,7 @@ import time
 
 SHARE = re.compile(rb"^\[ *(\d+)%\]")
 BAR_WIDTH = 24
-PACE_FROM_PCT = 5  # below that nothing is said of the time that is left
+PACE_FROM_PCT = 10  # below that nothing is said of the time that is left
 TAIL_LINES = 40
 QUIET_S = 1.0  # a step that takes less is not worth a word about its time
 

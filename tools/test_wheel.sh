@@ -21,5 +21,6 @@ echo "$("$venv/bin/python" --version):"
 unset NF2FS_LIBRARY NORBENCH_CELL
 "$venv/bin/python" -c 'import nf2fs, sys; sys.exit("site-packages" not in nf2fs.__file__)'
 "$venv/bin/python" -m pytest -q -p no:cacheprovider -o pythonpath=tests/python tests/python/test_python_api.py tests/python/test_volume.py \
-    tests/python/test_nf2.py tests/python/test_locks.py tests/python/test_check.py tests/python/test_safe.py
+    tests/python/test_nf2.py tests/python/test_locks.py tests/python/test_check.py tests/python/test_safe.py tests/python/test_diff.py \
+    tests/python/test_pack.py tests/python/test_dump_records.py
 "$venv/bin/nf2" --version

@@ -107,6 +107,18 @@ struct vfs_entry {
     int (*make)(const struct nf2_flash *flash, struct vfs *out);
 };
 
+/* What a NAND chip has beside its pages. The functions return 0 or the flash's error; a program counts as a part of that of its page. */
+struct vfs_nand {
+    void *context;
+    uint32_t spare_size;        /* bytes beside each page; the first one of a bad block's first page is not 0xFF */
+    int (*spare_read)(void *context, uint32_t page, void *data, uint32_t length);
+    int (*spare_program)(void *context, uint32_t page, const void *data, uint32_t length);
+};
+
+/* Of the chip under the file system that is made next; NULL: it is no NAND. */
+void vfs_set_nand(const struct vfs_nand *nand);
+const struct vfs_nand *vfs_nand(void);
+
 extern const struct vfs_entry vfs_native_entry;
 extern const struct vfs_entry vfs_nf2fs_entry;
 

@@ -8,7 +8,7 @@
 #include "lfs.h"
 
 #define READ_SIZE 16u
-#define CACHE_SIZE 256u
+#define CACHE_SIZE 256u          /* or what must be programmed at once, a page of NAND, where that is more */
 #define LOOKAHEAD_SIZE 256u
 #define BLOCK_CYCLES 500
 #define CHECK_SIZE 256u         /* the erase check reads this much at a time and stops at the first programmed byte */
@@ -18,15 +18,14 @@ struct adapter {
     struct lfs_config config;
     const struct nf2_flash *flash;
     bool erase_check;
-    uint8_t read_buffer[CACHE_SIZE];
-    uint8_t program_buffer[CACHE_SIZE];
     uint8_t lookahead_buffer[LOOKAHEAD_SIZE];
+    uint8_t caches[];           /* for reading and for programming */
 };
 
 struct adapter_file {
     lfs_file_t file;
     struct lfs_file_config config;
-    uint8_t buffer[CACHE_SIZE];
+    uint8_t buffer[];
 };
 
 /* ---- block device ------------------------------------------------------------------------------- */
@@ -36,6 +35,12 @@ static int device_read(const struct lfs_config *config, lfs_block_t block, lfs_o
     const struct adapter *adapter = config->context;
     uint32_t address = block * config->block_size + offset;
     return adapter->flash->read(adapter->flash->context, address, data, size) < 0 ? LFS_ERR_IO : 0;
+}
+
+/* LittleFS gives up a block that is said to be corrupt, and takes another one. */
+static int device_result(int result)
+{
+    return result >= 0 ? 0 : result == NF2_FLASH_BAD ? LFS_ERR_CORRUPT : LFS_ERR_IO;
 }
 
 /* LittleFS's program may cross a page's end; a chip's may not. */
@@ -48,8 +53,9 @@ static int device_program(const struct lfs_config *config, lfs_block_t block, lf
     while (size > 0) {
         uint32_t piece = flash->page_size - address % flash->page_size;
         piece = piece < size ? piece : size;
-        if (flash->program(flash->context, address, bytes, piece) < 0) {
-            return LFS_ERR_IO;
+        int result = device_result(flash->program(flash->context, address, bytes, piece));
+        if (result < 0) {
+            return result;
         }
         address += piece;
         bytes += piece;
@@ -84,7 +90,7 @@ static int device_erase(const struct lfs_config *config, lfs_block_t block)
     if (blank != 0) {
         return blank < 0 ? blank : 0;
     }
-    return flash->erase(flash->context, address, flash->block_size) < 0 ? LFS_ERR_IO : 0;
+    return device_result(flash->erase(flash->context, address, flash->block_size));
 }
 
 static int device_sync(const struct lfs_config *config)
@@ -161,7 +167,7 @@ static int open_flags(int flags)
 static int adapter_open(void *context, const char *path, int flags, void **file)
 {
     struct adapter *adapter = context;
-    struct adapter_file *opened = calloc(1, sizeof(*opened));
+    struct adapter_file *opened = calloc(1, sizeof(*opened) + adapter->config.cache_size);
     if (opened == NULL) {
         return VFS_ERR_NOMEM;
     }
@@ -324,6 +330,11 @@ static uint32_t larger(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
+static uint32_t cache_size(const struct nf2_flash *flash)
+{
+    return larger(CACHE_SIZE, flash->program_unit);
+}
+
 static void configure(struct adapter *adapter, uint32_t program_size)
 {
     const struct nf2_flash *flash = adapter->flash;
@@ -338,17 +349,17 @@ static void configure(struct adapter *adapter, uint32_t program_size)
         .block_size = flash->block_size,
         .block_count = flash->chip_size / flash->block_size,
         .block_cycles = BLOCK_CYCLES,
-        .cache_size = CACHE_SIZE,
+        .cache_size = cache_size(flash),
         .lookahead_size = LOOKAHEAD_SIZE,
-        .read_buffer = adapter->read_buffer,
-        .prog_buffer = adapter->program_buffer,
+        .read_buffer = adapter->caches,
+        .prog_buffer = adapter->caches + cache_size(flash),
         .lookahead_buffer = adapter->lookahead_buffer,
     };
 }
 
 static int make(const struct nf2_flash *flash, uint32_t program_size, bool erase_check, struct vfs *out)
 {
-    struct adapter *adapter = calloc(1, sizeof(*adapter));
+    struct adapter *adapter = calloc(1, sizeof(*adapter) + 2 * cache_size(flash));
     if (adapter == NULL) {
         return VFS_ERR_NOMEM;
     }

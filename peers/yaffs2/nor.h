@@ -7,6 +7,7 @@
 
 #include "nf2fs/flash.h"
 
+struct vfs_nand;
 struct yaffs_dev;
 
 /*
@@ -19,6 +20,7 @@ struct yaffs_nor {
     uint32_t block_size;        /* bytes of a block of YAFFS2: a multiple of the chip's */
     uint32_t chunk_size, spare_size;
     bool small_erases;          /* the chip has no erase of block_size */
+    const struct vfs_nand *nand;    /* NULL: NOR */
 };
 
 /* Fills in the functions and the geometry of `dev`, whose driver_context becomes `nor`. */
@@ -26,5 +28,10 @@ void yaffs_nor_attach(struct yaffs_dev *dev, struct yaffs_nor *nor, bool mode2);
 
 /* Returns 0 or the flash's error. */
 int yaffs_nor_erase_all(struct yaffs_nor *nor);
+
+/* The same on NAND, in nand.c: its erase leaves bad blocks alone. */
+bool yaffs_nand_fits(const struct nf2_flash *flash, const struct vfs_nand *nand);
+void yaffs_nand_attach(struct yaffs_dev *dev, struct yaffs_nor *chip);
+int yaffs_nand_erase_all(struct yaffs_nor *chip);
 
 #endif

@@ -111,14 +111,18 @@ static void set_up(struct adapter *adapter)
     adapter->dev.param.n_reserved_blocks = RESERVED_BLOCKS;
     adapter->dev.param.n_caches = CACHES;
     adapter->dev.param.disable_soft_del = 1;    /* of mode 1 alone */
-    yaffs_nor_attach(&adapter->dev, &adapter->nor, adapter->mode2);
+    if (adapter->nor.nand != NULL) {
+        yaffs_nand_attach(&adapter->dev, &adapter->nor);
+    } else {
+        yaffs_nor_attach(&adapter->dev, &adapter->nor, adapter->mode2);
+    }
     yaffs_add_device(&adapter->dev);
 }
 
 static int adapter_format(void *context)
 {
     struct adapter *adapter = context;
-    return yaffs_nor_erase_all(&adapter->nor);
+    return adapter->nor.nand != NULL ? yaffs_nand_erase_all(&adapter->nor) : yaffs_nor_erase_all(&adapter->nor);
 }
 
 static int adapter_mount(void *context)
@@ -379,11 +383,15 @@ static int make(const struct nf2_flash *flash, struct vfs *out, bool mode2)
     if (in_use || (!mode2 && flash->program_unit > 1)) {
         return VFS_ERR_INVAL;       /* mode 1 programs its marks over again */
     }
+    if (vfs_nand() != NULL && !yaffs_nand_fits(flash, vfs_nand())) {
+        return VFS_ERR_INVAL;
+    }
     struct adapter *adapter = calloc(1, sizeof(*adapter));
     if (adapter == NULL) {
         return VFS_ERR_NOMEM;
     }
     adapter->nor.flash = flash;
+    adapter->nor.nand = vfs_nand();
     adapter->mode2 = mode2;
     set_up(adapter);
     in_use = true;
@@ -405,7 +413,7 @@ static int make_yaffs1(const struct nf2_flash *flash, struct vfs *out)
 const struct vfs_entry vfs_yaffs2_entry = {
     .name = "yaffs2",
     .version = "U-Boot 2023.01",
-    .description = "YAFFS2, chunks of 1 KiB with 32 B of tags, blocks of 32 KiB, 10 caches, checkpoint and summaries",
+    .description = "YAFFS2, chunks of 1 KiB with 32 B of tags, blocks of 32 KiB, 10 caches, checkpoint and summaries; on NAND its pages, with tags in their spare bytes",
     .make = make_yaffs2,
 };
 

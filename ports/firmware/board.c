@@ -28,6 +28,8 @@
 #define WINDOW 0x80000000u
 #define WINDOW_SIZE (32u << 20)
 #define CPACR 0xE000ED88u
+#define AIRCR 0xE000ED0Cu
+#define AIRCR_RESET 0x05FA0004u
 #define CCR 0xE000ED14u
 #define UNALIGNED_TRAPS 8u
 
@@ -80,11 +82,19 @@ static int semihost(uint32_t operation, const void *argument)
     return (int)r0;
 }
 
+/*
+ * A reset, upon which the emulator (-no-reboot) shuts down in order: an exit by semihosting drops
+ * what the image's file has not taken yet of what the chip has programmed.
+ */
 _Noreturn void board_exit(int code)
 {
-    const uint32_t block[2] = {0x20026u, (uint32_t)code};
+    char text[] = "\nEXIT 0\n";
+    __asm volatile("cpsid i" ::: "memory");
+    text[6] = (char)('0' + code % 10);
+    board_put(text, sizeof(text) - 1u);
     for (;;) {
-        (void)semihost(0x20, block);
+        REGISTER(AIRCR) = AIRCR_RESET;
+        __asm volatile("dsb");
     }
 }
 

@@ -5,12 +5,15 @@
  *     selftest                           the driver, over the end of the chip
  *     make                               formats the chip and fills it by POSIX calls and stdio
  *     show                               mounts the chip, lists every file with its CRC, adds one
+ *     full                               1 MiB filled, emptied and filled again
+ *     workloads                          those of workloads.h in a task each, on 8 MiB, and a list
  *     run SEED TEAR N0 N1 N2 N3 LIMIT    the actors of scenario.h in a task each, on 1 MiB: what
  *                                        N steps promised is checked first; operation TEAR is torn
  *
- * It answers in lines: "RESUME actor step", "S actor step" (durable), "FILE path size crc", "TORN",
- * "BAD ...", "DONE".
+ * It answers in lines: "RESUME actor step", "S actor step" (durable), "FILE path size crc", "FULL
+ * bytes bytes", "READ workload crc", "TORN", "BAD ...", "DONE".
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +25,11 @@
 #include "scenario.h"
 #include "selftest.h"
 #include "tearing.h"
+#include "workloads.h"
 
 #define RUN_OFFSET (16u << 20)
 #define RUN_SIZE (1u << 20)
+#define WORKLOADS_SIZE (8u << 20)
 #define STACK_WORDS 2048u
 #define NUMBERS 7u
 
@@ -129,23 +134,18 @@ static void run(void *unused)
 static uint32_t crc_of(const char *path, uint32_t *size)
 {
     static uint8_t data[512];
-    uint32_t crc = 0xFFFFFFFFu;
+    uint32_t crc = 0;
     int file = nf2p_open(path, O_RDONLY);
     ssize_t length;
     must(file, path);
     *size = 0;
     while ((length = nf2p_read(file, data, sizeof(data))) > 0) {
-        for (ssize_t i = 0; i < length; i++) {
-            crc ^= data[i];
-            for (int bit = 0; bit < 8; bit++) {
-                crc = crc >> 1 ^ (0xEDB88320u & (0u - (crc & 1u)));
-            }
-        }
+        crc = workloads_crc(crc, data, (uint32_t)length);
         *size += (uint32_t)length;
     }
     must((int)length, path);
     must(nf2p_close(file), path);
-    return ~crc;
+    return crc;
 }
 
 /* Directories wait in a list: NF2P_DIRS is small. */
@@ -247,6 +247,104 @@ static void exchange(void *context)
     board_exit(0);
 }
 
+/* ---- workloads ------------------------------------------------------------------------------- */
+
+static void work(void *context)
+{
+    uint32_t which = (uint32_t)(uintptr_t)context, read_crc;
+    const char *failed = workloads_run(which, &volume.fs, &read_crc);
+    if (failed != NULL) {
+        bad("workload", failed, (int)which);
+    }
+    line("READ %u %08X\n", which, read_crc);
+    taskENTER_CRITICAL();
+    finished++;
+    taskEXIT_CRITICAL();
+    vTaskSuspend(NULL);
+}
+
+static void workloads(void *unused)
+{
+    const struct nf2_config config = {
+        .flash = &chip.driver, .offset = RUN_OFFSET, .size = WORKLOADS_SIZE};
+    (void)unused;
+    must(nf2_freertos_start_with(&volume, &config, NF2_FREERTOS_FORMAT_BLANK), "mount");
+    for (uint32_t i = 0; i < WORKLOADS; i++) {
+        handles[i] = xTaskCreateStatic(work, "workload", STACK_WORDS, (void *)(uintptr_t)i,
+                                       tskIDLE_PRIORITY + 1u, stacks[i], &memories[i]);
+    }
+    while (finished < WORKLOADS) {
+        vTaskDelay(10);
+    }
+    must(nf2p_attach(&volume.fs, nf2_freertos_lock, nf2_freertos_unlock, &volume), "attach");
+    list_all();
+    must(nf2p_detach(), "detach");
+    must(-nf2_check(&volume.fs, NULL, NULL), "check");
+    must(nf2_freertos_stop(&volume), "unmount");
+    printf("DONE\n");
+    fflush(stdout);
+    board_exit(0);
+}
+
+/* ---- full ------------------------------------------------------------------------------------ */
+
+/* Files of 16 KiB until there is no space; the bytes that were taken. */
+static uint32_t fill_up(void)
+{
+    static uint8_t data[4096];
+    uint32_t bytes = 0;
+    for (uint32_t number = 0;; number++) {
+        char path[24];
+        snprintf(path, sizeof(path), "/full%lu", (unsigned long)number);
+        int file = nf2p_open(path, O_WRONLY | O_CREAT);
+        bool taken = file >= 0;
+        for (uint32_t i = 0; i < 4u && taken; i++) {
+            taken = nf2p_write(file, data, sizeof(data)) == (ssize_t)sizeof(data);
+            bytes += taken ? (uint32_t)sizeof(data) : 0;
+        }
+        int error = taken ? 0 : errno;
+        taken = file >= 0 && nf2p_close(file) == 0 && taken;
+        error = taken || error != 0 ? error : errno;
+        if (error == ENOSPC) {
+            return bytes;
+        }
+        if (error != 0) {
+            bad("fill", path, error);
+        }
+    }
+}
+
+static void remove_all(void)
+{
+    char path[24] = "/full0";
+    for (uint32_t number = 1; nf2p_unlink(path) == 0; number++) {
+        snprintf(path, sizeof(path), "/full%lu", (unsigned long)number);
+    }
+    if (errno != ENOENT) {
+        bad("remove", path, errno);
+    }
+}
+
+static void full(void *unused)
+{
+    const struct nf2_config config = {
+        .flash = &chip.driver, .offset = RUN_OFFSET, .size = RUN_SIZE};
+    (void)unused;
+    must(nf2_freertos_start_with(&volume, &config, NF2_FREERTOS_FORMAT_BLANK), "mount");
+    must(nf2p_attach(&volume.fs, nf2_freertos_lock, nf2_freertos_unlock, &volume), "attach");
+    uint32_t first = fill_up();
+    must(-nf2_check(&volume.fs, NULL, NULL), "check");
+    remove_all();
+    uint32_t second = fill_up();
+    must(-nf2_check(&volume.fs, NULL, NULL), "check");
+    remove_all();
+    line("FULL %u %u\n", first, second);
+    must(nf2p_detach(), "detach");
+    must(nf2_freertos_stop(&volume), "unmount");
+    line("DONE\n", 0, 0);
+    board_exit(0);
+}
+
 /* ---- selftest -------------------------------------------------------------------------------- */
 
 static void selftest(void *unused)
@@ -295,8 +393,12 @@ int main(void)
     if (result != 0) {
         bad("chip", spinor_error_text(result), result);
     }
-    TaskFunction_t task = strcmp(word, "run") == 0 ? run : strcmp(word, "selftest") == 0 ? selftest
-                          : strcmp(word, "unaligned") == 0 ? unaligned : exchange;
+    TaskFunction_t task = strcmp(word, "run") == 0         ? run
+                          : strcmp(word, "full") == 0      ? full
+                          : strcmp(word, "workloads") == 0 ? workloads
+                          : strcmp(word, "selftest") == 0  ? selftest
+                          : strcmp(word, "unaligned") == 0 ? unaligned
+                                                           : exchange;
     (void)xTaskCreateStatic(task, "main", STACK_WORDS, word, tskIDLE_PRIORITY + 3u,
                             stacks[SCENARIO_ACTORS], &memories[SCENARIO_ACTORS]);
     vTaskStartScheduler();

@@ -4,10 +4,10 @@
 # what to install. Usage: tools.sh [--check]   (--check installs nothing). Exit code 1: something is missing.
 set -eu
 
-packages="qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
+packages="qemu-system-arm qemu-system-misc gcc-arm-none-eabi libnewlib-arm-none-eabi gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
 
 missing() {
-    for tool in qemu-system-arm arm-none-eabi-gcc riscv64-unknown-elf-gcc; do
+    for tool in qemu-system-arm qemu-system-riscv32 arm-none-eabi-gcc riscv64-unknown-elf-gcc; do
         command -v "$tool" >/dev/null 2>&1 || echo "$tool"
     done
     printf '#include <stdio.h>\n' | arm-none-eabi-gcc -fsyntax-only -xc - >/dev/null 2>&1 || echo newlib

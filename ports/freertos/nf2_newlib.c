@@ -6,7 +6,7 @@
  *
  * Descriptors 0, 1 and 2 are the console: give nf2_newlib_put, and nf2_newlib_get where there is
  * input. newlib takes the memory of a FILE and its buffer from its heap: _sbrk and, with several
- * tasks, __malloc_lock are yours.
+ * tasks, __malloc_lock are yours, as are _exit, _kill and _getpid, which have to do with no file.
  */
 #include <errno.h>
 #include <sys/stat.h>

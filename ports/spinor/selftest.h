@@ -4,13 +4,13 @@
  *
  *     struct nf2_selftest_report report;
  *     if (nf2_selftest(&config, &report) != NF2_SELFTEST_GOOD) {
- *         printf("%s at 0x%08lX\n", nf2_selftest_text(report.fault), (unsigned
- * long)report.address);
+ *         printf("%s at 0x%08lX\n", nf2_selftest_text(report.fault),
+ *                (unsigned long)report.address);
  *     }
  *
  * Works on every nf2_flash, not only spinor's. Run it once on a new board before nf2_format: it
  * erases and programs parts of the volume's range, WHAT IT HELD IS LOST. A good driver takes a
- * second or two.
+ * few seconds.
  */
 #ifndef NF2_SELFTEST_H
 #define NF2_SELFTEST_H
@@ -29,7 +29,7 @@ enum nf2_selftest_fault {
     NF2_SELFTEST_NO_READ,       /* `read` leaves the memory as it was */
     NF2_SELFTEST_OVERRUN,       /* `read` writes more than it was asked for */
     NF2_SELFTEST_ODD_READ,      /* reads of some address, length or memory alignment are wrong */
-    NF2_SELFTEST_NO_PROGRAM,    /* `program` changes nothing */
+    NF2_SELFTEST_NO_PROGRAM,    /* `program` changes nothing, or no read shows it */
     NF2_SELFTEST_NO_ERASE,      /* `erase` changes nothing */
     NF2_SELFTEST_BUSY,          /* returns while the chip is still busy */
     NF2_SELFTEST_STALE,         /* `read` answers from a cache that a program or erase made wrong */

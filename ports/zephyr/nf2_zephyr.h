@@ -8,11 +8,15 @@
  *         .storage_dev = (void *)FIXED_PARTITION_ID(storage_partition),
  *     };
  *     fs_mount(&mount);                a blank partition is formatted, unless
- * FS_MOUNT_FLAG_NO_FORMAT is set nf2_maintain(&volume.fs, us);    from a thread of low priority
+ *                                      FS_MOUNT_FLAG_NO_FORMAT is set
+ *     nf2_maintain(&volume.fs, us);    from a thread of low priority
+ *
+ * Without another file system Zephyr cuts names in listings to 12 characters: set
+ * CONFIG_FILE_SYSTEM_MAX_FILE_NAME.
  *
  * Not compiled against Zephyr's own headers, which are in no package registry: the test compiles
  * it, and runs it, against declarations of our own in tests/ports/stubs that follow Zephyr's
- * documentation (3.7 and 4.x).
+ * documentation (3.7 and 4.x) and were compared with its headers by reading.
  */
 #ifndef NF2_ZEPHYR_H
 #define NF2_ZEPHYR_H

@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from . import bench, bench_choose, bench_compare, bench_cuts, bench_store, bench_sweep, bench_table, bench_validate
-from .bench_run import CellOption, names
+from . import bench, bench_choose, bench_compare, bench_cuts, bench_processor, bench_store, bench_sweep, bench_table, bench_validate
+from .bench_run import CellOption, MhzOption, names
 
 LIST_HELP = "Names with commas between."
 TRACE_LIBRARY = "libnorbench-trace.so"
@@ -83,9 +83,11 @@ def sweep_command(
     maps: Annotated[bool, typer.Option("--maps", help="Keep where on the chip the work lay.")] = False,
     conditions: Annotated[str, typer.Option("--conditions", help="wear, content, hot: time_us_model is the time under them.")] = "",
     trace: Annotated[Optional[str], typer.Option("--trace", metavar="FILE", help="For the workload `trace`.")] = None,
+    processor: Annotated[bool, typer.Option("--processor", help="Count the file system's instructions on a Cortex-M4 too (make processor).")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Cells at a time.")] = os.cpu_count() or 1,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
     scheduler: Annotated[Optional[str], typer.Option("--scheduler", metavar="ADDRESS", help="A Dask scheduler, as tcp://host:8786: its workers run the cells.")] = None,
+    checkpoints: Annotated[Optional[str], typer.Option("--checkpoints", metavar="DIRECTORY", help="Keep the state of cells that run long: a cell that was stopped goes on in its middle.")] = None,
     parquet: Annotated[Optional[str], typer.Option("--parquet", metavar="FILE", help="At the end, write all rows as Parquet too.")] = None,
     cell: CellOption = None,
 ) -> None:
@@ -99,7 +101,14 @@ def sweep_command(
     chips = names(chip) if chip else []
     bench.check_chips(program, chips)
     sweep = bench_sweep.Sweep(names(workload), systems, chips, bench.check_states(names(state)), numbers(seed, "seeds"), numbers(maintain, "idle times"),
-                              more_arguments(maps, conditions, trace))
+                              more_arguments(maps, conditions, trace), processor)
+    if processor and scheduler:
+        raise typer.BadParameter("instructions are counted on this computer: leave out --scheduler or --processor")
+    if checkpoints and scheduler:
+        raise typer.BadParameter("checkpoints lie on this computer: leave out --scheduler or --checkpoints")
+    folder = Path(checkpoints).resolve() if checkpoints else None
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
     tasks = bench_sweep.tasks_of(sweep, sweep.cells(catalogue), program)
     path = Path(out)
     done = bench_sweep.read_done(path)
@@ -109,7 +118,7 @@ def sweep_command(
     failed = 0
     try:
         with Bar(len(left)) as bar:
-            for row in bench_sweep.run(left, path, jobs, timeout, scheduler, bar.done):
+            for row in bench_sweep.run(left, path, jobs, timeout, scheduler, bar.done, folder):
                 failed += not bench.is_good(row)
     except KeyboardInterrupt:
         print(f"norbench: stopped; the same command goes on from {path}", file=sys.stderr)
@@ -139,6 +148,8 @@ def choose_command(
     chip: Annotated[str, typer.Option("--chip", "-c", help="Your chip: a name, a size as in w25q256/4M, or a file.")] = bench.DEFAULT_CHIP,
     fs: Annotated[str, typer.Option("--fs", "-f", help=f"Candidates; all: each that is built. {LIST_HELP}")] = "all",
     state: Annotated[str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")] = "fresh,aged",
+    processor: Annotated[bool, typer.Option("--processor", help="Count the file system's instructions on a Cortex-M4 too (make processor).")] = False,
+    mhz: MhzOption = bench_processor.MHZ,
     rows_path: Annotated[Optional[str], typer.Option("--rows", metavar="FILE", help="Keep the rows here, and take from it what is there.")] = None,
     cuts_path: Annotated[Optional[str], typer.Option("--cuts", metavar="FILE", help="Rows of `norbench cuts`: what each candidate lost at power cuts.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1)] = os.cpu_count() or 1,
@@ -152,42 +163,59 @@ def choose_command(
     catalogue = bench.read_catalogue(program)
     systems = catalogue.file_systems if fs == "all" else bench.check_file_systems(names(fs), catalogue)
     bench.check_chips(program, [chip])
-    sweep = bench_sweep.Sweep(names(workload) if workload else ["trace"], systems, [chip], bench.check_states(names(state)), more=more_arguments(False, "", trace))
+    sweep = bench_sweep.Sweep(names(workload) if workload else ["trace"], systems, [chip], bench.check_states(names(state)), more=more_arguments(False, "", trace), processor=processor)
     tasks = bench_sweep.tasks_of(sweep, sweep.cells(catalogue), program)
     rows = bench_choose.rows_for(tasks, rows_path, jobs, timeout, Bar)
     cuts = bench.read_rows(cuts_path) if cuts_path else []
-    print(bench_choose.answer(rows, cuts, chip))
+    print(bench_choose.answer(rows, cuts, chip, mhz))
 
 
 def record_command(
     context: typer.Context,
     root: Annotated[str, typer.Option("--root", metavar="DIRECTORY", help="The directory whose files are those of the volume.")],
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The trace; further processes write FILE.NUMBER.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The trace; without --fuse, further processes write FILE.NUMBER.")],
+    fuse: Annotated[bool, typer.Option("--fuse", help="Lay a FUSE mount over the directory: all programs that use it are seen, in one trace. Without a program: until Ctrl-C.")] = False,
+    cached: Annotated[bool, typer.Option("--cached", help="With --fuse: through the system's cache, as programs that map files need it; reads come in its pages then.")] = False,
     cell: CellOption = None,
 ) -> None:
     """Run a program of this computer and record its file calls below a directory: norbench record --root DIR --out FILE -- PROGRAM ARGUMENTS."""
-    library = bench.find_program(cell).resolve().with_name(TRACE_LIBRARY)
-    if not library.is_file():
+    library = None if fuse else bench.find_program(cell).resolve().with_name(TRACE_LIBRARY)
+    if library and not library.is_file():
         raise bench.BenchError(f"{library}: not built (it is for Linux)")
-    if not context.args:
+    if not context.args and not fuse:
         raise typer.BadParameter("name the program after --")
     if not Path(root).is_dir():
         raise bench.BenchError(f"{root}: no such directory")
     if Path(out).exists():
         raise bench.BenchError(f"{out} is there already")
+    if library is None:
+        from . import bench_fuse
+        code = bench_fuse.record(root, out, context.args, cached)
+    else:
+        code = record_preloaded(library, root, out, context.args)
+    report_traces(out)
+    if code:
+        raise typer.Exit(code if code > 0 else 1)
+
+
+def record_preloaded(library: Path, root: str, out: str, command: list[str]) -> int:
     environment = os.environ | {"LD_PRELOAD": str(library), "NORBENCH_TRACE_ROOT": str(Path(root).resolve()), "NORBENCH_TRACE_FILE": str(Path(out).resolve())}
     try:
-        code = subprocess.run(context.args, env=environment).returncode
+        return subprocess.run(command, env=environment).returncode
     except OSError as error:
-        raise bench.BenchError(f"{context.args[0]}: {error.strerror}") from None
+        raise bench.BenchError(f"{command[0]}: {error.strerror}") from None
+
+
+def report_traces(out: str) -> None:
     found = [Path(out), *sorted(Path(out).parent.glob(Path(out).name + ".*"))]
     found = [path for path in found if path.exists()]
     if not found:
         raise bench.BenchError("the program made no call below that directory")
     for path in found:
         print(f"norbench: {path}: {path.stat().st_size} bytes", file=sys.stderr)
-    if code:
-        raise typer.Exit(code if code > 0 else 1)
+    if len(found) > 1:
+        print("norbench: several processes took part, each with a trace of its own; where one uses what another made, its trace alone "
+              "cannot be made again: --fuse records all of them in one", file=sys.stderr)
 
 
 def cuts_command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from . import bench, bench_store, bench_sweep
+from . import bench, bench_processor, bench_store, bench_sweep
 
 YARDSTICK = "native"            # no file system: it forgets everything at a reset
 NOTABLE = 1.5                   # times the best candidate's, below which a point is not worth a word
@@ -39,7 +39,7 @@ def times(value: float) -> str:
 class Candidate:
     """One file system over all rows that were asked for."""
 
-    def __init__(self, fs: str, rows: list[bench.Row], cuts: list[bench.Row]):
+    def __init__(self, fs: str, rows: list[bench.Row], cuts: list[bench.Row], mhz: float):
         self.fs = fs
         self.good = [row for row in rows if bench.is_good(row)]
         self.failed = [row for row in rows if not bench.is_good(row)]
@@ -51,13 +51,16 @@ class Candidate:
         self.used = sum(row.get("consumed_bytes", 0) for row in self.good)
         self.erases = sum(row.get("erases", 0) for row in self.good)
         self.ram = max((row.get("ram_bytes", 0) for row in self.good), default=0)
+        counted = [row["instructions"] for row in self.good if row.get("instructions") is not None]
+        self.processor_us = bench_processor.processor_us(sum(counted), mhz) if counted and len(counted) == len(self.good) else None
+        self.code = max((row.get("code_bytes") or 0 for row in self.good), default=0)
         self.cuts = sum(row["cuts"] for row in cuts)
         self.lost = sum(row["any"] for row in cuts)
 
 
-def candidates(rows: list[bench.Row], cuts: list[bench.Row]) -> list[Candidate]:
+def candidates(rows: list[bench.Row], cuts: list[bench.Row], mhz: float) -> list[Candidate]:
     systems = list(dict.fromkeys(row["fs"] for row in rows))
-    return [Candidate(fs, [row for row in rows if row["fs"] == fs], [row for row in cuts if row["fs"] == fs]) for fs in systems]
+    return [Candidate(fs, [row for row in rows if row["fs"] == fs], [row for row in cuts if row["fs"] == fs], mhz) for fs in systems]
 
 
 def worst_point(one: Candidate, best: dict[str, float]) -> str:
@@ -72,6 +75,10 @@ def worst_point(one: Candidate, best: dict[str, float]) -> str:
               (one.worst_us, best["worst"], "a single call takes {v} ({t}), {x} the best's longest", seconds),
               (one.used + one.erases * 1e-9, best["used"], "it uses up {v} of flash, {x} the best's: so much sooner is the chip worn", size),
               (one.ram, best["ram"], "it takes {v} of RAM, {x} the least", size)]
+    if one.processor_us and best.get("processor"):
+        points.append((one.processor_us, best["processor"], "the processor works {v}, {x} as long as with the best", seconds))
+    if one.code and best.get("code"):
+        points.append((one.code, best["code"], "its code takes {v} on a Cortex-M4, {x} the least", size))
     value, least, text, unit = max(points, key=lambda point: point[0] / max(point[1], 1))
     factor = value / max(least, 1)
     if factor < NOTABLE:
@@ -79,33 +86,44 @@ def worst_point(one: Candidate, best: dict[str, float]) -> str:
     return text.format(v=unit(value), x=times(factor), t=one.worst_text)
 
 
+def both(one: Candidate) -> tuple[str, str, str]:
+    return ("-", "-", "-") if one.processor_us is None else (seconds(one.processor_us), seconds(one.time_us + one.processor_us), size(one.code) if one.code else "-")
+
+
 def ranked(found: list[Candidate]) -> list[Candidate]:
     return sorted(found, key=lambda one: (bool(one.failed), one.lost > 0, one.time_us))
 
 
 def table(found: list[Candidate]) -> list[str]:
-    headings = ("file system", "flash time", "at maximum times", "longest call", "flash used up", "erases", "RAM", "failed", "cuts broken")
-    rows = [(one.fs, seconds(one.time_us), seconds(one.time_max_us), seconds(one.worst_us), size(one.used), f"{one.erases:,}", size(one.ram),
+    asked = any(one.processor_us is not None for one in found)
+    headings = ("file system", "flash time", *(("processor", "both", "code") if asked else ()), "at maximum times", "longest call", "flash used up", "erases", "RAM", "failed", "cuts broken")
+    rows = [(one.fs, seconds(one.time_us), *(both(one) if asked else ()), seconds(one.time_max_us), seconds(one.worst_us), size(one.used), f"{one.erases:,}", size(one.ram),
              str(len(one.failed)), f"{one.lost} of {one.cuts}" if one.cuts else "-") for one in found]
     widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
     return ["  ".join(word.ljust(width) if i == 0 else word.rjust(width) for i, (word, width) in enumerate(zip(row, widths))).rstrip()
             for row in [headings, *rows]]
 
 
-def answer(rows: list[bench.Row], cuts: list[bench.Row], chip: str) -> str:
-    everyone = candidates(rows, cuts)
+def answer(rows: list[bench.Row], cuts: list[bench.Row], chip: str, mhz: float = bench_processor.MHZ) -> str:
+    everyone = candidates(rows, cuts, mhz)
     real = ranked([one for one in everyone if one.fs != YARDSTICK])
     whole = [one for one in real if one.good and not one.failed] or [one for one in real if one.good]
     if not whole:
         return "\n".join([f"Nothing ran on {chip}:", *(f"  {one.fs}: {worst_point(one, {})}" for one in real)])
     best = {"time": min(one.time_us for one in whole), "worst": min(one.worst_us for one in whole), "used": min(one.used for one in whole),
-            "ram": min(one.ram for one in whole)}
+            "ram": min(one.ram for one in whole), "processor": min((one.processor_us for one in whole if one.processor_us), default=0),
+            "code": min((one.code for one in whole if one.code), default=0)}
     cells = len({(row["workload"], row.get("state")) for row in rows})
     yardstick = [one for one in everyone if one.fs == YARDSTICK]
     lines = [f"{chip}, {cells} cells a candidate, sums of them; typical times of the data sheet, each byte compared:", "", *table(real + yardstick), ""]
     lines += [f"{one.fs}: worst point: {worst_point(one, best)}." for one in real]
     lines += [f"{one.fs}: raw flash without a file system, for comparison: what it wrote cannot be found again after a reset." for one in yardstick]
+    if bench_processor.is_asked(rows):
+        lines += ["", f"Processor: a Cortex-M4, {bench_processor.text_of_clock(mhz)}.", *(f"No instructions of {one}." for one in bench_processor.reasons(rows))]
     first = next((one for one in whole if not one.lost), whole[0])
     lines += ["", f"Least flash time without a failure{' or a broken promise' if first.cuts else ''}: {first.fs}." +
               ("" if first.cuts else " Whether it survives power cuts: `norbench cuts`, and --cuts here.")]
+    counted = [one for one in whole if one.processor_us is not None and not one.lost]
+    if counted:
+        lines.append(f"Least time of flash and processor: {min(counted, key=lambda one: one.time_us + one.processor_us).fs}.")
     return "\n".join(lines)

@@ -11,8 +11,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from . import bench, bench_bounds, bench_campaign, bench_cuts, bench_flame, bench_peers, bench_store, bench_studies, bench_table, figures
-from .bench_run import CellOption, names, print_tables, run_with_progress
+from . import bench, bench_bounds, bench_campaign, bench_cuts, bench_flame, bench_peers, bench_processor, bench_store, bench_studies, bench_table, figures
+from .bench_run import CellOption, MhzOption, names, print_tables, run_with_progress
 from .cli import run as run_application
 from .commands.app import every_command
 
@@ -37,6 +37,8 @@ def run_command(
     state: Annotated[str, typer.Option("--state", "-s", help=f"fresh, aged, aged75. {LIST_HELP}")] = "fresh",
     seed: Annotated[int, typer.Option("--seed", min=0)] = bench.SEED,
     maintain: Annotated[int, typer.Option("--maintain", min=0, metavar="US", help="Idle microseconds after each operation.")] = 0,
+    processor: Annotated[bool, typer.Option("--processor", help="Count the file system's instructions on a Cortex-M4 too (make processor).")] = False,
+    mhz: MhzOption = bench_processor.MHZ,
     json_path: Annotated[Optional[str], typer.Option("--json", metavar="FILE", help="Append rows to this file, as JSON lines.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=bench.JOBS_MAX, help="Cells at a time.")] = bench.JOBS_MAX,
     timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")] = bench.TIMEOUT_S,
@@ -56,8 +58,8 @@ def run_command(
              for one_chip in (names(chip) if chip else [catalogue.chip_of(one)]) for system in systems]
     if not cells:
         raise typer.BadParameter("nothing to run")
-    rows = run_with_progress(cells, program, jobs, timeout, json_path)
-    print_tables(rows)
+    rows = run_with_progress(cells, program, jobs, timeout, json_path, processor)
+    print_tables(rows, mhz)
     if not all(bench.is_good(row) for row in rows):
         raise typer.Exit(1)
 
@@ -117,6 +119,7 @@ def report(
     parquet: Annotated[Optional[str], typer.Option("--parquet", metavar="FILE", help="Write the rows as Parquet.")] = None,
     title: Annotated[str, typer.Option("--title", help="Of the page.")] = "NOR flash file systems",
     flame: Annotated[Optional[str], typer.Option("--flame", metavar="FS:WORKLOAD", help="Flame graphs of these cells on the page; they are run for it. Several with commas between.")] = None,
+    mhz: MhzOption = bench_processor.MHZ,
     cell: CellOption = None,
 ) -> None:
     """Print the tables of result files, or write them as a page.
@@ -128,16 +131,16 @@ def report(
         raise bench.BenchError("no results in " + ", ".join(results))
     if html:
         from . import bench_page
-        bench_page.write(html, rows, title, stacks_of(flame, cell))
+        bench_page.write(html, rows, title, stacks_of(flame, cell), mhz)
     if parquet:
         bench_store.write_parquet(parquet, rows)
     natives = {bench.row_key(row)[1:]: row for row in rows if row["fs"] == bench.NATIVE}
     rows = [bench.with_ratio(row, natives.get(bench.row_key(row)[1:])) for row in rows]
     cells, cuts = [row for row in rows if not bench_cuts.is_cuts(row)], [row for row in rows if bench_cuts.is_cuts(row)]
     if as_markdown:
-        print("\n".join([*([bench_table.markdown(cells)] if cells else []), *(["### Power cuts", "", bench_cuts.markdown(cuts)] if cuts else [])]))
+        print("\n".join([*([bench_table.markdown(cells, mhz)] if cells else []), *(["### Power cuts", "", bench_cuts.markdown(cuts)] if cuts else [])]))
     elif not (html or parquet):
-        print_tables(cells)
+        print_tables(cells, mhz)
         if cuts:
             print(bench_cuts.markdown(cuts))
 

@@ -10,10 +10,11 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import bench, bench_cuts, bench_flame
+from . import bench, bench_cuts, bench_flame, bench_processor
 
 TEMPLATE = Path(__file__).with_name("bench_page.html")
 ELSEWHERE = "norbench/measured_elsewhere.csv"
+PALETTE = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
 MAPS_MAX = 6                    # rows whose maps are shown
 WEAR_WIDTH = 64                 # columns of a wear map
 ACCESS = {"256": 256, "512": 512, "1k": 1024, "4k": 4096, "16k": 16384, "16": 16, "64": 64}
@@ -169,11 +170,26 @@ def memory(rows: list[bench.Row]) -> Section:
               {"type": "bar", "name": "taken from the heap in calls, on this computer", "x": systems, "y": most("heap_bytes")}]
     figures = [Figure("RAM", "The most of all rows. Pointers of this computer are larger than a microcontroller's; handles of the adapters are in the second bar, and raw flash keeps its whole map there.", traces,
                       {"yaxis": {"type": "log", "title": {"text": "bytes"}}, "barmode": "group"})]
-    targets = [row for row in rows if row.get("instructions")]
-    if targets:
-        figures.append(Figure("Instructions", "Of a Cortex-M4.", [{"type": "bar", "name": fs, "x": [place(row) for row in of(targets, fs=fs)],
-                              "y": [row["instructions"] for row in of(targets, fs=fs)]} for fs in systems_of(targets)], {"yaxis": {"type": "log"}}))
+    codes = {row["fs"]: row["code_bytes"] for row in rows if row.get("code_bytes")}
+    if codes:
+        figures.append(Figure("Code", "For a Cortex-M4, -Os: all that the adapter calls, with what that calls of libc. Configurations of one file system have the same code.",
+                              [{"type": "bar", "name": "code and tables", "x": list(codes), "y": list(codes.values())}], {"yaxis": {"title": {"text": "bytes"}}}))
     return Section("Memory", "", figures)
+
+
+def processors(rows: list[bench.Row], mhz: float) -> Section:
+    """Instructions, the time of flash and processor together, and the longest call of both."""
+    counted = [row for row in rows if row.get("instructions") is not None]
+    systems = systems_of(counted)
+    bars = lambda value: [{"type": "bar", "name": fs, "x": [place(row) for row in of(counted, fs=fs)], "y": [value(row) for row in of(counted, fs=fs)]} for fs in systems]
+    log = lambda text: {"yaxis": {"type": "log", "title": {"text": text}}, "barmode": "group"}
+    figures = [Figure("Instructions", "Of the measured stretch, idle time included.", bars(lambda row: row["instructions"]), log("instructions")),
+               Figure("Flash and processor", f"At {bench_processor.text_of_clock(mhz)}.", bars(lambda row: bench_processor.total_us(row, mhz) / 1000), log("ms")),
+               Figure("The processor's share", "Of that time.", bars(lambda row: 100 * (1 - row["time_us"] / max(bench_processor.total_us(row, mhz), 1e-9))), {"yaxis": {"title": {"text": "percent"}}, "barmode": "group"}),
+               Figure("Longest call, flash and processor", "", bars(lambda row: (bench_processor.worst(row, mhz) or (0, ""))[0] / 1000), log("ms"))] if counted else []
+    why = "".join(f"<li>No instructions of {html.escape(one)}.</li>" for one in bench_processor.reasons(rows))
+    return Section("Processor", "Instructions of the file system on a Cortex-M4, counted in an emulator over the same cell; those of the driver are left out.", figures,
+                   f"<ul>{why}</ul>" if why else "")
 
 
 def as_map(values: list[int]) -> list[list[int | None]]:
@@ -241,14 +257,15 @@ def table(head: list[str], lines: list[list], name: str) -> str:
             f'<div class="scroll"><table id="table-{name}"><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table></div>')
 
 
-def all_rows(rows: list[bench.Row]) -> Section:
-    head = ["file system", "workload", "state", "chip", "time, ms", "byte convention, ms", "maximum times, ms", "pages programmed", "KiB programmed", "pages read", "erases", "longest call, ms", "RAM", "status"]
+def all_rows(rows: list[bench.Row], mhz: float = bench_processor.MHZ) -> Section:
+    head = ["file system", "workload", "state", "chip", "time, ms", "byte convention, ms", "maximum times, ms", "pages programmed", "KiB programmed", "pages read", "erases", "longest call, ms", "RAM", *(["M instructions", f"flash + {mhz:g} MHz, ms", "code"] if bench_processor.is_asked(rows) else []), "status"]
     number = lambda value, scale=1.0, digits=0: "-" if value is None else f"{value / scale:.{digits}f}"
     lines = []
     for row in rows:
         lines.append([row["fs"], row["workload"], row.get("state", ""), row.get("chip", ""), number(row.get("time_us"), 1000, 1), number(row.get("time_us_byte"), 1000, 1),
                       number(row.get("time_us_max"), 1000, 1), number(row.get("program_pages")), number(row.get("program_bytes"), 1024, 1), number(row.get("read_pages")),
                       number(row.get("erases")), number(row.get("worst_call_us"), 1000, 1), number(row.get("ram_bytes")),
+                      *([number(row.get("instructions"), 1e6, 2), number(bench_processor.total_us(row, mhz), 1000, 1), number(row.get("code_bytes"))] if bench_processor.is_asked(rows) else []),
                       "ok" if bench.is_good(row) else str(row.get("error") or row.get("status"))])
     return Section("All rows", "A click on a heading sorts. A row that failed says why.", body=table(head, lines, "rows"))
 
@@ -261,19 +278,31 @@ def plotly_source() -> str:
     return get_plotlyjs()
 
 
-def sections_of(rows: list[bench.Row], stacks: dict[str, dict], root: Path) -> list[Section]:
+def sections_of(rows: list[bench.Row], stacks: dict[str, dict], root: Path, mhz: float = bench_processor.MHZ) -> list[Section]:
     mine = good(rows)
-    made = [times(mine), conventions(mine), throughputs(mine), latencies(mine), amplification(mine), memory(mine), maps(mine), flames(stacks),
-            cuts_section([row for row in rows if bench_cuts.is_cuts(row)]), all_rows([row for row in rows if not bench_cuts.is_cuts(row)]), elsewhere(root)]
-    return [one for one in made if one.figures or one.body and "<td>" in one.body]
+    made = [times(mine), conventions(mine), throughputs(mine), latencies(mine), amplification(mine), memory(mine), processors(mine, mhz), maps(mine), flames(stacks),
+            cuts_section([row for row in rows if bench_cuts.is_cuts(row)]), all_rows([row for row in rows if not bench_cuts.is_cuts(row)], mhz), elsewhere(root)]
+    return [one for one in made if one.figures or one.body and ("<td>" in one.body or "<li>" in one.body)]
 
 
 def versions(rows: list[bench.Row]) -> str:
     return ", ".join(sorted({f"{row['fs']} {row['version']}" for row in rows if row.get("version")}))
 
 
-def render(rows: list[bench.Row], title: str, stacks: dict[str, dict] | None = None, root: Path | None = None) -> str:
-    found = sections_of(rows, stacks or {}, root or Path(__file__).resolve().parents[2])
+def paint(figures: list[Figure], systems: list[str]) -> None:
+    """Each file system has one colour in all plots."""
+    colours = {fs: PALETTE[number % len(PALETTE)] for number, fs in enumerate(systems)}
+    for figure in figures:
+        for trace in figure.traces:
+            if trace.get("name") in colours:
+                for part in ("marker", "line") if trace["type"] == "scatter" else ("marker",):
+                    trace.setdefault(part, {}).setdefault("color", colours[trace["name"]])
+
+
+def render(rows: list[bench.Row], title: str, stacks: dict[str, dict] | None = None, root: Path | None = None,
+           mhz: float = bench_processor.MHZ) -> str:
+    found = sections_of(rows, stacks or {}, root or Path(__file__).resolve().parents[2], mhz)
+    paint([figure for section in found for figure in section.figures], systems_of(rows))
     figures, parts = [], []
     for number, section in enumerate(found):
         parts.append(f'<section id="s{number}"><h2>{html.escape(section.title)}</h2><p>{html.escape(section.text)}</p>')
@@ -291,7 +320,7 @@ def render(rows: list[bench.Row], title: str, stacks: dict[str, dict] | None = N
     return page
 
 
-def write(path: str | os.PathLike, rows: list[bench.Row], title: str, stacks: dict[str, dict] | None = None) -> None:
+def write(path: str | os.PathLike, rows: list[bench.Row], title: str, stacks: dict[str, dict] | None = None, mhz: float = bench_processor.MHZ) -> None:
     unfinished = f"{path}.unfinished"
-    Path(unfinished).write_text(render(rows, title, stacks), encoding="utf-8")
+    Path(unfinished).write_text(render(rows, title, stacks, mhz=mhz), encoding="utf-8")
     os.replace(unfinished, path)

@@ -9,9 +9,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import bench, bench_table
+from . import bench, bench_processor, bench_table
 
 CellOption = Annotated[Optional[str], typer.Option("--cell", metavar="PROGRAM", help="The norbench-cell program.")]
+MhzOption = Annotated[float, typer.Option("--mhz", min=1, help="Clock of the processor, for the time of flash and processor together.")]
 TABLE_WIDTH = 160
 
 
@@ -24,12 +25,20 @@ def table_console() -> Console:
     return screen if screen.is_terminal else Console(highlight=False, width=TABLE_WIDTH)
 
 
-def print_tables(rows: list[bench.Row]) -> None:
-    for table in bench_table.rich_tables(rows):
+def print_tables(rows: list[bench.Row], mhz: float = bench_processor.MHZ) -> None:
+    for table in bench_table.rich_tables(rows, mhz):
         table_console().print(table)
+    for line in bench_table.processor_notes(rows, mhz):
+        print(line)
 
 
-def run_with_progress(cells: list[bench.Cell], program, jobs: int, timeout_s: int, json_path: str | None) -> list[bench.Row]:
+def run_both(program, cell: bench.Cell, timeout_s: int) -> bench.Row:
+    """The cell's row with the instructions of its file system."""
+    row = bench.run_cell(program, cell, timeout_s)
+    return row | bench_processor.measure(bench.program_for(program, cell.fs), cell.fs, cell.arguments(), row, timeout_s)
+
+
+def run_with_progress(cells: list[bench.Cell], program, jobs: int, timeout_s: int, json_path: str | None, processor: bool = False) -> list[bench.Row]:
     """Runs cells with a bar on a terminal (lines elsewhere) and appends each row to `json_path`."""
     screen = Console(stderr=True, highlight=False, markup=False)
     rows: list[bench.Row] = []
@@ -38,7 +47,7 @@ def run_with_progress(cells: list[bench.Cell], program, jobs: int, timeout_s: in
                     console=screen, transient=True, disable=not screen.is_terminal)
     with bars:
         task = bars.add_task("", total=total)
-        for cell, row in bench.run_cells(cells, lambda one: bench.run_cell(program, one, timeout_s), jobs,
+        for cell, row in bench.run_cells(cells, lambda one: (run_both if processor else bench.run_cell)(program, one, timeout_s), jobs,
                                          lambda one: bars.update(task, description=str(one))):
             rows.append(row)
             bars.advance(task)

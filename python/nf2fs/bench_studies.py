@@ -26,7 +26,7 @@ JsonOption = Annotated[Optional[str], typer.Option("--json", metavar="FILE", hel
 ResultsOption = Annotated[Optional[str], typer.Option("--results", metavar="FILE", help="Take the rows from this file and run nothing.")]
 TimeoutOption = Annotated[int, typer.Option("--timeout", min=1, help="Seconds for one cell.")]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, max=bench.JOBS_MAX, help="Cells at a time.")]
-FolderOption = Annotated[str, typer.Option("--folder", metavar="DIR", help="Where plots go.")]
+FolderOption = Annotated[str, typer.Option("--directory", metavar="DIRECTORY", help="Where plots go.")]
 
 TIMEOUT_S = 4 * bench.TIMEOUT_S
 
@@ -198,7 +198,7 @@ def wear_address_plots(folder: str, cells: list[bench.Cell]) -> list[Path]:
     return made
 
 
-def run_lifespan(program: Path, cells: list[bench.Cell], folder: str, json_path: str | None) -> list[bench.Row]:
+def run_lifespan(program: Path, cells: list[bench.Cell], folder: str, json_path: str | None, stored: bool) -> list[bench.Row]:
     screen = Console(stderr=True, highlight=False, markup=False)
     Path(folder).mkdir(parents=True, exist_ok=True)
     rows = []
@@ -209,7 +209,8 @@ def run_lifespan(program: Path, cells: list[bench.Cell], folder: str, json_path:
                 if not screen.is_terminal:
                     screen.print(f"[{index}/{len(cells)}] {cell}: {line}", soft_wrap=True)
             wear_file(folder, cell).unlink(missing_ok=True)
-            row = bench.run_watched(program, cell, ["--wear", str(wear_file(folder, cell))], every_percent(show))
+            more = ["--checkpoint", str(wear_file(folder, cell).with_suffix(".run").resolve())] if stored else []
+            row = bench.run_watched(program, cell, ["--wear", str(wear_file(folder, cell)), *more], every_percent(show))
         if bench.is_good(row):
             row["wear"] = plots.histogram(wear_counts(folder, cell))
         rows.append(row)
@@ -243,6 +244,7 @@ def lifespan(
     limit: Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Until the first block was erased so often: what a chip bears.")] = 0,
     chip: Annotated[Optional[str], typer.Option("--chip", "-c", help="A smaller chip wears sooner: w25q256/4M.")] = None,
     idle: Annotated[bool, typer.Option("--idle/--no-idle", help="Idle time after each round, for file systems that use it.")] = True,
+    stored: Annotated[bool, typer.Option("--checkpoint", help="Keep the run in the folder, each minute: the same command goes on where it was stopped.")] = False,
     folder: FolderOption = FOLDER, json_path: JsonOption = None, results: ResultsOption = None, cell: CellOption = None,
 ) -> None:
     """Wear a chip out: erases of each block, plotted.
@@ -260,7 +262,7 @@ def lifespan(
         cells = [bench.Cell(system, chip or catalogue.chip_of(one), one, mean=0 if limit else mean, limit=limit,
                             maintain_us=idle_for(system, LOG_IDLE_US if one.startswith("lifelog") else IDLE_US) if idle else 0)
                  for one in bench.expand(names(workload), catalogue) for system in names(fs)]
-        rows = run_lifespan(program, cells, folder, json_path)
+        rows = run_lifespan(program, cells, folder, json_path, stored)
     show_plots(*wear_plots(Path(folder), rows), *wear_address_plots(folder, cells))
     print_table("Erases of the blocks; `minimum`: payload / block size, in the measured stretch", study_tables.lifespan(rows))
     finish(rows)
@@ -270,8 +272,8 @@ def lifespan(
 
 def studies(
     results: Annotated[list[str], typer.Argument(metavar="RESULTS...", help="Files of rows that were measured before.")],
-    output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; its plots lie in a folder beside it.")] = "docs/STUDIES.md",
-    plots_folder: Annotated[str, typer.Option("--plots", metavar="DIR", help="That folder, relative to the page.")] = "plots",
+    output: Annotated[str, typer.Option("--output", metavar="FILE", help="Where the page goes; its plots lie in a directory beside it.")] = "docs/STUDIES.md",
+    plots_folder: Annotated[str, typer.Option("--plots", metavar="DIR", help="That directory, relative to the page.")] = "plots",
 ) -> None:
     """Write docs/STUDIES.md of rows measured before."""
     rows = [row for path in results for row in bench.read_rows(path)]

@@ -11,10 +11,11 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import bench, bench_store, bench_worker
+from . import bench, bench_processor, bench_store, bench_worker
 
 WAITING_A_WORKER = 4            # tasks that are handed to the scheduler at a time, for each of its threads
 CONNECT_S = 20
+CHECKPOINT_S = 30               # between two states of a cell in its file
 DEATHS_ALLOWED = 10             # times that a cell is begun anew because its worker died (the scheduler has a limit of its own, too)
 
 
@@ -28,6 +29,7 @@ class Sweep:
     seeds: list[int] = field(default_factory=lambda: [bench.SEED])
     idles: list[int] = field(default_factory=lambda: [0])       # microseconds after each operation
     more: list[str] = field(default_factory=list)       # further arguments for every cell, such as --maps
+    processor: bool = False                             # count the file system's instructions, too
 
     def cells(self, catalogue: bench.Catalogue) -> list[bench.Cell]:
         return [bench.Cell(system, chip, workload, state, seed, idle)
@@ -43,10 +45,13 @@ class Task:
     program: Path
     arguments: tuple[str, ...]
     files: tuple[str, ...]      # those of the arguments that are files
+    processor: bool = False
 
     def key(self) -> str:
         """Names the cell, the program and the files by what they hold: a row with this key need not be made again."""
         facts = [self.arguments, bench_store.digest(self.program), [bench_store.digest(Path(path)) for path in self.files]]
+        if self.processor:
+            facts.append(bench_processor.state_of(self.program, self.cell.fs))
         return bench_worker.digest(json.dumps(facts).encode())[:24]
 
     def as_message(self, seconds: int) -> dict:
@@ -63,7 +68,7 @@ def tasks_of(sweep: Sweep, cells: list[bench.Cell], program: Path) -> list[Task]
     for cell in cells:
         arguments = (*cell.arguments(), *sweep.more)
         files = tuple(word for word in arguments if "/" in word and Path(word).is_file())
-        found.append(Task(cell, bench.program_for(program, cell.fs), arguments, files))
+        found.append(Task(cell, bench.program_for(program, cell.fs), arguments, files, sweep.processor))
     return found
 
 
@@ -74,7 +79,7 @@ def row_of(task: Task, result: dict, seconds: int) -> bench.Row:
         row = bench.row_of_output(task.cell, result["code"], result["output"], result["errors"])
     row["made_with"] = bench_store.made_with(task.program, list(task.arguments), {path: Path(path) for path in task.files})
     row["cell_key"] = task.key()
-    return row
+    return row | result.get("processor", {})
 
 
 # ---- what is done already ----
@@ -107,7 +112,19 @@ def append(path: Path, row: bench.Row) -> None:
 
 # ---- running ----
 
-def on_cores(tasks: list[Task], jobs: int, seconds: int) -> Iterator[tuple[Task, dict]]:
+def run_here(task: Task, seconds: int, checkpoints: Path | None = None) -> dict:
+    """The cell on this machine; its instructions too, where they are asked for. With a folder of checkpoints it goes on where it was stopped."""
+    message = task.as_message(seconds)
+    if checkpoints and "--trace" not in task.arguments:
+        message["arguments"] += ["--checkpoint", str(checkpoints / f"{task.key()}.run"), "--checkpoint-every", str(CHECKPOINT_S)]
+    result = bench_worker.run(message, task.payload())
+    if task.processor and not result.get("timeout"):
+        row = bench.row_of_output(task.cell, result["code"], result["output"], result["errors"])
+        result["processor"] = bench_processor.measure(task.program, task.cell.fs, list(task.arguments), row, seconds)
+    return result
+
+
+def on_cores(tasks: list[Task], jobs: int, seconds: int, checkpoints: Path | None = None) -> Iterator[tuple[Task, dict]]:
     """On this machine, `jobs` at a time."""
     waiting = list(tasks)
     with ThreadPoolExecutor(jobs) as pool:
@@ -116,7 +133,7 @@ def on_cores(tasks: list[Task], jobs: int, seconds: int) -> Iterator[tuple[Task,
             while waiting or running:
                 while waiting and len(running) < jobs:
                     task = waiting.pop(0)
-                    running[pool.submit(bench_worker.run, task.as_message(seconds), task.payload())] = task
+                    running[pool.submit(run_here, task, seconds, checkpoints)] = task
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield running.pop(future), future.result()
@@ -160,9 +177,9 @@ def on_cluster(tasks: list[Task], address: str, seconds: int) -> Iterator[tuple[
 
 
 def run(tasks: list[Task], path: Path, jobs: int, seconds: int, address: str | None,
-        report: Callable[[Task, bench.Row], None]) -> list[bench.Row]:
+        report: Callable[[Task, bench.Row], None], checkpoints: Path | None = None) -> list[bench.Row]:
     """Makes what the file does not have yet."""
-    results = on_cluster(tasks, address, seconds) if address else on_cores(tasks, jobs, seconds)
+    results = on_cluster(tasks, address, seconds) if address else on_cores(tasks, jobs, seconds, checkpoints)
     rows = []
     for task, result in results:
         row = row_of(task, result, seconds)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from . import bench_processor
 from .bench import Row, is_good
 
 HEADINGS = ("workload", "state", "fs", "time ms", "x native", "programs", "KB programmed", "pages read",
@@ -42,12 +43,31 @@ def status_text(row: Row) -> str:
     return f"{status}: {row['error']}" if row.get("error") else status
 
 
-def cells_of(row: Row) -> list[str]:
+def headings(rows: list[Row], mhz: float) -> tuple[str, ...]:
+    """With the processor's columns where it was asked for."""
+    return (*HEADINGS[:-1], "M instr.", f"flash + {mhz:g} MHz ms", "KiB code", HEADINGS[-1]) if bench_processor.is_asked(rows) else HEADINGS
+
+
+def processor_cells(row: Row, mhz: float) -> list[str]:
+    instructions, code = row.get("instructions"), row.get("code_bytes")
+    return [number(None if instructions is None else instructions / 1e6, 2), milliseconds(bench_processor.total_us(row, mhz)),
+            number(None if code is None else code / 1024, 1)]
+
+
+def processor_notes(rows: list[Row], mhz: float) -> list[str]:
+    """What the processor's columns mean, and why some have no figure."""
+    if not bench_processor.is_asked(rows):
+        return []
+    return [f"Processor: a Cortex-M4, {bench_processor.text_of_clock(mhz)}; code with -Os.",
+            *(f"No instructions of {one}." for one in bench_processor.reasons(rows))]
+
+
+def cells_of(row: Row, asked: bool = False, mhz: float = bench_processor.MHZ) -> list[str]:
     ratio = row.get("ratio_native")
     return [row["workload"], row.get("state", "fresh"), row["fs"], milliseconds(row.get("time_us")),
             number(ratio, 2), number(row.get("program_pages")), kilobytes(row.get("program_bytes")),
             number(row.get("read_pages")), number(erases(row)), kilobytes(row.get("consumed_bytes")),
-            milliseconds(row.get("worst_call_us")), status_text(row)]
+            milliseconds(row.get("worst_call_us")), *(processor_cells(row, mhz) if asked else []), status_text(row)]
 
 
 def sort_rows(rows: list[Row]) -> list[Row]:
@@ -67,11 +87,12 @@ def by_chip(rows: list[Row]) -> dict[str, list[Row]]:
     return chips
 
 
-def rich_tables(rows: list[Row]) -> list[Table]:
+def rich_tables(rows: list[Row], mhz: float = bench_processor.MHZ) -> list[Table]:
     tables = []
+    asked = bench_processor.is_asked(rows)
     for chip, group in by_chip(rows).items():
         table = Table(title=f"{chip}: page convention, typical times, fast reads", title_justify="left")
-        for heading in HEADINGS:
+        for heading in headings(rows, mhz):
             table.add_column(heading, justify="left" if heading in TEXT_COLUMNS else "right")
         last = None
         for row in group:
@@ -80,7 +101,7 @@ def rich_tables(rows: list[Row]) -> list[Table]:
                 table.add_section()
             last = place
             style = "" if is_good(row) else "red"
-            table.add_row(*(Text(text) for text in cells_of(row)), style=style)
+            table.add_row(*(Text(text) for text in cells_of(row, asked, mhz)), style=style)
         tables.append(table)
     return tables
 
@@ -93,10 +114,12 @@ def markdown_rule(headings, text_columns=TEXT_COLUMNS) -> str:
     return "|" + "|".join("---" if heading in text_columns else "---:" for heading in headings) + "|"
 
 
-def markdown(rows: list[Row]) -> str:
+def markdown(rows: list[Row], mhz: float = bench_processor.MHZ) -> str:
     lines = []
+    asked, head = bench_processor.is_asked(rows), headings(rows, mhz)
     for chip, group in by_chip(rows).items():
-        lines += [f"### {chip}", "", markdown_row(list(HEADINGS)), markdown_rule(HEADINGS)]
-        lines += [markdown_row(cells_of(row)) for row in group]
+        lines += [f"### {chip}", "", markdown_row(list(head)), markdown_rule(head)]
+        lines += [markdown_row(cells_of(row, asked, mhz)) for row in group]
         lines.append("")
+    lines += [line + "\n" for line in processor_notes(rows, mhz)]
     return "\n".join(lines)

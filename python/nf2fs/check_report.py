@@ -148,11 +148,12 @@ def _found(report: Report) -> str:
     lost = sum(item.state == "lost" or item.left_out for item in report.items)
     sure = all(item.state != "unsure" for item in report.items)
     doubt = "" if sure else ", as far as can be told"
-    text = (
-        f"of {len(report.items)} files and directories found, {kept} are complete{doubt}; "
-        f"{len(report.items) - kept - lost} are in doubt, older, or damaged in part; "
-        f"of {lost} only the name is left"
-    )
+    partly = len(report.items) - kept - lost
+    text = f"{len(report.items)} files and directories found: {kept} complete{doubt}"
+    if partly:
+        text += f", {partly} in doubt, older than they were, or with lost parts"
+    if lost:
+        text += f", {lost} of which only the name is left"
     if report.names_lost:
         text += ". What else was in the damaged parts is not known: there may have been more files"
     if report.cut_short:
@@ -192,10 +193,11 @@ def _state(report: Report) -> str:
         ""
         if report.nothing_left
         else (
-            "; nf2 salvage copies out what can be read, nf2 check --repair makes a new volume of it"
+            "; nf2 salvage copies out what can be read, "
+            "nf2 check --repair makes a new volume from it"
         )
     )
     if report.error is None and not (report.wrong or report.notes or report.lossy):
-        return "the structure that is there is whole, but the image has not the chip's size" + offer
+        return "the structure in it is whole, but the image does not have the chip's size" + offer
     number = len(report.notes) + report.wrong + (report.error is not None)
-    return f"damaged: {count_text(number, 'thing')} wrong" + offer
+    return f"damaged: {count_text(number, 'fault')} found" + offer

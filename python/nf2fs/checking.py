@@ -165,7 +165,7 @@ def find_chip(path: str, chip: str | None) -> native.Chip:
     if not candidates:
         raise NF2Error(
             GEOMETRY,
-            f"no volume was found in its {size} bytes, which no chip of the catalogue has",
+            f"no volume was found in it, and no chip of the catalogue has its size, {size} bytes",
             path,
             "chip",
         )
@@ -282,7 +282,7 @@ def repair_image(
     beside it. A file that is there already is never written over. Raises NF2Error where no volume
     can be made; nothing has changed then.
     """
-    path = os.path.realpath(path)
+    path = files.followed(path)
     output = os.fspath(output) if output is not None else None
     if output is not None and os.path.lexists(output):
         raise NF2Error(EXIST, "exists already", output, "new")
@@ -362,5 +362,5 @@ def _prove(report: Report, path: str) -> None:
         report.space, report.health = volume.statfs(), volume.health()
     if wrong:
         raise NF2Error(
-            CORRUPT, f"the repaired volume is wrong in {wrong} ways: it was not kept", report.image
+            CORRUPT, f"the repaired volume has {wrong} faults: it was not kept", report.image
         )

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is on a chip, block by block, as a stream of records for people and for programs.
 
-`records` yields one record a block, and under a block that is used one for each run of pages that
-were programmed. It knows the public interface alone. Whoever knows the format puts a better reader
-in the place of `inside`: same arguments, and records of kinds of its own (the entries of a log, the
-keys of a node), in the order of their addresses.
+`records` yields one record a block, and under a block that is used what is in it, in the order of
+the addresses: each record of a log, each frame of an appended file, and elsewhere one for each run
+of pages that were programmed.
 """
 
 from __future__ import annotations
@@ -12,33 +11,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
+from . import log_records, show
 from . import owners as owning
-from . import show
 from .errors import INVAL, NF2Error
+from .layout import Chip, Layout
+from .logs import Entry, Frame, Piece
 
 LINE = 16
 BLANK = 0xFF
+MORE = " (counts with the next one only)"
 
 
 @dataclass(frozen=True)
 class Record:
-    kind: str  # "block", or what a reader found inside of one
+    kind: str  # "block", or inside of one "record", "frame", "unreadable", "programmed"
     block: int
     offset: int  # bytes from the block's start
     length: int
     text: str  # for people
     fields: dict = field(default_factory=dict)  # for programs
-
-
-class Bytes:
-    """The chip's contents under a volume."""
-
-    def __init__(self, volume):
-        self._first = volume.chip.volume_offset
-        self._memory = volume.image.memory(volume.chip.size)
-
-    def read(self, at: int, length: int) -> bytes:
-        return bytes(self._memory[self._first + at : self._first + at + length])
 
 
 def programmed(data: bytes, page: int) -> list[tuple[int, int]]:
@@ -55,12 +46,44 @@ def programmed(data: bytes, page: int) -> list[tuple[int, int]]:
     return runs
 
 
-def inside(block: int, data: bytes, page: int) -> Iterator[Record]:
-    """The records of a used block."""
-    for offset, length in programmed(data, page):
+def inside(layout: Layout, block: int) -> Iterator[Record]:
+    """The records of a block that holds something: of a log, of frames, or runs of bytes."""
+    pieces = layout.pieces(block)
+    log = layout.kind(block, pieces)
+    if log is not None:
+        yield from (log_record(log, block, piece) for piece in pieces)
+        return
+    framed = layout.frame_pieces(block)
+    if framed is not None:
+        yield from (frame_record(framed[0], block, piece) for piece in framed[1])
+        return
+    data = layout.chip.block(block)
+    for offset, length in programmed(data, layout.chip.page_size):
         blank = length - len(data[offset : offset + length].rstrip(bytes([BLANK])))
         text = f"programmed: {length} bytes, the last {blank} blank"
         yield Record("programmed", block, offset, length, text)
+
+
+def log_record(log: str, block: int, piece: Piece) -> Record:
+    if not isinstance(piece, Entry):
+        return unreadable(block, piece)
+    said = log_records.read(log, piece)
+    facts = {"log": log, "type": said.name, "epoch": piece.epoch, "more": piece.more}
+    text = f"{said.name}  {said.text}" + MORE * piece.more
+    return Record("record", block, piece.offset, piece.length, text, facts | said.fields)
+
+
+def frame_record(file: int, block: int, piece: Piece) -> Record:
+    if not isinstance(piece, Frame):
+        return unreadable(block, piece)
+    facts = {"file": file, "from": piece.at, "bytes": piece.size, "epoch": piece.epoch}
+    text = f"frame  {piece.size} bytes of file {file} from {piece.at} on" + MORE * piece.more
+    return Record("frame", block, piece.offset, piece.length, text, facts | {"more": piece.more})
+
+
+def unreadable(block: int, piece: Piece) -> Record:
+    text = f"{piece.length} bytes that are no whole record: cut off by a power cut, or damaged"
+    return Record("unreadable", block, piece.offset, piece.length, text)
 
 
 def records(
@@ -69,11 +92,13 @@ def records(
     """Blocks from `first` on, each with what is in it; to `unread` is added what could not be
     read."""
     states, erases = volume.blocks()
-    size, page = volume.statfs()["block_size"], volume.chip.page_size
+    size = volume.statfs()["block_size"]
     last = len(states) if count is None else min(first + count, len(states))
     if not 0 <= first < len(states):
-        raise NF2Error(INVAL, f"no block {first}: the volume has {len(states)}", volume.path)
-    found, chip = owning.find(volume, states), Bytes(volume)
+        text = f"there is no block {first}: the volume has blocks 0 to {len(states) - 1}"
+        raise NF2Error(INVAL, text, volume.path)
+    layout = Layout(Chip.under(volume))
+    found = owning.find(volume, states, layout)
     if unread is not None:
         unread += found.unread
     for block in range(first, last):
@@ -87,7 +112,19 @@ def records(
         text = f"{show.MEANINGS[states[block]]}{what}; erased {erases[block]} times"
         yield Record("block", block, 0, size, text, fields)
         if owner is not None:
-            yield from inside(block, chip.read(block * size, size), page)
+            yield from inside(layout, block)
+
+
+def records_unmounted(chip: Chip, first: int = 0, count: int | None = None) -> Iterator[Record]:
+    """As `records`, where the volume does not mount: states and owners are not known then."""
+    layout = Layout(chip)
+    last = chip.blocks if count is None else min(first + count, chip.blocks)
+    for block in range(first, last):
+        blank = not programmed(chip.block(block), chip.page_size)
+        text = "all blank" if blank else "holds something"
+        fields = {"state": "erased" if blank else "used", "erases": None, "owner": None}
+        yield Record("block", block, 0, chip.block_size, text, fields)
+        yield from inside(layout, block)
 
 
 def hex_lines(data: bytes, address: int) -> Iterator[str]:

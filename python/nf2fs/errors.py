@@ -30,7 +30,7 @@ REMEDIES = {
         "name the chip with --chip",
     ),
     "force": ("pass force=True to replace it", "use --force to replace it"),
-    "new": ("choose a file that does not exist", "name a new file"),
+    "new": ("choose a file that does not exist", "choose a file that does not exist"),
 }
 
 

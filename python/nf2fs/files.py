@@ -78,6 +78,12 @@ def keep(path: str) -> str:
         return backup
 
 
+def followed(path: str | os.PathLike) -> str:
+    """The path as it was given, or where it leads if it is a symbolic link: what stands there may
+    be replaced."""
+    return os.path.realpath(path) if os.path.islink(path) else os.fspath(path)
+
+
 def sync(path: str) -> None:
     with open(path, "rb") as file:
         os.fsync(file.fileno())

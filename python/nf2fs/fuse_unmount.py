@@ -44,7 +44,7 @@ def unmount(directory: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         reason = done.stderr.strip().splitlines()
-        raise NF2Error(IO, reason[-1] if reason else "it was not unmounted", directory)
+        raise NF2Error(IO, reason[-1] if reason else "was not unmounted", directory)
     end = time.monotonic() + WAIT_S
     while os.path.exists(image):
         try:

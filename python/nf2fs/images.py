@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 
 from . import chips, files, native
-from .errors import BLANK, CORRUPT, EXIST, FOREIGN, GEOMETRY, NF2Error
+from .errors import BLANK, CORRUPT, EXIST, FOREIGN, GEOMETRY, NOSPC, NF2Error
 from .locks import ImageLock
 from .volume import Volume
 
 PIECE = 1 << 20
+BLOCKS_MIN = 32  # NF2_BLOCKS_MIN of nf2fs.h
 
 Path = str | os.PathLike
 
@@ -29,7 +30,7 @@ def format_image(
     `force`), BUSY (another program uses the image), and those of the chip.
     """
     library = library or native.load()
-    path, facts = os.path.realpath(path), library.chip(chip)
+    path, facts = files.followed(path), library.chip(chip)
     if not os.path.exists(path):
         _make_new(path, facts, erase, library)
         return
@@ -50,7 +51,7 @@ def format_image(
 def in_the_way(path: Path, chip: str, library=None) -> str | None:
     """What a format of this image would destroy; None: nothing."""
     library = library or native.load()
-    path, facts = os.path.realpath(path), library.chip(chip)
+    path, facts = files.followed(path), library.chip(chip)
     if not os.path.exists(path):
         return None
     with ImageLock(path, exclusive=True):
@@ -95,7 +96,14 @@ def _format(place: str, facts: native.Chip, path: str, erase: bool, library) -> 
         finally:
             image.close()
     except NF2Error as error:
-        raise NF2Error(error.code, error.text, path) from None
+        raise NF2Error(error.code, _format_error(error, facts), path) from None
+
+
+def _format_error(error: NF2Error, facts: native.Chip) -> str:
+    blocks = (facts.volume_size or facts.size - facts.volume_offset) // facts.block_size
+    if error.code == NOSPC and blocks < BLOCKS_MIN:
+        return f"too small for a volume: {blocks} blocks, and it takes {BLOCKS_MIN} at least"
+    return error.text
 
 
 # ---- opening ----
@@ -137,7 +145,7 @@ def open_locked(
         if error.code != GEOMETRY:
             raise
         text = (
-            f"{error.text}; {chips.memory_path(path)} says which chip it is of. "
+            f"{error.text}; {chips.memory_path(path)} says which chip it is from. "
             "Remove that file if it is wrong"
         )
         raise NF2Error(error.code, text, path) from None
@@ -183,13 +191,13 @@ def _open_as_any(library, path: str, lock: ImageLock | None, read_only: bool) ->
         if found:
             raise NF2Error(
                 GEOMETRY,
-                f"{chips.misfit(length, found.size)} (the volume is of {found.text(library)})",
+                f"{chips.misfit(length, found.size)} (the volume is for {found.text(library)})",
                 path,
             )
     if not errors:
         raise NF2Error(
             GEOMETRY,
-            f"no volume was found in its {length} bytes, which no chip of the catalogue has",
+            f"no volume was found in it, and no chip of the catalogue has its size, {length} bytes",
             path,
             "chip",
         )

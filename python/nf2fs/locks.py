@@ -114,10 +114,10 @@ def _in_use(file: int, exclusive: bool) -> str:
     if readers and not writers:
         return (
             f"is in use: {who} is reading it, and a writer needs it alone. "
-            "Try again when that has ended"
+            "Try again when it has finished"
         )
     doing = "is writing to it" if writers or not exclusive else "is using it"
-    return f"is in use: {who} {doing}. Try again when that has ended"
+    return f"is in use: {who} {doing}. Try again when it has finished"
 
 
 def _holders(file: int) -> tuple[list[int], list[int]]:

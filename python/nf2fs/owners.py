@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Who owns each block of a volume.
 
-Found without knowing the format: all directories are listed and all files read, and what the chip
-is asked for meanwhile tells whose a block is. So small files that lie among the names count as
-names, and a block that is used but not read for any name or content is the volume's own (its logs,
-and what they keep).
-
-Whoever knows the format can put a better `find` in this one's place: same argument, same result.
+All directories are listed and all files read, and what the chip is asked for meanwhile tells whose
+a block is; which blocks are the tree and the logs, their own records say (layout.py). Small files
+that lie among the names count as names.
 """
 
 from __future__ import annotations
@@ -16,22 +13,27 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from .errors import IO, NF2Error
+from .layout import Chip, Layout
 from .tracing import Watch
 from .volume import COPY_SIZE, DEPTH_MAX
 
 USED = 2
-NAMES, FILE, SHARED, VOLUME = "names", "file", "shared", "volume"
+NAMES, FILE, SHARED, STALE = "names", "file", "shared", "stale"
+LOG, ASIDE, VOLUME = "log", "aside", "volume"
 TEXTS = {
-    NAMES: "directories and small files",
+    NAMES: "the tree: names, small files, places of large ones",
     FILE: "a file",
     SHARED: "several files",
-    VOLUME: "the volume itself, and what waits to be reclaimed",
+    STALE: "data that was replaced or removed, not reclaimed yet",
+    LOG: "the volume's logs",
+    ASIDE: "set aside for what is written next",
+    VOLUME: "waits to be reclaimed, or belongs to what cannot be read",
 }
 
 
 @dataclass(frozen=True)
 class Owner:
-    kind: str  # NAMES, FILE, SHARED or VOLUME
+    kind: str  # NAMES, FILE, ...
     path: str | None = None  # of a FILE
 
     @property
@@ -48,8 +50,9 @@ class Found:
     unread: list[tuple[str, str]]  # path and reason: whose blocks these are is not known
 
 
-def find(volume, states: bytes) -> Found:
+def find(volume, states: bytes, layout: Layout | None = None) -> Found:
     """`states` are those of volume.blocks(). On a damaged volume as far as it can be read."""
+    layout = layout or Layout(Chip.under(volume))
     unread: list[tuple[str, str]] = []
     with Watch(volume) as watch:
         paths = _files(volume, unread)
@@ -60,7 +63,7 @@ def find(volume, states: bytes) -> Found:
             for block in watch.blocks():
                 readers[block].add(path)
     found = [
-        _owner(block, names, readers) if state == USED else None
+        _owner(block, names, readers, layout) if state == USED else None
         for block, state in enumerate(states)
     ]
     return Found(found, unread)
@@ -95,10 +98,18 @@ def _read(volume, path: str, unread: list[tuple[str, str]]) -> None:
         unread.append((path, error.text))
 
 
-def _owner(block: int, names: set[int], readers: dict[int, set[str]]) -> Owner:
-    if block in names:
+def _owner(
+    block: int, names: set[int], readers: dict[int, set[str]], layout: Layout
+) -> Owner:
+    if block in layout.log:
+        return Owner(LOG)
+    if block in names or block in layout.nodes:
         return Owner(NAMES)
     who = readers.get(block, set())
     if len(who) == 1:
         return Owner(FILE, next(iter(who)))
-    return Owner(SHARED if who else VOLUME)
+    if who:
+        return Owner(SHARED)
+    if block in layout.owned:
+        return Owner(STALE)
+    return Owner(ASIDE if block in layout.set_aside else VOLUME)

@@ -78,7 +78,7 @@ def _assemble(manifest: Manifest, place: str) -> tuple[Chip, list[Placed], str]:
     if manifest.one_volume is not None:
         return _one_volume(manifest, manifest.one_volume, place)
     if manifest.chip is None:
-        raise NF2Error(INVAL, "name the chip: partitions need its geometry")
+        raise NF2Error(INVAL, "name the chip: its geometry is needed for the partitions")
     chip = native.load().chip(manifest.chip)
     path, placed, end = os.path.join(place, "whole"), [], 0
     with open(path, "wb") as image:
@@ -96,7 +96,7 @@ def _one_volume(manifest: Manifest, only: Partition, place: str) -> tuple[Chip, 
         chip, built = smallest_chip(only.tree, only.free, place)
         return chip, [_placed(only, 0, built, None)], built.path
     if manifest.chip is None:
-        raise NF2Error(INVAL, "name the chip: the smallest volume needs its geometry")
+        raise NF2Error(INVAL, "name the chip: its geometry is needed for the smallest volume")
     chip = native.load().chip(manifest.chip)
     if not only.smallest:
         built = build(only.tree, chip, only.free, place)

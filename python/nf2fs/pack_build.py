@@ -78,7 +78,7 @@ def build(
             fill(volume, tree, advance)
         with open_image(path, chip.source, read_only=True) as volume:
             if volume.check()[0]:
-                raise NF2Error(CORRUPT, "the new volume has faults", path)
+                raise NF2Error(CORRUPT, "the new volume has faults: it was not kept", path)
             built = Built(path, chip.size, volume.statfs())
     except BaseException:
         if os.path.exists(path):

@@ -161,7 +161,7 @@ def read_manifest(path: str) -> Manifest:
         _partition(one, base, number) for number, one in enumerate(table.get("partition", ()), 1)
     ]
     if not partitions:
-        raise NF2Error(INVAL, "no [[partition]] in it", path)
+        raise NF2Error(INVAL, "has no [[partition]]", path)
     chip = table.get("chip")
     if chip is not None and os.path.exists(os.path.join(base, chip)):
         chip = os.path.join(base, chip)

@@ -73,7 +73,7 @@ class Tree:
         path = canonical(path)
         while path != "/":
             if path in self.files:
-                raise NF2Error(EXIST, "is to be a file and a directory", path)
+                raise NF2Error(EXIST, "would be both a file and a directory", path)
             self.directories.add(path)
             path = posixpath.dirname(path)
 

@@ -29,7 +29,7 @@ def salvage(
     """
     path, target = os.fspath(path), os.fspath(target)
     if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
-        raise NF2Error(EXIST, "exists already and is no empty directory", target)
+        raise NF2Error(EXIST, "exists and is not an empty directory", target)
     with ImageLock(path, exclusive=False), checking.readable(path, chip) as (source, facts, misfit):
         report = checking.examine_readable(path, source, facts, misfit)
         try:

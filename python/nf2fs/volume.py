@@ -372,7 +372,14 @@ class Volume:
         )
         if inside and self.isdir(source):
             raise NF2Error(INVAL, "a directory cannot be moved into itself", source)
-        self.image.rename(source, target)
+        try:
+            self.image.rename(source, target)
+        except NF2Error as error:
+            if error.code == NOTDIR and self.isdir(source) and self.isfile(target):
+                raise NF2Error(NOTDIR, "is a file: no directory can replace it", target) from None
+            if error.code in (NOENT, NOTDIR) and self.exists(source):  # it is about the other path
+                raise NF2Error(error.code, error.text, target) from None
+            raise
 
     replace = rename
 

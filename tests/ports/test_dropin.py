@@ -19,6 +19,7 @@ import symbols  # noqa: E402
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
 CMAKE = shutil.which("cmake", path=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}")
 CROSS = subprocess.run([ROOT / "ports/firmware/tools.sh", "--check"], capture_output=True, check=False).returncode == 0
+CORES = sorted(re.findall(r"^set\(nf2fs_core_folder_(\d) ", (ROOT / "cmake/Nf2Core.cmake").read_text(), re.MULTILINE))
 cross = pytest.mark.skipif(not CROSS, reason="a cross compiler or the emulator is not installed "
                                              "(ports/firmware/tools.sh as root installs them)")
 
@@ -90,6 +91,46 @@ def test_installed_by_cmake(built, tmp_path):
     assert run(tmp_path / "build/consumer") == f"{version()} hello\n"
 
 
+# The driver, on a bus that does not answer.
+DRIVER = """
+#include <stdio.h>
+#include "spinor.h"
+#include "selftest.h"
+static int transfer(void *c, const struct spinor_transfer *t) { (void)c; (void)t; return -1; }
+static void wait(void *c, uint32_t us) { (void)c; (void)us; }
+static const struct spinor_bus bus = {.transfer = transfer, .pause = wait};
+static struct spinor chip;
+int main(void)
+{
+    const struct nf2_config config = {.flash = &chip.driver};
+    printf("%s, %d\\n", spinor_error_text(spinor_start(&chip, &bus)), nf2_selftest(&config, NULL) == NF2_SELFTEST_GEOMETRY);
+    return 0;
+}
+"""
+NO_BUS = "the bus transfer failed, 1\n"
+
+
+@pytest.mark.parametrize("way", ["find_package", "pkg-config", "two files"])
+def test_driver_is_there(built, two_files, tmp_path, way):
+    (tmp_path / "main.c").write_text(DRIVER)
+    if way == "find_package":
+        (tmp_path / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.21)\nproject(consumer C)\nfind_package(nf2fs REQUIRED)\nadd_executable(consumer main.c)\n"
+            "target_link_libraries(consumer PRIVATE nf2fs::spinor)\n")
+        run(CMAKE, "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={built / 'installed'}")
+        run(CMAKE, "--build", tmp_path / "build")
+        assert run(tmp_path / "build/consumer") == NO_BUS
+        return
+    words = [f"-I{two_files}", f"-I{ROOT / 'ports/spinor'}", *(ROOT / "ports/spinor").glob("*.c"), two_files / "nf2fs.c"]
+    if way == "pkg-config":
+        if shutil.which("pkg-config") is None:
+            pytest.skip("pkg-config is not installed (Debian: pkg-config)")
+        place = next((built / "installed").rglob("nf2fs.pc")).parent
+        words = run("pkg-config", "--cflags", "--libs", "nf2fs", env={**os.environ, "PKG_CONFIG_PATH": str(place)}).split()
+    run("cc", *WARNINGS, tmp_path / "main.c", *words, "-o", tmp_path / "consumer")
+    assert run(tmp_path / "consumer") == NO_BUS
+
+
 def test_installation_can_be_moved(built, tmp_path):
     shutil.copytree(built / "installed", tmp_path / "moved")
     text = "".join(path.read_text() for path in (tmp_path / "moved").rglob("*") if path.suffix in (".cmake", ".pc"))
@@ -107,18 +148,22 @@ def test_pkg_config(built, tmp_path):
 
 def test_as_a_part_of_a_project(tmp_path):
     (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs/nf2fs.h"))
+    (tmp_path / "driver.c").write_text(DRIVER)
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.21)\nproject(consumer C)\n"
-        f"add_subdirectory({ROOT} nf2fs)\nadd_executable(consumer main.c)\n"
-        "target_link_libraries(consumer PRIVATE nf2fs::nf2fs)\n")
+        f"add_subdirectory({ROOT} nf2fs)\nadd_executable(consumer main.c)\nadd_executable(driver driver.c)\n"
+        "target_link_libraries(consumer PRIVATE nf2fs::nf2fs)\ntarget_link_libraries(driver PRIVATE nf2fs::spinor)\n")
     run(CMAKE, "-S", tmp_path, "-B", tmp_path / "build")
-    run(CMAKE, "--build", tmp_path / "build", "--parallel", "2")
+    run(CMAKE, "--build", tmp_path / "build", "--parallel", "2", "--target", "consumer")
     assert run(tmp_path / "build/consumer") == f"{version()} hello\n"
+    assert not list((tmp_path / "build").rglob("libnf2fs_spinor*")), "the driver is built where it is linked alone"
+    run(CMAKE, "--build", tmp_path / "build", "--parallel", "2")
+    assert run(tmp_path / "build/driver") == NO_BUS
 
 
 def test_two_files(two_files, tmp_path):
     (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs.h"))
-    run("cc", *WARNINGS, "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{two_files}",
+    run("cc", *WARNINGS, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{two_files}",
         two_files / "nf2fs.c", tmp_path / "main.c", "-o", tmp_path / "consumer")
     assert run(tmp_path / "consumer") == f"{version()} hello\n"
 
@@ -133,24 +178,20 @@ def test_renaming():
     assert amalgamate.renamed(text, {"count"}, "x") == "struct s {\n    int count;\n    int size[count_x];\n};\n"
 
 
-def bare_metal(two_files, out, *flags):
-    run("arm-none-eabi-gcc", *WARNINGS, "-Os", "-mcpu=cortex-m0plus", "-mthumb", f"-I{two_files}", f"-I{ROOT / 'include'}",
-        f"-I{ROOT / 'ports/spinor'}", *flags, ROOT / "examples/baremetal/main.c", ROOT / "examples/baremetal/start.c",
-        ROOT / "ports/spinor/selftest.c", two_files / "nf2fs.c", "-nostartfiles", "-Wl,--gc-sections",
-        "-T", ROOT / "examples/baremetal/link.ld", "-o", out)
-    return subprocess.run(["qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-monitor", "none", "-serial", "none",
-                           "-semihosting-config", "enable=on,target=native", "-kernel", out],
-                          capture_output=True, text=True, check=False, timeout=120)
-
-
 @cross
 def test_bare_metal(two_files, tmp_path):
     """Code for Cortex-M0+, with unaligned accesses trapping; one that is made on purpose does trap."""
-    done = bare_metal(two_files, tmp_path / "example.elf")
+    compiler = ["arm-none-eabi-gcc", *WARNINGS, "-Os", "-mcpu=cortex-m0plus", "-mthumb", f"-I{two_files}", f"-I{ROOT / 'ports/spinor'}"]
+    example = ROOT / "examples/baremetal"
+    run(*compiler, "-c", example / "main.c", ROOT / "ports/spinor/selftest.c", two_files / "nf2fs.c", cwd=tmp_path)
     line = "a line that survives a power cut\n"
-    assert (done.returncode, done.stdout + done.stderr) == (0, "the driver does what it should\n" + 3 * line + "no error\n")
-    done = bare_metal(two_files, tmp_path / "trap.elf", "-DMISALIGN")
-    assert (done.returncode, done.stdout + done.stderr) == (3, "fault\n")
+    for flags, expected in (([], (0, "the driver does what it should\n" + 3 * line + "no error\n")), (["-DMISALIGN"], (3, "fault\n"))):
+        run(*compiler, *flags, example / "start.c", *tmp_path.glob("*.o"), "-nostartfiles", "-Wl,--gc-sections",
+            "-T", example / "link.ld", "-o", tmp_path / "elf")
+        done = subprocess.run(["qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-monitor", "none", "-serial", "none",
+                               "-semihosting-config", "enable=on,target=native", "-kernel", tmp_path / "elf"],
+                              capture_output=True, text=True, check=False, timeout=120)
+        assert (done.returncode, done.stdout + done.stderr) == expected
 
 
 @cross
@@ -161,17 +202,124 @@ def test_symbols(built):
     assert stated == symbols.markdown(symbols.table(built / "build")), "run `make symbols`"
 
 
-def test_platformio(tmp_path):
+# What docs/PORTING.md asks for with newlib, and nothing else.
+NEWLIB = """
+#include <stddef.h>
+#include <stdio.h>
+#include "nf2_posix.h"
+void nf2_newlib_put(const char *data, int length);
+void *_sbrk(ptrdiff_t more);
+_Noreturn void _exit(int code);
+int _kill(int process, int signal);
+int _getpid(void);
+static nf2_t fs;
+void nf2_newlib_put(const char *data, int length) { (void)data; (void)length; }
+void *_sbrk(ptrdiff_t more) { (void)more; return (void *)-1; }
+_Noreturn void _exit(int code) { (void)code; for (;;) { } }
+int _kill(int process, int signal) { (void)process; return signal; }
+int _getpid(void) { return 1; }
+int main(void)
+{
+    FILE *file = nf2p_attach(&fs, NULL, NULL, NULL) == 0 ? fopen("/a", "w") : NULL;
+    fprintf(file, "%d\\n", 1);
+    return fclose(file) + rename("/a", "/b") + remove("/b");
+}
+"""
+
+
+@cross
+def test_newlib(two_files, tmp_path):
+    """fopen, fprintf and the rest link with what the page names."""
+    page = (ROOT / "docs/PORTING.md").read_text()
+    assert all(f"`{name}`" in page for name in ("nf2_newlib_put", "_sbrk", "_exit", "_kill", "_getpid"))
+    (tmp_path / "main.c").write_text(NEWLIB)
+    run("arm-none-eabi-gcc", *WARNINGS, "-mcpu=cortex-m4", "-mthumb", f"-I{two_files}", f"-I{ROOT / 'ports/freertos'}",
+        tmp_path / "main.c", ROOT / "ports/freertos/nf2_posix.c", ROOT / "ports/freertos/nf2_newlib.c", two_files / "nf2fs.c",
+        "-o", tmp_path / "elf")
+
+
+def listed(built, kind):
+    return {pathlib.Path(line) for line in (built / f"build/nf2fs-{kind}.txt").read_text().split()}
+
+
+def test_platformio(built, tmp_path):
     """What library.json says compiles and links. (PlatformIO itself needs its own registry and is not run.)"""
     manifest = json.loads((ROOT / "library.json").read_text())
     build = manifest["build"]
     assert manifest["version"] == version()
-    sources = [path for rule in build["srcFilter"] if rule.startswith("+") for path in ROOT.glob(rule[2:-1])]
-    flags = [word.replace("-I ", f"-I{ROOT}/") for word in build["flags"]]
+    sources = {path for rule in build["srcFilter"] if rule.startswith("+") for path in ROOT.glob(rule[2:-1])}
+    places = {ROOT / build["includeDir"], *(ROOT / word.removeprefix("-I ") for word in build["flags"])}
+    drivers = ROOT / "ports/spinor"
+    assert sources - set(drivers.glob("*.c")) == listed(built, "sources"), "another folder than that of cmake/Nf2Core.cmake"
+    assert places - {drivers} == listed(built, "includes")
+    exported = [ROOT / name for name in manifest["export"]["include"]]
+    assert all(name.exists() for name in exported) and all(source.parent in exported for source in sources)
     (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", manifest["headers"][0]))
-    run("cc", *WARNINGS, f"-I{ROOT / build['includeDir']}", *flags, tmp_path / "main.c", *sources,
-        "-o", tmp_path / "consumer")
+    run("cc", *WARNINGS, *[f"-I{place}" for place in sorted(places)], tmp_path / "main.c", *sources, "-o", tmp_path / "consumer")
     assert run(tmp_path / "consumer") == f"{version()} hello\n"
+
+
+# The frameworks' own CMake functions, as far as the files here call them, by their documentation.
+IDF = """
+function(idf_component_register)
+  cmake_parse_arguments(of "" "" "SRCS;INCLUDE_DIRS;REQUIRES" ${ARGN})
+  add_library(glue STATIC ${of_SRCS})
+  target_include_directories(glue PUBLIC ${of_INCLUDE_DIRS})
+endfunction()
+"""
+ZEPHYR = """
+set(CONFIG_FILE_SYSTEM_NF2FS y)
+function(zephyr_library_named name)
+  add_library(${name} STATIC)
+  add_library(glue ALIAS ${name})
+endfunction()
+function(zephyr_library_sources)
+  target_sources(nf2fs PRIVATE ${ARGN})
+endfunction()
+function(zephyr_include_directories)
+  target_include_directories(nf2fs PUBLIC ${ARGN})
+endfunction()
+"""
+
+
+@pytest.mark.parametrize(("functions", "glue", "test", "core"),
+                         [(IDF, "ports/esp-idf/nf2fs", "test_esp", CORES[0]),
+                          (ZEPHYR, "ports/zephyr", "test_zephyr", CORES[-1])], ids=["esp", "zephyr"])
+def test_glue_is_built(functions, glue, test, core, tmp_path):
+    """The CMakeLists.txt of the component and of the module, with functions of our own: what they build passes its test."""
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.21)\nproject(framework C)\nset(CMAKE_C_STANDARD 11)\n"
+        f"include_directories({ROOT}/tests/ports/stubs {ROOT}/tests/harness {ROOT}/vflash)\n{functions}"
+        f"add_subdirectory({ROOT / glue} glue)\nfile(GLOB chip {ROOT}/vflash/*.c)\n"
+        f"add_executable(test {ROOT}/tests/ports/{test}.c ${{chip}})\ntarget_link_libraries(test PRIVATE glue m)\n")
+    run(CMAKE, "-S", tmp_path, "-B", tmp_path / "build", f"-DNF2FS_CORE={core}")
+    run(CMAKE, "--build", tmp_path / "build", "--parallel", "2")
+    run(tmp_path / "build/test")
+
+
+def test_esp_idf_asks_for_needs(tmp_path):
+    """ESP-IDF runs a component's CMakeLists.txt as a script first, where some commands of CMake are not allowed."""
+    (tmp_path / "needs.cmake").write_text(
+        "macro(idf_component_register)\n  cmake_parse_arguments(of \"\" \"\" \"SRCS;INCLUDE_DIRS;REQUIRES\" ${ARGN})\n"
+        "  message(STATUS \"needs ${of_REQUIRES}\")\nendmacro()\n"
+        f"include({ROOT}/ports/esp-idf/nf2fs/CMakeLists.txt)\n")
+    assert run(CMAKE, "-P", tmp_path / "needs.cmake") == "-- needs esp_partition;freertos\n"
+
+
+def test_kconfig(tmp_path, monkeypatch):
+    """By the parser that Zephyr uses."""
+    kconfiglib = pytest.importorskip("kconfiglib", reason="kconfiglib is not installed")
+    (tmp_path / "Kconfig").write_text("config FILE_SYSTEM\n\tbool \"files\"\n\tdefault y\n\n"
+                                      "config FLASH_MAP\n\tbool \"map\"\n\tdefault y\n\n"
+                                      f"source \"{ROOT}/ports/zephyr/Kconfig\"\n")
+    monkeypatch.setenv("KCONFIG_WARN_UNDEF", "y")
+    found = kconfiglib.Kconfig(str(tmp_path / "Kconfig"))
+    assert found.syms["NF2FS_FILES"].str_value == ""
+    found.syms["FILE_SYSTEM_NF2FS"].set_value("y")
+    used = set(re.findall(r"CONFIG_(NF2FS_\w+)", (ROOT / "ports/zephyr/nf2_zephyr.c").read_text()))
+    assert used == {name for name in found.syms if name.startswith("NF2FS_")} and found.warnings == []
+    assert {name: found.syms[name].str_value for name in used} == {
+        "NF2FS_FILES": "4", "NF2FS_DIRS": "2", "NF2FS_BLOCK_SIZE": "4096", "NF2FS_LARGE_ERASE_SIZE": "0"}
 
 
 def test_arduino(built, tmp_path):

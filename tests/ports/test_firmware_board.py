@@ -38,6 +38,6 @@ def test_slice(tmp_path):
                            "--judge", JUDGE, "--nf2", pathlib.Path(sys.executable).parent / "nf2", "--folder", tmp_path,
                            "--kills", "8", "--steps", "40"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    for said in ("selftest on the board: passed", "board to host: 2 files", "host to board and back: 25 files",
-                 "4 tasks at once", "8 power losses"):
+    for said in ("selftest on the board: passed", "the image on a slow disk", "board to host: 2 files", "host to board and back: 25 files",
+                 "a volume of 1048576 bytes took", "norbench's workloads and the model", "4 tasks at once", "8 power losses"):
         assert said in done.stdout

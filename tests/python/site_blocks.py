@@ -5,7 +5,7 @@
     anything,
                              and "[exit code N]" behind a command for a failure that is meant
     ```python                run as they stand, all of a page in one process
-    ```c title="main.c"      written to a file of that name, for the commands (also cmake and toml)
+    ```c title="main.c"      written to a file of that name, for the commands (also cmake, ini, toml)
 
 A block with requires="fuse" (or "littlefs") is left out where that is missing. `make` is asked only
 whether it would do it (make -n): what it does has tests of its own.
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 FENCE = re.compile(r"^```(?P<kind>\w+)(?P<more>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S)
 ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
-FILES = ("c", "cmake", "toml")
+FILES = ("c", "cmake", "ini", "toml")
 
 
 @dataclass(frozen=True)

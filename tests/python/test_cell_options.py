@@ -2,7 +2,9 @@
 """What norbench-cell watches beside its counts: aged runs from files, maps, pages, call stacks, conditions; and its peers."""
 
 import json
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -95,3 +97,88 @@ def test_peers_say_what_is_missing():
     assert facts["SPIFFS"]["state"] == "cannot be built" and "measured_elsewhere.csv" in facts["SPIFFS"]["source"]
     known = {name for peer in bench_peers.PEERS for name in peer.entries}
     assert set(bench.read_catalogue(CELL).file_systems) <= known
+
+
+NAND = """
+name = small-nand
+size = 16M
+page_size = 2K
+block_size = 32K
+erase_us = 2000
+read_page_us = 125
+program_page_us = 400
+nand = 1
+spare_size = 64
+factory_bad = 40
+"""
+
+
+@pytest.mark.parametrize("fs", [fs for fs in SYSTEMS if fs != "nf2fs"])
+def test_file_systems_on_nand_with_bad_blocks(tmp_path, fs):
+    """Three times round the chip, whose factory bad blocks are never programmed; each byte is compared, and both counters agree."""
+    chip = tmp_path / "chip.txt"
+    chip.write_text(NAND)
+    row = cell(fs, "config", "--state", "aged", "--chip", chip, "--maps")
+    assert row["status"] == "ok" and row["verified"] and row["violations"] == 0
+    assert len(row["block_programs"]) == 512 and 40 <= row["block_programs"].count(0) < 60
+    assert row["program_pages"] > 2000 and row["read_pages"] > 0
+
+
+def test_what_cannot_run_on_nand_says_so(tmp_path):
+    chip = tmp_path / "chip.txt"
+    chip.write_text(NAND)
+    assert "cannot be set up on this chip" in cell("nf2fs", "config", "--chip", chip)["status"]
+
+
+# ---- whole runs, stored in their middle -----------------------------------------------------------------
+
+def can_store():
+    done = subprocess.run([str(CELL), "--fs", "native", "--workload", "create", "--checkpoint", "/nowhere/run"], capture_output=True, text=True) if CELL else None
+    return done is not None and "can be stored with" not in done.stderr
+
+
+linux = pytest.mark.skipif(not can_store(), reason="runs are stored with Linux and glibc, and without sanitizers, only")
+
+
+@linux
+@pytest.mark.parametrize("fs", ["native", *SYSTEMS])
+def test_a_run_goes_on_in_its_middle(tmp_path, fs):
+    """Stopped in the ageing, and brought back twice, in other processes, whose libraries lie elsewhere: the row is the same in every figure."""
+    path = tmp_path / "run"
+    plain = cell(fs, "config", "--state", "aged", "--maps")
+    assert plain["status"] == "ok"
+    first = cell(fs, "config", "--state", "aged", "--maps", "--checkpoint", path, "--checkpoint-at", 40)
+    assert first["code"] == 4 and path.stat().st_size > 1 << 20
+    kept = path.read_bytes()
+    assert cell(fs, "config", "--state", "aged", "--maps", "--checkpoint", path) == plain
+    assert not path.exists()
+    path.write_bytes(kept)              # and once more from the same point
+    assert cell(fs, "config", "--state", "aged", "--maps", "--checkpoint", path) == plain
+
+
+@linux
+def test_a_killed_run_goes_on(tmp_path):
+    path = tmp_path / "run"
+    plain = cell("nf2fs", "ow4k-50", "--part", 4)
+    command = [str(CELL), "--fs", "nf2fs", "--workload", "ow4k-50", "--part", "4", "--chip", "w25q80", "--checkpoint", str(path)]
+    running = subprocess.Popen([*command, "--checkpoint-every", "0"], stdout=subprocess.DEVNULL)
+    while not path.exists() and running.poll() is None:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL and path.exists()
+    assert json.loads(subprocess.run(command, capture_output=True, text=True).stdout) == plain
+
+
+@linux
+def test_runs_of_others_are_refused(tmp_path):
+    path = tmp_path / "run"
+    cell("nf2fs", "config", "--checkpoint", path, "--checkpoint-at", 100)
+    assert "another run" in cell("nf2fs", "config", "--seed", 7, "--checkpoint", path)["status"]
+    data = path.read_bytes()
+    path.write_bytes(data[:len(data) // 2])
+    assert "ends early" in cell("nf2fs", "config", "--checkpoint", path)["status"]
+    path.write_bytes(data[:8] + b"x" + data[9:])
+    assert "another executable" in cell("nf2fs", "config", "--checkpoint", path)["status"]
+    path.write_bytes(b"x")
+    assert "no stored run" in cell("nf2fs", "config", "--checkpoint", path)["status"]
+    assert "have files open" in cell("nf2fs", "config", "--calls", tmp_path / "calls", "--checkpoint", path)["status"]

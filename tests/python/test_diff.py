@@ -2,11 +2,17 @@
 """`nf2 diff`."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 import nf2fs
 from nf2fs import diff, native
+
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.skipif(
     native.find_library() is None, reason="the compiled library is not built"
@@ -112,3 +118,20 @@ def test_pieces_of_other_sizes_are_the_same():
     assert diff.first_difference(one, iter((data,))) is None
     assert diff.first_difference(iter((data,)), iter((data[:300000], b"x"))) == 300000
     assert diff.first_difference(iter(()), iter(())) is None
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):
+    image, tree = tmp_path / "flash.img", tmp_path / "tree"
+    nf2fs.format_image(image, "w25q80")
+    tree.mkdir()
+    for index in range(2000):
+        (tree / f"{index} {'long' * 40}").write_bytes(b"")
+    done = subprocess.run(
+        f"{sys.executable} -m nf2fs.cli diff {image} {tree} | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "python")},
+        timeout=60,
+    )
+    assert done.stdout.startswith("+ /0 long") and done.stderr == ""

@@ -9,7 +9,7 @@ import pytest
 from fake import plant
 
 import nf2fs
-from nf2fs import native, show, trees
+from nf2fs import chip_times, native, show, trees
 from nf2fs.errors import NF2Error
 
 
@@ -258,3 +258,42 @@ def test_a_chip_from_a_file(tmp_path, nf2, monkeypatch):
     for name, what in (("none", "no chip is named"), ("f.img", "f.img:1")):
         code, _, err = nf2("info", "f.img", "--chip", name)
         assert code == 1 and what in err, err
+
+
+@pytest.mark.skipif(native.find_library() is None, reason="the compiled library is not built")
+def test_chips_say_where_their_times_come_from(nf2):
+    listed = json.loads(nf2("chips", "--json")[1])
+    by_name = {one["name"]: one for one in listed}
+    assert by_name["w25q256"]["times"] == "data sheet"
+    for one in listed:
+        if "assumed" in one["description"] or "times of" in one["description"]:
+            assert one["times"] in ("assumed", "partly assumed", "a paper"), one
+        assert one["name"].startswith(("tiny", "ecc")) == (one["times"] == "for tests")
+    assert set(chip_times.LISTED) <= set(by_name)
+    out = nf2("chips")[1]
+    assert f"times assumed: {chip_times.MEANINGS['assumed']}" in out
+    assert re.search(r"^w25q128 .*; times: assumed; ", out, re.M)
+
+
+@pytest.mark.skipif(native.find_library() is None, reason="the compiled library is not built")
+def test_errors_name_what_is_wrong(tmp_path, nf2, monkeypatch):
+    """The path at fault, as it was given, and no other."""
+    monkeypatch.chdir(tmp_path)
+    Path("name").write_text("text")
+    assert nf2("format", "flash.img", "--chip", "w25q80")[0] == 0
+    assert nf2("mkdir", "-p", "flash.img", "/d/e")[0] == 0
+    assert nf2("put", "flash.img", "name", "/d/file")[0] == 0
+    for arguments, expected in (
+        (("mv", "flash.img", "/d/e", "/d/file"), "/d/file: is a file: no directory can replace it"),
+        (("mv", "flash.img", "/d/file", "/none/x"), "/none/x: no such file or directory"),
+        (("mv", "flash.img", "/none", "/d/x"), "/none: no such file or directory"),
+        (("mv", "flash.img", "/d/e", "/d/file/x"),
+         "/d/file/x: a part of the path is not a directory"),
+        (("put", "flash.img", "name", "/none/x"), "/none/x: no such file or directory"),
+        (("format", "small.img", "--chip", "w25q80@0+64K"),
+         "small.img: too small for a volume: 16 blocks, and it takes 32 at least"),
+        (("top", "--once", "flash.img"), "flash.img: is not a trace of a chip"),
+    ):  # fmt: skip
+        assert nf2(*arguments) == (1, "", f"nf2: {expected}\n")
+    assert not Path("small.img").exists()
+    assert nf2("check", "--repair", "flash.img")[1].startswith("flash.img: structure whole")

@@ -82,6 +82,17 @@ def test_themes_and_a_narrow_screen(page, tmp_path, theme, size):
     assert image.std() > 0.02
 
 
+def test_a_file_system_has_one_colour():
+    rows = some_rows() + [row("littlefs", "read32", 700), row("nf2fs", "read32", 600)]
+    found = bench_page.sections_of(rows, {}, Path("/nowhere"))
+    figures = [figure for section in found for figure in section.figures]
+    bench_page.paint(figures, bench_page.systems_of(rows))
+    colours = {}
+    for trace in (trace for figure in figures for trace in figure.traces if trace.get("name") in ("native", "nf2fs", "littlefs", "fatfs")):
+        colours.setdefault(trace["name"], set()).add(trace["marker"]["color"])
+    assert all(len(found) == 1 for found in colours.values()) and len(set.union(*colours.values())) == len(colours) >= 3
+
+
 def test_stacks_become_trees():
     folds = stacks()["nf2fs, swrite"]
     counts, times = bench_flame.tree(folds, 0), bench_flame.tree(folds, 1)

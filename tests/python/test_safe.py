@@ -134,7 +134,7 @@ def test_salvage_of_a_sound_image_and_of_none(flash, nf2, tmp_path):
     assert nf2("salvage", flash, tmp_path / "saved")[0] == 0
     assert copied(tmp_path / "saved") == FILES
     code, _, err = nf2("salvage", flash, tmp_path / "saved")
-    assert code == 1 and "no empty directory" in err
+    assert code == 1 and "is not an empty directory" in err
     (tmp_path / "noise.img").write_bytes(random.Random(2).randbytes(2 << 20))
     code, _, err = nf2("salvage", tmp_path / "noise.img", tmp_path / "none")
     assert code == 1 and "nothing of a volume" in err and not (tmp_path / "none").exists()

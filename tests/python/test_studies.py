@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The commands of the long workloads, over the stand-in for norbench-cell."""
 
+import json
 import re
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -34,20 +36,20 @@ def texts(path):
 
 def test_lifespan_wears_plots_and_keeps_rows(norbench, tmp_path):
     out = tmp_path / "r.jsonl"
-    code, text, err = norbench("lifespan", "--cell", CELL, "-w", "lifelog", "--fs", "nf2fs,littlefs", "--mean", 4, "--folder", tmp_path, "--json", out)
+    code, text, err = norbench("lifespan", "--cell", CELL, "-w", "lifelog", "--fs", "nf2fs,littlefs", "--mean", 4, "--directory", tmp_path, "--json", out)
     assert code == 0 and "1.50" in text and "progress 1.00 of 4.00" in err
     rows = bench.read_rows(out)
     assert [(one["fs"], one["mean"], one["maintain_budget_us"]) for one in rows] == [("nf2fs", 4, 2_000_000), ("littlefs", 4, 0)]
     assert all(one["wear"] == [[1, 1], [2, 1], [3, 1]] for one in rows)
     for name in ("wear-lifelog-w25q256-4.svg", "wear-lifelog-address.svg"):
         assert "LittleFS" in texts(tmp_path / name)
-    assert norbench("lifespan", "--results", out, "--fs", "nf2fs,littlefs", "--folder", tmp_path / "again")[0] == 0
+    assert norbench("lifespan", "--results", out, "--fs", "nf2fs,littlefs", "--directory", tmp_path / "again")[0] == 0
     assert "LittleFS" in texts(tmp_path / "again" / "wear-lifelog-w25q256-4.svg")
 
 
 def test_a_life_ends_with_the_first_worn_out_block(norbench, tmp_path):
     out = tmp_path / "r.jsonl"
-    assert norbench("lifespan", "--cell", CELL, "-w", "lifelog", "--limit", 7, "--chip", "w25q256/4M", "--folder", tmp_path, "--json", out)[0] == 0
+    assert norbench("lifespan", "--cell", CELL, "-w", "lifelog", "--limit", 7, "--chip", "w25q256/4M", "--directory", tmp_path, "--json", out)[0] == 0
     assert [(one["limit"], one["mean"]) for one in bench.read_rows(out)] == [(7, 0)]
     page = study_page.page(bench.read_rows(out), set(), "plots")
     assert "| a log of 512 KiB, batched | w25q256/4M | a block: 7 | NF2FS | 1 | 2.0 | 3 | 1.50 | 1.0 | 0.000 | 0.9 |" in page
@@ -55,7 +57,7 @@ def test_a_life_ends_with_the_first_worn_out_block(norbench, tmp_path):
 
 
 def test_directory_prints_and_plots(norbench, tmp_path):
-    code, text, _ = norbench("directory", "--cell", CELL, "-w", "dir10", "--folder", tmp_path)
+    code, text, _ = norbench("directory", "--cell", CELL, "-w", "dir10", "--directory", tmp_path)
     assert code == 0 and "look-up cold" in text and "native" not in text
     assert "LittleFS" in texts(tmp_path / "directory-read.svg") and "create" in texts(tmp_path / "directory-program.svg")
 
@@ -65,7 +67,7 @@ def test_the_page_of_studies(norbench, tmp_path):
     page.parent.mkdir()
     for arguments in (("overwrite", "-w", "ow4k-50"), ("latency", "-w", "mixed25"), ("directory", "-w", "dir10"),
                       ("lifespan", "-w", "lifelog", "--mean", 4, "--fs", "nf2fs,littlefs")):
-        assert norbench(*arguments, "--cell", CELL, "--folder", tmp_path / "live", "--json", out)[0] == 0
+        assert norbench(*arguments, "--cell", CELL, "--directory", tmp_path / "live", "--json", out)[0] == 0
     assert norbench("studies", out, "--output", page)[0] == 0
     text = page.read_text()
     assert "| 4 KiB, 50% | 202.0 | 100.00 | 50% | 50.00 |" in text
@@ -146,3 +148,23 @@ def test_tables_of_good_and_of_failed_rows():
     for table in (study_tables.overwrite, study_tables.lifespan, study_tables.latency, study_tables.directory, study_tables.space):
         headings, lines = table([good, failed])
         assert all(len(line) == len(headings) for line in lines)
+
+
+def test_a_lifespan_goes_on_where_it_was_stopped(norbench, tmp_path):
+    """What another process stored in its middle is taken up by the command, and gives the same row."""
+    try:
+        real = bench.find_program()
+    except bench.BenchError:
+        pytest.skip("norbench-cell is not built")
+    arguments = ("lifespan", "--cell", real, "-w", "lifesmall", "--fs", "nf2fs", "--chip", "w25q256/1M", "--mean", 12, "--no-idle", "--folder", tmp_path)
+    assert norbench(*arguments, "--json", tmp_path / "plain")[0] == 0
+    one = bench.Cell("nf2fs", "w25q256/1M", "lifesmall", mean=12)
+    wear = bench_studies.wear_file(str(tmp_path), one)
+    wear.unlink()
+    run = wear.with_suffix(".run")
+    stopped = subprocess.run([str(real), *one.arguments(), "--wear", str(wear), "--checkpoint", str(run), "--checkpoint-at", "2000", "--progress"], capture_output=True, text=True)
+    if "can be stored with" in stopped.stderr:
+        pytest.skip(stopped.stderr.strip())
+    assert stopped.returncode == 4 and run.exists() and not wear.exists()
+    assert norbench(*arguments, "--json", tmp_path / "again", "--checkpoint")[0] == 0
+    assert not run.exists() and json.loads((tmp_path / "again").read_text()) == json.loads((tmp_path / "plain").read_text())

@@ -110,3 +110,16 @@ def test_workers_that_are_killed_lose_nothing(norbench, tmp_path):
     sweep(norbench, here)
     strip = lambda row: {key: value for key, value in row.items() if key != "made_with"}
     assert sorted(map(json.dumps, map(strip, lines(out)))) == sorted(map(json.dumps, map(strip, lines(here))))
+
+
+def test_a_sweep_hands_checkpoints_to_its_cells(norbench, tmp_path):
+    """The row and its key are those of a sweep without them."""
+    try:
+        real = bench.find_program()
+    except bench.BenchError:
+        pytest.skip("norbench-cell is not built")
+    arguments = ("sweep", "--cell", real, "-w", "create32", "-f", "nf2fs", "-c", "w25q80")
+    assert norbench(*arguments, "-o", tmp_path / "a")[0] == 0
+    assert norbench(*arguments, "-o", tmp_path / "b", "--checkpoints", tmp_path / "states")[0] == 0
+    assert lines(tmp_path / "a") == lines(tmp_path / "b") and list((tmp_path / "states").iterdir()) == []
+    assert norbench(*arguments, "-o", tmp_path / "c", "--checkpoints", tmp_path / "states", "--scheduler", "tcp://localhost:1")[0] == 2

@@ -3,15 +3,15 @@
  * nf2_esp.h - a volume on a data partition of ESP-IDF.
  *
  *     static struct nf2_esp volume;
- *     int result = nf2_esp_mount(&volume, "storage", true);       then nf2_open(&volume.fs, ...)
- * from any task
+ *     int result = nf2_esp_mount(&volume, "storage", true);
+ *     nf2_open(&volume.fs, ...)        then, from any task
  *
  * The partition must not be encrypted: encrypted flash is written in units of 16 bytes, once each.
  * For POSIX calls attach nf2_posix.h with nf2_esp_lock and nf2_esp_unlock.
  *
  * Not compiled against ESP-IDF's own headers, which are in no package registry: the test compiles
  * it, and runs it, against declarations of our own in tests/ports/stubs that follow the
- * documentation of ESP-IDF 5.
+ * documentation of ESP-IDF 5 and were compared with its headers by reading.
  */
 #ifndef NF2_ESP_H
 #define NF2_ESP_H

@@ -31,7 +31,7 @@ def plan_json(plan: trees.Plan) -> dict:
 
 def report_unread_owners(unread: list[tuple[str, str]]) -> None:
     for path, reason in unread[:LINES_MAX]:
-        note(f"{show.printable(path)}: {reason}: whose blocks these are is not known")
+        note(f"{show.printable(path)}: {reason}: some blocks have no known owner therefore")
 
 
 def count_text(number: int, size: int) -> str:

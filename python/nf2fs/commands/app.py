@@ -19,11 +19,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Works on image files that hold an NF2FS volume of a NOR flash chip. The image comes "
-    "first: "
-    "nf2 format flash.img --chip w25q256; nf2 put flash.img DIR /; nf2 get flash.img / OUT. "
-    "Exit codes: 0 done, 1 an error, 2 wrong usage, 3 not all could be copied; for check see its "
-    "help.",
+    help="Works with image files: the contents of a NOR flash chip, with an NF2FS volume in them. "
+    "The image is the first argument: nf2 format flash.img --chip w25q256; "
+    "nf2 put flash.img DIR /; nf2 get flash.img / OUT. Exit codes: 0 done; 1 error; 2 wrong usage. "
+    "Where a command has other ones its help says so.",
 )
 
 ImageArg = Annotated[str, typer.Argument(metavar="IMAGE", help="The image file.")]
@@ -34,8 +33,9 @@ ChipOption = Annotated[
     typer.Option(
         "--chip",
         metavar="CHIP",
-        help="The chip: a name of the catalogue (`nf2 chips`) or the path of a chip file. "
-        "Else found from the image's size and the volume's own geometry.",
+        help="The chip: a name from the catalogue (`nf2 chips`) or the path of a chip file. "
+        "Without it: the chip that is remembered beside the image, or the one that fits the size "
+        "of the image and the geometry that its volume states.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -62,11 +62,11 @@ ForceOption = Annotated[bool, typer.Option("-f", "--force", help="Do not ask.")]
 
 
 def ask(what: str, question: str, forced: bool) -> None:
-    """Says what would be lost, and asks; without a terminal to ask on, only --force goes on."""
+    """Says what would be lost, and asks; where there is no terminal, only --force goes on."""
     if forced:
         return
     if not sys.stdin.isatty():
-        note(f"{what}. Use --force to do that without being asked; nothing was changed")
+        note(f"{what}. Use --force to do it without being asked; nothing was changed")
         raise typer.Exit(1)
     if not typer.confirm(f"{what}. {question}", err=True):
         note("nothing was changed")

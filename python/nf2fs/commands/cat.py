@@ -13,7 +13,7 @@ from .app import ChipOption, ImageArg, PathsArg, app
 
 @app.command()
 def cat(image: ImageArg, paths: PathsArg, chip: ChipOption = None) -> None:
-    """Write files to the standard output."""
+    """Write files to standard output."""
     with open_image(image, chip, read_only=True) as volume:
         for path in paths:
             if volume.stat(path).is_dir():

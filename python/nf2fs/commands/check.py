@@ -19,8 +19,8 @@ def check(
         bool,
         typer.Option(
             "--repair",
-            help="Make a consistent volume of what is left in a damaged one. It takes the place of "
-            "IMAGE, which is kept as IMAGE.damaged; see --output.",
+            help="Make a consistent volume from what is left of a damaged one. It takes the place "
+            "of IMAGE, which is kept as IMAGE.damaged; see --output.",
         ),
     ] = False,
     output: Annotated[
@@ -38,24 +38,23 @@ def check(
 ) -> None:
     """Check the volume, or repair a damaged one.
 
-    Every structure is checked, and all data read. Data that carries a check is compared with it;
-    the data of large files carries none yet, so damage in it cannot be seen: the last lines say of
-    how many files that is so. Without --repair nothing is written. For a damaged volume it is
-    listed what can still be read of it: files that are older than they were, of which parts are
-    lost, or whose names are lost. A volume that a power cut left, and that the next mount for
-    writing completes, is not damaged.
+    Checks every structure and reads all data. Data that carries a check is compared with it. The
+    data of large files carries none yet, so damage there cannot be seen; the last lines say how
+    many files that concerns. Without --repair nothing is written. For a damaged volume the command
+    lists the files that are older than they were, that have lost parts, or that have lost their
+    names. A volume is not damaged if power was cut and the next mount for writing settles that.
 
-    --repair keeps all that can be kept: what is older than it was, or damaged in part, gets
-    ".damaged" behind its name; what has no name any more is in /lost+found. The new volume is
-    checked and compared before it gets its name; IMAGE is never written over. Erase counts begin
-    anew.
+    --repair keeps everything that can be kept. The name of a file that is older than it was, or
+    that has lost parts, gets ".damaged" at its end; what has lost its name goes into /lost+found.
+    The new volume is checked and compared before it takes the place of IMAGE; the damaged image is
+    never written to. Erase counts start from zero again.
 
-    Exit codes: 0 no damage found (--repair: all that was damaged could be restored); 1 damage
-    (--repair: something is lost or in doubt); 2 trouble: there is nothing to check, or no volume
-    could be made, and nothing was changed.
+    Exit codes: 0 no damage found (--repair: everything that was damaged could be restored); 1
+    damage (--repair: something is lost or in doubt); 2 trouble: there is nothing to check, or no
+    volume could be made, and nothing was changed.
     """
     if output is not None and not repair:
-        raise typer.BadParameter("is for --repair", param_hint="--output")
+        raise typer.BadParameter("it is for --repair only", param_hint="--output")
     try:
         report = (
             checking.repair_image(image, output, chip) if repair else checking.examine(image, chip)

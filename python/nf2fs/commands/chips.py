@@ -3,17 +3,28 @@
 
 from __future__ import annotations
 
-from .. import native, show
+from .. import chip_times, native, show
 from .app import JsonOption, app, print_json, say
 
 
 @app.command()
 def chips(as_json: JsonOption = False) -> None:
-    """List the chips of the catalogue."""
+    """List the chips of the catalogue.
+
+    Geometry is that of the data sheets. The line of a chip also says where its times come from;
+    they count only where time is measured or estimated, and an image does not depend on them.
+    """
     found = native.load().chips()
     if as_json:
-        print_json([vars(chip) for chip in found])
+        print_json([vars(chip) | {"times": chip_times.source(chip)} for chip in found])
         return
     for chip in found:
-        say(f"{chip.name:<14} {show.size_text(chip.size):>10}  page {chip.page_size}, block {chip.block_size}, "
-            f"program unit {chip.program_unit}  {chip.description}")
+        say(
+            f"{chip.name:<14} {show.size_text(chip.size):>10}  page {chip.page_size}, "
+            f"block {chip.block_size}, program unit {chip.program_unit}; "
+            f"times: {chip_times.source(chip)}; {chip.description}"
+        )
+    used = {chip_times.source(chip) for chip in found}
+    for word, meaning in chip_times.MEANINGS.items():
+        if word in used:
+            say(f"times {word}: {meaning}")

@@ -24,7 +24,7 @@ class Shell(str, Enum):
 def completion(
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
-    """Print the script that completes command lines.
+    """Print a script with which your shell completes nf2 commands.
 
     For bash: `nf2 completion bash > ~/.local/share/bash-completion/completions/nf2`. For zsh: into
     a file `_nf2` in a directory of $fpath. For fish: `nf2 completion fish >

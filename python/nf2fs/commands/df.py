@@ -10,7 +10,7 @@ from .app import ChipOption, ImageArg, JsonOption, app, console, print_json
 
 @app.command()
 def df(image: ImageArg, chip: ChipOption = None, as_json: JsonOption = False) -> None:
-    """Show the space, exact in whole blocks."""
+    """Show used and free space in whole blocks."""
     with open_image(image, chip, read_only=True) as volume:
         if as_json:
             print_json(volume.statfs())

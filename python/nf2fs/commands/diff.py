@@ -23,32 +23,35 @@ def diff(
     one: Annotated[
         str, typer.Argument(metavar="ONE", help="An image file, or a directory of the host.")
     ],
-    two: Annotated[str, typer.Argument(metavar="TWO", help="What it is compared with.")],
+    two: Annotated[
+        str, typer.Argument(metavar="TWO", help="The image or directory to compare it with.")
+    ],
     path: Annotated[
-        str, typer.Argument(metavar="PATH", help="Compare only what is in this directory.")
+        str, typer.Argument(metavar="PATH", help="Compare only the contents of this directory.")
     ] = "/",
     blocks: Annotated[
         bool,
         typer.Option(
             "--blocks",
-            help="Compare the erase blocks of two images, byte for byte, and not their files.",
+            help="Compare the erase blocks of two images byte by byte, instead of their files.",
         ),
     ] = False,
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two images.
+    """Compare two images, or an image and a directory.
 
-    Or an image with a directory of the host: names and contents of files, not how they lie on the
-    chip.
+    Compares the names and contents of files, not where they lie on the chip.
 
-    '+' is only in TWO, '-' only in ONE, '~' has another content, '!' is a file in one and a
+    '+' is only in TWO, '-' only in ONE, '~' has other contents, '!' is a file in one and a
     directory in the other.
 
-    Exit codes: 0 no difference; 1 there are some; 2 trouble.
+    Exit codes: 0 no differences; 1 differences; 2 trouble.
     """
     try:
         same = _blocks(one, two, chip, as_json) if blocks else _files(one, two, path, chip, as_json)
+    except BrokenPipeError:  # who reads the list has seen enough
+        raise
     except OSError as error:
         note(show.error_line(error))
         raise typer.Exit(2) from None

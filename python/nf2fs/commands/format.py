@@ -16,20 +16,20 @@ from .app import ForceOption, ImageArg, JsonOption, app, ask, print_json, say
 def format_command(
     image: ImageArg,
     chip: Annotated[str, typer.Option("--chip", metavar="CHIP", help=(
-        "A name of the catalogue, or the path of a chip file. @OFFSET+SIZE behind it (w25q256@1M+4M) "
-        "gives the volume that part of the chip."))],
-    quick: Annotated[bool, typer.Option("--quick", help="Erase blocks later, when they are first used.")] = False,
+        "A name from the catalogue, or the path of a chip file. With @OFFSET+SIZE behind it "
+        "(w25q256@1M+4M) the volume takes only that part of the chip."))],
+    quick: Annotated[bool, typer.Option("--quick", help="Do not erase now; each block is erased before its first use.")] = False,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an empty volume on an image file.
+    """Make an empty volume in an image file.
 
-    Where the file holds something that would be lost, the command asks first. A chip file and a part of
-    a chip are remembered in a file beside the image, IMAGE.chip, so that the other commands find them.
+    If the file holds something that would be lost, the command asks first. A chip file, or a part of a
+    chip, is remembered in a file beside the image, IMAGE.chip, where the other commands find it.
     """
     found = in_the_way(image, chip)
     if found:
-        ask(f"{show.printable(image)} {found}. A format destroys what it holds", "Format it?", force)
+        ask(f"{show.printable(image)} {found}. Formatting destroys its contents", "Format it?", force)
     format_image(image, chip, erase=not quick, force=found is not None)
     with open_image(image, chip, read_only=True) as volume:
         figures = volume.statfs()

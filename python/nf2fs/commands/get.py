@@ -26,11 +26,11 @@ def get(
 ) -> None:
     """Copy files out of the volume.
 
-    A directory's contents go into the directory TARGET, a file to TARGET (or into it, where that is a
-    directory). On a damaged volume all that can be read is copied, and what cannot is listed at the end
-    (nf2 salvage may read more of it). Names that would lead out of TARGET are refused.
+    The contents of a directory go into the directory TARGET; a file goes to TARGET, or into it if it is
+    a directory. From a damaged volume everything that can be read is copied, and the rest is listed at
+    the end (nf2 salvage may read more of it). Names that would lead out of TARGET are refused.
 
-    Exit codes: 0 all was copied; 1 an error; 2 wrong usage; 3 something was not copied, and is listed.
+    Exit codes: 0 everything was copied; 1 error; 2 wrong usage; 3 something was not copied, and is listed.
     """
     with open_image(image, chip, read_only=True) as volume:
         target = _place(volume, source, target)
@@ -48,10 +48,10 @@ def get(
         raise typer.Exit(INCOMPLETE if incomplete else 0)
     report_skipped(plan)
     report_unread(plan)
-    say(f"{count_text(plan.done, plan.done_bytes)} got from {image}")
+    say(f"{count_text(plan.done, plan.done_bytes)} copied from {image}")
     if incomplete:
         missing = len(plan.skipped) + len(plan.unread)
-        note(f"not all was copied: {missing} files or directories are listed above"
+        note(f"not everything was copied: {missing} files or directories are listed above"
              + ("; nf2 salvage may read more of them" if plan.unread else ""))
         raise typer.Exit(INCOMPLETE)
 

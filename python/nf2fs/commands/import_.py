@@ -26,21 +26,22 @@ def import_command(
         typer.Option(
             "--chip",
             metavar="CHIP",
-            help="A name of the catalogue, or the path of a chip file. Else the smallest chip of "
-            "the catalogue that holds it.",
+            help="A name from the catalogue, or the path of a chip file. Without it: the smallest "
+            "chip of the catalogue that holds everything.",
         ),
     ] = None,
     smallest: Annotated[
         bool,
         typer.Option(
             "--smallest",
-            help="Not the whole chip: the smallest volume with the chip's geometry that holds it.",
+            help="Do not fill the chip: make the smallest volume of its geometry that holds "
+            "everything.",
         ),
     ] = False,
     free: Annotated[
         str,
         typer.Option(
-            "--free", metavar="SIZE", help="So much must be left for file data: 65536, 64K, 2M."
+            "--free", metavar="SIZE", help="Leave this much for more file data: 65536, 64K, 2M."
         ),
     ] = "0",
     offset: Annotated[
@@ -51,18 +52,20 @@ def import_command(
     ] = "0",
     block_size: Annotated[
         Optional[str],
-        typer.Option("--block-size", metavar="SIZE", help="Its block size. Else found by trying."),
+        typer.Option(
+            "--block-size", metavar="SIZE", help="Its block size. Without it: found by trying."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an image that exists.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make an image from one of LittleFS.
+    """Make an image from a LittleFS image.
 
     SOURCE is only read. Directories, names and contents are taken over; custom attributes are not,
-    and are reported. A file that cannot be read ends the import, and no image is made. Needs the
-    Python package littlefs-python (`pip install nf2fs[littlefs]`).
+    but they are reported. If a file cannot be read the import stops, and no image is made. Needs
+    the Python package littlefs-python (`pip install nf2fs[littlefs]`).
 
-    Exit codes: 0 all was taken over, but attributes; 1 an error; 2 wrong usage; 3 something was
+    Exit codes: 0 everything but attributes was taken over; 1 error; 2 wrong usage; 3 something was
     left out, and is listed.
     """
     found = importing.read_littlefs(

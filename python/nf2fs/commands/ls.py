@@ -16,7 +16,7 @@ from .app import ChipOption, ImageArg, JsonOption, app, print_json, say
 def ls(
     image: ImageArg,
     path: Annotated[str, typer.Argument(metavar="PATH", help="A directory or file on the volume.")] = "/",
-    long: Annotated[bool, typer.Option("-l", "--long", help="Sizes too.")] = False,
+    long: Annotated[bool, typer.Option("-l", "--long", help="Show sizes too.")] = False,
     chip: ChipOption = None, as_json: JsonOption = False,
 ) -> None:
     """List a directory."""

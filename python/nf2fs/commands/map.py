@@ -22,19 +22,19 @@ def map_command(
         typer.Option(
             "--html",
             metavar="FILE",
-            help="Write a page for a browser instead, with the owner of each block too.",
+            help="Write a page for a browser instead, which also shows the owner of each block.",
         ),
     ] = None,
     owners: Annotated[
-        bool, typer.Option("--owners", help="With --json: the owner of each block too.")
+        bool, typer.Option("--owners", help="With --json: show the owner of each block too.")
     ] = False,
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Draw the chip's blocks and their wear.
 
-    Owners are found by listing all directories and reading all files. The page needs no network and
-    no other file.
+    Owners are found by listing all directories and reading all files. The page is one file, and a
+    browser needs no network to show it.
     """
     from .. import map_html
 

@@ -15,7 +15,7 @@ from .app import ChipOption, ImageArg, JsonOption, PathsArg, app, print_json
 def mkdir(
     image: ImageArg,
     paths: PathsArg,
-    parents: Annotated[bool, typer.Option("-p", "--parents", help="Make the directories above too; no error if it exists.")] = False,
+    parents: Annotated[bool, typer.Option("-p", "--parents", help="Make missing directories above it too; no error if it exists.")] = False,
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:

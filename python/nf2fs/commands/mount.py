@@ -20,13 +20,13 @@ def mount(
     ],
     read_only: Annotated[bool, typer.Option("--read-only", "-r", help="Change nothing.")] = False,
     background: Annotated[
-        bool, typer.Option("--background", "-b", help="Return as soon as it is mounted.")
+        bool, typer.Option("--background", "-b", help="Return as soon as the volume is mounted.")
     ] = False,
     allow_other: Annotated[
         bool,
         typer.Option(
             "--allow-other",
-            help="Other users may use it too (needs user_allow_other in "
+            help="Let other users use it too (needs user_allow_other in "
             "/etc/fuse.conf, unless you are root).",
         ),
     ] = False,
@@ -50,9 +50,9 @@ def mount(
 ) -> None:
     """Mount the volume on a directory (Linux, FUSE).
 
-    It is unmounted by Ctrl-C, by SIGTERM, or with `nf2 unmount DIRECTORY`. What a program has
-    synced or closed is in the image then, also when this command is killed. Times are kept while it
-    is mounted; links, modes and owners are not kept at all. Needs libfuse 3 and the Python package
+    Ctrl-C, SIGTERM or `nf2 unmount DIRECTORY` unmounts it. Whatever a program has synced or closed
+    is in the image, even if this command is killed. Times are kept only while the volume is
+    mounted; links, modes and owners are not kept at all. Needs libfuse 3 and the Python package
     pyfuse3 (`pip install nf2fs[mount]`).
     """
     if not os.path.isdir(directory):
@@ -76,7 +76,7 @@ def mount(
     ended_by, lost = fuse_run.run(
         arguments,
         lambda: say(
-            f"{image} is mounted on {directory}; Ctrl-C or `nf2 unmount {directory}` ends that"
+            f"{image} is mounted on {directory}; unmount it with Ctrl-C or: nf2 unmount {directory}"
         ),
     )
     for path, error in lost:

@@ -19,9 +19,9 @@ def mv(
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Move or rename.
+    """Move or rename a file or directory.
 
-    A file at the new path is replaced in the same instant.
+    If there is a file at the new path, it is replaced in the same instant.
     """
     with open_image(image, chip) as volume:
         if volume.isdir(target) and target.strip("/") != source.strip("/"):

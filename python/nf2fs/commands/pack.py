@@ -31,21 +31,22 @@ def pack(
         typer.Option(
             "--chip",
             metavar="CHIP",
-            help="A name of the catalogue, or the path of a chip file. Else the smallest chip of "
-            "the catalogue that holds it.",
+            help="A name from the catalogue, or the path of a chip file. Without it: the smallest "
+            "chip of the catalogue that holds everything.",
         ),
     ] = None,
     smallest: Annotated[
         bool,
         typer.Option(
             "--smallest",
-            help="Not the whole chip: the smallest volume with the chip's geometry that holds it.",
+            help="Do not fill the chip: make the smallest volume of its geometry that holds "
+            "everything.",
         ),
     ] = False,
     free: Annotated[
         str,
         typer.Option(
-            "--free", metavar="SIZE", help="So much must be left for file data: 65536, 64K, 2M."
+            "--free", metavar="SIZE", help="Leave this much for more file data: 65536, 64K, 2M."
         ),
     ] = "0",
     depfile: Annotated[
@@ -53,7 +54,7 @@ def pack(
         typer.Option(
             "--depfile",
             metavar="FILE",
-            help="Write what the image was made of, as a rule for make or Ninja.",
+            help="Write the files that the image was made from, as a rule for make or Ninja.",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an image that exists.")] = False,
@@ -61,14 +62,14 @@ def pack(
 ) -> None:
     """Make an image from a directory.
 
-    The same input makes the same bytes: no times, owners or random numbers go into the image. It is
+    The same input gives the same bytes: no times, owners or random numbers go into the image. It is
     written as a whole or not at all. A manifest names the chip and one or more partitions, each
-    with a directory, single files, the free space that must be left, or raw bytes.
+    with a directory, single files, the space to leave free, or raw bytes.
     """
     if source.endswith(".toml") and not os.path.isdir(source):
         if smallest or free != "0":
             raise NF2Error(
-                INVAL, '--smallest and --free stand in the manifest (size = "smallest", free = ...)'
+                INVAL, 'with a manifest, write size = "smallest" and free = ... there'
             )
         manifest = pack_manifest.read_manifest(source)
         manifest.chip = chip or manifest.chip

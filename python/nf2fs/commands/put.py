@@ -26,8 +26,8 @@ def put(
 ) -> None:
     """Copy files into the volume.
 
-    A directory's contents go into the directory TARGET, a file to TARGET (or into it, where that is a
-    directory). Each file is replaced as a whole or not at all. Symbolic links, devices and the like are
+    The contents of a directory go into the directory TARGET; a file goes to TARGET, or into it if it is
+    a directory. Each file is replaced as a whole or not at all. Symbolic links, devices and the like are
     skipped and reported. Times and permissions are not kept.
     """
     if not os.path.exists(source):
@@ -41,7 +41,8 @@ def put(
             try:
                 trees.run_put(volume, plan, lambda size: bars.advance(task, size))
             except (NF2Error, OSError) as error:
-                note(f"{_came(plan, image)} before this:")
+                if len(plan.files) > 1:
+                    note(f"{_came(plan, image)} before this:")
                 raise error
             except interrupts.Interrupted as stop:
                 stop.done = _came(plan, image) + ("" if plan.done == len(plan.files) else ", the others were not")

@@ -19,7 +19,7 @@ from .app import ChipOption, ForceOption, ImageArg, JsonOption, PathsArg, app, a
 def rm(
     image: ImageArg,
     paths: PathsArg,
-    recursive: Annotated[bool, typer.Option("-r", "--recursive", help="Directories too, with all in them.")] = False,
+    recursive: Annotated[bool, typer.Option("-r", "--recursive", help="Remove directories too, with everything in them.")] = False,
     force: ForceOption = False,
     chip: ChipOption = None,
     as_json: JsonOption = False,
@@ -32,7 +32,7 @@ def rm(
         names = [name for path in paths for name in _below(volume, path, recursive)]
         if len(names) > len(paths):
             what = " ".join(show.printable(path) for path in paths)
-            ask(f"{what}: {len(names)} files and directories are to be removed", "Remove them?", force)
+            ask(f"{what}: {len(names)} files and directories would be removed", "Remove them?", force)
         _remove(volume, names)
     if as_json:
         print_json({"image": image, "removed": names})

@@ -15,18 +15,18 @@ from .app import ChipOption, ImageArg, JsonOption, app, print_json, progress, sa
 @app.command()
 def salvage(
     image: ImageArg,
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory of the host: empty, or to be made.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="A directory of the host: an empty one, or one to be made.")],
     chip: ChipOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Copy what is left in a damaged image to a directory.
 
-    All that can be read is copied, also where the volume does not mount any more; the image is only
-    read. What is older than it was, or damaged in part, gets ".damaged" behind its name; zeros stand in
-    for bytes that are lost; what has no name any more is in lost+found.
+    Everything that can be read is copied, even if the volume no longer mounts; the image is only read.
+    The name of a file that is older than it was, or that has lost parts, gets ".damaged" at its end;
+    lost bytes become zeros; what has lost its name goes into lost+found.
 
-    Exit codes: 0 no damage was found; 1 an error, or nothing of a volume was found; 2 wrong usage;
-    3 something is damaged, lost or in doubt, and is listed.
+    Exit codes: 0 no damage found; 1 error, or no trace of a volume was found; 2 wrong usage; 3 something
+    is damaged, lost or in doubt, and is listed.
     """
     with progress() as bars:
         task = bars.add_task("salvage", total=None)
@@ -34,7 +34,7 @@ def salvage(
             report, plan = salvaging.salvage(image, target, chip, lambda size: bars.update(task, total=size),
                                              lambda size: bars.advance(task, size))
         except interrupts.Interrupted as stop:
-            stop.done = f"a part of the files is in {target}"
+            stop.done = f"only some of the files are in {target}"
             raise
     if as_json:
         print_json(check_report.as_json(report) | {"target": target, "copied": plan_json(plan)})

@@ -22,26 +22,27 @@ REFRESH_S = 0.25
 @app.command()
 def top(
     trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A trace, as `nf2 mount --trace` writes it.")
+        str, typer.Argument(metavar="TRACE", help="A trace that `nf2 mount --trace` writes.")
     ],
     once: Annotated[
         bool,
         typer.Option(
-            "--once", help="Show what is in it and end. Else follow it as it grows, until Ctrl-C."
+            "--once", help="Show what is in the trace and end. Without it: follow it until Ctrl-C."
         ),
     ] = False,
     most: Annotated[
-        int, typer.Option("--blocks", metavar="N", min=1, help="So many of the busiest blocks.")
+        int,
+        typer.Option("--blocks", metavar="N", min=1, help="Show this many of the busiest blocks."),
     ] = 10,
     block_size: Annotated[
-        str, typer.Option("--block-size", metavar="SIZE", help="Bytes of a block.")
+        str, typer.Option("--block-size", metavar="SIZE", help="Size of a block.")
     ] = "4K",
     as_json: JsonOption = False,
 ) -> None:
     """Watch what a chip is doing.
 
-    Reads, programs and erases: how many, how many a second, and the blocks that had most of them.
-    --json implies --once.
+    Shows how many reads, programs and erases there were, how many a second, and which blocks had
+    the most of them. --json implies --once.
     """
     size = parse_size(block_size, "--block-size")
     if size == 0:
@@ -51,6 +52,8 @@ def top(
         if once or as_json:
             for line in file:
                 activity.feed(line)
+            if activity.unread and not activity.calls:
+                raise NF2Error(INVAL, "is not a trace of a chip", trace)
             if as_json:
                 print_json(watching.as_json(activity, most))
             else:

@@ -16,10 +16,10 @@ from .app import ChipOption, ImageArg, JsonOption, app, print_json, say
 def tree(
     image: ImageArg,
     path: Annotated[str, typer.Argument(metavar="PATH", help="A directory on the volume.")] = "/",
-    limit: Annotated[Optional[int], typer.Option("--limit", min=1, help="Entries shown of one directory.")] = None,
+    limit: Annotated[Optional[int], typer.Option("--limit", metavar="N", min=1, help="Show at most this many entries of a directory.")] = None,
     chip: ChipOption = None, as_json: JsonOption = False,
 ) -> None:
-    """Draw a directory and all below it."""
+    """Draw a directory and everything below it."""
     with open_image(image, chip, read_only=True) as volume:
         if as_json:
             print_json(show.tree_json(volume, path))
@@ -27,4 +27,4 @@ def tree(
         lines, directories, files = show.tree_lines(volume, path, limit)
     for line in lines:
         say(line)
-    say(f"{directories} directories, {files} files")
+    say(f"{directories} director{'y' if directories == 1 else 'ies'}, {files} file{'s' * (files != 1)}")

@@ -8,12 +8,15 @@
 
 typedef uint8_t u8;
 typedef uint16_t u16;
-typedef uint32_t u32;
+typedef unsigned int u32;
 typedef uint64_t u64;
 typedef int16_t s16;
-typedef int32_t s32;
+typedef int s32;
 typedef uint8_t __u8;
 typedef uint16_t __u16;
-typedef uint32_t __u32;
+typedef unsigned int __u32;
+#ifndef __GLIBC__
+typedef long long loff_t;
+#endif
 
 #endif

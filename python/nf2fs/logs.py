@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The records in the logs of a volume, and the frames of appended files: docs/FORMAT.md, 1 and 5.
+
+Nothing is mended here: a record counts if its check is right as it stands.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+PAGES_MAX = 16  # of a block, that a log uses
+BLANK = 0xFFFF  # an epoch or a header of erased cells
+CONTINUED = 0x0004  # a page that goes on with the record of the one before it
+OVERHEAD = 6  # header and check
+MORE = 1 << 12
+FRAME_MORE = 1 << 15
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What was found in a log: a record, a frame, or bytes that are none."""
+
+    offset: int  # in the block
+    length: int  # up to its end in the block
+
+
+@dataclass(frozen=True)
+class Entry(Piece):
+    """A record with a right check."""
+
+    type: int
+    epoch: int
+    more: bool  # it counts only together with the next record
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class Frame(Piece):
+    epoch: int
+    more: bool
+    at: int  # of its first byte in the file
+    size: int  # bytes of data
+
+
+@dataclass(frozen=True)
+class Unreadable(Piece):
+    """A place that was programmed and holds no record with a right check."""
+
+
+def u16(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 2], "little")
+
+
+def u24(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 3], "little")
+
+
+def u32(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 4], "little")
+
+
+def log_pages(block: bytes, page: int) -> range:
+    """Where the pages begin that a log uses."""
+    return range(0, min(PAGES_MAX * page, len(block)), page)
+
+
+def aligned(at: int, unit: int) -> int:
+    return -(-at // unit) * unit
+
+
+def written(data: bytes) -> int:
+    """Bytes up to the last one that is not erased."""
+    return len(data.rstrip(b"\xff"))
+
+
+# ---- records ----
+
+
+def entries(block: bytes, page: int, unit: int) -> Iterator[Piece]:
+    """The records of a log in the order of their places, with what is unreadable between them."""
+    at, end = 0, log_pages(block, page).stop
+    while at < end:
+        page_end = (at // page + 1) * page
+        if at % page == 0:
+            if u16(block, at) == BLANK or u16(block, at + 2) == CONTINUED:
+                if u16(block, at) == BLANK and written(block[at:page_end]):
+                    yield Unreadable(at, written(block[at:page_end]))
+                at = page_end
+                continue
+            at += 2
+        if page_end - at < OVERHEAD or u16(block, at) == BLANK:
+            at = page_end
+            continue
+        found = _entry(block, at, page)
+        if found is None:
+            yield Unreadable(at, max(written(block[at:page_end]), 1))
+            at = page_end
+            continue
+        yield found
+        behind = found.offset + found.length
+        at = behind if found.more else min(aligned(behind, unit), aligned(behind, page))
+
+
+def _entry(block: bytes, at: int, page: int) -> Entry | None:
+    start = at // page * page
+    epoch, header = u16(block, start), u16(block, at)
+    length = header & (MORE - 1)
+    if header >> 13 == 0 or length < OVERHEAD:
+        return None
+    text, end = _text(block, at, length, page)
+    if len(text) < length or u32(text, length - 4) != zlib.crc32(
+        block[start : start + 2] + text[: length - 4]
+    ):
+        return None
+    return Entry(at, end - at, header >> 13, epoch, bool(header & MORE), text[2 : length - 4])
+
+
+def _text(block: bytes, at: int, length: int, page: int) -> tuple[bytes, int]:
+    """The bytes of a record without the heads of the pages that it goes on in, and its end."""
+    start = at // page * page
+    room = start + page - at
+    if length <= room or at != start + 2:
+        return (block[at : at + length] if length <= room else b""), at + length
+    text, head = block[at : at + room], block[start : start + 2] + CONTINUED.to_bytes(2, "little")
+    for following in range(start + page, log_pages(block, page).stop, page):
+        if block[following : following + 4] != head:
+            break
+        part = min(length - len(text), page - 4)
+        text += block[following + 4 : following + 4 + part]
+        if len(text) == length:
+            return text, following + 4 + part
+    return b"", at
+
+
+# ---- frames ----
+
+
+def frames(block: bytes, page: int, unit: int, file: int, base: int) -> Iterator[Piece]:
+    """The frames of a block of the file with this id; `base` is where in it the block begins."""
+    end = 0  # of the data so far, from the base
+    for start in log_pages(block, page):
+        if u16(block, start) == BLANK:
+            continue
+        at = start + 4
+        offset = end + (u16(block, start + 2) - end + 0x8000) % 0x10000 - 0x8000
+        while start + page - at >= OVERHEAD and u16(block, at) != BLANK:
+            header = u16(block, at)
+            size = header & (FRAME_MORE - 1)
+            behind = at + OVERHEAD + size
+            fits = size > 0 and behind <= start + page
+            if not fits or not _right(block, start, at, offset, file, base):
+                yield Unreadable(at, max(written(block[at : start + page]), 1))
+                break
+            more = bool(header & FRAME_MORE)
+            yield Frame(at, behind - at, u16(block, start), more, base + offset, size)
+            offset += size
+            end = offset
+            at = min(aligned(behind, unit), start + page)
+
+
+def _right(block: bytes, start: int, at: int, offset: int, file: int, base: int) -> bool:
+    size = u16(block, at) & (FRAME_MORE - 1)
+    seed = block[start : start + 2] + (offset % 0x10000).to_bytes(2, "little")
+    seed += base.to_bytes(4, "little") + file.to_bytes(4, "little")
+    text = block[at : at + 2 + size]
+    return u32(block, at + 2 + size) == zlib.crc32(seed + text)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A file system of the user's own, added as peers/README.md says, without a change to this tree."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nf2fs import bench, bench_cli
+
+ROOT = Path(__file__).resolve().parents[2]
+CMAKE = Path(sys.executable).with_name("cmake") if Path(sys.executable).with_name("cmake").exists() else shutil.which("cmake")
+
+LISTS = """
+add_library(peers_own STATIC my_peers.c)
+target_include_directories(peers_own PUBLIC ${NF2FS_PEERS_INCLUDE})
+target_link_libraries(peers_own PUBLIC vfs)
+"""
+# Raw flash under a name of its own, whose deletes fail: what the user's adapter would be.
+PEERS = """
+#include <stddef.h>
+#include "peers.h"
+static struct vfs_ops ops;
+static int refuse(void *context, const char *path) { (void)context; (void)path; return VFS_ERR_INVAL; }
+static int make(const struct nf2_flash *flash, struct vfs *out)
+{
+    int result = vfs_native_entry.make(flash, out);
+    if (result == 0) { ops = *out->ops; ops.remove = refuse; out->ops = &ops; }
+    return result;
+}
+static const struct vfs_entry mine = {"example", "7", "an example, which removes nothing", make};
+const struct vfs_entry *peers_at(unsigned index) { return index == 0 ? &mine : NULL; }
+"""
+
+
+@pytest.mark.skipif(not CMAKE or not shutil.which("cc"), reason="no cmake or no C compiler")
+def test_a_file_system_of_ones_own(tmp_path, capsys):
+    own, build = tmp_path / "own", tmp_path / "build"
+    own.mkdir()
+    (own / "CMakeLists.txt").write_text(LISTS)
+    (own / "my_peers.c").write_text(PEERS)
+    run = lambda *words: subprocess.run([str(CMAKE), *map(str, words)], check=True, capture_output=True, text=True, timeout=600)
+    run("-S", ROOT, "-B", build, "-DCMAKE_BUILD_TYPE=Release", "-DNF2FS_PYTHON=OFF", f"-DNF2FS_OWN_PEERS={own}")
+    run("--build", build, "--target", "norbench-cell", "norbench-cell-own")
+    program = build / "norbench" / bench.PROGRAM
+    assert "an example" in bench.read_catalogue(program).descriptions["example"]
+    out = tmp_path / "rows.jsonl"
+    with pytest.raises(SystemExit) as stop:
+        bench_cli.main(["sweep", "--cell", str(program), "-o", str(out), "-w", "create32,delete32", "-f", "native,example"])
+    assert not stop.value.code and "1 failed" in capsys.readouterr().err
+    rows = {(row["fs"], row["workload"]): row for row in map(json.loads, out.read_text().splitlines())}
+    assert rows["example", "create32"]["time_us"] == rows["native", "create32"]["time_us"] > 0
+    assert "remove /f" in rows["example", "delete32"]["status"] and "failed with -22" in rows["example", "delete32"]["status"]
