@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "frames.h"
 
-#define MORE 0x8000u
+#define MORE NF2_FRAME_MORE
 #define BLANK 0xFFFFu
 
 /* Walks over the frames of a block that count. */

@@ -297,9 +297,12 @@ static NF2_APART int commit_root(nf2_t *fs, struct rewrite *rewrite)
         fs->root.node = rewrite->made[0].block;
         fs->root.node_base = rewrite->made[0].base_end;
     }
-    result = result == NF2_OK ? nf2_journal_checkpoint(fs, false) : result;
     if (result == NF2_OK) {
-        return result;
+        result = nf2_journal_checkpoint(fs, false);
+        fs->io.broken = fs->io.broken || result < 0; /* the record may count after a remount */
+    }
+    if (result == NF2_OK) {
+        return NF2_OK;
     }
     fs->root.node = before.block;
     fs->root.node_base = before.base_end;
