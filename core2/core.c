@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "core.h"
+#include "lock.h"
 
 uint8_t *nf2_put16(uint8_t *p, uint32_t v)
 {
@@ -46,4 +46,24 @@ void nf2_bit_set(uint8_t *map, uint32_t bit, bool value)
     uint8_t mask = (uint8_t)(1u << bit % 8);
 
     map[bit / 8] = (uint8_t)(value ? map[bit / 8] | mask : map[bit / 8] & ~mask);
+}
+
+void nf2_enter(const nf2_t *fs)
+{
+    const struct nf2_config *config = fs->config;
+
+    if (config != NULL && config->lock != NULL) {
+        config->lock(config->lock_context);
+    }
+}
+
+/* Results of the core's own, below -1000, say that space or a block was lacking where that should not happen. */
+int32_t nf2_leave(const nf2_t *fs, int32_t result)
+{
+    const struct nf2_config *config = fs->config;
+
+    if (config != NULL && config->unlock != NULL) {
+        config->unlock(config->lock_context);
+    }
+    return result > -1000 ? result : result == -1003 ? NF2_ERR_NOSPC : NF2_ERR_IO;
 }

@@ -73,11 +73,10 @@ static NF2_APART int put_directory(nf2_t *fs, const struct found *found)
     struct nf2_op op;
     uint32_t id;
 
-    nf2_op_put(&op, &found->key, NULL, 0);
+    nf2_op_put(&op, &found->key, body, sizeof body);
     NF2_TRY(nf2_journal_id(fs, &id));
     nf2_put32(body + 1, id);
-    op.body[0] = nf2_place_rest(&found->place);
-    op.body[1] = nf2_span_of(body, sizeof body);
+    nf2_op_rest(&op, nf2_place_rest(&found->place));
     return nf2_change(fs, &op, 1);
 }
 
@@ -190,8 +189,8 @@ static NF2_APART int move_entry(nf2_t *fs, const struct found *from, const struc
     if (from->key.length == NF2_KEY_MAX || to->key.length == NF2_KEY_MAX) {
         uint32_t at = from->content.at, bytes = from->entry.body_length - at;
         nf2_op_put(&ops[n], &to->key, NULL, 0);
-        ops[n].body[0] = nf2_place_rest(&to->place);
-        ops[n++].body[1] = nf2_body_span(&from->entry, at, bytes);
+        ops[n].body[0] = nf2_body_span(&from->entry, at, bytes);
+        nf2_op_rest(&ops[n++], nf2_place_rest(&to->place));
         nf2_op_delete(&ops[n++], &from->key);
     } else {
         nf2_op_put(&ops[n], &to->key, NULL, 0);
@@ -279,8 +278,7 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
         return NF2_ERR_BADF;
     }
     nf2_look(fs);
-    int found = fs->group_busy != NF2_GROUP_NONE ? nf2_tree_seek(fs, &dir->last, NF2_ABOVE, &entry) :
-                nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
+    int found = nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
     NF2_TRY(found);
     found = found && entry.key.id == dir->id;
     const nf2_file_t *file = next_created(fs, dir, found ? &entry.key : NULL);

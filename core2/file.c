@@ -101,9 +101,8 @@ static NF2_APART int put_long(nf2_t *fs, nf2_file_t *file, const struct nf2_plac
     static const uint8_t kind = NF2_BODY_INLINE;
     struct nf2_op op;
 
-    nf2_op_put(&op, &file->key, NULL, 0);
-    op.body[0] = nf2_place_rest(place);
-    op.body[1] = nf2_span_of(&kind, 1);
+    nf2_op_put(&op, &file->key, &kind, 1);
+    nf2_op_rest(&op, nf2_place_rest(place));
     NF2_TRY(nf2_change(fs, &op, 1));
     file->kind = NF2_BODY_INLINE;
     file->created = file->changed = false;

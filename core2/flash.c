@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "flash.h"
 
-#define PEEK_BYTES 48u          /* what a look into the middle of a page reads: most records are shorter */
+#define PEEK_BYTES 88u          /* what a look into the middle of a page reads: one record or two, at the price of one read */
 
 static bool power_of_two(uint32_t value)
 {

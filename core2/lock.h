@@ -5,33 +5,14 @@
 
 #include "core.h"
 
-static inline void nf2_lock(const struct nf2_config *config)
-{
-    if (config != NULL && config->lock != NULL) {
-        config->lock(config->lock_context);
-    }
-}
+/* Takes the lock of the configuration; gives it back, and makes the call's result a public one. */
+void nf2_enter(const nf2_t *fs);
+int32_t nf2_leave(const nf2_t *fs, int32_t result);
 
-static inline void nf2_unlock(const struct nf2_config *config)
-{
-    if (config != NULL && config->unlock != NULL) {
-        config->unlock(config->lock_context);
-    }
-}
-
-/* Results of the core's own, below -1000, say that space or a block was lacking where that should not happen. */
-static inline int32_t nf2_public(int32_t result)
-{
-    return result > -1000 ? result : result == -1003 ? NF2_ERR_NOSPC : NF2_ERR_IO;
-}
-
-#define NF2_LOCKED(fs, call)                            \
-    do {                                                \
-        const struct nf2_config *config_ = (fs)->config; \
-        nf2_lock(config_);                              \
-        int32_t result_ = (call);                       \
-        nf2_unlock(config_);                            \
-        return nf2_public(result_);                     \
+#define NF2_LOCKED(fs, call)             \
+    do {                                 \
+        nf2_enter(fs);                   \
+        return nf2_leave(fs, (call));    \
     } while (0)
 
 #endif

@@ -160,7 +160,6 @@ static NF2_APART int write_all(nf2_t *fs, struct nf2_view *view, const struct nf
 {
     struct nf2_writer writer;
     uint16_t place[APPEND_MAX] = {0};
-    uint32_t before = fs->io.changes;
     bool range = false;
     int result = NF2_OK;
 
@@ -175,18 +174,15 @@ static NF2_APART int write_all(nf2_t *fs, struct nf2_view *view, const struct nf
     }
     writer.result = result < 0 ? result : writer.result;
     result = nf2_writer_end(fs, &writer);
-    if (result < 0 && fs->io.changes != before) { /* what is known of the node is all that there will be */
-        view->end = (uint16_t)(nf2_log_bytes(fs) + 1u);
-        return result == NF2_FAILED_BLOCK ? result : NF2_NODE_HALF;
-    }
+    fs->io.broken = fs->io.broken || nf2_writer_torn(&writer);
     view->end = (uint16_t)writer.position;
     bool known = result == NF2_OK && !range;
     for (unsigned i = 0; i < count && known; i++) {
         known = plan[i].records == 0 ||
                 nf2_view_apply(fs, view, place[i], plan[i].type, plan[i].kill, &ops[i].key) == NF2_OK;
     }
-    if (!known) { /* the change is made; the view is not worth an error */
-        nf2_view_forget(fs, view->block);
+    if (!known) {
+        nf2_view_forget(fs, view->block); /* with the hints; if the change is made, it is not worth an error */
     }
     return result;
 }

@@ -297,9 +297,12 @@ static NF2_APART int commit_root(nf2_t *fs, struct rewrite *rewrite)
         fs->root.node = rewrite->made[0].block;
         fs->root.node_base = rewrite->made[0].base_end;
     }
-    result = result == NF2_OK ? nf2_journal_checkpoint(fs, false) : result;
     if (result == NF2_OK) {
-        return result;
+        result = nf2_journal_checkpoint(fs, false);
+        fs->io.broken = fs->io.broken || result < 0; /* the record may count after a remount */
+    }
+    if (result == NF2_OK) {
+        return NF2_OK;
     }
     fs->root.node = before.block;
     fs->root.node_base = before.base_end;
@@ -360,6 +363,7 @@ int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, con
                      unsigned count)
 {
     struct rewrite rewrite;
+    unsigned top = fs->root.level;
     int done = 0;
 
     memset(&rewrite, 0, sizeof rewrite);
@@ -372,12 +376,14 @@ int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, con
         done = rewrite_level(fs, &rewrite);
     }
     fs->io.broken = fs->io.broken || (done < 0 && rewrite.failed);
-    NF2_TRY(done);
-    for (unsigned i = 0; i < NF2_LEVELS_MAX; i++) {
-        if ((rewrite.old >> i & 1u) != 0) {
+    for (unsigned i = level; i <= top; i++) {
+        bool gone = (rewrite.old >> i & 1u) != 0;
+        if (gone || done < 0) { /* what failed may be there when it is read again */
             nf2_view_forget(fs, way[i].block);
+        }
+        if (gone && done > 0) {
             nf2_space_freed(fs, way[i].block);
         }
     }
-    return NF2_OK;
+    return done < 0 ? done : NF2_OK;
 }

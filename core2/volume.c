@@ -357,11 +357,11 @@ int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
     if (fs == NULL || config == NULL) {
         return NF2_ERR_INVAL;
     }
-    nf2_lock(config);
-    int result = do_format(fs, config, flags);
+    fs->config = config;
+    nf2_enter(fs);
+    int result = (int)nf2_leave(fs, do_format(fs, config, flags));
     memset(fs, 0, sizeof *fs);
-    nf2_unlock(config);
-    return (int)nf2_public(result);
+    return result;
 }
 
 static int mount(nf2_t *fs, const struct nf2_config *config, const struct nf2_writing *with)
@@ -369,15 +369,16 @@ static int mount(nf2_t *fs, const struct nf2_config *config, const struct nf2_wr
     if (fs == NULL || config == NULL) {
         return NF2_ERR_INVAL;
     }
-    nf2_lock(config);
+    fs->config = config;
+    nf2_enter(fs);
     int result = do_mount(fs, config);
+    fs->writing = with;
+    fs->io.read_only = with == NULL;
+    result = (int)nf2_leave(fs, result);
     if (result < 0) {
         memset(fs, 0, sizeof *fs);
     }
-    fs->writing = with;
-    fs->io.read_only = with == NULL;
-    nf2_unlock(config);
-    return (int)nf2_public(result);
+    return result;
 }
 
 int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)

@@ -19,7 +19,7 @@ struct nf2_writing {            /* see fs->writing; NULL where nothing is writte
 /* Applies a GROUP that is pending, where that may be done. */
 static inline void nf2_look(nf2_t *fs)
 {
-    if (fs->writing != NULL) {
+    if (fs->group_busy != 0 && fs->writing != NULL) {
         fs->writing->look(fs);
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * nf2fs/private.h - the contents of nf2_t, nf2_file_t and nf2_dir_t. Included by nf2fs.h so that you
- * can allocate them; nothing here is for use by applications.
+ * can allocate them; nothing here is for use by applications. Small fields and those used most stand first: what is near
+ * takes shorter instructions.
  */
 #ifndef NF2FS_PRIVATE_H
 #define NF2FS_PRIVATE_H
@@ -15,13 +16,13 @@
 /* Views of tree nodes: one for inner nodes, one for leaves; a larger buffer holds more of them. */
 #undef NF2_TREE_BUFFER_SIZE
 #define NF2_VIEW_BYTES(slots) (16u + 2u * (slots))
-#define NF2_INNER_SLOTS 48u
-#define NF2_LEAF_SLOTS 148u
+#define NF2_INNER_SLOTS 40u
+#define NF2_LEAF_SLOTS 142u
 #define NF2_TREE_BUFFER_SIZE (NF2_VIEW_BYTES(NF2_INNER_SLOTS) + NF2_VIEW_BYTES(NF2_LEAF_SLOTS) + 3u)
 
 #define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
 #define NF2_WINDOW_BYTES (NF2_WINDOW_BLOCKS / 8u)
-#define NF2_WINDOWS_MAX 129u
+#define NF2_WINDOWS_MAX 128u
 #define NF2_GROUPS 32u                  /* erase groups of a window */
 #define NF2_CELLS 32u                   /* parts of a window of which live data is counted: see victims.c */
 #define NF2_FREED_MAX 8u
@@ -59,18 +60,18 @@ struct nf2_claim {              /* claimed blocks that nobody has taken yet */
 
 struct nf2_io {                 /* flash.c, log.c */
     const struct nf2_flash *flash;
-    uint32_t offset;            /* bytes: of the volume on the chip */
-    uint32_t blocks;
-    uint8_t *read_buffer;       /* one page: a window on the flash */
-    uint8_t *write_buffer;      /* one page: being programmed */
-    uint32_t window_address;    /* the page that the read buffer comes from; UINT32_MAX: nothing */
-    uint16_t window_begin, window_end;
-    uint16_t epoch;
     uint8_t log_pages;          /* pages of a block that a log uses */
     bool read_only, broken;     /* broken: a program or erase failed; nothing is written until the next mount */
     bool epoch_known;           /* no page is of a later epoch */
     bool cut;                   /* the last session was not left cleanly */
     bool writing;               /* the write buffer may hold a part of a record */
+    uint16_t epoch;
+    uint16_t window_begin, window_end;
+    uint32_t offset;            /* bytes: of the volume on the chip */
+    uint32_t blocks;
+    uint8_t *read_buffer;       /* one page: a window on the flash */
+    uint8_t *write_buffer;      /* one page: being programmed */
+    uint32_t window_address;    /* the page that the read buffer comes from; UINT32_MAX: nothing */
     uint32_t changes;           /* programs and erases of this mount */
     uint32_t busy_us;           /* typical time of all operations of this mount */
 };
@@ -99,23 +100,6 @@ struct nf2_root {               /* journal.c: what a mount must know */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
-    uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from */
-    uint8_t mark[NF2_WINDOW_BYTES];     /* of the one that a walk marks */
-    uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts), 255: or more */
-    uint32_t now_window, mark_window;   /* numbers */
-    uint32_t window_blocks;     /* of each window; the last one may have fewer */
-    uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
-    uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
-    uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
-    uint16_t cell_first;        /* block of the marked window with which its cells begin */
-    uint16_t cell_blocks;       /* of each cell */
-    uint32_t free;              /* blocks, never too many */
-    uint32_t lap_free;          /* blocks found free in this lap of walks */
-    uint32_t erases;
-    uint32_t promised;          /* blocks set aside by nf2_preallocate */
-    uint16_t now_free;          /* free blocks of `now` */
-    uint16_t lap_windows;       /* windows counted in this lap */
-    uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted or left last; 255: not known */
     bool lap_known;             /* a lap over all windows was made in this mount */
     uint8_t freed_count;
     uint8_t claim_size;         /* of the next claim for nodes */
@@ -124,7 +108,24 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     bool now_counted;           /* `now` was counted in this lap */
     bool pristine;              /* nothing was changed since this lap began */
     bool settled;               /* nor since the last one, and in it */
+    uint16_t now_free;          /* free blocks of `now` */
+    uint16_t lap_windows;       /* windows counted in this lap */
+    uint16_t cell_first;        /* block of the marked window with which its cells begin */
+    uint16_t cell_blocks;       /* of each cell */
+    uint32_t now_window, mark_window;   /* numbers */
+    uint32_t window_blocks;     /* of each window; the last one may have fewer */
+    uint32_t free;              /* blocks, never too many */
+    uint32_t lap_free;          /* blocks found free in this lap of walks */
+    uint32_t erases;
+    uint32_t promised;          /* blocks set aside by nf2_preallocate */
+    uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
+    uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
     struct nf2_claim nodes, data;
+    uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
+    uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts), 255: or more */
+    uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from */
+    uint8_t mark[NF2_WINDOW_BYTES];     /* of the one that a walk marks */
+    uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted or left last; 255: not known */
 };
 
 struct nf2_walk {               /* sweep.c: the walk over the tree */
@@ -135,9 +136,10 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool ready;                 /* `mark` is known, and may be taken from next */
     bool again;                 /* the window whose turn it is has to be marked anew */
     bool counted;               /* it was counted in this lap */
-    uint32_t turn;              /* the window whose turn it is */
+    bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     bool looked;                /* `mark` was only looked at, when there had been so many changes: */
     uint32_t looked_changes;
+    uint32_t turn;              /* the window whose turn it is */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t stock;             /* blocks in stock when this phase began, or when the last walk ended */
     uint32_t allowed;           /* blocks that may be taken in it */
@@ -146,7 +148,6 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t spent;             /* changes that there had been when all walks won nothing: 0: never */
-    bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     struct nf2_run moved;       /* where moved data goes */
 };
 
@@ -155,32 +156,27 @@ struct nf2_file;
 struct nf2_writing;
 
 typedef struct nf2 {
-    struct nf2_io io;
-    struct nf2_root root;
-    struct nf2_space space;
-    struct nf2_walk walk;
-    const struct nf2_config *config;
-    const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
-    uint8_t *views;             /* memory for them */
-    uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
-    uint8_t view_count;
-    uint8_t view_turn;
     bool mounted;
     uint8_t group_busy;         /* a GROUP is committed and not applied: NF2_GROUP_* */
-    uint32_t moves;             /* changes of where data lies that handles do not know of */
-    struct nf2_run fragment;    /* rest of a block that the last small write left */
+    uint8_t view_count;
+    uint8_t view_turn;
+    uint8_t leaf_view;          /* number of the view of the leaf that was asked for last */
+    struct nf2_io io;
+    const struct nf2_config *config;
+    const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
     struct nf2_file *files;     /* open handles */
+    uint32_t moves;             /* changes of where data lies that handles do not know of */
+    uint8_t *views;             /* memory for them */
+    struct nf2_space space;
+    struct nf2_root root;
+    struct nf2_walk walk;
+    struct nf2_run fragment;    /* rest of a block that the last small write left */
+    uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
 } nf2_t;
 
 typedef struct nf2_file {
     struct nf2_file *link;      /* of the volume's open handles */
     uint8_t *buffer;            /* one page */
-    struct nf2_key key;         /* of the entry */
-    uint32_t position, size;    /* bytes; size with unsynced writes */
-    uint32_t synced;            /* size at the last sync */
-    uint32_t buffer_at;         /* file offset of the first byte in the buffer */
-    uint16_t buffered;          /* bytes in the buffer */
-    uint16_t flags;
     uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
     uint8_t pieces;
     uint8_t spills;             /* times that they went to the shadow */
@@ -190,17 +186,23 @@ typedef struct nf2_file {
     bool created;               /* no entry is on flash yet */
     bool failed;                /* a call failed half way: nothing can be synced any more */
     bool frames_known;          /* it was looked whether frames at the end take more */
+    uint16_t flags;
+    uint16_t buffered;          /* bytes in the buffer */
+    uint32_t position, size;    /* bytes; size with unsynced writes */
+    uint32_t synced;            /* size at the last sync */
+    uint32_t buffer_at;         /* file offset of the first byte in the buffer */
+    uint32_t cut_to;            /* committed content counts up to here (unsynced truncation) */
     uint32_t id;                /* of the committed map */
     uint32_t shadow;            /* of the map with uncommitted pieces; 0: none */
-    uint32_t cut_to;            /* committed content counts up to here (unsynced truncation) */
     uint32_t moves;             /* fs->moves when `here` was found */
-    struct nf2_piece here;      /* committed piece that was looked for last */
-    struct nf2_piece piece[NF2_PIECES_MAX];     /* not committed, oldest first */
     struct nf2_run run;         /* where data goes */
     uint32_t frames_block;      /* of frames at the file's end that take more; 0: none */
     uint32_t frames_base;
     uint32_t frames_at;         /* where the next one goes */
     uint32_t promised;          /* blocks */
+    struct nf2_key key;         /* of the entry */
+    struct nf2_piece here;      /* committed piece that was looked for last */
+    struct nf2_piece piece[NF2_PIECES_MAX];     /* not committed, oldest first */
 } nf2_file_t;
 
 struct nf2_cursor {             /* see nf2_tree_next */
