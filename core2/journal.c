@@ -389,9 +389,11 @@ int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
 {
     int result = nf2_writer_end(fs, writer);
 
-    fs->io.broken = fs->io.broken || nf2_writer_torn(writer);
-    fs->root.end = writer->begun ? writer->position : fs->root.end;
-    if (result == NF2_FAILED_BLOCK) { /* the log is full by decree */
+    NF2_ASSERT(writer->block == fs->root.head);
+    if (writer->begun) {
+        fs->root.end = result == NF2_OK ? writer->position : nf2_log_bytes(fs); /* full by decree */
+    }
+    if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, fs->root.head);
     }
     return result;

@@ -174,7 +174,10 @@ static NF2_APART int write_all(nf2_t *fs, struct nf2_view *view, const struct nf
     }
     writer.result = result < 0 ? result : writer.result;
     result = nf2_writer_end(fs, &writer);
-    fs->io.broken = fs->io.broken || nf2_writer_torn(&writer);
+    if (result < 0 && writer.begun) { /* what is known of the node is all that there will be */
+        view->end = (uint16_t)(nf2_log_bytes(fs) + 1u);
+        return nf2_writer_torn(&writer) ? NF2_NODE_HALF : result;
+    }
     view->end = (uint16_t)writer.position;
     bool known = result == NF2_OK && !range;
     for (unsigned i = 0; i < count && known; i++) {
