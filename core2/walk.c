@@ -50,7 +50,8 @@ static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
     uint32_t blocks = nf2_piece_blocks(fs, piece);
 
     for (uint32_t i = 0, at = piece->within; i < blocks; i++, at = 0) {
-        uint32_t here = piece->kind == NF2_PIECE_FRAMES ? bytes : nf2_min(left, bytes - at);
+        uint32_t here = nf2_min(left, bytes - at);
+        here = piece->kind == NF2_PIECE_FRAMES && !fs->walk.hard ? bytes : here; /* it may take more */
         (void)nf2_space_mark(fs, piece->block + i);
         nf2_space_live(fs, piece->block + i, here);
         left -= nf2_min(here, left);

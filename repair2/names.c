@@ -303,20 +303,17 @@ void rep_names_find(struct repair *repair)
 const char *rep_key_text(struct repair *repair, const struct rep_key *key)
 {
     const char *path = repair_path_of(repair, key->id);
-    char name[2 * NF2_KEY_MAX + 32];
-    size_t n = 0;
+    char id[16], name[NF2_KEY_MAX + 24];
+    unsigned n = 0;
 
-    if (path == NULL) {
-        n = (size_t)snprintf(name, sizeof name, "id %u", key->id);
-        path = "";
-    }
-    bool offset = key->length == 4 && key->id != NF2_SYSTEM_ID && rep_map_get(&repair->file, key->id) != 0;
-    if (offset) {
-        (void)snprintf(name + n, sizeof name - n, " from byte %u on", rep_key_value(key));
+    (void)snprintf(id, sizeof id, "id %u", key->id);
+    path = path != NULL ? path : id;
+    if (key->length == 4 && key->id != NF2_SYSTEM_ID && rep_map_get(&repair->file, key->id) != 0) {
+        (void)snprintf(name, sizeof name, " from byte %u on", rep_key_value(key));
         return text_of(repair, path, name, "");
     }
     name[n++] = '/';
-    for (unsigned i = 0; i < key->length; i++) {
+    for (unsigned i = 0; i < key->length && i < NF2_KEY_MAX; i++) {
         name[n++] = key->bytes[i] < 32 || key->bytes[i] == '/' || key->bytes[i] == 127 ? '_' : (char)key->bytes[i];
     }
     name[n] = '\0';
