@@ -282,10 +282,11 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     NF2_TRY(found);
     found = found && entry.key.id == dir->id;
     const nf2_file_t *file = next_created(fs, dir, found ? &entry.key : NULL);
+    uint32_t block = dir->cursor.block;
+    dir->cursor.block = 0;      /* an error leaves the listing where it was */
     out->size = 0;
     out->type = NF2_TYPE_FILE;
     if (file != NULL) {
-        dir->cursor.block = 0;
         dir->last = file->key;
         memcpy(out->name, file->key.bytes, file->key.length);
         out->name[file->key.length] = '\0';
@@ -297,8 +298,9 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     NF2_TRY(nf2_entry_name(fs, &entry, out->name));
     NF2_TRY(nf2_entry_content(fs, &entry, &content));
     out->type = content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
-    dir->last = entry.key;
     NF2_TRY(nf2_content_size(fs, &entry, &content, &out->size));
+    dir->last = entry.key;
+    dir->cursor.block = block;
     return 1;
 }
 
