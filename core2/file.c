@@ -62,7 +62,7 @@ static int load_inline(nf2_t *fs, nf2_file_t *file)
 }
 
 /* Content that replaces all that there was. */
-static void begin_anew(nf2_file_t *file)
+static NF2_APART void begin_anew(nf2_file_t *file)
 {
     file->size = file->buffer_at = 0;
     file->buffered = 0;

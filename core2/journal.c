@@ -80,7 +80,7 @@ static void load_fixed(nf2_t *fs, const uint8_t *bytes)
     }
 }
 
-static uint32_t checkpoint_bytes(const nf2_t *fs)
+static NF2_APART uint32_t checkpoint_bytes(const nf2_t *fs)
 {
     return NF2_STATE_FIXED + NF2_WINDOW_BYTES + 3u * fs->root.bads;
 }
@@ -256,7 +256,7 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
 }
 
 /* The last block of a claim. */
-static uint32_t spare_of(struct nf2_claim *claim, bool *suspect)
+static NF2_APART uint32_t spare_of(struct nf2_claim *claim, bool *suspect)
 {
     claim->count--;
     *suspect = claim->count >= claim->erased;
