@@ -31,13 +31,13 @@ static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint
 }
 
 /* The map that the new content takes the place of: also one that the walk has made of a list meanwhile. */
-static int old_map(const nf2_file_t *file, struct nf2_op *op)
+static NF2_APART int old_map(const nf2_file_t *file, struct nf2_op *op)
 {
     struct nf2_content old = {file->kind, 0, file->id};
     return nf2_commit_orphan(&old, op);
 }
 
-static void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
+static NF2_APART void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
 {
     file->kind = kind;
     file->id = id;
