@@ -15,6 +15,7 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     uint8_t bytes[5];
     bool erased;
 
+    NF2_ASSERT(count > 0 && start + count <= fs->io.blocks && claim->count == 0);
     NF2_TRY(nf2_journal_open(fs));
     erased = nf2_space_erased(fs, start, count);
     nf2_put16(nf2_put24(bytes, start), count);
@@ -36,6 +37,7 @@ static int erase_first(nf2_t *fs, struct nf2_claim *claim)
     bool all = large > 1 && claim->count == large && nf2_large_begins(fs, claim->start);
     uint32_t count = all ? large : 1;
 
+    NF2_ASSERT(claim->count >= count && claim->erased == 0);
     int result = nf2_flash_erase(fs, claim->start, count);
     if (result == NF2_FAILED_BLOCK && all) { /* one of them is bad: singly */
         count = 1;
@@ -115,6 +117,7 @@ static int claim_spare(nf2_t *fs)
     struct nf2_space *space = &fs->space;
     struct nf2_claim *nodes = &space->nodes, *data = &space->data;
 
+    NF2_ASSERT(data->count == 0 && (space->freed_count > 0 || nodes->count > 0));
     if (space->freed_count > 0) {
         claim_one(data, space->freed[--space->freed_count], false);
     } else {
@@ -165,6 +168,7 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
 {
     struct nf2_claim *claim = &fs->space.data;
 
+    NF2_ASSERT(most > 0);
     NF2_TRY(have_erased(fs, claim, kept));
     run->block = claim->start;
     run->within = 0;

@@ -19,6 +19,23 @@ static void found(struct check *check, enum nf2_finding_kind kind, uint32_t bloc
     }
 }
 
+/* Reads what a piece refers to: plain data in small parts, frames as a whole. */
+static int check_piece(nf2_t *fs, const struct nf2_piece *piece)
+{
+    uint8_t bytes[32];
+    struct nf2_frames frames;
+
+    if (piece->kind == NF2_PIECE_FRAMES) {
+        NF2_TRY(nf2_frames_open(fs, piece->block, piece->within, &frames));
+        return piece->open || frames.end >= piece->offset + piece->length ? NF2_OK : NF2_ERR_IO;
+    }
+    for (uint32_t at = 0; piece->kind == NF2_PIECE_DATA && at < piece->length; at += sizeof bytes) {
+        uint32_t n = nf2_min(sizeof bytes, piece->length - at);
+        NF2_TRY(nf2_content_read(fs, NULL, piece, piece->offset + at, bytes, n));
+    }
+    return NF2_OK;
+}
+
 /* Reads all entries of a leaf, and what they refer to. */
 static int check_leaf(nf2_t *fs, struct check *check, const struct nf2_path *path)
 {
@@ -37,10 +54,12 @@ static int check_leaf(nf2_t *fs, struct check *check, const struct nf2_path *pat
         struct nf2_refs refs;
         struct nf2_piece piece;
         int pieces = nf2_refs_begin(fs, &entry.key, &body, &refs);
+        bool readable = true;
         while (pieces >= 0 && (pieces = nf2_list_next(fs, &refs, &piece)) > 0) {
+            readable = check_piece(fs, &piece) == NF2_OK && readable;
         }
-        if (pieces < 0) {
-            found(check, NF2_FOUND_ENTRY, entry.block, &entry.key);
+        if (pieces < 0 || !readable) {
+            found(check, pieces < 0 ? NF2_FOUND_ENTRY : NF2_FOUND_DATA, entry.block, &entry.key);
         }
     }
     if (result < 0) {

@@ -20,14 +20,13 @@ static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint
     struct nf2_entry entry;
     struct nf2_content content;
 
-    nf2_op_put(op, &file->key, NULL, 0);
+    nf2_op_put(op, &file->key, head, head_bytes);
     if (file->key.length == NF2_KEY_MAX) {
         int found = nf2_tree_find(fs, &file->key, &entry);
         NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
         NF2_TRY(nf2_entry_content(fs, &entry, &content));
-        op->body[0] = nf2_body_span(&entry, 0, content.at);
+        nf2_op_rest(op, nf2_body_span(&entry, 0, content.at));
     }
-    op->body[1] = nf2_span_of(head, head_bytes);
     return NF2_OK;
 }
 
@@ -61,7 +60,9 @@ static NF2_APART int commit_inline(nf2_t *fs, nf2_file_t *file)
     struct nf2_op ops[2];
 
     NF2_TRY(put_content(fs, file, &kind, 1, &ops[0]));
-    ops[0].body[2] = nf2_span_of(file->buffer, file->buffered);
+    if (file->buffered > 0) {   /* of a file with a long name there is nothing: see nf2_inline_max */
+        ops[0].body[1] = nf2_span_of(file->buffer, file->buffered);
+    }
     unsigned n = 1u + (unsigned)old_map(file, &ops[1]);
     NF2_TRY(nf2_change(fs, ops, n));
     committed(fs, file, NF2_BODY_INLINE, 0);
@@ -185,19 +186,15 @@ static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
 }
 
 /* Changes of the committed map by one piece, or by its end: 1 if they were made. Else each would have to know the others. */
-static NF2_APART int commit_in_map(nf2_t *fs, nf2_file_t *file)
+static int commit_in_map(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_op ops[NF2_MAP_OPS];
-    uint8_t bytes[2][NF2_PIECE_BYTES];
     bool cut = file->cut_to != NF2_NONE;
 
     if (file->pieces + cut > 1) {
         return 0;
     }
-    int n = cut ? nf2_map_plan_cut(fs, file->id, file->cut_to, ops, bytes[0]) :
-            file->pieces > 0 ? nf2_map_plan(fs, file->id, &file->piece[0], NF2_NONE, ops, bytes) : 0;
-    NF2_TRY(n);
-    NF2_TRY(n > 0 ? nf2_change(fs, ops, (unsigned)n) : NF2_OK);
+    NF2_TRY(cut ? nf2_change_end(fs, file->id, file->cut_to) :
+            file->pieces > 0 ? nf2_change_piece(fs, file->id, &file->piece[0]) : NF2_OK);
     committed(fs, file, NF2_BODY_MAP, file->id);
     return 1;
 }
@@ -345,7 +342,7 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
     if (!file->changed && !file->dirty) {
         return NF2_OK;
     }
-    NF2_TRY(nf2_sweep_ready(fs, false));
+    NF2_TRY(file->created && file->promised == 0 ? nf2_sweep_name(fs) : nf2_sweep_ready(fs, false));
     if (nf2_content_whole(file) && file->size <= nf2_inline_max(fs, &file->key)) {
         return commit_inline(fs, file);
     }

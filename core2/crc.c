@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "core.h"
 
-#ifndef NF2_CRC                 /* else the port's own: see nf2fs.h */
+#ifndef NF2_CRC                 /* else the port has its own: see nf2fs/flash.h */
 
 /* Four bits at a time: a table of 64 bytes is the compromise for small ROMs. Words first: most of the work is here. */
 #define STEP(crc) (((crc) >> 4) ^ table[(crc) & 15u])

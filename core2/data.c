@@ -136,15 +136,6 @@ int nf2_data_add(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece)
     return NF2_OK;
 }
 
-/* Puts one piece into a map that no name leads to. */
-static NF2_APART int put_in_shadow(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece)
-{
-    struct nf2_op ops[NF2_MAP_OPS];
-    uint8_t bytes[2][NF2_PIECE_BYTES];
-    int n = nf2_map_plan(fs, file->shadow, piece, NF2_NONE, ops, bytes);
-    return n < 0 ? n : nf2_change(fs, ops, (unsigned)n);
-}
-
 /* The shadow is an orphan on record before its first entry. */
 static NF2_APART int begin_shadow(nf2_t *fs, nf2_file_t *file)
 {
@@ -166,7 +157,7 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
     }
     for (unsigned i = 0; i < file->pieces; i++) {
         NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(put_in_shadow(fs, file, &file->piece[i]));
+        NF2_TRY(nf2_change_piece(fs, file->shadow, &file->piece[i]));
     }
     file->spills = (uint8_t)(file->spills + (file->pieces > 0));
     file->pieces = 0;
@@ -267,12 +258,8 @@ int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
     unsigned kept = 0;
 
     if (file->shadow != 0) {
-        struct nf2_op ops[2];
-        uint8_t bytes[NF2_PIECE_BYTES];
         NF2_TRY(nf2_sweep_ready(fs, false));
-        int n = nf2_map_plan_cut(fs, file->shadow, size, ops, bytes);
-        NF2_TRY(n);
-        NF2_TRY(nf2_change(fs, ops, (unsigned)n));
+        NF2_TRY(nf2_change_end(fs, file->shadow, size));
     }
     for (unsigned i = 0; i < file->pieces; i++) {
         struct nf2_piece *piece = &file->piece[i];

@@ -73,11 +73,10 @@ static NF2_APART int put_directory(nf2_t *fs, const struct found *found)
     struct nf2_op op;
     uint32_t id;
 
-    nf2_op_put(&op, &found->key, NULL, 0);
+    nf2_op_put(&op, &found->key, body, sizeof body);
     NF2_TRY(nf2_journal_id(fs, &id));
     nf2_put32(body + 1, id);
-    op.body[0] = nf2_place_rest(&found->place);
-    op.body[1] = nf2_span_of(body, sizeof body);
+    nf2_op_rest(&op, nf2_place_rest(&found->place));
     return nf2_change(fs, &op, 1);
 }
 
@@ -86,7 +85,7 @@ static int do_mkdir(nf2_t *fs, const char *path)
     struct found found;
 
     NF2_TRY(look_for_room(fs, path, &found));
-    NF2_TRY(nf2_sweep_ready(fs, false));
+    NF2_TRY(nf2_sweep_name(fs));
     NF2_TRY(nf2_sweep_room(fs, 1));
     return put_directory(fs, &found);
 }
@@ -190,8 +189,8 @@ static NF2_APART int move_entry(nf2_t *fs, const struct found *from, const struc
     if (from->key.length == NF2_KEY_MAX || to->key.length == NF2_KEY_MAX) {
         uint32_t at = from->content.at, bytes = from->entry.body_length - at;
         nf2_op_put(&ops[n], &to->key, NULL, 0);
-        ops[n].body[0] = nf2_place_rest(&to->place);
-        ops[n++].body[1] = nf2_body_span(&from->entry, at, bytes);
+        ops[n].body[0] = nf2_body_span(&from->entry, at, bytes);
+        nf2_op_rest(&ops[n++], nf2_place_rest(&to->place));
         nf2_op_delete(&ops[n++], &from->key);
     } else {
         nf2_op_put(&ops[n], &to->key, NULL, 0);
@@ -230,7 +229,7 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
         return NF2_OK;
     }
     NF2_TRY(check_target(fs, &from, &to));
-    NF2_TRY(nf2_sweep_ready(fs, to.content.kind != 0));
+    NF2_TRY(to.content.kind != 0 ? nf2_sweep_ready(fs, true) : nf2_sweep_name(fs));
     NF2_TRY(look_again(fs, &from));
     NF2_TRY(look_again(fs, &to));
     return move_entry(fs, &from, &to);
@@ -279,15 +278,15 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
         return NF2_ERR_BADF;
     }
     nf2_look(fs);
-    int found = fs->group_busy != NF2_GROUP_NONE ? nf2_tree_seek(fs, &dir->last, NF2_ABOVE, &entry) :
-                nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
+    int found = nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
     NF2_TRY(found);
     found = found && entry.key.id == dir->id;
     const nf2_file_t *file = next_created(fs, dir, found ? &entry.key : NULL);
+    uint32_t block = dir->cursor.block;
+    dir->cursor.block = 0;      /* an error leaves the listing where it was */
     out->size = 0;
     out->type = NF2_TYPE_FILE;
     if (file != NULL) {
-        dir->cursor.block = 0;
         dir->last = file->key;
         memcpy(out->name, file->key.bytes, file->key.length);
         out->name[file->key.length] = '\0';
@@ -299,8 +298,9 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     NF2_TRY(nf2_entry_name(fs, &entry, out->name));
     NF2_TRY(nf2_entry_content(fs, &entry, &content));
     out->type = content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
-    dir->last = entry.key;
     NF2_TRY(nf2_content_size(fs, &entry, &content, &out->size));
+    dir->last = entry.key;
+    dir->cursor.block = block;
     return 1;
 }
 

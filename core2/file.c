@@ -101,9 +101,8 @@ static NF2_APART int put_long(nf2_t *fs, nf2_file_t *file, const struct nf2_plac
     static const uint8_t kind = NF2_BODY_INLINE;
     struct nf2_op op;
 
-    nf2_op_put(&op, &file->key, NULL, 0);
-    op.body[0] = nf2_place_rest(place);
-    op.body[1] = nf2_span_of(&kind, 1);
+    nf2_op_put(&op, &file->key, &kind, 1);
+    nf2_op_rest(&op, nf2_place_rest(place));
     NF2_TRY(nf2_change(fs, &op, 1));
     file->kind = NF2_BODY_INLINE;
     file->created = file->changed = false;
@@ -113,7 +112,7 @@ static NF2_APART int put_long(nf2_t *fs, nf2_file_t *file, const struct nf2_plac
 int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place)
 {
     if (file->created && file->key.length == NF2_KEY_MAX) {
-        NF2_TRY(nf2_sweep_ready(fs, false));
+        NF2_TRY(nf2_sweep_name(fs));
         NF2_TRY(put_long(fs, file, place));
     }
     file->moves = fs->moves;
@@ -247,7 +246,8 @@ static int read_some(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length)
     if (file->buffered > 0 && at < file->buffer_at) {
         length = nf2_min(length, file->buffer_at - at);
     }
-    NF2_TRY(nf2_content_find(fs, file, at, &piece));
+    NF2_TRY(WRITABLE(file) ? fs->writing->find(fs, file, at, &piece) : nf2_content_base(fs, file, at, &piece));
+    NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
     length = nf2_min(length, piece.offset + piece.length - at);
     NF2_TRY(nf2_content_read(fs, file, &piece, at, to, length));
     return (int)length;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "flash.h"
 
-#define PEEK_BYTES 48u          /* what a look into the middle of a page reads: most records are shorter */
+#define PEEK_BYTES 88u          /* what a look into the middle of a page reads: one record or two, at the price of one read */
 
 static bool power_of_two(uint32_t value)
 {
@@ -49,6 +49,7 @@ bool nf2_large_begins(const nf2_t *fs, uint32_t block)
 
 static uint32_t address_of(const nf2_t *fs, uint32_t block, uint32_t offset)
 {
+    NF2_ASSERT(block < fs->io.blocks);
     return fs->io.offset + block * nf2_block_bytes(fs) + offset;
 }
 
@@ -67,6 +68,7 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
 {
     uint32_t page = nf2_page(fs);
 
+    NF2_ASSERT(length > 0 && address % fs->io.flash->read_unit == 0 && length % fs->io.flash->read_unit == 0);
     fs->io.busy_us += (address % page + length + page - 1) / page * fs->io.flash->read_page_us;
     return fs->io.flash->read(fs->io.flash->context, address, to, length) != 0 ? NF2_ERR_IO : NF2_OK;
 }
@@ -78,6 +80,7 @@ static int fill_window(nf2_t *fs, uint32_t to)
     uint32_t from = io->window_end, unit = io->flash->read_unit;
 
     to = (to + unit - 1) & ~(unit - 1);
+    NF2_ASSERT(from < to && to <= nf2_page(fs) && from % unit == 0);
     int result = drive_read(fs, io->window_address + from, io->read_buffer + from, to - from);
     io->window_end = (uint16_t)to;
     io->window_address = result < 0 ? NF2_NONE : io->window_address;
@@ -169,6 +172,7 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
 {
     struct nf2_io *io = &fs->io;
 
+    NF2_ASSERT(count == 1 || (count == nf2_large_blocks(fs) && nf2_large_begins(fs, block)));
     NF2_TRY(writable(fs));
     if (block >= io->blocks || count > io->blocks - block) {
         return NF2_ERR_IO;

@@ -7,6 +7,28 @@
 #define NF2_SUPER_BLOCKS 2u     /* blocks 0 and 1 */
 #define NF2_FIRST_LOG 2u        /* the root log's first block in a new volume */
 
+/* Limits that private.h has too, for the core's structures: both must say the same. */
+#define NF2_WINDOW_BLOCKS 512u
+#define NF2_GROUPS 32u
+#define NF2_BAD_MAX 8u
+#define NF2_PIECES_MAX 4u
+#define NF2_KEY_MAX 24u
+#define NF2_LEVELS 8u           /* of the tree */
+
+/* A log: pages of a block, records in them. */
+#define NF2_LOG_PAGES 16u       /* pages of a block that a log, or frames, use at most */
+#define NF2_PAGE_HEAD 2u        /* epoch */
+#define NF2_RECORD_OVERHEAD 6u  /* header and check */
+#define NF2_RECORD_MAX 4000u
+#define NF2_LOG_BLANK 0xFFFFu
+#define NF2_CONTINUED 0x0004u   /* header of a page that a long record goes on in */
+#define NF2_CONTINUED_HEAD 4u   /* epoch and that header */
+
+/* Frames: pages with small appends to a file. */
+#define NF2_FRAMES_HEAD 4u      /* page head: epoch, offset */
+#define NF2_FRAME_OVERHEAD 6u   /* header and check */
+#define NF2_FRAME_MORE 0x8000u  /* in the header: it counts only with the first one of the next page */
+
 /* Records of the super blocks. */
 enum { NF2_SUPER_ANCHOR = 1 };
 #define NF2_ANCHOR_BYTES 24u    /* magic 4, format 1, log2 B 1, P 2, U 1, flags 1, N 3, volume id 4, sequence 4, log head 3 */
@@ -20,6 +42,9 @@ enum {
     NF2_ROOT_DONE = 5           /* the last GROUP is applied */
 };
 #define NF2_ROOT_HEAD_BYTES 8u
+
+/* Changes in a GROUP: kind 1, bytes of the body 2, the key, the body. See group.c. */
+enum { NF2_GROUP_PUT = 0, NF2_GROUP_DEL = 1, NF2_GROUP_RANGE = 2, NF2_GROUP_MERGE = 3 };
 
 /*
  * CHECKPOINT: flags 1, epoch 2, root node 3, end of its base 2, level 1, id limit 4, free blocks 3, erases 4, unclean mounts 2,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "frames.h"
 
-#define MORE 0x8000u
+#define MORE NF2_FRAME_MORE
 #define BLANK 0xFFFFu
 
 /* Walks over the frames of a block that count. */
@@ -168,6 +168,7 @@ static int walk_next(nf2_t *fs, struct walk *walk)
 
 static void walk_begin(struct walk *walk, struct nf2_frames *frames, uint32_t block, uint32_t base)
 {
+    NF2_ASSERT(frames != NULL);
     memset(walk, 0, sizeof *walk);
     frames->block = block;
     frames->base = base;
@@ -198,6 +199,24 @@ int nf2_frames_open(nf2_t *fs, uint32_t block, uint32_t base, struct nf2_frames 
     return NF2_OK;
 }
 
+/* Goes on in the last page that begins at or before an offset with a frame that is valid there; else at the start. */
+static void skip_pages(nf2_t *fs, struct walk *walk, uint32_t offset)
+{
+    uint32_t page = nf2_page(fs), most = page - NF2_FRAMES_HEAD - NF2_FRAME_OVERHEAD, first, length;
+    struct walk next = *walk;
+    bool more;
+
+    for (next.position = offset / most * page; next.position < nf2_log_bytes(fs); next.position = next.used_end) {
+        if (enter_page(fs, &next, &first) <= 0 || first > offset) {
+            return;
+        }
+        if (look(fs, &next, next.position, first, &length, &more) == 1) {
+            *walk = next;
+            walk->running = first;
+        }
+    }
+}
+
 int nf2_frames_read(nf2_t *fs, uint32_t block, uint32_t base, uint32_t at, void *data, uint32_t length)
 {
     struct nf2_frames frames;
@@ -206,6 +225,7 @@ int nf2_frames_read(nf2_t *fs, uint32_t block, uint32_t base, uint32_t at, void 
     int found;
 
     walk_begin(&walk, &frames, block, base);
+    skip_pages(fs, &walk, at - base);
     while (length > 0 && (found = walk_next(fs, &walk)) != 0) {
         NF2_TRY(found);
         uint32_t start = base + walk.offset;
@@ -232,6 +252,7 @@ static int write_frame(nf2_t *fs, struct nf2_frames *frames, uint32_t offset, co
     uint8_t *p = fs->io.write_buffer;
     uint32_t page = nf2_page(fs), page_offset = offset;
 
+    NF2_ASSERT(length > 0 && frames->append_at + NF2_FRAME_OVERHEAD + length <= (frames->append_at & ~(page - 1)) + page);
     if ((frames->append_at & (page - 1)) == 0) {
         p = nf2_put16(p, fs->io.epoch);
         p = nf2_put16(p, page_offset);
@@ -262,6 +283,7 @@ int nf2_frames_append(nf2_t *fs, struct nf2_frames *frames, const void *data, ui
     const uint8_t *from = data;
     uint32_t page = nf2_page(fs), room = page_room(fs, frames->append_at);
 
+    NF2_ASSERT(length > 0 && length + NF2_FRAMES_HEAD + NF2_FRAME_OVERHEAD <= page && frames->end >= frames->base);
     if (frames->append_at >= nf2_log_bytes(fs)) {
         return 1;
     }

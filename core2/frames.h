@@ -8,9 +8,6 @@
 
 #include "log.h"
 
-#define NF2_FRAMES_HEAD 4u      /* page head: epoch, offset */
-#define NF2_FRAME_OVERHEAD 6u
-
 struct nf2_frames {
     uint32_t block, base;
     uint32_t end;               /* file offset behind the last frame that counts */

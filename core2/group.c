@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "group.h"
 
-#include "map.h"
 #include "walked.h"
 
 /* ---- applying ----------------------------------------------------------------------------------- */
@@ -178,4 +177,22 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     }
     nf2_space_changed(fs);
     return result;
+}
+
+int nf2_change_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *piece)
+{
+    struct nf2_op ops[NF2_MAP_OPS];
+    uint8_t bytes[2][NF2_PIECE_BYTES];
+    int n = nf2_map_plan(fs, id, piece, NF2_NONE, ops, bytes);
+
+    return n < 0 ? n : nf2_change(fs, ops, (unsigned)n);
+}
+
+int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end)
+{
+    struct nf2_op ops[2];
+    uint8_t bytes[NF2_PIECE_BYTES];
+    int n = nf2_map_plan_cut(fs, id, end, ops, bytes);
+
+    return n < 0 ? n : nf2_change(fs, ops, (unsigned)n);
 }

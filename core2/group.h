@@ -6,7 +6,7 @@
 #ifndef NF2FS_CORE_GROUP_H
 #define NF2FS_CORE_GROUP_H
 
-#include "tree.h"
+#include "map.h"
 
 #define NF2_GROUP_BYTES_MAX 1000u
 
@@ -15,6 +15,10 @@ void nf2_op_merge(struct nf2_op *op, uint32_t from, uint32_t to, uint32_t file_e
 
 /* The changes, durable when it returns, in one leaf or in several. */
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
+
+/* Puts a piece over what a map has, and ends a map: see nf2_map_plan, nf2_map_plan_cut. */
+int nf2_change_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *piece);
+int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end);
 
 /* Marks the blocks that a GROUP puts into entries as used. */
 int nf2_group_pin(nf2_t *fs);

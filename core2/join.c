@@ -115,12 +115,14 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
     }
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, path->node[1].block);
+    }
+    if (nf2_view_torn(fs, view)) {
         result = nf2_tree_rewrite(fs, path->node, 1, &pair.low, ops, 2);
         fs->io.broken = fs->io.broken || result < 0; /* the record may count after a remount */
     }
-    NF2_TRY(result);
     nf2_view_forget(fs, pair.left.block);
     nf2_view_forget(fs, pair.right.block);
+    NF2_TRY(result);
     nf2_space_freed(fs, pair.left.block);
     nf2_space_freed(fs, pair.right.block);
     return 1;

@@ -89,6 +89,7 @@ static void write_checkpoint(nf2_t *fs, struct nf2_writer *writer, bool clean)
 {
     uint8_t bytes[NF2_STATE_FIXED];
 
+    NF2_ASSERT(fs->root.bads <= NF2_BAD_MAX && fs->root.node < fs->io.blocks && fs->io.epoch_known);
     (void)nf2_writer_open(fs, writer, NF2_ROOT_CHECKPOINT, false, checkpoint_bytes(fs));
     store_fixed(fs, clean, bytes);
     nf2_writer_put(fs, writer, bytes, sizeof bytes);
@@ -98,6 +99,22 @@ static void write_checkpoint(nf2_t *fs, struct nf2_writer *writer, bool clean)
         nf2_writer_put(fs, writer, bytes, 3);
     }
     nf2_writer_close(fs, writer);
+}
+
+static bool claim_valid(const nf2_t *fs, const struct nf2_claim *claim)
+{
+    bool inside = nf2_space_usable(fs, claim->start) && claim->count <= fs->io.blocks - claim->start;
+    return claim->count == 0 || (inside && claim->erased <= claim->count);
+}
+
+/* What has a fixed place refers to blocks and windows that there are. */
+static bool fixed_valid(const nf2_t *fs)
+{
+    const struct nf2_root *root = &fs->root;
+    bool group = root->group_block == NF2_NO_BLOCK || root->group_block < fs->io.blocks;
+    bool claims = claim_valid(fs, &fs->space.nodes) && claim_valid(fs, &fs->space.data);
+
+    return group && claims && root->bads <= NF2_BAD_MAX && root->level < 8 && fs->space.now_window < nf2_windows(fs);
 }
 
 static int read_checkpoint(nf2_t *fs, const struct nf2_record *record)
@@ -110,16 +127,14 @@ static int read_checkpoint(nf2_t *fs, const struct nf2_record *record)
     }
     NF2_TRY(nf2_record_read(fs, head, record->offset, 2, bytes, sizeof bytes));
     load_fixed(fs, bytes);
-    bool valid = fs->root.bads <= NF2_BAD_MAX &&
-                 record->length == NF2_RECORD_OVERHEAD + checkpoint_bytes(fs) &&
-                 fs->space.now_window < nf2_windows(fs) && fs->root.level < 8;
-    if (!valid) {
+    if (!fixed_valid(fs) || record->length != NF2_RECORD_OVERHEAD + checkpoint_bytes(fs)) {
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(nf2_record_read(fs, head, record->offset, at, fs->space.now, NF2_WINDOW_BYTES));
     at += NF2_WINDOW_BYTES;
     for (unsigned i = 0; i < fs->root.bads; i++, at += 3) {
         NF2_TRY(nf2_record_read(fs, head, record->offset, at, bytes, 3));
+        NF2_TRY(nf2_get24(bytes) < fs->io.blocks ? NF2_OK : NF2_ERR_CORRUPT);
         fs->root.bad[i] = (uint16_t)nf2_get24(bytes);
     }
     fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
@@ -184,6 +199,7 @@ int nf2_journal_read(nf2_t *fs)
     bool first = true, state = false;
     int found;
 
+    NF2_ASSERT(fs->root.head < fs->io.blocks && !fs->io.epoch_known);
     nf2_scan_begin(&scan, fs->root.head);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         if (first != (record.type == NF2_ROOT_HEAD)) {
@@ -247,6 +263,7 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
     struct nf2_root *root = &fs->root;
     unsigned kept = 0;
 
+    NF2_ASSERT(nf2_journal_bad_listed(fs, block));
     for (unsigned i = 0; i < root->bads; i++) {
         if (root->bad[i] != block) {
             root->bad[kept++] = root->bad[i];
@@ -258,6 +275,7 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
 /* The last block of a claim. */
 static NF2_APART uint32_t spare_of(struct nf2_claim *claim, bool *suspect)
 {
+    NF2_ASSERT(claim->count > 0);
     claim->count--;
     *suspect = claim->count >= claim->erased;
     claim->erased = (uint16_t)nf2_min(claim->erased, claim->count);
@@ -307,6 +325,7 @@ static int write_head(nf2_t *fs, uint32_t block, uint32_t next)
     struct nf2_writer writer;
     uint8_t head[NF2_ROOT_HEAD_BYTES] = {'R'};
 
+    NF2_ASSERT(nf2_space_usable(fs, block) && nf2_space_usable(fs, next));
     nf2_put24(nf2_put32(head + 1, fs->root.volume_id), next);
     nf2_writer_begin(&writer, block, 0);
     nf2_writer_record(fs, &writer, NF2_ROOT_HEAD, true, head, sizeof head);
@@ -365,6 +384,7 @@ int nf2_journal_room(nf2_t *fs, uint32_t length)
 {
     uint32_t limit = nf2_log_bytes(fs), end;
 
+    NF2_ASSERT(length + NF2_RECORD_OVERHEAD <= NF2_RECORD_MAX);
     NF2_TRY(nf2_journal_open(fs));
     bool fits = fs->root.end < limit &&
                 nf2_log_place(fs, fs->root.end, length + NF2_RECORD_OVERHEAD, limit, &end) < limit;
@@ -375,10 +395,12 @@ int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
 {
     int result = nf2_writer_end(fs, writer);
 
-    fs->root.end = writer->position;
-    if (result == NF2_FAILED_BLOCK) { /* the log is full by decree */
+    NF2_ASSERT(writer->block == fs->root.head);
+    if (writer->begun) {
+        fs->root.end = result == NF2_OK ? writer->position : nf2_log_bytes(fs); /* full by decree */
+    }
+    if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, fs->root.head);
-        fs->root.end = nf2_log_bytes(fs);
     }
     return result;
 }
@@ -389,6 +411,7 @@ int nf2_journal_put(nf2_t *fs, unsigned type, const void *payload, uint32_t leng
     struct nf2_writer writer;
     int result = NF2_FAILED_BLOCK;
 
+    NF2_ASSERT(type == NF2_ROOT_CLAIM || type == NF2_ROOT_DONE);
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         NF2_TRY(nf2_journal_room(fs, length));
         nf2_writer_begin(&writer, fs->root.head, fs->root.end);
@@ -448,6 +471,7 @@ int nf2_journal_open(nf2_t *fs)
 
 int nf2_journal_id(nf2_t *fs, uint32_t *id)
 {
+    NF2_ASSERT(id != NULL && fs->root.next_id <= fs->root.id_limit);
     if (fs->root.next_id >= fs->root.id_limit) {
         NF2_TRY(nf2_journal_checkpoint(fs, false));
     }

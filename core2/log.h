@@ -7,14 +7,7 @@
 #define NF2FS_CORE_LOG_H
 
 #include "flash.h"
-
-#define NF2_LOG_PAGES 16u       /* pages of a block that a log uses at most */
-#define NF2_PAGE_HEAD 2u
-#define NF2_RECORD_OVERHEAD 6u  /* header and check */
-#define NF2_RECORD_MAX 4000u
-#define NF2_LOG_BLANK 0xFFFFu
-#define NF2_CONTINUED 0x0004u   /* header of a page that a long record goes on in */
-#define NF2_CONTINUED_HEAD 4u   /* epoch and that header */
+#include "format.h"
 
 static inline uint32_t nf2_page_start(const nf2_t *fs, uint32_t position)
 {
@@ -134,7 +127,14 @@ struct nf2_writer {
     uint32_t start;             /* place of the first byte in the write buffer */
     uint32_t crc;
     int result;                 /* the first error */
+    bool begun;                 /* something was programmed */
 };
+
+/* A part of a group is on the chip, and no program failed: nothing may be programmed behind it. */
+static inline bool nf2_writer_torn(const struct nf2_writer *writer)
+{
+    return writer->begun && writer->result < 0 && writer->result != NF2_FAILED_BLOCK;
+}
 
 /* Where a record of `length` bytes lands if the log's end is `at` (its start), or nf2_log_bytes if it does not fit below `limit`. `*end` is behind it. */
 uint32_t nf2_log_place(const nf2_t *fs, uint32_t at, uint32_t length, uint32_t limit, uint32_t *end);

@@ -22,6 +22,7 @@ void nf2_writer_begin(struct nf2_writer *writer, uint32_t block, uint32_t positi
     writer->position = position;
     writer->start = position;
     writer->result = NF2_OK;
+    writer->begun = false;
 }
 
 static void writer_program(nf2_t *fs, struct nf2_writer *writer)
@@ -32,6 +33,7 @@ static void writer_program(nf2_t *fs, struct nf2_writer *writer)
         uint32_t padded = nf2_align_unit(fs, length);
         memset(fs->io.write_buffer + length, 0xFF, padded - length);
         writer->result = nf2_flash_program(fs, writer->block, writer->start, fs->io.write_buffer, padded);
+        writer->begun = true;
     }
     writer->start = writer->position;
 }

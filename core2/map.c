@@ -48,7 +48,7 @@ static int open_end(nf2_t *fs, const struct nf2_piece *piece, uint32_t *end)
 }
 
 /* The offset of the first piece of a map above `key`, NF2_NONE if there is none. `above` and `found` say what nf2_tree_around did. */
-static int next_offset(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *above, int found, uint32_t *next)
+static NF2_APART int next_offset(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *above, int found, uint32_t *next)
 {
     struct nf2_entry entry;
 
@@ -132,7 +132,7 @@ struct over {
 };
 
 /* The first entry that a piece covers. `old` is what its last byte had so far. */
-static int find_covered(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, const struct nf2_piece *old, struct over *over)
+static NF2_APART int find_covered(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, const struct nf2_piece *old, struct over *over)
 {
     struct nf2_key key = nf2_key_number(id, piece->offset);
     struct nf2_entry entry;

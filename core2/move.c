@@ -79,10 +79,8 @@ static int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
     return NF2_OK;
 }
 
-static NF2_APART int move_in_map(nf2_t *fs, const struct nf2_entry *entry)
+static int move_in_map(nf2_t *fs, const struct nf2_entry *entry)
 {
-    struct nf2_op ops[NF2_MAP_OPS];
-    uint8_t bytes[2][NF2_PIECE_BYTES];
     struct nf2_piece piece, to;
 
     NF2_TRY(nf2_map_find(fs, entry->key.id, nf2_key_value(&entry->key), &piece));
@@ -91,9 +89,7 @@ static NF2_APART int move_in_map(nf2_t *fs, const struct nf2_entry *entry)
     }
     piece = part_to_move(fs, &piece);
     NF2_TRY(copy(fs, &piece, &to));
-    int n = nf2_map_plan(fs, entry->key.id, &to, NF2_NONE, ops, bytes);
-    NF2_TRY(n);
-    NF2_TRY(nf2_change(fs, ops, (unsigned)n));
+    NF2_TRY(nf2_change_piece(fs, entry->key.id, &to));
     fs->moves++;
     return 1;
 }
@@ -115,9 +111,8 @@ static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uin
 
 static void put_body(struct nf2_op *op, const struct nf2_entry *entry, uint32_t at, const void *body, uint32_t length)
 {
-    nf2_op_put(op, &entry->key, NULL, 0);
-    op->body[0] = nf2_body_span(entry, 0, at);
-    op->body[1] = nf2_span_of(body, length);
+    nf2_op_put(op, &entry->key, body, length);
+    nf2_op_rest(op, nf2_body_span(entry, 0, at));
 }
 
 /* A map that no name leads to yet, and its pieces. */
@@ -138,17 +133,25 @@ static NF2_APART int put_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *p
     return nf2_change(fs, &op, 1);
 }
 
+/* Its leaf may have been written anew since its body was looked at. */
+static NF2_APART int put_again(nf2_t *fs, struct nf2_op *op, const struct nf2_key *key, uint32_t at, const void *body, uint32_t length)
+{
+    struct nf2_entry entry;
+    int found = nf2_tree_find(fs, key, &entry);
+
+    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+    put_body(op, &entry, at, body, length);
+    return NF2_OK;
+}
+
 /* The name leads to the map from now on. */
 static NF2_APART int put_map(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint32_t id)
 {
     uint8_t body[5] = {NF2_BODY_MAP};
-    struct nf2_entry now;
     struct nf2_op ops[2];
 
     nf2_put32(body + 1, id);
-    int found = nf2_tree_find(fs, key, &now); /* its leaf may have been written anew since */
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    put_body(&ops[0], &now, at, body, sizeof body);
+    NF2_TRY(put_again(fs, &ops[0], key, at, body, sizeof body));
     nf2_op_delete_orphan(&ops[1], id);
     return nf2_change(fs, ops, 2);
 }
@@ -174,18 +177,23 @@ static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry, uint3
     return 1;
 }
 
-#define TOO_LONG 2              /* the list has to become a map */
+#define TOO_LONG 255            /* the list has to become a map */
 
-/* Each short piece that lies in a victim is copied: 1, 0 if there is none, TOO_LONG, or an error. */
-static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content)
+/*
+ * Copies each short piece that lies in a victim: the bytes of the new list, 0 if nothing was to be moved, TOO_LONG, or an
+ * error.
+ */
+static NF2_APART int build_moved(nf2_t *fs, const struct nf2_entry *entry, uint8_t *list)
 {
     struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
     struct nf2_refs refs;
     struct nf2_piece piece, to;
-    uint8_t list[NF2_LIST_BYTES] = {NF2_BODY_LIST}, *p = list + 1;
+    uint8_t *p = list;
     unsigned count = 0;
-    int found, moved = 0;
+    bool moved = false;
+    int found;
 
+    *p++ = NF2_BODY_LIST;
     NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
         if (++count > NF2_PIECES_MAX) {
@@ -200,18 +208,26 @@ static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry, cons
                 return TOO_LONG;
             }
             piece = to;
-            moved = 1;
+            moved = true;
         }
         p = nf2_piece_store(p, &piece);
     }
-    NF2_TRY(found);
-    if (moved) {
-        struct nf2_op op;
-        put_body(&op, entry, content->at, list, (uint32_t)(p - list));
-        NF2_TRY(nf2_change(fs, &op, 1));
-        tell_handles(fs, &entry->key, NF2_BODY_LIST, 0);
+    return found < 0 ? found : moved ? (int)(p - list) : 0;
+}
+
+static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry, uint32_t at)
+{
+    uint8_t list[NF2_LIST_BYTES];
+    struct nf2_op op;
+    int length = build_moved(fs, entry, list);
+
+    if (length <= 0 || length == TOO_LONG) {
+        return length;
     }
-    return moved;
+    put_body(&op, entry, at, list, (uint32_t)length);
+    NF2_TRY(nf2_change(fs, &op, 1));
+    tell_handles(fs, &entry->key, NF2_BODY_LIST, 0);
+    return 1;
 }
 
 int nf2_move_entry(nf2_t *fs, const struct nf2_entry *entry)
@@ -227,6 +243,6 @@ int nf2_move_entry(nf2_t *fs, const struct nf2_entry *entry)
         return move_in_map(fs, entry);
     }
     NF2_TRY(nf2_entry_content(fs, entry, &content));
-    int moved = content.kind == NF2_BODY_LIST ? move_in_list(fs, entry, &content) : 0;
+    int moved = content.kind == NF2_BODY_LIST ? move_in_list(fs, entry, content.at) : 0;
     return moved == TOO_LONG ? list_to_map(fs, entry, content.at) : moved;
 }

@@ -184,7 +184,7 @@ static int base_front(nf2_t *fs, const struct nf2_view *view, uint32_t *place, s
     return 0;
 }
 
-/* The last alive record of the base at or below, from `place` or pages in front of it. */
+/* The last alive record of the base from `place` up to `limit`, or of the pages in front of it. */
 static int alive_below(nf2_t *fs, const struct nf2_view *view, uint32_t place, uint32_t limit, uint16_t *below)
 {
     struct nf2_record record;
@@ -215,35 +215,36 @@ int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key
     struct nf2_front front;
 
     NF2_TRY(begin);
-    uint32_t at = (uint32_t)begin, last = 0;
+    uint32_t at = (uint32_t)begin, alive = at; /* the last one that is alive, or the page's start */
+    bool any = at == base_first();
     int order = -1;
     while ((found = base_front(fs, view, &at, &front)) > 0) {
         order = nf2_front_order(&front, key);
         if (order > 0 || (order == 0 && side != NF2_SIDE_AT)) {
             break;
         }
-        last = at;
+        alive = nf2_view_dead(view, at) ? alive : at;
         at = nf2_record_end(fs, at, front.length);
+        any = true;
     }
     NF2_TRY(found);
     if (found > 0 && order == 0 && side == NF2_SIDE_EXACT && !nf2_view_dead(view, at)) {
         around->below = around->above = (uint16_t)at;
         return base_record(fs, view, at, &record) > 0 ? NF2_OK : NF2_ERR_IO;
     }
-    if (last == 0 && (uint32_t)begin != base_first()) {
-        NF2_TRY(found > 0 && order == 0 ? NF2_OK : NF2_ERR_IO); /* the page begins above the key: that is not what led here */
-    }
-    NF2_TRY(last == 0 || base_record(fs, view, last, &record) > 0 ? NF2_OK : NF2_ERR_IO);
-    around->below = (uint16_t)last;
-    if (last == 0 ? (uint32_t)begin != base_first() : nf2_view_dead(view, last)) {
-        NF2_TRY(alive_below(fs, view, (uint32_t)begin, at, &around->below));
-    }
+    NF2_TRY(any || order <= 0 ? NF2_OK : NF2_ERR_IO); /* a page that begins above the key is not what led here */
+    NF2_TRY(alive_below(fs, view, alive, at, &around->below));
     around->above = 0;
     while (found > 0 && (found = base_record(fs, view, at, &record)) > 0 && around->above == 0) {
         around->above = nf2_view_dead(view, record.offset) ? 0 : record.offset;
         at = behind(fs, &record);
     }
     return found < 0 ? found : NF2_OK;
+}
+
+uint32_t nf2_base_end(const nf2_t *fs, const struct nf2_view *view, bool last)
+{
+    return last ? nf2_page_start(fs, view->base_end - 1u) + NF2_PAGE_HEAD : base_first();
 }
 
 /* ---- searching ---------------------------------------------------------------------------------- */
@@ -263,6 +264,25 @@ static int choose(nf2_t *fs, const struct nf2_view *view, uint32_t base, uint32_
     bool of_base = tail == 0 || (base != 0 && (order > 0) == higher);
     *place = (uint16_t)(of_base ? base : tail);
     return NF2_OK;
+}
+
+int nf2_node_spans(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key)
+{
+    bool base = view->base_end > base_first() + NF2_RECORD_OVERHEAD;
+    uint32_t first = base ? nf2_base_end(fs, view, false) : view->alive > 0 ? view->slot[0] : 0u;
+    uint32_t last = view->alive > 0 ? view->slot[view->alive - 1] : first;
+    int order;
+
+    NF2_TRY(first != 0 ? nf2_compare_at(fs, view->block, first, key, &order) : NF2_ERR_IO);
+    if (order > 0) {
+        return 0;
+    }
+    NF2_TRY(nf2_compare_at(fs, view->block, last, key, &order));
+    last = nf2_base_end(fs, view, true);
+    if (order <= 0 && base && last > first) {
+        NF2_TRY(nf2_compare_at(fs, view->block, last, key, &order));
+    }
+    return order > 0;
 }
 
 int nf2_node_around(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_side side, struct nf2_around *around)

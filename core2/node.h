@@ -23,6 +23,7 @@ struct nf2_view {
     uint8_t alive, dead;        /* how many of the slots */
     uint8_t slots;
     uint8_t used;               /* when: see nf2_node_view */
+    uint8_t near;               /* where the last search in the tail ended: the next one often does, too */
     uint16_t slot[];            /* from the front: alive records of the tail by their keys; from the end: killed records of the base */
 };
 
@@ -38,14 +39,14 @@ struct nf2_entry {
 
 enum nf2_seek { NF2_AT_OR_BELOW, NF2_BELOW, NF2_AT_OR_ABOVE, NF2_ABOVE };
 
-#define NF2_OP_SPANS 3u
+#define NF2_OP_SPANS 2u
 
 /* A change of an entry, or the removal of those of a range. */
 struct nf2_op {
     enum { NF2_OP_PUT, NF2_OP_DEL, NF2_OP_RANGE, NF2_OP_REN, NF2_OP_MERGE } type;
     uint32_t to;                /* of RANGE: entries of the map from the key on up to this offset are removed; of MERGE: see group.h */
     struct nf2_key key;
-    struct nf2_span body[NF2_OP_SPANS]; /* of PUT, one behind the other: rest of a long name, content, data; or all in the first */
+    struct nf2_span body[NF2_OP_SPANS]; /* of PUT, one behind the other: rest of a long name, content; or first byte, data; or all in the first */
     const struct nf2_key *from; /* of REN: the entry that gets the key `key`, and keeps its body */
 };
 
@@ -90,7 +91,13 @@ enum nf2_side { NF2_SIDE_AT, NF2_SIDE_BELOW, NF2_SIDE_EXACT };
 int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, enum nf2_side side, struct nf2_around *around);
 
 /* Number of the first alive record of the tail whose key is not below `key`. */
-int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key);
+int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key);
+
+/* A program failed in the node, or only a part of a group was programmed: it is to be written anew from this view. */
+static inline bool nf2_view_torn(const nf2_t *fs, const struct nf2_view *view)
+{
+    return view->end > nf2_log_bytes(fs);
+}
 
 /* Is this record of the base not alive any more? */
 bool nf2_view_dead(const struct nf2_view *view, uint32_t place);
@@ -124,6 +131,12 @@ static inline uint32_t nf2_hint_of(uint32_t block, uint32_t place)
 }
 #define NF2_HINT_BITS 29u       /* above them: a part of the key */
 
+/* The place of the first record of the base, or of the last page that it has. */
+uint32_t nf2_base_end(const nf2_t *fs, const struct nf2_view *view, bool last);
+
+/* Does the node have entries on both sides of a key, as far as two looks tell? */
+int nf2_node_spans(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key);
+
 /* The leaf that was asked for last, if its view is still there. */
 struct nf2_view *nf2_view_at_hand(const nf2_t *fs);
 
@@ -145,6 +158,7 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
  * Deleting what is not there is no change.
  */
 #define NF2_NODE_FULL (-1008)
+#define NF2_NODE_HALF (-1020)   /* an error in the middle: the node is to be written anew from the view, as after NF2_FAILED_BLOCK */
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count);
 
 /* ---- writing a node anew: begin, entries in order, end; then changes behind the base ---- */

@@ -172,14 +172,21 @@ static NF2_APART int write_all(nf2_t *fs, struct nf2_view *view, const struct nf
             place[i] = (uint16_t)write_planned(fs, &writer, &ops[i], &plan[i], --left > 0);
         }
     }
-    result = result == NF2_OK ? nf2_writer_end(fs, &writer) : result;
+    writer.result = result < 0 ? result : writer.result;
+    result = nf2_writer_end(fs, &writer);
+    if (result < 0 && writer.begun) { /* what is known of the node is all that there will be */
+        view->end = (uint16_t)(nf2_log_bytes(fs) + 1u);
+        return nf2_writer_torn(&writer) ? NF2_NODE_HALF : result;
+    }
     view->end = (uint16_t)writer.position;
     bool known = result == NF2_OK && !range;
     for (unsigned i = 0; i < count && known; i++) {
         known = plan[i].records == 0 ||
                 nf2_view_apply(fs, view, place[i], plan[i].type, plan[i].kill, &ops[i].key) == NF2_OK;
     }
-    view->block = known ? view->block : NF2_NONE; /* the change is made; the view is not worth an error */
+    if (!known) {
+        nf2_view_forget(fs, view->block); /* with the hints; if the change is made, it is not worth an error */
+    }
     return result;
 }
 

@@ -134,6 +134,25 @@ int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
     return found > 0 ? nf2_key_compare(&entry->key, key) == 0 : found;
 }
 
+int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
+{
+    return fs->group_busy != NF2_GROUP_NONE ? seek(fs, last, NF2_ABOVE, entry) : nf2_tree_next_as_is(fs, cursor, last, entry);
+}
+
+int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
+{
+    if (fs->group_busy == NF2_GROUP_NONE) {
+        return nf2_tree_around_as_is(fs, key, below, above);
+    }
+    int more = seek(fs, key, NF2_ABOVE, below);
+    NF2_TRY(more);
+    if (more) {
+        *above = below->key;
+    }
+    int found = seek(fs, key, NF2_AT_OR_BELOW, below);
+    return found < 0 ? found : (found ? NF2_HAS_BELOW : 0) | (more ? NF2_HAS_ABOVE : 0);
+}
+
 int nf2_pending_merge(nf2_t *fs, uint32_t id, struct nf2_op *op)
 {
     struct nf2_group_reader reader;

@@ -8,8 +8,6 @@
 
 #include "tree.h"
 
-/* Kinds of changes in a GROUP: docs/core2/FORMAT.md, "GROUP". */
-enum { NF2_GROUP_PUT = 0, NF2_GROUP_DEL = 1, NF2_GROUP_RANGE = 2, NF2_GROUP_MERGE = 3 };
 #define NF2_GROUP_OP_HEAD 3u    /* kind, bytes of the body */
 
 /* What fs->group_busy says. */

@@ -5,6 +5,8 @@
 
 uint8_t *nf2_piece_store(uint8_t *p, const struct nf2_piece *piece)
 {
+    NF2_ASSERT(piece->kind >= NF2_PIECE_DATA && piece->kind <= NF2_PIECE_ZEROS);
+    NF2_ASSERT(!piece->open || piece->kind == NF2_PIECE_FRAMES);
     *p++ = piece->kind;
     if (piece->kind != NF2_PIECE_ZEROS) {
         p = nf2_put24(p, piece->block);
@@ -75,6 +77,7 @@ int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
 {
     uint8_t rest;
 
+    NF2_ASSERT(key->length <= NF2_KEY_MAX);
     *at = 0;
     if (key->length == NF2_KEY_MAX) {
         NF2_TRY(nf2_span_read(fs, body, 0, &rest, 1));
@@ -106,6 +109,7 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
 
 int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
 {
+    NF2_ASSERT(refs->length <= sizeof refs->bytes);
     if (refs->at >= refs->length) {
         return 0;
     }

@@ -12,6 +12,12 @@
 /* Blocks of the super log, at the volume's start. */
 uint32_t nf2_super_blocks(const nf2_t *fs);
 
+/* A block that is none of these, and that the volume has. */
+static inline bool nf2_space_usable(const nf2_t *fs, uint32_t block)
+{
+    return block >= nf2_super_blocks(fs) && block < fs->io.blocks;
+}
+
 uint32_t nf2_windows(const nf2_t *fs);
 
 /* Blocks of a group, which is erased as a whole ahead of need. A window has NF2_GROUPS of them. */

@@ -136,8 +136,8 @@ static NF2_APART int plan(nf2_t *fs, struct rewrite *rewrite)
     uint32_t tail = rewrite->put > 0 ? rewrite->put + nf2_page(fs) : 0; /* what is put may leave a page in part empty */
     fits = fits && bytes - nf2_min(end, bytes) >= tail;
     bool scarce = nf2_alloc_stock(fs) <= nf2_space_kept(fs);
-    bool bad = nf2_journal_bad_listed(fs, rewrite->way[rewrite->level].block); /* nothing stays in a bad block */
-    rewrite->edge = !bad && all_kept && above_all(rewrite, &rewrite->cut) && rewrite->live > bytes / 2;
+    bool torn = nf2_view_torn(fs, view); /* then nothing stays in it */
+    rewrite->edge = !torn && all_kept && above_all(rewrite, &rewrite->cut) && rewrite->live > bytes / 2;
     uint32_t most = rewrite->count == 0 ? 95 : scarce ? 86 : 62; /* per cent; a node that only moves stays one */
     rewrite->two = !rewrite->edge && (!fits || rewrite->live + rewrite->put > bytes / 100 * most);
     return rewrite->two ? find_cut(fs, rewrite, view) : NF2_OK;
@@ -298,7 +298,11 @@ static NF2_APART int commit_root(nf2_t *fs, struct rewrite *rewrite)
         fs->root.node_base = rewrite->made[0].base_end;
     }
     if (result == NF2_OK) {
-        return nf2_journal_checkpoint(fs, false);
+        result = nf2_journal_checkpoint(fs, false);
+        fs->io.broken = fs->io.broken || result < 0; /* the record may count after a remount */
+    }
+    if (result == NF2_OK) {
+        return NF2_OK;
     }
     fs->root.node = before.block;
     fs->root.node_base = before.base_end;
@@ -319,10 +323,11 @@ static NF2_APART int commit_parent(nf2_t *fs, struct rewrite *rewrite)
     ops_for_parent(rewrite, &entry.key);
     int result = nf2_node_append(fs, view, rewrite->ops, rewrite->count);
     if (result == NF2_FAILED_BLOCK) {
-        rewrite->failed = true;
         nf2_journal_bad(fs, rewrite->way[rewrite->level].block);
     }
-    return result == NF2_OK ? 1 : result == NF2_NODE_FULL || result == NF2_FAILED_BLOCK ? 0 : result;
+    bool torn = nf2_view_torn(fs, view);
+    rewrite->failed = rewrite->failed || torn;
+    return result == NF2_OK ? 1 : result == NF2_NODE_FULL || torn ? 0 : result;
 }
 
 /* The lowest of the new keys is where the new node begins. */
@@ -358,6 +363,7 @@ int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, con
                      unsigned count)
 {
     struct rewrite rewrite;
+    unsigned top = fs->root.level;
     int done = 0;
 
     memset(&rewrite, 0, sizeof rewrite);
@@ -370,12 +376,14 @@ int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, con
         done = rewrite_level(fs, &rewrite);
     }
     fs->io.broken = fs->io.broken || (done < 0 && rewrite.failed);
-    NF2_TRY(done);
-    for (unsigned i = 0; i < NF2_LEVELS_MAX; i++) {
-        if ((rewrite.old >> i & 1u) != 0) {
+    for (unsigned i = level; i <= top; i++) {
+        bool gone = (rewrite.old >> i & 1u) != 0;
+        if (gone || done < 0) { /* what failed may be there when it is read again */
             nf2_view_forget(fs, way[i].block);
+        }
+        if (gone && done > 0) {
             nf2_space_freed(fs, way[i].block);
         }
     }
-    return NF2_OK;
+    return done < 0 ? done : NF2_OK;
 }

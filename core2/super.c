@@ -5,6 +5,7 @@ static uint8_t log2_of(uint32_t value)
 {
     uint8_t n = 0;
 
+    NF2_ASSERT(value != 0 && (value & (value - 1)) == 0);
     while (value > 1) {
         value >>= 1;
         n++;
@@ -88,6 +89,7 @@ static int append(nf2_t *fs, uint32_t block, uint32_t at)
     struct nf2_writer writer;
     uint8_t anchor[NF2_ANCHOR_BYTES];
 
+    NF2_ASSERT(block < nf2_super_blocks(fs) && fs->root.head >= nf2_super_blocks(fs));
     encode(fs, anchor);
     nf2_writer_begin(&writer, block, at);
     nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, false, anchor, sizeof anchor);

@@ -347,6 +347,14 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
     return result == NF2_ERR_NOSPC && urgent && nf2_alloc_stock(fs) > 0 ? NF2_OK : result;
 }
 
+int nf2_sweep_name(nf2_t *fs)
+{
+    uint32_t promised = fs->space.promised;
+
+    NF2_TRY(nf2_sweep_ready(fs, false));
+    return promised == 0 ? NF2_OK : nf2_sweep_total(fs, nf2_space_reserve(fs) + promised);
+}
+
 int nf2_sweep_more(nf2_t *fs)
 {
     return walk_until(fs, data_enough, 0);

@@ -12,6 +12,9 @@
 /* To be called before a change: there are blocks for its nodes afterwards. `urgent`: it removes something. NOSPC. */
 int nf2_sweep_ready(nf2_t *fs, bool urgent);
 
+/* The same for a new name, which takes nothing of what nf2_preallocate set aside. */
+int nf2_sweep_name(nf2_t *fs);
+
 /* Data found no block: walks until there is one, as long as that helps. NOSPC. */
 int nf2_sweep_more(nf2_t *fs);
 

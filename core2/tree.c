@@ -11,6 +11,14 @@ void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, 
     op->body[0] = nf2_span_of(body, length);
 }
 
+void nf2_op_rest(struct nf2_op *op, struct nf2_span rest)
+{
+    if (rest.length > 0) {
+        op->body[1] = op->body[0];
+        op->body[0] = rest;
+    }
+}
+
 void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to)
 {
     struct nf2_key key = nf2_key_number(id, from);
@@ -87,7 +95,7 @@ static int leaf_around(nf2_t *fs, const struct nf2_key *key, enum nf2_side side,
                        struct nf2_around *around)
 {
     *view = fs->root.level > 0 ? nf2_view_at_hand(fs) : NULL;
-    if (*view != NULL) {
+    if (*view != NULL && nf2_node_spans(fs, *view, key) > 0) {
         NF2_TRY(nf2_node_around(fs, *view, key, side, around));
         if (around->below != 0 && around->above != 0) {
             path->bounded = path->first = false;
@@ -175,7 +183,9 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
     return place != 0;
 }
 
-int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
+#define LEAF_BEFORE 8           /* nf2_tree_around: what is below is in the leaf before */
+
+static NF2_APART int around_in_leaf(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
 {
     struct nf2_path path;
     struct nf2_around around;
@@ -195,18 +205,28 @@ int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *belo
         NF2_TRY(nf2_entry_at(fs, view->block, around.below, below));
         return found | NF2_HAS_BELOW;
     }
-    int before = path.first ? 0 : nf2_tree_seek(fs, key, NF2_BELOW, below);
-    return before < 0 ? before : found | (before ? NF2_HAS_BELOW : 0);
+    return path.first ? found : found | LEAF_BEFORE;
 }
 
-int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
+int nf2_tree_around_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
+{
+    int found = around_in_leaf(fs, key, below, above);
+
+    if (found < 0 || (found & LEAF_BEFORE) == 0) {
+        return found;
+    }
+    int before = nf2_tree_seek_as_is(fs, key, NF2_BELOW, below);
+    return before < 0 ? before : (found & ~LEAF_BEFORE) | (before ? NF2_HAS_BELOW : 0);
+}
+
+int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
 {
     struct nf2_iterator iterator = {nf2_view_at_hand(fs), cursor->base, cursor->tail};
     bool known = iterator.view != NULL && cursor->block == iterator.view->block && cursor->changes == fs->io.changes;
     int found = known ? nf2_iterate_next(fs, &iterator, entry) : 0;
 
     if (found == 0) {           /* in another leaf, or nobody knows where */
-        found = nf2_tree_seek(fs, last, NF2_ABOVE, entry);
+        found = nf2_tree_seek_as_is(fs, last, NF2_ABOVE, entry);
         iterator.view = nf2_view_at_hand(fs);
         if (found > 0) {
             NF2_TRY(nf2_iterate(fs, iterator.view, &entry->key, &iterator));
@@ -262,13 +282,13 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     NF2_TRY(nf2_node_view(fs, way[0], 0, &view));
     NF2_TRY(nf2_walked_barrier(fs, view, ops, count));
     int result = nf2_node_append(fs, view, ops, count);
-    if (result == NF2_NODE_FULL || result == NF2_FAILED_BLOCK) {
-        bool bad = result == NF2_FAILED_BLOCK;
-        if (bad) {
-            nf2_journal_bad(fs, way[0].block);
-        }
+    bool torn = nf2_view_torn(fs, view);
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, way[0].block);
+    }
+    if (result == NF2_NODE_FULL || torn) {
         result = nf2_tree_rewrite(fs, way, 0, &ops[0].key, ops, count);
-        fs->io.broken = fs->io.broken || (bad && result < 0); /* what failed may count after a remount */
+        fs->io.broken = fs->io.broken || (torn && result < 0); /* what failed may count after a remount */
     }
     return result;
 }

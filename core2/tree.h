@@ -25,20 +25,22 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, st
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
 
-/* pending.c: the same, with the changes of a GROUP that is not applied. */
-int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
-int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
-
 /*
  * The entry at or below a key, and the key of the first one above it. NF2_NEXT_LEAF: that is in the next leaf, and not below `above`.
  */
 enum { NF2_HAS_BELOW = 1, NF2_HAS_ABOVE = 2, NF2_NEXT_LEAF = 4 };
-int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above);
+int nf2_tree_around_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above);
 
 /*
  * Where a listing is in its leaf; it begins as zeros. nf2_tree_next gives the first entry above `last`: in few steps, if nothing was
  * changed since it gave `last` itself. 1, 0 if there is none, or an error.
  */
+int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry);
+
+/* pending.c: the same, with the changes of a GROUP that is not applied. */
+int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
+int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
+int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above);
 int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry);
 
 /*
@@ -61,6 +63,7 @@ int nf2_tree_lower(nf2_t *fs);
 /* What it takes to change something: the operations. Of an orphan: its key under id 0. */
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length);
 void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key);
+void nf2_op_rest(struct nf2_op *op, struct nf2_span rest);      /* of a long name, in front of the body; may be empty */
 void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to);
 void nf2_op_put_orphan(struct nf2_op *op, uint32_t id);
 void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id);

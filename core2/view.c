@@ -64,24 +64,27 @@ static unsigned slot_of(const struct nf2_view *view, uint32_t place)
     return i > 0 ? i - 1 : view->alive;
 }
 
-/* Number of the first of the alive records from `low` up to `high` whose key is not below `key`; the last one is looked at first. */
-static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, unsigned low, unsigned high)
+/* Number of the first of the alive records from `low` up to `high` whose key is not below `key`; it may be at `near`. */
+static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, unsigned low, unsigned high, unsigned near)
 {
-    unsigned middle = high - 1;
+    unsigned middle = near < high ? near : high - 1;
     int order;
 
-    while (low < high) {
+    for (unsigned n = 0; low < high; n++) {
         NF2_TRY(nf2_compare_at(fs, view->block, view->slot[middle], key, &order));
         low = order < 0 ? middle + 1 : low;
         high = order < 0 ? high : middle;
-        middle = (low + high) / 2;
+        middle = n > 0 ? (low + high) / 2 : order < 0 ? low : high - 1;
     }
     return (int)low;
 }
 
-int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key)
+int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key)
 {
-    return position(fs, view, key, 0, view->alive);
+    int at = position(fs, view, key, 0, view->alive, view->near);
+
+    view->near = (uint8_t)(at < 0 ? 0 : at);
+    return at;
 }
 
 /* The record at `place` does not count any more. False: there is no room to note it. */
@@ -160,8 +163,8 @@ static int check_head(nf2_t *fs, uint32_t block, unsigned level, const struct nf
 }
 
 /*
- * Orders keys of a tail while it is loaded: a digest grows with the key. It tells keys apart that have the id of the tail's
- * first record, best in the range that the base has. It is a help, never the truth.
+ * Orders keys of a tail while it is loaded: a digest grows with the key. It tells keys apart that have the id of the first
+ * record that is not in order, best in the range that the base has. It is a help, never the truth.
  */
 struct range {
     struct nf2_key low, high;   /* the base's first and last key with that id */
@@ -198,55 +201,53 @@ static uint8_t digest_of(const struct range *range, const struct nf2_key *key)
     return order > 0 || part > range->to ? 255 : (uint8_t)(1 + ((part - range->from) >> range->shift));
 }
 
-/* The neighbour in the base of the lowest key with an id, if it has the id `own`. */
-static int bound_of(nf2_t *fs, const struct nf2_view *view, uint32_t id, uint32_t own, struct nf2_key *key)
+/* A key of the base with the id `own`: that at `place`, or else the neighbour of the lowest key with `id`. */
+static int bound_of(nf2_t *fs, const struct nf2_view *view, uint32_t place, uint32_t id, uint32_t own, struct nf2_key *key)
 {
     struct nf2_key bound = {id, 0, {0}};
     struct nf2_around around;
     struct nf2_front front;
 
-    NF2_TRY(nf2_base_around(fs, view, &bound, NF2_SIDE_BELOW, &around));
-    uint32_t place = id == own ? around.above : around.below;
-    if (place != 0 && nf2_front_of(fs, view->block, place, &front) == NF2_OK && front.id == own) {
-        nf2_front_key(&front, key);
+    if (nf2_front_of(fs, view->block, place, &front) < 0 || front.id != own) {
+        NF2_TRY(nf2_base_around(fs, view, &bound, NF2_SIDE_BELOW, &around));
+        place = id == own ? around.above : around.below;
+        if (place == 0 || nf2_front_of(fs, view->block, place, &front) < 0 || front.id != own) {
+            return NF2_OK;
+        }
     }
+    nf2_front_key(&front, key);
     return NF2_OK;
 }
 
-static NF2_APART int find_range(nf2_t *fs, const struct nf2_view *view, struct range *range)
+static int find_range(nf2_t *fs, const struct nf2_view *view, struct range *range)
 {
-    struct nf2_front front;
-    uint32_t id = 0;
+    uint32_t id = range->top.id;
 
-    memset(range, 0, sizeof *range);
-    range->digest = fs->io.writing ? NULL : fs->io.write_buffer;
-    range->ordered = true;
-    if (view->base_end < nf2_log_bytes(fs) && nf2_front_of(fs, view->block, view->base_end, &front) == NF2_OK) {
-        id = front.id;
-    }
     range->low.id = id;
     memset(range->high.bytes, 0xFF, sizeof range->high.bytes);
     range->high.length = NF2_KEY_MAX;
-    NF2_TRY(bound_of(fs, view, id, id, &range->low));
-    NF2_TRY(bound_of(fs, view, id + 1, id, &range->high));
+    NF2_TRY(bound_of(fs, view, nf2_base_end(fs, view, false), id, id, &range->low));
+    NF2_TRY(bound_of(fs, view, nf2_base_end(fs, view, true), id + 1, id, &range->high));
     while (range->same < nf2_min(range->low.length, range->high.length) &&
            range->low.bytes[range->same] == range->high.bytes[range->same]) {
         range->same++;
     }
     range->from = part_of(range, &range->low);
     range->to = nf2_max(part_of(range, &range->high), range->from);
+    range->to += nf2_min((range->to - range->from) / 4, NF2_NONE - range->to); /* the last page goes on behind its first key */
     while ((range->to - range->from) >> range->shift > 253) {
         range->shift++;
     }
     return NF2_OK;
 }
 
-/* Keys that come in order need no digests, so far. */
+/* Keys that come in order need no digests, so far. `top` is the first one that does not. */
 static NF2_APART int find_digests(nf2_t *fs, const struct nf2_view *view, struct range *range)
 {
     struct nf2_front front;
     struct nf2_key key;
 
+    NF2_TRY(find_range(fs, view, range));
     for (unsigned i = 0; i < view->alive; i++) {
         NF2_TRY(nf2_front_of(fs, view->block, view->slot[i], &front));
         nf2_front_key(&front, &key);
@@ -259,16 +260,15 @@ static NF2_APART int find_digests(nf2_t *fs, const struct nf2_view *view, struct
 static int note_record(nf2_t *fs, struct nf2_view *view, const struct nf2_record *record, struct range *range)
 {
     struct nf2_front front;
-    uint16_t kill[3] = {0};
+    uint16_t kill[3];
 
     NF2_TRY(record->bytes != NULL ? nf2_front_in(record->bytes, record->length, &front) :
             nf2_front_of(fs, view->block, record->offset, &front));
-    uint32_t kills = front.type == NF2_NODE_PUT ? 0 : front.type == NF2_NODE_REN ? 3 : 1;
-    for (unsigned i = 0; i < kills; i++) {
-        kill[i] = nf2_get16(front.bytes + 2 + 2 * i);
-    }
-    if (!kill_all(view, front.type, kill, range->digest)) {
-        return NF2_ERR_IO;
+    if (front.type != NF2_NODE_PUT) {
+        for (unsigned i = 0; i < (front.type == NF2_NODE_REN ? 3u : 1u); i++) {
+            kill[i] = nf2_get16(front.bytes + 2 + 2 * i);
+        }
+        NF2_TRY(kill_all(view, front.type, kill, range->digest) ? NF2_OK : NF2_ERR_IO);
     }
     if (front.type == NF2_NODE_DEL) {
         return NF2_OK;
@@ -321,7 +321,7 @@ static NF2_APART int sort(nf2_t *fs, struct nf2_view *view, const uint8_t *diges
         }
         NF2_TRY(nf2_front_of(fs, view->block, place, &front));
         nf2_front_key(&front, &key);
-        at = position(fs, view, &key, first, i);
+        at = position(fs, view, &key, first, i, i - 1);
         if (at >= 0) {
             memmove(view->slot + at + 1, view->slot + at, (i - (unsigned)at) * sizeof place);
             view->slot[at] = place;
@@ -346,9 +346,11 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, stru
     NF2_TRY(check_head(fs, node.block, level, &record));
     view->level = (uint8_t)level;
     view->base_end = node.base_end;
-    view->alive = view->dead = 0;
+    view->alive = view->dead = view->near = 0;
     view->block = node.block;
-    NF2_TRY(find_range(fs, view, &range));
+    memset(&range, 0, sizeof range);
+    range.digest = fs->io.writing ? NULL : fs->io.write_buffer;
+    range.ordered = true;
     nf2_scan_begin(&scan, node.block);
     nf2_scan_resume(fs, &scan, node.base_end, view->epoch);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
@@ -374,6 +376,7 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_v
         *view = view_number(fs, i);
         if ((*view)->block == node.block && (*view)->level == level) {
             (*view)->used = fs->view_turn;
+            fs->leaf_view = (uint8_t)(level == 0 ? i : fs->leaf_view);
             return NF2_OK;
         }
         uint8_t age = (uint8_t)(fs->view_turn - (*view)->used);
@@ -382,6 +385,7 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_v
     }
     *view = view_number(fs, oldest);
     (*view)->used = fs->view_turn;
+    fs->leaf_view = (uint8_t)(level == 0 ? oldest : fs->leaf_view);
     int result = load(fs, node, level, *view);
     (*view)->block = result < 0 ? NF2_NONE : node.block;
     return result;
@@ -389,12 +393,6 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_v
 
 struct nf2_view *nf2_view_at_hand(const nf2_t *fs)
 {
-    struct nf2_view *best = view_number(fs, 1);
-
-    for (unsigned i = 2; i < fs->view_count; i++) {
-        struct nf2_view *view = view_number(fs, i);
-        bool newer = (uint8_t)(fs->view_turn - view->used) < (uint8_t)(fs->view_turn - best->used);
-        best = newer ? view : best;
-    }
-    return best->block != NF2_NONE ? best : NULL;
+    struct nf2_view *view = view_number(fs, fs->leaf_view);
+    return fs->leaf_view != 0 && view->block != NF2_NONE ? view : NULL;
 }

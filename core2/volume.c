@@ -221,12 +221,12 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
 
     NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
     NF2_TRY(nf2_super_find(fs, &last));
-    if (fs->root.head >= fs->io.blocks) {
+    if (!nf2_space_usable(fs, fs->root.head)) {
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(nf2_journal_read(fs));
     fs->root.super_end = (uint16_t)nf2_scan_append_at(fs, &last);
-    if (fs->root.node >= fs->io.blocks || fs->root.next >= fs->io.blocks) {
+    if (!nf2_space_usable(fs, fs->root.node) || !nf2_space_usable(fs, fs->root.next)) {
         return NF2_ERR_CORRUPT;
     }
     fs->group_busy = fs->root.group_block != NF2_NO_BLOCK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
@@ -243,8 +243,11 @@ static int leave(nf2_t *fs)
     if (!fs->root.opened) {
         return NF2_OK;
     }
-    NF2_TRY(nf2_group_redo_pending(fs));
-    fs->root.group_block = NF2_NO_BLOCK;
+    int result = nf2_sweep_finish(fs);
+    bool waits = result == NF2_ERR_NOSPC; /* the CHECKPOINT names the GROUP: the next session finishes it */
+
+    NF2_TRY(waits ? NF2_OK : result);
+    fs->root.group_block = waits ? fs->root.group_block : NF2_NO_BLOCK;
     return nf2_journal_checkpoint(fs, true);
 }
 
@@ -267,6 +270,7 @@ static const struct nf2_writing writing = {
     .begin = nf2_file_begin,
     .commit = nf2_commit,
     .end = nf2_file_end,
+    .find = nf2_content_find,
     .leave = leave,
 };
 

@@ -50,7 +50,8 @@ static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
     uint32_t blocks = nf2_piece_blocks(fs, piece);
 
     for (uint32_t i = 0, at = piece->within; i < blocks; i++, at = 0) {
-        uint32_t here = piece->kind == NF2_PIECE_FRAMES ? bytes : nf2_min(left, bytes - at);
+        uint32_t here = nf2_min(left, bytes - at);
+        here = piece->kind == NF2_PIECE_FRAMES && !fs->walk.hard ? bytes : here; /* it may take more */
         (void)nf2_space_mark(fs, piece->block + i);
         nf2_space_live(fs, piece->block + i, here);
         left -= nf2_min(here, left);
@@ -178,6 +179,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path)
             return mapped > 0 ? WANTED_PIECE : WANTED;
         }
     }
+    NF2_TRY(found); /* what may follow the last piece is not known */
     bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id;
     if (beyond) { /* it may end where the next leaf begins */
         NF2_TRY(nf2_map_find_as_is(fs, last_id, last.offset, &last));
@@ -185,7 +187,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path)
     if (last_id != 0) {
         mark_piece(fs, &last);
     }
-    return found;
+    return NF2_OK;
 }
 
 static NF2_APART int visit_leaf(nf2_t *fs)

@@ -27,10 +27,10 @@ int nf2_walked_barrier(nf2_t *fs, struct nf2_view *leaf, const struct nf2_op *op
         int order = nf2_key_compare(&ops[i].key, &fs->walk.cursor);
         bool behind = fs->walk.active && (order < 0 || (order == 0 && fs->walk.behind));
         if (behind && ops[i].type == NF2_OP_PUT) {
-            const struct nf2_span *body = &ops[i].body[ops[i].body[1].length > 0 ? 1 : 0];
+            bool apart = ops[i].key.length == NF2_KEY_MAX && ops[i].body[1].length > 0;
             struct nf2_key plain = ops[i].key; /* the rest of a long name is a span of its own */
-            plain.length = ops[i].body[1].length > 0 ? 0 : plain.length;
-            NF2_TRY(nf2_walked_body(fs, &plain, body));
+            plain.length = apart ? 0 : plain.length;
+            NF2_TRY(nf2_walked_body(fs, &plain, &ops[i].body[apart]));
         } else if (behind && ops[i].type == NF2_OP_REN) {
             int found = nf2_node_find(fs, leaf, ops[i].from, &entry);
             NF2_TRY(found);

@@ -13,13 +13,14 @@ struct nf2_writing {            /* see fs->writing; NULL where nothing is writte
     int (*begin)(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place);   /* a handle that writes is opened, */
     int (*commit)(nf2_t *fs, nf2_file_t *file);
     void (*end)(nf2_t *fs, nf2_file_t *file);
+    int (*find)(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece); /* nf2_content_find */
     int (*leave)(nf2_t *fs);    /* unmount */
 };
 
 /* Applies a GROUP that is pending, where that may be done. */
 static inline void nf2_look(nf2_t *fs)
 {
-    if (fs->writing != NULL) {
+    if (fs->group_busy != 0 && fs->writing != NULL) {
         fs->writing->look(fs);
     }
 }

@@ -58,4 +58,14 @@ struct nf2_flash {
     uint32_t large_erase_us;    /* microseconds to erase large_erase_size; 0 where there is none */
 };
 
+/*
+ * Checks on the chip are CRC-32 (polynomial 0xEDB88320, reflected), continued from `crc`: the library begins with 0xFFFFFFFF and inverts the
+ * result itself. A microcontroller with a unit for it may bring a function of this name: in the program it takes the place of the library's crc.c.
+ * Where the library is compiled with the program as one, define NF2_CRC (-DNF2_CRC), and crc.c is empty.
+ */
+#ifdef __cplusplus
+extern "C"
+#endif
+uint32_t nf2_crc(uint32_t crc, const void *data, uint32_t length);
+
 #endif

@@ -39,6 +39,8 @@
 #define CORE_SYNC_OF_READER NF2_ERR_BADF
 /* Blocks that a format erases, and does not put on record as erased. */
 #define CORE_ERASED_KEPT(program_unit) 0u
+/* Level of the root above 1,800 names of 242 bytes. */
+#define CORE_DEEP_LEVEL 3
 
 #else
 
@@ -57,6 +59,7 @@
 #define CORE_SYNC_OF_READER NF2_OK
 /* With units that are programmed once a session's first turn of the log may need one that no record calls erased. */
 #define CORE_ERASED_KEPT(program_unit) ((program_unit) > 1 ? 1u : 0u)
+#define CORE_DEEP_LEVEL 2
 
 #endif
 

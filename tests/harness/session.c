@@ -314,6 +314,23 @@ static enum rig_result driver_failed(struct session *session, const struct call 
     return right && (broken || session->quick || rig_check(rig)) ? RIG_OK : RIG_WRONG;
 }
 
+/* The call answered rightly, and yet the driver failed in what it did aside: the volume takes no changes, the next call mounts. */
+static enum rig_result broken_aside(struct session *session)
+{
+    struct rig *rig = &session->rig;
+
+    disarm(session);
+    session->tally->broken++;
+    model_image(&rig->model, true, &session->before);
+    model_image(&rig->model, true, &session->after);
+    session->down = true;
+    session->depth = 0;
+    if (session->unmounts) {
+        (void)nf2_unmount(&rig->fs);
+    }
+    return RIG_OK;
+}
+
 /* ---- calls --------------------------------------------------------------------------------------- */
 
 static enum rig_result empty(struct session *session)
@@ -369,6 +386,9 @@ enum rig_result session_call(struct session *session, const struct call *call)
     if (result == RIG_CUT) {
         go_down(session, call);
         return RIG_OK;
+    }
+    if (result == RIG_OK && session->rig.mounted && !session->rig.breaks && core_broken(&session->rig.fs)) {
+        return broken_aside(session);
     }
     return result == RIG_FAILED ? driver_failed(session, call) : result;
 }

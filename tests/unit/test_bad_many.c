@@ -17,10 +17,58 @@ struct bad {
     unsigned count;
 };
 
-static void break_all(struct volume *volume, const struct bad *bad)
+/* Blocks that erase, and in which each program fails. */
+static struct weak {
+    const struct nf2_flash *chip;
+    struct bad bad;
+} weak;
+
+static int weak_read(void *context, uint32_t address, void *data, uint32_t length)
 {
-    for (unsigned i = 0; i < bad->count; i++) {
+    const struct weak *driver = context;
+    return driver->chip->read(driver->chip->context, address, data, length);
+}
+
+static int weak_program(void *context, uint32_t address, const void *data, uint32_t length)
+{
+    const struct weak *driver = context;
+
+    for (unsigned i = 0; i < driver->bad.count; i++) {
+        if (address / driver->chip->block_size == driver->bad.block[i]) {
+            return NF2_FLASH_BAD;
+        }
+    }
+    return driver->chip->program(driver->chip->context, address, data, length);
+}
+
+static int weak_erase(void *context, uint32_t address, uint32_t length)
+{
+    const struct weak *driver = context;
+    return driver->chip->erase(driver->chip->context, address, length);
+}
+
+/* A chip on which no block is bad so far. */
+static void begin(struct volume *volume, const char *chip)
+{
+    volume_new(volume, chip);
+    weak.chip = vflash_driver(volume->flash);
+    weak.bad.count = 0;
+    volume->driver = *weak.chip;
+    volume->driver.context = &weak;
+    volume->driver.read = weak_read;
+    volume->driver.program = weak_program;
+    volume->driver.erase = weak_erase;
+    volume->config.flash = &volume->driver;
+}
+
+/* `erases`: they fail in programs alone. */
+static void break_all(struct volume *volume, const struct bad *bad, bool erases)
+{
+    for (unsigned i = 0; i < bad->count && !erases; i++) {
         vflash_break_block(volume->flash, bad->block[i], false);
+    }
+    if (erases) {
+        weak.bad = *bad;
     }
 }
 
@@ -88,18 +136,19 @@ static bool format_and_mount(struct volume *volume, int flags)
 
 /* ---- one ------------------------------------------------------------------------------------- */
 
-static bool one(const char *chip, uint32_t block, int flags, bool later)
+static bool one(const char *chip, uint32_t block, int way)
 {
     struct volume volume;
     struct bad bad = { { block }, 1 };
+    bool later = way / 2 % 2 != 0;
 
-    volume_new(&volume, chip);
+    begin(&volume, chip);
     if (!later) {
-        break_all(&volume, &bad);
+        break_all(&volume, &bad, way >= 4);
     }
-    bool right = format_and_mount(&volume, flags);
+    bool right = format_and_mount(&volume, way % 2 ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK);
     if (later) {
-        break_all(&volume, &bad);
+        break_all(&volume, &bad, way >= 4);
     }
     right = right && use(&volume, 60, block) && ends_well(&volume, 1);
     volume_down(&volume, right);
@@ -109,9 +158,8 @@ static bool one(const char *chip, uint32_t block, int flags, bool later)
 static void each(const char *chip, uint32_t blocks)
 {
     for (uint32_t block = 0; block < blocks; block++) {
-        for (int way = 0; way < 4; way++) {
-            int flags = way % 2 ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK;
-            if (!one(chip, block, flags, way >= 2)) {
+        for (int way = 0; way < 8; way++) {
+            if (!one(chip, block, way)) {
                 printf("%s: block %lu, way %d\n", chip, (unsigned long)block, way);
                 return;
             }
@@ -146,24 +194,26 @@ static void pattern(struct bad *bad, uint32_t blocks, unsigned number)
     }
 }
 
-static bool many(const char *chip, unsigned number, int flags, bool later)
+static bool many(const char *chip, unsigned number, int way)
 {
     struct volume volume;
     struct nf2_statfs stat;
     struct bad bad;
+    int flags = way % 2 ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK;
+    bool later = way / 2 % 2 != 0;
 
-    volume_new(&volume, chip);
+    begin(&volume, chip);
     pattern(&bad, vflash_chip_of(volume.flash)->size / vflash_chip_of(volume.flash)->block_size, number);
     if (!later) {
-        break_all(&volume, &bad);
+        break_all(&volume, &bad, way >= 4);
     }
     bool right = format_and_mount(&volume, flags);
     if (later) {
         right = right && use(&volume, 20, number);
-        break_all(&volume, &bad);
+        break_all(&volume, &bad, way >= 4);
     }
     right = right && use(&volume, 400, number) && ends_well(&volume, bad.count);
-    if (right && !later && flags == NF2_FORMAT_ERASE) { /* each has been tried; anchors lie in the first three */
+    if (right && way == 1) { /* each has been tried; anchors lie in the first three */
         unsigned different = 0;
         for (unsigned i = 0; i < bad.count; i++) {
             bool before = bad.block[i] < 3;
@@ -186,9 +236,8 @@ static bool many(const char *chip, unsigned number, int flags, bool later)
 static void patterns(const char *chip)
 {
     for (unsigned number = 0; number < 24; number++) {
-        for (int way = 0; way < 4; way++) {
-            int flags = way % 2 ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK;
-            if (!many(chip, number, flags, way >= 2)) {
+        for (int way = 0; way < 8; way++) {
+            if (!many(chip, number, way)) {
                 printf("%s: pattern %u, way %d\n", chip, number, way);
                 return;
             }

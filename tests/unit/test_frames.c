@@ -266,7 +266,7 @@ static void cuts(const char *chip, bool overwrite)
         operation++;
         vflash_restore(volume.flash, whole);
     }
-    CHECK(operation > 5);
+    CHECK(operation > 2);
     vflash_release(whole);
     volume_down(&volume, true);
 }

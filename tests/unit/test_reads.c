@@ -6,6 +6,7 @@
 
 #include "api_volume.h"
 #include "check.h"
+#include "core_traits.h"
 
 #define NAMES 150u
 #define NAME_BYTES 256u
@@ -44,7 +45,7 @@ static uint32_t list(struct volume *volume, const char *path)
 
     CHECK_EQ(nf2_opendir(&volume->fs, &dir, path), NF2_OK);
     while (nf2_readdir(&volume->fs, &dir, &entry) == 1) {
-        CHECK(strcmp(last, entry.name) < 0);
+        CHECK(core_name_order(last, entry.name) < 0);
         memcpy(last, entry.name, sizeof last);
         count++;
     }

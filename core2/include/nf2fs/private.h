@@ -16,13 +16,13 @@
 /* Views of tree nodes: one for inner nodes, one for leaves; a larger buffer holds more of them. */
 #undef NF2_TREE_BUFFER_SIZE
 #define NF2_VIEW_BYTES(slots) (16u + 2u * (slots))
-#define NF2_INNER_SLOTS 48u
-#define NF2_LEAF_SLOTS 148u
+#define NF2_INNER_SLOTS 40u
+#define NF2_LEAF_SLOTS 142u
 #define NF2_TREE_BUFFER_SIZE (NF2_VIEW_BYTES(NF2_INNER_SLOTS) + NF2_VIEW_BYTES(NF2_LEAF_SLOTS) + 3u)
 
 #define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
 #define NF2_WINDOW_BYTES (NF2_WINDOW_BLOCKS / 8u)
-#define NF2_WINDOWS_MAX 129u
+#define NF2_WINDOWS_MAX 128u
 #define NF2_GROUPS 32u                  /* erase groups of a window */
 #define NF2_CELLS 32u                   /* parts of a window of which live data is counted: see victims.c */
 #define NF2_FREED_MAX 8u
@@ -136,9 +136,10 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool ready;                 /* `mark` is known, and may be taken from next */
     bool again;                 /* the window whose turn it is has to be marked anew */
     bool counted;               /* it was counted in this lap */
-    uint32_t turn;              /* the window whose turn it is */
+    bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     bool looked;                /* `mark` was only looked at, when there had been so many changes: */
     uint32_t looked_changes;
+    uint32_t turn;              /* the window whose turn it is */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t stock;             /* blocks in stock when this phase began, or when the last walk ended */
     uint32_t allowed;           /* blocks that may be taken in it */
@@ -147,7 +148,6 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t spent;             /* changes that there had been when all walks won nothing: 0: never */
-    bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     struct nf2_run moved;       /* where moved data goes */
 };
 
@@ -160,6 +160,7 @@ typedef struct nf2 {
     uint8_t group_busy;         /* a GROUP is committed and not applied: NF2_GROUP_* */
     uint8_t view_count;
     uint8_t view_turn;
+    uint8_t leaf_view;          /* number of the view of the leaf that was asked for last */
     struct nf2_io io;
     const struct nf2_config *config;
     const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * group.c - a committed change of several leaves that may not be applied yet: FORMAT.md, sections 3.4 and 5.3. It is applied to
+ * the entries in memory, as the next mount will apply it; once more does no harm.
+ */
+#include "inside.h"
+
+#define DEAD 0xFFu              /* in the place of an entry's trust: it went */
+
+struct group {
+    struct repair *repair;
+    struct rep_entry *added;    /* that the tree did not have */
+    size_t adds, adds_room;
+    uint32_t record;            /* place of the record */
+    unsigned lost;              /* operations that make no sense */
+};
+
+/* What was added and removed so far is in the array of entries, in order. */
+static void settle(struct group *group)
+{
+    struct repair *repair = group->repair;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < repair->entries; i++) {
+        if (repair->entry[i].trust != DEAD) {
+            repair->entry[kept++] = repair->entry[i];
+        }
+    }
+    repair->entries = kept;
+    for (size_t i = 0; i < group->adds; i++) {
+        if (group->added[i].trust != DEAD) {
+            rep_entries_add(repair, &group->added[i]);
+        }
+    }
+    group->adds = 0;
+    rep_entries_sort(repair);
+}
+
+static struct rep_entry *find(struct group *group, const struct rep_key *key)
+{
+    struct rep_entry *entry = rep_entry_find(group->repair, key);
+
+    for (size_t i = 0; i < group->adds && entry == NULL; i++) {
+        entry = rep_key_compare(&group->added[i].key, key) == 0 ? &group->added[i] : NULL;
+    }
+    return entry;
+}
+
+static void put(struct group *group, const struct rep_key *key, const uint8_t *body, uint32_t length)
+{
+    const struct rep_state *state = &group->repair->state;
+    struct rep_entry fresh = {*key, body, (uint16_t)length, (uint16_t)group->record, state->group_block, REPAIR_WHOLE};
+    struct rep_entry *entry = find(group, key);
+
+    fresh.trust = group->repair->summary.log_read ? REPAIR_WHOLE : REPAIR_UNSURE;
+    if (entry != NULL) {
+        *entry = fresh;
+        return;
+    }
+    group->added = rep_grow(group->added, group->adds, &group->adds_room, sizeof fresh);
+    group->added[group->adds++] = fresh;
+}
+
+static void remove_range(struct group *group, const struct rep_key *from, uint32_t end)
+{
+    struct repair *repair = group->repair;
+
+    for (size_t i = rep_entry_at(repair, from); i < repair->entries && repair->entry[i].key.id == from->id; i++) {
+        if (repair->entry[i].key.length == 4 && rep_key_value(&repair->entry[i].key) < end) {
+            repair->entry[i].trust = DEAD;
+        }
+    }
+    for (size_t i = 0; i < group->adds; i++) {
+        const struct rep_key *key = &group->added[i].key;
+        bool in = key->id == from->id && key->length == 4 && rep_key_compare(key, from) >= 0 && rep_key_value(key) < end;
+        group->added[i].trust = in ? DEAD : group->added[i].trust;
+    }
+}
+
+/* ---- MERGE --------------------------------------------------------------------------------------- */
+
+struct pieces {
+    struct rep_piece *piece;
+    size_t count, room;
+};
+
+static void add_piece(struct pieces *pieces, const struct rep_piece *piece, uint32_t from, uint32_t to, uint32_t block_size)
+{
+    struct rep_piece part = *piece;
+
+    part.at = from;
+    part.length = to - from;
+    if (piece->kind == NF2_PIECE_DATA) {
+        uint32_t within = piece->within + (from - piece->at);
+        part.block += within / block_size;
+        part.within = within % block_size;
+    }
+    part.open = piece->open && to == piece->at + piece->length;
+    pieces->piece = rep_grow(pieces->piece, pieces->count, &pieces->room, sizeof part);
+    pieces->piece[pieces->count++] = part;
+}
+
+/* The pieces of a map as they are seen; their entries go. */
+static void take_map(struct group *group, uint32_t id, struct pieces *pieces)
+{
+    struct repair *repair = group->repair;
+    struct rep_key first = rep_key_number(id, 0);
+
+    for (size_t i = rep_entry_at(repair, &first); i < repair->entries && repair->entry[i].key.id == id; i++) {
+        struct rep_piece piece;
+        uint32_t next;
+        if (rep_map_piece(repair, i, &piece, &next)) {
+            bool open = next == REP_NONE && piece.kind == NF2_PIECE_FRAMES && repair->entry[i].body[8] == 0;
+            piece.open = open;
+            add_piece(pieces, &piece, piece.at, piece.at + piece.length, repair->image.block_size);
+        }
+    }
+    first.length = 0;
+    for (size_t i = rep_entry_at(repair, &first); i < repair->entries && repair->entry[i].key.id == id; i++) {
+        repair->entry[i].trust = repair->entry[i].key.length == 4 ? DEAD : repair->entry[i].trust;
+    }
+}
+
+/* What the pieces of one map leave of another piece. */
+static void add_rests(struct pieces *out, const struct rep_piece *old, const struct pieces *over, size_t *first, uint32_t file_end,
+                      uint32_t block_size)
+{
+    uint32_t at = old->at, end = old->at + old->length;
+
+    while (*first < over->count && over->piece[*first].at + over->piece[*first].length <= at) {
+        (*first)++;
+    }
+    for (size_t i = *first; i < over->count && over->piece[i].at < end && at < end; i++) {
+        if (over->piece[i].at > at) {
+            add_piece(out, old, at, over->piece[i].at, block_size);
+        }
+        at = over->piece[i].at + over->piece[i].length;
+        if (at >= file_end) { /* no rest is kept behind the end of the file */
+            return;
+        }
+    }
+    if (at < end || (old->open && *first == over->count)) { /* open frames that cannot be read have no length */
+        add_piece(out, old, at, end, block_size);
+    }
+}
+
+static void merge(struct group *group, uint32_t from, uint32_t to, uint32_t file_end)
+{
+    struct pieces over = {0}, old = {0}, out = {0};
+    uint32_t bytes = group->repair->image.block_size;
+    size_t first = 0;
+
+    settle(group);
+    take_map(group, from, &over);
+    take_map(group, to, &old);
+    for (size_t i = 0; i < old.count; i++) {
+        add_rests(&out, &old.piece[i], &over, &first, file_end, bytes);
+    }
+    for (size_t i = 0; i < over.count; i++) {
+        add_piece(&out, &over.piece[i], over.piece[i].at, over.piece[i].at + over.piece[i].length, bytes);
+    }
+    settle(group);
+    for (size_t i = 0; i < out.count; i++) {
+        struct rep_key key = rep_key_number(to, out.piece[i].at);
+        uint8_t *body = rep_take(&group->repair->image.arena, REP_PIECE_BYTES);
+        struct rep_entry entry = {key, body, (uint16_t)rep_piece_store(body, &out.piece[i]), (uint16_t)group->record,
+                                  group->repair->state.group_block, REPAIR_WHOLE};
+        rep_entries_add(group->repair, &entry);
+    }
+    rep_entries_sort(group->repair);
+    free(over.piece);
+    free(old.piece);
+    free(out.piece);
+}
+
+/* ---- the operations ------------------------------------------------------------------------------ */
+
+/* One operation: the bytes that it takes, 0 if it is none. */
+static uint32_t apply_one(struct group *group, const uint8_t *p, uint32_t room)
+{
+    struct rep_key key;
+    uint32_t body = room > 3 ? rep_get16(p + 1) : 0;
+    uint32_t used = room > 3 ? rep_key_load(p + 3, room - 3, &key) : 0;
+
+    if (used == 0 || body > room - 3 - used || p[0] > NF2_GROUP_MERGE) {
+        return 0;
+    }
+    const uint8_t *at = p + 3 + used;
+    bool number = p[0] == NF2_GROUP_RANGE || p[0] == NF2_GROUP_MERGE;
+    if (number && (body < 4 || key.length != 4)) {
+        return 0;
+    }
+    if (p[0] == NF2_GROUP_PUT) {
+        put(group, &key, at, body);
+    } else if (p[0] == NF2_GROUP_RANGE) {
+        remove_range(group, &key, rep_get32(at));
+    } else if (p[0] == NF2_GROUP_MERGE) {
+        merge(group, key.id, rep_get32(at), rep_key_value(&key));
+    } else {
+        struct rep_entry *entry = find(group, &key);
+        if (entry != NULL) {
+            entry->trust = DEAD;
+        }
+    }
+    return 3 + used + body;
+}
+
+static void apply_record(struct group *group, const struct rep_record *record)
+{
+    uint32_t at = 0, used;
+
+    while (at < record->length) {
+        used = apply_one(group, record->payload + at, record->length - at);
+        if (used == 0) {
+            group->lost++;
+            return;
+        }
+        at += used;
+    }
+}
+
+void rep_group_apply(struct repair *repair)
+{
+    const struct rep_state *state = &repair->state;
+    struct group group = {.repair = repair, .record = state->group_at};
+    struct rep_record record;
+
+    if (!state->found || state->group_block == REP_NO_BLOCK || state->clean) {
+        return;
+    }
+    uint32_t page = state->group_at & ~(repair->image.page_size - 1);
+    bool inside = state->group_block < repair->image.blocks && state->group_at < repair->image.log_bytes &&
+                  state->group_at >= page + NF2_PAGE_HEAD;
+    bool mended;
+    uint16_t epoch = inside ? rep_page_epoch(&repair->image, state->group_block, page, &mended) : 0;
+    bool found = inside && rep_record_at(&repair->image, state->group_block, state->group_at, epoch, &record) == REP_RECORD &&
+                 record.type == NF2_ROOT_GROUP;
+    if (found) {
+        repair->summary.pending = true;
+        apply_record(&group, &record);
+        rep_find(repair, REPAIR_PENDING, state->group_block, state->group_at, 0, 0,
+                 "A committed change of several leaves may not be applied yet: it is shown applied, the next mount applies it.");
+    }
+    settle(&group);
+    free(group.added);
+    if (!found || group.lost > 0) {
+        rep_find(repair, REPAIR_GROUP, state->group_block, state->group_at, group.lost, 0,
+                 "A committed change of several leaves cannot be read.");
+        rep_note(repair, REPAIR_NOTE_BATCH, state->group_block, rep_max(group.lost, 1), NULL, NULL);
+        repair->lossy = true;
+    }
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* node.c - FORMAT.md, section 4. */
+#include "node.h"
+
+struct reading {
+    struct repair *repair;
+    struct rep_node *node;
+    bool report;
+};
+
+static void find(const struct reading *reading, enum repair_kind kind, uint32_t offset, uint32_t number, const char *text)
+{
+    if (reading->report) {
+        rep_find(reading->repair, kind, reading->node->block, offset, number, 0, "%s", text);
+    }
+}
+
+/* ---- the base ------------------------------------------------------------------------------------ */
+
+static void add_record(struct rep_log *log, const struct rep_record *record)
+{
+    log->record = rep_grow(log->record, log->count, &log->room, sizeof *log->record);
+    log->record[log->count++] = *record;
+    log->mended += record->mended;
+}
+
+/* The next place in the page with a valid record, else the next page. */
+static uint32_t behind_damage(struct rep_image *image, uint32_t block, uint32_t at, uint16_t epoch)
+{
+    uint32_t end = (at & ~(image->page_size - 1)) + image->page_size;
+    struct rep_record record;
+
+    for (uint32_t place = at + 1; place < end && image->budget >= image->page_size; place++) {
+        image->budget -= image->page_size / 16u;
+        if (rep_record_at(image, block, place, epoch, &record) == REP_RECORD) {
+            return place;
+        }
+    }
+    return end;
+}
+
+/*
+ * The records of the base, up to `limit` or to the end of its group. All its pages are of one epoch. Returns where it ends, 0 where
+ * it is not whole; with `tolerant` what can be read of it is kept.
+ */
+static uint32_t read_base(struct rep_image *image, uint32_t block, uint16_t epoch, uint32_t limit, bool tolerant, struct rep_log *log)
+{
+    uint32_t at = NF2_PAGE_HEAD, page = image->page_size;
+    struct rep_record record;
+
+    while (at < limit) {
+        bool start = (at & (page - 1)) == 0;
+        enum rep_place found = start ? REP_BLANK : rep_record_at(image, block, at, epoch, &record);
+        if (found == REP_BLANK) {
+            at = (start ? at : (at & ~(page - 1)) + page) + NF2_PAGE_HEAD;
+            continue;
+        }
+        if (found == REP_INVALID) {
+            log->damage = log->damaged ? log->damage : (uint16_t)at;
+            log->damaged = true;
+            if (!tolerant) {
+                return 0;
+            }
+            if (!rep_record_mend(image, block, at, epoch, &record)) {
+                log->lost++;
+                at = behind_damage(image, block, at, epoch);
+                continue;
+            }
+        }
+        if (log->count > 0 && record.type != NF2_NODE_PUT) {
+            return at; /* the tail: the base's last record is lost */
+        }
+        add_record(log, &record);
+        at = rep_record_next(image, &record);
+        if (!record.more) {
+            return log->damaged && !tolerant ? 0 : at;
+        }
+    }
+    log->damage = log->damaged ? log->damage : (uint16_t)at;
+    log->damaged = true;
+    return tolerant ? limit : 0;
+}
+
+/* ---- entries ------------------------------------------------------------------------------------- */
+
+static struct rep_slot *slot_at(const struct rep_node *node, uint32_t at)
+{
+    size_t low = 0, high = node->slots;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (node->slot[middle].entry.at < at) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < node->slots && node->slot[low].entry.at == at ? &node->slot[low] : NULL;
+}
+
+/* An earlier record goes. `key`: the one that it must have, or NULL. */
+static void kill_slot(const struct reading *reading, uint32_t by, uint32_t at, const struct rep_key *key)
+{
+    struct rep_slot *slot = slot_at(reading->node, at);
+    bool right = slot != NULL && slot->alive && (key == NULL || rep_key_compare(&slot->entry.key, key) == 0);
+
+    if (!right && reading->node->lost == 0) {
+        find(reading, REPAIR_REFERENCE, by, at, "This record replaces or removes one that is not there.");
+        reading->node->whole = false;
+    }
+    if (slot != NULL && (key == NULL || rep_key_compare(&slot->entry.key, key) == 0)) {
+        slot->alive = false;
+    }
+}
+
+static bool parse(const struct rep_record *record, struct rep_slot *slot)
+{
+    uint32_t skip = record->type == NF2_NODE_PUT ? 0 : record->type == NF2_NODE_REN ? 6 : 2;
+    uint32_t used = 0;
+
+    if (record->type < NF2_NODE_PUT || record->type > NF2_NODE_REN || record->length < skip) {
+        return false;
+    }
+    if (record->type != NF2_NODE_DEL) {
+        used = rep_key_load(record->payload + skip, record->length - skip, &slot->entry.key);
+        if (used == 0) {
+            return false;
+        }
+    }
+    slot->type = record->type;
+    slot->alive = record->type != NF2_NODE_DEL;
+    slot->entry.at = record->at;
+    slot->entry.body = record->payload + skip + used;
+    slot->entry.body_length = (uint16_t)(record->length - skip - used);
+    return true;
+}
+
+/* A REN has the body of another record. */
+static void take_body(const struct reading *reading, struct rep_slot *slot, uint32_t at)
+{
+    const struct rep_slot *holder = slot_at(reading->node, at);
+
+    if (holder == NULL || (holder->type != NF2_NODE_PUT && holder->type != NF2_NODE_PUTK)) {
+        if (reading->node->lost == 0) {
+            find(reading, REPAIR_REFERENCE, slot->entry.at, at, "This record takes the body of one that is not there.");
+        }
+        reading->node->whole = false;
+        slot->alive = false;
+        return;
+    }
+    slot->entry.body = holder->entry.body;
+    slot->entry.body_length = holder->entry.body_length;
+}
+
+static void take_record(const struct reading *reading, const struct rep_record *record, bool base)
+{
+    struct rep_node *node = reading->node;
+    struct rep_slot slot = {.base = base, .entry = {.block = node->block}};
+    const uint8_t *p = record->payload;
+
+    if (record->type == NF2_NODE_HEAD && base && record->at == NF2_PAGE_HEAD) {
+        return;
+    }
+    if (!parse(record, &slot)) {
+        find(reading, REPAIR_ENTRY, record->at, record->type, "A record of this node is none that a node can have.");
+        node->whole = false;
+        return;
+    }
+    if (record->type == NF2_NODE_REN) {
+        take_body(reading, &slot, rep_get16(p));
+        kill_slot(reading, record->at, rep_get16(p + 2), NULL);
+        if (rep_get16(p + 4) != 0) {
+            kill_slot(reading, record->at, rep_get16(p + 4), &slot.entry.key);
+        }
+    } else if (record->type == NF2_NODE_PUTK || record->type == NF2_NODE_DEL) {
+        kill_slot(reading, record->at, rep_get16(p), record->type == NF2_NODE_PUTK ? &slot.entry.key : NULL);
+    }
+    const struct rep_slot *last = node->slots > 0 ? &node->slot[node->slots - 1] : NULL;
+    if (base && last != NULL && rep_key_compare(&last->entry.key, &slot.entry.key) >= 0) {
+        find(reading, REPAIR_BASE, record->at, 0, "The sorted part of this node is out of order here.");
+        node->whole = false;
+    }
+    node->slot = rep_grow(node->slot, node->slots, &node->slots_room, sizeof *node->slot);
+    node->slot[node->slots++] = slot;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct rep_entry *x = *(struct rep_entry *const *)a, *y = *(struct rep_entry *const *)b;
+    int order = rep_key_compare(&x->key, &y->key);
+    return order != 0 ? order : (int)x->at - (int)y->at;
+}
+
+/* What is alive, in order. Of two with one key the later one holds. */
+static void collect(const struct reading *reading)
+{
+    struct rep_node *node = reading->node;
+    size_t kept = 0;
+
+    node->alive = calloc(node->slots + 1, sizeof *node->alive);
+    if (node->alive == NULL) {
+        abort();
+    }
+    for (size_t i = 0; i < node->slots; i++) {
+        if (node->slot[i].alive) {
+            node->alive[node->count++] = &node->slot[i].entry;
+        }
+    }
+    rep_sort(node->alive, node->count, sizeof *node->alive, by_key);
+    for (size_t i = 0; i < node->count; i++) {
+        if (kept > 0 && rep_key_compare(&node->alive[kept - 1]->key, &node->alive[i]->key) == 0) {
+            find(reading, REPAIR_TWICE, node->alive[i]->at, node->alive[kept - 1]->at, "This node has two entries with one key.");
+            node->whole = false;
+            kept--;
+        }
+        node->alive[kept++] = node->alive[i];
+    }
+    node->count = kept;
+}
+
+/* ---- the node ------------------------------------------------------------------------------------ */
+
+static bool check_head(const struct repair *repair, const struct rep_node *node, const struct rep_record *head)
+{
+    const uint8_t *p = head->payload;
+    return head->type == NF2_NODE_HEAD && head->length == NF2_NODE_HEAD_BYTES && p[0] == 'N' &&
+           (node->level == REP_ANY_LEVEL ? p[1] < NF2_LEVELS : p[1] == node->level) && rep_get24(p + 2) == node->block &&
+           rep_get32(p + 5) == repair->image.volume_id;
+}
+
+/* What is wrong with the log behind the base is said; a damaged one is read again, with what is behind the damage. */
+static void read_tail(const struct reading *reading, struct rep_log *tail)
+{
+    struct rep_node *node = reading->node;
+    struct rep_image *image = &reading->repair->image;
+
+    rep_log_read(image, node->block, node->base_end, node->epoch, false, tail);
+    if (tail->torns > 0 && !tail->damaged) {
+        find(reading, REPAIR_UNFINISHED, tail->first_torn, tail->torns, "A change was not written to its end here.");
+        if (reading->report) {
+            rep_torn(reading->repair, node->block, tail->first_torn, tail->bad_epoch);
+        }
+    }
+    if (tail->mended_heads > 0) {
+        find(reading, REPAIR_MENDED, node->base_end, tail->mended_heads, "One bit of a page's epoch is wrong.");
+    }
+    if (tail->damaged) {
+        find(reading, REPAIR_RECORD, tail->damage, tail->torns, "Changes in this node are damaged: no power cut leaves what is here.");
+        node->whole = false;
+        rep_log_free(tail);
+        rep_log_read(image, node->block, node->base_end, node->epoch, true, tail);
+    }
+    node->last_epoch = tail->count > 0 ? tail->last_epoch : node->epoch;
+}
+
+static void report_base(const struct reading *reading, const struct rep_log *base, uint32_t real, uint32_t said)
+{
+    if (base->damaged) {
+        find(reading, REPAIR_RECORD, base->damage, 0, "The sorted part of this node is damaged here.");
+    } else if (said != 0 && real != said) {
+        find(reading, REPAIR_BASE, real, said, "The sorted part of this node does not end where its parent says.");
+    }
+    reading->node->whole = !base->damaged && (said == 0 || real == said);
+}
+
+static void note_records(const struct reading *reading, unsigned mended)
+{
+    const struct rep_node *node = reading->node;
+    const struct rep_key *from = node->count > 0 ? &node->alive[0]->key : NULL;
+    const struct rep_key *to = node->count > 0 ? &node->alive[node->count - 1]->key : NULL;
+
+    if (reading->report && node->lost > 0) {
+        rep_note(reading->repair, REPAIR_NOTE_RECORDS, node->block, node->lost, from, to);
+        reading->repair->lossy = true;
+    }
+    if (reading->report && mended > 0) {
+        rep_note(reading->repair, REPAIR_NOTE_MENDED, node->block, mended, NULL, NULL);
+    }
+}
+
+bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32_t base_end, bool report, struct rep_node *node)
+{
+    struct rep_image *image = &repair->image;
+    struct reading reading = {repair, node, report};
+    struct rep_log base = {0}, tail;
+    struct rep_record head;
+    bool mended;
+
+    memset(node, 0, sizeof *node);
+    node->block = block;
+    node->level = level;
+    node->epoch = rep_page_epoch(image, block, 0, &mended);
+    bool found = node->epoch != NF2_LOG_BLANK &&
+                 (rep_record_at(image, block, NF2_PAGE_HEAD, node->epoch, &head) == REP_RECORD ||
+                  rep_record_mend(image, block, NF2_PAGE_HEAD, node->epoch, &head));
+    if (!found || !check_head(repair, node, &head)) {
+        return false;
+    }
+    node->level = head.payload[1];
+    uint32_t limit = base_end > NF2_PAGE_HEAD && base_end <= image->log_bytes ? base_end : image->log_bytes;
+    uint32_t end = read_base(image, block, node->epoch, image->log_bytes, false, &base);
+    base.damaged = base.damaged || mended || head.mended; /* the core mends nothing in front of the base's end */
+    report_base(&reading, &base, end, base_end);
+    if (end == 0) {
+        rep_log_free(&base);
+        memset(&base, 0, sizeof base);
+        end = read_base(image, block, node->epoch, limit, true, &base);
+    }
+    node->base_end = rep_min(rep_max(end, NF2_PAGE_HEAD + NF2_NODE_HEAD_BYTES), image->log_bytes);
+    read_tail(&reading, &tail);
+    node->lost_tail = tail.lost + (image->clean ? 0 : tail.mended); /* what is mended may never have been finished */
+    node->lost = base.lost + tail.lost;
+    for (size_t i = 0; i < base.count; i++) {
+        take_record(&reading, &base.record[i], true);
+    }
+    for (size_t i = 0; i < tail.count; i++) {
+        take_record(&reading, &tail.record[i], false);
+    }
+    collect(&reading);
+    note_records(&reading, base.mended + tail.mended + mended);
+    rep_log_free(&base);
+    rep_log_free(&tail);
+    return true;
+}
+
+void rep_node_free(struct rep_node *node)
+{
+    free(node->slot);
+    free(node->alive);
+}

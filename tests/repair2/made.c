@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "made.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EPOCH_0 0xC000u         /* number 0: all twelve bits are 0 */
+
+static void put16(uint8_t *p, uint32_t v)
+{
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+
+static void put24(uint8_t *p, uint32_t v)
+{
+    put16(p, v);
+    p[2] = (uint8_t)(v >> 16);
+}
+
+static void put32(uint8_t *p, uint32_t v)
+{
+    put16(p, v);
+    put16(p + 2, v >> 16);
+}
+
+/* A bit at a time: nothing here is shared with what is tested. */
+uint32_t made_crc(uint32_t crc, const void *data, uint32_t length)
+{
+    const uint8_t *p = data;
+
+    for (uint32_t i = 0; i < length; i++) {
+        crc ^= p[i];
+        for (unsigned bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ ((crc & 1u) != 0 ? 0xEDB88320u : 0);
+        }
+    }
+    return crc;
+}
+
+uint32_t made_record(struct made *made, uint32_t block, uint8_t type, bool more, const void *payload, uint32_t length)
+{
+    uint32_t at = made->end[block], all = length + 6;
+    uint8_t *p = made->bytes + block * MADE_BLOCK;
+
+    if (at % MADE_PAGE != 0 && at % MADE_PAGE + all > MADE_PAGE) {
+        at += MADE_PAGE - at % MADE_PAGE;
+    }
+    if (at % MADE_PAGE == 0) {
+        put16(p + at, made->epoch);
+        at += 2;
+    }
+    put16(p + at, (uint32_t)type << 13 | (more ? 0x1000u : 0) | all);
+    memcpy(p + at + 2, payload, length);
+    uint8_t head[2];
+    put16(head, made->epoch);
+    put32(p + at + 2 + length, ~made_crc(made_crc(0xFFFFFFFFu, head, 2), p + at, 2 + length));
+    made->end[block] = at + all;
+    return at;
+}
+
+uint32_t made_key(uint8_t *to, uint32_t id, const void *key, uint8_t length)
+{
+    uint32_t n = 0;
+
+    for (; id > 0x7F; id >>= 7) {
+        to[n++] = (uint8_t)(id | 0x80u);
+    }
+    to[n++] = (uint8_t)id;
+    to[n++] = length;
+    memcpy(to + n, key, length);
+    return n + length;
+}
+
+/* ---- entries ------------------------------------------------------------------------------------- */
+
+static int order(const struct made_entry *a, uint32_t id, const void *key, uint8_t length)
+{
+    if (a->id != id) {
+        return a->id < id ? -1 : 1;
+    }
+    int n = memcmp(a->key, key, a->length < length ? a->length : length);
+    return n != 0 ? n : (int)a->length - (int)length;
+}
+
+struct made_entry *made_add(struct made *made, uint32_t id, const void *key, uint8_t length, const void *body, uint16_t body_length)
+{
+    unsigned at = 0;
+
+    while (at < made->entries && order(&made->entry[at], id, key, length) < 0) {
+        at++;
+    }
+    memmove(&made->entry[at + 1], &made->entry[at], (made->entries - at) * sizeof made->entry[0]);
+    made->entries++;
+    made->bound += at < made->bound;
+    struct made_entry *entry = &made->entry[at];
+    memset(entry, 0, sizeof *entry);
+    entry->id = id;
+    entry->length = length;
+    memcpy(entry->key, key, length);
+    entry->body_length = body_length;
+    if (body_length > 0) {
+        memcpy(entry->body, body, body_length);
+    }
+    return entry;
+}
+
+struct made_entry *made_name(struct made *made, uint32_t id, const char *name, const void *body, uint16_t body_length)
+{
+    uint8_t key[24], long_body[600];
+    uint32_t length = (uint32_t)strlen(name);
+
+    if (length <= 23) {
+        return made_add(made, id, name, (uint8_t)length, body, body_length);
+    }
+    memcpy(key, name, 20);
+    put24(key + 20, ~made_crc(0xFFFFFFFFu, name, length));
+    key[23] = 0;
+    long_body[0] = (uint8_t)(length - 20);
+    memcpy(long_body + 1, name + 20, length - 20);
+    memcpy(long_body + 1 + length - 20, body, body_length);
+    return made_add(made, id, key, 24, long_body, (uint16_t)(1 + length - 20 + body_length));
+}
+
+struct made_entry *made_piece(struct made *made, uint32_t id, uint32_t offset, uint32_t block, uint32_t within, uint32_t length)
+{
+    uint8_t key[4] = {(uint8_t)(offset >> 24), (uint8_t)(offset >> 16), (uint8_t)(offset >> 8), (uint8_t)offset}, body[16] = {8};
+    uint32_t n = 6;
+
+    put24(body + 1, block);
+    put16(body + 4, within);
+    for (; length > 0x7F; length >>= 7) {
+        body[n++] = (uint8_t)(length | 0x80u);
+    }
+    body[n++] = (uint8_t)length;
+    return made_add(made, id, key, 4, body, (uint16_t)n);
+}
+
+/* ---- the volume ---------------------------------------------------------------------------------- */
+
+void made_begin(struct made *made)
+{
+    static const uint8_t frames[] = {3, 9, MADE_FRAMES, 0, 0, 0, 0, 0, 0, 0}, list[] = {3, 8, MADE_DATA, 0, 0, 0, 0, 0x80, 0x04, 10, 5};
+
+    memset(made, 0, sizeof *made);
+    made->bytes = malloc(MADE_BLOCKS * MADE_BLOCK);
+    if (made->bytes == NULL) {
+        abort();
+    }
+    made->epoch = EPOCH_0;
+    made->flags = 1;
+    made->level = 1;
+    made->root = MADE_INNER;
+    made->id_limit = 20;
+    made->free = 20;
+    made->group_block = 0xFFFFFF;
+    for (unsigned i = 0; i < 512; i++) {
+        made->bits[i / 8] |= (uint8_t)((i < MADE_USED || i >= MADE_BLOCKS) << i % 8);
+    }
+    made->child[0] = MADE_LEAF;
+    made->child[1] = MADE_OTHER;
+    made_add(made, 0, "O\0\0\0\7", 5, NULL, 0);
+    made_name(made, 1, "dir", "\1\2\0\0\0", 5);
+    made_name(made, 1, "inline", "\2hello", 6);
+    made_name(made, 1, "list", list, sizeof list);
+    made_name(made, 1, "log", frames, sizeof frames);
+    made_name(made, 1, "map", "\4\3\0\0\0", 5);
+    made_name(made, 2, "inside", "\2x", 2);
+    made->bound = made->entries;
+    made_name(made, 2, "zz a name of more than twenty-three bytes", "\2long", 5);
+    made_piece(made, 3, 0, MADE_DATA + 1, 100, 5000);
+    made_piece(made, 3, 4096, MADE_DATA + 3, 0, 1000);
+    made_piece(made, 7, 50, MADE_DATA, 2048, 10);
+}
+
+static void write_node(struct made *made, uint32_t block, uint8_t level, unsigned from, unsigned to)
+{
+    uint8_t head[9] = {'N', level}, payload[700];
+
+    put24(head + 2, block);
+    put32(head + 5, MADE_VOLUME);
+    (void)made_record(made, block, 1, from < to, head, sizeof head);
+    for (unsigned i = from; i < to; i++) {
+        const struct made_entry *entry = &made->entry[i];
+        uint32_t n = made_key(payload, entry->id, entry->key, entry->length);
+        memcpy(payload + n, entry->body, entry->body_length);
+        (void)made_record(made, block, 2, i + 1 < to, payload, n + entry->body_length);
+    }
+}
+
+static void write_inner(struct made *made)
+{
+    uint8_t head[9] = {'N', 1}, payload[64];
+    const struct made_entry *bound = &made->entry[made->bound];
+
+    put24(head + 2, MADE_INNER);
+    put32(head + 5, MADE_VOLUME);
+    (void)made_record(made, MADE_INNER, 1, true, head, sizeof head);
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t n = i == 0 ? made_key(payload, 0, "", 0) : made_key(payload, bound->id, bound->key, bound->length);
+        payload[n] = 12;
+        put24(payload + n + 1, made->child[i]);
+        put16(payload + n + 4, (uint32_t)((int)made->end[i == 0 ? MADE_LEAF : MADE_OTHER] + made->child_base));
+        (void)made_record(made, MADE_INNER, 2, i == 0, payload, n + 6);
+    }
+}
+
+static void write_log(struct made *made)
+{
+    uint8_t head[8] = {'R'}, state[112] = {made->flags}, anchor[24] = "NF2F\2\14\0\1\1";
+
+    put32(head + 1, MADE_VOLUME);
+    put24(head + 5, MADE_NEXT);
+    (void)made_record(made, MADE_HEAD, 1, true, head, sizeof head);
+    put16(state + 1, made->epoch);
+    put24(state + 3, made->root);
+    put16(state + 6, made->end[made->root < MADE_BLOCKS ? made->root : MADE_INNER]);
+    state[8] = made->level;
+    put32(state + 9, made->id_limit);
+    put24(state + 13, made->free);
+    put16(state + 20, made->unclean);
+    put32(state + 24, made->erased_groups);
+    put24(state + 28, made->group_block);
+    put16(state + 31, made->group_at);
+    memcpy(state + 48, made->bits, 64);
+    (void)made_record(made, MADE_HEAD, 2, false, state, sizeof state);
+    put24(anchor + 10, MADE_BLOCKS);
+    put32(anchor + 13, MADE_VOLUME);
+    put32(anchor + 17, 1);
+    put24(anchor + 21, MADE_HEAD);
+    (void)made_record(made, 0, 1, false, anchor, sizeof anchor);
+}
+
+/* One frame of 20 bytes, and one of 30. */
+static void write_frames(struct made *made)
+{
+    uint8_t *p = made->bytes + MADE_FRAMES * MADE_BLOCK, *at = p + 4;
+    uint32_t offset = 0;
+
+    put16(p, made->epoch);
+    put16(p + 2, 0);
+    for (uint32_t length = 20; length <= 30; length += 10) {
+        uint8_t seed[12];
+        put16(seed, made->epoch);
+        put16(seed + 2, offset);
+        put32(seed + 4, 0);
+        put32(seed + 8, MADE_VOLUME);
+        put16(at, length);
+        memset(at + 2, (int)('a' + offset), length);
+        put32(at + 2 + length, ~made_crc(made_crc(0xFFFFFFFFu, seed, 12), at, 2 + length));
+        at += length + 6;
+        offset += length;
+    }
+}
+
+void made_build(struct made *made)
+{
+    memset(made->bytes, 0xFF, MADE_BLOCKS * MADE_BLOCK);
+    memset(made->end, 0, sizeof made->end);
+    write_node(made, MADE_LEAF, 0, 0, made->level > 0 ? made->bound : made->entries);
+    write_node(made, MADE_OTHER, 0, made->bound, made->entries);
+    write_inner(made);
+    write_log(made);
+    write_frames(made);
+    for (uint32_t i = 0; i < 4 * MADE_BLOCK; i++) {
+        made->bytes[MADE_DATA * MADE_BLOCK + i] = (uint8_t)(i * 7 + i / 256);
+    }
+}
+
+void made_end(struct made *made)
+{
+    free(made->bytes);
+}
+
+uint32_t made_find(const struct made *made, uint32_t block, const char *name)
+{
+    const uint8_t *p = made->bytes + block * MADE_BLOCK;
+    size_t length = strlen(name);
+
+    for (uint32_t i = 4; i + length < MADE_BLOCK; i++) {
+        if (p[i - 1] == length && memcmp(p + i, name, length) == 0) {
+            return i - 4;       /* behind a header, an id of one byte and the length */
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,692 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_made.c - images made by hand, in each of which one thing is wrong: the checker finds it, and says so. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "made.h"
+
+static const struct repair_geometry geometry = {MADE_BLOCKS * MADE_BLOCK, MADE_BLOCK, MADE_PAGE, 1};
+static bool seen[REPAIR_KINDS];
+
+static bool has(const struct repair *repair, enum repair_kind kind)
+{
+    for (unsigned i = 0; repair != NULL && i < repair_findings(repair); i++) {
+        if (repair_finding(repair, i)->kind == kind) {
+            seen[kind] = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void say(const struct repair *repair)
+{
+    for (unsigned i = 0; repair != NULL && i < repair_findings(repair); i++) {
+        const struct repair_finding *finding = repair_finding(repair, i);
+        printf("  block %d, %u: %s\n", (int)finding->block, finding->offset, finding->text);
+    }
+}
+
+static const struct repair_item *item(const struct repair *repair, const char *path)
+{
+    for (unsigned i = 0; repair != NULL && i < repair_count(repair); i++) {
+        if (strcmp(repair_item(repair, i)->path, path) == 0) {
+            return repair_item(repair, i);
+        }
+    }
+    return NULL;
+}
+
+static struct repair *opened(const struct made *made)
+{
+    return repair_open(made->bytes, &geometry);
+}
+
+/* An image with this finding; and none else that is wrong where `alone`. */
+static struct repair *expect(const struct made *made, enum repair_kind kind, bool alone)
+{
+    struct repair *repair = opened(made);
+
+    if (!CHECK(has(repair, kind)) || (alone && !CHECK_EQ(repair_wrong(repair), repair_kind_wrong(kind)))) {
+        printf("  wanted: %s\n", repair_kind_text(kind));
+        say(repair);
+    }
+    return repair;
+}
+
+#define BUILT(made)            \
+    struct made made;          \
+    made_begin(&made);         \
+    made_build(&made)
+#define DONE(made, kind, alone)                         \
+    repair_close(expect(&made, kind, alone));           \
+    made_end(&made)
+
+static uint8_t *byte_of(struct made *made, uint32_t block, uint32_t at)
+{
+    return made->bytes + block * MADE_BLOCK + at;
+}
+
+/* ---- whole --------------------------------------------------------------------------------------- */
+
+TEST(whole)
+{
+    uint8_t data[6000];
+    BUILT(made);
+    struct repair *repair = opened(&made);
+
+    CHECK(repair != NULL && repair_findings(repair) == 0);
+    say(repair);
+    CHECK(!repair_lossy(repair) && repair_clean(repair));
+    CHECK_EQ(repair_count(repair), 7);
+    CHECK_EQ(item(repair, "/list")->size, 517);
+    CHECK_EQ(item(repair, "/log")->size, 50);
+    CHECK_EQ(item(repair, "/map")->size, 5096);
+    CHECK(item(repair, "/dir/zz a name of more than twenty-three bytes") != NULL);
+    for (unsigned i = 0; i < repair_count(repair); i++) {
+        const struct repair_item *one = repair_item(repair, i);
+        if (strcmp(one->path, "/map") == 0) {
+            CHECK_EQ(repair_read(repair, i, 0, data, sizeof data), 5096);
+            CHECK_MEM(data, made.bytes + (MADE_DATA + 1) * MADE_BLOCK + 100, 4096);
+            CHECK_MEM(data + 4096, made.bytes + (MADE_DATA + 3) * MADE_BLOCK, 1000);
+            CHECK_EQ(repair_unchecked(repair, i), 5096);
+        }
+    }
+    CHECK_EQ(repair_block_use(repair, MADE_LEAF), REPAIR_USE_LEAF);
+    CHECK_EQ(repair_block_use(repair, MADE_FRAMES), REPAIR_USE_FRAMES);
+    CHECK_EQ(repair_summary(repair)->nodes, 3);
+    CHECK(strlen(repair_verified(repair)) > 100 && strlen(repair_not_verified(repair)) > 100);
+    repair_close(repair);
+    made_end(&made);
+}
+
+/* ---- anchors and root log ------------------------------------------------------------------------ */
+
+TEST(anchor)
+{
+    BUILT(made);
+    memset(byte_of(&made, 0, 0), 0xFF, MADE_BLOCK);
+    struct repair *repair = expect(&made, REPAIR_ANCHOR, true);
+    CHECK(repair != NULL && repair_count(repair) == 7 && item(repair, "/map")->state == REPAIR_WHOLE); /* the root log was found */
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(anchor_of_another_chip)
+{
+    BUILT(made);
+    made.end[1] = 0;
+    (void)made_record(&made, 1, 1, false, "NF2F\2\15\0\1\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24);
+    DONE(made, REPAIR_ANCHOR, true);
+}
+
+TEST(anchor_damaged)
+{
+    BUILT(made);
+    uint8_t anchor[24];
+    memcpy(anchor, byte_of(&made, 0, 4), 24);
+    anchor[17] = 2;
+    (void)made_record(&made, 0, 1, false, anchor, 24);
+    anchor[17] = 3;
+    (void)made_record(&made, 0, 1, false, anchor, 24);
+    *byte_of(&made, 0, 40) ^= 0x41;
+    DONE(made, REPAIR_ANCHOR, true);
+}
+
+TEST(root_log)
+{
+    BUILT(made);
+    (void)made_record(&made, MADE_HEAD, 6, false, "x", 1);
+    DONE(made, REPAIR_LOG, true);
+}
+
+TEST(bad_blocks)
+{
+    struct made made;
+    made_begin(&made);
+    (void)made_add(&made, 0, "B\0\0\0\16", 5, NULL, 0);
+    made.flags = 1 | 32;
+    made_build(&made);
+    struct repair *repair = opened(&made);
+    CHECK(repair_wrong(repair) == 0 && repair_block_use(repair, 14) == REPAIR_USE_BAD && repair_summary(repair)->bad_blocks == 1);
+    repair_close(repair);
+    made.flags = 1;
+    made_build(&made);
+    DONE(made, REPAIR_LOG, true);
+}
+
+TEST(root_log_lost)
+{
+    BUILT(made);
+    memset(byte_of(&made, MADE_HEAD, 0), 0, MADE_BLOCK);
+    struct repair *repair = expect(&made, REPAIR_LOG, false);
+    CHECK(repair != NULL && repair_lossy(repair) && repair_count(repair) >= 7);
+    CHECK(item(repair, "/map") != NULL && item(repair, "/map")->state == REPAIR_UNSURE);
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(group)
+{
+    struct made made;
+    made_begin(&made);
+    made.flags = 0;
+    made.group_block = MADE_HEAD;
+    made.group_at = 600;
+    made_build(&made);
+    DONE(made, REPAIR_GROUP, true);
+}
+
+/* A change that waits: a file gets another name, in the other leaf, and its map another piece. */
+TEST(pending)
+{
+    uint8_t group[200];
+    uint32_t n = 0;
+    struct made made;
+
+    made_begin(&made);
+    made.flags = 0;
+    made_build(&made);
+    group[n++] = 0;
+    group[n++] = 5;
+    group[n++] = 0;
+    n += made_key(group + n, 2, "zzz", 3);
+    memcpy(group + n, "\4\3\0\0\0", 5);
+    n += 5;
+    memcpy(group + n, "\1\0\0", 3);
+    n += 3 + made_key(group + n + 3, 1, "map", 3);
+    memcpy(group + n, "\2\4\0", 3);     /* RANGE: the piece at 4096 goes */
+    n += 3 + made_key(group + n + 3, 3, "\0\0\0\1", 4);
+    memcpy(group + n, "\0\0\1\0", 4);
+    n += 4;
+    memcpy(group + n, "\3\4\0", 3);     /* MERGE of the removed map */
+    n += 3 + made_key(group + n + 3, 7, "\xFF\xFF\xFF\xFF", 4);
+    memcpy(group + n, "\3\0\0\0", 4);
+    n += 4;
+    memcpy(group + n, "\1\0\0", 3);     /* it is not removed any more, and there is none */
+    n += 3 + made_key(group + n + 3, 0, "O\0\0\0\7", 5);
+    (void)made_record(&made, MADE_HEAD, 4, false, group, n);
+    struct repair *repair = expect(&made, REPAIR_PENDING, true);
+    CHECK(item(repair, "/map") == NULL && item(repair, "/dir/zzz") != NULL);
+    CHECK_EQ(item(repair, "/dir/zzz")->size, 5000);
+    for (unsigned i = 0; i < repair_count(repair); i++) {
+        uint8_t data[5000];
+        if (strcmp(repair_item(repair, i)->path, "/dir/zzz") == 0) {
+            CHECK_EQ(repair_read(repair, i, 0, data, sizeof data), 5000);
+            CHECK_MEM(data, made.bytes + (MADE_DATA + 1) * MADE_BLOCK + 100, 50);
+            CHECK_MEM(data + 50, made.bytes + MADE_DATA * MADE_BLOCK + 2048, 10);
+            CHECK_MEM(data + 60, made.bytes + (MADE_DATA + 1) * MADE_BLOCK + 160, 4900);
+        }
+    }
+    repair_close(repair);
+    made_end(&made);
+}
+
+/* ---- nodes --------------------------------------------------------------------------------------- */
+
+TEST(leaf_lost)
+{
+    BUILT(made);
+    memset(byte_of(&made, MADE_OTHER, 0), 0, MADE_BLOCK);
+    struct repair *repair = expect(&made, REPAIR_NODE, false);
+    CHECK(item(repair, "/inline") != NULL && item(repair, "/dir/inside")->state == REPAIR_WHOLE);
+    CHECK(item(repair, "/map.damaged") != NULL && item(repair, "/map.damaged")->lost_end && repair_lossy(repair));
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(names_lost)
+{
+    BUILT(made);
+    memset(byte_of(&made, MADE_LEAF, 0), 0, MADE_BLOCK);
+    struct repair *repair = expect(&made, REPAIR_NODE, false);
+    CHECK(has(repair, REPAIR_UNNAMED));
+    CHECK(item(repair, "/lost+found/file-3") != NULL && item(repair, "/lost+found/file-3")->size == 5096);
+    CHECK(item(repair, "/lost+found/dir-2/zz a name of more than twenty-three bytes") != NULL);
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(inner_lost)
+{
+    BUILT(made);
+    memset(byte_of(&made, MADE_INNER, 0), 0, MADE_BLOCK);
+    struct repair *repair = expect(&made, REPAIR_NODE, false);
+    CHECK_EQ(repair_count(repair), 7);
+    CHECK(item(repair, "/map") != NULL && item(repair, "/map")->size == 5096 && item(repair, "/map")->state == REPAIR_UNSURE);
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(record)
+{
+    BUILT(made);
+    uint32_t at = made_find(&made, MADE_LEAF, "inline");
+    *byte_of(&made, MADE_LEAF, at + 12) ^= 0x04; /* one bit: mended */
+    struct repair *repair = expect(&made, REPAIR_RECORD, true);
+    CHECK(item(repair, "/inline") != NULL && repair_count(repair) == 7);
+    repair_close(repair);
+    *byte_of(&made, MADE_LEAF, at + 12) ^= 0x53; /* more of them: that one is lost */
+    repair = expect(&made, REPAIR_RECORD, true);
+    CHECK(item(repair, "/inline") == NULL && repair_count(repair) == 6 && repair_lossy(repair));
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(base)
+{
+    struct made made;
+    made_begin(&made);
+    made.child_base = -20;
+    made_build(&made);
+    struct repair *repair = expect(&made, REPAIR_BASE, false);
+    CHECK_EQ(repair_wrong(repair), 2);
+    CHECK_EQ(repair_count(repair), 7);
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(order)
+{
+    struct made made;
+    made_begin(&made);
+    struct made_entry one = made.entry[2];
+    made.entry[2] = made.entry[3];
+    made.entry[3] = one;
+    made_build(&made);
+    DONE(made, REPAIR_BASE, true);
+}
+
+TEST(reference)
+{
+    BUILT(made);
+    (void)made_record(&made, MADE_LEAF, 4, false, "\7\0", 2);
+    DONE(made, REPAIR_REFERENCE, true);
+}
+
+TEST(body_of_nothing)
+{
+    BUILT(made);
+    uint8_t ren[16] = {9, 0};
+    uint32_t source = made_find(&made, MADE_LEAF, "inline");
+    ren[2] = (uint8_t)source;
+    ren[3] = (uint8_t)(source >> 8);
+    uint32_t n = 6 + made_key(ren + 6, 1, "ren", 3);
+    (void)made_record(&made, MADE_LEAF, 5, false, ren, n);
+    DONE(made, REPAIR_REFERENCE, false);
+}
+
+TEST(child_outside)
+{
+    struct made made;
+    made_begin(&made);
+    made.child[1] = 4000;
+    made_build(&made);
+    struct repair *repair = expect(&made, REPAIR_CHILD, false);
+    CHECK_EQ(repair_count(repair), 7); /* the leaf was found */
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(child_twice)
+{
+    struct made made;
+    made_begin(&made);
+    made.child[1] = MADE_LEAF;
+    made_build(&made);
+    DONE(made, REPAIR_CHILD, false);
+}
+
+TEST(bounds)
+{
+    struct made made;
+    made_begin(&made);
+    memcpy(made.entry[made.bound - 1].key, "zzzzzz", 6); /* of directory 2, above the other leaf's first key */
+    made_build(&made);
+    DONE(made, REPAIR_BOUNDS, true);
+}
+
+TEST(no_way)
+{
+    struct made made;
+    made_begin(&made);
+    made_build(&made);
+    uint8_t head[9] = {'N', 1, MADE_INNER, 0, 0, 0x11, 0xEE, 0xFF, 0xC0}, payload[64];
+    memset(byte_of(&made, MADE_INNER, 0), 0xFF, MADE_BLOCK);
+    uint32_t base = made.end[MADE_LEAF];
+    made.end[MADE_INNER] = 0;
+    (void)made_record(&made, MADE_INNER, 1, true, head, 9);
+    uint32_t n = made_key(payload, 1, "inline", 6);
+    const uint8_t child[6] = {12, MADE_LEAF, 0, 0, (uint8_t)base, (uint8_t)(base >> 8)};
+    memcpy(payload + n, child, 6);
+    (void)made_record(&made, MADE_INNER, 2, false, payload, n + 6);
+    DONE(made, REPAIR_BOUNDS, false);
+}
+
+TEST(twice)
+{
+    BUILT(made);
+    uint8_t put[20];
+    uint32_t n = made_key(put, 1, "inline", 6);
+    memcpy(put + n, "\2new", 4);
+    (void)made_record(&made, MADE_LEAF, 2, false, put, n + 4);
+    DONE(made, REPAIR_TWICE, true);
+}
+
+TEST(long_name_twice)
+{
+    struct made made;
+    made_begin(&made);
+    made_name(&made, 2, "zz a name of more than twenty-three bytes", "\2again", 6)->key[23] = 1;
+    struct made_entry one = made.entry[made.bound];
+    made.entry[made.bound] = made.entry[made.bound + 1];
+    made.entry[made.bound + 1] = one;
+    if (made.entry[made.bound].key[23] == 1) { /* the one with the number 0 is first */
+        one = made.entry[made.bound];
+        made.entry[made.bound] = made.entry[made.bound + 1];
+        made.entry[made.bound + 1] = one;
+    }
+    made_build(&made);
+    DONE(made, REPAIR_TWICE, true);
+}
+
+TEST(unfinished)
+{
+    struct made made;
+    made_begin(&made);
+    made.flags = 0;
+    made_build(&made);
+    uint32_t at = made_record(&made, MADE_LEAF, 4, false, "\7\0", 2);
+    memset(byte_of(&made, MADE_LEAF, at + 4), 0xFF, 4);
+    struct repair *repair = expect(&made, REPAIR_UNFINISHED, true);
+    CHECK_EQ(repair_count(repair), 7);
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(mended)
+{
+    struct made made;
+    uint8_t put[200] = {0};
+    made_begin(&made);
+    made_build(&made);
+    for (char c = '1'; c < '4'; c++) { /* over a page's end */
+        uint32_t n = made_key(put, 1, &c, 1);
+        put[n] = 2;
+        (void)made_record(&made, MADE_LEAF, 2, false, put, 150);
+    }
+    uint32_t page = made.end[MADE_LEAF] & ~(MADE_PAGE - 1);
+    *byte_of(&made, MADE_LEAF, page) ^= 0x10;
+    struct repair *repair = expect(&made, REPAIR_MENDED, true);
+    CHECK(item(repair, "/3") != NULL);
+    repair_close(repair);
+    made_end(&made);
+}
+
+/* ---- entries ------------------------------------------------------------------------------------- */
+
+static void expect_added(uint32_t id, const void *key, uint8_t length, const void *body, uint16_t body_length, enum repair_kind kind,
+                         bool alone)
+{
+    struct made made;
+    made_begin(&made);
+    (void)made_add(&made, id, key, length, body, body_length);
+    made_build(&made);
+    repair_close(expect(&made, kind, alone));
+    made_end(&made);
+}
+
+TEST(entry)
+{
+    expect_added(1, "odd", 3, "\x4D", 1, REPAIR_ENTRY, true);
+    expect_added(0, "X\0\0\0\1", 5, NULL, 0, REPAIR_ENTRY, true);
+    expect_added(1, "dirt", 4, "\1\2", 2, REPAIR_ENTRY, true);
+    expect_added(2, "\0\0\0\0", 4, "\12\5", 2, REPAIR_ENTRY, true);
+}
+
+TEST(name)
+{
+    expect_added(1, ".", 1, "\2", 1, REPAIR_NAME, true);
+    expect_added(1, "a/b", 3, "\2", 1, REPAIR_NAME, true);
+    expect_added(1, "", 0, "\2", 1, REPAIR_NAME, true);
+    expect_added(1, "01234567890123456789abc\0", 24, "\5abcde\2", 7, REPAIR_NAME, true); /* with a wrong hash */
+}
+
+TEST(piece)
+{
+    struct made made;
+    expect_added(1, "out", 3, "\3\10\106\0\0\0\0\1", 8, REPAIR_PIECE, true);
+    expect_added(1, "many", 4, "\3\12\1\12\1\12\1\12\1\12\1", 11, REPAIR_PIECE, true);
+    made_begin(&made);
+    (void)made_piece(&made, 3, 5000, 63, 0, 5000); /* over the volume's end */
+    made_build(&made);
+    DONE(made, REPAIR_PIECE, true);
+}
+
+TEST(hole)
+{
+    struct made made;
+    made_begin(&made);
+    (void)made_piece(&made, 3, 6000, MADE_DATA + 3, 2000, 20);
+    made_build(&made);
+    struct repair *repair = expect(&made, REPAIR_HOLE, true);
+    uint32_t from = 0, to = 0;
+    for (unsigned i = 0; i < repair_count(repair); i++) {
+        if (strcmp(repair_item(repair, i)->path, "/map.damaged") == 0) {
+            CHECK(repair_lost_range(repair, i, 0, &from, &to) && !repair_lost_range(repair, i, 1, &from, &to));
+        }
+    }
+    CHECK(from == 5096 && to == 6000);
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(frames)
+{
+    BUILT(made);
+    *byte_of(&made, MADE_FRAMES, 10) ^= 1; /* the first of two */
+    struct repair *repair = expect(&made, REPAIR_FRAMES, true);
+    CHECK(item(repair, "/log.damaged") != NULL && item(repair, "/log.damaged")->size == 50 && item(repair, "/log.damaged")->lost == 0);
+    repair_close(repair);
+    *byte_of(&made, MADE_FRAMES, 11) ^= 0x77;
+    repair = expect(&made, REPAIR_FRAMES, true);
+    CHECK(item(repair, "/log.damaged") != NULL && item(repair, "/log.damaged")->lost == 20);
+    repair_close(repair);
+    memset(byte_of(&made, MADE_FRAMES, 0), 0xFF, MADE_BLOCK);
+    DONE(made, REPAIR_FRAMES, true);
+}
+
+TEST(ids)
+{
+    expect_added(1, "new", 3, "\1\24\0\0\0", 5, REPAIR_ID, true);
+    expect_added(1, "dir2", 4, "\1\2\0\0\0", 5, REPAIR_SHARED, true);
+    expect_added(1, "root", 4, "\1\1\0\0\0", 5, REPAIR_SHARED, true);
+    expect_added(1, "7", 1, "\4\7\0\0\0", 5, REPAIR_REMOVED, false);
+    expect_added(9, "\0\0\0\0", 4, "\12\5", 2, REPAIR_UNNAMED, true);
+    expect_added(9, "lost", 4, "\2", 1, REPAIR_UNNAMED, true);
+    expect_added(9, "self", 4, "\1\11\0\0\0", 5, REPAIR_CYCLE, false);
+}
+
+/* ---- blocks -------------------------------------------------------------------------------------- */
+
+TEST(overlap)
+{
+    struct made made;
+    made_begin(&made);
+    (void)made_piece(&made, 3, 5096, MADE_OTHER, 0, 20);
+    made_build(&made);
+    repair_close(expect(&made, REPAIR_OVERLAP, true));
+    made_end(&made);
+    made_begin(&made);
+    (void)made_piece(&made, 3, 5096, MADE_DATA, 511, 20); /* one byte of the list's */
+    made_build(&made);
+    DONE(made, REPAIR_OVERLAP, true);
+}
+
+TEST(free_block)
+{
+    struct made made;
+    made_begin(&made);
+    made.bits[MADE_DATA / 8] &= (uint8_t)~(1u << MADE_DATA % 8);
+    made_build(&made);
+    DONE(made, REPAIR_FREE, true);
+}
+
+TEST(erased)
+{
+    struct made made;
+    made_begin(&made);
+    made.erased_groups = 1u << 10; /* blocks 20 and 21 */
+    made_build(&made);
+    struct repair *repair = opened(&made);
+    CHECK_EQ(repair_wrong(repair), 0);
+    repair_close(repair);
+    *byte_of(&made, 21, 4000) = 0;
+    DONE(made, REPAIR_ERASED, true);
+}
+
+TEST(count)
+{
+    struct made made;
+    made_begin(&made);
+    made.free = 60;
+    made_build(&made);
+    DONE(made, REPAIR_COUNT, true);
+}
+
+/* ---- what else there is -------------------------------------------------------------------------- */
+
+struct lines {
+    unsigned count, records;
+};
+
+static void count_line(void *context, uint32_t offset, uint32_t length, const char *text)
+{
+    struct lines *lines = context;
+    lines->count++;
+    lines->records += offset > 0 && length >= 6 && strstr(text, "unknown") == NULL;
+}
+
+TEST(dump)
+{
+    BUILT(made);
+    struct repair *repair = opened(&made);
+    struct lines lines = {0, 0};
+    for (uint32_t block = 0; block <= MADE_BLOCKS; block++) {
+        repair_dump(repair, block, count_line, &lines);
+    }
+    CHECK_EQ(lines.count, 1 + 2 + 3 + 8 + 5);
+    CHECK_EQ(lines.records, lines.count);
+    repair_close(repair);
+    made_end(&made);
+}
+
+struct sums {
+    unsigned items, lost;
+    uint64_t bytes;
+};
+
+static int sum_item(void *context, unsigned number, const struct repair_item *one)
+{
+    (void)number;
+    (void)one;
+    ((struct sums *)context)->items++;
+    return 0;
+}
+
+static int sum_data(void *context, uint32_t at, const uint8_t *data, uint32_t length)
+{
+    (void)at;
+    (void)data;
+    ((struct sums *)context)->bytes += length;
+    return 0;
+}
+
+static int sum_lost(void *context, uint32_t from, uint32_t to)
+{
+    ((struct sums *)context)->lost += to - from;
+    return 0;
+}
+
+TEST(salvage)
+{
+    static const struct repair_visitor visitor = {sum_item, sum_data, sum_lost};
+    BUILT(made);
+    *byte_of(&made, MADE_FRAMES, 11) ^= 0x77;
+    struct repair *repair = opened(&made);
+    struct sums sums = {0, 0, 0};
+    CHECK_EQ(repair_salvage(repair, &visitor, &sums), 0);
+    CHECK_EQ(sums.items, 7);
+    CHECK_EQ(sums.bytes, 5096 + 517 + 50 + 5 + 1 + 4);
+    CHECK_EQ(sums.lost, 20);
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(nothing)
+{
+    static uint8_t bytes[MADE_BLOCKS * MADE_BLOCK];
+    struct repair_geometry odd = geometry;
+    CHECK(repair_open(bytes, &geometry) == NULL);
+    memset(bytes, 0xFF, sizeof bytes);
+    CHECK(repair_open(bytes, &geometry) == NULL);
+    odd.page_size = 300;
+    CHECK(repair_open(bytes, &odd) == NULL);
+    odd = geometry;
+    odd.size = 16 * MADE_BLOCK;
+    CHECK(repair_open(bytes, &odd) == NULL);
+}
+
+TEST(every_kind)
+{
+    for (unsigned kind = 0; kind < REPAIR_KINDS; kind++) {
+        if (!CHECK(seen[kind])) {
+            printf("  no test provoked: %s\n", repair_kind_text((enum repair_kind)kind));
+        }
+    }
+}
+
+int main(void)
+{
+    RUN(whole);
+    RUN(anchor);
+    RUN(anchor_of_another_chip);
+    RUN(anchor_damaged);
+    RUN(root_log);
+    RUN(bad_blocks);
+    RUN(root_log_lost);
+    RUN(group);
+    RUN(pending);
+    RUN(leaf_lost);
+    RUN(names_lost);
+    RUN(inner_lost);
+    RUN(record);
+    RUN(base);
+    RUN(order);
+    RUN(reference);
+    RUN(body_of_nothing);
+    RUN(child_outside);
+    RUN(child_twice);
+    RUN(bounds);
+    RUN(no_way);
+    RUN(twice);
+    RUN(long_name_twice);
+    RUN(unfinished);
+    RUN(mended);
+    RUN(entry);
+    RUN(name);
+    RUN(piece);
+    RUN(hole);
+    RUN(frames);
+    RUN(ids);
+    RUN(overlap);
+    RUN(free_block);
+    RUN(erased);
+    RUN(count);
+    RUN(dump);
+    RUN(salvage);
+    RUN(nothing);
+    RUN(every_kind);
+    return check_done();
+}
