@@ -63,7 +63,7 @@ static void take(struct nf2_claim *claim, uint32_t count)
 }
 
 /* What one claim may take: a cut loses it until a walk finds it again. */
-static uint32_t claim_limit(const nf2_t *fs)
+static NF2_APART uint32_t claim_limit(const nf2_t *fs)
 {
     return nf2_max(fs->space.free / 4, nf2_group_blocks(fs));
 }
@@ -79,7 +79,7 @@ static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t mos
 }
 
 /* A block that was in use becomes the claim. */
-static void claim_one(struct nf2_claim *claim, uint32_t block, bool erased)
+static NF2_APART void claim_one(struct nf2_claim *claim, uint32_t block, bool erased)
 {
     claim->start = block;
     claim->count = 1;

@@ -34,8 +34,8 @@ static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint
  * The change to new content: its head, and bytes of the buffer. The map whose place it takes goes: also one that the walk has
  * made of a list meanwhile. A shadow that the content names (0: none) is an orphan no more.
  */
-static NF2_APART int replace_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint32_t head_bytes, uint32_t buffered,
-                                     uint32_t shadow)
+static NF2_APART int replace_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint32_t head_bytes,
+                                     uint32_t buffered, uint32_t shadow)
 {
     struct nf2_content old = {file->kind, 0, file->id};
     struct nf2_op ops[3];
