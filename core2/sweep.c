@@ -55,6 +55,7 @@ static int take_over(nf2_t *fs)
     space->erased_groups = same ? space->erased_groups : 0; /* of blocks taken since their erase it has none */
     space->fresh = space->now_fresh = false;
     space->now_counted = true;
+    space->ahead = 0;
     fs->walk.stock = nf2_alloc_stock(fs);
     return nf2_journal_checkpoint(fs, false);
 }

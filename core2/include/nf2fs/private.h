@@ -102,6 +102,8 @@ struct nf2_root {               /* journal.c: what a mount must know */
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
     bool lap_known;             /* a lap over all windows was made in this mount */
     uint8_t freed_count;
+    uint8_t ahead_group;        /* the group that idle time is erasing, */
+    uint16_t ahead;             /* and so many blocks of it are done */
     uint8_t claim_size;         /* of the next claim for nodes */
     bool fresh;                 /* windows behind `now` were never used, and are erased */
     bool now_fresh;             /* all free blocks of `now` are erased */
