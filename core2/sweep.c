@@ -97,6 +97,7 @@ static int end_walk(nf2_t *fs)
             return NF2_OK;
         }
     }
+    fs->walk.fruitless = fs->walk.emptying ? 0 : (uint8_t)(fs->walk.fruitless + !nf2_victims_zoomed(fs));
     fs->space.victims = 0;
     fs->walk.ready = true;
     if (!fs->walk.counted) {
@@ -250,9 +251,11 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             idle = total > most ? 0 : idle + 1;
             fs->walk.looked_closer &= idle == 0 ? 0 : UINT32_MAX;
             most = nf2_max(most, total);
-            fs->walk.hard = fs->walk.hard || idle > windows;
+            bool hard = fs->walk.hard || idle > windows;
+            fs->walk.fruitless = hard == fs->walk.hard ? fs->walk.fruitless : 0;
+            fs->walk.hard = hard;
         }
-        if (idle > 6 * windows + 6) {
+        if (idle > 6 * windows + 6 || (fs->walk.hard && fs->walk.fruitless > windows)) {
             fs->walk.hard = false;
             fs->walk.spent = fs->io.changes + fs->moves;
             return NF2_ERR_NOSPC;

@@ -138,6 +138,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool ready;                 /* `mark` is known, and may be taken from next */
     bool again;                 /* the window whose turn it is has to be marked anew */
     bool counted;               /* it was counted in this lap */
+    uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
     bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     bool looked;                /* `mark` was only looked at, when there had been so many changes: */
     uint32_t looked_changes;
