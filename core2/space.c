@@ -144,6 +144,7 @@ static uint32_t part_end(const nf2_t *fs, uint32_t first, uint32_t at)
 {
     uint32_t part = nf2_part_blocks(fs), shift = fs->io.offset / nf2_block_bytes(fs) + first;
 
+    NF2_ASSERT(part > 0);
     return nf2_min(at + part - (shift + at) % part, fs->space.window_blocks);
 }
 
