@@ -53,6 +53,17 @@ static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
     return file ? nf2_content_size(fs, &found.entry, &found.content, &out->size) : NF2_OK;
 }
 
+/* Does the path end with the name? 'n/.' is no place for a new `n`. */
+static bool ends_with_name(const struct nf2_place *place)
+{
+    const char *behind = place->name + place->length;
+
+    while (*behind == '/') {
+        behind++;
+    }
+    return *behind == '\0';
+}
+
 /* May a directory be made here? */
 static NF2_APART int look_for_room(nf2_t *fs, const char *path, struct found *found)
 {
@@ -64,7 +75,7 @@ static NF2_APART int look_for_room(nf2_t *fs, const char *path, struct found *fo
     if (found->content.kind != 0 || (result == NF2_OK && found->handle != NULL)) {
         return result < 0 && result != NF2_ERR_NOTDIR ? result : NF2_ERR_EXIST;
     }
-    return result;
+    return result == NF2_OK && !ends_with_name(&found->place) ? NF2_ERR_NOENT : result;
 }
 
 static NF2_APART int put_directory(nf2_t *fs, const struct found *found)
@@ -224,6 +235,9 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
     }
     if (to.place.slash && !directory) {
         return NF2_ERR_NOTDIR;
+    }
+    if (to.content.kind == 0 && to.handle == NULL && !ends_with_name(&to.place)) {
+        return NF2_ERR_NOENT;
     }
     if (to.place.length > 0 && nf2_key_compare(&from.key, &to.key) == 0) {
         return NF2_OK;

@@ -55,10 +55,13 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
 
 /* ---- format ------------------------------------------------------------------------------------- */
 
-/* An id other than that of a volume formatted before, so that its stale logs are not taken for this one's. */
+/*
+ * An id other than that of a volume formatted before, so that its stale logs are not taken for this one's. Its anchor is
+ * taken in up to the id, without its check: with that a CRC is the same for each anchor.
+ */
 static void choose_volume_id(nf2_t *fs)
 {
-    uint8_t old[64];
+    uint8_t old[24];
     uint32_t crc = 0x4E463246u;
 
     for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {

@@ -41,6 +41,12 @@
 #define CORE_ERASED_KEPT(program_unit) 0u
 /* Level of the root above 1,800 names of 242 bytes. */
 #define CORE_DEEP_LEVEL 3
+/* Blocks that are available at most where an append of a few bytes is refused. */
+#define CORE_BLOCKS_LEFT 1u
+/* Up to this size of a chip the room of removed files is there again though less than half of each block was theirs. */
+#define CORE_THIRDS_REGAINED UINT32_MAX
+/* Pages read for each name of a path, at most. */
+#define CORE_PAGES_A_NAME 16u
 
 #else
 
@@ -60,6 +66,10 @@
 /* With units that are programmed once a session's first turn of the log may need one that no record calls erased. */
 #define CORE_ERASED_KEPT(program_unit) ((program_unit) > 1 ? 1u : 0u)
 #define CORE_DEEP_LEVEL 2
+#define CORE_BLOCKS_LEFT 0u
+/* Blocks of which two thirds are live are not emptied on a larger chip (DESIGN.md, "Open"). */
+#define CORE_THIRDS_REGAINED (256u << 10)
+#define CORE_PAGES_A_NAME 5u
 
 #endif
 
