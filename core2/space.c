@@ -85,7 +85,7 @@ bool nf2_space_mark(nf2_t *fs, uint32_t block)
 
 uint32_t nf2_space_parts(const nf2_t *fs)
 {
-    return fs->space.cell_blocks == 1 ? 128 : 16;
+    return nf2_max(128u / fs->space.cell_blocks, 16); /* a cell's sum fits in a byte, but for full ones of 16 blocks */
 }
 
 void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes)

@@ -126,6 +126,7 @@ static uint32_t garbage_in(const nf2_t *fs, uint32_t first, uint32_t cells)
 bool nf2_victims_zoom(nf2_t *fs)
 {
     uint32_t size = fs->space.cell_blocks, cells = nf2_min(NF2_CELLS / size, NF2_CELLS), most = 0, best = 0;
+    uint32_t least = nf2_space_parts(fs); /* a block */
 
     if (nf2_victims_zoomed(fs) || size == 1) {
         return false;
@@ -140,5 +141,5 @@ bool nf2_victims_zoom(nf2_t *fs)
     }
     fs->space.cell_first = (uint16_t)(best * size);
     fs->space.cell_blocks = 1;
-    return most >= nf2_space_parts(fs) / 8;
+    return most >= least;
 }
