@@ -24,7 +24,7 @@ PEER_OPTIONS = $(foreach peer,LITTLEFS.littlefs FATFS.fatfs YAFFS2.yaffs2,$(if $
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
 
-.PHONY: core2 help lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
+.PHONY: core2 help lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
 
 help:
 	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
@@ -62,6 +62,7 @@ help:
 	@echo "make processor  what \`norbench run --processor' needs to count a cell's instructions (an ARM compiler, and qemu-arm)"
 	@echo "make target-profile ROW=update1k  instructions of each function in a row of target/rows.toml on an emulated Cortex-M4;"
 	@echo "              PROFILE_OPTIONS=\"--function NAME | --lines 20 | --top 40 | --fs littlefs | --ram 4096\" (see tools/target_profile.py)"
+	@echo "make lint     ruff over the Python code, clang-tidy over core2/; says which of them is missing (RUFF, CLANG_TIDY name them)"
 	@echo "make clean    remove $(BUILD)"
 	@echo "Variables: BUILD (directory), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS, CORE (1 or 2, each with a directory BUILD of its own)"
 
@@ -347,6 +348,10 @@ target-cost: $(BUILD)/littlefs/fetched
 .PHONY: processor
 processor: release
 	@$(PYTHON) tools/target_cell.py $(TARGET_INPUT) --fatfs "$(BUILD)/fatfs" --yaffs2 "$(BUILD)/yaffs2" --beside "$(RELEASE)/norbench"
+
+# No part of `make test'.
+lint:
+	@tools/lint.sh "$(CORE2_SOURCES)" "$(CORE2_INCLUDES)"
 
 ROW ?= update1k
 target-profile: $(BUILD)/littlefs/fetched

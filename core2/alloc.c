@@ -63,56 +63,51 @@ static void take(struct nf2_claim *claim, uint32_t count)
 }
 
 /* What one claim may take: a cut loses it until a walk finds it again. */
-static uint32_t claim_limit(const nf2_t *fs)
+static NF2_APART uint32_t claim_limit(const nf2_t *fs)
 {
     return nf2_max(fs->space.free / 4, nf2_group_blocks(fs));
+}
+
+/* A run of free blocks becomes the claim, `whole` or else not: blocks of it, 0 if there is none, or an error. */
+static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most, bool whole)
+{
+    uint32_t start, n = nf2_space_find(fs, most, whole, &start);
+
+    n = n > 0 ? n : nf2_space_find(fs, most, !whole, &start);
+    NF2_TRY(n > 0 ? claim_run(fs, claim, start, n) : NF2_OK);
+    return (int)n;
+}
+
+/* A block that was in use becomes the claim. */
+static NF2_APART void claim_one(struct nf2_claim *claim, uint32_t block, bool erased)
+{
+    claim->start = block;
+    claim->count = 1;
+    claim->erased = erased;
 }
 
 /* Something for nodes to be claimed: new blocks, replaced ones, or what data had. */
 static int claim_nodes(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t start, most = nf2_max(space->claim_size, 1);
-    uint32_t limit = claim_limit(fs);
-
-    most = nf2_min(most, limit);
+    struct nf2_claim *data = &space->data;
+    uint32_t most = nf2_min(nf2_max(space->claim_size, 1), claim_limit(fs));
     bool plenty = most == nf2_large_blocks(fs) && space->now_free > space->window_blocks / 4;
-    uint32_t n = nf2_space_find(fs, most, plenty, &start); /* one large erase for many nodes */
-    n = n > 0 ? n : nf2_space_find(fs, most, !plenty, &start);
-    if (n > 0) {
+
+    int n = claim_free(fs, &space->nodes, most, plenty); /* one large erase for many nodes */
+    if (n != 0) {
         space->claim_size = (uint8_t)nf2_min(most * 2, CLAIM_MAX);
-        return claim_run(fs, &space->nodes, start, n);
+        return n;
     }
     if (space->freed_count > 0) {
-        start = space->freed[--space->freed_count];
-        space->nodes.start = start;
-        space->nodes.count = 1;
-        space->nodes.erased = 0;
-        return NF2_OK;
+        claim_one(&space->nodes, space->freed[--space->freed_count], false);
+    } else if (data->count > 0) {
+        claim_one(&space->nodes, data->start++, data->erased > 0);
+        data->count--;
+        data->erased = (uint16_t)(data->erased - space->nodes.erased);
+    } else {
+        return NF2_NEED_SPACE;
     }
-    if (space->data.count > 0) {
-        space->nodes = space->data;
-        space->nodes.count = 1;
-        space->nodes.erased = (uint16_t)nf2_min(1, space->data.erased);
-        space->data.start++;
-        space->data.count--;
-        space->data.erased = (uint16_t)(space->data.erased - space->nodes.erased);
-        return NF2_OK;
-    }
-    return NF2_NEED_SPACE;
-}
-
-int nf2_alloc_node(nf2_t *fs, uint32_t *block)
-{
-    struct nf2_claim *claim = &fs->space.nodes;
-
-    NF2_TRY(nf2_journal_open(fs));
-    while (claim->erased == 0) {
-        NF2_TRY(claim->count == 0 ? claim_nodes(fs) : NF2_OK);
-        NF2_TRY(claim->count > 0 && claim->erased == 0 ? erase_first(fs, claim) : NF2_OK);
-    }
-    *block = claim->start;
-    take(claim, 1);
     return NF2_OK;
 }
 
@@ -123,13 +118,11 @@ static int claim_spare(nf2_t *fs)
     struct nf2_claim *nodes = &space->nodes, *data = &space->data;
 
     NF2_ASSERT(data->count == 0 && (space->freed_count > 0 || nodes->count > 0));
-    data->count = 1;
-    data->erased = 0;
     if (space->freed_count > 0) {
-        data->start = space->freed[--space->freed_count];
+        claim_one(data, space->freed[--space->freed_count], false);
     } else {
-        data->start = nodes->start + --nodes->count;
-        data->erased = nodes->erased > nodes->count;
+        claim_one(data, nodes->start + nodes->count - 1u, nodes->erased == nodes->count);
+        nodes->count--;
         nodes->erased = (uint16_t)nf2_min(nodes->erased, nodes->count);
     }
     return NF2_OK;
@@ -138,16 +131,37 @@ static int claim_spare(nf2_t *fs)
 static int claim_data(nf2_t *fs, uint32_t kept)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t start, part = nf2_part_blocks(fs), stock = (uint32_t)space->nodes.count + space->freed_count;
+    uint32_t part = nf2_part_blocks(fs), stock = (uint32_t)space->nodes.count + space->freed_count;
     uint32_t keep = kept > stock ? kept - stock : 0;
 
     if (space->now_free <= keep) {
         return stock > kept ? claim_spare(fs) : NF2_NEED_SPACE;
     }
     uint32_t most = nf2_min(nf2_min(part, space->now_free - keep), claim_limit(fs));
-    uint32_t n = nf2_space_find(fs, most, true, &start);
-    n = n > 0 ? n : nf2_space_find(fs, most, false, &start);
-    return n > 0 ? claim_run(fs, &space->data, start, n) : NF2_NEED_SPACE;
+    int n = claim_free(fs, &space->data, most, true);
+    return n != 0 ? n : NF2_NEED_SPACE;
+}
+
+/* Erased blocks at the front of a claim, which gets new ones if it has none. */
+static int have_erased(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
+{
+    NF2_TRY(nf2_journal_open(fs));
+    while (claim->erased == 0) {
+        bool nodes = claim == &fs->space.nodes;
+        NF2_TRY(claim->count > 0 ? NF2_OK : nodes ? claim_nodes(fs) : claim_data(fs, kept));
+        NF2_TRY(claim->count > 0 && claim->erased == 0 ? erase_first(fs, claim) : NF2_OK);
+    }
+    return NF2_OK;
+}
+
+int nf2_alloc_node(nf2_t *fs, uint32_t *block)
+{
+    struct nf2_claim *claim = &fs->space.nodes;
+
+    NF2_TRY(have_erased(fs, claim, 0));
+    *block = claim->start;
+    take(claim, 1);
+    return NF2_OK;
 }
 
 int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
@@ -155,11 +169,7 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
     struct nf2_claim *claim = &fs->space.data;
 
     NF2_ASSERT(most > 0);
-    NF2_TRY(nf2_journal_open(fs));
-    while (claim->erased == 0) {
-        NF2_TRY(claim->count == 0 ? claim_data(fs, kept) : NF2_OK);
-        NF2_TRY(claim->count > 0 && claim->erased == 0 ? erase_first(fs, claim) : NF2_OK);
-    }
+    NF2_TRY(have_erased(fs, claim, kept));
     run->block = claim->start;
     run->within = 0;
     run->count = nf2_min(most, claim->erased);

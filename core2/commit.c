@@ -30,14 +30,28 @@ static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint
     return NF2_OK;
 }
 
-/* The map that the new content takes the place of: also one that the walk has made of a list meanwhile. */
-static int old_map(const nf2_file_t *file, struct nf2_op *op)
+/*
+ * The change to new content: its head, and bytes of the buffer. The map whose place it takes goes: also one that the walk has
+ * made of a list meanwhile. A shadow that the content names (0: none) is an orphan no more.
+ */
+static NF2_APART int replace_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint32_t head_bytes,
+                                     uint32_t buffered, uint32_t shadow)
 {
     struct nf2_content old = {file->kind, 0, file->id};
-    return nf2_commit_orphan(&old, op);
+    struct nf2_op ops[3];
+
+    NF2_TRY(put_content(fs, file, head, head_bytes, &ops[0]));
+    if (buffered > 0) {         /* of a file with a long name there is nothing: see nf2_inline_max */
+        ops[0].body[1] = nf2_span_of(file->buffer, buffered);
+    }
+    unsigned n = 1u + (unsigned)nf2_commit_orphan(&old, &ops[1]);
+    if (shadow != 0) {
+        nf2_op_delete_orphan(&ops[n++], shadow);
+    }
+    return nf2_change(fs, ops, n);
 }
 
-static void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
+static NF2_APART void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
 {
     file->kind = kind;
     file->id = id;
@@ -57,14 +71,8 @@ static void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
 static NF2_APART int commit_inline(nf2_t *fs, nf2_file_t *file)
 {
     static const uint8_t kind = NF2_BODY_INLINE;
-    struct nf2_op ops[2];
 
-    NF2_TRY(put_content(fs, file, &kind, 1, &ops[0]));
-    if (file->buffered > 0) {   /* of a file with a long name there is nothing: see nf2_inline_max */
-        ops[0].body[1] = nf2_span_of(file->buffer, file->buffered);
-    }
-    unsigned n = 1u + (unsigned)old_map(file, &ops[1]);
-    NF2_TRY(nf2_change(fs, ops, n));
+    NF2_TRY(replace_content(fs, file, &kind, 1, file->buffered, 0));
     committed(fs, file, NF2_BODY_INLINE, 0);
     return NF2_OK;
 }
@@ -172,15 +180,12 @@ static int build_list(nf2_t *fs, nf2_file_t *file, uint8_t *list)
 static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
 {
     uint8_t list[NF2_LIST_BYTES];
-    struct nf2_op ops[2];
     int length = build_list(fs, file, list);
 
     if (length <= 0) {
         return length;
     }
-    NF2_TRY(put_content(fs, file, list, (uint32_t)length, &ops[0]));
-    unsigned n = 1u + (unsigned)old_map(file, &ops[1]);
-    NF2_TRY(nf2_change(fs, ops, n));
+    NF2_TRY(replace_content(fs, file, list, (uint32_t)length, 0, 0));
     committed(fs, file, NF2_BODY_LIST, 0);
     return 1;
 }
@@ -279,13 +284,9 @@ static NF2_APART int merge_shadow(nf2_t *fs, nf2_file_t *file)
 static NF2_APART int name_shadow(nf2_t *fs, nf2_file_t *file)
 {
     uint8_t body[5] = {NF2_BODY_MAP};
-    struct nf2_op ops[3];
 
     nf2_put32(body + 1, file->shadow);
-    NF2_TRY(put_content(fs, file, body, sizeof body, &ops[0]));
-    unsigned n = 1u + (unsigned)old_map(file, &ops[1]);
-    nf2_op_delete_orphan(&ops[n++], file->shadow);
-    return nf2_change(fs, ops, n);
+    return replace_content(fs, file, body, sizeof body, 0, file->shadow);
 }
 
 /* The shadow becomes the file's map, or its entries are put over those of the map. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "alloc.h"
 #include "lock.h"
 
 uint8_t *nf2_put16(uint8_t *p, uint32_t v)
@@ -57,7 +58,10 @@ void nf2_enter(const nf2_t *fs)
     }
 }
 
-/* Results of the core's own, below -1000, say that space or a block was lacking where that should not happen. */
+/*
+ * Results of the core's own, below -1000, say that space or a block was lacking where that should not happen. They are
+ * multiples of 4: a comparison with them is one short instruction.
+ */
 int32_t nf2_leave(const nf2_t *fs, int32_t result)
 {
     const struct nf2_config *config = fs->config;
@@ -65,5 +69,5 @@ int32_t nf2_leave(const nf2_t *fs, int32_t result)
     if (config != NULL && config->unlock != NULL) {
         config->unlock(config->lock_context);
     }
-    return result > -1000 ? result : result == -1003 ? NF2_ERR_NOSPC : NF2_ERR_IO;
+    return result > -1000 ? result : result == NF2_NEED_SPACE ? NF2_ERR_NOSPC : NF2_ERR_IO;
 }

@@ -79,8 +79,7 @@ static inline bool nf2_bit(const uint8_t *map, uint32_t bit)
 
 void nf2_bit_set(uint8_t *map, uint32_t bit, bool value);
 
-/* CRC-32 continued from `crc` (start with 0xFFFFFFFF, invert at the end). */
-uint32_t nf2_crc(uint32_t crc, const void *data, uint32_t length);
-#define NF2_CRC_OF_CHECKED 0xDEBB20E3u  /* of anything and its check behind it, not inverted */
+/* nf2_crc of anything and its check behind it, not inverted. */
+#define NF2_CRC_OF_CHECKED 0xDEBB20E3u
 
 #endif

@@ -195,18 +195,19 @@ static int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t 
 
     NF2_TRY(next_piece(fs, file, offset, length, &piece));
     int result = nf2_flash_program(fs, run->block, run->within, data, piece.length);
-    if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, run->block);
-    }
     run->within = result == NF2_OK ? run->within + nf2_align_unit(fs, piece.length) : bytes;
     if (run->within >= bytes) {
         run->within = 0;
         run->block++;
         run->count--;
     }
-    NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
-    NF2_TRY(result == NF2_OK ? nf2_data_add(fs, file, &piece) : NF2_OK);
-    return result == NF2_OK ? (int)piece.length : 0;
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, piece.block);
+        return 0;
+    }
+    NF2_TRY(result);
+    NF2_TRY(nf2_data_add(fs, file, &piece));
+    return (int)piece.length;
 }
 
 int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)

@@ -62,7 +62,7 @@ static int load_inline(nf2_t *fs, nf2_file_t *file)
 }
 
 /* Content that replaces all that there was. */
-static void begin_anew(nf2_file_t *file)
+static NF2_APART void begin_anew(nf2_file_t *file)
 {
     file->size = file->buffer_at = 0;
     file->buffered = 0;
@@ -187,9 +187,18 @@ static NF2_APART int do_open(nf2_t *fs, nf2_file_t *file, const char *path, int 
 }
 
 /* There was no room: that fails no handle. */
-static bool refused(int result)
+static NF2_APART bool refused(int result)
 {
     return result == NF2_ERR_NOSPC || result == NF2_NEED_SPACE;
+}
+
+/* What a call that changes a file came to. */
+static NF2_APART int settled(nf2_file_t *file, int result)
+{
+    if (result < 0 && !refused(result)) {
+        file->failed = true;
+    }
+    return result;
 }
 
 static int do_sync(nf2_t *fs, nf2_file_t *file)
@@ -203,9 +212,8 @@ static int do_sync(nf2_t *fs, nf2_file_t *file)
     if (file->failed) {
         return NF2_ERR_IO;
     }
-    int result = fs->writing->commit(fs, file);
-    file->failed = result < 0 && !refused(result);
-    return result < 0 ? result : NF2_OK;
+    NF2_TRY(settled(file, fs->writing->commit(fs, file)));
+    return NF2_OK;
 }
 
 static int do_close(nf2_t *fs, nf2_file_t *file)
@@ -388,7 +396,7 @@ static int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8
 }
 
 /* What was not synced is given up. */
-static int give_up(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int give_up(nf2_t *fs, nf2_file_t *file)
 {
     bool created = file->created;
 
@@ -404,16 +412,20 @@ static int give_up(nf2_t *fs, nf2_file_t *file)
     return created ? NF2_OK : load_inline(fs, file);
 }
 
+static int write_in_room(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+{
+    NF2_TRY(nf2_sweep_ready(fs, false));
+    NF2_TRY(nf2_data_room_for(fs, file, at, length));
+    return write_or_refuse(fs, file, at, data, length);
+}
+
 /* The write, and its sync where the handle wants that: all or nothing of it. */
 static int write_synced(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
 {
     bool synced = (file->flags & NF2_O_SYNC) != 0;
+    int result = length > 0 ? write_in_room(fs, file, at, data, length) : NF2_OK;
 
-    int result = length > 0 ? nf2_sweep_ready(fs, false) : NF2_OK;
-    result = result == NF2_OK && length > 0 ? nf2_data_room_for(fs, file, at, length) : result;
-    result = result == NF2_OK && length > 0 ? write_or_refuse(fs, file, at, data, length) : result;
-    result = result == NF2_OK && synced ? do_sync(fs, file) : result;
-    file->failed = file->failed || (result < 0 && !refused(result));
+    result = settled(file, result == NF2_OK && synced ? do_sync(fs, file) : result);
     if (synced && refused(result)) {
         file->failed = give_up(fs, file) < 0;
     }
@@ -499,8 +511,7 @@ static int do_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     int result = nf2_sweep_ready(fs, false);
     result = result == NF2_OK ? nf2_data_room_for(fs, file, 0, 0) : result;
     result = result < 0 ? result : size > file->size ? nf2_data_extend(fs, file, size) : cut(fs, file, size);
-    file->failed = result < 0 && !refused(result);
-    return result;
+    return settled(file, result);
 }
 
 static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)

@@ -133,7 +133,7 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
 }
 
 /* What a program or an erase answered. */
-static int settle(nf2_t *fs, int result)
+static NF2_APART int settle(nf2_t *fs, int result)
 {
     fs->io.broken = fs->io.broken || (result != 0 && result != NF2_FLASH_BAD);
     return result == 0 ? NF2_OK : result == NF2_FLASH_BAD ? NF2_FAILED_BLOCK : NF2_ERR_IO;

@@ -6,7 +6,7 @@
 #include "core.h"
 
 /* The block failed for good; the volume is not broken: the caller goes on in another block. */
-#define NF2_FAILED_BLOCK (-1001)
+#define NF2_FAILED_BLOCK (-1004)
 
 /* Is the configuration one that the file system can use? */
 int nf2_flash_validate(const struct nf2_config *config);

@@ -5,76 +5,82 @@
 
 /* ---- what a CHECKPOINT holds -------------------------------------------------------------------- */
 
-static uint8_t *store_claim(uint8_t *p, const struct nf2_claim *claim, uint32_t erased)
-{
-    NF2_ASSERT(claim->erased <= claim->count);
-    return nf2_put16(nf2_put16(nf2_put24(p, claim->start), claim->count), nf2_min(erased, claim->erased));
-}
+/* The fields behind the flags, in order: where in the volume, bytes there, and bytes on record. */
+#define FIELD(name, stored) {offsetof(nf2_t, name), (uint8_t)sizeof(((nf2_t *)NULL)->name), stored}
+#define CLAIM(name) FIELD(name.start, 3), FIELD(name.count, 2), FIELD(name.erased, 2)
+#define NODES_ERASED_AT 38u     /* place of this field of the claim for nodes */
+static const struct field {
+    uint16_t at;
+    uint8_t size, stored;
+} fields[] = {
+    FIELD(io.epoch, 2), FIELD(root.node, 3), FIELD(root.node_base, 2), FIELD(root.level, 1),
+    FIELD(root.id_limit, 4), FIELD(space.free, 3), FIELD(space.erases, 4), FIELD(root.unclean_mounts, 2),
+    FIELD(space.now_window, 2), FIELD(space.erased_groups, 4), FIELD(root.group_block, 3), FIELD(root.group_at, 2),
+    CLAIM(space.nodes), CLAIM(space.data), FIELD(root.bads, 1),
+};
+#define FIELDS (sizeof fields / sizeof fields[0])
+
+/* The flags, from the lowest bit on. */
+static const uint16_t flags[] = {
+    offsetof(nf2_t, root.clean), offsetof(nf2_t, space.fresh), offsetof(nf2_t, space.now_fresh),
+    offsetof(nf2_t, root.next_suspect), offsetof(nf2_t, root.leaky), offsetof(nf2_t, root.bad_keys),
+};
+#define FLAGS (sizeof flags / sizeof flags[0])
 
 /* With units that are programmed once a session begins with a turn: it may need a block that is not on record as erased. */
 static uint32_t erased_on_record(const nf2_t *fs)
 {
-    return fs->io.flash->program_unit > 1 && fs->space.nodes.count > 0 ? fs->space.nodes.count - 1u : NF2_NONE;
+    const struct nf2_claim *nodes = &fs->space.nodes;
+    uint32_t most = fs->io.flash->program_unit > 1 && nodes->count > 0 ? nodes->count - 1u : NF2_NONE;
+
+    return nf2_min(most, nodes->erased);
 }
 
-static const uint8_t *load_claim(const uint8_t *p, struct nf2_claim *claim)
+static void store_fixed(const nf2_t *fs, bool clean, uint8_t *bytes)
 {
-    claim->start = nf2_get24(p);
-    claim->count = nf2_get16(p + 3);
-    claim->erased = nf2_get16(p + 5);
-    return p + 7;
+    uint8_t *p = bytes + 1;
+
+    bytes[0] = 0;
+    for (unsigned i = 0; i < FLAGS; i++) {
+        bytes[0] = (uint8_t)(bytes[0] | *((const uint8_t *)fs + flags[i]) << i);
+    }
+    bytes[0] = (uint8_t)((bytes[0] & ~NF2_STATE_CLEAN) | (clean ? NF2_STATE_CLEAN : 0));
+    for (const struct field *field = fields; field < fields + FIELDS; field++) {
+        const void *from = (const uint8_t *)fs + field->at;
+        uint32_t value = field->size == 1 ? *(const uint8_t *)from : field->size == 2 ? *(const uint16_t *)from :
+                         *(const uint32_t *)from;
+        for (unsigned n = field->stored; n > 0; n--, value >>= 8) {
+            *p++ = (uint8_t)value;
+        }
+    }
+    nf2_put16(bytes + NODES_ERASED_AT, erased_on_record(fs));
 }
 
-static void store_fixed(const nf2_t *fs, bool clean, uint8_t *p)
+static void load_fixed(nf2_t *fs, const uint8_t *bytes)
 {
-    const struct nf2_space *space = &fs->space;
-    const struct nf2_root *root = &fs->root;
+    const uint8_t *p = bytes + 1;
 
-    *p++ = (uint8_t)((clean ? NF2_STATE_CLEAN : 0) | (space->fresh ? NF2_STATE_FRESH : 0) |
-                     (space->now_fresh ? NF2_STATE_NOW_FRESH : 0) |
-                     (root->next_suspect ? NF2_STATE_SUSPECT : 0) | (root->leaky ? NF2_STATE_LEAKY : 0) |
-                     (root->bad_keys ? NF2_STATE_BADS : 0));
-    p = nf2_put16(p, fs->io.epoch);
-    p = nf2_put16(nf2_put24(p, root->node), root->node_base);
-    *p++ = root->level;
-    p = nf2_put32(p, root->id_limit);
-    p = nf2_put32(nf2_put24(p, space->free), space->erases);
-    p = nf2_put16(nf2_put16(p, root->unclean_mounts), space->now_window);
-    p = nf2_put32(p, space->erased_groups);
-    p = nf2_put16(nf2_put24(p, root->group_block), root->group_at);
-    p = store_claim(p, &space->nodes, erased_on_record(fs));
-    p = store_claim(p, &space->data, NF2_NONE);
-    *p = root->bads;
+    for (unsigned i = 0; i < FLAGS; i++) {
+        *(bool *)((uint8_t *)fs + flags[i]) = (bytes[0] >> i & 1u) != 0;
+    }
+    for (const struct field *field = fields; field < fields + FIELDS; field++) {
+        void *to = (uint8_t *)fs + field->at;
+        uint32_t value = 0;
+        for (unsigned n = field->stored; n > 0; n--) {
+            value = value << 8 | p[n - 1];
+        }
+        p += field->stored;
+        if (field->size == 1) {
+            *(uint8_t *)to = (uint8_t)value;
+        } else if (field->size == 2) {
+            *(uint16_t *)to = (uint16_t)value;
+        } else {
+            *(uint32_t *)to = value;
+        }
+    }
 }
 
-static void load_fixed(nf2_t *fs, const uint8_t *p)
-{
-    struct nf2_space *space = &fs->space;
-    struct nf2_root *root = &fs->root;
-
-    root->clean = (p[0] & NF2_STATE_CLEAN) != 0;
-    space->fresh = (p[0] & NF2_STATE_FRESH) != 0;
-    space->now_fresh = (p[0] & NF2_STATE_NOW_FRESH) != 0;
-    root->next_suspect = (p[0] & NF2_STATE_SUSPECT) != 0;
-    root->leaky = (p[0] & NF2_STATE_LEAKY) != 0;
-    root->bad_keys = (p[0] & NF2_STATE_BADS) != 0;
-    fs->io.epoch = nf2_get16(p + 1);
-    root->node = nf2_get24(p + 3);
-    root->node_base = nf2_get16(p + 6);
-    root->level = p[8];
-    root->id_limit = nf2_get32(p + 9);
-    space->free = nf2_get24(p + 13);
-    space->erases = nf2_get32(p + 16);
-    root->unclean_mounts = nf2_get16(p + 20);
-    space->now_window = nf2_get16(p + 22);
-    space->erased_groups = nf2_get32(p + 24);
-    root->group_block = nf2_get24(p + 28);
-    root->group_at = nf2_get16(p + 31);
-    p = load_claim(load_claim(p + 33, &space->nodes), &space->data);
-    root->bads = p[0];
-}
-
-static uint32_t checkpoint_bytes(const nf2_t *fs)
+static NF2_APART uint32_t checkpoint_bytes(const nf2_t *fs)
 {
     return NF2_STATE_FIXED + NF2_WINDOW_BYTES + 3u * fs->root.bads;
 }
@@ -267,7 +273,7 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
 }
 
 /* The last block of a claim. */
-static uint32_t spare_of(struct nf2_claim *claim, bool *suspect)
+static NF2_APART uint32_t spare_of(struct nf2_claim *claim, bool *suspect)
 {
     NF2_ASSERT(claim->count > 0);
     claim->count--;

@@ -20,37 +20,45 @@ static uint32_t group_to_erase(const nf2_t *fs)
     return NF2_NONE;
 }
 
-/* Erases a free group, and puts that on record when it is done. */
-static int erase_group(nf2_t *fs, uint32_t group)
+/*
+ * Erases as much of a free group as fits into a time, and puts that on record when it is done: 1, 0 if nothing fits, or an
+ * error. What was done is kept in RAM: a block that is taken meanwhile ends the group's being free.
+ */
+static int erase_some(nf2_t *fs, uint32_t group, uint32_t left, uint32_t record)
 {
+    struct nf2_space *space = &fs->space;
     uint32_t size = nf2_group_blocks(fs), large = nf2_large_blocks(fs);
-    uint32_t first = fs->space.now_window * fs->space.window_blocks + group * size;
+    uint32_t first = space->now_window * space->window_blocks + group * size;
+    int done = 0;
 
-    for (uint32_t block = first; block < first + size;) {
+    space->ahead = space->ahead_group == group ? space->ahead : 0;
+    space->ahead_group = (uint8_t)group;
+    while (space->ahead < size) {
+        uint32_t block = first + space->ahead;
         bool whole = large > 1 && nf2_large_begins(fs, block) && block + large <= first + size;
-        uint32_t count = whole ? large : 1;
+        uint32_t count = whole ? large : 1, time = whole ? fs->io.flash->large_erase_us : fs->io.flash->erase_block_us;
+        bool last = space->ahead + count >= size;
+        if (left < time + (last ? record : 0)) {
+            return done;
+        }
         int result = nf2_flash_erase(fs, block, count);
         if (result == NF2_FAILED_BLOCK && count > 1) {
             result = nf2_flash_erase(fs, block, count = 1);
         }
         if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, block);
-            return NF2_OK;
+            return 1;
         }
         NF2_TRY(result);
-        fs->space.erases += count;
-        block += count;
+        space->erases += count;
+        space->ahead = (uint16_t)(space->ahead + count);
+        left -= time;
+        done = 1;
     }
-    fs->space.erased_groups |= 1u << group;
-    return nf2_journal_checkpoint(fs, false);
-}
-
-static uint32_t erase_time(const nf2_t *fs)
-{
-    uint32_t large = nf2_large_blocks(fs), size = nf2_group_blocks(fs);
-    const struct nf2_flash *flash = fs->io.flash;
-
-    return large > 1 && size >= large ? size / large * flash->large_erase_us : size * flash->erase_block_us;
+    space->erased_groups |= 1u << group;
+    space->ahead = 0;
+    NF2_TRY(nf2_journal_checkpoint(fs, false));
+    return 1;
 }
 
 /* Erases of the log's next block and of an anchor's, where the log is about to turn. */
@@ -78,13 +86,14 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
     if (fs->io.read_only) {
         return 0;
     }
-    NF2_TRY(nf2_group_redo_pending(fs));
+    NF2_TRY(nf2_sweep_finish(fs));
     for (;;) {
         uint32_t spent = fs->io.busy_us - begin, left = budget_us > spent ? budget_us - spent : 0;
         uint32_t group = fs->root.opened ? group_to_erase(fs) : NF2_NONE;
         uint32_t log = 2 * flash->program_page_us + erases_of_turn(fs) * flash->erase_block_us;
-        if (group != NF2_NONE && left >= erase_time(fs) + log) {
-            NF2_TRY(erase_group(fs, group));
+        int erased = group != NF2_NONE ? erase_some(fs, group, left, log) : 0;
+        NF2_TRY(erased);
+        if (erased) {
             continue;
         }
         if (left < step + erases_of_step(fs) * flash->erase_block_us) {

@@ -11,7 +11,7 @@ static const char *skip_slashes(const char *p)
     return p;
 }
 
-static size_t name_length(const char *p)
+static NF2_APART size_t name_length(const char *p)
 {
     size_t n = 0;
     while (p[n] != '\0' && p[n] != '/') {

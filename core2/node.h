@@ -157,8 +157,8 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
  * Appends a group of changes, the commit of them. NF2_NODE_FULL: there is no room (nothing was written).
  * Deleting what is not there is no change.
  */
-#define NF2_NODE_FULL (-1002)
-#define NF2_NODE_HALF (-1005)   /* an error in the middle: the node is to be written anew from the view, as after NF2_FAILED_BLOCK */
+#define NF2_NODE_FULL (-1008)
+#define NF2_NODE_HALF (-1020)   /* an error in the middle: the node is to be written anew from the view, as after NF2_FAILED_BLOCK */
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count);
 
 /* ---- writing a node anew: begin, entries in order, end; then changes behind the base ---- */

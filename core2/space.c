@@ -35,7 +35,7 @@ static bool set_in(const nf2_t *fs, uint8_t *bits, uint32_t window, uint32_t blo
 }
 
 /* Bit of the group of `now` that a block lies in; 0 if it lies elsewhere. */
-static uint32_t group_bit(const nf2_t *fs, uint32_t block)
+static NF2_APART uint32_t group_bit(const nf2_t *fs, uint32_t block)
 {
     uint32_t at = in_window(fs, fs->space.now_window, block);
     return at != NF2_NONE ? 1u << at / nf2_group_blocks(fs) : 0;
@@ -129,7 +129,7 @@ uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits)
 }
 
 /* Free blocks of `now` from number `at` on, up to `limit`. */
-static uint32_t run_at(const nf2_t *fs, uint32_t at, uint32_t limit)
+static NF2_APART uint32_t run_at(const nf2_t *fs, uint32_t at, uint32_t limit)
 {
     uint32_t n = 0;
 
@@ -144,6 +144,7 @@ static uint32_t part_end(const nf2_t *fs, uint32_t first, uint32_t at)
 {
     uint32_t part = nf2_part_blocks(fs), shift = fs->io.offset / nf2_block_bytes(fs) + first;
 
+    NF2_ASSERT(part > 0);
     return nf2_min(at + part - (shift + at) % part, fs->space.window_blocks);
 }
 

@@ -55,6 +55,7 @@ static int take_over(nf2_t *fs)
     space->erased_groups = same ? space->erased_groups : 0; /* of blocks taken since their erase it has none */
     space->fresh = space->now_fresh = false;
     space->now_counted = true;
+    space->ahead = 0;
     fs->walk.stock = nf2_alloc_stock(fs);
     return nf2_journal_checkpoint(fs, false);
 }
@@ -96,6 +97,7 @@ static int end_walk(nf2_t *fs)
             return NF2_OK;
         }
     }
+    fs->walk.fruitless = fs->walk.emptying ? 0 : (uint8_t)(fs->walk.fruitless + 1u);
     fs->space.victims = 0;
     fs->walk.ready = true;
     if (!fs->walk.counted) {
@@ -235,6 +237,7 @@ static int walk_once(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number)
 static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number), uint32_t number)
 {
     uint32_t windows = nf2_windows(fs), most = 0, idle = 0;
+    uint32_t parts = nf2_max(windows, fs->space.window_blocks / NF2_CELLS); /* that are looked at before nothing more is to be won */
 
     NF2_TRY(nf2_journal_open(fs));
     if (!enough(fs, number) && fs->walk.spent == fs->io.changes + fs->moves) {
@@ -249,9 +252,11 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             idle = total > most ? 0 : idle + 1;
             fs->walk.looked_closer &= idle == 0 ? 0 : UINT32_MAX;
             most = nf2_max(most, total);
-            fs->walk.hard = fs->walk.hard || idle > windows;
+            bool hard = fs->walk.hard || idle > windows;
+            fs->walk.fruitless = hard == fs->walk.hard ? fs->walk.fruitless : 0;
+            fs->walk.hard = hard;
         }
-        if (idle > 6 * windows + 6) {
+        if (idle > 6 * windows + 6 || (fs->walk.hard && fs->walk.fruitless > parts)) {
             fs->walk.hard = false;
             fs->walk.spent = fs->io.changes + fs->moves;
             return NF2_ERR_NOSPC;

@@ -9,7 +9,7 @@
 #define NF2_LEVELS_MAX 8u
 
 /* The changes lie in more than one leaf: see group.h. */
-#define NF2_SPANS_LEAVES (-1004)
+#define NF2_SPANS_LEAVES (-1016)
 
 struct nf2_path {               /* from the root to a leaf */
     struct nf2_child node[NF2_LEVELS_MAX];  /* by level: 0 is the leaf */

@@ -91,6 +91,8 @@ bool nf2_victims_choose(nf2_t *fs)
 
     parts -= fs->walk.hard ? 0 : parts / 8; /* the rest is for what is written meanwhile */
     uint32_t candidates = fs->space.victims;
+    uint32_t garbage = 0, room = 0; /* what victims hold that nobody needs; what they have beside live data */
+
     fs->space.victims = 0;
     fs->walk.to_move = fs->walk.gain = 0;
     while ((cell = pick(fs, candidates, parts, won < enough)) < NF2_CELLS) {
@@ -101,7 +103,11 @@ bool nf2_victims_choose(nf2_t *fs)
         fs->walk.to_move += live * nf2_block_pages(fs) / nf2_space_parts(fs);
         fs->walk.gain += cell_size(fs, cell, &used) - live / nf2_space_parts(fs);
         parts -= nf2_min(parts, live + live / 8 + 1); /* leaves are written anew, too */
+        garbage += garbage_of(fs, cell);
+        room += cell_size(fs, cell, &used) * nf2_space_parts(fs) - live;
     }
+    bool wins = garbage >= nf2_space_parts(fs) / 16 || room > fs->space.cell_blocks * nf2_space_parts(fs);
+    fs->space.victims = wins ? fs->space.victims : 0; /* else holes would be moved about, for ever */
     return fs->space.victims != 0;
 }
 

@@ -98,7 +98,7 @@ def fuzz(arguments, name, program, seconds):
             break
         processes = [process for process in processes if process.poll() is None]
         while len(processes) < arguments.jobs:
-            log = open(out / f"log_{seed}.txt", "wb")  # noqa: SIM115 (the process keeps it)
+            log = open(out / f"log_{seed}.txt", "wb")
             processes.append(subprocess.Popen(
                 [program, corpus, f"-max_len={TARGETS[name]['length']}", "-len_control=0", "-entropic=0", "-reload=30", f"-seed={seed}", "-timeout=20",
                  f"-max_total_time={max(1, int(left))}", f"-artifact_prefix={found}/"], env=environment, stdout=log, stderr=log))

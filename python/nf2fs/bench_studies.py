@@ -204,7 +204,7 @@ def run_lifespan(program: Path, cells: list[bench.Cell], folder: str, json_path:
     rows = []
     for index, cell in enumerate(cells, 1):
         with screen.status(str(cell)) as status:
-            def show(line: str) -> None:
+            def show(line: str, index: int = index, cell: bench.Cell = cell) -> None:
                 status.update(f"[{index}/{len(cells)}] {cell}: {line}")
                 if not screen.is_terminal:
                     screen.print(f"[{index}/{len(cells)}] {cell}: {line}", soft_wrap=True)

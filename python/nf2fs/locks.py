@@ -28,7 +28,7 @@ class ImageLock:
     def __del__(self) -> None:
         """For a volume that was given up without being closed."""
         if self._file is not None:
-            warnings.warn(f"{self.path}: a volume was not closed", ResourceWarning, source=self)
+            warnings.warn(f"{self.path}: a volume was not closed", ResourceWarning, stacklevel=2, source=self)
             self.release()
 
     def release(self) -> None:

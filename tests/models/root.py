@@ -83,8 +83,8 @@ class Root:
 
     def scan_head(self):
         """Takes the state from the head of the log. Was the volume left cleanly?"""
-        last, dirty, epochs = 0, False, []
-        for index, page in enumerate(self.flash.blocks[self.head]):
+        dirty, epochs = False, []
+        for page in self.flash.blocks[self.head]:
             if isinstance(page, Torn):
                 dirty = True
                 epochs.append(page.epoch)
@@ -93,7 +93,6 @@ class Root:
                     raise Broken("a record behind a torn one of its epoch looks like damage")
                 for record in page[1]:
                     dirty = self.take(record, dirty)
-                last = index
         torn_next = self.flash.blocks[self.next][0]
         if not reads_blank(torn_next) and isinstance(torn_next, Torn):
             dirty = dirty or self.rule("next_looked_at")

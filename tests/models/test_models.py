@@ -8,9 +8,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import crash  # noqa: E402
-import wear  # noqa: E402
-from rules import RULES  # noqa: E402
+import crash
+import wear
+from rules import RULES
 
 SEED = 4
 

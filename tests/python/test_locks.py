@@ -152,7 +152,7 @@ def test_puts_at_the_same_time(tmp_path):
     ]
     done = [process.communicate() for process in running]
     assert [process.returncode for process in running].count(0) >= 1
-    for number, (process, (_, err)) in enumerate(zip(running, done)):
+    for process, (_, err) in zip(running, done):
         assert process.returncode == 0 or "is in use" in err
     assert checking.examine(image).sound
     with nf2fs.open_image(image, read_only=True) as volume:

@@ -21,10 +21,3 @@ def test_the_readme_names_what_exists():
         assert (ROOT / target).is_file() or target == "docs/FIGURES.md", target
     for target in re.findall(r"\bmake (\w+)", text):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.M), target
-
-
-def test_one_version():
-    said = {name: re.search(pattern, (ROOT / name).read_text(), re.M).group(1) for name, pattern in (
-        ("include/nf2fs/nf2fs.h", r'NF2_VERSION "(.*)"'), ("CMakeLists.txt", r"project\(nf2fs VERSION ([\d.]+)"),
-        ("pyproject.toml", r'^version = "(.*)"'), ("python/nf2fs/__init__.py", r'__version__ = "(.*)"'))}
-    assert len(set(said.values())) == 1, said

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nf2fs import bench, bench_choose, bench_compare, bench_flame, bench_page, bench_store
+from nf2fs import bench_choose, bench_compare, bench_flame, bench_page, bench_store
 
 BROWSER = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
 NO_BROWSER = "no Chromium was found (Debian: chromium)"

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 NAV = re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.M)
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
-WITH_README = [*NAV, "../README.md"]
+WITH_README = [*NAV, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md"]
 RUN_BY = {"PYTHON.md": {"python"}, "PORTING.md": {"c"}}  # the guide: all kinds, by test_site.py
 DIAGRAM = ""  # a fence without a language
 FREERTOS = Path(os.environ.get("NF2FS_FREERTOS_DIR", ROOT / "build" / "freertos"))
@@ -114,7 +114,8 @@ def parsed(application, words, line):
     assert name in application.commands, line
     command = application.commands[name]
     options = {option for one in command.params for option in one.opts}
-    assert {word.split("=")[0] for word in rest if word.startswith("-")} <= options, line
+    own = rest[: rest.index("--")] if "--" in rest else rest  # behind it is another program's line
+    assert {word.split("=")[0] for word in own if word.startswith("-")} <= options, line
     if not all(word.startswith("-") for word in rest):  # it is shown with its arguments
         try:
             command.make_context(name, list(rest))

@@ -156,7 +156,7 @@ def test_a_lifespan_goes_on_where_it_was_stopped(norbench, tmp_path):
         real = bench.find_program()
     except bench.BenchError:
         pytest.skip("norbench-cell is not built")
-    arguments = ("lifespan", "--cell", real, "-w", "lifesmall", "--fs", "nf2fs", "--chip", "w25q256/1M", "--mean", 12, "--no-idle", "--folder", tmp_path)
+    arguments = ("lifespan", "--cell", real, "-w", "lifesmall", "--fs", "nf2fs", "--chip", "w25q256/1M", "--mean", 12, "--no-idle", "--directory", tmp_path)
     assert norbench(*arguments, "--json", tmp_path / "plain")[0] == 0
     one = bench.Cell("nf2fs", "w25q256/1M", "lifesmall", mean=12)
     wear = bench_studies.wear_file(str(tmp_path), one)

@@ -102,6 +102,8 @@ struct nf2_root {               /* journal.c: what a mount must know */
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
     bool lap_known;             /* a lap over all windows was made in this mount */
     uint8_t freed_count;
+    uint8_t ahead_group;        /* the group that idle time is erasing, */
+    uint16_t ahead;             /* and so many blocks of it are done */
     uint8_t claim_size;         /* of the next claim for nodes */
     bool fresh;                 /* windows behind `now` were never used, and are erased */
     bool now_fresh;             /* all free blocks of `now` are erased */
@@ -136,6 +138,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool ready;                 /* `mark` is known, and may be taken from next */
     bool again;                 /* the window whose turn it is has to be marked anew */
     bool counted;               /* it was counted in this lap */
+    uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
     bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     bool looked;                /* `mark` was only looked at, when there had been so many changes: */
     uint32_t looked_changes;
