@@ -45,6 +45,8 @@
 #define CORE_BLOCKS_LEFT 1u
 /* Up to this size of a chip the room of removed files is there again though less than half of each block was theirs. */
 #define CORE_THIRDS_REGAINED UINT32_MAX
+/* ... where one file of so many was removed. */
+#define CORE_STRIDE_REGAINED UINT32_MAX
 /* Pages read for each name of a path, at most. */
 #define CORE_PAGES_A_NAME 16u
 
@@ -69,6 +71,7 @@
 #define CORE_BLOCKS_LEFT 0u
 /* Blocks of which two thirds are live are not emptied on a larger chip (DESIGN.md, "Open"). */
 #define CORE_THIRDS_REGAINED (256u << 10)
+#define CORE_STRIDE_REGAINED 3u
 #define CORE_PAGES_A_NAME 5u
 
 #endif

@@ -615,14 +615,19 @@ static void sync_updates(uint32_t blocks_left)
         }
         content[at] = byte;
     }
-    CHECK_EQ(nf2_sync(fs, file), NF2_OK);
+    int synced = nf2_sync(fs, file);
+    CHECK(synced == NF2_OK || synced == NF2_ERR_NOSPC);
+    if (synced == NF2_ERR_NOSPC) { /* the map cannot grow: they wait in the handle for room */
+        CHECK_EQ(nf2_remove(fs, "fill"), NF2_OK);
+        CHECK_EQ(nf2_sync(fs, file), NF2_OK);
+    }
     CHECK_EQ(volume_again(&volume, false), NF2_OK);
     CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
     CHECK_EQ(open_file(&volume, file, "data", NF2_O_RDONLY), NF2_OK);
     CHECK_EQ(nf2_read(fs, file, found, sizeof found), (int32_t)sizeof found);
     CHECK(memcmp(found, content, sizeof found) == 0);
     CHECK_EQ(nf2_close(fs, file), NF2_OK);
-    CHECK_EQ(nf2_remove(fs, "fill"), NF2_OK);
+    CHECK_EQ(nf2_remove(fs, "fill"), synced == NF2_OK ? NF2_OK : NF2_ERR_NOENT);
     CHECK_EQ(put(&volume, "again", 30000, 9), NF2_OK);
     volume_down(&volume, true);
 }
@@ -1045,10 +1050,14 @@ TEST(large_write_apart)
         (void)snprintf(name, sizeof name, "x%u", i);
         CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
     }
+    CHECK_EQ(CORE_FREE_EXACT ? 0 : maintain_all(&volume), 0);
     CHECK_EQ(nf2_statfs(&volume.fs, &stat), NF2_OK);
-    CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, (stat.blocks_available - 2u) * 4096u), NF2_ERR_NOSPC);
-    CHECK_EQ(nf2_size(&volume.fs, &volume.file), 0);
-    CHECK_EQ(nf2_tell(&volume.fs, &volume.file), 0);
+    CHECK(stat.blocks_available > 100);
+    uint32_t length = (stat.blocks_available - 2u) * 4096u;
+    int32_t written = nf2_write(&volume.fs, &volume.file, data, length);
+    CHECK(written == NF2_ERR_NOSPC || (written == (int32_t)length && !CORE_FREE_EXACT));
+    CHECK_EQ(nf2_size(&volume.fs, &volume.file), written > 0 ? written : 0);
+    CHECK_EQ(nf2_tell(&volume.fs, &volume.file), written > 0 ? written : 0);
     volume_down(&volume, true);
 }
 
@@ -1141,7 +1150,7 @@ TEST(batch_seen_whole)
         while (operation < 4000 && !batch_whole(operation, what % 2 != 0, what < 2)) {
             operation += 1 + operation / 50; /* reads fail, too: there are hundreds */
         }
-        CHECK(operation > 2 && operation < 4000);
+        CHECK(operation > 1 && operation < 4000); /* one program may commit it */
     }
 }
 

@@ -231,7 +231,8 @@ static void append_until_full(const char *chip, unsigned stride)
     printf("%s, one of %u removed: %lu bytes where %lu were available, %lu blocks left\n", chip,
            stride, (unsigned long)size, (unsigned long)room, (unsigned long)after.blocks_available);
     CHECK(after.blocks_available <= CORE_BLOCKS_LEFT);
-    if (vflash_chip_of(volume.flash)->size <= CORE_THIRDS_REGAINED || stride == 2) {
+    bool small = vflash_chip_of(volume.flash)->size <= CORE_THIRDS_REGAINED;
+    if (stride == 2 || (small && stride <= CORE_STRIDE_REGAINED)) {
         CHECK(size * 3u > removed * 3000u * 2u);
     }
     if (stride == 0) { /* all that was promised, but for what waits in a page */
