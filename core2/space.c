@@ -231,3 +231,19 @@ void nf2_space_freed(nf2_t *fs, uint32_t block)
         space->freed[space->freed_count++] = (uint16_t)block;
     }
 }
+
+void nf2_space_return(nf2_t *fs)
+{
+    struct nf2_space *space = &fs->space;
+
+    for (unsigned i = 0; i < space->freed_count; i++) {
+        uint32_t at = in_window(fs, space->now_window, space->freed[i]);
+        if (at != NF2_NONE && nf2_bit(space->now, at) && !space->now_fresh) {
+            nf2_bit_set(space->now, at, false);
+            space->now_free++;
+            space->free++;
+        }
+    }
+    fs->root.leaky = fs->root.leaky || (space->now_fresh && space->freed_count > 0); /* they are not erased */
+    space->freed_count = 0;
+}

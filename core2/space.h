@@ -75,4 +75,7 @@ uint32_t nf2_space_available(const nf2_t *fs);
 /* The block of a node or log that was replaced durably: free again in this session. */
 void nf2_space_freed(nf2_t *fs, uint32_t block);
 
+/* A session ends: such blocks are free for the next one, too. */
+void nf2_space_return(nf2_t *fs);
+
 #endif

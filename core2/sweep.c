@@ -327,7 +327,8 @@ int nf2_sweep_finish(nf2_t *fs)
 
     while ((result = nf2_group_redo_pending(fs)) == NF2_NEED_SPACE) {
         NF2_TRY(walk_until(fs, nodes_enough, nf2_alloc_stock(fs) + 1));
-        NF2_TRY(walk_until(fs, nodes_enough, nf2_space_kept(fs)));
+        int more = walk_until(fs, nodes_enough, nf2_space_kept(fs)); /* less may be enough */
+        NF2_TRY(more == NF2_ERR_NOSPC ? NF2_OK : more);
     }
     return result;
 }

@@ -251,6 +251,7 @@ static int leave(nf2_t *fs)
 
     NF2_TRY(waits ? NF2_OK : result);
     fs->root.group_block = waits ? fs->root.group_block : NF2_NO_BLOCK;
+    nf2_space_return(fs);
     return nf2_journal_checkpoint(fs, true);
 }
 
