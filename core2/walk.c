@@ -76,12 +76,12 @@ static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_pi
     NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
     bool list = refs.at != 0;
     while ((found = nf2_refs_next(fs, &refs, piece)) > 0) {
-        *wanted = *wanted || (fs->walk.emptying && nf2_move_wanted(fs, piece));
-        if (list) {
+        bool moves = fs->walk.emptying && nf2_move_wanted(fs, piece);
+        *wanted = *wanted || moves;
+        if (list && !moves) { /* one that moves is marked where it goes */
             mark_piece(fs, piece);
-        } else {
-            pieces++;
         }
+        pieces += !list;
     }
     return found < 0 ? found : pieces;
 }
@@ -143,6 +143,9 @@ static NF2_APART int visit_wanted(nf2_t *fs, bool in_map)
     if (moved == 0 && in_map) {
         NF2_TRY(nf2_map_find_as_is(fs, entry.key.id, nf2_key_value(&entry.key), &piece));
         mark_piece(fs, &piece);
+    } else if (moved == 0) {
+        struct nf2_span body = nf2_body_span(&entry, 0, entry.body_length);
+        NF2_TRY(nf2_walked_body(fs, &entry.key, &body));
     }
     fs->walk.behind = moved == 0;
     return moved < 0 ? moved : MOVED;
@@ -176,6 +179,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path)
         last_id = mapped ? entry.key.id : 0;
         if (wanted) {
             fs->walk.cursor = entry.key;
+            fs->walk.behind = false;    /* whatever becomes of the move */
             return mapped > 0 ? WANTED_PIECE : WANTED;
         }
     }
@@ -205,7 +209,8 @@ static NF2_APART int visit_leaf(nf2_t *fs)
     if (path.bounded) {
         fs->walk.cursor = path.upper;
         int joined = fs->group_busy ? 0 : nf2_tree_join(fs, &path);
-        return joined == NF2_NEED_SPACE ? 0 : joined;
+        fs->space.pristine = fs->space.pristine && joined <= 0; /* there may be more of them */
+        return joined < 0 && joined != NF2_NEED_SPACE ? joined : 0;
     }
     int lowered = fs->group_busy ? 0 : nf2_tree_lower(fs);
     fs->walk.active = false;
