@@ -71,7 +71,7 @@
 #define CORE_BLOCKS_LEFT 0u
 /* Blocks of which two thirds are live are not emptied on a larger chip (DESIGN.md, "Open"). */
 #define CORE_THIRDS_REGAINED (256u << 10)
-#define CORE_STRIDE_REGAINED 3u
+#define CORE_STRIDE_REGAINED 7u
 #define CORE_PAGES_A_NAME 5u
 
 #endif
