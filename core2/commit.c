@@ -61,7 +61,6 @@ static NF2_APART void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint3
     file->shadow = 0;
     file->fresh = file->created = file->changed = file->dirty = false;
     file->here.length = 0;
-    file->frames_known = false;
     file->frames_block = 0;
     fs->moves++;
 }
@@ -82,70 +81,57 @@ static NF2_APART int commit_inline(nf2_t *fs, nf2_file_t *file)
 /* Finds the frames that the file ends with, if more can be appended there. */
 static NF2_APART int look_for_frames(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_frames frames;
     struct nf2_piece piece;
+    uint32_t at;
 
-    file->frames_known = true;
-    file->frames_block = 0;
-    if (file->synced == 0 || (file->kind != NF2_BODY_LIST && file->kind != NF2_BODY_MAP)) {
-        return NF2_OK;
-    }
     NF2_TRY(nf2_content_base(fs, file, file->synced - 1, &piece));
     if (piece.open) {
-        NF2_TRY(nf2_frames_open(fs, piece.block, piece.within, &frames));
-        if (frames.end == file->synced) { /* else what follows was cut off */
+        NF2_TRY(nf2_frames_open(fs, &piece, &at));
+        if (piece.offset + piece.length == file->synced) { /* else what follows was cut off */
             file->frames_block = piece.block;
             file->frames_base = piece.within;
-            file->frames_at = frames.append_at;
+            file->frames_at = at;
             nf2_walked_piece(fs, &piece);
         }
     }
     return NF2_OK;
 }
 
-/* 1 if the buffer went to the frames at the file's end: that is the commit. 0 if they have no room. */
+/* 1 if the buffer went to the frames: behind what is committed that is the commit. 0 if they take no more. */
 static NF2_APART int append_frame(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_frames frames = {file->frames_block, file->frames_base, file->synced, file->frames_at};
-    int result = nf2_frames_append(fs, &frames, file->buffer, file->buffered);
+    int result = nf2_frames_append(fs, file);
 
+    if (result > 0) {
+        file->buffered = 0;
+        file->dirty = false;
+        return 1;
+    }
+    uint32_t block = file->frames_block;
+    file->frames_block = 0;
     if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, file->frames_block);
+        nf2_journal_bad(fs, block);
+        return 0;
     }
-    if (result != NF2_OK) {
-        file->frames_block = 0;
-        return result == NF2_FAILED_BLOCK || result == 1 ? 0 : result;
-    }
-    file->frames_at = frames.append_at;
-    file->synced = file->size;
-    file->buffered = 0;
-    file->dirty = file->changed = false;
-    file->here.length = 0;
-    fs->moves++;
-    return 1;
+    return result;
 }
 
 /* The buffer's content as the first frame of a new block, which becomes a piece. */
 static NF2_APART int begin_frames(nf2_t *fs, nf2_file_t *file)
 {
-    int result = NF2_FAILED_BLOCK;
-    uint32_t block;
+    struct nf2_piece piece = {file->synced, file->buffered, 0, file->synced, NF2_PIECE_FRAMES, true};
+    int appended = 0;
 
-    while (result == NF2_FAILED_BLOCK) {
-        NF2_TRY(nf2_alloc_node(fs, &block));
-        struct nf2_frames frames = {block, file->synced, file->synced, 0};
-        result = nf2_frames_append(fs, &frames, file->buffer, file->buffered);
-        file->frames_at = frames.append_at;
-        if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, block);
-        }
+    while (appended == 0) {
+        NF2_TRY(nf2_alloc_node(fs, &piece.block));
+        file->frames_block = piece.block;
+        file->frames_base = file->synced;
+        file->frames_at = 0;
+        appended = append_frame(fs, file);
     }
-    NF2_TRY(result);
-    struct nf2_piece piece = {file->synced, file->buffered, block, file->synced, NF2_PIECE_FRAMES, true};
+    NF2_TRY(appended);
     file->piece[0] = piece;
     file->pieces = 1;
-    file->buffered = 0;
-    file->dirty = false;
     return NF2_OK;
 }
 
@@ -323,18 +309,21 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
 /* A small append, in frames at the file's end, or in new ones. */
 static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
 {
-    NF2_TRY(file->frames_known ? NF2_OK : look_for_frames(fs, file));
+    NF2_TRY(file->frames_block != 0 ? NF2_OK : look_for_frames(fs, file));
     int appended = file->frames_block != 0 ? append_frame(fs, file) : 0;
-    if (appended != 0) {
-        return appended < 0 ? appended : NF2_OK;
+    NF2_TRY(appended);
+    if (appended > 0) {
+        file->synced = file->size;
+        file->changed = false;
+        file->here.length = 0;
+        fs->moves++;
+        return NF2_OK;
     }
     NF2_TRY(begin_frames(fs, file));
-    uint32_t block = file->piece[0].block, base = file->piece[0].within, at = file->frames_at;
+    uint32_t block = file->frames_block;
+    file->frames_block = 0;
     NF2_TRY(commit_pieces(fs, file));
-    file->frames_known = true;
     file->frames_block = block;
-    file->frames_base = base;
-    file->frames_at = at;
     return NF2_OK;
 }
 

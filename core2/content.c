@@ -16,12 +16,10 @@ uint32_t nf2_inline_max(const nf2_t *fs, const struct nf2_key *key)
 
 int nf2_list_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
 {
-    struct nf2_frames frames;
     int found = nf2_refs_next(fs, refs, piece);
 
     if (found > 0 && piece->open) {
-        NF2_TRY(nf2_frames_open(fs, piece->block, piece->within, &frames));
-        piece->length = frames.end > piece->offset ? frames.end - piece->offset : 0;
+        NF2_TRY(nf2_frames_open(fs, piece, &refs->offset));
         refs->offset = piece->offset + piece->length;
     }
     return found;
@@ -177,7 +175,7 @@ int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *
         memset(data, 0, length);
         return NF2_OK;
     case NF2_PIECE_FRAMES:
-        return nf2_frames_read(fs, piece->block, piece->within, offset, data, length);
+        return nf2_frames_read(fs, piece, offset, data, length);
     case NF2_PIECE_INLINE:
         found = nf2_tree_find(fs, &file->key, &entry);
         NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);

@@ -405,7 +405,6 @@ static NF2_APART int give_up(nf2_t *fs, nf2_file_t *file)
     file->fresh = false;
     file->changed = created;
     file->cut_to = NF2_NONE;
-    file->frames_known = false;
     file->frames_block = 0;
     file->here.length = 0;
     NF2_TRY(created ? NF2_OK : nf2_content_load(fs, file));

@@ -188,7 +188,6 @@ typedef struct nf2_file {
     bool fresh;                 /* the content replaces what is committed */
     bool created;               /* no entry is on flash yet */
     bool failed;                /* a call failed half way: nothing can be synced any more */
-    bool frames_known;          /* it was looked whether frames at the end take more */
     uint16_t flags;
     uint16_t buffered;          /* bytes in the buffer */
     uint32_t position, size;    /* bytes; size with unsynced writes */
