@@ -118,49 +118,33 @@ int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
     return NF2_OK;
 }
 
-/* A piece that covers the offset, shortened to [*low, *high); or the bounds of the gap. */
-static bool covers(const struct nf2_piece *piece, uint32_t offset, uint32_t *low, uint32_t *high)
-{
-    uint32_t end = piece->offset + piece->length;
-
-    if (offset >= piece->offset && offset < end && piece->kind != 0) {
-        return true;
-    }
-    if (piece->offset > offset) {
-        *high = nf2_min(*high, piece->offset);
-    } else if (piece->kind != 0) {
-        *low = nf2_max(*low, end);
-    } else {
-        *high = nf2_min(*high, end);
-    }
-    return false;
-}
-
 int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece)
 {
-    uint32_t low = 0, high = file->size;
-    bool found = false;
+    uint32_t high = file->size;
 
-    for (unsigned i = file->pieces; i > 0 && !found; i--) {
-        *piece = file->piece[i - 1];
-        found = covers(piece, offset, &low, &high);
+    for (int layer = file->pieces + 1; layer >= 0; layer--) { /* the newest first */
+        if (layer > 1) {
+            *piece = file->piece[layer - 2];
+        } else if (layer == 1 && file->shadow != 0) {
+            NF2_TRY(nf2_map_find(fs, file->shadow, offset, piece));
+        } else if (layer == 0 && !file->fresh && offset < file->cut_to) {
+            high = nf2_min(high, file->cut_to);
+            NF2_TRY(nf2_content_base(fs, file, offset, piece));
+        } else {
+            continue;
+        }
+        uint32_t end = piece->offset + piece->length;
+        if (offset < piece->offset) {
+            high = nf2_min(high, piece->offset);
+        } else if (offset < end) {
+            high = nf2_min(high, end);
+            if (piece->kind != 0) {
+                *piece = nf2_piece_part(fs, piece, offset - piece->offset, high - offset);
+                return NF2_OK;
+            }
+        }
     }
-    if (!found && file->shadow != 0) {
-        NF2_TRY(nf2_map_find(fs, file->shadow, offset, piece));
-        found = covers(piece, offset, &low, &high);
-    }
-    if (!found && !file->fresh && offset < file->cut_to) {
-        high = nf2_min(high, file->cut_to);
-        NF2_TRY(nf2_content_base(fs, file, offset, piece));
-        found = covers(piece, offset, &low, &high);
-    }
-    if (!found) {
-        return NF2_ERR_IO;      /* a file has no holes: they are pieces of zeros */
-    }
-    low = nf2_max(low, piece->offset);
-    high = nf2_min(high, piece->offset + piece->length);
-    *piece = nf2_piece_part(fs, piece, low - piece->offset, high - low);
-    return NF2_OK;
+    return NF2_ERR_IO;          /* a file has no holes: they are pieces of zeros */
 }
 
 int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece, uint32_t offset,

@@ -21,7 +21,7 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file);
 /* What the committed content has at an offset; kind 0: nothing. */
 int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
-/* What the file has at an offset below its size, behind the buffer. */
+/* What the file has from an offset below its size on, behind the buffer. */
 int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
 /* Reads bytes of one piece. */
