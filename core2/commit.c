@@ -22,15 +22,13 @@ static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint
 
     nf2_op_put(op, &file->key, head, head_bytes);
     if (file->key.length == NF2_KEY_MAX) {
-        int found = nf2_tree_find(fs, &file->key, &entry);
-        NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-        NF2_TRY(nf2_entry_content(fs, &entry, &content));
+        NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
         nf2_op_rest(op, nf2_body_span(&entry, 0, content.at));
     }
     return NF2_OK;
 }
 
-/* The handle's content is what is on the chip now. */
+/* What the handle has written is what the file consists of now. */
 static NF2_APART int committed(nf2_t *fs, nf2_file_t *file)
 {
     file->synced = file->size;
@@ -44,26 +42,37 @@ static NF2_APART int committed(nf2_t *fs, nf2_file_t *file)
 }
 
 /*
- * New content in the entry: its head, and the buffer if it is to lie there. The map whose place it takes goes: also one that the
- * walk has made of a list meanwhile. A shadow that the content names is an orphan no more.
+ * All that the handle has written, by these changes. They name or merge a shadow: it is an orphan
+ * no more.
  */
-static NF2_APART int replace_content(nf2_t *fs, nf2_file_t *file, const uint8_t *head, uint32_t head_bytes)
+static NF2_APART int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
+{
+    if (file->shadow != 0) {
+        nf2_op_delete_orphan(&ops[n++], file->shadow);
+    }
+    NF2_TRY(nf2_change(fs, ops, n));
+    return committed(fs, file);
+}
+
+/*
+ * New content in the entry: its head, and the buffer if it is to lie there. The map whose place it
+ * takes goes: also one that the walk has made of a list meanwhile.
+ */
+static NF2_APART int replace_content(nf2_t *fs, nf2_file_t *file, const uint8_t *head,
+                                     uint32_t head_bytes)
 {
     struct nf2_content old = {file->kind, 0, file->id};
     struct nf2_op ops[3];
 
     NF2_TRY(put_content(fs, file, head, head_bytes, &ops[0]));
-    if (head[0] == NF2_BODY_INLINE && file->buffered > 0) { /* with a long name there is nothing: see nf2_inline_max */
+    if (head[0] == NF2_BODY_INLINE && file->buffered > 0) { /* not of a long name: nf2_inline_max */
         ops[0].body[1] = nf2_span_of(file->buffer, file->buffered);
     }
-    unsigned n = 1u + (unsigned)nf2_commit_orphan(&old, &ops[1]);
-    if (file->shadow != 0) {
-        nf2_op_delete_orphan(&ops[n++], file->shadow);
-    }
-    NF2_TRY(nf2_change(fs, ops, n));
+    uint32_t id = file->shadow;
+    NF2_TRY(change(fs, file, ops, 1u + (unsigned)nf2_commit_orphan(&old, &ops[1])));
     file->kind = head[0];
-    file->id = file->shadow;
-    return committed(fs, file);
+    file->id = id;
+    return 1;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------- */
@@ -87,7 +96,7 @@ static NF2_APART int look_for_frames(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
-/* 1 if the buffer went to the frames: behind what is committed that is the commit. 0 if they take no more. */
+/* 1 if the buffer went to the frames, 0 if they take no more. */
 static NF2_APART int append_frame(nf2_t *fs, nf2_file_t *file)
 {
     int result = nf2_frames_append(fs, file);
@@ -104,25 +113,6 @@ static NF2_APART int append_frame(nf2_t *fs, nf2_file_t *file)
         return 0;
     }
     return result;
-}
-
-/* The buffer's content as the first frame of a new block, which becomes a piece. */
-static NF2_APART int begin_frames(nf2_t *fs, nf2_file_t *file)
-{
-    struct nf2_piece piece = {file->synced, file->buffered, 0, file->synced, NF2_PIECE_FRAMES, true};
-    int appended = 0;
-
-    while (appended == 0) {
-        NF2_TRY(nf2_alloc_node(fs, &piece.block));
-        file->frames_block = piece.block;
-        file->frames_base = file->synced;
-        file->frames_at = 0;
-        appended = append_frame(fs, file);
-    }
-    NF2_TRY(appended);
-    file->piece[0] = piece;
-    file->pieces = 1;
-    return NF2_OK;
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------- */
@@ -178,7 +168,7 @@ static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
     for (; at < file->size; at = piece.offset + piece.length) {
         NF2_TRY(nf2_map_find(fs, file->shadow, at, &piece));
         if (piece.kind == 0) {
-            NF2_TRY(nf2_sweep_ready(fs, false)); /* before the plan: the walk may move what it refers to */
+            NF2_TRY(nf2_sweep_ready(fs, false)); /* first: the walk may move the piece */
             NF2_TRY(nf2_content_find(fs, file, at, &piece));
             NF2_TRY(nf2_change_piece(fs, file->shadow, &piece));
         }
@@ -205,15 +195,12 @@ static NF2_APART int merge_shadow(nf2_t *fs, nf2_file_t *file)
 {
     bool cut = file->cut_to != NF2_NONE;
     struct nf2_op ops[3];
-    unsigned n = 0;
 
-    nf2_op_merge(&ops[n++], file->shadow, file->id, cut ? file->size : NF2_NONE);
+    nf2_op_merge(&ops[0], file->shadow, file->id, cut ? file->size : NF2_NONE);
     if (cut) {
-        nf2_op_range(&ops[n++], file->id, file->size, NF2_FILE_MAX + 1u);
+        nf2_op_range(&ops[1], file->id, file->size, NF2_FILE_MAX + 1u);
     }
-    nf2_op_delete_orphan(&ops[n++], file->shadow);
-    NF2_TRY(nf2_change(fs, ops, n));
-    return committed(fs, file);
+    return change(fs, file, ops, 1u + cut);
 }
 
 /* The shadow becomes the file's map, or its entries are put over those of the map. */
@@ -242,20 +229,31 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     return done != 0 ? done : commit_shadow(fs, file, map);
 }
 
-/* A small append, in frames at the file's end, or in new ones. */
+/* A small append, in frames at the file's end or in those of a new block, which is a piece then. */
 static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
 {
+    struct nf2_piece piece = {file->synced, file->buffered, 0, file->synced, NF2_PIECE_FRAMES,
+                              true};
+
     NF2_TRY(file->frames_block != 0 ? NF2_OK : look_for_frames(fs, file));
     int appended = file->frames_block != 0 ? append_frame(fs, file) : 0;
     if (appended != 0) {
         return appended < 0 ? appended : committed(fs, file);
     }
-    NF2_TRY(begin_frames(fs, file));
-    uint32_t block = file->frames_block;
-    file->frames_block = 0;
+    while (appended == 0) {
+        NF2_TRY(nf2_alloc_node(fs, &piece.block));
+        file->frames_block = piece.block;
+        file->frames_base = file->synced;
+        file->frames_at = 0;
+        appended = append_frame(fs, file);
+    }
+    NF2_TRY(appended);
+    file->piece[0] = piece;
+    file->pieces = 1;
+    file->frames_block = 0;     /* until the file has the piece */
     NF2_TRY(commit_pieces(fs, file));
-    file->frames_block = block;
-    return NF2_OK;
+    file->frames_block = piece.block;
+    return 1;
 }
 
 int nf2_commit(nf2_t *fs, nf2_file_t *file)

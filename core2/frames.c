@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "frames.h"
 
-/* The next frame, its data's place from the base on, and (in the record) their length: 1, 0 at the end, or an error. */
+/* The next frame, the place of its data and (in the record) their length: 1, 0 or an error. */
 static int next_frame(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record, uint32_t *place)
 {
     int found = nf2_scan_next(fs, scan, record);
@@ -36,11 +36,12 @@ int nf2_frames_open(nf2_t *fs, struct nf2_piece *piece, uint32_t *append_at)
     }
     running += piece->within;
     piece->length = running > piece->offset ? running - piece->offset : 0;
-    *append_at = scan.own ? nf2_log_bytes(fs) : nf2_scan_append_at(fs, &scan); /* a program failed: nothing goes behind it */
+    /* Where a program failed in this session nothing goes behind it. */
+    *append_at = scan.own ? nf2_log_bytes(fs) : nf2_scan_append_at(fs, &scan);
     return NF2_OK;
 }
 
-/* Goes on in the last page that begins at or before a place with a frame that is valid; else at the start. */
+/* Goes on in the last page that begins at or before a place with a valid frame; else at the start. */
 static void skip_pages(nf2_t *fs, struct nf2_scan *scan, uint32_t place)
 {
     uint32_t page = nf2_page(fs), most = page - NF2_PAGE_HEAD - NF2_FRAME_OVERHEAD;
@@ -48,16 +49,19 @@ static void skip_pages(nf2_t *fs, struct nf2_scan *scan, uint32_t place)
 
     for (uint32_t at = place / most * page; at < nf2_log_bytes(fs); at += page) {
         const uint8_t *head = nf2_peek(fs, scan->block, at, NF2_PAGE_HEAD + NF2_FRAME_DATA);
-        if (head == NULL || nf2_get16(head) == NF2_LOG_BLANK || nf2_get16(head + NF2_PAGE_HEAD + 2) > place) {
+        uint16_t epoch = head != NULL ? nf2_get16(head) : NF2_LOG_BLANK;
+        if (epoch == NF2_LOG_BLANK || nf2_get16(head + NF2_PAGE_HEAD + 2) > place) {
             return;
         }
-        if (nf2_record_at(fs, scan->block, at + NF2_PAGE_HEAD, nf2_get16(head), &record) == NF2_PLACE_RECORD) {
+        int found = nf2_record_at(fs, scan->block, at + NF2_PAGE_HEAD, epoch, &record);
+        if (found == NF2_PLACE_RECORD) {
             scan->position = scan->used_end = (uint16_t)at;
         }
     }
 }
 
-int nf2_frames_read(nf2_t *fs, const struct nf2_piece *piece, uint32_t at, void *data, uint32_t length)
+int nf2_frames_read(nf2_t *fs, const struct nf2_piece *piece, uint32_t at, void *data,
+                    uint32_t length)
 {
     struct nf2_record record;
     struct nf2_scan scan;
@@ -90,7 +94,8 @@ int nf2_frames_append(nf2_t *fs, nf2_file_t *file)
     struct nf2_writer writer;
     uint8_t place[2];
 
-    NF2_ASSERT(file->buffered > 0 && NF2_PAGE_HEAD + length <= nf2_page(fs) && file->synced >= file->frames_base);
+    NF2_ASSERT(file->buffered > 0 && NF2_PAGE_HEAD + length <= nf2_page(fs));
+    NF2_ASSERT(file->synced >= file->frames_base);
     if (nf2_log_place(fs, file->frames_at, length, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
         return 0;
     }

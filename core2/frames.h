@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * frames.h - the framed tail of a file: a log in which each small synced append is one record (docs/core2/FORMAT.md,
- * "Frames"; the idea is HFFS's log block).
+ * frames.h - the framed tail of a file: a log in which each small synced append is one record
+ * (docs/core2/FORMAT.md, "Frames"; the idea is HFFS's log block).
  */
 #ifndef NF2FS_CORE_FRAMES_H
 #define NF2FS_CORE_FRAMES_H
@@ -9,15 +9,17 @@
 #include "log.h"
 
 /*
- * Finds how far the frames of a piece go, which becomes its length, and where in the block the next one goes (the log's end: nowhere).
- * NF2_ERR_IO if there are none: the first is written before the block is referenced.
+ * Finds how far the frames of a piece go, which becomes its length, and where in the block the next
+ * one goes (the log's end: nowhere). NF2_ERR_IO if there are none: the first one is written before
+ * the block is referenced.
  */
 int nf2_frames_open(nf2_t *fs, struct nf2_piece *piece, uint32_t *append_at);
 
 /* Reads `length` bytes at file offset `at`, all of which must lie in the piece's block. */
-int nf2_frames_read(nf2_t *fs, const struct nf2_piece *piece, uint32_t at, void *data, uint32_t length);
+int nf2_frames_read(nf2_t *fs, const struct nf2_piece *piece, uint32_t at, void *data,
+                    uint32_t length);
 
-/* Appends what the handle's buffer holds, less than a page, to its frames: 1, 0 if the block has no room, or what failed. */
+/* Appends the handle's buffer, less than a page, to its frames: 1, 0 without room, or what failed. */
 int nf2_frames_append(nf2_t *fs, nf2_file_t *file);
 
 #endif

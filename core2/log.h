@@ -55,8 +55,8 @@ struct nf2_scan {
     uint16_t front_epoch;       /* and of the last valid record in front of it */
     bool bad;
     bool dirty_end;             /* something that is no record follows the last record in its page */
-    bool damaged;               /* an invalid record that no cut explains, */
-    bool own;                   /* or that none since its page was begun does: an invalid place of the session's own epoch */
+    bool damaged;               /* an invalid record that no cut explains */
+    bool own;                   /* an invalid place in what this session has programmed */
 };
 
 static inline uint32_t nf2_log_bytes(const nf2_t *fs)

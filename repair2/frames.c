@@ -21,7 +21,8 @@ static void damaged(struct rep_frames *frames, uint32_t at)
 }
 
 /* Is this a frame whose data begin at `*place`, and did what is in front of it end there? */
-static bool in_order(const struct rep_frames *frames, const struct rep_record *record, uint32_t *place)
+static bool in_order(const struct rep_frames *frames, const struct rep_record *record,
+                     uint32_t *place)
 {
     bool frame = record->type == NF2_FRAME && record->length >= 2;
 
@@ -70,13 +71,14 @@ const struct rep_frames *rep_frames_read(struct repair *repair, uint32_t block, 
     if (frames->part != NULL && frames->block == block && frames->base == base) {
         return frames;
     }
-    *frames = (struct rep_frames){.part = frames->part, .room = frames->room, .block = block, .base = base, .none = true};
+    *frames = (struct rep_frames){.part = frames->part, .room = frames->room, .block = block,
+                                  .base = base, .none = true};
     if (image->frames_budget < image->log_bytes) {
         return frames;
     }
     image->frames_budget -= image->log_bytes;
     bool clean = image->clean;
-    image->clean = clean && !rep_is_bad(repair, block); /* a write that failed for good ends the use of its block */
+    image->clean = clean && !rep_is_bad(repair, block); /* a write that fails ends a block's use */
     rep_log_read(image, block, 0, 0, false, &log);
     note_log(frames, &log);
     take_records(frames, &log, image->log_bytes);

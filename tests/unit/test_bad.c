@@ -201,7 +201,7 @@ TEST(super_log)
 
 /* ---- half a program --------------------------------------------------------------------------- */
 
-/* A driver of which one program does half of its bytes and says that the block is bad; then the block takes nothing more. */
+/* A driver of which one program does half of its bytes; then that block is bad. */
 struct failing {
     const struct nf2_flash *whole;
     unsigned programs;          /* until that one; 0: none */
@@ -228,7 +228,8 @@ static int half_program(void *context, uint32_t address, const void *data, uint3
 
 static int half_erase(void *context, uint32_t address, uint32_t length)
 {
-    bool hit = failing.block >= address / failing.whole->block_size && failing.block < (address + length) / failing.whole->block_size;
+    uint32_t bytes = failing.whole->block_size;
+    bool hit = failing.block >= address / bytes && failing.block < (address + length) / bytes;
     return hit ? NF2_FLASH_BAD : failing.whole->erase(context, address, length);
 }
 

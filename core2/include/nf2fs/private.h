@@ -184,7 +184,7 @@ typedef struct nf2_file {
     uint8_t pieces;
     uint8_t spills;             /* times that they went to the shadow */
     bool dirty;                 /* the buffer holds what is not on flash */
-    bool changed;               /* there is something to sync */
+    bool changed;               /* there is more to sync than what the buffer holds */
     bool fresh;                 /* the content replaces what is committed */
     bool created;               /* no entry is on flash yet */
     bool failed;                /* a call failed half way: nothing can be synced any more */
