@@ -264,7 +264,7 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
         return NF2_OK;
     }
     NF2_TRY(file->created && file->promised == 0 ? nf2_sweep_name(fs) : nf2_sweep_ready(fs, false));
-    if (file->dirty && nf2_data_frame(fs, file, file->buffer_at, file->buffered)) {
+    if (file->dirty && nf2_data_frame(fs, file, file->buffered)) {
         return commit_frames(fs, file);
     }
     file->frames_block = 0;

@@ -77,10 +77,11 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
 
 /* ---- room --------------------------------------------------------------------------------------- */
 
-bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t length)
+bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length)
 {
-    return !file->changed && at == file->synced && file->kind != NF2_BODY_INLINE &&
-           length + 16u <= nf2_page(fs);
+    bool behind = !file->dirty || file->buffer_at == file->synced;
+
+    return !file->changed && behind && file->kind != NF2_BODY_INLINE && length + 16u <= nf2_page(fs);
 }
 
 int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
@@ -94,8 +95,7 @@ int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
         have = bytes - fs->fragment.within;
     }
     length += file->dirty || whole ? file->buffered : 0;
-    uint32_t from = file->dirty ? file->buffer_at : at;
-    bool frame = at == file->size && nf2_data_frame(fs, file, from, length);
+    bool frame = at == file->size && nf2_data_frame(fs, file, length);
     bool beside = whole && at <= file->size && length <= nf2_inline_max(fs, &file->key);
     if (length <= have || beside || frame) {
         return NF2_OK;

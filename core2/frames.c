@@ -41,7 +41,7 @@ int nf2_frames_open(nf2_t *fs, struct nf2_piece *piece, uint32_t *append_at)
     return NF2_OK;
 }
 
-/* Goes on in the last page that begins at or before a place with a valid frame; else at the start. */
+/* Goes on in the last page that begins with a valid frame at or before a place; else in front. */
 static void skip_pages(nf2_t *fs, struct nf2_scan *scan, uint32_t place)
 {
     uint32_t page = nf2_page(fs), most = page - NF2_PAGE_HEAD - NF2_FRAME_OVERHEAD;

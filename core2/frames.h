@@ -19,7 +19,7 @@ int nf2_frames_open(nf2_t *fs, struct nf2_piece *piece, uint32_t *append_at);
 int nf2_frames_read(nf2_t *fs, const struct nf2_piece *piece, uint32_t at, void *data,
                     uint32_t length);
 
-/* Appends the handle's buffer, less than a page, to its frames: 1, 0 without room, or what failed. */
+/* Appends the handle's buffer, less than a page, to its frames: 1, 0 without room, or a failure. */
 int nf2_frames_append(nf2_t *fs, nf2_file_t *file);
 
 #endif

@@ -199,7 +199,7 @@ TEST(super_log)
     }
 }
 
-/* ---- half a program --------------------------------------------------------------------------- */
+/* ---- half a program ------------------------------------------------------------------------- */
 
 /* A driver of which one program does half of its bytes; then that block is bad. */
 struct failing {
