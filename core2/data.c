@@ -95,9 +95,9 @@ int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
         have = bytes - fs->fragment.within;
     }
     length += file->dirty || whole ? file->buffered : 0;
-    bool frame = at == file->size && nf2_data_frame(fs, file, length);
-    bool beside = whole && at <= file->size && length <= nf2_inline_max(fs, &file->key);
-    if (length <= have || beside || frame) {
+    bool beside = whole ? at <= file->size && length <= nf2_inline_max(fs, &file->key)
+                        : at == file->size && nf2_data_frame(fs, file, length);
+    if (length <= have || beside) {
         return NF2_OK;
     }
     uint32_t blocks = (length - have + bytes - 1) / bytes;
