@@ -27,7 +27,7 @@ int nf2_frames_open(nf2_t *fs, struct nf2_piece *piece, uint32_t *append_at)
 
     nf2_scan_begin(&scan, piece->block);
     while ((found = next_frame(fs, &scan, &record, &place)) > 0) {
-        scan.damaged = scan.damaged || place != running;
+        NF2_TRY(place == running ? NF2_OK : NF2_ERR_IO);
         running += record.length;
     }
     NF2_TRY(found);
