@@ -47,7 +47,7 @@ static int take_over(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
-    NF2_TRY(nf2_wear_take(fs));
+    (void)nf2_wear_take(fs);    /* a count that is lost is not worth an error */
     NF2_TRY(nf2_walk_pin(fs, false));
     bool same = space->now_window == space->mark_window;
     space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);

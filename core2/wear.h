@@ -17,4 +17,7 @@ int nf2_wear_look(nf2_t *fs);
 /* Erases of a block as far as they were counted: those of its group. */
 int nf2_wear_of(nf2_t *fs, uint32_t block, uint32_t *erases);
 
+/* The least and the most of all groups. */
+int nf2_wear_range(nf2_t *fs, uint32_t *least, uint32_t *most);
+
 #endif
