@@ -47,7 +47,6 @@ static int take_over(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
-    (void)nf2_wear_take(fs);    /* a count that is lost is not worth an error */
     NF2_TRY(nf2_walk_pin(fs, false));
     bool same = space->now_window == space->mark_window;
     space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
@@ -105,11 +104,15 @@ static int end_walk(nf2_t *fs)
     fs->space.victims = fs->space.laggards = 0;
     fs->walk.ready = true;
     fs->walk.ended = fs->space.erases;
+    bool same = fs->space.mark_window == fs->space.now_window;
+    if (same) {                 /* before it is counted: a record meanwhile must not have new counts and old bits */
+        (void)nf2_wear_take(fs);    /* a count that is lost is not worth an error */
+    }
     if (!fs->walk.counted) {
         count_window(fs);
         fs->walk.counted = true;
     }
-    if (fs->space.mark_window == fs->space.now_window) {
+    if (same) {
         fs->walk.ready = false;
         return take_over(fs);
     }
@@ -161,6 +164,7 @@ static int next_window(nf2_t *fs)
         return 1;
     }
     if (fs->walk.ready) {
+        (void)nf2_wear_take(fs);
         fs->walk.ready = false;
         NF2_TRY(take_over(fs));
         return 1;
