@@ -13,42 +13,24 @@ int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op)
     return 1;
 }
 
-/* The change that gives the entry this content; the rest of a long name is taken over. */
-static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint32_t head_bytes,
-                       struct nf2_op *op)
+/* The map whose place new content takes: also one that the walk has made of a list meanwhile; 0: there is none. */
+static uint32_t map_replaced(const nf2_file_t *file)
 {
-    struct nf2_entry entry;
-    struct nf2_content content;
-
-    nf2_op_put(op, &file->key, head, head_bytes);
-    if (file->key.length == NF2_KEY_MAX) {
-        int found = nf2_tree_find(fs, &file->key, &entry);
-        NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-        NF2_TRY(nf2_entry_content(fs, &entry, &content));
-        nf2_op_rest(op, nf2_body_span(&entry, 0, content.at));
-    }
-    return NF2_OK;
+    return file->kind == NF2_BODY_MAP ? file->id : 0;
 }
 
-/*
- * The change to new content: its head, and bytes of the buffer. The map whose place it takes goes: also one that the walk has
- * made of a list meanwhile. A shadow that the content names (0: none) is an orphan no more.
- */
-static NF2_APART int replace_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint32_t head_bytes,
-                                     uint32_t buffered, uint32_t shadow)
+/* The change to new content: its head, and bytes of the buffer. */
+static NF2_APART int replace_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint32_t head_bytes, uint32_t buffered)
 {
-    struct nf2_content old = {file->kind, 0, file->id};
-    struct nf2_op ops[3];
+    struct nf2_op ops[2];
 
-    NF2_TRY(put_content(fs, file, head, head_bytes, &ops[0]));
+    NF2_TRY(nf2_op_content(fs, &file->key, head, head_bytes, &ops[0]));
     if (buffered > 0) {         /* of a file with a long name there is nothing: see nf2_inline_max */
         ops[0].body[1] = nf2_span_of(file->buffer, buffered);
     }
-    unsigned n = 1u + (unsigned)nf2_commit_orphan(&old, &ops[1]);
-    if (shadow != 0) {
-        nf2_op_delete_orphan(&ops[n++], shadow);
-    }
-    return nf2_change(fs, ops, n);
+    uint32_t replaced = map_replaced(file);
+    nf2_op_put_orphan(&ops[1], replaced);
+    return nf2_change(fs, ops, replaced != 0 ? 2 : 1);
 }
 
 static NF2_APART void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
@@ -72,7 +54,7 @@ static NF2_APART int commit_inline(nf2_t *fs, nf2_file_t *file)
 {
     static const uint8_t kind = NF2_BODY_INLINE;
 
-    NF2_TRY(replace_content(fs, file, &kind, 1, file->buffered, 0));
+    NF2_TRY(replace_content(fs, file, &kind, 1, file->buffered));
     committed(fs, file, NF2_BODY_INLINE, 0);
     return NF2_OK;
 }
@@ -185,7 +167,7 @@ static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
     if (length <= 0) {
         return length;
     }
-    NF2_TRY(replace_content(fs, file, list, (uint32_t)length, 0, 0));
+    NF2_TRY(replace_content(fs, file, list, (uint32_t)length, 0));
     committed(fs, file, NF2_BODY_LIST, 0);
     return 1;
 }
@@ -198,8 +180,10 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
     if (file->pieces + cut > 1) {
         return 0;
     }
-    NF2_TRY(cut ? nf2_change_end(fs, file->id, file->cut_to) :
-            file->pieces > 0 ? nf2_change_piece(fs, file->id, &file->piece[0]) : NF2_OK);
+    if (file->pieces + cut > 0) {
+        const struct nf2_piece *piece = cut ? NULL : &file->piece[0];
+        NF2_TRY(nf2_change_map(fs, file->id, piece, cut ? file->cut_to : piece->offset + piece->length));
+    }
     committed(fs, file, NF2_BODY_MAP, file->id);
     return 1;
 }
@@ -207,16 +191,13 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
 /* Puts into the shadow what the committed content has from `at` on, up to the next piece there; `at` moves on. */
 static NF2_APART int copy_to_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at, uint32_t gap)
 {
-    struct nf2_piece piece, part;
-    struct nf2_op op;
-    uint8_t bytes[NF2_PIECE_BYTES];
+    struct nf2_piece piece;
 
     NF2_TRY(nf2_content_base(fs, file, *at, &piece));
     NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
     uint32_t length = nf2_min(nf2_min(gap, piece.offset + piece.length - *at), file->size - *at);
-    part = nf2_piece_part(fs, &piece, *at - piece.offset, length);
-    nf2_op_put_piece(&op, file->shadow, &part, bytes);
-    NF2_TRY(nf2_change(fs, &op, 1));
+    nf2_piece_part(fs, &piece, *at - piece.offset, length);
+    NF2_TRY(nf2_shadow_put(fs, file->shadow, &piece));
     *at += length;
     return NF2_OK;
 }
@@ -231,16 +212,16 @@ static NF2_APART int next_gap(nf2_t *fs, const nf2_file_t *file, uint32_t *at, u
         if (part.kind != 0) {
             *at = part.offset + part.length;
         } else {
-            *gap = part.length;
+            *gap = part.offset + part.length - *at;
         }
     }
     return NF2_OK;
 }
 
-/* What the committed content has where the shadow has nothing, from an offset on. */
-static int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
+/* The shadow gets what the committed content has where it has nothing itself. */
+static int complete_shadow(nf2_t *fs, nf2_file_t *file)
 {
-    uint32_t gap;
+    uint32_t at = 0, gap;
 
     NF2_TRY(next_gap(fs, file, &at, &gap));
     while (gap > 0) {
@@ -251,60 +232,14 @@ static int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
     return NF2_OK;
 }
 
-/* Blocks that a merge of this map may take: each of its leaves makes two new ones at most. */
-static NF2_APART uint32_t blocks_of_merge(nf2_t *fs, uint32_t id)
-{
-    struct nf2_key key = nf2_key_number(id, 0);
-    struct nf2_path path;
-    uint32_t leaves = 1;
-
-    while (nf2_tree_descend(fs, &key, NF2_AT_OR_BELOW, &path) > 0 && path.bounded && path.upper.id == id) {
-        key = path.upper;
-        leaves++;
-    }
-    return 2 * leaves + nf2_space_kept(fs);
-}
-
-/* Puts the shadow over the committed map: MERGE, which may be repeated after a cut. */
-static NF2_APART int merge_shadow(nf2_t *fs, nf2_file_t *file)
-{
-    bool cut = file->cut_to != NF2_NONE;
-    struct nf2_op ops[3];
-    unsigned n = 0;
-
-    nf2_op_merge(&ops[n++], file->shadow, file->id, cut ? file->size : NF2_NONE);
-    if (cut) {
-        nf2_op_range(&ops[n++], file->id, file->size, NF2_FILE_MAX + 1u);
-    }
-    nf2_op_delete_orphan(&ops[n++], file->shadow);
-    return nf2_change(fs, ops, n);
-}
-
-/* The shadow becomes the file's map. */
-static NF2_APART int name_shadow(nf2_t *fs, nf2_file_t *file)
-{
-    uint8_t body[5] = {NF2_BODY_MAP};
-
-    nf2_put32(body + 1, file->shadow);
-    return replace_content(fs, file, body, sizeof body, 0, file->shadow);
-}
-
-/* The shadow becomes the file's map, or its entries are put over those of the map. */
+/* The shadow, made complete, becomes the file's map. */
 static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
-    bool merge = file->kind == NF2_BODY_MAP && !file->fresh;
-
     NF2_TRY(nf2_data_spill(fs, file));
-    if (merge && file->cut_to != NF2_NONE) { /* the last piece, which gives the file its end, is to be the shadow's */
-        NF2_TRY(complete_shadow(fs, file, file->size - 1));
-    } else if (!merge && !file->fresh) {
-        NF2_TRY(complete_shadow(fs, file, 0));
-    }
-    NF2_TRY(merge ? nf2_sweep_total(fs, blocks_of_merge(fs, file->shadow)) : NF2_OK);
+    NF2_TRY(file->fresh ? NF2_OK : complete_shadow(fs, file));
     NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
-    int result = merge ? merge_shadow(fs, file) : name_shadow(fs, file);
-    NF2_TRY(result == NF2_NEED_SPACE && fs->group_busy ? nf2_sweep_finish(fs) : result);
-    committed(fs, file, NF2_BODY_MAP, merge ? file->id : file->shadow);
+    NF2_TRY(nf2_shadow_name(fs, &file->key, file->shadow, map_replaced(file)));
+    committed(fs, file, NF2_BODY_MAP, file->shadow);
     return NF2_OK;
 }
 

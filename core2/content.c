@@ -161,7 +161,7 @@ int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
     }
     low = nf2_max(low, piece->offset);
     high = nf2_min(high, piece->offset + piece->length);
-    *piece = nf2_piece_part(fs, piece, low - piece->offset, high - low);
+    nf2_piece_part(fs, piece, low - piece->offset, high - low);
     return NF2_OK;
 }
 

@@ -136,28 +136,16 @@ int nf2_data_add(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece)
     return NF2_OK;
 }
 
-/* The shadow is an orphan on record before its first entry. */
-static NF2_APART int begin_shadow(nf2_t *fs, nf2_file_t *file)
-{
-    struct nf2_op op;
-    uint32_t id;
-
-    NF2_TRY(nf2_journal_id(fs, &id));
-    nf2_op_put_orphan(&op, id);
-    NF2_TRY(nf2_change(fs, &op, 1));
-    file->shadow = id;
-    return NF2_OK;
-}
-
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 {
     if (file->shadow == 0) {
         NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(begin_shadow(fs, file));
+        NF2_TRY(nf2_shadow_begin(fs, &file->shadow)); /* before its first entry */
     }
     for (unsigned i = 0; i < file->pieces; i++) {
         NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(nf2_change_piece(fs, file->shadow, &file->piece[i]));
+        const struct nf2_piece *piece = &file->piece[i];
+        NF2_TRY(nf2_change_map(fs, file->shadow, piece, piece->offset + piece->length));
     }
     file->spills = (uint8_t)(file->spills + (file->pieces > 0));
     file->pieces = 0;
@@ -259,13 +247,14 @@ int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
 
     if (file->shadow != 0) {
         NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(nf2_change_end(fs, file->shadow, size));
+        NF2_TRY(nf2_change_map(fs, file->shadow, NULL, size));
     }
     for (unsigned i = 0; i < file->pieces; i++) {
         struct nf2_piece *piece = &file->piece[i];
         if (piece->offset < size) {
             uint32_t length = nf2_min(piece->length, size - piece->offset);
-            file->piece[kept++] = nf2_piece_part(fs, piece, 0, length);
+            nf2_piece_part(fs, piece, 0, length);
+            file->piece[kept++] = *piece;
         }
     }
     file->pieces = (uint8_t)kept;

@@ -14,8 +14,7 @@ static int apply_all(nf2_t *fs)
 
     NF2_TRY(nf2_group_begin(fs, &reader));
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
-        bool merge = op.type == NF2_OP_MERGE;
-        NF2_TRY(merge ? nf2_map_merge(fs, op.key.id, op.to, nf2_key_value(&op.key)) : nf2_tree_apply(fs, &op));
+        NF2_TRY(nf2_tree_apply(fs, &op));
     }
     return found;
 }
@@ -101,8 +100,8 @@ static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_
 
     if (op->type == NF2_OP_DEL) {
         write_op(fs, writer, NF2_GROUP_DEL, &op->key, 0);
-    } else if (op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE) {
-        write_op(fs, writer, op->type == NF2_OP_RANGE ? NF2_GROUP_RANGE : NF2_GROUP_MERGE, &op->key, sizeof number);
+    } else if (op->type == NF2_OP_RANGE) {
+        write_op(fs, writer, NF2_GROUP_RANGE, &op->key, sizeof number);
         nf2_put32(number, op->to);
         nf2_writer_put(fs, writer, number, sizeof number);
     } else {
@@ -119,7 +118,7 @@ static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_
 /* Bytes that a change takes. */
 static uint32_t change_length(const struct nf2_op *op)
 {
-    bool number = op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE;
+    bool number = op->type == NF2_OP_RANGE;
     uint32_t source = op->type == NF2_OP_REN ? NF2_GROUP_OP_HEAD + nf2_key_bytes(op->from) : 0;
 
     return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) - NF2_RECORD_OVERHEAD + (number ? 4u : 0) + source;
@@ -160,12 +159,6 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
-void nf2_op_merge(struct nf2_op *op, uint32_t from, uint32_t to, uint32_t file_end)
-{
-    nf2_op_range(op, from, file_end, to);
-    op->type = NF2_OP_MERGE;
-}
-
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
     NF2_TRY(settle(fs));
@@ -179,20 +172,94 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     return result;
 }
 
-int nf2_change_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *piece)
+/* ---- maps --------------------------------------------------------------------------------------- */
+
+/* What putting a piece, or an end, means: the number of changes. */
+static NF2_APART int plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t end, struct nf2_op *op,
+                          uint8_t bytes[2][NF2_PIECE_BYTES])
 {
-    struct nf2_op ops[NF2_MAP_OPS];
+    uint32_t from = end, to = NF2_FILE_MAX + 1u;
+    struct nf2_op *first = op;
+    struct nf2_piece old = {0};
+
+    NF2_TRY(end > 0 ? nf2_map_find(fs, id, end - 1, &old) : NF2_OK);
+    if (piece != NULL) {
+        from = old.offset <= piece->offset ? end : piece->offset + 1; /* one older piece has all of it, or a gap */
+        to = end;
+        if (old.kind != 0 && old.offset + old.length > end) {
+            nf2_piece_part(fs, &old, end - old.offset, old.offset + old.length - end);
+            nf2_op_put_piece(op++, id, &old, bytes[0]);
+        }
+    } else if (old.kind != 0) { /* its true length, also where pieces behind it cut it short so far */
+        nf2_piece_part(fs, &old, 0, end - old.offset);
+        piece = &old;
+    }
+    if (piece != NULL) {
+        nf2_op_put_piece(op++, id, piece, bytes[1]);
+    }
+    if (from < to) {
+        nf2_op_range(op++, id, from, to);
+    }
+    return (int)(op - first);
+}
+
+int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t end)
+{
+    struct nf2_op ops[3];
     uint8_t bytes[2][NF2_PIECE_BYTES];
-    int n = nf2_map_plan(fs, id, piece, NF2_NONE, ops, bytes);
+    int n = plan(fs, id, piece, end, ops, bytes);
 
     return n < 0 ? n : nf2_change(fs, ops, (unsigned)n);
 }
 
-int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end)
+int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
 {
-    struct nf2_op ops[2];
-    uint8_t bytes[NF2_PIECE_BYTES];
-    int n = nf2_map_plan_cut(fs, id, end, ops, bytes);
+    struct nf2_op op;
+    uint32_t number;
 
-    return n < 0 ? n : nf2_change(fs, ops, (unsigned)n);
+    NF2_TRY(nf2_journal_id(fs, &number));
+    nf2_op_put_orphan(&op, number);
+    NF2_TRY(nf2_change(fs, &op, 1));
+    *id = number;
+    return NF2_OK;
+}
+
+int nf2_shadow_put(nf2_t *fs, uint32_t id, const struct nf2_piece *piece)
+{
+    uint8_t bytes[NF2_PIECE_BYTES];
+    struct nf2_op op;
+
+    nf2_op_put_piece(&op, id, piece, bytes);
+    return nf2_change(fs, &op, 1);
+}
+
+/* ---- names -------------------------------------------------------------------------------------- */
+
+int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length, struct nf2_op *op)
+{
+    struct nf2_entry entry;
+    struct nf2_span rest;
+
+    nf2_op_put(op, key, head, length);
+    if (key->length == NF2_KEY_MAX) {
+        uint32_t at;
+        int found = nf2_tree_find(fs, key, &entry);
+        NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+        rest = nf2_body_span(&entry, 0, entry.body_length);
+        NF2_TRY(nf2_content_at(fs, key, &rest, &at));
+        nf2_op_rest(op, nf2_body_span(&entry, 0, at));
+    }
+    return NF2_OK;
+}
+
+int nf2_shadow_name(nf2_t *fs, const struct nf2_key *key, uint32_t id, uint32_t replaced)
+{
+    uint8_t body[5] = {NF2_BODY_MAP};
+    struct nf2_op ops[3];
+
+    nf2_put32(body + 1, id);
+    NF2_TRY(nf2_op_content(fs, key, body, sizeof body, &ops[0]));
+    nf2_op_delete_orphan(&ops[1], id);
+    nf2_op_put_orphan(&ops[2], replaced);
+    return nf2_change(fs, ops, replaced != 0 ? 3 : 2);
 }

@@ -10,15 +10,22 @@
 
 #define NF2_GROUP_BYTES_MAX 1000u
 
-/* A MERGE as one of the changes: the entries of the map `from` are put over those of `to`. `file_end`: see map.h. */
-void nf2_op_merge(struct nf2_op *op, uint32_t from, uint32_t to, uint32_t file_end);
-
 /* The changes, durable when it returns, in one leaf or in several. */
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 
-/* Puts a piece over what a map has, and ends a map: see nf2_map_plan, nf2_map_plan_cut. */
-int nf2_change_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *piece);
-int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end);
+/*
+ * Puts a piece over what a map has: the rest of an older piece behind it first, then the piece, then what it covers goes.
+ * NULL: the map ends at `end`, and what reaches over that gets its true length.
+ */
+int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t end);
+
+/* The content of a name: its head, behind the rest of a long name. */
+int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length, struct nf2_op *op);
+
+/* A new map that no name leads to, on record as an orphan; a piece of it where it has none; the name that leads to it from now on. */
+int nf2_shadow_begin(nf2_t *fs, uint32_t *id);
+int nf2_shadow_put(nf2_t *fs, uint32_t id, const struct nf2_piece *piece);
+int nf2_shadow_name(nf2_t *fs, const struct nf2_key *key, uint32_t id, uint32_t replaced);
 
 /* Marks the blocks that a GROUP puts into entries as used. */
 int nf2_group_pin(nf2_t *fs);

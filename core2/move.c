@@ -17,13 +17,13 @@ bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
     return false;
 }
 
-/* The part of a piece that a step moves: from its first byte in a victim on, as far as that goes. */
-static struct nf2_piece part_to_move(const nf2_t *fs, const struct nf2_piece *piece)
+/* Leaves of a piece the part that a step moves: from its first byte in a victim on, as far as that goes. */
+static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 {
     uint32_t bytes = nf2_block_bytes(fs), most = STEP_PAGES * nf2_page(fs), skip = 0, end;
 
     if (piece->kind == NF2_PIECE_FRAMES) {
-        return *piece;
+        return;
     }
     while (!nf2_space_victim(fs, piece->block + (piece->within + skip) / bytes)) {
         skip += bytes - (piece->within + skip) % bytes;
@@ -33,7 +33,7 @@ static struct nf2_piece part_to_move(const nf2_t *fs, const struct nf2_piece *pi
            nf2_space_victim(fs, piece->block + (piece->within + end) / bytes)) {
         end += bytes - (piece->within + end) % bytes;
     }
-    return nf2_piece_part(fs, piece, skip, nf2_min(nf2_min(end, piece->length) - skip, most));
+    nf2_piece_part(fs, piece, skip, nf2_min(nf2_min(end, piece->length) - skip, most));
 }
 
 /* Copies a part, at most so much of it as lies together in its new place; `to` is what was written. */
@@ -87,9 +87,9 @@ static int move_in_map(nf2_t *fs, const struct nf2_entry *entry)
     if (piece.kind == 0 || !nf2_move_wanted(fs, &piece)) {
         return 0;
     }
-    piece = part_to_move(fs, &piece);
+    part_to_move(fs, &piece);
     NF2_TRY(copy(fs, &piece, &to));
-    NF2_TRY(nf2_change_piece(fs, entry->key.id, &to));
+    NF2_TRY(nf2_change_map(fs, entry->key.id, &to, to.offset + to.length));
     fs->moves++;
     return 1;
 }
@@ -109,55 +109,8 @@ static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uin
     }
 }
 
-static void put_body(struct nf2_op *op, const struct nf2_entry *entry, uint32_t at, const void *body, uint32_t length)
-{
-    nf2_op_put(op, &entry->key, body, length);
-    nf2_op_rest(op, nf2_body_span(entry, 0, at));
-}
-
-/* A map that no name leads to yet, and its pieces. */
-static NF2_APART int put_orphan(nf2_t *fs, uint32_t id)
-{
-    struct nf2_op op;
-
-    nf2_op_put_orphan(&op, id);
-    return nf2_change(fs, &op, 1);
-}
-
-static NF2_APART int put_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *piece)
-{
-    uint8_t bytes[NF2_PIECE_BYTES];
-    struct nf2_op op;
-
-    nf2_op_put_piece(&op, id, piece, bytes);
-    return nf2_change(fs, &op, 1);
-}
-
-/* Its leaf may have been written anew since its body was looked at. */
-static NF2_APART int put_again(nf2_t *fs, struct nf2_op *op, const struct nf2_key *key, uint32_t at, const void *body, uint32_t length)
-{
-    struct nf2_entry entry;
-    int found = nf2_tree_find(fs, key, &entry);
-
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    put_body(op, &entry, at, body, length);
-    return NF2_OK;
-}
-
-/* The name leads to the map from now on. */
-static NF2_APART int put_map(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint32_t id)
-{
-    uint8_t body[5] = {NF2_BODY_MAP};
-    struct nf2_op ops[2];
-
-    nf2_put32(body + 1, id);
-    NF2_TRY(put_again(fs, &ops[0], key, at, body, sizeof body));
-    nf2_op_delete_orphan(&ops[1], id);
-    return nf2_change(fs, ops, 2);
-}
-
 /* A LIST of long pieces becomes a map, whose entries are moved one by one. */
-static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry, uint32_t at)
+static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry)
 {
     struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
     struct nf2_refs refs;
@@ -166,13 +119,12 @@ static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry, uint3
     int found;
 
     NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs)); /* before a change may write its leaf anew */
-    NF2_TRY(nf2_journal_id(fs, &id));
-    NF2_TRY(put_orphan(fs, id));
+    NF2_TRY(nf2_shadow_begin(fs, &id));
     while ((found = nf2_refs_next(fs, &refs, &piece)) > 0) {
-        NF2_TRY(put_piece(fs, id, &piece));
+        NF2_TRY(nf2_shadow_put(fs, id, &piece));
     }
     NF2_TRY(found);
-    NF2_TRY(put_map(fs, &entry->key, at, id));
+    NF2_TRY(nf2_shadow_name(fs, &entry->key, id, 0));
     tell_handles(fs, &entry->key, NF2_BODY_MAP, id);
     return 1;
 }
@@ -215,7 +167,7 @@ static NF2_APART int build_moved(nf2_t *fs, const struct nf2_entry *entry, uint8
     return found < 0 ? found : moved ? (int)(p - list) : 0;
 }
 
-static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry, uint32_t at)
+static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry)
 {
     uint8_t list[NF2_LIST_BYTES];
     struct nf2_op op;
@@ -224,7 +176,7 @@ static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry, uint
     if (length <= 0 || length == TOO_LONG) {
         return length;
     }
-    put_body(&op, entry, at, list, (uint32_t)length);
+    NF2_TRY(nf2_op_content(fs, &entry->key, list, (uint32_t)length, &op));
     NF2_TRY(nf2_change(fs, &op, 1));
     tell_handles(fs, &entry->key, NF2_BODY_LIST, 0);
     return 1;
@@ -243,6 +195,6 @@ int nf2_move_entry(nf2_t *fs, const struct nf2_entry *entry)
         return move_in_map(fs, entry);
     }
     NF2_TRY(nf2_entry_content(fs, entry, &content));
-    int moved = content.kind == NF2_BODY_LIST ? move_in_list(fs, entry, content.at) : 0;
-    return moved == TOO_LONG ? list_to_map(fs, entry, content.at) : moved;
+    int moved = content.kind == NF2_BODY_LIST ? move_in_list(fs, entry) : 0;
+    return moved == TOO_LONG ? list_to_map(fs, entry) : moved;
 }

@@ -41,13 +41,12 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
     NF2_TRY(nf2_record_read(fs, block, record, reader->at, bytes, room));
     uint32_t used = room > NF2_GROUP_OP_HEAD ? load_key(bytes + NF2_GROUP_OP_HEAD, room - NF2_GROUP_OP_HEAD, &op->key) : 0;
     uint32_t at = NF2_GROUP_OP_HEAD + used, body = nf2_get16(bytes + 1);
-    if (used == 0 || at + body > left || bytes[0] > NF2_GROUP_MERGE) {
+    if (used == 0 || at + body > left || bytes[0] > NF2_GROUP_RANGE) {
         return NF2_ERR_IO;
     }
-    op->type = bytes[0] == NF2_GROUP_PUT ? NF2_OP_PUT : bytes[0] == NF2_GROUP_DEL ? NF2_OP_DEL :
-               bytes[0] == NF2_GROUP_RANGE ? NF2_OP_RANGE : NF2_OP_MERGE;
+    op->type = bytes[0] == NF2_GROUP_PUT ? NF2_OP_PUT : bytes[0] == NF2_GROUP_DEL ? NF2_OP_DEL : NF2_OP_RANGE;
     op->body[0] = nf2_span_at(block, record, reader->at + at, body);
-    if (op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE) {
+    if (op->type == NF2_OP_RANGE) {
         uint8_t number[4];
         NF2_TRY(nf2_span_read(fs, &op->body[0], 0, number, sizeof number));
         op->to = nf2_get32(number);
@@ -144,22 +143,7 @@ int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *belo
     if (fs->group_busy == NF2_GROUP_NONE) {
         return nf2_tree_around_as_is(fs, key, below, above);
     }
-    int more = seek(fs, key, NF2_ABOVE, below);
-    NF2_TRY(more);
-    if (more) {
-        *above = below->key;
-    }
+    *above = *key;              /* whoever wants to know more of it asks again */
     int found = seek(fs, key, NF2_AT_OR_BELOW, below);
-    return found < 0 ? found : (found ? NF2_HAS_BELOW : 0) | (more ? NF2_HAS_ABOVE : 0);
-}
-
-int nf2_pending_merge(nf2_t *fs, uint32_t id, struct nf2_op *op)
-{
-    struct nf2_group_reader reader;
-    int found;
-
-    NF2_TRY(nf2_group_begin(fs, &reader));
-    while ((found = nf2_group_next(fs, &reader, op)) > 0 && !(op->type == NF2_OP_MERGE && op->to == id)) {
-    }
-    return found;
+    return found < 0 ? found : found > 0 ? NF2_NEXT_LEAF | NF2_HAS_BELOW : NF2_NEXT_LEAF;
 }

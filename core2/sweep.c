@@ -193,6 +193,9 @@ static int orphan_step(nf2_t *fs)
     struct nf2_path path;
     int found;
 
+    if (nf2_alloc_stock(fs) <= 3 || fs->group_busy) { /* a leaf may have to be written anew: first a walk looks for blocks */
+        return 0;
+    }
     for (;; key = entry.key) {
         found = nf2_tree_seek(fs, &key, NF2_ABOVE, &entry);
         bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
@@ -244,7 +247,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
         return NF2_ERR_NOSPC;
     }
     while (!enough(fs, number)) {
-        int orphans = nf2_alloc_stock(fs) > 3 && !fs->group_busy ? orphan_step(fs) : 0;
+        int orphans = orphan_step(fs);
         NF2_TRY(orphans);
         if (orphans == 0) {
             NF2_TRY(walk_once(fs, enough, number));

@@ -264,7 +264,7 @@ static NF2_APART int find_way(nf2_t *fs, const struct nf2_op *ops, unsigned coun
     NF2_TRY(nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
     for (unsigned i = 0; i < count && !alone; i++) {
         struct nf2_key other = other_key(&ops[i]);
-        if (ops[i].type == NF2_OP_MERGE || !in_leaf(&path, fs, &ops[i].key) || !in_leaf(&path, fs, &other)) {
+        if (!in_leaf(&path, fs, &ops[i].key) || !in_leaf(&path, fs, &other)) {
             return NF2_SPANS_LEAVES;
         }
     }

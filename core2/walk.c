@@ -141,7 +141,7 @@ static NF2_APART int visit_wanted(nf2_t *fs, bool in_map)
     NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
     int moved = nf2_move_entry(fs, &entry);
     if (moved == 0 && in_map) {
-        NF2_TRY(nf2_map_find_as_is(fs, entry.key.id, nf2_key_value(&entry.key), &piece));
+        NF2_TRY(nf2_map_find(fs, entry.key.id, nf2_key_value(&entry.key), &piece));
         mark_piece(fs, &piece);
     } else if (moved == 0) {
         struct nf2_span body = nf2_body_span(&entry, 0, entry.body_length);
@@ -186,7 +186,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path)
     NF2_TRY(found); /* what may follow the last piece is not known */
     bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id;
     if (beyond) { /* it may end where the next leaf begins */
-        NF2_TRY(nf2_map_find_as_is(fs, last_id, last.offset, &last));
+        NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
     }
     if (last_id != 0) {
         mark_piece(fs, &last);
