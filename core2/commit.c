@@ -30,7 +30,7 @@ static NF2_APART int replace_content(nf2_t *fs, const nf2_file_t *file, const vo
     }
     uint32_t replaced = map_replaced(file);
     nf2_op_put_orphan(&ops[1], replaced);
-    return nf2_change(fs, ops, replaced != 0 ? 2 : 1);
+    return nf2_change_ahead(fs, ops, replaced != 0 ? 2 : 1);
 }
 
 static NF2_APART void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
@@ -273,7 +273,7 @@ static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
-int nf2_commit(nf2_t *fs, nf2_file_t *file)
+static int commit(nf2_t *fs, nf2_file_t *file)
 {
     if (!file->changed && !file->dirty) {
         return NF2_OK;
@@ -288,4 +288,9 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
     NF2_TRY(nf2_data_flush(fs, file));
     int result = commit_pieces(fs, file);
     return result < 0 ? result : NF2_OK;
+}
+
+int nf2_commit(nf2_t *fs, nf2_file_t *file)
+{
+    return nf2_group_end(fs, commit(fs, file));
 }

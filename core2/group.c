@@ -59,14 +59,15 @@ void nf2_group_look(nf2_t *fs)
     }
 }
 
-/* What was committed is applied, and on record as applied, before anything else changes. */
+/* What was committed is applied; that goes on record before anything else changes. */
 static int settle(nf2_t *fs)
 {
-    if (fs->root.group_block == NF2_NO_BLOCK) {
+    uint32_t block = fs->root.group_block;
+
+    if (block == NF2_NO_BLOCK) {
         return NF2_OK;
     }
-    NF2_TRY(fs->group_busy != NF2_GROUP_NONE ? apply(fs) : NF2_OK);
-    uint32_t block = fs->root.group_block;
+    NF2_TRY(fs->group_busy == NF2_GROUP_NONE ? NF2_OK : NF2_NEED_SPACE); /* the next call may have more to say */
     fs->root.group_block = NF2_NO_BLOCK;
     int result = nf2_journal_put(fs, NF2_ROOT_DONE, NULL, 0);
     fs->root.group_block = result < 0 ? block : NF2_NO_BLOCK;
@@ -159,17 +160,25 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
-int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
+int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
     NF2_TRY(settle(fs));
     int result = nf2_tree_change(fs, ops, count);
-    if (result == NF2_SPANS_LEAVES) {
-        NF2_TRY(commit(fs, ops, count));
-        result = apply(fs);
-        result = fs->io.broken ? result : NF2_OK; /* it is committed: what a read or room kept back is made up for */
-    }
+    result = result == NF2_SPANS_LEAVES ? commit(fs, ops, count) : result;
     nf2_space_changed(fs);
     return result;
+}
+
+/* It is committed: what a read or room keeps back is made up for. */
+int nf2_group_end(nf2_t *fs, int result)
+{
+    int applied = result < 0 ? NF2_OK : nf2_group_redo_pending(fs);
+    return fs->io.broken && applied < 0 ? applied : result;
+}
+
+int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
+{
+    return nf2_group_end(fs, nf2_change_ahead(fs, ops, count));
 }
 
 /* ---- maps --------------------------------------------------------------------------------------- */
@@ -209,7 +218,7 @@ int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32
     uint8_t bytes[2][NF2_PIECE_BYTES];
     int n = plan(fs, id, piece, end, ops, bytes);
 
-    return n < 0 ? n : nf2_change(fs, ops, (unsigned)n);
+    return n < 0 ? n : nf2_change_ahead(fs, ops, (unsigned)n);
 }
 
 int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
@@ -219,7 +228,7 @@ int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
 
     NF2_TRY(nf2_journal_id(fs, &number));
     nf2_op_put_orphan(&op, number);
-    NF2_TRY(nf2_change(fs, &op, 1));
+    NF2_TRY(nf2_change_ahead(fs, &op, 1));
     *id = number;
     return NF2_OK;
 }
@@ -230,7 +239,7 @@ int nf2_shadow_put(nf2_t *fs, uint32_t id, const struct nf2_piece *piece)
     struct nf2_op op;
 
     nf2_op_put_piece(&op, id, piece, bytes);
-    return nf2_change(fs, &op, 1);
+    return nf2_change_ahead(fs, &op, 1);
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */
@@ -261,5 +270,5 @@ int nf2_shadow_name(nf2_t *fs, const struct nf2_key *key, uint32_t id, uint32_t 
     NF2_TRY(nf2_op_content(fs, key, body, sizeof body, &ops[0]));
     nf2_op_delete_orphan(&ops[1], id);
     nf2_op_put_orphan(&ops[2], replaced);
-    return nf2_change(fs, ops, replaced != 0 ? 3 : 2);
+    return nf2_change_ahead(fs, ops, replaced != 0 ? 3 : 2);
 }

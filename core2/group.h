@@ -10,8 +10,14 @@
 
 #define NF2_GROUP_BYTES_MAX 1000u
 
-/* The changes, durable when it returns, in one leaf or in several. */
+/* The changes, durable when it returns, in one leaf or in several. No GROUP waits (see nf2_sweep_ready). */
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
+
+/* The same, of which a GROUP is left for nf2_group_end, or the next call, to apply: on less stack. So are all changes below. */
+int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count);
+
+/* Applies what such a change left; `result` is what it returned. */
+int nf2_group_end(nf2_t *fs, int result);
 
 /*
  * Puts a piece over what a map has: the rest of an older piece behind it first, then the piece, then what it covers goes.
@@ -30,7 +36,7 @@ int nf2_shadow_name(nf2_t *fs, const struct nf2_key *key, uint32_t id, uint32_t 
 /* Marks the blocks that a GROUP puts into entries as used. */
 int nf2_group_pin(nf2_t *fs);
 
-/* Applies a GROUP that a cut, or a failed call, left half applied. Nothing else may be changed before.
+/* Applies a GROUP that waits, or that a cut or a failed call left half applied. Nothing else may be changed before.
  * NF2_NEED_SPACE: it has to be called again when there are blocks. */
 int nf2_group_redo_pending(nf2_t *fs);
 

@@ -79,17 +79,17 @@ static int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
     return NF2_OK;
 }
 
-static int move_in_map(nf2_t *fs, const struct nf2_entry *entry)
+static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, uint32_t offset)
 {
     struct nf2_piece piece, to;
 
-    NF2_TRY(nf2_map_find(fs, entry->key.id, nf2_key_value(&entry->key), &piece));
+    NF2_TRY(nf2_map_find(fs, id, offset, &piece));
     if (piece.kind == 0 || !nf2_move_wanted(fs, &piece)) {
         return 0;
     }
     part_to_move(fs, &piece);
     NF2_TRY(copy(fs, &piece, &to));
-    NF2_TRY(nf2_change_map(fs, entry->key.id, &to, to.offset + to.length));
+    NF2_TRY(nf2_change_map(fs, id, &to, to.offset + to.length));
     fs->moves++;
     return 1;
 }
@@ -109,23 +109,46 @@ static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uin
     }
 }
 
-/* A LIST of long pieces becomes a map, whose entries are moved one by one. */
-static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry)
+/* The pieces of a LIST: 1, or an error. */
+static int list_begin(nf2_t *fs, const struct nf2_key *key, struct nf2_refs *refs)
 {
-    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
+    struct nf2_entry entry;
+    int found = nf2_tree_find(fs, key, &entry);
+
+    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+    struct nf2_span body = nf2_body_span(&entry, 0, entry.body_length);
+    return nf2_refs_begin(fs, key, &body, refs);
+}
+
+/* One of them, counted from 0: 1, 0 if there is none, or an error. */
+static NF2_APART int list_piece(nf2_t *fs, const struct nf2_key *key, unsigned number, struct nf2_piece *piece)
+{
     struct nf2_refs refs;
+    int found = list_begin(fs, key, &refs);
+
+    for (number++; found >= 0 && number > 0; number--) {
+        found = nf2_refs_next(fs, &refs, piece);
+        if (found <= 0) {
+            break;
+        }
+    }
+    return found;
+}
+
+/* A LIST of long pieces becomes a map, whose entries are moved one by one. */
+static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_key *key)
+{
     struct nf2_piece piece;
     uint32_t id;
     int found;
 
-    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs)); /* before a change may write its leaf anew */
     NF2_TRY(nf2_shadow_begin(fs, &id));
-    while ((found = nf2_refs_next(fs, &refs, &piece)) > 0) {
+    for (unsigned i = 0; (found = list_piece(fs, key, i, &piece)) > 0; i++) { /* a change may write its leaf anew */
         NF2_TRY(nf2_shadow_put(fs, id, &piece));
     }
     NF2_TRY(found);
-    NF2_TRY(nf2_shadow_name(fs, &entry->key, id, 0));
-    tell_handles(fs, &entry->key, NF2_BODY_MAP, id);
+    NF2_TRY(nf2_shadow_name(fs, key, id, 0));
+    tell_handles(fs, key, NF2_BODY_MAP, id);
     return 1;
 }
 
@@ -135,20 +158,21 @@ static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry)
  * Copies each short piece that lies in a victim: the bytes of the new list, 0 if nothing was to be moved, TOO_LONG, or an
  * error.
  */
-static NF2_APART int build_moved(nf2_t *fs, const struct nf2_entry *entry, uint8_t *list)
+static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *list)
 {
-    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
     struct nf2_refs refs;
     struct nf2_piece piece, to;
     uint8_t *p = list;
-    unsigned count = 0;
     bool moved = false;
     int found;
 
     *p++ = NF2_BODY_LIST;
-    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
+    NF2_TRY(list_begin(fs, key, &refs));
+    if (refs.bytes[0] != NF2_BODY_LIST) {
+        return 0;
+    }
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
-        if (++count > NF2_PIECES_MAX) {
+        if (p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES) {
             return TOO_LONG;
         }
         if (nf2_move_wanted(fs, &piece)) {
@@ -167,34 +191,26 @@ static NF2_APART int build_moved(nf2_t *fs, const struct nf2_entry *entry, uint8
     return found < 0 ? found : moved ? (int)(p - list) : 0;
 }
 
-static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry)
+static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_key *key)
 {
     uint8_t list[NF2_LIST_BYTES];
     struct nf2_op op;
-    int length = build_moved(fs, entry, list);
+    int length = build_moved(fs, key, list);
 
     if (length <= 0 || length == TOO_LONG) {
         return length;
     }
-    NF2_TRY(nf2_op_content(fs, &entry->key, list, (uint32_t)length, &op));
-    NF2_TRY(nf2_change(fs, &op, 1));
-    tell_handles(fs, &entry->key, NF2_BODY_LIST, 0);
+    NF2_TRY(nf2_op_content(fs, key, list, (uint32_t)length, &op));
+    NF2_TRY(nf2_change_ahead(fs, &op, 1));
+    tell_handles(fs, key, NF2_BODY_LIST, 0);
     return 1;
 }
 
-int nf2_move_entry(nf2_t *fs, const struct nf2_entry *entry)
+int nf2_move(nf2_t *fs, const struct nf2_key *key, bool in_map)
 {
-    struct nf2_content content;
-    uint8_t kind;
-
-    if (entry->key.id == NF2_SYSTEM_ID || entry->body_length == 0) {
-        return 0;
+    if (in_map) {
+        return move_in_map(fs, key->id, nf2_key_value(key));
     }
-    NF2_TRY(nf2_body_read(fs, entry, 0, &kind, 1));
-    if (entry->key.length == 4 && kind >= NF2_PIECE_DATA && kind <= NF2_PIECE_ZEROS) {
-        return move_in_map(fs, entry);
-    }
-    NF2_TRY(nf2_entry_content(fs, entry, &content));
-    int moved = content.kind == NF2_BODY_LIST ? move_in_list(fs, entry) : 0;
-    return moved == TOO_LONG ? list_to_map(fs, entry) : moved;
+    int moved = move_in_list(fs, key);
+    return moved == TOO_LONG ? list_to_map(fs, key) : moved;
 }

@@ -114,7 +114,7 @@ static int end_walk(nf2_t *fs)
 /* 1 when a walk has ended, 0, or an error. */
 static int walk_step(nf2_t *fs)
 {
-    int ended = nf2_walk_step(fs);
+    int ended = nf2_group_end(fs, nf2_walk_step(fs));
 
     NF2_TRY(ended > 0 ? end_walk(fs) : NF2_OK);
     return ended;
@@ -243,6 +243,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     uint32_t parts = nf2_max(windows, fs->space.window_blocks / NF2_CELLS); /* that are looked at before nothing more is to be won */
 
     NF2_TRY(nf2_journal_open(fs));
+    NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */
     if (!enough(fs, number) && fs->walk.spent == fs->io.changes + fs->moves) {
         return NF2_ERR_NOSPC;
     }
