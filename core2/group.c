@@ -183,42 +183,48 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 
 /* ---- maps --------------------------------------------------------------------------------------- */
 
-/* What putting a piece, or an end, means: the number of changes. */
-static NF2_APART int plan(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t end, struct nf2_op *op,
-                          uint8_t bytes[2][NF2_PIECE_BYTES])
-{
-    uint32_t from = end, to = NF2_FILE_MAX + 1u;
-    struct nf2_op *first = op;
-    struct nf2_piece old = {0};
+/* What is done to a map: the rest of an older piece, then another piece, are put (NULL: none is), and what lies in a range goes. */
+struct plan {
+    const struct nf2_piece *rest, *piece;
+    uint32_t from, to;
+};
 
-    NF2_TRY(end > 0 ? nf2_map_find(fs, id, end - 1, &old) : NF2_OK);
-    if (piece != NULL) {
-        from = old.offset <= piece->offset ? end : piece->offset + 1; /* one older piece has all of it, or a gap */
-        to = end;
-        if (old.kind != 0 && old.offset + old.length > end) {
-            nf2_piece_part(fs, &old, end - old.offset, old.offset + old.length - end);
-            nf2_op_put_piece(op++, id, &old, bytes[0]);
-        }
-    } else if (old.kind != 0) { /* its true length, also where pieces behind it cut it short so far */
-        nf2_piece_part(fs, &old, 0, end - old.offset);
-        piece = &old;
+static NF2_APART int change_planned(nf2_t *fs, uint32_t id, const struct plan *plan)
+{
+    uint8_t bytes[2][NF2_PIECE_BYTES];
+    struct nf2_op ops[3], *op = ops;
+
+    if (plan->rest != NULL) {
+        nf2_op_put_piece(op++, id, plan->rest, bytes[0]);
     }
-    if (piece != NULL) {
-        nf2_op_put_piece(op++, id, piece, bytes[1]);
+    if (plan->piece != NULL) {
+        nf2_op_put_piece(op++, id, plan->piece, bytes[1]);
     }
-    if (from < to) {
-        nf2_op_range(op++, id, from, to);
+    if (plan->from < plan->to) {
+        nf2_op_range(op++, id, plan->from, plan->to);
     }
-    return (int)(op - first);
+    return nf2_change_ahead(fs, ops, (unsigned)(op - ops));
 }
 
 int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t end)
 {
-    struct nf2_op ops[3];
-    uint8_t bytes[2][NF2_PIECE_BYTES];
-    int n = plan(fs, id, piece, end, ops, bytes);
+    struct plan plan = {NULL, piece, end, NF2_FILE_MAX + 1u};
+    struct nf2_piece old = {0};
 
-    return n < 0 ? n : nf2_change_ahead(fs, ops, (unsigned)n);
+    NF2_TRY(end > 0 ? nf2_map_find(fs, id, end - 1, &old) : NF2_OK);
+    uint32_t old_end = old.offset + old.length;
+    if (piece != NULL) {
+        plan.to = end;
+        plan.from = old.offset <= piece->offset ? end : piece->offset + 1; /* one older piece has all of it, or a gap */
+        if (old.kind != 0 && old_end > end) {
+            nf2_piece_part(fs, &old, end - old.offset, old_end - end);
+            plan.rest = &old;
+        }
+    } else if (old.kind != 0) { /* its true length, also where pieces behind it cut it short so far */
+        nf2_piece_part(fs, &old, 0, end - old.offset);
+        plan.piece = &old;
+    }
+    return change_planned(fs, id, &plan);
 }
 
 int nf2_shadow_begin(nf2_t *fs, uint32_t *id)

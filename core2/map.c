@@ -26,11 +26,6 @@ static NF2_APART int load(nf2_t *fs, const struct nf2_entry *entry, struct nf2_p
     return nf2_piece_load(fs, bytes, room, piece) != 0 ? NF2_OK : NF2_ERR_IO;
 }
 
-static bool of_map(const struct nf2_key *key, uint32_t id)
-{
-    return key->id == id && key->length == 4;
-}
-
 /* End of a piece that nothing follows: frames go as far as they go. */
 static NF2_APART int open_end(nf2_t *fs, const struct nf2_piece *piece, uint32_t *end)
 {
@@ -44,33 +39,33 @@ static NF2_APART int open_end(nf2_t *fs, const struct nf2_piece *piece, uint32_t
     return NF2_OK;
 }
 
+/* The entry of a map on one side of an offset: 1, 0 or an error. */
+static int seek(nf2_t *fs, uint32_t id, uint32_t offset, enum nf2_seek how, struct nf2_entry *entry)
+{
+    struct nf2_key key = nf2_key_number(id, offset);
+    int found = nf2_tree_seek(fs, &key, how, entry);
+
+    return found > 0 ? entry->key.id == id && entry->key.length == 4 : found;
+}
+
 int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
 {
-    struct nf2_key key = nf2_key_number(id, offset), above;
     struct nf2_entry entry;
-    uint32_t end = 0, next = NF2_NONE;
-    int found = nf2_tree_around(fs, &key, &entry, &above);
+    uint32_t end, next;
+    int found = seek(fs, id, offset, NF2_AT_OR_BELOW, &entry);
 
     NF2_TRY(found);
-    bool any = (found & NF2_HAS_BELOW) != 0 && of_map(&entry.key, id);
-    if (any) {
-        NF2_TRY(load(fs, &entry, piece));
-        end = piece->offset + piece->length;
-    }
-    bool more = (found & (NF2_NEXT_LEAF | NF2_HAS_ABOVE)) != 0 && above.id == id, next_leaf = (found & NF2_NEXT_LEAF) != 0;
-    if (more && next_leaf && (end <= offset || nf2_key_value(&above) < end)) { /* else it is enough to know where that begins */
-        found = nf2_tree_seek(fs, &key, NF2_ABOVE, &entry);
-        NF2_TRY(found);
-        more = found != 0;
-        above = entry.key;
-    }
-    more = more && of_map(&above, id);
-    next = more ? nf2_key_value(&above) : NF2_NONE;
-    if (any && piece->open) {
+    memset(piece, 0, sizeof *piece);
+    NF2_TRY(found ? load(fs, &entry, piece) : NF2_OK);
+    int more = seek(fs, id, offset, NF2_ABOVE, &entry);
+    NF2_TRY(more);
+    next = more ? nf2_key_value(&entry.key) : NF2_NONE;
+    if (!more || !piece->open) {
+        NF2_TRY(open_end(fs, piece, &end));
+    } else {
         end = next;
-        piece->open = !more;
-        NF2_TRY(more ? NF2_OK : open_end(fs, piece, &end));
     }
+    piece->open = piece->open && !more;
     end = nf2_min(end, next);
     if (offset < end) {
         piece->length = end - piece->offset;
@@ -84,14 +79,13 @@ int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piec
 
 int nf2_map_end(nf2_t *fs, uint32_t id, uint32_t *end)
 {
-    struct nf2_key key = nf2_key_number(id, NF2_NONE);
     struct nf2_entry entry;
     struct nf2_piece piece;
-    int found = nf2_tree_seek(fs, &key, NF2_AT_OR_BELOW, &entry);
+    int found = seek(fs, id, NF2_NONE, NF2_AT_OR_BELOW, &entry);
 
     *end = 0;
-    if (found <= 0 || !of_map(&entry.key, id)) {
-        return found < 0 ? found : NF2_OK;
+    if (found <= 0) {
+        return found;
     }
     NF2_TRY(load(fs, &entry, &piece));
     return open_end(fs, &piece, end);

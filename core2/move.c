@@ -168,7 +168,7 @@ static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *
 
     *p++ = NF2_BODY_LIST;
     NF2_TRY(list_begin(fs, key, &refs));
-    if (refs.bytes[0] != NF2_BODY_LIST) {
+    if (refs.at == 0) {         /* no LIST */
         return 0;
     }
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {

@@ -137,13 +137,3 @@ int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *la
 {
     return fs->group_busy != NF2_GROUP_NONE ? seek(fs, last, NF2_ABOVE, entry) : nf2_tree_next_as_is(fs, cursor, last, entry);
 }
-
-int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
-{
-    if (fs->group_busy == NF2_GROUP_NONE) {
-        return nf2_tree_around_as_is(fs, key, below, above);
-    }
-    *above = *key;              /* whoever wants to know more of it asks again */
-    int found = seek(fs, key, NF2_AT_OR_BELOW, below);
-    return found < 0 ? found : found > 0 ? NF2_NEXT_LEAF | NF2_HAS_BELOW : NF2_NEXT_LEAF;
-}

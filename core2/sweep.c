@@ -185,40 +185,43 @@ static bool dead_orphan(const nf2_t *fs, uint32_t id)
     return true;
 }
 
+/* A map that no name leads to, and no handle: 1, 0 if there is none, or an error. */
+static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
+{
+    struct nf2_entry entry;
+    int found;
+
+    for (entry.key = nf2_key_system(NF2_KEY_ORPHAN, 0);;) {
+        struct nf2_key last = entry.key;
+        found = nf2_tree_seek(fs, &last, NF2_ABOVE, &entry);
+        bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
+        *id = nf2_key_value(&entry.key);
+        if (!orphan || dead_orphan(fs, *id)) {
+            return found < 0 ? found : orphan;
+        }
+    }
+}
+
 /* Removes the entries of a map that no name leads to, a leaf at a time: 1 if there was one, 0 if not, or an error. */
 static int orphan_step(nf2_t *fs)
 {
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, 0);
-    struct nf2_entry entry;
-    struct nf2_path path;
-    int found;
+    struct nf2_op op;
+    uint32_t id;
 
     if (nf2_alloc_stock(fs) <= 3 || fs->group_busy) { /* a leaf may have to be written anew: first a walk looks for blocks */
         return 0;
     }
-    for (;; key = entry.key) {
-        found = nf2_tree_seek(fs, &key, NF2_ABOVE, &entry);
-        bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
-        if (!orphan) {
-            return found < 0 ? found : 0;
-        }
-        if (dead_orphan(fs, nf2_key_value(&entry.key))) {
-            break;
-        }
+    int found = find_orphan(fs, &id);
+    if (found <= 0) {
+        return found;
     }
-    key = entry.key;
-    struct nf2_op op;
-    nf2_op_range(&op, nf2_key_value(&key), 0, NF2_FILE_MAX + 1u);
-    found = nf2_tree_seek(fs, &op.key, NF2_AT_OR_ABOVE, &entry);
+    nf2_op_range(&op, id, 0, NF2_FILE_MAX + 1u);
+    found = nf2_tree_first_part(fs, &op);
     NF2_TRY(found);
-    if (!found || !nf2_op_covers(&op, &entry.key)) {
-        nf2_op_delete(&op, &key);
-    } else {
-        op.key = entry.key;
-        NF2_TRY(nf2_tree_descend(fs, &op.key, NF2_AT_OR_BELOW, &path));
-        op.to = path.bounded && nf2_op_covers(&op, &path.upper) ? nf2_key_value(&path.upper) : op.to;
+    if (found == 0) {
+        nf2_op_delete_orphan(&op, id);
     }
-    NF2_TRY(nf2_change(fs, &op, 1));
+    NF2_TRY(nf2_change_ahead(fs, &op, 1));
     return 1;
 }
 
