@@ -97,32 +97,28 @@ static void write_op(nf2_t *fs, struct nf2_writer *writer, unsigned kind, const 
 
 static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
 {
+    bool range = op->type == NF2_OP_RANGE, rename = op->type == NF2_OP_REN;
     uint8_t number[4];
 
-    if (op->type == NF2_OP_DEL) {
-        write_op(fs, writer, NF2_GROUP_DEL, &op->key, 0);
-    } else if (op->type == NF2_OP_RANGE) {
-        write_op(fs, writer, NF2_GROUP_RANGE, &op->key, sizeof number);
+    write_op(fs, writer, rename ? NF2_GROUP_PUT : op->type, &op->key, range ? sizeof number : nf2_op_body(op));
+    if (range) {
         nf2_put32(number, op->to);
         nf2_writer_put(fs, writer, number, sizeof number);
-    } else {
-        write_op(fs, writer, NF2_GROUP_PUT, &op->key, nf2_op_body(op));
-        for (unsigned i = 0; i < NF2_OP_SPANS; i++) {
-            nf2_writer_span(fs, writer, &op->body[i]);
-        }
-        if (op->type == NF2_OP_REN) {
-            write_op(fs, writer, NF2_GROUP_DEL, op->from, 0);
-        }
+    }
+    for (unsigned i = 0; i < NF2_OP_SPANS; i++) {
+        nf2_writer_span(fs, writer, &op->body[i]);
+    }
+    if (rename) {
+        write_op(fs, writer, NF2_GROUP_DEL, op->from, 0);
     }
 }
 
 /* Bytes that a change takes. */
 static uint32_t change_length(const struct nf2_op *op)
 {
-    bool number = op->type == NF2_OP_RANGE;
-    uint32_t source = op->type == NF2_OP_REN ? NF2_GROUP_OP_HEAD + nf2_key_bytes(op->from) : 0;
+    uint32_t source = op->type == NF2_OP_REN ? NF2_GROUP_OP_HEAD + nf2_key_bytes(op->from) : op->type == NF2_OP_RANGE ? 4u : 0;
 
-    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) - NF2_RECORD_OVERHEAD + (number ? 4u : 0) + source;
+    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) - NF2_RECORD_OVERHEAD + source;
 }
 
 /* In the root log, which has room for it. */
@@ -145,7 +141,6 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     int result = NF2_FAILED_BLOCK;
 
     for (unsigned i = 0; i < count; i++) {
-        NF2_TRY(ops[i].type == NF2_OP_REN ? body_of_source(fs, &ops[i], &ops[i].body[0]) : NF2_OK);
         length += change_length(&ops[i]);
     }
     if (length > NF2_GROUP_BYTES_MAX) {
@@ -160,13 +155,17 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
-int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
+static int change_leaf(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
     NF2_TRY(settle(fs));
-    int result = nf2_tree_change(fs, ops, count);
-    result = result == NF2_SPANS_LEAVES ? commit(fs, ops, count) : result;
     nf2_space_changed(fs);
-    return result;
+    return nf2_tree_change(fs, ops, count);
+}
+
+int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
+{
+    int result = change_leaf(fs, ops, count);
+    return result == NF2_SPANS_LEAVES ? commit(fs, ops, count) : result;
 }
 
 /* It is committed: what a read or room keeps back is made up for. */
@@ -178,7 +177,15 @@ int nf2_group_end(nf2_t *fs, int result)
 
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
-    return nf2_group_end(fs, nf2_change_ahead(fs, ops, count));
+    int result = change_leaf(fs, ops, count);
+
+    if (result == NF2_SPANS_LEAVES) {
+        for (unsigned i = 0; i < count; i++) {
+            NF2_TRY(ops[i].type == NF2_OP_REN ? body_of_source(fs, &ops[i], &ops[i].body[0]) : NF2_OK);
+        }
+        result = nf2_group_end(fs, commit(fs, ops, count));
+    }
+    return result;
 }
 
 /* ---- maps --------------------------------------------------------------------------------------- */
