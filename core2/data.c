@@ -172,25 +172,16 @@ int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length
     return make_place(fs, file, offset, &file->run); /* before the program: the walk knows only what the handle holds */
 }
 
-/* Programs at most to the end of a page; the bytes that went there. A bad block is given up where it is. */
+/* Programs at most to the end of a page; the bytes that went there, 0 if the block failed. */
 static NF2_APART int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
 {
-    uint32_t bytes = nf2_block_bytes(fs);
-    struct nf2_run *run = &file->run, at = *run;
+    struct nf2_run at = file->run;
 
     length = nf2_min(length, nf2_data_room(fs, file));
-    int result = nf2_flash_program(fs, at.block, at.within, data, length);
-    run->within = result == NF2_OK ? at.within + nf2_align_unit(fs, length) : bytes;
-    if (run->within >= bytes) {
-        run->within = 0;
-        run->block++;
-        run->count--;
+    int result = nf2_run_program(fs, &file->run, data, length);
+    if (result != NF2_OK) {
+        return result == NF2_FAILED_BLOCK ? 0 : result;
     }
-    if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, at.block);
-        return 0;
-    }
-    NF2_TRY(result);
     add(fs, file, offset, length, &at);
     return (int)length;
 }

@@ -37,61 +37,60 @@ static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 }
 
 /* Copies a part, at most so much of it as lies together in its new place; `to` is what was written. */
-static int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
+static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
 {
-    uint32_t page = nf2_page(fs), bytes = nf2_block_bytes(fs), done = 0;
+    uint32_t page = nf2_page(fs), done = 0;
     struct nf2_run *run = &fs->walk.moved;
 
-    memset(to, 0, sizeof *to);
     while (done < from->length) {
+        uint32_t behind = run->block;
         if (run->count == 0) {
             NF2_TRY(nf2_alloc_data(fs, 1, nf2_victims_floor(fs), run));
-        }
-        if (done > 0 && (run->block != to->block + (to->within + done) / bytes || run->within != (to->within + done) % bytes)) {
-            break;
         }
         if (done == 0) {
             struct nf2_piece place = {from->offset, 0, run->block, run->within, NF2_PIECE_DATA, false};
             *to = place;
+        } else if (run->within == 0 && run->block != behind) {
+            break;
         }
         uint32_t n = nf2_min(from->length - done, page - (run->within & (page - 1)));
         NF2_TRY(nf2_content_read(fs, NULL, from, from->offset + done, fs->io.write_buffer, n));
-        int result = nf2_flash_program(fs, run->block, run->within, fs->io.write_buffer, n);
-        if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, run->block);
-            run->count = 0;
-            if (done > 0) {
-                break;
-            }
-            continue;
+        int result = nf2_run_program(fs, run, fs->io.write_buffer, n);
+        if (result == NF2_FAILED_BLOCK && done > 0) {
+            break;
         }
-        NF2_TRY(result);
-        done += n;
-        run->within += nf2_align_unit(fs, n);
-        if (run->within >= bytes) {
-            run->within = 0;
-            run->block++;
-            run->count--;
-        }
+        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
+        done += result == NF2_OK ? n : 0;
     }
     to->length = done;
     fs->walk.to_move -= nf2_min(fs->walk.to_move, (done + page - 1) / page);
     return NF2_OK;
 }
 
-static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, uint32_t offset)
+/* Copies the part that a step moves of what a map has at an offset: 1, `to` is where it is; 0 or an error. */
+static NF2_APART int copy_of_map(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *to)
 {
-    struct nf2_piece piece, to;
+    struct nf2_piece piece;
 
     NF2_TRY(nf2_map_find(fs, id, offset, &piece));
     if (piece.kind == 0 || !nf2_move_wanted(fs, &piece)) {
         return 0;
     }
     part_to_move(fs, &piece);
-    NF2_TRY(copy(fs, &piece, &to));
-    NF2_TRY(nf2_change_map(fs, id, &to, to.offset + to.length));
-    fs->moves++;
+    NF2_TRY(copy(fs, &piece, to));
     return 1;
+}
+
+static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, uint32_t offset)
+{
+    struct nf2_piece to;
+    int copied = copy_of_map(fs, id, offset, &to);
+
+    if (copied > 0) {
+        NF2_TRY(nf2_change_map(fs, id, &to, to.offset + to.length));
+        fs->moves++;
+    }
+    return copied;
 }
 
 /* ---- lists -------------------------------------------------------------------------------------- */

@@ -3,6 +3,9 @@
 
 #include "refs.h"
 
+_Static_assert((int)NF2_GROUP_PUT == NF2_OP_PUT && (int)NF2_GROUP_DEL == NF2_OP_DEL && (int)NF2_GROUP_RANGE == NF2_OP_RANGE,
+               "a GROUP has the numbers of the changes");
+
 /* ---- the record --------------------------------------------------------------------------------- */
 
 int nf2_group_begin(nf2_t *fs, struct nf2_group_reader *reader)
