@@ -188,20 +188,6 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
     return 1;
 }
 
-/* Puts into the shadow what the committed content has from `at` on, up to the next piece there; `at` moves on. */
-static NF2_APART int copy_to_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at, uint32_t gap)
-{
-    struct nf2_piece piece;
-
-    NF2_TRY(nf2_content_base(fs, file, *at, &piece));
-    NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
-    uint32_t length = nf2_min(nf2_min(gap, piece.offset + piece.length - *at), file->size - *at);
-    nf2_piece_part(fs, &piece, *at - piece.offset, length);
-    NF2_TRY(nf2_shadow_put(fs, file->shadow, &piece));
-    *at += length;
-    return NF2_OK;
-}
-
 /* Moves on to where the shadow has nothing: for so many bytes, 0 at the file's end. */
 static NF2_APART int next_gap(nf2_t *fs, const nf2_file_t *file, uint32_t *at, uint32_t *gap)
 {
@@ -218,26 +204,48 @@ static NF2_APART int next_gap(nf2_t *fs, const nf2_file_t *file, uint32_t *at, u
     return NF2_OK;
 }
 
-/* The shadow gets what the committed content has where it has nothing itself. */
-static int complete_shadow(nf2_t *fs, nf2_file_t *file)
+/* The next pieces that the committed content has where the shadow has nothing, from an offset on, which moves on. */
+static NF2_APART int missing_pieces(nf2_t *fs, nf2_file_t *file, uint32_t *at, struct nf2_plan *plan)
 {
-    uint32_t at = 0, gap;
+    uint32_t gap;
 
-    NF2_TRY(next_gap(fs, file, &at, &gap));
-    while (gap > 0) {
-        NF2_TRY(nf2_sweep_ready(fs, false)); /* before the plan: the walk may move what it refers to */
-        NF2_TRY(copy_to_shadow(fs, file, &at, gap));
-        NF2_TRY(next_gap(fs, file, &at, &gap));
+    for (plan->count = 0; plan->count < NF2_PLAN_PIECES; plan->count++) {
+        struct nf2_piece *piece = &plan->piece[plan->count];
+        NF2_TRY(next_gap(fs, file, at, &gap));
+        if (gap == 0) {
+            break;
+        }
+        NF2_TRY(nf2_content_base(fs, file, *at, piece));
+        NF2_TRY(piece->kind != 0 ? NF2_OK : NF2_ERR_IO);
+        uint32_t length = nf2_min(nf2_min(gap, piece->offset + piece->length - *at), file->size - *at);
+        nf2_piece_part(fs, piece, *at - piece->offset, length);
+        *at += length;
     }
-    return NF2_OK;
+    return (int)plan->count;
+}
+
+/* The shadow gets some of what the committed content has where it has nothing itself: 1, 0 if there was nothing, or an error. */
+static NF2_APART int complete_some(nf2_t *fs, nf2_file_t *file, uint32_t *at)
+{
+    struct nf2_plan plan = {.from = 0, .to = 0};
+    int found = missing_pieces(fs, file, at, &plan);
+
+    NF2_TRY(found > 0 ? nf2_change_pieces(fs, file->shadow, &plan) : found);
+    return found > 0;
 }
 
 /* The shadow, made complete, becomes the file's map. */
 static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
+    uint32_t at = 0;
+    int more = !file->fresh;
+
     NF2_TRY(nf2_data_spill(fs, file));
-    NF2_TRY(file->fresh ? NF2_OK : complete_shadow(fs, file));
-    NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
+    do {
+        NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
+        more = more > 0 ? complete_some(fs, file, &at) : more;
+    } while (more > 0);
+    NF2_TRY(more);
     NF2_TRY(nf2_shadow_name(fs, &file->key, file->shadow, map_replaced(file)));
     committed(fs, file, NF2_BODY_MAP, file->shadow);
     return NF2_OK;

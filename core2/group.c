@@ -190,48 +190,51 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 
 /* ---- maps --------------------------------------------------------------------------------------- */
 
-/* What is done to a map: the rest of an older piece, then another piece, are put (NULL: none is), and what lies in a range goes. */
-struct plan {
-    const struct nf2_piece *rest, *piece;
-    uint32_t from, to;
-};
-
-static NF2_APART int change_planned(nf2_t *fs, uint32_t id, const struct plan *plan)
+/* The change that puts a piece into a map. Where the piece was are its bytes then. */
+static NF2_APART void put_piece(struct nf2_op *op, uint32_t id, struct nf2_piece *piece)
 {
-    uint8_t bytes[2][NF2_PIECE_BYTES];
-    struct nf2_op ops[3], *op = ops;
+    struct nf2_key key = nf2_key_number(id, piece->offset);
+    struct nf2_piece value = *piece;
+    uint8_t *bytes = (uint8_t *)piece;
 
-    if (plan->rest != NULL) {
-        nf2_op_put_piece(op++, id, plan->rest, bytes[0]);
-    }
-    if (plan->piece != NULL) {
-        nf2_op_put_piece(op++, id, plan->piece, bytes[1]);
+    nf2_op_put(op, &key, bytes, (uint32_t)(nf2_piece_store(bytes, &value) - bytes));
+}
+
+int nf2_change_pieces(nf2_t *fs, uint32_t id, struct nf2_plan *plan)
+{
+    struct nf2_op ops[NF2_PLAN_PIECES];
+    unsigned n = 0;
+
+    NF2_ASSERT(plan->count + (plan->from < plan->to) <= NF2_PLAN_PIECES);
+    for (; n < plan->count; n++) {
+        put_piece(&ops[n], id, &plan->piece[n]);
     }
     if (plan->from < plan->to) {
-        nf2_op_range(op++, id, plan->from, plan->to);
+        nf2_op_range(&ops[n++], id, plan->from, plan->to);
     }
-    return nf2_change_ahead(fs, ops, (unsigned)(op - ops));
+    return nf2_change_ahead(fs, ops, n);
 }
 
 int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t end)
 {
-    struct plan plan = {NULL, piece, end, NF2_FILE_MAX + 1u};
-    struct nf2_piece old = {0};
+    struct nf2_plan plan = {.count = 0, .from = end, .to = NF2_FILE_MAX + 1u};
+    struct nf2_piece *old = &plan.piece[0];
 
-    NF2_TRY(end > 0 ? nf2_map_find(fs, id, end - 1, &old) : NF2_OK);
-    uint32_t old_end = old.offset + old.length;
+    NF2_TRY(end > 0 ? nf2_map_find(fs, id, end - 1, old) : NF2_OK);
+    uint32_t old_end = old->offset + old->length;
     if (piece != NULL) {
         plan.to = end;
-        plan.from = old.offset <= piece->offset ? end : piece->offset + 1; /* one older piece has all of it, or a gap */
-        if (old.kind != 0 && old_end > end) {
-            nf2_piece_part(fs, &old, end - old.offset, old_end - end);
-            plan.rest = &old;
+        plan.from = old->offset <= piece->offset ? end : piece->offset + 1; /* one older piece has all of it, or a gap */
+        if (old->kind != 0 && old_end > end) {
+            nf2_piece_part(fs, old, end - old->offset, old_end - end);
+            plan.count = 1;
         }
-    } else if (old.kind != 0) { /* its true length, also where pieces behind it cut it short so far */
-        nf2_piece_part(fs, &old, 0, end - old.offset);
-        plan.piece = &old;
+        plan.piece[plan.count++] = *piece;
+    } else if (old->kind != 0) { /* its true length, also where pieces behind it cut it short so far */
+        nf2_piece_part(fs, old, 0, end - old->offset);
+        plan.count = 1;
     }
-    return change_planned(fs, id, &plan);
+    return nf2_change_pieces(fs, id, &plan);
 }
 
 int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
@@ -244,15 +247,6 @@ int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
     NF2_TRY(nf2_change_ahead(fs, &op, 1));
     *id = number;
     return NF2_OK;
-}
-
-int nf2_shadow_put(nf2_t *fs, uint32_t id, const struct nf2_piece *piece)
-{
-    uint8_t bytes[NF2_PIECE_BYTES];
-    struct nf2_op op;
-
-    nf2_op_put_piece(&op, id, piece, bytes);
-    return nf2_change_ahead(fs, &op, 1);
 }
 
 /* ---- names -------------------------------------------------------------------------------------- */

@@ -19,6 +19,15 @@ int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count);
 /* Applies what such a change left; `result` is what it returned. */
 int nf2_group_end(nf2_t *fs, int result);
 
+/* Pieces that are put, one behind the other; entries in a range of offsets that go, which counts as one of them; to == 0: none do. The change uses up the pieces. */
+#define NF2_PLAN_PIECES 3u
+struct nf2_plan {
+    struct nf2_piece piece[NF2_PLAN_PIECES];
+    uint32_t count;
+    uint32_t from, to;
+};
+int nf2_change_pieces(nf2_t *fs, uint32_t id, struct nf2_plan *plan);
+
 /*
  * Puts a piece over what a map has: the rest of an older piece behind it first, then the piece, then what it covers goes.
  * NULL: the map ends at `end`, and what reaches over that gets its true length.
@@ -28,9 +37,8 @@ int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32
 /* The content of a name: its head, behind the rest of a long name. */
 int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length, struct nf2_op *op);
 
-/* A new map that no name leads to, on record as an orphan; a piece of it where it has none; the name that leads to it from now on. */
+/* A new map that no name leads to, on record as an orphan; the name that leads to it from now on. */
 int nf2_shadow_begin(nf2_t *fs, uint32_t *id);
-int nf2_shadow_put(nf2_t *fs, uint32_t id, const struct nf2_piece *piece);
 int nf2_shadow_name(nf2_t *fs, const struct nf2_key *key, uint32_t id, uint32_t replaced);
 
 /* Marks the blocks that a GROUP puts into entries as used. */

@@ -90,10 +90,3 @@ int nf2_map_end(nf2_t *fs, uint32_t id, uint32_t *end)
     NF2_TRY(load(fs, &entry, &piece));
     return open_end(fs, &piece, end);
 }
-
-void nf2_op_put_piece(struct nf2_op *op, uint32_t id, const struct nf2_piece *piece, uint8_t bytes[NF2_PIECE_BYTES])
-{
-    struct nf2_key key = nf2_key_number(id, piece->offset);
-
-    nf2_op_put(op, &key, bytes, (uint32_t)(nf2_piece_store(bytes, piece) - bytes));
-}

@@ -16,9 +16,6 @@ int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piec
 /* The file offset behind the last piece; 0 without any. */
 int nf2_map_end(nf2_t *fs, uint32_t id, uint32_t *end);
 
-/* The change that puts one piece, which `bytes` hold afterwards, into a map. */
-void nf2_op_put_piece(struct nf2_op *op, uint32_t id, const struct nf2_piece *piece, uint8_t bytes[NF2_PIECE_BYTES]);
-
 /* Leaves of a piece a part, `skip` bytes behind its start. */
 void nf2_piece_part(const nf2_t *fs, struct nf2_piece *piece, uint32_t skip, uint32_t length);
 

@@ -137,13 +137,13 @@ static NF2_APART int list_piece(nf2_t *fs, const struct nf2_key *key, unsigned n
 /* A LIST of long pieces becomes a map, whose entries are moved one by one. */
 static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_key *key)
 {
-    struct nf2_piece piece;
+    struct nf2_plan plan = {.count = 1, .from = 0, .to = 0};
     uint32_t id;
     int found;
 
     NF2_TRY(nf2_shadow_begin(fs, &id));
-    for (unsigned i = 0; (found = list_piece(fs, key, i, &piece)) > 0; i++) { /* a change may write its leaf anew */
-        NF2_TRY(nf2_shadow_put(fs, id, &piece));
+    for (unsigned i = 0; (found = list_piece(fs, key, i, &plan.piece[0])) > 0; i++) { /* a change may write its leaf anew */
+        NF2_TRY(nf2_change_pieces(fs, id, &plan));
     }
     NF2_TRY(found);
     NF2_TRY(nf2_shadow_name(fs, key, id, 0));
