@@ -267,15 +267,3 @@ int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint3
     }
     return NF2_OK;
 }
-
-int nf2_shadow_name(nf2_t *fs, const struct nf2_key *key, uint32_t id, uint32_t replaced)
-{
-    uint8_t body[5] = {NF2_BODY_MAP};
-    struct nf2_op ops[3];
-
-    nf2_put32(body + 1, id);
-    NF2_TRY(nf2_op_content(fs, key, body, sizeof body, &ops[0]));
-    nf2_op_delete_orphan(&ops[1], id);
-    nf2_op_put_orphan(&ops[2], replaced);
-    return nf2_change_ahead(fs, ops, replaced != 0 ? 3 : 2);
-}

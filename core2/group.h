@@ -37,9 +37,8 @@ int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32
 /* The content of a name: its head, behind the rest of a long name. */
 int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length, struct nf2_op *op);
 
-/* A new map that no name leads to, on record as an orphan; the name that leads to it from now on. */
+/* A new map that no name leads to, on record as an orphan. */
 int nf2_shadow_begin(nf2_t *fs, uint32_t *id);
-int nf2_shadow_name(nf2_t *fs, const struct nf2_key *key, uint32_t id, uint32_t replaced);
 
 /* Marks the blocks that a GROUP puts into entries as used. */
 int nf2_group_pin(nf2_t *fs);

@@ -103,7 +103,6 @@ static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uin
         if (nf2_key_compare(&file->key, key) == 0 && !file->created) {
             file->kind = kind;
             file->id = id;
-            file->frames_known = file->frames_block != 0 && file->frames_known;
         }
     }
 }
@@ -134,6 +133,18 @@ static NF2_APART int list_piece(nf2_t *fs, const struct nf2_key *key, unsigned n
     return found;
 }
 
+/* The name leads to the map from now on. */
+static NF2_APART int name_map(nf2_t *fs, const struct nf2_key *key, uint32_t id)
+{
+    uint8_t body[5] = {NF2_BODY_MAP};
+    struct nf2_op ops[2];
+
+    nf2_put32(body + 1, id);
+    NF2_TRY(nf2_op_content(fs, key, body, sizeof body, &ops[0]));
+    nf2_op_delete_orphan(&ops[1], id);
+    return nf2_change_ahead(fs, ops, 2);
+}
+
 /* A LIST of long pieces becomes a map, whose entries are moved one by one. */
 static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_key *key)
 {
@@ -146,7 +157,7 @@ static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_key *key)
         NF2_TRY(nf2_change_pieces(fs, id, &plan));
     }
     NF2_TRY(found);
-    NF2_TRY(nf2_shadow_name(fs, key, id, 0));
+    NF2_TRY(name_map(fs, key, id));
     tell_handles(fs, key, NF2_BODY_MAP, id);
     return 1;
 }
