@@ -143,11 +143,6 @@ int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
     uint32_t low = 0, high = file->size;
     bool found = false;
 
-    if (file->buffered > 0) {
-        struct nf2_piece buffer = {file->buffer_at, file->buffered, 0, 0, NF2_PIECE_BUFFER, false};
-        *piece = buffer;
-        found = covers(piece, offset, &low, &high);
-    }
     for (unsigned i = file->pieces; i > 0 && !found; i--) {
         *piece = file->piece[i - 1];
         found = covers(piece, offset, &low, &high);
@@ -180,9 +175,6 @@ int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *
     switch (piece->kind) {
     case NF2_PIECE_ZEROS:
         memset(data, 0, length);
-        return NF2_OK;
-    case NF2_PIECE_BUFFER:
-        memcpy(data, file->buffer + (offset - file->buffer_at), length);
         return NF2_OK;
     case NF2_PIECE_FRAMES:
         return nf2_frames_read(fs, piece->block, piece->within, offset, data, length);

@@ -8,7 +8,6 @@
 #include "names.h"
 
 #define NF2_PIECE_INLINE 16u    /* a piece that lies in the entry; never on flash */
-#define NF2_PIECE_BUFFER 17u    /* one that lies in the handle's buffer */
 
 /* Size of a file by its entry. */
 int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content, uint32_t *size);
@@ -22,7 +21,7 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file);
 /* What the committed content has at an offset; kind 0: nothing. */
 int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
-/* What the file has at an offset below its size. */
+/* What the file has at an offset below its size, behind the buffer. */
 int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
 /* Reads bytes of one piece. */

@@ -40,22 +40,19 @@ static bool ends_with_name(const struct nf2_found *found)
     return *behind == '\0';
 }
 
-static NF2_APART int put_directory(nf2_t *fs, const struct nf2_found *found)
+int nf2_put_name(nf2_t *fs, const struct nf2_found *found, const void *body, uint32_t length)
 {
-    uint8_t body[5] = {NF2_BODY_DIR};
     struct nf2_op op;
-    uint32_t id;
 
-    nf2_op_put(&op, &found->key, body, sizeof body);
-    NF2_TRY(nf2_journal_id(fs, &id));
-    nf2_put32(body + 1, id);
-    nf2_op_rest(&op, nf2_found_rest(found));
+    nf2_op_name(&op, found, body, length);
     return nf2_change(fs, &op, 1);
 }
 
 static int do_mkdir(nf2_t *fs, const char *path)
 {
+    uint8_t body[5] = {NF2_BODY_DIR};
     struct nf2_found found;
+    uint32_t id;
 
     NF2_TRY(nf2_find(fs, path, 0, &found));
     if (found.content.kind != 0) {
@@ -66,7 +63,9 @@ static int do_mkdir(nf2_t *fs, const char *path)
     }
     NF2_TRY(nf2_sweep_name(fs));
     NF2_TRY(nf2_sweep_room(fs, 1));
-    return put_directory(fs, &found);
+    NF2_TRY(nf2_journal_id(fs, &id));
+    nf2_put32(body + 1, id);
+    return nf2_put_name(fs, &found, body, sizeof body);
 }
 
 /* ---- remove ------------------------------------------------------------------------------------- */
@@ -159,11 +158,10 @@ static NF2_APART int move_entry(nf2_t *fs, const struct nf2_found *from, const s
     struct nf2_op ops[3];
     unsigned n = 1;
 
-    nf2_op_put(&ops[0], &to->key, NULL, 0);
+    nf2_op_name(&ops[0], to, NULL, 0);
     if (from->key.length == NF2_KEY_MAX || to->key.length == NF2_KEY_MAX) {
         uint32_t at = from->content.at;
-        ops[0].body[0] = nf2_body_span(&from->entry, at, from->entry.body_length - at);
-        nf2_op_rest(&ops[0], nf2_found_rest(to));
+        ops[0].body[ops[0].body[0].length > 0] = nf2_body_span(&from->entry, at, from->entry.body_length - at);
         nf2_op_delete(&ops[n++], &from->key);
     } else {
         ops[0].type = NF2_OP_REN;
@@ -244,13 +242,12 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     if (next == &entry.key) {
         NF2_TRY(nf2_entry_content(fs, &entry, &content));
     } else {
-        entry.key = *next;
         block = 0;
     }
-    NF2_TRY(nf2_entry_name(fs, &entry, out->name));
+    NF2_TRY(nf2_entry_name(fs, next, &entry, out->name));
     out->type = content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
     NF2_TRY(nf2_content_size(fs, &entry, &content, &out->size));
-    dir->last = entry.key;
+    dir->last = *next;
     dir->cursor.block = block;
     return 1;
 }

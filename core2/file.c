@@ -9,6 +9,8 @@
 #define READER_FLAGS (NF2_O_RDONLY | NF2_O_EXCL | NF2_O_SYNC)
 #define WRITER_FLAGS (NF2_O_RDWR | NF2_O_CREAT | NF2_O_EXCL | NF2_O_TRUNC | NF2_O_APPEND | NF2_O_SYNC)
 
+#define PIECE_BUFFER 0xFFu      /* one that lies in the handle's buffer */
+
 /* ---- handles ------------------------------------------------------------------------------------ */
 
 /* Where the list of open handles names this one; NULL if it is not open. */
@@ -74,27 +76,16 @@ static NF2_APART void begin_anew(nf2_file_t *file)
 
 /* ---- opening and closing ------------------------------------------------------------------------ */
 
-/* The entry of a long name is made at once: a handle has no room for it. */
-static NF2_APART int put_long(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found)
-{
-    static const uint8_t kind = NF2_BODY_INLINE;
-    struct nf2_op op;
-
-    nf2_op_put(&op, &file->key, &kind, 1);
-    nf2_op_rest(&op, nf2_found_rest(found));
-    NF2_TRY(nf2_change(fs, &op, 1));
-    file->kind = NF2_BODY_INLINE;
-    file->created = file->changed = false;
-    return NF2_OK;
-}
-
 int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found)
 {
-    file->created = file->changed = file->kind == 0; /* nobody else writes it */
-    if (file->created && file->key.length == NF2_KEY_MAX) {
+    static const uint8_t body = NF2_BODY_INLINE;
+
+    if (file->kind == 0 && file->key.length == NF2_KEY_MAX) { /* made at once: a handle has no room for the name */
         NF2_TRY(nf2_sweep_name(fs));
-        NF2_TRY(put_long(fs, file, found));
+        NF2_TRY(nf2_put_name(fs, found, &body, 1));
+        file->kind = NF2_BODY_INLINE;
     }
+    file->created = file->changed = file->kind == 0; /* nobody else writes it */
     if ((file->flags & NF2_O_TRUNC) != 0 && file->size > 0) {
         begin_anew(file);
         return NF2_OK;
@@ -122,22 +113,16 @@ static int check_flags(const nf2_t *fs, uint32_t flags, const void *buffer)
 /* May what was found be opened so? */
 static int check_found(const nf2_t *fs, const struct nf2_found *found, uint32_t flags)
 {
-    bool create = (flags & NF2_O_CREAT) != 0, there = found->content.kind != 0;
+    bool create = (flags & NF2_O_CREAT) != 0, directory = *found->behind != '\0';
 
-    if (found->length == 0) {
-        return NF2_ERR_ISDIR;
+    if (found->content.kind == 0) {
+        return !create ? NF2_ERR_NOENT : directory ? NF2_ERR_ISDIR : NF2_OK;
     }
-    if (found->content.kind == NF2_BODY_DIR) {
-        return create && (flags & NF2_O_EXCL) != 0 ? NF2_ERR_EXIST : NF2_ERR_ISDIR;
-    }
-    if (!there && !create) {
-        return NF2_ERR_NOENT;
-    }
-    if (*found->behind != '\0') {
-        return there ? NF2_ERR_NOTDIR : NF2_ERR_ISDIR;
-    }
-    if (there && create && (flags & NF2_O_EXCL) != 0) {
+    if (create && (flags & NF2_O_EXCL) != 0) {
         return NF2_ERR_EXIST;
+    }
+    if (found->content.kind == NF2_BODY_DIR || directory) {
+        return found->content.kind == NF2_BODY_DIR ? NF2_ERR_ISDIR : NF2_ERR_NOTDIR;
     }
     return (flags & NF2_O_WRONLY) != 0 && nf2_handle_of(fs, &found->key, NF2_O_WRONLY) != NULL ? NF2_ERR_BUSY : NF2_OK;
 }
@@ -190,6 +175,22 @@ static int sync_file(nf2_t *fs, nf2_file_t *file)
 
 /* ---- reading ------------------------------------------------------------------------------------ */
 
+int nf2_file_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece)
+{
+    uint32_t within = offset - file->buffer_at;
+
+    piece->kind = PIECE_BUFFER;
+    piece->offset = file->buffer_at;
+    piece->length = file->buffered;
+    if (within >= file->buffered) {
+        NF2_TRY(nf2_content_find(fs, file, offset, piece));
+        if (file->buffered > 0 && offset < file->buffer_at) {
+            piece->length = nf2_min(piece->length, file->buffer_at - piece->offset);
+        }
+    }
+    return NF2_OK;
+}
+
 /* Reads what lies in one place: the bytes, or an error. */
 static int read_some(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length)
 {
@@ -197,9 +198,13 @@ static int read_some(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length)
     struct nf2_piece piece;
 
     NF2_TRY(WRITABLE(file) ? fs->writing->find(fs, file, at, &piece) : nf2_content_base(fs, file, at, &piece));
-    NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
-    length = nf2_min(length, piece.offset + piece.length - at);
-    NF2_TRY(nf2_content_read(fs, file, &piece, at, to, length));
+    uint32_t within = at - piece.offset;
+    length = nf2_min(length, piece.length - within);
+    if (piece.kind == PIECE_BUFFER) {
+        memcpy(to, file->buffer + within, length);
+    } else {
+        NF2_TRY(piece.kind != 0 ? nf2_content_read(fs, file, &piece, at, to, length) : NF2_ERR_IO);
+    }
     return (int)length;
 }
 
@@ -233,35 +238,27 @@ static NF2_APART bool buffer_takes(const nf2_t *fs, const nf2_file_t *file, uint
     return within <= file->buffered && within < nf2_data_room(fs, file) && (file->dirty || nf2_content_whole(file));
 }
 
-/* Whole pages go to the chip at once, the rest waits in the buffer: bytes taken, or an error. */
-static int write_some(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
-{
-    if (!buffer_takes(fs, file, at)) {
-        NF2_TRY(nf2_data_flush(fs, file));
-        uint32_t room = nf2_data_room(fs, file);
-        if (length >= room) {
-            length -= (length - room) & (nf2_page(fs) - 1);
-            NF2_TRY(nf2_data_put(fs, file, at, data, length));
-            return (int)length;
-        }
-        file->buffer_at = at;
-    }
-    uint32_t within = at - file->buffer_at;
-    length = nf2_min(length, nf2_data_room(fs, file) - within);
-    memcpy(file->buffer + within, data, length);
-    file->buffered = (uint16_t)nf2_max(file->buffered, within + length);
-    file->dirty = file->changed = true;
-    return (int)length;
-}
-
+/* Whole pages go to the chip at once, the rest waits in the buffer. */
 static int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
 {
     NF2_TRY(at > file->size ? nf2_data_extend(fs, file, at) : NF2_OK);
-    for (const uint8_t *end = data + length; data < end;) {
-        int n = write_some(fs, file, at, data, (uint32_t)(end - data));
-        NF2_TRY(n);
+    while (length > 0) {
+        if (!buffer_takes(fs, file, at)) {
+            NF2_TRY(nf2_data_flush(fs, file));
+            file->buffer_at = at;
+        }
+        uint32_t within = at - file->buffer_at, room = nf2_data_room(fs, file) - within, n = nf2_min(length, room);
+        if (file->buffered == 0 && n == room) {
+            n = length - ((length - room) & (nf2_page(fs) - 1));
+            NF2_TRY(nf2_data_put(fs, file, at, data, n));
+        } else {
+            memcpy(file->buffer + within, data, n);
+            file->buffered = (uint16_t)nf2_max(file->buffered, within + n);
+            file->dirty = file->changed = true;
+        }
+        at += n;
         data += n;
-        at += (uint32_t)n;
+        length -= n;
         file->size = nf2_max(file->size, at);
     }
     return NF2_OK;
@@ -352,7 +349,9 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     }
     if (synced) {               /* all or nothing of it */
         result = result == NF2_OK ? sync_file(fs, file) : result;
-        file->failed = file->failed || (refused(result) && give_up(fs, file) < 0);
+        if (refused(result)) {
+            settled(file, give_up(fs, file));
+        }
     }
     NF2_TRY(result);
     file->position = length > 0 ? at + length : file->position;

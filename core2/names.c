@@ -66,19 +66,20 @@ static int look_up(nf2_t *fs, struct nf2_found *found)
     return result > 0 ? nf2_entry_content(fs, &found->entry, &found->content) : result;
 }
 
-struct nf2_span nf2_found_rest(const struct nf2_found *found)
+void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *body, uint32_t length)
 {
-    bool whole = found->length < NF2_KEY_MAX;
-    struct nf2_span rest = nf2_span_of(found->name + NF2_NAME_PART, found->length + 1u - NF2_NAME_PART);
-
-    rest.offset = 1;            /* its length in front */
-    return whole ? nf2_span_of(NULL, 0) : rest;
+    nf2_op_put(op, &found->key, body, length);
+    if (found->length >= NF2_KEY_MAX) {
+        op->body[1] = op->body[0];
+        op->body[0] = nf2_span_of(found->name + NF2_NAME_PART, found->length + 1u - NF2_NAME_PART);
+        op->body[0].offset = 1; /* its length in front */
+    }
 }
 
-int nf2_entry_name(nf2_t *fs, const struct nf2_entry *entry, char *name)
+int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry *entry, char *name)
 {
     uint8_t rest = 0;
-    uint32_t part = entry->key.length;
+    uint32_t part = key->length;
 
     if (part == NF2_KEY_MAX) {
         part = NF2_NAME_PART;
@@ -86,7 +87,7 @@ int nf2_entry_name(nf2_t *fs, const struct nf2_entry *entry, char *name)
         NF2_TRY(part + rest <= NF2_NAME_MAX ? NF2_OK : NF2_ERR_IO);
         NF2_TRY(nf2_body_read(fs, entry, 1, name + part, rest));
     }
-    memcpy(name, entry->key.bytes, part);
+    memcpy(name, key->bytes, part);
     name[part + rest] = '\0';
     return NF2_OK;
 }

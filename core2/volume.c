@@ -257,9 +257,6 @@ static int leave(nf2_t *fs)
 
 static int do_unmount(nf2_t *fs)
 {
-    if (!fs->mounted) {
-        return NF2_ERR_INVAL;
-    }
     for (nf2_file_t *file = fs->files; file != NULL && fs->writing != NULL; file = file->link) {
         fs->writing->end(fs, file);
     }
@@ -274,7 +271,7 @@ static const struct nf2_writing writing = {
     .begin = nf2_file_begin,
     .commit = nf2_commit,
     .end = nf2_file_end,
-    .find = nf2_content_find,
+    .find = nf2_file_find,
     .leave = leave,
 };
 
@@ -282,7 +279,7 @@ static const struct nf2_writing writing = {
 
 static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
 {
-    if (!fs->mounted || out == NULL) {
+    if (out == NULL) {
         return NF2_ERR_INVAL;
     }
     const struct nf2_space *space = &fs->space;
@@ -301,7 +298,7 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
 
 static int do_health(nf2_t *fs, struct nf2_health *out)
 {
-    if (!fs->mounted || out == NULL) {
+    if (out == NULL) {
         return NF2_ERR_INVAL;
     }
     memset(out, 0, sizeof *out);
@@ -319,7 +316,7 @@ static bool in_claim(const struct nf2_claim *claim, uint32_t block)
 
 static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
 {
-    if (!fs->mounted || block >= fs->io.blocks) {
+    if (block >= fs->io.blocks) {
         return NF2_ERR_INVAL;
     }
     if (erases != NULL) {
@@ -348,11 +345,6 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
         return NF2_BLOCK_USED;
     }
     return now && nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
-}
-
-static int do_maintain(nf2_t *fs, uint32_t budget_us)
-{
-    return fs->mounted ? nf2_idle(fs, budget_us) : NF2_ERR_INVAL;
 }
 
 /* ---- public ------------------------------------------------------------------------------------- */
@@ -421,5 +413,5 @@ int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
 
 int nf2_maintain(nf2_t *fs, uint32_t budget_us)
 {
-    NF2_LOCKED(fs, do_maintain(fs, budget_us));
+    NF2_LOCKED(fs, nf2_idle(fs, budget_us));
 }
