@@ -135,6 +135,7 @@ static const char *next_name(const char *p, uint32_t *length)
 
 int nf2_find(nf2_t *fs, const char *path, uint32_t within, struct nf2_found *found)
 {
+    bool inside = false;
     uint32_t length;
 
     if (path == NULL) {
@@ -148,7 +149,7 @@ int nf2_find(nf2_t *fs, const char *path, uint32_t within, struct nf2_found *fou
         const char *name = next_name(path, &length);
         found->behind = path;
         if (length == 0) {
-            return NF2_OK;
+            return inside ? NF2_ERR_INVAL : NF2_OK;
         }
         if (found->content.kind != NF2_BODY_DIR) {
             return found->content.kind != 0 ? NF2_ERR_NOTDIR : NF2_ERR_NOENT;
@@ -156,9 +157,7 @@ int nf2_find(nf2_t *fs, const char *path, uint32_t within, struct nf2_found *fou
         if (length > NF2_NAME_MAX) {
             return NF2_ERR_NAMETOOLONG;
         }
-        if (found->content.id == within) {
-            return NF2_ERR_INVAL;
-        }
+        inside = inside || found->content.id == within;
         found->key.id = found->content.id;
         found->name = name;
         found->length = (uint8_t)length;
