@@ -150,18 +150,13 @@ static int do_open(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags
     return NF2_OK;
 }
 
-/* There was no room: that fails no handle. */
-static NF2_APART bool refused(int result)
-{
-    return result == NF2_ERR_NOSPC || result == NF2_NEED_SPACE;
-}
-
-/* What a call that changes a file came to. */
+/* What a call that changes a file came to: all errors but NOSPC fail the handle. */
 static NF2_APART int settled(nf2_file_t *file, int result)
 {
-    if (result < 0 && !refused(result)) {
-        file->failed = true;
+    if (result == NF2_NEED_SPACE || result == NF2_ERR_NOSPC) {
+        return NF2_ERR_NOSPC;
     }
+    file->failed = file->failed || result < 0;
     return result;
 }
 
@@ -192,9 +187,8 @@ int nf2_file_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece
 }
 
 /* Reads what lies in one place: the bytes, or an error. */
-static int read_some(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length)
+static int read_some(nf2_t *fs, nf2_file_t *file, uint32_t at, uint8_t *to, uint32_t length)
 {
-    uint32_t at = file->position;
     struct nf2_piece piece;
 
     NF2_TRY(WRITABLE(file) ? fs->writing->find(fs, file, at, &piece) : nf2_content_base(fs, file, at, &piece));
@@ -210,22 +204,21 @@ static int read_some(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length)
 
 static int32_t do_read(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length)
 {
-    uint32_t start = file->position, done = 0;
+    uint32_t start = file->position, at = start;
 
     if ((to == NULL && length > 0) || length > NF2_FILE_MAX) {
         return NF2_ERR_INVAL;
     }
     length = nf2_min(length, file->size - nf2_min(start, file->size));
-    while (done < length) {
-        int n = read_some(fs, file, to + done, length - done);
-        if (n < 0) {
-            file->position = start;
-            return n;
-        }
-        done += (uint32_t)n;
-        file->position += (uint32_t)n;
+    while (length > 0) {
+        int n = read_some(fs, file, at, to, length);
+        NF2_TRY(n);
+        at += (uint32_t)n;
+        to += n;
+        length -= (uint32_t)n;
     }
-    return (int32_t)done;
+    file->position = at;
+    return (int32_t)(at - start);
 }
 
 /* ---- writing ------------------------------------------------------------------------------------ */
@@ -288,27 +281,31 @@ static int prepare_write(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t leng
 #define KEPT_BYTES 16u
 _Static_assert(KEPT_FROM + KEPT_BYTES == offsetof(nf2_file_t, created) + sizeof(bool), "the fields stand together");
 
+static NF2_APART void copy_kept(void *to, const void *from)
+{
+    memcpy(to, from, KEPT_BYTES);
+}
+
 /* A write that finds no room in the middle leaves the file as it was. */
-static int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+static NF2_APART int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
 {
     uint8_t kept[KEPT_BYTES], *fields = (uint8_t *)file + KEPT_FROM;
 
     NF2_TRY(prepare_write(fs, file, at, length));
     struct nf2_piece *last = &file->piece[(file->pieces - 1u) % NF2_PIECES_MAX];
     uint32_t last_length = last->length, spills = file->spills;
-    memcpy(kept, fields, sizeof kept);
-    int result = write_all(fs, file, at, data, length);
-    if (refused(result) && file->spills == spills) {
-        memcpy(fields, kept, sizeof kept);
+    copy_kept(kept, fields);
+    int result = settled(file, write_all(fs, file, at, data, length));
+    if (result == NF2_ERR_NOSPC) {
+        copy_kept(fields, kept);
         last->length = last_length;
-    } else {
-        file->failed = result < 0;
+        file->failed = file->spills != spills; /* what went to the shadow does not come back */
     }
     return result;
 }
 
 /* What was not synced is given up. */
-static NF2_APART int give_up(nf2_t *fs, nf2_file_t *file)
+static int give_up(nf2_t *fs, nf2_file_t *file)
 {
     bool created = file->created;
 
@@ -349,7 +346,7 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     }
     if (synced) {               /* all or nothing of it */
         result = result == NF2_OK ? sync_file(fs, file) : result;
-        if (refused(result)) {
+        if (result == NF2_ERR_NOSPC) {
             settled(file, give_up(fs, file));
         }
     }
