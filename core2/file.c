@@ -247,7 +247,7 @@ static int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *da
         } else {
             memcpy(file->buffer + within, data, n);
             file->buffered = (uint16_t)nf2_max(file->buffered, within + n);
-            file->dirty = file->changed = true;
+            file->dirty = true;
         }
         at += n;
         data += n;
@@ -314,7 +314,6 @@ static int give_up(nf2_t *fs, nf2_file_t *file)
     file->fresh = false;
     file->changed = created;
     file->cut_to = NF2_NONE;
-    file->frames_known = false;
     file->frames_block = 0;
     file->here.length = 0;
     NF2_TRY(created ? NF2_OK : nf2_content_load(fs, file));

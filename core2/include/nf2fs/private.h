@@ -186,12 +186,11 @@ typedef struct nf2_file {
     uint8_t pieces;
     bool failed;                /* a call failed half way: nothing can be synced any more */
     bool dirty;                 /* the buffer holds what is not on flash */
-    bool changed;               /* there is something to sync */
+    bool changed;               /* there is more to sync than what the buffer holds */
     bool fresh;                 /* the content replaces what is committed */
     bool created;               /* no entry is on flash yet; the last of what is put back */
     uint8_t spills;             /* times that the pieces went to the shadow */
     uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
-    bool frames_known;          /* it was looked whether frames at the end take more */
     uint16_t flags;
     uint32_t position;
     uint32_t synced;            /* size at the last sync */
