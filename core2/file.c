@@ -165,7 +165,8 @@ static int sync_file(nf2_t *fs, nf2_file_t *file)
     if (!WRITABLE(file)) {
         return NF2_OK;
     }
-    return file->failed ? NF2_ERR_IO : settled(file, fs->writing->commit(fs, file));
+    NF2_TRY(file->failed ? NF2_ERR_IO : settled(file, fs->writing->commit(fs, file)));
+    return NF2_OK;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
