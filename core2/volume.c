@@ -355,6 +355,7 @@ int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
         return NF2_ERR_INVAL;
     }
     fs->config = config;
+    fs->mounted = false;
     nf2_enter(fs);
     int result = (int)nf2_leave(fs, do_format(fs, config, flags));
     memset(fs, 0, sizeof *fs);
@@ -367,6 +368,7 @@ static int mount(nf2_t *fs, const struct nf2_config *config, const struct nf2_wr
         return NF2_ERR_INVAL;
     }
     fs->config = config;
+    fs->mounted = false;
     nf2_enter(fs);
     int result = do_mount(fs, config);
     fs->writing = with;
