@@ -194,21 +194,14 @@ static void rename_handles(nf2_t *fs, const struct nf2_key *from, const struct n
 /* With long names the body changes, too: its front is the rest of the name. */
 static NF2_APART int move_entry(nf2_t *fs, const struct found *from, const struct found *to)
 {
+    uint32_t at = from->content.at;
     struct nf2_op ops[3];
-    unsigned n = 0;
 
-    if (from->key.length == NF2_KEY_MAX || to->key.length == NF2_KEY_MAX) {
-        uint32_t at = from->content.at, bytes = from->entry.body_length - at;
-        nf2_op_put(&ops[n], &to->key, NULL, 0);
-        ops[n].body[0] = nf2_body_span(&from->entry, at, bytes);
-        nf2_op_rest(&ops[n++], nf2_place_rest(&to->place));
-        nf2_op_delete(&ops[n++], &from->key);
-    } else {
-        nf2_op_put(&ops[n], &to->key, NULL, 0);
-        ops[n].type = NF2_OP_REN;
-        ops[n++].from = &from->key;
-    }
-    n += (unsigned)nf2_commit_orphan(&to->content, &ops[n]);
+    nf2_op_put(&ops[0], &to->key, NULL, 0);
+    ops[0].body[0] = nf2_body_span(&from->entry, at, from->entry.body_length - at);
+    nf2_op_rest(&ops[0], nf2_place_rest(&to->place));
+    nf2_op_delete(&ops[1], &from->key);
+    unsigned n = 2u + (unsigned)nf2_commit_orphan(&to->content, &ops[2]);
     int result = nf2_change(fs, ops, n);
     if (result == NF2_OK || fs->group_busy != NF2_GROUP_NONE) { /* committed, if not applied */
         rename_handles(fs, &from->key, &to->key);

@@ -76,17 +76,6 @@ static int settle(nf2_t *fs)
 
 /* ---- committing --------------------------------------------------------------------------------- */
 
-/* A rename stands as PUT and DEL: its body is copied from where it lies. */
-static NF2_APART int body_of_source(nf2_t *fs, const struct nf2_op *op, struct nf2_span *body)
-{
-    struct nf2_entry entry;
-    int found = nf2_tree_find(fs, op->from, &entry);
-
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    *body = nf2_body_span(&entry, 0, entry.body_length);
-    return NF2_OK;
-}
-
 static void write_op(nf2_t *fs, struct nf2_writer *writer, unsigned kind, const struct nf2_key *key, uint32_t body)
 {
     uint8_t bytes[NF2_GROUP_OP_HEAD + NF2_KEY_BYTES] = {(uint8_t)kind};
@@ -110,9 +99,6 @@ static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_
         for (unsigned i = 0; i < NF2_OP_SPANS; i++) {
             nf2_writer_span(fs, writer, &op->body[i]);
         }
-        if (op->type == NF2_OP_REN) {
-            write_op(fs, writer, NF2_GROUP_DEL, op->from, 0);
-        }
     }
 }
 
@@ -120,9 +106,8 @@ static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_
 static uint32_t change_length(const struct nf2_op *op)
 {
     bool number = op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE;
-    uint32_t source = op->type == NF2_OP_REN ? NF2_GROUP_OP_HEAD + nf2_key_bytes(op->from) : 0;
 
-    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) - NF2_RECORD_OVERHEAD + (number ? 4u : 0) + source;
+    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) + (number ? 4u : 0);
 }
 
 /* In the root log, which has room for it. */
@@ -131,7 +116,7 @@ static NF2_APART int write_group(nf2_t *fs, const struct nf2_op *ops, unsigned c
     struct nf2_writer writer;
 
     nf2_writer_begin(&writer, fs->root.head, fs->root.end);
-    fs->root.group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, false, length);
+    fs->root.group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, length);
     for (unsigned i = 0; i < count; i++) {
         write_change(fs, &writer, &ops[i]);
     }
@@ -145,7 +130,6 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     int result = NF2_FAILED_BLOCK;
 
     for (unsigned i = 0; i < count; i++) {
-        NF2_TRY(ops[i].type == NF2_OP_REN ? body_of_source(fs, &ops[i], &ops[i].body[0]) : NF2_OK);
         length += change_length(&ops[i]);
     }
     if (length > NF2_GROUP_BYTES_MAX) {

@@ -21,6 +21,9 @@ struct nf2_path {               /* from the root to a leaf */
 /* The way to the leaf in which a key lies, or (NF2_BELOW) to the last one with keys below it. */
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path);
 
+/* The child that an entry of an inner node names. */
+int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, struct nf2_child *child);
+
 /* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
@@ -52,13 +55,18 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 /* The same of one change that may reach over several leaves: not all or nothing, but it may be repeated. */
 int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
 
-/* split.c: writes a node on this way (by level, as in a path) anew, with these changes in it. `key`: one that the way leads to. */
-int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, const struct nf2_key *key, struct nf2_op *ops,
-                     unsigned count);
+/* split.c: writes changes into the leaf at the end of a way (by level, as in a path), or into new nodes in its place: 1, or an error. */
+int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, struct nf2_op *ops, unsigned count);
 
-/* join.c: one leaf of the path's and its right neighbour, if both are sparse; a root with one child goes. 1 if so, 0 or an error. */
+/* Writes a node of the path anew. */
+int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level);
+
+/*
+ * One node of the path's leaf and its right neighbour, if both are sparse; of a leaf that is the last one of its parent, the
+ * same of its parent. Behind the last leaf a root with one child gives way to it. 1 if so, NF2_UNCHANGED, or an error.
+ */
+#define NF2_UNCHANGED 2
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path);
-int nf2_tree_lower(nf2_t *fs);
 
 /* What it takes to change something: the operations. Of an orphan: its key under id 0. */
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length);
