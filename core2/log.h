@@ -127,7 +127,7 @@ struct nf2_writer {
     uint32_t start;             /* place of the first byte in the write buffer */
     uint32_t crc;
     uint32_t bytes;             /* of all records */
-    int result;                 /* the first error; one that is set at the beginning: nothing is programmed, only `position` moves */
+    int result;                 /* the first error; with one set first only `position` moves */
     bool begun;                 /* something was programmed */
     bool more;                  /* the next record is not the last one of its group */
 };
@@ -147,7 +147,8 @@ void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
 void nf2_writer_close(nf2_t *fs, struct nf2_writer *writer);
 
 /* A record with this payload. */
-void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, unsigned type, const void *payload, uint32_t length);
+void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, unsigned type, const void *payload,
+                       uint32_t length);
 
 /* Programs what is buffered; afterwards `position` is the log's end. 0, or what failed. */
 int nf2_writer_end(nf2_t *fs, struct nf2_writer *writer);

@@ -2,7 +2,7 @@
 /* log_write.c - appending groups of records to a log. */
 #include "log.h"
 
-/* Where a record of `length` bytes goes in a log that ends at `at`: there, or behind the head of the next page. */
+/* Where a record of so many bytes goes in a log that ends at `at`: there, or in the next page. */
 static uint32_t place(const nf2_t *fs, uint32_t at, uint32_t length)
 {
     uint32_t page = nf2_page_end(fs, at - 1); /* `at` itself, where a page begins */
@@ -39,7 +39,8 @@ static void writer_program(nf2_t *fs, struct nf2_writer *writer)
     nf2_writer_align(fs, writer);
     uint32_t length = writer->position - writer->start;
     if (length > 0 && writer->result >= 0) {
-        writer->result = nf2_flash_program(fs, writer->block, writer->start, fs->io.write_buffer, length);
+        writer->result =
+            nf2_flash_program(fs, writer->block, writer->start, fs->io.write_buffer, length);
         writer->begun = true;
     }
     writer->start = writer->position;
@@ -86,7 +87,8 @@ void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
     for (uint32_t done = 0, n; done < from->length; done += n) {
         n = nf2_min(from->length - done, sizeof chunk);
         if (writer->result >= 0) {
-            writer->result = nf2_record_read(fs, from->at.block, from->offset, from->position + done, chunk, n);
+            uint32_t at = from->position + done;
+            writer->result = nf2_record_read(fs, from->at.block, from->offset, at, chunk, n);
         }
         nf2_writer_put(fs, writer, chunk, n);
     }
@@ -123,7 +125,8 @@ void nf2_writer_close(nf2_t *fs, struct nf2_writer *writer)
     emit(fs, writer, bytes, 4);
 }
 
-void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, unsigned type, const void *payload, uint32_t length)
+void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, unsigned type, const void *payload,
+                       uint32_t length)
 {
     (void)nf2_writer_open(fs, writer, type, length);
     nf2_writer_put(fs, writer, payload, length);

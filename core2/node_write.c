@@ -2,7 +2,7 @@
 /* node_write.c - changes appended to a node, and the records of new ones. */
 #include "node.h"
 
-#define APPEND_MAX 8u           /* records in one group; a change that takes more is one for a new node */
+#define APPEND_MAX 8u           /* records in one group; a change of more goes into a new node */
 
 uint32_t nf2_op_body(const struct nf2_op *op)
 {
@@ -23,7 +23,7 @@ bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key)
            order >= 0 && key->id == op->key.id && key->length == 4 && nf2_key_value(key) < op->to;
 }
 
-/* ---- records ------------------------------------------------------------------------------------ */
+/* ---- records ----------------------------------------------------------------------------- */
 
 struct record {
     uint8_t type;
@@ -33,7 +33,8 @@ struct record {
 };
 
 /* Writes a record of a change. */
-static uint32_t put_record(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op, const struct record *record)
+static uint32_t put_record(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op,
+                           const struct record *record)
 {
     uint8_t bytes[6 + NF2_KEY_BYTES], *p = bytes;
     unsigned type = record->type;
@@ -69,19 +70,20 @@ void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
     (void)put_record(fs, writer, op, &put);
 }
 
-/* ---- appending ---------------------------------------------------------------------------------- */
+/* ---- appending --------------------------------------------------------------------------- */
 
 /* Does a change put the body of this entry, where it lies, and nothing else? */
 static bool takes_body(const struct nf2_op *op, const struct nf2_entry *source)
 {
     const struct nf2_span *body = op->body;
 
-    return op->type == NF2_OP_PUT && body[1].length == 0 && body->position == source->body_position &&
-           body->offset == source->body_record && body->at.block == source->block;
+    return op->type == NF2_OP_PUT && body[1].length == 0 && body->at.block == source->block &&
+           body->position == source->body_position && body->offset == source->body_record;
 }
 
 /* The records that the changes are in this node: how many, or an error. */
-static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count, struct record *record)
+static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
+                          unsigned count, struct record *record)
 {
     struct nf2_entry entry;
     unsigned n = 0;
@@ -95,8 +97,8 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
             found = nf2_node_seek(fs, view, from, how, &entry);
             NF2_TRY(found);
             found = found && nf2_op_covers(op, &entry.key);
-            if (found && op->type == NF2_OP_DEL && i > 0 && takes_body(op - 1, &entry)) { /* a rename */
-                record[n - 1].type = NF2_NODE_REN;
+            if (found && op->type == NF2_OP_DEL && i > 0 && takes_body(op - 1, &entry)) {
+                record[n - 1].type = NF2_NODE_REN; /* the PUT in front becomes a rename */
                 record[n - 1].kill[2] = record[n - 1].kill[0];
                 record[n - 1].kill[1] = entry.record;
                 record[n - 1].kill[0] = entry.body_record;
@@ -105,7 +107,8 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
                     return NF2_NODE_FULL;
                 }
                 memset(&record[n], 0, sizeof record[n]);
-                record[n].type = op->type != NF2_OP_PUT ? NF2_NODE_DEL : found ? NF2_NODE_PUTK : NF2_NODE_PUT;
+                record[n].type = op->type != NF2_OP_PUT ? NF2_NODE_DEL :
+                                 found ? NF2_NODE_PUTK : NF2_NODE_PUT;
                 record[n].op = (uint8_t)i;
                 record[n++].kill[0] = found ? entry.record : 0;
             }
@@ -125,7 +128,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     if (n <= 0) {
         return n;
     }
-    if (view->alive + view->dead + 2 * n > view->slots) { /* no room for what the view has to know of them */
+    if (view->alive + view->dead + 2 * n > view->slots) { /* what the view has to know of them */
         return NF2_NODE_FULL;
     }
     for (unsigned dry = 2; dry-- > 0;) { /* first it is seen whether there is room */
@@ -147,7 +150,8 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     view->end = (uint16_t)writer.position;
     int known = result;
     for (int i = 0; i < n && known == NF2_OK; i++) {
-        known = nf2_view_apply(fs, view, record[i].place, record[i].type, record[i].kill, &ops[record[i].op].key);
+        const struct record *done = &record[i];
+        known = nf2_view_apply(fs, view, done->place, done->type, done->kill, &ops[done->op].key);
     }
     if (known != NF2_OK) {
         nf2_view_forget(fs, view->block); /* with the hints; if the change is made, it is not worth an error */

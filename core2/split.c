@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* split.c - changes of a node: in its tail, or in new nodes in its place; then its parent, up to the root. */
+/* split.c - changes of a node, in its tail or in new nodes; then its parent, up to the root. */
 #include "tree.h"
 
 struct rewrite {
@@ -21,7 +21,7 @@ struct rewrite {
     struct nf2_op up[2];        /* what they mean for the parent */
 };
 
-/* ---- new nodes ---------------------------------------------------------------------------------- */
+/* ---- new nodes --------------------------------------------------------------------------- */
 
 static bool overruled(const struct rewrite *rewrite, const struct nf2_key *key)
 {
@@ -40,8 +40,8 @@ static bool belong_together(const struct nf2_key *a, const struct nf2_key *b)
 }
 
 /*
- * Does the first one of two nodes end, at `position`, in front of this entry, the `n`th one that stays? The last one goes
- * apart, if nothing else does.
+ * Does the first one of two nodes end, at `position`, in front of this entry, the `n`th one that
+ * stays? The last one goes apart, if nothing else does.
  */
 static bool ends_at(const struct rewrite *rewrite, unsigned n, uint32_t position,
                     const struct nf2_key *key)
@@ -90,7 +90,8 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
 }
 
 /* Writes a part into a block. NF2_NO_BLOCK: only to see how long that gets; NF2_NODE_FULL then. */
-static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct nf2_writer *writer)
+static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part,
+                          struct nf2_writer *writer)
 {
     nf2_node_begin(fs, writer, writer->block, rewrite->level);
     writer->result = writer->block == NF2_NO_BLOCK ? NF2_NODE_FULL : NF2_OK;
@@ -143,7 +144,7 @@ static int write_part(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct 
     return result;
 }
 
-/* ---- what they mean for the parent -------------------------------------------------------------- */
+/* ---- what they mean for the parent ------------------------------------------------------- */
 
 /* A new root: a CHECKPOINT commits. 1, or an error. */
 static NF2_APART int commit_root(nf2_t *fs, const struct nf2_child *node, unsigned level)
@@ -165,7 +166,7 @@ static void child_op(struct rewrite *rewrite, unsigned part, const struct nf2_ke
     nf2_op_put(&rewrite->up[part], key, body, NF2_CHILD_BYTES);
 }
 
-/* One level up: 0, 1 if there is none, or an error. A root above two nodes begins without entries. */
+/* One level up: 0, 1 if there is none, or an error. A root above two nodes begins empty. */
 static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
 {
     bool root = rewrite->level >= fs->root.level, joined = rewrite->sources == 2;
@@ -261,10 +262,10 @@ static int run(nf2_t *fs, struct rewrite *rewrite)
     return done;
 }
 
-/* ---- the calls ---------------------------------------------------------------------------------- */
+/* ---- the calls --------------------------------------------------------------------------- */
 
-static NF2_APART void begin(struct rewrite *rewrite, const struct nf2_child *way, const struct nf2_key *key,
-                            unsigned level)
+static NF2_APART void begin(struct rewrite *rewrite, const struct nf2_child *way,
+                            const struct nf2_key *key, unsigned level)
 {
     memset(rewrite, 0, sizeof *rewrite);
     rewrite->way = way;

@@ -49,16 +49,6 @@ void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id)
 
 /* ---- finding ------------------------------------------------------------------------------------ */
 
-int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, struct nf2_child *child)
-{
-    uint8_t body[NF2_CHILD_BYTES];
-
-    NF2_TRY(nf2_body_read(fs, entry, 0, body, sizeof body));
-    child->block = nf2_get24(body + 1);
-    child->base_end = nf2_get16(body + 4);
-    return body[0] == NF2_BODY_CHILD && child->block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
-}
-
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path)
 {
     struct nf2_child node = {fs->root.node, fs->root.node_base};

@@ -22,7 +22,15 @@ struct nf2_path {               /* from the root to a leaf */
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path);
 
 /* The child that an entry of an inner node names. */
-int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, struct nf2_child *child);
+static inline int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, struct nf2_child *child)
+{
+    uint8_t body[NF2_CHILD_BYTES];
+
+    NF2_TRY(nf2_body_read(fs, entry, 0, body, sizeof body));
+    child->block = nf2_get24(body + 1);
+    child->base_end = nf2_get16(body + 4);
+    return body[0] == NF2_BODY_CHILD && child->block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
+}
 
 /* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
@@ -55,15 +63,16 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 /* The same of one change that may reach over several leaves: not all or nothing, but it may be repeated. */
 int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
 
-/* split.c: writes changes into the leaf at the end of a way (by level, as in a path), or into new nodes in its place: 1, or an error. */
+/* split.c: changes of the leaf at the end of a way (by level, as in a path): 1, or an error. */
 int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, struct nf2_op *ops, unsigned count);
 
 /* Writes a node of the path anew. */
 int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level);
 
 /*
- * One node of the path's leaf and its right neighbour, if both are sparse; of a leaf that is the last one of its parent, the
- * same of its parent. Behind the last leaf a root with one child gives way to it. 1 if so, NF2_UNCHANGED, or an error.
+ * One node of the path's leaf and its right neighbour, if both are sparse; where the leaf is the last
+ * one of its parent, the same of that. Behind the last leaf a root with one child gives way to it.
+ * 1 if so, NF2_UNCHANGED, or an error.
  */
 #define NF2_UNCHANGED 2
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path);
