@@ -94,7 +94,8 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
         enum nf2_seek how = NF2_AT_OR_ABOVE;
         int found;
         do {
-            found = nf2_node_seek(fs, view, from, how, &entry);
+            found = op->type == NF2_OP_RANGE ? nf2_node_seek(fs, view, from, how, &entry) :
+                    nf2_node_find(fs, view, from, &entry);
             NF2_TRY(found);
             found = found && nf2_op_covers(op, &entry.key);
             if (found && op->type == NF2_OP_DEL && i > 0 && takes_body(op - 1, &entry)) {

@@ -70,8 +70,8 @@ int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, struct nf2_op *ops, u
 int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level);
 
 /*
- * One node of the path's leaf and its right neighbour, if both are sparse; where the leaf is the last
- * one of its parent, the same of that. Behind the last leaf a root with one child gives way to it.
+ * One node of the path's leaf and its right neighbour, if both are sparse; where the leaf is the
+ * last one of its parent, the same of that. Behind the last leaf a root with one child gives way to it.
  * 1 if so, NF2_UNCHANGED, or an error.
  */
 #define NF2_UNCHANGED 2
