@@ -157,11 +157,11 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
 #define NF2_NODE_HALF (-1020)   /* an error in the middle: the node is to be written anew from the view, as after NF2_FAILED_BLOCK */
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count);
 
-/* ---- writing a node anew: begin, entries in order, end of its base; then changes ---- */
+/* ---- writing a node anew: its head, entries in order, one group; then changes ---- */
 
 uint32_t nf2_op_body(const struct nf2_op *op);          /* bytes of its body */
 uint32_t nf2_op_bytes(const struct nf2_op *op);         /* of its key and body */
-void nf2_node_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, unsigned level);
+void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level);
 void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op);
 
 #endif

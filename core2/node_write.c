@@ -54,13 +54,11 @@ static uint32_t put_record(nf2_t *fs, struct nf2_writer *writer, const struct nf
     return place;
 }
 
-void nf2_node_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, unsigned level)
+void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level)
 {
     uint8_t head[NF2_NODE_HEAD_BYTES] = {'N', (uint8_t)level};
 
-    nf2_put32(nf2_put24(head + 2, block), fs->root.volume_id);
-    nf2_writer_begin(writer, block, 0);
-    writer->more = true;
+    nf2_put32(nf2_put24(head + 2, writer->block), fs->root.volume_id);
     nf2_writer_record(fs, writer, NF2_NODE_HEAD, head, sizeof head);
 }
 

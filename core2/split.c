@@ -56,34 +56,37 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
     struct nf2_iterator iterator;
     struct nf2_entry entry;
     struct nf2_view *view;
-    struct nf2_op op;
+    struct nf2_op op;           /* of the entry in front, which is the last one if no other follows */
+    bool any = false, end = false;
     unsigned n = 0;
-    int found;
+    int found = 0;
 
-    for (unsigned i = 0; i < rewrite->sources; i++) {
+    for (unsigned i = 0; i < rewrite->sources && !end; i++) {
         struct nf2_child node = i == 0 ? rewrite->way[rewrite->level] : rewrite->right;
         NF2_TRY(nf2_node_view(fs, node, rewrite->level, &view));
         NF2_TRY(nf2_iterate(fs, view, part == 1 ? &rewrite->cut : NULL, &iterator));
-        while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
+        while (!end && (found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
             bool kept = !overruled(rewrite, &entry.key);
+            n += kept;
             if (part == 0) {
-                bool end = kept && ends_at(rewrite, ++n, writer->position, &entry.key);
+                end = kept && ends_at(rewrite, n, writer->position, &entry.key);
                 rewrite->cut = entry.key; /* the last one, if there is no end */
-                if (end) {
-                    return NF2_OK;
+            }
+            if (kept && !end) {
+                if (any) {
+                    nf2_node_put(fs, writer, &op);
                 }
-            }
-            if (!kept) {
-                continue;
-            }
-            nf2_op_put(&op, &entry.key, NULL, 0);
-            op.body[0] = nf2_body_span(&entry, 0, entry.body_length);
-            nf2_node_put(fs, writer, &op);
-            if (rewrite->sources == 2 && 2 * writer->position > nf2_log_bytes(fs)) {
-                return NF2_OK;  /* not sparse */
+                any = true;
+                nf2_op_put(&op, &entry.key, NULL, 0);
+                op.body[0] = nf2_body_span(&entry, 0, entry.body_length);
+                end = rewrite->sources == 2 && 2 * writer->position > nf2_log_bytes(fs); /* not sparse */
             }
         }
         NF2_TRY(found);
+    }
+    writer->more = false;
+    if (any) {
+        nf2_node_put(fs, writer, &op);
     }
     rewrite->entries = n;
     return NF2_OK;
@@ -93,13 +96,14 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
 static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part,
                           struct nf2_writer *writer)
 {
-    nf2_node_begin(fs, writer, writer->block, rewrite->level);
+    nf2_writer_begin(writer, writer->block, 0);
     writer->result = writer->block == NF2_NO_BLOCK ? NF2_NODE_FULL : NF2_OK;
+    writer->more = rewrite->entries > 0;
+    nf2_node_head(fs, writer, rewrite->level);
     NF2_TRY(copy_kept(fs, rewrite, part, writer));
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
-    writer->more = false;
     for (const struct nf2_op *op = rewrite->ops; op < rewrite->ops + rewrite->count; op++) {
         bool second = rewrite->two && nf2_key_compare(&op->key, &rewrite->cut) >= 0;
         if (op->type == NF2_OP_PUT && second == (part != 0)) {
@@ -206,9 +210,11 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
     if (rewrite->edge) {
         rewrite->made[0] = rewrite->way[rewrite->level];
         rewrite->cut = rewrite->ops->key;
+        rewrite->sources = rewrite->entries = 0;
     } else {
         rewrite->old = (uint8_t)(rewrite->old | 1u << rewrite->level);
     }
+    NF2_ASSERT(rewrite->two <= (rewrite->edge || rewrite->entries > 1)); /* none is that long */
     for (unsigned part = rewrite->edge; part <= rewrite->two; part++) {
         NF2_TRY(write_part(fs, rewrite, part, &writer));
     }
