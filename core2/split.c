@@ -57,7 +57,8 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
     struct nf2_entry entry;
     struct nf2_view *view;
     struct nf2_op op;           /* of the entry in front, which is the last one if no other follows */
-    bool any = false, end = false;
+    uint32_t ahead = 0;         /* bytes of that; 0: there is none */
+    bool end = false;
     unsigned n = 0;
     int found = 0;
 
@@ -69,23 +70,23 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
             bool kept = !overruled(rewrite, &entry.key);
             n += kept;
             if (part == 0) {
-                end = kept && ends_at(rewrite, n, writer->position, &entry.key);
+                end = kept && ends_at(rewrite, n, writer->position + ahead, &entry.key);
                 rewrite->cut = entry.key; /* the last one, if there is no end */
             }
             if (kept && !end) {
-                if (any) {
+                if (ahead > 0) {
                     nf2_node_put(fs, writer, &op);
                 }
-                any = true;
                 nf2_op_put(&op, &entry.key, NULL, 0);
                 op.body[0] = nf2_body_span(&entry, 0, entry.body_length);
-                end = rewrite->sources == 2 && 2 * writer->position > nf2_log_bytes(fs); /* not sparse */
+                ahead = nf2_op_bytes(&op);
+                end = rewrite->sources == 2 && 2 * writer->position > nf2_log_bytes(fs); /* enough */
             }
         }
         NF2_TRY(found);
     }
     writer->more = false;
-    if (any) {
+    if (ahead > 0) {
         nf2_node_put(fs, writer, &op);
     }
     rewrite->entries = n;
