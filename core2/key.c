@@ -2,6 +2,8 @@
 /* key.c - keys of the tree: an id, and up to 24 bytes. */
 #include "node.h"
 
+const struct nf2_key nf2_key_lowest = {0, 0, {0}};
+
 struct nf2_key nf2_key_number(uint32_t id, uint32_t number)
 {
     struct nf2_key key = {id, 4, {0}};

@@ -127,18 +127,14 @@ struct nf2_writer {
     uint32_t position;          /* place of the next byte */
     uint32_t start;             /* place of the first byte in the write buffer */
     uint32_t crc;
-    int result;                 /* the first error */
+    uint32_t bytes;             /* of all records */
+    int result;                 /* the first error; with one set first only `position` moves */
     bool begun;                 /* something was programmed */
+    bool more;                  /* the next record is not the last one of its group */
 };
 
-/* A part of a group is on the chip, and no program failed: nothing may be programmed behind it. */
-static inline bool nf2_writer_torn(const struct nf2_writer *writer)
-{
-    return writer->begun && writer->result < 0 && writer->result != NF2_FAILED_BLOCK;
-}
-
-/* Where a record of `length` bytes lands if the log's end is `at` (its start), or nf2_log_bytes if it does not fit below `limit`. `*end` is behind it. */
-uint32_t nf2_log_place(const nf2_t *fs, uint32_t at, uint32_t length, uint32_t limit, uint32_t *end);
+/* Is there room for a record with so many bytes of payload in a log that ends at `at`? */
+bool nf2_log_fits(const nf2_t *fs, uint32_t at, uint32_t length);
 
 void nf2_writer_begin(struct nf2_writer *writer, uint32_t block, uint32_t position);
 
@@ -146,13 +142,14 @@ void nf2_writer_begin(struct nf2_writer *writer, uint32_t block, uint32_t positi
 void nf2_writer_align(nf2_t *fs, struct nf2_writer *writer);
 
 /* A record: open, its payload's bytes, `length` in all, from memory or from another record, close. The caller has checked the room. Returns its offset. */
-uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, uint32_t length);
+uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, uint32_t length);
 void nf2_writer_put(nf2_t *fs, struct nf2_writer *writer, const void *data, uint32_t length);
 void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from);
 void nf2_writer_close(nf2_t *fs, struct nf2_writer *writer);
 
 /* A record with this payload. */
-void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, const void *payload, uint32_t length);
+void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, unsigned type, const void *payload,
+                       uint32_t length);
 
 /* Programs what is buffered; afterwards `position` is the log's end. 0, or what failed. */
 int nf2_writer_end(nf2_t *fs, struct nf2_writer *writer);

@@ -43,14 +43,13 @@ enum nf2_seek { NF2_AT_OR_BELOW, NF2_BELOW, NF2_AT_OR_ABOVE, NF2_ABOVE };
 
 /* A change of an entry, or the removal of those of a range. */
 struct nf2_op {
-    enum { NF2_OP_PUT, NF2_OP_DEL, NF2_OP_RANGE, NF2_OP_REN } type;
+    enum { NF2_OP_PUT, NF2_OP_DEL, NF2_OP_RANGE } type;
     uint32_t to;                /* of RANGE: entries of the map from the key on up to this offset are removed */
     struct nf2_key key;
     struct nf2_span body[NF2_OP_SPANS]; /* of PUT, one behind the other: rest of a long name, content; or first byte, data; or all in the first */
-    const struct nf2_key *from; /* of REN: the entry that gets the key `key`, and keeps its body */
 };
 
-/* Does a RANGE take this key? */
+/* Does the change replace or remove an entry with this key? */
 bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key);
 
 struct nf2_key nf2_key_number(uint32_t id, uint32_t number);    /* an offset in a map */
@@ -62,6 +61,8 @@ int nf2_key_compare(const struct nf2_key *a, const struct nf2_key *b);
 /* Stores a key as records have it; returns the place behind it. At most NF2_KEY_BYTES. */
 #define NF2_KEY_BYTES (5u + 1u + NF2_KEY_MAX)
 uint8_t *nf2_key_store(uint8_t *p, const struct nf2_key *key);
+
+extern const struct nf2_key nf2_key_lowest;     /* of all: it leads to the first leaf */
 
 /* A record's front in the read window: it holds until the next read. */
 struct nf2_front {
@@ -92,12 +93,6 @@ int nf2_base_around(nf2_t *fs, const struct nf2_view *view, const struct nf2_key
 
 /* Number of the first alive record of the tail whose key is not below `key`. */
 int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key);
-
-/* A program failed in the node, or only a part of a group was programmed: it is to be written anew from this view. */
-static inline bool nf2_view_torn(const nf2_t *fs, const struct nf2_view *view)
-{
-    return view->end > nf2_log_bytes(fs);
-}
 
 /* Is this record of the base not alive any more? */
 bool nf2_view_dead(const struct nf2_view *view, uint32_t place);
@@ -155,20 +150,18 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
 
 /*
  * Appends a group of changes, the commit of them. NF2_NODE_FULL: there is no room (nothing was written).
- * Deleting what is not there is no change.
+ * Deleting what is not there is no change. The PUT of a body that lies in this node, and the DEL of
+ * its entry behind it, are a rename: the body stays where it is.
  */
 #define NF2_NODE_FULL (-1008)
 #define NF2_NODE_HALF (-1020)   /* an error in the middle: the node is to be written anew from the view, as after NF2_FAILED_BLOCK */
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count);
 
-/* ---- writing a node anew: begin, entries in order, end; then changes behind the base ---- */
+/* ---- writing a node anew: its head, entries in order, one group; then changes ---- */
 
-uint32_t nf2_key_bytes(const struct nf2_key *key);      /* that it takes in a record */
 uint32_t nf2_op_body(const struct nf2_op *op);          /* bytes of its body */
-uint32_t nf2_op_bytes(const struct nf2_op *op);         /* of the record that puts it */
-uint32_t nf2_entry_bytes(const struct nf2_entry *entry);
-void nf2_node_begin(nf2_t *fs, struct nf2_writer *writer, uint32_t block, unsigned level, bool empty);
-void nf2_node_copy(nf2_t *fs, struct nf2_writer *writer, const struct nf2_entry *entry, bool more);
-void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op, bool more);
+uint32_t nf2_op_bytes(const struct nf2_op *op);         /* of its key and body */
+void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level);
+void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op);
 
 #endif

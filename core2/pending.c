@@ -46,7 +46,6 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
         return NF2_ERR_IO;
     }
     memset(op->body, 0, sizeof op->body);
-    op->from = NULL;
     op->type = bytes[0];        /* the same numbers */
     if (op->type == NF2_OP_RANGE) {
         op->to = nf2_get32(bytes + at);

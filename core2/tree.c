@@ -49,17 +49,6 @@ void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id)
 
 /* ---- finding ------------------------------------------------------------------------------------ */
 
-/* The child that an entry of an inner node names. */
-static int read_child(nf2_t *fs, const struct nf2_entry *entry, struct nf2_child *child)
-{
-    uint8_t body[NF2_CHILD_BYTES];
-
-    NF2_TRY(nf2_body_read(fs, entry, 0, body, sizeof body));
-    child->block = nf2_get24(body + 1);
-    child->base_end = nf2_get16(body + 4);
-    return body[0] == NF2_BODY_CHILD && child->block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
-}
-
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path)
 {
     struct nf2_child node = {fs->root.node, fs->root.node_base};
@@ -82,7 +71,7 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, st
             path->bounded = true;
         }
         NF2_TRY(nf2_entry_at(fs, view->block, around.below, &entry));
-        NF2_TRY(read_child(fs, &entry, &node));
+        NF2_TRY(nf2_tree_child(fs, &entry, &node));
         path->lower = entry.key;
         path->first = entry.key.id == 0 && entry.key.length == 0;
     }
@@ -215,8 +204,7 @@ static bool in_leaf(const struct nf2_path *path, const nf2_t *fs, const struct n
 /* The key that a change reaches to beside its own. */
 static struct nf2_key other_key(const struct nf2_op *op)
 {
-    return op->type == NF2_OP_REN ? *op->from :
-           op->type == NF2_OP_RANGE ? nf2_key_number(op->key.id, op->to - 1) : op->key;
+    return op->type == NF2_OP_RANGE ? nf2_key_number(op->key.id, op->to - 1) : op->key;
 }
 
 /* The way to the leaf in which all changes lie. */
@@ -239,22 +227,12 @@ static NF2_APART int find_way(nf2_t *fs, const struct nf2_op *ops, unsigned coun
 int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
     struct nf2_child way[NF2_LEVELS_MAX];
-    struct nf2_view *view;
 
     NF2_TRY(find_way(fs, ops, count, way));
     NF2_TRY(nf2_journal_open(fs));
-    NF2_TRY(nf2_node_view(fs, way[0], 0, &view));
-    NF2_TRY(nf2_walked_barrier(fs, view, ops, count));
-    int result = nf2_node_append(fs, view, ops, count);
-    bool torn = nf2_view_torn(fs, view);
-    if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, way[0].block);
-    }
-    if (result == NF2_NODE_FULL || torn) {
-        result = nf2_tree_rewrite(fs, way, 0, &ops[0].key, ops, count);
-        fs->io.broken = fs->io.broken || (torn && result < 0); /* what failed may count after a remount */
-    }
-    return result;
+    NF2_TRY(nf2_walked_barrier(fs, ops, count));
+    int done = nf2_tree_write(fs, way, ops, count);
+    return done < 0 ? done : NF2_OK;
 }
 
 int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)

@@ -142,7 +142,8 @@ static int write_root(nf2_t *fs, uint32_t *at)
 
     while (result == NF2_FAILED_BLOCK) {
         NF2_TRY(take_block(fs, at, &fs->root.node));
-        nf2_node_begin(fs, &writer, fs->root.node, 0, true);
+        nf2_writer_begin(&writer, fs->root.node, 0);
+        nf2_node_head(fs, &writer, 0);
         result = nf2_writer_end(fs, &writer);
         if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, fs->root.node);

@@ -98,14 +98,12 @@ static void mark_node(nf2_t *fs, uint32_t block)
 
 int nf2_walk_begin(nf2_t *fs, bool emptying)
 {
-    static const struct nf2_key lowest = {0, 0, {0}};
-
     fs->walk.active = true;
     fs->walk.emptying = emptying;
     fs->walk.ready = fs->walk.looked = false;
     fs->walk.leaves_before = fs->walk.leaves;
     fs->walk.leaves = 0;
-    fs->walk.cursor = lowest;
+    fs->walk.cursor = nf2_key_lowest;
     fs->walk.behind = false;
     nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
     memset(fs->space.live, 0, sizeof fs->space.live);
@@ -117,7 +115,7 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 {
     for (unsigned level = 0; level <= fs->root.level; level++) {
         if (nf2_space_victim(fs, path->node[level].block)) {
-            NF2_TRY(nf2_tree_rewrite(fs, path->node, level, &path->lower, NULL, 0));
+            NF2_TRY(nf2_tree_move(fs, path, level));
             fs->walk.to_move -= nf2_min(fs->walk.to_move, nf2_block_pages(fs));
             return 1;
         }
@@ -229,14 +227,14 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
     fs->walk.behind = false;
     if (path.bounded) {
         fs->walk.cursor = path.upper;
-        int joined = fs->group_busy ? 0 : nf2_tree_join(fs, &path);
-        fs->space.pristine = fs->space.pristine && joined <= 0; /* there may be more of them */
-        return joined < 0 && joined != NF2_NEED_SPACE ? joined : 0;
+    } else {
+        fs->walk.active = false;
+        fs->walk.leaves_before = fs->walk.leaves;
     }
-    int lowered = fs->group_busy ? 0 : nf2_tree_lower(fs);
-    fs->walk.active = false;
-    fs->walk.leaves_before = fs->walk.leaves;
-    return lowered < 0 ? lowered : ENDED;
+    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path);
+    fs->space.pristine = fs->space.pristine && joined != 1; /* there may be more of them */
+    NF2_TRY(joined != NF2_NEED_SPACE ? joined : 0);
+    return path.bounded ? 0 : ENDED;
 }
 
 /* One leaf, or a move: 1 when all leaves were visited, 0, or an error. */
