@@ -47,24 +47,6 @@ static int open_end(nf2_t *fs, const struct nf2_piece *piece, uint32_t *end)
     return NF2_OK;
 }
 
-/* The offset of the first piece of a map above `key`, NF2_NONE if there is none. `above` and `found` say what nf2_tree_around did. */
-static NF2_APART int next_offset(nf2_t *fs, const struct nf2_key *key, const struct nf2_key *above, int found, uint32_t *next)
-{
-    struct nf2_entry entry;
-
-    *next = NF2_NONE;
-    if ((found & NF2_NEXT_LEAF) != 0 && above->id == key->id) {
-        found = nf2_tree_seek_as_is(fs, key, NF2_ABOVE, &entry);
-        NF2_TRY(found);
-        found = found != 0 ? NF2_HAS_ABOVE : 0;
-        above = &entry.key;
-    }
-    if ((found & NF2_HAS_ABOVE) != 0 && above->id == key->id && above->length == 4) {
-        *next = nf2_key_value(above);
-    }
-    return NF2_OK;
-}
-
 int nf2_map_find_as_is(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
 {
     struct nf2_key key = nf2_key_number(id, offset), above;
@@ -77,12 +59,9 @@ int nf2_map_find_as_is(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece
     if (any) {
         NF2_TRY(load(fs, &entry, piece));
         end = piece->offset + piece->length;
-        if (!piece->open && (found & NF2_NEXT_LEAF) != 0 && above.id == id && offset < end && end <= nf2_key_value(&above)) {
-            return NF2_OK;      /* whatever the next leaf has */
-        }
     }
-    NF2_TRY(next_offset(fs, &key, &above, found, &next));
-    bool more = next != NF2_NONE;
+    bool more = (found & NF2_HAS_ABOVE) != 0 && above.id == id && above.length == 4;
+    next = more ? nf2_key_value(&above) : NF2_NONE;
     if (any) {
         if (!more) {
             NF2_TRY(open_end(fs, piece, &end));

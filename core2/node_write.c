@@ -182,10 +182,10 @@ static NF2_APART int write_all(nf2_t *fs, struct nf2_view *view, const struct nf
     bool known = result == NF2_OK && !range;
     for (unsigned i = 0; i < count && known; i++) {
         known = plan[i].records == 0 ||
-                nf2_view_apply(fs, view, place[i], plan[i].type, plan[i].kill, &ops[i].key) == NF2_OK;
+                nf2_view_apply(fs, view, place[i]) == NF2_OK;
     }
     if (!known) {
-        nf2_view_forget(fs, view->block); /* with the hints; if the change is made, it is not worth an error */
+        nf2_view_forget(fs, view->block); /* if the change is made, it is not worth an error */
     }
     return result;
 }

@@ -95,7 +95,7 @@ static NF2_APART int nearest_put(nf2_t *fs, const struct nf2_key *key, enum nf2_
             entry->block = op.body[0].at.block;
             entry->record = entry->body_record = op.body[0].offset;
             entry->body_position = op.body[0].position;
-            entry->length = entry->body_length = op.body[0].length;
+            entry->body_length = op.body[0].length;
             entry->key = op.key;
             any = 1;
         }
@@ -127,10 +127,7 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struc
 
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    if (fs->group_busy == NF2_GROUP_NONE) {
-        return nf2_tree_find_as_is(fs, key, entry);
-    }
-    int found = seek(fs, key, NF2_AT_OR_BELOW, entry);
+    int found = nf2_tree_seek(fs, key, NF2_AT_OR_BELOW, entry);
     return found > 0 ? nf2_key_compare(&entry->key, key) == 0 : found;
 }
 
@@ -141,15 +138,12 @@ int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *la
 
 int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
 {
-    if (fs->group_busy == NF2_GROUP_NONE) {
-        return nf2_tree_around_as_is(fs, key, below, above);
-    }
-    int more = seek(fs, key, NF2_ABOVE, below);
+    int more = nf2_tree_seek(fs, key, NF2_ABOVE, below);
     NF2_TRY(more);
     if (more) {
         *above = below->key;
     }
-    int found = seek(fs, key, NF2_AT_OR_BELOW, below);
+    int found = nf2_tree_seek(fs, key, NF2_AT_OR_BELOW, below);
     return found < 0 ? found : (found ? NF2_HAS_BELOW : 0) | (more ? NF2_HAS_ABOVE : 0);
 }
 

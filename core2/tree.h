@@ -22,14 +22,7 @@ struct nf2_path {               /* from the root to a leaf */
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path);
 
 /* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
-int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
-
-/*
- * The entry at or below a key, and the key of the first one above it. NF2_NEXT_LEAF: that is in the next leaf, and not below `above`.
- */
-enum { NF2_HAS_BELOW = 1, NF2_HAS_ABOVE = 2, NF2_NEXT_LEAF = 4 };
-int nf2_tree_around_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above);
 
 /*
  * Where a listing is in its leaf; it begins as zeros. nf2_tree_next gives the first entry above `last`: in few steps, if nothing was
@@ -40,6 +33,9 @@ int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_k
 /* pending.c: the same, with the changes of a GROUP that is not applied. */
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
+
+/* The entry at or below a key, and the key of the first one above it: which of them there are, or an error. */
+enum { NF2_HAS_BELOW = 1, NF2_HAS_ABOVE = 2 };
 int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above);
 int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry);
 
