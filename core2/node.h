@@ -113,6 +113,12 @@ int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, e
 /* The entry at a place. */
 int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry);
 
+/* A hint is where an entry lies, until it is killed or its node is given up. */
+static inline uint32_t nf2_hint_of(uint32_t block, uint32_t place)
+{
+    return block << 13 | place;
+}
+
 /* The leaf that was asked for last, if its view is still there. */
 struct nf2_view *nf2_view_at_hand(const nf2_t *fs);
 

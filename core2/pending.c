@@ -127,7 +127,10 @@ int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struc
 
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    int found = nf2_tree_seek(fs, key, NF2_AT_OR_BELOW, entry);
+    if (fs->group_busy == NF2_GROUP_NONE) {
+        return nf2_tree_find_as_is(fs, key, entry);
+    }
+    int found = seek(fs, key, NF2_AT_OR_BELOW, entry);
     return found > 0 ? nf2_key_compare(&entry->key, key) == 0 : found;
 }
 

@@ -127,6 +127,32 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
     return seek(fs, key, how, entry, &gap);
 }
 
+/*
+ * Names are asked for more than once: directories on the way to what is in them, files by each step of a call. So hints tell where some
+ * entries are, directories first: what lies there is compared with the key.
+ */
+int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    uint8_t kind = 0;
+
+    for (uint32_t i = 0; i < NF2_HINTS; i++) {
+        uint32_t hint = fs->hint[i];
+        if (hint != 0 && nf2_compare_at(fs, hint >> 13, hint & 0x1FFFu, key) == 1) {
+            NF2_TRY(nf2_entry_at(fs, hint >> 13, hint & 0x1FFFu, entry));
+            return 1;
+        }
+    }
+    int found = nf2_tree_seek_as_is(fs, key, NF2_AT_OR_BELOW, entry);
+    if (found <= 0 || nf2_key_compare(&entry->key, key) != 0) {
+        return found < 0 ? found : 0;
+    }
+    NF2_TRY(entry->body_length > 0 ? nf2_body_read(fs, entry, 0, &kind, 1) : NF2_OK);
+    uint32_t *hint = fs->hint + (kind == NF2_BODY_DIR ? 0 : NF2_HINTS / 2);
+    hint[1] = hint[0];
+    hint[0] = nf2_hint_of(entry->block, entry->record);
+    return 1;
+}
+
 int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
 {
     struct nf2_iterator gap = {nf2_view_at_hand(fs), 0, cursor->base, cursor->tail};

@@ -22,6 +22,7 @@ struct nf2_path {               /* from the root to a leaf */
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path);
 
 /* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
+int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
 
 /*

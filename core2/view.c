@@ -10,8 +10,18 @@ static struct nf2_view *view_number(const nf2_t *fs, uint32_t i)
     return (struct nf2_view *)(void *)(fs->views + at);
 }
 
+/* Forgets the hint of a place; 0: those of all places in the block. */
+static void forget_hint(nf2_t *fs, uint32_t block, uint32_t place)
+{
+    for (uint32_t i = 0; i < NF2_HINTS; i++) {
+        uint32_t other = fs->hint[i] ^ nf2_hint_of(block, place);
+        fs->hint[i] = other == 0 || (place == 0 && other < nf2_hint_of(1, 0)) ? 0 : fs->hint[i];
+    }
+}
+
 void nf2_views_begin(nf2_t *fs)
 {
+    memset(fs->hint, 0, sizeof fs->hint);
     for (uint32_t i = 0; i < fs->view_count; i++) {
         struct nf2_view *view = view_number(fs, i);
         view->block = NF2_NONE;
@@ -25,6 +35,7 @@ void nf2_view_forget(nf2_t *fs, uint32_t block)
         struct nf2_view *view = view_number(fs, i);
         view->block = view->block == block ? NF2_NONE : view->block;
     }
+    forget_hint(fs, block, 0);
 }
 
 /* ---- changes of a view -------------------------------------------------------------------------- */
@@ -64,10 +75,11 @@ static int room_for_one(const struct nf2_view *view)
 }
 
 /* The record at `place` does not count any more. The number that it had in the tail, else `alive`; or an error: there is no room to note it. */
-static int view_kill(struct nf2_view *view, uint32_t place)
+static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
     uint32_t i = 0, count = view->alive;
 
+    forget_hint(fs, view->block, place);
     if (place < view->base_end) {
         NF2_TRY(room_for_one(view));
         view->dead++;
@@ -94,10 +106,10 @@ int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
     nf2_front_key(&front, &key);
     bool rename = front.type == NF2_NODE_REN;
     if (front.type != NF2_NODE_PUT) {
-        at = view_kill(view, nf2_get16(front.bytes + (rename ? 4 : 2)));
+        at = view_kill(fs, view, nf2_get16(front.bytes + (rename ? 4 : 2)));
         NF2_TRY(at);
         uint32_t victim = rename ? nf2_get16(front.bytes + 6) : 0;
-        NF2_TRY(victim != 0 ? view_kill(view, victim) : NF2_OK);
+        NF2_TRY(victim != 0 ? view_kill(fs, view, victim) : NF2_OK);
     }
     if (front.type == NF2_NODE_DEL) {
         return NF2_OK;

@@ -29,6 +29,7 @@
 #define NF2_BAD_MAX 8u
 #define NF2_PIECES_MAX 4u               /* unsynced pieces of a file kept in its handle */
 #define NF2_KEY_MAX 24u
+#define NF2_HINTS 4u                    /* names whose entries are known: half of them directories */
 
 struct nf2_key {
     uint32_t id;
@@ -173,6 +174,7 @@ typedef struct nf2 {
     struct nf2_root root;
     struct nf2_walk walk;
     struct nf2_run fragment;    /* rest of a block that the last small write left */
+    uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
 } nf2_t;
 
 typedef struct nf2_file {
