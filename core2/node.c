@@ -5,8 +5,6 @@
 /* Of a record, up to the end of its key; and what an inner node's entry has behind that. */
 #define FRONT_BYTES (2u + 6u + NF2_KEY_BYTES + NF2_CHILD_BYTES)
 
-#define BASE_FIRST (NF2_PAGE_HEAD + NF2_NODE_HEAD_BYTES + NF2_RECORD_OVERHEAD)
-
 /* ---- entries ------------------------------------------------------------------------------------ */
 
 /* Of a record that is known to be valid, or whose key is only a help to find one. A front does not cross a page's end. */
@@ -142,7 +140,7 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
     uint32_t page = first_page(fs, view, key), behind;
 
     do {
-        behind = page == 0 ? BASE_FIRST : page * nf2_page(fs);
+        behind = page == 0 ? NF2_BASE_FIRST : page * nf2_page(fs);
         gap->below = 0;
         for (;;) {
             int place = next_alive(fs, view, behind, &behind);
@@ -218,7 +216,7 @@ int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, s
 int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, struct nf2_iterator *iterator)
 {
     iterator->view = view;
-    iterator->base = BASE_FIRST;
+    iterator->base = NF2_BASE_FIRST;
     iterator->tail = 0;
     return from != NULL ? nf2_node_gap(fs, from, 0, iterator) : NF2_OK;
 }

@@ -23,6 +23,7 @@ struct nf2_view {
     uint8_t alive, dead;        /* how many of the slots */
     uint8_t slots;
     uint8_t used;               /* when: see nf2_node_view */
+    uint8_t near;               /* where the last search in the tail ended: the next one often does, too */
     uint16_t slot[];            /* from the front: alive records of the tail by their keys; from the end: killed records of the base */
 };
 
@@ -84,7 +85,7 @@ void nf2_front_key(const struct nf2_front *front, struct nf2_key *key);
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key);
 
 /* How many alive records of the tail are below `key`, or (`at` 1) not above it. */
-int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, int at);
+int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at);
 
 /* A program failed in the node, or only a part of a group was programmed: it is to be written anew from this view. */
 static inline bool nf2_view_torn(const nf2_t *fs, const struct nf2_view *view)
@@ -112,6 +113,9 @@ int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, e
 
 /* The entry at a place. */
 int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry);
+
+/* The place of the base's first entry. */
+#define NF2_BASE_FIRST (NF2_PAGE_HEAD + NF2_NODE_HEAD_BYTES + NF2_RECORD_OVERHEAD)
 
 /* A hint is where an entry lies, until it is killed or its node is given up. */
 static inline uint32_t nf2_hint_of(uint32_t block, uint32_t place)

@@ -52,20 +52,22 @@ bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
     return false;
 }
 
-int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, int at)
+int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at)
 {
-    uint32_t low = 0, high = view->alive;
+    uint32_t low = 0, high = view->alive, middle = view->near;
 
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
+    middle = middle < high ? middle : high - 1;
+    for (bool near = true; low < high; near = false) {
         int order = nf2_compare_at(fs, view->block, view->slot[middle], key);
         NF2_TRY(order);
         if (order <= at) {
-            low = middle + 1;
+            low = ++middle;
         } else {
-            high = middle;
+            high = middle--;
         }
+        middle = near ? middle : (low + high) / 2;
     }
+    view->near = (uint8_t)low;
     return (int)low;
 }
 
@@ -154,7 +156,7 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, uint32_t level, stru
     view->epoch = scan.epoch;
     view->level = (uint8_t)level;
     view->base_end = node.base_end;
-    view->alive = view->dead = 0;
+    view->alive = view->dead = view->near = 0;
     view->block = node.block;
     nf2_scan_resume(fs, &scan, node.base_end);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
