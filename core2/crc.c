@@ -15,10 +15,12 @@ uint32_t nf2_crc(uint32_t crc, const void *data, uint32_t length)
     };
     const uint8_t *p = data, *end = p + length;
 
-    while (p != end) {
-        crc ^= *p++;
-        crc = STEP(crc);
-        crc = STEP(crc);
+    if (length > 0) {
+        do {
+            crc ^= *p++;
+            crc = STEP(crc);
+            crc = STEP(crc);
+        } while (p != end);
     }
     return crc;
 }

@@ -52,13 +52,45 @@ bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
     return false;
 }
 
-int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at)
+/*
+ * While a tail is loaded its records are put in order in RAM: the write buffer has a digest of each key, which grows with the
+ * key. Keys are read again only where digests are equal. Keys of one id that lie in the range of the base are told apart best.
+ */
+struct digests {
+    uint8_t *of;                /* of each slot */
+    uint32_t id, from, shift;
+    uint32_t own;               /* of the key that is looked for */
+};
+
+/* The first four bytes of a key, which grow with it. */
+static uint32_t part_of(const struct nf2_front *front)
+{
+    uint32_t part = 0;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        part = part << 8 | (i < front->key_length ? front->bytes[front->key + i] : 0u);
+    }
+    return part;
+}
+
+static void set_own(struct digests *digests, const struct nf2_front *front)
+{
+    uint32_t part = part_of(front);
+
+    if (front->id != digests->id) {
+        part = front->id < digests->id ? 0 : NF2_NONE;
+    }
+    digests->own = part < digests->from ? 0 : nf2_min(255, (part - digests->from) >> digests->shift);
+}
+
+static int position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at, const struct digests *digests)
 {
     uint32_t low = 0, high = view->alive, middle = view->near;
 
     middle = middle < high ? middle : high - 1;
     for (bool near = true; low < high; near = false) {
-        int order = nf2_compare_at(fs, view->block, view->slot[middle], key);
+        int order = digests != NULL ? digests->of[middle] - (int)digests->own : 0;
+        order = order == 0 ? nf2_compare_at(fs, view->block, view->slot[middle], key) : order < 0 ? 0 : 2;
         NF2_TRY(order);
         if (order <= at) {
             low = ++middle;
@@ -71,13 +103,18 @@ int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *ke
     return (int)low;
 }
 
+int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at)
+{
+    return position(fs, view, key, at, NULL);
+}
+
 static int room_for_one(const struct nf2_view *view)
 {
     return view->alive + view->dead < view->slots ? NF2_OK : NF2_ERR_IO;
 }
 
 /* The record at `place` does not count any more. The number that it had in the tail, else `alive`; or an error: there is no room to note it. */
-static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place)
+static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place, const struct digests *digests)
 {
     uint32_t i = 0, count = view->alive;
 
@@ -94,11 +131,14 @@ static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place)
     if (i < count) {
         view->alive = (uint8_t)--count;
         memmove(view->slot + i, view->slot + i + 1, (count - i) * sizeof view->slot[0]);
+        if (digests != NULL) {
+            memmove(digests->of + i, digests->of + i + 1, count - i);
+        }
     }
     return (int)i;
 }
 
-int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
+static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digests *digests)
 {
     struct nf2_front front;
     struct nf2_key key;
@@ -108,23 +148,35 @@ int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
     nf2_front_key(&front, &key);
     bool rename = front.type == NF2_NODE_REN;
     if (front.type != NF2_NODE_PUT) {
-        at = view_kill(fs, view, nf2_get16(front.bytes + (rename ? 4 : 2)));
+        at = view_kill(fs, view, nf2_get16(front.bytes + (rename ? 4 : 2)), digests);
         NF2_TRY(at);
         uint32_t victim = rename ? nf2_get16(front.bytes + 6) : 0;
-        NF2_TRY(victim != 0 ? view_kill(fs, view, victim) : NF2_OK);
+        NF2_TRY(victim != 0 ? view_kill(fs, view, victim, digests) : NF2_OK);
     }
     if (front.type == NF2_NODE_DEL) {
         return NF2_OK;
     }
+    if (digests != NULL) {
+        set_own(digests, &front);
+    }
     if (front.type != NF2_NODE_PUTK || at == view->alive) { /* else the same key: the same place in the order */
-        at = nf2_view_position(fs, view, &key, 0);
+        at = position(fs, view, &key, 0, digests);
         NF2_TRY(at);
     }
     NF2_TRY(room_for_one(view));
-    memmove(view->slot + at + 1, view->slot + at, (size_t)(view->alive - at) * sizeof view->slot[0]);
+    uint32_t behind = view->alive++ - (uint32_t)at;
+    memmove(view->slot + at + 1, view->slot + at, behind * sizeof view->slot[0]);
     view->slot[at] = (uint16_t)place;
-    view->alive++;
+    if (digests != NULL) {
+        memmove(digests->of + at + 1, digests->of + at, behind);
+        digests->of[at] = (uint8_t)digests->own;
+    }
     return NF2_OK;
+}
+
+int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
+{
+    return apply(fs, view, place, NULL);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------ */
@@ -142,10 +194,34 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
     return own ? NF2_OK : NF2_ERR_IO;
 }
 
+/* The range of the base: false, if it has one page alone, or if there is no memory for digests. */
+static NF2_APART bool find_range(nf2_t *fs, const struct nf2_view *view, struct digests *digests)
+{
+    uint32_t page = nf2_page(fs), last = (view->base_end - 1u) & ~(page - 1);
+    struct nf2_front front;
+
+    if (fs->io.writing || nf2_front_of(fs, view->block, last + NF2_PAGE_HEAD, &front) < 0) {
+        return false;
+    }
+    uint32_t to = part_of(&front);
+    digests->of = fs->io.write_buffer;
+    digests->id = front.id;
+    digests->from = digests->shift = 0;
+    if (nf2_front_of(fs, view->block, last > page ? page + NF2_PAGE_HEAD : NF2_BASE_FIRST, &front) == NF2_OK && front.id == digests->id) {
+        digests->from = part_of(&front);
+        digests->from -= nf2_min(digests->from, (to - digests->from) / 4);  /* the first page is in front of it */
+    }
+    while ((to - digests->from) >> digests->shift > 200) {
+        digests->shift++;
+    }
+    return true;
+}
+
 static NF2_APART int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view *view)
 {
     struct nf2_scan scan;
     struct nf2_record record;
+    struct digests digests;
     int found;
 
     nf2_scan_begin(&scan, node.block);
@@ -158,9 +234,10 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, uint32_t level, stru
     view->base_end = node.base_end;
     view->alive = view->dead = view->near = 0;
     view->block = node.block;
+    struct digests *known = find_range(fs, view, &digests) ? &digests : NULL;
     nf2_scan_resume(fs, &scan, node.base_end);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        NF2_TRY(nf2_view_apply(fs, view, record.offset));
+        NF2_TRY(apply(fs, view, record.offset, known));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
     return found < 0 ? found : scan.damaged ? NF2_ERR_IO : NF2_OK;
