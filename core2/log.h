@@ -57,7 +57,7 @@ struct nf2_scan {
 
 static inline uint32_t nf2_log_bytes(const nf2_t *fs)
 {
-    return (uint32_t)fs->io.log_pages * fs->io.flash->page_size;
+    return fs->io.log_bytes;
 }
 
 /*
@@ -66,7 +66,7 @@ static inline uint32_t nf2_log_bytes(const nf2_t *fs)
  */
 static inline bool nf2_log_ends(const nf2_t *fs, uint32_t position, uint32_t last_end, uint32_t used_end, uint16_t last)
 {
-    uint32_t page = fs->io.flash->page_size, skip = nf2_epochs_between(last, fs->io.epoch) * page;
+    uint32_t page = nf2_page(fs), skip = nf2_epochs_between(last, fs->io.epoch) * page;
     return fs->io.epoch_known && last_end != 0 && position >= nf2_max((last_end + page - 1) & ~(page - 1), used_end) + skip;
 }
 

@@ -128,28 +128,28 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
 }
 
 /*
- * Names are asked for more than once: directories on the way to what is in them, files by each step of a call. So hints tell where some
- * entries are, directories first: what lies there is compared with the key.
+ * Names are asked for more than once: directories on the way to what is in them, files by each step of a call. So hints tell where entries
+ * are, those found last first: what lies there is compared with the key.
  */
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    uint8_t kind = 0;
+    uint32_t i = 0, hint = fs->hint[0];
 
-    for (uint32_t i = 0; i < NF2_HINTS; i++) {
-        uint32_t hint = fs->hint[i];
-        if (hint != 0 && nf2_compare_at(fs, hint >> 13, hint & 0x1FFFu, key) == 1) {
-            NF2_TRY(nf2_entry_at(fs, hint >> 13, hint & 0x1FFFu, entry));
-            return 1;
+    while (hint == 0 || nf2_compare_at(fs, hint >> 13, hint & 0x1FFFu, key) != 1) {
+        if (++i == NF2_HINTS) {
+            int found = nf2_tree_seek_as_is(fs, key, NF2_AT_OR_BELOW, entry);
+            if (found <= 0 || nf2_key_compare(&entry->key, key) != 0) {
+                return found < 0 ? found : 0;
+            }
+            hint = nf2_hint_of(entry->block, entry->record);
+            i--;
+            break;
         }
+        hint = fs->hint[i];
     }
-    int found = nf2_tree_seek_as_is(fs, key, NF2_AT_OR_BELOW, entry);
-    if (found <= 0 || nf2_key_compare(&entry->key, key) != 0) {
-        return found < 0 ? found : 0;
-    }
-    NF2_TRY(entry->body_length > 0 ? nf2_body_read(fs, entry, 0, &kind, 1) : NF2_OK);
-    uint32_t *hint = fs->hint + (kind == NF2_BODY_DIR ? 0 : NF2_HINTS / 2);
-    hint[1] = hint[0];
-    hint[0] = nf2_hint_of(entry->block, entry->record);
+    memmove(fs->hint + 1, fs->hint, i * sizeof hint);
+    fs->hint[0] = hint;
+    NF2_TRY(nf2_entry_at(fs, hint >> 13, hint & 0x1FFFu, entry));
     return 1;
 }
 
@@ -213,10 +213,21 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     return result;
 }
 
+/* Ends a RANGE where the leaf ends that it begins in. */
+static NF2_APART int cut_range(nf2_t *fs, struct nf2_op *range)
+{
+    struct nf2_path path;
+
+    NF2_TRY(nf2_tree_descend(fs, &range->key, NF2_AT_OR_BELOW, &path));
+    if (path.bounded && nf2_op_covers(range, &path.upper)) {
+        range->to = nf2_key_value(&path.upper);
+    }
+    return 1;
+}
+
 /* Makes a RANGE that part of it which lies in the first leaf with entries of it: 1, 0 if there is none, or an error. */
 static NF2_APART int first_part(nf2_t *fs, struct nf2_op *range)
 {
-    struct nf2_path path;
     struct nf2_entry entry;
     int found = nf2_tree_seek_as_is(fs, &range->key, NF2_AT_OR_ABOVE, &entry);
 
@@ -224,11 +235,7 @@ static NF2_APART int first_part(nf2_t *fs, struct nf2_op *range)
         return found < 0 ? found : 0;
     }
     range->key = entry.key;
-    NF2_TRY(nf2_tree_descend(fs, &range->key, NF2_AT_OR_BELOW, &path));
-    if (path.bounded && nf2_op_covers(range, &path.upper)) {
-        range->to = nf2_key_value(&path.upper);
-    }
-    return 1;
+    return cut_range(fs, range);
 }
 
 int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)

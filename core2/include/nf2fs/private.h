@@ -60,7 +60,8 @@ struct nf2_claim {              /* claimed blocks that nobody has taken yet */
 
 struct nf2_io {                 /* flash.c, log.c */
     const struct nf2_flash *flash;
-    uint8_t log_pages;          /* pages of a block that a log uses */
+    uint16_t page;              /* bytes of a page, */
+    uint16_t log_bytes;         /* and of the part of a block that a log uses */
     bool read_only, broken;     /* broken: a program or erase failed; nothing is written until the next mount */
     bool epoch_known;           /* no page is of a later epoch */
     bool cut;                   /* the last session was not left cleanly */
