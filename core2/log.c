@@ -50,7 +50,8 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     return NF2_OK;
 }
 
-int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch, struct nf2_record *record)
+int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
+                  struct nf2_record *record)
 {
     uint32_t end = nf2_page_end(fs, position), n = 2;
     const uint8_t *p = nf2_peek(fs, block, position, n);
@@ -98,9 +99,10 @@ static uint32_t next_place(const nf2_t *fs, const struct nf2_record *record)
 }
 
 /*
- * An invalid place, of which `invalid` tells what the header says: damage, not a torn program, where a record follows in its page that
- * another program wrote. Each program writes one group; a torn one leaves bits set: where the bit that says that the group goes on is
- * clear, it does not. A bit of the length may be wrong.
+ * An invalid place, of which `invalid` tells what the header says: damage, not a torn program,
+ * where a record follows in its page that another program wrote. Each program writes one group; a
+ * torn one leaves bits set: where the bit that says that the group goes on is clear, it does not.
+ * A bit of the length may be wrong.
  */
 static NF2_APART int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_record *invalid)
 {
@@ -126,13 +128,14 @@ static NF2_APART int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct
 }
 
 /*
- * Is the group that begins with `record` whole? Sets `group_end` behind it, or behind its last valid record; `record` goes on to that,
- * or to the place that breaks the group off if that is NF2_PLACE_INVALID.
+ * Is the group that begins with `record` whole? Sets `group_end` behind it, or behind its last
+ * valid record; `record` goes on to that, or to the place that breaks the group off if that is
+ * NF2_PLACE_INVALID.
  */
 static int group_whole(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
 {
     for (;;) {
-        uint32_t place = next_place(fs, record), page = nf2_page(fs), next = (place + page - 1) & ~(page - 1);
+        uint32_t place = next_place(fs, record), next = nf2_page_end(fs, place - 1);
         int found = NF2_PLACE_BLANK;
         scan->group_end = (uint16_t)place;
         if (!record->more) {
@@ -141,7 +144,7 @@ static int group_whole(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *reco
         if (place != next) {
             found = nf2_record_at(fs, scan->block, place, scan->epoch, record);
         }
-        if (found == NF2_PLACE_BLANK && next < nf2_log_bytes(fs)) { /* it may go on in the next page */
+        if (found == NF2_PLACE_BLANK && next < nf2_log_bytes(fs)) { /* perhaps it goes on there */
             const uint8_t *head = nf2_peek(fs, scan->block, next, 2);
             if (head == NULL) {
                 return NF2_ERR_IO;
@@ -163,7 +166,8 @@ void nf2_scan_begin(struct nf2_scan *scan, uint32_t block)
 }
 
 /*
- * One bit of a page's epoch turned over: it is the one that the check of the page's first record holds with, if that lies in the page.
+ * One bit of a page's epoch turned over: it is the one that the check of the page's first record
+ * holds with, if that lies in the page.
  */
 static int mend_epoch(nf2_t *fs, struct nf2_scan *scan)
 {
@@ -212,15 +216,19 @@ void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position)
     scan->last_epoch = scan->epoch;
 }
 
-/* Notes that the page has something invalid: no group behind it in the same epoch is there by right. */
+/* Notes that the page has something invalid: no group behind it in that epoch is there by right. */
 static void note_bad(const nf2_t *fs, struct nf2_scan *scan)
 {
     scan->bad = true;
     scan->bad_epoch = scan->epoch;
     scan->front_epoch = scan->last_end != 0 ? scan->last_epoch : scan->epoch;
     scan->dirty_end = true;
-    /* No cut made it, where none was since its page, or the one in front, was begun. Not in the meta log: its blocks are given up where a program fails. */
-    bool now = scan->epoch == fs->io.epoch || scan->front_epoch == fs->io.epoch || scan->last_end == 0;
+    /*
+     * No cut made it, where none was since its page, or the one in front, was begun. Not in the
+     * root log: its blocks are given up where a program fails.
+     */
+    bool now = scan->epoch == fs->io.epoch || scan->front_epoch == fs->io.epoch ||
+               scan->last_end == 0;
     scan->damaged = scan->damaged || (now && fs->io.epoch_known && !fs->io.cut && !fs->io.broken);
 }
 
@@ -234,7 +242,8 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
                 continue;
             }
         }
-        int found = nf2_record_at(fs, scan->block, scan->position, scan->epoch, record), whole = found;
+        int found = nf2_record_at(fs, scan->block, scan->position, scan->epoch, record);
+        int whole = found;
         struct nf2_record last = *record;
         if (found == NF2_PLACE_RECORD && scan->position >= scan->group_end) {
             whole = group_whole(fs, scan, &last);
@@ -247,8 +256,9 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
         }
         if (found == NF2_PLACE_RECORD) {
             uint32_t end = whole == NF2_PLACE_RECORD ? next_place(fs, record) : scan->group_end;
-            /* Within an epoch nothing is written behind a torn program; nor behind a node's first one in any. */
-            bool wrong = scan->bad && (scan->bad_epoch == scan->epoch || scan->front_epoch == scan->epoch || scan->last_end == 0);
+            /* In an epoch nothing is behind a torn program; nor behind a node's first one in any. */
+            bool wrong = scan->bad && (scan->bad_epoch == scan->epoch ||
+                                       scan->front_epoch == scan->epoch || scan->last_end == 0);
             scan->damaged = scan->damaged || (wrong && whole == NF2_PLACE_RECORD);
             scan->last_end = (uint16_t)end;
             scan->last_epoch = scan->epoch;

@@ -72,7 +72,10 @@ static inline bool nf2_log_ends(const nf2_t *fs, uint32_t position, uint32_t las
 
 void nf2_scan_begin(struct nf2_scan *scan, uint32_t block);
 
-/* Goes to the first record place of the page that `position` is at the start of: 1, 0 if the page is blank, or an error. */
+/*
+ * Goes to the first record place of the page that `position` is at the start of: 1, 0 if the page
+ * is blank, or an error.
+ */
 int nf2_scan_page(nf2_t *fs, struct nf2_scan *scan);
 
 /* Goes on at `position`, which is behind a valid record of the page's epoch. */
@@ -80,7 +83,8 @@ void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position);
 
 /* What lies at `position` of a page of this epoch: 1 a valid record, 0 nothing more in this page, -1 something invalid, or an error below that. */
 enum { NF2_PLACE_RECORD = 1, NF2_PLACE_BLANK = 0, NF2_PLACE_INVALID = -1 };
-int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch, struct nf2_record *record);
+int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
+                  struct nf2_record *record);
 
 /* The next record of a whole group: 1, 0 at the end, or an error. */
 int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record);

@@ -7,7 +7,10 @@
 
 /* ---- entries ------------------------------------------------------------------------------------ */
 
-/* Of a record that is known to be valid, or whose key is only a help to find one. A front does not cross a page's end. */
+/*
+ * Of a record that is known to be valid, or whose key is only a help to find one. A front does not
+ * cross a page's end.
+ */
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front)
 {
     uint32_t room = nf2_min(nf2_page_end(fs, place) - place, FRONT_BYTES);
@@ -89,7 +92,10 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
 
 /* ---- the base ----------------------------------------------------------------------------------- */
 
-/* The first record of the base at `place` or behind it that is alive: its place, or the base's end. `*behind` is the place behind it. */
+/*
+ * The first record of the base at `place` or behind it that is alive: its place, or the base's end.
+ * `*behind` is the place behind it.
+ */
 static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, uint32_t *behind)
 {
     struct nf2_record record;
@@ -114,8 +120,8 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
 }
 
 /*
- * The page in which a search begins: the last one whose first record has a key not above `key`. These keys are not checked:
- * one that is damaged leads to a page too far in front, or to itself.
+ * The page in which a search begins: the last one whose first record has a key not above `key`.
+ * These keys are not checked: one that is damaged leads to a page too far in front, or to itself.
  */
 static uint32_t first_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key)
 {
@@ -146,7 +152,8 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
             int place = next_alive(fs, view, behind, &behind);
             NF2_TRY(place);
             gap->base = (uint16_t)place;
-            int order = place < view->base_end ? nf2_compare_at(fs, view->block, (uint32_t)place, key) : 2;
+            int order = place == view->base_end ? 2 :
+                        nf2_compare_at(fs, view->block, (uint32_t)place, key);
             NF2_TRY(order);
             if (order > at) {
                 break;

@@ -75,7 +75,8 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, st
         nf2_front_key(&front, &path->lower);
         path->first = front.id == 0 && front.key_length == 0;
         const uint8_t *child = front.bytes + front.key + front.key_length;
-        bool valid = front.length == (uint32_t)(child - front.bytes) + NF2_CHILD_BYTES + 4u && child[0] == NF2_BODY_CHILD;
+        bool valid = child + NF2_CHILD_BYTES + 4 == front.bytes + front.length &&
+                     child[0] == NF2_BODY_CHILD;
         node.block = nf2_get24(child + 1);
         node.base_end = nf2_get16(child + 4);
         NF2_TRY(valid && node.block < fs->io.blocks ? NF2_OK : NF2_ERR_IO);
@@ -90,10 +91,11 @@ static bool above_of(const struct nf2_iterator *gap)
 }
 
 /*
- * The entry on one side of a key; `gap` is where it was found. A leaf that is asked for more than once answers without a descent, if the key
- * lies between two of its entries.
+ * The entry on one side of a key; `gap` is where it was found. A leaf that is asked for more than
+ * once answers without a descent, if the key lies between two of its entries.
  */
-static int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry, struct nf2_iterator *gap)
+static int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry,
+                struct nf2_iterator *gap)
 {
     bool above = how >= NF2_ABOVE;
     struct nf2_path path;
@@ -121,15 +123,17 @@ static int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct 
     return way;
 }
 
-int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
+int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
+                        struct nf2_entry *entry)
 {
     struct nf2_iterator gap;
     return seek(fs, key, how, entry, &gap);
 }
 
 /*
- * Names are asked for more than once: directories on the way to what is in them, files by each step of a call. So hints tell where entries
- * are, those found last first: what lies there is compared with the key.
+ * Names are asked for more than once: directories on the way to what is in them, files by each step
+ * of a call. So hints tell where entries are, those found last first: what lies there is compared
+ * with the key.
  */
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
@@ -156,7 +160,8 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
 int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
 {
     struct nf2_iterator gap = {nf2_view_at_hand(fs), 0, cursor->base, cursor->tail};
-    bool known = gap.view != NULL && cursor->block == gap.view->block && cursor->changes == fs->io.changes;
+    bool known = gap.view != NULL && cursor->block == gap.view->block &&
+                 cursor->changes == fs->io.changes;
     int found = known ? nf2_iterate_next(fs, &gap, entry) : 0;
 
     if (found == 0) {           /* in another leaf, or nobody knows where */
@@ -173,7 +178,8 @@ int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_k
 
 static bool in_leaf(const struct nf2_path *path, const struct nf2_key *key)
 {
-    return (path->first || nf2_key_compare(key, &path->lower) >= 0) && (!path->bounded || nf2_key_compare(key, &path->upper) < 0);
+    return (path->first || nf2_key_compare(key, &path->lower) >= 0) &&
+           (!path->bounded || nf2_key_compare(key, &path->upper) < 0);
 }
 
 /* The way to the leaf in which all changes lie. */
@@ -184,7 +190,8 @@ static NF2_APART int find_way(nf2_t *fs, const struct nf2_op *ops, unsigned coun
     NF2_TRY(nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
     for (const struct nf2_op *op = ops; op < ops + count; op++) {
         bool beyond = op->type == NF2_OP_RANGE && path.bounded && nf2_op_covers(op, &path.upper);
-        if (op->type == NF2_OP_MERGE || beyond || !in_leaf(&path, &op->key) || (op->type == NF2_OP_REN && !in_leaf(&path, op->from))) {
+        if (op->type == NF2_OP_MERGE || beyond || !in_leaf(&path, &op->key) ||
+            (op->type == NF2_OP_REN && !in_leaf(&path, op->from))) {
             return NF2_SPANS_LEAVES;
         }
     }
@@ -225,7 +232,7 @@ static NF2_APART int cut_range(nf2_t *fs, struct nf2_op *range)
     return 1;
 }
 
-/* Makes a RANGE that part of it which lies in the first leaf with entries of it: 1, 0 if there is none, or an error. */
+/* Makes a RANGE its part in the first leaf that has entries of it: 1, 0: none, or an error. */
 static NF2_APART int first_part(nf2_t *fs, struct nf2_op *range)
 {
     struct nf2_entry entry;
@@ -246,7 +253,7 @@ int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)
     if (op->type != NF2_OP_RANGE) {
         return nf2_tree_change(fs, op, 1);
     }
-    while ((found = first_part(fs, op)) > 0) { /* leaf by leaf: the change of a leaf looks as if all of it were in there */
+    while ((found = first_part(fs, op)) > 0) { /* leaf by leaf */
         NF2_TRY(nf2_tree_change(fs, op, 1));
         op->to = to;
     }

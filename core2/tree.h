@@ -35,7 +35,7 @@ int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_k
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
 
-/* The entry at or below a key, and the key of the first one above it: which of them there are, or an error. */
+/* The entry at or below a key, and the key of the first one above it: which there are. */
 enum { NF2_HAS_BELOW = 1, NF2_HAS_ABOVE = 2 };
 int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above);
 int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry);

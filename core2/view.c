@@ -53,8 +53,9 @@ bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
 }
 
 /*
- * While a tail is loaded its records are put in order in RAM: the write buffer has a digest of each key, which grows with the
- * key. Keys are read again only where digests are equal. Keys of one id that lie in the range of the base are told apart best.
+ * While a tail is loaded its records are put in order in RAM: the write buffer has a digest of each
+ * key, which grows with the key. Keys are read again only where digests are equal. Keys of one id
+ * that lie in the range of the base are told apart best.
  */
 struct digests {
     uint8_t *of;                /* of each slot */
@@ -80,17 +81,20 @@ static void set_own(struct digests *digests, const struct nf2_front *front)
     if (front->id != digests->id) {
         part = front->id < digests->id ? 0 : NF2_NONE;
     }
-    digests->own = part < digests->from ? 0 : nf2_min(255, (part - digests->from) >> digests->shift);
+    part = part < digests->from ? 0 : part - digests->from;
+    digests->own = nf2_min(255, part >> digests->shift);
 }
 
-static int position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at, const struct digests *digests)
+static int position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at,
+                    const struct digests *digests)
 {
     uint32_t low = 0, high = view->alive, middle = view->near;
 
     middle = middle < high ? middle : high - 1;
     for (bool near = true; low < high; near = false) {
         int order = digests != NULL ? digests->of[middle] - (int)digests->own : 0;
-        order = order == 0 ? nf2_compare_at(fs, view->block, view->slot[middle], key) : order < 0 ? 0 : 2;
+        order = order < 0 ? 0 : order > 0 ? 2 :
+                nf2_compare_at(fs, view->block, view->slot[middle], key);
         NF2_TRY(order);
         if (order <= at) {
             low = ++middle;
@@ -113,8 +117,12 @@ static int room_for_one(const struct nf2_view *view)
     return view->alive + view->dead < view->slots ? NF2_OK : NF2_ERR_IO;
 }
 
-/* The record at `place` does not count any more. The number that it had in the tail, else `alive`; or an error: there is no room to note it. */
-static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place, const struct digests *digests)
+/*
+ * The record at `place` does not count any more. The number that it had in the tail, else `alive`;
+ * or an error: there is no room to note it.
+ */
+static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place,
+                     const struct digests *digests)
 {
     uint32_t i = 0, count = view->alive;
 
@@ -159,7 +167,7 @@ static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digest
     if (digests != NULL) {
         set_own(digests, &front);
     }
-    if (front.type != NF2_NODE_PUTK || at == view->alive) { /* else the same key: the same place in the order */
+    if (front.type != NF2_NODE_PUTK || at == view->alive) { /* else its place is known */
         at = position(fs, view, &key, 0, digests);
         NF2_TRY(at);
     }
@@ -187,10 +195,15 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
     struct nf2_record record;
     int found = nf2_scan_page(fs, scan);
 
-    found = found > 0 ? nf2_record_at(fs, scan->block, scan->position, scan->epoch, &record) : found;
-    const uint8_t *p = found == NF2_PLACE_RECORD ? nf2_peek(fs, scan->block, scan->position, NF2_NODE_HEAD_BYTES + 2) : NULL;
-    bool own = p != NULL && record.type == NF2_NODE_HEAD && record.length == NF2_NODE_HEAD_BYTES + NF2_RECORD_OVERHEAD &&
-               p[2] == 'N' && p[3] == level && nf2_get24(p + 4) == scan->block && nf2_get32(p + 7) == fs->root.volume_id;
+    uint32_t block = scan->block, length = NF2_NODE_HEAD_BYTES + 2u;
+    if (found <= 0 ||
+        nf2_record_at(fs, block, scan->position, scan->epoch, &record) != NF2_PLACE_RECORD) {
+        return NF2_ERR_IO;
+    }
+    const uint8_t *p = nf2_peek(fs, block, scan->position, length);
+    bool own = p != NULL && record.type == NF2_NODE_HEAD && record.length == length + 4 &&
+               p[2] == 'N' && p[3] == level && nf2_get24(p + 4) == block &&
+               nf2_get32(p + 7) == fs->root.volume_id;
     return own ? NF2_OK : NF2_ERR_IO;
 }
 
@@ -207,9 +220,10 @@ static NF2_APART bool find_range(nf2_t *fs, const struct nf2_view *view, struct 
     digests->of = fs->io.write_buffer;
     digests->id = front.id;
     digests->from = digests->shift = 0;
-    if (nf2_front_of(fs, view->block, last > page ? page + NF2_PAGE_HEAD : NF2_BASE_FIRST, &front) == NF2_OK && front.id == digests->id) {
-        digests->from = part_of(&front);
-        digests->from -= nf2_min(digests->from, (to - digests->from) / 4);  /* the first page is in front of it */
+    uint32_t first = last > page ? page + NF2_PAGE_HEAD : NF2_BASE_FIRST;
+    if (nf2_front_of(fs, view->block, first, &front) == NF2_OK && front.id == digests->id) {
+        digests->from = part_of(&front);    /* there is a page in front of it, too */
+        digests->from -= nf2_min(digests->from, (to - digests->from) / 4);
     }
     while ((to - digests->from) >> digests->shift > 200) {
         digests->shift++;
