@@ -4,10 +4,15 @@
 
 /* ---- memory for views --------------------------------------------------------------------------- */
 
-static struct nf2_view *view_number(const nf2_t *fs, uint32_t i)
+/* The first one is for inner nodes. */
+static struct nf2_view *first_view(const nf2_t *fs)
 {
-    size_t at = i == 0 ? 0 : NF2_VIEW_BYTES(NF2_INNER_SLOTS) + (i - 1) * NF2_VIEW_BYTES(NF2_LEAF_SLOTS);
-    return (struct nf2_view *)(void *)(fs->views + at);
+    return (struct nf2_view *)(void *)fs->views;
+}
+
+static struct nf2_view *next_view(struct nf2_view *view)
+{
+    return (struct nf2_view *)(void *)(view->slot + view->slots);
 }
 
 /* Forgets the hint of a place; 0: those of all places in the block. */
@@ -21,18 +26,21 @@ static void forget_hint(nf2_t *fs, uint32_t block, uint32_t place)
 
 void nf2_views_begin(nf2_t *fs)
 {
+    struct nf2_view *view = first_view(fs);
+
     memset(fs->hint, 0, sizeof fs->hint);
-    for (uint32_t i = 0; i < fs->view_count; i++) {
-        struct nf2_view *view = view_number(fs, i);
+    for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
         view->block = NF2_NONE;
         view->slots = i == 0 ? NF2_INNER_SLOTS : NF2_LEAF_SLOTS;
     }
+    fs->leaf = next_view(first_view(fs));
 }
 
 void nf2_view_forget(nf2_t *fs, uint32_t block)
 {
-    for (uint32_t i = 0; i < fs->view_count; i++) {
-        struct nf2_view *view = view_number(fs, i);
+    struct nf2_view *view = first_view(fs);
+
+    for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
         view->block = view->block == block ? NF2_NONE : view->block;
     }
     forget_hint(fs, block, 0);
@@ -259,33 +267,35 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, uint32_t level, stru
 
 int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view **result)
 {
-    uint32_t oldest = level > 0 ? 0 : 1, most = 0, i;
-    struct nf2_view *view;
+    struct nf2_view *view = first_view(fs), *oldest = view;
+    uint32_t left = 1, most = 0;
 
-    for (i = 0; i < fs->view_count; i++) {
-        view = view_number(fs, i);
+    if (level == 0) {
+        left = fs->view_count - 1u;
+        view = next_view(view);
+    }
+    for (; left > 0; left--, view = next_view(view)) {
+        uint32_t age = (uint8_t)(fs->view_turn - view->used);
         if (view->block == node.block && view->level == level) {
+            oldest = view;
             break;
         }
-        uint32_t age = (uint8_t)(fs->view_turn - view->used);
-        if (i > 0 && level == 0 && age > most) {
-            oldest = i;
+        if (age >= most) {
+            oldest = view;
             most = age;
         }
     }
-    bool known = i < fs->view_count;
-    i = known ? i : oldest;
-    view = view_number(fs, i);
-    view->used = ++fs->view_turn;
-    fs->leaf_view = (uint8_t)(level == 0 ? i : fs->leaf_view);
-    *result = view;
-    int loaded = known ? NF2_OK : load(fs, node, level, view);
-    view->block = loaded < 0 ? NF2_NONE : node.block;
+    *result = oldest;
+    oldest->used = ++fs->view_turn;
+    if (level == 0) {
+        fs->leaf = oldest;
+    }
+    int loaded = left > 0 ? NF2_OK : load(fs, node, level, oldest);
+    oldest->block = loaded < 0 ? NF2_NONE : node.block;
     return loaded;
 }
 
 struct nf2_view *nf2_view_at_hand(const nf2_t *fs)
 {
-    struct nf2_view *view = view_number(fs, fs->leaf_view);
-    return fs->leaf_view != 0 && view->block != NF2_NONE ? view : NULL;
+    return fs->leaf->block != NF2_NONE ? fs->leaf : NULL;
 }

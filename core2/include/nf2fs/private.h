@@ -164,13 +164,13 @@ typedef struct nf2 {
     uint8_t group_busy;         /* a GROUP is committed and not applied: NF2_GROUP_* */
     uint8_t view_count;
     uint8_t view_turn;
-    uint8_t leaf_view;          /* number of the view of the leaf that was asked for last */
     struct nf2_io io;
     const struct nf2_config *config;
     const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
     struct nf2_file *files;     /* open handles */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
     uint8_t *views;             /* memory for them */
+    struct nf2_view *leaf;      /* that of the leaf that was asked for last */
     struct nf2_space space;
     struct nf2_root root;
     struct nf2_walk walk;
