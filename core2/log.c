@@ -223,13 +223,8 @@ static void note_bad(const nf2_t *fs, struct nf2_scan *scan)
     scan->bad_epoch = scan->epoch;
     scan->front_epoch = scan->last_end != 0 ? scan->last_epoch : scan->epoch;
     scan->dirty_end = true;
-    /*
-     * No cut made it, where none was since its page, or the one in front, was begun. Not in the
-     * root log: its blocks are given up where a program fails.
-     */
-    bool now = scan->epoch == fs->io.epoch || scan->front_epoch == fs->io.epoch ||
-               scan->last_end == 0;
-    scan->damaged = scan->damaged || (now && fs->io.epoch_known && !fs->io.cut && !fs->io.broken);
+    scan->own = scan->own || scan->epoch == fs->io.epoch || scan->front_epoch == fs->io.epoch ||
+                scan->last_end == 0;
 }
 
 int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)

@@ -262,7 +262,10 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, uint32_t level, stru
         NF2_TRY(apply(fs, view, record.offset, known));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
-    return found < 0 ? found : scan.damaged ? NF2_ERR_IO : NF2_OK;
+    /* No cut left what was programmed since the mount, if the session before was left cleanly. */
+    bool no_cut = fs->io.epoch_known && !fs->io.cut && !fs->io.broken;
+    bool damaged = scan.damaged || (scan.own && no_cut);
+    return found < 0 ? found : damaged ? NF2_ERR_IO : NF2_OK;
 }
 
 int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view **result)
