@@ -117,7 +117,10 @@ int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *en
 /* The place of the base's first entry. */
 #define NF2_BASE_FIRST (NF2_PAGE_HEAD + NF2_NODE_HEAD_BYTES + NF2_RECORD_OVERHEAD)
 
-/* A hint is where an entry lies, until it is killed or its node is given up. */
+/*
+ * A hint is where an entry lies, until it is killed or its node is given up; above that, 3 bits of
+ * its key, which save most of the looks at others.
+ */
 static inline uint32_t nf2_hint_of(uint32_t block, uint32_t place)
 {
     return block << 13 | place;

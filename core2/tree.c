@@ -138,14 +138,16 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
     uint32_t i = 0, hint = fs->hint[0];
+    uint32_t part = (key->bytes[key->length - 1] ^ key->length ^ key->id) << 29;
 
-    while (hint == 0 || nf2_compare_at(fs, hint >> 13, hint & 0x1FFFu, key) != 1) {
+    while (hint == 0 || (hint ^ part) >> 29 != 0 ||
+           nf2_compare_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, key) != 1) {
         if (++i == NF2_HINTS) {
             int found = nf2_tree_seek_as_is(fs, key, NF2_AT_OR_BELOW, entry);
             if (found <= 0 || nf2_key_compare(&entry->key, key) != 0) {
                 return found < 0 ? found : 0;
             }
-            hint = nf2_hint_of(entry->block, entry->record);
+            hint = nf2_hint_of(entry->block, entry->record) | part;
             i--;
             break;
         }
@@ -153,7 +155,7 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
     }
     memmove(fs->hint + 1, fs->hint, i * sizeof hint);
     fs->hint[0] = hint;
-    NF2_TRY(nf2_entry_at(fs, hint >> 13, hint & 0x1FFFu, entry));
+    NF2_TRY(nf2_entry_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, entry));
     return 1;
 }
 

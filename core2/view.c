@@ -19,8 +19,8 @@ static struct nf2_view *next_view(struct nf2_view *view)
 static void forget_hint(nf2_t *fs, uint32_t block, uint32_t place)
 {
     for (uint32_t i = 0; i < NF2_HINTS; i++) {
-        uint32_t other = fs->hint[i] ^ nf2_hint_of(block, place);
-        fs->hint[i] = other == 0 || (place == 0 && other < nf2_hint_of(1, 0)) ? 0 : fs->hint[i];
+        uint32_t other = (fs->hint[i] ^ nf2_hint_of(block, place)) << 3;
+        fs->hint[i] = other == 0 || (place == 0 && other < 1u << 16) ? 0 : fs->hint[i];
     }
 }
 
