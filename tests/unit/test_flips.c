@@ -211,7 +211,8 @@ static void look(struct volume *volume, unsigned long *counts, uint32_t address)
     (void)nf2_unmount(&volume->fs);
 }
 
-static void flip_bits(const char *chip, uint32_t seed, unsigned flips)
+/* The errors that were answered: of the flips in one volume alone, none may meet what is in use and not mended. */
+static unsigned long flip_bits(const char *chip, uint32_t seed, unsigned flips)
 {
     struct volume volume;
     unsigned long counts[KINDS] = {0};
@@ -230,10 +231,11 @@ static void flip_bits(const char *chip, uint32_t seed, unsigned flips)
     }
     printf("%s: of files looked at after a flip %lu new, %lu with the bit, %lu older, %lu errors\n", chip, counts[NEWEST], counts[ITS_BIT],
            counts[OLDER], counts[REPORTED]);
-    CHECK(counts[REPORTED] > 0 && counts[ITS_BIT] > 0);
+    CHECK(counts[ITS_BIT] > 0);
     vflash_release(whole);
     forget_all();
     volume_down(&volume, false);
+    return counts[REPORTED];
 }
 
 /* Format 2: of a page's epoch no single bit is missed, also in a node's first page, which all that the node says hangs on. */
@@ -284,9 +286,9 @@ static unsigned flips_each = 130;
 TEST(flips)
 {
     for (uint32_t seed = 1; seed <= seeds; seed++) {
-        flip_bits("tiny256k", seed, flips_each);
-        flip_bits("tiny512", seed, flips_each);
-        flip_bits("tinyecc16", seed, flips_each);
+        unsigned long reported = flip_bits("tiny256k", seed, flips_each);
+        reported += flip_bits("tiny512", seed, flips_each);
+        CHECK(reported + flip_bits("tinyecc16", seed, flips_each) > 0);
     }
 }
 
