@@ -192,7 +192,7 @@ static NF2_APART int find_way(nf2_t *fs, const struct nf2_op *ops, unsigned coun
     NF2_TRY(nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
     for (const struct nf2_op *op = ops; op < ops + count; op++) {
         bool beyond = op->type == NF2_OP_RANGE && path.bounded && nf2_op_covers(op, &path.upper);
-        if (op->type == NF2_OP_MERGE || beyond || !in_leaf(&path, &op->key) ||
+        if (beyond || !in_leaf(&path, &op->key) ||
             (op->type == NF2_OP_REN && !in_leaf(&path, op->from))) {
             return NF2_SPANS_LEAVES;
         }
@@ -234,8 +234,7 @@ static NF2_APART int cut_range(nf2_t *fs, struct nf2_op *range)
     return 1;
 }
 
-/* Makes a RANGE its part in the first leaf that has entries of it: 1, 0: none, or an error. */
-static NF2_APART int first_part(nf2_t *fs, struct nf2_op *range)
+int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)
 {
     struct nf2_entry entry;
     int found = nf2_tree_seek_as_is(fs, &range->key, NF2_AT_OR_ABOVE, &entry);
@@ -255,7 +254,7 @@ int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)
     if (op->type != NF2_OP_RANGE) {
         return nf2_tree_change(fs, op, 1);
     }
-    while ((found = first_part(fs, op)) > 0) { /* leaf by leaf */
+    while ((found = nf2_tree_first_part(fs, op)) > 0) { /* leaf by leaf */
         NF2_TRY(nf2_tree_change(fs, op, 1));
         op->to = to;
     }
