@@ -150,7 +150,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     int known = result;
     for (int i = 0; i < n && known == NF2_OK; i++) {
         const struct record *done = &record[i];
-        known = nf2_view_apply(fs, view, done->place, done->type, done->kill, &ops[done->op].key);
+        known = nf2_view_apply(fs, view, done->place);
     }
     if (known != NF2_OK) {
         nf2_view_forget(fs, view->block); /* with the hints; if the change is made, it is not worth an error */

@@ -88,7 +88,7 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
             entry->block = op.body[0].at.block;
             entry->record = entry->body_record = op.body[0].offset;
             entry->body_position = op.body[0].position;
-            entry->length = entry->body_length = op.body[0].length;
+            entry->body_length = op.body[0].length;
             entry->key = op.key;
         }
     }

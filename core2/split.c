@@ -313,6 +313,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
 {
     struct rewrite rewrite;
     struct nf2_entry entry;
+    struct nf2_front front;
     struct nf2_view *view;
     unsigned level = 0;
     int found = 0;
@@ -332,7 +333,8 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
     }
     begin(&rewrite, path->node, &path->lower, level - 1);
     rewrite.sources = 2;
-    NF2_TRY(nf2_tree_child(fs, &entry, &rewrite.right));
+    rewrite.right.block = entry.block;
+    NF2_TRY(nf2_tree_child(fs, entry.record, &front, &rewrite.right));
     nf2_op_delete(&rewrite.up[1], &entry.key);
     return run(fs, &rewrite);
 }

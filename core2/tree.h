@@ -21,16 +21,8 @@ struct nf2_path {               /* from the root to a leaf */
 /* The way to the leaf in which a key lies, or (NF2_BELOW) to the last one with keys below it. */
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path);
 
-/* The child that an entry of an inner node names. */
-static inline int nf2_tree_child(nf2_t *fs, const struct nf2_entry *entry, struct nf2_child *child)
-{
-    uint8_t body[NF2_CHILD_BYTES];
-
-    NF2_TRY(nf2_body_read(fs, entry, 0, body, sizeof body));
-    child->block = nf2_get24(body + 1);
-    child->base_end = nf2_get16(body + 4);
-    return body[0] == NF2_BODY_CHILD && child->block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
-}
+/* `node`: the inner node with an entry at `place`, and then the child that this names. `front` is the entry's. */
+int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf2_child *node);
 
 /* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
