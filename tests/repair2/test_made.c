@@ -464,6 +464,28 @@ TEST(piece)
     DONE(made, REPAIR_PIECE, true);
 }
 
+/* What stands between two pieces of a map and is none changes nothing in where the first one ends. */
+TEST(between_pieces)
+{
+    struct made made;
+    made_begin(&made);
+    (void)made_add(&made, 3, "\0\0\17", 3, "\231", 1); /* between the offsets 0 and 4,096 */
+    made_build(&made);
+    struct repair *repair = expect(&made, REPAIR_PIECE, true);
+    const struct repair_item *map = item(repair, "/map");
+    uint8_t data[6000];
+    for (unsigned i = 0; CHECK(map != NULL) && i < repair_count(repair); i++) {
+        if (repair_item(repair, i) == map) {
+            CHECK_EQ(map->size, 5096);
+            CHECK_EQ(repair_read(repair, i, 0, data, sizeof data), 5096);
+            CHECK_MEM(data, made.bytes + (MADE_DATA + 1) * MADE_BLOCK + 100, 4096);
+            CHECK_MEM(data + 4096, made.bytes + (MADE_DATA + 3) * MADE_BLOCK, 1000);
+        }
+    }
+    repair_close(repair);
+    made_end(&made);
+}
+
 TEST(hole)
 {
     struct made made;
@@ -677,6 +699,7 @@ int main(void)
     RUN(entry);
     RUN(name);
     RUN(piece);
+    RUN(between_pieces);
     RUN(hole);
     RUN(frames);
     RUN(ids);
