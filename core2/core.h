@@ -25,7 +25,7 @@
 #endif
 
 #define NF2_NONE UINT32_MAX
-#define NF2_NO_BLOCK 0xFFFFFFu  /* no block, in the 24 bits of the format */
+#define NF2_NO_BLOCK 0u         /* of the root log: none, since it is a super block */
 
 /* A build may bring one of its own, which tells where an error came from. */
 #ifndef NF2_TRY

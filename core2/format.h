@@ -35,32 +35,40 @@ enum { NF2_SUPER_ANCHOR = 1 };
 
 /* Records of the root log. */
 enum {
-    NF2_ROOT_HEAD = 1,          /* 'R', volume id 4, block where the log goes on 3 */
-    NF2_ROOT_CHECKPOINT = 2,
-    NF2_ROOT_CLAIM = 3,         /* start 3, count 2 */
-    NF2_ROOT_GROUP = 4,         /* operations on the tree: see group.c */
-    NF2_ROOT_DONE = 5           /* the last GROUP is applied */
+    NF2_ROOT_CHECKPOINT = 2,    /* all that a mount must know */
+    NF2_ROOT_GROUP = 4          /* operations on the tree: see group.c */
 };
-#define NF2_ROOT_HEAD_BYTES 8u
 
 /* Changes in a GROUP: kind 1, bytes of the body 2, the key, the body. See group.c. */
 enum { NF2_GROUP_PUT = 0, NF2_GROUP_DEL = 1, NF2_GROUP_RANGE = 2, NF2_GROUP_MERGE = 3 };
 
-/*
- * CHECKPOINT: flags 1, epoch 2, root node 3, end of its base 2, level 1, id limit 4, free blocks 3, erases 4, unclean mounts 2,
- * window 2, erased groups 4, GROUP: block 3 and place 2, claims for nodes and for data: start 3, count 2, erased 2 each,
- * bad blocks 1; used bits of the window 64, bad blocks 3 each.
- */
-#define NF2_STATE_FIXED 48u
-
-/* Flags of a CHECKPOINT. */
+/* CHECKPOINT: places of its fields. Lists of claims: for nodes, then for data; start 2, count 2, erased 2 each. */
 enum {
-    NF2_STATE_CLEAN = 1,        /* the volume was left cleanly, nothing was changed behind this record */
-    NF2_STATE_FRESH = 2,        /* windows behind this one were never used, and are erased */
-    NF2_STATE_NOW_FRESH = 4,    /* so are all free blocks of this one */
-    NF2_STATE_SUSPECT = 8,      /* the block where the log goes on is to be erased first */
-    NF2_STATE_LEAKY = 16,       /* blocks may be free that the next lap of walks has to find */
-    NF2_STATE_BADS = 32         /* the tree may have keys of bad blocks */
+    NF2_STATE_VOLUME = 0,       /* id 4 */
+    NF2_STATE_NEXT = 4,         /* block 4 where the log goes on */
+    NF2_STATE_ROOT = 8,         /* block 4 of the tree's root */
+    NF2_STATE_ID_LIMIT = 12,    /* 4 */
+    NF2_STATE_GROUP = 16,       /* block 4 of a GROUP that may not be applied */
+    NF2_STATE_BASE = 20,        /* end 2 of the root's base */
+    NF2_STATE_GROUP_AT = 22,    /* 2 */
+    NF2_STATE_UNCLEAN = 24,     /* mounts 2 */
+    NF2_STATE_BAD = 26,         /* bad blocks 2 each, NF2_BAD_MAX of them */
+    NF2_STATE_LEVEL = 42,       /* 1 */
+    NF2_STATE_BADS = 43,        /* bad blocks in the list 1 */
+    NF2_STATE_CLEAN = 44,       /* 1: the volume was left cleanly, nothing was changed behind this record */
+    NF2_STATE_SUSPECT = 45,     /* 1: the block where the log goes on is to be erased first */
+    NF2_STATE_LEAKY = 46,       /* 1: blocks may be free that the next lap of walks has to find */
+    NF2_STATE_BAD_KEYS = 47,    /* 1: the tree may have keys of bad blocks */
+    NF2_STATE_EPOCH = 48,       /* 2 */
+    NF2_STATE_FREE = 50,        /* blocks 4 */
+    NF2_STATE_ERASES = 54,      /* 4 */
+    NF2_STATE_WINDOW = 58,      /* number 4 */
+    NF2_STATE_ERASED = 62,      /* erased groups 4 */
+    NF2_STATE_CLAIMS = 66,
+    NF2_STATE_FRESH = 78,       /* 1: windows behind this one were never used, and are erased */
+    NF2_STATE_NOW_FRESH = 79,   /* 1: so are all free blocks of this one */
+    NF2_STATE_USED = 80,        /* bits 64 of the window */
+    NF2_STATE_BYTES = 144
 };
 
 /* Records of a node. */

@@ -69,7 +69,7 @@ static int settle(nf2_t *fs)
     NF2_TRY(fs->group_busy != NF2_GROUP_NONE ? apply(fs) : NF2_OK);
     uint32_t block = fs->root.group_block;
     fs->root.group_block = NF2_NO_BLOCK;
-    int result = nf2_journal_put(fs, NF2_ROOT_DONE, NULL, 0);
+    int result = nf2_journal_checkpoint(fs, false);
     fs->root.group_block = result < 0 ? block : NF2_NO_BLOCK;
     return result;
 }
