@@ -20,8 +20,8 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     nf2_space_changed(fs);
     NF2_TRY(nf2_journal_checkpoint(fs, false));
     claim->start = (uint16_t)start;
-    claim->count = (uint16_t)count;
-    claim->erased = (uint16_t)(erased ? count : 0);
+    claim->count = (uint8_t)count;
+    claim->erased = (uint8_t)(erased ? count : 0);
     return NF2_OK;
 }
 
@@ -39,7 +39,7 @@ static int erase_first(nf2_t *fs, struct nf2_claim *claim)
         result = nf2_flash_erase(fs, claim->start, 1);
     }
     fs->space.erases += count;
-    claim->erased = (uint16_t)(result == NF2_OK ? count : 0);
+    claim->erased = (uint8_t)(result == NF2_OK ? count : 0);
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, claim->start);
         claim->start++;
@@ -53,8 +53,8 @@ static void take(struct nf2_claim *claim, uint32_t count)
 {
     NF2_ASSERT(count <= claim->erased);
     claim->start = (uint16_t)(claim->start + count);
-    claim->count = (uint16_t)(claim->count - count);
-    claim->erased = (uint16_t)(claim->erased - count);
+    claim->count = (uint8_t)(claim->count - count);
+    claim->erased = (uint8_t)(claim->erased - count);
 }
 
 /* What one claim may take: a cut loses it until a walk finds it again. */
@@ -98,7 +98,7 @@ static int claim_nodes(nf2_t *fs)
     } else if (data->count > 0) {
         claim_one(&space->nodes, data->start++, data->erased > 0);
         data->count--;
-        data->erased = (uint16_t)(data->erased - space->nodes.erased);
+        data->erased = (uint8_t)(data->erased - space->nodes.erased);
     } else {
         return NF2_NEED_SPACE;
     }
@@ -117,7 +117,7 @@ static int claim_spare(nf2_t *fs)
     } else {
         claim_one(data, nodes->start + nodes->count - 1u, nodes->erased == nodes->count);
         nodes->count--;
-        nodes->erased = (uint16_t)nf2_min(nodes->erased, nodes->count);
+        nodes->erased = (uint8_t)nf2_min(nodes->erased, nodes->count);
     }
     return NF2_OK;
 }

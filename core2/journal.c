@@ -13,9 +13,11 @@ static const struct run {
     uint16_t at;
     uint8_t bytes, size;
 } runs[] = {
-    RUN(root.volume_id, root.group_block, 4), RUN(root.node_base, root.bad, 2), RUN(root.level, root.bads, 1),
-    RUN(root.clean, root.bad_keys, 0), RUN(io.epoch, io.epoch, 2), RUN(space.free, space.erased_groups, 4),
-    RUN(space.nodes, space.data, 2), RUN(space.fresh, space.now_fresh, 0), RUN(space.now, space.now, 1),
+    RUN(root.volume_id, root.id_limit, 4), RUN(root.next, root.bad, 2), RUN(root.level, root.bads, 1),
+    RUN(root.clean, root.bad_keys, 0), RUN(space.erases, space.erased_groups, 4), RUN(space.free, space.now_window, 2),
+    RUN(space.nodes.start, space.nodes.start, 2), RUN(space.nodes.count, space.nodes.erased, 1),
+    RUN(space.data.start, space.data.start, 2), RUN(space.data.count, space.data.erased, 1),
+    RUN(space.fresh, space.now_fresh, 0), RUN(space.now, space.now, 1),
 };
 #define RUNS_END (runs + sizeof runs / sizeof runs[0])
 
@@ -99,7 +101,7 @@ int nf2_journal_read(nf2_t *fs)
     nf2_scan_begin(&scan, root->head);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         if (state && record.type == NF2_ROOT_GROUP) {
-            root->group_block = root->head;
+            root->group_block = (uint16_t)root->head;
             root->group_at = record.offset;
             root->clean = false;
         } else {
@@ -112,6 +114,7 @@ int nf2_journal_read(nf2_t *fs)
         return NF2_ERR_CORRUPT;
     }
     root->next_id = root->id_limit;
+    fs->io.epoch = scan.last_epoch;
     bool torn = scan.bad && (scan.dirty_end || scan.used_end > nf2_page_end(fs, scan.last_end - 1u));
     fs->io.cut = !root->clean || torn; /* it was cut in its first CHECKPOINT */
     if (fs->io.cut) { /* what was claimed and not used is found by the walk */
@@ -171,26 +174,26 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
 }
 
 /*
- * Sets the block for the log's next turn; the present head where there is no other one. Before this session's first record a
+ * Sets the block for the log's next turn: `block` only where there is no other one. Before this session's first record a
  * block that is not on record as erased comes first: the last session's record holds again where a cut leaves no trace.
  */
-static void find_next(nf2_t *fs, uint32_t head)
+static void find_next(nf2_t *fs, uint32_t block)
 {
     struct nf2_root *root = &fs->root;
     struct nf2_claim *claim = fs->space.nodes.count > 0 ? &fs->space.nodes : &fs->space.data;
 
-    root->next = head;
     root->next_suspect = true;
-    if ((claim->count == 0 || !root->opened) && nf2_space_find(fs, 1, false, &root->next) > 0) {
-        root->next_suspect = !nf2_space_erased(fs, root->next, 1);
-        nf2_space_use(fs, root->next, 1);
+    if ((claim->count == 0 || !root->opened) && nf2_space_find(fs, 1, false, &block) > 0) {
+        root->next_suspect = !nf2_space_erased(fs, block, 1);
+        nf2_space_use(fs, block, 1);
         nf2_space_taken(fs, 1);
     } else if (claim->count > 0) {
         claim->count--;
-        root->next = (uint32_t)claim->start + claim->count;
+        block = (uint32_t)claim->start + claim->count;
         root->next_suspect = claim->count >= claim->erased;
-        claim->erased = (uint16_t)nf2_min(claim->erased, claim->count);
+        claim->erased = (uint8_t)nf2_min(claim->erased, claim->count);
     }
+    root->next = (uint16_t)block;
 }
 
 /* Goes on in the next block; a bad one is passed over. The anchor is the commit. */

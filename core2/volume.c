@@ -89,8 +89,8 @@ static void begin_space(nf2_t *fs)
     nf2_space_clear(fs, fs->space.now, 0);
     nf2_space_use(fs, first, 1);
     fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
-    fs->space.free = fs->io.blocks - first - 1u;
-    fs->root.next = first;
+    fs->space.free = (uint16_t)(fs->io.blocks - first - 1u);
+    fs->root.next = (uint16_t)first;
     fs->root.next_suspect = true;
     fs->root.end = nf2_log_bytes(fs);
 }
@@ -110,7 +110,7 @@ static int write_root(nf2_t *fs)
             nf2_journal_bad(fs, block);
         }
     }
-    fs->root.node = block;
+    fs->root.node = (uint16_t)block;
     fs->root.node_base = (uint16_t)writer.position;
     return result;
 }

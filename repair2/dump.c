@@ -36,8 +36,8 @@ static void root_line(const struct rep_record *record, char *text, size_t size)
 
     if (record->type == NF2_ROOT_CHECKPOINT && record->length == NF2_STATE_BYTES) {
         (void)snprintf(text, size, "CHECKPOINT, volume %08X, next block %u, root block %u of level %u, %u blocks free, window %u, id limit %u",
-                       rep_get32(p + NF2_STATE_VOLUME), rep_get32(p + NF2_STATE_NEXT), rep_get32(p + NF2_STATE_ROOT), p[NF2_STATE_LEVEL],
-                       rep_get32(p + NF2_STATE_FREE), rep_get32(p + NF2_STATE_WINDOW), rep_get32(p + NF2_STATE_ID_LIMIT));
+                       rep_get32(p + NF2_STATE_VOLUME), rep_get16(p + NF2_STATE_NEXT), rep_get16(p + NF2_STATE_ROOT), p[NF2_STATE_LEVEL],
+                       rep_get16(p + NF2_STATE_FREE), rep_get16(p + NF2_STATE_WINDOW), rep_get32(p + NF2_STATE_ID_LIMIT));
     } else {
         (void)snprintf(text, size, "%s, %u bytes", record->type == NF2_ROOT_GROUP ? "GROUP" : "unknown record", record->length);
     }

@@ -62,8 +62,8 @@ static void find_anchor(struct repair *repair, struct anchor *best)
 static void load_claim(const uint8_t *p, struct rep_claim *claim)
 {
     claim->start = rep_get16(p);
-    claim->count = rep_get16(p + 2);
-    claim->erased = rep_get16(p + 4);
+    claim->count = p[2];
+    claim->erased = p[3];
 }
 
 static bool read_checkpoint(const struct repair *repair, const struct rep_record *record, struct rep_state *state)
@@ -71,7 +71,7 @@ static bool read_checkpoint(const struct repair *repair, const struct rep_record
     const uint8_t *p = record->payload;
 
     if (record->length != NF2_STATE_BYTES || rep_get32(p + NF2_STATE_VOLUME) != repair->image.volume_id ||
-        p[NF2_STATE_BADS] > NF2_BAD_MAX || rep_get32(p + NF2_STATE_WINDOW) >= repair->windows || p[NF2_STATE_LEVEL] >= NF2_LEVELS) {
+        p[NF2_STATE_BADS] > NF2_BAD_MAX || rep_get16(p + NF2_STATE_WINDOW) >= repair->windows || p[NF2_STATE_LEVEL] >= NF2_LEVELS) {
         return false;
     }
     state->found = true;
@@ -79,22 +79,21 @@ static bool read_checkpoint(const struct repair *repair, const struct rep_record
     state->fresh = (p[NF2_STATE_FRESH] & 1u) != 0;
     state->now_fresh = (p[NF2_STATE_NOW_FRESH] & 1u) != 0;
     state->bad_keys = (p[NF2_STATE_BAD_KEYS] & 1u) != 0;
-    state->next = rep_get32(p + NF2_STATE_NEXT);
-    state->epoch = rep_get16(p + NF2_STATE_EPOCH);
-    state->root = rep_get32(p + NF2_STATE_ROOT);
+    state->next = rep_get16(p + NF2_STATE_NEXT);
+    state->root = rep_get16(p + NF2_STATE_ROOT);
     state->base_end = rep_get16(p + NF2_STATE_BASE);
     state->level = p[NF2_STATE_LEVEL];
     state->id_limit = rep_get32(p + NF2_STATE_ID_LIMIT);
-    state->free = rep_get32(p + NF2_STATE_FREE);
+    state->free = rep_get16(p + NF2_STATE_FREE);
     state->erases = rep_get32(p + NF2_STATE_ERASES);
     state->unclean_mounts = rep_get16(p + NF2_STATE_UNCLEAN);
-    state->window = rep_get32(p + NF2_STATE_WINDOW);
+    state->window = rep_get16(p + NF2_STATE_WINDOW);
     state->erased_groups = rep_get32(p + NF2_STATE_ERASED);
-    state->group_block = rep_get32(p + NF2_STATE_GROUP);
+    state->group_block = rep_get16(p + NF2_STATE_GROUP);
     state->group_block = state->group_block == 0 ? REP_NO_BLOCK : state->group_block;
     state->group_at = rep_get16(p + NF2_STATE_GROUP_AT);
     load_claim(p + NF2_STATE_CLAIMS, &state->claim[0]);
-    load_claim(p + NF2_STATE_CLAIMS + 6, &state->claim[1]);
+    load_claim(p + NF2_STATE_CLAIMS + 4, &state->claim[1]);
     state->bads = p[NF2_STATE_BADS];
     memcpy(state->bits, p + NF2_STATE_USED, sizeof state->bits);
     for (unsigned i = 0; i < state->bads; i++) {
@@ -106,6 +105,7 @@ static bool read_checkpoint(const struct repair *repair, const struct rep_record
 /* False: a record that cannot be here. */
 static bool read_record(const struct repair *repair, const struct rep_record *record, struct rep_state *state)
 {
+    state->epoch = record->epoch;
     if (record->type == NF2_ROOT_GROUP && state->found) {
         state->group_block = state->head;
         state->group_at = record->at;
@@ -183,7 +183,7 @@ static bool leads_to(struct repair *repair, uint32_t from, uint32_t to)
         if (from >= repair->image.blocks || !head_of(repair, from, 'C', &id) || id != repair->image.volume_id) {
             return false;
         }
-        from = rep_get32(rep_at(&repair->image, from, NF2_PAGE_HEAD + 2 + NF2_STATE_NEXT));
+        from = rep_get16(rep_at(&repair->image, from, NF2_PAGE_HEAD + 2 + NF2_STATE_NEXT));
     }
     return from == to;
 }

@@ -206,23 +206,22 @@ static void write_inner(struct made *made)
 
 static void write_log(struct made *made)
 {
-    uint8_t state[144] = {0}, anchor[24] = "NF2F\2\14\0\1\1";
+    uint8_t state[120] = {0}, anchor[24] = "NF2F\2\14\0\1\1";
 
     put32(state, MADE_VOLUME);
-    put32(state + 4, MADE_NEXT);
-    put32(state + 8, made->root);
-    put32(state + 12, made->id_limit);
-    put32(state + 16, made->group_block);
-    put16(state + 20, made->end[made->root < MADE_BLOCKS ? made->root : MADE_INNER]);
-    put16(state + 22, made->group_at);
-    put16(state + 24, made->unclean);
-    state[42] = made->level;
-    state[44] = made->clean;
-    state[47] = made->bad_keys;
-    put16(state + 48, made->epoch);
-    put32(state + 50, made->free);
-    put32(state + 62, made->erased_groups);
-    memcpy(state + 80, made->bits, 64);
+    put32(state + 4, made->id_limit);
+    put16(state + 8, MADE_NEXT);
+    put16(state + 10, made->root);
+    put16(state + 12, made->end[made->root < MADE_BLOCKS ? made->root : MADE_INNER]);
+    put16(state + 14, made->group_block);
+    put16(state + 16, made->group_at);
+    put16(state + 18, made->unclean);
+    state[28] = made->level;
+    state[30] = made->clean;
+    state[33] = made->bad_keys;
+    put32(state + 38, made->erased_groups);
+    put16(state + 42, made->free);
+    memcpy(state + 56, made->bits, 64);
     (void)made_record(made, MADE_HEAD, 2, false, state, sizeof state);
     put24(anchor + 10, MADE_BLOCKS);
     put32(anchor + 13, MADE_VOLUME);

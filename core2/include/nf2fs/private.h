@@ -26,7 +26,7 @@
 #define NF2_GROUPS 32u                  /* erase groups of a window */
 #define NF2_CELLS 32u                   /* parts of a window of which live data is counted: see victims.c */
 #define NF2_FREED_MAX 8u
-#define NF2_BAD_MAX 8u
+#define NF2_BAD_MAX 4u
 #define NF2_PIECES_MAX 4u               /* unsynced pieces of a file kept in its handle */
 #define NF2_KEY_MAX 24u
 #define NF2_HINTS 4u                    /* names whose entries are known: half of them directories */
@@ -54,8 +54,8 @@ struct nf2_run {                /* erased blocks that one writer fills in order 
 
 struct nf2_claim {              /* claimed blocks that nobody has taken yet */
     uint16_t start;
-    uint16_t count;
-    uint16_t erased;            /* so many of them, from the first one on, are erased */
+    uint8_t count;
+    uint8_t erased;             /* so many of them, from the first one on, are erased */
 };
 
 struct nf2_io {                 /* flash.c, log.c */
@@ -79,12 +79,12 @@ struct nf2_io {                 /* flash.c, log.c */
 /* A CHECKPOINT holds parts of this and of nf2_space, as they stand here: runs of fields of one size (journal.c, `runs`). */
 struct nf2_root {               /* journal.c: what a mount must know */
     uint32_t volume_id;         /* the first run */
-    uint32_t next;              /* block where the root log goes on */
-    uint32_t node;              /* root of the tree */
     uint32_t id_limit;
-    uint32_t group_block;       /* of a GROUP that is not known to be applied; NF2_NO_BLOCK: none */
-    uint16_t node_base;         /* end of the root's sorted part; the second run */
-    uint16_t group_at;          /* place of the GROUP */
+    uint16_t next;              /* block where the root log goes on; the second run */
+    uint16_t node;              /* root of the tree */
+    uint16_t node_base;         /* end of its sorted part */
+    uint16_t group_block;       /* of a GROUP that is not known to be applied; NF2_NO_BLOCK: none */
+    uint16_t group_at;          /* its place */
     uint16_t unclean_mounts;
     uint16_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
     uint8_t level;              /* of the tree's root; the third run */
@@ -103,12 +103,12 @@ struct nf2_root {               /* journal.c: what a mount must know */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
-    uint32_t free;              /* blocks, never too many; the first run */
-    uint32_t erases;
-    uint32_t now_window;        /* number */
+    uint32_t erases;            /* the first run */
     uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
-    struct nf2_claim nodes, data;   /* the second run */
-    bool fresh;                 /* windows behind `now` were never used, and are erased; the third run */
+    uint16_t free;              /* blocks, never too many; the second run */
+    uint16_t now_window;        /* number */
+    struct nf2_claim nodes, data;   /* the third run */
+    bool fresh;                 /* windows behind `now` were never used, and are erased; the fourth run */
     bool now_fresh;             /* all free blocks of `now` are erased */
     bool lap_known;             /* a lap over all windows was made in this mount; in no run, like what follows */
     uint8_t freed_count;
