@@ -40,6 +40,7 @@ static int write_state(nf2_t *fs)
     struct nf2_writer writer;
     uint8_t bytes[RUN_MAX];
 
+    NF2_NEAR(root);
     NF2_ASSERT(root->bads <= NF2_BAD_MAX && root->node < fs->io.blocks && fs->io.epoch_known);
     root->id_limit = root->next_id + (root->clean ? 0 : IDS_AHEAD);
     nf2_writer_begin(&writer, root->head, root->end);
@@ -64,6 +65,7 @@ static int read_state(nf2_t *fs, const struct nf2_record *record)
     uint32_t at = 2, volume_id = root->volume_id;
     uint8_t bytes[RUN_MAX];
 
+    NF2_NEAR(root);
     if (record->type != NF2_ROOT_CHECKPOINT || record->length != NF2_RECORD_OVERHEAD + NF2_STATE_BYTES) {
         return NF2_ERR_CORRUPT;
     }
@@ -97,6 +99,7 @@ int nf2_journal_read(nf2_t *fs)
     bool state = false;
     int found;
 
+    NF2_NEAR(root);
     NF2_ASSERT(root->head < fs->io.blocks && !fs->io.epoch_known);
     nf2_scan_begin(&scan, root->head);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
@@ -137,6 +140,7 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
     struct nf2_root *root = &fs->root;
     uint32_t before = fs->space.now_free;
 
+    NF2_NEAR(root);
     NF2_ASSERT(block < fs->io.blocks);
     nf2_space_use(fs, block, 1);
     nf2_space_taken(fs, before - fs->space.now_free);
@@ -164,6 +168,7 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
     struct nf2_root *root = &fs->root;
     unsigned kept = 0;
 
+    NF2_NEAR(root);
     NF2_ASSERT(nf2_journal_bad_listed(fs, block));
     for (unsigned i = 0; i < root->bads; i++) {
         if (root->bad[i] != block) {
@@ -182,6 +187,7 @@ static void find_next(nf2_t *fs, uint32_t block)
     struct nf2_root *root = &fs->root;
     struct nf2_claim *claim = fs->space.nodes.count > 0 ? &fs->space.nodes : &fs->space.data;
 
+    NF2_NEAR(root);
     root->next_suspect = true;
     if ((claim->count == 0 || !root->opened) && nf2_space_find(fs, 1, false, &block) > 0) {
         root->next_suspect = !nf2_space_erased(fs, block, 1);
@@ -203,6 +209,7 @@ static NF2_APART int turn(nf2_t *fs)
     uint32_t old = root->head;
     int result = NF2_FAILED_BLOCK;
 
+    NF2_NEAR(root);
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         bool suspect = root->next_suspect;
         root->head = root->next;
@@ -222,7 +229,7 @@ static NF2_APART int turn(nf2_t *fs)
             nf2_journal_bad(fs, root->head);
         }
     }
-    if (result == NF2_OK && old != root->group_block) { /* in a format both are 0 */
+    if (result == NF2_OK && old != root->group_block && old != root->next) { /* in a format it is 0, as the GROUP's */
         nf2_space_freed(fs, old);
     }
     fs->io.broken = fs->io.broken || result < 0; /* what is known of the log is not what is on the chip */

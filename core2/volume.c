@@ -72,10 +72,10 @@ static int erase_super(nf2_t *fs)
 {
     for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
         int result = nf2_flash_erase(fs, block, 1);
-        if (result == NF2_OK) {
-            fs->root.super_block = (uint8_t)block;
-        } else if (result != NF2_FAILED_BLOCK) {
-            return result;
+        if (result == NF2_FAILED_BLOCK) {
+            fs->root.super_end = block == 0 ? UINT16_MAX : fs->root.super_end; /* the first anchor goes to another one */
+        } else {
+            NF2_TRY(result);
         }
     }
     return NF2_OK;
@@ -165,6 +165,7 @@ static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int f
     fs->root.next_id = NF2_FIRST_ID;
     begin_space(fs);
     NF2_TRY(erase_super(fs));
+    NF2_TRY(nf2_journal_checkpoint(fs, false));
     NF2_TRY(write_root(fs));
     if (flags != 0) {
         NF2_TRY(erase_rest(fs));
