@@ -9,24 +9,19 @@ uint32_t nf2_alloc_stock(const nf2_t *fs)
     return (uint32_t)space->now_free + space->nodes.count + space->data.count + space->freed_count;
 }
 
-/* Puts a run of free blocks of `now` on record as claimed. */
+/* Puts a run of free blocks of `now` on record as used, which they are if a cut loses the claim. */
 static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_t count)
 {
-    uint8_t bytes[5];
-    bool erased;
+    bool erased = nf2_space_erased(fs, start, count);
 
-    NF2_ASSERT(count > 0 && start + count <= fs->io.blocks && claim->count == 0);
-    NF2_TRY(nf2_journal_open(fs));
-    erased = nf2_space_erased(fs, start, count);
-    nf2_put16(nf2_put24(bytes, start), count);
-    fs->space.pristine = fs->space.settled = false;
+    NF2_ASSERT(count > 0 && start + count <= fs->io.blocks && claim->count == 0 && fs->root.opened);
     nf2_space_use(fs, start, count); /* a turn of the log must not take them */
     nf2_space_taken(fs, count);
     nf2_space_changed(fs);
-    NF2_TRY(nf2_journal_put(fs, NF2_ROOT_CLAIM, bytes, sizeof bytes));
-    claim->start = start;
-    claim->count = (uint16_t)count;
-    claim->erased = (uint16_t)(erased ? count : 0);
+    NF2_TRY(nf2_journal_checkpoint(fs, false));
+    claim->start = (uint16_t)start;
+    claim->count = (uint8_t)count;
+    claim->erased = (uint8_t)(erased ? count : 0);
     return NF2_OK;
 }
 
@@ -44,7 +39,7 @@ static int erase_first(nf2_t *fs, struct nf2_claim *claim)
         result = nf2_flash_erase(fs, claim->start, 1);
     }
     fs->space.erases += count;
-    claim->erased = (uint16_t)(result == NF2_OK ? count : 0);
+    claim->erased = (uint8_t)(result == NF2_OK ? count : 0);
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, claim->start);
         claim->start++;
@@ -57,9 +52,9 @@ static int erase_first(nf2_t *fs, struct nf2_claim *claim)
 static void take(struct nf2_claim *claim, uint32_t count)
 {
     NF2_ASSERT(count <= claim->erased);
-    claim->start += count;
-    claim->count = (uint16_t)(claim->count - count);
-    claim->erased = (uint16_t)(claim->erased - count);
+    claim->start = (uint16_t)(claim->start + count);
+    claim->count = (uint8_t)(claim->count - count);
+    claim->erased = (uint8_t)(claim->erased - count);
 }
 
 /* What one claim may take: a cut loses it until a walk finds it again. */
@@ -68,12 +63,11 @@ static NF2_APART uint32_t claim_limit(const nf2_t *fs)
     return nf2_max(fs->space.free / 4, nf2_group_blocks(fs));
 }
 
-/* A run of free blocks becomes the claim, `whole` or else not: blocks of it, 0 if there is none, or an error. */
+/* A run of free blocks becomes the claim: blocks of it, 0 if there is none, or an error. */
 static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most, bool whole)
 {
     uint32_t start, n = nf2_space_find(fs, most, whole, &start);
 
-    n = n > 0 ? n : nf2_space_find(fs, most, !whole, &start);
     NF2_TRY(n > 0 ? claim_run(fs, claim, start, n) : NF2_OK);
     return (int)n;
 }
@@ -81,7 +75,7 @@ static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t mos
 /* A block that was in use becomes the claim. */
 static NF2_APART void claim_one(struct nf2_claim *claim, uint32_t block, bool erased)
 {
-    claim->start = block;
+    claim->start = (uint16_t)block;
     claim->count = 1;
     claim->erased = erased;
 }
@@ -104,7 +98,7 @@ static int claim_nodes(nf2_t *fs)
     } else if (data->count > 0) {
         claim_one(&space->nodes, data->start++, data->erased > 0);
         data->count--;
-        data->erased = (uint16_t)(data->erased - space->nodes.erased);
+        data->erased = (uint8_t)(data->erased - space->nodes.erased);
     } else {
         return NF2_NEED_SPACE;
     }
@@ -123,7 +117,7 @@ static int claim_spare(nf2_t *fs)
     } else {
         claim_one(data, nodes->start + nodes->count - 1u, nodes->erased == nodes->count);
         nodes->count--;
-        nodes->erased = (uint16_t)nf2_min(nodes->erased, nodes->count);
+        nodes->erased = (uint8_t)nf2_min(nodes->erased, nodes->count);
     }
     return NF2_OK;
 }

@@ -146,7 +146,7 @@ int nf2_tree_lower(nf2_t *fs)
     if (found != 0) {
         return found < 0 ? found : 0;
     }
-    fs->root.node = child.block;
+    fs->root.node = (uint16_t)child.block;
     fs->root.node_base = child.base_end;
     fs->root.level--;
     int result = nf2_journal_checkpoint(fs, false);

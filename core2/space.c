@@ -72,7 +72,7 @@ void nf2_space_taken(nf2_t *fs, uint32_t count)
 {
     struct nf2_space *space = &fs->space;
 
-    space->free -= nf2_min(count, space->free);
+    space->free = (uint16_t)(space->free - nf2_min(count, space->free));
     if (space->now_counted) {
         space->lap_free -= nf2_min(count, space->lap_free);
     }
@@ -171,8 +171,12 @@ static uint32_t find(const nf2_t *fs, uint32_t most, bool whole, bool victims, u
 
 uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, bool whole, uint32_t *start)
 {
-    uint32_t n = find(fs, most, whole, false, start);
-    return n > 0 ? n : find(fs, most, whole, true, start);
+    uint32_t n = 0;
+
+    for (unsigned i = 0; i < 4 && n == 0; i++) {
+        n = find(fs, most, i < 2 ? whole : !whole, i % 2 != 0, start);
+    }
+    return n;
 }
 
 uint32_t nf2_part_blocks(const nf2_t *fs)

@@ -278,7 +278,7 @@ static int write_root(nf2_t *fs, struct rewrite *rewrite)
             nf2_journal_bad(fs, root.block);
         }
     }
-    fs->root.node = root.block;
+    fs->root.node = (uint16_t)root.block;
     fs->root.node_base = root.base_end;
     fs->root.level = (uint8_t)(rewrite->level + 1);
     return result;
@@ -294,7 +294,7 @@ static NF2_APART int commit_root(nf2_t *fs, struct rewrite *rewrite)
     if (rewrite->two || rewrite->edge) {
         result = write_root(fs, rewrite);
     } else {
-        fs->root.node = rewrite->made[0].block;
+        fs->root.node = (uint16_t)rewrite->made[0].block;
         fs->root.node_base = rewrite->made[0].base_end;
     }
     if (result == NF2_OK) {
@@ -304,7 +304,7 @@ static NF2_APART int commit_root(nf2_t *fs, struct rewrite *rewrite)
     if (result == NF2_OK) {
         return NF2_OK;
     }
-    fs->root.node = before.block;
+    fs->root.node = (uint16_t)before.block;
     fs->root.node_base = before.base_end;
     fs->root.level = level;
     return result;

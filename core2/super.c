@@ -99,6 +99,13 @@ static int append(nf2_t *fs, uint32_t block, uint32_t at)
     return NF2_OK;
 }
 
+bool nf2_log_takes(const nf2_t *fs, uint32_t at, uint32_t length)
+{
+    uint32_t limit = nf2_log_bytes(fs), end;
+
+    return at < limit && nf2_log_place(fs, at, length + NF2_RECORD_OVERHEAD, limit, &end) < limit;
+}
+
 void nf2_super_full(nf2_t *fs)
 {
     fs->root.super_end = (uint16_t)nf2_log_bytes(fs);
@@ -107,12 +114,10 @@ void nf2_super_full(nf2_t *fs)
 int nf2_super_write(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
-    uint32_t limit = nf2_log_bytes(fs), end;
     int result = NF2_OK;
 
     root->super_sequence++;
-    uint32_t bytes = NF2_ANCHOR_BYTES + NF2_RECORD_OVERHEAD;
-    if (root->super_end < limit && nf2_log_place(fs, root->super_end, bytes, limit, &end) < limit) {
+    if (nf2_log_takes(fs, root->super_end, NF2_ANCHOR_BYTES)) {
         result = append(fs, root->super_block, root->super_end);
         if (result != NF2_FAILED_BLOCK) {
             return result;
@@ -128,19 +133,4 @@ int nf2_super_write(nf2_t *fs)
         }
     }
     return NF2_ERR_IO;
-}
-
-int nf2_super_erase(nf2_t *fs)
-{
-    uint32_t good = 0;
-
-    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
-        int result = nf2_flash_erase(fs, block, 1);
-        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
-        fs->root.super_block = result == NF2_OK && good == 0 ? (uint8_t)block : fs->root.super_block;
-        good += result == NF2_OK;
-    }
-    fs->root.super_end = 0;
-    fs->root.super_sequence = 0;
-    return good > 0 ? NF2_OK : NF2_ERR_IO;
 }

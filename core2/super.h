@@ -15,7 +15,7 @@ void nf2_super_full(nf2_t *fs);
 /* Writes an anchor that names the root log's head; durable when it returns. */
 int nf2_super_write(nf2_t *fs);
 
-/* Erases the super blocks: no volume is here any more. */
-int nf2_super_erase(nf2_t *fs);
+/* Is there room for a record of these bytes at a log's end? */
+bool nf2_log_takes(const nf2_t *fs, uint32_t at, uint32_t length);
 
 #endif

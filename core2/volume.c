@@ -8,8 +8,6 @@
 #include "walk.h"
 #include "writing.h"
 
-#define FORMAT_NODES 4u         /* blocks that a new tree has for its first nodes */
-
 static void set_windows(nf2_t *fs)
 {
     uint32_t windows = (fs->io.blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS;
@@ -44,7 +42,6 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
     fs->io.read_buffer = config->buffer;
     fs->io.write_buffer = fs->io.read_buffer + nf2_page(fs);
     fs->io.window_address = NF2_NONE;
-    fs->root.group_block = NF2_NO_BLOCK;
     if (fs->io.blocks < NF2_BLOCKS_MIN || fs->io.blocks > 65536u) {
         return fs->io.blocks > 65536u ? NF2_ERR_GEOMETRY : NF2_ERR_NOSPC;
     }
@@ -61,157 +58,123 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
  */
 static void choose_volume_id(nf2_t *fs)
 {
-    uint8_t old[24];
     uint32_t crc = 0x4E463246u;
 
     for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
-        if (nf2_flash_read(fs, block, 0, old, sizeof old) == NF2_OK) {
-            crc = nf2_crc(crc, old, sizeof old);
-        }
+        const uint8_t *old = nf2_peek(fs, block, 0, 24);
+        crc = old != NULL ? nf2_crc(crc, old, 24) : crc;
     }
     fs->root.volume_id = crc;
 }
 
-/* The next block from `*at` on that erases. */
-static int take_block(nf2_t *fs, uint32_t *at, uint32_t *block)
+/* From here on no older volume mounts. */
+static int erase_super(nf2_t *fs)
 {
-    int result = NF2_FAILED_BLOCK;
-
-    while (result == NF2_FAILED_BLOCK) {
-        if (*at >= fs->io.blocks) {
-            return NF2_ERR_IO;
-        }
-        *block = (*at)++;
-        nf2_space_use(fs, *block, 1);
-        result = nf2_flash_erase(fs, *block, 1);
+    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
+        int result = nf2_flash_erase(fs, block, 1);
         if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, *block);
+            fs->root.super_end = block == 0 ? UINT16_MAX : fs->root.super_end; /* the first anchor goes to another one */
+        } else {
+            NF2_TRY(result);
         }
-    }
-    return result;
-}
-
-/* Blocks from `from` on that one erase takes: those in use by now lie in the first window. */
-static uint32_t blocks_to_erase(const nf2_t *fs, uint32_t from)
-{
-    uint32_t large = nf2_large_blocks(fs), window = fs->space.window_blocks;
-    uint32_t count = nf2_large_begins(fs, from) && from + large <= fs->io.blocks ? large : 1;
-
-    for (uint32_t block = from; block < from + count && block < window; block++) {
-        if (nf2_bit(fs->space.now, block)) {
-            count = 1;
-        }
-    }
-    return from < window && nf2_bit(fs->space.now, from) ? 0 : count;
-}
-
-/* One block of the rest. A bad one that is not in the first window was counted as free. */
-static int erase_single(nf2_t *fs, uint32_t block)
-{
-    int result = nf2_flash_erase(fs, block, 1);
-
-    if (result == NF2_FAILED_BLOCK) {
-        nf2_space_taken(fs, block >= fs->space.window_blocks);
-        nf2_journal_bad(fs, block);
-        return nf2_bad_record(fs);
-    }
-    return result;
-}
-
-/* Erases what nothing uses, with large erases where they fit. */
-static int erase_rest(nf2_t *fs)
-{
-    for (uint32_t from = nf2_super_blocks(fs); from < fs->io.blocks;) {
-        uint32_t count = blocks_to_erase(fs, from);
-        int result = count > 1 ? nf2_flash_erase(fs, from, count) : NF2_FAILED_BLOCK;
-        for (uint32_t i = 0; i < count && result == NF2_FAILED_BLOCK; i++) {
-            NF2_TRY(erase_single(fs, from + i));
-        }
-        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
-        from += nf2_max(count, 1);
     }
     return NF2_OK;
 }
 
+/* All blocks are free; the log has none yet: it begins with a turn. */
+static void begin_space(nf2_t *fs)
+{
+    uint32_t first = nf2_super_blocks(fs);
+
+    nf2_space_clear(fs, fs->space.now, 0);
+    nf2_space_use(fs, first, 1);
+    fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
+    fs->space.free = (uint16_t)(fs->io.blocks - first - 1u);
+    fs->root.next = (uint16_t)first;
+    fs->root.next_suspect = true;
+    fs->root.end = nf2_log_bytes(fs);
+}
+
 /* An empty leaf is the root. */
-static int write_root(nf2_t *fs, uint32_t *at)
+static int write_root(nf2_t *fs)
 {
     struct nf2_writer writer;
+    uint32_t block;
     int result = NF2_FAILED_BLOCK;
 
     while (result == NF2_FAILED_BLOCK) {
-        NF2_TRY(take_block(fs, at, &fs->root.node));
-        nf2_node_begin(fs, &writer, fs->root.node, 0, true);
+        NF2_TRY(nf2_alloc_node(fs, &block));
+        nf2_node_begin(fs, &writer, block, 0, true);
         result = nf2_writer_end(fs, &writer);
         if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, fs->root.node);
+            nf2_journal_bad(fs, block);
         }
     }
+    fs->root.node = (uint16_t)block;
     fs->root.node_base = (uint16_t)writer.position;
     return result;
 }
 
-/* The log, which no anchor names yet. */
-static int write_log(nf2_t *fs, uint32_t *at)
+/* Blank or free blocks from this one on, up to `most`: those in use by now lie in the first window. */
+static uint32_t free_from(const nf2_t *fs, uint32_t block, uint32_t most)
 {
-    int result = NF2_FAILED_BLOCK;
+    uint32_t n = 0;
 
-    while (result == NF2_FAILED_BLOCK) {
-        NF2_TRY(take_block(fs, at, &fs->root.head));
-        fs->space.free = nf2_space_count(fs, fs->space.now);
-        for (uint32_t i = 1; i < nf2_windows(fs); i++) {
-            uint32_t first = i * fs->space.window_blocks;
-            fs->space.free += nf2_min(fs->space.window_blocks, fs->io.blocks - first);
-        }
-        result = nf2_journal_begin(fs, fs->root.head);
-        if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, fs->root.head);
-        }
+    while (n < most && (block + n >= fs->space.window_blocks || !nf2_bit(fs->space.now, block + n) || block + n == fs->root.next)) {
+        n++;
     }
-    fs->root.opened = true;
-    return result;
+    return n;
 }
 
-/* Blocks that the tree grows into first. */
-static int take_nodes(nf2_t *fs, uint32_t *at)
+/* Erases what nothing uses, with large erases where they fit. Bad blocks that are not in the first window count as free before. */
+static int erase_rest(nf2_t *fs)
 {
-    struct nf2_claim *claim = &fs->space.nodes;
-    uint32_t block;
+    uint32_t singly = 0, count;
 
-    for (uint32_t n = 0; n < FORMAT_NODES; n++) {
-        NF2_TRY(take_block(fs, at, &block));
-        bool behind = block == claim->start + claim->count;
-        claim->start = behind ? claim->start : block;
-        claim->count = claim->erased = (uint16_t)(behind ? claim->count + 1 : 1);
+    for (uint32_t block = 0; block < fs->io.blocks; block += count) {
+        uint32_t large = block >= singly && nf2_large_begins(fs, block) ? nf2_large_blocks(fs) : 1;
+        count = block + large <= fs->io.blocks && free_from(fs, block, large) == large ? large : 1;
+        int result = free_from(fs, block, 1) != 0 ? nf2_flash_erase(fs, block, count) : NF2_OK;
+        if (result == NF2_FAILED_BLOCK && count > 1) {
+            singly = block + count;
+            count = 0;
+        } else if (result == NF2_FAILED_BLOCK) {
+            nf2_space_taken(fs, block >= fs->space.window_blocks);
+            nf2_journal_bad(fs, block);
+            NF2_TRY(nf2_bad_record(fs));
+        } else {
+            NF2_TRY(result);
+            fs->root.next_suspect = fs->root.next_suspect && block != fs->root.next;
+        }
     }
     return NF2_OK;
 }
 
+/* Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. */
 static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
 {
+    struct nf2_scan last;
+
     NF2_TRY(begin(fs, config));
     if ((flags & ~NF2_FORMAT_ERASE) != 0) {
         return NF2_ERR_INVAL;
     }
-    uint32_t at = nf2_super_blocks(fs);
-    bool erase = (flags & NF2_FORMAT_ERASE) != 0;
     choose_volume_id(fs);
     fs->io.epoch = nf2_epoch_code(0);
     fs->io.epoch_known = true;
     fs->root.next_id = NF2_FIRST_ID;
-    fs->root.id_limit = NF2_FIRST_ID;
-    nf2_space_clear(fs, fs->space.now, 0);
-    NF2_TRY(nf2_super_erase(fs));   /* from here on no older volume mounts */
-    NF2_TRY(write_root(fs, &at));
-    NF2_TRY(take_block(fs, &at, &fs->root.next));
-    NF2_TRY(take_nodes(fs, &at));
-    NF2_TRY(write_log(fs, &at));
-    NF2_TRY(erase ? erase_rest(fs) : nf2_bad_record(fs));
-    fs->space.now_fresh = erase;
-    fs->space.fresh = erase && nf2_windows(fs) > 1;
+    begin_space(fs);
+    NF2_TRY(erase_super(fs));
+    NF2_TRY(nf2_journal_checkpoint(fs, false));
+    NF2_TRY(write_root(fs));
+    if (flags != 0) {
+        NF2_TRY(erase_rest(fs));
+        fs->space.now_fresh = true;
+        fs->space.fresh = nf2_windows(fs) > 1;
+    } else {
+        NF2_TRY(nf2_bad_record(fs));
+    }
     NF2_TRY(nf2_journal_checkpoint(fs, true));
-    NF2_TRY(nf2_super_write(fs));
-    struct nf2_scan last;
     return nf2_super_find(fs, &last) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
 }
 
@@ -230,7 +193,7 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
     NF2_TRY(nf2_journal_read(fs));
     fs->root.super_end = (uint16_t)nf2_scan_append_at(fs, &last);
     if (!nf2_space_usable(fs, fs->root.node) || !nf2_space_usable(fs, fs->root.next)) {
-        return NF2_ERR_CORRUPT;
+        return NF2_ERR_FOREIGN; /* a format was cut */
     }
     fs->group_busy = fs->root.group_block != NF2_NO_BLOCK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;

@@ -61,93 +61,58 @@ static void find_anchor(struct repair *repair, struct anchor *best)
 
 static void load_claim(const uint8_t *p, struct rep_claim *claim)
 {
-    claim->start = rep_get24(p);
-    claim->count = rep_get16(p + 3);
-    claim->erased = rep_get16(p + 5);
+    claim->start = rep_get16(p);
+    claim->count = p[2];
+    claim->erased = p[3];
 }
 
 static bool read_checkpoint(const struct repair *repair, const struct rep_record *record, struct rep_state *state)
 {
     const uint8_t *p = record->payload;
-    uint32_t bads = record->length >= NF2_STATE_FIXED ? p[47] : 0;
 
-    if (bads > NF2_BAD_MAX || record->length != NF2_STATE_FIXED + sizeof state->bits + 3 * bads ||
-        rep_get16(p + 22) >= repair->windows || p[8] >= NF2_LEVELS) {
+    if (record->length != NF2_STATE_BYTES || rep_get32(p + NF2_STATE_VOLUME) != repair->image.volume_id ||
+        p[NF2_STATE_BADS] > NF2_BAD_MAX || rep_get16(p + NF2_STATE_WINDOW) >= repair->windows || p[NF2_STATE_LEVEL] >= NF2_LEVELS) {
         return false;
     }
     state->found = true;
-    state->clean = (p[0] & NF2_STATE_CLEAN) != 0;
-    state->fresh = (p[0] & NF2_STATE_FRESH) != 0;
-    state->now_fresh = (p[0] & NF2_STATE_NOW_FRESH) != 0;
-    state->bad_keys = (p[0] & NF2_STATE_BADS) != 0;
-    state->epoch = rep_get16(p + 1);
-    state->root = rep_get24(p + 3);
-    state->base_end = rep_get16(p + 6);
-    state->level = p[8];
-    state->id_limit = rep_get32(p + 9);
-    state->free = rep_get24(p + 13);
-    state->erases = rep_get32(p + 16);
-    state->unclean_mounts = rep_get16(p + 20);
-    state->window = rep_get16(p + 22);
-    state->erased_groups = rep_get32(p + 24);
-    state->group_block = rep_get24(p + 28);
-    state->group_at = rep_get16(p + 31);
-    load_claim(p + 33, &state->claim[0]);
-    load_claim(p + 40, &state->claim[1]);
-    state->bads = bads;
-    memcpy(state->bits, p + NF2_STATE_FIXED, sizeof state->bits);
-    for (unsigned i = 0; i < bads; i++) {
-        state->bad[i] = rep_get24(p + NF2_STATE_FIXED + sizeof state->bits + 3 * i);
+    state->clean = (p[NF2_STATE_CLEAN] & 1u) != 0;
+    state->fresh = (p[NF2_STATE_FRESH] & 1u) != 0;
+    state->now_fresh = (p[NF2_STATE_NOW_FRESH] & 1u) != 0;
+    state->bad_keys = (p[NF2_STATE_BAD_KEYS] & 1u) != 0;
+    state->next = rep_get16(p + NF2_STATE_NEXT);
+    state->root = rep_get16(p + NF2_STATE_ROOT);
+    state->base_end = rep_get16(p + NF2_STATE_BASE);
+    state->level = p[NF2_STATE_LEVEL];
+    state->id_limit = rep_get32(p + NF2_STATE_ID_LIMIT);
+    state->free = rep_get16(p + NF2_STATE_FREE);
+    state->erases = rep_get32(p + NF2_STATE_ERASES);
+    state->unclean_mounts = rep_get16(p + NF2_STATE_UNCLEAN);
+    state->window = rep_get16(p + NF2_STATE_WINDOW);
+    state->erased_groups = rep_get32(p + NF2_STATE_ERASED);
+    state->group_block = rep_get16(p + NF2_STATE_GROUP);
+    state->group_block = state->group_block == 0 ? REP_NO_BLOCK : state->group_block;
+    state->group_at = rep_get16(p + NF2_STATE_GROUP_AT);
+    load_claim(p + NF2_STATE_CLAIMS, &state->claim[0]);
+    load_claim(p + NF2_STATE_CLAIMS + 4, &state->claim[1]);
+    state->bads = p[NF2_STATE_BADS];
+    memcpy(state->bits, p + NF2_STATE_USED, sizeof state->bits);
+    for (unsigned i = 0; i < state->bads; i++) {
+        state->bad[i] = rep_get16(p + NF2_STATE_BAD + 2 * i);
     }
-    return true;
-}
-
-static bool read_claim(const struct repair *repair, const uint8_t *p, uint32_t length, struct rep_state *state)
-{
-    uint32_t start = length >= 5 ? rep_get24(p) : REP_NONE, count = length >= 5 ? rep_get16(p + 3) : 0;
-    uint32_t group = (repair->window_blocks + NF2_GROUPS - 1) / NF2_GROUPS;
-
-    if (start >= repair->image.blocks || count > repair->image.blocks - start) {
-        return false;
-    }
-    for (uint32_t block = start; block < start + count; block++) {
-        uint32_t at = block - state->window * repair->window_blocks;
-        if (at < repair->window_blocks) {
-            state->bits[at / 8] |= (uint8_t)(1u << at % 8);
-            state->erased_groups &= ~(1u << at / group);
-        }
-    }
-    state->free -= rep_min(count, state->free);
     return true;
 }
 
 /* False: a record that cannot be here. */
-static bool read_record(const struct repair *repair, const struct rep_record *record, bool first, struct rep_state *state)
+static bool read_record(const struct repair *repair, const struct rep_record *record, struct rep_state *state)
 {
-    const uint8_t *p = record->payload;
-
-    if (first != (record->type == NF2_ROOT_HEAD)) {
-        return false;
-    }
-    state->clean = state->clean && record->type == NF2_ROOT_CHECKPOINT;
-    switch (record->type) {
-    case NF2_ROOT_HEAD:
-        state->next = record->length >= NF2_ROOT_HEAD_BYTES ? rep_get24(p + 5) : REP_NO_BLOCK;
-        return record->length >= NF2_ROOT_HEAD_BYTES && p[0] == 'R' && rep_get32(p + 1) == repair->image.volume_id;
-    case NF2_ROOT_CHECKPOINT:
-        return read_checkpoint(repair, record, state);
-    case NF2_ROOT_CLAIM:
-        return read_claim(repair, p, record->length, state);
-    case NF2_ROOT_GROUP:
+    state->epoch = record->epoch;
+    if (record->type == NF2_ROOT_GROUP && state->found) {
         state->group_block = state->head;
         state->group_at = record->at;
+        state->clean = false;
         return true;
-    case NF2_ROOT_DONE:
-        state->group_block = REP_NO_BLOCK;
-        return true;
-    default:
-        return false;
     }
+    return record->type == NF2_ROOT_CHECKPOINT && read_checkpoint(repair, record, state);
 }
 
 static void take_records(const struct repair *repair, const struct rep_log *log, uint32_t block, struct rep_state *state)
@@ -156,9 +121,9 @@ static void take_records(const struct repair *repair, const struct rep_log *log,
     state->head = block;
     state->next = state->group_block = REP_NO_BLOCK;
     for (size_t i = 0; i < log->count; i++) {
-        state->broken += !read_record(repair, &log->record[i], i == 0, state);
+        state->broken += !read_record(repair, &log->record[i], state);
     }
-    state->records = log->count > 2 ? (unsigned)log->count - 2 : 0;
+    state->records = log->count > 1 ? (unsigned)log->count - 1 : 0;
 }
 
 /* Reads the root log in a block. False: none is there. */
@@ -171,18 +136,18 @@ static bool read_log(struct repair *repair, uint32_t block, bool tolerant, struc
 
 /* ---- searching for one --------------------------------------------------------------------------- */
 
-/* Is there a HEAD of a node ('N') or of a root log ('R') in this block? Its volume's id in `*id`. */
+/* Does this block begin with the HEAD of a node ('N') or a CHECKPOINT ('C')? Its volume's id in `*id`. */
 static bool head_of(struct repair *repair, uint32_t block, uint8_t letter, uint32_t *id)
 {
     struct rep_record record;
-    bool mended;
+    bool mended, node = letter == 'N';
     uint16_t epoch = rep_page_epoch(&repair->image, block, 0, &mended);
-    uint32_t at = letter == 'N' ? 5 : 1;
 
     bool there = epoch != NF2_LOG_BLANK && rep_record_at(&repair->image, block, NF2_PAGE_HEAD, epoch, &record) == REP_RECORD &&
-                 record.type == 1 && record.length >= at + 4 && record.payload[0] == letter &&
-                 (letter != 'N' || (record.length == NF2_NODE_HEAD_BYTES && rep_get24(record.payload + 2) == block));
-    *id = there ? rep_get32(record.payload + at) : 0;
+                 record.type == (node ? NF2_NODE_HEAD : NF2_ROOT_CHECKPOINT) &&
+                 record.length == (node ? NF2_NODE_HEAD_BYTES : NF2_STATE_BYTES) &&
+                 (!node || (record.payload[0] == 'N' && rep_get24(record.payload + 2) == block));
+    *id = there ? rep_get32(record.payload + (node ? 5 : NF2_STATE_VOLUME)) : 0;
     return there;
 }
 
@@ -193,7 +158,7 @@ static bool guess_volume(struct repair *repair)
 
     for (uint32_t block = 0; block < repair->image.blocks; block++) {
         uint32_t id;
-        if (!head_of(repair, block, 'N', &id) && !head_of(repair, block, 'R', &id)) {
+        if (!head_of(repair, block, 'N', &id) && !head_of(repair, block, 'C', &id)) {
             continue;
         }
         for (unsigned i = 0; i < 16; i++) {
@@ -215,10 +180,10 @@ static bool leads_to(struct repair *repair, uint32_t from, uint32_t to)
     uint32_t id;
 
     for (unsigned turns = 0; turns < 64 && from != to; turns++) {
-        if (from >= repair->image.blocks || !head_of(repair, from, 'R', &id) || id != repair->image.volume_id) {
+        if (from >= repair->image.blocks || !head_of(repair, from, 'C', &id) || id != repair->image.volume_id) {
             return false;
         }
-        from = rep_get24(rep_at(&repair->image, from, NF2_PAGE_HEAD + 2 + 5)); /* in HEAD: `next` */
+        from = rep_get16(rep_at(&repair->image, from, NF2_PAGE_HEAD + 2 + NF2_STATE_NEXT));
     }
     return from == to;
 }
@@ -254,7 +219,7 @@ static bool search_log(struct repair *repair, struct rep_state *best)
         struct rep_state state;
         struct rep_log log;
         bool other = repair->use != NULL && repair->use[block] != REPAIR_USE_NONE && repair->use[block] != REPAIR_USE_NEXT;
-        if (!head_of(repair, block, 'R', &id) || id != repair->image.volume_id) {
+        if (!head_of(repair, block, 'C', &id) || id != repair->image.volume_id) {
             continue;
         }
         if (read_log(repair, block, true, &log, &state) && (!best->found || newer(repair, &state, best)) && (!other || has_root(repair, &state))) {
@@ -376,7 +341,7 @@ bool rep_root_find(struct repair *repair, uint32_t newer)
         settle(repair, &log);
         uint32_t id, next = repair->state.next;
         bool last = !anchor.found && next < repair->image.blocks && /* it does not go on in a log that is lost: something else is there */
-                    (rep_get32(rep_at(&repair->image, next, 0)) == UINT32_MAX || head_of(repair, next, 'N', &id) || head_of(repair, next, 'R', &id));
+                    (rep_get32(rep_at(&repair->image, next, 0)) == UINT32_MAX || head_of(repair, next, 'N', &id) || head_of(repair, next, 'C', &id));
         repair->summary.log_read = last && !log.damaged && repair->state.broken == 0;
         rep_log_free(&log);
     }

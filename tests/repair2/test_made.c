@@ -146,12 +146,12 @@ TEST(bad_blocks)
     struct made made;
     made_begin(&made);
     (void)made_add(&made, 0, "B\0\0\0\16", 5, NULL, 0);
-    made.flags = 1 | 32;
+    made.bad_keys = true;
     made_build(&made);
     struct repair *repair = opened(&made);
     CHECK(repair_wrong(repair) == 0 && repair_block_use(repair, 14) == REPAIR_USE_BAD && repair_summary(repair)->bad_blocks == 1);
     repair_close(repair);
-    made.flags = 1;
+    made.bad_keys = false;
     made_build(&made);
     DONE(made, REPAIR_LOG, true);
 }
@@ -171,7 +171,7 @@ TEST(group)
 {
     struct made made;
     made_begin(&made);
-    made.flags = 0;
+    made.clean = false;
     made.group_block = MADE_HEAD;
     made.group_at = 600;
     made_build(&made);
@@ -186,7 +186,7 @@ TEST(pending)
     struct made made;
 
     made_begin(&made);
-    made.flags = 0;
+    made.clean = false;
     made_build(&made);
     group[n++] = 0;
     group[n++] = 5;
@@ -395,7 +395,7 @@ TEST(unfinished)
 {
     struct made made;
     made_begin(&made);
-    made.flags = 0;
+    made.clean = false;
     made_build(&made);
     uint32_t at = made_record(&made, MADE_LEAF, 4, false, "\7\0", 2);
     memset(byte_of(&made, MADE_LEAF, at + 4), 0xFF, 4);
@@ -598,7 +598,7 @@ TEST(dump)
     for (uint32_t block = 0; block <= MADE_BLOCKS; block++) {
         repair_dump(repair, block, count_line, &lines);
     }
-    CHECK_EQ(lines.count, 1 + 2 + 3 + 8 + 5);
+    CHECK_EQ(lines.count, 1 + 1 + 3 + 8 + 5);
     CHECK_EQ(lines.records, lines.count);
     repair_close(repair);
     made_end(&made);
