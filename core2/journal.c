@@ -91,16 +91,43 @@ static uint16_t last_epoch(const nf2_t *fs, const struct nf2_scan *scan)
     return later ? torn : fs->io.epoch;
 }
 
+/*
+ * The last log: where an anchor is lost, or a cut came in front of it, the log goes on in the block that the head names as the next one.
+ * What that was before has fewer erases, or was erased. Whatever cannot be read is looked at again by who reads the head.
+ */
+static NF2_APART void find_head(nf2_t *fs)
+{
+    struct nf2_root *root = &fs->root;
+    struct nf2_scan scan;
+    struct nf2_record record;
+    uint32_t block = root->head, erases = 0;
+
+    NF2_NEAR(root);
+    for (uint32_t i = fs->io.blocks; i > 0 && block < fs->io.blocks; i--) {
+        nf2_scan_begin(&scan, block);
+        const uint8_t *p = nf2_scan_next(fs, &scan, &record) > 0 ? nf2_peek(fs, block, record.offset + 2u, NF2_STATE_ERASES + 4u) : NULL;
+        if (p == NULL || nf2_get32(p + NF2_STATE_VOLUME) != root->volume_id || nf2_get32(p + NF2_STATE_ERASES) < erases) {
+            return;
+        }
+        erases = nf2_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
+        root->super_sequence++; /* no anchor that is lost has that of the next one */
+        root->head = block;
+        block = nf2_get16(p + NF2_STATE_NEXT);
+    }
+}
+
 int nf2_journal_read(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
     struct nf2_scan scan;
     struct nf2_record record;
+    uint32_t anchored = root->head;
     bool state = false;
     int found;
 
     NF2_NEAR(root);
     NF2_ASSERT(root->head < fs->io.blocks && !fs->io.epoch_known);
+    find_head(fs);
     nf2_scan_begin(&scan, root->head);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         if (state && record.type == NF2_ROOT_GROUP) {
@@ -129,7 +156,16 @@ int nf2_journal_read(nf2_t *fs)
         root->leaky = true;
     }
     fs->io.epoch_known = true;
+    root->anchor_due = root->head != anchored;
     root->end = nf2_scan_append_at(fs, &scan);
+    /*
+     * A session that was cut in its first program may have left no trace of it, and the next one programs the same place. With
+     * units that are programmed once it must not: all goes into blocks that are erased first.
+     */
+    if (fs->io.flash->program_unit > 1) {
+        root->next_suspect = true;
+        root->end = UINT16_MAX;
+    }
     return NF2_OK;
 }
 
@@ -263,6 +299,10 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
     if (fs->io.read_only) {
         return NF2_ERR_ROFS;
     }
+    if (fs->root.anchor_due) { /* before the block that the last one names has another use */
+        NF2_TRY(nf2_super_write(fs));
+        fs->root.anchor_due = false;
+    }
     fs->root.clean = clean;
     if (nf2_log_takes(fs, fs->root.end, NF2_STATE_BYTES)) {
         result = write_state(fs);
@@ -274,17 +314,8 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
     return result;
 }
 
-/*
- * A session that was cut in its first program may have left no trace of it, and the next one programs the same place. With
- * units that are programmed once it must not: all goes into blocks that are erased first.
- */
 int nf2_journal_open(nf2_t *fs)
 {
-    if (!fs->root.opened && fs->io.flash->program_unit > 1) {
-        fs->root.next_suspect = true;
-        fs->root.end = nf2_log_bytes(fs);
-        nf2_super_full(fs);
-    }
     return fs->root.opened ? NF2_OK : nf2_journal_checkpoint(fs, false);
 }
 

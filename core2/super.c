@@ -72,31 +72,40 @@ static int scan_super(nf2_t *fs, uint32_t block, int *result, struct nf2_scan *s
     return found;
 }
 
-int nf2_super_find(nf2_t *fs, struct nf2_scan *last)
+int nf2_super_find(nf2_t *fs, struct nf2_scan *scans)
 {
     int result = NF2_ERR_BLANK;
 
     for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
-        struct nf2_scan scan;
-        NF2_TRY(scan_super(fs, block, &result, &scan));
-        *last = fs->root.super_block == block ? scan : *last;
+        NF2_TRY(scan_super(fs, block, &result, &scans[block]));
     }
     return result;
 }
 
-static int append(nf2_t *fs, uint32_t block, uint32_t at)
+/*
+ * A block without an anchor is erased first: its erase may have been cut. So is each with units that are programmed once: a session
+ * that was cut in its first program may have left no trace of it.
+ */
+void nf2_super_ends(nf2_t *fs, const struct nf2_scan *scan)
+{
+    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++, scan++) {
+        bool known = fs->io.flash->program_unit == 1 && scan->last_end != 0;
+        fs->root.super_end[block] = (uint16_t)(known ? nf2_scan_append_at(fs, scan) : UINT16_MAX);
+    }
+}
+
+static int append(nf2_t *fs, uint32_t block)
 {
     struct nf2_writer writer;
     uint8_t anchor[NF2_ANCHOR_BYTES];
 
     NF2_ASSERT(block < nf2_super_blocks(fs) && fs->root.head >= nf2_super_blocks(fs));
     encode(fs, anchor);
-    nf2_writer_begin(&writer, block, at);
+    nf2_writer_begin(&writer, block, fs->root.super_end[block]);
     nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, false, anchor, sizeof anchor);
-    NF2_TRY(nf2_writer_end(fs, &writer));
-    fs->root.super_block = (uint8_t)block;
-    fs->root.super_end = (uint16_t)writer.position;
-    return NF2_OK;
+    int result = nf2_writer_end(fs, &writer);
+    fs->root.super_end[block] = (uint16_t)(result == NF2_OK ? writer.position : UINT16_MAX);
+    return result;
 }
 
 bool nf2_log_takes(const nf2_t *fs, uint32_t at, uint32_t length)
@@ -106,31 +115,25 @@ bool nf2_log_takes(const nf2_t *fs, uint32_t at, uint32_t length)
     return at < limit && nf2_log_place(fs, at, length + NF2_RECORD_OVERHEAD, limit, &end) < limit;
 }
 
-void nf2_super_full(nf2_t *fs)
-{
-    fs->root.super_end = (uint16_t)nf2_log_bytes(fs);
-}
-
+/* Goes to the block behind that of the last anchor, so that one of the two is left if a block is lost. The last one is never erased. */
 int nf2_super_write(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
-    int result = NF2_OK;
+    uint32_t supers = nf2_super_blocks(fs), block = root->super_block;
+    int result = NF2_FAILED_BLOCK;
 
     root->super_sequence++;
-    if (nf2_log_takes(fs, root->super_end, NF2_ANCHOR_BYTES)) {
-        result = append(fs, root->super_block, root->super_end);
-        if (result != NF2_FAILED_BLOCK) {
-            return result;
+    for (uint32_t i = supers; i > 0 && result == NF2_FAILED_BLOCK; i--) {
+        block = (block + 1) % supers;
+        if (!nf2_log_takes(fs, root->super_end[block], NF2_ANCHOR_BYTES)) {
+            result = i > 1 ? nf2_flash_erase(fs, block, 1) : NF2_FAILED_BLOCK;
+            if (result != NF2_OK) {
+                continue;
+            }
+            root->super_end[block] = 0;
         }
+        result = append(fs, block);
     }
-    uint32_t block = root->super_block, others = nf2_super_blocks(fs) - 1;
-    for (uint32_t i = 0; i < others; i++) { /* never the block that has the last anchor */
-        block = (block + 1) % (others + 1);
-        result = nf2_flash_erase(fs, block, 1);
-        result = result == NF2_OK ? append(fs, block, 0) : result;
-        if (result != NF2_FAILED_BLOCK) {
-            return result;
-        }
-    }
-    return NF2_ERR_IO;
+    root->super_block = (uint8_t)block;
+    return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }

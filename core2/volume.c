@@ -73,10 +73,11 @@ static int erase_super(nf2_t *fs)
     for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
         int result = nf2_flash_erase(fs, block, 1);
         if (result == NF2_FAILED_BLOCK) {
-            fs->root.super_end = block == 0 ? UINT16_MAX : fs->root.super_end; /* the first anchor goes to another one */
+            fs->root.super_end[block] = UINT16_MAX; /* the first anchor goes to another one */
         } else {
             NF2_TRY(result);
         }
+        fs->root.super_block = (uint8_t)block; /* it begins behind the last one, with block 0 */
     }
     return NF2_OK;
 }
@@ -153,7 +154,7 @@ static int erase_rest(nf2_t *fs)
 /* Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. */
 static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
 {
-    struct nf2_scan last;
+    struct nf2_scan scans[NF2_SUPER_MOST];
 
     NF2_TRY(begin(fs, config));
     if ((flags & ~NF2_FORMAT_ERASE) != 0) {
@@ -175,23 +176,23 @@ static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int f
         NF2_TRY(nf2_bad_record(fs));
     }
     NF2_TRY(nf2_journal_checkpoint(fs, true));
-    return nf2_super_find(fs, &last) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
+    return nf2_super_find(fs, scans) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
 }
 
 /* ---- mount and unmount -------------------------------------------------------------------------- */
 
 static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
 {
-    struct nf2_scan last;
+    struct nf2_scan scans[NF2_SUPER_MOST];
     int result = begin(fs, config);
 
     NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
-    NF2_TRY(nf2_super_find(fs, &last));
+    NF2_TRY(nf2_super_find(fs, scans));
     if (!nf2_space_usable(fs, fs->root.head)) {
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(nf2_journal_read(fs));
-    fs->root.super_end = (uint16_t)nf2_scan_append_at(fs, &last);
+    nf2_super_ends(fs, scans);
     if (!nf2_space_usable(fs, fs->root.node) || !nf2_space_usable(fs, fs->root.next)) {
         return NF2_ERR_FOREIGN; /* a format was cut */
     }

@@ -78,6 +78,7 @@ static bool read_checkpoint(const struct repair *repair, const struct rep_record
     state->clean = (p[NF2_STATE_CLEAN] & 1u) != 0;
     state->fresh = (p[NF2_STATE_FRESH] & 1u) != 0;
     state->now_fresh = (p[NF2_STATE_NOW_FRESH] & 1u) != 0;
+    state->suspect = (p[NF2_STATE_SUSPECT] & 1u) != 0;
     state->bad_keys = (p[NF2_STATE_BAD_KEYS] & 1u) != 0;
     state->next = rep_get16(p + NF2_STATE_NEXT);
     state->root = rep_get16(p + NF2_STATE_ROOT);
@@ -196,7 +197,8 @@ static bool newer(struct repair *repair, const struct rep_state *a, const struct
     if (later != 0) {
         return later < 2048;
     }
-    return a->erases != b->erases ? a->erases > b->erases : b->next == a->head && !leads_to(repair, a->head, b->head);
+    bool goes_on = b->next == a->head && !b->suspect && !leads_to(repair, a->head, b->head);
+    return a->erases != b->erases ? a->erases > b->erases : goes_on;
 }
 
 /* Does it lead to a whole node? What only looks like a root log is data of a file, perhaps. */
@@ -309,14 +311,55 @@ static bool use_head(struct repair *repair, uint32_t head)
     return found;
 }
 
+/* The last log that a mount comes to from this one on, each in the block that the one before names as the next: FORMAT.md, section 9. */
+static uint32_t last_head(struct repair *repair, uint32_t head)
+{
+    uint32_t erases = 0, last = head, block = head;
+    bool on = true;
+
+    for (uint32_t i = 0; i < repair->image.blocks && on && block < repair->image.blocks; i++) {
+        struct rep_log log;
+        rep_log_read(&repair->image, block, 0, 0, false, &log);
+        const uint8_t *p = log.count > 0 && log.record[0].length >= NF2_STATE_BYTES ? log.record[0].payload : NULL;
+        on = p != NULL && rep_get32(p + NF2_STATE_VOLUME) == repair->image.volume_id && rep_get32(p + NF2_STATE_ERASES) >= erases;
+        if (on) {
+            last = block;
+            erases = rep_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
+            block = rep_get16(p + NF2_STATE_NEXT);
+        }
+        rep_log_free(&log);
+    }
+    return last;
+}
+
+/* Goes there. Where nothing was written behind its first CHECKPOINT a cut may have been in front of its anchor. */
+static void follow(struct repair *repair, struct anchor *anchor)
+{
+    uint32_t last = last_head(repair, anchor->head);
+    struct rep_state state;
+    struct rep_log log;
+
+    if (last != anchor->head) {
+        (void)read_log(repair, last, true, &log, &state);
+        rep_log_free(&log);
+        rep_find(repair, state.records == 0 ? REPAIR_UNFINISHED : REPAIR_ANCHOR, anchor->block, 0, last, 0,
+                 "The root log goes on in block %u, and no anchor says so: a mount finds it by the one before.", last);
+        anchor->head = last;
+    }
+}
+
 bool rep_root_find(struct repair *repair, uint32_t newer)
 {
     struct anchor anchor = {0};
 
     find_anchor(repair, &anchor);
+    if (anchor.found && anchor.head < repair->image.blocks) {
+        repair->image.volume_id = anchor.volume_id;
+        follow(repair, &anchor);
+    }
     if (newer != REP_NONE && anchor.found) {
         rep_find(repair, REPAIR_ANCHOR, anchor.block, 0, newer, 0,
-                 "A newer root log is in block %u, and the anchor that says so is lost: a mount takes older contents.", newer);
+                 "A newer root log is in block %u, and nothing leads to it: a mount takes older contents, or none.", newer);
         rep_note(repair, REPAIR_NOTE_SUPER, newer, 0, NULL, NULL);
         anchor.head = newer;
     }

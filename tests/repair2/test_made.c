@@ -134,6 +134,43 @@ TEST(anchor_damaged)
     DONE(made, REPAIR_ANCHOR, true);
 }
 
+/* The anchor of the last log is not there. The one before leads to it: by its next block, which holds what is not older. */
+TEST(anchor_missing)
+{
+    BUILT(made);
+    uint8_t state[120];
+    memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
+    state[8] = MADE_USED - 1; /* the next block */
+    state[10] = MADE_LEAF;
+    (void)made_record(&made, MADE_NEXT, 2, false, state, sizeof state);
+    struct repair *repair = expect(&made, REPAIR_UNFINISHED, false);
+    CHECK_EQ(repair_block_use(repair, MADE_NEXT), REPAIR_USE_LOG);
+    repair_close(repair);
+    state[10] = MADE_INNER;
+    (void)made_record(&made, MADE_NEXT, 2, false, state, sizeof state);
+    repair = expect(&made, REPAIR_ANCHOR, false);
+    CHECK(repair != NULL && repair_block_use(repair, MADE_NEXT) == REPAIR_USE_LOG && repair_count(repair) == 7);
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(next_block_of_an_older_log)
+{
+    BUILT(made);
+    uint8_t state[120];
+    memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
+    (void)made_record(&made, MADE_NEXT, 2, false, state, sizeof state);
+    state[31] = 1; /* the next block was not erased yet */
+    made.end[MADE_HEAD] = 0;
+    memset(byte_of(&made, MADE_HEAD, 0), 0xFF, MADE_BLOCK);
+    (void)made_record(&made, MADE_HEAD, 2, false, state, sizeof state);
+    struct repair *repair = opened(&made);
+    CHECK(repair != NULL && repair_findings(repair) == 0 && repair_block_use(repair, MADE_HEAD) == REPAIR_USE_LOG);
+    say(repair);
+    repair_close(repair);
+    made_end(&made);
+}
+
 TEST(root_log)
 {
     BUILT(made);
@@ -675,6 +712,8 @@ int main(void)
     RUN(anchor);
     RUN(anchor_of_another_chip);
     RUN(anchor_damaged);
+    RUN(anchor_missing);
+    RUN(next_block_of_an_older_log);
     RUN(root_log);
     RUN(bad_blocks);
     RUN(root_log_lost);

@@ -94,8 +94,9 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
     bool bad_keys;              /* the tree may have keys of bad blocks */
     bool opened;                /* this session has written its first CHECKPOINT; in no run, like what follows */
-    uint8_t super_block;
-    uint16_t super_end;         /* where the next ANCHOR goes */
+    bool anchor_due;            /* none names the head */
+    uint8_t super_block;        /* that has the last ANCHOR */
+    uint16_t super_end[3];      /* of each super block: where the next one would go */
     uint32_t head;              /* block of the root log */
     uint32_t end;               /* where the next record goes in it */
     uint32_t super_sequence;
