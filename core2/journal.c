@@ -53,11 +53,6 @@ static int write_state(nf2_t *fs)
     return nf2_journal_end(fs, &writer);
 }
 
-static bool claim_valid(const nf2_t *fs, const struct nf2_claim *claim)
-{
-    return claim->erased <= claim->count && claim->count <= fs->io.blocks - nf2_min(claim->start, fs->io.blocks);
-}
-
 static int read_state(nf2_t *fs, const struct nf2_record *record)
 {
     struct nf2_root *root = &fs->root;
@@ -75,9 +70,10 @@ static int read_state(nf2_t *fs, const struct nf2_record *record)
     }
     NF2_ASSERT(at == 2 + NF2_STATE_BYTES);
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
-    bool refers = root->group_block < fs->io.blocks && claim_valid(fs, &space->nodes) && claim_valid(fs, &space->data);
+    bool group = root->group_block < fs->io.blocks;
+    bool claims = space->nodes.erased <= space->nodes.count && space->data.erased <= space->data.count;
     bool inside = root->bads <= NF2_BAD_MAX && root->level < NF2_LEVELS && space->now_window < nf2_windows(fs);
-    return refers && inside && root->volume_id == volume_id ? NF2_OK : NF2_ERR_CORRUPT;
+    return group && claims && inside && root->volume_id == volume_id ? NF2_OK : NF2_ERR_CORRUPT;
 }
 
 /* ---- reading the log ---------------------------------------------------------------------------- */
@@ -178,6 +174,15 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
     root->bads = (uint8_t)kept;
 }
 
+uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
+{
+    NF2_ASSERT(claim->count > 0);
+    claim->count--;
+    *suspect = claim->count >= claim->erased;
+    claim->erased = (uint8_t)nf2_min(claim->erased, claim->count);
+    return (uint32_t)claim->start + claim->count;
+}
+
 /*
  * Sets the block for the log's next turn: `block` only where there is no other one. Before this session's first record a
  * block that is not on record as erased comes first: the last session's record holds again where a cut leaves no trace.
@@ -194,10 +199,7 @@ static void find_next(nf2_t *fs, uint32_t block)
         nf2_space_use(fs, block, 1);
         nf2_space_taken(fs, 1);
     } else if (claim->count > 0) {
-        claim->count--;
-        block = (uint32_t)claim->start + claim->count;
-        root->next_suspect = claim->count >= claim->erased;
-        claim->erased = (uint8_t)nf2_min(claim->erased, claim->count);
+        block = nf2_claim_last(claim, &root->next_suspect);
     }
     root->next = (uint16_t)block;
 }
