@@ -37,12 +37,16 @@ static NF2_APART void copy_run(const struct run *run, uint8_t *to, const uint8_t
 static int write_state(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
+    struct nf2_claim *nodes = &fs->space.nodes;
     struct nf2_writer writer;
     uint8_t bytes[RUN_MAX];
 
     NF2_NEAR(root);
     NF2_ASSERT(root->bads <= NF2_BAD_MAX && root->node < fs->io.blocks && fs->io.epoch_known);
     root->id_limit = root->next_id + (root->clean ? 0 : IDS_AHEAD);
+    if (nodes->count > 0 && nodes->count == nodes->erased && fs->io.flash->program_unit > 1) {
+        nodes->erased--; /* a session begins with a turn then: it may need a block that is not on record as erased */
+    }
     nf2_writer_begin(&writer, root->head, root->end);
     (void)nf2_writer_open(fs, &writer, NF2_ROOT_CHECKPOINT, false, NF2_STATE_BYTES);
     for (const struct run *run = runs; run < RUNS_END; run++) {
@@ -187,15 +191,22 @@ uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
  * Sets the block for the log's next turn: `block` only where there is no other one. Before this session's first record a
  * block that is not on record as erased comes first: the last session's record holds again where a cut leaves no trace.
  */
-static void find_next(nf2_t *fs, uint32_t block)
+static NF2_APART void find_next(nf2_t *fs, uint32_t block)
 {
     struct nf2_root *root = &fs->root;
     struct nf2_claim *claim = fs->space.nodes.count > 0 ? &fs->space.nodes : &fs->space.data;
+    uint32_t free = NF2_NO_BLOCK, at = fs->space.now_window * fs->space.window_blocks;
+    bool claimed = claim->count > (root->opened ? 0 : claim->erased);
 
-    NF2_NEAR(root);
     root->next_suspect = true;
-    if ((claim->count == 0 || !root->opened) && nf2_space_find(fs, 1, false, &block) > 0) {
-        root->next_suspect = !nf2_space_erased(fs, block, 1);
+    for (uint32_t i = 0; i < fs->space.window_blocks && !claimed; i++, at++) {
+        if (!nf2_bit(fs->space.now, i) && (free == NF2_NO_BLOCK || !root->next_suspect)) {
+            free = at;
+            root->next_suspect = !nf2_space_erased(fs, at, 1);
+        }
+    }
+    if (free != NF2_NO_BLOCK) {
+        block = free;
         nf2_space_use(fs, block, 1);
         nf2_space_taken(fs, 1);
     } else if (claim->count > 0) {
