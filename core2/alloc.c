@@ -25,26 +25,26 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     return NF2_OK;
 }
 
-/* Erases what stands first in a claim: all of it at once if that is one large erase. */
+/* Erases what stands first in a claim: all of it at once if that is one large erase; if one of them is bad, singly. */
 static int erase_first(nf2_t *fs, struct nf2_claim *claim)
 {
     uint32_t large = nf2_large_blocks(fs);
-    bool all = large > 1 && claim->count == large && nf2_large_begins(fs, claim->start);
-    uint32_t count = all ? large : 1;
+    uint32_t count = claim->count == large && nf2_large_begins(fs, claim->start) ? large : 1;
 
     NF2_ASSERT(claim->count >= count && claim->erased == 0);
     int result = nf2_flash_erase(fs, claim->start, count);
-    if (result == NF2_FAILED_BLOCK && all) { /* one of them is bad: singly */
+    if (result == NF2_FAILED_BLOCK && count > 1) {
         count = 1;
         result = nf2_flash_erase(fs, claim->start, 1);
     }
     fs->space.erases += count;
-    claim->erased = (uint8_t)(result == NF2_OK ? count : 0);
-    if (result == NF2_FAILED_BLOCK) {
+    if (result == NF2_OK) {
+        claim->erased = (uint8_t)count;
+    } else if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, claim->start);
         claim->start++;
         claim->count--;
-        return NF2_OK;
+        result = NF2_OK;
     }
     return result;
 }
@@ -57,83 +57,47 @@ static void take(struct nf2_claim *claim, uint32_t count)
     claim->erased = (uint8_t)(claim->erased - count);
 }
 
-/* What one claim may take: a cut loses it until a walk finds it again. */
-static NF2_APART uint32_t claim_limit(const nf2_t *fs)
-{
-    return nf2_max(fs->space.free / 4, nf2_group_blocks(fs));
-}
-
-/* A run of free blocks becomes the claim: blocks of it, 0 if there is none, or an error. */
-static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most, bool whole)
-{
-    uint32_t start, n = nf2_space_find(fs, most, whole, &start);
-
-    NF2_TRY(n > 0 ? claim_run(fs, claim, start, n) : NF2_OK);
-    return (int)n;
-}
-
-/* A block that was in use becomes the claim. */
-static NF2_APART void claim_one(struct nf2_claim *claim, uint32_t block, bool erased)
-{
-    claim->start = (uint16_t)block;
-    claim->count = 1;
-    claim->erased = erased;
-}
-
-/* Something for nodes to be claimed: new blocks, replaced ones, or what data had. */
-static int claim_nodes(nf2_t *fs)
+/* What becomes a claim: a run of free blocks; or a block that was replaced; or one of the other claim. `whole`: see nf2_space_find. */
+static int claim_more(nf2_t *fs, struct nf2_claim *claim, uint32_t most, bool whole)
 {
     struct nf2_space *space = &fs->space;
-    struct nf2_claim *data = &space->data;
-    uint32_t most = nf2_min(nf2_max(space->claim_size, 1), claim_limit(fs));
-    bool plenty = most == nf2_large_blocks(fs) && space->now_free > space->window_blocks / 4;
+    struct nf2_claim *other = claim == &space->data ? &space->nodes : &space->data;
+    uint32_t start, n = nf2_space_find(fs, most, whole, &start);
+    bool suspect = true;
 
-    int n = claim_free(fs, &space->nodes, most, plenty); /* one large erase for many nodes */
-    if (n != 0) {
-        space->claim_size = (uint8_t)nf2_min(most * 2, CLAIM_MAX);
-        return n;
+    if (n > 0) {
+        return claim_run(fs, claim, start, n);
     }
     if (space->freed_count > 0) {
-        claim_one(&space->nodes, space->freed[--space->freed_count], false);
-    } else if (data->count > 0) {
-        claim_one(&space->nodes, data->start++, data->erased > 0);
-        data->count--;
-        data->erased = (uint8_t)(data->erased - space->nodes.erased);
+        start = space->freed[--space->freed_count];
+    } else if (other->count > 0) {
+        start = nf2_claim_last(other, &suspect);
     } else {
         return NF2_NEED_SPACE;
     }
+    claim->start = (uint16_t)start;
+    claim->count = 1;
+    claim->erased = !suspect;
     return NF2_OK;
 }
 
-/* One of the blocks that nodes have in stock, where that is more than is kept for them. */
-static int claim_spare(nf2_t *fs)
+/* `kept`: so many blocks are left to nodes. What one claim takes is lost by a cut until a walk finds it again. */
+static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 {
     struct nf2_space *space = &fs->space;
-    struct nf2_claim *nodes = &space->nodes, *data = &space->data;
+    uint32_t most = nf2_max(space->free / 4, nf2_group_blocks(fs)), stock = (uint32_t)space->nodes.count + space->freed_count;
 
-    NF2_ASSERT(data->count == 0 && (space->freed_count > 0 || nodes->count > 0));
-    if (space->freed_count > 0) {
-        claim_one(data, space->freed[--space->freed_count], false);
-    } else {
-        claim_one(data, nodes->start + nodes->count - 1u, nodes->erased == nodes->count);
-        nodes->count--;
-        nodes->erased = (uint8_t)nf2_min(nodes->erased, nodes->count);
+    if (claim == &space->nodes) {
+        most = nf2_min(nf2_max(space->claim_size, 1), most);
+        space->claim_size = (uint8_t)nf2_min(most * 2, CLAIM_MAX);
+        bool plenty = most == nf2_large_blocks(fs) && space->now_free > space->window_blocks / 4;
+        return claim_more(fs, claim, most, plenty); /* one large erase for many nodes */
     }
-    return NF2_OK;
-}
-
-static int claim_data(nf2_t *fs, uint32_t kept)
-{
-    struct nf2_space *space = &fs->space;
-    uint32_t part = nf2_part_blocks(fs), stock = (uint32_t)space->nodes.count + space->freed_count;
-    uint32_t keep = kept > stock ? kept - stock : 0;
-
-    if (space->now_free <= keep) {
-        return stock > kept ? claim_spare(fs) : NF2_NEED_SPACE;
+    if (space->now_free + stock <= kept) {
+        return NF2_NEED_SPACE;
     }
-    uint32_t most = nf2_min(nf2_min(part, space->now_free - keep), claim_limit(fs));
-    int n = claim_free(fs, &space->data, most, true);
-    return n != 0 ? n : NF2_NEED_SPACE;
+    most = nf2_min(most, nf2_part_blocks(fs));
+    return claim_more(fs, claim, nf2_min(most, space->now_free + nf2_min(stock, kept) - kept), true);
 }
 
 /* Erased blocks at the front of a claim, which gets new ones if it has none. */
@@ -141,9 +105,7 @@ static int have_erased(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 {
     NF2_TRY(nf2_journal_open(fs));
     while (claim->erased == 0) {
-        bool nodes = claim == &fs->space.nodes;
-        NF2_TRY(claim->count > 0 ? NF2_OK : nodes ? claim_nodes(fs) : claim_data(fs, kept));
-        NF2_TRY(claim->count > 0 && claim->erased == 0 ? erase_first(fs, claim) : NF2_OK);
+        NF2_TRY(claim->count > 0 ? erase_first(fs, claim) : claim_new(fs, claim, kept));
     }
     return NF2_OK;
 }

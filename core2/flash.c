@@ -3,21 +3,10 @@
 
 #define PEEK_BYTES 88u          /* what a look into the middle of a page reads: one record or two, at the price of one read */
 
-static bool power_of_two(uint32_t value)
+/* A power of two between these. */
+static bool power(uint32_t value, uint32_t least, uint32_t most)
 {
-    return value != 0 && (value & (value - 1)) == 0;
-}
-
-static bool geometry_valid(const struct nf2_flash *flash)
-{
-    bool sizes = power_of_two(flash->block_size) && flash->block_size >= 4096 &&
-                 flash->block_size <= 65536 && (flash->page_size == 256 || flash->page_size == 512) &&
-                 flash->chip_size % flash->block_size == 0;
-    bool units = power_of_two(flash->program_unit) && flash->program_unit <= 32 &&
-                 power_of_two(flash->read_unit) && flash->read_unit <= 32;
-    bool large = flash->large_erase_size == 0 || (power_of_two(flash->large_erase_size) &&
-                                                  flash->large_erase_size > flash->block_size);
-    return sizes && units && large;
+    return value >= least && value <= most && (value & (value - 1)) == 0;
 }
 
 int nf2_flash_validate(const struct nf2_config *config)
@@ -28,11 +17,14 @@ int nf2_flash_validate(const struct nf2_config *config)
         config->buffer == NULL) {
         return NF2_ERR_INVAL;
     }
-    if (!geometry_valid(flash)) {
+    uint32_t block = flash->block_size, large = flash->large_erase_size;
+    if (!power(block, 4096, 65536) || !power(flash->page_size, 256, 512) || !power(flash->program_unit, 1, 32) ||
+        !power(flash->read_unit, 1, 32) || flash->chip_size % block != 0 ||
+        (large != 0 && !power(large, 2 * block, UINT32_MAX))) {
         return NF2_ERR_GEOMETRY;
     }
-    bool fits = config->offset % flash->block_size == 0 && config->size % flash->block_size == 0 &&
-                config->offset < flash->chip_size && config->size <= flash->chip_size - config->offset;
+    bool fits = (config->offset | config->size) % block == 0 && config->offset < flash->chip_size &&
+                config->size <= flash->chip_size - config->offset;
     return fits && config->buffer_size >= NF2_BUFFER_SIZE(flash->page_size) ? NF2_OK : NF2_ERR_INVAL;
 }
 
@@ -107,27 +99,26 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     return fill_window(fs, at + want) == NF2_OK ? io->read_buffer + at : NULL;
 }
 
-/* Block by block; through a small buffer where the ends are not aligned to the driver's read unit. */
+/* Block by block; through the window where the ends are not aligned to the driver's read unit. */
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length)
 {
-    uint32_t unit = fs->io.flash->read_unit, bytes = nf2_block_bytes(fs);
-    uint8_t *to = data, edge[32];
+    uint32_t unit = fs->io.flash->read_unit, bytes = nf2_block_bytes(fs), n;
 
     if (!in_range(fs, block, offset, length)) {
         return NF2_ERR_IO;
     }
-    while (length > 0) {
-        uint32_t at = offset & (bytes - 1), skip = at & (unit - 1), n = nf2_min(length, bytes - at);
-        uint32_t address = address_of(fs, block, offset);
-        bool aligned = skip == 0 && n >= unit;
-        n = aligned ? n & ~(unit - 1) : nf2_min(unit - skip, n);
-        NF2_TRY(drive_read(fs, address - skip, aligned ? to : edge, aligned ? n : unit));
-        if (!aligned) {
-            memcpy(to, edge + skip, n);
+    for (uint8_t *to = data; length > 0; offset += n, to += n, length -= n) {
+        uint32_t skip = offset & (unit - 1);
+        n = nf2_min(length, bytes - (offset & (bytes - 1)));
+        if (skip == 0 && n >= unit) {
+            n &= ~(unit - 1);
+            NF2_TRY(drive_read(fs, address_of(fs, block, offset), to, n));
+        } else {
+            n = nf2_min(unit - skip, n);
+            const uint8_t *from = nf2_peek(fs, block, offset, n);
+            NF2_TRY(from != NULL ? NF2_OK : NF2_ERR_IO);
+            memcpy(to, from, n);
         }
-        offset += n;
-        to += n;
-        length -= n;
     }
     return NF2_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef NF2FS_CORE_FORMAT_H
 #define NF2FS_CORE_FORMAT_H
 
-#define NF2_MAGIC "NF2F"
+#define NF2_MAGIC 0x4632464Eu   /* "NF2F" */
 #define NF2_SUPER_BLOCKS 2u     /* blocks 0 and 1 */
 #define NF2_SUPER_MOST 3u       /* of a larger volume */
 #define NF2_FIRST_LOG 2u        /* the root log's first block in a new volume */
@@ -32,7 +32,16 @@
 
 /* Records of the super blocks. */
 enum { NF2_SUPER_ANCHOR = 1 };
-#define NF2_ANCHOR_BYTES 24u    /* magic 4, format 1, log2 B 1, P 2, U 1, flags 1, N 3, volume id 4, sequence 4, log head 3 */
+enum {                          /* an anchor: words of 4 bytes */
+    NF2_ANCHOR_MAGIC = 0,
+    NF2_ANCHOR_VERSION = 4,     /* of the format */
+    NF2_ANCHOR_GEOMETRY = 8,    /* the sum of a block's, a page's and a program unit's bytes */
+    NF2_ANCHOR_BLOCKS = 12,
+    NF2_ANCHOR_VOLUME = 16,     /* id */
+    NF2_ANCHOR_SEQUENCE = 20,
+    NF2_ANCHOR_HEAD = 24,       /* block of the root log */
+    NF2_ANCHOR_BYTES = 28
+};
 
 /* Records of the root log. */
 enum {

@@ -37,12 +37,16 @@ static NF2_APART void copy_run(const struct run *run, uint8_t *to, const uint8_t
 static int write_state(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
+    struct nf2_claim *nodes = &fs->space.nodes;
     struct nf2_writer writer;
     uint8_t bytes[RUN_MAX];
 
     NF2_NEAR(root);
     NF2_ASSERT(root->bads <= NF2_BAD_MAX && root->node < fs->io.blocks && fs->io.epoch_known);
     root->id_limit = root->next_id + (root->clean ? 0 : IDS_AHEAD);
+    if (nodes->count > 0 && nodes->count == nodes->erased && fs->io.flash->program_unit > 1) {
+        nodes->erased--; /* a session begins with a turn then: it may need a block that is not on record as erased */
+    }
     nf2_writer_begin(&writer, root->head, root->end);
     (void)nf2_writer_open(fs, &writer, NF2_ROOT_CHECKPOINT, false, NF2_STATE_BYTES);
     for (const struct run *run = runs; run < RUNS_END; run++) {
@@ -51,11 +55,6 @@ static int write_state(nf2_t *fs)
     }
     nf2_writer_close(fs, &writer);
     return nf2_journal_end(fs, &writer);
-}
-
-static bool claim_valid(const nf2_t *fs, const struct nf2_claim *claim)
-{
-    return claim->erased <= claim->count && claim->count <= fs->io.blocks - nf2_min(claim->start, fs->io.blocks);
 }
 
 static int read_state(nf2_t *fs, const struct nf2_record *record)
@@ -75,9 +74,10 @@ static int read_state(nf2_t *fs, const struct nf2_record *record)
     }
     NF2_ASSERT(at == 2 + NF2_STATE_BYTES);
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
-    bool refers = root->group_block < fs->io.blocks && claim_valid(fs, &space->nodes) && claim_valid(fs, &space->data);
+    bool group = root->group_block < fs->io.blocks;
+    bool claims = space->nodes.erased <= space->nodes.count && space->data.erased <= space->data.count;
     bool inside = root->bads <= NF2_BAD_MAX && root->level < NF2_LEVELS && space->now_window < nf2_windows(fs);
-    return refers && inside && root->volume_id == volume_id ? NF2_OK : NF2_ERR_CORRUPT;
+    return group && claims && inside && root->volume_id == volume_id ? NF2_OK : NF2_ERR_CORRUPT;
 }
 
 /* ---- reading the log ---------------------------------------------------------------------------- */
@@ -214,26 +214,39 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
     root->bads = (uint8_t)kept;
 }
 
+uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
+{
+    NF2_ASSERT(claim->count > 0);
+    claim->count--;
+    *suspect = claim->count >= claim->erased;
+    claim->erased = (uint8_t)nf2_min(claim->erased, claim->count);
+    return (uint32_t)claim->start + claim->count;
+}
+
 /*
  * Sets the block for the log's next turn: `block` only where there is no other one. Before this session's first record a
  * block that is not on record as erased comes first: the last session's record holds again where a cut leaves no trace.
  */
-static void find_next(nf2_t *fs, uint32_t block)
+static NF2_APART void find_next(nf2_t *fs, uint32_t block)
 {
     struct nf2_root *root = &fs->root;
     struct nf2_claim *claim = fs->space.nodes.count > 0 ? &fs->space.nodes : &fs->space.data;
+    uint32_t free = NF2_NO_BLOCK, at = fs->space.now_window * fs->space.window_blocks;
+    bool claimed = claim->count > (root->opened ? 0 : claim->erased);
 
-    NF2_NEAR(root);
     root->next_suspect = true;
-    if ((claim->count == 0 || !root->opened) && nf2_space_find(fs, 1, false, &block) > 0) {
-        root->next_suspect = !nf2_space_erased(fs, block, 1);
+    for (uint32_t i = 0; i < fs->space.window_blocks && !claimed; i++, at++) {
+        if (!nf2_bit(fs->space.now, i) && (free == NF2_NO_BLOCK || !root->next_suspect)) {
+            free = at;
+            root->next_suspect = !nf2_space_erased(fs, at, 1);
+        }
+    }
+    if (free != NF2_NO_BLOCK) {
+        block = free;
         nf2_space_use(fs, block, 1);
         nf2_space_taken(fs, 1);
     } else if (claim->count > 0) {
-        claim->count--;
-        block = (uint32_t)claim->start + claim->count;
-        root->next_suspect = claim->count >= claim->erased;
-        claim->erased = (uint8_t)nf2_min(claim->erased, claim->count);
+        block = nf2_claim_last(claim, &root->next_suspect);
     }
     root->next = (uint16_t)block;
 }

@@ -246,20 +246,25 @@ static const struct nf2_writing writing = {
 
 static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
 {
+    const struct nf2_space *space = &fs->space;
+
+    NF2_NEAR(space);
     if (!fs->mounted || out == NULL) {
         return NF2_ERR_INVAL;
     }
-    const struct nf2_space *space = &fs->space;
-    memset(out, 0, sizeof *out);
     out->block_size = nf2_block_bytes(fs);
     out->blocks = fs->io.blocks;
-    out->blocks_free = nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->freed_count;
+    out->blocks_free = nf2_space_total(fs);
     out->blocks_available = nf2_space_available(fs);
     out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased;
-    for (uint32_t group = 0; group < NF2_GROUPS && !space->now_fresh; group++) {
-        out->blocks_erased += (space->erased_groups >> group & 1u) != 0 ? nf2_group_blocks(fs) : 0;
+    if (space->now_fresh) {
+        out->blocks_erased += space->now_free;
+    } else {
+        for (uint32_t groups = space->erased_groups; groups != 0; groups &= groups - 1) {
+            out->blocks_erased += nf2_group_blocks(fs);
+        }
     }
-    out->blocks_erased += space->now_fresh ? space->now_free : 0;
+    out->files_pending = 0;
     return nf2_bad_count(fs, &out->blocks_bad);
 }
 
@@ -276,9 +281,35 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     return nf2_bad_count(fs, &out->blocks_bad);
 }
 
-static bool in_claim(const struct nf2_claim *claim, uint32_t block)
+/* One that is not known to be bad. */
+static int state_of(nf2_t *fs, uint32_t block)
 {
-    return block - claim->start < claim->count;
+    struct nf2_space *space = &fs->space;
+    uint32_t window = block / space->window_blocks;
+
+    NF2_NEAR(space);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct nf2_claim *claim = i == 0 ? &space->nodes : &space->data;
+        if (block - claim->start < claim->count) {
+            return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+        }
+    }
+    for (unsigned i = 0; i < space->freed_count; i++) {
+        if (space->freed[i] == block) {
+            return NF2_BLOCK_DIRTY;
+        }
+    }
+    if (window != space->now_window) {
+        if (space->fresh && window > space->now_window) {
+            return NF2_BLOCK_ERASED;
+        }
+        NF2_TRY(nf2_walk_look(fs, window));
+        return nf2_bit(space->mark, block % space->window_blocks) ? NF2_BLOCK_USED : NF2_BLOCK_DIRTY;
+    }
+    if (nf2_bit(space->now, block % space->window_blocks)) {
+        return NF2_BLOCK_USED;
+    }
+    return nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
 }
 
 static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
@@ -290,28 +321,7 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
         *erases = fs->space.erases / fs->io.blocks;
     }
     int bad = nf2_bad_is(fs, block);
-    if (bad != 0) {
-        return bad < 0 ? bad : NF2_BLOCK_BAD;
-    }
-    if (in_claim(&fs->space.nodes, block) || in_claim(&fs->space.data, block)) {
-        const struct nf2_claim *claim = in_claim(&fs->space.nodes, block) ? &fs->space.nodes : &fs->space.data;
-        return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
-    }
-    for (unsigned i = 0; i < fs->space.freed_count; i++) {
-        if (fs->space.freed[i] == block) {
-            return NF2_BLOCK_DIRTY;
-        }
-    }
-    uint32_t size = fs->space.window_blocks, window = block / size;
-    bool now = window == fs->space.now_window;
-    if (!now && fs->space.fresh && window > fs->space.now_window) {
-        return NF2_BLOCK_ERASED;
-    }
-    NF2_TRY(now ? NF2_OK : nf2_walk_look(fs, window));
-    if (nf2_bit(now ? fs->space.now : fs->space.mark, block % size)) {
-        return NF2_BLOCK_USED;
-    }
-    return now && nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+    return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
 }
 
 static int do_maintain(nf2_t *fs, uint32_t budget_us)

@@ -72,8 +72,8 @@ static void dump_record(const struct dump *dump, uint32_t block, const struct re
     if (block < dump->repair->image.supers) {
         (void)snprintf(text, sizeof text, "ANCHOR, %u bytes", record->length);
         if (record->length >= NF2_ANCHOR_BYTES) {
-            (void)snprintf(text, sizeof text, "ANCHOR %u, volume %08X, root log in block %u", rep_get32(record->payload + 17),
-                           rep_get32(record->payload + 13), rep_get24(record->payload + 21));
+            (void)snprintf(text, sizeof text, "ANCHOR %u, volume %08X, root log in block %u", rep_get32(record->payload + NF2_ANCHOR_SEQUENCE),
+                           rep_get32(record->payload + NF2_ANCHOR_VOLUME), rep_get32(record->payload + NF2_ANCHOR_HEAD));
         }
     } else if (letter == 'R') {
         root_line(record, text, sizeof text);

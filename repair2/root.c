@@ -9,33 +9,23 @@ struct anchor {
 
 /* ---- anchors ------------------------------------------------------------------------------------- */
 
-static uint8_t log2_of(uint32_t value)
-{
-    uint8_t n = 0;
-    while (value > 1) {
-        value >>= 1;
-        n++;
-    }
-    return n;
-}
-
 static void read_anchor(struct repair *repair, uint32_t block, const struct rep_record *record, struct anchor *best)
 {
     const struct rep_image *image = &repair->image;
     const uint8_t *p = record->payload;
-    bool whole = record->type == NF2_SUPER_ANCHOR && record->length >= NF2_ANCHOR_BYTES && memcmp(p, NF2_MAGIC, 4) == 0;
-    bool own = whole && p[4] == NF2_FORMAT_VERSION && p[5] == log2_of(image->block_size) &&
-               rep_get16(p + 6) == image->page_size && p[8] == image->unit && rep_get24(p + 10) == image->blocks;
+    bool whole = record->type == NF2_SUPER_ANCHOR && record->length >= NF2_ANCHOR_BYTES && rep_get32(p) == NF2_MAGIC;
+    bool own = whole && rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION && rep_get32(p + NF2_ANCHOR_BLOCKS) == image->blocks &&
+               rep_get32(p + NF2_ANCHOR_GEOMETRY) == (image->block_size | image->page_size | image->unit);
 
     repair->summary.anchors += own;
     if (!own) {
         rep_find(repair, REPAIR_ANCHOR, block, record->at, 0, 0, whole ? "This anchor is that of another format version or chip." :
                  "This record of a super block is no anchor.");
-    } else if (!best->found || rep_get32(p + 17) > best->sequence) {
+    } else if (!best->found || rep_get32(p + NF2_ANCHOR_SEQUENCE) > best->sequence) {
         best->found = true;
-        best->volume_id = rep_get32(p + 13);
-        best->sequence = rep_get32(p + 17);
-        best->head = rep_get24(p + 21);
+        best->volume_id = rep_get32(p + NF2_ANCHOR_VOLUME);
+        best->sequence = rep_get32(p + NF2_ANCHOR_SEQUENCE);
+        best->head = rep_get32(p + NF2_ANCHOR_HEAD);
         best->block = block;
     }
 }

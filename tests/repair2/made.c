@@ -206,7 +206,7 @@ static void write_inner(struct made *made)
 
 static void write_log(struct made *made)
 {
-    uint8_t state[120] = {0}, anchor[24] = "NF2F\2\14\0\1\1";
+    uint8_t state[120] = {0}, anchor[28] = "NF2F\2";
 
     put32(state, MADE_VOLUME);
     put32(state + 4, made->id_limit);
@@ -223,10 +223,11 @@ static void write_log(struct made *made)
     put16(state + 42, made->free);
     memcpy(state + 56, made->bits, 64);
     (void)made_record(made, MADE_HEAD, 2, false, state, sizeof state);
-    put24(anchor + 10, MADE_BLOCKS);
-    put32(anchor + 13, MADE_VOLUME);
-    put32(anchor + 17, 1);
-    put24(anchor + 21, MADE_HEAD);
+    put32(anchor + 8, MADE_BLOCK + 256 + 1);
+    put32(anchor + 12, MADE_BLOCKS);
+    put32(anchor + 16, MADE_VOLUME);
+    put32(anchor + 20, 1);
+    put32(anchor + 24, MADE_HEAD);
     (void)made_record(made, 0, 1, false, anchor, sizeof anchor);
 }
 

@@ -117,19 +117,19 @@ TEST(anchor_of_another_chip)
 {
     BUILT(made);
     made.end[1] = 0;
-    (void)made_record(&made, 1, 1, false, "NF2F\2\15\0\1\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24);
+    (void)made_record(&made, 1, 1, false, "NF2F\2\0\0\0\1\41\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 28);
     DONE(made, REPAIR_ANCHOR, true);
 }
 
 TEST(anchor_damaged)
 {
     BUILT(made);
-    uint8_t anchor[24];
-    memcpy(anchor, byte_of(&made, 0, 4), 24);
-    anchor[17] = 2;
-    (void)made_record(&made, 0, 1, false, anchor, 24);
-    anchor[17] = 3;
-    (void)made_record(&made, 0, 1, false, anchor, 24);
+    uint8_t anchor[28];
+    memcpy(anchor, byte_of(&made, 0, 4), sizeof anchor);
+    anchor[20] = 2;
+    (void)made_record(&made, 0, 1, false, anchor, sizeof anchor);
+    anchor[20] = 3;
+    (void)made_record(&made, 0, 1, false, anchor, sizeof anchor);
     *byte_of(&made, 0, 40) ^= 0x41;
     DONE(made, REPAIR_ANCHOR, true);
 }

@@ -9,7 +9,7 @@
 #include "api_volume.h"
 #include "check.h"
 
-#define ANCHOR 24u              /* bytes */
+#define ANCHOR 28u              /* bytes */
 
 static const struct damage {
     const char *what;
@@ -43,8 +43,8 @@ static unsigned newest_anchor(const struct volume *volume, uint32_t *at)
     for (uint32_t i = 0; i + ANCHOR < supers * chip->block_size; i++) {
         if (memcmp(bytes + i, "NF2F\2", 5) == 0) {
             count++;
-            *at = get32(bytes + i + 17) > sequence ? i : *at;
-            sequence = get32(bytes + *at + 17);
+            *at = get32(bytes + i + 20) > sequence ? i : *at;
+            sequence = get32(bytes + *at + 20);
         }
     }
     return count;
@@ -53,7 +53,7 @@ static unsigned newest_anchor(const struct volume *volume, uint32_t *at)
 static void apply(const struct volume *volume, const struct damage *damage, uint32_t anchor)
 {
     uint8_t *bytes = vflash_memory(volume->flash);
-    uint32_t block = vflash_chip_of(volume->flash)->block_size, from = damage->block ? anchor / block * block : anchor + 13;
+    uint32_t block = vflash_chip_of(volume->flash)->block_size, from = damage->block ? anchor / block * block : anchor + 16;
     uint32_t length = damage->block ? block : damage->flip == 0x04 ? 1 : 11;
 
     for (uint32_t i = from; i < from + length; i++) {
