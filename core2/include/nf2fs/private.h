@@ -96,11 +96,11 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool opened;                /* this session has written its first CHECKPOINT; in no run, like what follows */
     bool anchor_due;            /* none names the head */
     uint8_t super_block;        /* that has the last ANCHOR */
-    uint16_t super_end[3];      /* of each super block: where the next one would go */
     uint32_t head;              /* block of the root log */
     uint32_t end;               /* where the next record goes in it */
     uint32_t super_sequence;
     uint32_t next_id;
+    uint16_t super_end[3];      /* of each super block: where the next one would go */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
