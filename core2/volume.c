@@ -58,18 +58,20 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
  */
 static int erase_super(nf2_t *fs)
 {
-    uint32_t crc = 0x4E463246u;
+    uint32_t count = nf2_super_blocks(fs), crc = 0x4E463246u;
 
-    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
+    for (uint32_t block = 0; block < count; block++) {
         const uint8_t *old = nf2_peek(fs, block, 0, 24);
         crc = old != NULL ? nf2_crc(crc, old, 24) : crc;
+    }
+    fs->root.volume_id = crc;
+    for (uint32_t block = 0; block < count; block++) {
         int result = nf2_flash_erase(fs, block, 1);
         if (result == NF2_FAILED_BLOCK && block == 0) {
             nf2_super_full(fs); /* the first anchor goes to another one */
         }
         NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
     }
-    fs->root.volume_id = crc;
     return NF2_OK;
 }
 
