@@ -261,7 +261,6 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     if (!fs->mounted || out == NULL) {
         return NF2_ERR_INVAL;
     }
-    memset(out, 0, sizeof *out);
     out->erases_total = fs->space.erases;
     out->erases_mean = fs->space.erases / fs->io.blocks;
     out->erases_min = out->erases_max = out->erases_mean;
