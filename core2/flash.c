@@ -39,20 +39,15 @@ bool nf2_large_begins(const nf2_t *fs, uint32_t block)
     return (fs->io.offset / nf2_block_bytes(fs) + block) % nf2_large_blocks(fs) == 0;
 }
 
-static uint32_t address_of(const nf2_t *fs, uint32_t block, uint32_t offset)
+/* The place on the chip; NF2_NONE: a damaged reference, it reaches beyond the volume. */
+static NF2_APART uint32_t locate(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
-    NF2_ASSERT(block < fs->io.blocks);
-    return fs->io.offset + block * nf2_block_bytes(fs) + offset;
-}
-
-/* Keeps a damaged reference from reaching beyond the volume. */
-static bool in_range(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
-{
-    if (block >= fs->io.blocks) {
-        return false;
-    }
     uint32_t behind = (fs->io.blocks - block) * nf2_block_bytes(fs);
-    return offset <= behind && length <= behind - offset;
+
+    if (block >= fs->io.blocks || offset > behind || length > behind - offset) {
+        return NF2_NONE;
+    }
+    return fs->io.offset + block * nf2_block_bytes(fs) + offset;
 }
 
 /* Whole read units. The time is that of a page for each page touched. */
@@ -84,11 +79,11 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     struct nf2_io *io = &fs->io;
     uint32_t page = nf2_page(fs), at = offset & (page - 1);
 
-    uint32_t address = address_of(fs, block, offset - at);
+    uint32_t address = fs->io.offset + block * nf2_block_bytes(fs) + offset - at;
     if (io->window_address == address && at >= io->window_begin && at + length <= io->window_end) {
         return io->read_buffer + at;
     }
-    if (!in_range(fs, block, offset, length) || at + length > page) {
+    if (locate(fs, block, offset, length) == NF2_NONE || at + length > page) {
         return NULL;
     }
     if (io->window_address != address || at < io->window_begin || at > io->window_end) {
@@ -104,7 +99,8 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
 {
     uint32_t unit = fs->io.flash->read_unit, bytes = nf2_block_bytes(fs), n;
 
-    if (!in_range(fs, block, offset, length)) {
+    uint32_t start = locate(fs, block, offset, length) - offset;
+    if (start + offset == NF2_NONE) {
         return NF2_ERR_IO;
     }
     for (uint8_t *to = data; length > 0; offset += n, to += n, length -= n) {
@@ -112,7 +108,7 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
         n = nf2_min(length, bytes - (offset & (bytes - 1)));
         if (skip == 0 && n >= unit) {
             n &= ~(unit - 1);
-            NF2_TRY(drive_read(fs, address_of(fs, block, offset), to, n));
+            NF2_TRY(drive_read(fs, start + offset, to, n));
         } else {
             n = nf2_min(unit - skip, n);
             const uint8_t *from = nf2_peek(fs, block, offset, n);
@@ -126,8 +122,14 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
 /* What a program or an erase answered. */
 static NF2_APART int settle(nf2_t *fs, int result)
 {
-    fs->io.broken = fs->io.broken || (result != 0 && result != NF2_FLASH_BAD);
-    return result == 0 ? NF2_OK : result == NF2_FLASH_BAD ? NF2_FAILED_BLOCK : NF2_ERR_IO;
+    if (result == NF2_FLASH_BAD) {
+        return NF2_FAILED_BLOCK;
+    }
+    if (result != 0) {
+        fs->io.broken = true;
+        return NF2_ERR_IO;
+    }
+    return NF2_OK;
 }
 
 static int writable(const nf2_t *fs)
@@ -142,7 +144,8 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
 
     NF2_ASSERT(length > 0 && (offset & (page - 1)) + padded <= page);
     NF2_TRY(writable(fs));
-    if (!in_range(fs, block, offset, padded) || offset % io->flash->program_unit != 0) {
+    uint32_t address = locate(fs, block, offset, padded);
+    if (address == NF2_NONE || offset % io->flash->program_unit != 0) {
         return NF2_ERR_IO;
     }
     if (padded != length) {
@@ -150,7 +153,6 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
         memset(io->write_buffer + length, 0xFF, padded - length);
         data = io->write_buffer;
     }
-    uint32_t address = address_of(fs, block, offset);
     io->changes++;
     io->busy_us += io->flash->program_page_us;
     if ((address & ~(page - 1)) == io->window_address) {
@@ -164,13 +166,13 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
     struct nf2_io *io = &fs->io;
 
     NF2_ASSERT(count == 1 || (count == nf2_large_blocks(fs) && nf2_large_begins(fs, block)));
+    uint32_t bytes = count * nf2_block_bytes(fs), address = locate(fs, block, 0, bytes);
     NF2_TRY(writable(fs));
-    if (block >= io->blocks || count > io->blocks - block) {
+    if (address == NF2_NONE) {
         return NF2_ERR_IO;
     }
     io->changes++;
     io->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
     io->window_address = NF2_NONE;
-    uint32_t address = address_of(fs, block, 0), bytes = count * nf2_block_bytes(fs);
     return settle(fs, io->flash->erase(io->flash->context, address, bytes));
 }

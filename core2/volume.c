@@ -21,7 +21,7 @@ static void set_views(nf2_t *fs, const struct nf2_config *config)
 {
     uint32_t pages = 2u * nf2_page(fs), first = NF2_VIEW_BYTES(NF2_INNER_SLOTS);
     uint8_t *at = (uint8_t *)config->buffer + pages;
-    uint32_t shift = (uint32_t)((4u - ((uintptr_t)at & 3u)) & 3u);
+    uint32_t shift = (0u - (uint32_t)(uintptr_t)at) & 3u;
     uint32_t room = config->buffer_size - pages - shift;
 
     fs->views = at + shift;
@@ -53,31 +53,23 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
 /* ---- format ------------------------------------------------------------------------------------- */
 
 /*
- * An id other than that of a volume formatted before, so that its stale logs are not taken for this one's. Its anchor is
- * taken in up to the id, without its check: with that a CRC is the same for each anchor.
+ * Erases the super blocks: from here on no older volume mounts. The new one gets an id other than its, so that stale logs are not
+ * taken for this one's: the old anchors are taken in without their checks, with which a CRC is the same for each of them.
  */
-static void choose_volume_id(nf2_t *fs)
+static int erase_super(nf2_t *fs)
 {
-    uint32_t crc = 0x4E463246u;
+    uint32_t count = nf2_super_blocks(fs), crc = 0x4E463246u;
 
-    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
+    for (uint32_t block = 0; block < count; block++) {
         const uint8_t *old = nf2_peek(fs, block, 0, 24);
         crc = old != NULL ? nf2_crc(crc, old, 24) : crc;
     }
     fs->root.volume_id = crc;
-}
-
-/* From here on no older volume mounts. */
-static int erase_super(nf2_t *fs)
-{
-    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
+    for (uint32_t block = 0; block < count; block++) {
         int result = nf2_flash_erase(fs, block, 1);
-        if (result == NF2_FAILED_BLOCK) {
-            fs->root.super_end[block] = UINT16_MAX; /* the first anchor goes to another one */
-        } else {
-            NF2_TRY(result);
-        }
-        fs->root.super_block = (uint8_t)block; /* it begins behind the last one, with block 0 */
+        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
+        fs->root.super_end[block] = result == NF2_OK ? 0 : UINT16_MAX;
+        fs->root.super_block = (uint8_t)block; /* the first anchor goes to the one behind: 0, or the first that is not bad */
     }
     return NF2_OK;
 }
@@ -148,6 +140,8 @@ static int erase_rest(nf2_t *fs)
             fs->root.next_suspect = fs->root.next_suspect && block != fs->root.next;
         }
     }
+    fs->space.now_fresh = true;
+    fs->space.fresh = fs->io.blocks > fs->space.window_blocks;
     return NF2_OK;
 }
 
@@ -160,21 +154,14 @@ static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int f
     if ((flags & ~NF2_FORMAT_ERASE) != 0) {
         return NF2_ERR_INVAL;
     }
-    choose_volume_id(fs);
-    fs->io.epoch = nf2_epoch_code(0);
+    fs->io.epoch = 12u << 12;   /* of number 0 */
     fs->io.epoch_known = true;
     fs->root.next_id = NF2_FIRST_ID;
     begin_space(fs);
     NF2_TRY(erase_super(fs));
     NF2_TRY(nf2_journal_checkpoint(fs, false));
     NF2_TRY(write_root(fs));
-    if (flags != 0) {
-        NF2_TRY(erase_rest(fs));
-        fs->space.now_fresh = true;
-        fs->space.fresh = nf2_windows(fs) > 1;
-    } else {
-        NF2_TRY(nf2_bad_record(fs));
-    }
+    NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
     NF2_TRY(nf2_journal_checkpoint(fs, true));
     return nf2_super_find(fs, scans) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
 }
@@ -273,7 +260,6 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     if (!fs->mounted || out == NULL) {
         return NF2_ERR_INVAL;
     }
-    memset(out, 0, sizeof *out);
     out->erases_total = fs->space.erases;
     out->erases_mean = fs->space.erases / fs->io.blocks;
     out->erases_min = out->erases_max = out->erases_mean;

@@ -53,6 +53,8 @@ static void node_line(const struct rep_record *record, char *text, size_t size)
         (void)snprintf(text, size, "HEAD, level %u, block %u, volume %08X", p[1], rep_get24(p + 2), rep_get32(p + 5));
     } else if (record->type == NF2_NODE_DEL && record->length >= 2) {
         (void)snprintf(text, size, "DEL of the record at %u", rep_get16(p));
+    } else if (record->type == NF2_FRAME && record->length >= 2) {
+        (void)snprintf(text, size, "frame at %u, %u bytes", rep_get16(p), record->length - 2u);
     } else if (record->type < NF2_NODE_PUT || record->type > NF2_NODE_REN || record->length < skip) {
         (void)snprintf(text, size, "unknown record, %u bytes", record->length);
     } else {
@@ -90,7 +92,7 @@ void repair_dump(const struct repair *constant, uint32_t block,
     struct rep_log log;
     char letter = 'N';
 
-    if (block >= constant->image.blocks || constant->use[block] == REPAIR_USE_DATA || constant->use[block] == REPAIR_USE_FRAMES) {
+    if (block >= constant->image.blocks || constant->use[block] == REPAIR_USE_DATA) {
         return;
     }
     rep_log_read(&dump.repair->image, block, 0, 0, true, &log);

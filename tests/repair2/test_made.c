@@ -635,7 +635,7 @@ TEST(dump)
     for (uint32_t block = 0; block <= MADE_BLOCKS; block++) {
         repair_dump(repair, block, count_line, &lines);
     }
-    CHECK_EQ(lines.count, 1 + 1 + 3 + 8 + 5);
+    CHECK_EQ(lines.count, 1 + 1 + 3 + 8 + 5 + 2);
     CHECK_EQ(lines.records, lines.count);
     repair_close(repair);
     made_end(&made);
