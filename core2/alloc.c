@@ -25,7 +25,7 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     return NF2_OK;
 }
 
-/* Erases what stands first in a claim: all of it at once if that is one large erase; if one of them is bad, singly. */
+/* Erases what stands first in a claim: all at once if that is one large erase. */
 static int erase_first(nf2_t *fs, struct nf2_claim *claim)
 {
     uint32_t large = nf2_large_blocks(fs);
@@ -57,7 +57,10 @@ static void take(struct nf2_claim *claim, uint32_t count)
     claim->erased = (uint8_t)(claim->erased - count);
 }
 
-/* What becomes a claim: a run of free blocks; or a block that was replaced; or one of the other claim. `whole`: see nf2_space_find. */
+/*
+ * What becomes a claim: a run of free blocks; or a block that was replaced; or one of the other
+ * claim. `whole`: see nf2_space_find.
+ */
 static int claim_more(nf2_t *fs, struct nf2_claim *claim, uint32_t most, bool whole)
 {
     struct nf2_space *space = &fs->space;
@@ -81,11 +84,15 @@ static int claim_more(nf2_t *fs, struct nf2_claim *claim, uint32_t most, bool wh
     return NF2_OK;
 }
 
-/* `kept`: so many blocks are left to nodes. What one claim takes is lost by a cut until a walk finds it again. */
+/*
+ * `kept`: so many blocks are left to nodes. What one claim takes is lost by a cut until a walk finds
+ * it again: it has a bound.
+ */
 static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t most = nf2_max(space->free / 4, nf2_group_blocks(fs)), stock = (uint32_t)space->nodes.count + space->freed_count;
+    uint32_t most = nf2_max(space->free / 4, nf2_group_blocks(fs));
+    uint32_t stock = (uint32_t)space->nodes.count + space->freed_count;
 
     if (claim == &space->nodes) {
         most = nf2_min(nf2_max(space->claim_size, 1), most);
@@ -97,7 +104,8 @@ static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
         return NF2_NEED_SPACE;
     }
     most = nf2_min(most, nf2_part_blocks(fs));
-    return claim_more(fs, claim, nf2_min(most, space->now_free + nf2_min(stock, kept) - kept), true);
+    most = nf2_min(most, space->now_free + nf2_min(stock, kept) - kept);
+    return claim_more(fs, claim, most, true);
 }
 
 /* Erased blocks at the front of a claim, which gets new ones if it has none. */

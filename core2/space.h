@@ -56,8 +56,8 @@ void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window);
 uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits);
 
 /*
- * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. Such ones that one large
- * erase takes come first if `whole` is set, what is left of groups in use otherwise.
+ * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. Such ones that one
+ * large erase takes come first if `whole` is set, what is left of groups in use otherwise.
  */
 uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, bool whole, uint32_t *start);
 

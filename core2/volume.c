@@ -53,8 +53,9 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
 /* ---- format ------------------------------------------------------------------------------------- */
 
 /*
- * Erases the super blocks: from here on no older volume mounts. The new one gets an id other than its, so that stale logs are not
- * taken for this one's: the old anchors are taken in without their checks, with which a CRC is the same for each of them.
+ * Erases the super blocks: from here on no older volume mounts. The new one gets an id other than its,
+ * so that stale logs are not taken for this one's: the old anchors are taken in without their checks,
+ * with which a CRC is the same for each of them.
  */
 static int erase_super(nf2_t *fs)
 {
@@ -109,18 +110,21 @@ static int write_root(nf2_t *fs)
     return result;
 }
 
-/* Blank or free blocks from this one on, up to `most`: those in use by now lie in the first window. */
+/* Free blocks from this one on, up to `most`: those in use by now lie in the first window. */
 static uint32_t free_from(const nf2_t *fs, uint32_t block, uint32_t most)
 {
-    uint32_t n = 0;
+    uint32_t end = block + most, at = block;
 
-    while (n < most && (block + n >= fs->space.window_blocks || !nf2_bit(fs->space.now, block + n) || block + n == fs->root.next)) {
-        n++;
+    while (at < end && (at >= fs->space.window_blocks || !nf2_bit(fs->space.now, at) || at == fs->root.next)) {
+        at++;
     }
-    return n;
+    return at - block;
 }
 
-/* Erases what nothing uses, with large erases where they fit. Bad blocks that are not in the first window count as free before. */
+/*
+ * Erases what nothing uses, and the log's next block, with large erases where they fit. Bad blocks that
+ * are not in the first window count as free before.
+ */
 static int erase_rest(nf2_t *fs)
 {
     uint32_t singly = 0, count;
@@ -272,7 +276,7 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
 static int state_of(nf2_t *fs, uint32_t block)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t window = block / space->window_blocks;
+    uint32_t window = block / space->window_blocks, at = block % space->window_blocks;
 
     NF2_NEAR(space);
     for (unsigned i = 0; i < 2; i++) {
@@ -291,9 +295,9 @@ static int state_of(nf2_t *fs, uint32_t block)
             return NF2_BLOCK_ERASED;
         }
         NF2_TRY(nf2_walk_look(fs, window));
-        return nf2_bit(space->mark, block % space->window_blocks) ? NF2_BLOCK_USED : NF2_BLOCK_DIRTY;
+        return nf2_bit(space->mark, at) ? NF2_BLOCK_USED : NF2_BLOCK_DIRTY;
     }
-    if (nf2_bit(space->now, block % space->window_blocks)) {
+    if (nf2_bit(space->now, at)) {
         return NF2_BLOCK_USED;
     }
     return nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
