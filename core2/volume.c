@@ -6,6 +6,7 @@
 #include "maintain.h"
 #include "super.h"
 #include "walk.h"
+#include "wear.h"
 #include "writing.h"
 
 static void set_windows(nf2_t *fs)
@@ -248,7 +249,7 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     out->blocks = fs->io.blocks;
     out->blocks_free = nf2_space_total(fs);
     out->blocks_available = nf2_space_available(fs);
-    out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased;
+    out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased + space->moved.erased;
     if (space->now_fresh) {
         out->blocks_erased += space->now_free;
     } else {
@@ -267,7 +268,7 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     }
     out->erases_total = fs->space.erases;
     out->erases_mean = fs->space.erases / fs->io.blocks;
-    out->erases_min = out->erases_max = out->erases_mean;
+    NF2_TRY(nf2_wear_range(fs, &out->erases_min, &out->erases_max));
     out->mounts_unclean = fs->root.unclean_mounts;
     return nf2_bad_count(fs, &out->blocks_bad);
 }
@@ -279,10 +280,10 @@ static int state_of(nf2_t *fs, uint32_t block)
     uint32_t window = block / space->window_blocks, at = block % space->window_blocks;
 
     NF2_NEAR(space);
-    for (unsigned i = 0; i < 2; i++) {
-        const struct nf2_claim *claim = i == 0 ? &space->nodes : &space->data;
-        if (block - claim->start < claim->count) {
-            return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+    const struct nf2_claim *claims[] = {&space->nodes, &space->data, &space->moved};
+    for (unsigned i = 0; i < sizeof claims / sizeof claims[0]; i++) {
+        if (block - claims[i]->start < claims[i]->count) {
+            return block - claims[i]->start < claims[i]->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
         }
     }
     for (unsigned i = 0; i < space->freed_count; i++) {
@@ -308,9 +309,7 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     if (!fs->mounted || block >= fs->io.blocks) {
         return NF2_ERR_INVAL;
     }
-    if (erases != NULL) {
-        *erases = fs->space.erases / fs->io.blocks;
-    }
+    NF2_TRY(erases != NULL ? nf2_wear_of(fs, block, erases) : NF2_OK);
     int bad = nf2_bad_is(fs, block);
     return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
 }
