@@ -6,7 +6,8 @@
 uint32_t nf2_alloc_stock(const nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
-    return (uint32_t)space->now_free + space->nodes.count + space->data.count + space->freed_count;
+    return (uint32_t)space->now_free + space->nodes.count + space->data.count + space->moved.count +
+           space->freed_count;
 }
 
 /* Puts a run of free blocks of `now` on record as used, which they are if a cut loses the claim. */
@@ -25,7 +26,7 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     return NF2_OK;
 }
 
-/* Erases what stands first in a claim: all of it at once if that is one large erase; if one of them is bad, singly. */
+/* Erases what stands first in a claim: all at once if that is one large erase. */
 static int erase_first(nf2_t *fs, struct nf2_claim *claim)
 {
     uint32_t large = nf2_large_blocks(fs);
@@ -57,47 +58,83 @@ static void take(struct nf2_claim *claim, uint32_t count)
     claim->erased = (uint8_t)(claim->erased - count);
 }
 
-/* What becomes a claim: a run of free blocks; or a block that was replaced; or one of the other claim. `whole`: see nf2_space_find. */
-static int claim_more(nf2_t *fs, struct nf2_claim *claim, uint32_t most, bool whole)
+static bool many_free(const nf2_t *fs)
 {
-    struct nf2_space *space = &fs->space;
-    struct nf2_claim *other = claim == &space->data ? &space->nodes : &space->data;
-    uint32_t start, n = nf2_space_find(fs, most, whole, &start);
-    bool suspect = true;
-
-    if (n > 0) {
-        return claim_run(fs, claim, start, n);
-    }
-    if (space->freed_count > 0) {
-        start = space->freed[--space->freed_count];
-    } else if (other->count > 0) {
-        start = nf2_claim_last(other, &suspect);
-    } else {
-        return NF2_NEED_SPACE;
-    }
-    claim->start = (uint16_t)start;
-    claim->count = 1;
-    claim->erased = !suspect;
-    return NF2_OK;
+    return fs->space.now_free > fs->space.window_blocks / 4;
 }
 
-/* `kept`: so many blocks are left to nodes. What one claim takes is lost by a cut until a walk finds it again. */
+/* A run of free blocks becomes the claim, of these or else of others: blocks of it, 0 if there is none. */
+static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most, enum nf2_space_of of)
+{
+    uint32_t start, n = 0;
+
+    if (of == NF2_SPACE_WORN) {
+        n = nf2_space_find(fs, most, of, false, &start);
+        of = NF2_SPACE_WHOLE;
+    }
+    enum nf2_space_of other = of == NF2_SPACE_RESTS ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS;
+    for (int any = false; n == 0 && any <= true; any++) { /* what is left in the end was held back */
+        fs->space.drained = fs->space.drained || any;
+        n = nf2_space_find(fs, most, of, any, &start);
+        n = n > 0 ? n : nf2_space_find(fs, most, other, any, &start);
+    }
+    NF2_TRY(n > 0 ? claim_run(fs, claim, start, n) : NF2_OK);
+    return (int)n;
+}
+
+/* A block that was in use becomes the claim. */
+static NF2_APART bool claim_one(struct nf2_claim *claim, uint32_t block, bool erased)
+{
+    claim->start = (uint16_t)block;
+    claim->count = 1;
+    claim->erased = erased;
+    return true;
+}
+
+/* The last block of another claim becomes the claim; false: that has none. */
+static NF2_APART bool claim_other(struct nf2_claim *claim, struct nf2_claim *other)
+{
+    bool suspect;
+
+    if (other->count == 0) {
+        return false;
+    }
+    uint32_t block = nf2_claim_last(other, &suspect);
+    return claim_one(claim, block, !suspect);
+}
+
+/*
+ * `kept`: so many blocks are left to nodes. What one claim takes is lost by a cut until a walk finds
+ * it again: it has a bound.
+ */
 static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t most = nf2_max(space->free / 4, nf2_group_blocks(fs)), stock = (uint32_t)space->nodes.count + space->freed_count;
+    bool nodes = claim == &space->nodes, moved = claim == &space->moved, plenty = many_free(fs);
+    uint32_t most = nf2_max(space->free / 4, nf2_group_blocks(fs));
+    uint32_t stock = (uint32_t)space->nodes.count + space->freed_count;
+    uint32_t keep = kept > stock ? kept - stock : 0;
+    int n = 0;
 
-    if (claim == &space->nodes) {
-        most = nf2_min(nf2_max(space->claim_size, 1), most);
+    if (nodes) {
+        most = nf2_min(plenty ? nf2_part_blocks(fs) : nf2_max(space->claim_size, 1), most);
         space->claim_size = (uint8_t)nf2_min(most * 2, CLAIM_MAX);
-        bool plenty = most == nf2_large_blocks(fs) && space->now_free > space->window_blocks / 4;
-        return claim_more(fs, claim, most, plenty); /* one large erase for many nodes */
-    }
-    if (space->now_free + stock <= kept) {
+        n = claim_free(fs, claim, most, plenty ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS); /* one large erase for many nodes */
+    } else if (space->now_free > keep) {
+        most = nf2_min(nf2_min(nf2_part_blocks(fs), space->now_free - keep), most);
+        n = claim_free(fs, claim, most, moved ? NF2_SPACE_WORN : NF2_SPACE_WHOLE);
+    } else if (claim_other(claim, moved ? &space->data : &space->moved)) {
+        return NF2_OK;
+    } else if (stock <= kept) {
         return NF2_NEED_SPACE;
     }
-    most = nf2_min(most, nf2_part_blocks(fs));
-    return claim_more(fs, claim, nf2_min(most, space->now_free + nf2_min(stock, kept) - kept), true);
+    if (n != 0) {
+        return n;
+    }
+    bool found = space->freed_count > 0 ? claim_one(claim, space->freed[--space->freed_count], false) :
+                 nodes ? claim_other(claim, &space->moved) || claim_other(claim, &space->data) :
+                 claim_other(claim, &space->nodes);
+    return found ? NF2_OK : NF2_NEED_SPACE;
 }
 
 /* Erased blocks at the front of a claim, which gets new ones if it has none. */
@@ -122,7 +159,8 @@ int nf2_alloc_node(nf2_t *fs, uint32_t *block)
 
 int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
 {
-    struct nf2_claim *claim = &fs->space.data;
+    bool apart = run == &fs->walk.moved && (fs->space.moved.count > 0 || many_free(fs));
+    struct nf2_claim *claim = apart ? &fs->space.moved : &fs->space.data;
 
     NF2_ASSERT(most > 0);
     NF2_TRY(have_erased(fs, claim, kept));

@@ -18,8 +18,8 @@ int nf2_flash_validate(const struct nf2_config *config)
         return NF2_ERR_INVAL;
     }
     uint32_t block = flash->block_size, large = flash->large_erase_size;
-    if (!power(block, 4096, 65536) || !power(flash->page_size, 256, 512) || !power(flash->program_unit, 1, 32) ||
-        !power(flash->read_unit, 1, 32) || flash->chip_size % block != 0 ||
+    if (!power(block, 4096, 65536) || !power(flash->page_size, 256, 512) ||
+        !power(flash->program_unit, 1, 32) || !power(flash->read_unit, 1, 32) || flash->chip_size % block != 0 ||
         (large != 0 && !power(large, 2 * block, UINT32_MAX))) {
         return NF2_ERR_GEOMETRY;
     }

@@ -65,7 +65,7 @@ enum {
     NF2_STATE_BAD = 20,         /* bad blocks 2 each, NF2_BAD_MAX of them */
     NF2_STATE_LEVEL = 28,       /* 1 */
     NF2_STATE_BADS = 29,        /* bad blocks in the list 1 */
-    NF2_STATE_CLEAN = 30,       /* 1: the volume was left cleanly, nothing was changed behind this record */
+    NF2_STATE_CLEAN = 30,       /* 1: the volume was left cleanly: nothing changed behind this record */
     NF2_STATE_SUSPECT = 31,     /* 1: the block where the log goes on is to be erased first */
     NF2_STATE_LEAKY = 32,       /* 1: blocks may be free that the next lap of walks has to find */
     NF2_STATE_BAD_KEYS = 33,    /* 1: the tree may have keys of bad blocks */

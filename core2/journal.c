@@ -5,16 +5,21 @@
 
 /* ---- what a CHECKPOINT holds -------------------------------------------------------------------- */
 
-/* Runs of fields that lie together and are of one size: 0 stands for bools. On record they follow each other. */
+/*
+ * Runs of fields that lie together and are of one size: 0 stands for bools. On record they follow each
+ * other.
+ */
+#define END_OF(field) (offsetof(nf2_t, field) + sizeof ((nf2_t *)NULL)->field)
 #define RUN(first, last, size) \
-    {offsetof(nf2_t, first), (uint8_t)(offsetof(nf2_t, last) + sizeof ((nf2_t *)NULL)->last - offsetof(nf2_t, first)), size}
+    {offsetof(nf2_t, first), (uint8_t)(END_OF(last) - offsetof(nf2_t, first)), size}
 #define RUN_MAX NF2_WINDOW_BYTES
 static const struct run {
     uint16_t at;
     uint8_t bytes, size;
 } runs[] = {
-    RUN(root.volume_id, root.id_limit, 4), RUN(root.next, root.bad, 2), RUN(root.level, root.bads, 1),
-    RUN(root.clean, root.bad_keys, 0), RUN(space.erases, space.erased_groups, 4), RUN(space.free, space.now_window, 2),
+    RUN(root.volume_id, root.id_limit, 4), RUN(root.next, root.bad, 2),
+    RUN(root.level, root.bads, 1), RUN(root.clean, root.bad_keys, 0),
+    RUN(space.erases, space.erased_groups, 4), RUN(space.free, space.now_window, 2),
     RUN(space.nodes.start, space.nodes.start, 2), RUN(space.nodes.count, space.nodes.erased, 1),
     RUN(space.data.start, space.data.start, 2), RUN(space.data.count, space.data.erased, 1),
     RUN(space.fresh, space.now_fresh, 0), RUN(space.now, space.now, 1),
@@ -44,8 +49,12 @@ static int write_state(nf2_t *fs)
     NF2_NEAR(root);
     NF2_ASSERT(root->bads <= NF2_BAD_MAX && root->node < fs->io.blocks && fs->io.epoch_known);
     root->id_limit = root->next_id + (root->clean ? 0 : IDS_AHEAD);
+    /*
+     * With units that are programmed once a session begins with a turn: it may need a block that is
+     * not on record as erased.
+     */
     if (nodes->count > 0 && nodes->count == nodes->erased && fs->io.flash->program_unit > 1) {
-        nodes->erased--; /* a session begins with a turn then: it may need a block that is not on record as erased */
+        nodes->erased--;
     }
     nf2_writer_begin(&writer, root->head, root->end);
     (void)nf2_writer_open(fs, &writer, NF2_ROOT_CHECKPOINT, false, NF2_STATE_BYTES);
@@ -224,8 +233,9 @@ uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
 }
 
 /*
- * Sets the block for the log's next turn: `block` only where there is no other one. Before this session's first record a
- * block that is not on record as erased comes first: the last session's record holds again where a cut leaves no trace.
+ * Sets the block for the log's next turn: `block` only where there is no other one. Before this
+ * session's first record a block that is not on record as erased comes first: the last session's
+ * record holds again where a cut leaves no trace.
  */
 static NF2_APART void find_next(nf2_t *fs, uint32_t block)
 {
@@ -262,8 +272,8 @@ static NF2_APART int turn(nf2_t *fs)
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         bool suspect = root->next_suspect;
         root->head = root->next;
-        if (root->head == old || root->head == root->group_block) { /* what the anchor names, or a GROUP that waits */
-            break;
+        if (root->head == old || root->head == root->group_block) {
+            break; /* what the anchor names, or a GROUP that waits */
         }
         result = suspect ? nf2_flash_erase(fs, root->head, 1) : NF2_OK;
         fs->space.erases += suspect;
@@ -278,10 +288,10 @@ static NF2_APART int turn(nf2_t *fs)
             nf2_journal_bad(fs, root->head);
         }
     }
-    if (result == NF2_OK && old != root->group_block && old != root->next) { /* in a format it is 0, as the GROUP's */
-        nf2_space_freed(fs, old);
+    if (result == NF2_OK && old != root->group_block && old != root->next) {
+        nf2_space_freed(fs, old); /* in a format it is 0, as the GROUP's block */
     }
-    fs->io.broken = fs->io.broken || result < 0; /* what is known of the log is not what is on the chip */
+    fs->io.broken = fs->io.broken || result < 0; /* what is known of the log is not what is there */
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * journal.h - the root log: the state that a mount begins with (CHECKPOINT), and changes of several leaves since (GROUP).
- * It lies in one block; when that is full it turns to the next one, which an anchor names.
+ * journal.h - the root log: the state that a mount begins with (CHECKPOINT), and changes of several
+ * leaves since (GROUP). It lies in one block; when that is full it turns to the next one, which an anchor names.
  */
 #ifndef NF2FS_CORE_JOURNAL_H
 #define NF2FS_CORE_JOURNAL_H

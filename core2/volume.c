@@ -6,6 +6,7 @@
 #include "maintain.h"
 #include "super.h"
 #include "walk.h"
+#include "wear.h"
 #include "writing.h"
 
 static void set_windows(nf2_t *fs)
@@ -53,8 +54,9 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
 /* ---- format ------------------------------------------------------------------------------------- */
 
 /*
- * Erases the super blocks: from here on no older volume mounts. The new one gets an id other than its, so that stale logs are not
- * taken for this one's: the old anchors are taken in without their checks, with which a CRC is the same for each of them.
+ * Erases the super blocks: from here on no older volume mounts. The new one gets an id other than its,
+ * so that stale logs are not taken for this one's: the old anchors are taken in without their checks,
+ * with which a CRC is the same for each of them.
  */
 static int erase_super(nf2_t *fs)
 {
@@ -108,18 +110,21 @@ static int write_root(nf2_t *fs)
     return result;
 }
 
-/* Blank or free blocks from this one on, up to `most`: those in use by now lie in the first window. */
+/* Free blocks from this one on, up to `most`: those in use by now lie in the first window. */
 static uint32_t free_from(const nf2_t *fs, uint32_t block, uint32_t most)
 {
-    uint32_t n = 0;
+    uint32_t end = block + most, at = block;
 
-    while (n < most && (block + n >= fs->space.window_blocks || !nf2_bit(fs->space.now, block + n) || block + n == fs->root.next)) {
-        n++;
+    while (at < end && (at >= fs->space.window_blocks || !nf2_bit(fs->space.now, at) || at == fs->root.next)) {
+        at++;
     }
-    return n;
+    return at - block;
 }
 
-/* Erases what nothing uses, with large erases where they fit. Bad blocks that are not in the first window count as free before. */
+/*
+ * Erases what nothing uses, and the log's next block, with large erases where they fit. Bad blocks that
+ * are not in the first window count as free before.
+ */
 static int erase_rest(nf2_t *fs)
 {
     uint32_t singly = 0, count;
@@ -243,7 +248,7 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     out->blocks = fs->io.blocks;
     out->blocks_free = nf2_space_total(fs);
     out->blocks_available = nf2_space_available(fs);
-    out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased;
+    out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased + space->moved.erased;
     if (space->now_fresh) {
         out->blocks_erased += space->now_free;
     } else {
@@ -262,7 +267,7 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     }
     out->erases_total = fs->space.erases;
     out->erases_mean = fs->space.erases / fs->io.blocks;
-    out->erases_min = out->erases_max = out->erases_mean;
+    NF2_TRY(nf2_wear_range(fs, &out->erases_min, &out->erases_max));
     out->mounts_unclean = fs->root.unclean_mounts;
     return nf2_bad_count(fs, &out->blocks_bad);
 }
@@ -271,13 +276,13 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
 static int state_of(nf2_t *fs, uint32_t block)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t window = block / space->window_blocks;
+    uint32_t window = block / space->window_blocks, at = block % space->window_blocks;
 
     NF2_NEAR(space);
-    for (unsigned i = 0; i < 2; i++) {
-        const struct nf2_claim *claim = i == 0 ? &space->nodes : &space->data;
-        if (block - claim->start < claim->count) {
-            return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+    const struct nf2_claim *claims[] = {&space->nodes, &space->data, &space->moved};
+    for (unsigned i = 0; i < sizeof claims / sizeof claims[0]; i++) {
+        if (block - claims[i]->start < claims[i]->count) {
+            return block - claims[i]->start < claims[i]->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
         }
     }
     for (unsigned i = 0; i < space->freed_count; i++) {
@@ -290,9 +295,9 @@ static int state_of(nf2_t *fs, uint32_t block)
             return NF2_BLOCK_ERASED;
         }
         NF2_TRY(nf2_walk_look(fs, window));
-        return nf2_bit(space->mark, block % space->window_blocks) ? NF2_BLOCK_USED : NF2_BLOCK_DIRTY;
+        return nf2_bit(space->mark, at) ? NF2_BLOCK_USED : NF2_BLOCK_DIRTY;
     }
-    if (nf2_bit(space->now, block % space->window_blocks)) {
+    if (nf2_bit(space->now, at)) {
         return NF2_BLOCK_USED;
     }
     return nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
@@ -303,9 +308,7 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     if (!fs->mounted || block >= fs->io.blocks) {
         return NF2_ERR_INVAL;
     }
-    if (erases != NULL) {
-        *erases = fs->space.erases / fs->io.blocks;
-    }
+    NF2_TRY(erases != NULL ? nf2_wear_of(fs, block, erases) : NF2_OK);
     int bad = nf2_bad_is(fs, block);
     return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
 }

@@ -76,7 +76,10 @@ struct nf2_io {                 /* flash.c, log.c */
     uint32_t busy_us;           /* typical time of all operations of this mount */
 };
 
-/* A CHECKPOINT holds parts of this and of nf2_space, as they stand here: runs of fields of one size (journal.c, `runs`). */
+/*
+ * A CHECKPOINT holds parts of this and of nf2_space, as they stand here: runs of fields of one size
+ * (journal.c, `runs`).
+ */
 struct nf2_root {               /* journal.c: what a mount must know */
     uint32_t volume_id;         /* the first run */
     uint32_t id_limit;
@@ -93,7 +96,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool next_suspect;          /* the next block may hold something */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
     bool bad_keys;              /* the tree may have keys of bad blocks */
-    bool opened;                /* this session has written its first CHECKPOINT; in no run, like what follows */
+    bool opened;                /* this session has written its first CHECKPOINT; from here on: no run */
     bool anchor_due;            /* none names the head */
     uint8_t super_block;        /* that has the last ANCHOR */
     uint32_t head;              /* block of the root log */
@@ -109,13 +112,15 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint16_t free;              /* blocks, never too many; the second run */
     uint16_t now_window;        /* number */
     struct nf2_claim nodes, data;   /* the third run */
-    bool fresh;                 /* windows behind `now` were never used, and are erased; the fourth run */
+    bool fresh;                 /* windows behind `now` were never used, are erased; the fourth run */
     bool now_fresh;             /* all free blocks of `now` are erased */
-    bool lap_known;             /* a lap over all windows was made in this mount; in no run, like what follows */
+    bool lap_known;             /* a lap over all windows was made in this mount; from here on: no run */
     uint8_t freed_count;
     uint8_t ahead_group;        /* the group that idle time is erasing, */
     uint16_t ahead;             /* and so many blocks of it are done */
     uint8_t claim_size;         /* of the next claim for nodes */
+    uint8_t lag_window;         /* the window of the laggards */
+    bool drained;               /* free blocks of `now` that are not held back were all taken */
     bool now_counted;           /* `now` was counted in this lap */
     bool pristine;              /* nothing was changed since this lap began */
     bool settled;               /* nor since the last one, and in it */
@@ -128,9 +133,12 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint32_t lap_free;          /* blocks found free in this lap of walks */
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
+    uint32_t laggards;          /* groups of a window that are emptied since they were erased too seldom: a bit each */
+    uint32_t worn;              /* groups of `now` that were erased more often than most: a bit each */
+    struct nf2_claim moved;     /* for what moves */
     uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
     uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts), 255: or more */
-    uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from: a run, too */
+    uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from; a run */
     uint8_t mark[NF2_WINDOW_BYTES];     /* of the one that a walk marks */
     uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted or left last; 255: not known */
 };
@@ -155,6 +163,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t to_move;           /* live pages that lie in victims still */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
+    uint32_t ended;             /* erases that there had been when the last walk ended */
     uint32_t spent;             /* changes that there had been when all walks won nothing: 0: never */
     struct nf2_run moved;       /* where moved data goes */
 };
