@@ -24,8 +24,18 @@
 #define NF2_APART
 #endif
 
+/*
+ * Keeps this pointer to a part of a structure in a register of its own. Otherwise each access goes
+ * through the whole structure's, and is a wide instruction where the part lies far behind its start.
+ */
+#if defined(__GNUC__)
+#define NF2_NEAR(pointer) __asm__("" : "+r"(pointer))
+#else
+#define NF2_NEAR(pointer) ((void)(pointer))
+#endif
+
 #define NF2_NONE UINT32_MAX
-#define NF2_NO_BLOCK 0xFFFFFFu  /* no block, in the 24 bits of the format */
+#define NF2_NO_BLOCK 0u         /* of the root log: none, since it is a super block */
 
 /* A build may bring one of its own, which tells where an error came from. */
 #ifndef NF2_TRY

@@ -59,9 +59,9 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
     uint32_t whole = run->count > 0 ? run->count - (run->within > 0) : 0;
 
     if (whole > 0 && run->block + run->count == claim->start) {
-        claim->start -= whole;
-        claim->count = (uint16_t)(claim->count + whole);
-        claim->erased = (uint16_t)(claim->erased + whole);
+        claim->start = (uint16_t)(claim->start - whole);
+        claim->count = (uint8_t)(claim->count + whole);
+        claim->erased = (uint8_t)(claim->erased + whole);
         run->count -= whole;
     }
     bool better = fs->fragment.count == 0 || run->within < fs->fragment.within;

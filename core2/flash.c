@@ -3,21 +3,10 @@
 
 #define PEEK_BYTES 88u          /* what a look into the middle of a page reads: one record or two, at the price of one read */
 
-static bool power_of_two(uint32_t value)
+/* A power of two between these. */
+static bool power(uint32_t value, uint32_t least, uint32_t most)
 {
-    return value != 0 && (value & (value - 1)) == 0;
-}
-
-static bool geometry_valid(const struct nf2_flash *flash)
-{
-    bool sizes = power_of_two(flash->block_size) && flash->block_size >= 4096 &&
-                 flash->block_size <= 65536 && (flash->page_size == 256 || flash->page_size == 512) &&
-                 flash->chip_size % flash->block_size == 0;
-    bool units = power_of_two(flash->program_unit) && flash->program_unit <= 32 &&
-                 power_of_two(flash->read_unit) && flash->read_unit <= 32;
-    bool large = flash->large_erase_size == 0 || (power_of_two(flash->large_erase_size) &&
-                                                  flash->large_erase_size > flash->block_size);
-    return sizes && units && large;
+    return value >= least && value <= most && (value & (value - 1)) == 0;
 }
 
 int nf2_flash_validate(const struct nf2_config *config)
@@ -28,11 +17,14 @@ int nf2_flash_validate(const struct nf2_config *config)
         config->buffer == NULL) {
         return NF2_ERR_INVAL;
     }
-    if (!geometry_valid(flash)) {
+    uint32_t block = flash->block_size, large = flash->large_erase_size;
+    if (!power(block, 4096, 65536) || !power(flash->page_size, 256, 512) ||
+        !power(flash->program_unit, 1, 32) || !power(flash->read_unit, 1, 32) || flash->chip_size % block != 0 ||
+        (large != 0 && !power(large, 2 * block, UINT32_MAX))) {
         return NF2_ERR_GEOMETRY;
     }
-    bool fits = config->offset % flash->block_size == 0 && config->size % flash->block_size == 0 &&
-                config->offset < flash->chip_size && config->size <= flash->chip_size - config->offset;
+    bool fits = (config->offset | config->size) % block == 0 && config->offset < flash->chip_size &&
+                config->size <= flash->chip_size - config->offset;
     return fits && config->buffer_size >= NF2_BUFFER_SIZE(flash->page_size) ? NF2_OK : NF2_ERR_INVAL;
 }
 
@@ -47,20 +39,15 @@ bool nf2_large_begins(const nf2_t *fs, uint32_t block)
     return (fs->io.offset / nf2_block_bytes(fs) + block) % nf2_large_blocks(fs) == 0;
 }
 
-static uint32_t address_of(const nf2_t *fs, uint32_t block, uint32_t offset)
+/* The place on the chip; NF2_NONE: a damaged reference, it reaches beyond the volume. */
+static NF2_APART uint32_t locate(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
-    NF2_ASSERT(block < fs->io.blocks);
-    return fs->io.offset + block * nf2_block_bytes(fs) + offset;
-}
-
-/* Keeps a damaged reference from reaching beyond the volume. */
-static bool in_range(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
-{
-    if (block >= fs->io.blocks) {
-        return false;
-    }
     uint32_t behind = (fs->io.blocks - block) * nf2_block_bytes(fs);
-    return offset <= behind && length <= behind - offset;
+
+    if (block >= fs->io.blocks || offset > behind || length > behind - offset) {
+        return NF2_NONE;
+    }
+    return fs->io.offset + block * nf2_block_bytes(fs) + offset;
 }
 
 /* Whole read units. The time is that of a page for each page touched. */
@@ -92,11 +79,11 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     struct nf2_io *io = &fs->io;
     uint32_t page = nf2_page(fs), at = offset & (page - 1);
 
-    uint32_t address = address_of(fs, block, offset - at);
+    uint32_t address = fs->io.offset + block * nf2_block_bytes(fs) + offset - at;
     if (io->window_address == address && at >= io->window_begin && at + length <= io->window_end) {
         return io->read_buffer + at;
     }
-    if (!in_range(fs, block, offset, length) || at + length > page) {
+    if (locate(fs, block, offset, length) == NF2_NONE || at + length > page) {
         return NULL;
     }
     if (io->window_address != address || at < io->window_begin || at > io->window_end) {
@@ -107,27 +94,27 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     return fill_window(fs, at + want) == NF2_OK ? io->read_buffer + at : NULL;
 }
 
-/* Block by block; through a small buffer where the ends are not aligned to the driver's read unit. */
+/* Block by block; through the window where the ends are not aligned to the driver's read unit. */
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length)
 {
-    uint32_t unit = fs->io.flash->read_unit, bytes = nf2_block_bytes(fs);
-    uint8_t *to = data, edge[32];
+    uint32_t unit = fs->io.flash->read_unit, bytes = nf2_block_bytes(fs), n;
 
-    if (!in_range(fs, block, offset, length)) {
+    uint32_t start = locate(fs, block, offset, length) - offset;
+    if (start + offset == NF2_NONE) {
         return NF2_ERR_IO;
     }
-    while (length > 0) {
-        uint32_t at = offset & (bytes - 1), skip = at & (unit - 1), n = nf2_min(length, bytes - at);
-        uint32_t address = address_of(fs, block, offset);
-        bool aligned = skip == 0 && n >= unit;
-        n = aligned ? n & ~(unit - 1) : nf2_min(unit - skip, n);
-        NF2_TRY(drive_read(fs, address - skip, aligned ? to : edge, aligned ? n : unit));
-        if (!aligned) {
-            memcpy(to, edge + skip, n);
+    for (uint8_t *to = data; length > 0; offset += n, to += n, length -= n) {
+        uint32_t skip = offset & (unit - 1);
+        n = nf2_min(length, bytes - (offset & (bytes - 1)));
+        if (skip == 0 && n >= unit) {
+            n &= ~(unit - 1);
+            NF2_TRY(drive_read(fs, start + offset, to, n));
+        } else {
+            n = nf2_min(unit - skip, n);
+            const uint8_t *from = nf2_peek(fs, block, offset, n);
+            NF2_TRY(from != NULL ? NF2_OK : NF2_ERR_IO);
+            memcpy(to, from, n);
         }
-        offset += n;
-        to += n;
-        length -= n;
     }
     return NF2_OK;
 }
@@ -135,8 +122,14 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
 /* What a program or an erase answered. */
 static NF2_APART int settle(nf2_t *fs, int result)
 {
-    fs->io.broken = fs->io.broken || (result != 0 && result != NF2_FLASH_BAD);
-    return result == 0 ? NF2_OK : result == NF2_FLASH_BAD ? NF2_FAILED_BLOCK : NF2_ERR_IO;
+    if (result == NF2_FLASH_BAD) {
+        return NF2_FAILED_BLOCK;
+    }
+    if (result != 0) {
+        fs->io.broken = true;
+        return NF2_ERR_IO;
+    }
+    return NF2_OK;
 }
 
 static int writable(const nf2_t *fs)
@@ -151,7 +144,8 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
 
     NF2_ASSERT(length > 0 && (offset & (page - 1)) + padded <= page);
     NF2_TRY(writable(fs));
-    if (!in_range(fs, block, offset, padded) || offset % io->flash->program_unit != 0) {
+    uint32_t address = locate(fs, block, offset, padded);
+    if (address == NF2_NONE || offset % io->flash->program_unit != 0) {
         return NF2_ERR_IO;
     }
     if (padded != length) {
@@ -159,7 +153,6 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
         memset(io->write_buffer + length, 0xFF, padded - length);
         data = io->write_buffer;
     }
-    uint32_t address = address_of(fs, block, offset);
     io->changes++;
     io->busy_us += io->flash->program_page_us;
     if ((address & ~(page - 1)) == io->window_address) {
@@ -173,13 +166,13 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
     struct nf2_io *io = &fs->io;
 
     NF2_ASSERT(count == 1 || (count == nf2_large_blocks(fs) && nf2_large_begins(fs, block)));
+    uint32_t bytes = count * nf2_block_bytes(fs), address = locate(fs, block, 0, bytes);
     NF2_TRY(writable(fs));
-    if (block >= io->blocks || count > io->blocks - block) {
+    if (address == NF2_NONE) {
         return NF2_ERR_IO;
     }
     io->changes++;
     io->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
     io->window_address = NF2_NONE;
-    uint32_t address = address_of(fs, block, 0), bytes = count * nf2_block_bytes(fs);
     return settle(fs, io->flash->erase(io->flash->context, address, bytes));
 }

@@ -3,14 +3,15 @@
 #ifndef NF2FS_CORE_FORMAT_H
 #define NF2FS_CORE_FORMAT_H
 
-#define NF2_MAGIC "NF2F"
+#define NF2_MAGIC 0x4632464Eu   /* "NF2F" */
 #define NF2_SUPER_BLOCKS 2u     /* blocks 0 and 1 */
+#define NF2_SUPER_MOST 3u       /* of a larger volume */
 #define NF2_FIRST_LOG 2u        /* the root log's first block in a new volume */
 
 /* Limits that private.h has too, for the core's structures: both must say the same. */
 #define NF2_WINDOW_BLOCKS 512u
 #define NF2_GROUPS 32u
-#define NF2_BAD_MAX 8u
+#define NF2_BAD_MAX 4u
 #define NF2_PIECES_MAX 4u
 #define NF2_KEY_MAX 24u
 #define NF2_LEVELS 8u           /* of the tree */
@@ -31,36 +32,52 @@ enum { NF2_FRAME = 6 };         /* place 2: of the data, from the block's base o
 
 /* Records of the super blocks. */
 enum { NF2_SUPER_ANCHOR = 1 };
-#define NF2_ANCHOR_BYTES 24u    /* magic 4, format 1, log2 B 1, P 2, U 1, flags 1, N 3, volume id 4, sequence 4, log head 3 */
+enum {                          /* an anchor: words of 4 bytes */
+    NF2_ANCHOR_MAGIC = 0,
+    NF2_ANCHOR_VERSION = 4,     /* of the format */
+    NF2_ANCHOR_GEOMETRY = 8,    /* the sum of a block's, a page's and a program unit's bytes */
+    NF2_ANCHOR_BLOCKS = 12,
+    NF2_ANCHOR_VOLUME = 16,     /* id */
+    NF2_ANCHOR_SEQUENCE = 20,
+    NF2_ANCHOR_HEAD = 24,       /* block of the root log */
+    NF2_ANCHOR_BYTES = 28
+};
 
 /* Records of the root log. */
 enum {
-    NF2_ROOT_HEAD = 1,          /* 'R', volume id 4, block where the log goes on 3 */
-    NF2_ROOT_CHECKPOINT = 2,
-    NF2_ROOT_CLAIM = 3,         /* start 3, count 2 */
-    NF2_ROOT_GROUP = 4,         /* operations on the tree: see group.c */
-    NF2_ROOT_DONE = 5           /* the last GROUP is applied */
+    NF2_ROOT_CHECKPOINT = 2,    /* all that a mount must know */
+    NF2_ROOT_GROUP = 4          /* operations on the tree: see group.c */
 };
-#define NF2_ROOT_HEAD_BYTES 8u
 
 /* Changes in a GROUP: kind 1, bytes of the body 2, the key, the body. See group.c. */
 enum { NF2_GROUP_PUT = 0, NF2_GROUP_DEL = 1, NF2_GROUP_RANGE = 2 };
 
-/*
- * CHECKPOINT: flags 1, epoch 2, root node 3, end of its base 2, level 1, id limit 4, free blocks 3, erases 4, unclean mounts 2,
- * window 2, erased groups 4, GROUP: block 3 and place 2, claims for nodes and for data: start 3, count 2, erased 2 each,
- * bad blocks 1; used bits of the window 64, bad blocks 3 each.
- */
-#define NF2_STATE_FIXED 48u
-
-/* Flags of a CHECKPOINT. */
+/* CHECKPOINT: places of its fields. Two of them fit in a page of 256 bytes. */
 enum {
-    NF2_STATE_CLEAN = 1,        /* the volume was left cleanly, nothing was changed behind this record */
-    NF2_STATE_FRESH = 2,        /* windows behind this one were never used, and are erased */
-    NF2_STATE_NOW_FRESH = 4,    /* so are all free blocks of this one */
-    NF2_STATE_SUSPECT = 8,      /* the block where the log goes on is to be erased first */
-    NF2_STATE_LEAKY = 16,       /* blocks may be free that the next lap of walks has to find */
-    NF2_STATE_BADS = 32         /* the tree may have keys of bad blocks */
+    NF2_STATE_VOLUME = 0,       /* id 4 */
+    NF2_STATE_ID_LIMIT = 4,     /* 4 */
+    NF2_STATE_NEXT = 8,         /* block 2 where the log goes on */
+    NF2_STATE_ROOT = 10,        /* block 2 of the tree's root */
+    NF2_STATE_BASE = 12,        /* end 2 of the root's base */
+    NF2_STATE_GROUP = 14,       /* block 2 of a GROUP that may not be applied */
+    NF2_STATE_GROUP_AT = 16,    /* 2 */
+    NF2_STATE_UNCLEAN = 18,     /* mounts 2 */
+    NF2_STATE_BAD = 20,         /* bad blocks 2 each, NF2_BAD_MAX of them */
+    NF2_STATE_LEVEL = 28,       /* 1 */
+    NF2_STATE_BADS = 29,        /* bad blocks in the list 1 */
+    NF2_STATE_CLEAN = 30,       /* 1: the volume was left cleanly: nothing changed behind this record */
+    NF2_STATE_SUSPECT = 31,     /* 1: the block where the log goes on is to be erased first */
+    NF2_STATE_LEAKY = 32,       /* 1: blocks may be free that the next lap of walks has to find */
+    NF2_STATE_BAD_KEYS = 33,    /* 1: the tree may have keys of bad blocks */
+    NF2_STATE_ERASES = 34,      /* 4 */
+    NF2_STATE_ERASED = 38,      /* erased groups 4 */
+    NF2_STATE_FREE = 42,        /* blocks 2 */
+    NF2_STATE_WINDOW = 44,      /* number 2 */
+    NF2_STATE_CLAIMS = 46,      /* for nodes, then for data: start 2, count 1, erased 1 each */
+    NF2_STATE_FRESH = 54,       /* 1: windows behind this one were never used, and are erased */
+    NF2_STATE_NOW_FRESH = 55,   /* 1: so are all free blocks of this one */
+    NF2_STATE_USED = 56,        /* bits 64 of the window */
+    NF2_STATE_BYTES = 120
 };
 
 /* Records of a node. */

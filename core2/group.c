@@ -69,8 +69,8 @@ static int settle(nf2_t *fs)
     }
     NF2_TRY(fs->group_busy == NF2_GROUP_NONE ? NF2_OK : NF2_NEED_SPACE); /* the next call may have more to say */
     fs->root.group_block = NF2_NO_BLOCK;
-    int result = nf2_journal_put(fs, NF2_ROOT_DONE, NULL, 0);
-    fs->root.group_block = result < 0 ? block : NF2_NO_BLOCK;
+    int result = nf2_journal_checkpoint(fs, false);
+    fs->root.group_block = (uint16_t)(result < 0 ? block : NF2_NO_BLOCK);
     return result;
 }
 
@@ -134,7 +134,7 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
         NF2_TRY(nf2_journal_room(fs, length));
         result = write_group(fs, ops, count, length);
     }
-    fs->root.group_block = result == NF2_OK ? fs->root.head : NF2_NO_BLOCK;
+    fs->root.group_block = (uint16_t)(result == NF2_OK ? fs->root.head : NF2_NO_BLOCK);
     fs->group_busy = result == NF2_OK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }

@@ -5,183 +5,91 @@
 
 /* ---- what a CHECKPOINT holds -------------------------------------------------------------------- */
 
-/* The fields behind the flags, in order: where in the volume, bytes there, and bytes on record. */
-#define FIELD(name, stored) {offsetof(nf2_t, name), (uint8_t)sizeof(((nf2_t *)NULL)->name), stored}
-#define CLAIM(name) FIELD(name.start, 3), FIELD(name.count, 2), FIELD(name.erased, 2)
-#define NODES_ERASED_AT 38u     /* place of this field of the claim for nodes */
-static const struct field {
+/*
+ * Runs of fields that lie together and are of one size: 0 stands for bools. On record they follow each
+ * other.
+ */
+#define END_OF(field) (offsetof(nf2_t, field) + sizeof ((nf2_t *)NULL)->field)
+#define RUN(first, last, size) \
+    {offsetof(nf2_t, first), (uint8_t)(END_OF(last) - offsetof(nf2_t, first)), size}
+#define RUN_MAX NF2_WINDOW_BYTES
+static const struct run {
     uint16_t at;
-    uint8_t size, stored;
-} fields[] = {
-    FIELD(io.epoch, 2), FIELD(root.node, 3), FIELD(root.node_base, 2), FIELD(root.level, 1),
-    FIELD(root.id_limit, 4), FIELD(space.free, 3), FIELD(space.erases, 4), FIELD(root.unclean_mounts, 2),
-    FIELD(space.now_window, 2), FIELD(space.erased_groups, 4), FIELD(root.group_block, 3), FIELD(root.group_at, 2),
-    CLAIM(space.nodes), CLAIM(space.data), FIELD(root.bads, 1),
+    uint8_t bytes, size;
+} runs[] = {
+    RUN(root.volume_id, root.id_limit, 4), RUN(root.next, root.bad, 2),
+    RUN(root.level, root.bads, 1), RUN(root.clean, root.bad_keys, 0),
+    RUN(space.erases, space.erased_groups, 4), RUN(space.free, space.now_window, 2),
+    RUN(space.nodes.start, space.nodes.start, 2), RUN(space.nodes.count, space.nodes.erased, 1),
+    RUN(space.data.start, space.data.start, 2), RUN(space.data.count, space.data.erased, 1),
+    RUN(space.fresh, space.now_fresh, 0), RUN(space.now, space.now, 1),
 };
-#define FIELDS (sizeof fields / sizeof fields[0])
+#define RUNS_END (runs + sizeof runs / sizeof runs[0])
 
-/* The flags, from the lowest bit on. */
-static const uint16_t flags[] = {
-    offsetof(nf2_t, root.clean), offsetof(nf2_t, space.fresh), offsetof(nf2_t, space.now_fresh),
-    offsetof(nf2_t, root.next_suspect), offsetof(nf2_t, root.leaky), offsetof(nf2_t, root.bad_keys),
-};
-#define FLAGS (sizeof flags / sizeof flags[0])
-
-/* With units that are programmed once a session begins with a turn: it may need a block that is not on record as erased. */
-static uint32_t erased_on_record(const nf2_t *fs)
+/* From RAM to a record or back. */
+static NF2_APART void copy_run(const struct run *run, uint8_t *to, const uint8_t *from)
 {
-    const struct nf2_claim *nodes = &fs->space.nodes;
-    uint32_t most = fs->io.flash->program_unit > 1 && nodes->count > 0 ? nodes->count - 1u : NF2_NONE;
+    const uint16_t one = 1;
+    bool little = *(const uint8_t *)&one == 1;
 
-    return nf2_min(most, nodes->erased);
-}
-
-static void store_fixed(const nf2_t *fs, bool clean, uint8_t *bytes)
-{
-    uint8_t *p = bytes + 1;
-
-    bytes[0] = 0;
-    for (unsigned i = 0; i < FLAGS; i++) {
-        bytes[0] = (uint8_t)(bytes[0] | *((const uint8_t *)fs + flags[i]) << i);
-    }
-    bytes[0] = (uint8_t)((bytes[0] & ~NF2_STATE_CLEAN) | (clean ? NF2_STATE_CLEAN : 0));
-    for (const struct field *field = fields; field < fields + FIELDS; field++) {
-        const void *from = (const uint8_t *)fs + field->at;
-        uint32_t value = field->size == 1 ? *(const uint8_t *)from : field->size == 2 ? *(const uint16_t *)from :
-                         *(const uint32_t *)from;
-        for (unsigned n = field->stored; n > 0; n--, value >>= 8) {
-            *p++ = (uint8_t)value;
-        }
-    }
-    nf2_put16(bytes + NODES_ERASED_AT, erased_on_record(fs));
-}
-
-static void load_fixed(nf2_t *fs, const uint8_t *bytes)
-{
-    const uint8_t *p = bytes + 1;
-
-    for (unsigned i = 0; i < FLAGS; i++) {
-        *(bool *)((uint8_t *)fs + flags[i]) = (bytes[0] >> i & 1u) != 0;
-    }
-    for (const struct field *field = fields; field < fields + FIELDS; field++) {
-        void *to = (uint8_t *)fs + field->at;
-        uint32_t value = 0;
-        for (unsigned n = field->stored; n > 0; n--) {
-            value = value << 8 | p[n - 1];
-        }
-        p += field->stored;
-        if (field->size == 1) {
-            *(uint8_t *)to = (uint8_t)value;
-        } else if (field->size == 2) {
-            *(uint16_t *)to = (uint16_t)value;
-        } else {
-            *(uint32_t *)to = value;
-        }
+    for (uint32_t i = 0; i < run->bytes; i++) {
+        uint8_t byte = from[little || run->size == 0 ? i : i ^ (run->size - 1u)];
+        to[i] = run->size != 0 ? byte : byte & 1u;
     }
 }
 
-static NF2_APART uint32_t checkpoint_bytes(const nf2_t *fs)
+/* Appends one to the head. */
+static int write_state(nf2_t *fs)
 {
-    return NF2_STATE_FIXED + NF2_WINDOW_BYTES + 3u * fs->root.bads;
-}
+    struct nf2_root *root = &fs->root;
+    struct nf2_claim *nodes = &fs->space.nodes;
+    struct nf2_writer writer;
+    uint8_t bytes[RUN_MAX];
 
-static void write_checkpoint(nf2_t *fs, struct nf2_writer *writer, bool clean)
-{
-    uint8_t bytes[NF2_STATE_FIXED];
-
-    NF2_ASSERT(fs->root.bads <= NF2_BAD_MAX && fs->root.node < fs->io.blocks && fs->io.epoch_known);
-    (void)nf2_writer_open(fs, writer, NF2_ROOT_CHECKPOINT, checkpoint_bytes(fs));
-    store_fixed(fs, clean, bytes);
-    nf2_writer_put(fs, writer, bytes, sizeof bytes);
-    nf2_writer_put(fs, writer, fs->space.now, NF2_WINDOW_BYTES);
-    for (unsigned i = 0; i < fs->root.bads; i++) {
-        nf2_put24(bytes, fs->root.bad[i]);
-        nf2_writer_put(fs, writer, bytes, 3);
+    NF2_NEAR(root);
+    NF2_ASSERT(root->bads <= NF2_BAD_MAX && root->node < fs->io.blocks && fs->io.epoch_known);
+    root->id_limit = root->next_id + (root->clean ? 0 : IDS_AHEAD);
+    /*
+     * With units that are programmed once a session begins with a turn: it may need a block that is
+     * not on record as erased.
+     */
+    if (nodes->count > 0 && nodes->count == nodes->erased && fs->io.flash->program_unit > 1) {
+        nodes->erased--;
     }
-    nf2_writer_close(fs, writer);
+    nf2_writer_begin(&writer, root->head, root->end);
+    (void)nf2_writer_open(fs, &writer, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES);
+    for (const struct run *run = runs; run < RUNS_END; run++) {
+        copy_run(run, bytes, (const uint8_t *)fs + run->at);
+        nf2_writer_put(fs, &writer, bytes, run->bytes);
+    }
+    nf2_writer_close(fs, &writer);
+    return nf2_journal_end(fs, &writer);
 }
 
-static bool claim_valid(const nf2_t *fs, const struct nf2_claim *claim)
+static int read_state(nf2_t *fs, const struct nf2_record *record)
 {
-    bool inside = nf2_space_usable(fs, claim->start) && claim->count <= fs->io.blocks - claim->start;
-    return claim->count == 0 || (inside && claim->erased <= claim->count);
-}
+    struct nf2_root *root = &fs->root;
+    struct nf2_space *space = &fs->space;
+    uint32_t at = 2, volume_id = root->volume_id;
+    uint8_t bytes[RUN_MAX];
 
-/* What has a fixed place refers to blocks and windows that there are. */
-static bool fixed_valid(const nf2_t *fs)
-{
-    const struct nf2_root *root = &fs->root;
-    bool group = root->group_block == NF2_NO_BLOCK || root->group_block < fs->io.blocks;
-    bool claims = claim_valid(fs, &fs->space.nodes) && claim_valid(fs, &fs->space.data);
-
-    return group && claims && root->bads <= NF2_BAD_MAX && root->level < 8 && fs->space.now_window < nf2_windows(fs);
-}
-
-static int read_checkpoint(nf2_t *fs, const struct nf2_record *record)
-{
-    uint8_t bytes[NF2_STATE_FIXED];
-    uint32_t head = fs->root.head, at = 2 + NF2_STATE_FIXED;
-
-    if (record->length < NF2_RECORD_OVERHEAD + NF2_STATE_FIXED + NF2_WINDOW_BYTES) {
+    NF2_NEAR(root);
+    if (record->type != NF2_ROOT_CHECKPOINT || record->length != NF2_RECORD_OVERHEAD + NF2_STATE_BYTES) {
         return NF2_ERR_CORRUPT;
     }
-    NF2_TRY(nf2_record_read(fs, head, record->offset, 2, bytes, sizeof bytes));
-    load_fixed(fs, bytes);
-    if (!fixed_valid(fs) || record->length != NF2_RECORD_OVERHEAD + checkpoint_bytes(fs)) {
-        return NF2_ERR_CORRUPT;
+    for (const struct run *run = runs; run < RUNS_END; at += run->bytes, run++) {
+        NF2_TRY(nf2_record_read(fs, root->head, record->offset, at, bytes, run->bytes));
+        copy_run(run, (uint8_t *)fs + run->at, bytes);
     }
-    NF2_TRY(nf2_record_read(fs, head, record->offset, at, fs->space.now, NF2_WINDOW_BYTES));
-    at += NF2_WINDOW_BYTES;
-    for (unsigned i = 0; i < fs->root.bads; i++, at += 3) {
-        NF2_TRY(nf2_record_read(fs, head, record->offset, at, bytes, 3));
-        NF2_TRY(nf2_get24(bytes) < fs->io.blocks ? NF2_OK : NF2_ERR_CORRUPT);
-        fs->root.bad[i] = (uint16_t)nf2_get24(bytes);
-    }
-    fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
-    return NF2_OK;
+    NF2_ASSERT(at == 2 + NF2_STATE_BYTES);
+    space->now_free = (uint16_t)nf2_space_count(fs, space->now);
+    bool group = root->group_block < fs->io.blocks;
+    bool claims = space->nodes.erased <= space->nodes.count && space->data.erased <= space->data.count;
+    bool inside = root->bads <= NF2_BAD_MAX && root->level < NF2_LEVELS && space->now_window < nf2_windows(fs);
+    return group && claims && inside && root->volume_id == volume_id ? NF2_OK : NF2_ERR_CORRUPT;
 }
 
 /* ---- reading the log ---------------------------------------------------------------------------- */
-
-static int read_claim(nf2_t *fs, const uint8_t *p)
-{
-    uint32_t start = nf2_get24(p), count = nf2_get16(p + 3);
-
-    if (start >= fs->io.blocks || count > fs->io.blocks - start) {
-        return NF2_ERR_CORRUPT;
-    }
-    nf2_space_use(fs, start, count);
-    nf2_space_taken(fs, count);
-    return NF2_OK;
-}
-
-static int read_record(nf2_t *fs, const struct nf2_record *record)
-{
-    uint8_t bytes[NF2_ROOT_HEAD_BYTES] = {0};
-    uint32_t payload = record->length - NF2_RECORD_OVERHEAD;
-
-    if (record->type == NF2_ROOT_CHECKPOINT) {
-        return read_checkpoint(fs, record);
-    }
-    fs->root.clean = fs->root.clean && record->type == NF2_ROOT_HEAD;
-    NF2_TRY(nf2_record_read(fs, fs->root.head, record->offset, 2, bytes, nf2_min(payload, sizeof bytes)));
-    switch (record->type) {
-    case NF2_ROOT_HEAD:
-        fs->root.next = nf2_get24(bytes + 5);
-        return bytes[0] == 'R' && nf2_get32(bytes + 1) == fs->root.volume_id ? NF2_OK : NF2_ERR_CORRUPT;
-    case NF2_ROOT_CLAIM:
-        return read_claim(fs, bytes);
-    case NF2_ROOT_GROUP:
-        fs->root.group_block = fs->root.head;
-        fs->root.group_at = record->offset;
-        return NF2_OK;
-    case NF2_ROOT_DONE:
-        fs->root.group_block = NF2_NO_BLOCK;
-        return NF2_OK;
-    default:
-        return NF2_ERR_CORRUPT;
-    }
-}
 
 /* The epoch of the last session: of one that was cut in its first CHECKPOINT only the torn page is left. */
 static uint16_t last_epoch(const nf2_t *fs, const struct nf2_scan *scan)
@@ -192,40 +100,81 @@ static uint16_t last_epoch(const nf2_t *fs, const struct nf2_scan *scan)
     return later ? torn : fs->io.epoch;
 }
 
-int nf2_journal_read(nf2_t *fs)
+/*
+ * The last log: where an anchor is lost, or a cut came in front of it, the log goes on in the block that the head names as the next one.
+ * What that was before has fewer erases, or was erased. Whatever cannot be read is looked at again by who reads the head.
+ */
+static NF2_APART void find_head(nf2_t *fs)
 {
+    struct nf2_root *root = &fs->root;
     struct nf2_scan scan;
     struct nf2_record record;
-    bool first = true, state = false;
+    uint32_t block = root->head, erases = 0;
+
+    NF2_NEAR(root);
+    for (uint32_t i = fs->io.blocks; i > 0 && block < fs->io.blocks; i--) {
+        nf2_scan_begin(&scan, block);
+        const uint8_t *p = nf2_scan_next(fs, &scan, &record) > 0 ? nf2_peek(fs, block, record.offset + 2u, NF2_STATE_ERASES + 4u) : NULL;
+        if (p == NULL || nf2_get32(p + NF2_STATE_VOLUME) != root->volume_id || nf2_get32(p + NF2_STATE_ERASES) < erases) {
+            return;
+        }
+        erases = nf2_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
+        root->super_sequence++; /* no anchor that is lost has that of the next one */
+        root->head = block;
+        block = nf2_get16(p + NF2_STATE_NEXT);
+    }
+}
+
+int nf2_journal_read(nf2_t *fs)
+{
+    struct nf2_root *root = &fs->root;
+    struct nf2_scan scan;
+    struct nf2_record record;
+    uint32_t anchored = root->head;
+    bool state = false;
     int found;
 
-    NF2_ASSERT(fs->root.head < fs->io.blocks && !fs->io.epoch_known);
-    nf2_scan_begin(&scan, fs->root.head);
+    NF2_NEAR(root);
+    NF2_ASSERT(root->head < fs->io.blocks && !fs->io.epoch_known);
+    find_head(fs);
+    nf2_scan_begin(&scan, root->head);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        if (first != (record.type == NF2_ROOT_HEAD)) {
-            return NF2_ERR_CORRUPT;
+        if (state && record.type == NF2_ROOT_GROUP) {
+            root->group_block = (uint16_t)root->head;
+            root->group_at = record.offset;
+            root->clean = false;
+        } else {
+            NF2_TRY(read_state(fs, &record));
+            state = true;
         }
-        first = false;
-        NF2_TRY(read_record(fs, &record));
-        state = state || record.type == NF2_ROOT_CHECKPOINT;
     }
     NF2_TRY(found);
     if (!state || scan.damaged) {
         return NF2_ERR_CORRUPT;
     }
-    fs->root.next_id = fs->root.id_limit;
+    root->next_id = root->id_limit;
+    fs->io.epoch = scan.last_epoch;
     bool torn = scan.bad && (scan.dirty_end || scan.used_end > nf2_page_end(fs, scan.last_end - 1u));
-    fs->io.cut = !fs->root.clean || torn; /* it was cut in its first CHECKPOINT */
+    fs->io.cut = !root->clean || torn; /* it was cut in its first CHECKPOINT */
     if (fs->io.cut) { /* what was claimed and not used is found by the walk */
         memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
         memset(&fs->space.data, 0, sizeof fs->space.data);
-        fs->root.next_suspect = true; /* the session may have been cut in a turn */
+        root->next_suspect = true; /* the session may have been cut in a turn */
         fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) + 1u);
-        fs->root.unclean_mounts++;
-        fs->root.leaky = true;
+        root->unclean_mounts++;
+        root->leaky = true;
     }
     fs->io.epoch_known = true;
-    fs->root.end = nf2_scan_append_at(fs, &scan);
+    root->anchor_due = root->head != anchored;
+    root->end = nf2_scan_append_at(fs, &scan);
+    /*
+     * A session that was cut in its first program may have left no trace of it, and the next one programs the same place. With
+     * units that are programmed once it must not: all goes into blocks that are erased first.
+     */
+    if (fs->io.flash->program_unit > 1) {
+        root->next_suspect = true;
+        root->end = UINT16_MAX;
+    }
     return NF2_OK;
 }
 
@@ -236,6 +185,7 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
     struct nf2_root *root = &fs->root;
     uint32_t before = fs->space.now_free;
 
+    NF2_NEAR(root);
     NF2_ASSERT(block < fs->io.blocks);
     nf2_space_use(fs, block, 1);
     nf2_space_taken(fs, before - fs->space.now_free);
@@ -263,6 +213,7 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
     struct nf2_root *root = &fs->root;
     unsigned kept = 0;
 
+    NF2_NEAR(root);
     NF2_ASSERT(nf2_journal_bad_listed(fs, block));
     for (unsigned i = 0; i < root->bads; i++) {
         if (root->bad[i] != block) {
@@ -272,114 +223,76 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
     root->bads = (uint8_t)kept;
 }
 
-/* The last block of a claim. */
-static NF2_APART uint32_t spare_of(struct nf2_claim *claim, bool *suspect)
+uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
 {
     NF2_ASSERT(claim->count > 0);
     claim->count--;
     *suspect = claim->count >= claim->erased;
-    claim->erased = (uint16_t)nf2_min(claim->erased, claim->count);
-    return claim->start + claim->count;
-}
-
-/* A free block of `now`, or NF2_NO_BLOCK: one that is on record as erased only where there is no other. */
-static uint32_t spare_free(const nf2_t *fs)
-{
-    uint32_t first = fs->space.now_window * fs->space.window_blocks, found = NF2_NO_BLOCK;
-
-    for (uint32_t i = 0; i < fs->space.window_blocks; i++) {
-        bool free = !nf2_bit(fs->space.now, i);
-        if (free && !nf2_space_erased(fs, first + i, 1)) {
-            return first + i;
-        }
-        found = free ? first + i : found;
-    }
-    return found;
+    claim->erased = (uint8_t)nf2_min(claim->erased, claim->count);
+    return (uint32_t)claim->start + claim->count;
 }
 
 /*
- * A block for the log's next turn; NF2_NO_BLOCK: there is none. Before this session's first record what the last one left on
- * record as claimed and erased is not taken: the record holds again where a cut leaves no trace of the session.
+ * Sets the block for the log's next turn: `block` only where there is no other one. Before this
+ * session's first record a block that is not on record as erased comes first: the last session's
+ * record holds again where a cut leaves no trace.
  */
-static uint32_t spare(nf2_t *fs, bool *suspect)
+static NF2_APART void find_next(nf2_t *fs, uint32_t block)
 {
+    struct nf2_root *root = &fs->root;
     struct nf2_claim *claim = fs->space.nodes.count > 0 ? &fs->space.nodes : &fs->space.data;
-    uint32_t block;
+    uint32_t free = NF2_NO_BLOCK, at = fs->space.now_window * fs->space.window_blocks;
+    bool claimed = claim->count > (root->opened ? 0 : claim->erased);
 
-    if (claim->count > (fs->root.opened ? 0 : claim->erased)) {
-        return spare_of(claim, suspect);
+    root->next_suspect = true;
+    for (uint32_t i = 0; i < fs->space.window_blocks && !claimed; i++, at++) {
+        if (!nf2_bit(fs->space.now, i) && (free == NF2_NO_BLOCK || !root->next_suspect)) {
+            free = at;
+            root->next_suspect = !nf2_space_erased(fs, at, 1);
+        }
     }
-    block = spare_free(fs);
-    if (block == NF2_NO_BLOCK) {
-        return claim->count > 0 ? spare_of(claim, suspect) : block;
+    if (free != NF2_NO_BLOCK) {
+        block = free;
+        nf2_space_use(fs, block, 1);
+        nf2_space_taken(fs, 1);
+    } else if (claim->count > 0) {
+        block = nf2_claim_last(claim, &root->next_suspect);
     }
-    *suspect = !nf2_space_erased(fs, block, 1);
-    nf2_space_use(fs, block, 1);
-    nf2_space_taken(fs, 1);
-    return block;
-}
-
-/* HEAD and CHECKPOINT at the start of an erased block. */
-static int write_head(nf2_t *fs, uint32_t block, uint32_t next)
-{
-    struct nf2_writer writer;
-    uint8_t head[NF2_ROOT_HEAD_BYTES] = {'R'};
-
-    NF2_ASSERT(nf2_space_usable(fs, block) && nf2_space_usable(fs, next));
-    nf2_put24(nf2_put32(head + 1, fs->root.volume_id), next);
-    nf2_writer_begin(&writer, block, 0);
-    writer.more = true;
-    nf2_writer_record(fs, &writer, NF2_ROOT_HEAD, head, sizeof head);
-    writer.more = false;
-    write_checkpoint(fs, &writer, false);
-    NF2_TRY(nf2_writer_end(fs, &writer));
-    fs->root.end = writer.position;
-    return NF2_OK;
-}
-
-int nf2_journal_begin(nf2_t *fs, uint32_t block)
-{
-    fs->root.head = block;
-    return write_head(fs, block, fs->root.next);
-}
-
-/* Not the head, which the anchor names until the turn is over, and not a GROUP that waits. */
-static bool may_be_erased(const nf2_t *fs, uint32_t block)
-{
-    return block != NF2_NO_BLOCK && block != fs->root.head && block != fs->root.group_block;
+    root->next = (uint16_t)block;
 }
 
 /* Goes on in the next block; a bad one is passed over. The anchor is the commit. */
 static NF2_APART int turn(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
-    uint32_t block = root->next, old = root->head;
-    bool suspect = root->next_suspect;
+    uint32_t old = root->head;
+    int result = NF2_FAILED_BLOCK;
 
-    for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && may_be_erased(fs, block); tries--) {
-        int result = suspect ? nf2_flash_erase(fs, block, 1) : NF2_OK;
+    NF2_NEAR(root);
+    for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
+        bool suspect = root->next_suspect;
+        root->head = root->next;
+        if (root->head == old || root->head == root->group_block) {
+            break; /* what the anchor names, or a GROUP that waits */
+        }
+        result = suspect ? nf2_flash_erase(fs, root->head, 1) : NF2_OK;
         fs->space.erases += suspect;
-        root->next_suspect = true;
-        root->next = result == NF2_OK ? spare(fs, &root->next_suspect) : root->next;
-        root->next = root->next == NF2_NO_BLOCK ? old : root->next;
-        root->id_limit = root->next_id + IDS_AHEAD;
-        result = result == NF2_OK ? write_head(fs, block, root->next) : result;
+        root->end = 0;
+        find_next(fs, old);
         if (result == NF2_OK) {
-            root->head = block;
+            result = write_state(fs);
+        }
+        if (result == NF2_OK) {
             result = nf2_super_write(fs);
-            fs->io.broken = fs->io.broken || result < 0;
-            return result;
+        } else if (result == NF2_FAILED_BLOCK) {
+            nf2_journal_bad(fs, root->head);
         }
-        if (result != NF2_FAILED_BLOCK) {
-            fs->io.broken = true; /* what is known of the log is not what is on the chip */
-            return result;
-        }
-        nf2_journal_bad(fs, block);
-        block = root->next != block ? root->next : spare(fs, &suspect);
-        suspect = suspect || root->next_suspect;
     }
-    fs->io.broken = true;
-    return NF2_ERR_IO;
+    if (result == NF2_OK && old != root->group_block && old != root->next) {
+        nf2_space_freed(fs, old); /* in a format it is 0, as the GROUP's block */
+    }
+    fs->io.broken = fs->io.broken || result < 0; /* what is known of the log is not what is there */
+    return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
 int nf2_journal_room(nf2_t *fs, uint32_t length)
@@ -402,40 +315,6 @@ int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
     return result;
 }
 
-/* Twice, where the head turns out to be bad. */
-int nf2_journal_put(nf2_t *fs, unsigned type, const void *payload, uint32_t length)
-{
-    struct nf2_writer writer;
-    int result = NF2_FAILED_BLOCK;
-
-    NF2_ASSERT(type == NF2_ROOT_CLAIM || type == NF2_ROOT_DONE);
-    for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
-        NF2_TRY(nf2_journal_room(fs, length));
-        nf2_writer_begin(&writer, fs->root.head, fs->root.end);
-        nf2_writer_record(fs, &writer, type, payload, length);
-        result = nf2_journal_end(fs, &writer);
-    }
-    return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
-}
-
-/* A turn writes one, too. */
-static int checkpoint(nf2_t *fs, bool clean)
-{
-    struct nf2_writer writer;
-
-    fs->root.id_limit = clean ? fs->root.next_id : fs->root.next_id + IDS_AHEAD;
-    if (!nf2_log_fits(fs, fs->root.end, checkpoint_bytes(fs))) {
-        NF2_TRY(turn(fs));
-        if (!clean) {
-            return NF2_OK;
-        }
-        fs->root.id_limit = fs->root.next_id;
-    }
-    nf2_writer_begin(&writer, fs->root.head, fs->root.end);
-    write_checkpoint(fs, &writer, clean);
-    return nf2_journal_end(fs, &writer);
-}
-
 int nf2_journal_checkpoint(nf2_t *fs, bool clean)
 {
     int result = NF2_FAILED_BLOCK;
@@ -443,25 +322,23 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
     if (fs->io.read_only) {
         return NF2_ERR_ROFS;
     }
-    for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
-        result = checkpoint(fs, clean);
+    if (fs->root.anchor_due) { /* before the block that the last one names has another use */
+        NF2_TRY(nf2_super_write(fs));
+        fs->root.anchor_due = false;
+    }
+    fs->root.clean = clean;
+    if (nf2_log_fits(fs, fs->root.end, NF2_STATE_BYTES)) {
+        result = write_state(fs);
+    }
+    if (result == NF2_FAILED_BLOCK) {
+        result = turn(fs); /* it writes one, too */
     }
     fs->root.opened = fs->root.opened || result == NF2_OK;
-    fs->root.clean = clean;
-    return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
+    return result;
 }
 
-/*
- * A session that was cut in its first program may have left no trace of it, and the next one programs the same place. With
- * units that are programmed once it must not: all goes into blocks that are erased first.
- */
 int nf2_journal_open(nf2_t *fs)
 {
-    if (!fs->root.opened && fs->io.flash->program_unit > 1) {
-        fs->root.next_suspect = true;
-        fs->root.end = nf2_log_bytes(fs);
-        nf2_super_full(fs);
-    }
     return fs->root.opened ? NF2_OK : nf2_journal_checkpoint(fs, false);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * journal.h - the root log: the state that a mount begins with (CHECKPOINT), and what happened since (CLAIM, GROUP,
- * DONE). It lies in one block; when that is full it turns to the next one, which an anchor names.
+ * journal.h - the root log: the state that a mount begins with (CHECKPOINT), and changes of several
+ * leaves since (GROUP). It lies in one block; when that is full it turns to the next one, which an anchor names.
  */
 #ifndef NF2FS_CORE_JOURNAL_H
 #define NF2FS_CORE_JOURNAL_H
@@ -17,15 +17,9 @@ int nf2_journal_open(nf2_t *fs);
 /* A CHECKPOINT; `clean`: the last one of the session. */
 int nf2_journal_checkpoint(nf2_t *fs, bool clean);
 
-/* One record. */
-int nf2_journal_put(nf2_t *fs, unsigned type, const void *payload, uint32_t length);
-
 /* A record that the caller fills: makes room for it, and programs what was written. */
 int nf2_journal_room(nf2_t *fs, uint32_t length);
 int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer);
-
-/* The first block of the log of a new volume; the one where it goes on is root.next. No anchor names it yet. */
-int nf2_journal_begin(nf2_t *fs, uint32_t block);
 
 /* A new id, never used before. */
 int nf2_journal_id(nf2_t *fs, uint32_t *id);
@@ -36,6 +30,9 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block);
 /* Is it in the list of them? And: it is on record elsewhere, the list need not hold it. */
 bool nf2_journal_bad_listed(const nf2_t *fs, uint32_t block);
 void nf2_journal_bad_done(nf2_t *fs, uint32_t block);
+
+/* Takes the last block of a claim; `*suspect`: it is not erased. */
+uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect);
 
 /* So many blocks may turn out to be bad, one after the other, until something gives up. */
 static inline uint32_t nf2_journal_tries(const nf2_t *fs)

@@ -62,12 +62,9 @@ static int erase_some(nf2_t *fs, uint32_t group, uint32_t left, uint32_t record)
 }
 
 /* Erases of the log's next block and of an anchor's, where the log is about to turn. */
-static uint32_t erases_of_turn(const nf2_t *fs)
+static NF2_APART uint32_t erases_of_turn(const nf2_t *fs)
 {
-    bool opens = !fs->root.opened && fs->io.flash->program_unit > 1;
-    bool turns = opens || fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs);
-
-    return turns ? 2 : 0;
+    return fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs) ? 2 : 0;
 }
 
 /* Erases that a step may make: of blocks to copy to and of nodes, too. */

@@ -84,7 +84,7 @@ void nf2_space_taken(nf2_t *fs, uint32_t count)
 {
     struct nf2_space *space = &fs->space;
 
-    space->free -= nf2_min(count, space->free);
+    space->free = (uint16_t)(space->free - nf2_min(count, space->free));
     if (space->now_counted) {
         space->lap_free -= nf2_min(count, space->lap_free);
     }

@@ -154,7 +154,7 @@ static int write_part(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct 
 /* A new root: a CHECKPOINT commits. 1, or an error. */
 static NF2_APART int commit_root(nf2_t *fs, const struct nf2_child *node, unsigned level)
 {
-    fs->root.node = node->block;
+    fs->root.node = (uint16_t)node->block;
     fs->root.node_base = node->base_end;
     fs->root.level = (uint8_t)level;
     int result = nf2_journal_checkpoint(fs, false);

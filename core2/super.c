@@ -1,144 +1,132 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "super.h"
 
-static uint8_t log2_of(uint32_t value)
-{
-    uint8_t n = 0;
+/* The words of an anchor, by their number: see format.h. */
+enum { MAGIC = 0, VERSION, GEOMETRY, BLOCKS, VOLUME, SEQUENCE, HEAD, WORDS };
 
-    NF2_ASSERT(value != 0 && (value & (value - 1)) == 0);
-    while (value > 1) {
-        value >>= 1;
-        n++;
+/* Words to bytes of the format, and back. */
+static void turn_words(uint32_t *words)
+{
+    const uint16_t one = 1;
+
+    for (unsigned i = 0; i < WORDS && *(const uint8_t *)&one != 1; i++) {
+        words[i] = nf2_get32((const uint8_t *)&words[i]);
     }
-    return n;
 }
 
-static void encode(const nf2_t *fs, uint8_t *p)
+static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
 {
-    memcpy(p, NF2_MAGIC, 4);
-    p[4] = NF2_FORMAT_VERSION;
-    p[5] = log2_of(nf2_block_bytes(fs));
-    nf2_put16(p + 6, nf2_page(fs));
-    p[8] = (uint8_t)fs->io.flash->program_unit;
-    p[9] = 0;
-    nf2_put24(p + 10, fs->io.blocks);
-    nf2_put32(p + 13, fs->root.volume_id);
-    nf2_put32(p + 17, fs->root.super_sequence);
-    nf2_put24(p + 21, fs->root.head);
+    const struct nf2_flash *flash = fs->io.flash;
+
+    words[MAGIC] = NF2_MAGIC;
+    words[VERSION] = NF2_FORMAT_VERSION;
+    words[GEOMETRY] = flash->block_size | flash->page_size | flash->program_unit; /* powers of two, all different */
+    words[BLOCKS] = fs->io.blocks;
+    words[VOLUME] = fs->root.volume_id;
+    words[SEQUENCE] = fs->root.super_sequence;
+    words[HEAD] = fs->root.head;
 }
 
 /* Takes an anchor that is newer than what is known. The most telling reason against it is kept in `*result`. */
-static void consider(nf2_t *fs, const uint8_t *p, uint32_t block, int *result)
+static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
 {
-    uint32_t sequence = nf2_get32(p + 17);
-    uint8_t own[NF2_ANCHOR_BYTES];
+    struct nf2_root *root = &fs->root;
+    uint32_t own[WORDS];
 
-    encode(fs, own);
-    if (memcmp(p, NF2_MAGIC, 4) != 0) {
-        return;
-    }
-    if (p[4] != NF2_FORMAT_VERSION) {
+    describe(fs, own);
+    turn_words(words);
+    if (words[VERSION] != own[VERSION]) {
         *result = NF2_ERR_VERSION;
-    } else if (memcmp(p + 5, own + 5, 8) != 0) {
+    } else if (memcmp(words, own, VOLUME * sizeof *own) != 0) {
         *result = NF2_ERR_GEOMETRY;
-    } else if (*result != NF2_OK || sequence > fs->root.super_sequence) {
+    } else if (*result != NF2_OK || words[SEQUENCE] > own[SEQUENCE]) {
         *result = NF2_OK;
-        fs->root.super_sequence = sequence;
-        fs->root.super_block = (uint8_t)block;
-        fs->root.volume_id = nf2_get32(p + 13);
-        fs->root.head = nf2_get24(p + 21);
+        root->super_sequence = words[SEQUENCE];
+        root->super_block = (uint8_t)block;
+        root->volume_id = words[VOLUME];
+        root->head = words[HEAD];
     }
 }
 
 static int scan_super(nf2_t *fs, uint32_t block, int *result, struct nf2_scan *scan)
 {
     struct nf2_record record;
-    uint8_t anchor[NF2_ANCHOR_BYTES];
+    uint32_t words[WORDS];
     int found;
 
     nf2_scan_begin(scan, block);
     while ((found = nf2_scan_next(fs, scan, &record)) > 0) {
-        bool whole = record.type == NF2_SUPER_ANCHOR && record.length >= sizeof anchor + NF2_RECORD_OVERHEAD;
-        if (whole) {
-            NF2_TRY(nf2_record_read(fs, block, record.offset, 2, anchor, sizeof anchor));
-            consider(fs, anchor, block, result);
+        if (record.type == NF2_SUPER_ANCHOR && record.length >= NF2_ANCHOR_BYTES + NF2_RECORD_OVERHEAD) {
+            NF2_TRY(nf2_record_read(fs, block, record.offset, 2, words, sizeof words));
+            consider(fs, words, block, result);
         }
     }
     const uint8_t *first = nf2_peek(fs, block, 0, 16); /* of a chip of another geometry */
     NF2_TRY(first != NULL ? NF2_OK : NF2_ERR_IO);
-    for (unsigned i = 0; i < 16; i++) {
-        *result = *result == NF2_ERR_BLANK && first[i] != 0xFF ? NF2_ERR_FOREIGN : *result;
+    if (*result == NF2_ERR_BLANK && (first[0] != 0xFF || memcmp(first, first + 1, 15) != 0)) {
+        *result = NF2_ERR_FOREIGN;
     }
     return found;
 }
 
-int nf2_super_find(nf2_t *fs, struct nf2_scan *last)
+int nf2_super_find(nf2_t *fs, struct nf2_scan *scans)
 {
     int result = NF2_ERR_BLANK;
 
     for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
-        struct nf2_scan scan;
-        NF2_TRY(scan_super(fs, block, &result, &scan));
-        *last = fs->root.super_block == block ? scan : *last;
+        NF2_TRY(scan_super(fs, block, &result, &scans[block]));
     }
     return result;
 }
 
-static int append(nf2_t *fs, uint32_t block, uint32_t at)
+/*
+ * A block without an anchor is erased first: its erase may have been cut. So is each with units that are programmed once: a session
+ * that was cut in its first program may have left no trace of it.
+ */
+void nf2_super_ends(nf2_t *fs, const struct nf2_scan *scan)
 {
+    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++, scan++) {
+        bool known = fs->io.flash->program_unit == 1 && scan->last_end != 0;
+        fs->root.super_end[block] = (uint16_t)(known ? nf2_scan_append_at(fs, scan) : UINT16_MAX);
+    }
+}
+
+static int append(nf2_t *fs, uint32_t block)
+{
+    struct nf2_root *root = &fs->root;
     struct nf2_writer writer;
-    uint8_t anchor[NF2_ANCHOR_BYTES];
+    uint32_t words[WORDS];
 
-    NF2_ASSERT(block < nf2_super_blocks(fs) && fs->root.head >= nf2_super_blocks(fs));
-    encode(fs, anchor);
-    nf2_writer_begin(&writer, block, at);
-    nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, anchor, sizeof anchor);
-    NF2_TRY(nf2_writer_end(fs, &writer));
-    fs->root.super_block = (uint8_t)block;
-    fs->root.super_end = (uint16_t)writer.position;
-    return NF2_OK;
+    NF2_ASSERT(block < nf2_super_blocks(fs) && root->head >= nf2_super_blocks(fs) && sizeof words == NF2_ANCHOR_BYTES);
+    describe(fs, words);
+    turn_words(words);
+    nf2_writer_begin(&writer, block, root->super_end[block]);
+    nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, words, sizeof words);
+    int result = nf2_writer_end(fs, &writer);
+    root->super_end[block] = (uint16_t)(result == NF2_OK ? writer.position : UINT16_MAX);
+    return result;
 }
 
-void nf2_super_full(nf2_t *fs)
-{
-    fs->root.super_end = (uint16_t)nf2_log_bytes(fs);
-}
-
+/* Goes to the block behind that of the last anchor, so that one of the two is left if a block is lost. The last one is never erased. */
 int nf2_super_write(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
-    int result = NF2_OK;
+    uint32_t supers = nf2_super_blocks(fs), block = root->super_block;
+    int result = NF2_FAILED_BLOCK;
 
+    NF2_NEAR(root);
     root->super_sequence++;
-    if (nf2_log_fits(fs, root->super_end, NF2_ANCHOR_BYTES)) {
-        result = append(fs, root->super_block, root->super_end);
-        if (result != NF2_FAILED_BLOCK) {
-            return result;
+    for (uint32_t i = supers; i > 0 && result == NF2_FAILED_BLOCK; i--) {
+        block = (block + 1) % supers;
+        if (!nf2_log_fits(fs, root->super_end[block], NF2_ANCHOR_BYTES)) {
+            result = i > 1 ? nf2_flash_erase(fs, block, 1) : NF2_FAILED_BLOCK;
+            if (result != NF2_OK) {
+                continue;
+            }
+            root->super_end[block] = 0;
         }
+        result = append(fs, block);
     }
-    uint32_t block = root->super_block, others = nf2_super_blocks(fs) - 1;
-    for (uint32_t i = 0; i < others; i++) { /* never the block that has the last anchor */
-        block = (block + 1) % (others + 1);
-        result = nf2_flash_erase(fs, block, 1);
-        result = result == NF2_OK ? append(fs, block, 0) : result;
-        if (result != NF2_FAILED_BLOCK) {
-            return result;
-        }
-    }
-    return NF2_ERR_IO;
-}
-
-int nf2_super_erase(nf2_t *fs)
-{
-    uint32_t good = 0;
-
-    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
-        int result = nf2_flash_erase(fs, block, 1);
-        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
-        fs->root.super_block = result == NF2_OK && good == 0 ? (uint8_t)block : fs->root.super_block;
-        good += result == NF2_OK;
-    }
-    fs->root.super_end = 0;
-    fs->root.super_sequence = 0;
-    return good > 0 ? NF2_OK : NF2_ERR_IO;
+    root->super_block = (uint8_t)block;
+    return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }

@@ -6,16 +6,13 @@
 #include "log.h"
 #include "space.h"
 
-/* Finds the last anchor; `last` is the scan of its block: it tells root.super_end, when the epoch is known. Errors: BLANK, FOREIGN, VERSION, GEOMETRY, IO. */
-int nf2_super_find(nf2_t *fs, struct nf2_scan *last);
+/* Finds the last anchor; `scans` are those of the super blocks, NF2_SUPER_MOST of them. Errors: BLANK, FOREIGN, VERSION, GEOMETRY, IO. */
+int nf2_super_find(nf2_t *fs, struct nf2_scan *scans);
 
-/* The next anchor goes to another block, erased first. */
-void nf2_super_full(nf2_t *fs);
+/* Where each of them goes on, when the epoch is known. */
+void nf2_super_ends(nf2_t *fs, const struct nf2_scan *scan);
 
 /* Writes an anchor that names the root log's head; durable when it returns. */
 int nf2_super_write(nf2_t *fs);
-
-/* Erases the super blocks: no volume is here any more. */
-int nf2_super_erase(nf2_t *fs);
 
 #endif

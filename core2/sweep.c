@@ -51,7 +51,7 @@ static int take_over(nf2_t *fs)
     bool same = space->now_window == space->mark_window;
     space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
-    space->now_window = space->mark_window;
+    space->now_window = (uint16_t)space->mark_window;
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
     space->erased_groups = same ? space->erased_groups : 0; /* of blocks taken since their erase it has none */
     space->fresh = space->now_fresh = space->drained = false;
@@ -71,13 +71,14 @@ static void count_window(nf2_t *fs)
         space->now_counted = false;
     }
     uint32_t count = nf2_space_count(fs, space->mark), left = 2u * space->left[space->mark_window];
-    space->free += space->left[space->mark_window] != LEFT_UNKNOWN && count > left ? count - left : 0;
+    left = space->left[space->mark_window] != LEFT_UNKNOWN && count > left ? count - left : 0;
+    space->free = (uint16_t)nf2_min(space->free + left, fs->io.blocks - 1u);
     space->left[space->mark_window] = (uint8_t)nf2_min((count + 1) / 2, LEFT_UNKNOWN - 1);
     space->lap_free += count;
     space->lap_windows++;
     if (space->lap_windows >= nf2_windows(fs)) {
         bool known = space->lap_known && nf2_windows(fs) > 1;
-        space->free = known ? space->free : space->lap_free;
+        space->free = (uint16_t)(known ? space->free : space->lap_free);
         space->lap_known = true;
         space->lap_windows = 0;
         space->settled = space->pristine;
@@ -147,7 +148,7 @@ static int next_window(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
-    if (space->fresh && space->now_window + 1 < nf2_windows(fs)) {
+    if (space->fresh && space->now_window + 1u < nf2_windows(fs)) {
         space->mark_window = fs->walk.turn = space->now_window + 1;
         nf2_space_clear(fs, space->mark, space->mark_window);
         bool more = space->mark_window + 1 < nf2_windows(fs);
@@ -155,7 +156,7 @@ static int next_window(nf2_t *fs)
         NF2_TRY(nf2_walk_pin(fs, false));
         NF2_TRY(mark_bad_keys(fs));
         memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
-        space->now_window = space->mark_window;
+        space->now_window = (uint16_t)space->mark_window;
         space->now_free = (uint16_t)nf2_space_count(fs, space->now);
         space->fresh = more;
         space->now_fresh = true;

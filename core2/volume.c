@@ -9,8 +9,6 @@
 #include "wear.h"
 #include "writing.h"
 
-#define FORMAT_NODES 4u         /* blocks that a new tree has for its first nodes */
-
 static void set_windows(nf2_t *fs)
 {
     uint32_t windows = (fs->io.blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS;
@@ -24,7 +22,7 @@ static void set_views(nf2_t *fs, const struct nf2_config *config)
 {
     uint32_t pages = 2u * nf2_page(fs), first = NF2_VIEW_BYTES(NF2_INNER_SLOTS);
     uint8_t *at = (uint8_t *)config->buffer + pages;
-    uint32_t shift = (uint32_t)((4u - ((uintptr_t)at & 3u)) & 3u);
+    uint32_t shift = (0u - (uint32_t)(uintptr_t)at) & 3u;
     uint32_t room = config->buffer_size - pages - shift;
 
     fs->views = at + shift;
@@ -46,7 +44,6 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
     fs->io.read_buffer = config->buffer;
     fs->io.write_buffer = fs->io.read_buffer + nf2_page(fs);
     fs->io.window_address = NF2_NONE;
-    fs->root.group_block = NF2_NO_BLOCK;
     if (fs->io.blocks < NF2_BLOCKS_MIN || fs->io.blocks > 65536u) {
         return fs->io.blocks > 65536u ? NF2_ERR_GEOMETRY : NF2_ERR_NOSPC;
     }
@@ -58,182 +55,150 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
 /* ---- format ------------------------------------------------------------------------------------- */
 
 /*
- * An id other than that of a volume formatted before, so that its stale logs are not taken for this one's. Its anchor is
- * taken in up to the id, without its check: with that a CRC is the same for each anchor.
+ * Erases the super blocks: from here on no older volume mounts. The new one gets an id other than its,
+ * so that stale logs are not taken for this one's: the old anchors are taken in without their checks,
+ * with which a CRC is the same for each of them.
  */
-static void choose_volume_id(nf2_t *fs)
+static int erase_super(nf2_t *fs)
 {
-    uint8_t old[24];
-    uint32_t crc = 0x4E463246u;
+    uint32_t count = nf2_super_blocks(fs), crc = 0x4E463246u;
 
-    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
-        if (nf2_flash_read(fs, block, 0, old, sizeof old) == NF2_OK) {
-            crc = nf2_crc(crc, old, sizeof old);
-        }
+    for (uint32_t block = 0; block < count; block++) {
+        const uint8_t *old = nf2_peek(fs, block, 0, 24);
+        crc = old != NULL ? nf2_crc(crc, old, 24) : crc;
     }
     fs->root.volume_id = crc;
-}
-
-/* The next block from `*at` on that erases. */
-static int take_block(nf2_t *fs, uint32_t *at, uint32_t *block)
-{
-    int result = NF2_FAILED_BLOCK;
-
-    while (result == NF2_FAILED_BLOCK) {
-        if (*at >= fs->io.blocks) {
-            return NF2_ERR_IO;
-        }
-        *block = (*at)++;
-        nf2_space_use(fs, *block, 1);
-        result = nf2_flash_erase(fs, *block, 1);
-        if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, *block);
-        }
-    }
-    return result;
-}
-
-/* Blocks from `from` on that one erase takes: those in use by now lie in the first window. */
-static uint32_t blocks_to_erase(const nf2_t *fs, uint32_t from)
-{
-    uint32_t large = nf2_large_blocks(fs), window = fs->space.window_blocks;
-    uint32_t count = nf2_large_begins(fs, from) && from + large <= fs->io.blocks ? large : 1;
-
-    for (uint32_t block = from; block < from + count && block < window; block++) {
-        if (nf2_bit(fs->space.now, block)) {
-            count = 1;
-        }
-    }
-    return from < window && nf2_bit(fs->space.now, from) ? 0 : count;
-}
-
-/* One block of the rest. A bad one that is not in the first window was counted as free. */
-static int erase_single(nf2_t *fs, uint32_t block)
-{
-    int result = nf2_flash_erase(fs, block, 1);
-
-    if (result == NF2_FAILED_BLOCK) {
-        nf2_space_taken(fs, block >= fs->space.window_blocks);
-        nf2_journal_bad(fs, block);
-        return nf2_bad_record(fs);
-    }
-    return result;
-}
-
-/* Erases what nothing uses, with large erases where they fit. */
-static int erase_rest(nf2_t *fs)
-{
-    for (uint32_t from = nf2_super_blocks(fs); from < fs->io.blocks;) {
-        uint32_t count = blocks_to_erase(fs, from);
-        int result = count > 1 ? nf2_flash_erase(fs, from, count) : NF2_FAILED_BLOCK;
-        for (uint32_t i = 0; i < count && result == NF2_FAILED_BLOCK; i++) {
-            NF2_TRY(erase_single(fs, from + i));
-        }
+    for (uint32_t block = 0; block < count; block++) {
+        int result = nf2_flash_erase(fs, block, 1);
         NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
-        from += nf2_max(count, 1);
+        fs->root.super_end[block] = result == NF2_OK ? 0 : UINT16_MAX;
+        fs->root.super_block = (uint8_t)block; /* the first anchor goes to the one behind: 0, or the first that is not bad */
     }
     return NF2_OK;
 }
 
+/* All blocks are free; the log has none yet: it begins with a turn. */
+static void begin_space(nf2_t *fs)
+{
+    uint32_t first = nf2_super_blocks(fs);
+
+    nf2_space_clear(fs, fs->space.now, 0);
+    nf2_space_use(fs, first, 1);
+    fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
+    fs->space.free = (uint16_t)(fs->io.blocks - first - 1u);
+    fs->root.next = (uint16_t)first;
+    fs->root.next_suspect = true;
+    fs->root.end = nf2_log_bytes(fs);
+}
+
 /* An empty leaf is the root. */
-static int write_root(nf2_t *fs, uint32_t *at)
+static int write_root(nf2_t *fs)
 {
     struct nf2_writer writer;
+    uint32_t block;
     int result = NF2_FAILED_BLOCK;
 
     while (result == NF2_FAILED_BLOCK) {
-        NF2_TRY(take_block(fs, at, &fs->root.node));
-        nf2_writer_begin(&writer, fs->root.node, 0);
+        NF2_TRY(nf2_alloc_node(fs, &block));
+        nf2_writer_begin(&writer, block, 0);
         nf2_node_head(fs, &writer, 0);
         result = nf2_writer_end(fs, &writer);
         if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, fs->root.node);
+            nf2_journal_bad(fs, block);
         }
     }
+    fs->root.node = (uint16_t)block;
     fs->root.node_base = (uint16_t)writer.position;
     return result;
 }
 
-/* The log, which no anchor names yet. */
-static int write_log(nf2_t *fs, uint32_t *at)
+/* What a new volume uses: the log, the root, erased blocks for more nodes; and bad blocks that are known. */
+static bool taken(const nf2_t *fs, uint32_t block)
 {
-    int result = NF2_FAILED_BLOCK;
+    const struct nf2_claim *nodes = &fs->space.nodes;
+    bool claimed = block - nodes->start < nodes->erased;
 
-    while (result == NF2_FAILED_BLOCK) {
-        NF2_TRY(take_block(fs, at, &fs->root.head));
-        fs->space.free = nf2_space_count(fs, fs->space.now);
-        for (uint32_t i = 1; i < nf2_windows(fs); i++) {
-            uint32_t first = i * fs->space.window_blocks;
-            fs->space.free += nf2_min(fs->space.window_blocks, fs->io.blocks - first);
-        }
-        result = nf2_journal_begin(fs, fs->root.head);
-        if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, fs->root.head);
-        }
-    }
-    fs->root.opened = true;
-    return result;
+    return block < nf2_super_blocks(fs) || claimed || block == fs->root.head || block == fs->root.node ||
+           nf2_journal_bad_listed(fs, block);
 }
 
-/* Blocks that the tree grows into first. */
-static int take_nodes(nf2_t *fs, uint32_t *at)
+/* Blocks from this one on that nothing uses, up to `most`. */
+static uint32_t free_from(const nf2_t *fs, uint32_t block, uint32_t most)
 {
-    struct nf2_claim *claim = &fs->space.nodes;
-    uint32_t block;
+    uint32_t end = block + most, at = block;
 
-    for (uint32_t n = 0; n < FORMAT_NODES; n++) {
-        NF2_TRY(take_block(fs, at, &block));
-        bool behind = block == claim->start + claim->count;
-        claim->start = behind ? claim->start : block;
-        claim->count = claim->erased = (uint16_t)(behind ? claim->count + 1 : 1);
+    while (at < end && !taken(fs, at)) {
+        at++;
     }
+    return at - block;
+}
+
+/*
+ * Erases what nothing uses, and the log's next block, with large erases where they fit. Bad blocks that
+ * are not in the first window count as free before.
+ */
+static int erase_rest(nf2_t *fs)
+{
+    uint32_t singly = 0, count;
+
+    for (uint32_t block = 0; block < fs->io.blocks; block += count) {
+        uint32_t large = block >= singly && nf2_large_begins(fs, block) ? nf2_large_blocks(fs) : 1;
+        count = block + large <= fs->io.blocks && free_from(fs, block, large) == large ? large : 1;
+        int result = free_from(fs, block, 1) != 0 ? nf2_flash_erase(fs, block, count) : NF2_OK;
+        if (result == NF2_FAILED_BLOCK && count > 1) {
+            singly = block + count;
+            count = 0;
+        } else if (result == NF2_FAILED_BLOCK) {
+            nf2_space_taken(fs, block >= fs->space.window_blocks);
+            nf2_journal_bad(fs, block);
+            NF2_TRY(nf2_bad_record(fs));
+        } else {
+            NF2_TRY(result);
+            fs->root.next_suspect = fs->root.next_suspect && block != fs->root.next;
+        }
+    }
+    fs->space.now_fresh = true;
+    fs->space.fresh = fs->io.blocks > fs->space.window_blocks;
     return NF2_OK;
 }
 
+/* Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. */
 static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
 {
+    struct nf2_scan scans[NF2_SUPER_MOST];
+
     NF2_TRY(begin(fs, config));
     if ((flags & ~NF2_FORMAT_ERASE) != 0) {
         return NF2_ERR_INVAL;
     }
-    uint32_t at = nf2_super_blocks(fs);
-    bool erase = (flags & NF2_FORMAT_ERASE) != 0;
-    choose_volume_id(fs);
-    fs->io.epoch = nf2_epoch_code(0);
+    fs->io.epoch = 12u << 12;   /* of number 0 */
     fs->io.epoch_known = true;
     fs->root.next_id = NF2_FIRST_ID;
-    fs->root.id_limit = NF2_FIRST_ID;
-    nf2_space_clear(fs, fs->space.now, 0);
-    NF2_TRY(nf2_super_erase(fs));   /* from here on no older volume mounts */
-    NF2_TRY(write_root(fs, &at));
-    NF2_TRY(take_block(fs, &at, &fs->root.next));
-    NF2_TRY(take_nodes(fs, &at));
-    NF2_TRY(write_log(fs, &at));
-    NF2_TRY(erase ? erase_rest(fs) : nf2_bad_record(fs));
-    fs->space.now_fresh = erase;
-    fs->space.fresh = erase && nf2_windows(fs) > 1;
+    begin_space(fs);
+    NF2_TRY(erase_super(fs));
+    NF2_TRY(nf2_journal_checkpoint(fs, false));
+    NF2_TRY(write_root(fs));
+    NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
     NF2_TRY(nf2_journal_checkpoint(fs, true));
-    NF2_TRY(nf2_super_write(fs));
-    struct nf2_scan last;
-    return nf2_super_find(fs, &last) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
+    return nf2_super_find(fs, scans) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
 }
 
 /* ---- mount and unmount -------------------------------------------------------------------------- */
 
 static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
 {
-    struct nf2_scan last;
+    struct nf2_scan scans[NF2_SUPER_MOST];
     int result = begin(fs, config);
 
     NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
-    NF2_TRY(nf2_super_find(fs, &last));
+    NF2_TRY(nf2_super_find(fs, scans));
     if (!nf2_space_usable(fs, fs->root.head)) {
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(nf2_journal_read(fs));
-    fs->root.super_end = (uint16_t)nf2_scan_append_at(fs, &last);
+    nf2_super_ends(fs, scans);
     if (!nf2_space_usable(fs, fs->root.node) || !nf2_space_usable(fs, fs->root.next)) {
-        return NF2_ERR_CORRUPT;
+        return NF2_ERR_FOREIGN; /* a format was cut */
     }
     fs->group_busy = fs->root.group_block != NF2_NO_BLOCK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
@@ -282,20 +247,25 @@ static const struct nf2_writing writing = {
 
 static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
 {
+    const struct nf2_space *space = &fs->space;
+
+    NF2_NEAR(space);
     if (out == NULL) {
         return NF2_ERR_INVAL;
     }
-    const struct nf2_space *space = &fs->space;
-    memset(out, 0, sizeof *out);
     out->block_size = nf2_block_bytes(fs);
     out->blocks = fs->io.blocks;
     out->blocks_free = nf2_space_total(fs);
     out->blocks_available = nf2_space_available(fs);
     out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased + space->moved.erased;
-    for (uint32_t group = 0; group < NF2_GROUPS && !space->now_fresh; group++) {
-        out->blocks_erased += (space->erased_groups >> group & 1u) != 0 ? nf2_group_blocks(fs) : 0;
+    if (space->now_fresh) {
+        out->blocks_erased += space->now_free;
+    } else {
+        for (uint32_t groups = space->erased_groups; groups != 0; groups &= groups - 1) {
+            out->blocks_erased += nf2_group_blocks(fs);
+        }
     }
-    out->blocks_erased += space->now_fresh ? space->now_free : 0;
+    out->files_pending = 0;
     return nf2_bad_count(fs, &out->blocks_bad);
 }
 
@@ -304,7 +274,6 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     if (out == NULL) {
         return NF2_ERR_INVAL;
     }
-    memset(out, 0, sizeof *out);
     out->erases_total = fs->space.erases;
     out->erases_mean = fs->space.erases / fs->io.blocks;
     NF2_TRY(nf2_wear_range(fs, &out->erases_min, &out->erases_max));
@@ -312,9 +281,35 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     return nf2_bad_count(fs, &out->blocks_bad);
 }
 
-static bool in_claim(const struct nf2_claim *claim, uint32_t block)
+/* One that is not known to be bad. */
+static int state_of(nf2_t *fs, uint32_t block)
 {
-    return block - claim->start < claim->count;
+    struct nf2_space *space = &fs->space;
+    uint32_t window = block / space->window_blocks, at = block % space->window_blocks;
+
+    NF2_NEAR(space);
+    const struct nf2_claim *claims[] = {&space->nodes, &space->data, &space->moved};
+    for (unsigned i = 0; i < sizeof claims / sizeof claims[0]; i++) {
+        if (block - claims[i]->start < claims[i]->count) {
+            return block - claims[i]->start < claims[i]->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+        }
+    }
+    for (unsigned i = 0; i < space->freed_count; i++) {
+        if (space->freed[i] == block) {
+            return NF2_BLOCK_DIRTY;
+        }
+    }
+    if (window != space->now_window) {
+        if (space->fresh && window > space->now_window) {
+            return NF2_BLOCK_ERASED;
+        }
+        NF2_TRY(nf2_walk_look(fs, window));
+        return nf2_bit(space->mark, at) ? NF2_BLOCK_USED : NF2_BLOCK_DIRTY;
+    }
+    if (nf2_bit(space->now, at)) {
+        return NF2_BLOCK_USED;
+    }
+    return nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
 }
 
 static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
@@ -324,30 +319,7 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     }
     NF2_TRY(erases != NULL ? nf2_wear_of(fs, block, erases) : NF2_OK);
     int bad = nf2_bad_is(fs, block);
-    if (bad != 0) {
-        return bad < 0 ? bad : NF2_BLOCK_BAD;
-    }
-    const struct nf2_claim *claims[] = {&fs->space.nodes, &fs->space.data, &fs->space.moved};
-    for (unsigned i = 0; i < sizeof claims / sizeof claims[0]; i++) {
-        if (in_claim(claims[i], block)) {
-            return block - claims[i]->start < claims[i]->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
-        }
-    }
-    for (unsigned i = 0; i < fs->space.freed_count; i++) {
-        if (fs->space.freed[i] == block) {
-            return NF2_BLOCK_DIRTY;
-        }
-    }
-    uint32_t size = fs->space.window_blocks, window = block / size;
-    bool now = window == fs->space.now_window;
-    if (!now && fs->space.fresh && window > fs->space.now_window) {
-        return NF2_BLOCK_ERASED;
-    }
-    NF2_TRY(now ? NF2_OK : nf2_walk_look(fs, window));
-    if (nf2_bit(now ? fs->space.now : fs->space.mark, block % size)) {
-        return NF2_BLOCK_USED;
-    }
-    return now && nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+    return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
 }
 
 /* ---- public ------------------------------------------------------------------------------------- */

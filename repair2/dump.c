@@ -32,19 +32,14 @@ static void key_line(const uint8_t *p, uint32_t room, const char *what, char *te
 
 static void root_line(const struct rep_record *record, char *text, size_t size)
 {
-    static const char *const names[] = {"HEAD", "CHECKPOINT", "CLAIM", "GROUP", "DONE"};
     const uint8_t *p = record->payload;
-    const char *name = record->type >= 1 && record->type <= 5 ? names[record->type - 1] : "unknown record";
 
-    if (record->type == NF2_ROOT_HEAD && record->length >= NF2_ROOT_HEAD_BYTES) {
-        (void)snprintf(text, size, "HEAD, volume %08X, next block %u", rep_get32(p + 1), rep_get24(p + 5));
-    } else if (record->type == NF2_ROOT_CHECKPOINT && record->length >= NF2_STATE_FIXED) {
-        (void)snprintf(text, size, "CHECKPOINT, flags %u, root block %u of level %u, %u blocks free, window %u, id limit %u", p[0],
-                       rep_get24(p + 3), p[8], rep_get24(p + 13), rep_get16(p + 22), rep_get32(p + 9));
-    } else if (record->type == NF2_ROOT_CLAIM && record->length >= 5) {
-        (void)snprintf(text, size, "CLAIM, %u blocks from %u on", rep_get16(p + 3), rep_get24(p));
+    if (record->type == NF2_ROOT_CHECKPOINT && record->length == NF2_STATE_BYTES) {
+        (void)snprintf(text, size, "CHECKPOINT, volume %08X, next block %u, root block %u of level %u, %u blocks free, window %u, id limit %u",
+                       rep_get32(p + NF2_STATE_VOLUME), rep_get16(p + NF2_STATE_NEXT), rep_get16(p + NF2_STATE_ROOT), p[NF2_STATE_LEVEL],
+                       rep_get16(p + NF2_STATE_FREE), rep_get16(p + NF2_STATE_WINDOW), rep_get32(p + NF2_STATE_ID_LIMIT));
     } else {
-        (void)snprintf(text, size, "%s, %u bytes", name, record->length);
+        (void)snprintf(text, size, "%s, %u bytes", record->type == NF2_ROOT_GROUP ? "GROUP" : "unknown record", record->length);
     }
 }
 
@@ -79,8 +74,8 @@ static void dump_record(const struct dump *dump, uint32_t block, const struct re
     if (block < dump->repair->image.supers) {
         (void)snprintf(text, sizeof text, "ANCHOR, %u bytes", record->length);
         if (record->length >= NF2_ANCHOR_BYTES) {
-            (void)snprintf(text, sizeof text, "ANCHOR %u, volume %08X, root log in block %u", rep_get32(record->payload + 17),
-                           rep_get32(record->payload + 13), rep_get24(record->payload + 21));
+            (void)snprintf(text, sizeof text, "ANCHOR %u, volume %08X, root log in block %u", rep_get32(record->payload + NF2_ANCHOR_SEQUENCE),
+                           rep_get32(record->payload + NF2_ANCHOR_VOLUME), rep_get32(record->payload + NF2_ANCHOR_HEAD));
         }
     } else if (letter == 'R') {
         root_line(record, text, sizeof text);

@@ -14,6 +14,7 @@ struct rep_state {
     bool found;                 /* there is a CHECKPOINT */
     bool clean, fresh, now_fresh;
     bool bad_keys;              /* the tree may have keys of bad blocks */
+    bool suspect;               /* the next block of the log may hold something */
     uint16_t epoch;
     uint32_t head, next;
     uint32_t root, base_end, level;

@@ -70,9 +70,12 @@ static uint32_t open_length(struct repair *repair, const struct rep_piece *piece
 
 bool rep_map_piece(struct repair *repair, size_t number, struct rep_piece *piece, uint32_t *next)
 {
-    const struct rep_entry *entry = &repair->entry[number], *behind = entry + 1;
-    bool more = number + 1 < repair->entries && behind->key.id == entry->key.id && behind->key.length == 4;
+    const struct rep_entry *entry = &repair->entry[number], *behind = entry + 1, *end = repair->entry + repair->entries;
 
+    while (entry->key.length == 4 && behind < end && behind->key.id == entry->key.id && behind->key.length != 4) {
+        behind++; /* no offset of a map */
+    }
+    bool more = behind < end && behind->key.id == entry->key.id && behind->key.length == 4;
     *next = more ? rep_key_value(&behind->key) : REP_NONE;
     if (!rep_is_piece(entry) || rep_piece_load(repair, entry->body, entry->body_length, piece) == 0) {
         return false;

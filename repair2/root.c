@@ -9,33 +9,23 @@ struct anchor {
 
 /* ---- anchors ------------------------------------------------------------------------------------- */
 
-static uint8_t log2_of(uint32_t value)
-{
-    uint8_t n = 0;
-    while (value > 1) {
-        value >>= 1;
-        n++;
-    }
-    return n;
-}
-
 static void read_anchor(struct repair *repair, uint32_t block, const struct rep_record *record, struct anchor *best)
 {
     const struct rep_image *image = &repair->image;
     const uint8_t *p = record->payload;
-    bool whole = record->type == NF2_SUPER_ANCHOR && record->length >= NF2_ANCHOR_BYTES && memcmp(p, NF2_MAGIC, 4) == 0;
-    bool own = whole && p[4] == NF2_FORMAT_VERSION && p[5] == log2_of(image->block_size) &&
-               rep_get16(p + 6) == image->page_size && p[8] == image->unit && rep_get24(p + 10) == image->blocks;
+    bool whole = record->type == NF2_SUPER_ANCHOR && record->length >= NF2_ANCHOR_BYTES && rep_get32(p) == NF2_MAGIC;
+    bool own = whole && rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION && rep_get32(p + NF2_ANCHOR_BLOCKS) == image->blocks &&
+               rep_get32(p + NF2_ANCHOR_GEOMETRY) == (image->block_size | image->page_size | image->unit);
 
     repair->summary.anchors += own;
     if (!own) {
         rep_find(repair, REPAIR_ANCHOR, block, record->at, 0, 0, whole ? "This anchor is that of another format version or chip." :
                  "This record of a super block is no anchor.");
-    } else if (!best->found || rep_get32(p + 17) > best->sequence) {
+    } else if (!best->found || rep_get32(p + NF2_ANCHOR_SEQUENCE) > best->sequence) {
         best->found = true;
-        best->volume_id = rep_get32(p + 13);
-        best->sequence = rep_get32(p + 17);
-        best->head = rep_get24(p + 21);
+        best->volume_id = rep_get32(p + NF2_ANCHOR_VOLUME);
+        best->sequence = rep_get32(p + NF2_ANCHOR_SEQUENCE);
+        best->head = rep_get32(p + NF2_ANCHOR_HEAD);
         best->block = block;
     }
 }
@@ -61,93 +51,59 @@ static void find_anchor(struct repair *repair, struct anchor *best)
 
 static void load_claim(const uint8_t *p, struct rep_claim *claim)
 {
-    claim->start = rep_get24(p);
-    claim->count = rep_get16(p + 3);
-    claim->erased = rep_get16(p + 5);
+    claim->start = rep_get16(p);
+    claim->count = p[2];
+    claim->erased = p[3];
 }
 
 static bool read_checkpoint(const struct repair *repair, const struct rep_record *record, struct rep_state *state)
 {
     const uint8_t *p = record->payload;
-    uint32_t bads = record->length >= NF2_STATE_FIXED ? p[47] : 0;
 
-    if (bads > NF2_BAD_MAX || record->length != NF2_STATE_FIXED + sizeof state->bits + 3 * bads ||
-        rep_get16(p + 22) >= repair->windows || p[8] >= NF2_LEVELS) {
+    if (record->length != NF2_STATE_BYTES || rep_get32(p + NF2_STATE_VOLUME) != repair->image.volume_id ||
+        p[NF2_STATE_BADS] > NF2_BAD_MAX || rep_get16(p + NF2_STATE_WINDOW) >= repair->windows || p[NF2_STATE_LEVEL] >= NF2_LEVELS) {
         return false;
     }
     state->found = true;
-    state->clean = (p[0] & NF2_STATE_CLEAN) != 0;
-    state->fresh = (p[0] & NF2_STATE_FRESH) != 0;
-    state->now_fresh = (p[0] & NF2_STATE_NOW_FRESH) != 0;
-    state->bad_keys = (p[0] & NF2_STATE_BADS) != 0;
-    state->epoch = rep_get16(p + 1);
-    state->root = rep_get24(p + 3);
-    state->base_end = rep_get16(p + 6);
-    state->level = p[8];
-    state->id_limit = rep_get32(p + 9);
-    state->free = rep_get24(p + 13);
-    state->erases = rep_get32(p + 16);
-    state->unclean_mounts = rep_get16(p + 20);
-    state->window = rep_get16(p + 22);
-    state->erased_groups = rep_get32(p + 24);
-    state->group_block = rep_get24(p + 28);
-    state->group_at = rep_get16(p + 31);
-    load_claim(p + 33, &state->claim[0]);
-    load_claim(p + 40, &state->claim[1]);
-    state->bads = bads;
-    memcpy(state->bits, p + NF2_STATE_FIXED, sizeof state->bits);
-    for (unsigned i = 0; i < bads; i++) {
-        state->bad[i] = rep_get24(p + NF2_STATE_FIXED + sizeof state->bits + 3 * i);
+    state->clean = (p[NF2_STATE_CLEAN] & 1u) != 0;
+    state->fresh = (p[NF2_STATE_FRESH] & 1u) != 0;
+    state->now_fresh = (p[NF2_STATE_NOW_FRESH] & 1u) != 0;
+    state->suspect = (p[NF2_STATE_SUSPECT] & 1u) != 0;
+    state->bad_keys = (p[NF2_STATE_BAD_KEYS] & 1u) != 0;
+    state->next = rep_get16(p + NF2_STATE_NEXT);
+    state->root = rep_get16(p + NF2_STATE_ROOT);
+    state->base_end = rep_get16(p + NF2_STATE_BASE);
+    state->level = p[NF2_STATE_LEVEL];
+    state->id_limit = rep_get32(p + NF2_STATE_ID_LIMIT);
+    state->free = rep_get16(p + NF2_STATE_FREE);
+    state->erases = rep_get32(p + NF2_STATE_ERASES);
+    state->unclean_mounts = rep_get16(p + NF2_STATE_UNCLEAN);
+    state->window = rep_get16(p + NF2_STATE_WINDOW);
+    state->erased_groups = rep_get32(p + NF2_STATE_ERASED);
+    state->group_block = rep_get16(p + NF2_STATE_GROUP);
+    state->group_block = state->group_block == 0 ? REP_NO_BLOCK : state->group_block;
+    state->group_at = rep_get16(p + NF2_STATE_GROUP_AT);
+    load_claim(p + NF2_STATE_CLAIMS, &state->claim[0]);
+    load_claim(p + NF2_STATE_CLAIMS + 4, &state->claim[1]);
+    state->bads = p[NF2_STATE_BADS];
+    memcpy(state->bits, p + NF2_STATE_USED, sizeof state->bits);
+    for (unsigned i = 0; i < state->bads; i++) {
+        state->bad[i] = rep_get16(p + NF2_STATE_BAD + 2 * i);
     }
-    return true;
-}
-
-static bool read_claim(const struct repair *repair, const uint8_t *p, uint32_t length, struct rep_state *state)
-{
-    uint32_t start = length >= 5 ? rep_get24(p) : REP_NONE, count = length >= 5 ? rep_get16(p + 3) : 0;
-    uint32_t group = (repair->window_blocks + NF2_GROUPS - 1) / NF2_GROUPS;
-
-    if (start >= repair->image.blocks || count > repair->image.blocks - start) {
-        return false;
-    }
-    for (uint32_t block = start; block < start + count; block++) {
-        uint32_t at = block - state->window * repair->window_blocks;
-        if (at < repair->window_blocks) {
-            state->bits[at / 8] |= (uint8_t)(1u << at % 8);
-            state->erased_groups &= ~(1u << at / group);
-        }
-    }
-    state->free -= rep_min(count, state->free);
     return true;
 }
 
 /* False: a record that cannot be here. */
-static bool read_record(const struct repair *repair, const struct rep_record *record, bool first, struct rep_state *state)
+static bool read_record(const struct repair *repair, const struct rep_record *record, struct rep_state *state)
 {
-    const uint8_t *p = record->payload;
-
-    if (first != (record->type == NF2_ROOT_HEAD)) {
-        return false;
-    }
-    state->clean = state->clean && record->type == NF2_ROOT_CHECKPOINT;
-    switch (record->type) {
-    case NF2_ROOT_HEAD:
-        state->next = record->length >= NF2_ROOT_HEAD_BYTES ? rep_get24(p + 5) : REP_NO_BLOCK;
-        return record->length >= NF2_ROOT_HEAD_BYTES && p[0] == 'R' && rep_get32(p + 1) == repair->image.volume_id;
-    case NF2_ROOT_CHECKPOINT:
-        return read_checkpoint(repair, record, state);
-    case NF2_ROOT_CLAIM:
-        return read_claim(repair, p, record->length, state);
-    case NF2_ROOT_GROUP:
+    state->epoch = record->epoch;
+    if (record->type == NF2_ROOT_GROUP && state->found) {
         state->group_block = state->head;
         state->group_at = record->at;
+        state->clean = false;
         return true;
-    case NF2_ROOT_DONE:
-        state->group_block = REP_NO_BLOCK;
-        return true;
-    default:
-        return false;
     }
+    return record->type == NF2_ROOT_CHECKPOINT && read_checkpoint(repair, record, state);
 }
 
 static void take_records(const struct repair *repair, const struct rep_log *log, uint32_t block, struct rep_state *state)
@@ -156,9 +112,9 @@ static void take_records(const struct repair *repair, const struct rep_log *log,
     state->head = block;
     state->next = state->group_block = REP_NO_BLOCK;
     for (size_t i = 0; i < log->count; i++) {
-        state->broken += !read_record(repair, &log->record[i], i == 0, state);
+        state->broken += !read_record(repair, &log->record[i], state);
     }
-    state->records = log->count > 2 ? (unsigned)log->count - 2 : 0;
+    state->records = log->count > 1 ? (unsigned)log->count - 1 : 0;
 }
 
 /* Reads the root log in a block. False: none is there. */
@@ -171,18 +127,18 @@ static bool read_log(struct repair *repair, uint32_t block, bool tolerant, struc
 
 /* ---- searching for one --------------------------------------------------------------------------- */
 
-/* Is there a HEAD of a node ('N') or of a root log ('R') in this block? Its volume's id in `*id`. */
+/* Does this block begin with the HEAD of a node ('N') or a CHECKPOINT ('C')? Its volume's id in `*id`. */
 static bool head_of(struct repair *repair, uint32_t block, uint8_t letter, uint32_t *id)
 {
     struct rep_record record;
-    bool mended;
+    bool mended, node = letter == 'N';
     uint16_t epoch = rep_page_epoch(&repair->image, block, 0, &mended);
-    uint32_t at = letter == 'N' ? 5 : 1;
 
     bool there = epoch != NF2_LOG_BLANK && rep_record_at(&repair->image, block, NF2_PAGE_HEAD, epoch, &record) == REP_RECORD &&
-                 record.type == 1 && record.length >= at + 4 && record.payload[0] == letter &&
-                 (letter != 'N' || (record.length == NF2_NODE_HEAD_BYTES && rep_get24(record.payload + 2) == block));
-    *id = there ? rep_get32(record.payload + at) : 0;
+                 record.type == (node ? NF2_NODE_HEAD : NF2_ROOT_CHECKPOINT) &&
+                 record.length == (node ? NF2_NODE_HEAD_BYTES : NF2_STATE_BYTES) &&
+                 (!node || (record.payload[0] == 'N' && rep_get24(record.payload + 2) == block));
+    *id = there ? rep_get32(record.payload + (node ? 5 : NF2_STATE_VOLUME)) : 0;
     return there;
 }
 
@@ -193,7 +149,7 @@ static bool guess_volume(struct repair *repair)
 
     for (uint32_t block = 0; block < repair->image.blocks; block++) {
         uint32_t id;
-        if (!head_of(repair, block, 'N', &id) && !head_of(repair, block, 'R', &id)) {
+        if (!head_of(repair, block, 'N', &id) && !head_of(repair, block, 'C', &id)) {
             continue;
         }
         for (unsigned i = 0; i < 16; i++) {
@@ -215,10 +171,10 @@ static bool leads_to(struct repair *repair, uint32_t from, uint32_t to)
     uint32_t id;
 
     for (unsigned turns = 0; turns < 64 && from != to; turns++) {
-        if (from >= repair->image.blocks || !head_of(repair, from, 'R', &id) || id != repair->image.volume_id) {
+        if (from >= repair->image.blocks || !head_of(repair, from, 'C', &id) || id != repair->image.volume_id) {
             return false;
         }
-        from = rep_get24(rep_at(&repair->image, from, NF2_PAGE_HEAD + 2 + 5)); /* in HEAD: `next` */
+        from = rep_get16(rep_at(&repair->image, from, NF2_PAGE_HEAD + 2 + NF2_STATE_NEXT));
     }
     return from == to;
 }
@@ -231,7 +187,8 @@ static bool newer(struct repair *repair, const struct rep_state *a, const struct
     if (later != 0) {
         return later < 2048;
     }
-    return a->erases != b->erases ? a->erases > b->erases : b->next == a->head && !leads_to(repair, a->head, b->head);
+    bool goes_on = b->next == a->head && !b->suspect && !leads_to(repair, a->head, b->head);
+    return a->erases != b->erases ? a->erases > b->erases : goes_on;
 }
 
 /* Does it lead to a whole node? What only looks like a root log is data of a file, perhaps. */
@@ -254,7 +211,7 @@ static bool search_log(struct repair *repair, struct rep_state *best)
         struct rep_state state;
         struct rep_log log;
         bool other = repair->use != NULL && repair->use[block] != REPAIR_USE_NONE && repair->use[block] != REPAIR_USE_NEXT;
-        if (!head_of(repair, block, 'R', &id) || id != repair->image.volume_id) {
+        if (!head_of(repair, block, 'C', &id) || id != repair->image.volume_id) {
             continue;
         }
         if (read_log(repair, block, true, &log, &state) && (!best->found || newer(repair, &state, best)) && (!other || has_root(repair, &state))) {
@@ -344,14 +301,55 @@ static bool use_head(struct repair *repair, uint32_t head)
     return found;
 }
 
+/* The last log that a mount comes to from this one on, each in the block that the one before names as the next: FORMAT.md, section 9. */
+static uint32_t last_head(struct repair *repair, uint32_t head)
+{
+    uint32_t erases = 0, last = head, block = head;
+    bool on = true;
+
+    for (uint32_t i = 0; i < repair->image.blocks && on && block < repair->image.blocks; i++) {
+        struct rep_log log;
+        rep_log_read(&repair->image, block, 0, 0, false, &log);
+        const uint8_t *p = log.count > 0 && log.record[0].length >= NF2_STATE_BYTES ? log.record[0].payload : NULL;
+        on = p != NULL && rep_get32(p + NF2_STATE_VOLUME) == repair->image.volume_id && rep_get32(p + NF2_STATE_ERASES) >= erases;
+        if (on) {
+            last = block;
+            erases = rep_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
+            block = rep_get16(p + NF2_STATE_NEXT);
+        }
+        rep_log_free(&log);
+    }
+    return last;
+}
+
+/* Goes there. Where nothing was written behind its first CHECKPOINT a cut may have been in front of its anchor. */
+static void follow(struct repair *repair, struct anchor *anchor)
+{
+    uint32_t last = last_head(repair, anchor->head);
+    struct rep_state state;
+    struct rep_log log;
+
+    if (last != anchor->head) {
+        (void)read_log(repair, last, true, &log, &state);
+        rep_log_free(&log);
+        rep_find(repair, state.records == 0 ? REPAIR_UNFINISHED : REPAIR_ANCHOR, anchor->block, 0, last, 0,
+                 "The root log goes on in block %u, and no anchor says so: a mount finds it by the one before.", last);
+        anchor->head = last;
+    }
+}
+
 bool rep_root_find(struct repair *repair, uint32_t newer)
 {
     struct anchor anchor = {0};
 
     find_anchor(repair, &anchor);
+    if (anchor.found && anchor.head < repair->image.blocks) {
+        repair->image.volume_id = anchor.volume_id;
+        follow(repair, &anchor);
+    }
     if (newer != REP_NONE && anchor.found) {
         rep_find(repair, REPAIR_ANCHOR, anchor.block, 0, newer, 0,
-                 "A newer root log is in block %u, and the anchor that says so is lost: a mount takes older contents.", newer);
+                 "A newer root log is in block %u, and nothing leads to it: a mount takes older contents, or none.", newer);
         rep_note(repair, REPAIR_NOTE_SUPER, newer, 0, NULL, NULL);
         anchor.head = newer;
     }
@@ -376,7 +374,7 @@ bool rep_root_find(struct repair *repair, uint32_t newer)
         settle(repair, &log);
         uint32_t id, next = repair->state.next;
         bool last = !anchor.found && next < repair->image.blocks && /* it does not go on in a log that is lost: something else is there */
-                    (rep_get32(rep_at(&repair->image, next, 0)) == UINT32_MAX || head_of(repair, next, 'N', &id) || head_of(repair, next, 'R', &id));
+                    (rep_get32(rep_at(&repair->image, next, 0)) == UINT32_MAX || head_of(repair, next, 'N', &id) || head_of(repair, next, 'C', &id));
         repair->summary.log_read = last && !log.damaged && repair->state.broken == 0;
         rep_log_free(&log);
     }

@@ -148,12 +148,11 @@ void made_begin(struct made *made)
         abort();
     }
     made->epoch = EPOCH_0;
-    made->flags = 1;
+    made->clean = true;
     made->level = 1;
     made->root = MADE_INNER;
     made->id_limit = 20;
     made->free = 20;
-    made->group_block = 0xFFFFFF;
     for (unsigned i = 0; i < 512; i++) {
         made->bits[i / 8] |= (uint8_t)((i < MADE_USED || i >= MADE_BLOCKS) << i % 8);
     }
@@ -207,27 +206,28 @@ static void write_inner(struct made *made)
 
 static void write_log(struct made *made)
 {
-    uint8_t head[8] = {'R'}, state[112] = {made->flags}, anchor[24] = "NF2F\2\14\0\1\1";
+    uint8_t state[120] = {0}, anchor[28] = "NF2F\2";
 
-    put32(head + 1, MADE_VOLUME);
-    put24(head + 5, MADE_NEXT);
-    (void)made_record(made, MADE_HEAD, 1, true, head, sizeof head);
-    put16(state + 1, made->epoch);
-    put24(state + 3, made->root);
-    put16(state + 6, made->end[made->root < MADE_BLOCKS ? made->root : MADE_INNER]);
-    state[8] = made->level;
-    put32(state + 9, made->id_limit);
-    put24(state + 13, made->free);
-    put16(state + 20, made->unclean);
-    put32(state + 24, made->erased_groups);
-    put24(state + 28, made->group_block);
-    put16(state + 31, made->group_at);
-    memcpy(state + 48, made->bits, 64);
+    put32(state, MADE_VOLUME);
+    put32(state + 4, made->id_limit);
+    put16(state + 8, MADE_NEXT);
+    put16(state + 10, made->root);
+    put16(state + 12, made->end[made->root < MADE_BLOCKS ? made->root : MADE_INNER]);
+    put16(state + 14, made->group_block);
+    put16(state + 16, made->group_at);
+    put16(state + 18, made->unclean);
+    state[28] = made->level;
+    state[30] = made->clean;
+    state[33] = made->bad_keys;
+    put32(state + 38, made->erased_groups);
+    put16(state + 42, made->free);
+    memcpy(state + 56, made->bits, 64);
     (void)made_record(made, MADE_HEAD, 2, false, state, sizeof state);
-    put24(anchor + 10, MADE_BLOCKS);
-    put32(anchor + 13, MADE_VOLUME);
-    put32(anchor + 17, 1);
-    put24(anchor + 21, MADE_HEAD);
+    put32(anchor + 8, MADE_BLOCK + 256 + 1);
+    put32(anchor + 12, MADE_BLOCKS);
+    put32(anchor + 16, MADE_VOLUME);
+    put32(anchor + 20, 1);
+    put32(anchor + 24, MADE_HEAD);
     (void)made_record(made, 0, 1, false, anchor, sizeof anchor);
 }
 

@@ -33,7 +33,8 @@ struct made {
     uint32_t end[MADE_BLOCKS];      /* of each log: where the next group goes */
     uint16_t epoch;
     /* CHECKPOINT */
-    uint8_t flags, level;
+    uint8_t level;
+    bool clean, bad_keys;
     uint32_t id_limit, free, erased_groups, group_block, group_at, root;
     uint16_t unclean;
     uint8_t bits[64];

@@ -117,21 +117,58 @@ TEST(anchor_of_another_chip)
 {
     BUILT(made);
     made.end[1] = 0;
-    (void)made_record(&made, 1, 1, false, "NF2F\2\15\0\1\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24);
+    (void)made_record(&made, 1, 1, false, "NF2F\2\0\0\0\1\41\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 28);
     DONE(made, REPAIR_ANCHOR, true);
 }
 
 TEST(anchor_damaged)
 {
     BUILT(made);
-    uint8_t anchor[24];
-    memcpy(anchor, byte_of(&made, 0, 4), 24);
-    anchor[17] = 2;
-    (void)made_record(&made, 0, 1, false, anchor, 24);
-    anchor[17] = 3;
-    (void)made_record(&made, 0, 1, false, anchor, 24);
+    uint8_t anchor[28];
+    memcpy(anchor, byte_of(&made, 0, 4), sizeof anchor);
+    anchor[20] = 2;
+    (void)made_record(&made, 0, 1, false, anchor, sizeof anchor);
+    anchor[20] = 3;
+    (void)made_record(&made, 0, 1, false, anchor, sizeof anchor);
     *byte_of(&made, 0, 40) ^= 0x41;
     DONE(made, REPAIR_ANCHOR, true);
+}
+
+/* The anchor of the last log is not there. The one before leads to it: by its next block, which holds what is not older. */
+TEST(anchor_missing)
+{
+    BUILT(made);
+    uint8_t state[120];
+    memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
+    state[8] = MADE_USED - 1; /* the next block */
+    state[10] = MADE_LEAF;
+    (void)made_record(&made, MADE_NEXT, 2, false, state, sizeof state);
+    struct repair *repair = expect(&made, REPAIR_UNFINISHED, false);
+    CHECK_EQ(repair_block_use(repair, MADE_NEXT), REPAIR_USE_LOG);
+    repair_close(repair);
+    state[10] = MADE_INNER;
+    (void)made_record(&made, MADE_NEXT, 2, false, state, sizeof state);
+    repair = expect(&made, REPAIR_ANCHOR, false);
+    CHECK(repair != NULL && repair_block_use(repair, MADE_NEXT) == REPAIR_USE_LOG && repair_count(repair) == 7);
+    repair_close(repair);
+    made_end(&made);
+}
+
+TEST(next_block_of_an_older_log)
+{
+    BUILT(made);
+    uint8_t state[120];
+    memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
+    (void)made_record(&made, MADE_NEXT, 2, false, state, sizeof state);
+    state[31] = 1; /* the next block was not erased yet */
+    made.end[MADE_HEAD] = 0;
+    memset(byte_of(&made, MADE_HEAD, 0), 0xFF, MADE_BLOCK);
+    (void)made_record(&made, MADE_HEAD, 2, false, state, sizeof state);
+    struct repair *repair = opened(&made);
+    CHECK(repair != NULL && repair_findings(repair) == 0 && repair_block_use(repair, MADE_HEAD) == REPAIR_USE_LOG);
+    say(repair);
+    repair_close(repair);
+    made_end(&made);
 }
 
 TEST(root_log)
@@ -146,12 +183,12 @@ TEST(bad_blocks)
     struct made made;
     made_begin(&made);
     (void)made_add(&made, 0, "B\0\0\0\16", 5, NULL, 0);
-    made.flags = 1 | 32;
+    made.bad_keys = true;
     made_build(&made);
     struct repair *repair = opened(&made);
     CHECK(repair_wrong(repair) == 0 && repair_block_use(repair, 14) == REPAIR_USE_BAD && repair_summary(repair)->bad_blocks == 1);
     repair_close(repair);
-    made.flags = 1;
+    made.bad_keys = false;
     made_build(&made);
     DONE(made, REPAIR_LOG, true);
 }
@@ -171,7 +208,7 @@ TEST(group)
 {
     struct made made;
     made_begin(&made);
-    made.flags = 0;
+    made.clean = false;
     made.group_block = MADE_HEAD;
     made.group_at = 600;
     made_build(&made);
@@ -202,7 +239,7 @@ TEST(pending)
     struct made made;
 
     made_begin(&made);
-    made.flags = 0;
+    made.clean = false;
     made_build(&made);
     group[n++] = 0;
     group[n++] = 5;
@@ -413,7 +450,7 @@ TEST(unfinished)
 {
     struct made made;
     made_begin(&made);
-    made.flags = 0;
+    made.clean = false;
     made_build(&made);
     uint32_t at = made_record(&made, MADE_LEAF, 4, false, "\7\0", 2);
     memset(byte_of(&made, MADE_LEAF, at + 4), 0xFF, 4);
@@ -480,6 +517,28 @@ TEST(piece)
     (void)made_piece(&made, 3, 5000, 63, 0, 5000); /* over the volume's end */
     made_build(&made);
     DONE(made, REPAIR_PIECE, true);
+}
+
+/* What stands between two pieces of a map and is none changes nothing in where the first one ends. */
+TEST(between_pieces)
+{
+    struct made made;
+    made_begin(&made);
+    (void)made_add(&made, 3, "\0\0\17", 3, "\231", 1); /* between the offsets 0 and 4,096 */
+    made_build(&made);
+    struct repair *repair = expect(&made, REPAIR_PIECE, true);
+    const struct repair_item *map = item(repair, "/map");
+    uint8_t data[6000];
+    for (unsigned i = 0; CHECK(map != NULL) && i < repair_count(repair); i++) {
+        if (repair_item(repair, i) == map) {
+            CHECK_EQ(map->size, 5096);
+            CHECK_EQ(repair_read(repair, i, 0, data, sizeof data), 5096);
+            CHECK_MEM(data, made.bytes + (MADE_DATA + 1) * MADE_BLOCK + 100, 4096);
+            CHECK_MEM(data + 4096, made.bytes + (MADE_DATA + 3) * MADE_BLOCK, 1000);
+        }
+    }
+    repair_close(repair);
+    made_end(&made);
 }
 
 TEST(hole)
@@ -594,7 +653,7 @@ TEST(dump)
     for (uint32_t block = 0; block <= MADE_BLOCKS; block++) {
         repair_dump(repair, block, count_line, &lines);
     }
-    CHECK_EQ(lines.count, 1 + 2 + 3 + 8 + 5 + 2);
+    CHECK_EQ(lines.count, 1 + 1 + 3 + 8 + 5 + 2);
     CHECK_EQ(lines.records, lines.count);
     repair_close(repair);
     made_end(&made);
@@ -671,6 +730,8 @@ int main(void)
     RUN(anchor);
     RUN(anchor_of_another_chip);
     RUN(anchor_damaged);
+    RUN(anchor_missing);
+    RUN(next_block_of_an_older_log);
     RUN(root_log);
     RUN(bad_blocks);
     RUN(root_log_lost);
@@ -695,6 +756,7 @@ int main(void)
     RUN(entry);
     RUN(name);
     RUN(piece);
+    RUN(between_pieces);
     RUN(hole);
     RUN(frames);
     RUN(ids);

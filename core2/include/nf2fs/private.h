@@ -26,7 +26,7 @@
 #define NF2_GROUPS 32u                  /* erase groups of a window */
 #define NF2_CELLS 32u                   /* parts of a window of which live data is counted: see victims.c */
 #define NF2_FREED_MAX 8u
-#define NF2_BAD_MAX 8u
+#define NF2_BAD_MAX 4u
 #define NF2_PIECES_MAX 4u               /* unsynced pieces of a file kept in its handle */
 #define NF2_KEY_MAX 24u
 #define NF2_HINTS 4u                    /* names whose entries are known: half of them directories */
@@ -53,9 +53,9 @@ struct nf2_run {                /* erased blocks that one writer fills in order 
 };
 
 struct nf2_claim {              /* claimed blocks that nobody has taken yet */
-    uint32_t start;
-    uint16_t count;
-    uint16_t erased;            /* so many of them, from the first one on, are erased */
+    uint16_t start;
+    uint8_t count;
+    uint8_t erased;             /* so many of them, from the first one on, are erased */
 };
 
 struct nf2_io {                 /* flash.c, log.c */
@@ -77,39 +77,51 @@ struct nf2_io {                 /* flash.c, log.c */
     uint32_t busy_us;           /* typical time of all operations of this mount */
 };
 
+/*
+ * A CHECKPOINT holds parts of this and of nf2_space, as they stand here: runs of fields of one size
+ * (journal.c, `runs`).
+ */
 struct nf2_root {               /* journal.c: what a mount must know */
-    uint32_t volume_id;
-    uint32_t head, next;        /* block of the root log, and the one where it goes on */
-    uint32_t end;               /* where the next record goes in the head */
-    uint32_t super_sequence;
-    uint32_t node;              /* root of the tree */
-    uint32_t next_id, id_limit;
-    uint32_t group_block;       /* of a GROUP that is not known to be applied; NF2_NO_BLOCK: none */
-    uint16_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
+    uint32_t volume_id;         /* the first run */
+    uint32_t id_limit;
+    uint16_t next;              /* block where the root log goes on; the second run */
+    uint16_t node;              /* root of the tree */
+    uint16_t node_base;         /* end of its sorted part */
+    uint16_t group_block;       /* of a GROUP that is not known to be applied; NF2_NO_BLOCK: none */
     uint16_t group_at;          /* its place */
-    uint16_t node_base;         /* end of the root's sorted part */
-    uint16_t super_end;         /* where the next ANCHOR goes */
     uint16_t unclean_mounts;
-    uint8_t level;              /* of the tree's root */
-    uint8_t super_block;
+    uint16_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
+    uint8_t level;              /* of the tree's root; the third run */
     uint8_t bads;
-    bool opened;                /* this session has written its first CHECKPOINT */
-    bool clean;                 /* nothing was changed behind the last CHECKPOINT */
+    bool clean;                 /* nothing was changed behind the last CHECKPOINT; the fourth run */
     bool next_suspect;          /* the next block may hold something */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
     bool bad_keys;              /* the tree may have keys of bad blocks */
+    bool opened;                /* this session has written its first CHECKPOINT; from here on: no run */
+    bool anchor_due;            /* none names the head */
+    uint8_t super_block;        /* that has the last ANCHOR */
+    uint32_t head;              /* block of the root log */
+    uint32_t end;               /* where the next record goes in it */
+    uint32_t super_sequence;
+    uint32_t next_id;
+    uint16_t super_end[3];      /* of each super block: where the next one would go */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
-    bool lap_known;             /* a lap over all windows was made in this mount */
+    uint32_t erases;            /* the first run */
+    uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
+    uint16_t free;              /* blocks, never too many; the second run */
+    uint16_t now_window;        /* number */
+    struct nf2_claim nodes, data;   /* the third run */
+    bool fresh;                 /* windows behind `now` were never used, are erased; the fourth run */
+    bool now_fresh;             /* all free blocks of `now` are erased */
+    bool lap_known;             /* a lap over all windows was made in this mount; from here on: no run */
     uint8_t freed_count;
     uint8_t ahead_group;        /* the group that idle time is erasing, */
     uint16_t ahead;             /* and so many blocks of it are done */
     uint8_t claim_size;         /* of the next claim for nodes */
     uint8_t lag_window;         /* the window of the laggards */
     bool drained;               /* free blocks of `now` that are not held back were all taken */
-    bool fresh;                 /* windows behind `now` were never used, and are erased */
-    bool now_fresh;             /* all free blocks of `now` are erased */
     bool now_counted;           /* `now` was counted in this lap */
     bool pristine;              /* nothing was changed since this lap began */
     bool settled;               /* nor since the last one, and in it */
@@ -117,20 +129,17 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint16_t lap_windows;       /* windows counted in this lap */
     uint16_t cell_first;        /* block of the marked window with which its cells begin */
     uint16_t cell_blocks;       /* of each cell */
-    uint32_t now_window, mark_window;   /* numbers */
+    uint32_t mark_window;       /* number */
     uint32_t window_blocks;     /* of each window; the last one may have fewer */
-    uint32_t free;              /* blocks, never too many */
     uint32_t lap_free;          /* blocks found free in this lap of walks */
-    uint32_t erases;
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
-    uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
     uint32_t laggards;          /* groups of a window that are emptied since they were erased too seldom: a bit each */
     uint32_t worn;              /* groups of `now` that were erased more often than most: a bit each */
-    struct nf2_claim nodes, data, moved;
+    struct nf2_claim moved;     /* for what moves */
     uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
     uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts), 255: or more */
-    uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from */
+    uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from; a run */
     uint8_t mark[NF2_WINDOW_BYTES];     /* of the one that a walk marks */
     uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted or left last; 255: not known */
 };

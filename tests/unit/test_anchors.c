@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_anchors.c - the newest anchor cannot be read: a bit of it turned over, or its super block is lost. The volume is what it was, or
+ * the mount says that it is not; it is never an older one. Format 2: FORMAT.md, sections 2, 3 and 9.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define ANCHOR 28u              /* bytes */
+
+static const struct damage {
+    const char *what;
+    bool block;                 /* the whole super block, else the record */
+    uint8_t flip, set;          /* bits that turn over, bits that become 0 */
+} damages[] = {
+    {"a bit of the anchor turned over", false, 0x04, 0},
+    {"the anchor is noise", false, 0x55, 0},
+    {"the super block is erased", true, 0, 0},
+    {"the super block is 0", true, 0, 0xFF},
+};
+#define DAMAGES (sizeof damages / sizeof damages[0])
+
+static struct {
+    unsigned newest, refused, older;
+} tally[DAMAGES];
+
+static uint32_t get32(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* Where the newest anchor lies; how many there are. */
+static unsigned newest_anchor(const struct volume *volume, uint32_t *at)
+{
+    const struct vflash_chip *chip = vflash_chip_of(volume->flash);
+    const uint8_t *bytes = vflash_memory(volume->flash);
+    uint32_t blocks = chip->size / chip->block_size, supers = blocks < 64 ? 2 : 3, sequence = 0;
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i + ANCHOR < supers * chip->block_size; i++) {
+        if (memcmp(bytes + i, "NF2F\2", 5) == 0) {
+            count++;
+            *at = get32(bytes + i + 20) > sequence ? i : *at;
+            sequence = get32(bytes + *at + 20);
+        }
+    }
+    return count;
+}
+
+static void apply(const struct volume *volume, const struct damage *damage, uint32_t anchor)
+{
+    uint8_t *bytes = vflash_memory(volume->flash);
+    uint32_t block = vflash_chip_of(volume->flash)->block_size, from = damage->block ? anchor / block * block : anchor + 16;
+    uint32_t length = damage->block ? block : damage->flip == 0x04 ? 1 : 11;
+
+    for (uint32_t i = from; i < from + length; i++) {
+        bytes[i] = damage->block ? (uint8_t)~damage->set : bytes[i] ^ damage->flip;
+    }
+}
+
+/* What the volume holds says how old it is. It goes on from there, and the next mount finds that. */
+static bool newest(struct volume *volume, uint32_t step)
+{
+    if (!holds(volume, "count", 40 + step % 3, step)) {
+        return false;
+    }
+    CHECK_EQ(put(volume, "count", 50, step + 1), NF2_OK);
+    CHECK_EQ(put(volume, "more", 5000, step + 1), NF2_OK);
+    CHECK_EQ(volume_again(volume, step % 2 == 0), NF2_OK);
+    CHECK(holds(volume, "count", 50, step + 1) && holds(volume, "more", 5000, step + 1));
+    CHECK_EQ(nf2_check(&volume->fs, NULL, NULL), 0);
+    return true;
+}
+
+static void look(struct volume *volume, uint32_t step)
+{
+    struct vflash_checkpoint *before = vflash_save(volume->flash);
+    uint32_t anchor = 0;
+
+    if (newest_anchor(volume, &anchor) < 2 || !CHECK(before != NULL)) {
+        vflash_release(before);
+        return;
+    }
+    for (unsigned i = 0; i < DAMAGES; i++) {
+        apply(volume, &damages[i], anchor);
+        int result = volume_again(volume, false);
+        if (result != NF2_OK) {
+            CHECK(result == NF2_ERR_CORRUPT || result == NF2_ERR_FOREIGN || result == NF2_ERR_BLANK);
+            tally[i].refused++;
+        } else if (newest(volume, step)) {
+            tally[i].newest++;
+        } else {
+            tally[i].older++;
+        }
+        vflash_restore(volume->flash, before);
+    }
+    vflash_release(before);
+}
+
+/* Sessions, some of them cut; the volume is looked at between any two. */
+static void run(const char *chip, uint32_t steps)
+{
+    static struct volume volume;
+    char path[16];
+    bool right = true;
+
+    memset(tally, 0, sizeof tally);
+    volume_up(&volume, chip);
+    for (uint32_t step = 0; step < steps && right; step++) {
+        snprintf(path, sizeof path, "f%u", (unsigned)(step * 7 % 5));
+        right = CHECK_EQ(put(&volume, path, 100 + step * 37 % 9000, step), NF2_OK) &&
+                CHECK_EQ(put(&volume, "count", 40 + step % 3, step), NF2_OK) && CHECK_EQ(volume_again(&volume, step % 4 == 0), NF2_OK);
+        if (step % 3 == 0) {
+            look(&volume, step);
+        }
+        right = right && CHECK_EQ(volume_again(&volume, false), NF2_OK) && CHECK(holds(&volume, "count", 40 + step % 3, step));
+    }
+    for (unsigned i = 0; i < DAMAGES; i++) {
+        printf("%s, %s: %u as they were, %u refused, %u older\n", chip, damages[i].what, tally[i].newest, tally[i].refused, tally[i].older);
+        CHECK_EQ(tally[i].older, 0);
+        CHECK(tally[i].newest > 0);
+    }
+    CHECK(vflash_violation(volume.flash) == NULL);
+    volume_down(&volume, true);
+}
+
+TEST(units_of_a_byte)
+{
+    run("tiny256k", 800);
+}
+
+TEST(units_written_once)
+{
+    run("tinyecc16", 200);
+}
+
+TEST(two_super_blocks)
+{
+    run("tiny128k", 800);
+}
+
+TEST(large_pages)
+{
+    run("tiny512", 1200);
+}
+
+int main(void)
+{
+    RUN(units_of_a_byte);
+    RUN(units_written_once);
+    RUN(two_super_blocks);
+    RUN(large_pages);
+    return check_done();
+}
