@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "alloc.h"
 
-#define CLAIM_MAX 16u           /* blocks that one claim for nodes takes at most */
+#define CLAIM_FEW 4u            /* blocks that one claim for nodes takes where they are not many */
 
 uint32_t nf2_alloc_stock(const nf2_t *fs)
 {
@@ -117,8 +117,7 @@ static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
     int n = 0;
 
     if (nodes) {
-        most = nf2_min(plenty ? nf2_part_blocks(fs) : nf2_max(space->claim_size, 1), most);
-        space->claim_size = (uint8_t)nf2_min(most * 2, CLAIM_MAX);
+        most = nf2_min(!fs->mounted ? 1 : plenty ? nf2_part_blocks(fs) : CLAIM_FEW, most);
         n = claim_free(fs, claim, most, plenty ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS); /* one large erase for many nodes */
     } else if (space->now_free > keep) {
         most = nf2_min(nf2_min(nf2_part_blocks(fs), space->now_free - keep), most);

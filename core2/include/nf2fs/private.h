@@ -119,7 +119,6 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint8_t freed_count;
     uint8_t ahead_group;        /* the group that idle time is erasing, */
     uint16_t ahead;             /* and so many blocks of it are done */
-    uint8_t claim_size;         /* of the next claim for nodes */
     uint8_t lag_window;         /* the window of the laggards */
     bool drained;               /* free blocks of `now` that are not held back were all taken */
     bool now_counted;           /* `now` was counted in this lap */
