@@ -5,8 +5,8 @@
 BUILD ?= build
 PYTHON ?= python3
 JOBS ?= 2
-# The core: 1 (src/) or 2 (core2/). A folder of builds is for one of them.
-CORE ?= 1
+# The core: 1 (src/) or 2 (core2/); else what cmake/Nf2Core.cmake says. A folder of builds is for one of them.
+CORE ?= $(shell sed -n 's/^set(nf2fs_core_default \([0-9]\)).*/\1/p' cmake/Nf2Core.cmake)
 
 MAKEFLAGS += --no-print-directory
 override BUILD := $(abspath $(BUILD))
@@ -324,7 +324,6 @@ figures: release
 # ---- on a Cortex-M4 ----
 
 # The core that is measured: its sources, and where its headers lie (its own nf2fs/private.h in front of the other's).
-CORE ?= 1
 CORE1_SOURCES = $(wildcard src/*.c)
 CORE1_INCLUDES = include src
 CORE2_SOURCES = $(wildcard core2/*.c)

@@ -282,7 +282,7 @@ const char *repair_note_text(enum repair_note_kind kind)
         "the root log is damaged: newer content may be lost without a trace",
         "a node of the tree is lost, and the names or pieces of files in it",
         "records in a node are lost",
-        "single bits were mended",
+        "flipped bits were mended",
         "an unfinished write: nothing is lost by that",
         "a committed change is lost in part",
         "a name that no path can have was changed",

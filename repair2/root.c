@@ -3,7 +3,7 @@
 #include "node.h"
 
 struct anchor {
-    bool found;
+    bool found, other_format;
     uint32_t sequence, volume_id, head, block;
 };
 
@@ -27,6 +27,7 @@ static void read_anchor(struct repair *repair, uint32_t block, const struct rep_
     bool own = whole && p[4] == NF2_FORMAT_VERSION && p[5] == log2_of(image->block_size) &&
                rep_get16(p + 6) == image->page_size && p[8] == image->unit && rep_get24(p + 10) == image->blocks;
 
+    best->other_format = best->other_format || (whole && p[4] != NF2_FORMAT_VERSION);
     repair->summary.anchors += own;
     if (!own) {
         rep_find(repair, REPAIR_ANCHOR, block, record->at, 0, 0, whole ? "This anchor is that of another format version or chip." :
@@ -358,7 +359,7 @@ bool rep_root_find(struct repair *repair, uint32_t newer)
     if (!anchor.found) {
         rep_find(repair, REPAIR_ANCHOR, 0, 0, 0, 0, "No anchor is left: nothing says where the root log is.");
         rep_note(repair, REPAIR_NOTE_SUPER, REP_NONE, 0, NULL, NULL);
-        if (!guess_volume(repair)) {
+        if (anchor.other_format || !guess_volume(repair)) {
             return false;
         }
     } else {

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from . import chips, files, interrupts, native
-from .errors import CORRUPT, EXIST, GEOMETRY, NF2Error
+from .errors import CORRUPT, EXIST, GEOMETRY, VERSION, NF2Error
 from .images import open_locked
 from .locks import ImageLock
 from .native import Finding, Item, Note
@@ -209,6 +209,8 @@ def _check_mounted(report: Report, path: str) -> None:
             report.wrong, report.findings = volume.check()
             report.space, report.health = volume.statfs(), volume.health()
     except NF2Error as error:
+        if error.code == VERSION:
+            raise NF2Error(VERSION, error.text, report.image) from None
         report.error = error.text
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The records in the logs of a volume, and the frames of appended files: docs/FORMAT.md, 1 and 5.
+"""The records in the logs of a volume, and the frames of appended files.
 
+docs/FORMAT.md, sections 1 and 5, and docs/core2/FORMAT.md, sections 1 and 6, which have them alike.
 Nothing is mended here: a record counts if its check is right as it stands.
 """
 
@@ -59,6 +60,16 @@ def u24(data: bytes, at: int) -> int:
 
 def u32(data: bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 4], "little")
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of one to five bytes, and the place behind it."""
+    number, shift = 0, 0
+    while True:
+        number |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if not data[at - 1] & 0x80 or shift == 35:
+            return number, at
 
 
 def log_pages(block: bytes, page: int) -> range:
@@ -137,8 +148,9 @@ def _text(block: bytes, at: int, length: int, page: int) -> tuple[bytes, int]:
 # ---- frames ----
 
 
-def frames(block: bytes, page: int, unit: int, file: int, base: int) -> Iterator[Piece]:
-    """The frames of a block of the file with this id; `base` is where in it the block begins."""
+def frames(block: bytes, page: int, unit: int, owner: int, base: int) -> Iterator[Piece]:
+    """The frames of a block; `base` is where in the file it begins, `owner` the id in the checks:
+    that of the file (format 1) or of the volume (2)."""
     end = 0  # of the data so far, from the base
     for start in log_pages(block, page):
         if u16(block, start) == BLANK:
@@ -150,7 +162,7 @@ def frames(block: bytes, page: int, unit: int, file: int, base: int) -> Iterator
             size = header & (FRAME_MORE - 1)
             behind = at + OVERHEAD + size
             fits = size > 0 and behind <= start + page
-            if not fits or not _right(block, start, at, offset, file, base):
+            if not fits or not _right(block, start, at, offset, owner, base):
                 yield Unreadable(at, max(written(block[at : start + page]), 1))
                 break
             more = bool(header & FRAME_MORE)
@@ -160,9 +172,9 @@ def frames(block: bytes, page: int, unit: int, file: int, base: int) -> Iterator
             at = min(aligned(behind, unit), start + page)
 
 
-def _right(block: bytes, start: int, at: int, offset: int, file: int, base: int) -> bool:
+def _right(block: bytes, start: int, at: int, offset: int, owner: int, base: int) -> bool:
     size = u16(block, at) & (FRAME_MORE - 1)
     seed = block[start : start + 2] + (offset % 0x10000).to_bytes(2, "little")
-    seed += base.to_bytes(4, "little") + file.to_bytes(4, "little")
+    seed += base.to_bytes(4, "little") + owner.to_bytes(4, "little")
     text = block[at : at + 2 + size]
     return u32(block, at + 2 + size) == zlib.crc32(seed + text)

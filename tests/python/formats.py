@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What tests must know of the format of the volumes that the compiled library makes."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+from nf2fs import native
+
+
+@dataclass(frozen=True)
+class Format:
+    log_head: bytes  # the first byte of the head of a part of the log that a mount reads
+    state: str  # the record in that log that says all that a mount must know
+    mounted: str  # a record in a block without which nothing mounts
+
+    def supers(self, blocks: int) -> range:
+        """The super blocks of a volume of so many blocks."""
+        raise NotImplementedError
+
+
+class Format1(Format):
+    def supers(self, blocks: int) -> range:
+        return range(2)
+
+
+class Format2(Format):
+    def supers(self, blocks: int) -> range:
+        return range(2 if blocks < 64 else 3)
+
+
+FORMATS = {1: Format1(b"M", "STATE", "PUT"), 2: Format2(b"R", "CHECKPOINT", "CHECKPOINT")}
+VERSION = native.Library().format_version() if native.find_library() else None
+FORMAT = FORMATS[VERSION or 2]
+
+
+def heads(data: bytes, block_size: int, kind: bytes, level: int | None = None) -> list[int]:
+    """Blocks that begin with the head of a node (b"N") or of a part of the log."""
+    first = len(FORMAT.supers(len(data) // block_size))
+    found = []
+    for at in range(first * block_size, len(data), block_size):
+        header = int.from_bytes(data[at + 2 : at + 4], "little")
+        head = header >> 13 == 1 and header & 0xFFF < 22 and data[at + 4 : at + 5] == kind
+        if head and (level is None or data[at + 5] == level):
+            found.append(at // block_size)
+    return found
+
+
+def record(epoch: int, kind: int, payload: bytes, more: bool = False) -> bytes:
+    """A record of a log, with its check."""
+    head = (kind << 13 | more << 12 | len(payload) + 6).to_bytes(2, "little")
+    check = zlib.crc32(epoch.to_bytes(2, "little") + head + payload)
+    return head + payload + check.to_bytes(4, "little")
