@@ -20,9 +20,10 @@ ASAN := $(BUILD)/asan
 PEER_OPTIONS = $(foreach peer,LITTLEFS.littlefs FATFS.fatfs YAFFS2.yaffs2,$(if $(wildcard $(BUILD)/$(subst .,,$(suffix $(peer)))/fetched),\
 	-DNF2FS_$(basename $(peer))_DIR=$(BUILD)/$(subst .,,$(suffix $(peer)))))
 
-# What the Python tools load and run, wherever BUILD is.
+# What the Python tools load, run and measure, wherever BUILD is.
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
+export NF2FS_CORE := $(CORE)
 
 .PHONY: core2 help lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
 

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 
 from nf2fs import native
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,19 @@ class Format2(Format):
 FORMATS = {1: Format1(b"M", "STATE", "PUT"), 2: Format2(b"R", "CHECKPOINT", "CHECKPOINT")}
 VERSION = native.Library().format_version() if native.find_library() else None
 FORMAT = FORMATS[VERSION or 2]
+
+
+def core_folder() -> Path:
+    """Where the sources of the core lie that the library has."""
+    text = (ROOT / "cmake" / "Nf2Core.cmake").read_text()
+    version = VERSION or re.search(r"nf2fs_core_default (\d)", text)[1]
+    return ROOT / re.search(rf"nf2fs_core_folder_{version} ([^)\s]+)", text)[1]
+
+
+def core_include() -> list[Path]:
+    """Where its headers are looked for, in that order."""
+    core = core_folder()
+    return [one for one in (core / "include", core, ROOT / "include") if one.is_dir()]
 
 
 def heads(data: bytes, block_size: int, kind: bytes, level: int | None = None) -> list[int]:
