@@ -28,7 +28,6 @@ static void read_anchor(struct repair *repair, uint32_t block, const struct rep_
                rep_get16(p + 6) == image->page_size && p[8] == image->unit && rep_get24(p + 10) == image->blocks;
 
     best->other_format = best->other_format || (whole && p[4] != NF2_FORMAT_VERSION);
-    repair->summary.anchors += own;
     if (!own) {
         rep_find(repair, REPAIR_ANCHOR, block, record->at, 0, 0, whole ? "This anchor is that of another format version or chip." :
                  "This record of a super block is no anchor.");
@@ -306,7 +305,6 @@ static void report_log(struct repair *repair, const struct rep_log *log)
 {
     struct rep_state *state = &repair->state;
 
-    repair->summary.log_records = (uint32_t)log->count;
     if (log->damaged) {
         rep_find(repair, REPAIR_LOG, state->head, log->damage, log->torns, 0,
                  "The root log is damaged: no power cut leaves what is here.");
