@@ -23,11 +23,12 @@ static void found(struct check *check, enum nf2_finding_kind kind, uint32_t bloc
 static int check_piece(nf2_t *fs, const struct nf2_piece *piece)
 {
     uint8_t bytes[32];
-    struct nf2_frames frames;
+    struct nf2_piece frames = *piece;
+    uint32_t unused;
 
     if (piece->kind == NF2_PIECE_FRAMES) {
-        NF2_TRY(nf2_frames_open(fs, piece->block, piece->within, &frames));
-        return piece->open || frames.end >= piece->offset + piece->length ? NF2_OK : NF2_ERR_IO;
+        NF2_TRY(nf2_frames_open(fs, &frames, &unused));
+        return piece->open || frames.length >= piece->length ? NF2_OK : NF2_ERR_IO;
     }
     for (uint32_t at = 0; piece->kind == NF2_PIECE_DATA && at < piece->length; at += sizeof bytes) {
         uint32_t n = nf2_min(sizeof bytes, piece->length - at);

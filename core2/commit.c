@@ -22,59 +22,57 @@ static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint
 
     nf2_op_put(op, &file->key, head, head_bytes);
     if (file->key.length == NF2_KEY_MAX) {
-        int found = nf2_tree_find(fs, &file->key, &entry);
-        NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-        NF2_TRY(nf2_entry_content(fs, &entry, &content));
+        NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
         nf2_op_rest(op, nf2_body_span(&entry, 0, content.at));
     }
     return NF2_OK;
 }
 
-/*
- * The change to new content: its head, and bytes of the buffer. The map whose place it takes goes: also one that the walk has
- * made of a list meanwhile. A shadow that the content names (0: none) is an orphan no more.
- */
-static NF2_APART int replace_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint32_t head_bytes,
-                                     uint32_t buffered, uint32_t shadow)
+/* What the handle has written is what the file consists of now. */
+static NF2_APART int committed(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_content old = {file->kind, 0, file->id};
-    struct nf2_op ops[3];
-
-    NF2_TRY(put_content(fs, file, head, head_bytes, &ops[0]));
-    if (buffered > 0) {         /* of a file with a long name there is nothing: see nf2_inline_max */
-        ops[0].body[1] = nf2_span_of(file->buffer, buffered);
-    }
-    unsigned n = 1u + (unsigned)nf2_commit_orphan(&old, &ops[1]);
-    if (shadow != 0) {
-        nf2_op_delete_orphan(&ops[n++], shadow);
-    }
-    return nf2_change(fs, ops, n);
-}
-
-static NF2_APART void committed(nf2_t *fs, nf2_file_t *file, uint8_t kind, uint32_t id)
-{
-    file->kind = kind;
-    file->id = id;
     file->synced = file->size;
     file->cut_to = NF2_NONE;
     file->pieces = 0;
     file->shadow = 0;
     file->fresh = file->created = file->changed = file->dirty = false;
     file->here.length = 0;
-    file->frames_known = false;
-    file->frames_block = 0;
     fs->moves++;
+    return 1;
 }
 
-/* ---- small content in the entry ----------------------------------------------------------------- */
-
-static NF2_APART int commit_inline(nf2_t *fs, nf2_file_t *file)
+/*
+ * All that the handle has written, by these changes. They name or merge a shadow: it is an orphan
+ * no more.
+ */
+static NF2_APART int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
 {
-    static const uint8_t kind = NF2_BODY_INLINE;
+    if (file->shadow != 0) {
+        nf2_op_delete_orphan(&ops[n++], file->shadow);
+    }
+    NF2_TRY(nf2_change(fs, ops, n));
+    return committed(fs, file);
+}
 
-    NF2_TRY(replace_content(fs, file, &kind, 1, file->buffered, 0));
-    committed(fs, file, NF2_BODY_INLINE, 0);
-    return NF2_OK;
+/*
+ * New content in the entry: its head, and the buffer if it is to lie there. The map whose place it
+ * takes goes: also one that the walk has made of a list meanwhile.
+ */
+static NF2_APART int replace_content(nf2_t *fs, nf2_file_t *file, const uint8_t *head,
+                                     uint32_t head_bytes)
+{
+    struct nf2_content old = {file->kind, 0, file->id};
+    struct nf2_op ops[3];
+
+    NF2_TRY(put_content(fs, file, head, head_bytes, &ops[0]));
+    if (head[0] == NF2_BODY_INLINE && file->buffered > 0) { /* not of a long name: nf2_inline_max */
+        ops[0].body[1] = nf2_span_of(file->buffer, file->buffered);
+    }
+    uint32_t id = file->shadow;
+    NF2_TRY(change(fs, file, ops, 1u + (unsigned)nf2_commit_orphan(&old, &ops[1])));
+    file->kind = head[0];
+    file->id = id;
+    return 1;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------- */
@@ -82,78 +80,39 @@ static NF2_APART int commit_inline(nf2_t *fs, nf2_file_t *file)
 /* Finds the frames that the file ends with, if more can be appended there. */
 static NF2_APART int look_for_frames(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_frames frames;
     struct nf2_piece piece;
+    uint32_t at;
 
-    file->frames_known = true;
-    file->frames_block = 0;
-    if (file->synced == 0 || (file->kind != NF2_BODY_LIST && file->kind != NF2_BODY_MAP)) {
-        return NF2_OK;
-    }
     NF2_TRY(nf2_content_base(fs, file, file->synced - 1, &piece));
     if (piece.open) {
-        NF2_TRY(nf2_frames_open(fs, piece.block, piece.within, &frames));
-        if (frames.end == file->synced) { /* else what follows was cut off */
+        NF2_TRY(nf2_frames_open(fs, &piece, &at));
+        if (piece.offset + piece.length == file->synced) { /* else what follows was cut off */
             file->frames_block = piece.block;
             file->frames_base = piece.within;
-            file->frames_at = frames.append_at;
+            file->frames_at = at;
             nf2_walked_piece(fs, &piece);
         }
     }
     return NF2_OK;
 }
 
-/* 1 if the buffer went to the frames at the file's end: that is the commit. 0 if they have no room. */
+/* 1 if the buffer went to the frames, 0 if they take no more. */
 static NF2_APART int append_frame(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_frames frames = {file->frames_block, file->frames_base, file->synced, file->frames_at};
-    int result = nf2_frames_append(fs, &frames, file->buffer, file->buffered);
+    int result = nf2_frames_append(fs, file);
 
+    if (result > 0) {
+        file->buffered = 0;
+        file->dirty = false;
+        return 1;
+    }
+    uint32_t block = file->frames_block;
+    file->frames_block = 0;
     if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, file->frames_block);
+        nf2_journal_bad(fs, block);
+        return 0;
     }
-    if (result != NF2_OK) {
-        file->frames_block = 0;
-        return result == NF2_FAILED_BLOCK || result == 1 ? 0 : result;
-    }
-    file->frames_at = frames.append_at;
-    file->synced = file->size;
-    file->buffered = 0;
-    file->dirty = file->changed = false;
-    file->here.length = 0;
-    fs->moves++;
-    return 1;
-}
-
-/* The buffer's content as the first frame of a new block, which becomes a piece. */
-static NF2_APART int begin_frames(nf2_t *fs, nf2_file_t *file)
-{
-    int result = NF2_FAILED_BLOCK;
-    uint32_t block;
-
-    while (result == NF2_FAILED_BLOCK) {
-        NF2_TRY(nf2_alloc_node(fs, &block));
-        struct nf2_frames frames = {block, file->synced, file->synced, 0};
-        result = nf2_frames_append(fs, &frames, file->buffer, file->buffered);
-        file->frames_at = frames.append_at;
-        if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, block);
-        }
-    }
-    NF2_TRY(result);
-    struct nf2_piece piece = {file->synced, file->buffered, block, file->synced, NF2_PIECE_FRAMES, true};
-    file->piece[0] = piece;
-    file->pieces = 1;
-    file->buffered = 0;
-    file->dirty = false;
-    return NF2_OK;
-}
-
-static bool small_append(const nf2_t *fs, const nf2_file_t *file)
-{
-    return file->dirty && !file->fresh && !file->created && file->pieces == 0 && file->shadow == 0 &&
-           file->cut_to == NF2_NONE && file->buffer_at == file->synced && file->synced > 0 &&
-           file->buffered + 16u <= nf2_page(fs) && file->kind != NF2_BODY_INLINE;
+    return result;
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------- */
@@ -185,9 +144,7 @@ static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
     if (length <= 0) {
         return length;
     }
-    NF2_TRY(replace_content(fs, file, list, (uint32_t)length, 0, 0));
-    committed(fs, file, NF2_BODY_LIST, 0);
-    return 1;
+    return replace_content(fs, file, list, (uint32_t)length);
 }
 
 /* Changes of the committed map by one piece, or by its end: 1 if they were made. Else each would have to know the others. */
@@ -200,53 +157,21 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
     }
     NF2_TRY(cut ? nf2_change_end(fs, file->id, file->cut_to) :
             file->pieces > 0 ? nf2_change_piece(fs, file->id, &file->piece[0]) : NF2_OK);
-    committed(fs, file, NF2_BODY_MAP, file->id);
-    return 1;
-}
-
-/* Puts into the shadow what the committed content has from `at` on, up to the next piece there; `at` moves on. */
-static NF2_APART int copy_to_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at, uint32_t gap)
-{
-    struct nf2_piece piece, part;
-    struct nf2_op op;
-    uint8_t bytes[NF2_PIECE_BYTES];
-
-    NF2_TRY(nf2_content_base(fs, file, *at, &piece));
-    NF2_TRY(piece.kind != 0 ? NF2_OK : NF2_ERR_IO);
-    uint32_t length = nf2_min(nf2_min(gap, piece.offset + piece.length - *at), file->size - *at);
-    part = nf2_piece_part(fs, &piece, *at - piece.offset, length);
-    nf2_op_put_piece(&op, file->shadow, &part, bytes);
-    NF2_TRY(nf2_change(fs, &op, 1));
-    *at += length;
-    return NF2_OK;
-}
-
-/* Moves on to where the shadow has nothing: for so many bytes, 0 at the file's end. */
-static NF2_APART int next_gap(nf2_t *fs, const nf2_file_t *file, uint32_t *at, uint32_t *gap)
-{
-    struct nf2_piece part;
-
-    for (*gap = 0; *at < file->size && *gap == 0;) {
-        NF2_TRY(nf2_map_find(fs, file->shadow, *at, &part));
-        if (part.kind != 0) {
-            *at = part.offset + part.length;
-        } else {
-            *gap = part.length;
-        }
-    }
-    return NF2_OK;
+    return committed(fs, file);
 }
 
 /* What the committed content has where the shadow has nothing, from an offset on. */
-static int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
+static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
 {
-    uint32_t gap;
+    struct nf2_piece piece;
 
-    NF2_TRY(next_gap(fs, file, &at, &gap));
-    while (gap > 0) {
-        NF2_TRY(nf2_sweep_ready(fs, false)); /* before the plan: the walk may move what it refers to */
-        NF2_TRY(copy_to_shadow(fs, file, &at, gap));
-        NF2_TRY(next_gap(fs, file, &at, &gap));
+    for (; at < file->size; at = piece.offset + piece.length) {
+        NF2_TRY(nf2_map_find(fs, file->shadow, at, &piece));
+        if (piece.kind == 0) {
+            NF2_TRY(nf2_sweep_ready(fs, false)); /* first: the walk may move the piece */
+            NF2_TRY(nf2_content_find(fs, file, at, &piece));
+            NF2_TRY(nf2_change_piece(fs, file->shadow, &piece));
+        }
     }
     return NF2_OK;
 }
@@ -270,29 +195,18 @@ static NF2_APART int merge_shadow(nf2_t *fs, nf2_file_t *file)
 {
     bool cut = file->cut_to != NF2_NONE;
     struct nf2_op ops[3];
-    unsigned n = 0;
 
-    nf2_op_merge(&ops[n++], file->shadow, file->id, cut ? file->size : NF2_NONE);
+    nf2_op_merge(&ops[0], file->shadow, file->id, cut ? file->size : NF2_NONE);
     if (cut) {
-        nf2_op_range(&ops[n++], file->id, file->size, NF2_FILE_MAX + 1u);
+        nf2_op_range(&ops[1], file->id, file->size, NF2_FILE_MAX + 1u);
     }
-    nf2_op_delete_orphan(&ops[n++], file->shadow);
-    return nf2_change(fs, ops, n);
-}
-
-/* The shadow becomes the file's map. */
-static NF2_APART int name_shadow(nf2_t *fs, nf2_file_t *file)
-{
-    uint8_t body[5] = {NF2_BODY_MAP};
-
-    nf2_put32(body + 1, file->shadow);
-    return replace_content(fs, file, body, sizeof body, 0, file->shadow);
+    return change(fs, file, ops, 1u + cut);
 }
 
 /* The shadow becomes the file's map, or its entries are put over those of the map. */
-static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file, bool merge)
 {
-    bool merge = file->kind == NF2_BODY_MAP && !file->fresh;
+    uint8_t body[5] = {NF2_BODY_MAP};
 
     NF2_TRY(nf2_data_spill(fs, file));
     if (merge && file->cut_to != NF2_NONE) { /* the last piece, which gives the file its end, is to be the shadow's */
@@ -302,55 +216,61 @@ static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
     }
     NF2_TRY(merge ? nf2_sweep_total(fs, blocks_of_merge(fs, file->shadow)) : NF2_OK);
     NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
-    int result = merge ? merge_shadow(fs, file) : name_shadow(fs, file);
-    NF2_TRY(result == NF2_NEED_SPACE && fs->group_busy ? nf2_sweep_finish(fs) : result);
-    committed(fs, file, NF2_BODY_MAP, merge ? file->id : file->shadow);
-    return NF2_OK;
+    nf2_put32(body + 1, file->shadow);
+    return merge ? merge_shadow(fs, file) : replace_content(fs, file, body, sizeof body);
 }
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)
 {
-    int done = 0;
+    bool map = file->kind == NF2_BODY_MAP && !file->fresh;
 
     NF2_TRY(nf2_sweep_ready(fs, false));
-    if (file->shadow == 0) {
-        bool map = file->kind == NF2_BODY_MAP && !file->fresh;
-        done = map ? commit_in_map(fs, file) : commit_list(fs, file);
-    }
-    return done != 0 ? done : commit_shadow(fs, file);
+    int done = file->shadow != 0 ? 0 : map ? commit_in_map(fs, file) : commit_list(fs, file);
+    return done != 0 ? done : commit_shadow(fs, file, map);
 }
 
-/* A small append, in frames at the file's end, or in new ones. */
+/* A small append, in frames at the file's end or in those of a new block, which is a piece then. */
 static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
 {
-    NF2_TRY(file->frames_known ? NF2_OK : look_for_frames(fs, file));
+    struct nf2_piece piece = {file->synced, file->buffered, 0, file->synced, NF2_PIECE_FRAMES,
+                              true};
+
+    NF2_TRY(file->frames_block != 0 ? NF2_OK : look_for_frames(fs, file));
     int appended = file->frames_block != 0 ? append_frame(fs, file) : 0;
     if (appended != 0) {
-        return appended < 0 ? appended : NF2_OK;
+        return appended < 0 ? appended : committed(fs, file);
     }
-    NF2_TRY(begin_frames(fs, file));
-    uint32_t block = file->piece[0].block, base = file->piece[0].within, at = file->frames_at;
+    while (appended == 0) {
+        NF2_TRY(nf2_alloc_node(fs, &piece.block));
+        file->frames_block = piece.block;
+        file->frames_base = file->synced;
+        file->frames_at = 0;
+        appended = append_frame(fs, file);
+    }
+    NF2_TRY(appended);
+    file->piece[0] = piece;
+    file->pieces = 1;
+    file->frames_block = 0;     /* until the file has the piece */
     NF2_TRY(commit_pieces(fs, file));
-    file->frames_known = true;
-    file->frames_block = block;
-    file->frames_base = base;
-    file->frames_at = at;
-    return NF2_OK;
+    file->frames_block = piece.block;
+    return 1;
 }
 
 int nf2_commit(nf2_t *fs, nf2_file_t *file)
 {
+    static const uint8_t kind = NF2_BODY_INLINE;
+
     if (!file->changed && !file->dirty) {
         return NF2_OK;
     }
     NF2_TRY(file->created && file->promised == 0 ? nf2_sweep_name(fs) : nf2_sweep_ready(fs, false));
-    if (nf2_content_whole(file) && file->size <= nf2_inline_max(fs, &file->key)) {
-        return commit_inline(fs, file);
-    }
-    if (small_append(fs, file)) {
+    if (file->dirty && nf2_data_frame(fs, file, file->buffered)) {
         return commit_frames(fs, file);
     }
+    file->frames_block = 0;
+    if (nf2_content_whole(file) && file->size <= nf2_inline_max(fs, &file->key)) {
+        return replace_content(fs, file, &kind, 1);
+    }
     NF2_TRY(nf2_data_flush(fs, file));
-    int result = commit_pieces(fs, file);
-    return result < 0 ? result : NF2_OK;
+    return commit_pieces(fs, file);
 }

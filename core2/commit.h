@@ -5,7 +5,7 @@
 
 #include "data.h"
 
-/* All that was written since the last commit, or nothing of it. Durable when it returns. */
+/* All that was written since the last commit, or nothing of it: 0 or 1, durable, or an error. */
 int nf2_commit(nf2_t *fs, nf2_file_t *file);
 
 /* Changes that go with an entry that is replaced or removed: its map is an orphan from then on. 0 or 1 of them. */

@@ -16,55 +16,65 @@ uint32_t nf2_inline_max(const nf2_t *fs, const struct nf2_key *key)
 
 int nf2_list_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
 {
-    struct nf2_frames frames;
     int found = nf2_refs_next(fs, refs, piece);
 
     if (found > 0 && piece->open) {
-        NF2_TRY(nf2_frames_open(fs, piece->block, piece->within, &frames));
-        piece->length = frames.end > piece->offset ? frames.end - piece->offset : 0;
+        NF2_TRY(nf2_frames_open(fs, piece, &refs->offset));
         refs->offset = piece->offset + piece->length;
     }
     return found;
 }
 
-static int list_begin(nf2_t *fs, const struct nf2_entry *entry, struct nf2_refs *refs)
+/* What a LIST has at an offset; kind 0: it ends at piece->offset. */
+static NF2_APART int find_in_list(nf2_t *fs, const struct nf2_entry *entry, uint32_t offset,
+                                  struct nf2_piece *piece)
 {
     struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
-    return nf2_refs_begin(fs, &entry->key, &body, refs);
+    struct nf2_refs refs;
+    int found;
+
+    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
+    while ((found = nf2_list_next(fs, &refs, piece)) > 0) {
+        if (offset < refs.offset) {
+            return NF2_OK;
+        }
+    }
+    memset(piece, 0, sizeof *piece);
+    piece->offset = refs.offset;
+    return found;
 }
 
 int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content, uint32_t *size)
 {
-    struct nf2_refs refs;
-    struct nf2_piece piece;
-    int found;
+    struct nf2_piece end;
 
-    *size = 0;
-    switch (content->kind) {
-    case NF2_BODY_INLINE:
-        *size = (uint32_t)entry->body_length - content->at - 1u;
-        return NF2_OK;
-    case NF2_BODY_LIST:
-        NF2_TRY(list_begin(fs, entry, &refs));
-        while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
-        }
-        *size = refs.offset;
-        return found;
-    case NF2_BODY_MAP:
+    if (content->kind == NF2_BODY_MAP) {
         return nf2_map_end(fs, content->id, size);
-    default:
-        return NF2_OK;
     }
+    end.offset = 0;
+    if (content->kind == NF2_BODY_INLINE) {
+        end.offset = (uint32_t)entry->body_length - content->at - 1u;
+    }
+    NF2_TRY(content->kind == NF2_BODY_LIST ? find_in_list(fs, entry, NF2_NONE, &end) : NF2_OK);
+    *size = end.offset;
+    return NF2_OK;
+}
+
+int nf2_content_entry(nf2_t *fs, const nf2_file_t *file, struct nf2_entry *entry,
+                      struct nf2_content *content)
+{
+    int found = nf2_tree_find(fs, &file->key, entry);
+
+    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+    return nf2_entry_content(fs, entry, content);
 }
 
 int nf2_content_load(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_entry entry;
     struct nf2_content content;
-    int found = nf2_tree_find(fs, &file->key, &entry);
 
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    NF2_TRY(nf2_entry_content(fs, &entry, &content));
+    NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
     NF2_TRY(content.kind != NF2_BODY_DIR ? NF2_OK : NF2_ERR_IO);
     NF2_TRY(nf2_content_size(fs, &entry, &content, &file->size));
     file->kind = content.kind;
@@ -75,94 +85,57 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
-/* What a LIST has at an offset. */
-static int find_in_list(nf2_t *fs, const nf2_file_t *file, uint32_t offset, struct nf2_piece *piece)
-{
-    struct nf2_entry entry;
-    struct nf2_refs refs;
-    int found = nf2_tree_find(fs, &file->key, &entry);
-
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    NF2_TRY(list_begin(fs, &entry, &refs));
-    while ((found = nf2_list_next(fs, &refs, piece)) > 0 && offset >= refs.offset) {
-    }
-    NF2_TRY(found);
-    if (found == 0) {
-        memset(piece, 0, sizeof *piece);
-        piece->offset = offset;
-        piece->length = NF2_NONE - offset;
-    }
-    return NF2_OK;
-}
-
 int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece)
 {
-    bool known = file->moves == fs->moves && file->here.length > 0 && offset >= file->here.offset &&
-                 offset - file->here.offset < file->here.length;
+    struct nf2_entry entry;
+    struct nf2_content content;
 
-    if (known) {
-        *piece = file->here;
+    *piece = file->here;
+    if (file->moves == fs->moves && offset - piece->offset < piece->length) {
         return NF2_OK;
     }
-    memset(piece, 0, sizeof *piece);
-    if (file->kind == NF2_BODY_LIST) {
-        NF2_TRY(find_in_list(fs, file, offset, piece));
-    } else if (file->kind == NF2_BODY_MAP) {
+    if (file->kind == NF2_BODY_MAP) {
         NF2_TRY(nf2_map_find(fs, file->id, offset, piece));
+    } else if (file->kind == NF2_BODY_LIST) {
+        NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
+        NF2_TRY(find_in_list(fs, &entry, offset, piece));
     } else {
-        bool inside = file->kind == NF2_BODY_INLINE && offset < file->synced;
-        piece->kind = inside ? NF2_PIECE_INLINE : 0;
-        piece->offset = inside ? 0 : offset;
-        piece->length = inside ? file->synced : NF2_NONE - offset;
+        memset(piece, 0, sizeof *piece);
+        piece->kind = NF2_PIECE_INLINE;
+        piece->length = file->synced;
     }
     file->here = *piece;
     file->moves = fs->moves;
     return NF2_OK;
 }
 
-/* A piece that covers the offset, shortened to [*low, *high); or the bounds of the gap. */
-static bool covers(const struct nf2_piece *piece, uint32_t offset, uint32_t *low, uint32_t *high)
-{
-    uint32_t end = piece->offset + piece->length;
-
-    if (offset >= piece->offset && offset < end && piece->kind != 0) {
-        return true;
-    }
-    if (piece->offset > offset) {
-        *high = nf2_min(*high, piece->offset);
-    } else if (piece->kind != 0) {
-        *low = nf2_max(*low, end);
-    } else {
-        *high = nf2_min(*high, end);
-    }
-    return false;
-}
-
 int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece)
 {
-    uint32_t low = 0, high = file->size;
-    bool found = false;
+    uint32_t high = file->size;
 
-    for (unsigned i = file->pieces; i > 0 && !found; i--) {
-        *piece = file->piece[i - 1];
-        found = covers(piece, offset, &low, &high);
+    for (int layer = file->pieces + 1; layer >= 0; layer--) { /* the newest first */
+        if (layer > 1) {
+            *piece = file->piece[layer - 2];
+        } else if (layer == 1 && file->shadow != 0) {
+            NF2_TRY(nf2_map_find(fs, file->shadow, offset, piece));
+        } else if (layer == 0 && !file->fresh && offset < file->cut_to) {
+            high = nf2_min(high, file->cut_to);
+            NF2_TRY(nf2_content_base(fs, file, offset, piece));
+        } else {
+            continue;
+        }
+        uint32_t end = piece->offset + piece->length;
+        if (offset < piece->offset) {
+            high = nf2_min(high, piece->offset);
+        } else if (offset < end) {
+            high = nf2_min(high, end);
+            if (piece->kind != 0) {
+                *piece = nf2_piece_part(fs, piece, offset - piece->offset, high - offset);
+                return NF2_OK;
+            }
+        }
     }
-    if (!found && file->shadow != 0) {
-        NF2_TRY(nf2_map_find(fs, file->shadow, offset, piece));
-        found = covers(piece, offset, &low, &high);
-    }
-    if (!found && !file->fresh && offset < file->cut_to) {
-        high = nf2_min(high, file->cut_to);
-        NF2_TRY(nf2_content_base(fs, file, offset, piece));
-        found = covers(piece, offset, &low, &high);
-    }
-    if (!found) {
-        return NF2_ERR_IO;      /* a file has no holes: they are pieces of zeros */
-    }
-    low = nf2_max(low, piece->offset);
-    high = nf2_min(high, piece->offset + piece->length);
-    *piece = nf2_piece_part(fs, piece, low - piece->offset, high - low);
-    return NF2_OK;
+    return NF2_ERR_IO;          /* a file has no holes: they are pieces of zeros */
 }
 
 int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece, uint32_t offset,
@@ -170,18 +143,15 @@ int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *
 {
     struct nf2_entry entry;
     struct nf2_content content;
-    int found;
 
     switch (piece->kind) {
     case NF2_PIECE_ZEROS:
         memset(data, 0, length);
         return NF2_OK;
     case NF2_PIECE_FRAMES:
-        return nf2_frames_read(fs, piece->block, piece->within, offset, data, length);
+        return nf2_frames_read(fs, piece, offset, data, length);
     case NF2_PIECE_INLINE:
-        found = nf2_tree_find(fs, &file->key, &entry);
-        NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-        NF2_TRY(nf2_entry_content(fs, &entry, &content));
+        NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
         return nf2_body_read(fs, &entry, content.at + 1u + offset, data, length);
     default:
         return nf2_flash_read(fs, piece->block, piece->within + (offset - piece->offset), data, length);

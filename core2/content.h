@@ -15,13 +15,17 @@ int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_
 /* The next piece of a LIST in the order of the file, frames at the end with their true length: 1, 0 or an error. */
 int nf2_list_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece);
 
-/* Reads the entry of the handle's key: kind, id, size. */
+/* The entry of the handle's key, which is there. */
+int nf2_content_entry(nf2_t *fs, const nf2_file_t *file, struct nf2_entry *entry,
+                      struct nf2_content *content);
+
+/* Reads it: kind, id, size. */
 int nf2_content_load(nf2_t *fs, nf2_file_t *file);
 
-/* What the committed content has at an offset; kind 0: nothing. */
+/* What the committed content has at an offset below its end; kind 0: nothing. */
 int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
-/* What the file has at an offset below its size, behind the buffer. */
+/* What the file has from an offset below its size on, behind the buffer. */
 int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
 /* Reads bytes of one piece. */

@@ -77,13 +77,11 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
 
 /* ---- room --------------------------------------------------------------------------------------- */
 
-/* Is this an append that frames in the file's last block may take? */
-static bool may_be_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t length)
+bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length)
 {
-    bool plain = file->pieces == 0 && file->shadow == 0 && file->cut_to == NF2_NONE && !file->fresh && !file->created;
-    bool behind = file->dirty ? file->buffer_at == file->synced : at == file->synced;
+    bool behind = !file->dirty || file->buffer_at == file->synced;
 
-    return plain && behind && file->kind != NF2_BODY_INLINE && at == file->size && length + 16u <= nf2_page(fs);
+    return !file->changed && behind && file->kind != NF2_BODY_INLINE && length + 16u <= nf2_page(fs);
 }
 
 int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
@@ -97,8 +95,9 @@ int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
         have = bytes - fs->fragment.within;
     }
     length += file->dirty || whole ? file->buffered : 0;
-    bool beside = whole && at <= file->size && length <= nf2_inline_max(fs, &file->key);
-    if (length <= have || beside || may_be_frame(fs, file, at, length)) {
+    bool beside = whole ? at <= file->size && length <= nf2_inline_max(fs, &file->key)
+                        : at == file->size && nf2_data_frame(fs, file, length);
+    if (length <= have || beside) {
         return NF2_OK;
     }
     uint32_t blocks = (length - have + bytes - 1) / bytes;

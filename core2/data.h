@@ -11,6 +11,9 @@ uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file);
 /* Is there room for so many bytes more at `at`, and for what the buffer holds? NOSPC. */
 int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length);
 
+/* Are so many bytes behind what was synced, in the buffer or to come, an append for frames? */
+bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length);
+
 /* Programs what the buffer holds; it becomes a piece. */
 int nf2_data_flush(nf2_t *fs, nf2_file_t *file);
 

@@ -314,7 +314,7 @@ static int write_some(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *d
     uint32_t within = at - file->buffer_at, n = nf2_min(length, room - within);
     memcpy(file->buffer + within, data, n);
     file->buffered = (uint16_t)nf2_max(file->buffered, within + n);
-    file->dirty = file->changed = true;
+    file->dirty = true;
     if (file->buffered == room && length > n) {
         file->size = nf2_max(file->size, at + n);
         NF2_TRY(nf2_data_flush(fs, file));
@@ -405,7 +405,6 @@ static NF2_APART int give_up(nf2_t *fs, nf2_file_t *file)
     file->fresh = false;
     file->changed = created;
     file->cut_to = NF2_NONE;
-    file->frames_known = false;
     file->frames_block = 0;
     file->here.length = 0;
     NF2_TRY(created ? NF2_OK : nf2_content_load(fs, file));

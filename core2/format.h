@@ -16,7 +16,7 @@
 #define NF2_LEVELS 8u           /* of the tree */
 
 /* A log: pages of a block, records in them. */
-#define NF2_LOG_PAGES 16u       /* pages of a block that a log, or frames, use at most */
+#define NF2_LOG_PAGES 16u       /* pages of a block that a log uses at most */
 #define NF2_PAGE_HEAD 2u        /* epoch */
 #define NF2_RECORD_OVERHEAD 6u  /* header and check */
 #define NF2_RECORD_MAX 4000u
@@ -24,10 +24,10 @@
 #define NF2_CONTINUED 0x0004u   /* header of a page that a long record goes on in */
 #define NF2_CONTINUED_HEAD 4u   /* epoch and that header */
 
-/* Frames: pages with small appends to a file. */
-#define NF2_FRAMES_HEAD 4u      /* page head: epoch, offset */
-#define NF2_FRAME_OVERHEAD 6u   /* header and check */
-#define NF2_FRAME_MORE 0x8000u  /* in the header: it counts only with the first one of the next page */
+/* Frames: logs of small appends to a file. */
+enum { NF2_FRAME = 6 };         /* place 2: of the data, from the block's base on; data */
+#define NF2_FRAME_DATA 4u       /* what is in front of the data: header and place */
+#define NF2_FRAME_OVERHEAD 8u   /* and the check */
 
 /* Records of the super blocks. */
 enum { NF2_SUPER_ANCHOR = 1 };

@@ -281,9 +281,8 @@ static void leave_page(const nf2_t *fs, struct nf2_scan *scan, bool invalid)
         scan->bad_epoch = scan->epoch;
         scan->front_epoch = scan->last_end != 0 ? scan->last_epoch : scan->epoch;
         scan->dirty_end = true;
-        /* No cut made it, where none was since its page, or the one in front, was begun. Not in the meta log: its blocks are given up where a program fails. */
         bool now = scan->epoch == fs->io.epoch || scan->front_epoch == fs->io.epoch || scan->last_end == 0;
-        scan->damaged = scan->damaged || (now && fs->io.epoch_known && !fs->io.cut && !fs->io.broken);
+        scan->own = scan->own || now;
     }
     scan->position = (uint16_t)nf2_page_end(fs, scan->position);
 }

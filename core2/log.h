@@ -56,6 +56,7 @@ struct nf2_scan {
     bool bad;
     bool dirty_end;             /* something that is no record follows the last record in its page */
     bool damaged;               /* an invalid record that no cut explains */
+    bool own;                   /* an invalid place in what this session has programmed */
 };
 
 static inline uint32_t nf2_log_bytes(const nf2_t *fs)

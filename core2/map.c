@@ -35,15 +35,10 @@ static bool of_map(const struct nf2_entry *entry, uint32_t id)
 }
 
 /* End of a piece that nothing follows: frames go as far as they go. */
-static int open_end(nf2_t *fs, const struct nf2_piece *piece, uint32_t *end)
+static int open_end(nf2_t *fs, struct nf2_piece *piece, uint32_t *end)
 {
-    struct nf2_frames frames;
-
+    NF2_TRY(piece->open ? nf2_frames_open(fs, piece, end) : NF2_OK);
     *end = piece->offset + piece->length;
-    if (piece->open) {
-        NF2_TRY(nf2_frames_open(fs, piece->block, piece->within, &frames));
-        *end = nf2_max(frames.end, piece->offset);
-    }
     return NF2_OK;
 }
 

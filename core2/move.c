@@ -104,7 +104,6 @@ static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uin
         if (nf2_key_compare(&file->key, key) == 0 && !file->created) {
             file->kind = kind;
             file->id = id;
-            file->frames_known = file->frames_block != 0 && file->frames_known;
         }
     }
 }

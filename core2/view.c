@@ -357,7 +357,10 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, stru
         NF2_TRY(note_record(fs, view, &record, &range));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
-    NF2_TRY(found < 0 ? found : scan.damaged ? NF2_ERR_IO : NF2_OK);
+    /* No cut left what was programmed since the mount, if the session before was left cleanly. */
+    bool no_cut = fs->io.epoch_known && !fs->io.cut && !fs->io.broken;
+    bool damaged = scan.damaged || (scan.own && no_cut);
+    NF2_TRY(found < 0 ? found : damaged ? NF2_ERR_IO : NF2_OK);
     if (range.ordered) {
         return NF2_OK;
     }

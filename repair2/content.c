@@ -58,6 +58,10 @@ static void add_frames(const struct building *b, const struct rep_piece *piece, 
 
 static void check_frames(const struct building *b, const struct rep_frames *frames)
 {
+    if (frames->mended_heads > 0) {
+        find(b, REPAIR_MENDED, frames->block, 0, frames->mended_heads,
+             "One bit of a page's epoch is wrong.");
+    }
     if (frames->none) {
         find(b, REPAIR_FRAMES, frames->block, 0, 0, "There is no valid frame in this block.");
         b->content->lost_end = true;

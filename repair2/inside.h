@@ -76,6 +76,7 @@ struct rep_frames {
     unsigned torns;
     uint32_t torn;              /* the first place that looks like an unfinished write, */
     uint16_t torn_epoch;        /* and its page's epoch */
+    unsigned mended_heads;      /* pages of which a bit of the epoch was turned over */
 };
 
 struct item {

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 class Format:
     log_head: bytes  # the first byte of the head of a part of the log that a mount reads
     state: str  # the record in that log that says all that a mount must know
+    frame_head: int  # bytes in front of a frame's data
     mounted: str  # a record in a block without which nothing mounts
 
     def supers(self, blocks: int) -> range:
@@ -34,7 +35,7 @@ class Format2(Format):
         return range(2 if blocks < 64 else 3)
 
 
-FORMATS = {1: Format1(b"M", "STATE", "PUT"), 2: Format2(b"R", "CHECKPOINT", "CHECKPOINT")}
+FORMATS = {1: Format1(b"M", "STATE", 2, "PUT"), 2: Format2(b"R", "CHECKPOINT", 4, "CHECKPOINT")}
 VERSION = native.Library().format_version() if native.find_library() else None
 FORMAT = FORMATS[VERSION or 2]
 

@@ -113,7 +113,7 @@ def test_frames_are_the_bytes_of_their_file(tmp_path):
     frames = [one for one in dumped(path) if one.kind == "frame"]
     covered = 0
     for one in frames:
-        at, size = one.block * 4096 + one.offset + 2, one.fields["bytes"]
+        at, size = one.block * 4096 + one.offset + FORMAT.frame_head, one.fields["bytes"]
         assert image[at : at + size] == text[one.fields["from"] :][:size]
         covered += size
     assert covered > len(text) * 3 // 4

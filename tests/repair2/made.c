@@ -234,21 +234,13 @@ static void write_log(struct made *made)
 /* One frame of 20 bytes, and one of 30. */
 static void write_frames(struct made *made)
 {
-    uint8_t *p = made->bytes + MADE_FRAMES * MADE_BLOCK, *at = p + 4;
     uint32_t offset = 0;
 
-    put16(p, made->epoch);
-    put16(p + 2, 0);
     for (uint32_t length = 20; length <= 30; length += 10) {
-        uint8_t seed[12];
-        put16(seed, made->epoch);
-        put16(seed + 2, offset);
-        put32(seed + 4, 0);
-        put32(seed + 8, MADE_VOLUME);
-        put16(at, length);
-        memset(at + 2, (int)('a' + offset), length);
-        put32(at + 2 + length, ~made_crc(made_crc(0xFFFFFFFFu, seed, 12), at, 2 + length));
-        at += length + 6;
+        uint8_t payload[2 + 30];
+        put16(payload, offset);
+        memset(payload + 2, (int)('a' + offset), length);
+        (void)made_record(made, MADE_FRAMES, 6, false, payload, 2 + length);
         offset += length;
     }
 }

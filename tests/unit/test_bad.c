@@ -199,11 +199,79 @@ TEST(super_log)
     }
 }
 
+/* ---- half a program ------------------------------------------------------------------------- */
+
+/* A driver of which one program does half of its bytes; then that block is bad. */
+struct failing {
+    const struct nf2_flash *whole;
+    unsigned programs;          /* until that one; 0: none */
+    uint32_t block;             /* that failed; UINT32_MAX: none yet */
+};
+static struct failing failing;
+
+static int half_program(void *context, uint32_t address, const void *data, uint32_t length)
+{
+    uint32_t half = length / 2 & ~(failing.whole->program_unit - 1);
+
+    if (address / failing.whole->block_size == failing.block) {
+        return NF2_FLASH_BAD;
+    }
+    if (failing.programs == 0 || --failing.programs > 0) {
+        return failing.whole->program(context, address, data, length);
+    }
+    failing.block = address / failing.whole->block_size;
+    if (half > 0) {
+        CHECK_EQ(failing.whole->program(context, address, data, half), 0);
+    }
+    return NF2_FLASH_BAD;
+}
+
+static int half_erase(void *context, uint32_t address, uint32_t length)
+{
+    uint32_t bytes = failing.whole->block_size;
+    bool hit = failing.block >= address / bytes && failing.block < (address + length) / bytes;
+    return hit ? NF2_FLASH_BAD : failing.whole->erase(context, address, length);
+}
+
+#define LOG_BYTES 3000u         /* too many to lie beside the name */
+
+static void half_an_append(const char *chip, unsigned programs)
+{
+    struct volume volume;
+    uint32_t size = LOG_BYTES;
+
+    volume_up(&volume, chip);
+    failing = (struct failing){vflash_driver(volume.flash), 0, UINT32_MAX};
+    volume.driver.program = half_program;
+    volume.driver.erase = half_erase;
+    CHECK_EQ(put(&volume, "log", size, 9), NF2_OK);
+    for (unsigned i = 0; i < 15; i++, size += 50) {
+        failing.programs = i == 3 ? programs : failing.programs;
+        CHECK_EQ(append(&volume, "log", size, 50, 9), NF2_OK);
+        CHECK(holds(&volume, "log", size + 50, 9));
+        CHECK(i % 4 < 3 || volume_again(&volume, i % 8 < 4) == NF2_OK);
+        CHECK(holds(&volume, "log", size + 50, 9));
+    }
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+TEST(half_a_program)
+{
+    for (unsigned programs = 1; programs < 12; programs++) {
+        half_an_append("tiny256k", programs);
+        half_an_append("tinyecc16", programs);
+    }
+}
+
 int main(void)
 {
     RUN(each_block_in_turn);
     RUN(up_to_the_bound);
     RUN(other_failures);
     RUN(super_log);
+    if (NF2_FORMAT_VERSION > 1u) { /* the first core cannot mount what is left then */
+        RUN(half_a_program);
+    }
     return check_done();
 }

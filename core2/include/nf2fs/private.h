@@ -184,11 +184,10 @@ typedef struct nf2_file {
     uint8_t pieces;
     uint8_t spills;             /* times that they went to the shadow */
     bool dirty;                 /* the buffer holds what is not on flash */
-    bool changed;               /* there is something to sync */
+    bool changed;               /* there is more to sync than what the buffer holds */
     bool fresh;                 /* the content replaces what is committed */
     bool created;               /* no entry is on flash yet */
     bool failed;                /* a call failed half way: nothing can be synced any more */
-    bool frames_known;          /* it was looked whether frames at the end take more */
     uint16_t flags;
     uint16_t buffered;          /* bytes in the buffer */
     uint32_t position, size;    /* bytes; size with unsynced writes */

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from .. import layout, log_records, logs
 from ..logs import Entry, Piece, u16, u24, u32
 from . import records as said
+from .frames import frames
 
 FORMAT = 1  # that this module knows
 CHAIN_MAX = 65536
@@ -43,7 +44,7 @@ class Layout(layout.Layout):
     def frame_pieces(self, block: int) -> tuple[str, dict, list[Piece]] | None:
         chip, data = self.chip, self.chip.block(block)
         for file, base in sorted(self.frames.get(block, ())):
-            found = list(logs.frames(data, chip.page_size, chip.program_unit, file, base))
+            found = list(frames(data, chip.page_size, chip.program_unit, file, base))
             if found and isinstance(found[0], logs.Frame):
                 return f"file {file}", {"file": file}, found
         return None

@@ -36,11 +36,9 @@ class Layout(layout.Layout):
         return said.read(log, entry)
 
     def frame_pieces(self, block: int) -> tuple[str, dict, list[logs.Piece]] | None:
-        chip, data = self.chip, self.chip.block(block)
+        """Records of a log, whose places are counted from the base."""
         for base, whose in sorted(self.frames.get(block, {}).items()):
-            found = list(
-                logs.frames(data, chip.page_size, chip.program_unit, self.volume or 0, base)
-            )
+            found = [frame(piece, base) for piece in self.pieces(block)]
             if found and isinstance(found[0], logs.Frame):
                 return whose, {"file": whose, "base": base}, found
         return None
@@ -112,6 +110,17 @@ class Layout(layout.Layout):
             for piece in body.pieces:
                 if piece.kind == "FRAMES" and piece.block is not None:
                     self.frames[piece.block][piece.place] = whose(key, body)
+
+
+def frame(piece: logs.Piece, base: int) -> logs.Piece:
+    if not isinstance(piece, Entry):
+        return piece
+    if piece.type != said.FRAME or len(piece.payload) < 2:
+        return logs.Unreadable(piece.offset, piece.length)
+    at = base + u16(piece.payload, 0)
+    return logs.Frame(
+        piece.offset, piece.length, piece.epoch, piece.more, at, len(piece.payload) - 2
+    )
 
 
 def whose(key: log_records.Key, body: said.Body) -> str:

@@ -16,6 +16,7 @@ SUPER, ROOT, NODE = "super", "root", "node"
 NAME_KEY, NAME_PART = 24, 20  # bytes of the key of a long name; of these the name's first ones
 OPERATIONS = ("PUT", "DEL", "RANGE", "MERGE")
 CHILD_BODY = 12
+FRAME = 6  # the type of a record in a block of frames: place 2, data
 
 
 # ---- pieces of files ----
