@@ -6,7 +6,8 @@
 uint32_t nf2_alloc_stock(const nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
-    return (uint32_t)space->now_free + space->nodes.count + space->data.count + space->freed_count;
+    return (uint32_t)space->now_free + space->nodes.count + space->data.count + space->moved.count +
+           space->freed_count;
 }
 
 /* Puts a run of free blocks of `now` on record as claimed. */
@@ -68,12 +69,26 @@ static NF2_APART uint32_t claim_limit(const nf2_t *fs)
     return nf2_max(fs->space.free / 4, nf2_group_blocks(fs));
 }
 
-/* A run of free blocks becomes the claim, `whole` or else not: blocks of it, 0 if there is none, or an error. */
-static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most, bool whole)
+static bool many_free(const nf2_t *fs)
 {
-    uint32_t start, n = nf2_space_find(fs, most, whole, &start);
+    return fs->space.now_free > fs->space.window_blocks / 4;
+}
 
-    n = n > 0 ? n : nf2_space_find(fs, most, !whole, &start);
+/* A run of free blocks becomes the claim, of these or else of others: blocks of it, 0 if there is none, or an error. */
+static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most, enum nf2_space_of of)
+{
+    uint32_t start, n = 0;
+
+    if (of == NF2_SPACE_WORN) {
+        n = nf2_space_find(fs, most, of, false, &start);
+        of = NF2_SPACE_WHOLE;
+    }
+    enum nf2_space_of other = of == NF2_SPACE_RESTS ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS;
+    for (int any = false; n == 0 && any <= true; any++) { /* what is left in the end was held back */
+        fs->space.drained = fs->space.drained || any;
+        n = nf2_space_find(fs, most, of, any, &start);
+        n = n > 0 ? n : nf2_space_find(fs, most, other, any, &start);
+    }
     NF2_TRY(n > 0 ? claim_run(fs, claim, start, n) : NF2_OK);
     return (int)n;
 }
@@ -86,36 +101,43 @@ static NF2_APART void claim_one(struct nf2_claim *claim, uint32_t block, bool er
     claim->erased = erased;
 }
 
+/* The first block of another claim becomes the claim; false: that has none. */
+static NF2_APART bool claim_other(struct nf2_claim *claim, struct nf2_claim *other)
+{
+    if (other->count == 0) {
+        return false;
+    }
+    claim_one(claim, other->start++, other->erased > 0);
+    other->count--;
+    other->erased = (uint16_t)(other->erased - claim->erased);
+    return true;
+}
+
 /* Something for nodes to be claimed: new blocks, replaced ones, or what data had. */
 static int claim_nodes(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
-    struct nf2_claim *data = &space->data;
-    uint32_t most = nf2_min(nf2_max(space->claim_size, 1), claim_limit(fs));
-    bool plenty = most == nf2_large_blocks(fs) && space->now_free > space->window_blocks / 4;
+    bool plenty = many_free(fs);
+    uint32_t most = nf2_min(plenty ? nf2_part_blocks(fs) : nf2_max(space->claim_size, 1), claim_limit(fs));
 
-    int n = claim_free(fs, &space->nodes, most, plenty); /* one large erase for many nodes */
+    int n = claim_free(fs, &space->nodes, most, plenty ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS); /* one large erase for many nodes */
     if (n != 0) {
         space->claim_size = (uint8_t)nf2_min(most * 2, CLAIM_MAX);
         return n;
     }
     if (space->freed_count > 0) {
         claim_one(&space->nodes, space->freed[--space->freed_count], false);
-    } else if (data->count > 0) {
-        claim_one(&space->nodes, data->start++, data->erased > 0);
-        data->count--;
-        data->erased = (uint16_t)(data->erased - space->nodes.erased);
-    } else {
+    } else if (!claim_other(&space->nodes, &space->moved) && !claim_other(&space->nodes, &space->data)) {
         return NF2_NEED_SPACE;
     }
     return NF2_OK;
 }
 
 /* One of the blocks that nodes have in stock, where that is more than is kept for them. */
-static int claim_spare(nf2_t *fs)
+static int claim_spare(nf2_t *fs, struct nf2_claim *data)
 {
     struct nf2_space *space = &fs->space;
-    struct nf2_claim *nodes = &space->nodes, *data = &space->data;
+    struct nf2_claim *nodes = &space->nodes;
 
     NF2_ASSERT(data->count == 0 && (space->freed_count > 0 || nodes->count > 0));
     if (space->freed_count > 0) {
@@ -128,17 +150,19 @@ static int claim_spare(nf2_t *fs)
     return NF2_OK;
 }
 
-static int claim_data(nf2_t *fs, uint32_t kept)
+static int claim_data(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 {
     struct nf2_space *space = &fs->space;
+    bool moved = claim == &space->moved;
     uint32_t part = nf2_part_blocks(fs), stock = (uint32_t)space->nodes.count + space->freed_count;
     uint32_t keep = kept > stock ? kept - stock : 0;
 
     if (space->now_free <= keep) {
-        return stock > kept ? claim_spare(fs) : NF2_NEED_SPACE;
+        return claim_other(claim, moved ? &space->data : &space->moved) ? NF2_OK :
+               stock > kept ? claim_spare(fs, claim) : NF2_NEED_SPACE;
     }
     uint32_t most = nf2_min(nf2_min(part, space->now_free - keep), claim_limit(fs));
-    int n = claim_free(fs, &space->data, most, true);
+    int n = claim_free(fs, claim, most, moved ? NF2_SPACE_WORN : NF2_SPACE_WHOLE);
     return n != 0 ? n : NF2_NEED_SPACE;
 }
 
@@ -148,7 +172,7 @@ static int have_erased(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
     NF2_TRY(nf2_journal_open(fs));
     while (claim->erased == 0) {
         bool nodes = claim == &fs->space.nodes;
-        NF2_TRY(claim->count > 0 ? NF2_OK : nodes ? claim_nodes(fs) : claim_data(fs, kept));
+        NF2_TRY(claim->count > 0 ? NF2_OK : nodes ? claim_nodes(fs) : claim_data(fs, claim, kept));
         NF2_TRY(claim->count > 0 && claim->erased == 0 ? erase_first(fs, claim) : NF2_OK);
     }
     return NF2_OK;
@@ -166,7 +190,8 @@ int nf2_alloc_node(nf2_t *fs, uint32_t *block)
 
 int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
 {
-    struct nf2_claim *claim = &fs->space.data;
+    bool apart = run == &fs->walk.moved && (fs->space.moved.count > 0 || many_free(fs));
+    struct nf2_claim *claim = apart ? &fs->space.moved : &fs->space.data;
 
     NF2_ASSERT(most > 0);
     NF2_TRY(have_erased(fs, claim, kept));

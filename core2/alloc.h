@@ -11,7 +11,7 @@
 /* An erased block for a node, a log or frames. */
 int nf2_alloc_node(nf2_t *fs, uint32_t *block);
 
-/* 1 to `most` erased blocks, one behind the other, for data: so many are left in stock. */
+/* 1 to `most` erased blocks, one behind the other, for data: so many are left in stock. Those of walk.moved lie apart. */
 int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run);
 
 /* Blocks that nodes can have without a walk. */

@@ -34,11 +34,16 @@ static bool set_in(const nf2_t *fs, uint8_t *bits, uint32_t window, uint32_t blo
     return changes;
 }
 
-/* Bit of the group of `now` that a block lies in; 0 if it lies elsewhere. */
-static NF2_APART uint32_t group_bit(const nf2_t *fs, uint32_t block)
+/* Bit of the group of a window that a block lies in; 0 if it lies elsewhere. */
+static NF2_APART uint32_t group_bit_in(const nf2_t *fs, uint32_t window, uint32_t block)
 {
-    uint32_t at = in_window(fs, fs->space.now_window, block);
+    uint32_t at = in_window(fs, window, block);
     return at != NF2_NONE ? 1u << at / nf2_group_blocks(fs) : 0;
+}
+
+static uint32_t group_bit(const nf2_t *fs, uint32_t block)
+{
+    return group_bit_in(fs, fs->space.now_window, block);
 }
 
 /* Number of the cell of the marked window that a block lies in; NF2_CELLS or more: none. */
@@ -56,6 +61,12 @@ static uint32_t cell_bit(const nf2_t *fs, uint32_t block)
     return cell < NF2_CELLS ? 1u << cell : 0;
 }
 
+/* Bit of the group that a block lies in, if that may be one of those that lag. */
+static uint32_t lag_bit(const nf2_t *fs, uint32_t block)
+{
+    return group_bit_in(fs, fs->space.lag_window, block);
+}
+
 void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
 {
     struct nf2_space *space = &fs->space;
@@ -65,6 +76,7 @@ void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
         space->erased_groups &= ~group_bit(fs, block);
         (void)set_in(fs, space->mark, space->mark_window, block);
         space->victims &= ~cell_bit(fs, block);
+        space->laggards &= ~lag_bit(fs, block);
     }
 }
 
@@ -100,7 +112,7 @@ void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes)
 
 bool nf2_space_victim(const nf2_t *fs, uint32_t block)
 {
-    return (fs->space.victims & cell_bit(fs, block)) != 0;
+    return ((fs->space.victims & cell_bit(fs, block)) | (fs->space.laggards & lag_bit(fs, block))) != 0;
 }
 
 void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window)
@@ -148,8 +160,15 @@ static uint32_t part_end(const nf2_t *fs, uint32_t first, uint32_t at)
     return nf2_min(at + part - (shift + at) % part, fs->space.window_blocks);
 }
 
-static uint32_t find(const nf2_t *fs, uint32_t most, bool whole, bool victims, uint32_t *start)
+/* Not where data would be moved away again; in a group that is worn, or in one that is not. */
+static bool suits(const nf2_t *fs, uint32_t block, bool worn)
 {
+    return !nf2_space_victim(fs, block) && ((fs->space.worn & group_bit(fs, block)) != 0) == worn;
+}
+
+uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t *start)
+{
+    bool worn = of == NF2_SPACE_WORN, whole = of != NF2_SPACE_RESTS;
     uint32_t size = fs->space.window_blocks, first = fs->space.now_window * size, best = 0;
 
     for (uint32_t at = 0, limit; at < size; at = limit) {
@@ -157,7 +176,7 @@ static uint32_t find(const nf2_t *fs, uint32_t most, bool whole, bool victims, u
         bool entire = run_at(fs, at, limit) == nf2_part_blocks(fs);
         for (uint32_t n; entire == whole && at < limit; at += nf2_max(n, 1)) {
             n = nf2_min(run_at(fs, at, limit), most);
-            if (n > best && (victims || !nf2_space_victim(fs, first + at))) {
+            if (n > best && (any || suits(fs, first + at, worn))) {
                 best = n;
                 *start = first + at;
             }
@@ -167,12 +186,6 @@ static uint32_t find(const nf2_t *fs, uint32_t most, bool whole, bool victims, u
         }
     }
     return best;
-}
-
-uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, bool whole, uint32_t *start)
-{
-    uint32_t n = find(fs, most, whole, false, start);
-    return n > 0 ? n : find(fs, most, whole, true, start);
 }
 
 uint32_t nf2_part_blocks(const nf2_t *fs)
@@ -208,7 +221,8 @@ uint32_t nf2_space_kept(const nf2_t *fs)
 uint32_t nf2_space_total(const nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
-    return nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->freed_count;
+    return nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->moved.count +
+           space->freed_count;
 }
 
 uint32_t nf2_space_available(const nf2_t *fs)
@@ -232,18 +246,27 @@ void nf2_space_freed(nf2_t *fs, uint32_t block)
     }
 }
 
+static void return_one(nf2_t *fs, uint32_t block)
+{
+    struct nf2_space *space = &fs->space;
+    uint32_t at = in_window(fs, space->now_window, block);
+
+    fs->root.leaky = fs->root.leaky || space->now_fresh; /* it is not erased */
+    if (at != NF2_NONE && nf2_bit(space->now, at) && !space->now_fresh) {
+        nf2_bit_set(space->now, at, false);
+        space->now_free++;
+        space->free++;
+    }
+}
+
 void nf2_space_return(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
-    for (unsigned i = 0; i < space->freed_count; i++) {
-        uint32_t at = in_window(fs, space->now_window, space->freed[i]);
-        if (at != NF2_NONE && nf2_bit(space->now, at) && !space->now_fresh) {
-            nf2_bit_set(space->now, at, false);
-            space->now_free++;
-            space->free++;
-        }
+    while (space->freed_count > 0) {
+        return_one(fs, space->freed[--space->freed_count]);
     }
-    fs->root.leaky = fs->root.leaky || (space->now_fresh && space->freed_count > 0); /* they are not erased */
-    space->freed_count = 0;
+    for (; space->moved.count > 0; space->moved.count--) {
+        return_one(fs, space->moved.start++);
+    }
 }

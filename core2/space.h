@@ -56,10 +56,11 @@ void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window);
 uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits);
 
 /*
- * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. `whole`: only those that one large
- * erase takes. Otherwise what is left of groups in use comes first.
+ * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. Of parts that one large erase takes as a
+ * whole, of worn groups or of others; or of what is left of parts in use. `any`: also of worn groups, and of victims.
  */
-uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, bool whole, uint32_t *start);
+enum nf2_space_of { NF2_SPACE_WHOLE, NF2_SPACE_WORN, NF2_SPACE_RESTS };
+uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t *start);
 
 /* Are these blocks on record as erased? */
 bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count);

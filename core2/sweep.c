@@ -4,6 +4,7 @@
 #include "bad.h"
 #include "victims.h"
 #include "walk.h"
+#include "wear.h"
 
 #define LEFT_UNKNOWN 255u       /* see nf2_space.left */
 
@@ -53,7 +54,7 @@ static int take_over(nf2_t *fs)
     space->now_window = space->mark_window;
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
     space->erased_groups = same ? space->erased_groups : 0; /* of blocks taken since their erase it has none */
-    space->fresh = space->now_fresh = false;
+    space->fresh = space->now_fresh = space->drained = false;
     space->now_counted = true;
     space->ahead = 0;
     fs->walk.stock = nf2_alloc_stock(fs);
@@ -91,6 +92,8 @@ static int end_walk(nf2_t *fs)
     NF2_TRY(nf2_walk_pin(fs, false));
     if (!fs->walk.emptying && !fs->group_busy) {
         bool chosen = nf2_victims_choose(fs);
+        NF2_TRY(nf2_wear_look(fs));
+        chosen = chosen || fs->space.laggards != 0;
         if (chosen || (fs->walk.hard && nf2_victims_zoom(fs))) {
             NF2_TRY(nf2_walk_begin(fs, chosen));
             begin_phase(fs);
@@ -98,13 +101,18 @@ static int end_walk(nf2_t *fs)
         }
     }
     fs->walk.fruitless = fs->walk.emptying ? 0 : (uint8_t)(fs->walk.fruitless + 1u);
-    fs->space.victims = 0;
+    fs->space.victims = fs->space.laggards = 0;
     fs->walk.ready = true;
+    fs->walk.ended = fs->space.erases;
+    bool same = fs->space.mark_window == fs->space.now_window;
+    if (same) {                 /* before it is counted: a record meanwhile must not have new counts and old bits */
+        (void)nf2_wear_take(fs);    /* a count that is lost is not worth an error */
+    }
     if (!fs->walk.counted) {
         count_window(fs);
         fs->walk.counted = true;
     }
-    if (fs->space.mark_window == fs->space.now_window) {
+    if (same) {
         fs->walk.ready = false;
         return take_over(fs);
     }
@@ -156,6 +164,7 @@ static int next_window(nf2_t *fs)
         return 1;
     }
     if (fs->walk.ready) {
+        (void)nf2_wear_take(fs);
         fs->walk.ready = false;
         NF2_TRY(take_over(fs));
         return 1;
@@ -301,18 +310,20 @@ static uint32_t work_due(const nf2_t *fs)
 /* So much of the walk is done with each change that it ends before the window does. */
 static int pace(nf2_t *fs)
 {
+    bool used_up = (fs->space.now_free == 0 || fs->space.drained) && fs->space.erases - fs->walk.ended > 16;
     uint32_t stock = nf2_alloc_stock(fs), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
 
     if (fs->space.fresh || fs->walk.ready) {
+        NF2_TRY(used_up ? next_window(fs) : NF2_OK);
         return NF2_OK;
     }
     if (!fs->walk.active) {
-        if (stock >= fs->walk.stock || (nf2_windows(fs) == 1 && fs->space.now_free > fs->space.window_blocks / 4)) {
+        if ((stock >= fs->walk.stock && !used_up) || (nf2_windows(fs) == 1 && fs->space.now_free > fs->space.window_blocks / 4)) {
             return NF2_OK;
         }
         NF2_TRY(next_window(fs));
     }
-    uint32_t due = work_due(fs), left = work_left(fs), least = left > most ? left - most : 0;
+    uint32_t due = used_up ? 0 : work_due(fs), left = work_left(fs), least = left > most ? left - most : 0;
     bool emptying = fs->walk.emptying;
     while (fs->walk.active && fs->walk.emptying == emptying && work_left(fs) > nf2_max(due, least)) {
         NF2_TRY(walk_step(fs));

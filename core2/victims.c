@@ -18,7 +18,7 @@ static uint32_t cell_as_rule(const nf2_t *fs)
 
 void nf2_victims_begin(nf2_t *fs)
 {
-    fs->space.victims = 0;
+    fs->space.victims = fs->space.laggards = 0;
     fs->space.cell_first = 0;
     fs->space.cell_blocks = (uint16_t)cell_as_rule(fs);
 }

@@ -6,6 +6,7 @@
 #include "maintain.h"
 #include "super.h"
 #include "walk.h"
+#include "wear.h"
 #include "writing.h"
 
 #define FORMAT_NODES 4u         /* blocks that a new tree has for its first nodes */
@@ -290,9 +291,9 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     memset(out, 0, sizeof *out);
     out->block_size = nf2_block_bytes(fs);
     out->blocks = fs->io.blocks;
-    out->blocks_free = nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->freed_count;
+    out->blocks_free = nf2_space_total(fs);
     out->blocks_available = nf2_space_available(fs);
-    out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased;
+    out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased + space->moved.erased;
     for (uint32_t group = 0; group < NF2_GROUPS && !space->now_fresh; group++) {
         out->blocks_erased += (space->erased_groups >> group & 1u) != 0 ? nf2_group_blocks(fs) : 0;
     }
@@ -308,7 +309,7 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     memset(out, 0, sizeof *out);
     out->erases_total = fs->space.erases;
     out->erases_mean = fs->space.erases / fs->io.blocks;
-    out->erases_min = out->erases_max = out->erases_mean;
+    NF2_TRY(nf2_wear_range(fs, &out->erases_min, &out->erases_max));
     out->mounts_unclean = fs->root.unclean_mounts;
     return nf2_bad_count(fs, &out->blocks_bad);
 }
@@ -323,16 +324,16 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     if (!fs->mounted || block >= fs->io.blocks) {
         return NF2_ERR_INVAL;
     }
-    if (erases != NULL) {
-        *erases = fs->space.erases / fs->io.blocks;
-    }
+    NF2_TRY(erases != NULL ? nf2_wear_of(fs, block, erases) : NF2_OK);
     int bad = nf2_bad_is(fs, block);
     if (bad != 0) {
         return bad < 0 ? bad : NF2_BLOCK_BAD;
     }
-    if (in_claim(&fs->space.nodes, block) || in_claim(&fs->space.data, block)) {
-        const struct nf2_claim *claim = in_claim(&fs->space.nodes, block) ? &fs->space.nodes : &fs->space.data;
-        return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+    const struct nf2_claim *claims[] = {&fs->space.nodes, &fs->space.data, &fs->space.moved};
+    for (unsigned i = 0; i < sizeof claims / sizeof claims[0]; i++) {
+        if (in_claim(claims[i], block)) {
+            return block - claims[i]->start < claims[i]->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+        }
     }
     for (unsigned i = 0; i < fs->space.freed_count; i++) {
         if (fs->space.freed[i] == block) {

@@ -32,6 +32,7 @@ int nf2_walk_pin(nf2_t *fs, bool count)
     pin_run(fs, count, fs->walk.moved.block, fs->walk.moved.count);
     pin_run(fs, count, space->nodes.start, space->nodes.count);
     pin_run(fs, count, space->data.start, space->data.count);
+    pin_run(fs, count, space->moved.start, space->moved.count);
     pin_run(fs, count, fs->root.head, 1);
     pin_run(fs, count, fs->root.next, fs->root.next < fs->io.blocks);
     pin_run(fs, count, fs->root.group_block, fs->root.group_block != NF2_NO_BLOCK);
@@ -221,11 +222,13 @@ static NF2_APART int visit_leaf(nf2_t *fs)
 /* One leaf, or a move: 1 when all leaves were visited, 0, or an error. */
 int nf2_walk_step(nf2_t *fs)
 {
-    fs->space.victims = fs->group_busy ? 0 : fs->space.victims; /* nothing is moved while a GROUP is being applied */
+    if (fs->group_busy) {       /* nothing is moved while a GROUP is being applied */
+        fs->space.victims = fs->space.laggards = 0;
+    }
     int did = visit_leaf(fs);
     did = did == WANTED || did == WANTED_PIECE ? visit_wanted(fs, did == WANTED_PIECE) : did;
     if (did == NF2_NEED_SPACE || did == NF2_ERR_NOSPC) { /* nothing more can be copied: only marked */
-        fs->space.victims = 0;
+        fs->space.victims = fs->space.laggards = 0;
         return 0;
     }
     return did < 0 ? did : did == ENDED;

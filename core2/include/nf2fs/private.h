@@ -105,6 +105,8 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint8_t ahead_group;        /* the group that idle time is erasing, */
     uint16_t ahead;             /* and so many blocks of it are done */
     uint8_t claim_size;         /* of the next claim for nodes */
+    uint8_t lag_window;         /* the window of the laggards */
+    bool drained;               /* free blocks of `now` that are not held back were all taken */
     bool fresh;                 /* windows behind `now` were never used, and are erased */
     bool now_fresh;             /* all free blocks of `now` are erased */
     bool now_counted;           /* `now` was counted in this lap */
@@ -122,7 +124,9 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
-    struct nf2_claim nodes, data;
+    uint32_t laggards;          /* groups of a window that are emptied since they were erased too seldom: a bit each */
+    uint32_t worn;              /* groups of `now` that were erased more often than most: a bit each */
+    struct nf2_claim nodes, data, moved;
     uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
     uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts), 255: or more */
     uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from */
@@ -150,6 +154,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t to_move;           /* live pages that lie in victims still */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
+    uint32_t ended;             /* erases that there had been when the last walk ended */
     uint32_t spent;             /* changes that there had been when all walks won nothing: 0: never */
     struct nf2_run moved;       /* where moved data goes */
 };
