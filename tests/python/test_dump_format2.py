@@ -79,6 +79,13 @@ def test_whose_frames_are(tmp_path):
     assert frames and {one.fields["file"] for one in frames} == {'"log" in directory 1'}
 
 
+def test_wear_is_said():
+    key = bytes([0, 5]) + b"W\0\0\0\1"
+    body = b"".join(number.to_bytes(3, "little") for number in range(7, 39))
+    entry = logs.Entry(2, 0, 2, 0, False, key + body)
+    assert records.read(records.NODE, entry).text == "window 1: its groups were erased 7 to 38 times"
+
+
 @pytest.mark.parametrize("log", records.READERS)
 def test_a_record_that_is_too_short_is_not_read(log):
     source = random.Random(1)

@@ -71,6 +71,9 @@ class Body:
 
 
 def take_body(key: Key, data: bytes) -> Body:
+    if key.id == 0 and key.bytes[:1] == b"W" and len(data) == 96:
+        counts = [u24(data, at) for at in range(0, 96, 3)]
+        return Body("WEAR", f"its groups were erased {min(counts)} to {max(counts)} times")
     if key.id == 0 and key.bytes and data[:1] != bytes([CHILD_BODY]):
         return Body("NONE")
     rest = b""
