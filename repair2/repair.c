@@ -139,6 +139,7 @@ static struct repair *open_with(const uint8_t *bytes, const struct repair_geomet
     }
     repair->lossy = repair->lossy || !repair->summary.log_read;
     repair->summary.unclean_mounts = repair->state.unclean_mounts;
+    repair->summary.erases = repair->state.erases;
     repair->summary.bad_blocks += repair->state.bads;
     repair->summary.clean = repair->state.clean;
     write_notes(repair);

@@ -85,7 +85,7 @@ unsigned repair_wrong(const struct repair *repair);
 
 /* What was looked at. */
 struct repair_summary {
-    uint32_t unclean_mounts;    /* on record */
+    uint32_t unclean_mounts, erases;    /* on record */
     uint32_t nodes, bad_blocks;
     bool clean;                 /* the volume was left cleanly */
     bool pending;               /* a committed change waits */

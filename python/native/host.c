@@ -134,7 +134,7 @@ int nf2h_blocks(nf2h_image *image, uint8_t *states, uint32_t *erases, uint32_t c
     for (uint32_t block = 0; block < count; block++) {
         int state = nf2_block_state(&image->fs, block, &erases[block]);
         if (state < 0)
-            return state;
+            return nf2h_blocks_seen(image, states, erases, count, state);
         states[block] = (uint8_t)state;
     }
     return NF2_OK;

@@ -3,6 +3,8 @@
  * host_format2.c - what the host library asks of the inside of the second core, and of the checker
  * of its format: see host.h and image.h.
  */
+#include <string.h>
+
 #include "image.h"
 #include "repair.h"
 
@@ -27,20 +29,25 @@ static const enum nf2_finding_kind kinds[REPAIR_UNFINISHED] = {
     [REPAIR_ERASED] = NF2_FOUND_ERASED,  [REPAIR_COUNT] = NF2_FOUND_COUNT,
 };
 
-/*
- * nf2_check reads entries and what they refer to. The checker compares all structures of the bytes
- * on the chip with each other, as they are at this moment.
- */
-int nf2h_check_contents(nf2h_image *image, int result)
+/* What the checker reads of the chip as it is now; NULL: nothing, or the caller drives the chip. */
+static struct repair *look(nf2h_image *image)
 {
     const struct vflash_chip *chip = &image->chip;
-    if (!image->flash || result == NF2_ERR_INVAL)
-        return result;
+    if (!image->flash)
+        return NULL;
     uint32_t size = image->config.size > 0 ? image->config.size : chip->size;
     const struct repair_geometry geometry = {size, chip->block_size, chip->page_size,
                                              chip->program_unit};
-    struct repair *repair = repair_open(vflash_memory(image->flash) + image->config.offset,
-                                        &geometry);
+    return repair_open(vflash_memory(image->flash) + image->config.offset, &geometry);
+}
+
+/*
+ * nf2_check reads entries and what they refer to. The checker compares all structures with each
+ * other.
+ */
+int nf2h_check_contents(nf2h_image *image, int result)
+{
+    struct repair *repair = result == NF2_ERR_INVAL ? NULL : look(image);
     if (!repair)
         return result;
     if (repair_wrong(repair) > 0) {
@@ -57,4 +64,28 @@ int nf2h_check_contents(nf2h_image *image, int result)
     }
     repair_close(repair);
     return result;
+}
+
+/* What a block is for stands in the tree, and so does its wear: where a part of that is damaged, the
+   checker tells as much as is left. Erases are then those of all blocks, on average. */
+int nf2h_blocks_seen(nf2h_image *image, uint8_t *states, uint32_t *erases, uint32_t count,
+                     int error)
+{
+    struct repair *repair = error == NF2_ERR_INVAL ? NULL : look(image);
+    if (!repair)
+        return error;
+    uint32_t size = image->chip.block_size;
+    const uint8_t *bytes = vflash_memory(image->flash) + image->config.offset;
+    for (uint32_t block = 0; block < count; block++, bytes += size) {
+        enum repair_use use = repair_block_use(repair, block);
+        bool erased = bytes[0] == 0xFF && memcmp(bytes, bytes + 1, size - 1) == 0;
+        bool is_free = use == REPAIR_USE_NONE || use == REPAIR_USE_CLAIMED;
+        states[block] = use == REPAIR_USE_BAD ? NF2_BLOCK_BAD
+                        : !is_free            ? NF2_BLOCK_USED
+                        : erased              ? NF2_BLOCK_ERASED
+                                              : NF2_BLOCK_DIRTY;
+        erases[block] = repair_summary(repair)->erases / count;
+    }
+    repair_close(repair);
+    return NF2_OK;
 }

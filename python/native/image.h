@@ -32,6 +32,10 @@ void nf2h_keep_finding(nf2h_image *image, const struct nf2_finding *facts,
                        enum nf2_finding_kind kind, const char *text);
 void nf2h_forget_findings(nf2h_image *image);
 
+/* States and erase counts of blocks where nf2_block_state answered `error`, as nf2h_blocks has them. */
+int nf2h_blocks_seen(nf2h_image *image, uint8_t *states, uint32_t *erases, uint32_t count,
+                     int error);
+
 /* What there is to say beyond `result`, which is that of nf2_check and may be an error; the number
    of things wrong (host_format1.c, host_format2.c). */
 int nf2h_check_contents(nf2h_image *image, int result);
