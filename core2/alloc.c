@@ -201,3 +201,20 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
     take(claim, run->count);
     return NF2_OK;
 }
+
+int nf2_run_program(nf2_t *fs, struct nf2_run *run, const void *data, uint32_t length)
+{
+    uint32_t bytes = nf2_block_bytes(fs), block = run->block;
+    int result = nf2_flash_program(fs, block, run->within, data, length);
+
+    run->within = result == NF2_OK ? run->within + nf2_align_unit(fs, length) : bytes;
+    if (run->within >= bytes) {
+        run->within = 0;
+        run->block++;
+        run->count--;
+    }
+    if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, block);
+    }
+    return result;
+}

@@ -13,21 +13,6 @@ int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op)
     return 1;
 }
 
-/* The change that gives the entry this content; the rest of a long name is taken over. */
-static int put_content(nf2_t *fs, const nf2_file_t *file, const void *head, uint32_t head_bytes,
-                       struct nf2_op *op)
-{
-    struct nf2_entry entry;
-    struct nf2_content content;
-
-    nf2_op_put(op, &file->key, head, head_bytes);
-    if (file->key.length == NF2_KEY_MAX) {
-        NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
-        nf2_op_rest(op, nf2_body_span(&entry, 0, content.at));
-    }
-    return NF2_OK;
-}
-
 /* What the handle has written is what the file consists of now. */
 static NF2_APART int committed(nf2_t *fs, nf2_file_t *file)
 {
@@ -41,10 +26,7 @@ static NF2_APART int committed(nf2_t *fs, nf2_file_t *file)
     return 1;
 }
 
-/*
- * All that the handle has written, by these changes. They name or merge a shadow: it is an orphan
- * no more.
- */
+/* All that the handle has written, by these changes. They name a shadow: it is an orphan no more. */
 static NF2_APART int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
 {
     if (file->shadow != 0) {
@@ -64,7 +46,7 @@ static NF2_APART int replace_content(nf2_t *fs, nf2_file_t *file, const uint8_t 
     struct nf2_content old = {file->kind, 0, file->id};
     struct nf2_op ops[3];
 
-    NF2_TRY(put_content(fs, file, head, head_bytes, &ops[0]));
+    NF2_TRY(nf2_op_content(fs, &file->key, head, head_bytes, &ops[0]));
     if (head[0] == NF2_BODY_INLINE && file->buffered > 0) { /* not of a long name: nf2_inline_max */
         ops[0].body[1] = nf2_span_of(file->buffer, file->buffered);
     }
@@ -155,69 +137,50 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
     if (file->pieces + cut > 1) {
         return 0;
     }
-    NF2_TRY(cut ? nf2_change_end(fs, file->id, file->cut_to) :
-            file->pieces > 0 ? nf2_change_piece(fs, file->id, &file->piece[0]) : NF2_OK);
+    if (file->pieces + cut > 0) {
+        const struct nf2_piece *piece = cut ? NULL : &file->piece[0];
+        int result = nf2_change_map(fs, file->id, piece, cut ? file->cut_to : piece->offset + piece->length);
+        NF2_TRY(nf2_group_end(fs, result));
+    }
     return committed(fs, file);
 }
 
-/* What the committed content has where the shadow has nothing, from an offset on. */
-static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t at)
+/*
+ * The shadow gets some of what the committed content has where it has nothing itself, from an offset on, which moves on:
+ * 1, 0 if that was all, or an error.
+ */
+static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
 {
-    struct nf2_piece piece;
+    struct nf2_plan plan = {.count = 0, .from = 0, .to = 0};
 
-    for (; at < file->size; at = piece.offset + piece.length) {
-        NF2_TRY(nf2_map_find(fs, file->shadow, at, &piece));
-        if (piece.kind == 0) {
-            NF2_TRY(nf2_sweep_ready(fs, false)); /* first: the walk may move the piece */
-            NF2_TRY(nf2_content_find(fs, file, at, &piece));
-            NF2_TRY(nf2_change_piece(fs, file->shadow, &piece));
+    while (*at < file->size && plan.count < NF2_PLAN_PIECES) {
+        struct nf2_piece *piece = &plan.piece[plan.count];
+        NF2_TRY(nf2_map_find(fs, file->shadow, *at, piece));
+        if (piece->kind == 0) {
+            NF2_TRY(nf2_content_find(fs, file, *at, piece));
+            plan.count++;
         }
+        *at = piece->offset + piece->length;
     }
-    return NF2_OK;
+    NF2_TRY(plan.count > 0 ? nf2_change_pieces(fs, file->shadow, &plan) : NF2_OK);
+    return plan.count > 0;
 }
 
-/* Blocks that a merge of this map may take: each of its leaves makes two new ones at most. */
-static NF2_APART uint32_t blocks_of_merge(nf2_t *fs, uint32_t id)
-{
-    struct nf2_key key = nf2_key_number(id, 0);
-    struct nf2_path path;
-    uint32_t leaves = 1;
-
-    while (nf2_tree_descend(fs, &key, NF2_AT_OR_BELOW, &path) > 0 && path.bounded && path.upper.id == id) {
-        key = path.upper;
-        leaves++;
-    }
-    return 2 * leaves + nf2_space_kept(fs);
-}
-
-/* Puts the shadow over the committed map: MERGE, which may be repeated after a cut. */
-static NF2_APART int merge_shadow(nf2_t *fs, nf2_file_t *file)
-{
-    bool cut = file->cut_to != NF2_NONE;
-    struct nf2_op ops[3];
-
-    nf2_op_merge(&ops[0], file->shadow, file->id, cut ? file->size : NF2_NONE);
-    if (cut) {
-        nf2_op_range(&ops[1], file->id, file->size, NF2_FILE_MAX + 1u);
-    }
-    return change(fs, file, ops, 1u + cut);
-}
-
-/* The shadow becomes the file's map, or its entries are put over those of the map. */
-static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file, bool merge)
+/* The shadow, made complete, becomes the file's map. */
+static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
     uint8_t body[5] = {NF2_BODY_MAP};
+    int more = !file->fresh;
+    uint32_t at = 0;
 
     NF2_TRY(nf2_data_spill(fs, file));
-    if (merge && file->cut_to != NF2_NONE) { /* the last piece, which gives the file its end, is to be the shadow's */
-        NF2_TRY(complete_shadow(fs, file, file->size - 1));
-    } else if (!merge && !file->fresh) {
-        NF2_TRY(complete_shadow(fs, file, 0));
-    }
-    NF2_TRY(merge ? nf2_sweep_total(fs, blocks_of_merge(fs, file->shadow)) : NF2_OK);
-    NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
+    do {
+        NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
+        more = more > 0 ? complete_shadow(fs, file, &at) : more;
+    } while (more > 0);
+    NF2_TRY(more);
     nf2_put32(body + 1, file->shadow);
-    return merge ? merge_shadow(fs, file) : replace_content(fs, file, body, sizeof body);
+    return replace_content(fs, file, body, sizeof body);
 }
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)
@@ -226,7 +189,7 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
 
     NF2_TRY(nf2_sweep_ready(fs, false));
     int done = file->shadow != 0 ? 0 : map ? commit_in_map(fs, file) : commit_list(fs, file);
-    return done != 0 ? done : commit_shadow(fs, file, map);
+    return done != 0 ? done : commit_shadow(fs, file);
 }
 
 /* A small append, in frames at the file's end or in those of a new block, which is a piece then. */

@@ -130,7 +130,7 @@ int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
         } else if (offset < end) {
             high = nf2_min(high, end);
             if (piece->kind != 0) {
-                *piece = nf2_piece_part(fs, piece, offset - piece->offset, high - offset);
+                nf2_piece_part(fs, piece, offset - piece->offset, high - offset);
                 return NF2_OK;
             }
         }

@@ -49,13 +49,14 @@ void nf2_bit_set(uint8_t *map, uint32_t bit, bool value)
     map[bit / 8] = (uint8_t)(value ? map[bit / 8] | mask : map[bit / 8] & ~mask);
 }
 
-void nf2_enter(const nf2_t *fs)
+int nf2_enter(const nf2_t *fs)
 {
     const struct nf2_config *config = fs->config;
 
     if (config != NULL && config->lock != NULL) {
         config->lock(config->lock_context);
     }
+    return fs->mounted ? NF2_OK : NF2_ERR_INVAL;
 }
 
 /*

@@ -106,57 +106,57 @@ int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
 
 /* ---- pieces ------------------------------------------------------------------------------------- */
 
-/* Does the piece go on where this one ends, in the file and on the chip? */
-static bool goes_on(const nf2_t *fs, const struct nf2_piece *last, const struct nf2_piece *piece)
+/* Does a piece that begins here, in the file and on the chip, go on where the last one ends? */
+static bool goes_on(const nf2_t *fs, const nf2_file_t *file, uint32_t offset, const struct nf2_run *at)
 {
-    uint32_t bytes = nf2_block_bytes(fs);
-    bool behind = last->kind == piece->kind && last->offset + last->length == piece->offset;
-
-    if (behind && last->kind == NF2_PIECE_DATA) {
-        uint32_t end = last->within + last->length;
-        return last->block + end / bytes == piece->block && end % bytes == piece->within;
+    if (file->pieces == 0) {
+        return false;
     }
-    return behind && last->kind == NF2_PIECE_ZEROS;
+    const struct nf2_piece *last = &file->piece[file->pieces - 1u];
+    uint32_t bytes = nf2_block_bytes(fs), end = last->within + last->length;
+    if (last->offset + last->length != offset || last->kind != (at != NULL ? NF2_PIECE_DATA : NF2_PIECE_ZEROS)) {
+        return false;
+    }
+    return at == NULL || (last->block + end / bytes == at->block && end % bytes == at->within);
 }
 
-int nf2_data_add(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece)
+/* A piece behind all others in time, at a place of the chip, or (NULL) of zeros. There is a place for it: see make_place. */
+static void add(const nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length, const struct nf2_run *at)
 {
-    struct nf2_piece *last = file->pieces > 0 ? &file->piece[file->pieces - 1] : NULL;
-
     file->changed = true;
-    if (last != NULL && goes_on(fs, last, piece)) {
-        last->length += piece->length;
-        return NF2_OK;
+    if (goes_on(fs, file, offset, at)) {
+        file->piece[file->pieces - 1u].length += length;
+        return;
     }
-    if (file->pieces == NF2_PIECES_MAX) {
-        NF2_TRY(nf2_data_spill(fs, file));
+    NF2_ASSERT(file->pieces < NF2_PIECES_MAX);
+    struct nf2_piece *piece = &file->piece[file->pieces++];
+    memset(piece, 0, sizeof *piece);
+    piece->offset = offset;
+    piece->length = length;
+    piece->kind = NF2_PIECE_ZEROS;
+    if (at != NULL) {
+        piece->kind = NF2_PIECE_DATA;
+        piece->block = at->block;
+        piece->within = at->within;
     }
-    file->piece[file->pieces++] = *piece;
-    return NF2_OK;
 }
 
-/* The shadow is an orphan on record before its first entry. */
-static NF2_APART int begin_shadow(nf2_t *fs, nf2_file_t *file)
+static int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset, const struct nf2_run *at)
 {
-    struct nf2_op op;
-    uint32_t id;
-
-    NF2_TRY(nf2_journal_id(fs, &id));
-    nf2_op_put_orphan(&op, id);
-    NF2_TRY(nf2_change(fs, &op, 1));
-    file->shadow = id;
-    return NF2_OK;
+    bool full = file->pieces == NF2_PIECES_MAX && !goes_on(fs, file, offset, at);
+    return full ? nf2_data_spill(fs, file) : NF2_OK;
 }
 
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 {
     if (file->shadow == 0) {
         NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(begin_shadow(fs, file));
+        NF2_TRY(nf2_shadow_begin(fs, &file->shadow)); /* before its first entry */
     }
     for (unsigned i = 0; i < file->pieces; i++) {
         NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(nf2_change_piece(fs, file->shadow, &file->piece[i]));
+        const struct nf2_piece *piece = &file->piece[i];
+        NF2_TRY(nf2_change_map(fs, file->shadow, piece, piece->offset + piece->length));
     }
     file->spills = (uint8_t)(file->spills + (file->pieces > 0));
     file->pieces = 0;
@@ -165,53 +165,30 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 
 /* ---- programs ----------------------------------------------------------------------------------- */
 
-/* The next piece of the data, as it will lie on the chip; the handle has a place for it afterwards. */
-static int next_piece(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length, struct nf2_piece *piece)
-{
-    uint32_t page = nf2_page(fs);
-    struct nf2_run *run = &file->run;
-
-    NF2_TRY(run->count == 0 ? acquire(fs, file, length) : NF2_OK);
-    uint32_t n = nf2_min(length, page - (run->within & (page - 1)));
-    struct nf2_piece next = {offset, n, run->block, run->within, NF2_PIECE_DATA, false};
-    bool full = file->pieces == NF2_PIECES_MAX && !goes_on(fs, &file->piece[file->pieces - 1], &next);
-    *piece = next;
-    return full ? nf2_data_spill(fs, file) : NF2_OK; /* before the program: the walk knows only what the handle holds */
-}
-
 int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length)
 {
-    struct nf2_piece unused;
-    return next_piece(fs, file, offset, length, &unused);
+    NF2_TRY(file->run.count == 0 ? acquire(fs, file, length) : NF2_OK);
+    return make_place(fs, file, offset, &file->run); /* before the program: the walk knows only what the handle holds */
 }
 
-/* Programs at most to the end of a page; the bytes that went there. A bad block is given up where it is. */
-static int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
+/* Programs at most to the end of a page; the bytes that went there, 0 if the block failed. */
+static NF2_APART int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
 {
-    uint32_t bytes = nf2_block_bytes(fs);
-    struct nf2_run *run = &file->run;
-    struct nf2_piece piece;
+    struct nf2_run at = file->run;
 
-    NF2_TRY(next_piece(fs, file, offset, length, &piece));
-    int result = nf2_flash_program(fs, run->block, run->within, data, piece.length);
-    run->within = result == NF2_OK ? run->within + nf2_align_unit(fs, piece.length) : bytes;
-    if (run->within >= bytes) {
-        run->within = 0;
-        run->block++;
-        run->count--;
+    length = nf2_min(length, nf2_data_room(fs, file));
+    int result = nf2_run_program(fs, &file->run, data, length);
+    if (result != NF2_OK) {
+        return result == NF2_FAILED_BLOCK ? 0 : result;
     }
-    if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, piece.block);
-        return 0;
-    }
-    NF2_TRY(result);
-    NF2_TRY(nf2_data_add(fs, file, &piece));
-    return (int)piece.length;
+    add(fs, file, offset, length, &at);
+    return (int)length;
 }
 
 int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
 {
     while (length > 0) {
+        NF2_TRY(nf2_data_ready(fs, file, offset, length));
         int n = put_page(fs, file, offset, data, length);
         NF2_TRY(n);
         offset += (uint32_t)n;
@@ -244,8 +221,8 @@ int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size)
         file->dirty = true;
     } else {
         NF2_TRY(nf2_data_flush(fs, file));
-        struct nf2_piece zeros = {file->size, size - file->size, 0, 0, NF2_PIECE_ZEROS, false};
-        NF2_TRY(nf2_data_add(fs, file, &zeros));
+        NF2_TRY(make_place(fs, file, file->size, NULL));
+        add(fs, file, file->size, size - file->size, NULL);
     }
     file->size = size;
     file->changed = true;
@@ -258,13 +235,14 @@ int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
 
     if (file->shadow != 0) {
         NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(nf2_change_end(fs, file->shadow, size));
+        NF2_TRY(nf2_change_map(fs, file->shadow, NULL, size));
     }
     for (unsigned i = 0; i < file->pieces; i++) {
         struct nf2_piece *piece = &file->piece[i];
         if (piece->offset < size) {
             uint32_t length = nf2_min(piece->length, size - piece->offset);
-            file->piece[kept++] = nf2_piece_part(fs, piece, 0, length);
+            nf2_piece_part(fs, piece, 0, length);
+            file->piece[kept++] = *piece;
         }
     }
     file->pieces = (uint8_t)kept;

@@ -23,9 +23,6 @@ int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length
 /* Programs data from memory, which becomes a piece at this offset. */
 int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length);
 
-/* A piece behind all others in time. */
-int nf2_data_add(nf2_t *fs, nf2_file_t *file, const struct nf2_piece *piece);
-
 /* All pieces of the handle go to the map under the shadow id, which no name leads to. */
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file);
 

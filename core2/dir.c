@@ -5,58 +5,34 @@
 #include "sweep.h"
 #include "writing.h"
 
-/* A name that was looked up. */
-struct found {
-    struct nf2_place place;
-    struct nf2_key key;
-    struct nf2_entry entry;
-    struct nf2_content content; /* kind 0: no entry */
-    struct nf2_file *handle;    /* an open one */
-};
-
-static int look_up(nf2_t *fs, const char *path, uint32_t within, struct found *found)
+/* What is there. NOTDIR: a file, where the path can only mean a directory. */
+static int find_existing(nf2_t *fs, const char *path, struct nf2_found *found)
 {
-    memset(found, 0, sizeof *found);
-    if (!fs->mounted) {
-        return NF2_ERR_INVAL;
+    NF2_TRY(nf2_find(fs, path, 0, found));
+    if (found->content.kind == 0) {
+        return NF2_ERR_NOENT;
     }
-    NF2_TRY(nf2_path_resolve(fs, path, within, &found->place));
-    if (found->place.length == 0) {
-        found->content.kind = NF2_BODY_DIR;
-        found->content.id = NF2_ROOT_ID;
-        return NF2_OK;
-    }
-    int result = nf2_place_find(fs, &found->place, &found->key, &found->entry);
-    NF2_TRY(result);
-    NF2_TRY(result ? nf2_entry_content(fs, &found->entry, &found->content) : NF2_OK);
-    found->handle = nf2_handle_of(fs, &found->key);
-    bool file = found->content.kind != NF2_BODY_DIR && (result || found->handle != NULL);
-    return found->place.slash && file ? NF2_ERR_NOTDIR : NF2_OK;
+    return found->content.kind != NF2_BODY_DIR && *found->behind != '\0' ? NF2_ERR_NOTDIR : NF2_OK;
 }
 
 /* ---- stat and mkdir ----------------------------------------------------------------------------- */
 
 static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
 {
-    struct found found;
+    struct nf2_found found;
 
     if (out == NULL) {
         return NF2_ERR_INVAL;
     }
-    NF2_TRY(look_up(fs, path, 0, &found));
-    if (found.content.kind == 0 && found.handle == NULL) {
-        return NF2_ERR_NOENT;
-    }
+    NF2_TRY(find_existing(fs, path, &found));
     out->type = found.content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
-    out->size = 0;
-    bool file = found.content.kind > NF2_BODY_DIR;
-    return file ? nf2_content_size(fs, &found.entry, &found.content, &out->size) : NF2_OK;
+    return nf2_content_size(fs, &found.entry, &found.content, &out->size);
 }
 
 /* Does the path end with the name? 'n/.' is no place for a new `n`. */
-static bool ends_with_name(const struct nf2_place *place)
+static bool ends_with_name(const struct nf2_found *found)
 {
-    const char *behind = place->name + place->length;
+    const char *behind = found->behind;
 
     while (*behind == '/') {
         behind++;
@@ -64,117 +40,111 @@ static bool ends_with_name(const struct nf2_place *place)
     return *behind == '\0';
 }
 
-/* May a directory be made here? */
-static NF2_APART int look_for_room(nf2_t *fs, const char *path, struct found *found)
+int nf2_put_name(nf2_t *fs, const struct nf2_found *found, const void *body, uint32_t length)
 {
-    int result = look_up(fs, path, 0, found);
-
-    if (result == NF2_ERR_NOTDIR && found->place.slash && found->handle == NULL && found->content.kind == 0) {
-        return result;
-    }
-    if (found->content.kind != 0 || (result == NF2_OK && found->handle != NULL)) {
-        return result < 0 && result != NF2_ERR_NOTDIR ? result : NF2_ERR_EXIST;
-    }
-    return result == NF2_OK && !ends_with_name(&found->place) ? NF2_ERR_NOENT : result;
-}
-
-static NF2_APART int put_directory(nf2_t *fs, const struct found *found)
-{
-    uint8_t body[5] = {NF2_BODY_DIR};
     struct nf2_op op;
-    uint32_t id;
 
-    nf2_op_put(&op, &found->key, body, sizeof body);
-    NF2_TRY(nf2_journal_id(fs, &id));
-    nf2_put32(body + 1, id);
-    nf2_op_rest(&op, nf2_place_rest(&found->place));
+    nf2_op_name(&op, found, body, length);
     return nf2_change(fs, &op, 1);
 }
 
 static int do_mkdir(nf2_t *fs, const char *path)
 {
-    struct found found;
+    uint8_t body[5] = {NF2_BODY_DIR};
+    struct nf2_found found;
+    uint32_t id;
 
-    NF2_TRY(look_for_room(fs, path, &found));
+    NF2_TRY(nf2_find(fs, path, 0, &found));
+    if (found.content.kind != 0) {
+        return NF2_ERR_EXIST;
+    }
+    if (!ends_with_name(&found)) {
+        return NF2_ERR_NOENT;
+    }
     NF2_TRY(nf2_sweep_name(fs));
     NF2_TRY(nf2_sweep_room(fs, 1));
-    return put_directory(fs, &found);
+    NF2_TRY(nf2_journal_id(fs, &id));
+    nf2_put32(body + 1, id);
+    return nf2_put_name(fs, &found, body, sizeof body);
 }
 
 /* ---- remove ------------------------------------------------------------------------------------- */
 
-static int directory_empty(nf2_t *fs, uint32_t id)
-{
-    struct nf2_key key = {id, 0, {0}};
-    struct nf2_entry entry;
-    int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
-
-    NF2_TRY(found);
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-        if (file->created && file->key.id == id) {
-            return NF2_ERR_NOTEMPTY;
-        }
-    }
-    return found && entry.key.id == id ? NF2_ERR_NOTEMPTY : NF2_OK;
-}
-
 /* May what was found go (removed, or replaced by another)? */
-static int check_removable(nf2_t *fs, const struct found *found)
+static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
 {
+    struct nf2_key key = {found->content.id, 0, {0}};
+    struct nf2_entry entry;
+
     if (found->handle != NULL) {
         return NF2_ERR_BUSY;
     }
-    return found->content.kind == NF2_BODY_DIR ? directory_empty(fs, found->content.id) : NF2_OK;
+    if (found->content.kind != NF2_BODY_DIR) {
+        return NF2_OK;
+    }
+    int first = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
+    bool empty = first == 0 || entry.key.id != key.id;
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        empty = empty && !(file->created && file->key.id == key.id);
+    }
+    return first < 0 ? first : empty ? NF2_OK : NF2_ERR_NOTEMPTY;
 }
 
-/* What a name stands for now, after a step of the walk. */
-static int look_again(nf2_t *fs, struct found *found)
+/* What a name stands for now, after a step of the walk, which may have made a map of a list. */
+static int look_again(nf2_t *fs, struct nf2_found *found)
 {
     if (found->content.kind == 0) {
         return NF2_OK;
     }
     int result = nf2_tree_find(fs, &found->key, &found->entry);
-    NF2_TRY(result > 0 ? NF2_OK : result < 0 ? result : NF2_ERR_IO);
-    return nf2_entry_content(fs, &found->entry, &found->content);
+    NF2_TRY(result);
+    return result > 0 ? nf2_entry_content(fs, &found->entry, &found->content) : NF2_ERR_IO;
 }
 
-static NF2_APART int remove_entry(nf2_t *fs, const struct found *found)
+static NF2_APART int remove_entry(nf2_t *fs, const struct nf2_found *found)
 {
     struct nf2_op ops[2];
 
     nf2_op_delete(&ops[0], &found->key);
-    unsigned n = 1u + (unsigned)nf2_commit_orphan(&found->content, &ops[1]);
-    return nf2_change(fs, ops, n);
+    return nf2_change(fs, ops, 1u + (unsigned)nf2_commit_orphan(&found->content, &ops[1]));
+}
+
+/* What is to be removed or renamed. */
+static int find_movable(nf2_t *fs, const char *path, struct nf2_found *found)
+{
+    NF2_TRY(find_existing(fs, path, found));
+    return found->length > 0 ? NF2_OK : NF2_ERR_INVAL;
 }
 
 static int do_remove(nf2_t *fs, const char *path)
 {
-    struct found found;
+    struct nf2_found found;
 
-    NF2_TRY(look_up(fs, path, 0, &found));
-    if (found.place.length == 0) {
-        return NF2_ERR_INVAL;
-    }
-    if (found.content.kind == 0) {
-        return found.handle != NULL ? NF2_ERR_BUSY : NF2_ERR_NOENT;
-    }
+    NF2_TRY(find_movable(fs, path, &found));
     NF2_TRY(check_removable(fs, &found));
     NF2_TRY(nf2_sweep_ready(fs, true));
-    NF2_TRY(look_again(fs, &found)); /* the walk may have made a map of a list */
+    NF2_TRY(look_again(fs, &found));
     return remove_entry(fs, &found);
 }
 
 /* ---- rename ------------------------------------------------------------------------------------- */
 
-static int check_target(nf2_t *fs, const struct found *from, const struct found *to)
+/* May this be the new name? 1: it is the old one. */
+static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
 {
     bool directory = from->content.kind == NF2_BODY_DIR;
 
-    if (to->place.length == 0) {
-        return directory ? NF2_ERR_NOTEMPTY : NF2_ERR_ISDIR;
+    if (from->content.kind == NF2_BODY_NEW) {
+        return NF2_ERR_BUSY;    /* created and never synced: there is no entry to rename */
+    }
+    if (!directory && *to->behind != '\0') {
+        return NF2_ERR_NOTDIR;
     }
     if (to->content.kind == 0) {
-        return to->handle != NULL ? NF2_ERR_BUSY : NF2_OK;
+        return ends_with_name(to) ? NF2_OK : NF2_ERR_NOENT;
+    }
+    if (nf2_key_compare(&from->key, &to->key) == 0) {
+        return 1;
     }
     if ((to->content.kind == NF2_BODY_DIR) != directory) {
         return directory ? NF2_ERR_NOTDIR : NF2_ERR_ISDIR;
@@ -182,36 +152,29 @@ static int check_target(nf2_t *fs, const struct found *from, const struct found 
     return check_removable(fs, to);
 }
 
-static void rename_handles(nf2_t *fs, const struct nf2_key *from, const struct nf2_key *to)
-{
-    for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-        if (nf2_key_compare(&file->key, from) == 0) {
-            file->key = *to;
-        }
-    }
-}
-
 /* With long names the body changes, too: its front is the rest of the name. */
-static NF2_APART int move_entry(nf2_t *fs, const struct found *from, const struct found *to)
+static NF2_APART int move_entry(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
 {
     struct nf2_op ops[3];
-    unsigned n = 0;
+    unsigned n = 1;
 
+    nf2_op_name(&ops[0], to, NULL, 0);
     if (from->key.length == NF2_KEY_MAX || to->key.length == NF2_KEY_MAX) {
-        uint32_t at = from->content.at, bytes = from->entry.body_length - at;
-        nf2_op_put(&ops[n], &to->key, NULL, 0);
-        ops[n].body[0] = nf2_body_span(&from->entry, at, bytes);
-        nf2_op_rest(&ops[n++], nf2_place_rest(&to->place));
+        uint32_t at = from->content.at;
+        ops[0].body[ops[0].body[0].length > 0] = nf2_body_span(&from->entry, at, from->entry.body_length - at);
         nf2_op_delete(&ops[n++], &from->key);
     } else {
-        nf2_op_put(&ops[n], &to->key, NULL, 0);
-        ops[n].type = NF2_OP_REN;
-        ops[n++].from = &from->key;
+        ops[0].type = NF2_OP_REN;
+        ops[0].from = &from->key;
     }
     n += (unsigned)nf2_commit_orphan(&to->content, &ops[n]);
     int result = nf2_change(fs, ops, n);
     if (result == NF2_OK || fs->group_busy != NF2_GROUP_NONE) { /* committed, if not applied */
-        rename_handles(fs, &from->key, &to->key);
+        for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+            if (nf2_key_compare(&file->key, &from->key) == 0) {
+                file->key = to->key;
+            }
+        }
         fs->moves++;
     }
     return result;
@@ -219,30 +182,14 @@ static NF2_APART int move_entry(nf2_t *fs, const struct found *from, const struc
 
 static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
 {
-    struct found from, to;
+    struct nf2_found from, to;
 
-    NF2_TRY(look_up(fs, from_path, 0, &from));
-    if (from.place.length == 0) {
-        return NF2_ERR_INVAL;
+    NF2_TRY(find_movable(fs, from_path, &from));
+    NF2_TRY(nf2_find(fs, to_path, from.content.kind == NF2_BODY_DIR ? from.content.id : 0, &to));
+    int same = check_target(fs, &from, &to);
+    if (same != NF2_OK) {
+        return same < 0 ? same : NF2_OK;
     }
-    if (from.content.kind == 0 && from.handle == NULL) {
-        return NF2_ERR_NOENT;
-    }
-    bool directory = from.content.kind == NF2_BODY_DIR;
-    NF2_TRY(look_up(fs, to_path, directory ? from.content.id : 0, &to));
-    if (from.content.kind == 0) {
-        return NF2_ERR_BUSY; /* created and never synced: there is no entry to rename */
-    }
-    if (to.place.slash && !directory) {
-        return NF2_ERR_NOTDIR;
-    }
-    if (to.content.kind == 0 && to.handle == NULL && !ends_with_name(&to.place)) {
-        return NF2_ERR_NOENT;
-    }
-    if (to.place.length > 0 && nf2_key_compare(&from.key, &to.key) == 0) {
-        return NF2_OK;
-    }
-    NF2_TRY(check_target(fs, &from, &to));
     NF2_TRY(to.content.kind != 0 ? nf2_sweep_ready(fs, true) : nf2_sweep_name(fs));
     NF2_TRY(look_again(fs, &from));
     NF2_TRY(look_again(fs, &to));
@@ -251,81 +198,58 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
 
 /* ---- listing ------------------------------------------------------------------------------------ */
 
+/* In front of the first entry of a directory; id 0: closed. */
+static int begin_listing(nf2_dir_t *dir, uint32_t id)
+{
+    dir->cursor.block = 0;
+    dir->last.id = id;
+    dir->last.length = 0;
+    return NF2_OK;
+}
+
 static int do_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)
 {
-    struct found found;
+    struct nf2_found found;
 
     if (dir == NULL) {
         return NF2_ERR_INVAL;
     }
-    memset(dir, 0, sizeof *dir);
-    NF2_TRY(look_up(fs, path, 0, &found));
-    if (found.content.kind != NF2_BODY_DIR) {
-        return found.content.kind == 0 && found.handle == NULL ? NF2_ERR_NOENT : NF2_ERR_NOTDIR;
-    }
-    dir->id = found.content.id;
-    dir->last.id = found.content.id;
-    return NF2_OK;
-}
-
-/* The created, unsynced file of the directory with the lowest key above the last one, if that is below `limit`. */
-static const nf2_file_t *next_created(const nf2_t *fs, const nf2_dir_t *dir, const struct nf2_key *limit)
-{
-    const nf2_file_t *best = NULL;
-
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-        bool above = file->created && file->key.id == dir->id && nf2_key_compare(&file->key, &dir->last) > 0;
-        const struct nf2_key *below = best != NULL ? &best->key : limit;
-        if (above && (below == NULL || nf2_key_compare(&file->key, below) < 0)) {
-            best = file;
-        }
-    }
-    return best;
+    begin_listing(dir, 0);
+    NF2_TRY(find_existing(fs, path, &found));
+    return found.content.kind == NF2_BODY_DIR ? begin_listing(dir, found.content.id) : NF2_ERR_NOTDIR;
 }
 
 static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 {
     struct nf2_entry entry;
-    struct nf2_content content;
+    struct nf2_content content = {NF2_BODY_NEW, 0, 0};
 
-    if (!fs->mounted || dir->id == 0) {
-        return NF2_ERR_BADF;
-    }
     nf2_look(fs);
     int found = nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
     NF2_TRY(found);
-    found = found && entry.key.id == dir->id;
-    const nf2_file_t *file = next_created(fs, dir, found ? &entry.key : NULL);
+    const struct nf2_key *next = found ? &entry.key : NULL;
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) { /* the created ones, which have no entry */
+        bool above = file->created && nf2_key_compare(&file->key, &dir->last) > 0;
+        if (above && (next == NULL || nf2_key_compare(&file->key, next) < 0)) {
+            next = &file->key;
+        }
+    }
     uint32_t block = dir->cursor.block;
     dir->cursor.block = 0;      /* an error leaves the listing where it was */
-    out->size = 0;
-    out->type = NF2_TYPE_FILE;
-    if (file != NULL) {
-        dir->last = file->key;
-        memcpy(out->name, file->key.bytes, file->key.length);
-        out->name[file->key.length] = '\0';
-        return 1;
-    }
-    if (!found) {
+    if (next == NULL || next->id != dir->last.id) {
         return 0;
     }
-    NF2_TRY(nf2_entry_name(fs, &entry, out->name));
-    NF2_TRY(nf2_entry_content(fs, &entry, &content));
+    if (next == &entry.key) {
+        NF2_TRY(nf2_entry_content(fs, &entry, &content));
+    } else {
+        block = 0;
+    }
+    NF2_TRY(nf2_entry_name(fs, next, &entry, out->name));
     out->type = content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
     NF2_TRY(nf2_content_size(fs, &entry, &content, &out->size));
-    dir->last = entry.key;
+    dir->last = *next;
     dir->cursor.block = block;
     return 1;
-}
-
-static int do_rewinddir(const nf2_t *fs, nf2_dir_t *dir, uint32_t id)
-{
-    if (!fs->mounted || dir == NULL || dir->id == 0) {
-        return NF2_ERR_BADF;
-    }
-    memset(dir, 0, sizeof *dir);
-    dir->id = dir->last.id = id;
-    return NF2_OK;
 }
 
 /* ---- public ------------------------------------------------------------------------------------- */
@@ -355,20 +279,35 @@ int nf2_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)
     NF2_LOCKED(fs, do_opendir(fs, dir, path));
 }
 
+/* Is this a listing that was opened? */
+static int check_listing(const nf2_t *fs, const nf2_dir_t *dir)
+{
+    return dir != NULL && dir->last.id != 0 && fs->mounted ? NF2_OK : NF2_ERR_BADF;
+}
+
 int nf2_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 {
     if (dir == NULL || out == NULL) {
         return NF2_ERR_INVAL;
     }
-    NF2_LOCKED(fs, do_readdir(fs, dir, out));
+    nf2_enter(fs);
+    int result = check_listing(fs, dir);
+    return nf2_leave(fs, result < 0 ? result : do_readdir(fs, dir, out));
+}
+
+static int begin_again(nf2_t *fs, nf2_dir_t *dir, uint32_t mask)
+{
+    nf2_enter(fs);
+    int result = check_listing(fs, dir);
+    return nf2_leave(fs, result < 0 ? result : begin_listing(dir, dir->last.id & mask));
 }
 
 int nf2_rewinddir(nf2_t *fs, nf2_dir_t *dir)
 {
-    NF2_LOCKED(fs, do_rewinddir(fs, dir, dir != NULL ? dir->id : 0));
+    return begin_again(fs, dir, UINT32_MAX);
 }
 
 int nf2_closedir(nf2_t *fs, nf2_dir_t *dir)
 {
-    NF2_LOCKED(fs, do_rewinddir(fs, dir, 0));
+    return begin_again(fs, dir, 0);
 }

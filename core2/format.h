@@ -44,7 +44,7 @@ enum {
 #define NF2_ROOT_HEAD_BYTES 8u
 
 /* Changes in a GROUP: kind 1, bytes of the body 2, the key, the body. See group.c. */
-enum { NF2_GROUP_PUT = 0, NF2_GROUP_DEL = 1, NF2_GROUP_RANGE = 2, NF2_GROUP_MERGE = 3 };
+enum { NF2_GROUP_PUT = 0, NF2_GROUP_DEL = 1, NF2_GROUP_RANGE = 2 };
 
 /*
  * CHECKPOINT: flags 1, epoch 2, root node 3, end of its base 2, level 1, id limit 4, free blocks 3, erases 4, unclean mounts 2,

@@ -14,8 +14,7 @@ static int apply_all(nf2_t *fs)
 
     NF2_TRY(nf2_group_begin(fs, &reader));
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
-        bool merge = op.type == NF2_OP_MERGE;
-        NF2_TRY(merge ? nf2_map_merge(fs, op.key.id, op.to, nf2_key_value(&op.key)) : nf2_tree_apply(fs, &op));
+        NF2_TRY(nf2_tree_apply(fs, &op));
     }
     return found;
 }
@@ -60,14 +59,15 @@ void nf2_group_look(nf2_t *fs)
     }
 }
 
-/* What was committed is applied, and on record as applied, before anything else changes. */
+/* What was committed is applied; that goes on record before anything else changes. */
 static int settle(nf2_t *fs)
 {
-    if (fs->root.group_block == NF2_NO_BLOCK) {
+    uint32_t block = fs->root.group_block;
+
+    if (block == NF2_NO_BLOCK) {
         return NF2_OK;
     }
-    NF2_TRY(fs->group_busy != NF2_GROUP_NONE ? apply(fs) : NF2_OK);
-    uint32_t block = fs->root.group_block;
+    NF2_TRY(fs->group_busy == NF2_GROUP_NONE ? NF2_OK : NF2_NEED_SPACE); /* the next call may have more to say */
     fs->root.group_block = NF2_NO_BLOCK;
     int result = nf2_journal_put(fs, NF2_ROOT_DONE, NULL, 0);
     fs->root.group_block = result < 0 ? block : NF2_NO_BLOCK;
@@ -97,32 +97,28 @@ static void write_op(nf2_t *fs, struct nf2_writer *writer, unsigned kind, const 
 
 static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
 {
+    bool range = op->type == NF2_OP_RANGE, rename = op->type == NF2_OP_REN;
     uint8_t number[4];
 
-    if (op->type == NF2_OP_DEL) {
-        write_op(fs, writer, NF2_GROUP_DEL, &op->key, 0);
-    } else if (op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE) {
-        write_op(fs, writer, op->type == NF2_OP_RANGE ? NF2_GROUP_RANGE : NF2_GROUP_MERGE, &op->key, sizeof number);
+    write_op(fs, writer, rename ? NF2_GROUP_PUT : op->type, &op->key, range ? sizeof number : nf2_op_body(op));
+    if (range) {
         nf2_put32(number, op->to);
         nf2_writer_put(fs, writer, number, sizeof number);
-    } else {
-        write_op(fs, writer, NF2_GROUP_PUT, &op->key, nf2_op_body(op));
-        for (unsigned i = 0; i < NF2_OP_SPANS; i++) {
-            nf2_writer_span(fs, writer, &op->body[i]);
-        }
-        if (op->type == NF2_OP_REN) {
-            write_op(fs, writer, NF2_GROUP_DEL, op->from, 0);
-        }
+    }
+    for (unsigned i = 0; i < NF2_OP_SPANS; i++) {
+        nf2_writer_span(fs, writer, &op->body[i]);
+    }
+    if (rename) {
+        write_op(fs, writer, NF2_GROUP_DEL, op->from, 0);
     }
 }
 
 /* Bytes that a change takes. */
 static uint32_t change_length(const struct nf2_op *op)
 {
-    bool number = op->type == NF2_OP_RANGE || op->type == NF2_OP_MERGE;
-    uint32_t source = op->type == NF2_OP_REN ? NF2_GROUP_OP_HEAD + nf2_key_bytes(op->from) : 0;
+    uint32_t source = op->type == NF2_OP_REN ? NF2_GROUP_OP_HEAD + nf2_key_bytes(op->from) : op->type == NF2_OP_RANGE ? 4u : 0;
 
-    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) - NF2_RECORD_OVERHEAD + (number ? 4u : 0) + source;
+    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) - NF2_RECORD_OVERHEAD + source;
 }
 
 /* In the root log, which has room for it. */
@@ -145,7 +141,6 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     int result = NF2_FAILED_BLOCK;
 
     for (unsigned i = 0; i < count; i++) {
-        NF2_TRY(ops[i].type == NF2_OP_REN ? body_of_source(fs, &ops[i], &ops[i].body[0]) : NF2_OK);
         length += change_length(&ops[i]);
     }
     if (length > NF2_GROUP_BYTES_MAX) {
@@ -160,39 +155,115 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
-void nf2_op_merge(struct nf2_op *op, uint32_t from, uint32_t to, uint32_t file_end)
+static int change_leaf(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
-    nf2_op_range(op, from, file_end, to);
-    op->type = NF2_OP_MERGE;
+    NF2_TRY(settle(fs));
+    nf2_space_changed(fs);
+    return nf2_tree_change(fs, ops, count);
+}
+
+int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
+{
+    int result = change_leaf(fs, ops, count);
+    return result == NF2_SPANS_LEAVES ? commit(fs, ops, count) : result;
+}
+
+/* It is committed: what a read or room keeps back is made up for. */
+int nf2_group_end(nf2_t *fs, int result)
+{
+    int applied = result < 0 ? NF2_OK : nf2_group_redo_pending(fs);
+    return fs->io.broken && applied < 0 ? applied : result;
 }
 
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
-    NF2_TRY(settle(fs));
-    int result = nf2_tree_change(fs, ops, count);
+    int result = change_leaf(fs, ops, count);
+
     if (result == NF2_SPANS_LEAVES) {
-        NF2_TRY(commit(fs, ops, count));
-        result = apply(fs);
-        result = fs->io.broken ? result : NF2_OK; /* it is committed: what a read or room kept back is made up for */
+        for (unsigned i = 0; i < count; i++) {
+            NF2_TRY(ops[i].type == NF2_OP_REN ? body_of_source(fs, &ops[i], &ops[i].body[0]) : NF2_OK);
+        }
+        result = nf2_group_end(fs, commit(fs, ops, count));
     }
-    nf2_space_changed(fs);
     return result;
 }
 
-int nf2_change_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *piece)
-{
-    struct nf2_op ops[NF2_MAP_OPS];
-    uint8_t bytes[2][NF2_PIECE_BYTES];
-    int n = nf2_map_plan(fs, id, piece, NF2_NONE, ops, bytes);
+/* ---- maps --------------------------------------------------------------------------------------- */
 
-    return n < 0 ? n : nf2_change(fs, ops, (unsigned)n);
+/* The change that puts a piece into a map. Where the piece was are its bytes then. */
+static NF2_APART void put_piece(struct nf2_op *op, uint32_t id, struct nf2_piece *piece)
+{
+    struct nf2_key key = nf2_key_number(id, piece->offset);
+    struct nf2_piece value = *piece;
+    uint8_t *bytes = (uint8_t *)piece;
+
+    nf2_op_put(op, &key, bytes, (uint32_t)(nf2_piece_store(bytes, &value) - bytes));
 }
 
-int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end)
+int nf2_change_pieces(nf2_t *fs, uint32_t id, struct nf2_plan *plan)
 {
-    struct nf2_op ops[2];
-    uint8_t bytes[NF2_PIECE_BYTES];
-    int n = nf2_map_plan_cut(fs, id, end, ops, bytes);
+    struct nf2_op ops[NF2_PLAN_PIECES];
+    unsigned n = 0;
 
-    return n < 0 ? n : nf2_change(fs, ops, (unsigned)n);
+    NF2_ASSERT(plan->count + (plan->from < plan->to) <= NF2_PLAN_PIECES);
+    for (; n < plan->count; n++) {
+        put_piece(&ops[n], id, &plan->piece[n]);
+    }
+    if (plan->from < plan->to) {
+        nf2_op_range(&ops[n++], id, plan->from, plan->to);
+    }
+    return nf2_change_ahead(fs, ops, n);
+}
+
+int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t end)
+{
+    struct nf2_plan plan = {.count = 0, .from = end, .to = NF2_FILE_MAX + 1u};
+    struct nf2_piece *old = &plan.piece[0];
+
+    NF2_TRY(end > 0 ? nf2_map_find(fs, id, end - 1, old) : NF2_OK);
+    uint32_t old_end = old->offset + old->length;
+    if (piece != NULL) {
+        plan.to = end;
+        plan.from = old->offset <= piece->offset ? end : piece->offset + 1; /* one older piece has all of it, or a gap */
+        if (old->kind != 0 && old_end > end) {
+            nf2_piece_part(fs, old, end - old->offset, old_end - end);
+            plan.count = 1;
+        }
+        plan.piece[plan.count++] = *piece;
+    } else if (old->kind != 0) { /* its true length, also where pieces behind it cut it short so far */
+        nf2_piece_part(fs, old, 0, end - old->offset);
+        plan.count = 1;
+    }
+    return nf2_change_pieces(fs, id, &plan);
+}
+
+int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
+{
+    struct nf2_op op;
+    uint32_t number;
+
+    NF2_TRY(nf2_journal_id(fs, &number));
+    nf2_op_put_orphan(&op, number);
+    NF2_TRY(nf2_change_ahead(fs, &op, 1));
+    *id = number;
+    return NF2_OK;
+}
+
+/* ---- names -------------------------------------------------------------------------------------- */
+
+int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length, struct nf2_op *op)
+{
+    struct nf2_entry entry;
+    struct nf2_span rest;
+
+    nf2_op_put(op, key, head, length);
+    if (key->length == NF2_KEY_MAX) {
+        uint32_t at;
+        int found = nf2_tree_find(fs, key, &entry);
+        NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+        rest = nf2_body_span(&entry, 0, entry.body_length);
+        NF2_TRY(nf2_content_at(fs, key, &rest, &at));
+        nf2_op_rest(op, nf2_body_span(&entry, 0, at));
+    }
+    return NF2_OK;
 }

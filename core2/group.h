@@ -10,20 +10,40 @@
 
 #define NF2_GROUP_BYTES_MAX 1000u
 
-/* A MERGE as one of the changes: the entries of the map `from` are put over those of `to`. `file_end`: see map.h. */
-void nf2_op_merge(struct nf2_op *op, uint32_t from, uint32_t to, uint32_t file_end);
-
-/* The changes, durable when it returns, in one leaf or in several. */
+/* The changes, durable when it returns, in one leaf or in several. No GROUP waits (see nf2_sweep_ready). */
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 
-/* Puts a piece over what a map has, and ends a map: see nf2_map_plan, nf2_map_plan_cut. */
-int nf2_change_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *piece);
-int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end);
+/* The same, of which a GROUP is left for nf2_group_end, or the next call, to apply: on less stack. It has no rename. So are all changes below. */
+int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count);
+
+/* Applies what such a change left; `result` is what it returned. */
+int nf2_group_end(nf2_t *fs, int result);
+
+/* Pieces that are put, one behind the other; entries in a range of offsets that go, which counts as one of them; to == 0: none do. The change uses up the pieces. */
+#define NF2_PLAN_PIECES 3u
+struct nf2_plan {
+    struct nf2_piece piece[NF2_PLAN_PIECES];
+    uint32_t count;
+    uint32_t from, to;
+};
+int nf2_change_pieces(nf2_t *fs, uint32_t id, struct nf2_plan *plan);
+
+/*
+ * Puts a piece over what a map has: the rest of an older piece behind it first, then the piece, then what it covers goes.
+ * NULL: the map ends at `end`, and what reaches over that gets its true length.
+ */
+int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t end);
+
+/* The content of a name: its head, behind the rest of a long name. */
+int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length, struct nf2_op *op);
+
+/* A new map that no name leads to, on record as an orphan. */
+int nf2_shadow_begin(nf2_t *fs, uint32_t *id);
 
 /* Marks the blocks that a GROUP puts into entries as used. */
 int nf2_group_pin(nf2_t *fs);
 
-/* Applies a GROUP that a cut, or a failed call, left half applied. Nothing else may be changed before.
+/* Applies a GROUP that waits, or that a cut or a failed call left half applied. Nothing else may be changed before.
  * NF2_NEED_SPACE: it has to be called again when there are blocks. */
 int nf2_group_redo_pending(nf2_t *fs);
 

@@ -109,16 +109,17 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
     nf2_op_delete(&ops[1], &pair.middle);
     NF2_TRY(nf2_node_view(fs, path->node[1], 1, &view));
     int result = nf2_node_append(fs, view, ops, 2);
-    if (result == NF2_NODE_FULL) {
+    if (result == NF2_NODE_FULL && nf2_alloc_stock(fs) <= 4u + 2u * fs->root.level) { /* no room to write the parent anew */
         nf2_space_freed(fs, joined.block);
         return 0;
     }
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, path->node[1].block);
     }
-    if (nf2_view_torn(fs, view)) {
+    bool torn = nf2_view_torn(fs, view);
+    if (result == NF2_NODE_FULL || torn) {
         result = nf2_tree_rewrite(fs, path->node, 1, &pair.low, ops, 2);
-        fs->io.broken = fs->io.broken || result < 0; /* the record may count after a remount */
+        fs->io.broken = fs->io.broken || (torn && result < 0); /* the record may count after a remount */
     }
     nf2_view_forget(fs, pair.left.block);
     nf2_view_forget(fs, pair.right.block);

@@ -17,13 +17,13 @@ bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
     return false;
 }
 
-/* The part of a piece that a step moves: from its first byte in a victim on, as far as that goes. */
-static struct nf2_piece part_to_move(const nf2_t *fs, const struct nf2_piece *piece)
+/* Leaves of a piece the part that a step moves: from its first byte in a victim on, as far as that goes. */
+static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 {
     uint32_t bytes = nf2_block_bytes(fs), most = STEP_PAGES * nf2_page(fs), skip = 0, end;
 
     if (piece->kind == NF2_PIECE_FRAMES) {
-        return *piece;
+        return;
     }
     while (!nf2_space_victim(fs, piece->block + (piece->within + skip) / bytes)) {
         skip += bytes - (piece->within + skip) % bytes;
@@ -33,65 +33,64 @@ static struct nf2_piece part_to_move(const nf2_t *fs, const struct nf2_piece *pi
            nf2_space_victim(fs, piece->block + (piece->within + end) / bytes)) {
         end += bytes - (piece->within + end) % bytes;
     }
-    return nf2_piece_part(fs, piece, skip, nf2_min(nf2_min(end, piece->length) - skip, most));
+    nf2_piece_part(fs, piece, skip, nf2_min(nf2_min(end, piece->length) - skip, most));
 }
 
 /* Copies a part, at most so much of it as lies together in its new place; `to` is what was written. */
-static int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
+static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
 {
-    uint32_t page = nf2_page(fs), bytes = nf2_block_bytes(fs), done = 0;
+    uint32_t page = nf2_page(fs), done = 0;
     struct nf2_run *run = &fs->walk.moved;
 
-    memset(to, 0, sizeof *to);
     while (done < from->length) {
+        uint32_t behind = run->block;
         if (run->count == 0) {
             NF2_TRY(nf2_alloc_data(fs, 1, nf2_victims_floor(fs), run));
-        }
-        if (done > 0 && (run->block != to->block + (to->within + done) / bytes || run->within != (to->within + done) % bytes)) {
-            break;
         }
         if (done == 0) {
             struct nf2_piece place = {from->offset, 0, run->block, run->within, NF2_PIECE_DATA, false};
             *to = place;
+        } else if (run->within == 0 && run->block != behind) {
+            break;
         }
         uint32_t n = nf2_min(from->length - done, page - (run->within & (page - 1)));
         NF2_TRY(nf2_content_read(fs, NULL, from, from->offset + done, fs->io.write_buffer, n));
-        int result = nf2_flash_program(fs, run->block, run->within, fs->io.write_buffer, n);
-        if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, run->block);
-            run->count = 0;
-            if (done > 0) {
-                break;
-            }
-            continue;
+        int result = nf2_run_program(fs, run, fs->io.write_buffer, n);
+        if (result == NF2_FAILED_BLOCK && done > 0) {
+            break;
         }
-        NF2_TRY(result);
-        done += n;
-        run->within += nf2_align_unit(fs, n);
-        if (run->within >= bytes) {
-            run->within = 0;
-            run->block++;
-            run->count--;
-        }
+        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
+        done += result == NF2_OK ? n : 0;
     }
     to->length = done;
     fs->walk.to_move -= nf2_min(fs->walk.to_move, (done + page - 1) / page);
     return NF2_OK;
 }
 
-static int move_in_map(nf2_t *fs, const struct nf2_entry *entry)
+/* Copies the part that a step moves of what a map has at an offset: 1, `to` is where it is; 0 or an error. */
+static NF2_APART int copy_of_map(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *to)
 {
-    struct nf2_piece piece, to;
+    struct nf2_piece piece;
 
-    NF2_TRY(nf2_map_find(fs, entry->key.id, nf2_key_value(&entry->key), &piece));
+    NF2_TRY(nf2_map_find(fs, id, offset, &piece));
     if (piece.kind == 0 || !nf2_move_wanted(fs, &piece)) {
         return 0;
     }
-    piece = part_to_move(fs, &piece);
-    NF2_TRY(copy(fs, &piece, &to));
-    NF2_TRY(nf2_change_piece(fs, entry->key.id, &to));
-    fs->moves++;
+    part_to_move(fs, &piece);
+    NF2_TRY(copy(fs, &piece, to));
     return 1;
+}
+
+static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, uint32_t offset)
+{
+    struct nf2_piece to;
+    int copied = copy_of_map(fs, id, offset, &to);
+
+    if (copied > 0) {
+        NF2_TRY(nf2_change_map(fs, id, &to, to.offset + to.length));
+        fs->moves++;
+    }
+    return copied;
 }
 
 /* ---- lists -------------------------------------------------------------------------------------- */
@@ -108,71 +107,58 @@ static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uin
     }
 }
 
-static void put_body(struct nf2_op *op, const struct nf2_entry *entry, uint32_t at, const void *body, uint32_t length)
-{
-    nf2_op_put(op, &entry->key, body, length);
-    nf2_op_rest(op, nf2_body_span(entry, 0, at));
-}
-
-/* A map that no name leads to yet, and its pieces. */
-static NF2_APART int put_orphan(nf2_t *fs, uint32_t id)
-{
-    struct nf2_op op;
-
-    nf2_op_put_orphan(&op, id);
-    return nf2_change(fs, &op, 1);
-}
-
-static NF2_APART int put_piece(nf2_t *fs, uint32_t id, const struct nf2_piece *piece)
-{
-    uint8_t bytes[NF2_PIECE_BYTES];
-    struct nf2_op op;
-
-    nf2_op_put_piece(&op, id, piece, bytes);
-    return nf2_change(fs, &op, 1);
-}
-
-/* Its leaf may have been written anew since its body was looked at. */
-static NF2_APART int put_again(nf2_t *fs, struct nf2_op *op, const struct nf2_key *key, uint32_t at, const void *body, uint32_t length)
+/* The pieces of a LIST: 1, or an error. */
+static int list_begin(nf2_t *fs, const struct nf2_key *key, struct nf2_refs *refs)
 {
     struct nf2_entry entry;
     int found = nf2_tree_find(fs, key, &entry);
 
     NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    put_body(op, &entry, at, body, length);
-    return NF2_OK;
+    struct nf2_span body = nf2_body_span(&entry, 0, entry.body_length);
+    return nf2_refs_begin(fs, key, &body, refs);
+}
+
+/* One of them, counted from 0: 1, 0 if there is none, or an error. */
+static NF2_APART int list_piece(nf2_t *fs, const struct nf2_key *key, unsigned number, struct nf2_piece *piece)
+{
+    struct nf2_refs refs;
+    int found = list_begin(fs, key, &refs);
+
+    for (number++; found >= 0 && number > 0; number--) {
+        found = nf2_refs_next(fs, &refs, piece);
+        if (found <= 0) {
+            break;
+        }
+    }
+    return found;
 }
 
 /* The name leads to the map from now on. */
-static NF2_APART int put_map(nf2_t *fs, const struct nf2_key *key, uint32_t at, uint32_t id)
+static NF2_APART int name_map(nf2_t *fs, const struct nf2_key *key, uint32_t id)
 {
     uint8_t body[5] = {NF2_BODY_MAP};
     struct nf2_op ops[2];
 
     nf2_put32(body + 1, id);
-    NF2_TRY(put_again(fs, &ops[0], key, at, body, sizeof body));
+    NF2_TRY(nf2_op_content(fs, key, body, sizeof body, &ops[0]));
     nf2_op_delete_orphan(&ops[1], id);
-    return nf2_change(fs, ops, 2);
+    return nf2_change_ahead(fs, ops, 2);
 }
 
 /* A LIST of long pieces becomes a map, whose entries are moved one by one. */
-static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry, uint32_t at)
+static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_key *key)
 {
-    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
-    struct nf2_refs refs;
-    struct nf2_piece piece;
+    struct nf2_plan plan = {.count = 1, .from = 0, .to = 0};
     uint32_t id;
     int found;
 
-    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs)); /* before a change may write its leaf anew */
-    NF2_TRY(nf2_journal_id(fs, &id));
-    NF2_TRY(put_orphan(fs, id));
-    while ((found = nf2_refs_next(fs, &refs, &piece)) > 0) {
-        NF2_TRY(put_piece(fs, id, &piece));
+    NF2_TRY(nf2_shadow_begin(fs, &id));
+    for (unsigned i = 0; (found = list_piece(fs, key, i, &plan.piece[0])) > 0; i++) { /* a change may write its leaf anew */
+        NF2_TRY(nf2_change_pieces(fs, id, &plan));
     }
     NF2_TRY(found);
-    NF2_TRY(put_map(fs, &entry->key, at, id));
-    tell_handles(fs, &entry->key, NF2_BODY_MAP, id);
+    NF2_TRY(name_map(fs, key, id));
+    tell_handles(fs, key, NF2_BODY_MAP, id);
     return 1;
 }
 
@@ -182,20 +168,21 @@ static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_entry *entry, uint3
  * Copies each short piece that lies in a victim: the bytes of the new list, 0 if nothing was to be moved, TOO_LONG, or an
  * error.
  */
-static NF2_APART int build_moved(nf2_t *fs, const struct nf2_entry *entry, uint8_t *list)
+static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *list)
 {
-    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
     struct nf2_refs refs;
     struct nf2_piece piece, to;
     uint8_t *p = list;
-    unsigned count = 0;
     bool moved = false;
     int found;
 
     *p++ = NF2_BODY_LIST;
-    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
+    NF2_TRY(list_begin(fs, key, &refs));
+    if (refs.at == 0) {         /* no LIST */
+        return 0;
+    }
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
-        if (++count > NF2_PIECES_MAX) {
+        if (p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES) {
             return TOO_LONG;
         }
         if (nf2_move_wanted(fs, &piece)) {
@@ -214,34 +201,26 @@ static NF2_APART int build_moved(nf2_t *fs, const struct nf2_entry *entry, uint8
     return found < 0 ? found : moved ? (int)(p - list) : 0;
 }
 
-static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_entry *entry, uint32_t at)
+static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_key *key)
 {
     uint8_t list[NF2_LIST_BYTES];
     struct nf2_op op;
-    int length = build_moved(fs, entry, list);
+    int length = build_moved(fs, key, list);
 
     if (length <= 0 || length == TOO_LONG) {
         return length;
     }
-    put_body(&op, entry, at, list, (uint32_t)length);
-    NF2_TRY(nf2_change(fs, &op, 1));
-    tell_handles(fs, &entry->key, NF2_BODY_LIST, 0);
+    NF2_TRY(nf2_op_content(fs, key, list, (uint32_t)length, &op));
+    NF2_TRY(nf2_change_ahead(fs, &op, 1));
+    tell_handles(fs, key, NF2_BODY_LIST, 0);
     return 1;
 }
 
-int nf2_move_entry(nf2_t *fs, const struct nf2_entry *entry)
+int nf2_move(nf2_t *fs, const struct nf2_key *key, bool in_map)
 {
-    struct nf2_content content;
-    uint8_t kind;
-
-    if (entry->key.id == NF2_SYSTEM_ID || entry->body_length == 0) {
-        return 0;
+    if (in_map) {
+        return move_in_map(fs, key->id, nf2_key_value(key));
     }
-    NF2_TRY(nf2_body_read(fs, entry, 0, &kind, 1));
-    if (entry->key.length == 4 && kind >= NF2_PIECE_DATA && kind <= NF2_PIECE_ZEROS) {
-        return move_in_map(fs, entry);
-    }
-    NF2_TRY(nf2_entry_content(fs, entry, &content));
-    int moved = content.kind == NF2_BODY_LIST ? move_in_list(fs, entry, content.at) : 0;
-    return moved == TOO_LONG ? list_to_map(fs, entry, content.at) : moved;
+    int moved = move_in_list(fs, key);
+    return moved == TOO_LONG ? list_to_map(fs, key) : moved;
 }

@@ -8,7 +8,7 @@
 /* Does this piece lie in a group that is being emptied, or some of it? */
 bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece);
 
-/* Moves what an entry refers to, a step at a time: 1 if something was moved, 0 if there was nothing to move, or an error. */
-int nf2_move_entry(nf2_t *fs, const struct nf2_entry *entry);
+/* Moves what the entry with this key refers to, a step at a time: 1 if something was moved, 0 if there was nothing to move, or an error. */
+int nf2_move(nf2_t *fs, const struct nf2_key *key, bool in_map);
 
 #endif

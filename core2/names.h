@@ -6,39 +6,44 @@
 #include "group.h"
 #include "refs.h"
 
-/* Where a path ends: a name in a directory; no name (length 0) for the root. */
-struct nf2_place {
-    uint32_t directory;
-    const char *name;
-    uint8_t length;
-    bool slash;                 /* the path can only mean a directory */
-};
-
 /* What an entry says of its file or directory. */
 struct nf2_content {
-    uint8_t kind;               /* NF2_BODY_* */
+    uint8_t kind;               /* NF2_BODY_*, or NF2_BODY_NEW */
     uint8_t at;                 /* of the content in the body: a long name's rest is in front */
     uint32_t id;                /* of a directory or map */
 };
 
-/* Resolves all but the last name. `within` (0: none): INVAL if the way leads through this directory. */
-int nf2_path_resolve(nf2_t *fs, const char *path, uint32_t within, struct nf2_place *place);
+#define NF2_BODY_NEW 0xFFu      /* there is no entry yet, but an open handle; never on flash */
 
-/* The entry of a name: 1, 0 if there is none (`key` is the one that it would get), or an error. */
-int nf2_place_find(nf2_t *fs, const struct nf2_place *place, struct nf2_key *key, struct nf2_entry *entry);
+/* A path that was looked up. */
+struct nf2_found {
+    struct nf2_content content; /* kind 0: there is nothing of this name */
+    uint32_t length;            /* of the name; 0: the path is the root's */
+    const char *name;           /* in the path */
+    const char *behind;         /* what follows it there: no name */
+    struct nf2_file *handle;    /* an open one */
+    struct nf2_key key;         /* the one that it would get, if there is no entry */
+    struct nf2_entry entry;
+};
 
-/* The rest of a long name as the front of its body; empty for a short one. */
-struct nf2_span nf2_place_rest(const struct nf2_place *place);
+/*
+ * Looks a path up: OK, also if there is nothing of its last name, or an error of the way there. INVAL if that leads through the
+ * directory `within` (0: none).
+ */
+int nf2_find(nf2_t *fs, const char *path, uint32_t within, struct nf2_found *found);
 
-/* The name that an entry stands for: its length, or an error. */
-int nf2_entry_name(nf2_t *fs, const struct nf2_entry *entry, char *name);
+/* The change that puts an entry of this name, with the rest of a long one in front of the body. */
+void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *body, uint32_t length);
+
+/* The same, made. */
+int nf2_put_name(nf2_t *fs, const struct nf2_found *found, const void *body, uint32_t length);
+
+/* The name that an entry with this key stands for. Of a short one there need be no entry. */
+int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry *entry, char *name);
 
 int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_content *content);
 
-/* The id of the directory at a place. Errors: NOENT, NOTDIR. */
-int nf2_place_directory(nf2_t *fs, const struct nf2_place *place, uint32_t *id);
-
-/* An open handle of the file with this key, NULL if there is none. */
-struct nf2_file *nf2_handle_of(const nf2_t *fs, const struct nf2_key *key);
+/* An open handle of the file with this key that has all these flags; NULL if there is none. */
+struct nf2_file *nf2_handle_of(const nf2_t *fs, const struct nf2_key *key, uint32_t flags);
 
 #endif

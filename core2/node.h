@@ -43,8 +43,8 @@ enum nf2_seek { NF2_AT_OR_BELOW, NF2_BELOW, NF2_AT_OR_ABOVE, NF2_ABOVE };
 
 /* A change of an entry, or the removal of those of a range. */
 struct nf2_op {
-    enum { NF2_OP_PUT, NF2_OP_DEL, NF2_OP_RANGE, NF2_OP_REN, NF2_OP_MERGE } type;
-    uint32_t to;                /* of RANGE: entries of the map from the key on up to this offset are removed; of MERGE: see group.h */
+    enum { NF2_OP_PUT, NF2_OP_DEL, NF2_OP_RANGE, NF2_OP_REN } type;
+    uint32_t to;                /* of RANGE: entries of the map from the key on up to this offset are removed */
     struct nf2_key key;
     struct nf2_span body[NF2_OP_SPANS]; /* of PUT, one behind the other: rest of a long name, content; or first byte, data; or all in the first */
     const struct nf2_key *from; /* of REN: the entry that gets the key `key`, and keeps its body */

@@ -22,7 +22,4 @@ int nf2_group_begin(nf2_t *fs, struct nf2_group_reader *reader);
 /* The next change: 1, 0 at the end, or an error. Its body stays on the chip. */
 int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op);
 
-/* A MERGE into this map that is not applied: 1, 0 if there is none, or an error. */
-int nf2_pending_merge(nf2_t *fs, uint32_t id, struct nf2_op *op);
-
 #endif

@@ -122,7 +122,7 @@ static int end_walk(nf2_t *fs)
 /* 1 when a walk has ended, 0, or an error. */
 static int walk_step(nf2_t *fs)
 {
-    int ended = nf2_walk_step(fs);
+    int ended = nf2_group_end(fs, nf2_walk_step(fs));
 
     NF2_TRY(ended > 0 ? end_walk(fs) : NF2_OK);
     return ended;
@@ -194,37 +194,43 @@ static bool dead_orphan(const nf2_t *fs, uint32_t id)
     return true;
 }
 
+/* A map that no name leads to, and no handle: 1, 0 if there is none, or an error. */
+static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
+{
+    struct nf2_entry entry;
+    int found;
+
+    for (entry.key = nf2_key_system(NF2_KEY_ORPHAN, 0);;) {
+        struct nf2_key last = entry.key;
+        found = nf2_tree_seek(fs, &last, NF2_ABOVE, &entry);
+        bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
+        *id = nf2_key_value(&entry.key);
+        if (!orphan || dead_orphan(fs, *id)) {
+            return found < 0 ? found : orphan;
+        }
+    }
+}
+
 /* Removes the entries of a map that no name leads to, a leaf at a time: 1 if there was one, 0 if not, or an error. */
 static int orphan_step(nf2_t *fs)
 {
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, 0);
-    struct nf2_entry entry;
-    struct nf2_path path;
-    int found;
-
-    for (;; key = entry.key) {
-        found = nf2_tree_seek(fs, &key, NF2_ABOVE, &entry);
-        bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
-        if (!orphan) {
-            return found < 0 ? found : 0;
-        }
-        if (dead_orphan(fs, nf2_key_value(&entry.key))) {
-            break;
-        }
-    }
-    key = entry.key;
     struct nf2_op op;
-    nf2_op_range(&op, nf2_key_value(&key), 0, NF2_FILE_MAX + 1u);
-    found = nf2_tree_seek(fs, &op.key, NF2_AT_OR_ABOVE, &entry);
-    NF2_TRY(found);
-    if (!found || !nf2_op_covers(&op, &entry.key)) {
-        nf2_op_delete(&op, &key);
-    } else {
-        op.key = entry.key;
-        NF2_TRY(nf2_tree_descend(fs, &op.key, NF2_AT_OR_BELOW, &path));
-        op.to = path.bounded && nf2_op_covers(&op, &path.upper) ? nf2_key_value(&path.upper) : op.to;
+    uint32_t id;
+
+    if (nf2_alloc_stock(fs) <= 3 || fs->group_busy) { /* a leaf may have to be written anew: first a walk looks for blocks */
+        return 0;
     }
-    NF2_TRY(nf2_change(fs, &op, 1));
+    int found = find_orphan(fs, &id);
+    if (found <= 0) {
+        return found;
+    }
+    nf2_op_range(&op, id, 0, NF2_FILE_MAX + 1u);
+    found = nf2_tree_first_part(fs, &op);
+    NF2_TRY(found);
+    if (found == 0) {
+        nf2_op_delete_orphan(&op, id);
+    }
+    NF2_TRY(nf2_change_ahead(fs, &op, 1));
     return 1;
 }
 
@@ -249,11 +255,12 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     uint32_t parts = nf2_max(windows, fs->space.window_blocks / NF2_CELLS); /* that are looked at before nothing more is to be won */
 
     NF2_TRY(nf2_journal_open(fs));
+    NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */
     if (!enough(fs, number) && fs->walk.spent == fs->io.changes + fs->moves) {
         return NF2_ERR_NOSPC;
     }
     while (!enough(fs, number)) {
-        int orphans = nf2_alloc_stock(fs) > 3 && !fs->group_busy ? orphan_step(fs) : 0;
+        int orphans = orphan_step(fs);
         NF2_TRY(orphans);
         if (orphans == 0) {
             NF2_TRY(walk_once(fs, enough, number));

@@ -183,42 +183,6 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
     return place != 0;
 }
 
-#define LEAF_BEFORE 8           /* nf2_tree_around: what is below is in the leaf before */
-
-static NF2_APART int around_in_leaf(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
-{
-    struct nf2_path path;
-    struct nf2_around around;
-    struct nf2_view *view;
-    int found = 0;
-
-    NF2_TRY(leaf_around(fs, key, NF2_SIDE_AT, &path, &view, &around));
-    if (around.above != 0) {
-        NF2_TRY(nf2_entry_at(fs, view->block, around.above, below));
-        *above = below->key;
-        found = NF2_HAS_ABOVE;
-    } else if (path.bounded) {
-        *above = path.upper;
-        found = NF2_NEXT_LEAF;
-    }
-    if (around.below != 0) {
-        NF2_TRY(nf2_entry_at(fs, view->block, around.below, below));
-        return found | NF2_HAS_BELOW;
-    }
-    return path.first ? found : found | LEAF_BEFORE;
-}
-
-int nf2_tree_around_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above)
-{
-    int found = around_in_leaf(fs, key, below, above);
-
-    if (found < 0 || (found & LEAF_BEFORE) == 0) {
-        return found;
-    }
-    int before = nf2_tree_seek_as_is(fs, key, NF2_BELOW, below);
-    return before < 0 ? before : (found & ~LEAF_BEFORE) | (before ? NF2_HAS_BELOW : 0);
-}
-
 int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
 {
     struct nf2_iterator iterator = {nf2_view_at_hand(fs), cursor->base, cursor->tail};
@@ -264,7 +228,7 @@ static NF2_APART int find_way(nf2_t *fs, const struct nf2_op *ops, unsigned coun
     NF2_TRY(nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
     for (unsigned i = 0; i < count && !alone; i++) {
         struct nf2_key other = other_key(&ops[i]);
-        if (ops[i].type == NF2_OP_MERGE || !in_leaf(&path, fs, &ops[i].key) || !in_leaf(&path, fs, &other)) {
+        if (!in_leaf(&path, fs, &ops[i].key) || !in_leaf(&path, fs, &other)) {
             return NF2_SPANS_LEAVES;
         }
     }
@@ -293,39 +257,34 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     return result;
 }
 
-/* The part of a RANGE that lies in the first leaf with entries of it: 1, 0 if there is none, or an error. */
-static NF2_APART int first_part(nf2_t *fs, const struct nf2_op *range, struct nf2_op *part)
+int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)
 {
     struct nf2_path path;
     struct nf2_entry entry;
     int found = nf2_tree_seek_as_is(fs, &range->key, NF2_AT_OR_ABOVE, &entry);
 
-    NF2_TRY(found);
-    if (!found || !nf2_op_covers(range, &entry.key)) {
-        return 0;
+    if (found <= 0 || !nf2_op_covers(range, &entry.key)) {
+        return found < 0 ? found : 0;
     }
-    *part = *range;
-    part->key = entry.key;
-    NF2_TRY(nf2_tree_descend(fs, &part->key, NF2_AT_OR_BELOW, &path));
+    range->key = entry.key;
+    NF2_TRY(nf2_tree_descend(fs, &range->key, NF2_AT_OR_BELOW, &path));
     if (path.bounded && nf2_op_covers(range, &path.upper)) {
-        part->to = nf2_key_value(&path.upper);
+        range->to = nf2_key_value(&path.upper);
     }
     return 1;
 }
 
-/* A RANGE goes leaf by leaf: the last one's change looks as if all of it were in there. */
-static int apply_range(nf2_t *fs, const struct nf2_op *range)
-{
-    struct nf2_op part;
-    int found;
-
-    while ((found = first_part(fs, range, &part)) > 0) {
-        NF2_TRY(nf2_tree_change(fs, &part, 1));
-    }
-    return found;
-}
-
 int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)
 {
-    return op->type == NF2_OP_RANGE ? apply_range(fs, op) : nf2_tree_change(fs, op, 1);
+    uint32_t to = op->to;
+    int found;
+
+    if (op->type != NF2_OP_RANGE) {
+        return nf2_tree_change(fs, op, 1);
+    }
+    while ((found = nf2_tree_first_part(fs, op)) > 0) { /* leaf by leaf: the change of a leaf looks as if all of it were in there */
+        NF2_TRY(nf2_tree_change(fs, op, 1));
+        op->to = to;
+    }
+    return found;
 }

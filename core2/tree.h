@@ -26,12 +26,6 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
 
 /*
- * The entry at or below a key, and the key of the first one above it. NF2_NEXT_LEAF: that is in the next leaf, and not below `above`.
- */
-enum { NF2_HAS_BELOW = 1, NF2_HAS_ABOVE = 2, NF2_NEXT_LEAF = 4 };
-int nf2_tree_around_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above);
-
-/*
  * Where a listing is in its leaf; it begins as zeros. nf2_tree_next gives the first entry above `last`: in few steps, if nothing was
  * changed since it gave `last` itself. 1, 0 if there is none, or an error.
  */
@@ -40,7 +34,6 @@ int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_k
 /* pending.c: the same, with the changes of a GROUP that is not applied. */
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
-int nf2_tree_around(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *below, struct nf2_key *above);
 int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry);
 
 /*
@@ -51,6 +44,9 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 
 /* The same of one change that may reach over several leaves: not all or nothing, but it may be repeated. */
 int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
+
+/* Makes a RANGE that part of it which lies in the first leaf with entries of it: 1, 0 if there is none, or an error. */
+int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range);
 
 /* split.c: writes a node on this way (by level, as in a path) anew, with these changes in it. `key`: one that the way leads to. */
 int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, const struct nf2_key *key, struct nf2_op *ops,

@@ -259,9 +259,6 @@ static int leave(nf2_t *fs)
 
 static int do_unmount(nf2_t *fs)
 {
-    if (!fs->mounted) {
-        return NF2_ERR_INVAL;
-    }
     for (nf2_file_t *file = fs->files; file != NULL && fs->writing != NULL; file = file->link) {
         fs->writing->end(fs, file);
     }
@@ -276,7 +273,7 @@ static const struct nf2_writing writing = {
     .begin = nf2_file_begin,
     .commit = nf2_commit,
     .end = nf2_file_end,
-    .find = nf2_content_find,
+    .find = nf2_file_find,
     .leave = leave,
 };
 
@@ -284,7 +281,7 @@ static const struct nf2_writing writing = {
 
 static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
 {
-    if (!fs->mounted || out == NULL) {
+    if (out == NULL) {
         return NF2_ERR_INVAL;
     }
     const struct nf2_space *space = &fs->space;
@@ -303,7 +300,7 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
 
 static int do_health(nf2_t *fs, struct nf2_health *out)
 {
-    if (!fs->mounted || out == NULL) {
+    if (out == NULL) {
         return NF2_ERR_INVAL;
     }
     memset(out, 0, sizeof *out);
@@ -321,7 +318,7 @@ static bool in_claim(const struct nf2_claim *claim, uint32_t block)
 
 static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
 {
-    if (!fs->mounted || block >= fs->io.blocks) {
+    if (block >= fs->io.blocks) {
         return NF2_ERR_INVAL;
     }
     NF2_TRY(erases != NULL ? nf2_wear_of(fs, block, erases) : NF2_OK);
@@ -352,11 +349,6 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     return now && nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
 }
 
-static int do_maintain(nf2_t *fs, uint32_t budget_us)
-{
-    return fs->mounted ? nf2_idle(fs, budget_us) : NF2_ERR_INVAL;
-}
-
 /* ---- public ------------------------------------------------------------------------------------- */
 
 int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
@@ -365,6 +357,7 @@ int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
         return NF2_ERR_INVAL;
     }
     fs->config = config;
+    fs->mounted = false;
     nf2_enter(fs);
     int result = (int)nf2_leave(fs, do_format(fs, config, flags));
     memset(fs, 0, sizeof *fs);
@@ -377,6 +370,7 @@ static int mount(nf2_t *fs, const struct nf2_config *config, const struct nf2_wr
         return NF2_ERR_INVAL;
     }
     fs->config = config;
+    fs->mounted = false;
     nf2_enter(fs);
     int result = do_mount(fs, config);
     fs->writing = with;
@@ -423,5 +417,5 @@ int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
 
 int nf2_maintain(nf2_t *fs, uint32_t budget_us)
 {
-    NF2_LOCKED(fs, do_maintain(fs, budget_us));
+    NF2_LOCKED(fs, nf2_idle(fs, budget_us));
 }

@@ -129,27 +129,34 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 /* What a step came to. */
 enum { MOVED = 1, WANTED = 2, WANTED_PIECE = 3, ENDED = 4 };
 
-/* The entry at the cursor lies in a victim: it is moved; if there is nothing to move after all, it is marked. */
-static NF2_APART int visit_wanted(nf2_t *fs, bool in_map)
+/* Marks what the entry at the cursor refers to. */
+static NF2_APART int mark_entry(nf2_t *fs, bool in_map)
 {
+    const struct nf2_key *key = &fs->walk.cursor;
     struct nf2_entry entry;
     struct nf2_piece piece;
 
+    if (in_map) {
+        NF2_TRY(nf2_map_find(fs, key->id, nf2_key_value(key), &piece));
+        mark_piece(fs, &piece);
+        return NF2_OK;
+    }
+    int found = nf2_tree_find(fs, key, &entry);
+    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+    struct nf2_span body = nf2_body_span(&entry, 0, entry.body_length);
+    return nf2_walked_body(fs, key, &body);
+}
+
+/* The entry at the cursor lies in a victim: it is moved; if there is nothing to move after all, it is marked. */
+static int visit_wanted(nf2_t *fs, bool in_map)
+{
     if (nf2_alloc_stock(fs) <= nf2_victims_floor(fs)) {
         return NF2_NEED_SPACE;
     }
-    int found = nf2_tree_find(fs, &fs->walk.cursor, &entry);
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    int moved = nf2_move_entry(fs, &entry);
-    if (moved == 0 && in_map) {
-        NF2_TRY(nf2_map_find_as_is(fs, entry.key.id, nf2_key_value(&entry.key), &piece));
-        mark_piece(fs, &piece);
-    } else if (moved == 0) {
-        struct nf2_span body = nf2_body_span(&entry, 0, entry.body_length);
-        NF2_TRY(nf2_walked_body(fs, &entry.key, &body));
-    }
+    int moved = nf2_move(fs, &fs->walk.cursor, in_map);
+    NF2_TRY(moved == 0 ? mark_entry(fs, in_map) : moved);
     fs->walk.behind = moved == 0;
-    return moved < 0 ? moved : MOVED;
+    return MOVED;
 }
 
 /* The entries of a leaf from the cursor on: 0, WANTED or WANTED_PIECE for the one that the cursor is at then, or an error. */
@@ -187,7 +194,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path)
     NF2_TRY(found); /* what may follow the last piece is not known */
     bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id;
     if (beyond) { /* it may end where the next leaf begins */
-        NF2_TRY(nf2_map_find_as_is(fs, last_id, last.offset, &last));
+        NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
     }
     if (last_id != 0) {
         mark_piece(fs, &last);

@@ -10,10 +10,10 @@
 
 struct nf2_writing {            /* see fs->writing; NULL where nothing is written */
     void (*look)(nf2_t *fs);    /* nf2_group_look, before anything is looked up */
-    int (*begin)(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place);   /* a handle that writes is opened, */
+    int (*begin)(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found);   /* a handle that writes is opened, */
     int (*commit)(nf2_t *fs, nf2_file_t *file);
     void (*end)(nf2_t *fs, nf2_file_t *file);
-    int (*find)(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece); /* nf2_content_find */
+    int (*find)(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece); /* what such a handle has there */
     int (*leave)(nf2_t *fs);    /* unmount */
 };
 
@@ -25,8 +25,9 @@ static inline void nf2_look(nf2_t *fs)
     }
 }
 
-/* file.c: the parts of open and close that only handles for writing have. */
-int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_place *place);
+/* file.c: the parts of open, close and read that only handles for writing have. */
+int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found);
 void nf2_file_end(nf2_t *fs, nf2_file_t *file);
+int nf2_file_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * group.c - a committed change of several leaves that may not be applied yet: FORMAT.md, sections 3.4 and 5.3. It is applied to
+ * group.c - a committed change of several leaves that may not be applied yet: FORMAT.md, section 3.4. It is applied to
  * the entries in memory, as the next mount will apply it; once more does no harm.
  */
 #include "inside.h"
@@ -77,102 +77,6 @@ static void remove_range(struct group *group, const struct rep_key *from, uint32
     }
 }
 
-/* ---- MERGE --------------------------------------------------------------------------------------- */
-
-struct pieces {
-    struct rep_piece *piece;
-    size_t count, room;
-};
-
-static void add_piece(struct pieces *pieces, const struct rep_piece *piece, uint32_t from, uint32_t to, uint32_t block_size)
-{
-    struct rep_piece part = *piece;
-
-    part.at = from;
-    part.length = to - from;
-    if (piece->kind == NF2_PIECE_DATA) {
-        uint32_t within = piece->within + (from - piece->at);
-        part.block += within / block_size;
-        part.within = within % block_size;
-    }
-    part.open = piece->open && to == piece->at + piece->length;
-    pieces->piece = rep_grow(pieces->piece, pieces->count, &pieces->room, sizeof part);
-    pieces->piece[pieces->count++] = part;
-}
-
-/* The pieces of a map as they are seen; their entries go. */
-static void take_map(struct group *group, uint32_t id, struct pieces *pieces)
-{
-    struct repair *repair = group->repair;
-    struct rep_key first = rep_key_number(id, 0);
-
-    for (size_t i = rep_entry_at(repair, &first); i < repair->entries && repair->entry[i].key.id == id; i++) {
-        struct rep_piece piece;
-        uint32_t next;
-        if (rep_map_piece(repair, i, &piece, &next)) {
-            bool open = next == REP_NONE && piece.kind == NF2_PIECE_FRAMES && repair->entry[i].body[8] == 0;
-            piece.open = open;
-            add_piece(pieces, &piece, piece.at, piece.at + piece.length, repair->image.block_size);
-        }
-    }
-    first.length = 0;
-    for (size_t i = rep_entry_at(repair, &first); i < repair->entries && repair->entry[i].key.id == id; i++) {
-        repair->entry[i].trust = repair->entry[i].key.length == 4 ? DEAD : repair->entry[i].trust;
-    }
-}
-
-/* What the pieces of one map leave of another piece. */
-static void add_rests(struct pieces *out, const struct rep_piece *old, const struct pieces *over, size_t *first, uint32_t file_end,
-                      uint32_t block_size)
-{
-    uint32_t at = old->at, end = old->at + old->length;
-
-    while (*first < over->count && over->piece[*first].at + over->piece[*first].length <= at) {
-        (*first)++;
-    }
-    for (size_t i = *first; i < over->count && over->piece[i].at < end && at < end; i++) {
-        if (over->piece[i].at > at) {
-            add_piece(out, old, at, over->piece[i].at, block_size);
-        }
-        at = over->piece[i].at + over->piece[i].length;
-        if (at >= file_end) { /* no rest is kept behind the end of the file */
-            return;
-        }
-    }
-    if (at < end || (old->open && *first == over->count)) { /* open frames that cannot be read have no length */
-        add_piece(out, old, at, end, block_size);
-    }
-}
-
-static void merge(struct group *group, uint32_t from, uint32_t to, uint32_t file_end)
-{
-    struct pieces over = {0}, old = {0}, out = {0};
-    uint32_t bytes = group->repair->image.block_size;
-    size_t first = 0;
-
-    settle(group);
-    take_map(group, from, &over);
-    take_map(group, to, &old);
-    for (size_t i = 0; i < old.count; i++) {
-        add_rests(&out, &old.piece[i], &over, &first, file_end, bytes);
-    }
-    for (size_t i = 0; i < over.count; i++) {
-        add_piece(&out, &over.piece[i], over.piece[i].at, over.piece[i].at + over.piece[i].length, bytes);
-    }
-    settle(group);
-    for (size_t i = 0; i < out.count; i++) {
-        struct rep_key key = rep_key_number(to, out.piece[i].at);
-        uint8_t *body = rep_take(&group->repair->image.arena, REP_PIECE_BYTES);
-        struct rep_entry entry = {key, body, (uint16_t)rep_piece_store(body, &out.piece[i]), (uint16_t)group->record,
-                                  group->repair->state.group_block, REPAIR_WHOLE};
-        rep_entries_add(group->repair, &entry);
-    }
-    rep_entries_sort(group->repair);
-    free(over.piece);
-    free(old.piece);
-    free(out.piece);
-}
-
 /* ---- the operations ------------------------------------------------------------------------------ */
 
 /* One operation: the bytes that it takes, 0 if it is none. */
@@ -182,20 +86,17 @@ static uint32_t apply_one(struct group *group, const uint8_t *p, uint32_t room)
     uint32_t body = room > 3 ? rep_get16(p + 1) : 0;
     uint32_t used = room > 3 ? rep_key_load(p + 3, room - 3, &key) : 0;
 
-    if (used == 0 || body > room - 3 - used || p[0] > NF2_GROUP_MERGE) {
+    if (used == 0 || body > room - 3 - used || p[0] > NF2_GROUP_RANGE) {
         return 0;
     }
     const uint8_t *at = p + 3 + used;
-    bool number = p[0] == NF2_GROUP_RANGE || p[0] == NF2_GROUP_MERGE;
-    if (number && (body < 4 || key.length != 4)) {
+    if (p[0] == NF2_GROUP_RANGE && (body < 4 || key.length != 4)) {
         return 0;
     }
     if (p[0] == NF2_GROUP_PUT) {
         put(group, &key, at, body);
     } else if (p[0] == NF2_GROUP_RANGE) {
         remove_range(group, &key, rep_get32(at));
-    } else if (p[0] == NF2_GROUP_MERGE) {
-        merge(group, key.id, rep_get32(at), rep_key_value(&key));
     } else {
         struct rep_entry *entry = find(group, &key);
         if (entry != NULL) {

@@ -159,8 +159,6 @@ void rep_group_apply(struct repair *repair);
 
 /* pieces.c */
 uint32_t rep_piece_load(const struct repair *repair, const uint8_t *p, uint32_t room, struct rep_piece *piece);  /* bytes, 0: none */
-uint32_t rep_piece_store(uint8_t *p, const struct rep_piece *piece);   /* at most REP_PIECE_BYTES */
-#define REP_PIECE_BYTES 13u
 const uint8_t *rep_body(const struct rep_entry *entry, uint32_t *length);   /* behind the rest of a long name; NULL: no entry of a name */
 bool rep_is_piece(const struct rep_entry *entry);
 /* The piece of entry `number` as far as it is seen. `next`: where the map's next one begins, REP_NONE: there is none. False: it is none. */

@@ -40,24 +40,6 @@ uint32_t rep_piece_load(const struct repair *repair, const uint8_t *p, uint32_t 
     return used != 0 && valid(repair, piece) ? at + used : 0;
 }
 
-uint32_t rep_piece_store(uint8_t *p, const struct rep_piece *piece)
-{
-    uint32_t n = 1, length = piece->open ? 0 : piece->length, bytes = piece->kind == NF2_PIECE_DATA ? 2 : 4;
-
-    p[0] = piece->kind;
-    for (uint32_t i = 0; i < 3 && piece->kind != NF2_PIECE_ZEROS; i++) {
-        p[n++] = (uint8_t)(piece->block >> 8 * i);
-    }
-    for (uint32_t i = 0; i < bytes && piece->kind != NF2_PIECE_ZEROS; i++) {
-        p[n++] = (uint8_t)(piece->within >> 8 * i);
-    }
-    for (; length > 0x7F; length >>= 7) {
-        p[n++] = (uint8_t)(length | 0x80u);
-    }
-    p[n++] = (uint8_t)length;
-    return n;
-}
-
 const uint8_t *rep_body(const struct rep_entry *entry, uint32_t *length)
 {
     uint32_t rest = 0;

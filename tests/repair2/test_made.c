@@ -177,6 +177,22 @@ TEST(group)
     DONE(made, REPAIR_GROUP, true);
 }
 
+/* PUT of a piece of a map, at an offset below 256. */
+static uint32_t put_piece(uint8_t *p, uint32_t id, uint8_t offset, uint32_t block, uint32_t within, uint32_t length)
+{
+    const uint8_t number[4] = {0, 0, 0, offset};
+    uint32_t n = 3 + made_key(p + 3, id, (const char *)number, sizeof number);
+    uint32_t bytes = length < 128 ? 7 : 8;
+    const uint8_t body[8] = {8, (uint8_t)block, (uint8_t)(block >> 8), (uint8_t)(block >> 16), (uint8_t)within, (uint8_t)(within >> 8),
+                             (uint8_t)(length < 128 ? length : length | 0x80), (uint8_t)(length >> 7)};
+
+    p[0] = 0;
+    p[1] = (uint8_t)bytes;
+    p[2] = 0;
+    memcpy(p + n, body, bytes);
+    return n + bytes;
+}
+
 /* A change that waits: a file gets another name, in the other leaf, and its map another piece. */
 TEST(pending)
 {
@@ -199,9 +215,11 @@ TEST(pending)
     n += 3 + made_key(group + n + 3, 3, "\0\0\0\1", 4);
     memcpy(group + n, "\0\0\1\0", 4);
     n += 4;
-    memcpy(group + n, "\3\4\0", 3);     /* MERGE of the removed map */
-    n += 3 + made_key(group + n + 3, 7, "\xFF\xFF\xFF\xFF", 4);
-    memcpy(group + n, "\3\0\0\0", 4);
+    n += put_piece(group + n, 3, 60, MADE_DATA + 1, 160, 4940);
+    n += put_piece(group + n, 3, 50, MADE_DATA, 2048, 10);
+    memcpy(group + n, "\2\4\0", 3);     /* the pieces of the removed map go */
+    n += 3 + made_key(group + n + 3, 7, "\0\0\0\0", 4);
+    memcpy(group + n, "\377\377\0\0", 4);
     n += 4;
     memcpy(group + n, "\1\0\0", 3);     /* it is not removed any more, and there is none */
     n += 3 + made_key(group + n + 3, 0, "O\0\0\0\7", 5);

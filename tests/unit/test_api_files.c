@@ -196,6 +196,7 @@ TEST(renames)
     CHECK_EQ(nf2_rename(fs, "empty", "d"), NF2_ERR_NOTEMPTY);
     CHECK_EQ(nf2_rename(fs, "d", "d/e/x"), NF2_ERR_INVAL);
     CHECK_EQ(nf2_rename(fs, "d", "d/x"), NF2_ERR_INVAL);
+    CHECK_EQ(nf2_rename(fs, "d", "d/none/x"), NF2_ERR_NOENT); /* that there is no way there comes first */
     CHECK(nf2_rename(fs, "/", "d/x") < 0);
     CHECK(nf2_rename(fs, "d", "/") < 0);
     CHECK_EQ(nf2_rename(fs, "a", "a"), NF2_OK);
@@ -826,6 +827,10 @@ TEST(names_on_full)
     memset(name, 'n', sizeof name);
     for (unsigned i = 0; i + 1 < made; i++) {
         snprintf(name + 200, sizeof name - 200, "%04u", i);
+        CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
+    }
+    for (unsigned i = 0; i + 1 < renamed; i++) { /* a core that refuses every name here has room only when these go, too */
+        snprintf(name + 200, sizeof name - 200, "r%04u", i);
         CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
     }
     CHECK_EQ(nf2_mkdir(&volume.fs, "room again"), NF2_OK);

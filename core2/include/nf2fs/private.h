@@ -185,19 +185,20 @@ typedef struct nf2 {
 typedef struct nf2_file {
     struct nf2_file *link;      /* of the volume's open handles */
     uint8_t *buffer;            /* one page */
-    uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
+    uint32_t size;              /* bytes, with unsynced writes; the first of what a refused write puts back (see file.c) */
+    uint32_t buffer_at;         /* file offset of the first byte in the buffer */
+    uint16_t buffered;          /* bytes in the buffer */
     uint8_t pieces;
-    uint8_t spills;             /* times that they went to the shadow */
+    bool failed;                /* a call failed half way: nothing can be synced any more */
     bool dirty;                 /* the buffer holds what is not on flash */
     bool changed;               /* there is more to sync than what the buffer holds */
     bool fresh;                 /* the content replaces what is committed */
-    bool created;               /* no entry is on flash yet */
-    bool failed;                /* a call failed half way: nothing can be synced any more */
+    bool created;               /* no entry is on flash yet; the last of what is put back */
+    uint8_t spills;             /* times that the pieces went to the shadow */
+    uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
     uint16_t flags;
-    uint16_t buffered;          /* bytes in the buffer */
-    uint32_t position, size;    /* bytes; size with unsynced writes */
+    uint32_t position;
     uint32_t synced;            /* size at the last sync */
-    uint32_t buffer_at;         /* file offset of the first byte in the buffer */
     uint32_t cut_to;            /* committed content counts up to here (unsynced truncation) */
     uint32_t id;                /* of the committed map */
     uint32_t shadow;            /* of the map with uncommitted pieces; 0: none */
@@ -220,9 +221,8 @@ struct nf2_cursor {             /* see nf2_tree_next */
 };
 
 typedef struct nf2_dir {
-    uint32_t id;
     struct nf2_cursor cursor;
-    struct nf2_key last;        /* the last entry listed */
+    struct nf2_key last;        /* the last entry listed; id 0: closed */
 } nf2_dir_t;
 
 #endif
