@@ -14,7 +14,7 @@ from ..logs import Entry, u16, u24, u32, varint
 ANCHOR, HEAD = 1, 1
 SUPER, ROOT, NODE = "super", "root", "node"
 NAME_KEY, NAME_PART = 24, 20  # bytes of the key of a long name; of these the name's first ones
-OPERATIONS = ("PUT", "DEL", "RANGE", "MERGE")
+OPERATIONS = ("PUT", "DEL", "RANGE")
 CHILD_BODY = 12
 FRAME = 6  # the type of a record in a block of frames: place 2, data
 
@@ -192,7 +192,7 @@ def operations(data: bytes) -> list[Said]:
     """The changes of a GROUP."""
     found = []
     while data:
-        name, size = OPERATIONS[data[0]], u16(data, 1)
+        name, size = OPERATIONS[data[0]], u16(data, 1)  # an IndexError for any other
         key, rest = split_key(data[3:])
         body, data = rest[:size], rest[size:]
         if len(body) < size:
@@ -201,11 +201,9 @@ def operations(data: bytes) -> list[Said]:
             found.append(entry_said(name, key, body))
             continue
         text, fields = key_text(key), {"key": key.as_json(), "body_bytes": body.hex()}
-        place = int.from_bytes(key.bytes, "big")
         if name == "RANGE":
+            place = int.from_bytes(key.bytes, "big")
             text = f"file {key.id} from {place} up to {Cursor(body).take(4)}"
-        elif name == "MERGE":
-            text = f"file {key.id} into file {Cursor(body).take(4)}, which ends at {place}"
         found.append(Said(name, text, fields))
     return found
 
