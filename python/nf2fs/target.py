@@ -24,6 +24,7 @@ WORKLOAD = "target"
 EXTRA_FILES = ("check", "finding", "repair", "transaction")    # not part of the smaller build
 
 INDIRECT = "__indirect_call"
+ANY = ""  # in the place of a name: all others
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ CORES = {
     "2": Core(
         ("core2", "core2/include"),
         {"walk_until": re.compile(r"_enough$"),
-         "nf2_path_resolve": re.compile(r"^nf2_group_look$"), "nf2_readdir": re.compile(r"^nf2_group_look$"),
+         "nf2_path_resolve": re.compile(r"^nf2_group_look$"), "nf2_find": re.compile(r"^nf2_group_look$"), "nf2_open": re.compile(r"^nf2_(group_look|file_begin)$"), "nf2_readdir": re.compile(r"^nf2_group_look$"), "enter": re.compile(r"^nf2_group_look$"),
          "do_open": re.compile(r"^nf2_file_begin$"), "nf2_read": re.compile(r"^nf2_(group_look|content_find)$"),
-         "do_sync": re.compile(r"^nf2_(group_look|commit)$"), "nf2_close": re.compile(r"^nf2_(commit|file_end)$"),
-         "nf2_unmount": re.compile(r"^(leave|nf2_file_end)$")},
+         "sync_file": re.compile(r"^nf2_commit$"), "nf2_unmount": re.compile(r"^(leave|nf2_file_end)$"),
+         ANY: re.compile(r"^(leave|nf2_(group_look|file_begin|commit|file_end|content_find))$")},  # core2/writing.h
         re.compile(r"^(drive_\w+|nf2_flash_\w+|nf2_enter|nf2_leave|found)$")),
 }
 
@@ -105,10 +106,11 @@ def resolve_callbacks(core: Core, frames: dict[str, int], calls: dict[str, set[s
     for name, callees in calls.items():
         if INDIRECT not in callees or core.application.match(own_name(name)):
             continue
-        if own_name(name) not in core.callbacks:
+        may = core.callbacks.get(own_name(name), core.callbacks.get(ANY))
+        if may is None:
             raise Unbounded(f"{name} calls through a pointer")
         callees.remove(INDIRECT)
-        callees.update(one for one in (*taken, *public) if core.callbacks[own_name(name)].search(own_name(one)))
+        callees.update(one for one in (*taken, *public) if may.search(own_name(one)))
     lost = [one for one in taken if not any(one in callees for callees in calls.values())]
     if lost:
         raise Unbounded(f"nothing is known to call {', '.join(lost)}")
