@@ -3,7 +3,7 @@
 
 #ifndef NF2_CRC                 /* else the port has its own: see nf2fs/flash.h */
 
-/* Four bits at a time: a table of 64 bytes is the compromise for small ROMs. Words first: most of the work is here. */
+/* Four bits at a time: a table of 64 bytes is the compromise for small ROMs. */
 #define STEP(crc) (((crc) >> 4) ^ table[(crc) & 15u])
 
 uint32_t nf2_crc(uint32_t crc, const void *data, uint32_t length)
@@ -15,22 +15,12 @@ uint32_t nf2_crc(uint32_t crc, const void *data, uint32_t length)
     };
     const uint8_t *p = data, *end = p + length;
 
-    while (end - p >= 4) {
-        crc ^= nf2_get32(p);
-        p += 4;
-        crc = STEP(crc);
-        crc = STEP(crc);
-        crc = STEP(crc);
-        crc = STEP(crc);
-        crc = STEP(crc);
-        crc = STEP(crc);
-        crc = STEP(crc);
-        crc = STEP(crc);
-    }
-    while (p != end) {
-        crc ^= *p++;
-        crc = STEP(crc);
-        crc = STEP(crc);
+    if (length > 0) {
+        do {
+            crc ^= *p++;
+            crc = STEP(crc);
+            crc = STEP(crc);
+        } while (p != end);
     }
     return crc;
 }

@@ -155,19 +155,13 @@ static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf
 /* With long names the body changes, too: its front is the rest of the name. */
 static NF2_APART int move_entry(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
 {
+    uint32_t at = from->content.at;
     struct nf2_op ops[3];
-    unsigned n = 1;
 
     nf2_op_name(&ops[0], to, NULL, 0);
-    if (from->key.length == NF2_KEY_MAX || to->key.length == NF2_KEY_MAX) {
-        uint32_t at = from->content.at;
-        ops[0].body[ops[0].body[0].length > 0] = nf2_body_span(&from->entry, at, from->entry.body_length - at);
-        nf2_op_delete(&ops[n++], &from->key);
-    } else {
-        ops[0].type = NF2_OP_REN;
-        ops[0].from = &from->key;
-    }
-    n += (unsigned)nf2_commit_orphan(&to->content, &ops[n]);
+    ops[0].body[ops[0].body[0].length > 0] = nf2_body_span(&from->entry, at, from->entry.body_length - at);
+    nf2_op_delete(&ops[1], &from->key);
+    unsigned n = 2u + (unsigned)nf2_commit_orphan(&to->content, &ops[2]);
     int result = nf2_change(fs, ops, n);
     if (result == NF2_OK || fs->group_busy != NF2_GROUP_NONE) { /* committed, if not applied */
         for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {

@@ -13,7 +13,7 @@ int nf2_flash_validate(const struct nf2_config *config);
 
 static inline uint32_t nf2_page(const nf2_t *fs)
 {
-    return fs->io.flash->page_size;
+    return fs->io.page;
 }
 
 static inline uint32_t nf2_block_bytes(const nf2_t *fs)

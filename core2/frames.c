@@ -90,17 +90,17 @@ int nf2_frames_read(nf2_t *fs, const struct nf2_piece *piece, uint32_t at, void 
 
 int nf2_frames_append(nf2_t *fs, nf2_file_t *file)
 {
-    uint32_t length = file->buffered + NF2_FRAME_OVERHEAD, end;
+    uint32_t length = file->buffered + NF2_FRAME_OVERHEAD - NF2_RECORD_OVERHEAD;
     struct nf2_writer writer;
     uint8_t place[2];
 
-    NF2_ASSERT(file->buffered > 0 && NF2_PAGE_HEAD + length <= nf2_page(fs));
+    NF2_ASSERT(file->buffered > 0 && NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + length <= nf2_page(fs));
     NF2_ASSERT(file->synced >= file->frames_base);
-    if (nf2_log_place(fs, file->frames_at, length, nf2_log_bytes(fs), &end) >= nf2_log_bytes(fs)) {
+    if (!nf2_log_fits(fs, file->frames_at, length)) {
         return 0;
     }
     nf2_writer_begin(&writer, file->frames_block, file->frames_at);
-    (void)nf2_writer_open(fs, &writer, NF2_FRAME, false, length - NF2_RECORD_OVERHEAD);
+    (void)nf2_writer_open(fs, &writer, NF2_FRAME, length);
     nf2_put16(place, file->synced - file->frames_base);
     nf2_writer_put(fs, &writer, place, sizeof place);
     nf2_writer_put(fs, &writer, file->buffer, file->buffered);

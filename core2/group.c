@@ -76,17 +76,6 @@ static int settle(nf2_t *fs)
 
 /* ---- committing --------------------------------------------------------------------------------- */
 
-/* A rename stands as PUT and DEL: its body is copied from where it lies. */
-static NF2_APART int body_of_source(nf2_t *fs, const struct nf2_op *op, struct nf2_span *body)
-{
-    struct nf2_entry entry;
-    int found = nf2_tree_find(fs, op->from, &entry);
-
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    *body = nf2_body_span(&entry, 0, entry.body_length);
-    return NF2_OK;
-}
-
 static void write_op(nf2_t *fs, struct nf2_writer *writer, unsigned kind, const struct nf2_key *key, uint32_t body)
 {
     uint8_t bytes[NF2_GROUP_OP_HEAD + NF2_KEY_BYTES] = {(uint8_t)kind};
@@ -97,10 +86,10 @@ static void write_op(nf2_t *fs, struct nf2_writer *writer, unsigned kind, const 
 
 static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
 {
-    bool range = op->type == NF2_OP_RANGE, rename = op->type == NF2_OP_REN;
+    bool range = op->type == NF2_OP_RANGE;
     uint8_t number[4];
 
-    write_op(fs, writer, rename ? NF2_GROUP_PUT : op->type, &op->key, range ? sizeof number : nf2_op_body(op));
+    write_op(fs, writer, op->type, &op->key, range ? sizeof number : nf2_op_body(op));
     if (range) {
         nf2_put32(number, op->to);
         nf2_writer_put(fs, writer, number, sizeof number);
@@ -108,17 +97,12 @@ static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_
     for (unsigned i = 0; i < NF2_OP_SPANS; i++) {
         nf2_writer_span(fs, writer, &op->body[i]);
     }
-    if (rename) {
-        write_op(fs, writer, NF2_GROUP_DEL, op->from, 0);
-    }
 }
 
 /* Bytes that a change takes. */
 static uint32_t change_length(const struct nf2_op *op)
 {
-    uint32_t source = op->type == NF2_OP_REN ? NF2_GROUP_OP_HEAD + nf2_key_bytes(op->from) : op->type == NF2_OP_RANGE ? 4u : 0;
-
-    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) - NF2_RECORD_OVERHEAD + source;
+    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) + (op->type == NF2_OP_RANGE ? 4u : 0);
 }
 
 /* In the root log, which has room for it. */
@@ -127,7 +111,7 @@ static NF2_APART int write_group(nf2_t *fs, const struct nf2_op *ops, unsigned c
     struct nf2_writer writer;
 
     nf2_writer_begin(&writer, fs->root.head, fs->root.end);
-    fs->root.group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, false, length);
+    fs->root.group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, length);
     for (unsigned i = 0; i < count; i++) {
         write_change(fs, &writer, &ops[i]);
     }
@@ -180,9 +164,6 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     int result = change_leaf(fs, ops, count);
 
     if (result == NF2_SPANS_LEAVES) {
-        for (unsigned i = 0; i < count; i++) {
-            NF2_TRY(ops[i].type == NF2_OP_REN ? body_of_source(fs, &ops[i], &ops[i].body[0]) : NF2_OK);
-        }
         result = nf2_group_end(fs, commit(fs, ops, count));
     }
     return result;

@@ -90,7 +90,7 @@ static void write_checkpoint(nf2_t *fs, struct nf2_writer *writer, bool clean)
     uint8_t bytes[NF2_STATE_FIXED];
 
     NF2_ASSERT(fs->root.bads <= NF2_BAD_MAX && fs->root.node < fs->io.blocks && fs->io.epoch_known);
-    (void)nf2_writer_open(fs, writer, NF2_ROOT_CHECKPOINT, false, checkpoint_bytes(fs));
+    (void)nf2_writer_open(fs, writer, NF2_ROOT_CHECKPOINT, checkpoint_bytes(fs));
     store_fixed(fs, clean, bytes);
     nf2_writer_put(fs, writer, bytes, sizeof bytes);
     nf2_writer_put(fs, writer, fs->space.now, NF2_WINDOW_BYTES);
@@ -328,7 +328,9 @@ static int write_head(nf2_t *fs, uint32_t block, uint32_t next)
     NF2_ASSERT(nf2_space_usable(fs, block) && nf2_space_usable(fs, next));
     nf2_put24(nf2_put32(head + 1, fs->root.volume_id), next);
     nf2_writer_begin(&writer, block, 0);
-    nf2_writer_record(fs, &writer, NF2_ROOT_HEAD, true, head, sizeof head);
+    writer.more = true;
+    nf2_writer_record(fs, &writer, NF2_ROOT_HEAD, head, sizeof head);
+    writer.more = false;
     write_checkpoint(fs, &writer, false);
     NF2_TRY(nf2_writer_end(fs, &writer));
     fs->root.end = writer.position;
@@ -382,13 +384,8 @@ static NF2_APART int turn(nf2_t *fs)
 
 int nf2_journal_room(nf2_t *fs, uint32_t length)
 {
-    uint32_t limit = nf2_log_bytes(fs), end;
-
-    NF2_ASSERT(length + NF2_RECORD_OVERHEAD <= NF2_RECORD_MAX);
     NF2_TRY(nf2_journal_open(fs));
-    bool fits = fs->root.end < limit &&
-                nf2_log_place(fs, fs->root.end, length + NF2_RECORD_OVERHEAD, limit, &end) < limit;
-    return fits ? NF2_OK : turn(fs);
+    return nf2_log_fits(fs, fs->root.end, length) ? NF2_OK : turn(fs);
 }
 
 int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
@@ -415,7 +412,7 @@ int nf2_journal_put(nf2_t *fs, unsigned type, const void *payload, uint32_t leng
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         NF2_TRY(nf2_journal_room(fs, length));
         nf2_writer_begin(&writer, fs->root.head, fs->root.end);
-        nf2_writer_record(fs, &writer, (uint8_t)type, false, payload, length);
+        nf2_writer_record(fs, &writer, type, payload, length);
         result = nf2_journal_end(fs, &writer);
     }
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
@@ -425,10 +422,9 @@ int nf2_journal_put(nf2_t *fs, unsigned type, const void *payload, uint32_t leng
 static int checkpoint(nf2_t *fs, bool clean)
 {
     struct nf2_writer writer;
-    uint32_t limit = nf2_log_bytes(fs), end, bytes = checkpoint_bytes(fs) + NF2_RECORD_OVERHEAD;
 
     fs->root.id_limit = clean ? fs->root.next_id : fs->root.next_id + IDS_AHEAD;
-    if (fs->root.end >= limit || nf2_log_place(fs, fs->root.end, bytes, limit, &end) >= limit) {
+    if (!nf2_log_fits(fs, fs->root.end, checkpoint_bytes(fs))) {
         NF2_TRY(turn(fs));
         if (!clean) {
             return NF2_OK;

@@ -2,6 +2,8 @@
 /* key.c - keys of the tree: an id, and up to 24 bytes. */
 #include "node.h"
 
+const struct nf2_key nf2_key_lowest = {0, 0, {0}};
+
 struct nf2_key nf2_key_number(uint32_t id, uint32_t number)
 {
     struct nf2_key key = {id, 4, {0}};
@@ -28,16 +30,17 @@ uint32_t nf2_key_value(const struct nf2_key *key)
     return key->length < 4 ? 0 : (uint32_t)p[-4] << 24 | (uint32_t)p[-3] << 16 | (uint32_t)p[-2] << 8 | p[-1];
 }
 
+int nf2_key_order(uint32_t id, const uint8_t *bytes, uint32_t length, const struct nf2_key *key)
+{
+    int order = memcmp(bytes, key->bytes, nf2_min(length, key->length));
+
+    order = order != 0 ? order : (int)length - (int)key->length;
+    return id == key->id ? order : id < key->id ? -1 : 1;
+}
+
 int nf2_key_compare(const struct nf2_key *a, const struct nf2_key *b)
 {
-    if (a->id != b->id) {
-        return a->id < b->id ? -1 : 1;
-    }
-    unsigned n = nf2_min(a->length, b->length), i = 0;
-    while (i < n && a->bytes[i] == b->bytes[i]) {
-        i++;
-    }
-    return i < n ? (int)a->bytes[i] - (int)b->bytes[i] : (int)a->length - (int)b->length;
+    return nf2_key_order(a->id, a->bytes, a->length, b);
 }
 
 uint8_t *nf2_key_store(uint8_t *p, const struct nf2_key *key)

@@ -39,15 +39,12 @@ struct nf2_record {
     uint16_t length;            /* header, payload and check */
     uint8_t type;
     bool more;
-    const uint8_t *bytes;       /* nf2_scan_next: of all of it, until the next read; NULL where it crosses a page's end */
 };
 
 struct nf2_scan {
     uint32_t block;
-    uint32_t seed;              /* of the check of a record in the page that `position` is in */
-    uint32_t window;            /* that page in the read window */
     uint16_t position;          /* next place to look at */
-    uint16_t epoch;             /* of that page */
+    uint16_t epoch;             /* of the page that it is in */
     uint16_t last_end, last_epoch;  /* behind the last valid record, and its page's epoch; last_end 0: none yet */
     uint16_t group_end;         /* records before this place belong to a group known to be whole */
     uint16_t used_end;          /* end of the last page that is not blank */
@@ -61,7 +58,7 @@ struct nf2_scan {
 
 static inline uint32_t nf2_log_bytes(const nf2_t *fs)
 {
-    return (uint32_t)fs->io.log_pages * fs->io.flash->page_size;
+    return fs->io.log_bytes;
 }
 
 /*
@@ -70,18 +67,25 @@ static inline uint32_t nf2_log_bytes(const nf2_t *fs)
  */
 static inline bool nf2_log_ends(const nf2_t *fs, uint32_t position, uint32_t last_end, uint32_t used_end, uint16_t last)
 {
-    uint32_t page = fs->io.flash->page_size, skip = nf2_epochs_between(last, fs->io.epoch) * page;
+    uint32_t page = nf2_page(fs), skip = nf2_epochs_between(last, fs->io.epoch) * page;
     return fs->io.epoch_known && last_end != 0 && position >= nf2_max((last_end + page - 1) & ~(page - 1), used_end) + skip;
 }
 
 void nf2_scan_begin(struct nf2_scan *scan, uint32_t block);
 
-/* Goes on at `position`, which is behind a valid record of this epoch. */
-void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position, uint16_t epoch);
+/*
+ * Goes to the first record place of the page that `position` is at the start of: 1, 0 if the page
+ * is blank, or an error.
+ */
+int nf2_scan_page(nf2_t *fs, struct nf2_scan *scan);
+
+/* Goes on at `position`, which is behind a valid record of the page's epoch. */
+void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position);
 
 /* What lies at `position` of a page of this epoch: 1 a valid record, 0 nothing more in this page, -1 something invalid, or an error below that. */
 enum { NF2_PLACE_RECORD = 1, NF2_PLACE_BLANK = 0, NF2_PLACE_INVALID = -1 };
-int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint16_t epoch, struct nf2_record *record);
+int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
+                  struct nf2_record *record);
 
 /* The next record of a whole group: 1, 0 at the end, or an error. */
 int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record);
@@ -127,18 +131,14 @@ struct nf2_writer {
     uint32_t position;          /* place of the next byte */
     uint32_t start;             /* place of the first byte in the write buffer */
     uint32_t crc;
-    int result;                 /* the first error */
+    uint32_t bytes;             /* of all records */
+    int result;                 /* the first error; with one set first only `position` moves */
     bool begun;                 /* something was programmed */
+    bool more;                  /* the next record is not the last one of its group */
 };
 
-/* A part of a group is on the chip, and no program failed: nothing may be programmed behind it. */
-static inline bool nf2_writer_torn(const struct nf2_writer *writer)
-{
-    return writer->begun && writer->result < 0 && writer->result != NF2_FAILED_BLOCK;
-}
-
-/* Where a record of `length` bytes lands if the log's end is `at` (its start), or nf2_log_bytes if it does not fit below `limit`. `*end` is behind it. */
-uint32_t nf2_log_place(const nf2_t *fs, uint32_t at, uint32_t length, uint32_t limit, uint32_t *end);
+/* Is there room for a record with so many bytes of payload in a log that ends at `at`? */
+bool nf2_log_fits(const nf2_t *fs, uint32_t at, uint32_t length);
 
 void nf2_writer_begin(struct nf2_writer *writer, uint32_t block, uint32_t position);
 
@@ -146,13 +146,14 @@ void nf2_writer_begin(struct nf2_writer *writer, uint32_t block, uint32_t positi
 void nf2_writer_align(nf2_t *fs, struct nf2_writer *writer);
 
 /* A record: open, its payload's bytes, `length` in all, from memory or from another record, close. The caller has checked the room. Returns its offset. */
-uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, uint32_t length);
+uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, uint32_t length);
 void nf2_writer_put(nf2_t *fs, struct nf2_writer *writer, const void *data, uint32_t length);
 void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from);
 void nf2_writer_close(nf2_t *fs, struct nf2_writer *writer);
 
 /* A record with this payload. */
-void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, const void *payload, uint32_t length);
+void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, unsigned type, const void *payload,
+                       uint32_t length);
 
 /* Programs what is buffered; afterwards `position` is the log's end. 0, or what failed. */
 int nf2_writer_end(nf2_t *fs, struct nf2_writer *writer);

@@ -2,18 +2,18 @@
 /* log_write.c - appending groups of records to a log. */
 #include "log.h"
 
-/* ---- writing ------------------------------------------------------------------------------------ */
-
-uint32_t nf2_log_place(const nf2_t *fs, uint32_t at, uint32_t length, uint32_t limit, uint32_t *end)
+/* Where a record of so many bytes goes in a log that ends at `at`: there, or in the next page. */
+static uint32_t place(const nf2_t *fs, uint32_t at, uint32_t length)
 {
-    bool at_start = at == nf2_page_start(fs, at);
-    uint32_t offset = at_start ? at + NF2_PAGE_HEAD : at;
+    uint32_t page = nf2_page_end(fs, at - 1); /* `at` itself, where a page begins */
 
-    if (offset + length > nf2_page_end(fs, at) && !at_start) {
-        offset = nf2_page_end(fs, at) + NF2_PAGE_HEAD;
-    }
-    *end = nf2_record_end(fs, offset, length);
-    return *end <= limit ? offset : nf2_log_bytes(fs);
+    return at + length > page ? page + NF2_PAGE_HEAD : at;
+}
+
+bool nf2_log_fits(const nf2_t *fs, uint32_t at, uint32_t length)
+{
+    length += NF2_RECORD_OVERHEAD;
+    return nf2_record_end(fs, place(fs, at, length), length) <= nf2_log_bytes(fs);
 }
 
 void nf2_writer_begin(struct nf2_writer *writer, uint32_t block, uint32_t position)
@@ -21,18 +21,26 @@ void nf2_writer_begin(struct nf2_writer *writer, uint32_t block, uint32_t positi
     writer->block = block;
     writer->position = position;
     writer->start = position;
+    writer->bytes = 0;
     writer->result = NF2_OK;
-    writer->begun = false;
+    writer->begun = writer->more = false;
+}
+
+void nf2_writer_align(nf2_t *fs, struct nf2_writer *writer)
+{
+    uint32_t at = nf2_align_unit(fs, writer->position);
+
+    memset(fs->io.write_buffer + (writer->position - writer->start), 0xFF, at - writer->position);
+    writer->position = at;
 }
 
 static void writer_program(nf2_t *fs, struct nf2_writer *writer)
 {
+    nf2_writer_align(fs, writer);
     uint32_t length = writer->position - writer->start;
-
     if (length > 0 && writer->result >= 0) {
-        uint32_t padded = nf2_align_unit(fs, length);
-        memset(fs->io.write_buffer + length, 0xFF, padded - length);
-        writer->result = nf2_flash_program(fs, writer->block, writer->start, fs->io.write_buffer, padded);
+        writer->result =
+            nf2_flash_program(fs, writer->block, writer->start, fs->io.write_buffer, length);
         writer->begun = true;
     }
     writer->start = writer->position;
@@ -60,7 +68,9 @@ static void emit(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint
 
 void nf2_writer_put(nf2_t *fs, struct nf2_writer *writer, const void *data, uint32_t length)
 {
-    writer->crc = nf2_crc(writer->crc, data, length);
+    if (writer->result >= 0) {
+        writer->crc = nf2_crc(writer->crc, data, length);
+    }
     emit(fs, writer, data, length);
 }
 
@@ -76,42 +86,33 @@ void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
     }
     for (uint32_t done = 0, n; done < from->length; done += n) {
         n = nf2_min(from->length - done, sizeof chunk);
-        int result = nf2_record_read(fs, from->at.block, from->offset, from->position + done, chunk, n);
-        writer->result = writer->result < 0 ? writer->result : result;
+        if (writer->result >= 0) {
+            uint32_t at = from->position + done;
+            writer->result = nf2_record_read(fs, from->at.block, from->offset, at, chunk, n);
+        }
         nf2_writer_put(fs, writer, chunk, n);
     }
 }
 
-/* Moves to where a record of `length` bytes may begin: a page head first, or the rest of the page given up. */
-static void writer_place(nf2_t *fs, struct nf2_writer *writer, uint32_t length)
-{
-    uint32_t start = nf2_page_start(fs, writer->position), end = nf2_page_end(fs, writer->position);
-
-    if (writer->position != start && writer->position + length > end) {
-        writer_program(fs, writer);
-        writer->position = writer->start = end;
-    } else if (writer->position == start && writer->position != writer->start) {
-        writer_program(fs, writer);
-    }
-    if (writer->position == nf2_page_start(fs, writer->position)) {
-        nf2_put16(fs->io.write_buffer, fs->io.epoch);
-        writer->position += NF2_PAGE_HEAD;
-    }
-}
-
-uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, uint32_t length)
+uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, uint32_t length)
 {
     uint8_t bytes[2];
 
     fs->io.writing = true;
     length += NF2_RECORD_OVERHEAD;
     NF2_ASSERT(length <= NF2_RECORD_MAX);
-    writer_place(fs, writer, length);
-    uint32_t offset = writer->position;
-    NF2_ASSERT(nf2_record_end(fs, offset, length) <= nf2_log_bytes(fs));
+    writer->bytes += length;
+    uint32_t offset = place(fs, writer->position, length);
+    if (offset != writer->position) { /* in a new page; the rest of the last one is given up */
+        writer_program(fs, writer);
+        writer->start = offset - NF2_PAGE_HEAD;
+        writer->position = offset;
+        nf2_put16(fs->io.write_buffer, fs->io.epoch);
+    }
+    NF2_ASSERT(writer->result < 0 || nf2_record_end(fs, offset, length) <= nf2_log_bytes(fs));
     nf2_put16(bytes, fs->io.epoch);
     writer->crc = nf2_crc(0xFFFFFFFFu, bytes, 2);
-    nf2_put16(bytes, (uint32_t)type << 13 | (more ? 0x1000u : 0u) | length);
+    nf2_put16(bytes, type << 13 | (writer->more ? 0x1000u : 0u) | length);
     nf2_writer_put(fs, writer, bytes, 2);
     return offset;
 }
@@ -124,30 +125,17 @@ void nf2_writer_close(nf2_t *fs, struct nf2_writer *writer)
     emit(fs, writer, bytes, 4);
 }
 
-void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, uint8_t type, bool more, const void *payload, uint32_t length)
+void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, unsigned type, const void *payload,
+                       uint32_t length)
 {
-    (void)nf2_writer_open(fs, writer, type, more, length);
+    (void)nf2_writer_open(fs, writer, type, length);
     nf2_writer_put(fs, writer, payload, length);
     nf2_writer_close(fs, writer);
-}
-
-void nf2_writer_align(nf2_t *fs, struct nf2_writer *writer)
-{
-    uint32_t at = nf2_align_unit(fs, writer->position), used = writer->position - writer->start;
-
-    at = nf2_min(at, nf2_page_end(fs, writer->position - 1));
-    if (at > writer->position) {
-        memset(fs->io.write_buffer + used, 0xFF, at - writer->position);
-        writer->position = at;
-    }
 }
 
 int nf2_writer_end(nf2_t *fs, struct nf2_writer *writer)
 {
     writer_program(fs, writer);
     fs->io.writing = false;
-    uint32_t end = nf2_align_unit(fs, writer->position);
-    writer->position = nf2_min(end, nf2_page_end(fs, writer->position - 1));
-    writer->start = writer->position;
     return writer->result;
 }

@@ -67,7 +67,11 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
     return NF2_OK;
 }
 
-/* Copies the part that a step moves of what a map has at an offset: 1, `to` is where it is; 0 or an error. */
+/*
+ * Copies the part that a step moves of what a map has at an offset: `to` is where it is. WHOLE: that was all of it; PART; 0:
+ * there is nothing to move, or an error.
+ */
+enum { WHOLE = 1, PART = 2 };
 static NF2_APART int copy_of_map(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *to)
 {
     struct nf2_piece piece;
@@ -76,21 +80,29 @@ static NF2_APART int copy_of_map(nf2_t *fs, uint32_t id, uint32_t offset, struct
     if (piece.kind == 0 || !nf2_move_wanted(fs, &piece)) {
         return 0;
     }
+    uint32_t length = piece.length;
     part_to_move(fs, &piece);
     NF2_TRY(copy(fs, &piece, to));
-    return 1;
+    return to->offset == offset && to->length == length ? WHOLE : PART;
 }
 
-static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, uint32_t offset)
+/* Pieces that are copied as a whole are put with one change. */
+static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted *wanted)
 {
-    struct nf2_piece to;
-    int copied = copy_of_map(fs, id, offset, &to);
+    struct nf2_plan plan = {.count = 0, .from = 0, .to = 0};
+    int copied = WHOLE;
 
-    if (copied > 0) {
-        NF2_TRY(nf2_change_map(fs, id, &to, to.offset + to.length));
-        fs->moves++;
+    while (copied == WHOLE && plan.count < wanted->count) {
+        copied = copy_of_map(fs, id, wanted->offset[plan.count], &plan.piece[plan.count]);
+        NF2_TRY(copied);
+        plan.count += copied == WHOLE;
     }
-    return copied;
+    struct nf2_piece part = plan.piece[copied == PART ? plan.count : 0];
+    bool any = plan.count > 0;
+    NF2_TRY(any ? nf2_change_pieces(fs, id, &plan) : NF2_OK);
+    NF2_TRY(copied == PART ? nf2_change_map(fs, id, &part, part.offset + part.length) : NF2_OK);
+    fs->moves++;
+    return any || copied == PART;
 }
 
 /* ---- lists -------------------------------------------------------------------------------------- */
@@ -216,10 +228,10 @@ static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_key *key)
     return 1;
 }
 
-int nf2_move(nf2_t *fs, const struct nf2_key *key, bool in_map)
+int nf2_move(nf2_t *fs, const struct nf2_key *key, const struct nf2_wanted *wanted)
 {
-    if (in_map) {
-        return move_in_map(fs, key->id, nf2_key_value(key));
+    if (wanted->count > 0) {
+        return move_in_map(fs, key->id, wanted);
     }
     int moved = move_in_list(fs, key);
     return moved == TOO_LONG ? list_to_map(fs, key) : moved;

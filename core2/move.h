@@ -8,7 +8,16 @@
 /* Does this piece lie in a group that is being emptied, or some of it? */
 bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece);
 
-/* Moves what the entry with this key refers to, a step at a time: 1 if something was moved, 0 if there was nothing to move, or an error. */
-int nf2_move(nf2_t *fs, const struct nf2_key *key, bool in_map);
+/* Entries of one map in one leaf that refer to victims. */
+struct nf2_wanted {
+    uint32_t count;
+    uint32_t offset[NF2_PLAN_PIECES];
+};
+
+/*
+ * Moves what these entries refer to, with one change of their leaf as a rule; without any, what the entry of a name with this
+ * key refers to. A step at a time: 1 if something was moved, 0 if there was nothing to move, or an error.
+ */
+int nf2_move(nf2_t *fs, const struct nf2_key *key, const struct nf2_wanted *wanted);
 
 #endif

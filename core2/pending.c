@@ -46,7 +46,6 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
         return NF2_ERR_IO;
     }
     memset(op->body, 0, sizeof op->body);
-    op->from = NULL;
     op->type = bytes[0];        /* the same numbers */
     if (op->type == NF2_OP_RANGE) {
         op->to = nf2_get32(bytes + at);
@@ -89,7 +88,7 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
             entry->block = op.body[0].at.block;
             entry->record = entry->body_record = op.body[0].offset;
             entry->body_position = op.body[0].position;
-            entry->length = entry->body_length = op.body[0].length;
+            entry->body_length = op.body[0].length;
             entry->key = op.key;
         }
     }

@@ -92,7 +92,7 @@ static int append(nf2_t *fs, uint32_t block, uint32_t at)
     NF2_ASSERT(block < nf2_super_blocks(fs) && fs->root.head >= nf2_super_blocks(fs));
     encode(fs, anchor);
     nf2_writer_begin(&writer, block, at);
-    nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, false, anchor, sizeof anchor);
+    nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, anchor, sizeof anchor);
     NF2_TRY(nf2_writer_end(fs, &writer));
     fs->root.super_block = (uint8_t)block;
     fs->root.super_end = (uint16_t)writer.position;
@@ -107,12 +107,10 @@ void nf2_super_full(nf2_t *fs)
 int nf2_super_write(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
-    uint32_t limit = nf2_log_bytes(fs), end;
     int result = NF2_OK;
 
     root->super_sequence++;
-    uint32_t bytes = NF2_ANCHOR_BYTES + NF2_RECORD_OVERHEAD;
-    if (root->super_end < limit && nf2_log_place(fs, root->super_end, bytes, limit, &end) < limit) {
+    if (nf2_log_fits(fs, root->super_end, NF2_ANCHOR_BYTES)) {
         result = append(fs, root->super_block, root->super_end);
         if (result != NF2_FAILED_BLOCK) {
             return result;

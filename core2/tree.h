@@ -21,6 +21,9 @@ struct nf2_path {               /* from the root to a leaf */
 /* The way to the leaf in which a key lies, or (NF2_BELOW) to the last one with keys below it. */
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path);
 
+/* `node`: the inner node with an entry at `place`, and then the child that this names. `front` is the entry's. */
+int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf2_child *node);
+
 /* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
@@ -48,13 +51,19 @@ int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
 /* Makes a RANGE that part of it which lies in the first leaf with entries of it: 1, 0 if there is none, or an error. */
 int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range);
 
-/* split.c: writes a node on this way (by level, as in a path) anew, with these changes in it. `key`: one that the way leads to. */
-int nf2_tree_rewrite(nf2_t *fs, const struct nf2_child *way, unsigned level, const struct nf2_key *key, struct nf2_op *ops,
-                     unsigned count);
+/* split.c: changes of the leaf at the end of a way (by level, as in a path): 1, or an error. */
+int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, struct nf2_op *ops, unsigned count);
 
-/* join.c: one leaf of the path's and its right neighbour, if both are sparse; a root with one child goes. 1 if so, 0 or an error. */
+/* Writes a node of the path anew. */
+int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level);
+
+/*
+ * One node of the path's leaf and its right neighbour, if both are sparse; where the leaf is the
+ * last one of its parent, the same of that. Behind the last leaf a root with one child gives way to it.
+ * 1 if so, NF2_UNCHANGED, or an error.
+ */
+#define NF2_UNCHANGED 2
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path);
-int nf2_tree_lower(nf2_t *fs);
 
 /* What it takes to change something: the operations. Of an orphan: its key under id 0. */
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length);

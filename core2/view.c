@@ -4,36 +4,43 @@
 
 /* ---- memory for views --------------------------------------------------------------------------- */
 
-static struct nf2_view *view_number(const nf2_t *fs, unsigned i)
+/* The first one is for inner nodes. */
+static struct nf2_view *first_view(const nf2_t *fs)
 {
-    size_t at = i == 0 ? 0 : NF2_VIEW_BYTES(NF2_INNER_SLOTS) + (i - 1) * NF2_VIEW_BYTES(NF2_LEAF_SLOTS);
-    return (struct nf2_view *)(void *)(fs->views + at);
+    return (struct nf2_view *)(void *)fs->views;
+}
+
+static struct nf2_view *next_view(struct nf2_view *view)
+{
+    return (struct nf2_view *)(void *)(view->slot + view->slots);
 }
 
 /* Forgets the hint of a place; 0: those of all places in the block. */
 static void forget_hint(nf2_t *fs, uint32_t block, uint32_t place)
 {
-    uint32_t mask = place != 0 ? ~0u >> (32 - NF2_HINT_BITS) : ~0u >> (32 - NF2_HINT_BITS) & ~0u << 13;
-
-    for (unsigned i = 0; i < NF2_HINTS; i++) {
-        fs->hint[i] = ((fs->hint[i] ^ nf2_hint_of(block, place)) & mask) == 0 ? 0 : fs->hint[i];
+    for (uint32_t i = 0; i < NF2_HINTS; i++) {
+        uint32_t other = (fs->hint[i] ^ nf2_hint_of(block, place)) << 3;
+        fs->hint[i] = other == 0 || (place == 0 && other < 1u << 16) ? 0 : fs->hint[i];
     }
 }
 
 void nf2_views_begin(nf2_t *fs)
 {
+    struct nf2_view *view = first_view(fs);
+
     memset(fs->hint, 0, sizeof fs->hint);
-    for (unsigned i = 0; i < fs->view_count; i++) {
-        struct nf2_view *view = view_number(fs, i);
+    for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
         view->block = NF2_NONE;
         view->slots = i == 0 ? NF2_INNER_SLOTS : NF2_LEAF_SLOTS;
     }
+    fs->leaf = next_view(first_view(fs));
 }
 
 void nf2_view_forget(nf2_t *fs, uint32_t block)
 {
-    for (unsigned i = 0; i < fs->view_count; i++) {
-        struct nf2_view *view = view_number(fs, i);
+    struct nf2_view *view = first_view(fs);
+
+    for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
         view->block = view->block == block ? NF2_NONE : view->block;
     }
     forget_hint(fs, block, 0);
@@ -43,359 +50,255 @@ void nf2_view_forget(nf2_t *fs, uint32_t block)
 
 bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
 {
-    const uint16_t *end = view->slot + view->slots;
+    const uint16_t *slot = view->slot + view->slots;
 
-    for (unsigned i = 1; i <= view->dead; i++) {
-        if (end[-(int)i] == place) {
+    for (uint32_t i = view->dead; i > 0; i--) {
+        if (*--slot == place) {
             return true;
         }
     }
     return false;
 }
 
-/* Number of the alive record at `place`: recent ones are looked for most. */
-static unsigned slot_of(const struct nf2_view *view, uint32_t place)
-{
-    unsigned i = view->alive;
-
-    while (i > 0 && view->slot[i - 1] != place) {
-        i--;
-    }
-    return i > 0 ? i - 1 : view->alive;
-}
-
-/* Number of the first of the alive records from `low` up to `high` whose key is not below `key`; it may be at `near`. */
-static int position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, unsigned low, unsigned high, unsigned near)
-{
-    unsigned middle = near < high ? near : high - 1;
-    int order;
-
-    for (unsigned n = 0; low < high; n++) {
-        NF2_TRY(nf2_compare_at(fs, view->block, view->slot[middle], key, &order));
-        low = order < 0 ? middle + 1 : low;
-        high = order < 0 ? high : middle;
-        middle = n > 0 ? (low + high) / 2 : order < 0 ? low : high - 1;
-    }
-    return (int)low;
-}
-
-int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key)
-{
-    int at = position(fs, view, key, 0, view->alive, view->near);
-
-    view->near = (uint8_t)(at < 0 ? 0 : at);
-    return at;
-}
-
-/* The record at `place` does not count any more. False: there is no room to note it. */
-static bool view_kill(struct nf2_view *view, uint32_t place, uint8_t *digest)
-{
-    if (place < view->base_end) {
-        if (view->alive + view->dead >= view->slots) {
-            return false;
-        }
-        view->dead++;
-        view->slot[view->slots - view->dead] = (uint16_t)place;
-        return true;
-    }
-    unsigned i = slot_of(view, place);
-    if (i < view->alive) {
-        view->alive--;
-        memmove(view->slot + i, view->slot + i + 1, (view->alive - i) * sizeof view->slot[0]);
-        if (digest != NULL) {
-            memmove(digest + i, digest + i + 1, view->alive - i);
-        }
-    }
-    return true;
-}
-
-/* What a record of this type kills. */
-static bool kill_all(struct nf2_view *view, unsigned type, const uint16_t kill[3], uint8_t *digest)
-{
-    if (type == NF2_NODE_REN) {
-        return view_kill(view, kill[1], digest) && (kill[2] == 0 || view_kill(view, kill[2], digest));
-    }
-    return type == NF2_NODE_PUT || view_kill(view, kill[0], digest);
-}
-
-int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place, unsigned type, const uint16_t kill[3],
-                   const struct nf2_key *key)
-{
-    for (unsigned i = 0; i < 3 && kill[i] != 0; i++) {
-        forget_hint(fs, view->block, kill[i]);
-    }
-    unsigned old = type == NF2_NODE_PUTK ? slot_of(view, kill[0]) : view->alive;
-    if (old < view->alive) {    /* the same key: the same place in the order */
-        view->slot[old] = (uint16_t)place;
-        return NF2_OK;
-    }
-    if (!kill_all(view, type, kill, NULL)) {
-        return NF2_ERR_IO;
-    }
-    if (type == NF2_NODE_DEL) {
-        return NF2_OK;
-    }
-    int at = nf2_view_position(fs, view, key);
-    NF2_TRY(at);
-    if (view->alive + view->dead >= view->slots) {
-        return NF2_ERR_IO;
-    }
-    memmove(view->slot + at + 1, view->slot + at, (size_t)(view->alive - at) * sizeof view->slot[0]);
-    view->slot[at] = (uint16_t)place;
-    view->alive++;
-    return NF2_OK;
-}
-
-/* ---- loading ------------------------------------------------------------------------------------ */
-
-/* Is this record the head of the node that it should be? */
-static int check_head(nf2_t *fs, uint32_t block, unsigned level, const struct nf2_record *record)
-{
-    uint8_t head[NF2_NODE_HEAD_BYTES];
-
-    if (record->type != NF2_NODE_HEAD || record->length != sizeof head + NF2_RECORD_OVERHEAD) {
-        return NF2_ERR_IO;
-    }
-    NF2_TRY(nf2_record_read(fs, block, record->offset, 2, head, sizeof head));
-    bool own = head[0] == 'N' && head[1] == level && nf2_get24(head + 2) == block &&
-               nf2_get32(head + 5) == fs->root.volume_id;
-    return own ? NF2_OK : NF2_ERR_IO;
-}
-
 /*
- * Orders keys of a tail while it is loaded: a digest grows with the key. It tells keys apart that have the id of the first
- * record that is not in order, best in the range that the base has. It is a help, never the truth.
+ * While a tail is loaded its records are put in order in RAM: the write buffer has a digest of each
+ * key, which grows with the key. Keys are read again only where digests are equal. Keys of one id
+ * that lie in the range of the base are told apart best.
  */
-struct range {
-    struct nf2_key low, high;   /* the base's first and last key with that id */
-    uint32_t from, to;          /* what `part_of` gives of these */
-    uint8_t same;               /* bytes that these have in common */
-    uint8_t shift;
-    uint8_t *digest;            /* of each slot; NULL: no memory for that */
-    struct nf2_key top;         /* of the last record */
-    bool ordered;               /* the keys came in order so far */
+struct digests {
+    uint8_t *of;                /* of each slot */
+    uint32_t id, from, shift;
+    uint32_t own;               /* of the key that is looked for */
 };
 
-/* The four bytes of a key behind those that all have in common. */
-static uint32_t part_of(const struct range *range, const struct nf2_key *key)
+/* The first four bytes of a key, which grow with it. */
+static uint32_t part_of(const struct nf2_front *front)
 {
     uint32_t part = 0;
 
-    for (unsigned i = range->same; i < range->same + 4u; i++) {
-        part = part << 8 | (i < key->length ? key->bytes[i] : 0u);
+    for (uint32_t i = 0; i < 4; i++) {
+        part = part << 8 | (i < front->key_length ? front->bytes[front->key + i] : 0u);
     }
     return part;
 }
 
-static uint8_t digest_of(const struct range *range, const struct nf2_key *key)
+static void set_own(struct digests *digests, const struct nf2_front *front)
 {
-    uint32_t part = part_of(range, key);
+    uint32_t part = part_of(front);
 
-    if (key->id != range->low.id) {
-        return key->id < range->low.id ? 0 : 255;
+    if (front->id != digests->id) {
+        part = front->id < digests->id ? 0 : NF2_NONE;
     }
-    int order = memcmp(key->bytes, range->low.bytes, nf2_min(range->same, key->length));
-    if (order < 0 || (order == 0 && (part < range->from || key->length < range->same))) {
-        return 0;
-    }
-    return order > 0 || part > range->to ? 255 : (uint8_t)(1 + ((part - range->from) >> range->shift));
+    part = part < digests->from ? 0 : part - digests->from;
+    digests->own = nf2_min(255, part >> digests->shift);
 }
 
-/* A key of the base with the id `own`: that at `place`, or else the neighbour of the lowest key with `id`. */
-static int bound_of(nf2_t *fs, const struct nf2_view *view, uint32_t place, uint32_t id, uint32_t own, struct nf2_key *key)
+static int position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at,
+                    const struct digests *digests)
 {
-    struct nf2_key bound = {id, 0, {0}};
-    struct nf2_around around;
-    struct nf2_front front;
+    uint32_t low = 0, high = view->alive, middle = view->near;
 
-    if (nf2_front_of(fs, view->block, place, &front) < 0 || front.id != own) {
-        NF2_TRY(nf2_base_around(fs, view, &bound, NF2_SIDE_BELOW, &around));
-        place = id == own ? around.above : around.below;
-        if (place == 0 || nf2_front_of(fs, view->block, place, &front) < 0 || front.id != own) {
-            return NF2_OK;
+    middle = middle < high ? middle : high - 1;
+    for (bool near = true; low < high; near = false) {
+        int order = digests != NULL ? digests->of[middle] - (int)digests->own : 0;
+        order = order < 0 ? 0 : order > 0 ? 2 :
+                nf2_compare_at(fs, view->block, view->slot[middle], key);
+        NF2_TRY(order);
+        if (order <= at) {
+            low = ++middle;
+        } else {
+            high = middle--;
+        }
+        middle = near ? middle : (low + high) / 2;
+    }
+    view->near = (uint8_t)low;
+    return (int)low;
+}
+
+int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at)
+{
+    return position(fs, view, key, at, NULL);
+}
+
+static int room_for_one(const struct nf2_view *view)
+{
+    return view->alive + view->dead < view->slots ? NF2_OK : NF2_ERR_IO;
+}
+
+/*
+ * The record at `place` does not count any more. The number that it had in the tail, else `alive`;
+ * or an error: there is no room to note it.
+ */
+static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place,
+                     const struct digests *digests)
+{
+    uint32_t i = 0, count = view->alive;
+
+    forget_hint(fs, view->block, place);
+    if (place < view->base_end) {
+        NF2_TRY(room_for_one(view));
+        view->dead++;
+        view->slot[view->slots - view->dead] = (uint16_t)place;
+        return (int)count;
+    }
+    while (i < count && view->slot[i] != place) {
+        i++;
+    }
+    if (i < count) {
+        view->alive = (uint8_t)--count;
+        memmove(view->slot + i, view->slot + i + 1, (count - i) * sizeof view->slot[0]);
+        if (digests != NULL) {
+            memmove(digests->of + i, digests->of + i + 1, count - i);
         }
     }
-    nf2_front_key(&front, key);
-    return NF2_OK;
+    return (int)i;
 }
 
-static int find_range(nf2_t *fs, const struct nf2_view *view, struct range *range)
-{
-    uint32_t id = range->top.id;
-
-    range->low.id = id;
-    memset(range->high.bytes, 0xFF, sizeof range->high.bytes);
-    range->high.length = NF2_KEY_MAX;
-    NF2_TRY(bound_of(fs, view, nf2_base_end(fs, view, false), id, id, &range->low));
-    NF2_TRY(bound_of(fs, view, nf2_base_end(fs, view, true), id + 1, id, &range->high));
-    while (range->same < nf2_min(range->low.length, range->high.length) &&
-           range->low.bytes[range->same] == range->high.bytes[range->same]) {
-        range->same++;
-    }
-    range->from = part_of(range, &range->low);
-    range->to = nf2_max(part_of(range, &range->high), range->from);
-    range->to += nf2_min((range->to - range->from) / 4, NF2_NONE - range->to); /* the last page goes on behind its first key */
-    while ((range->to - range->from) >> range->shift > 253) {
-        range->shift++;
-    }
-    return NF2_OK;
-}
-
-/* Keys that come in order need no digests, so far. `top` is the first one that does not. */
-static NF2_APART int find_digests(nf2_t *fs, const struct nf2_view *view, struct range *range)
+static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digests *digests)
 {
     struct nf2_front front;
     struct nf2_key key;
+    int at = view->alive;
 
-    NF2_TRY(find_range(fs, view, range));
-    for (unsigned i = 0; i < view->alive; i++) {
-        NF2_TRY(nf2_front_of(fs, view->block, view->slot[i], &front));
-        nf2_front_key(&front, &key);
-        range->digest[i] = digest_of(range, &key);
-    }
-    return NF2_OK;
-}
-
-/* Notes a record of the tail as it is read: those that are alive in order of time. */
-static int note_record(nf2_t *fs, struct nf2_view *view, const struct nf2_record *record, struct range *range)
-{
-    struct nf2_front front;
-    uint16_t kill[3];
-
-    NF2_TRY(record->bytes != NULL ? nf2_front_in(record->bytes, record->length, &front) :
-            nf2_front_of(fs, view->block, record->offset, &front));
+    NF2_TRY(nf2_front_of(fs, view->block, place, &front));
+    nf2_front_key(&front, &key);
+    bool rename = front.type == NF2_NODE_REN;
     if (front.type != NF2_NODE_PUT) {
-        for (unsigned i = 0; i < (front.type == NF2_NODE_REN ? 3u : 1u); i++) {
-            kill[i] = nf2_get16(front.bytes + 2 + 2 * i);
-        }
-        NF2_TRY(kill_all(view, front.type, kill, range->digest) ? NF2_OK : NF2_ERR_IO);
+        at = view_kill(fs, view, nf2_get16(front.bytes + (rename ? 4 : 2)), digests);
+        NF2_TRY(at);
+        uint32_t victim = rename ? nf2_get16(front.bytes + 6) : 0;
+        NF2_TRY(victim != 0 ? view_kill(fs, view, victim, digests) : NF2_OK);
     }
     if (front.type == NF2_NODE_DEL) {
         return NF2_OK;
     }
-    if (view->alive + view->dead >= view->slots) {
-        return NF2_ERR_IO;
+    if (digests != NULL) {
+        set_own(digests, &front);
     }
-    bool ordered = (view->alive == 0 && range->ordered) || (range->ordered && nf2_front_order(&front, &range->top) > 0);
-    nf2_front_key(&front, &range->top);
-    if (!ordered && range->digest != NULL) {
-        NF2_TRY(range->ordered ? find_digests(fs, view, range) : NF2_OK);
-        range->digest[view->alive] = digest_of(range, &range->top);
+    if (front.type != NF2_NODE_PUTK || at == view->alive) { /* else its place is known */
+        at = position(fs, view, &key, 0, digests);
+        NF2_TRY(at);
     }
-    range->ordered = ordered;
-    view->slot[view->alive++] = record->offset;
+    NF2_TRY(room_for_one(view));
+    uint32_t behind = view->alive++ - (uint32_t)at;
+    memmove(view->slot + at + 1, view->slot + at, behind * sizeof view->slot[0]);
+    view->slot[at] = (uint16_t)place;
+    if (digests != NULL) {
+        memmove(digests->of + at + 1, digests->of + at, behind);
+        digests->of[at] = (uint8_t)digests->own;
+    }
     return NF2_OK;
 }
 
-/* In order of their digests. */
-static void sort_digests(struct nf2_view *view, uint8_t *digest)
+int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    for (unsigned gap = 40; gap > 0; gap /= 3) {
-        for (unsigned i = gap; i < view->alive; i++) {
-            uint16_t place = view->slot[i];
-            uint8_t own = digest[i];
-            unsigned at = i;
-            for (; at >= gap && digest[at - gap] > own; at -= gap) {
-                view->slot[at] = view->slot[at - gap];
-                digest[at] = digest[at - gap];
-            }
-            view->slot[at] = place;
-            digest[at] = own;
-        }
-    }
+    return apply(fs, view, place, NULL);
 }
 
-/* Those with equal digests in order of their keys. */
-static NF2_APART int sort(nf2_t *fs, struct nf2_view *view, const uint8_t *digest)
+/* ---- loading ------------------------------------------------------------------------------------ */
+
+/* The node's head: that of the node that it should be. */
+static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
 {
+    struct nf2_record record;
+    int found = nf2_scan_page(fs, scan);
+
+    uint32_t block = scan->block, length = NF2_NODE_HEAD_BYTES + 2u;
+    if (found <= 0 ||
+        nf2_record_at(fs, block, scan->position, scan->epoch, &record) != NF2_PLACE_RECORD) {
+        return NF2_ERR_IO;
+    }
+    const uint8_t *p = nf2_peek(fs, block, scan->position, length);
+    bool own = p != NULL && record.type == NF2_NODE_HEAD && record.length == length + 4 &&
+               p[2] == 'N' && p[3] == level && nf2_get24(p + 4) == block &&
+               nf2_get32(p + 7) == fs->root.volume_id;
+    return own ? NF2_OK : NF2_ERR_IO;
+}
+
+/* The range of the base: false, if it has one page alone, or if there is no memory for digests. */
+static NF2_APART bool find_range(nf2_t *fs, const struct nf2_view *view, struct digests *digests)
+{
+    uint32_t page = nf2_page(fs), last = (view->base_end - 1u) & ~(page - 1);
     struct nf2_front front;
-    struct nf2_key key;
-    unsigned first = 0, count = view->alive;
-    int at = 0;
 
-    for (unsigned i = 1; i < count && at >= 0; i++) {
-        uint16_t place = view->slot[i];
-        first = digest != NULL && digest[i] != digest[i - 1] ? i : first;
-        if (first == i) {
-            continue;
-        }
-        NF2_TRY(nf2_front_of(fs, view->block, place, &front));
-        nf2_front_key(&front, &key);
-        at = position(fs, view, &key, first, i, i - 1);
-        if (at >= 0) {
-            memmove(view->slot + at + 1, view->slot + at, (i - (unsigned)at) * sizeof place);
-            view->slot[at] = place;
-        }
+    if (fs->io.writing || nf2_front_of(fs, view->block, last + NF2_PAGE_HEAD, &front) < 0) {
+        return false;
     }
-    return at < 0 ? at : NF2_OK;
+    uint32_t to = part_of(&front);
+    digests->of = fs->io.write_buffer;
+    digests->id = front.id;
+    digests->from = digests->shift = 0;
+    uint32_t first = last > page ? page + NF2_PAGE_HEAD : NF2_BASE_FIRST;
+    if (nf2_front_of(fs, view->block, first, &front) == NF2_OK && front.id == digests->id) {
+        digests->from = part_of(&front);    /* there is a page in front of it, too */
+        digests->from -= nf2_min(digests->from, (to - digests->from) / 4);
+    }
+    while ((to - digests->from) >> digests->shift > 200) {
+        digests->shift++;
+    }
+    return true;
 }
 
-static NF2_APART int load(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_view *view)
+static NF2_APART int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view *view)
 {
     struct nf2_scan scan;
     struct nf2_record record;
-    struct range range;
+    struct digests digests;
+    int found;
 
-    const uint8_t *epoch = nf2_peek(fs, node.block, 0, 2);
-    view->epoch = epoch != NULL ? nf2_get16(epoch) : NF2_LOG_BLANK;
-    int found = view->epoch == NF2_LOG_BLANK ? NF2_ERR_IO :
-                nf2_record_at(fs, node.block, NF2_PAGE_HEAD, view->epoch, &record);
-    if (found != NF2_PLACE_RECORD || node.base_end < NF2_PAGE_HEAD || node.base_end > nf2_log_bytes(fs)) {
+    nf2_scan_begin(&scan, node.block);
+    NF2_TRY(check_head(fs, &scan, level));
+    if (node.base_end < NF2_PAGE_HEAD || node.base_end > nf2_log_bytes(fs)) {
         return NF2_ERR_IO;
     }
-    NF2_TRY(check_head(fs, node.block, level, &record));
+    view->epoch = scan.epoch;
     view->level = (uint8_t)level;
     view->base_end = node.base_end;
     view->alive = view->dead = view->near = 0;
     view->block = node.block;
-    memset(&range, 0, sizeof range);
-    range.digest = fs->io.writing ? NULL : fs->io.write_buffer;
-    range.ordered = true;
-    nf2_scan_begin(&scan, node.block);
-    nf2_scan_resume(fs, &scan, node.base_end, view->epoch);
+    struct digests *known = find_range(fs, view, &digests) ? &digests : NULL;
+    nf2_scan_resume(fs, &scan, node.base_end);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        NF2_TRY(note_record(fs, view, &record, &range));
+        NF2_TRY(apply(fs, view, record.offset, known));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
     /* No cut left what was programmed since the mount, if the session before was left cleanly. */
     bool no_cut = fs->io.epoch_known && !fs->io.cut && !fs->io.broken;
     bool damaged = scan.damaged || (scan.own && no_cut);
-    NF2_TRY(found < 0 ? found : damaged ? NF2_ERR_IO : NF2_OK);
-    if (range.ordered) {
-        return NF2_OK;
-    }
-    if (range.digest != NULL) {
-        sort_digests(view, range.digest);
-    }
-    return sort(fs, view, range.digest);
+    return found < 0 ? found : damaged ? NF2_ERR_IO : NF2_OK;
 }
 
-int nf2_node_view(nf2_t *fs, struct nf2_child node, unsigned level, struct nf2_view **view)
+int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view **result)
 {
-    unsigned oldest = level > 0 ? 0 : 1;
+    struct nf2_view *view = first_view(fs), *oldest = view;
+    uint32_t left = 1, most = 0;
 
-    fs->view_turn++;
-    for (unsigned i = 0; i < fs->view_count; i++) {
-        *view = view_number(fs, i);
-        if ((*view)->block == node.block && (*view)->level == level) {
-            (*view)->used = fs->view_turn;
-            fs->leaf_view = (uint8_t)(level == 0 ? i : fs->leaf_view);
-            return NF2_OK;
-        }
-        uint8_t age = (uint8_t)(fs->view_turn - (*view)->used);
-        uint8_t most = (uint8_t)(fs->view_turn - view_number(fs, oldest)->used);
-        oldest = i > 1 && level == 0 && age > most ? i : oldest;
+    if (level == 0) {
+        left = fs->view_count - 1u;
+        view = next_view(view);
     }
-    *view = view_number(fs, oldest);
-    (*view)->used = fs->view_turn;
-    fs->leaf_view = (uint8_t)(level == 0 ? oldest : fs->leaf_view);
-    int result = load(fs, node, level, *view);
-    (*view)->block = result < 0 ? NF2_NONE : node.block;
-    return result;
+    for (; left > 0; left--, view = next_view(view)) {
+        uint32_t age = (uint8_t)(fs->view_turn - view->used);
+        if (view->block == node.block && view->level == level) {
+            oldest = view;
+            break;
+        }
+        if (age >= most) {
+            oldest = view;
+            most = age;
+        }
+    }
+    *result = oldest;
+    oldest->used = ++fs->view_turn;
+    if (level == 0) {
+        fs->leaf = oldest;
+    }
+    int loaded = left > 0 ? NF2_OK : load(fs, node, level, oldest);
+    oldest->block = loaded < 0 ? NF2_NONE : node.block;
+    return loaded;
 }
 
 struct nf2_view *nf2_view_at_hand(const nf2_t *fs)
 {
-    struct nf2_view *view = view_number(fs, fs->leaf_view);
-    return fs->leaf_view != 0 && view->block != NF2_NONE ? view : NULL;
+    return fs->leaf->block != NF2_NONE ? fs->leaf : NULL;
 }

@@ -41,7 +41,8 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
     fs->io.offset = config->offset;
     uint32_t size = config->size != 0 ? config->size : fs->io.flash->chip_size - config->offset;
     fs->io.blocks = size / nf2_block_bytes(fs);
-    fs->io.log_pages = (uint8_t)nf2_min(NF2_LOG_PAGES, nf2_block_bytes(fs) / nf2_page(fs));
+    fs->io.page = (uint16_t)fs->io.flash->page_size;
+    fs->io.log_bytes = (uint16_t)nf2_min(NF2_LOG_PAGES * nf2_page(fs), nf2_block_bytes(fs));
     fs->io.read_buffer = config->buffer;
     fs->io.write_buffer = fs->io.read_buffer + nf2_page(fs);
     fs->io.window_address = NF2_NONE;
@@ -142,7 +143,8 @@ static int write_root(nf2_t *fs, uint32_t *at)
 
     while (result == NF2_FAILED_BLOCK) {
         NF2_TRY(take_block(fs, at, &fs->root.node));
-        nf2_node_begin(fs, &writer, fs->root.node, 0, true);
+        nf2_writer_begin(&writer, fs->root.node, 0);
+        nf2_node_head(fs, &writer, 0);
         result = nf2_writer_end(fs, &writer);
         if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, fs->root.node);

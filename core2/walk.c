@@ -98,14 +98,12 @@ static void mark_node(nf2_t *fs, uint32_t block)
 
 int nf2_walk_begin(nf2_t *fs, bool emptying)
 {
-    static const struct nf2_key lowest = {0, 0, {0}};
-
     fs->walk.active = true;
     fs->walk.emptying = emptying;
     fs->walk.ready = fs->walk.looked = false;
     fs->walk.leaves_before = fs->walk.leaves;
     fs->walk.leaves = 0;
-    fs->walk.cursor = lowest;
+    fs->walk.cursor = nf2_key_lowest;
     fs->walk.behind = false;
     nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
     memset(fs->space.live, 0, sizeof fs->space.live);
@@ -117,7 +115,7 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 {
     for (unsigned level = 0; level <= fs->root.level; level++) {
         if (nf2_space_victim(fs, path->node[level].block)) {
-            NF2_TRY(nf2_tree_rewrite(fs, path->node, level, &path->lower, NULL, 0));
+            NF2_TRY(nf2_tree_move(fs, path, level));
             fs->walk.to_move -= nf2_min(fs->walk.to_move, nf2_block_pages(fs));
             return 1;
         }
@@ -127,7 +125,7 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 }
 
 /* What a step came to. */
-enum { MOVED = 1, WANTED = 2, WANTED_PIECE = 3, ENDED = 4 };
+enum { MOVED = 1, WANTED = 2, ENDED = 3 };
 
 /* Marks what the entry at the cursor refers to. */
 static NF2_APART int mark_entry(nf2_t *fs, bool in_map)
@@ -147,36 +145,51 @@ static NF2_APART int mark_entry(nf2_t *fs, bool in_map)
     return nf2_walked_body(fs, key, &body);
 }
 
-/* The entry at the cursor lies in a victim: it is moved; if there is nothing to move after all, it is marked. */
-static int visit_wanted(nf2_t *fs, bool in_map)
+/* What the entry at the cursor, or these, refer to lies in victims: it is moved; if there is nothing to move after all, marked. */
+static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
 {
     if (nf2_alloc_stock(fs) <= nf2_victims_floor(fs)) {
         return NF2_NEED_SPACE;
     }
-    int moved = nf2_move(fs, &fs->walk.cursor, in_map);
-    NF2_TRY(moved == 0 ? mark_entry(fs, in_map) : moved);
+    int moved = nf2_move(fs, &fs->walk.cursor, wanted);
+    NF2_TRY(moved == 0 ? mark_entry(fs, wanted->count > 0) : moved);
     fs->walk.behind = moved == 0;
     return MOVED;
 }
 
-/* The entries of a leaf from the cursor on: 0, WANTED or WANTED_PIECE for the one that the cursor is at then, or an error. */
-static int visit_entries(nf2_t *fs, const struct nf2_path *path)
+/* Notes an entry that refers to victims; the cursor is at the first one. Are that all that one change takes? */
+static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map, struct nf2_wanted *wanted)
+{
+    if (wanted->count == 0) {
+        fs->walk.cursor = *key;
+        fs->walk.behind = false;    /* whatever becomes of the move */
+    }
+    if (!in_map || key->id != fs->walk.cursor.id) {
+        return true;
+    }
+    wanted->offset[wanted->count++] = nf2_key_value(key);
+    return wanted->count == NF2_PLAN_PIECES;
+}
+
+/* The entries of a leaf from the cursor on: 0, WANTED if something of them is to be moved first, or an error. */
+static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted)
 {
     struct nf2_iterator iterator;
     struct nf2_entry entry;
     struct nf2_view *view;
     struct nf2_piece piece, last;
     uint32_t last_id = 0;
-    bool wanted;
+    bool moves;
     int found;
 
+    wanted->count = 0;
     NF2_TRY(nf2_node_view(fs, path->node[0], 0, &view));
     NF2_TRY(nf2_iterate(fs, view, &fs->walk.cursor, &iterator));
     while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
         if (fs->walk.behind && nf2_key_compare(&entry.key, &fs->walk.cursor) == 0) {
             continue;
         }
-        int mapped = look_at_entry(fs, &entry, &piece, &wanted);
+        int mapped = look_at_entry(fs, &entry, &piece, &moves);
         NF2_TRY(mapped);
         if (last_id != 0) { /* it counts up to here */
             bool cut = mapped && entry.key.id == last_id && last.offset + last.length > piece.offset;
@@ -184,11 +197,9 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path)
             mark_piece(fs, &last);
         }
         last = piece;
-        last_id = mapped ? entry.key.id : 0;
-        if (wanted) {
-            fs->walk.cursor = entry.key;
-            fs->walk.behind = false;    /* whatever becomes of the move */
-            return mapped > 0 ? WANTED_PIECE : WANTED;
+        last_id = mapped && !moves ? entry.key.id : 0;
+        if (moves && note_wanted(fs, &entry.key, mapped > 0, wanted)) {
+            return WANTED;
         }
     }
     NF2_TRY(found); /* what may follow the last piece is not known */
@@ -199,16 +210,16 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path)
     if (last_id != 0) {
         mark_piece(fs, &last);
     }
-    return NF2_OK;
+    return wanted->count > 0 ? WANTED : NF2_OK;
 }
 
-static NF2_APART int visit_leaf(nf2_t *fs)
+static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
 {
     struct nf2_path path;
 
     NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
     int did = move_node(fs, &path);
-    did = did == 0 ? visit_entries(fs, &path) : did;
+    did = did == 0 ? visit_entries(fs, &path, wanted) : did;
     if (did != 0) {
         return did;
     }
@@ -216,24 +227,26 @@ static NF2_APART int visit_leaf(nf2_t *fs)
     fs->walk.behind = false;
     if (path.bounded) {
         fs->walk.cursor = path.upper;
-        int joined = fs->group_busy ? 0 : nf2_tree_join(fs, &path);
-        fs->space.pristine = fs->space.pristine && joined <= 0; /* there may be more of them */
-        return joined < 0 && joined != NF2_NEED_SPACE ? joined : 0;
+    } else {
+        fs->walk.active = false;
+        fs->walk.leaves_before = fs->walk.leaves;
     }
-    int lowered = fs->group_busy ? 0 : nf2_tree_lower(fs);
-    fs->walk.active = false;
-    fs->walk.leaves_before = fs->walk.leaves;
-    return lowered < 0 ? lowered : ENDED;
+    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path);
+    fs->space.pristine = fs->space.pristine && joined != 1; /* there may be more of them */
+    NF2_TRY(joined != NF2_NEED_SPACE ? joined : 0);
+    return path.bounded ? 0 : ENDED;
 }
 
 /* One leaf, or a move: 1 when all leaves were visited, 0, or an error. */
 int nf2_walk_step(nf2_t *fs)
 {
+    struct nf2_wanted wanted;
+
     if (fs->group_busy) {       /* nothing is moved while a GROUP is being applied */
         fs->space.victims = fs->space.laggards = 0;
     }
-    int did = visit_leaf(fs);
-    did = did == WANTED || did == WANTED_PIECE ? visit_wanted(fs, did == WANTED_PIECE) : did;
+    int did = visit_leaf(fs, &wanted);
+    did = did == WANTED ? visit_wanted(fs, &wanted) : did;
     if (did == NF2_NEED_SPACE || did == NF2_ERR_NOSPC) { /* nothing more can be copied: only marked */
         fs->space.victims = fs->space.laggards = 0;
         return 0;
@@ -245,6 +258,7 @@ int nf2_walk_step(nf2_t *fs)
 int nf2_walk_look(nf2_t *fs, uint32_t window)
 {
     struct nf2_path path;
+    struct nf2_wanted none;
 
     if (fs->walk.looked && fs->walk.looked_changes == fs->io.changes && fs->space.mark_window == window) {
         return NF2_OK;
@@ -259,7 +273,7 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
         for (unsigned level = 0; level <= fs->root.level; level++) {
             mark_node(fs, path.node[level].block);
         }
-        NF2_TRY(visit_entries(fs, &path));
+        NF2_TRY(visit_entries(fs, &path, &none));
         fs->walk.cursor = path.upper;
     } while (path.bounded);
     fs->walk.looked = true;

@@ -19,23 +19,14 @@ int nf2_walked_body(nf2_t *fs, const struct nf2_key *key, const struct nf2_span 
     return found;
 }
 
-int nf2_walked_barrier(nf2_t *fs, struct nf2_view *leaf, const struct nf2_op *ops, unsigned count)
+int nf2_walked_barrier(nf2_t *fs, const struct nf2_op *ops, unsigned count)
 {
-    struct nf2_entry entry;
-
-    for (unsigned i = 0; i < count; i++) {
-        int order = nf2_key_compare(&ops[i].key, &fs->walk.cursor);
-        bool behind = fs->walk.active && (order < 0 || (order == 0 && fs->walk.behind));
-        if (behind && ops[i].type == NF2_OP_PUT) {
-            bool apart = ops[i].key.length == NF2_KEY_MAX && ops[i].body[1].length > 0;
-            struct nf2_key plain = ops[i].key; /* the rest of a long name is a span of its own */
-            plain.length = apart ? 0 : plain.length;
-            NF2_TRY(nf2_walked_body(fs, &plain, &ops[i].body[apart]));
-        } else if (behind && ops[i].type == NF2_OP_REN) {
-            int found = nf2_node_find(fs, leaf, ops[i].from, &entry);
-            NF2_TRY(found);
-            struct nf2_span body = nf2_body_span(&entry, 0, entry.body_length);
-            NF2_TRY(found ? nf2_walked_body(fs, ops[i].from, &body) : NF2_OK);
+    for (const struct nf2_op *op = ops; op < ops + count && fs->walk.active; op++) {
+        int order = nf2_key_compare(&op->key, &fs->walk.cursor);
+        if (op->type == NF2_OP_PUT && order < (int)fs->walk.behind) {
+            bool apart = op->key.length == NF2_KEY_MAX && op->body[1].length > 0; /* its rest */
+            const struct nf2_key *key = apart ? &nf2_key_lowest : &op->key;
+            NF2_TRY(nf2_walked_body(fs, key, &op->body[apart]));
         }
     }
     return NF2_OK;

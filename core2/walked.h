@@ -13,6 +13,6 @@ void nf2_walked_piece(nf2_t *fs, const struct nf2_piece *piece);
 int nf2_walked_body(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body);
 
 /* To be called before the changes are programmed. */
-int nf2_walked_barrier(nf2_t *fs, struct nf2_view *leaf, const struct nf2_op *ops, unsigned count);
+int nf2_walked_barrier(nf2_t *fs, const struct nf2_op *ops, unsigned count);
 
 #endif

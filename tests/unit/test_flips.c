@@ -211,7 +211,8 @@ static void look(struct volume *volume, unsigned long *counts, uint32_t address)
     (void)nf2_unmount(&volume->fs);
 }
 
-static void flip_bits(const char *chip, uint32_t seed, unsigned flips)
+/* The errors that were answered: of the flips in one volume alone, none may meet what is in use and not mended. */
+static unsigned long flip_bits(const char *chip, uint32_t seed, unsigned flips)
 {
     struct volume volume;
     unsigned long counts[KINDS] = {0};
@@ -230,10 +231,53 @@ static void flip_bits(const char *chip, uint32_t seed, unsigned flips)
     }
     printf("%s: of files looked at after a flip %lu new, %lu with the bit, %lu older, %lu errors\n", chip, counts[NEWEST], counts[ITS_BIT],
            counts[OLDER], counts[REPORTED]);
-    CHECK(counts[REPORTED] > 0 && counts[ITS_BIT] > 0);
+    CHECK(counts[ITS_BIT] > 0);
     vflash_release(whole);
     forget_all();
     volume_down(&volume, false);
+    return counts[REPORTED];
+}
+
+/* Format 2: of a page's epoch no single bit is missed, also in a node's first page, which all that the node says hangs on. */
+static void flip_epochs(const char *chip)
+{
+    struct volume volume;
+    unsigned nodes = 0;
+
+    make_volume(&volume, chip, 7);
+    struct vflash_checkpoint *whole = vflash_save(volume.flash);
+    uint32_t size = vflash_chip_of(volume.flash)->size, bytes = volume.driver.block_size;
+    for (uint32_t at = 0; at < size; at += bytes) {
+        const uint8_t *page = vflash_memory(volume.flash) + at;
+        bool node = page[4] == 'N' && page[5] < 8u && ((uint32_t)page[6] | (uint32_t)page[7] << 8) == at / bytes && page[8] == 0;
+        nodes += node;
+        for (uint32_t bit = 0; node && bit < 16; bit++) {
+            vflash_flip(volume.flash, at + bit / 8, (uint8_t)(1u << bit % 8));
+            CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+            for (unsigned i = 0; i < 2 * FILES; i++) {
+                if (i == FILES) {
+                    CHECK_EQ(put(&volume, "new", 3000, at), NF2_OK);
+                }
+                if (!CHECK_EQ(judge(&volume, i % FILES), NEWEST)) {
+                    printf("  block %lu, bit %u, file %s\n", (unsigned long)(at / bytes), (unsigned)bit, path_of(i % FILES));
+                }
+            }
+            CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+            vflash_restore(volume.flash, whole);
+        }
+    }
+    CHECK(nodes > 0);
+    vflash_release(whole);
+    forget_all();
+    volume_down(&volume, false);
+}
+
+TEST(epochs)
+{
+    if (NF2_FORMAT_VERSION == 2) {
+        flip_epochs("tiny256k");
+        flip_epochs("tinyecc16");
+    }
 }
 
 static uint32_t seeds = 2;
@@ -242,9 +286,9 @@ static unsigned flips_each = 130;
 TEST(flips)
 {
     for (uint32_t seed = 1; seed <= seeds; seed++) {
-        flip_bits("tiny256k", seed, flips_each);
-        flip_bits("tiny512", seed, flips_each);
-        flip_bits("tinyecc16", seed, flips_each);
+        unsigned long reported = flip_bits("tiny256k", seed, flips_each);
+        reported += flip_bits("tiny512", seed, flips_each);
+        CHECK(reported + flip_bits("tinyecc16", seed, flips_each) > 0);
     }
 }
 
@@ -255,5 +299,6 @@ int main(int count, char **arguments)
         flips_each = 2000;
     }
     RUN(flips);
+    RUN(epochs);
     return check_done();
 }

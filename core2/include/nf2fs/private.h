@@ -60,7 +60,8 @@ struct nf2_claim {              /* claimed blocks that nobody has taken yet */
 
 struct nf2_io {                 /* flash.c, log.c */
     const struct nf2_flash *flash;
-    uint8_t log_pages;          /* pages of a block that a log uses */
+    uint16_t page;              /* bytes of a page, */
+    uint16_t log_bytes;         /* and of the part of a block that a log uses */
     bool read_only, broken;     /* broken: a program or erase failed; nothing is written until the next mount */
     bool epoch_known;           /* no page is of a later epoch */
     bool cut;                   /* the last session was not left cleanly */
@@ -168,13 +169,13 @@ typedef struct nf2 {
     uint8_t group_busy;         /* a GROUP is committed and not applied: NF2_GROUP_* */
     uint8_t view_count;
     uint8_t view_turn;
-    uint8_t leaf_view;          /* number of the view of the leaf that was asked for last */
     struct nf2_io io;
     const struct nf2_config *config;
     const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
     struct nf2_file *files;     /* open handles */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
     uint8_t *views;             /* memory for them */
+    struct nf2_view *leaf;      /* that of the leaf that was asked for last */
     struct nf2_space space;
     struct nf2_root root;
     struct nf2_walk walk;
