@@ -5,8 +5,8 @@
 BUILD ?= build
 PYTHON ?= python3
 JOBS ?= 2
-# The core: 1 (src/) or 2 (core2/). A folder of builds is for one of them.
-CORE ?= 1
+# The core: 1 (src/) or 2 (core2/); else what cmake/Nf2Core.cmake says. A folder of builds is for one of them.
+CORE ?= $(shell sed -n 's/^set(nf2fs_core_default \([0-9]\)).*/\1/p' cmake/Nf2Core.cmake)
 
 MAKEFLAGS += --no-print-directory
 override BUILD := $(abspath $(BUILD))
@@ -20,9 +20,10 @@ ASAN := $(BUILD)/asan
 PEER_OPTIONS = $(foreach peer,LITTLEFS.littlefs FATFS.fatfs YAFFS2.yaffs2,$(if $(wildcard $(BUILD)/$(subst .,,$(suffix $(peer)))/fetched),\
 	-DNF2FS_$(basename $(peer))_DIR=$(BUILD)/$(subst .,,$(suffix $(peer)))))
 
-# What the Python tools load and run, wherever BUILD is.
+# What the Python tools load, run and measure, wherever BUILD is.
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
+export NF2FS_CORE := $(CORE)
 
 .PHONY: core2 help lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
 
@@ -324,7 +325,6 @@ figures: release
 # ---- on a Cortex-M4 ----
 
 # The core that is measured: its sources, and where its headers lie (its own nf2fs/private.h in front of the other's).
-CORE ?= 1
 CORE1_SOURCES = $(wildcard src/*.c)
 CORE1_INCLUDES = include src
 CORE2_SOURCES = $(wildcard core2/*.c)

@@ -211,9 +211,10 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
 /* Nothing but a CHECKPOINT says that the session is over. */
 static int leave(nf2_t *fs)
 {
-    if (!fs->root.opened) {
-        return NF2_OK;
+    if (!fs->root.opened && !fs->io.cut && !fs->io.broken) {
+        return NF2_OK; /* nothing was changed since it was left cleanly */
     }
+    NF2_TRY(nf2_journal_open(fs));
     int result = nf2_sweep_finish(fs);
     bool waits = result == NF2_ERR_NOSPC; /* the CHECKPOINT names the GROUP: the next session finishes it */
 

@@ -114,18 +114,16 @@ struct repair {
     bool lossy;
     uint32_t window_blocks, windows;
     struct repair_summary summary;
-    char verified[1024], not_verified[1024];
     struct rep_frames frames;   /* that were read last */
     struct rep_content *cache;  /* of the item that was read last */
     unsigned cached;
 };
 
-/* text.c. `text` as for printf; its numbers are %u. */
+/* repair.c. `text` as for printf; its numbers are %u. */
 void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint32_t offset, uint32_t number, uint32_t id,
               const char *text, ...) __attribute__((format(printf, 7, 8)));
 void rep_note(struct repair *repair, enum repair_note_kind kind, uint32_t block, uint32_t number, const struct rep_key *from,
               const struct rep_key *to);
-void rep_sum_up(struct repair *repair);
 
 /* Notes an unfinished write in a page of this epoch: a power cut leaves one, so that of two one is damage. */
 void rep_torn(struct repair *repair, uint32_t block, uint32_t offset, uint16_t epoch);

@@ -54,7 +54,6 @@ static struct item *add_item(struct repair *repair, const char *path, const stru
     *item = (struct item){{.path = free_path, .type = type, .state = state}, free_path, entry, id};
     (void)rep_map_set(&repair->paths, hash, (uint32_t)repair->items);
     repair->lossy = repair->lossy || state != REPAIR_WHOLE;
-    *(type == NF2_TYPE_DIR ? &repair->summary.directories : &repair->summary.files) += 1;
     return item;
 }
 
@@ -68,7 +67,6 @@ static void add_file(struct repair *repair, const char *path, const struct rep_e
     for (size_t i = 0; i < content.parts; i++) {
         const struct rep_part *part = &content.part[i];
         lost += part->lost ? part->length : 0;
-        *(part->checked ? &repair->summary.data_checked : &repair->summary.data_unchecked) += part->lost ? 0 : part->length;
     }
     state = content.trust > state ? (enum repair_state)content.trust : state;
     state = lost > 0 || content.lost_end ? REPAIR_DAMAGED : state;
@@ -252,7 +250,6 @@ static void take_system_key(struct repair *repair, const struct rep_entry *entry
     if (!known) {
         rep_find(repair, REPAIR_ENTRY, entry->block, entry->at, 0, 0, "An entry of the volume itself is of no known form.");
     } else if (key->bytes[0] == NF2_KEY_ORPHAN) {
-        repair->summary.orphans++;
         (void)rep_map_set(&repair->orphan, number, 1);
         if (repair->state.found && number >= repair->state.id_limit) {
             rep_find(repair, REPAIR_ID, entry->block, entry->at, number, 0, "The removed file with map %u has an id that was never given out.", number);

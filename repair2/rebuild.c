@@ -86,41 +86,18 @@ uint32_t repair_unchecked(const struct repair *repair, unsigned item)
     return sum;
 }
 
-int repair_salvage(const struct repair *repair, const struct repair_visitor *visitor, void *context)
-{
-    int result = 0;
-
-    for (unsigned number = 0; number < repair->items && result >= 0; number++) {
-        result = visitor->item(context, number, &repair->item[number].out);
-        const struct rep_content *content = content_of(repair, number);
-        for (size_t i = 0; i < content->parts && result >= 0; i++) {
-            const struct rep_part *part = &content->part[i];
-            result = visitor->data(context, part->at, part->data, part->length);
-            if (part->lost && result >= 0) {
-                result = visitor->lost(context, part->at, part->at + part->length);
-            }
-        }
-    }
-    return result < 0 ? result : 0;
-}
-
 /* ---- a new volume -------------------------------------------------------------------------------- */
 
-/* How a file is written: bytes a call, and whether zeros that nobody wrote are written too. */
-struct way {
-    uint32_t chunk;
-    bool dense;
-};
-
-static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, const struct way *way)
+/* `dense`: zeros that nobody wrote are written, too; else the gap reads as zeros. */
+static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, uint32_t page_size, bool dense)
 {
-    static const uint8_t zeros[4096];
+    static const uint8_t zeros[NF2_PAGE_MAX];
 
-    if (part->data == NULL && !way->dense) { /* the gap reads as zeros */
+    if (part->data == NULL && !dense) {
         return (int)nf2_seek(fs, file, (int32_t)(part->at + part->length), NF2_SEEK_SET);
     }
     for (uint32_t done = 0, n; done < part->length; done += n) {
-        n = rep_min(part->length - done, part->data != NULL ? way->chunk : rep_min(way->chunk, sizeof zeros));
+        n = rep_min(part->length - done, page_size);
         int32_t written = nf2_write(fs, file, part->data != NULL ? part->data + done : zeros, n);
         if (written < 0) {
             return (int)written;
@@ -129,16 +106,17 @@ static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, 
     return NF2_OK;
 }
 
-static int write_content(nf2_t *fs, const char *path, const struct rep_content *content, const struct way *way, void *page)
+static int write_content(const struct repair *repair, nf2_t *fs, unsigned number, bool dense, void *page)
 {
+    const struct rep_content *content = content_of(repair, number);
     nf2_file_t file;
-    int result = nf2_open(fs, &file, path, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_TRUNC, page);
+    int result = nf2_open(fs, &file, repair->item[number].path, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_TRUNC, page);
 
     if (result < 0) {
         return result;
     }
     for (size_t i = 0; i < content->parts && result >= 0; i++) {
-        result = write_part(fs, &file, &content->part[i], way);
+        result = write_part(fs, &file, &content->part[i], repair->image.page_size, dense);
     }
     if (result >= 0 && content->parts > 0 && content->part[content->parts - 1].data == NULL) {
         result = nf2_truncate(fs, &file, content->size);
@@ -148,19 +126,17 @@ static int write_content(nf2_t *fs, const char *path, const struct rep_content *
 }
 
 /*
- * Where there is little room: a write of a page promises to take less than one of a megabyte (nf2_write is refused as a whole), and a
- * file without gaps is stored without a map. Before the next way is tried nothing of the file is left.
+ * In writes of a page, which promise to take less than longer ones (nf2_write is refused as a whole). Where there is no room: without
+ * gaps, since a file that has none is stored without a map. Before that nothing of the file is left.
  */
 static int write_file(const struct repair *repair, nf2_t *fs, unsigned number, void *page)
 {
-    const struct way ways[] = {{1u << 20, false}, {repair->image.page_size, false}, {repair->image.page_size, true}};
-    const char *path = repair->item[number].path;
     int result = NF2_ERR_NOSPC;
 
-    for (unsigned i = 0; i < sizeof ways / sizeof ways[0] && result == NF2_ERR_NOSPC; i++) {
-        result = write_content(fs, path, content_of(repair, number), &ways[i], page);
+    for (unsigned dense = 0; dense < 2 && result == NF2_ERR_NOSPC; dense++) {
+        result = write_content(repair, fs, number, dense != 0, page);
         if (result == NF2_ERR_NOSPC) {
-            int removed = nf2_remove(fs, path);
+            int removed = nf2_remove(fs, repair->item[number].path);
             result = removed < 0 && removed != NF2_ERR_NOENT ? removed : result;
         }
     }

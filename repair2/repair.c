@@ -138,7 +138,10 @@ static struct repair *open_with(const uint8_t *bytes, const struct repair_geomet
         return open_with(bytes, geometry, newer);
     }
     repair->lossy = repair->lossy || !repair->summary.log_read;
-    rep_sum_up(repair);
+    repair->summary.unclean_mounts = repair->state.unclean_mounts;
+    repair->summary.erases = repair->state.erases;
+    repair->summary.bad_blocks += repair->state.bads;
+    repair->summary.clean = repair->state.clean;
     write_notes(repair);
     if (repair->summary.nodes == 0 && repair->entries == 0) {
         repair_close(repair);
@@ -177,37 +180,8 @@ void repair_close(struct repair *repair)
     free(repair);
 }
 
-/* ---- summary ------------------------------------------------------------------------------------- */
+/* ---- what was found ------------------------------------------------------------------------------ */
 
-void rep_sum_up(struct repair *repair)
-{
-    struct repair_summary *sum = &repair->summary;
-    const struct rep_state *state = &repair->state;
-
-    sum->blocks = repair->image.blocks;
-    sum->volume_id = repair->image.volume_id;
-    sum->unclean_mounts = state->unclean_mounts;
-    sum->erases = state->erases;
-    sum->bad_blocks += state->bads;
-    sum->clean = state->clean;
-    (void)snprintf(repair->verified, sizeof repair->verified,
-                   "Read, and their checks fit: %u anchors, %u records of the root log, %u nodes of the tree with %u entries, "
-                   "%u files, %u directories, %u removed files, and %llu bytes of files that lie in entries and frames. "
-                   "Each key was compared with its node's bounds, each name with its form, each file with its pieces%s%s.",
-                   sum->anchors, sum->log_records, sum->nodes, sum->entries, sum->files, sum->directories, sum->orphans,
-                   (unsigned long long)sum->data_checked, sum->complete ? ", and all blocks in use with each other" : "",
-                   sum->window_blocks > 0 ? ", and those of the window on record with its used bits" : "");
-    (void)snprintf(repair->not_verified, sizeof repair->not_verified,
-                   "%llu bytes of files lie in data blocks: they were found, and no check covers what they hold. "
-                   "The state of %u of %u blocks is not on record, so that nothing can be said of it.%s%s%s",
-                   (unsigned long long)sum->data_unchecked, sum->blocks - sum->window_blocks, sum->blocks,
-                   sum->complete ? "" : " Nodes of the tree are lost or damaged: what they led to is not known, and blocks in use may be missing in all comparisons.",
-                   sum->log_read ? "" : " The root log could not be read in full: newer contents may be lost without a trace.",
-                   sum->clean ? "" : " The volume was not left cleanly: a damaged last record cannot be told from a write that was cut.");
-}
-
-const char *repair_verified(const struct repair *repair) { return repair->verified; }
-const char *repair_not_verified(const struct repair *repair) { return repair->not_verified; }
 const struct repair_summary *repair_summary(const struct repair *repair) { return &repair->summary; }
 unsigned repair_findings(const struct repair *repair) { return (unsigned)repair->findings; }
 unsigned repair_wrong(const struct repair *repair) { return repair->wrong; }
@@ -234,40 +208,6 @@ const char *repair_path_of(const struct repair *repair, uint32_t id)
 
 /* ---- texts --------------------------------------------------------------------------------------- */
 
-const char *repair_kind_text(enum repair_kind kind)
-{
-    static const char *const texts[REPAIR_KINDS] = {
-        "a super block is damaged, or names a block that is no root log",
-        "the root log is damaged, or says what cannot be",
-        "a committed change of several leaves cannot be read",
-        "a node of the tree cannot be read",
-        "records of a node are damaged",
-        "the sorted part of a node is not where or as it should be",
-        "a record names another one that is not there",
-        "a reference to a node leads to none",
-        "a key lies outside of its node's bounds",
-        "a key or a name is there twice",
-        "an entry of no known form",
-        "a name that no call can reach",
-        "a part of a file lies outside of the volume, or has no known form",
-        "a file has a hole, or is too long",
-        "frames of a file are damaged or missing",
-        "an id that was never given out is in use",
-        "two names for one file or directory",
-        "content that no name leads to, and that nothing will free",
-        "a file that is on record as removed has a name",
-        "directories inside of each other",
-        "a block, or a part of one, is in use twice",
-        "a block in use is free on record",
-        "a block that is on record as erased is not",
-        "more blocks are free on record than can be",
-        "an unfinished write, as a power cut leaves it",
-        "one bit is wrong where it does no harm",
-        "a committed change is not applied yet",
-    };
-    return (unsigned)kind < REPAIR_KINDS ? texts[kind] : "unknown";
-}
-
 const char *repair_use_text(enum repair_use use)
 {
     static const char *const texts[REPAIR_USES] = {"nothing", "super block", "root log", "the root log's next block", "inner node",
@@ -282,7 +222,7 @@ const char *repair_note_text(enum repair_note_kind kind)
         "the root log is damaged: newer content may be lost without a trace",
         "a node of the tree is lost, and the names or pieces of files in it",
         "records in a node are lost",
-        "single bits were mended",
+        "flipped bits were mended",
         "an unfinished write: nothing is lost by that",
         "a committed change is lost in part",
         "a name that no path can have was changed",

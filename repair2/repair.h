@@ -78,31 +78,21 @@ struct repair_finding {
 /* In the order of the places where they were found, at most 10,000; `repair_wrong` counts all that are wrong. */
 unsigned repair_findings(const struct repair *repair);
 const struct repair_finding *repair_finding(const struct repair *repair, unsigned number);
-const char *repair_kind_text(enum repair_kind kind);
 
 /* Is it wrong? Else it is a remark: UNFINISHED, MENDED, PENDING. */
 bool repair_kind_wrong(enum repair_kind kind);
 unsigned repair_wrong(const struct repair *repair);
 
-/* What was looked at. Whatever is counted here was read and its checks fit, but for what findings and `unchecked` say. */
+/* What was looked at. */
 struct repair_summary {
-    uint32_t blocks, volume_id;
     uint32_t unclean_mounts, erases;    /* on record */
-    uint32_t anchors, log_records, nodes, entries, files, directories, orphans, bad_blocks;
-    uint32_t blocks_used;       /* that the tree and the log use, super blocks included */
-    uint64_t data_checked;      /* bytes of files: in entries and frames */
-    uint64_t data_unchecked;    /* bytes of files that lie in data blocks: no check covers them */
-    uint32_t window_first, window_blocks;   /* the blocks whose state is on record: others were not compared */
+    uint32_t nodes, bad_blocks;
     bool clean;                 /* the volume was left cleanly */
     bool pending;               /* a committed change waits */
     bool log_read;              /* false: the state is that of an older log, or there is none */
     bool complete;              /* all nodes were found, so that the comparisons between blocks say something */
 };
 const struct repair_summary *repair_summary(const struct repair *repair);
-
-/* What was verified, and what was not, in sentences. */
-const char *repair_verified(const struct repair *repair);
-const char *repair_not_verified(const struct repair *repair);
 
 /* What a block is for, as far as it can be told; for maps. */
 enum repair_use {
@@ -111,10 +101,6 @@ enum repair_use {
 };
 enum repair_use repair_block_use(const struct repair *repair, uint32_t block);
 const char *repair_use_text(enum repair_use use);
-
-/* What lies in a block: calls `line` for each record or frame, in order of their places. */
-void repair_dump(const struct repair *repair, uint32_t block,
-                 void (*line)(void *context, uint32_t offset, uint32_t length, const char *text), void *context);
 
 /* ---- salvage ------------------------------------------------------------------------------------- */
 
@@ -153,14 +139,6 @@ uint32_t repair_read(const struct repair *repair, unsigned item, uint32_t at, vo
 
 /* Bytes of a file that no check covers: what was read there is what lies there, right or wrong. */
 uint32_t repair_unchecked(const struct repair *repair, unsigned item);
-
-/* Hands out all that can be read. A function that returns a negative number ends it, and that is returned. */
-struct repair_visitor {
-    int (*item)(void *context, unsigned number, const struct repair_item *item);    /* its data follow, if it is a file */
-    int (*data)(void *context, uint32_t at, const uint8_t *data, uint32_t length);  /* NULL: zeros */
-    int (*lost)(void *context, uint32_t from, uint32_t to);                         /* bytes that could not be read */
-};
-int repair_salvage(const struct repair *repair, const struct repair_visitor *visitor, void *context);
 
 /* What was found on the way. */
 enum repair_note_kind {

@@ -3,7 +3,7 @@
 #include "node.h"
 
 struct anchor {
-    bool found;
+    bool found, other_format;
     uint32_t sequence, volume_id, head, block;
 };
 
@@ -17,7 +17,7 @@ static void read_anchor(struct repair *repair, uint32_t block, const struct rep_
     bool own = whole && rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION && rep_get32(p + NF2_ANCHOR_BLOCKS) == image->blocks &&
                rep_get32(p + NF2_ANCHOR_GEOMETRY) == (image->block_size | image->page_size | image->unit);
 
-    repair->summary.anchors += own;
+    best->other_format = best->other_format || (whole && p[4] != NF2_FORMAT_VERSION);
     if (!own) {
         rep_find(repair, REPAIR_ANCHOR, block, record->at, 0, 0, whole ? "This anchor is that of another format version or chip." :
                  "This record of a super block is no anchor.");
@@ -262,7 +262,6 @@ static void report_log(struct repair *repair, const struct rep_log *log)
 {
     struct rep_state *state = &repair->state;
 
-    repair->summary.log_records = (uint32_t)log->count;
     if (log->damaged) {
         rep_find(repair, REPAIR_LOG, state->head, log->damage, log->torns, 0,
                  "The root log is damaged: no power cut leaves what is here.");
@@ -356,7 +355,7 @@ bool rep_root_find(struct repair *repair, uint32_t newer)
     if (!anchor.found) {
         rep_find(repair, REPAIR_ANCHOR, 0, 0, 0, 0, "No anchor is left: nothing says where the root log is.");
         rep_note(repair, REPAIR_NOTE_SUPER, REP_NONE, 0, NULL, NULL);
-        if (!guess_volume(repair)) {
+        if (anchor.other_format || !guess_volume(repair)) {
             return false;
         }
     } else {

@@ -168,7 +168,6 @@ static void compare_record(struct repair *repair)
             rep_find(repair, REPAIR_ERASED, block, 0, 0, 0, "This block is on record as erased, and is not.");
         }
     }
-    repair->summary.blocks_used = used;
     if (repair->summary.complete && state->free > repair->image.blocks - used) {
         rep_find(repair, REPAIR_COUNT, state->head, 0, state->free, 0, "%u blocks are free on record, and %u can be.", state->free,
                  repair->image.blocks - used);
@@ -201,8 +200,6 @@ void rep_space_check(struct repair *repair)
     mark_extents(&space);
     if (state->found && repair->summary.log_read) {
         compare_record(repair);
-        repair->summary.window_first = state->window * repair->window_blocks;
-        repair->summary.window_blocks = rep_min(repair->window_blocks, repair->image.blocks - repair->summary.window_first);
     }
     free(space.extent);
 }

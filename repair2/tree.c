@@ -207,5 +207,4 @@ void rep_tree_read(struct repair *repair)
         *trust = *trust == REPAIR_WHOLE ? REPAIR_UNSURE : *trust;
     }
     rep_entries_sort(repair);
-    repair->summary.entries = (uint32_t)repair->entries;
 }

@@ -104,7 +104,7 @@ int nf2_super_write(nf2_t *fs)
 /* Is the beginning of the super log blank, a damaged anchor, or something else? */
 static int no_anchor(nf2_t *fs)
 {
-    bool blank = true, magic = false;
+    bool blank = true, magic = false, other = false;
 
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         const uint8_t *p = nf2_peek(fs, block, 0, nf2_page(fs));
@@ -114,9 +114,12 @@ static int no_anchor(nf2_t *fs)
         for (uint32_t i = 0; i < nf2_page(fs); i++) {
             blank = blank && p[i] == 0xFF;
         }
-        magic = magic || memcmp(p + NF2_PAGE_HEAD + 2, "NF2F", 4) == 0;
+        const uint8_t *anchor = p + NF2_PAGE_HEAD + 2;
+        bool named = memcmp(anchor, "NF2F", 4) == 0;
+        magic = magic || named;
+        other = other || (named && anchor[4] == 2); /* whose anchors have another length */
     }
-    return blank ? NF2_ERR_BLANK : magic ? NF2_ERR_CORRUPT : NF2_ERR_FOREIGN;
+    return other ? NF2_ERR_VERSION : blank ? NF2_ERR_BLANK : magic ? NF2_ERR_CORRUPT : NF2_ERR_FOREIGN;
 }
 
 /* Does the anchor fit this library and this geometry? */

@@ -159,9 +159,7 @@ def steps_of(arguments):
                 f"cd {build / 'release'} && {tools / 'ctest'} -R '^{{pattern}}$'",
             )
         )
-    if "python" in arguments.parts and arguments.core != 1:
-        print("the Python tests are left out: the host tools read format version 1 alone")
-    elif "python" in arguments.parts:
+    if "python" in arguments.parts:
         steps.append(
             Step(
                 "Python tests",
@@ -185,12 +183,17 @@ def steps_of(arguments):
     return steps
 
 
+def default_core():
+    text = (ROOT / "cmake" / "Nf2Core.cmake").read_text()
+    return int(re.search(r"^set\(nf2fs_core_default (\d)\)", text, re.M)[1])
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--build", type=Path, required=True)
-    parser.add_argument("--core", type=int, default=1)
+    parser.add_argument("--core", type=int, default=default_core())
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     arguments = parser.parse_args()

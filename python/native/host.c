@@ -25,6 +25,11 @@ const char *nf2h_version(void)
     return NF2_VERSION;
 }
 
+int nf2h_format_version(void)
+{
+    return (int)NF2_FORMAT_VERSION;
+}
+
 const char *nf2h_error_text(int error)
 {
     return nf2_error_text(error);
@@ -32,7 +37,7 @@ const char *nf2h_error_text(int error)
 
 /* ---- images ------------------------------------------------------------------------------------ */
 
-static void forget_findings(nf2h_image *image)
+void nf2h_forget_findings(nf2h_image *image)
 {
     free(image->finding);
     image->finding = NULL;
@@ -44,7 +49,7 @@ void nf2h_image_close(nf2h_image *image)
     if (!image)
         return;
     vflash_free(image->flash);
-    forget_findings(image);
+    nf2h_forget_findings(image);
     free(image);
 }
 
@@ -129,17 +134,15 @@ int nf2h_blocks(nf2h_image *image, uint8_t *states, uint32_t *erases, uint32_t c
     for (uint32_t block = 0; block < count; block++) {
         int state = nf2_block_state(&image->fs, block, &erases[block]);
         if (state < 0)
-            return state;
+            return nf2h_blocks_seen(image, states, erases, count, state);
         states[block] = (uint8_t)state;
     }
     return NF2_OK;
 }
 
-/* Keeps a finding. Those that there is no memory for are left out; the count of nf2_check tells that they were there. */
-static void keep_finding(void *context, const struct nf2_finding *facts)
+void nf2h_keep_finding(nf2h_image *image, const struct nf2_finding *facts,
+                       enum nf2_finding_kind kind, const char *text)
 {
-    nf2h_image *image = context;
-
     if ((image->findings & (image->findings - 1)) == 0) { /* room is made up to the next power of two */
         struct finding *more = realloc(image->finding, sizeof *more * (image->findings > 0 ? 2u * image->findings : 1u));
         if (!more)
@@ -148,17 +151,25 @@ static void keep_finding(void *context, const struct nf2_finding *facts)
     }
     struct finding *kept = &image->finding[image->findings++];
     kept->facts = *facts;
+    kept->facts.kind = kind;
     if (facts->name)
         memcpy(kept->name, facts->name, facts->name_length);
+    (void)snprintf(kept->text, sizeof kept->text, "%s", text);
+}
+
+static void keep_finding(void *context, const struct nf2_finding *facts)
+{
+    nf2h_keep_finding(context, facts, facts->kind, nf2_finding_text(facts->kind));
 }
 
 int nf2h_check(nf2h_image *image)
 {
-    forget_findings(image);
-    return nf2_check(&image->fs, keep_finding, image);
+    nf2h_forget_findings(image);
+    return nf2h_check_contents(image, nf2_check(&image->fs, keep_finding, image));
 }
 
-int nf2h_finding(nf2h_image *image, unsigned index, uint64_t out[5], uint8_t name[256])
+int nf2h_finding(nf2h_image *image, unsigned index, uint64_t out[5], uint8_t name[256],
+                 const char **text)
 {
     if (index >= image->findings)
         return 0;
@@ -169,6 +180,7 @@ int nf2h_finding(nf2h_image *image, unsigned index, uint64_t out[5], uint8_t nam
     out[3] = kept->facts.number;
     out[4] = kept->facts.name ? kept->facts.name_length : 0;
     memcpy(name, kept->name, (size_t)out[4]);
+    *text = kept->text;
     return 1;
 }
 

@@ -28,6 +28,7 @@ typedef struct nf2h_dir nf2h_dir;
 /* ---- constants and texts ---- */
 
 const char *nf2h_version(void);
+int nf2h_format_version(void);
 const char *nf2h_error_text(int error);
 
 /*
@@ -117,9 +118,10 @@ int nf2h_left_cleanly(nf2h_image *image);
 /* How many things are wrong. They are kept until the next check, or the image's end: */
 int nf2h_check(nf2h_image *image);
 /* 1, or 0 where there are no more; out: kind, block (UINT32_MAX: none), id (0: none), number,
-   length of `name` (0: none). */
-int nf2h_finding(nf2h_image *image, unsigned index, uint64_t out[5], uint8_t name[256]);
-/* NULL behind the last kind. */
+   length of `name` (0: none). The text is kept as long. */
+int nf2h_finding(nf2h_image *image, unsigned index, uint64_t out[5], uint8_t name[256],
+                 const char **text);
+/* A phrase for a kind; NULL behind the last kind. */
 const char *nf2h_finding_text(unsigned kind);
 
 /* ---- names ---- */
@@ -151,7 +153,7 @@ int nf2h_file_sync(nf2h_file *file);
 
 /*
  * ---- repair ----
- * What can be read from a damaged image, and a new volume made of it. repair/repair.h has the
+ * What can be read from a damaged image, and a new volume made of it. repair.h has the
  * meanings. All that needs the bytes on the chip is behind these functions.
  */
 

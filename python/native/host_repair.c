@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * host_repair.c - repair of damaged images, for callers in other languages: see host.h.
- *
- * Whatever the host library needs beyond the public API of the core, and so the format or the
- * inside of nf2_t, is in this file.
- */
+/* host_repair.c - repair of damaged images, for callers in other languages: see host.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "image.h"
-#include "repair/repair.h"
+#include "repair.h"
 
 struct nf2h_repair {
     struct vflash *flash; /* the image, read-only */
@@ -149,12 +144,4 @@ int nf2h_repair_verify(nf2h_repair *repair, nf2h_image *image, char *message, si
     unsigned failed = 0;
     int result = repair_verify(repair->repair, &image->fs, &failed);
     return say_where(repair, result, failed, message, message_size);
-}
-
-/* ---- the inside of a mounted volume
- * --------------------------------------------------------------- */
-
-int nf2h_left_cleanly(nf2h_image *image)
-{
-    return image->fs.clean;
 }

@@ -10,6 +10,7 @@
 struct finding {
     struct nf2_finding facts;
     uint8_t name[256];
+    char text[256];
 };
 
 struct nf2h_image {
@@ -25,5 +26,18 @@ struct nf2h_image {
 
 /* A chip of the catalogue, or from a file: 0, or NF2_ERR_INVAL with a message. */
 int nf2h_find_chip(const char *name, struct vflash_chip *out, char *message, size_t message_size);
+
+/* Keeps a finding. Without memory it is left out; the count tells that it was there. */
+void nf2h_keep_finding(nf2h_image *image, const struct nf2_finding *facts,
+                       enum nf2_finding_kind kind, const char *text);
+void nf2h_forget_findings(nf2h_image *image);
+
+/* States and erase counts of blocks where nf2_block_state answered `error`, as nf2h_blocks has them. */
+int nf2h_blocks_seen(nf2h_image *image, uint8_t *states, uint32_t *erases, uint32_t count,
+                     int error);
+
+/* What there is to say beyond `result`, which is that of nf2_check and may be an error; the number
+   of things wrong (host_format1.c, host_format2.c). */
+int nf2h_check_contents(nf2h_image *image, int result);
 
 #endif

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from . import chips, files, interrupts, native
-from .errors import CORRUPT, EXIST, GEOMETRY, NF2Error
+from .errors import CORRUPT, EXIST, GEOMETRY, VERSION, NF2Error
 from .images import open_locked
 from .locks import ImageLock
 from .native import Finding, Item, Note
@@ -207,9 +207,21 @@ def _check_mounted(report: Report, path: str) -> None:
             if report.left_cleanly is None:
                 report.left_cleanly = volume.left_cleanly()
             report.wrong, report.findings = volume.check()
-            report.space, report.health = volume.statfs(), volume.health()
+            report.space, report.health = volume.statfs(), _health(volume, report.wrong > 0)
     except NF2Error as error:
+        if error.code == VERSION:
+            raise NF2Error(VERSION, error.text, report.image) from None
         report.error = error.text
+
+
+def _health(volume: Volume, damaged: bool) -> dict[str, int] | None:
+    """What is on record of wear may itself be in what is damaged."""
+    try:
+        return volume.health()
+    except NF2Error:
+        if not damaged:
+            raise
+        return None
 
 
 def _check_recovered(report: Report) -> None:

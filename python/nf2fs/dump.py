@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
-from . import log_records, show
+from . import show
 from . import owners as owning
 from .errors import INVAL, NF2Error
-from .layout import Chip, Layout
+from .layout import Chip, Layout, layout_of
 from .logs import Entry, Frame, Piece
 
 LINE = 16
@@ -51,11 +51,12 @@ def inside(layout: Layout, block: int) -> Iterator[Record]:
     pieces = layout.pieces(block)
     log = layout.kind(block, pieces)
     if log is not None:
-        yield from (log_record(log, block, piece) for piece in pieces)
+        yield from (log_record(layout, log, block, piece) for piece in pieces)
         return
     framed = layout.frame_pieces(block)
     if framed is not None:
-        yield from (frame_record(framed[0], block, piece) for piece in framed[1])
+        whose, fields, found = framed
+        yield from (frame_record(whose, fields, block, piece) for piece in found)
         return
     data = layout.chip.block(block)
     for offset, length in programmed(data, layout.chip.page_size):
@@ -64,20 +65,20 @@ def inside(layout: Layout, block: int) -> Iterator[Record]:
         yield Record("programmed", block, offset, length, text)
 
 
-def log_record(log: str, block: int, piece: Piece) -> Record:
+def log_record(layout: Layout, log: str, block: int, piece: Piece) -> Record:
     if not isinstance(piece, Entry):
         return unreadable(block, piece)
-    said = log_records.read(log, piece)
+    said = layout.say(log, piece)
     facts = {"log": log, "type": said.name, "epoch": piece.epoch, "more": piece.more}
     text = f"{said.name}  {said.text}" + MORE * piece.more
     return Record("record", block, piece.offset, piece.length, text, facts | said.fields)
 
 
-def frame_record(file: int, block: int, piece: Piece) -> Record:
+def frame_record(whose: str, fields: dict, block: int, piece: Piece) -> Record:
     if not isinstance(piece, Frame):
         return unreadable(block, piece)
-    facts = {"file": file, "from": piece.at, "bytes": piece.size, "epoch": piece.epoch}
-    text = f"frame  {piece.size} bytes of file {file} from {piece.at} on" + MORE * piece.more
+    facts = fields | {"from": piece.at, "bytes": piece.size, "epoch": piece.epoch}
+    text = f"frame  {piece.size} bytes of {whose} from {piece.at} on" + MORE * piece.more
     return Record("frame", block, piece.offset, piece.length, text, facts | {"more": piece.more})
 
 
@@ -97,7 +98,7 @@ def records(
     if not 0 <= first < len(states):
         text = f"there is no block {first}: the volume has blocks 0 to {len(states) - 1}"
         raise NF2Error(INVAL, text, volume.path)
-    layout = Layout(Chip.under(volume))
+    layout = layout_of(Chip.under(volume))
     found = owning.find(volume, states, layout)
     if unread is not None:
         unread += found.unread
@@ -117,7 +118,7 @@ def records(
 
 def records_unmounted(chip: Chip, first: int = 0, count: int | None = None) -> Iterator[Record]:
     """As `records`, where the volume does not mount: states and owners are not known then."""
-    layout = Layout(chip)
+    layout = layout_of(chip)
     last = chip.blocks if count is None else min(first + count, chip.blocks)
     for block in range(first, last):
         blank = not programmed(chip.block(block), chip.page_size)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 from . import chips, files, native
-from .errors import BLANK, CORRUPT, EXIST, FOREIGN, GEOMETRY, NOSPC, NF2Error
+from .errors import BLANK, CORRUPT, EXIST, FOREIGN, GEOMETRY, NOSPC, VERSION, NF2Error
 from .locks import ImageLock
 from .volume import Volume
 
@@ -162,11 +162,26 @@ def _open_as(
         image.mount(read_only)
     except NF2Error as error:
         image.close()
-        raise NF2Error(error.code, error.text, path) from None
+        text = _version_error(library, path, facts) if error.code == VERSION else error.text
+        raise NF2Error(error.code, text, path) from None
     except BaseException:
         image.close()
         raise
     return Volume(image, path, facts, read_only, lock)
+
+
+def _version_error(library, path: str, facts: native.Chip) -> str:
+    """Which format the volume has, as its anchors say: the first record of a super block."""
+    known = library.format_version()
+    found: set[int] = set()
+    with open(path, "rb") as file:
+        for block in range(3):
+            file.seek(facts.volume_offset + block * facts.block_size)
+            head = file.read(9)
+            if head[4:8] == b"NF2F" and head[8] != known:
+                found.add(head[8])
+    which = f"format version {found.pop()}" if len(found) == 1 else "another format version"
+    return f"the volume is of {which}, and this library reads version {known} alone"
 
 
 # What says most about an image on which no chip mounts: the first of these that any chip answered.
@@ -194,6 +209,8 @@ def _open_as_any(library, path: str, lock: ImageLock | None, read_only: bool) ->
                 f"{chips.misfit(length, found.size)} (the volume is for {found.text(library)})",
                 path,
             )
+    if (other := next((one for one in errors if one.code == VERSION), None)) is not None:
+        raise other
     if not errors:
         raise NF2Error(
             GEOMETRY,

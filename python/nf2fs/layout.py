@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which blocks of a volume hold its logs and its tree, as its own records say (docs/FORMAT.md).
+"""Which blocks of a volume hold its logs and its tree, as its own records say.
 
 Read from the chip's bytes alone. What cannot be read is left out: the sets are then smaller than
 they should be, never wrong.
@@ -7,15 +7,11 @@ they should be, never wrong.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+from importlib import import_module
 
-from . import log_records as said
 from . import logs, native
-from .logs import Entry, Piece, u16, u24, u32
-
-FORMAT = 1  # that this module knows
-CHAIN_MAX = 65536
+from .log_records import Said
+from .logs import Entry, Piece
 
 
 class Chip:
@@ -39,194 +35,53 @@ class Chip:
 
 
 class Layout:
-    """What the logs of a volume say of its blocks."""
+    """What the logs of a volume say of its blocks; `layout_of` makes the one of its format."""
 
     def __init__(self, chip: Chip):
         self.chip = chip
-        self.places: dict[int, int] = {}  # bad block: the one in its place
         self.volume: int | None = None  # id
-        self.log: set[int] = set()  # super log, meta log with its next block
-        self.set_aside: set[int] = set()  # claimed, and in the stock
+        self.log: set[int] = set()  # super blocks, and the log that a mount reads
+        self.set_aside: set[int] = set()  # for what is written next
         self.nodes: set[int] = set()  # of the tree
-        self.owned: set[int] = set()  # by files whose data is in pieces, in use or not
-        self.frames: dict[int, set[tuple[int, int]]] = defaultdict(set)  # (file, base)
+        self.owned: set[int] = set()  # by files, in use or not, where that is on record
         self._read()
-
-    # ---- what is in a block ----
-
-    def kind(self, block: int, pieces: list[Piece]) -> str | None:
-        """Which log of this volume a block is; None: it is none."""
-        found = [piece for piece in pieces if isinstance(piece, Entry)]
-        if block < 2:
-            return said.SUPER if found and found[0].type == said.ANCHOR else None
-        for entry in found:
-            if self._is_meta_head(entry):
-                return said.META
-        if found and self._is_node_head(found[0]):
-            return said.NODE if self._place(u24(found[0].payload, 2)) == block else None
-        batch = {entry.type for entry in found} <= said.READERS[said.BATCH].keys()
-        return said.BATCH if found and batch and found[0].offset == 2 else None
 
     def pieces(self, block: int) -> list[Piece]:
         """The records in a block, if it is a log."""
         chip = self.chip
         return list(logs.entries(chip.block(block), chip.page_size, chip.program_unit))
 
-    def frame_pieces(self, block: int) -> tuple[int, list[Piece]] | None:
-        """The file and its frames in a block; None if it holds none."""
-        chip, data = self.chip, self.chip.block(block)
-        for file, base in sorted(self.frames.get(block, ())):
-            found = list(logs.frames(data, chip.page_size, chip.program_unit, file, base))
-            if found and isinstance(found[0], logs.Frame):
-                return file, found
-        return None
+    def entries(self, block: int) -> list[Entry]:
+        """Those of them with a right check."""
+        return [piece for piece in self.pieces(block) if isinstance(piece, Entry)]
 
-    def _is_meta_head(self, entry: Entry) -> bool:
-        text = entry.payload
-        return (
-            entry.type == said.HEAD
-            and len(text) == 15
-            and text[:1] == b"M"
-            and u32(text, 1) == self.volume
-        )
+    def kind(self, block: int, pieces: list[Piece]) -> str | None:
+        """Which log of this volume a block is; None: it is none."""
+        raise NotImplementedError
 
-    def _is_node_head(self, entry: Entry) -> bool:
-        text = entry.payload
-        return (
-            entry.type == said.HEAD
-            and len(text) == 9
-            and text[:1] == b"N"
-            and u32(text, 5) == self.volume
-        )
+    def say(self, log: str, entry: Entry) -> Said:
+        """What a record says in a log of this kind."""
+        raise NotImplementedError
 
-    # ---- from the super log to the tree ----
+    def frame_pieces(self, block: int) -> tuple[str, dict, list[Piece]] | None:
+        """The frames in a block, and whose they are, in words and fields; None: it holds none."""
+        raise NotImplementedError
 
     def _read(self) -> None:
-        anchors = [
-            said.read(said.SUPER, piece).fields
-            for block in (0, 1)
-            for piece in self.pieces(block)
-            if isinstance(piece, Entry) and piece.type == said.ANCHOR
-        ]
-        anchors = [one for one in anchors if one.get("format") == FORMAT]
-        if not anchors:
-            return
-        self.log |= {0, 1}
-        newest = max(anchors, key=lambda one: one["sequence"])
-        self.volume, self.places = newest["volume"], dict(newest["places"])
-        state = self._meta(newest["meta_block"])
-        if state is not None:
-            self._tree(state["root"])
+        raise NotImplementedError
 
-    def _meta(self, block: int) -> dict | None:
-        """Follows the meta log to its head; the last STATE there."""
-        found = None
-        for _ in range(CHAIN_MAX):
-            place = self._place(block)
-            entries = [one for one in self.pieces(place) if isinstance(one, Entry)]
-            heads = [one for one in entries if self._is_meta_head(one)]
-            if not heads:
-                break
-            records = [said.read(said.META, one) for one in entries]
-            states = [one.fields for one in records if one.name == "STATE" and one.fields]
-            if not states:
-                break
-            found, head = (states[-1], records), said.read(said.META, heads[0]).fields
-            self.log |= {block, place}
-            if head["next"] >= self.chip.blocks:
-                break
-            following, block = block, head["next"]
-            if not self._goes_on(block, head["sequence"] + 1):
-                self.log |= {block, self._place(block)}
-                block = following
-                break
-        if found is None:
-            return None
-        state, records = found
-        self.places |= dict(state["places"])
-        self._window(state["tail"], block)
-        self._claims(state, records)
-        return state
-
-    def _place(self, block: int) -> int:
-        return self.places.get(block, block)
-
-    def _goes_on(self, block: int, sequence: int) -> bool:
-        for one in self.pieces(self._place(block)):
-            if isinstance(one, Entry) and self._is_meta_head(one):
-                return said.read(said.META, one).fields["sequence"] == sequence
-        return False
-
-    def _window(self, block: int, head: int) -> None:
-        """The blocks of the meta log from its tail to its head."""
-        for _ in range(CHAIN_MAX):
-            if block == head or block >= self.chip.blocks:
-                break
-            self.log |= {block, self._place(block)}
-            heads = [
-                one
-                for one in self.pieces(self._place(block))
-                if isinstance(one, Entry) and self._is_meta_head(one)
-            ]
-            if not heads:
-                break
-            block = said.read(said.META, heads[0]).fields["next"]
-
-    def _claims(self, state: dict, records: list[said.Said]) -> None:
-        runs = [run for slot in state["slots"] for run in slot]
-        runs += [
-            [one.fields["start"], one.fields["count"]] for one in records if one.name == "CLAIM"
-        ]
-        self.set_aside |= set(state["stock"])
-        for start, count in runs:
-            self.set_aside |= set(range(start, min(start + count, self.chip.blocks)))
-        self.set_aside |= {self._place(block) for block in self.set_aside}
-
-    def _tree(self, root: int) -> None:
-        pending = [root]
-        while pending:
-            block = pending.pop()
-            place = self._place(block)
-            if block >= self.chip.blocks or place in self.nodes:
-                continue
-            entries = [one for one in self.pieces(place) if isinstance(one, Entry)]
-            if not entries or not self._is_node_head(entries[0]):
-                continue
-            self.nodes |= {block, place}
-            pending += self._bodies(entries)
-
-    def _bodies(self, entries: list[Entry]) -> Iterator[int]:
-        """The children that a node names; where its frames are is kept."""
-        gone = dropped(entries)
-        for entry in entries:
-            key, body = key_and_body(entry)
-            if key is None or not body:
-                continue
-            if body[0] == said.CHILD_BODY and entry.offset not in gone:
-                yield u24(body, 1)
-            if body[0] == said.OWN_BODY and entry.offset not in gone:
-                first = int.from_bytes(key.bytes[1:], "big")
-                self.owned |= set(range(first, min(first + u16(body, 1), self.chip.blocks)))
-            if body[0] == said.FRAMES_BODY:
-                self.frames[self._place(u24(body, 1))].add((key.id, u32(body, 4)))
+    def _is_head(self, entry: Entry, letter: bytes, length: int, volume_at: int) -> bool:
+        """Is it the first record of a log of this volume?"""
+        text = entry.payload
+        return (
+            entry.type == 1
+            and len(text) == length
+            and text[:1] == letter
+            and logs.u32(text, volume_at) == self.volume
+        )
 
 
-def dropped(entries: list[Entry]) -> set[int]:
-    """The places of the entries of a node that later records replace or remove."""
-    found: set[int] = set()
-    for entry in entries:
-        if entry.type in (3, 4, 5, 6):
-            found.add(u16(entry.payload, 0))
-        if entry.type == 6:
-            found.add(u16(entry.payload, 2))
-    return found
-
-
-def key_and_body(entry: Entry) -> tuple[said.Key | None, bytes]:
-    """Of a PUT or PUTK record."""
-    if entry.type not in (2, 3):
-        return None, b""
-    try:
-        return said.split_key(entry.payload[2 if entry.type == 3 else 0 :])
-    except IndexError:
-        return None, b""
+def layout_of(chip: Chip) -> Layout:
+    """Of the one format that the library knows."""
+    version = native.load().format_version()
+    return import_module(f".format{version}", __package__).Layout(chip)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The records in the logs of a volume, and the frames of appended files: docs/FORMAT.md, 1 and 5.
+"""The records in the logs of a volume.
 
-Nothing is mended here: a record counts if its check is right as it stands.
+Section 1 of docs/FORMAT.md and of docs/core2/FORMAT.md, which have them alike. Nothing is mended here: a record counts if its check is right as it stands.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ BLANK = 0xFFFF  # an epoch or a header of erased cells
 CONTINUED = 0x0004  # a page that goes on with the record of the one before it
 OVERHEAD = 6  # header and check
 MORE = 1 << 12
-FRAME_MORE = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,16 @@ def u24(data: bytes, at: int) -> int:
 
 def u32(data: bytes, at: int) -> int:
     return int.from_bytes(data[at : at + 4], "little")
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of one to five bytes, and the place behind it."""
+    number, shift = 0, 0
+    while True:
+        number |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if not data[at - 1] & 0x80 or shift == 35:
+            return number, at
 
 
 def log_pages(block: bytes, page: int) -> range:
@@ -132,37 +141,3 @@ def _text(block: bytes, at: int, length: int, page: int) -> tuple[bytes, int]:
         if len(text) == length:
             return text, following + 4 + part
     return b"", at
-
-
-# ---- frames ----
-
-
-def frames(block: bytes, page: int, unit: int, file: int, base: int) -> Iterator[Piece]:
-    """The frames of a block of the file with this id; `base` is where in it the block begins."""
-    end = 0  # of the data so far, from the base
-    for start in log_pages(block, page):
-        if u16(block, start) == BLANK:
-            continue
-        at = start + 4
-        offset = end + (u16(block, start + 2) - end + 0x8000) % 0x10000 - 0x8000
-        while start + page - at >= OVERHEAD and u16(block, at) != BLANK:
-            header = u16(block, at)
-            size = header & (FRAME_MORE - 1)
-            behind = at + OVERHEAD + size
-            fits = size > 0 and behind <= start + page
-            if not fits or not _right(block, start, at, offset, file, base):
-                yield Unreadable(at, max(written(block[at : start + page]), 1))
-                break
-            more = bool(header & FRAME_MORE)
-            yield Frame(at, behind - at, u16(block, start), more, base + offset, size)
-            offset += size
-            end = offset
-            at = min(aligned(behind, unit), start + page)
-
-
-def _right(block: bytes, start: int, at: int, offset: int, file: int, base: int) -> bool:
-    size = u16(block, at) & (FRAME_MORE - 1)
-    seed = block[start : start + 2] + (offset % 0x10000).to_bytes(2, "little")
-    seed += base.to_bytes(4, "little") + file.to_bytes(4, "little")
-    text = block[at : at + 2 + size]
-    return u32(block, at + 2 + size) == zlib.crc32(seed + text)

@@ -246,6 +246,10 @@ class Library:
     def version(self) -> str:
         return self._text(self.c.nf2h_version())
 
+    def format_version(self) -> int:
+        """The format of volumes that it reads and writes."""
+        return self.c.nf2h_format_version()
+
     def error_text(self, code: int) -> str:
         return self._text(self.c.nf2h_error_text(code))
 
@@ -376,6 +380,7 @@ class Image:
         self.ffi, self.c = library.ffi, library.c
         self._callbacks = callbacks  # kept as long as the image
         self.fault: BaseException | None = None  # what a function of the caller's chip raised last
+        self._reason: BaseException | None = None  # of the last error, where that was one
 
     def memory(self, size: int):
         """The chip's contents, as a writable buffer."""
@@ -424,12 +429,13 @@ class Image:
     def check(self) -> tuple[int, list[Finding]]:
         wrong, found = self._ok(self.c.nf2h_check(self.handle)), []
         out, name = self.ffi.new("uint64_t[5]"), self.ffi.new("uint8_t[256]")
-        while self.c.nf2h_finding(self.handle, len(found), out, name):
+        text = self.ffi.new("const char *[1]")
+        while self.c.nf2h_finding(self.handle, len(found), out, name, text):
             kind, block, number_of, number, length = (int(value) for value in out)
             found.append(
                 Finding(
                     FINDINGS[kind],
-                    self.library._text(self.c.nf2h_finding_text(kind)),
+                    self.library._text(text[0]),
                     None if block == NOWHERE else block,
                     number_of or None,
                     number,
@@ -472,6 +478,11 @@ class Image:
         fault, self.fault = self.fault, None
         if fault is not None and not isinstance(fault, Exception):
             raise fault  # such as KeyboardInterrupt
+        if result >= 0:
+            return result
+        if result == IO and fault is None:
+            fault = self._reason  # a failure that the volume was left with
+        self._reason = fault
         try:
             return self.library.raise_on_error(result, path)
         except NF2Error as error:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from .errors import IO, NF2Error
-from .layout import Chip, Layout
+from .layout import Chip, Layout, layout_of
 from .tracing import Watch
 from .volume import COPY_SIZE, DEPTH_MAX
 
@@ -52,7 +52,7 @@ class Found:
 
 def find(volume, states: bytes, layout: Layout | None = None) -> Found:
     """`states` are those of volume.blocks(). On a damaged volume as far as it can be read."""
-    layout = layout or Layout(Chip.under(volume))
+    layout = layout or layout_of(Chip.under(volume))
     unread: list[tuple[str, str]] = []
     with Watch(volume) as watch:
         paths = _files(volume, unread)

@@ -2,15 +2,17 @@
 """Code size, RAM and stack of the core on a Cortex-M4, from the cross compiler's own output. Nothing is run.
 
 The stack is the deepest chain of calls from any function, by the compiler's call graph. Calls through pointers
-lead to the callbacks that CALLBACKS names; what the application gives (driver, locks, reports) is not counted.
+lead to the callbacks that CORES names; what the application gives (driver, locks, reports) is not counted.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 COMPILER = "arm-none-eabi-gcc"
@@ -22,12 +24,44 @@ WORKLOAD = "target"
 EXTRA_FILES = ("check", "finding", "repair", "transaction")    # not part of the smaller build
 
 INDIRECT = "__indirect_call"
-# Which functions call through a pointer, and the names of those that they may call.
-CALLBACKS = {"nf2_index_each": re.compile(r"_item$"), "walk_record": re.compile(r"_(run|region)$"), "walk_state": re.compile(r"_run$"),
-             "take_bad": re.compile(r"_run$"),
-             "guarded": re.compile(r"^do_"),
-             "nf2_check_walk": re.compile(r"^(own|note|climb|check)_node$"), "nf2_check_each": re.compile(r"^(own|note|climb|count)_entry$")}
-APPLICATION = re.compile(r"^(nf2_peek_just|fill_window|nf2_flash_\w+|drive_\w+|nf2_(un)?lock_config|nf2_complain|complain_entry)$")  # call what it gives
+ANY = ""  # in the place of a name: all others
+
+
+@dataclass(frozen=True)
+class Core:
+    """The sources of a core. `callbacks`: which functions call through a pointer, and the names of
+    those that they may call; `application`: which call what the application gives."""
+
+    folders: tuple[str, ...]  # of its sources, and others where it finds headers
+    callbacks: dict[str, re.Pattern]
+    application: re.Pattern
+
+
+CORES = {
+    "1": Core(
+        ("src",),
+        {"nf2_index_each": re.compile(r"_item$"), "walk_record": re.compile(r"_(run|region)$"), "walk_state": re.compile(r"_run$"),
+         "take_bad": re.compile(r"_run$"),
+         "guarded": re.compile(r"^do_"),
+         "nf2_check_walk": re.compile(r"^(own|note|climb|check)_node$"), "nf2_check_each": re.compile(r"^(own|note|climb|count)_entry$")},
+        re.compile(r"^(nf2_peek_just|fill_window|nf2_flash_\w+|drive_\w+|nf2_(un)?lock_config|nf2_complain|complain_entry)$")),
+    "2": Core(
+        ("core2", "core2/include"),
+        {"walk_until": re.compile(r"_enough$"),
+         "nf2_path_resolve": re.compile(r"^nf2_group_look$"), "nf2_find": re.compile(r"^nf2_group_look$"), "nf2_open": re.compile(r"^nf2_(group_look|file_begin)$"), "nf2_readdir": re.compile(r"^nf2_group_look$"), "enter": re.compile(r"^nf2_group_look$"),
+         "do_open": re.compile(r"^nf2_file_begin$"), "nf2_read": re.compile(r"^nf2_(group_look|content_find)$"),
+         "sync_file": re.compile(r"^nf2_commit$"), "nf2_unmount": re.compile(r"^(leave|nf2_file_end)$"),
+         ANY: re.compile(r"^(leave|nf2_(group_look|file_begin|commit|file_end|content_find))$")},  # core2/writing.h
+        re.compile(r"^(drive_\w+|nf2_flash_\w+|nf2_enter|nf2_leave|found)$")),
+}
+
+
+def core_of(root: Path) -> Core:
+    """NF2FS_CORE names it, else what cmake/Nf2Core.cmake has."""
+    file = root / "cmake" / "Nf2Core.cmake"
+    default = re.search(r"set\(nf2fs_core_default (\d)\)", file.read_text()) if file.exists() else None
+    return CORES[os.environ.get("NF2FS_CORE") or (default[1] if default else "1")]
+
 
 # Arrays as long as what is asked for: nm prints their sizes.
 SIZES = """#include "nf2fs/nf2fs.h"
@@ -64,17 +98,19 @@ def parse_call_graph(texts: list[str]) -> tuple[dict[str, int], dict[str, set[st
     return frames, calls
 
 
-def resolve_callbacks(frames: dict[str, int], calls: dict[str, set[str]]) -> None:
+def resolve_callbacks(core: Core, frames: dict[str, int], calls: dict[str, set[str]]) -> None:
     """Puts the callbacks in the place of the calls through pointers. A pointer that nothing is known of gives no bound."""
     called = {name for callees in calls.values() for name in callees}
     taken = [name for name in frames if ":" in name and name not in called]     # static, and never called by its name
+    public = [name for name in frames if ":" not in name and any(one.fullmatch(name) for one in core.callbacks.values())]
     for name, callees in calls.items():
-        if INDIRECT not in callees or APPLICATION.match(own_name(name)):
+        if INDIRECT not in callees or core.application.match(own_name(name)):
             continue
-        if own_name(name) not in CALLBACKS:
+        may = core.callbacks.get(own_name(name), core.callbacks.get(ANY))
+        if may is None:
             raise Unbounded(f"{name} calls through a pointer")
         callees.remove(INDIRECT)
-        callees.update(one for one in taken if CALLBACKS[own_name(name)].search(own_name(one)))
+        callees.update(one for one in (*taken, *public) if may.search(own_name(one)))
     lost = [one for one in taken if not any(one in callees for callees in calls.values())]
     if lost:
         raise Unbounded(f"nothing is known to call {', '.join(lost)}")
@@ -98,13 +134,14 @@ def deepest(frames: dict[str, int], calls: dict[str, set[str]], roots: list[str]
 
 def measure(root: Path) -> dict | None:
     """A row with code, RAM and stack bytes (see the keys); None without a compiler."""
-    sources = sorted((root / "src").glob("*.c"))
+    core = core_of(root)
+    sources = sorted((root / core.folders[0]).glob("*.c"))
     if not sources or not all(shutil.which(tool) for tool in (COMPILER, SIZE, NM)):
         return None
     row = {"fs": "nf2fs", "workload": WORKLOAD, "state": "fresh", "chip": "cortex-m4", "seed": 42, "status": "ok", "verified": True}
     try:
         with tempfile.TemporaryDirectory() as folder:
-            return {**row, **_ram(root, Path(folder)), **_code_and_stack(root, sources, Path(folder))}
+            return {**row, **_ram(root, core, Path(folder)), **_code_and_stack(root, core, sources, Path(folder))}
     except subprocess.CalledProcessError as failure:
         return {**row, "status": "failed", "verified": False, "error": (failure.stderr.strip().splitlines() or ["?"])[0][:200]}
 
@@ -113,22 +150,27 @@ def _run(*command: str, root: Path, text: str | None = None) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd=root, input=text).stdout
 
 
-def _ram(root: Path, folder: Path) -> dict[str, int]:
+def _includes(core: Core) -> list[str]:
+    """A core's own headers come first."""
+    return [f"-I{folder}" for folder in (*reversed(core.folders), "include")]
+
+
+def _ram(root: Path, core: Core, folder: Path) -> dict[str, int]:
     """What an application gives for a volume and one open file, buffers included, at both page sizes."""
     probe = str(folder / "sizes.o")
-    _run(COMPILER, *MACHINE, "-Iinclude", "-x", "c", "-c", "-", "-o", probe, root=root, text=SIZES)
+    _run(COMPILER, *MACHINE, *_includes(core), "-x", "c", "-c", "-", "-o", probe, root=root, text=SIZES)
     sizes = {line.split()[3]: int(line.split()[1], 16) for line in _run(NM, "--print-size", probe, root=root).splitlines()}
     fs, file = sizes["size_fs"], sizes["size_file"]
     return {"fs_bytes": fs, "file_bytes": file, "dir_bytes": sizes["size_dir"],
             "ram_bytes": fs + file + sizes["size_buffer_256"] + 256, "ram_bytes_512": fs + file + sizes["size_buffer_512"] + 512}
 
 
-def _code_and_stack(root: Path, sources: list[Path], folder: Path) -> dict:
+def _code_and_stack(root: Path, core: Core, sources: list[Path], folder: Path) -> dict:
     found = {"code_bytes": 0, "code_bytes_all": 0}
     graphs = []
     for source in sources:
         object_path = folder / (source.stem + ".o")
-        _run(COMPILER, *FLAGS, "-Iinclude", "-Isrc", "-c", f"src/{source.name}", "-o", str(object_path), root=root)
+        _run(COMPILER, *FLAGS, *_includes(core), "-c", f"{core.folders[0]}/{source.name}", "-o", str(object_path), root=root)
         size = int(_run(SIZE, str(object_path), root=root).splitlines()[1].split()[0])
         found["code_bytes_all"] += size
         if not source.stem.startswith(EXTRA_FILES):
@@ -136,7 +178,7 @@ def _code_and_stack(root: Path, sources: list[Path], folder: Path) -> dict:
         graphs.append(object_path.with_suffix(".ci").read_text())
     frames, calls = parse_call_graph(graphs)
     try:
-        resolve_callbacks(frames, calls)
+        resolve_callbacks(core, frames, calls)
         found["stack_bytes"], found["stack_chain"] = deepest(frames, calls, list(frames))
     except Unbounded as why:
         kind = "a loop in the calls" if isinstance(why, Recursion) else "not known"

@@ -119,31 +119,6 @@ static void edit(unsigned number, uint8_t *bytes, const uint8_t *p)
     }
 }
 
-static void count_line(void *context, uint32_t offset, uint32_t length, const char *text)
-{
-    *(uint64_t *)context += offset + length + strlen(text);
-}
-
-static int see_item(void *context, unsigned number, const struct repair_item *item)
-{
-    *(uint64_t *)context += number + strlen(item->path);
-    return 0;
-}
-
-static int see_data(void *context, uint32_t at, const uint8_t *data, uint32_t length)
-{
-    for (uint32_t i = 0; data != NULL && i < length; i += 61) {
-        *(uint64_t *)context += data[i] + at;
-    }
-    return 0;
-}
-
-static int see_lost(void *context, uint32_t from, uint32_t to)
-{
-    *(uint64_t *)context += to - from;
-    return 0;
-}
-
 static void write_anew(struct repair *repair)
 {
     struct volume volume;
@@ -160,7 +135,8 @@ static void write_anew(struct repair *repair)
 
 static void look_at(struct repair *repair, bool anew)
 {
-    static const struct repair_visitor visitor = {see_item, see_data, see_lost};
+    uint8_t bytes[4096];
+    uint32_t from, to;
     uint64_t sum = 0;
 
     for (unsigned i = 0; i < repair_findings(repair); i++) {
@@ -170,10 +146,17 @@ static void look_at(struct repair *repair, bool anew)
         sum += repair_note(repair, i)->from != NULL ? strlen(repair_note(repair, i)->from) : 0;
     }
     for (uint32_t block = 0; block < CHIP_SIZE / 4096u; block++) {
-        repair_dump(repair, block, count_line, &sum);
         sum += (uint64_t)repair_block_use(repair, block);
     }
-    (void)repair_salvage(repair, &visitor, &sum);
+    for (unsigned i = 0; i < repair_count(repair); i++) {
+        sum += strlen(repair_item(repair, i)->path);
+        for (uint32_t at = 0, n; (n = repair_read(repair, i, at, bytes, sizeof bytes)) > 0; at += n) {
+            sum += bytes[n / 2];
+        }
+        for (unsigned range = 0; repair_lost_range(repair, i, range, &from, &to); range++) {
+            sum += to - from;
+        }
+    }
     for (uint32_t id = 0; id < 40; id++) {
         sum += repair_path_of(repair, id) != NULL;
     }

@@ -5,17 +5,19 @@ import json
 import os
 import random
 
+import formats
 import pytest
 from conftest import NATIVE
+from formats import FORMAT
 
 import nf2fs
 from nf2fs import checking, images, native
 from nf2fs.errors import NF2Error
 
 pytestmark = pytest.mark.skipif(not NATIVE, reason="the library is not built")
-CHIP, BLOCK = "tiny256k", 4096
+CHIP, SIZE, BLOCK = "w25q80", 1 << 20, 4096
 CONTENTS = {f"/{folder}/file {index}": random.Random(index).randbytes((index * 37) % 700 if index % 7 else 5000)
-            for index, folder in ((index, ("docs", "docs/old", "src")[index % 3]) for index in range(60))}
+            for index, folder in ((index, ("docs", "docs/old", "src")[index % 3]) for index in range(120))}
 
 
 @pytest.fixture
@@ -29,10 +31,8 @@ def flash(tmp_path):
     return path
 
 
-def heads(path, kind):
-    """Blocks that begin with the head of a node (b"N") or of a part of the meta log (b"M")."""
-    data = path.read_bytes()
-    return [at // BLOCK for at in range(2 * BLOCK, len(data), BLOCK) if data[at + 4:at + 5] == kind]
+def heads(path, kind, level=None):
+    return formats.heads(path.read_bytes(), BLOCK, kind, level)
 
 
 def overwrite(path, blocks, byte=0):
@@ -63,7 +63,8 @@ def test_a_sound_image_is_left_alone(flash, nf2, tmp_path):
 
 
 def test_a_lost_root_costs_nothing(flash, nf2, tmp_path):
-    with_root = [block for block in heads(flash, b"N") if flash.read_bytes()[block * BLOCK + 5] > 0]
+    with_root = [block for level in (1, 2) for block in heads(flash, b"N", level)]
+    assert with_root
     overwrite(flash, with_root)
     before = flash.read_bytes()
     code, out, _ = nf2("check", flash)
@@ -78,7 +79,7 @@ def test_a_lost_root_costs_nothing(flash, nf2, tmp_path):
 
 
 def test_what_is_lost_is_listed(flash, nf2, tmp_path):
-    leaf = [block for block in heads(flash, b"N") if flash.read_bytes()[block * BLOCK + 5] == 0][-1]
+    leaf = heads(flash, b"N", 0)[-1]
     overwrite(flash, [leaf])
     before = flash.read_bytes()
     out_path = tmp_path / "new.img"
@@ -89,15 +90,16 @@ def test_what_is_lost_is_listed(flash, nf2, tmp_path):
     ranges = [(one["first"], one["last"]) for one in found["damage"] if one["kind"] == "node"]
     kept = contents(out_path)
     for name, data in CONTENTS.items():
-        if kept.get(name) != data:
-            assert ranges and any(low[:4] <= name and (high is None or name <= high) for low, high in ranges), name
+        moved = name.replace("/old/", "/old.damaged/")  # where the name of the directory was lost
+        if data not in (kept.get(name), kept.get(moved)):
+            assert any(low[:4] <= one and (high is None or one <= high) for low, high in ranges for one in (name, moved)), name
     assert sum(kept.get(name) == data for name, data in CONTENTS.items()) > len(CONTENTS) // 3
     assert nf2("check", out_path)[0] == 0
 
 
 def test_lost_logs(flash, nf2, tmp_path):
-    overwrite(flash, [0, 1], 0xFF)
-    overwrite(flash, heads(flash, b"M"))
+    overwrite(flash, FORMAT.supers(SIZE // BLOCK), 0xFF)
+    overwrite(flash, heads(flash, FORMAT.log_head))
     code, out, _ = nf2("check", "--chip", CHIP, flash)
     assert code == 1 and "does not mount" in out and "as far as can be told" in out
     assert nf2("check", "--repair", "-o", tmp_path / "new.img", "--chip", CHIP, flash)[0] == 1
@@ -141,7 +143,7 @@ def test_trouble(flash, nf2, tmp_path):
     (tmp_path / "there").write_bytes(b"precious")
     code, _, err = nf2("check", "--repair", "-o", tmp_path / "there", flash)
     assert code == 2 and "exists already" in err and (tmp_path / "there").read_bytes() == b"precious"
-    for data in (b"\xff" * (256 << 10), random.Random(1).randbytes(256 << 10), b"short"):
+    for data in (b"\xff" * SIZE, random.Random(1).randbytes(SIZE), b"short"):
         (tmp_path / "nothing.img").write_bytes(data)
         code, out, err = nf2("check", "--repair", tmp_path / "nothing.img")
         assert code == 2 and out == "" and err.startswith("nf2: ")
@@ -177,9 +179,9 @@ def test_random_damage(flash, nf2, tmp_path):
         damaged = tmp_path / f"{round_number}.img"
         data = bytearray(flash.read_bytes())
         for _ in range(source.randrange(1, 30)):
-            at = source.choice(heads(flash, b"N") + heads(flash, b"M")) * BLOCK + source.randrange(BLOCK)
+            at = source.choice(heads(flash, b"N") + heads(flash, FORMAT.log_head)) * BLOCK + source.randrange(BLOCK)
             data[at:at + 8] = source.randbytes(8)
-        damaged.write_bytes(bytes(data[:256 << 10]))
+        damaged.write_bytes(bytes(data[:SIZE]))
         code, out, _ = nf2("check", "--repair", "--json", "--chip", CHIP, damaged)
         assert code in (0, 1)
         affected = {one["path"] for one in json.loads(out)["affected"]}
@@ -188,3 +190,18 @@ def test_random_damage(flash, nf2, tmp_path):
         for name, expected in CONTENTS.items():     # silence means that nothing was lost
             assert code == 1 or kept[name] == expected
             assert kept.get(name) in (None, expected) or name in affected
+
+
+def test_another_format_is_no_damage(nf2, tmp_path):
+    """A volume of a format that the library does not know is refused by all commands, and left as it is."""
+    path, other = tmp_path / "flash.img", 3 - formats.VERSION
+    anchor = b"NF2F" + bytes([other, 12, 0, 1, 1, 0, 0, 1, 0]) + bytes.fromhex("78563412 01000000 090000")
+    data = formats.record(0xC000, 1, anchor.ljust({1: 26, 2: 24}[other], b"\0"))
+    before = (b"\x00\xc0" + data).ljust(BLOCK, b"\xff").ljust(SIZE, b"\xff")
+    path.write_bytes(before)
+    said = f"format version {other}, and this library reads version {formats.VERSION}"
+    for code, command in ((1, ["ls"]), (2, ["check"]), (2, ["check", "--repair"]), (1, ["dump"]), (1, ["map"])):
+        assert nf2(*command, path)[0::2] == (code, f"nf2: {path}: the volume is of {said} alone\n")
+    code, _, err = nf2("salvage", path, tmp_path / "out")
+    assert code == 1 and said in err
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["flash.img"]

@@ -3,12 +3,12 @@
 
 import json
 import random
-import zlib
 
 import pytest
+from formats import FORMAT, record
 
 import nf2fs
-from nf2fs import dump, layout, log_records, logs, native, owners
+from nf2fs import dump, layout, logs, native, owners
 
 pytestmark = pytest.mark.skipif(
     native.find_library() is None, reason="the compiled library is not built"
@@ -82,7 +82,7 @@ def test_all_that_a_log_holds_is_read(filled):
     kinds = {one.kind for one in found}
     assert kinds <= {"block", "record", "frame", "programmed"}  # nothing is unreadable
     names = {one.fields["type"] for one in found if one.kind == "record"}
-    assert {"ANCHOR", "HEAD", "STATE", "CLAIM", "PUT"} <= names
+    assert {"ANCHOR", "HEAD", FORMAT.state, "CLAIM", "PUT"} <= names
     assert not any(name.startswith("type ") for name in names)
     places = [(one.block, one.offset) for one in found if one.kind != "block"]
     assert places == sorted(places) and len(places) == len(set(places))
@@ -103,24 +103,6 @@ def test_every_block_has_an_owner(filled):
     assert unknown == []
 
 
-def test_replaced_data_is_told_apart(tmp_path):
-    path, source = tmp_path / "flash.img", random.Random(5)
-    nf2fs.format_image(path, "w25q80")
-    with nf2fs.open_image(path) as volume:
-        volume.write_bytes("/file", source.randbytes(80000))
-        with volume.open("/file", "r+b", buffering=0) as file:
-            for _ in range(3):  # the same place each time: two of the new copies are of no use
-                file.seek(4096)
-                file.write(source.randbytes(40000))
-                file.sync()
-    with nf2fs.open_image(path, read_only=True) as volume:
-        states, _ = volume.blocks()
-        seen = owners.find(volume, states).owners
-    kinds = [one.kind for one in seen if one]
-    assert 18 <= kinds.count("stale") <= 36 and kinds.count("volume") == 0
-    assert 20 <= sum(one.path == "/file" for one in seen if one) <= 24
-
-
 def test_frames_are_the_bytes_of_their_file(tmp_path):
     path, source = tmp_path / "flash.img", random.Random(3)
     nf2fs.format_image(path, "w25q80")
@@ -131,39 +113,10 @@ def test_frames_are_the_bytes_of_their_file(tmp_path):
     frames = [one for one in dumped(path) if one.kind == "frame"]
     covered = 0
     for one in frames:
-        at, size = one.block * 4096 + one.offset + 2, one.fields["bytes"]
+        at, size = one.block * 4096 + one.offset + FORMAT.frame_head, one.fields["bytes"]
         assert image[at : at + size] == text[one.fields["from"] :][:size]
         covered += size
     assert covered > len(text) * 3 // 4
-
-
-def test_what_a_record_says(tmp_path, nf2):
-    path = tmp_path / "flash.img"
-    nf2fs.format_image(path, "w25q80")
-    with nf2fs.open_image(path) as volume:
-        volume.mkdir("/etc")
-        volume.write_text("/etc/name", "one")
-        volume.rename("/etc/name", "/etc/other")
-        volume.unlink("/etc/other")
-    put = [one for one in said(path, "PUT") if '"name"' in one.text][0]
-    assert put.text == 'PUT  "name" in directory 2: a file of 3 bytes: "one"'
-    assert put.fields["body"] == "INLINE" and bytes.fromhex(put.fields["key"]["bytes"]) == b"name"
-    (renamed,) = said(path, "REN")
-    assert renamed.fields["source"] == put.offset
-    assert renamed.text == f'REN  {put.offset:#x} is now "other" in directory 2'
-    (gone,) = said(path, "DEL")
-    assert gone.fields["kill"] == renamed.offset
-    last = said(path, "STATE")[-1].fields
-    with nf2fs.open_image(path, read_only=True) as volume:
-        space, health = volume.statfs(), volume.health()
-    claimed = len(last["stock"]) + sum(count for slot in last["slots"] for _, count in slot)
-    assert last["free"] + claimed == space["free"]
-    assert (last["erases"], last["unclean_mounts"]) == (health["erases_total"], 0)
-    assert last["flags"] & 1 and last["root"] == put.block
-    code, out, _ = nf2("dump", "--block", put.block, path)
-    assert code == 0 and put.text in out
-    found = [json.loads(line) for line in nf2("dump", "--json", path)[1].splitlines()]
-    assert put.fields["key"] in [one.get("key") for one in found]
 
 
 def test_a_damaged_record_is_said_to_be_unreadable(tmp_path):
@@ -195,7 +148,7 @@ def test_damage_is_no_error(tmp_path, seed, nf2):
     path.write_bytes(data)
     code, out, err = nf2("dump", path)
     assert "Traceback" not in err and (out or err)
-    seen = layout.Layout(layout.Chip(native.load().chip("tiny256k"), bytes(data)))
+    seen = layout.layout_of(layout.Chip(native.load().chip("tiny256k"), bytes(data)))
     for block in range(64):
         for piece in seen.pieces(block):
             assert 0 < piece.length and piece.offset + piece.length <= 4096
@@ -206,26 +159,20 @@ def test_a_volume_that_does_not_mount(tmp_path, nf2):
     nf2fs.format_image(path, "w25q80")
     with nf2fs.open_image(path) as volume:
         volume.write_text("/settings", "interval")
-    (root,) = {one.block for one in said(path, "PUT")}
+    needed = said(path, FORMAT.mounted)[-1].block
     data = bytearray(path.read_bytes())
-    data[root * 4096] ^= 0x3C  # the epoch of the root's first page
+    data[needed * 4096] ^= 0x3C  # the epoch of its first page
     path.write_bytes(data)
     assert nf2("ls", path)[0] == 1
     code, out, err = nf2("dump", "--used", path)
     assert code == 1 and "without their owners" in err and err.count("\n") == 1
-    assert "ANCHOR" in out and "STATE" in out
+    assert "ANCHOR" in out and FORMAT.state in out
     found = [json.loads(line) for line in nf2("dump", "--json", path)[1].splitlines()]
     assert len([one for one in found if one["kind"] == "block"]) == 256
     assert nf2("dump", "--block", 300, path)[:2] == (1, "")
 
 
 # ---- pages and records by hand ----
-
-
-def record(epoch, kind, payload, more=False):
-    head = (kind << 13 | more << 12 | len(payload) + 6).to_bytes(2, "little")
-    check = zlib.crc32(epoch.to_bytes(2, "little") + head + payload)
-    return head + payload + check.to_bytes(4, "little")
 
 
 def test_records_are_found_as_the_format_says():
@@ -250,11 +197,3 @@ def test_records_are_found_as_the_format_says():
     assert list(logs.entries(b"\xff" * 4096, 256, 1)) == []
     no_epoch = b"\xff\xff" + b"x" * 30 + b"\xff" * 4064
     assert list(logs.entries(no_epoch, 256, 1)) == [logs.Unreadable(0, 32)]
-
-
-@pytest.mark.parametrize("log", log_records.READERS)
-def test_a_record_that_is_too_short_is_not_read(log):
-    for kind in range(1, 8):
-        for length in range(60):
-            entry = logs.Entry(2, length + 6, kind, 0, False, bytes([0xFF]) * length)
-            assert log_records.read(log, entry).name

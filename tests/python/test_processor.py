@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import formats
 import pytest
 
 from nf2fs import bench, bench_choose, bench_cli, bench_page, bench_processor, bench_sweep, bench_table
@@ -135,8 +136,8 @@ def built(tmp_path_factory):
     cell = folder / bench.PROGRAM
     shutil.copy(CELL, cell)
     build = Path(CELL).resolve().parents[2]
-    core = sorted(str(path) for path in (ROOT / "src").glob("*.c"))
-    done = subprocess.run([sys.executable, str(ROOT / "tools" / "target_cell.py"), "--out", str(folder / "build"), "--sources", *core, "--include", str(ROOT / "include"), str(ROOT / "src"),
+    core = sorted(str(path) for path in formats.core_folder().glob("*.c"))
+    done = subprocess.run([sys.executable, str(ROOT / "tools" / "target_cell.py"), "--out", str(folder / "build"), "--sources", *core, "--include", *map(str, formats.core_include()),
                            "--littlefs", str(build / "littlefs"), "--beside", str(folder)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return cell

@@ -261,6 +261,7 @@ def test_a_device_that_fails():
     )  # nothing is written after a failure; closed it is all the same
     with nf2fs.open_device(device) as volume:
         assert volume.listdir() == []
+    with nf2fs.open_device(device) as volume:
         device.fault = ("read", KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):
             volume.read_bytes("/none" * 20)

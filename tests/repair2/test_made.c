@@ -49,7 +49,7 @@ static struct repair *expect(const struct made *made, enum repair_kind kind, boo
     struct repair *repair = opened(made);
 
     if (!CHECK(has(repair, kind)) || (alone && !CHECK_EQ(repair_wrong(repair), repair_kind_wrong(kind)))) {
-        printf("  wanted: %s\n", repair_kind_text(kind));
+        printf("  wanted: kind %d\n", (int)kind);
         say(repair);
     }
     return repair;
@@ -96,7 +96,6 @@ TEST(whole)
     CHECK_EQ(repair_block_use(repair, MADE_LEAF), REPAIR_USE_LEAF);
     CHECK_EQ(repair_block_use(repair, MADE_FRAMES), REPAIR_USE_FRAMES);
     CHECK_EQ(repair_summary(repair)->nodes, 3);
-    CHECK(strlen(repair_verified(repair)) > 100 && strlen(repair_not_verified(repair)) > 100);
     repair_close(repair);
     made_end(&made);
 }
@@ -634,69 +633,21 @@ TEST(count)
 
 /* ---- what else there is -------------------------------------------------------------------------- */
 
-struct lines {
-    unsigned count, records;
-};
-
-static void count_line(void *context, uint32_t offset, uint32_t length, const char *text)
-{
-    struct lines *lines = context;
-    lines->count++;
-    lines->records += offset > 0 && length >= 6 && strstr(text, "unknown") == NULL;
-}
-
-TEST(dump)
-{
-    BUILT(made);
-    struct repair *repair = opened(&made);
-    struct lines lines = {0, 0};
-    for (uint32_t block = 0; block <= MADE_BLOCKS; block++) {
-        repair_dump(repair, block, count_line, &lines);
-    }
-    CHECK_EQ(lines.count, 1 + 1 + 3 + 8 + 5 + 2);
-    CHECK_EQ(lines.records, lines.count);
-    repair_close(repair);
-    made_end(&made);
-}
-
-struct sums {
-    unsigned items, lost;
-    uint64_t bytes;
-};
-
-static int sum_item(void *context, unsigned number, const struct repair_item *one)
-{
-    (void)number;
-    (void)one;
-    ((struct sums *)context)->items++;
-    return 0;
-}
-
-static int sum_data(void *context, uint32_t at, const uint8_t *data, uint32_t length)
-{
-    (void)at;
-    (void)data;
-    ((struct sums *)context)->bytes += length;
-    return 0;
-}
-
-static int sum_lost(void *context, uint32_t from, uint32_t to)
-{
-    ((struct sums *)context)->lost += to - from;
-    return 0;
-}
-
 TEST(salvage)
 {
-    static const struct repair_visitor visitor = {sum_item, sum_data, sum_lost};
     BUILT(made);
     *byte_of(&made, MADE_FRAMES, 11) ^= 0x77;
     struct repair *repair = opened(&made);
-    struct sums sums = {0, 0, 0};
-    CHECK_EQ(repair_salvage(repair, &visitor, &sums), 0);
-    CHECK_EQ(sums.items, 7);
-    CHECK_EQ(sums.bytes, 5096 + 517 + 50 + 5 + 1 + 4);
-    CHECK_EQ(sums.lost, 20);
+    uint32_t lost = 0, size = 0, from, to;
+    for (unsigned i = 0; i < repair_count(repair); i++) {
+        size += repair_item(repair, i)->size;
+        for (unsigned range = 0; repair_lost_range(repair, i, range, &from, &to); range++) {
+            lost += to - from;
+        }
+    }
+    CHECK_EQ(repair_count(repair), 7);
+    CHECK_EQ(size, 5096 + 517 + 50 + 5 + 1 + 4);
+    CHECK_EQ(lost, 20);
     repair_close(repair);
     made_end(&made);
 }
@@ -719,7 +670,7 @@ TEST(every_kind)
 {
     for (unsigned kind = 0; kind < REPAIR_KINDS; kind++) {
         if (!CHECK(seen[kind])) {
-            printf("  no test provoked: %s\n", repair_kind_text((enum repair_kind)kind));
+            printf("  no test provoked kind %u\n", kind);
         }
     }
 }
@@ -764,7 +715,6 @@ int main(void)
     RUN(free_block);
     RUN(erased);
     RUN(count);
-    RUN(dump);
     RUN(salvage);
     RUN(nothing);
     RUN(every_kind);

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the records of a volume's logs say: docs/core2/FORMAT.md, sections 2 to 5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .. import log_records
+from ..log_records import (
+    Cursor, Key, Readers, Said, block_text, blocks_text, inline_text, quoted, split_key,
+)  # fmt: skip
+from ..logs import Entry, u16, u24, u32, varint
+
+ANCHOR, HEAD = 1, 1
+SUPER, ROOT, NODE = "super", "root", "node"
+NAME_KEY, NAME_PART = 24, 20  # bytes of the key of a long name; of these the name's first ones
+OPERATIONS = ("PUT", "DEL", "RANGE")
+CHILD_BODY = 12
+FRAME = 6  # the type of a record in a block of frames: place 2, data
+
+
+# ---- pieces of files ----
+
+
+@dataclass(frozen=True)
+class Piece:
+    kind: str  # "DATA", "FRAMES", "ZEROS"
+    length: int  # 0: open, as far as the frames go
+    block: int | None = None
+    place: int = 0  # of DATA: byte in the block; of FRAMES: offset in the file of its first byte
+
+    @property
+    def text(self) -> str:
+        length = f"{self.length} bytes" if self.length else "to their end"
+        if self.kind == "ZEROS":
+            return f"{length} of zeros"
+        if self.kind == "FRAMES":
+            return f"frames in block {self.block}, which begins at {self.place}, {length}"
+        return f"{length} in block {self.block} from byte {self.place} on"
+
+
+def take_piece(data: bytes, at: int) -> tuple[Piece, int]:
+    """A piece, and the place behind it."""
+    kind, least = {8: ("DATA", 5), 9: ("FRAMES", 7), 10: ("ZEROS", 0)}[data[at]]
+    length, end = varint(data, at + 1 + least)
+    if kind == "ZEROS":
+        return Piece(kind, length), end
+    place = u32(data, at + 4) if kind == "FRAMES" else u16(data, at + 4)
+    return Piece(kind, length, u24(data, at + 1), place), end
+
+
+def pieces(data: bytes) -> list[Piece]:
+    found, at = [], 0
+    while at < len(data):
+        piece, at = take_piece(data, at)
+        found.append(piece)
+    return found
+
+
+# ---- entries ----
+
+
+@dataclass(frozen=True)
+class Body:
+    """Of an entry: what it is, what it says, and the pieces of a file in it."""
+
+    kind: str
+    text: str = ""
+    pieces: tuple[Piece, ...] = ()
+    rest: bytes = b""  # of a long name
+
+
+def take_body(key: Key, data: bytes) -> Body:
+    if key.id == 0 and key.bytes[:1] == b"W" and len(data) == 96:
+        counts = [u24(data, at) for at in range(0, 96, 3)]
+        return Body("WEAR", f"its groups were erased {min(counts)} to {max(counts)} times")
+    if key.id == 0 and key.bytes and data[:1] != bytes([CHILD_BODY]):
+        return Body("NONE")
+    rest = b""
+    if len(key.bytes) == NAME_KEY and data[0] != CHILD_BODY:
+        rest, data = data[1 : 1 + data[0]], data[1 + data[0] :]
+    kind = data[0]
+    if kind == 1:
+        return Body("DIR", f"directory {number(data)}", rest=rest)
+    if kind == 2:
+        return Body("INLINE", inline_text(data[1:]), rest=rest)
+    if kind == 3:
+        found = tuple(pieces(data[1:]))
+        return Body("LIST", "a file: " + "; ".join(one.text for one in found), found, rest)
+    if kind == 4:
+        return Body("MAP", f"file {number(data)}", rest=rest)
+    if kind == CHILD_BODY:
+        end = Cursor(data, 4).take(2)
+        return Body("CHILD", f"node in block {u24(data, 1)}, sorted up to byte {end}")
+    piece, _ = take_piece(data, 0)
+    return Body(piece.kind, piece.text, (piece,))
+
+
+def number(data: bytes) -> int:
+    return Cursor(data, 1).take(4)
+
+
+def key_text(key: Key, body: Body | None = None) -> str:
+    """A name in a directory, a place in a file, or what the system keeps."""
+    value = int.from_bytes(key.bytes[-4:], "big")
+    if key.id == 0 and key.bytes:
+        word = {b"B": "bad block", b"O": "orphan: file", b"W": "window"}[key.bytes[:1]]
+        return f"{word} {value}"
+    if body is not None and body.kind in ("DATA", "FRAMES", "ZEROS"):
+        return f"file {key.id} at {value}"
+    if not key.bytes:
+        return f"id {key.id}"
+    name = key.bytes
+    if len(name) == NAME_KEY:
+        name = name[:NAME_PART] + (b"..." if body is None else body.rest)
+    return f"{quoted(name)} in directory {key.id}"
+
+
+def entry_said(name: str, key: Key, data: bytes, behind: str = "", **fields: int) -> Said:
+    body = take_body(key, data)
+    facts = {"key": key.as_json(), "body": body.kind, "body_bytes": data.hex()} | fields
+    return Said(name, ": ".join(filter(None, (key_text(key, body), body.text))) + behind, facts)
+
+
+# ---- super blocks and root log ----
+
+
+def _anchor(data: bytes) -> Said:
+    fields = {
+        "format": data[4],
+        "block_size": 1 << data[5],
+        "page_size": u16(data, 6),
+        "program_unit": data[8],
+        "blocks": u24(data, 10),
+        "volume": u32(data, 13),
+        "sequence": u32(data, 17),
+        "head": u24(data, 21),
+    }
+    text = (
+        f"number {fields['sequence']} of volume {fields['volume']:08x}, format {fields['format']}: "
+        f"{fields['blocks']} blocks of {fields['block_size']} bytes; "
+        f"the root log is in block {fields['head']}"
+    )
+    return Said("ANCHOR", text, fields)
+
+
+def _root_head(data: bytes) -> Said:
+    fields = {"volume": u32(data, 1), "next": u24(data, 5)}
+    return Said("HEAD", f"root log, which goes on in block {block_text(fields['next'])}", fields)
+
+
+STATE_FIELDS = (
+    ("flags", 1), ("epoch", 2), ("root", 3), ("base_end", 2), ("level", 1), ("next_id", 4),
+    ("free", 3), ("erases", 4), ("unclean_mounts", 2), ("window", 2), ("erased_groups", 4),
+    ("group_block", 3), ("group_place", 2),
+)  # fmt: skip
+FLAGS = ("clean", "later windows erased", "window erased", "next suspect", "leaky", "bad keys")
+
+
+def _checkpoint(data: bytes) -> Said:
+    cursor = Cursor(data)
+    found: dict = {name: cursor.take(size) for name, size in STATE_FIELDS}
+    found["claims"] = [[cursor.take(size) for size in (3, 2, 2)] for _ in range(2)]
+    bad = cursor.take(1)
+    found["used_bits"] = cursor.take(64).to_bytes(64, "little").hex()
+    found["bad"] = [cursor.take(3) for _ in range(bad)]
+    set_flags = [name for bit, name in enumerate(FLAGS) if found["flags"] >> bit & 1]
+    claims = [run[:2] for run in found["claims"] if run[1]]
+    parts = [
+        ", ".join(set_flags if found["flags"] & 1 else ["in use", *set_flags]),
+        f"epoch {found['epoch'] & 0xFFF}",
+        f"root {found['root']} of level {found['level']}",
+        f"{found['free']} blocks free",
+        f"{found['erases']} erases",
+        f"{found['unclean_mounts']} unclean mounts",
+        f"window {found['window']}",
+        f"ids from {found['next_id']} on unused",
+    ]
+    if found["group_block"] != log_records.NO_BLOCK:
+        parts.append(f"group in block {found['group_block']} at {found['group_place']:#x}")
+    parts += [f"claimed {blocks_text(claims)}"] * bool(claims)
+    parts += [f"bad blocks {', '.join(map(str, found['bad']))}"] * bool(bad)
+    return Said("CHECKPOINT", "; ".join(parts), found)
+
+
+def _claim(data: bytes) -> Said:
+    fields = {"start": u24(data, 0), "count": u16(data, 3)}
+    return Said("CLAIM", blocks_text([[fields["start"], fields["count"]]]), fields)
+
+
+def operations(data: bytes) -> list[Said]:
+    """The changes of a GROUP."""
+    found = []
+    while data:
+        name, size = OPERATIONS[data[0]], u16(data, 1)  # an IndexError for any other
+        key, rest = split_key(data[3:])
+        body, data = rest[:size], rest[size:]
+        if len(body) < size:
+            raise IndexError
+        if name == "PUT":
+            found.append(entry_said(name, key, body))
+            continue
+        text, fields = key_text(key), {"key": key.as_json(), "body_bytes": body.hex()}
+        if name == "RANGE":
+            place = int.from_bytes(key.bytes, "big")
+            text = f"file {key.id} from {place} up to {Cursor(body).take(4)}"
+        found.append(Said(name, text, fields))
+    return found
+
+
+def _group(data: bytes) -> Said:
+    found = operations(data)
+    fields = {"operations": [{"type": one.name} | one.fields for one in found]}
+    return Said("GROUP", "; ".join(f"{one.name} {one.text}" for one in found), fields)
+
+
+def _done(_: bytes) -> Said:
+    return Said("DONE", "the group is applied")
+
+
+# ---- nodes ----
+
+
+def _node_head(data: bytes) -> Said:
+    fields = {"level": data[1], "block": u24(data, 2), "volume": u32(data, 5)}
+    kind = "leaf" if data[1] == 0 else f"inner node of level {data[1]}"
+    return Said("HEAD", f"{kind} in block {fields['block']}", fields)
+
+
+def _put(data: bytes) -> Said:
+    return entry_said("PUT", *split_key(data))
+
+
+def _put_over(data: bytes) -> Said:
+    kill = u16(data, 0)
+    return entry_said("PUTK", *split_key(data[2:]), f", in place of {kill:#x}", kill=kill)
+
+
+def _delete(data: bytes) -> Said:
+    return Said("DEL", f"removes {u16(data, 0):#x}", {"kill": u16(data, 0)})
+
+
+def _rename(data: bytes) -> Said:
+    body, source, victim = u16(data, 0), u16(data, 2), u16(data, 4)
+    key, _ = split_key(data[6:])
+    fields = {"body": body, "source": source, "victim": victim, "key": key.as_json()}
+    instead = f", in place of {victim:#x}" if victim else ""
+    return Said("REN", f"{source:#x} is now {key_text(key)}{instead}", fields)
+
+
+READERS: dict[str, Readers] = {
+    SUPER: {ANCHOR: (24, _anchor)},
+    ROOT: {HEAD: (8, _root_head), 2: (112, _checkpoint), 3: (5, _claim), 4: (0, _group), 5: (0, _done)},
+    NODE: {HEAD: (9, _node_head), 2: (2, _put), 3: (4, _put_over), 4: (2, _delete), 5: (8, _rename)},
+}
+
+
+def read(log: str, entry: Entry) -> Said:
+    """What a record says in a log of this kind."""
+    return log_records.read(READERS[log], entry)

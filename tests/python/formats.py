@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What tests must know of the format of the volumes that the compiled library makes."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from nf2fs import native
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Format:
+    log_head: bytes  # the first byte of the head of a part of the log that a mount reads
+    state: str  # the record in that log that says all that a mount must know
+    frame_head: int  # bytes in front of a frame's data
+    mounted: str  # a record in a block without which nothing mounts
+
+    def supers(self, blocks: int) -> range:
+        """The super blocks of a volume of so many blocks."""
+        raise NotImplementedError
+
+
+class Format1(Format):
+    def supers(self, blocks: int) -> range:
+        return range(2)
+
+
+class Format2(Format):
+    def supers(self, blocks: int) -> range:
+        return range(2 if blocks < 64 else 3)
+
+
+FORMATS = {1: Format1(b"M", "STATE", 2, "PUT"), 2: Format2(b"R", "CHECKPOINT", 4, "CHECKPOINT")}
+VERSION = native.Library().format_version() if native.find_library() else None
+FORMAT = FORMATS[VERSION or 2]
+
+
+def core_folder() -> Path:
+    """Where the sources of the core lie that the library has."""
+    text = (ROOT / "cmake" / "Nf2Core.cmake").read_text()
+    version = VERSION or re.search(r"nf2fs_core_default (\d)", text)[1]
+    return ROOT / re.search(rf"nf2fs_core_folder_{version} ([^)\s]+)", text)[1]
+
+
+def core_include() -> list[Path]:
+    """Where its headers are looked for, in that order."""
+    core = core_folder()
+    return [one for one in (core / "include", core, ROOT / "include") if one.is_dir()]
+
+
+def heads(data: bytes, block_size: int, kind: bytes, level: int | None = None) -> list[int]:
+    """Blocks that begin with the head of a node (b"N") or of a part of the log."""
+    first = len(FORMAT.supers(len(data) // block_size))
+    found = []
+    for at in range(first * block_size, len(data), block_size):
+        header = int.from_bytes(data[at + 2 : at + 4], "little")
+        head = header >> 13 == 1 and header & 0xFFF < 22 and data[at + 4 : at + 5] == kind
+        if head and (level is None or data[at + 5] == level):
+            found.append(at // block_size)
+    return found
+
+
+def record(epoch: int, kind: int, payload: bytes, more: bool = False) -> bytes:
+    """A record of a log, with its check."""
+    head = (kind << 13 | more << 12 | len(payload) + 6).to_bytes(2, "little")
+    check = zlib.crc32(epoch.to_bytes(2, "little") + head + payload)
+    return head + payload + check.to_bytes(4, "little")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the records of format 2 say."""
+
+import json
+import random
+
+import formats
+import pytest
+from test_dump_records import dumped, said
+
+import nf2fs
+from nf2fs import logs
+from nf2fs.format2 import records
+
+pytestmark = pytest.mark.skipif(
+    formats.VERSION != 2, reason="the compiled library is not built, or is of another format"
+)
+
+
+def test_what_a_record_says(tmp_path, nf2):
+    path = tmp_path / "flash.img"
+    nf2fs.format_image(path, "w25q80")
+    with nf2fs.open_image(path) as volume:
+        volume.mkdir("/etc")
+        volume.write_text("/etc/name", "one")
+        volume.rename("/etc/name", "/etc/other")
+        volume.unlink("/etc/other")
+    put = [one for one in said(path, "PUT") if '"name"' in one.text][0]
+    assert put.text == 'PUT  "name" in directory 2: a file of 3 bytes: "one"'
+    assert put.fields["body"] == "INLINE" and bytes.fromhex(put.fields["key"]["bytes"]) == b"name"
+    (renamed,) = said(path, "REN")
+    assert (renamed.fields["source"], renamed.fields["body"]) == (put.offset, put.offset)
+    assert renamed.text == f'REN  {put.offset:#x} is now "other" in directory 2'
+    (gone,) = said(path, "DEL")
+    assert gone.fields["kill"] == renamed.offset
+    last = said(path, "CHECKPOINT")[-1].fields
+    with nf2fs.open_image(path, read_only=True) as volume:
+        space, health = volume.statfs(), volume.health()
+    assert last["free"] + sum(count for _, count, _ in last["claims"]) == space["free"]
+    assert (last["erases"], last["unclean_mounts"]) == (health["erases_total"], 0)
+    assert last["flags"] & 1 and last["root"] == put.block
+    code, out, _ = nf2("dump", "--block", put.block, path)
+    assert code == 0 and put.text in out
+    found = [json.loads(line) for line in nf2("dump", "--json", path)[1].splitlines()]
+    assert put.fields["key"] in [one.get("key") for one in found]
+
+
+def test_long_names_and_changes_of_several_leaves(tmp_path):
+    """A long name is said in full; a rename from one leaf to another is one change."""
+    path, source, name = tmp_path / "flash.img", random.Random(6), "a long name " * 12
+    nf2fs.format_image(path, "w25q80")
+    with nf2fs.open_image(path) as volume:
+        for index in range(150):  # more than one leaf
+            volume.write_bytes(f"/small {index}", source.randbytes(60))
+        volume.write_bytes(f"/{name}", source.randbytes(60000))
+        for at in range(0, 60000, 12000):
+            with volume.open(f"/{name}", "r+b", buffering=0) as file:
+                file.seek(at)
+                file.write(source.randbytes(300))
+        volume.rename(f"/{name}", "/zz")
+    assert any(name in one.text for one in said(path, "PUT"))
+    groups = said(path, "GROUP")
+    puts = [one for group in groups for one in group.fields["operations"] if one["type"] == "PUT"]
+    assert [one["body"] for one in puts] == ["MAP"] and "DEL" in groups[0].text
+    assert len(groups) == 1
+    entries = [one for one in dumped(path) if one.fields.get("body") == "DATA"]
+    assert entries and all("bytes in block" in one.text for one in entries)
+
+
+def test_whose_frames_are(tmp_path):
+    path = tmp_path / "flash.img"
+    nf2fs.format_image(path, "w25q80")
+    with nf2fs.open_image(path) as volume:
+        with volume.open("/log", "ab", buffering=0) as log:
+            for index in range(20):
+                log.write(f"line {index} ".encode() * 6)
+                log.sync()
+    frames = [one for one in dumped(path) if one.kind == "frame"]
+    assert frames and {one.fields["file"] for one in frames} == {'"log" in directory 1'}
+
+
+def test_wear_is_said():
+    key = bytes([0, 5]) + b"W\0\0\0\1"
+    body = b"".join(number.to_bytes(3, "little") for number in range(7, 39))
+    entry = logs.Entry(2, 0, 2, 0, False, key + body)
+    assert records.read(records.NODE, entry).text == "window 1: its groups were erased 7 to 38 times"
+
+
+@pytest.mark.parametrize("log", records.READERS)
+def test_a_record_that_is_too_short_is_not_read(log):
+    source = random.Random(1)
+    for kind in range(1, 8):
+        for length in range(120):
+            for payload in (b"\xff" * length, bytes(length), source.randbytes(length)):
+                entry = logs.Entry(2, length + 6, kind, 0, False, payload)
+                assert records.read(log, entry).name
