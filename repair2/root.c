@@ -2,6 +2,8 @@
 /* root.c - anchors and root log: FORMAT.md, sections 2, 3 and 9. */
 #include "node.h"
 
+#define GROUP_MOST 1100u        /* bytes of a log that the longest GROUP takes */
+
 struct anchor {
     bool found, other_format;
     uint32_t sequence, volume_id, head, block;
@@ -13,8 +15,9 @@ static void read_anchor(struct repair *repair, uint32_t block, const struct rep_
 {
     const struct rep_image *image = &repair->image;
     const uint8_t *p = record->payload;
-    bool whole = record->type == NF2_SUPER_ANCHOR && record->length >= NF2_ANCHOR_BYTES && rep_get32(p) == NF2_MAGIC;
-    bool own = whole && rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION && rep_get32(p + NF2_ANCHOR_BLOCKS) == image->blocks &&
+    bool whole = record->type == NF2_SUPER_ANCHOR && record->length > NF2_ANCHOR_VERSION && rep_get32(p) == NF2_MAGIC;
+    bool own = whole && record->length >= NF2_ANCHOR_BYTES &&
+               rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION && rep_get32(p + NF2_ANCHOR_BLOCKS) == image->blocks &&
                rep_get32(p + NF2_ANCHOR_GEOMETRY) == (image->block_size | image->page_size | image->unit);
 
     best->other_format = best->other_format || (whole && p[4] != NF2_FORMAT_VERSION);
@@ -244,6 +247,22 @@ static void settle(struct repair *repair, const struct rep_log *log)
     }
 }
 
+/*
+ * Is a log that was searched for the last one? Not if it may go on in a log that is lost. It does not where something else is in the next
+ * block, nor where it has room for what is written next: a clean log for a CHECKPOINT, another one for the longest GROUP.
+ */
+static bool is_last(struct repair *repair, const struct rep_log *log)
+{
+    const struct rep_image *image = &repair->image;
+    const struct rep_state *state = &repair->state;
+    uint32_t id, page = image->page_size, room = image->log_bytes - log->last_end;
+    uint32_t most = state->clean ? NF2_RECORD_OVERHEAD + NF2_STATE_BYTES : GROUP_MOST + 2 * page;
+    bool stays = image->unit == 1 && !log->bad && !log->behind && room >= most;
+
+    return stays || (state->next < image->blocks && (rep_get32(rep_at(image, state->next, 0)) == UINT32_MAX ||
+                                                     head_of(repair, state->next, 'N', &id) || head_of(repair, state->next, 'C', &id)));
+}
+
 uint32_t rep_newer_log(struct repair *repair)
 {
     struct rep_state beyond = repair->state;
@@ -371,9 +390,7 @@ bool rep_root_find(struct repair *repair, uint32_t newer)
         struct rep_log log;
         (void)read_log(repair, repair->state.head, true, &log, &repair->state);
         settle(repair, &log);
-        uint32_t id, next = repair->state.next;
-        bool last = !anchor.found && next < repair->image.blocks && /* it does not go on in a log that is lost: something else is there */
-                    (rep_get32(rep_at(&repair->image, next, 0)) == UINT32_MAX || head_of(repair, next, 'N', &id) || head_of(repair, next, 'C', &id));
+        bool last = !anchor.found && is_last(repair, &log);
         repair->summary.log_read = last && !log.damaged && repair->state.broken == 0;
         rep_log_free(&log);
     }

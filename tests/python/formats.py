@@ -15,10 +15,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Format:
-    log_head: bytes  # the first byte of the head of a part of the log that a mount reads
+    log_head: bytes  # the first byte of the head of a part of the log that a mount reads; empty: it begins with `state`
     state: str  # the record in that log that says all that a mount must know
     frame_head: int  # bytes in front of a frame's data
     mounted: str  # a record in a block without which nothing mounts
+    records: frozenset[str]  # in the logs of each volume that was written to
+    notdir: str  # where a part of a path is no directory
 
     def supers(self, blocks: int) -> range:
         """The super blocks of a volume of so many blocks."""
@@ -35,7 +37,11 @@ class Format2(Format):
         return range(2 if blocks < 64 else 3)
 
 
-FORMATS = {1: Format1(b"M", "STATE", 2, "PUT"), 2: Format2(b"R", "CHECKPOINT", 4, "CHECKPOINT")}
+FORMATS = {
+    1: Format1(b"M", "STATE", 2, "PUT", frozenset({"ANCHOR", "HEAD", "STATE", "CLAIM", "PUT"}), "a part of the path is not a directory"),
+    2: Format2(b"", "CHECKPOINT", 4, "CHECKPOINT", frozenset({"ANCHOR", "HEAD", "CHECKPOINT", "PUT"}), "not a directory"),
+}
+CHECKPOINT_HEADER = 2 << 13 | 126  # of format 2
 VERSION = native.Library().format_version() if native.find_library() else None
 FORMAT = FORMATS[VERSION or 2]
 
@@ -60,6 +66,7 @@ def heads(data: bytes, block_size: int, kind: bytes, level: int | None = None) -
     for at in range(first * block_size, len(data), block_size):
         header = int.from_bytes(data[at + 2 : at + 4], "little")
         head = header >> 13 == 1 and header & 0xFFF < 22 and data[at + 4 : at + 5] == kind
+        head = head if kind else header == CHECKPOINT_HEADER
         if head and (level is None or data[at + 5] == level):
             found.append(at // block_size)
     return found

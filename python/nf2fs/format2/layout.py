@@ -27,7 +27,7 @@ class Layout(layout.Layout):
             return None
         if block < self.supers:
             return said.SUPER if found[0].type == said.ANCHOR else None
-        if self._is_head(found[0], b"R", 8, 1) or block in self.log:
+        if self._state(found) is not None or block in self.log:
             return said.ROOT
         own = self._is_node_head(found[0]) and logs.u24(found[0].payload, 2) == block
         return said.NODE if own else None
@@ -60,26 +60,38 @@ class Layout(layout.Layout):
             return
         newest = max(anchors, key=lambda one: one["sequence"])
         self.volume = newest["volume"]
-        self.log |= {*range(self.supers), newest["head"]}
-        records = [said.read(said.ROOT, one) for one in self.entries(newest["head"])]
-        if not records or "next" not in records[0].fields:
-            return
-        self.log.add(records[0].fields["next"])
-        places = [at for at, one in enumerate(records) if one.name == "CHECKPOINT" and one.fields]
+        head = self._last_head(newest["head"])
+        self.log |= {*range(self.supers), head}
+        records = [said.read(said.ROOT, one) for one in self.entries(head)]
+        places = [at for at, one in enumerate(records) if one.name == "CHECKPOINT"]
         if not places:
             return
-        state, later = records[places[-1]].fields, records[places[-1] + 1 :]
-        self._claims(state, later)
-        if state["group_block"] < self.chip.blocks:
+        state = records[places[-1]].fields
+        self.log.add(state["next"])
+        if state["group_block"]:
             self.log.add(state["group_block"])
+        for start, count, _ in state["claims"]:
+            self.set_aside |= set(range(start, min(start + count, self.chip.blocks)))
         self._tree(state["root"])
 
-    def _claims(self, state: dict, later: list[log_records.Said]) -> None:
-        """Blocks that are set aside, whoever has taken some of them since."""
-        runs = [run[:2] for run in state["claims"]]
-        runs += [[one.fields["start"], one.fields["count"]] for one in later if one.name == "CLAIM"]
-        for start, count in runs:
-            self.set_aside |= set(range(start, min(start + count, self.chip.blocks)))
+    def _state(self, entries: list[Entry]) -> dict | None:
+        """The fields of the CHECKPOINT of this volume that a log of the root begins with."""
+        first = said.read(said.ROOT, entries[0]) if entries else None
+        if first is None or first.name != "CHECKPOINT" or first.fields["volume"] != self.volume:
+            return None
+        return first.fields
+
+    def _last_head(self, head: int) -> int:
+        """From the head that an anchor names on: each log names the block of the next one."""
+        block, erases = head, 0
+        for _ in range(self.chip.blocks):
+            entries = self.entries(block) if block < self.chip.blocks else []
+            state = self._state(entries)
+            if state is None or state["erases"] < erases:
+                break
+            head, block = block, state["next"]
+            erases = state["erases"] + ("next suspect" in state["flags"])
+        return head
 
     def _tree(self, root: int) -> None:
         pending = [root]

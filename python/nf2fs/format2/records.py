@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from .. import log_records
 from ..log_records import (
-    Cursor, Key, Readers, Said, block_text, blocks_text, inline_text, quoted, split_key,
+    Cursor, Key, Readers, Said, blocks_text, inline_text, quoted, split_key,
 )  # fmt: skip
 from ..logs import Entry, u16, u24, u32, varint
 
-ANCHOR, HEAD = 1, 1
+ANCHOR, HEAD, CHECKPOINT = 1, 1, 2
 SUPER, ROOT, NODE = "super", "root", "node"
 NAME_KEY, NAME_PART = 24, 20  # bytes of the key of a long name; of these the name's first ones
 OPERATIONS = ("PUT", "DEL", "RANGE")
@@ -68,12 +68,14 @@ class Body:
     text: str = ""
     pieces: tuple[Piece, ...] = ()
     rest: bytes = b""  # of a long name
+    counts: tuple[int, ...] = ()  # of WEAR: erases of each group
 
 
 def take_body(key: Key, data: bytes) -> Body:
     if key.id == 0 and key.bytes[:1] == b"W" and len(data) == 96:
-        counts = [u24(data, at) for at in range(0, 96, 3)]
-        return Body("WEAR", f"its groups were erased {min(counts)} to {max(counts)} times")
+        counts = tuple(u24(data, at) for at in range(0, 96, 3))
+        text = f"its groups were erased {min(counts)} to {max(counts)} times"
+        return Body("WEAR", text, counts=counts)
     if key.id == 0 and key.bytes and data[:1] != bytes([CHILD_BODY]):
         return Body("NONE")
     rest = b""
@@ -116,76 +118,67 @@ def key_text(key: Key, body: Body | None = None) -> str:
     return f"{quoted(name)} in directory {key.id}"
 
 
-def entry_said(name: str, key: Key, data: bytes, behind: str = "", **fields: int) -> Said:
+def entry_said(name: str, key: Key, data: bytes, behind: str = "", **fields) -> Said:
     body = take_body(key, data)
     facts = {"key": key.as_json(), "body": body.kind, "body_bytes": data.hex()} | fields
+    if body.counts:
+        facts["counts"] = list(body.counts)
     return Said(name, ": ".join(filter(None, (key_text(key, body), body.text))) + behind, facts)
 
 
 # ---- super blocks and root log ----
 
 
+ANCHOR_FIELDS = ("magic", "format", "geometry", "blocks", "volume", "sequence", "head")
+
+
 def _anchor(data: bytes) -> Said:
-    fields = {
-        "format": data[4],
-        "block_size": 1 << data[5],
-        "page_size": u16(data, 6),
-        "program_unit": data[8],
-        "blocks": u24(data, 10),
-        "volume": u32(data, 13),
-        "sequence": u32(data, 17),
-        "head": u24(data, 21),
-    }
+    fields = {name: u32(data, 4 * at) for at, name in enumerate(ANCHOR_FIELDS)}
     text = (
         f"number {fields['sequence']} of volume {fields['volume']:08x}, format {fields['format']}: "
-        f"{fields['blocks']} blocks of {fields['block_size']} bytes; "
-        f"the root log is in block {fields['head']}"
+        f"{fields['blocks']} blocks; the root log is in block {fields['head']}"
     )
     return Said("ANCHOR", text, fields)
 
 
-def _root_head(data: bytes) -> Said:
-    fields = {"volume": u32(data, 1), "next": u24(data, 5)}
-    return Said("HEAD", f"root log, which goes on in block {block_text(fields['next'])}", fields)
-
-
+CHECKPOINT_BYTES = 120
+# Fields in their order; several numbers of one size are a list.
 STATE_FIELDS = (
-    ("flags", 1), ("epoch", 2), ("root", 3), ("base_end", 2), ("level", 1), ("next_id", 4),
-    ("free", 3), ("erases", 4), ("unclean_mounts", 2), ("window", 2), ("erased_groups", 4),
-    ("group_block", 3), ("group_place", 2),
+    ("volume", 4, 1), ("id_limit", 4, 1), ("next", 2, 1), ("root", 2, 1), ("base_end", 2, 1),
+    ("group_block", 2, 1), ("group_place", 2, 1), ("unclean_mounts", 2, 1), ("bad", 2, 4), ("level", 1, 1),
+    ("bads", 1, 1), ("flags", 1, 4), ("erases", 4, 1), ("erased_groups", 4, 1), ("free", 2, 1),
+    ("window", 2, 1), ("nodes", 1, 4), ("data", 1, 4), ("fresh", 1, 2), ("used_bits", 1, 64),
 )  # fmt: skip
-FLAGS = ("clean", "later windows erased", "window erased", "next suspect", "leaky", "bad keys")
+FLAGS = ("clean", "next suspect", "leaky", "bad keys", "later windows erased", "window erased")
 
 
 def _checkpoint(data: bytes) -> Said:
     cursor = Cursor(data)
-    found: dict = {name: cursor.take(size) for name, size in STATE_FIELDS}
-    found["claims"] = [[cursor.take(size) for size in (3, 2, 2)] for _ in range(2)]
-    bad = cursor.take(1)
-    found["used_bits"] = cursor.take(64).to_bytes(64, "little").hex()
-    found["bad"] = [cursor.take(3) for _ in range(bad)]
-    set_flags = [name for bit, name in enumerate(FLAGS) if found["flags"] >> bit & 1]
+    found: dict = {}
+    for name, size, count in STATE_FIELDS:
+        numbers = [cursor.take(size) for _ in range(count)]
+        found[name] = numbers if count > 1 else numbers[0]
+    flags = [*found.pop("flags"), *found.pop("fresh")]
+    found["flags"] = [name for name, byte in zip(FLAGS, flags) if byte & 1]
+    found["bad"] = found["bad"][: found.pop("bads")]
+    found["used_bits"] = bytes(found["used_bits"]).hex()
+    found["claims"] = [[one[0] | one[1] << 8, *one[2:]] for one in map(found.pop, ("nodes", "data"))]
     claims = [run[:2] for run in found["claims"] if run[1]]
     parts = [
-        ", ".join(set_flags if found["flags"] & 1 else ["in use", *set_flags]),
-        f"epoch {found['epoch'] & 0xFFF}",
+        ", ".join(["in use"] * ("clean" not in found["flags"]) + found["flags"]),
+        f"goes on in block {found['next']}",
         f"root {found['root']} of level {found['level']}",
         f"{found['free']} blocks free",
         f"{found['erases']} erases",
         f"{found['unclean_mounts']} unclean mounts",
         f"window {found['window']}",
-        f"ids from {found['next_id']} on unused",
+        f"ids from {found['id_limit']} on unused",
     ]
-    if found["group_block"] != log_records.NO_BLOCK:
+    if found["group_block"]:
         parts.append(f"group in block {found['group_block']} at {found['group_place']:#x}")
     parts += [f"claimed {blocks_text(claims)}"] * bool(claims)
-    parts += [f"bad blocks {', '.join(map(str, found['bad']))}"] * bool(bad)
+    parts += [f"bad blocks {', '.join(map(str, found['bad']))}"] * bool(found["bad"])
     return Said("CHECKPOINT", "; ".join(parts), found)
-
-
-def _claim(data: bytes) -> Said:
-    fields = {"start": u24(data, 0), "count": u16(data, 3)}
-    return Said("CLAIM", blocks_text([[fields["start"], fields["count"]]]), fields)
 
 
 def operations(data: bytes) -> list[Said]:
@@ -212,10 +205,6 @@ def _group(data: bytes) -> Said:
     found = operations(data)
     fields = {"operations": [{"type": one.name} | one.fields for one in found]}
     return Said("GROUP", "; ".join(f"{one.name} {one.text}" for one in found), fields)
-
-
-def _done(_: bytes) -> Said:
-    return Said("DONE", "the group is applied")
 
 
 # ---- nodes ----
@@ -249,8 +238,8 @@ def _rename(data: bytes) -> Said:
 
 
 READERS: dict[str, Readers] = {
-    SUPER: {ANCHOR: (24, _anchor)},
-    ROOT: {HEAD: (8, _root_head), 2: (112, _checkpoint), 3: (5, _claim), 4: (0, _group), 5: (0, _done)},
+    SUPER: {ANCHOR: (28, _anchor)},
+    ROOT: {CHECKPOINT: (CHECKPOINT_BYTES, _checkpoint), 4: (0, _group)},
     NODE: {HEAD: (9, _node_head), 2: (2, _put), 3: (4, _put_over), 4: (2, _delete), 5: (8, _rename)},
 }
 
