@@ -5,76 +5,42 @@
  */
 #include "inside.h"
 
-#define DEAD 0xFFu              /* in the place of an entry's trust: it went */
-
 struct group {
     struct repair *repair;
-    struct rep_entry *added;    /* that the tree did not have */
-    size_t adds, adds_room;
     uint32_t record;            /* place of the record */
     unsigned lost;              /* operations that make no sense */
 };
 
-/* What was added and removed so far is in the array of entries, in order. */
-static void settle(struct group *group)
+static void put(const struct group *group, const struct rep_key *key, const uint8_t *body,
+                uint32_t length)
 {
     struct repair *repair = group->repair;
-    size_t kept = 0;
+    const struct rep_entry fresh = {
+        *key, body, (uint16_t)length, (uint16_t)group->record, repair->state.group_block,
+        repair->summary.log_read ? REPAIR_WHOLE : REPAIR_UNSURE};
+    size_t at = rep_entry_at(repair, key);
 
-    for (size_t i = 0; i < repair->entries; i++) {
-        if (repair->entry[i].trust != DEAD) {
+    if (rep_entry_find(repair, key) == NULL) {
+        rep_entries_add(repair, &fresh);
+        memmove(&repair->entry[at + 1], &repair->entry[at],
+                (repair->entries - 1 - at) * sizeof fresh);
+    }
+    repair->entry[at] = fresh;
+}
+
+/* Removes the keys of this id and of 4 bytes from `from` on, below `end`, or `from` alone. */
+static void remove_range(struct repair *repair, const struct rep_key *from, uint32_t end, bool alone)
+{
+    size_t kept = rep_entry_at(repair, from);
+
+    for (size_t i = kept; i < repair->entries; i++) {
+        const struct rep_key *key = &repair->entry[i].key;
+        bool inside = key->id == from->id && key->length == 4 && rep_key_value(key) < end;
+        if (alone ? rep_key_compare(key, from) != 0 : !inside) {
             repair->entry[kept++] = repair->entry[i];
         }
     }
     repair->entries = kept;
-    for (size_t i = 0; i < group->adds; i++) {
-        if (group->added[i].trust != DEAD) {
-            rep_entries_add(repair, &group->added[i]);
-        }
-    }
-    group->adds = 0;
-    rep_entries_sort(repair);
-}
-
-static struct rep_entry *find(struct group *group, const struct rep_key *key)
-{
-    struct rep_entry *entry = rep_entry_find(group->repair, key);
-
-    for (size_t i = 0; i < group->adds && entry == NULL; i++) {
-        entry = rep_key_compare(&group->added[i].key, key) == 0 ? &group->added[i] : NULL;
-    }
-    return entry;
-}
-
-static void put(struct group *group, const struct rep_key *key, const uint8_t *body, uint32_t length)
-{
-    const struct rep_state *state = &group->repair->state;
-    struct rep_entry fresh = {*key, body, (uint16_t)length, (uint16_t)group->record, state->group_block, REPAIR_WHOLE};
-    struct rep_entry *entry = find(group, key);
-
-    fresh.trust = group->repair->summary.log_read ? REPAIR_WHOLE : REPAIR_UNSURE;
-    if (entry != NULL) {
-        *entry = fresh;
-        return;
-    }
-    group->added = rep_grow(group->added, group->adds, &group->adds_room, sizeof fresh);
-    group->added[group->adds++] = fresh;
-}
-
-static void remove_range(struct group *group, const struct rep_key *from, uint32_t end)
-{
-    struct repair *repair = group->repair;
-
-    for (size_t i = rep_entry_at(repair, from); i < repair->entries && repair->entry[i].key.id == from->id; i++) {
-        if (repair->entry[i].key.length == 4 && rep_key_value(&repair->entry[i].key) < end) {
-            repair->entry[i].trust = DEAD;
-        }
-    }
-    for (size_t i = 0; i < group->adds; i++) {
-        const struct rep_key *key = &group->added[i].key;
-        bool in = key->id == from->id && key->length == 4 && rep_key_compare(key, from) >= 0 && rep_key_value(key) < end;
-        group->added[i].trust = in ? DEAD : group->added[i].trust;
-    }
 }
 
 /* ---- the operations ------------------------------------------------------------------------------ */
@@ -96,12 +62,9 @@ static uint32_t apply_one(struct group *group, const uint8_t *p, uint32_t room)
     if (p[0] == NF2_GROUP_PUT) {
         put(group, &key, at, body);
     } else if (p[0] == NF2_GROUP_RANGE) {
-        remove_range(group, &key, rep_get32(at));
+        remove_range(group->repair, &key, rep_get32(at), false);
     } else {
-        struct rep_entry *entry = find(group, &key);
-        if (entry != NULL) {
-            entry->trust = DEAD;
-        }
+        remove_range(group->repair, &key, 0, true);
     }
     return 3 + used + body;
 }
@@ -142,8 +105,6 @@ void rep_group_apply(struct repair *repair)
         rep_find(repair, REPAIR_PENDING, state->group_block, state->group_at, 0, 0,
                  "A committed change of several leaves may not be applied yet: it is shown applied, the next mount applies it.");
     }
-    settle(&group);
-    free(group.added);
     if (!found || group.lost > 0) {
         rep_find(repair, REPAIR_GROUP, state->group_block, state->group_at, group.lost, 0,
                  "A committed change of several leaves cannot be read.");
