@@ -79,12 +79,12 @@ const struct rep_frames *rep_frames_read(struct repair *repair, uint32_t block, 
     image->frames_budget -= image->log_bytes;
     bool clean = image->clean;
     image->clean = clean && !rep_is_bad(repair, block); /* a write that fails ends a block's use */
-    rep_log_read(image, block, 0, 0, false, &log);
+    rep_log_read(image, block, false, &log);
     note_log(frames, &log);
     take_records(frames, &log, image->log_bytes);
     if (frames->damaged) {
         rep_log_free(&log);
-        rep_log_read(image, block, 0, 0, true, &log);
+        rep_log_read(image, block, true, &log);
         take_records(frames, &log, image->log_bytes);
     }
     image->clean = clean;

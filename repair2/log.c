@@ -294,7 +294,10 @@ static void add(struct scan *scan, const struct rep_record *record, uint32_t nex
     note_valid(scan, next, true);
     log->record = rep_grow(log->record, log->count, &log->room, sizeof *log->record);
     log->record[log->count++] = *record;
-    log->mended += record->mended;
+    if (record->mended) {
+        log->mended++;
+        log->last_mended = record->at;
+    }
     scan->open = record->more ? scan->open : log->count;
     scan->position = next;
 }
@@ -314,15 +317,15 @@ static bool go_on(struct scan *scan)
         add(scan, &record, rep_record_next(image, &record));
         return true;
     }
+    scan->log->lost++;
+    scan->log->last_lost = (uint16_t)scan->position;
     for (uint32_t at = scan->position + 1; at + NF2_RECORD_OVERHEAD < end; at++) {
         image->budget -= rep_min(image->page_size / 16u, (uint32_t)image->budget);
         if (rep_record_at(image, scan->block, at, scan->epoch, &record) == REP_RECORD) {
-            scan->log->lost++;
             scan->position = at;
             return true;
         }
     }
-    scan->log->lost++;
     return false;
 }
 
@@ -379,20 +382,18 @@ static void look(struct scan *scan)
     add(scan, &record, rep_record_next(scan->image, &record));
 }
 
-void rep_log_read(struct rep_image *image, uint32_t block, uint32_t from, uint16_t epoch, bool tolerant, struct rep_log *log)
+void rep_log_read(struct rep_image *image, uint32_t block, bool tolerant, struct rep_log *log)
 {
-    struct scan scan = {image, log, block, from, 0, epoch, epoch, tolerant, 0};
+    struct scan scan = {.image = image, .log = log, .block = block, .tolerant = tolerant};
 
     memset(log, 0, sizeof *log);
-    log->last_end = from;
-    log->last_epoch = epoch;
-    log->used_end = from > 0 ? page_end(image, from - 1) : 0;
     while (scan.position < image->log_bytes) {
         if (scan.position == page_start(image, scan.position) && !enter_page(&scan)) {
             continue;
         }
         look(&scan);
     }
+    log->all = log->count;
     log->count = tolerant ? scan.open : log->count; /* the last group has no end */
     log->behind = log->last_end > 0 && page_end(image, log->last_end - 1) < log->used_end;
 }

@@ -16,7 +16,7 @@ struct rep_record {
 
 struct rep_log {
     struct rep_record *record;
-    size_t count, room;
+    size_t count, all, room;    /* of whole groups; with those of a last one that has no end */
     uint32_t last_end, used_end;    /* behind the last record; end of the last page that is not blank */
     uint16_t last_epoch;
     uint16_t bad_epoch;         /* of the last page with an invalid place */
@@ -26,6 +26,7 @@ struct rep_log {
     uint16_t first_torn, last_torn; /* invalid places */
     unsigned torns;
     unsigned lost, mended;      /* where it was read in spite of its damage: places without a record; records of which a bit was turned */
+    uint16_t last_lost, last_mended;    /* the last of these places */
     unsigned mended_heads;      /* pages of which a bit of the epoch was turned over */
 };
 
@@ -40,10 +41,8 @@ bool rep_record_mend(struct rep_image *image, uint32_t block, uint32_t at, uint1
 /* Where the record behind one would be. */
 uint32_t rep_record_next(const struct rep_image *image, const struct rep_record *record);
 
-/*
- * Reads a log from `from` on, where a record of `epoch` ends (0: from its beginning). `tolerant`: also what is behind damage. To be freed.
- */
-void rep_log_read(struct rep_image *image, uint32_t block, uint32_t from, uint16_t epoch, bool tolerant, struct rep_log *log);
+/* Reads a log. `tolerant`: also what is behind damage. To be freed. */
+void rep_log_read(struct rep_image *image, uint32_t block, bool tolerant, struct rep_log *log);
 void rep_log_free(struct rep_log *log);
 
 uint16_t rep_epoch_code(uint32_t number);

@@ -15,72 +15,6 @@ static void find(const struct reading *reading, enum repair_kind kind, uint32_t 
     }
 }
 
-/* ---- the base ------------------------------------------------------------------------------------ */
-
-static void add_record(struct rep_log *log, const struct rep_record *record)
-{
-    log->record = rep_grow(log->record, log->count, &log->room, sizeof *log->record);
-    log->record[log->count++] = *record;
-    log->mended += record->mended;
-}
-
-/* The next place in the page with a valid record, else the next page. */
-static uint32_t behind_damage(struct rep_image *image, uint32_t block, uint32_t at, uint16_t epoch)
-{
-    uint32_t end = (at & ~(image->page_size - 1)) + image->page_size;
-    struct rep_record record;
-
-    for (uint32_t place = at + 1; place < end && image->budget >= image->page_size; place++) {
-        image->budget -= image->page_size / 16u;
-        if (rep_record_at(image, block, place, epoch, &record) == REP_RECORD) {
-            return place;
-        }
-    }
-    return end;
-}
-
-/*
- * The records of the base, up to `limit` or to the end of its group. All its pages are of one epoch. Returns where it ends, 0 where
- * it is not whole; with `tolerant` what can be read of it is kept.
- */
-static uint32_t read_base(struct rep_image *image, uint32_t block, uint16_t epoch, uint32_t limit, bool tolerant, struct rep_log *log)
-{
-    uint32_t at = NF2_PAGE_HEAD, page = image->page_size;
-    struct rep_record record;
-
-    while (at < limit) {
-        bool start = (at & (page - 1)) == 0;
-        enum rep_place found = start ? REP_BLANK : rep_record_at(image, block, at, epoch, &record);
-        if (found == REP_BLANK) {
-            at = (start ? at : (at & ~(page - 1)) + page) + NF2_PAGE_HEAD;
-            continue;
-        }
-        if (found == REP_INVALID) {
-            log->damage = log->damaged ? log->damage : (uint16_t)at;
-            log->damaged = true;
-            if (!tolerant) {
-                return 0;
-            }
-            if (!rep_record_mend(image, block, at, epoch, &record)) {
-                log->lost++;
-                at = behind_damage(image, block, at, epoch);
-                continue;
-            }
-        }
-        if (log->count > 0 && record.type != NF2_NODE_PUT) {
-            return at; /* the tail: the base's last record is lost */
-        }
-        add_record(log, &record);
-        at = rep_record_next(image, &record);
-        if (!record.more) {
-            return log->damaged && !tolerant ? 0 : at;
-        }
-    }
-    log->damage = log->damaged ? log->damage : (uint16_t)at;
-    log->damaged = true;
-    return tolerant ? limit : 0;
-}
-
 /* ---- entries ------------------------------------------------------------------------------------- */
 
 static struct rep_slot *slot_at(const struct rep_node *node, uint32_t at)
@@ -228,39 +162,54 @@ static bool check_head(const struct repair *repair, const struct rep_node *node,
            rep_get32(p + 5) == repair->image.volume_id;
 }
 
-/* What is wrong with the log behind the base is said; a damaged one is read again, with what is behind the damage. */
-static void read_tail(const struct reading *reading, struct rep_log *tail)
+/*
+ * How many of the records are of the base, the first group. Where it is damaged it ends at `limit`,
+ * or in front of the first record that no base has.
+ */
+static size_t base_records(const struct rep_log *log, uint32_t limit)
+{
+    size_t i = 0;
+
+    while (i < log->all && log->record[i].at < limit && (i == 0 || log->record[i].type == NF2_NODE_PUT)) {
+        if (!log->record[i++].more) {
+            break;
+        }
+    }
+    return i;
+}
+
+/* Reads the log; a damaged one again, with what is behind the damage. How many records are of the base. */
+static size_t read_log(const struct reading *reading, uint32_t said, bool mended, struct rep_log *log)
 {
     struct rep_node *node = reading->node;
     struct rep_image *image = &reading->repair->image;
 
-    rep_log_read(image, node->block, node->base_end, node->epoch, false, tail);
-    if (tail->torns > 0 && !tail->damaged) {
-        find(reading, REPAIR_UNFINISHED, tail->first_torn, tail->torns, "A change was not written to its end here.");
+    rep_log_read(image, node->block, false, log);
+    size_t base = base_records(log, image->log_bytes);
+    uint32_t end = base > 0 ? rep_record_next(image, &log->record[base - 1]) : 0;
+    if (base == 0 || log->record[0].at != NF2_PAGE_HEAD || mended || log->damaged) {
+        find(reading, REPAIR_RECORD, log->damaged ? log->damage : log->first_torn, log->torns,
+             "Records of this node are damaged: no power cut leaves what is here.");
+        node->whole = false;
+        rep_log_free(log);
+        rep_log_read(image, node->block, true, log);
+        base = base_records(log, said > NF2_PAGE_HEAD ? said : image->log_bytes);
+        end = base > 0 ? rep_record_next(image, &log->record[base - 1]) : 0;
+    } else if (said != 0 && end != said) {
+        find(reading, REPAIR_BASE, end, said, "The sorted part of this node does not end where its parent says.");
+        node->whole = false;
+    } else if (log->torns > 0) {
+        find(reading, REPAIR_UNFINISHED, log->first_torn, log->torns, "A change was not written to its end here.");
         if (reading->report) {
-            rep_torn(reading->repair, node->block, tail->first_torn, tail->bad_epoch);
+            rep_torn(reading->repair, node->block, log->first_torn, log->bad_epoch);
         }
     }
-    if (tail->mended_heads > 0) {
-        find(reading, REPAIR_MENDED, node->base_end, tail->mended_heads, "One bit of a page's epoch is wrong.");
+    if (log->mended_heads > 0) {
+        find(reading, REPAIR_MENDED, end, log->mended_heads, "One bit of a page's epoch is wrong.");
     }
-    if (tail->damaged) {
-        find(reading, REPAIR_RECORD, tail->damage, tail->torns, "Changes in this node are damaged: no power cut leaves what is here.");
-        node->whole = false;
-        rep_log_free(tail);
-        rep_log_read(image, node->block, node->base_end, node->epoch, true, tail);
-    }
-    node->last_epoch = tail->count > 0 ? tail->last_epoch : node->epoch;
-}
-
-static void report_base(const struct reading *reading, const struct rep_log *base, uint32_t real, uint32_t said)
-{
-    if (base->damaged) {
-        find(reading, REPAIR_RECORD, base->damage, 0, "The sorted part of this node is damaged here.");
-    } else if (said != 0 && real != said) {
-        find(reading, REPAIR_BASE, real, said, "The sorted part of this node does not end where its parent says.");
-    }
-    reading->node->whole = !base->damaged && (said == 0 || real == said);
+    node->lost = log->lost; /* what is mended may never have been finished */
+    node->lost_tail = log->last_lost >= end || (log->last_mended >= end && !image->clean);
+    return base;
 }
 
 static void note_records(const struct reading *reading, unsigned mended)
@@ -282,13 +231,14 @@ bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32
 {
     struct rep_image *image = &repair->image;
     struct reading reading = {repair, node, report};
-    struct rep_log base = {0}, tail;
+    struct rep_log log;
     struct rep_record head;
     bool mended;
 
     memset(node, 0, sizeof *node);
     node->block = block;
     node->level = level;
+    node->whole = true;
     node->epoch = rep_page_epoch(image, block, 0, &mended);
     bool found = node->epoch != NF2_LOG_BLANK &&
                  (rep_record_at(image, block, NF2_PAGE_HEAD, node->epoch, &head) == REP_RECORD ||
@@ -297,29 +247,14 @@ bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32
         return false;
     }
     node->level = head.payload[1];
-    uint32_t limit = base_end > NF2_PAGE_HEAD && base_end <= image->log_bytes ? base_end : image->log_bytes;
-    uint32_t end = read_base(image, block, node->epoch, image->log_bytes, false, &base);
-    base.damaged = base.damaged || mended || head.mended; /* the core mends nothing in front of the base's end */
-    report_base(&reading, &base, end, base_end);
-    if (end == 0) {
-        rep_log_free(&base);
-        memset(&base, 0, sizeof base);
-        end = read_base(image, block, node->epoch, limit, true, &base);
+    size_t base = read_log(&reading, base_end, mended || head.mended, &log);
+    for (size_t i = 0; i < rep_max((uint32_t)base, (uint32_t)log.count); i++) {
+        take_record(&reading, &log.record[i], i < base);
     }
-    node->base_end = rep_min(rep_max(end, NF2_PAGE_HEAD + NF2_NODE_HEAD_BYTES), image->log_bytes);
-    read_tail(&reading, &tail);
-    node->lost_tail = tail.lost + (image->clean ? 0 : tail.mended); /* what is mended may never have been finished */
-    node->lost = base.lost + tail.lost;
-    for (size_t i = 0; i < base.count; i++) {
-        take_record(&reading, &base.record[i], true);
-    }
-    for (size_t i = 0; i < tail.count; i++) {
-        take_record(&reading, &tail.record[i], false);
-    }
+    node->last_epoch = log.count > base ? log.last_epoch : node->epoch;
     collect(&reading);
-    note_records(&reading, base.mended + tail.mended + mended);
-    rep_log_free(&base);
-    rep_log_free(&tail);
+    note_records(&reading, log.mended + mended);
+    rep_log_free(&log);
     return true;
 }
 

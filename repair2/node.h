@@ -16,11 +16,11 @@ struct rep_node {
     size_t slots, slots_room;
     struct rep_entry **alive;   /* in order of their keys */
     size_t count;
-    uint32_t block, level, base_end;
+    uint32_t block, level;
     uint16_t epoch, last_epoch; /* of the base, and of the last record */
     bool whole;                 /* as the core reads it, all is in order */
     unsigned lost;              /* places where records are lost */
-    unsigned lost_tail;         /* places among the changes that are lost, or in doubt */
+    bool lost_tail;             /* some are lost among the changes, or in doubt */
 };
 
 #define REP_ANY_LEVEL 255u

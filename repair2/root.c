@@ -37,7 +37,7 @@ static void find_anchor(struct repair *repair, struct anchor *best)
 {
     for (uint32_t block = 0; block < repair->image.supers; block++) {
         struct rep_log log;
-        rep_log_read(&repair->image, block, 0, 0, false, &log);
+        rep_log_read(&repair->image, block, false, &log);
         for (size_t i = 0; i < log.count; i++) {
             read_anchor(repair, block, &log.record[i], best);
         }
@@ -123,7 +123,7 @@ static void take_records(const struct repair *repair, const struct rep_log *log,
 /* Reads the root log in a block. False: none is there. */
 static bool read_log(struct repair *repair, uint32_t block, bool tolerant, struct rep_log *log, struct rep_state *state)
 {
-    rep_log_read(&repair->image, block, 0, 0, tolerant, log);
+    rep_log_read(&repair->image, block, tolerant, log);
     take_records(repair, log, block, state);
     return state->found && state->root < repair->image.blocks;
 }
@@ -327,7 +327,7 @@ static uint32_t last_head(struct repair *repair, uint32_t head)
 
     for (uint32_t i = 0; i < repair->image.blocks && on && block < repair->image.blocks; i++) {
         struct rep_log log;
-        rep_log_read(&repair->image, block, 0, 0, false, &log);
+        rep_log_read(&repair->image, block, false, &log);
         const uint8_t *p = log.count > 0 && log.record[0].length >= NF2_STATE_BYTES ? log.record[0].payload : NULL;
         on = p != NULL && rep_get32(p + NF2_STATE_VOLUME) == repair->image.volume_id && rep_get32(p + NF2_STATE_ERASES) >= erases;
         if (on) {
