@@ -24,6 +24,8 @@ struct rep_state {
     unsigned bads;
     uint32_t bad[NF2_BAD_MAX];
     uint8_t bits[NF2_WINDOW_BLOCKS / 8];
+    uint32_t end;               /* of the log */
+    bool torn;                  /* something that is no record is in it */
     unsigned records;           /* behind the log's first group */
     unsigned broken;            /* records and places that make no sense */
 };
@@ -128,13 +130,8 @@ void rep_note(struct repair *repair, enum repair_note_kind kind, uint32_t block,
 /* Notes an unfinished write in a page of this epoch: a power cut leaves one, so that of two one is damage. */
 void rep_torn(struct repair *repair, uint32_t block, uint32_t offset, uint16_t epoch);
 
-/* root.c: anchors and root log; `newer`: a root log that is to be taken, REP_NONE: the anchor's. False: nothing of a volume. */
-bool rep_root_find(struct repair *repair, uint32_t newer);
-/*
- * When all blocks in use are known: is there a newer root log, and the anchor that leads to it is lost? REP_NONE: no; behind a cut it
- * may have been begun, without an anchor.
- */
-uint32_t rep_newer_log(struct repair *repair);
+/* root.c: anchors and root log. False: nothing of a volume. */
+bool rep_root_find(struct repair *repair);
 /* In a state's window: the block's bit; true also where it lies elsewhere and may be in use. */
 bool rep_state_used(const struct repair *repair, uint32_t block);
 /* Is it on record as bad? When the tree is known, in keys, too. */

@@ -115,11 +115,11 @@ static void mark_log(struct repair *repair)
     }
 }
 
-static struct repair *open_with(const uint8_t *bytes, const struct repair_geometry *geometry, uint32_t head)
+struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *geometry)
 {
     struct repair *repair = calloc(1, sizeof *repair);
 
-    if (repair == NULL || !set_geometry(repair, bytes, geometry) || !rep_root_find(repair, head)) {
+    if (repair == NULL || !set_geometry(repair, bytes, geometry) || !rep_root_find(repair)) {
         repair_close(repair);
         return NULL;
     }
@@ -132,11 +132,6 @@ static struct repair *open_with(const uint8_t *bytes, const struct repair_geomet
     rep_group_apply(repair);
     rep_names_find(repair);
     rep_space_check(repair);
-    uint32_t newer = head == REP_NONE ? rep_newer_log(repair) : REP_NONE;
-    if (newer != REP_NONE) {
-        repair_close(repair);
-        return open_with(bytes, geometry, newer);
-    }
     repair->lossy = repair->lossy || !repair->summary.log_read;
     repair->summary.unclean_mounts = repair->state.unclean_mounts;
     repair->summary.erases = repair->state.erases;
@@ -148,11 +143,6 @@ static struct repair *open_with(const uint8_t *bytes, const struct repair_geomet
         return NULL;
     }
     return repair;
-}
-
-struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *geometry)
-{
-    return open_with(bytes, geometry, REP_NONE);
 }
 
 void repair_close(struct repair *repair)

@@ -117,6 +117,8 @@ static void take_records(const struct repair *repair, const struct rep_log *log,
     for (size_t i = 0; i < log->count; i++) {
         state->broken += !read_record(repair, &log->record[i], state);
     }
+    state->end = log->last_end;
+    state->torn = log->bad || log->behind;
     state->records = log->count > 1 ? (unsigned)log->count - 1 : 0;
 }
 
@@ -168,30 +170,15 @@ static bool guess_volume(struct repair *repair)
     return counts[best] > 0;
 }
 
-/* Do the logs go on from one block to another? */
-static bool leads_to(struct repair *repair, uint32_t from, uint32_t to)
-{
-    uint32_t id;
-
-    for (unsigned turns = 0; turns < 64 && from != to; turns++) {
-        if (from >= repair->image.blocks || !head_of(repair, from, 'C', &id) || id != repair->image.volume_id) {
-            return false;
-        }
-        from = rep_get16(rep_at(&repair->image, from, NF2_PAGE_HEAD + 2 + NF2_STATE_NEXT));
-    }
-    return from == to;
-}
-
-/* Is `a` of a later time? Erases are counted from CHECKPOINT to CHECKPOINT; where there was none the log's next block is later. */
-static bool newer(struct repair *repair, const struct rep_state *a, const struct rep_state *b)
+/*
+ * Is `a` of a later time? Erases are counted from CHECKPOINT to CHECKPOINT. Where a log goes on without
+ * one it is found from the log before it: last_head.
+ */
+static bool newer(const struct rep_state *a, const struct rep_state *b)
 {
     uint32_t later = ((uint32_t)a->epoch - b->epoch) & 0xFFFu;
 
-    if (later != 0) {
-        return later < 2048;
-    }
-    bool goes_on = b->next == a->head && !b->suspect && !leads_to(repair, a->head, b->head);
-    return a->erases != b->erases ? a->erases > b->erases : goes_on;
+    return later != 0 ? later < 2048 : a->erases > b->erases;
 }
 
 /* Does it lead to a whole node? What only looks like a root log is data of a file, perhaps. */
@@ -204,26 +191,45 @@ static bool has_root(struct repair *repair, const struct rep_state *state)
     return there;
 }
 
-/* The newest root log of all blocks, if it is newer than `best`. */
-static bool search_log(struct repair *repair, struct rep_state *best)
+/* The last log that a mount comes to from this one on, each in the block that the one before names as the next: FORMAT.md, section 9. */
+static uint32_t last_head(struct repair *repair, uint32_t head)
 {
-    bool found = false;
-    uint32_t id;
+    uint32_t erases = 0, last = head, block = head;
+    bool on = true;
 
-    for (uint32_t block = 0; block < repair->image.blocks; block++) {
-        struct rep_state state;
+    for (uint32_t i = 0; i < repair->image.blocks && on && block < repair->image.blocks; i++) {
         struct rep_log log;
-        bool other = repair->use != NULL && repair->use[block] != REPAIR_USE_NONE && repair->use[block] != REPAIR_USE_NEXT;
-        if (!head_of(repair, block, 'C', &id) || id != repair->image.volume_id) {
-            continue;
-        }
-        if (read_log(repair, block, true, &log, &state) && (!best->found || newer(repair, &state, best)) && (!other || has_root(repair, &state))) {
-            *best = state;
-            found = true;
+        rep_log_read(&repair->image, block, false, &log);
+        const uint8_t *p = log.count > 0 && log.record[0].length >= NF2_STATE_BYTES ? log.record[0].payload : NULL;
+        on = p != NULL && rep_get32(p + NF2_STATE_VOLUME) == repair->image.volume_id && rep_get32(p + NF2_STATE_ERASES) >= erases;
+        if (on) {
+            last = block;
+            erases = rep_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
+            block = rep_get16(p + NF2_STATE_NEXT);
         }
         rep_log_free(&log);
     }
-    return found;
+    return last;
+}
+
+/* The newest root log of all blocks, if it is newer than `best`, with a tree. */
+static bool search_log(struct repair *repair, struct rep_state *best)
+{
+    uint32_t id, before = best->head;
+    struct rep_state state;
+    struct rep_log log;
+
+    for (uint32_t block = 0; block < repair->image.blocks; block++) {
+        if (!head_of(repair, block, 'C', &id) || id != repair->image.volume_id) {
+            continue;
+        }
+        bool there = read_log(repair, block, true, &log, &state);
+        rep_log_free(&log);
+        if (there && (!best->found || newer(&state, best)) && has_root(repair, &state)) {
+            *best = state;
+        }
+    }
+    return best->head != before;
 }
 
 /* ---- the state that holds ------------------------------------------------------------------------ */
@@ -251,30 +257,16 @@ static void settle(struct repair *repair, const struct rep_log *log)
  * Is a log that was searched for the last one? Not if it may go on in a log that is lost. It does not where something else is in the next
  * block, nor where it has room for what is written next: a clean log for a CHECKPOINT, another one for the longest GROUP.
  */
-static bool is_last(struct repair *repair, const struct rep_log *log)
+static bool is_last(struct repair *repair)
 {
     const struct rep_image *image = &repair->image;
     const struct rep_state *state = &repair->state;
-    uint32_t id, page = image->page_size, room = image->log_bytes - log->last_end;
+    uint32_t id, page = image->page_size, room = image->log_bytes - state->end;
     uint32_t most = state->clean ? NF2_RECORD_OVERHEAD + NF2_STATE_BYTES : GROUP_MOST + 2 * page;
-    bool stays = image->unit == 1 && !log->bad && !log->behind && room >= most;
+    bool stays = image->unit == 1 && !state->torn && room >= most;
 
     return stays || (state->next < image->blocks && (rep_get32(rep_at(image, state->next, 0)) == UINT32_MAX ||
                                                      head_of(repair, state->next, 'N', &id) || head_of(repair, state->next, 'C', &id)));
-}
-
-uint32_t rep_newer_log(struct repair *repair)
-{
-    struct rep_state beyond = repair->state;
-
-    if (!repair->state.found || !search_log(repair, &beyond)) {
-        return REP_NONE;
-    }
-    if (beyond.records == 0) { /* a turn of the log writes no more before the anchor */
-        rep_find(repair, REPAIR_UNFINISHED, beyond.head, 0, 0, 0, "The root log was about to go on here.");
-        return REP_NONE;
-    }
-    return beyond.head;
 }
 
 static void report_log(struct repair *repair, const struct rep_log *log)
@@ -319,80 +311,55 @@ static bool use_head(struct repair *repair, uint32_t head)
     return found;
 }
 
-/* The last log that a mount comes to from this one on, each in the block that the one before names as the next: FORMAT.md, section 9. */
-static uint32_t last_head(struct repair *repair, uint32_t head)
+/*
+ * Where the log is that holds: a mount goes on from the one that the anchor names. Where nothing was written behind its first
+ * CHECKPOINT a cut may have been in front of its anchor.
+ */
+static uint32_t find_head(struct repair *repair, const struct anchor *anchor)
 {
-    uint32_t erases = 0, last = head, block = head;
-    bool on = true;
-
-    for (uint32_t i = 0; i < repair->image.blocks && on && block < repair->image.blocks; i++) {
-        struct rep_log log;
-        rep_log_read(&repair->image, block, false, &log);
-        const uint8_t *p = log.count > 0 && log.record[0].length >= NF2_STATE_BYTES ? log.record[0].payload : NULL;
-        on = p != NULL && rep_get32(p + NF2_STATE_VOLUME) == repair->image.volume_id && rep_get32(p + NF2_STATE_ERASES) >= erases;
-        if (on) {
-            last = block;
-            erases = rep_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
-            block = rep_get16(p + NF2_STATE_NEXT);
-        }
-        rep_log_free(&log);
-    }
-    return last;
-}
-
-/* Goes there. Where nothing was written behind its first CHECKPOINT a cut may have been in front of its anchor. */
-static void follow(struct repair *repair, struct anchor *anchor)
-{
-    uint32_t last = last_head(repair, anchor->head);
+    uint32_t head = last_head(repair, anchor->head);
     struct rep_state state;
     struct rep_log log;
 
-    if (last != anchor->head) {
-        (void)read_log(repair, last, true, &log, &state);
-        rep_log_free(&log);
-        rep_find(repair, state.records == 0 ? REPAIR_UNFINISHED : REPAIR_ANCHOR, anchor->block, 0, last, 0,
-                 "The root log goes on in block %u, and no anchor says so: a mount finds it by the one before.", last);
-        anchor->head = last;
+    bool there = read_log(repair, head, true, &log, &state);
+    rep_log_free(&log);
+    if (head != anchor->head) {
+        rep_find(repair, state.records == 0 ? REPAIR_UNFINISHED : REPAIR_ANCHOR, anchor->block, 0, head, 0,
+                 "The root log goes on in block %u, and no anchor says so: a mount finds it by the one before.", head);
     }
+    if (there && search_log(repair, &state) && state.records > 0) {
+        head = last_head(repair, state.head);
+        rep_find(repair, REPAIR_ANCHOR, anchor->block, 0, head, 0,
+                 "A newer root log is in block %u, and nothing leads to it: a mount takes older contents, or none.", head);
+        rep_note(repair, REPAIR_NOTE_SUPER, head, 0, NULL, NULL);
+    }
+    return head;
 }
 
-bool rep_root_find(struct repair *repair, uint32_t newer)
+bool rep_root_find(struct repair *repair)
 {
+    struct rep_state found = {.head = REP_NONE};
     struct anchor anchor = {0};
 
     find_anchor(repair, &anchor);
-    if (anchor.found && anchor.head < repair->image.blocks) {
+    if (anchor.found) {
         repair->image.volume_id = anchor.volume_id;
-        follow(repair, &anchor);
-    }
-    if (newer != REP_NONE && anchor.found) {
-        rep_find(repair, REPAIR_ANCHOR, anchor.block, 0, newer, 0,
-                 "A newer root log is in block %u, and nothing leads to it: a mount takes older contents, or none.", newer);
-        rep_note(repair, REPAIR_NOTE_SUPER, newer, 0, NULL, NULL);
-        anchor.head = newer;
-    }
-    if (!anchor.found) {
+        if (anchor.head < repair->image.blocks && use_head(repair, find_head(repair, &anchor))) {
+            return true;
+        }
+        rep_find(repair, REPAIR_ANCHOR, anchor.block, 0, anchor.head, 0,
+                 "The newest anchor names block %u, where no root log is.", anchor.head);
+    } else {
         rep_find(repair, REPAIR_ANCHOR, 0, 0, 0, 0, "No anchor is left: nothing says where the root log is.");
         rep_note(repair, REPAIR_NOTE_SUPER, REP_NONE, 0, NULL, NULL);
         if (anchor.other_format || !guess_volume(repair)) {
             return false;
         }
-    } else {
-        repair->image.volume_id = anchor.volume_id;
-        if (anchor.head < repair->image.blocks && use_head(repair, anchor.head)) {
-            return true;
-        }
-        rep_find(repair, REPAIR_ANCHOR, anchor.block, 0, anchor.head, 0,
-                 "The newest anchor names block %u, where no root log is.", anchor.head);
     }
     repair->summary.log_read = repair->state.found = false;
-    if (search_log(repair, &repair->state)) {
-        struct rep_log log;
-        (void)read_log(repair, repair->state.head, true, &log, &repair->state);
-        settle(repair, &log);
-        bool last = !anchor.found && is_last(repair, &log);
-        repair->summary.log_read = last && !log.damaged && repair->state.broken == 0;
-        rep_log_free(&log);
+    if (search_log(repair, &found)) {
+        bool whole = use_head(repair, last_head(repair, found.head)) && repair->summary.log_read;
+        repair->summary.log_read = whole && !anchor.found && is_last(repair);
     }
     if (!repair->summary.log_read) {
         rep_note(repair, REPAIR_NOTE_META, repair->state.found ? repair->state.head : REP_NONE, 0, NULL, NULL);
