@@ -7,14 +7,11 @@ struct building {
     const struct rep_entry *entry;  /* that the piece at hand is in */
     struct rep_content *content;
     uint32_t id;
-    bool report;
 };
 
 static void find(const struct building *b, enum repair_kind kind, uint32_t block, uint32_t offset, uint32_t number, const char *text)
 {
-    if (b->report) {
-        rep_find(b->repair, kind, block, offset, number, b->id, "%s", text);
-    }
+    rep_find(b->repair, kind, block, offset, number, b->id, "%s", text);
 }
 
 static void add(const struct building *b, uint32_t at, uint32_t length, const uint8_t *data, bool lost, bool checked)
@@ -70,9 +67,7 @@ static void check_frames(const struct building *b, const struct rep_frames *fram
         b->content->lost_end = true;
     } else if (frames->torns > 0) {
         find(b, REPAIR_UNFINISHED, frames->block, frames->torn, frames->torns, "A frame was not written to its end.");
-        if (b->report) {
-            rep_torn(b->repair, frames->block, frames->torn, frames->torn_epoch);
-        }
+        rep_torn(b->repair, frames->block, frames->torn, frames->torn_epoch);
     }
 }
 
@@ -149,9 +144,9 @@ static void read_map(struct building *b, uint32_t id)
     }
 }
 
-void rep_content_read(struct repair *repair, const struct rep_entry *entry, uint32_t id, bool report, struct rep_content *content)
+void rep_content_read(struct repair *repair, const struct rep_entry *entry, uint32_t id, struct rep_content *content)
 {
-    struct building b = {repair, entry, content, id != 0 ? id : entry->key.id, report};
+    struct building b = {repair, entry, content, id != 0 ? id : entry->key.id};
     uint32_t length = 0;
     const uint8_t *body = entry != NULL ? rep_body(entry, &length) : NULL;
 

@@ -5,25 +5,16 @@
  */
 #include "inside.h"
 
-struct group {
-    struct repair *repair;
-    uint32_t record;            /* place of the record */
-    unsigned lost;              /* operations that make no sense */
-};
-
-static void put(const struct group *group, const struct rep_key *key, const uint8_t *body,
-                uint32_t length)
+static void put(struct repair *repair, const struct rep_key *key, const uint8_t *body, uint32_t length)
 {
-    struct repair *repair = group->repair;
-    const struct rep_entry fresh = {
-        *key, body, (uint16_t)length, (uint16_t)group->record, repair->state.group_block,
-        repair->summary.log_read ? REPAIR_WHOLE : REPAIR_UNSURE};
+    const struct rep_state *state = &repair->state;
+    const struct rep_entry fresh = {*key, body, (uint16_t)length, (uint16_t)state->group_at, state->group_block,
+                                    repair->summary.log_read ? REPAIR_WHOLE : REPAIR_UNSURE};
     size_t at = rep_entry_at(repair, key);
 
     if (rep_entry_find(repair, key) == NULL) {
         rep_entries_add(repair, &fresh);
-        memmove(&repair->entry[at + 1], &repair->entry[at],
-                (repair->entries - 1 - at) * sizeof fresh);
+        memmove(&repair->entry[at + 1], &repair->entry[at], (repair->entries - 1 - at) * sizeof fresh);
     }
     repair->entry[at] = fresh;
 }
@@ -46,7 +37,7 @@ static void remove_range(struct repair *repair, const struct rep_key *from, uint
 /* ---- the operations ------------------------------------------------------------------------------ */
 
 /* One operation: the bytes that it takes, 0 if it is none. */
-static uint32_t apply_one(struct group *group, const uint8_t *p, uint32_t room)
+static uint32_t apply(struct repair *repair, const uint8_t *p, uint32_t room)
 {
     struct rep_key key;
     uint32_t body = room > 3 ? rep_get16(p + 1) : 0;
@@ -60,33 +51,18 @@ static uint32_t apply_one(struct group *group, const uint8_t *p, uint32_t room)
         return 0;
     }
     if (p[0] == NF2_GROUP_PUT) {
-        put(group, &key, at, body);
+        put(repair, &key, at, body);
     } else if (p[0] == NF2_GROUP_RANGE) {
-        remove_range(group->repair, &key, rep_get32(at), false);
+        remove_range(repair, &key, rep_get32(at), false);
     } else {
-        remove_range(group->repair, &key, 0, true);
+        remove_range(repair, &key, 0, true);
     }
     return 3 + used + body;
-}
-
-static void apply_record(struct group *group, const struct rep_record *record)
-{
-    uint32_t at = 0, used;
-
-    while (at < record->length) {
-        used = apply_one(group, record->payload + at, record->length - at);
-        if (used == 0) {
-            group->lost++;
-            return;
-        }
-        at += used;
-    }
 }
 
 void rep_group_apply(struct repair *repair)
 {
     const struct rep_state *state = &repair->state;
-    struct group group = {.repair = repair, .record = state->group_at};
     struct rep_record record;
 
     if (!state->found || state->group_block == REP_NO_BLOCK || state->clean) {
@@ -101,14 +77,17 @@ void rep_group_apply(struct repair *repair)
                  record.type == NF2_ROOT_GROUP;
     if (found) {
         repair->summary.pending = true;
-        apply_record(&group, &record);
+        for (uint32_t at = 0, used; at < record.length && found; at += used) {
+            used = apply(repair, record.payload + at, record.length - at);
+            found = used != 0;
+        }
         rep_find(repair, REPAIR_PENDING, state->group_block, state->group_at, 0, 0,
                  "A committed change of several leaves may not be applied yet: it is shown applied, the next mount applies it.");
     }
-    if (!found || group.lost > 0) {
-        rep_find(repair, REPAIR_GROUP, state->group_block, state->group_at, group.lost, 0,
+    if (!found) {
+        rep_find(repair, REPAIR_GROUP, state->group_block, state->group_at, 0, 0,
                  "A committed change of several leaves cannot be read.");
-        rep_note(repair, REPAIR_NOTE_BATCH, state->group_block, rep_max(group.lost, 1), NULL, NULL);
+        rep_note(repair, REPAIR_NOTE_BATCH, state->group_block, 1, NULL, NULL);
         repair->lossy = true;
     }
 }

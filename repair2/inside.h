@@ -114,6 +114,7 @@ struct repair {
     size_t notes, notes_room;
     unsigned wrong;
     bool lossy;
+    bool quiet;                 /* what is found now was found before, or is no part of the volume */
     uint32_t window_blocks, windows;
     struct repair_summary summary;
     struct rep_frames frames;   /* that were read last */
@@ -173,8 +174,8 @@ bool rep_list_next(struct repair *repair, struct rep_list *list, struct rep_piec
 /* frames.c: what the frames of a block hold. It stays until the next call. */
 const struct rep_frames *rep_frames_read(struct repair *repair, uint32_t block, uint32_t base);
 
-/* content.c. `entry` NULL: the map `id`. With `report` the findings are told. To be freed. */
-void rep_content_read(struct repair *repair, const struct rep_entry *entry, uint32_t id, bool report, struct rep_content *content);
+/* content.c. `entry` NULL: the map `id`. To be freed. */
+void rep_content_read(struct repair *repair, const struct rep_entry *entry, uint32_t id, struct rep_content *content);
 void rep_content_free(struct rep_content *content);
 
 /* names.c: items and their paths. */

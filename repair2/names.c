@@ -63,7 +63,7 @@ static void add_file(struct repair *repair, const char *path, const struct rep_e
     struct rep_content content;
     uint32_t lost = 0;
 
-    rep_content_read(repair, entry, id, true, &content);
+    rep_content_read(repair, entry, id, &content);
     for (size_t i = 0; i < content.parts; i++) {
         const struct rep_part *part = &content.part[i];
         lost += part->lost ? part->length : 0;
@@ -268,7 +268,7 @@ static void check_orphans(struct repair *repair)
     for (size_t i = 0; i < repair->entries && repair->entry[i].key.id == NF2_SYSTEM_ID; i++) {
         struct rep_content content;
         if (repair->entry[i].key.bytes[0] == NF2_KEY_ORPHAN && repair->entry[i].key.length == 5) {
-            rep_content_read(repair, NULL, rep_key_value(&repair->entry[i].key), true, &content);
+            rep_content_read(repair, NULL, rep_key_value(&repair->entry[i].key), &content);
             rep_content_free(&content);
         }
     }

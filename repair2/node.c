@@ -2,17 +2,9 @@
 /* node.c - FORMAT.md, section 4. */
 #include "node.h"
 
-struct reading {
-    struct repair *repair;
-    struct rep_node *node;
-    bool report;
-};
-
-static void find(const struct reading *reading, enum repair_kind kind, uint32_t offset, uint32_t number, const char *text)
+static void find(struct repair *repair, const struct rep_node *node, enum repair_kind kind, uint32_t offset, uint32_t number, const char *text)
 {
-    if (reading->report) {
-        rep_find(reading->repair, kind, reading->node->block, offset, number, 0, "%s", text);
-    }
+    rep_find(repair, kind, node->block, offset, number, 0, "%s", text);
 }
 
 /* ---- entries ------------------------------------------------------------------------------------- */
@@ -33,14 +25,14 @@ static struct rep_slot *slot_at(const struct rep_node *node, uint32_t at)
 }
 
 /* An earlier record goes. `key`: the one that it must have, or NULL. */
-static void kill_slot(const struct reading *reading, uint32_t by, uint32_t at, const struct rep_key *key)
+static void kill_slot(struct repair *repair, struct rep_node *node, uint32_t by, uint32_t at, const struct rep_key *key)
 {
-    struct rep_slot *slot = slot_at(reading->node, at);
+    struct rep_slot *slot = slot_at(node, at);
     bool right = slot != NULL && slot->alive && (key == NULL || rep_key_compare(&slot->entry.key, key) == 0);
 
-    if (!right && reading->node->lost == 0) {
-        find(reading, REPAIR_REFERENCE, by, at, "This record replaces or removes one that is not there.");
-        reading->node->whole = false;
+    if (!right && node->lost == 0) {
+        find(repair, node, REPAIR_REFERENCE, by, at, "This record replaces or removes one that is not there.");
+        node->whole = false;
     }
     if (slot != NULL && (key == NULL || rep_key_compare(&slot->entry.key, key) == 0)) {
         slot->alive = false;
@@ -70,15 +62,15 @@ static bool parse(const struct rep_record *record, struct rep_slot *slot)
 }
 
 /* A REN has the body of another record. */
-static void take_body(const struct reading *reading, struct rep_slot *slot, uint32_t at)
+static void take_body(struct repair *repair, struct rep_node *node, struct rep_slot *slot, uint32_t at)
 {
-    const struct rep_slot *holder = slot_at(reading->node, at);
+    const struct rep_slot *holder = slot_at(node, at);
 
     if (holder == NULL || (holder->type != NF2_NODE_PUT && holder->type != NF2_NODE_PUTK)) {
-        if (reading->node->lost == 0) {
-            find(reading, REPAIR_REFERENCE, slot->entry.at, at, "This record takes the body of one that is not there.");
+        if (node->lost == 0) {
+            find(repair, node, REPAIR_REFERENCE, slot->entry.at, at, "This record takes the body of one that is not there.");
         }
-        reading->node->whole = false;
+        node->whole = false;
         slot->alive = false;
         return;
     }
@@ -86,9 +78,8 @@ static void take_body(const struct reading *reading, struct rep_slot *slot, uint
     slot->entry.body_length = holder->entry.body_length;
 }
 
-static void take_record(const struct reading *reading, const struct rep_record *record, bool base)
+static void take_record(struct repair *repair, struct rep_node *node, const struct rep_record *record, bool base)
 {
-    struct rep_node *node = reading->node;
     struct rep_slot slot = {.base = base, .entry = {.block = node->block}};
     const uint8_t *p = record->payload;
 
@@ -96,22 +87,22 @@ static void take_record(const struct reading *reading, const struct rep_record *
         return;
     }
     if (!parse(record, &slot)) {
-        find(reading, REPAIR_ENTRY, record->at, record->type, "A record of this node is none that a node can have.");
+        find(repair, node, REPAIR_ENTRY, record->at, record->type, "A record of this node is none that a node can have.");
         node->whole = false;
         return;
     }
     if (record->type == NF2_NODE_REN) {
-        take_body(reading, &slot, rep_get16(p));
-        kill_slot(reading, record->at, rep_get16(p + 2), NULL);
+        take_body(repair, node, &slot, rep_get16(p));
+        kill_slot(repair, node, record->at, rep_get16(p + 2), NULL);
         if (rep_get16(p + 4) != 0) {
-            kill_slot(reading, record->at, rep_get16(p + 4), &slot.entry.key);
+            kill_slot(repair, node, record->at, rep_get16(p + 4), &slot.entry.key);
         }
     } else if (record->type == NF2_NODE_PUTK || record->type == NF2_NODE_DEL) {
-        kill_slot(reading, record->at, rep_get16(p), record->type == NF2_NODE_PUTK ? &slot.entry.key : NULL);
+        kill_slot(repair, node, record->at, rep_get16(p), record->type == NF2_NODE_PUTK ? &slot.entry.key : NULL);
     }
     const struct rep_slot *last = node->slots > 0 ? &node->slot[node->slots - 1] : NULL;
     if (base && last != NULL && rep_key_compare(&last->entry.key, &slot.entry.key) >= 0) {
-        find(reading, REPAIR_BASE, record->at, 0, "The sorted part of this node is out of order here.");
+        find(repair, node, REPAIR_BASE, record->at, 0, "The sorted part of this node is out of order here.");
         node->whole = false;
     }
     node->slot = rep_grow(node->slot, node->slots, &node->slots_room, sizeof *node->slot);
@@ -126,9 +117,8 @@ static int by_key(const void *a, const void *b)
 }
 
 /* What is alive, in order. Of two with one key the later one holds. */
-static void collect(const struct reading *reading)
+static void collect(struct repair *repair, struct rep_node *node)
 {
-    struct rep_node *node = reading->node;
     size_t kept = 0;
 
     node->alive = calloc(node->slots + 1, sizeof *node->alive);
@@ -143,7 +133,7 @@ static void collect(const struct reading *reading)
     rep_sort(node->alive, node->count, sizeof *node->alive, by_key);
     for (size_t i = 0; i < node->count; i++) {
         if (kept > 0 && rep_key_compare(&node->alive[kept - 1]->key, &node->alive[i]->key) == 0) {
-            find(reading, REPAIR_TWICE, node->alive[i]->at, node->alive[kept - 1]->at, "This node has two entries with one key.");
+            find(repair, node, REPAIR_TWICE, node->alive[i]->at, node->alive[kept - 1]->at, "This node has two entries with one key.");
             node->whole = false;
             kept--;
         }
@@ -179,16 +169,15 @@ static size_t base_records(const struct rep_log *log, uint32_t limit)
 }
 
 /* Reads the log; a damaged one again, with what is behind the damage. How many records are of the base. */
-static size_t read_log(const struct reading *reading, uint32_t said, bool mended, struct rep_log *log)
+static size_t read_log(struct repair *repair, struct rep_node *node, uint32_t said, bool mended, struct rep_log *log)
 {
-    struct rep_node *node = reading->node;
-    struct rep_image *image = &reading->repair->image;
+    struct rep_image *image = &repair->image;
 
     rep_log_read(image, node->block, false, log);
     size_t base = base_records(log, image->log_bytes);
     uint32_t end = base > 0 ? rep_record_next(image, &log->record[base - 1]) : 0;
     if (base == 0 || log->record[0].at != NF2_PAGE_HEAD || mended || log->damaged) {
-        find(reading, REPAIR_RECORD, log->damaged ? log->damage : log->first_torn, log->torns,
+        find(repair, node, REPAIR_RECORD, log->damaged ? log->damage : log->first_torn, log->torns,
              "Records of this node are damaged: no power cut leaves what is here.");
         node->whole = false;
         rep_log_free(log);
@@ -196,41 +185,36 @@ static size_t read_log(const struct reading *reading, uint32_t said, bool mended
         base = base_records(log, said > NF2_PAGE_HEAD ? said : image->log_bytes);
         end = base > 0 ? rep_record_next(image, &log->record[base - 1]) : 0;
     } else if (said != 0 && end != said) {
-        find(reading, REPAIR_BASE, end, said, "The sorted part of this node does not end where its parent says.");
+        find(repair, node, REPAIR_BASE, end, said, "The sorted part of this node does not end where its parent says.");
         node->whole = false;
     } else if (log->torns > 0) {
-        find(reading, REPAIR_UNFINISHED, log->first_torn, log->torns, "A change was not written to its end here.");
-        if (reading->report) {
-            rep_torn(reading->repair, node->block, log->first_torn, log->bad_epoch);
-        }
+        find(repair, node, REPAIR_UNFINISHED, log->first_torn, log->torns, "A change was not written to its end here.");
+        rep_torn(repair, node->block, log->first_torn, log->bad_epoch);
     }
     if (log->mended_heads > 0) {
-        find(reading, REPAIR_MENDED, end, log->mended_heads, "One bit of a page's epoch is wrong.");
+        find(repair, node, REPAIR_MENDED, end, log->mended_heads, "One bit of a page's epoch is wrong.");
     }
     node->lost = log->lost; /* what is mended may never have been finished */
     node->lost_tail = log->last_lost >= end || (log->last_mended >= end && !image->clean);
     return base;
 }
 
-static void note_records(const struct reading *reading, unsigned mended)
+static void note_records(struct repair *repair, struct rep_node *node, unsigned mended)
 {
-    const struct rep_node *node = reading->node;
     const struct rep_key *from = node->count > 0 ? &node->alive[0]->key : NULL;
     const struct rep_key *to = node->count > 0 ? &node->alive[node->count - 1]->key : NULL;
 
-    if (reading->report && node->lost > 0) {
-        rep_note(reading->repair, REPAIR_NOTE_RECORDS, node->block, node->lost, from, to);
-        reading->repair->lossy = true;
+    if (node->lost > 0) {
+        rep_note(repair, REPAIR_NOTE_RECORDS, node->block, node->lost, from, to);
     }
-    if (reading->report && mended > 0) {
-        rep_note(reading->repair, REPAIR_NOTE_MENDED, node->block, mended, NULL, NULL);
+    if (mended > 0) {
+        rep_note(repair, REPAIR_NOTE_MENDED, node->block, mended, NULL, NULL);
     }
 }
 
-bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32_t base_end, bool report, struct rep_node *node)
+bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32_t base_end, struct rep_node *node)
 {
     struct rep_image *image = &repair->image;
-    struct reading reading = {repair, node, report};
     struct rep_log log;
     struct rep_record head;
     bool mended;
@@ -247,13 +231,13 @@ bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32
         return false;
     }
     node->level = head.payload[1];
-    size_t base = read_log(&reading, base_end, mended || head.mended, &log);
+    size_t base = read_log(repair, node, base_end, mended || head.mended, &log);
     for (size_t i = 0; i < rep_max((uint32_t)base, (uint32_t)log.count); i++) {
-        take_record(&reading, &log.record[i], i < base);
+        take_record(repair, node, &log.record[i], i < base);
     }
     node->last_epoch = log.count > base ? log.last_epoch : node->epoch;
-    collect(&reading);
-    note_records(&reading, log.mended + mended);
+    collect(repair, node);
+    note_records(repair, node, log.mended + mended);
     rep_log_free(&log);
     return true;
 }

@@ -26,10 +26,10 @@ struct rep_node {
 #define REP_ANY_LEVEL 255u
 
 /*
- * Reads a node. `base_end`: where the parent says that its base ends, 0: not known. `report`: with findings. False: there is no node of
- * this volume and level. To be freed in any case.
+ * Reads a node. `base_end`: where the parent says that its base ends, 0: not known. False: there
+ * is no node of this volume and level. To be freed in any case.
  */
-bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32_t base_end, bool report, struct rep_node *node);
+bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32_t base_end, struct rep_node *node);
 void rep_node_free(struct rep_node *node);
 
 #endif

@@ -21,7 +21,9 @@ static const struct rep_content *content_of(const struct repair *constant, unsig
     memset(repair->cache, 0, sizeof *repair->cache);
     repair->cached = number;
     if (item->out.type == NF2_TYPE_FILE && item->out.state != REPAIR_LOST) {
-        rep_content_read(repair, item->entry, item->id, false, repair->cache);
+        repair->quiet = true; /* all was said */
+        rep_content_read(repair, item->entry, item->id, repair->cache);
+        repair->quiet = false;
     }
     return repair->cache;
 }

@@ -21,8 +21,8 @@ void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint
     char line[256];
     va_list list;
 
-    repair->wrong += repair_kind_wrong(kind);
-    if (repair->findings >= FINDINGS_MOST) {
+    repair->wrong += !repair->quiet && repair_kind_wrong(kind);
+    if (repair->quiet || repair->findings >= FINDINGS_MOST) {
         return;
     }
     va_start(list, text);
@@ -36,7 +36,7 @@ void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint
 
 void rep_torn(struct repair *repair, uint32_t block, uint32_t offset, uint16_t epoch)
 {
-    bool bad = epoch != rep_epoch_code(epoch) || rep_is_bad(repair, block); /* a write that failed for good */
+    bool bad = epoch != rep_epoch_code(epoch) || rep_is_bad(repair, block) || repair->quiet; /* a write that failed for good */
     uint32_t other = bad || rep_map_set(&repair->torn, epoch, block + 1) ? block + 1 : rep_map_get(&repair->torn, epoch);
     if (other != block + 1) {
         rep_find(repair, REPAIR_RECORD, block, offset, other - 1, 0,
@@ -52,7 +52,8 @@ void rep_note(struct repair *repair, enum repair_note_kind kind, uint32_t block,
 
     note.from = from != NULL ? *from : note.from;
     note.to = to != NULL ? *to : note.to;
-    if (repair->notes < FINDINGS_MOST) {
+    repair->lossy = repair->lossy || (!repair->quiet && kind == REPAIR_NOTE_RECORDS);
+    if (repair->notes < FINDINGS_MOST && !repair->quiet) {
         repair->note = rep_grow(repair->note, repair->notes, &repair->notes_room, sizeof note);
         repair->note[repair->notes++] = note;
     }

@@ -147,27 +147,20 @@ static bool head_of(struct repair *repair, uint32_t block, uint8_t letter, uint3
     return there;
 }
 
-/* The volume that most nodes and root logs are of. */
+/* The volume that most nodes and root logs are of: each one of another volume takes a vote away. */
 static bool guess_volume(struct repair *repair)
 {
-    uint32_t ids[16], counts[16] = {0}, best = 0;
+    uint32_t votes = 0, id;
+    bool found = false;
 
     for (uint32_t block = 0; block < repair->image.blocks; block++) {
-        uint32_t id;
-        if (!head_of(repair, block, 'N', &id) && !head_of(repair, block, 'C', &id)) {
-            continue;
-        }
-        for (unsigned i = 0; i < 16; i++) {
-            if (counts[i] == 0 || ids[i] == id) {
-                ids[i] = id;
-                counts[i]++;
-                best = counts[i] > counts[best] ? i : best;
-                break;
-            }
+        if (head_of(repair, block, 'N', &id) || head_of(repair, block, 'C', &id)) {
+            repair->image.volume_id = votes == 0 ? id : repair->image.volume_id;
+            votes = id == repair->image.volume_id ? votes + 1 : votes - 1;
+            found = true;
         }
     }
-    repair->image.volume_id = counts[best] > 0 ? ids[best] : 0;
-    return counts[best] > 0;
+    return found;
 }
 
 /*
@@ -185,8 +178,10 @@ static bool newer(const struct rep_state *a, const struct rep_state *b)
 static bool has_root(struct repair *repair, const struct rep_state *state)
 {
     struct rep_node node;
-    bool there = rep_node_read(repair, state->root, state->level, state->base_end, false, &node) && node.whole;
 
+    repair->quiet = true;
+    bool there = rep_node_read(repair, state->root, state->level, state->base_end, &node) && node.whole;
+    repair->quiet = false;
     rep_node_free(&node);
     return there;
 }

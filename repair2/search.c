@@ -126,9 +126,9 @@ static uint32_t highest_id(const struct rep_node *node, const struct rep_node *o
 
 /*
  * A node is not written to once another one has its place, and the base of that has what was alive in it. Which of two is older: -1 `a`,
- * 1 `b`; 0: they have nothing in common that tells, and without `guess` nothing is said then.
+ * 1 `b`. Where they have nothing in common that tells it is a guess.
  */
-static int which_is_older(const struct rep_image *image, const struct rep_node *a, const struct rep_node *b, bool guess)
+static int which_is_older(const struct rep_image *image, const struct rep_node *a, const struct rep_node *b)
 {
     uint32_t a_end = rep_age(image, a->last_epoch), b_begin = rep_age(image, b->epoch);
     uint32_t b_end = rep_age(image, b->last_epoch), a_begin = rep_age(image, a->epoch);
@@ -138,8 +138,8 @@ static int which_is_older(const struct rep_image *image, const struct rep_node *
     }
     unsigned forth = inherited(a, b), back = inherited(b, a);
     uint32_t a_id = highest_id(a, forth > 0 ? b : NULL), b_id = highest_id(b, forth > 0 ? a : NULL);
-    if (forth != back || !guess) {
-        return forth > back ? -1 : forth < back;
+    if (forth != back) {
+        return forth > back ? -1 : 1;
     }
     if (a_id != b_id) {
         return a_id < b_id ? -1 : 1;
@@ -157,7 +157,7 @@ static int by_first_key(const void *a, const void *b)
     return order != 0 ? order : x->node.block < y->node.block ? -1 : 1;
 }
 
-static void compare_all(struct search *search, bool guess)
+static void compare_all(struct search *search)
 {
     uint64_t *budget = &search->repair->image.budget;
 
@@ -174,7 +174,7 @@ static void compare_all(struct search *search, bool guess)
                 break;
             }
             *budget -= cost;
-            int older = b->old ? 0 : which_is_older(&search->repair->image, &a->node, &b->node, guess);
+            int older = b->old ? 0 : which_is_older(&search->repair->image, &a->node, &b->node);
             a->old = older < 0;
             b->old = b->old || older > 0;
         }
@@ -202,7 +202,7 @@ static void find_leaves(struct search *search)
         if (repair->use[block] != REPAIR_USE_NONE) {
             continue;
         }
-        if (rep_node_read(repair, block, 0, 0, false, &leaf.node) && leaf.node.count > 0 && overlaps_lost(repair, &leaf)) {
+        if (rep_node_read(repair, block, 0, 0, &leaf.node) && leaf.node.count > 0 && overlaps_lost(repair, &leaf)) {
             search->leaf = rep_grow(search->leaf, search->leaves, &search->leaves_room, sizeof leaf);
             search->leaf[search->leaves++] = leaf;
         } else {
@@ -301,11 +301,12 @@ void rep_search(struct repair *repair)
         return;
     }
     tidy(repair);
+    repair->quiet = true;
     find_leaves(&search);
+    repair->quiet = false;
     if (search.leaves > 0) {
         rep_sort(search.leaf, search.leaves, sizeof *search.leaf, by_first_key);
-        compare_all(&search, false);
-        compare_all(&search, true);
+        compare_all(&search);
         take_all(&search);
     }
     if (search.maze) {

@@ -172,7 +172,7 @@ static void walk_node(const struct walk *walk)
         return;
     }
     repair->use[walk->block] = walk->level > 0 ? REPAIR_USE_INNER : REPAIR_USE_LEAF;
-    if (!rep_node_read(repair, walk->block, walk->level, walk->base_end, true, &node)) {
+    if (!rep_node_read(repair, walk->block, walk->level, walk->base_end, &node)) {
         rep_find(repair, REPAIR_NODE, walk->block, 0, walk->level, 0, "There is no node of level %u of this volume in this block.", walk->level);
         struct rep_range range = walk->range;
         range.leaf = walk->level == 0;
