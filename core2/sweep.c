@@ -290,7 +290,7 @@ static bool nodes_enough(const nf2_t *fs, uint32_t number)
 
 static bool data_enough(const nf2_t *fs, uint32_t number)
 {
-    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > nf2_space_kept(fs) + number;
+    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > nf2_space_spare(fs) + number;
 }
 
 static bool room_enough(const nf2_t *fs, uint32_t number)
