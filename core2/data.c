@@ -156,7 +156,7 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
     for (unsigned i = 0; i < file->pieces; i++) {
         NF2_TRY(nf2_sweep_ready(fs, false));
         const struct nf2_piece *piece = &file->piece[i];
-        NF2_TRY(nf2_change_map(fs, file->shadow, piece, piece->offset + piece->length));
+        NF2_TRY(nf2_change_map(fs, file->shadow, piece, 1));
     }
     file->spills = (uint8_t)(file->spills + (file->pieces > 0));
     file->pieces = 0;
