@@ -42,8 +42,8 @@ static void begin_phase(nf2_t *fs)
     walk->allowed = nf2_max(walk->emptying ? nf2_min(left, walk->gain / 4 * 3) : nf2_min(left, 64) / 16, 1);
 }
 
-/* The window that is marked is taken from now on: its bits go on record. */
-static int take_over(nf2_t *fs)
+/* The window that is marked is taken from now on: its bits go on record. `fresh`: it was never used, and is erased. */
+static int take_over(nf2_t *fs, bool fresh)
 {
     struct nf2_space *space = &fs->space;
 
@@ -54,7 +54,9 @@ static int take_over(nf2_t *fs)
     space->now_window = (uint16_t)space->mark_window;
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
     space->erased_groups = same ? space->erased_groups : 0; /* of blocks taken since their erase it has none */
-    space->fresh = space->now_fresh = space->drained = false;
+    space->now_fresh = fresh;
+    space->fresh = fresh && space->now_window + 1u < nf2_windows(fs);
+    space->drained = false;
     space->now_counted = true;
     space->ahead = 0;
     fs->walk.stock = nf2_alloc_stock(fs);
@@ -115,7 +117,7 @@ static int end_walk(nf2_t *fs)
     }
     if (same) {
         fs->walk.ready = false;
-        return take_over(fs);
+        return take_over(fs, false);
     }
     return NF2_OK;
 }
@@ -151,23 +153,14 @@ static int next_window(nf2_t *fs)
     if (space->fresh && space->now_window + 1u < nf2_windows(fs)) {
         space->mark_window = fs->walk.turn = space->now_window + 1;
         nf2_space_clear(fs, space->mark, space->mark_window);
-        bool more = space->mark_window + 1 < nf2_windows(fs);
-        space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
-        NF2_TRY(nf2_walk_pin(fs, false));
         NF2_TRY(mark_bad_keys(fs));
-        memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
-        space->now_window = (uint16_t)space->mark_window;
-        space->now_free = (uint16_t)nf2_space_count(fs, space->now);
-        space->fresh = more;
-        space->now_fresh = true;
-        space->erased_groups = 0;
-        NF2_TRY(nf2_journal_checkpoint(fs, false));
+        NF2_TRY(take_over(fs, true));
         return 1;
     }
     if (fs->walk.ready) {
         (void)nf2_wear_take(fs);
         fs->walk.ready = false;
-        NF2_TRY(take_over(fs));
+        NF2_TRY(take_over(fs, false));
         return 1;
     }
     if (!fs->walk.active) {
@@ -290,7 +283,7 @@ static bool nodes_enough(const nf2_t *fs, uint32_t number)
 
 static bool data_enough(const nf2_t *fs, uint32_t number)
 {
-    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > nf2_space_kept(fs) + number;
+    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > nf2_space_spare(fs) + number;
 }
 
 static bool room_enough(const nf2_t *fs, uint32_t number)
