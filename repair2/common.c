@@ -16,7 +16,7 @@ uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value)
     return 0;
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 int rep_key_compare(const struct rep_key *a, const struct rep_key *b)
 {
@@ -29,14 +29,19 @@ int rep_key_compare(const struct rep_key *a, const struct rep_key *b)
 
 struct rep_key rep_key_number(uint32_t id, uint32_t number)
 {
-    struct rep_key key = {id, 4, {(uint8_t)(number >> 24), (uint8_t)(number >> 16), (uint8_t)(number >> 8), (uint8_t)number}};
+    struct rep_key key = {id,
+                          4,
+                          {(uint8_t)(number >> 24), (uint8_t)(number >> 16), (uint8_t)(number >> 8),
+                           (uint8_t)number}};
     return key;
 }
 
 uint32_t rep_key_value(const struct rep_key *key)
 {
     const uint8_t *p = key->bytes + key->length;
-    return key->length < 4 ? 0 : (uint32_t)p[-4] << 24 | (uint32_t)p[-3] << 16 | (uint32_t)p[-2] << 8 | p[-1];
+    return key->length < 4 ?
+               0 :
+               (uint32_t)p[-4] << 24 | (uint32_t)p[-3] << 16 | (uint32_t)p[-2] << 8 | p[-1];
 }
 
 uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key)
@@ -52,7 +57,7 @@ uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key)
     return at + 1 + key->length;
 }
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 struct rep_chunk {
     struct rep_chunk *next;
@@ -110,7 +115,7 @@ void rep_sort(void *array, size_t count, size_t size, int (*order)(const void *,
     }
 }
 
-/* ---- numbers by number --------------------------------------------------------------------------- */
+/* ---- numbers by number ----------------------------------------------------------------------- */
 
 static size_t slot_of(const struct rep_map *map, uint32_t key)
 {

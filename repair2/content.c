@@ -9,12 +9,14 @@ struct building {
     uint32_t id;
 };
 
-static void find(const struct building *b, enum repair_kind kind, uint32_t block, uint32_t offset, uint32_t number, const char *text)
+static void find(const struct building *b, enum repair_kind kind, uint32_t block, uint32_t offset,
+                 uint32_t number, const char *text)
 {
     rep_find(b->repair, kind, block, offset, number, b->id, "%s", text);
 }
 
-static void add(const struct building *b, uint32_t at, uint32_t length, const uint8_t *data, bool lost, bool checked)
+static void add(const struct building *b, uint32_t at, uint32_t length, const uint8_t *data,
+                bool lost, bool checked)
 {
     struct rep_content *content = b->content;
     struct rep_part *last = content->parts > 0 ? &content->part[content->parts - 1] : NULL;
@@ -33,7 +35,8 @@ static void add(const struct building *b, uint32_t at, uint32_t length, const ui
 }
 
 /* The part [from, to) of what frames hold, counted from their base on. */
-static void add_frames(const struct building *b, const struct rep_piece *piece, const struct rep_frames *frames)
+static void add_frames(const struct building *b, const struct rep_piece *piece,
+                       const struct rep_frames *frames)
 {
     uint32_t end = piece->at + piece->length, at = piece->at;
 
@@ -48,7 +51,8 @@ static void add_frames(const struct building *b, const struct rep_piece *piece, 
         at += n;
     }
     if (at < end) {
-        find(b, REPAIR_FRAMES, piece->block, 0, at, "The frames of this block end before the file's data do.");
+        find(b, REPAIR_FRAMES, piece->block, 0, at,
+             "The frames of this block end before the file's data do.");
         add(b, at, end - at, NULL, true, true);
     }
 }
@@ -63,10 +67,12 @@ static void check_frames(const struct building *b, const struct rep_frames *fram
         find(b, REPAIR_FRAMES, frames->block, 0, 0, "There is no valid frame in this block.");
         b->content->lost_end = true;
     } else if (frames->damaged) {
-        find(b, REPAIR_FRAMES, frames->block, frames->place, 0, "Frames of this block are damaged: no power cut leaves what is here.");
+        find(b, REPAIR_FRAMES, frames->block, frames->place, 0,
+             "Frames of this block are damaged: no power cut leaves what is here.");
         b->content->lost_end = true;
     } else if (frames->torns > 0) {
-        find(b, REPAIR_UNFINISHED, frames->block, frames->torn, frames->torns, "A frame was not written to its end.");
+        find(b, REPAIR_UNFINISHED, frames->block, frames->torn, frames->torns,
+             "A frame was not written to its end.");
         rep_torn(b->repair, frames->block, frames->torn, frames->torn_epoch);
     }
 }
@@ -98,17 +104,20 @@ static void read_list(struct building *b, const struct rep_entry *entry)
         count++;
     }
     if (list.bad || count == 0 || count > NF2_PIECES_MAX) {
-        find(b, REPAIR_PIECE, entry->block, entry->at, count, "A list of a file's pieces has a piece that is none, or a wrong number of them.");
+        find(b, REPAIR_PIECE, entry->block, entry->at, count,
+             "A list of a file's pieces has a piece that is none, or a wrong number of them.");
         b->content->lost_end = b->content->lost_end || list.bad;
     }
 }
 
 /* A hole in a map: its bytes are lost. An orphan may have them. */
-static void add_hole(const struct building *b, const struct rep_entry *entry, uint32_t to, bool orphan)
+static void add_hole(const struct building *b, const struct rep_entry *entry, uint32_t to,
+                     bool orphan)
 {
     if (to > b->content->size) {
         if (!orphan) {
-            find(b, REPAIR_HOLE, entry->block, entry->at, b->content->size, "A file has a hole in front of this piece.");
+            find(b, REPAIR_HOLE, entry->block, entry->at, b->content->size,
+                 "A file has a hole in front of this piece.");
         }
         add(b, b->content->size, to - b->content->size, NULL, true, true);
     }
@@ -122,21 +131,25 @@ static void read_map(struct building *b, uint32_t id)
 
     const struct rep_key last = rep_key_number(id, UINT32_MAX);
     b->content->lost_end = rep_may_be_lost(repair, &first, &last, true);
-    b->content->trust = rep_may_be_lost(repair, &first, &last, false) ? REPAIR_UNSURE : REPAIR_WHOLE;
+    b->content->trust = rep_may_be_lost(repair, &first, &last, false) ? REPAIR_UNSURE :
+                                                                        REPAIR_WHOLE;
     first.length = 0;
-    for (size_t i = rep_entry_at(repair, &first); i < repair->entries && repair->entry[i].key.id == id; i++) {
+    for (size_t i = rep_entry_at(repair, &first);
+         i < repair->entries && repair->entry[i].key.id == id; i++) {
         const struct rep_entry *entry = &repair->entry[i];
         struct rep_piece piece;
         uint32_t next;
         b->content->trust = (uint8_t)rep_max(b->content->trust, entry->trust);
         bool good = rep_map_piece(repair, i, &piece, &next);
         if (!good) {
-            find(b, REPAIR_PIECE, entry->block, entry->at, 0, "An entry of a file's map is no piece, or lies outside of the volume.");
+            find(b, REPAIR_PIECE, entry->block, entry->at, 0,
+                 "An entry of a file's map is no piece, or lies outside of the volume.");
             b->content->lost_end = b->content->lost_end || next == REP_NONE;
             continue;
         }
         if (piece.at > NF2_FILE_MAX || piece.length > NF2_FILE_MAX - piece.at) {
-            find(b, REPAIR_HOLE, entry->block, entry->at, 0, "A file is longer than a file can be.");
+            find(b, REPAIR_HOLE, entry->block, entry->at, 0,
+                 "A file is longer than a file can be.");
             break;
         }
         add_hole(b, entry, piece.at, orphan);
@@ -144,7 +157,8 @@ static void read_map(struct building *b, uint32_t id)
     }
 }
 
-void rep_content_read(struct repair *repair, const struct rep_entry *entry, uint32_t id, struct rep_content *content)
+void rep_content_read(struct repair *repair, const struct rep_entry *entry, uint32_t id,
+                      struct rep_content *content)
 {
     struct building b = {repair, entry, content, id != 0 ? id : entry->key.id};
     uint32_t length = 0;

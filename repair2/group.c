@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * group.c - a committed change of several leaves that may not be applied yet: FORMAT.md, section 3.4. It is applied to
- * the entries in memory, as the next mount will apply it; once more does no harm.
+ * group.c - a committed change of several leaves that may not be applied yet: FORMAT.md, section
+ * 3.4. It is applied to the entries in memory, as the next mount will apply it; once more does no
+ * harm.
  */
 #include "inside.h"
 
-static void put(struct repair *repair, const struct rep_key *key, const uint8_t *body, uint32_t length)
+static void put(struct repair *repair, const struct rep_key *key, const uint8_t *body,
+                uint32_t length)
 {
     const struct rep_state *state = &repair->state;
-    const struct rep_entry fresh = {*key, body, (uint16_t)length, (uint16_t)state->group_at, state->group_block,
+    const struct rep_entry fresh = {*key,
+                                    body,
+                                    (uint16_t)length,
+                                    (uint16_t)state->group_at,
+                                    state->group_block,
                                     repair->summary.log_read ? REPAIR_WHOLE : REPAIR_UNSURE};
     size_t at = rep_entry_at(repair, key);
 
     if (rep_entry_find(repair, key) == NULL) {
         rep_entries_add(repair, &fresh);
-        memmove(&repair->entry[at + 1], &repair->entry[at], (repair->entries - 1 - at) * sizeof fresh);
+        memmove(&repair->entry[at + 1], &repair->entry[at],
+                (repair->entries - 1 - at) * sizeof fresh);
     }
     repair->entry[at] = fresh;
 }
 
 /* Removes the keys of this id and of 4 bytes from `from` on, below `end`, or `from` alone. */
-static void remove_range(struct repair *repair, const struct rep_key *from, uint32_t end, bool alone)
+static void remove_range(struct repair *repair, const struct rep_key *from, uint32_t end,
+                         bool alone)
 {
     size_t kept = rep_entry_at(repair, from);
 
@@ -34,7 +42,7 @@ static void remove_range(struct repair *repair, const struct rep_key *from, uint
     repair->entries = kept;
 }
 
-/* ---- the operations ------------------------------------------------------------------------------ */
+/* ---- the operations -------------------------------------------------------------------------- */
 
 /* One operation: the bytes that it takes, 0 if it is none. */
 static uint32_t apply(struct repair *repair, const uint8_t *p, uint32_t room)
@@ -69,11 +77,14 @@ void rep_group_apply(struct repair *repair)
         return;
     }
     uint32_t page = state->group_at & ~(repair->image.page_size - 1);
-    bool inside = state->group_block < repair->image.blocks && state->group_at < repair->image.log_bytes &&
+    bool inside = state->group_block < repair->image.blocks &&
+                  state->group_at < repair->image.log_bytes &&
                   state->group_at >= page + NF2_PAGE_HEAD;
     bool mended;
     uint16_t epoch = inside ? rep_page_epoch(&repair->image, state->group_block, page, &mended) : 0;
-    bool found = inside && rep_record_at(&repair->image, state->group_block, state->group_at, epoch, &record) == REP_RECORD &&
+    bool found = inside &&
+                 rep_record_at(&repair->image, state->group_block, state->group_at, epoch,
+                               &record) == REP_RECORD &&
                  record.type == NF2_ROOT_GROUP;
     if (found) {
         repair->summary.pending = true;
@@ -82,7 +93,8 @@ void rep_group_apply(struct repair *repair)
             found = used != 0;
         }
         rep_find(repair, REPAIR_PENDING, state->group_block, state->group_at, 0, 0,
-                 "A committed change of several leaves may not be applied yet: it is shown applied, the next mount applies it.");
+                 "A committed change of several leaves may not be applied yet: it is shown "
+                 "applied, the next mount applies it.");
     }
     if (!found) {
         rep_find(repair, REPAIR_GROUP, state->group_block, state->group_at, 0, 0,

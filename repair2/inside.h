@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* inside.h - the inside of struct repair: the image, the state on record, the entries of the tree, and what comes of them. */
+/*
+ * inside.h - the inside of struct repair: the image, the state on record, the entries of the tree,
+ * and what comes of them.
+ */
 #ifndef REPAIR_INSIDE_H
 #define REPAIR_INSIDE_H
 
@@ -42,7 +45,8 @@ struct rep_entry {
 struct rep_range {
     struct rep_key lower, upper;
     bool bounded;               /* else there is no upper end */
-    bool leaf;                  /* one leaf, whose block is known: other leaves with these keys are older */
+    /* one leaf, whose block is known: other leaves with these keys are older */
+    bool leaf;
 };
 
 /* A piece of a file as an entry has it; the length of an open one is not known yet. */
@@ -70,7 +74,8 @@ struct rep_content {
 
 /* What the frames of a block hold. */
 struct rep_frames {
-    struct rep_part *part;      /* in order; `at` from the base on; lost ones where some are missing */
+    /* in order; `at` from the base on; lost ones where some are missing */
+    struct rep_part *part;
     size_t parts, room;
     uint32_t end;               /* behind the last one */
     uint32_t block, base;
@@ -114,7 +119,8 @@ struct repair {
     size_t notes, notes_room;
     unsigned wrong;
     bool lossy;
-    bool quiet;                 /* what is found now was found before, or is no part of the volume */
+    /* what is found now was found before, or is no part of the volume */
+    bool quiet;
     uint32_t window_blocks, windows;
     struct repair_summary summary;
     struct rep_frames frames;   /* that were read last */
@@ -123,12 +129,16 @@ struct repair {
 };
 
 /* repair.c. `text` as for printf; its numbers are %u. */
-void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint32_t offset, uint32_t number, uint32_t id,
-              const char *text, ...) __attribute__((format(printf, 7, 8)));
-void rep_note(struct repair *repair, enum repair_note_kind kind, uint32_t block, uint32_t number, const struct rep_key *from,
-              const struct rep_key *to);
+void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint32_t offset,
+              uint32_t number, uint32_t id, const char *text, ...)
+    __attribute__((format(printf, 7, 8)));
+void rep_note(struct repair *repair, enum repair_note_kind kind, uint32_t block, uint32_t number,
+              const struct rep_key *from, const struct rep_key *to);
 
-/* Notes an unfinished write in a page of this epoch: a power cut leaves one, so that of two one is damage. */
+/*
+ * Notes an unfinished write in a page of this epoch: a power cut leaves one, so that of two one is
+ * damage.
+ */
 void rep_torn(struct repair *repair, uint32_t block, uint32_t offset, uint16_t epoch);
 
 /* root.c: anchors and root log. False: nothing of a volume. */
@@ -147,8 +157,12 @@ size_t rep_entry_at(const struct repair *repair, const struct rep_key *key);
 struct rep_entry *rep_entry_find(const struct repair *repair, const struct rep_key *key);
 void rep_lose(struct repair *repair, uint32_t block, const struct rep_range *range);
 
-/* Are there keys in [from, to] that may be lost? With `leaf`: that are, with the only leaf that had them. After rep_search. */
-bool rep_may_be_lost(const struct repair *repair, const struct rep_key *from, const struct rep_key *to, bool leaf);
+/*
+ * Are there keys in [from, to] that may be lost? With `leaf`: that are, with the only leaf that had
+ * them. After rep_search.
+ */
+bool rep_may_be_lost(const struct repair *repair, const struct rep_key *from,
+                     const struct rep_key *to, bool leaf);
 
 /* search.c: nodes that nothing leads to, where some are lost. */
 void rep_search(struct repair *repair);
@@ -157,10 +171,16 @@ void rep_search(struct repair *repair);
 void rep_group_apply(struct repair *repair);
 
 /* pieces.c */
-uint32_t rep_piece_load(const struct repair *repair, const uint8_t *p, uint32_t room, struct rep_piece *piece);  /* bytes, 0: none */
-const uint8_t *rep_body(const struct rep_entry *entry, uint32_t *length);   /* behind the rest of a long name; NULL: no entry of a name */
+/* bytes, 0: none */
+uint32_t rep_piece_load(const struct repair *repair, const uint8_t *p, uint32_t room,
+                        struct rep_piece *piece);
+/* behind the rest of a long name; NULL: no entry of a name */
+const uint8_t *rep_body(const struct rep_entry *entry, uint32_t *length);
 bool rep_is_piece(const struct rep_entry *entry);
-/* The piece of entry `number` as far as it is seen. `next`: where the map's next one begins, REP_NONE: there is none. False: it is none. */
+/*
+ * The piece of entry `number` as far as it is seen. `next`: where the map's next one begins,
+ * REP_NONE: there is none. False: it is none.
+ */
 bool rep_map_piece(struct repair *repair, size_t number, struct rep_piece *piece, uint32_t *next);
 /* Pieces of a LIST in order; false behind the last (`bad`: what follows is none). */
 struct rep_list {
@@ -175,7 +195,8 @@ bool rep_list_next(struct repair *repair, struct rep_list *list, struct rep_piec
 const struct rep_frames *rep_frames_read(struct repair *repair, uint32_t block, uint32_t base);
 
 /* content.c. `entry` NULL: the map `id`. To be freed. */
-void rep_content_read(struct repair *repair, const struct rep_entry *entry, uint32_t id, struct rep_content *content);
+void rep_content_read(struct repair *repair, const struct rep_entry *entry, uint32_t id,
+                      struct rep_content *content);
 void rep_content_free(struct rep_content *content);
 
 /* names.c: items and their paths. */

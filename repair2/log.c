@@ -4,8 +4,14 @@
 
 #define RECORD_LONGEST 4095u
 
-static uint32_t page_start(const struct rep_image *image, uint32_t at) { return at & ~(image->page_size - 1); }
-static uint32_t page_end(const struct rep_image *image, uint32_t at) { return page_start(image, at) + image->page_size; }
+static uint32_t page_start(const struct rep_image *image, uint32_t at)
+{
+    return at & ~(image->page_size - 1);
+}
+static uint32_t page_end(const struct rep_image *image, uint32_t at)
+{
+    return page_start(image, at) + image->page_size;
+}
 
 uint16_t rep_epoch_code(uint32_t number)
 {
@@ -18,7 +24,7 @@ uint16_t rep_epoch_code(uint32_t number)
     return (uint16_t)(number | zeros << 12);
 }
 
-/* ---- one record ---------------------------------------------------------------------------------- */
+/* ---- one record ------------------------------------------------------------------------------ */
 
 /* Place behind `length` bytes that begin at `at`, heads of further pages taken out. */
 static uint32_t span_end(const struct rep_image *image, uint32_t at, uint32_t length)
@@ -29,11 +35,16 @@ static uint32_t span_end(const struct rep_image *image, uint32_t at, uint32_t le
         return at + length;
     }
     uint32_t left = length - room, pages = (left - 1) / each;
-    return page_end(image, at) + pages * image->page_size + NF2_CONTINUED_HEAD + left - pages * each;
+    return page_end(image, at) + pages * image->page_size + NF2_CONTINUED_HEAD + left -
+           pages * each;
 }
 
-/* The bytes of a record in one piece: where they lie, or put together in `to`. Its end is known to lie in the log. */
-static const uint8_t *gather(const struct rep_image *image, uint32_t block, uint32_t at, uint32_t length, uint8_t *to)
+/*
+ * The bytes of a record in one piece: where they lie, or put together in `to`. Its end is known to
+ * lie in the log.
+ */
+static const uint8_t *gather(const struct rep_image *image, uint32_t block, uint32_t at,
+                             uint32_t length, uint8_t *to)
 {
     uint32_t n = rep_min(page_end(image, at) - at, length);
 
@@ -41,7 +52,8 @@ static const uint8_t *gather(const struct rep_image *image, uint32_t block, uint
         return rep_at(image, block, at);
     }
     memcpy(to, rep_at(image, block, at), n);
-    for (uint32_t done = n, page = page_end(image, at); done < length; done += n, page += image->page_size) {
+    for (uint32_t done = n, page = page_end(image, at); done < length;
+         done += n, page += image->page_size) {
         n = rep_min(image->page_size - NF2_CONTINUED_HEAD, length - done);
         memcpy(to + done, rep_at(image, block, page + NF2_CONTINUED_HEAD), n);
     }
@@ -54,10 +66,12 @@ static bool fits(const struct rep_image *image, uint32_t at, uint32_t length)
     bool crosses = at + length > page_end(image, at);
 
     return length >= NF2_RECORD_OVERHEAD &&
-           (!crosses || (at == page_start(image, at) + NF2_PAGE_HEAD && span_end(image, at, length) <= image->log_bytes));
+           (!crosses || (at == page_start(image, at) + NF2_PAGE_HEAD &&
+                         span_end(image, at, length) <= image->log_bytes));
 }
 
-static void fill(struct rep_image *image, uint32_t at, const uint8_t *bytes, bool own, struct rep_record *record)
+static void fill(struct rep_image *image, uint32_t at, const uint8_t *bytes, bool own,
+                 struct rep_record *record)
 {
     uint32_t header = rep_get16(bytes), length = header & 0xFFFu;
 
@@ -81,7 +95,8 @@ static uint32_t crc_of(uint16_t epoch, const uint8_t *bytes, uint32_t length)
     return rep_crc(rep_crc(REP_CRC_START, head, 2), bytes, length);
 }
 
-enum rep_place rep_record_at(struct rep_image *image, uint32_t block, uint32_t at, uint16_t epoch, struct rep_record *record)
+enum rep_place rep_record_at(struct rep_image *image, uint32_t block, uint32_t at, uint16_t epoch,
+                             struct rep_record *record)
 {
     uint8_t buffer[RECORD_LONGEST + 1];
 
@@ -109,7 +124,8 @@ enum rep_place rep_record_at(struct rep_image *image, uint32_t block, uint32_t a
     return REP_RECORD;
 }
 
-bool rep_record_mend(struct rep_image *image, uint32_t block, uint32_t at, uint16_t epoch, struct rep_record *record)
+bool rep_record_mend(struct rep_image *image, uint32_t block, uint32_t at, uint16_t epoch,
+                     struct rep_record *record)
 {
     uint8_t buffer[RECORD_LONGEST + 1];
     uint16_t stored = rep_get16(rep_at(image, block, at));
@@ -156,12 +172,14 @@ uint16_t rep_page_epoch(struct rep_image *image, uint32_t block, uint32_t start,
     struct rep_record record;
 
     *mended = false;
-    if (stored == rep_epoch_code(stored) || (rep_get16(rep_at(image, block, at)) & 0xFFFu) > page_end(image, at) - at) {
+    if (stored == rep_epoch_code(stored) ||
+        (rep_get16(rep_at(image, block, at)) & 0xFFFu) > page_end(image, at) - at) {
         return stored;
     }
     for (unsigned bit = 0; bit < 16; bit++) {
         uint16_t epoch = (uint16_t)(stored ^ 1u << bit);
-        if (epoch == rep_epoch_code(epoch) && rep_record_at(image, block, at, epoch, &record) == REP_RECORD) {
+        if (epoch == rep_epoch_code(epoch) &&
+            rep_record_at(image, block, at, epoch, &record) == REP_RECORD) {
             *mended = true;
             return epoch;
         }
@@ -169,7 +187,7 @@ uint16_t rep_page_epoch(struct rep_image *image, uint32_t block, uint32_t start,
     return stored;
 }
 
-/* ---- the whole log ------------------------------------------------------------------------------- */
+/* ---- the whole log --------------------------------------------------------------------------- */
 
 struct scan {
     struct rep_image *image;
@@ -177,7 +195,8 @@ struct scan {
     uint32_t block, position, group_end;
     uint16_t epoch, front_epoch;
     bool tolerant;
-    size_t open;                /* records before those of a group of which the end was not seen yet */
+    /* records before those of a group of which the end was not seen yet */
+    size_t open;
 };
 
 static void damaged(struct rep_log *log, uint32_t at)
@@ -186,16 +205,20 @@ static void damaged(struct rep_log *log, uint32_t at)
     log->damaged = true;
 }
 
-/* Does a record that another program wrote follow behind an invalid one, if that has this length? */
+/*
+ * Does a record that another program wrote follow behind an invalid one, if that has this length?
+ */
 static bool goes_on_behind(const struct scan *scan, struct rep_record place, uint32_t length)
 {
     struct rep_image *image = scan->image;
     uint32_t last = page_end(image, place.at);
 
-    for (place.end = (uint16_t)(place.at + length); length >= NF2_RECORD_OVERHEAD && place.at + length < last;) {
+    for (place.end = (uint16_t)(place.at + length);
+         length >= NF2_RECORD_OVERHEAD && place.at + length < last;) {
         uint32_t next = rep_record_next(image, &place);
         bool more = place.more;
-        if (next >= last || rep_record_at(image, scan->block, next, scan->epoch, &place) != REP_RECORD) {
+        if (next >= last ||
+            rep_record_at(image, scan->block, next, scan->epoch, &place) != REP_RECORD) {
             return false;
         }
         if (!more) {
@@ -221,7 +244,8 @@ static void note_invalid(struct scan *scan, const struct rep_record *place)
     log->first_torn = log->torns++ == 0 ? place->at : log->first_torn;
     log->last_torn = place->at;
     if (log->bad && log->bad_epoch == scan->epoch && scan->block >= scan->image->supers) {
-        damaged(log, place->at); /* two cuts in one session: the core takes both for unfinished writes */
+        /* two cuts in one session: the core takes both for unfinished writes */
+        damaged(log, place->at);
     }
     for (unsigned bit = 0; bit <= 12 && !log->damaged; bit++) {
         if (goes_on_behind(scan, *place, (stored ^ (bit < 12 ? 1u << bit : 0)) & 0xFFFu)) {
@@ -230,7 +254,10 @@ static void note_invalid(struct scan *scan, const struct rep_record *place)
     }
 }
 
-/* Is the group that begins with `record` whole? `*end` is the place behind what is valid of it; `record` the last one that was looked at. */
+/*
+ * Is the group that begins with `record` whole? `*end` is the place behind what is valid of it;
+ * `record` the last one that was looked at.
+ */
 static enum rep_place group_whole(const struct scan *scan, struct rep_record *record, uint32_t *end)
 {
     struct rep_image *image = scan->image;
@@ -239,10 +266,13 @@ static enum rep_place group_whole(const struct scan *scan, struct rep_record *re
     while (record->more) {
         uint32_t place = *end;
         bool at_start = place == page_start(image, place);
-        enum rep_place found = at_start ? REP_BLANK : rep_record_at(image, scan->block, place, scan->epoch, record);
+        enum rep_place found = at_start ?
+                                   REP_BLANK :
+                                   rep_record_at(image, scan->block, place, scan->epoch, record);
         if (found == REP_BLANK) { /* it may go on in the next page */
             place = at_start ? place : page_end(image, place);
-            if (place >= image->log_bytes || rep_get16(rep_at(image, scan->block, place)) != scan->epoch) {
+            if (place >= image->log_bytes ||
+                rep_get16(rep_at(image, scan->block, place)) != scan->epoch) {
                 return REP_BLANK;
             }
             found = rep_record_at(image, scan->block, place + NF2_PAGE_HEAD, scan->epoch, record);
@@ -259,11 +289,13 @@ static void note_valid(struct scan *scan, uint32_t end, bool whole)
 {
     struct rep_log *log = scan->log;
 
-    bool super = scan->block < scan->image->supers; /* a session is on record when its anchor is: its anchors may be cut again and again */
+    /* a session is on record when its anchor is: its anchors may be cut again and again */
+    bool super = scan->block < scan->image->supers;
 
     if (whole && log->bad && !super &&
         (log->bad_epoch == scan->epoch || scan->front_epoch == scan->epoch || log->last_end == 0)) {
-        damaged(log, scan->position);   /* within a session nothing is written behind a torn program */
+        /* within a session nothing is written behind a torn program */
+        damaged(log, scan->position);
     }
     log->last_end = end;
     log->last_epoch = scan->epoch;
@@ -279,7 +311,8 @@ static void leave_page(struct scan *scan, bool invalid)
         log->bad = log->dirty_end = true;
         log->bad_epoch = scan->epoch;
         scan->front_epoch = log->last_end != 0 ? log->last_epoch : scan->epoch;
-        bool now = scan->epoch == image->epoch || scan->front_epoch == image->epoch || log->last_end == 0;
+        bool now = scan->epoch == image->epoch || scan->front_epoch == image->epoch ||
+                   log->last_end == 0;
         if ((now && image->epoch_known && image->clean) || image->never_cut) {
             damaged(log, scan->position);
         }
@@ -302,7 +335,10 @@ static void add(struct scan *scan, const struct rep_record *record, uint32_t nex
     scan->position = next;
 }
 
-/* Behind damage: the same record with a bit turned over, or the next place in the page with a valid one. */
+/*
+ * Behind damage: the same record with a bit turned over, or the next place in the page with a valid
+ * one.
+ */
 static bool go_on(struct scan *scan)
 {
     struct rep_image *image = scan->image;
@@ -340,8 +376,10 @@ static bool enter_page(struct scan *scan)
     log->mended_heads += mended;
     if (scan->epoch == NF2_LOG_BLANK) {
         uint32_t skip = rep_age(image, log->last_epoch) * image->page_size;
-        uint32_t last = rep_max((log->last_end + image->page_size - 1) & ~(image->page_size - 1), log->used_end);
-        bool ends = image->epoch_known && log->last_end != 0 && !scan->tolerant && scan->position >= last + skip;
+        uint32_t last = rep_max((log->last_end + image->page_size - 1) & ~(image->page_size - 1),
+                                log->used_end);
+        bool ends = image->epoch_known && log->last_end != 0 && !scan->tolerant &&
+                    scan->position >= last + skip;
         scan->position = ends ? image->log_bytes : scan->position + image->page_size;
         return false;
     }
@@ -354,7 +392,8 @@ static bool enter_page(struct scan *scan)
 static void look(struct scan *scan)
 {
     struct rep_record record, last;
-    enum rep_place found = rep_record_at(scan->image, scan->block, scan->position, scan->epoch, &record);
+    enum rep_place found = rep_record_at(scan->image, scan->block, scan->position, scan->epoch,
+                                         &record);
 
     if (found != REP_RECORD) {
         if (found == REP_INVALID) {

@@ -20,7 +20,7 @@ static char *text_of(struct repair *repair, const char *a, const char *b, const 
     return text;
 }
 
-/* ---- items --------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 /* The place of a path among those that are taken: 0 in `*number` if it is free. */
 static uint32_t path_slot(const struct repair *repair, const char *path, uint32_t *number)
@@ -38,8 +38,8 @@ static uint32_t path_slot(const struct repair *repair, const char *path, uint32_
 }
 
 /* Adds an item under this path, or one like it that is free. */
-static struct item *add_item(struct repair *repair, const char *path, const struct rep_entry *entry, enum nf2_type type, uint32_t id,
-                             enum repair_state state)
+static struct item *add_item(struct repair *repair, const char *path, const struct rep_entry *entry,
+                             enum nf2_type type, uint32_t id, enum repair_state state)
 {
     uint32_t taken, hash;
     const char *free_path = state >= REPAIR_OUTDATED ? text_of(repair, path, SUFFIX, "") : path;
@@ -58,7 +58,8 @@ static struct item *add_item(struct repair *repair, const char *path, const stru
 }
 
 /* Reads a file, for what is lost of it. */
-static void add_file(struct repair *repair, const char *path, const struct rep_entry *entry, uint32_t id, enum repair_state state)
+static void add_file(struct repair *repair, const char *path, const struct rep_entry *entry,
+                     uint32_t id, enum repair_state state)
 {
     struct rep_content content;
     uint32_t lost = 0;
@@ -77,9 +78,12 @@ static void add_file(struct repair *repair, const char *path, const struct rep_e
     rep_content_free(&content);
 }
 
-/* ---- one name ------------------------------------------------------------------------------------ */
+/* ---- one name -------------------------------------------------------------------------------- */
 
-/* The name of an entry as text, bytes that no name may have as '_'; its length, 0 where there is none. `*right`: a call can reach it. */
+/*
+ * The name of an entry as text, bytes that no name may have as '_'; its length, 0 where there is
+ * none. `*right`: a call can reach it.
+ */
 static uint32_t name_of(const struct rep_entry *entry, char name[NF2_NAME_MAX + 1], bool *right)
 {
     const struct rep_key *key = &entry->key;
@@ -98,7 +102,8 @@ static uint32_t name_of(const struct rep_entry *entry, char name[NF2_NAME_MAX + 
              strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
     if (key->length == NF2_KEY_MAX) {
         uint32_t hash = ~rep_crc(REP_CRC_START, (const uint8_t *)name, length);
-        *right = *right && rep_get24(key->bytes + NF2_NAME_PART) == (hash & 0xFFFFFFu) && entry->body[0] == rest;
+        *right = *right && rep_get24(key->bytes + NF2_NAME_PART) == (hash & 0xFFFFFFu) &&
+                 entry->body[0] == rest;
     }
     for (uint32_t i = 0; i < length; i++) {
         if (name[i] == '/' || name[i] == '\0') {
@@ -126,20 +131,26 @@ static uint32_t id_of(const struct rep_entry *entry, uint8_t *kind)
 }
 
 /* An id is taken by this name. False: another one has it. */
-static bool take_id(struct repair *repair, const struct rep_entry *entry, uint32_t id, bool directory)
+static bool take_id(struct repair *repair, const struct rep_entry *entry, uint32_t id,
+                    bool directory)
 {
-    bool other = id <= NF2_ROOT_ID || rep_map_get(directory ? &repair->file : &repair->directory, id) != 0;
+    bool other = id <= NF2_ROOT_ID ||
+                 rep_map_get(directory ? &repair->file : &repair->directory, id) != 0;
 
     if (repair->state.found && id >= repair->state.id_limit) {
-        rep_find(repair, REPAIR_ID, entry->block, entry->at, id, entry->key.id, "The id %u was never given out: it will be given to another one.", id);
+        rep_find(repair, REPAIR_ID, entry->block, entry->at, id, entry->key.id,
+                 "The id %u was never given out: it will be given to another one.", id);
     }
     if (!directory && rep_map_get(&repair->orphan, id) != 0) {
-        rep_find(repair, REPAIR_REMOVED, entry->block, entry->at, id, entry->key.id, "The file with map %u is on record as removed and has a name.", id);
+        rep_find(repair, REPAIR_REMOVED, entry->block, entry->at, id, entry->key.id,
+                 "The file with map %u is on record as removed and has a name.", id);
     }
-    if (!other && rep_map_set(directory ? &repair->directory : &repair->file, id, (uint32_t)repair->items + 1)) {
+    if (!other && rep_map_set(directory ? &repair->directory : &repair->file, id,
+                              (uint32_t)repair->items + 1)) {
         return true;
     }
-    rep_find(repair, REPAIR_SHARED, entry->block, entry->at, id, entry->key.id, "This name leads to id %u, which has another name.", id);
+    rep_find(repair, REPAIR_SHARED, entry->block, entry->at, id, entry->key.id,
+             "This name leads to id %u, which has another name.", id);
     rep_note(repair, REPAIR_NOTE_SHARED, entry->block, id, &entry->key, NULL);
     repair->lossy = true;
     return false;
@@ -154,11 +165,13 @@ static void take_name(struct repair *repair, const struct rep_entry *entry, cons
     uint32_t length = name_of(entry, name, &right);
 
     if (!right) {
-        rep_find(repair, REPAIR_NAME, entry->block, entry->at, 0, entry->key.id, "No call can reach this name.");
+        rep_find(repair, REPAIR_NAME, entry->block, entry->at, 0, entry->key.id,
+                 "No call can reach this name.");
         rep_note(repair, REPAIR_NOTE_NAME, entry->block, 0, &entry->key, NULL);
     }
     if (!known) {
-        rep_find(repair, REPAIR_ENTRY, entry->block, entry->at, kind, entry->key.id, "The entry of this name is of no known form.");
+        rep_find(repair, REPAIR_ENTRY, entry->block, entry->at, kind, entry->key.id,
+                 "The entry of this name is of no known form.");
     }
     if (entry->trust >= REPAIR_OUTDATED && length + sizeof SUFFIX > NF2_NAME_MAX) {
         name[NF2_NAME_MAX - sizeof SUFFIX] = '\0';
@@ -167,9 +180,11 @@ static void take_name(struct repair *repair, const struct rep_entry *entry, cons
     bool directory = kind == NF2_BODY_DIR;
     (void)path_slot(repair, path, &taken);
     if (taken != 0 && right && entry->trust < REPAIR_OUTDATED) {
-        rep_find(repair, REPAIR_TWICE, entry->block, entry->at, 0, entry->key.id, "This name is in its directory twice.");
+        rep_find(repair, REPAIR_TWICE, entry->block, entry->at, 0, entry->key.id,
+                 "This name is in its directory twice.");
     }
-    if ((directory && strlen(path) > PATH_LONGEST) || (known && id != 0 && !take_id(repair, entry, id, directory))) {
+    if ((directory && strlen(path) > PATH_LONGEST) ||
+        (known && id != 0 && !take_id(repair, entry, id, directory))) {
         return;
     }
     if (directory) {
@@ -181,7 +196,7 @@ static void take_name(struct repair *repair, const struct rep_entry *entry, cons
     }
 }
 
-/* ---- the tree ------------------------------------------------------------------------------------ */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 static size_t first_of(const struct repair *repair, uint32_t id)
 {
@@ -191,9 +206,11 @@ static size_t first_of(const struct repair *repair, uint32_t id)
 
 static void list(struct repair *repair, uint32_t id, const char *path)
 {
-    for (size_t i = first_of(repair, id); i < repair->entries && repair->entry[i].key.id == id; i++) {
+    for (size_t i = first_of(repair, id); i < repair->entries && repair->entry[i].key.id == id;
+         i++) {
         if (rep_is_piece(&repair->entry[i])) {
-            rep_find(repair, REPAIR_ENTRY, repair->entry[i].block, repair->entry[i].at, 0, id, "A piece of a file is in a directory.");
+            rep_find(repair, REPAIR_ENTRY, repair->entry[i].block, repair->entry[i].at, 0, id,
+                     "A piece of a file is in a directory.");
         } else {
             take_name(repair, &repair->entry[i], path);
         }
@@ -210,7 +227,9 @@ static void list_from(struct repair *repair, size_t from)
     }
 }
 
-/* What no name leads to. `named`: ids that some name has, which may itself be in lost directories. */
+/*
+ * What no name leads to. `named`: ids that some name has, which may itself be in lost directories.
+ */
 static void find_unnamed(struct repair *repair, const struct rep_map *named, bool cycles)
 {
     for (size_t i = first_of(repair, NF2_FIRST_ID), next; i < repair->entries; i = next) {
@@ -218,20 +237,27 @@ static void find_unnamed(struct repair *repair, const struct rep_map *named, boo
         uint32_t id = entry->key.id;
         char name[24];
         bool file = rep_is_piece(entry);
-        bool reached = rep_map_get(&repair->directory, id) != 0 || rep_map_get(&repair->file, id) != 0;
+        bool reached = rep_map_get(&repair->directory, id) != 0 ||
+                       rep_map_get(&repair->file, id) != 0;
         next = id == UINT32_MAX ? repair->entries : first_of(repair, id + 1);
-        if (reached || rep_map_get(&repair->orphan, id) != 0 || (rep_map_get(named, id) != 0) != cycles) {
+        if (reached || rep_map_get(&repair->orphan, id) != 0 ||
+            (rep_map_get(named, id) != 0) != cycles) {
             continue;
         }
-        rep_find(repair, cycles && !file ? REPAIR_CYCLE : REPAIR_UNNAMED, entry->block, entry->at, id, id,
-                 file ? "No name leads to the file with map %u." : "The root does not lead to directory %u.", id);
+        rep_find(repair, cycles && !file ? REPAIR_CYCLE : REPAIR_UNNAMED, entry->block, entry->at,
+                 id, id,
+                 file ? "No name leads to the file with map %u." :
+                        "The root does not lead to directory %u.",
+                 id);
         (void)snprintf(name, sizeof name, "/%s-%u", file ? "file" : "dir", id);
         if (repair->items == 0 || rep_map_get(&repair->directory, 0) == 0) {
             (void)rep_map_set(&repair->directory, 0, (uint32_t)repair->items + 1);
             (void)add_item(repair, LOST_FOUND, NULL, NF2_TYPE_DIR, 0, REPAIR_FOUND);
         }
-        const char *path = text_of(repair, repair->item[rep_map_get(&repair->directory, 0) - 1].path, name, "");
-        (void)rep_map_set(file ? &repair->file : &repair->directory, id, (uint32_t)repair->items + 1);
+        const char *path = text_of(
+            repair, repair->item[rep_map_get(&repair->directory, 0) - 1].path, name, "");
+        (void)rep_map_set(file ? &repair->file : &repair->directory, id,
+                          (uint32_t)repair->items + 1);
         if (file) {
             add_file(repair, path, NULL, id, REPAIR_FOUND);
         } else {
@@ -245,19 +271,25 @@ static void take_system_key(struct repair *repair, const struct rep_entry *entry
 {
     const struct rep_key *key = &entry->key;
     uint32_t number = rep_key_value(key);
-    bool known = key->length == 5 && (key->bytes[0] == NF2_KEY_BAD || key->bytes[0] == NF2_KEY_ORPHAN || key->bytes[0] == NF2_KEY_WEAR);
+    bool known = key->length == 5 &&
+                 (key->bytes[0] == NF2_KEY_BAD || key->bytes[0] == NF2_KEY_ORPHAN ||
+                  key->bytes[0] == NF2_KEY_WEAR);
 
     if (!known) {
-        rep_find(repair, REPAIR_ENTRY, entry->block, entry->at, 0, 0, "An entry of the volume itself is of no known form.");
+        rep_find(repair, REPAIR_ENTRY, entry->block, entry->at, 0, 0,
+                 "An entry of the volume itself is of no known form.");
     } else if (key->bytes[0] == NF2_KEY_ORPHAN) {
         (void)rep_map_set(&repair->orphan, number, 1);
         if (repair->state.found && number >= repair->state.id_limit) {
-            rep_find(repair, REPAIR_ID, entry->block, entry->at, number, 0, "The removed file with map %u has an id that was never given out.", number);
+            rep_find(repair, REPAIR_ID, entry->block, entry->at, number, 0,
+                     "The removed file with map %u has an id that was never given out.", number);
         }
     } else if (key->bytes[0] == NF2_KEY_BAD && number < repair->image.blocks) {
         repair->summary.bad_blocks++;
         if (!repair->state.bad_keys && repair->summary.log_read) {
-            rep_find(repair, REPAIR_LOG, repair->state.head, 0, number, 0, "Block %u is listed as bad in the tree, and the root log says that none is.", number);
+            rep_find(repair, REPAIR_LOG, repair->state.head, 0, number, 0,
+                     "Block %u is listed as bad in the tree, and the root log says that none is.",
+                     number);
         }
     }
 }
@@ -281,7 +313,8 @@ void rep_names_find(struct repair *repair)
 
     for (size_t i = 0; i < repair->entries; i++) {
         const struct rep_entry *entry = &repair->entry[i];
-        uint32_t id = entry->key.id != NF2_SYSTEM_ID && !rep_is_piece(entry) ? id_of(entry, &kind) : 0;
+        uint32_t id = entry->key.id != NF2_SYSTEM_ID && !rep_is_piece(entry) ? id_of(entry, &kind) :
+                                                                               0;
         if (entry->key.id == NF2_SYSTEM_ID) {
             take_system_key(repair, entry);
         }
@@ -311,7 +344,9 @@ const char *rep_key_text(struct repair *repair, const struct rep_key *key)
     }
     name[n++] = '/';
     for (unsigned i = 0; i < key->length && i < NF2_KEY_MAX; i++) {
-        name[n++] = key->bytes[i] < 32 || key->bytes[i] == '/' || key->bytes[i] == 127 ? '_' : (char)key->bytes[i];
+        name[n++] = key->bytes[i] < 32 || key->bytes[i] == '/' || key->bytes[i] == 127 ?
+                        '_' :
+                        (char)key->bytes[i];
     }
     name[n] = '\0';
     return text_of(repair, path, name, "");

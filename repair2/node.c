@@ -2,12 +2,13 @@
 /* node.c - FORMAT.md, section 4. */
 #include "node.h"
 
-static void find(struct repair *repair, const struct rep_node *node, enum repair_kind kind, uint32_t offset, uint32_t number, const char *text)
+static void find(struct repair *repair, const struct rep_node *node, enum repair_kind kind,
+                 uint32_t offset, uint32_t number, const char *text)
 {
     rep_find(repair, kind, node->block, offset, number, 0, "%s", text);
 }
 
-/* ---- entries ------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static struct rep_slot *slot_at(const struct rep_node *node, uint32_t at)
 {
@@ -25,13 +26,16 @@ static struct rep_slot *slot_at(const struct rep_node *node, uint32_t at)
 }
 
 /* An earlier record goes. `key`: the one that it must have, or NULL. */
-static void kill_slot(struct repair *repair, struct rep_node *node, uint32_t by, uint32_t at, const struct rep_key *key)
+static void kill_slot(struct repair *repair, struct rep_node *node, uint32_t by, uint32_t at,
+                      const struct rep_key *key)
 {
     struct rep_slot *slot = slot_at(node, at);
-    bool right = slot != NULL && slot->alive && (key == NULL || rep_key_compare(&slot->entry.key, key) == 0);
+    bool right = slot != NULL && slot->alive &&
+                 (key == NULL || rep_key_compare(&slot->entry.key, key) == 0);
 
     if (!right && node->lost == 0) {
-        find(repair, node, REPAIR_REFERENCE, by, at, "This record replaces or removes one that is not there.");
+        find(repair, node, REPAIR_REFERENCE, by, at,
+             "This record replaces or removes one that is not there.");
         node->whole = false;
     }
     if (slot != NULL && (key == NULL || rep_key_compare(&slot->entry.key, key) == 0)) {
@@ -62,13 +66,15 @@ static bool parse(const struct rep_record *record, struct rep_slot *slot)
 }
 
 /* A REN has the body of another record. */
-static void take_body(struct repair *repair, struct rep_node *node, struct rep_slot *slot, uint32_t at)
+static void take_body(struct repair *repair, struct rep_node *node, struct rep_slot *slot,
+                      uint32_t at)
 {
     const struct rep_slot *holder = slot_at(node, at);
 
     if (holder == NULL || (holder->type != NF2_NODE_PUT && holder->type != NF2_NODE_PUTK)) {
         if (node->lost == 0) {
-            find(repair, node, REPAIR_REFERENCE, slot->entry.at, at, "This record takes the body of one that is not there.");
+            find(repair, node, REPAIR_REFERENCE, slot->entry.at, at,
+                 "This record takes the body of one that is not there.");
         }
         node->whole = false;
         slot->alive = false;
@@ -78,7 +84,8 @@ static void take_body(struct repair *repair, struct rep_node *node, struct rep_s
     slot->entry.body_length = holder->entry.body_length;
 }
 
-static void take_record(struct repair *repair, struct rep_node *node, const struct rep_record *record, bool base)
+static void take_record(struct repair *repair, struct rep_node *node,
+                        const struct rep_record *record, bool base)
 {
     struct rep_slot slot = {.base = base, .entry = {.block = node->block}};
     const uint8_t *p = record->payload;
@@ -87,7 +94,8 @@ static void take_record(struct repair *repair, struct rep_node *node, const stru
         return;
     }
     if (!parse(record, &slot)) {
-        find(repair, node, REPAIR_ENTRY, record->at, record->type, "A record of this node is none that a node can have.");
+        find(repair, node, REPAIR_ENTRY, record->at, record->type,
+             "A record of this node is none that a node can have.");
         node->whole = false;
         return;
     }
@@ -98,11 +106,13 @@ static void take_record(struct repair *repair, struct rep_node *node, const stru
             kill_slot(repair, node, record->at, rep_get16(p + 4), &slot.entry.key);
         }
     } else if (record->type == NF2_NODE_PUTK || record->type == NF2_NODE_DEL) {
-        kill_slot(repair, node, record->at, rep_get16(p), record->type == NF2_NODE_PUTK ? &slot.entry.key : NULL);
+        kill_slot(repair, node, record->at, rep_get16(p),
+                  record->type == NF2_NODE_PUTK ? &slot.entry.key : NULL);
     }
     const struct rep_slot *last = node->slots > 0 ? &node->slot[node->slots - 1] : NULL;
     if (base && last != NULL && rep_key_compare(&last->entry.key, &slot.entry.key) >= 0) {
-        find(repair, node, REPAIR_BASE, record->at, 0, "The sorted part of this node is out of order here.");
+        find(repair, node, REPAIR_BASE, record->at, 0,
+             "The sorted part of this node is out of order here.");
         node->whole = false;
     }
     node->slot = rep_grow(node->slot, node->slots, &node->slots_room, sizeof *node->slot);
@@ -133,7 +143,8 @@ static void collect(struct repair *repair, struct rep_node *node)
     rep_sort(node->alive, node->count, sizeof *node->alive, by_key);
     for (size_t i = 0; i < node->count; i++) {
         if (kept > 0 && rep_key_compare(&node->alive[kept - 1]->key, &node->alive[i]->key) == 0) {
-            find(repair, node, REPAIR_TWICE, node->alive[i]->at, node->alive[kept - 1]->at, "This node has two entries with one key.");
+            find(repair, node, REPAIR_TWICE, node->alive[i]->at, node->alive[kept - 1]->at,
+                 "This node has two entries with one key.");
             node->whole = false;
             kept--;
         }
@@ -142,14 +153,15 @@ static void collect(struct repair *repair, struct rep_node *node)
     node->count = kept;
 }
 
-/* ---- the node ------------------------------------------------------------------------------------ */
+/* ---- the node -------------------------------------------------------------------------------- */
 
-static bool check_head(const struct repair *repair, const struct rep_node *node, const struct rep_record *head)
+static bool check_head(const struct repair *repair, const struct rep_node *node,
+                       const struct rep_record *head)
 {
     const uint8_t *p = head->payload;
     return head->type == NF2_NODE_HEAD && head->length == NF2_NODE_HEAD_BYTES && p[0] == 'N' &&
-           (node->level == REP_ANY_LEVEL ? p[1] < NF2_LEVELS : p[1] == node->level) && rep_get24(p + 2) == node->block &&
-           rep_get32(p + 5) == repair->image.volume_id;
+           (node->level == REP_ANY_LEVEL ? p[1] < NF2_LEVELS : p[1] == node->level) &&
+           rep_get24(p + 2) == node->block && rep_get32(p + 5) == repair->image.volume_id;
 }
 
 /*
@@ -160,7 +172,8 @@ static size_t base_records(const struct rep_log *log, uint32_t limit)
 {
     size_t i = 0;
 
-    while (i < log->all && log->record[i].at < limit && (i == 0 || log->record[i].type == NF2_NODE_PUT)) {
+    while (i < log->all && log->record[i].at < limit &&
+           (i == 0 || log->record[i].type == NF2_NODE_PUT)) {
         if (!log->record[i++].more) {
             break;
         }
@@ -168,8 +181,12 @@ static size_t base_records(const struct rep_log *log, uint32_t limit)
     return i;
 }
 
-/* Reads the log; a damaged one again, with what is behind the damage. How many records are of the base. */
-static size_t read_log(struct repair *repair, struct rep_node *node, uint32_t said, bool mended, struct rep_log *log)
+/*
+ * Reads the log; a damaged one again, with what is behind the damage. How many records are of the
+ * base.
+ */
+static size_t read_log(struct repair *repair, struct rep_node *node, uint32_t said, bool mended,
+                       struct rep_log *log)
 {
     struct rep_image *image = &repair->image;
 
@@ -185,14 +202,17 @@ static size_t read_log(struct repair *repair, struct rep_node *node, uint32_t sa
         base = base_records(log, said > NF2_PAGE_HEAD ? said : image->log_bytes);
         end = base > 0 ? rep_record_next(image, &log->record[base - 1]) : 0;
     } else if (said != 0 && end != said) {
-        find(repair, node, REPAIR_BASE, end, said, "The sorted part of this node does not end where its parent says.");
+        find(repair, node, REPAIR_BASE, end, said,
+             "The sorted part of this node does not end where its parent says.");
         node->whole = false;
     } else if (log->torns > 0) {
-        find(repair, node, REPAIR_UNFINISHED, log->first_torn, log->torns, "A change was not written to its end here.");
+        find(repair, node, REPAIR_UNFINISHED, log->first_torn, log->torns,
+             "A change was not written to its end here.");
         rep_torn(repair, node->block, log->first_torn, log->bad_epoch);
     }
     if (log->mended_heads > 0) {
-        find(repair, node, REPAIR_MENDED, end, log->mended_heads, "One bit of a page's epoch is wrong.");
+        find(repair, node, REPAIR_MENDED, end, log->mended_heads,
+             "One bit of a page's epoch is wrong.");
     }
     node->lost = log->lost; /* what is mended may never have been finished */
     node->lost_tail = log->last_lost >= end || (log->last_mended >= end && !image->clean);
@@ -212,7 +232,8 @@ static void note_records(struct repair *repair, struct rep_node *node, unsigned 
     }
 }
 
-bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32_t base_end, struct rep_node *node)
+bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32_t base_end,
+                   struct rep_node *node)
 {
     struct rep_image *image = &repair->image;
     struct rep_log log;

@@ -29,7 +29,8 @@ struct rep_node {
  * Reads a node. `base_end`: where the parent says that its base ends, 0: not known. False: there
  * is no node of this volume and level. To be freed in any case.
  */
-bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32_t base_end, struct rep_node *node);
+bool rep_node_read(struct repair *repair, uint32_t block, uint32_t level, uint32_t base_end,
+                   struct rep_node *node);
 void rep_node_free(struct rep_node *node);
 
 #endif

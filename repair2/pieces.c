@@ -17,10 +17,12 @@ static bool valid(const struct repair *repair, const struct rep_piece *piece)
     }
     uint64_t room = (uint64_t)(image->blocks - piece->block) * image->block_size;
     return piece->kind == NF2_PIECE_FRAMES ||
-           (piece->within < image->block_size && piece->length > 0 && piece->length <= room - piece->within);
+           (piece->within < image->block_size && piece->length > 0 &&
+            piece->length <= room - piece->within);
 }
 
-uint32_t rep_piece_load(const struct repair *repair, const uint8_t *p, uint32_t room, struct rep_piece *piece)
+uint32_t rep_piece_load(const struct repair *repair, const uint8_t *p, uint32_t room,
+                        struct rep_piece *piece)
 {
     memset(piece, 0, sizeof *piece);
     if (room < 2 || p[0] < NF2_PIECE_DATA || p[0] > NF2_PIECE_ZEROS) {
@@ -70,14 +72,17 @@ static uint32_t open_length(struct repair *repair, const struct rep_piece *piece
 
 bool rep_map_piece(struct repair *repair, size_t number, struct rep_piece *piece, uint32_t *next)
 {
-    const struct rep_entry *entry = &repair->entry[number], *behind = entry + 1, *end = repair->entry + repair->entries;
+    const struct rep_entry *entry = &repair->entry[number], *behind = entry + 1,
+                           *end = repair->entry + repair->entries;
 
-    while (entry->key.length == 4 && behind < end && behind->key.id == entry->key.id && behind->key.length != 4) {
+    while (entry->key.length == 4 && behind < end && behind->key.id == entry->key.id &&
+           behind->key.length != 4) {
         behind++; /* no offset of a map */
     }
     bool more = behind < end && behind->key.id == entry->key.id && behind->key.length == 4;
     *next = more ? rep_key_value(&behind->key) : REP_NONE;
-    if (!rep_is_piece(entry) || rep_piece_load(repair, entry->body, entry->body_length, piece) == 0) {
+    if (!rep_is_piece(entry) ||
+        rep_piece_load(repair, entry->body, entry->body_length, piece) == 0) {
         return false;
     }
     piece->entry = entry;

@@ -28,7 +28,8 @@ static const struct rep_content *content_of(const struct repair *constant, unsig
     return repair->cache;
 }
 
-bool repair_lost_range(const struct repair *repair, unsigned item, unsigned number, uint32_t *from, uint32_t *to)
+bool repair_lost_range(const struct repair *repair, unsigned item, unsigned number, uint32_t *from,
+                       uint32_t *to)
 {
     const struct rep_content *content = content_of(repair, item);
 
@@ -58,7 +59,8 @@ static size_t part_at(const struct rep_content *content, uint32_t at)
     return low;
 }
 
-uint32_t repair_read(const struct repair *repair, unsigned item, uint32_t at, void *data, uint32_t length)
+uint32_t repair_read(const struct repair *repair, unsigned item, uint32_t at, void *data,
+                     uint32_t length)
 {
     const struct rep_content *content = content_of(repair, item);
     uint8_t *to = data;
@@ -88,10 +90,11 @@ uint32_t repair_unchecked(const struct repair *repair, unsigned item)
     return sum;
 }
 
-/* ---- a new volume -------------------------------------------------------------------------------- */
+/* ---- a new volume ---------------------------------------------------------------------------- */
 
 /* `dense`: zeros that nobody wrote are written, too; else the gap reads as zeros. */
-static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, uint32_t page_size, bool dense)
+static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, uint32_t page_size,
+                      bool dense)
 {
     static const uint8_t zeros[NF2_PAGE_MAX];
 
@@ -108,11 +111,13 @@ static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, 
     return NF2_OK;
 }
 
-static int write_content(const struct repair *repair, nf2_t *fs, unsigned number, bool dense, void *page)
+static int write_content(const struct repair *repair, nf2_t *fs, unsigned number, bool dense,
+                         void *page)
 {
     const struct rep_content *content = content_of(repair, number);
     nf2_file_t file;
-    int result = nf2_open(fs, &file, repair->item[number].path, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_TRUNC, page);
+    int result = nf2_open(fs, &file, repair->item[number].path,
+                          NF2_O_WRONLY | NF2_O_CREAT | NF2_O_TRUNC, page);
 
     if (result < 0) {
         return result;
@@ -128,8 +133,9 @@ static int write_content(const struct repair *repair, nf2_t *fs, unsigned number
 }
 
 /*
- * In writes of a page, which promise to take less than longer ones (nf2_write is refused as a whole). Where there is no room: without
- * gaps, since a file that has none is stored without a map. Before that nothing of the file is left.
+ * In writes of a page, which promise to take less than longer ones (nf2_write is refused as a
+ * whole). Where there is no room: without gaps, since a file that has none is stored without a map.
+ * Before that nothing of the file is left.
  */
 static int write_file(const struct repair *repair, nf2_t *fs, unsigned number, void *page)
 {
@@ -145,7 +151,10 @@ static int write_file(const struct repair *repair, nf2_t *fs, unsigned number, v
     return result;
 }
 
-/* Is the new volume itself at fault? Else it is the item: there is no room for it, or it has no form that a volume can have. */
+/*
+ * Is the new volume itself at fault? Else it is the item: there is no room for it, or it has no
+ * form that a volume can have.
+ */
 static int note_left_out(struct repair *repair, unsigned number, int result)
 {
     if (result >= 0 || result == NF2_ERR_IO || result == NF2_ERR_CORRUPT) {
@@ -158,7 +167,8 @@ static int note_left_out(struct repair *repair, unsigned number, int result)
 
 int repair_write(struct repair *repair, nf2_t *fs, void *page, unsigned *failed)
 {
-    for (unsigned state = 0; state <= REPAIR_LOST; state++) { /* directories first, each behind the one that it is in */
+    /* directories first, each behind the one that it is in */
+    for (unsigned state = 0; state <= REPAIR_LOST; state++) {
         for (unsigned i = 0; i < repair->items; i++) {
             const struct repair_item *item = &repair->item[i].out;
             bool directory = item->type == NF2_TYPE_DIR;
@@ -227,7 +237,9 @@ int repair_verify(const struct repair *repair, nf2_t *fs, unsigned *failed)
         }
         result = nf2_stat(fs, item->path, &stat);
         if (result == NF2_OK) {
-            result = stat.type != item->type ? NF2_ERR_CORRUPT : item->type == NF2_TYPE_FILE ? compare_file(repair, fs, i) : NF2_OK;
+            result = stat.type != item->type     ? NF2_ERR_CORRUPT :
+                     item->type == NF2_TYPE_FILE ? compare_file(repair, fs, i) :
+                                                   NF2_OK;
         }
     }
     return result;

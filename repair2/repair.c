@@ -6,17 +6,18 @@
 #include "inside.h"
 
 #define FINDINGS_MOST 10000u
-#define BUDGET (1u << 30)       /* bytes looked at behind damage, and in comparisons of leaves; more than that is hostile */
+/* bytes looked at behind damage, and in comparisons of leaves; more than that is hostile */
+#define BUDGET (1u << 30)
 
-/* ---- findings and notes -------------------------------------------------------------------------- */
+/* ---- findings and notes ---------------------------------------------------------------------- */
 
 bool repair_kind_wrong(enum repair_kind kind)
 {
     return kind < REPAIR_UNFINISHED;
 }
 
-void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint32_t offset, uint32_t number, uint32_t id,
-              const char *text, ...)
+void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint32_t offset,
+              uint32_t number, uint32_t id, const char *text, ...)
 {
     char line[256];
     va_list list;
@@ -30,25 +31,33 @@ void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint
     va_end(list);
     char *copy = rep_take(&repair->image.arena, strlen(line) + 1);
     strcpy(copy, line);
-    repair->finding = rep_grow(repair->finding, repair->findings, &repair->findings_room, sizeof *repair->finding);
-    repair->finding[repair->findings++] = (struct repair_finding){kind, block, offset, number, id, copy};
+    repair->finding = rep_grow(repair->finding, repair->findings, &repair->findings_room,
+                               sizeof *repair->finding);
+    repair->finding[repair->findings++] = (struct repair_finding){kind,   block, offset,
+                                                                  number, id,    copy};
 }
 
 void rep_torn(struct repair *repair, uint32_t block, uint32_t offset, uint16_t epoch)
 {
-    bool bad = epoch != rep_epoch_code(epoch) || rep_is_bad(repair, block) || repair->quiet; /* a write that failed for good */
-    uint32_t other = bad || rep_map_set(&repair->torn, epoch, block + 1) ? block + 1 : rep_map_get(&repair->torn, epoch);
+    /* a write that failed for good */
+    bool bad = epoch != rep_epoch_code(epoch) || rep_is_bad(repair, block) || repair->quiet;
+    uint32_t other = bad || rep_map_set(&repair->torn, epoch, block + 1) ?
+                         block + 1 :
+                         rep_map_get(&repair->torn, epoch);
     if (other != block + 1) {
         rep_find(repair, REPAIR_RECORD, block, offset, other - 1, 0,
-                 "An unfinished write is here, and one of the same session in block %u. A power cut leaves one: the other is damage.", other - 1);
+                 "An unfinished write is here, and one of the same session in block %u. A power "
+                 "cut leaves one: the other is damage.",
+                 other - 1);
         repair->lossy = true;
     }
 }
 
-void rep_note(struct repair *repair, enum repair_note_kind kind, uint32_t block, uint32_t number, const struct rep_key *from,
-              const struct rep_key *to)
+void rep_note(struct repair *repair, enum repair_note_kind kind, uint32_t block, uint32_t number,
+              const struct rep_key *from, const struct rep_key *to)
 {
-    struct note note = {.out = {kind, block, number, NULL, NULL}, .has_from = from != NULL, .has_to = to != NULL};
+    struct note note = {
+        .out = {kind, block, number, NULL, NULL}, .has_from = from != NULL, .has_to = to != NULL};
 
     note.from = from != NULL ? *from : note.from;
     note.to = to != NULL ? *to : note.to;
@@ -69,19 +78,21 @@ static void write_notes(struct repair *repair)
     }
 }
 
-/* ---- opening ------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static bool power_of_two(uint32_t value, uint32_t low, uint32_t high)
 {
     return value >= low && value <= high && (value & (value - 1)) == 0;
 }
 
-static bool set_geometry(struct repair *repair, const uint8_t *bytes, const struct repair_geometry *g)
+static bool set_geometry(struct repair *repair, const uint8_t *bytes,
+                         const struct repair_geometry *g)
 {
     struct rep_image *image = &repair->image;
 
-    if (!power_of_two(g->block_size, 4096, 65536) || !power_of_two(g->page_size, 256, NF2_PAGE_MAX) ||
-        !power_of_two(g->program_unit, 1, 32) || g->size / g->block_size < NF2_BLOCKS_MIN || g->size / g->block_size > 65536) {
+    if (!power_of_two(g->block_size, 4096, 65536) ||
+        !power_of_two(g->page_size, 256, NF2_PAGE_MAX) || !power_of_two(g->program_unit, 1, 32) ||
+        g->size / g->block_size < NF2_BLOCKS_MIN || g->size / g->block_size > 65536) {
         return false;
     }
     image->bytes = bytes;
@@ -93,7 +104,8 @@ static bool set_geometry(struct repair *repair, const uint8_t *bytes, const stru
     image->supers = image->blocks < 64 ? 2 : 3;
     image->budget = BUDGET;
     image->frames_budget = 8ull * BUDGET;
-    uint32_t windows = (image->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS, each = (image->blocks + windows - 1) / windows;
+    uint32_t windows = (image->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS,
+             each = (image->blocks + windows - 1) / windows;
     repair->window_blocks = windows > 1 ? (each + 15u) & ~15u : each;
     repair->windows = (image->blocks + repair->window_blocks - 1) / repair->window_blocks;
     return true;
@@ -110,7 +122,8 @@ static void mark_log(struct repair *repair)
     }
     if (repair->state.found) {
         if (repair->use[repair->state.head] != REPAIR_USE_NONE) {
-            rep_find(repair, REPAIR_OVERLAP, repair->state.head, 0, 0, 0, "The root log lies in a block that has another use.");
+            rep_find(repair, REPAIR_OVERLAP, repair->state.head, 0, 0, 0,
+                     "The root log lies in a block that has another use.");
         }
         repair->use[repair->state.head] = REPAIR_USE_LOG;
     }
@@ -171,18 +184,33 @@ void repair_close(struct repair *repair)
     free(repair);
 }
 
-/* ---- what was found ------------------------------------------------------------------------------ */
+/* ---- what was found -------------------------------------------------------------------------- */
 
-const struct repair_summary *repair_summary(const struct repair *repair) { return &repair->summary; }
+const struct repair_summary *repair_summary(const struct repair *repair)
+{
+    return &repair->summary;
+}
 unsigned repair_findings(const struct repair *repair) { return (unsigned)repair->findings; }
 unsigned repair_wrong(const struct repair *repair) { return repair->wrong; }
 unsigned repair_count(const struct repair *repair) { return (unsigned)repair->items; }
 unsigned repair_notes(const struct repair *repair) { return (unsigned)repair->notes; }
 bool repair_lossy(const struct repair *repair) { return repair->lossy; }
-bool repair_clean(const struct repair *repair) { return repair->state.clean && repair->summary.log_read; }
-const struct repair_finding *repair_finding(const struct repair *repair, unsigned number) { return &repair->finding[number]; }
-const struct repair_item *repair_item(const struct repair *repair, unsigned number) { return &repair->item[number].out; }
-const struct repair_note *repair_note(const struct repair *repair, unsigned number) { return &repair->note[number].out; }
+bool repair_clean(const struct repair *repair)
+{
+    return repair->state.clean && repair->summary.log_read;
+}
+const struct repair_finding *repair_finding(const struct repair *repair, unsigned number)
+{
+    return &repair->finding[number];
+}
+const struct repair_item *repair_item(const struct repair *repair, unsigned number)
+{
+    return &repair->item[number].out;
+}
+const struct repair_note *repair_note(const struct repair *repair, unsigned number)
+{
+    return &repair->note[number].out;
+}
 
 enum repair_use repair_block_use(const struct repair *repair, uint32_t block)
 {
@@ -197,12 +225,14 @@ const char *repair_path_of(const struct repair *repair, uint32_t id)
     return id == NF2_ROOT_ID ? "" : number == 0 ? NULL : repair->item[number - 1].path;
 }
 
-/* ---- texts --------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 const char *repair_use_text(enum repair_use use)
 {
-    static const char *const texts[REPAIR_USES] = {"nothing", "super block", "root log", "the root log's next block", "inner node",
-                                                   "leaf", "data", "frames", "set aside", "bad"};
+    static const char *const texts[REPAIR_USES] = {
+        "nothing",    "super block", "root log", "the root log's next block",
+        "inner node", "leaf",        "data",     "frames",
+        "set aside",  "bad"};
     return (unsigned)use < REPAIR_USES ? texts[use] : "unknown";
 }
 
@@ -227,8 +257,14 @@ const char *repair_note_text(enum repair_note_kind kind)
 const char *repair_state_text(enum repair_state state)
 {
     static const char *const texts[REPAIR_STATES] = {
-        "whole", "whole as far as can be told", "doubtful: may be older than it was, or removed", "whole, its name is lost",
-        "older than it was", "older than it was, or removed: from a part that was given up", "damaged", "lost",
+        "whole",
+        "whole as far as can be told",
+        "doubtful: may be older than it was, or removed",
+        "whole, its name is lost",
+        "older than it was",
+        "older than it was, or removed: from a part that was given up",
+        "damaged",
+        "lost",
     };
     return (unsigned)state < REPAIR_STATES ? texts[state] : "unknown";
 }

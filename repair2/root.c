@@ -9,21 +9,26 @@ struct anchor {
     uint32_t sequence, volume_id, head, block;
 };
 
-/* ---- anchors ------------------------------------------------------------------------------------- */
+/* ---- anchors --------------------------------------------------------------------------------- */
 
-static void read_anchor(struct repair *repair, uint32_t block, const struct rep_record *record, struct anchor *best)
+static void read_anchor(struct repair *repair, uint32_t block, const struct rep_record *record,
+                        struct anchor *best)
 {
     const struct rep_image *image = &repair->image;
     const uint8_t *p = record->payload;
-    bool whole = record->type == NF2_SUPER_ANCHOR && record->length > NF2_ANCHOR_VERSION && rep_get32(p) == NF2_MAGIC;
+    bool whole = record->type == NF2_SUPER_ANCHOR && record->length > NF2_ANCHOR_VERSION &&
+                 rep_get32(p) == NF2_MAGIC;
     bool own = whole && record->length >= NF2_ANCHOR_BYTES &&
-               rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION && rep_get32(p + NF2_ANCHOR_BLOCKS) == image->blocks &&
-               rep_get32(p + NF2_ANCHOR_GEOMETRY) == (image->block_size | image->page_size | image->unit);
+               rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION &&
+               rep_get32(p + NF2_ANCHOR_BLOCKS) == image->blocks &&
+               rep_get32(p + NF2_ANCHOR_GEOMETRY) ==
+                   (image->block_size | image->page_size | image->unit);
 
     best->other_format = best->other_format || (whole && p[4] != NF2_FORMAT_VERSION);
     if (!own) {
-        rep_find(repair, REPAIR_ANCHOR, block, record->at, 0, 0, whole ? "This anchor is that of another format version or chip." :
-                 "This record of a super block is no anchor.");
+        rep_find(repair, REPAIR_ANCHOR, block, record->at, 0, 0,
+                 whole ? "This anchor is that of another format version or chip." :
+                         "This record of a super block is no anchor.");
     } else if (!best->found || rep_get32(p + NF2_ANCHOR_SEQUENCE) > best->sequence) {
         best->found = true;
         best->volume_id = rep_get32(p + NF2_ANCHOR_VOLUME);
@@ -42,15 +47,17 @@ static void find_anchor(struct repair *repair, struct anchor *best)
             read_anchor(repair, block, &log.record[i], best);
         }
         if (log.damaged) {
-            rep_find(repair, REPAIR_ANCHOR, block, log.damage, 0, 0, "This super block is damaged: no power cut leaves what is here.");
+            rep_find(repair, REPAIR_ANCHOR, block, log.damage, 0, 0,
+                     "This super block is damaged: no power cut leaves what is here.");
         } else if (log.torns > 0) {
-            rep_find(repair, REPAIR_UNFINISHED, block, log.first_torn, log.torns, 0, "An anchor was not written to its end.");
+            rep_find(repair, REPAIR_UNFINISHED, block, log.first_torn, log.torns, 0,
+                     "An anchor was not written to its end.");
         }
         rep_log_free(&log);
     }
 }
 
-/* ---- the records of the root log ----------------------------------------------------------------- */
+/* ---- the records of the root log ------------------------------------------------------------- */
 
 static void load_claim(const uint8_t *p, struct rep_claim *claim)
 {
@@ -59,12 +66,15 @@ static void load_claim(const uint8_t *p, struct rep_claim *claim)
     claim->erased = p[3];
 }
 
-static bool read_checkpoint(const struct repair *repair, const struct rep_record *record, struct rep_state *state)
+static bool read_checkpoint(const struct repair *repair, const struct rep_record *record,
+                            struct rep_state *state)
 {
     const uint8_t *p = record->payload;
 
-    if (record->length != NF2_STATE_BYTES || rep_get32(p + NF2_STATE_VOLUME) != repair->image.volume_id ||
-        p[NF2_STATE_BADS] > NF2_BAD_MAX || rep_get16(p + NF2_STATE_WINDOW) >= repair->windows || p[NF2_STATE_LEVEL] >= NF2_LEVELS) {
+    if (record->length != NF2_STATE_BYTES ||
+        rep_get32(p + NF2_STATE_VOLUME) != repair->image.volume_id ||
+        p[NF2_STATE_BADS] > NF2_BAD_MAX || rep_get16(p + NF2_STATE_WINDOW) >= repair->windows ||
+        p[NF2_STATE_LEVEL] >= NF2_LEVELS) {
         return false;
     }
     state->found = true;
@@ -97,7 +107,8 @@ static bool read_checkpoint(const struct repair *repair, const struct rep_record
 }
 
 /* False: a record that cannot be here. */
-static bool read_record(const struct repair *repair, const struct rep_record *record, struct rep_state *state)
+static bool read_record(const struct repair *repair, const struct rep_record *record,
+                        struct rep_state *state)
 {
     state->epoch = record->epoch;
     if (record->type == NF2_ROOT_GROUP && state->found) {
@@ -109,7 +120,8 @@ static bool read_record(const struct repair *repair, const struct rep_record *re
     return record->type == NF2_ROOT_CHECKPOINT && read_checkpoint(repair, record, state);
 }
 
-static void take_records(const struct repair *repair, const struct rep_log *log, uint32_t block, struct rep_state *state)
+static void take_records(const struct repair *repair, const struct rep_log *log, uint32_t block,
+                         struct rep_state *state)
 {
     memset(state, 0, sizeof *state);
     state->head = block;
@@ -123,23 +135,29 @@ static void take_records(const struct repair *repair, const struct rep_log *log,
 }
 
 /* Reads the root log in a block. False: none is there. */
-static bool read_log(struct repair *repair, uint32_t block, bool tolerant, struct rep_log *log, struct rep_state *state)
+static bool read_log(struct repair *repair, uint32_t block, bool tolerant, struct rep_log *log,
+                     struct rep_state *state)
 {
     rep_log_read(&repair->image, block, tolerant, log);
     take_records(repair, log, block, state);
     return state->found && state->root < repair->image.blocks;
 }
 
-/* ---- searching for one --------------------------------------------------------------------------- */
+/* ---- searching for one ----------------------------------------------------------------------- */
 
-/* Does this block begin with the HEAD of a node ('N') or a CHECKPOINT ('C')? Its volume's id in `*id`. */
+/*
+ * Does this block begin with the HEAD of a node ('N') or a CHECKPOINT ('C')? Its volume's id in
+ * `*id`.
+ */
 static bool head_of(struct repair *repair, uint32_t block, uint8_t letter, uint32_t *id)
 {
     struct rep_record record;
     bool mended, node = letter == 'N';
     uint16_t epoch = rep_page_epoch(&repair->image, block, 0, &mended);
 
-    bool there = epoch != NF2_LOG_BLANK && rep_record_at(&repair->image, block, NF2_PAGE_HEAD, epoch, &record) == REP_RECORD &&
+    bool there = epoch != NF2_LOG_BLANK &&
+                 rep_record_at(&repair->image, block, NF2_PAGE_HEAD, epoch, &record) ==
+                     REP_RECORD &&
                  record.type == (node ? NF2_NODE_HEAD : NF2_ROOT_CHECKPOINT) &&
                  record.length == (node ? NF2_NODE_HEAD_BYTES : NF2_STATE_BYTES) &&
                  (!node || (record.payload[0] == 'N' && rep_get24(record.payload + 2) == block));
@@ -164,8 +182,8 @@ static bool guess_volume(struct repair *repair)
 }
 
 /*
- * Is `a` of a later time? Erases are counted from CHECKPOINT to CHECKPOINT. Where a log goes on without
- * one it is found from the log before it: last_head.
+ * Is `a` of a later time? Erases are counted from CHECKPOINT to CHECKPOINT. Where a log goes on
+ * without one it is found from the log before it: last_head.
  */
 static bool newer(const struct rep_state *a, const struct rep_state *b)
 {
@@ -180,13 +198,17 @@ static bool has_root(struct repair *repair, const struct rep_state *state)
     struct rep_node node;
 
     repair->quiet = true;
-    bool there = rep_node_read(repair, state->root, state->level, state->base_end, &node) && node.whole;
+    bool there = rep_node_read(repair, state->root, state->level, state->base_end, &node) &&
+                 node.whole;
     repair->quiet = false;
     rep_node_free(&node);
     return there;
 }
 
-/* The last log that a mount comes to from this one on, each in the block that the one before names as the next: FORMAT.md, section 9. */
+/*
+ * The last log that a mount comes to from this one on, each in the block that the one before names
+ * as the next: FORMAT.md, section 9.
+ */
 static uint32_t last_head(struct repair *repair, uint32_t head)
 {
     uint32_t erases = 0, last = head, block = head;
@@ -195,8 +217,11 @@ static uint32_t last_head(struct repair *repair, uint32_t head)
     for (uint32_t i = 0; i < repair->image.blocks && on && block < repair->image.blocks; i++) {
         struct rep_log log;
         rep_log_read(&repair->image, block, false, &log);
-        const uint8_t *p = log.count > 0 && log.record[0].length >= NF2_STATE_BYTES ? log.record[0].payload : NULL;
-        on = p != NULL && rep_get32(p + NF2_STATE_VOLUME) == repair->image.volume_id && rep_get32(p + NF2_STATE_ERASES) >= erases;
+        const uint8_t *p = log.count > 0 && log.record[0].length >= NF2_STATE_BYTES ?
+                               log.record[0].payload :
+                               NULL;
+        on = p != NULL && rep_get32(p + NF2_STATE_VOLUME) == repair->image.volume_id &&
+             rep_get32(p + NF2_STATE_ERASES) >= erases;
         if (on) {
             last = block;
             erases = rep_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
@@ -227,7 +252,7 @@ static bool search_log(struct repair *repair, struct rep_state *best)
     return best->head != before;
 }
 
-/* ---- the state that holds ------------------------------------------------------------------------ */
+/* ---- the state that holds -------------------------------------------------------------------- */
 
 /* A mount's view of it: FORMAT.md, section 9. */
 static void settle(struct repair *repair, const struct rep_log *log)
@@ -236,21 +261,24 @@ static void settle(struct repair *repair, const struct rep_log *log)
     struct rep_image *image = &repair->image;
     bool torn = log->bad && (log->dirty_end || log->behind);
     uint16_t code = log->bad_epoch;
-    bool later = log->bad && code == rep_epoch_code(code) && (((uint32_t)code - state->epoch) & 0xFFFu) < 2048;
+    bool later = log->bad && code == rep_epoch_code(code) &&
+                 (((uint32_t)code - state->epoch) & 0xFFFu) < 2048;
 
     state->clean = state->clean && !torn;
     image->clean = state->clean;
     image->epoch = state->clean ? state->epoch : rep_epoch_code((later ? code : state->epoch) + 1u);
     image->epoch_known = true;
-    image->never_cut = state->clean && state->unclean_mounts == 0 && state->bads == 0 && !state->bad_keys;
+    image->never_cut = state->clean && state->unclean_mounts == 0 && state->bads == 0 &&
+                       !state->bad_keys;
     if (!state->clean) {
         memset(state->claim, 0, sizeof state->claim);
     }
 }
 
 /*
- * Is a log that was searched for the last one? Not if it may go on in a log that is lost. It does not where something else is in the next
- * block, nor where it has room for what is written next: a clean log for a CHECKPOINT, another one for the longest GROUP.
+ * Is a log that was searched for the last one? Not if it may go on in a log that is lost. It does
+ * not where something else is in the next block, nor where it has room for what is written next: a
+ * clean log for a CHECKPOINT, another one for the longest GROUP.
  */
 static bool is_last(struct repair *repair)
 {
@@ -260,8 +288,10 @@ static bool is_last(struct repair *repair)
     uint32_t most = state->clean ? NF2_RECORD_OVERHEAD + NF2_STATE_BYTES : GROUP_MOST + 2 * page;
     bool stays = image->unit == 1 && !state->torn && room >= most;
 
-    return stays || (state->next < image->blocks && (rep_get32(rep_at(image, state->next, 0)) == UINT32_MAX ||
-                                                     head_of(repair, state->next, 'N', &id) || head_of(repair, state->next, 'C', &id)));
+    return stays ||
+           (state->next < image->blocks &&
+            (rep_get32(rep_at(image, state->next, 0)) == UINT32_MAX ||
+             head_of(repair, state->next, 'N', &id) || head_of(repair, state->next, 'C', &id)));
 }
 
 static void report_log(struct repair *repair, const struct rep_log *log)
@@ -276,19 +306,21 @@ static void report_log(struct repair *repair, const struct rep_log *log)
                  "A record of the root log was not written to its end.");
     }
     if (state->broken > 0 || !state->found) {
-        rep_find(repair, REPAIR_LOG, state->head, 0, state->broken, 0, "The root log has %u records that cannot be in it.",
-                 state->broken);
+        rep_find(repair, REPAIR_LOG, state->head, 0, state->broken, 0,
+                 "The root log has %u records that cannot be in it.", state->broken);
     }
-    if (state->found && (state->root >= repair->image.blocks || state->next >= repair->image.blocks)) {
-        rep_find(repair, REPAIR_LOG, state->head, 0, 0, 0, "The root log names a block outside of the volume.");
+    if (state->found &&
+        (state->root >= repair->image.blocks || state->next >= repair->image.blocks)) {
+        rep_find(repair, REPAIR_LOG, state->head, 0, 0, 0,
+                 "The root log names a block outside of the volume.");
     }
 }
 
 static bool use_head(struct repair *repair, uint32_t head)
 {
     struct rep_log log;
-    bool whole = read_log(repair, head, false, &log, &repair->state) && !log.damaged && repair->state.broken == 0 &&
-                 repair->state.next < repair->image.blocks;
+    bool whole = read_log(repair, head, false, &log, &repair->state) && !log.damaged &&
+                 repair->state.broken == 0 && repair->state.next < repair->image.blocks;
 
     report_log(repair, &log);
     if (!whole) {
@@ -307,8 +339,8 @@ static bool use_head(struct repair *repair, uint32_t head)
 }
 
 /*
- * Where the log is that holds: a mount goes on from the one that the anchor names. Where nothing was written behind its first
- * CHECKPOINT a cut may have been in front of its anchor.
+ * Where the log is that holds: a mount goes on from the one that the anchor names. Where nothing
+ * was written behind its first CHECKPOINT a cut may have been in front of its anchor.
  */
 static uint32_t find_head(struct repair *repair, const struct anchor *anchor)
 {
@@ -319,13 +351,18 @@ static uint32_t find_head(struct repair *repair, const struct anchor *anchor)
     bool there = read_log(repair, head, true, &log, &state);
     rep_log_free(&log);
     if (head != anchor->head) {
-        rep_find(repair, state.records == 0 ? REPAIR_UNFINISHED : REPAIR_ANCHOR, anchor->block, 0, head, 0,
-                 "The root log goes on in block %u, and no anchor says so: a mount finds it by the one before.", head);
+        rep_find(repair, state.records == 0 ? REPAIR_UNFINISHED : REPAIR_ANCHOR, anchor->block, 0,
+                 head, 0,
+                 "The root log goes on in block %u, and no anchor says so: a mount finds it by the "
+                 "one before.",
+                 head);
     }
     if (there && search_log(repair, &state) && state.records > 0) {
         head = last_head(repair, state.head);
         rep_find(repair, REPAIR_ANCHOR, anchor->block, 0, head, 0,
-                 "A newer root log is in block %u, and nothing leads to it: a mount takes older contents, or none.", head);
+                 "A newer root log is in block %u, and nothing leads to it: a mount takes older "
+                 "contents, or none.",
+                 head);
         rep_note(repair, REPAIR_NOTE_SUPER, head, 0, NULL, NULL);
     }
     return head;
@@ -345,7 +382,8 @@ bool rep_root_find(struct repair *repair)
         rep_find(repair, REPAIR_ANCHOR, anchor.block, 0, anchor.head, 0,
                  "The newest anchor names block %u, where no root log is.", anchor.head);
     } else {
-        rep_find(repair, REPAIR_ANCHOR, 0, 0, 0, 0, "No anchor is left: nothing says where the root log is.");
+        rep_find(repair, REPAIR_ANCHOR, 0, 0, 0, 0,
+                 "No anchor is left: nothing says where the root log is.");
         rep_note(repair, REPAIR_NOTE_SUPER, REP_NONE, 0, NULL, NULL);
         if (anchor.other_format || !guess_volume(repair)) {
             return false;
@@ -357,7 +395,8 @@ bool rep_root_find(struct repair *repair)
         repair->summary.log_read = whole && !anchor.found && is_last(repair);
     }
     if (!repair->summary.log_read) {
-        rep_note(repair, REPAIR_NOTE_META, repair->state.found ? repair->state.head : REP_NONE, 0, NULL, NULL);
+        rep_note(repair, REPAIR_NOTE_META, repair->state.found ? repair->state.head : REP_NONE, 0,
+                 NULL, NULL);
     }
     return true;
 }
@@ -368,14 +407,18 @@ bool rep_state_used(const struct repair *repair, uint32_t block)
     uint32_t at = block - state->window * repair->window_blocks;
 
     if (!state->found || at >= repair->window_blocks) {
-        return !(state->found && state->fresh && block >= (state->window + 1) * repair->window_blocks);
+        return !(state->found && state->fresh &&
+                 block >= (state->window + 1) * repair->window_blocks);
     }
     return (state->bits[at / 8] >> at % 8 & 1u) != 0;
 }
 
 bool rep_is_bad(const struct repair *repair, uint32_t block)
 {
-    struct rep_key key = {NF2_SYSTEM_ID, 5, {NF2_KEY_BAD, (uint8_t)(block >> 24), (uint8_t)(block >> 16), (uint8_t)(block >> 8), (uint8_t)block}};
+    struct rep_key key = {NF2_SYSTEM_ID,
+                          5,
+                          {NF2_KEY_BAD, (uint8_t)(block >> 24), (uint8_t)(block >> 16),
+                           (uint8_t)(block >> 8), (uint8_t)block}};
 
     for (unsigned i = 0; i < repair->state.bads; i++) {
         if (repair->state.bad[i] == block) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * search.c - leaves that nothing leads to, in the parts of the tree that are lost. Of those that have keys in common the newer one
- * holds; what only an older one has is kept as a copy. Inner nodes are of no use: leaves tell all.
+ * search.c - leaves that nothing leads to, in the parts of the tree that are lost. Of those that
+ * have keys in common the newer one holds; what only an older one has is kept as a copy. Inner
+ * nodes are of no use: leaves tell all.
  */
 #include "node.h"
 
@@ -9,7 +10,8 @@
 
 struct leaf {
     struct rep_node node;
-    bool old;                   /* a newer one has its place, or the log says that its block is free */
+    /* a newer one has its place, or the log says that its block is free */
+    bool old;
 };
 
 struct span {
@@ -25,10 +27,16 @@ struct search {
     bool maze;
 };
 
-static const struct rep_key *first_key(const struct leaf *leaf) { return &leaf->node.alive[0]->key; }
-static const struct rep_key *last_key(const struct leaf *leaf) { return &leaf->node.alive[leaf->node.count - 1]->key; }
+static const struct rep_key *first_key(const struct leaf *leaf)
+{
+    return &leaf->node.alive[0]->key;
+}
+static const struct rep_key *last_key(const struct leaf *leaf)
+{
+    return &leaf->node.alive[leaf->node.count - 1]->key;
+}
 
-/* ---- what is lost -------------------------------------------------------------------------------- */
+/* ---- what is lost ---------------------------------------------------------------------------- */
 
 static int by_lower(const void *a, const void *b)
 {
@@ -43,12 +51,14 @@ static void tidy(struct repair *repair)
 
     rep_sort(repair->lost, repair->losts, sizeof *repair->lost, by_lower);
     for (size_t i = 0; i < repair->losts; i++) {
-        struct rep_range *range = &repair->lost[i], *last = kept > 0 ? &repair->lost[kept - 1] : range;
+        struct rep_range *range = &repair->lost[i],
+                         *last = kept > 0 ? &repair->lost[kept - 1] : range;
         bool touches = kept > 0 && last->leaf == range->leaf &&
                        (!last->bounded || rep_key_compare(&range->lower, &last->upper) <= 0);
         if (!touches) {
             repair->lost[kept++] = *range;
-        } else if (last->bounded && (!range->bounded || rep_key_compare(&range->upper, &last->upper) > 0)) {
+        } else if (last->bounded &&
+                   (!range->bounded || rep_key_compare(&range->upper, &last->upper) > 0)) {
             last->bounded = range->bounded;
             last->upper = range->upper;
         }
@@ -56,7 +66,8 @@ static void tidy(struct repair *repair)
     repair->losts = kept;
 }
 
-bool rep_may_be_lost(const struct repair *repair, const struct rep_key *from, const struct rep_key *to, bool leaf)
+bool rep_may_be_lost(const struct repair *repair, const struct rep_key *from,
+                     const struct rep_key *to, bool leaf)
 {
     struct rep_range one = {.lower = *to, .leaf = leaf};
     size_t low = 0, high = repair->losts;
@@ -70,7 +81,8 @@ bool rep_may_be_lost(const struct repair *repair, const struct rep_key *from, co
         }
     }
     const struct rep_range *range = low > 0 ? &repair->lost[low - 1] : NULL;
-    return range != NULL && range->leaf == leaf && (!range->bounded || rep_key_compare(from, &range->upper) < 0);
+    return range != NULL && range->leaf == leaf &&
+           (!range->bounded || rep_key_compare(from, &range->upper) < 0);
 }
 
 static bool is_lost(const struct repair *repair, const struct rep_key *key)
@@ -78,7 +90,7 @@ static bool is_lost(const struct repair *repair, const struct rep_key *key)
     return rep_may_be_lost(repair, key, key, false) || rep_may_be_lost(repair, key, key, true);
 }
 
-/* ---- which is newer ------------------------------------------------------------------------------ */
+/* ---- which is newer -------------------------------------------------------------------------- */
 
 /* How many of the entries alive in one node are the same in the base of the other. */
 static unsigned inherited(const struct rep_node *older, const struct rep_node *newer)
@@ -97,12 +109,16 @@ static unsigned inherited(const struct rep_node *older, const struct rep_node *n
             break;
         }
         const struct rep_entry *other = &newer->slot[at].entry;
-        count += order == 0 && other->body_length == entry->body_length && memcmp(other->body, entry->body, entry->body_length) == 0;
+        count += order == 0 && other->body_length == entry->body_length &&
+                 memcmp(other->body, entry->body, entry->body_length) == 0;
     }
     return count;
 }
 
-/* The highest id that any record of the leaf knows of: ids are given out in order of time. `other`: in the range of that leaf, or NULL. */
+/*
+ * The highest id that any record of the leaf knows of: ids are given out in order of time. `other`:
+ * in the range of that leaf, or NULL.
+ */
 static uint32_t highest_id(const struct rep_node *node, const struct rep_node *other)
 {
     uint32_t highest = 0;
@@ -125,10 +141,12 @@ static uint32_t highest_id(const struct rep_node *node, const struct rep_node *o
 }
 
 /*
- * A node is not written to once another one has its place, and the base of that has what was alive in it. Which of two is older: -1 `a`,
- * 1 `b`. Where they have nothing in common that tells it is a guess.
+ * A node is not written to once another one has its place, and the base of that has what was alive
+ * in it. Which of two is older: -1 `a`, 1 `b`. Where they have nothing in common that tells it is a
+ * guess.
  */
-static int which_is_older(const struct rep_image *image, const struct rep_node *a, const struct rep_node *b)
+static int which_is_older(const struct rep_image *image, const struct rep_node *a,
+                          const struct rep_node *b)
 {
     uint32_t a_end = rep_age(image, a->last_epoch), b_begin = rep_age(image, b->epoch);
     uint32_t b_end = rep_age(image, b->last_epoch), a_begin = rep_age(image, a->epoch);
@@ -145,7 +163,8 @@ static int which_is_older(const struct rep_image *image, const struct rep_node *
         return a_id < b_id ? -1 : 1;
     }
     if (forth > 0 && a->count != b->count) {
-        return a->count > b->count ? -1 : 1; /* one is a part of the other: nodes are split more often than joined */
+        /* one is a part of the other: nodes are split more often than joined */
+        return a->count > b->count ? -1 : 1;
     }
     return a->block > b->block ? -1 : 1;
 }
@@ -181,7 +200,7 @@ static void compare_all(struct search *search)
     }
 }
 
-/* ---- taking them --------------------------------------------------------------------------------- */
+/* ---- taking them ----------------------------------------------------------------------------- */
 
 static bool overlaps_lost(const struct repair *repair, const struct leaf *leaf)
 {
@@ -198,12 +217,15 @@ static void find_leaves(struct search *search)
     struct repair *repair = search->repair;
 
     for (uint32_t block = repair->image.supers; block < repair->image.blocks; block++) {
-        struct leaf leaf = {.old = repair->state.found && repair->summary.log_read && !rep_state_used(repair, block)};
+        struct leaf leaf = {.old = repair->state.found && repair->summary.log_read &&
+                                   !rep_state_used(repair, block)};
         if (repair->use[block] != REPAIR_USE_NONE) {
             continue;
         }
-        if (rep_node_read(repair, block, 0, 0, &leaf.node) && leaf.node.count > 0 && overlaps_lost(repair, &leaf)) {
-            search->leaf = rep_grow(search->leaf, search->leaves, &search->leaves_room, sizeof leaf);
+        if (rep_node_read(repair, block, 0, 0, &leaf.node) && leaf.node.count > 0 &&
+            overlaps_lost(repair, &leaf)) {
+            search->leaf = rep_grow(search->leaf, search->leaves, &search->leaves_room,
+                                    sizeof leaf);
             search->leaf[search->leaves++] = leaf;
         } else {
             rep_node_free(&leaf.node);
@@ -229,7 +251,8 @@ static void spans_of_tree(struct search *search)
     const struct repair *repair = search->repair;
 
     for (size_t i = 0, from = 0; i < repair->entries; i++) {
-        bool last = i + 1 == repair->entries || repair->entry[i + 1].block != repair->entry[i].block;
+        bool last = i + 1 == repair->entries ||
+                    repair->entry[i + 1].block != repair->entry[i].block;
         if (last) {
             add_span(search, &repair->entry[from].key, &repair->entry[i].key);
             from = i + 1;

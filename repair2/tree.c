@@ -9,11 +9,12 @@ struct walk {
     const struct rep_entry *from;   /* the entry that leads here, NULL: the CHECKPOINT */
 };
 
-/* ---- the array of entries ------------------------------------------------------------------------ */
+/* ---- the array of entries -------------------------------------------------------------------- */
 
 void rep_entries_add(struct repair *repair, const struct rep_entry *entry)
 {
-    repair->entry = rep_grow(repair->entry, repair->entries, &repair->entries_room, sizeof *repair->entry);
+    repair->entry = rep_grow(repair->entry, repair->entries, &repair->entries_room,
+                             sizeof *repair->entry);
     repair->entry[repair->entries++] = *entry;
 }
 
@@ -40,7 +41,8 @@ void rep_entries_sort(struct repair *repair)
         }
     }
     for (size_t i = 0; i < repair->entries; i++) {
-        if (kept == 0 || rep_key_compare(&repair->entry[kept - 1].key, &repair->entry[i].key) != 0) {
+        if (kept == 0 ||
+            rep_key_compare(&repair->entry[kept - 1].key, &repair->entry[i].key) != 0) {
             repair->entry[kept++] = repair->entry[i];
         }
     }
@@ -65,7 +67,9 @@ size_t rep_entry_at(const struct repair *repair, const struct rep_key *key)
 struct rep_entry *rep_entry_find(const struct repair *repair, const struct rep_key *key)
 {
     size_t at = rep_entry_at(repair, key);
-    return at < repair->entries && rep_key_compare(&repair->entry[at].key, key) == 0 ? &repair->entry[at] : NULL;
+    return at < repair->entries && rep_key_compare(&repair->entry[at].key, key) == 0 ?
+               &repair->entry[at] :
+               NULL;
 }
 
 void rep_lose(struct repair *repair, uint32_t block, const struct rep_range *range)
@@ -75,17 +79,19 @@ void rep_lose(struct repair *repair, uint32_t block, const struct rep_range *ran
     repair->lossy = true;
     repair->summary.complete = false;
     if (block != REP_NONE) {
-        rep_note(repair, REPAIR_NOTE_NODE, block, 0, &range->lower, range->bounded ? &range->upper : NULL);
+        rep_note(repair, REPAIR_NOTE_NODE, block, 0, &range->lower,
+                 range->bounded ? &range->upper : NULL);
     }
 }
 
-/* ---- the walk ------------------------------------------------------------------------------------ */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static void walk_node(const struct walk *walk);
 
 static bool inside(const struct rep_range *range, const struct rep_key *key)
 {
-    return rep_key_compare(key, &range->lower) >= 0 && (!range->bounded || rep_key_compare(key, &range->upper) < 0);
+    return rep_key_compare(key, &range->lower) >= 0 &&
+           (!range->bounded || rep_key_compare(key, &range->upper) < 0);
 }
 
 static void take_leaf(const struct walk *walk, const struct rep_node *node)
@@ -94,11 +100,13 @@ static void take_leaf(const struct walk *walk, const struct rep_node *node)
 
     for (size_t i = 0; i < node->count; i++) {
         struct rep_entry entry = *node->alive[i];
-        bool doubt = node->lost_tail > 0 || (node->lost > 0 && rep_is_piece(&entry)); /* a piece ends where a lost one began */
+        /* a piece ends where a lost one began */
+        bool doubt = node->lost_tail > 0 || (node->lost > 0 && rep_is_piece(&entry));
         entry.trust = doubt ? REPAIR_DOUBTFUL : REPAIR_WHOLE;
         if (!inside(&walk->range, &entry.key)) {
-            rep_find(repair, REPAIR_BOUNDS, node->block, entry.at, 0, entry.key.id,
-                     "An entry lies outside of the bounds of its leaf: no search comes here for it.");
+            rep_find(
+                repair, REPAIR_BOUNDS, node->block, entry.at, 0, entry.key.id,
+                "An entry lies outside of the bounds of its leaf: no search comes here for it.");
             repair->lossy = true;
             entry.trust = REPAIR_COPY;
         }
@@ -114,14 +122,16 @@ static void take_child(const struct walk *walk, const struct rep_node *node, siz
     if (rep_key_compare(&entry->key, &child.range.lower) > 0) {
         child.range.lower = entry->key;
     }
-    if (i + 1 < node->count && (!child.range.bounded || rep_key_compare(&node->alive[i + 1]->key, &child.range.upper) < 0)) {
+    if (i + 1 < node->count && (!child.range.bounded || rep_key_compare(&node->alive[i + 1]->key,
+                                                                        &child.range.upper) < 0)) {
         child.range.bounded = true;
         child.range.upper = node->alive[i + 1]->key;
     }
     bool form = entry->body_length >= NF2_CHILD_BYTES && entry->body[0] == NF2_BODY_CHILD;
     if (!form || !inside(&walk->range, &entry->key)) {
         rep_find(walk->repair, form ? REPAIR_BOUNDS : REPAIR_ENTRY, node->block, entry->at, 0, 0,
-                 form ? "A child lies outside of the bounds of its parent." : "An entry of an inner node is no reference to a child.");
+                 form ? "A child lies outside of the bounds of its parent." :
+                        "An entry of an inner node is no reference to a child.");
         rep_lose(walk->repair, form ? rep_get24(entry->body + 1) : node->block, &child.range);
         return;
     }
@@ -135,7 +145,8 @@ static void take_child(const struct walk *walk, const struct rep_node *node, siz
 static void take_inner(const struct walk *walk, const struct rep_node *node)
 {
     if (node->count == 0 || rep_key_compare(&node->alive[0]->key, &walk->range.lower) > 0) {
-        rep_find(walk->repair, REPAIR_BOUNDS, node->block, 0, 0, 0, "The first keys of this inner node's range have no way to a leaf.");
+        rep_find(walk->repair, REPAIR_BOUNDS, node->block, 0, 0, 0,
+                 "The first keys of this inner node's range have no way to a leaf.");
     }
     for (size_t i = 0; i < node->count; i++) {
         take_child(walk, node, i);
@@ -148,14 +159,17 @@ static void take_inner(const struct walk *walk, const struct rep_node *node)
 static bool free_for_node(const struct walk *walk)
 {
     struct repair *repair = walk->repair;
-    uint32_t from = walk->from != NULL ? walk->from->block : repair->state.head, at = walk->from != NULL ? walk->from->at : 0;
+    uint32_t from = walk->from != NULL ? walk->from->block : repair->state.head,
+             at = walk->from != NULL ? walk->from->at : 0;
 
     if (walk->block >= repair->image.blocks) {
-        rep_find(repair, REPAIR_CHILD, from, at, walk->block, 0, "This reference to a node leads out of the volume, to block %u.", walk->block);
+        rep_find(repair, REPAIR_CHILD, from, at, walk->block, 0,
+                 "This reference to a node leads out of the volume, to block %u.", walk->block);
         return false;
     }
     if (repair->use[walk->block] != REPAIR_USE_NONE) {
-        rep_find(repair, REPAIR_CHILD, from, at, walk->block, 0, "This reference to a node leads to block %u, which is in use already.",
+        rep_find(repair, REPAIR_CHILD, from, at, walk->block, 0,
+                 "This reference to a node leads to block %u, which is in use already.",
                  walk->block);
         return false;
     }
@@ -173,7 +187,8 @@ static void walk_node(const struct walk *walk)
     }
     repair->use[walk->block] = walk->level > 0 ? REPAIR_USE_INNER : REPAIR_USE_LEAF;
     if (!rep_node_read(repair, walk->block, walk->level, walk->base_end, &node)) {
-        rep_find(repair, REPAIR_NODE, walk->block, 0, walk->level, 0, "There is no node of level %u of this volume in this block.", walk->level);
+        rep_find(repair, REPAIR_NODE, walk->block, 0, walk->level, 0,
+                 "There is no node of level %u of this volume in this block.", walk->level);
         struct rep_range range = walk->range;
         range.leaf = walk->level == 0;
         rep_lose(repair, walk->block, &range);
@@ -193,10 +208,16 @@ static void walk_node(const struct walk *walk)
 void rep_tree_read(struct repair *repair)
 {
     struct rep_state *state = &repair->state;
-    struct walk walk = {repair, state->root, state->base_end, state->level, {{0, 0, {0}}, {0, 0, {0}}, false, false}, NULL};
+    struct walk walk = {repair,
+                        state->root,
+                        state->base_end,
+                        state->level,
+                        {{0, 0, {0}}, {0, 0, {0}}, false, false},
+                        NULL};
 
     repair->summary.complete = true;
-    if (state->found && repair->summary.log_read) { /* an older root may be the root of older leaves */
+    /* an older root may be the root of older leaves */
+    if (state->found && repair->summary.log_read) {
         walk_node(&walk);
     } else {
         rep_lose(repair, REP_NONE, &walk.range);
