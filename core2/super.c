@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "super.h"
 
-#define ANCHOR_LEAST 26u        /* bytes of one in any version of the format: of others only that is read */
+#define ANCHOR_LEAST 26u        /* bytes of one in any version of the format */
 
 /* The words of an anchor, by their number: see format.h. */
 enum { MAGIC = 0, VERSION, GEOMETRY, BLOCKS, VOLUME, SEQUENCE, HEAD, WORDS };
@@ -58,7 +58,8 @@ static int scan_super(nf2_t *fs, uint32_t block, int *result, struct nf2_scan *s
 
     nf2_scan_begin(scan, block);
     while ((found = nf2_scan_next(fs, scan, &record)) > 0) {
-        if (record.type == NF2_SUPER_ANCHOR && record.length >= ANCHOR_LEAST + NF2_RECORD_OVERHEAD) {
+        if (record.type == NF2_SUPER_ANCHOR &&
+            record.length >= ANCHOR_LEAST + NF2_RECORD_OVERHEAD) {
             NF2_TRY(nf2_record_read(fs, block, record.offset, 2, words, sizeof words));
             consider(fs, words, block, result);
         }

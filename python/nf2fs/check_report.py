@@ -57,8 +57,11 @@ def damage_lines(report: Report) -> list[str]:
         lines.append(f"SIZE   {report.misfit}")
     if report.error is not None:
         lines.append(f"WRONG  the volume does not mount: {report.error}")
+    lost = {note.block for note in report.notes if note.kind == "node"}  # told with their names
+    told = [one for one in report.findings if one.block is None or one.block not in lost]
     lines += _some(
-        [f"WRONG  {printable(finding_text(report, one))}" for one in report.findings], report.wrong
+        [f"WRONG  {printable(finding_text(report, one))}" for one in told],
+        report.wrong - (len(report.findings) - len(told)),
     )
     lines += _some([f"DAMAGE {printable(note_text(one))}" for one in report.notes])
     lines += _some([printable(item_text(report, one)) for one in report.affected()])

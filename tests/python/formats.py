@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Format:
-    log_head: bytes  # the first byte of the head of a part of the log that a mount reads; empty: it begins with `state`
+    log_head: bytes  # first byte of a part of the log that a mount reads; empty: `state` is there
     state: str  # the record in that log that says all that a mount must know
     frame_head: int  # bytes in front of a frame's data
     mounted: str  # a record in a block without which nothing mounts
@@ -38,8 +38,14 @@ class Format2(Format):
 
 
 FORMATS = {
-    1: Format1(b"M", "STATE", 2, "PUT", frozenset({"ANCHOR", "HEAD", "STATE", "CLAIM", "PUT"}), "a part of the path is not a directory"),
-    2: Format2(b"", "CHECKPOINT", 4, "CHECKPOINT", frozenset({"ANCHOR", "HEAD", "CHECKPOINT", "PUT"}), "not a directory"),
+    1: Format1(
+        b"M", "STATE", 2, "PUT", frozenset({"ANCHOR", "HEAD", "STATE", "CLAIM", "PUT"}),
+        "a part of the path is not a directory",
+    ),
+    2: Format2(
+        b"", "CHECKPOINT", 4, "CHECKPOINT", frozenset({"ANCHOR", "HEAD", "CHECKPOINT", "PUT"}),
+        "not a directory",
+    ),
 }
 CHECKPOINT_HEADER = 2 << 13 | 126  # of format 2
 VERSION = native.Library().format_version() if native.find_library() else None

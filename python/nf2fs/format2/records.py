@@ -145,8 +145,8 @@ CHECKPOINT_BYTES = 120
 # Fields in their order; several numbers of one size are a list.
 STATE_FIELDS = (
     ("volume", 4, 1), ("id_limit", 4, 1), ("next", 2, 1), ("root", 2, 1), ("base_end", 2, 1),
-    ("group_block", 2, 1), ("group_place", 2, 1), ("unclean_mounts", 2, 1), ("bad", 2, 4), ("level", 1, 1),
-    ("bads", 1, 1), ("flags", 1, 4), ("erases", 4, 1), ("erased_groups", 4, 1), ("free", 2, 1),
+    ("group_block", 2, 1), ("group_place", 2, 1), ("unclean_mounts", 2, 1), ("bad", 2, 4),
+    ("level", 1, 1), ("bads", 1, 1), ("flags", 1, 4), ("erases", 4, 1), ("erased_groups", 4, 1), ("free", 2, 1),
     ("window", 2, 1), ("nodes", 1, 4), ("data", 1, 4), ("fresh", 1, 2), ("used_bits", 1, 64),
 )  # fmt: skip
 FLAGS = ("clean", "next suspect", "leaky", "bad keys", "later windows erased", "window erased")
@@ -162,7 +162,8 @@ def _checkpoint(data: bytes) -> Said:
     found["flags"] = [name for name, byte in zip(FLAGS, flags) if byte & 1]
     found["bad"] = found["bad"][: found.pop("bads")]
     found["used_bits"] = bytes(found["used_bits"]).hex()
-    found["claims"] = [[one[0] | one[1] << 8, *one[2:]] for one in map(found.pop, ("nodes", "data"))]
+    runs = map(found.pop, ("nodes", "data"))
+    found["claims"] = [[run[0] | run[1] << 8, *run[2:]] for run in runs]
     claims = [run[:2] for run in found["claims"] if run[1]]
     parts = [
         ", ".join(["in use"] * ("clean" not in found["flags"]) + found["flags"]),
