@@ -312,6 +312,7 @@ static uint32_t work_due(const nf2_t *fs)
 static int pace(nf2_t *fs)
 {
     bool used_up = (fs->space.now_free == 0 || fs->space.drained) && fs->space.erases - fs->walk.ended > 16;
+    uint32_t begin = fs->walk.stock > fs->space.window_blocks / 3 ? fs->walk.stock / 3 * 2 : fs->walk.stock; /* garbage ripens */
     uint32_t stock = nf2_alloc_stock(fs), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
 
     if (fs->space.fresh || fs->walk.ready) {
@@ -319,7 +320,7 @@ static int pace(nf2_t *fs)
         return NF2_OK;
     }
     if (!fs->walk.active) {
-        if ((stock >= fs->walk.stock && !used_up) || (nf2_windows(fs) == 1 && fs->space.now_free > fs->space.window_blocks / 4)) {
+        if ((stock >= begin && !used_up) || (nf2_windows(fs) == 1 && fs->space.now_free > fs->space.window_blocks / 4)) {
             return NF2_OK;
         }
         NF2_TRY(next_window(fs));
