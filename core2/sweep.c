@@ -91,32 +91,35 @@ static void count_window(nf2_t *fs)
 /* All leaves were visited. */
 static int end_walk(nf2_t *fs)
 {
-    fs->space.victims = UINT32_MAX; /* cells with something pinned fall out */
+    struct nf2_walk *walk = &fs->walk;
+    struct nf2_space *space = &fs->space;
+
+    space->victims = UINT32_MAX; /* cells with something pinned fall out */
     NF2_TRY(nf2_walk_pin(fs, false));
-    if (!fs->walk.emptying && !fs->group_busy) {
+    if (!walk->emptying && !fs->group_busy) {
         bool chosen = nf2_victims_choose(fs);
         NF2_TRY(nf2_wear_look(fs));
-        chosen = chosen || fs->space.laggards != 0;
-        if (chosen || (fs->walk.hard && nf2_victims_zoom(fs))) {
+        chosen = chosen || space->laggards != 0;
+        if (chosen || (walk->hard && nf2_victims_zoom(fs))) {
             NF2_TRY(nf2_walk_begin(fs, chosen));
             begin_phase(fs);
             return NF2_OK;
         }
     }
-    fs->walk.fruitless = fs->walk.emptying ? 0 : (uint8_t)(fs->walk.fruitless + 1u);
-    fs->space.victims = fs->space.laggards = 0;
-    fs->walk.ready = true;
-    fs->walk.ended = fs->space.erases;
-    bool same = fs->space.mark_window == fs->space.now_window;
+    walk->fruitless = walk->emptying ? 0 : (uint8_t)(walk->fruitless + 1u);
+    space->victims = space->laggards = 0;
+    walk->ready = true;
+    walk->ended = space->erases;
+    bool same = space->mark_window == space->now_window;
     if (same) {                 /* before it is counted: a record meanwhile must not have new counts and old bits */
         (void)nf2_wear_take(fs);    /* a count that is lost is not worth an error */
     }
-    if (!fs->walk.counted) {
+    if (!walk->counted) {
         count_window(fs);
-        fs->walk.counted = true;
+        walk->counted = true;
     }
     if (same) {
-        fs->walk.ready = false;
+        walk->ready = false;
         return take_over(fs, false);
     }
     return NF2_OK;
@@ -245,12 +248,14 @@ static int walk_once(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number)
  */
 static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number), uint32_t number)
 {
+    struct nf2_walk *walk = &fs->walk;
+    struct nf2_space *space = &fs->space;
     uint32_t windows = nf2_windows(fs), most = 0, idle = 0;
-    uint32_t parts = nf2_max(windows, fs->space.window_blocks / NF2_CELLS); /* that are looked at before nothing more is to be won */
+    uint32_t parts = nf2_max(windows, space->window_blocks / NF2_CELLS); /* that are looked at before nothing more is to be won */
 
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */
-    if (!enough(fs, number) && fs->walk.spent == fs->io.changes + fs->moves) {
+    if (!enough(fs, number) && walk->spent == fs->io.changes + fs->moves) {
         return NF2_ERR_NOSPC;
     }
     while (!enough(fs, number)) {
@@ -260,19 +265,19 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             NF2_TRY(walk_once(fs, enough, number));
             uint32_t total = nf2_space_total(fs);
             idle = total > most ? 0 : idle + 1;
-            fs->walk.looked_closer &= idle == 0 ? 0 : UINT32_MAX;
+            walk->looked_closer &= idle == 0 ? 0 : UINT32_MAX;
             most = nf2_max(most, total);
-            bool hard = fs->walk.hard || idle > windows;
-            fs->walk.fruitless = hard == fs->walk.hard ? fs->walk.fruitless : 0;
-            fs->walk.hard = hard;
+            bool hard = walk->hard || idle > windows;
+            walk->fruitless = hard == walk->hard ? walk->fruitless : 0;
+            walk->hard = hard;
         }
-        if (idle > 6 * windows + 6 || (fs->walk.hard && fs->walk.fruitless > parts)) {
-            fs->walk.hard = false;
-            fs->walk.spent = fs->io.changes + fs->moves;
+        if (idle > 6 * windows + 6 || (walk->hard && walk->fruitless > parts)) {
+            walk->hard = false;
+            walk->spent = fs->io.changes + fs->moves;
             return NF2_ERR_NOSPC;
         }
     }
-    fs->walk.hard = false;
+    walk->hard = false;
     return NF2_OK;
 }
 
@@ -311,22 +316,25 @@ static uint32_t work_due(const nf2_t *fs)
 /* So much of the walk is done with each change that it ends before the window does. */
 static int pace(nf2_t *fs)
 {
-    bool used_up = (fs->space.now_free == 0 || fs->space.drained) && fs->space.erases - fs->walk.ended > 16;
+    struct nf2_walk *walk = &fs->walk;
+    struct nf2_space *space = &fs->space;
+    bool used_up = (space->now_free == 0 || space->drained) && space->erases - walk->ended > 16;
+    uint32_t begin = walk->stock > space->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock; /* garbage ripens */
     uint32_t stock = nf2_alloc_stock(fs), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
 
-    if (fs->space.fresh || fs->walk.ready) {
+    if (space->fresh || walk->ready) {
         NF2_TRY(used_up ? next_window(fs) : NF2_OK);
         return NF2_OK;
     }
-    if (!fs->walk.active) {
-        if ((stock >= fs->walk.stock && !used_up) || (nf2_windows(fs) == 1 && fs->space.now_free > fs->space.window_blocks / 4)) {
+    if (!walk->active) {
+        if ((stock >= begin && !used_up) || (nf2_windows(fs) == 1 && space->now_free > space->window_blocks / 4)) {
             return NF2_OK;
         }
         NF2_TRY(next_window(fs));
     }
     uint32_t due = used_up ? 0 : work_due(fs), left = work_left(fs), least = left > most ? left - most : 0;
-    bool emptying = fs->walk.emptying;
-    while (fs->walk.active && fs->walk.emptying == emptying && work_left(fs) > nf2_max(due, least)) {
+    bool emptying = walk->emptying;
+    while (walk->active && walk->emptying == emptying && work_left(fs) > nf2_max(due, least)) {
         NF2_TRY(walk_step(fs));
     }
     return NF2_OK;
