@@ -250,7 +250,8 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
             return whole;
         }
         if (found == NF2_PLACE_RECORD) {
-            uint32_t end = whole == NF2_PLACE_RECORD ? next_place(fs, record) : scan->group_end;
+            bool within = record->more && whole == NF2_PLACE_RECORD;
+            uint32_t end = within ? next_place(fs, record) : scan->group_end;
             /* In an epoch nothing is behind a torn program; nor behind a node's first one in any. */
             bool wrong = scan->bad && (scan->bad_epoch == scan->epoch ||
                                        scan->front_epoch == scan->epoch || scan->last_end == 0);

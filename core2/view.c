@@ -66,9 +66,12 @@ bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
  * that lie in the range of the base are told apart best.
  */
 struct digests {
-    uint8_t *of;                /* of each slot */
+    uint8_t *of;                /* of each slot; NULL: there is no memory for them */
     uint32_t id, from, shift;
-    uint32_t own;               /* of the key that is looked for */
+    uint32_t own;               /* of the record's key */
+    uint32_t place;             /* of the record before that: keys often come in order */
+    int order;                  /* of its key to the record's */
+    struct nf2_key key;         /* the record's */
 };
 
 /* The first four bytes of a key, which grow with it. */
@@ -100,9 +103,10 @@ static int position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key,
 
     middle = middle < high ? middle : high - 1;
     for (bool near = true; low < high; near = false) {
-        int order = digests != NULL ? digests->of[middle] - (int)digests->own : 0;
-        order = order < 0 ? 0 : order > 0 ? 2 :
-                nf2_compare_at(fs, view->block, view->slot[middle], key);
+        uint32_t place = view->slot[middle];
+        int order = digests == NULL ? 0 : place == digests->place ? digests->order :
+                    digests->of != NULL ? digests->of[middle] - (int)digests->own : 0;
+        order = order < 0 ? 0 : order > 0 ? 2 : nf2_compare_at(fs, view->block, place, key);
         NF2_TRY(order);
         if (order <= at) {
             low = ++middle;
@@ -147,7 +151,7 @@ static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place,
     if (i < count) {
         view->alive = (uint8_t)--count;
         memmove(view->slot + i, view->slot + i + 1, (count - i) * sizeof view->slot[0]);
-        if (digests != NULL) {
+        if (digests->of != NULL) {
             memmove(digests->of + i, digests->of + i + 1, count - i);
         }
     }
@@ -157,11 +161,9 @@ static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place,
 static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digests *digests)
 {
     struct nf2_front front;
-    struct nf2_key key;
     int at = view->alive;
 
     NF2_TRY(nf2_front_of(fs, view->block, place, &front));
-    nf2_front_key(&front, &key);
     bool rename = front.type == NF2_NODE_REN;
     if (front.type != NF2_NODE_PUT) {
         at = view_kill(fs, view, nf2_get16(front.bytes + (rename ? 4 : 2)), digests);
@@ -172,18 +174,19 @@ static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digest
     if (front.type == NF2_NODE_DEL) {
         return NF2_OK;
     }
-    if (digests != NULL) {
-        set_own(digests, &front);
-    }
+    digests->order = -nf2_key_order(front.id, front.bytes + front.key, front.key_length, &digests->key);
+    nf2_front_key(&front, &digests->key);
+    set_own(digests, &front);
     if (front.type != NF2_NODE_PUTK || at == view->alive) { /* else its place is known */
-        at = position(fs, view, &key, 0, digests);
+        at = position(fs, view, &digests->key, 0, digests);
         NF2_TRY(at);
     }
     NF2_TRY(room_for_one(view));
     uint32_t behind = view->alive++ - (uint32_t)at;
     memmove(view->slot + at + 1, view->slot + at, behind * sizeof view->slot[0]);
     view->slot[at] = (uint16_t)place;
-    if (digests != NULL) {
+    digests->place = place;
+    if (digests->of != NULL) {
         memmove(digests->of + at + 1, digests->of + at, behind);
         digests->of[at] = (uint8_t)digests->own;
     }
@@ -192,7 +195,10 @@ static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digest
 
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    return apply(fs, view, place, NULL);
+    struct digests none;
+
+    memset(&none, 0, sizeof none);
+    return apply(fs, view, place, &none);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------ */
@@ -215,19 +221,19 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
     return own ? NF2_OK : NF2_ERR_IO;
 }
 
-/* The range of the base: false, if it has one page alone, or if there is no memory for digests. */
-static NF2_APART bool find_range(nf2_t *fs, const struct nf2_view *view, struct digests *digests)
+/* The range of the base, unless it has one page alone. */
+static NF2_APART void find_range(nf2_t *fs, const struct nf2_view *view, struct digests *digests)
 {
     uint32_t page = nf2_page(fs), last = (view->base_end - 1u) & ~(page - 1);
     struct nf2_front front;
 
-    if (fs->io.writing || nf2_front_of(fs, view->block, last + NF2_PAGE_HEAD, &front) < 0) {
-        return false;
+    memset(digests, 0, sizeof *digests);
+    digests->of = fs->io.writing ? NULL : fs->io.write_buffer;
+    if (nf2_front_of(fs, view->block, last + NF2_PAGE_HEAD, &front) < 0) {
+        return;
     }
     uint32_t to = part_of(&front);
-    digests->of = fs->io.write_buffer;
     digests->id = front.id;
-    digests->from = digests->shift = 0;
     uint32_t first = last > page ? page + NF2_PAGE_HEAD : NF2_BASE_FIRST;
     if (nf2_front_of(fs, view->block, first, &front) == NF2_OK && front.id == digests->id) {
         digests->from = part_of(&front);    /* there is a page in front of it, too */
@@ -236,7 +242,6 @@ static NF2_APART bool find_range(nf2_t *fs, const struct nf2_view *view, struct 
     while ((to - digests->from) >> digests->shift > 200) {
         digests->shift++;
     }
-    return true;
 }
 
 static NF2_APART int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view *view)
@@ -256,10 +261,10 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, uint32_t level, stru
     view->base_end = node.base_end;
     view->alive = view->dead = view->near = 0;
     view->block = node.block;
-    struct digests *known = find_range(fs, view, &digests) ? &digests : NULL;
+    find_range(fs, view, &digests);
     nf2_scan_resume(fs, &scan, node.base_end);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        NF2_TRY(apply(fs, view, record.offset, known));
+        NF2_TRY(apply(fs, view, record.offset, &digests));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
     /* No cut left what was programmed since the mount, if the session before was left cleanly. */
