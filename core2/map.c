@@ -34,13 +34,18 @@ static int open_end(nf2_t *fs, struct nf2_piece *piece, uint32_t *end)
     return NF2_OK;
 }
 
+static bool is_piece(const struct nf2_entry *entry, uint32_t id)
+{
+    return entry->key.id == id && entry->key.length == 4;
+}
+
 /* The entry of a map on one side of an offset: 1, 0 or an error. */
 static int seek(nf2_t *fs, uint32_t id, uint32_t offset, enum nf2_seek how, struct nf2_entry *entry)
 {
     struct nf2_key key = nf2_key_number(id, offset);
     int found = nf2_tree_seek(fs, &key, how, entry);
 
-    return found > 0 ? entry->key.id == id && entry->key.length == 4 : found;
+    return found > 0 ? is_piece(entry, id) : found;
 }
 
 int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
@@ -52,8 +57,11 @@ int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piec
     NF2_TRY(found);
     memset(piece, 0, sizeof *piece);
     NF2_TRY(found ? load(fs, &entry, piece) : NF2_OK);
-    int more = seek(fs, id, offset, NF2_ABOVE, &entry);
+    struct nf2_key key = nf2_key_number(id, offset);
+    struct nf2_cursor cursor = {found ? entry.block : 0, fs->io.changes, entry.base, entry.tail};
+    int more = nf2_tree_next(fs, &cursor, &key, &entry);
     NF2_TRY(more);
+    more = is_piece(&entry, id) && more;
     next = more ? nf2_key_value(&entry.key) : NF2_NONE;
     if (!more || !piece->open) {
         NF2_TRY(open_end(fs, piece, &end));

@@ -131,7 +131,11 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
     struct nf2_iterator gap;
-    return seek(fs, key, how, entry, &gap);
+    int found = seek(fs, key, how, entry, &gap);
+
+    entry->base = gap.base;
+    entry->tail = gap.tail;
+    return found;
 }
 
 /*
