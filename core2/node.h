@@ -132,6 +132,8 @@ struct nf2_iterator {
     uint16_t below;             /* place of the entry below it; 0: none */
     uint16_t base;              /* what is above it: place of the next record of the base, */
     uint8_t tail;               /* and number of the next alive record of the tail */
+    uint16_t known;             /* place of the record whose key this is, mostly of that: base and tail lie in different pages */
+    struct nf2_key key;
 };
 
 /* The gap in `gap->view` below a key, or (`at` 1) above an entry with that key. */

@@ -169,7 +169,12 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
 
 int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
 {
-    struct nf2_iterator gap = {nf2_view_at_hand(fs), 0, cursor->base, cursor->tail};
+    struct nf2_iterator gap;
+
+    gap.view = nf2_view_at_hand(fs);
+    gap.base = cursor->base;
+    gap.tail = cursor->tail;
+    gap.known = 0;
     bool known = gap.view != NULL && cursor->block == gap.view->block &&
                  cursor->changes == fs->io.changes;
     int found = known ? nf2_iterate_next(fs, &gap, entry) : 0;
