@@ -166,7 +166,7 @@ static NF2_APART int move_entry(nf2_t *fs, const struct nf2_found *from, const s
     if (result == NF2_OK || fs->group_busy != NF2_GROUP_NONE) { /* committed, if not applied */
         for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
             if (nf2_key_compare(&file->key, &from->key) == 0) {
-                file->key = to->key;
+                nf2_key_copy(&file->key, &to->key);
             }
         }
         fs->moves++;
@@ -241,7 +241,7 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     NF2_TRY(nf2_entry_name(fs, next, &entry, out->name));
     out->type = content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
     NF2_TRY(nf2_content_size(fs, &entry, &content, &out->size));
-    dir->last = *next;
+    nf2_key_copy(&dir->last, next);
     dir->cursor.block = block;
     return 1;
 }

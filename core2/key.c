@@ -4,6 +4,11 @@
 
 const struct nf2_key nf2_key_lowest = {0, 0, {0}};
 
+void nf2_key_copy(struct nf2_key *to, const struct nf2_key *from)
+{
+    *to = *from;
+}
+
 struct nf2_key nf2_key_number(uint32_t id, uint32_t number)
 {
     struct nf2_key key = {id, 4, {0}};

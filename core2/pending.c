@@ -77,7 +77,10 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
         int side = nf2_key_compare(&op.key, key), order = any ? nf2_key_compare(&op.key, &entry->key) : 0;
         bool same = any && order == 0;
         if (op.type == NF2_OP_RANGE && any && nf2_op_covers(&op, &entry->key)) {
-            entry->key = below ? op.key : nf2_key_number(op.key.id, op.to - 1);
+            if (!below) {
+                op.key = nf2_key_number(op.key.id, op.to - 1);
+            }
+            nf2_key_copy(&entry->key, &op.key);
             return GONE;
         }
         if (op.type == NF2_OP_DEL && same) {
@@ -89,7 +92,7 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
             entry->record = entry->body_record = op.body[0].offset;
             entry->body_position = op.body[0].position;
             entry->body_length = op.body[0].length;
-            entry->key = op.key;
+            nf2_key_copy(&entry->key, &op.key);
         }
     }
     return found < 0 ? found : entry->block != NF2_NONE;

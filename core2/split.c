@@ -71,7 +71,7 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
             n += kept;
             if (part == 0) {
                 end = kept && ends_at(rewrite, n, writer->position + ahead, &entry.key);
-                rewrite->cut = entry.key; /* the last one, if there is no end */
+                nf2_key_copy(&rewrite->cut, &entry.key); /* the last one, if there is no end */
             }
             if (kept && !end) {
                 if (ahead > 0) {
@@ -210,7 +210,7 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
     }
     if (rewrite->edge) {
         rewrite->made[0] = rewrite->way[rewrite->level];
-        rewrite->cut = rewrite->ops->key;
+        nf2_key_copy(&rewrite->cut, &rewrite->ops->key);
         rewrite->sources = rewrite->entries = 0;
     } else {
         rewrite->old = (uint8_t)(rewrite->old | 1u << rewrite->level);

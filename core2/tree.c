@@ -7,7 +7,7 @@ void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, 
 {
     memset(op, 0, sizeof *op);
     op->type = NF2_OP_PUT;
-    op->key = *key;
+    nf2_key_copy(&op->key, key);
     op->body[0] = nf2_span_of(body, length);
 }
 
@@ -119,7 +119,7 @@ static int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct 
         if (found != 0 || (above ? !path.bounded : path.first)) {
             return found;
         }
-        entry->key = above ? path.upper : path.lower; /* a neighbour has it */
+        nf2_key_copy(&entry->key, above ? &path.upper : &path.lower); /* a neighbour has it */
         key = &entry->key;
         how = above ? NF2_AT_OR_ABOVE : NF2_BELOW;
         way = nf2_tree_descend(fs, key, above ? NF2_AT_OR_BELOW : NF2_BELOW, &path);
@@ -244,7 +244,7 @@ int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)
     if (found <= 0 || !nf2_op_covers(range, &entry.key)) {
         return found < 0 ? found : 0;
     }
-    range->key = entry.key;
+    nf2_key_copy(&range->key, &entry.key);
     return cut_range(fs, range);
 }
 

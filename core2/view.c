@@ -129,6 +129,18 @@ static int room_for_one(const struct nf2_view *view)
     return view->alive + view->dead < view->slots ? NF2_OK : NF2_ERR_IO;
 }
 
+/* Moves the alive records from number `from` on, and their digests, to `to` on. */
+static void shift(struct nf2_view *view, const struct digests *digests, uint32_t to, uint32_t from)
+{
+    uint32_t count = view->alive - from;
+
+    memmove(view->slot + to, view->slot + from, count * sizeof view->slot[0]);
+    if (digests->of != NULL) {
+        memmove(digests->of + to, digests->of + from, count);
+    }
+    view->alive = (uint8_t)(to + count);
+}
+
 /*
  * The record at `place` does not count any more. The number that it had in the tail, else `alive`;
  * or an error: there is no room to note it.
@@ -149,11 +161,7 @@ static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place,
         i++;
     }
     if (i < count) {
-        view->alive = (uint8_t)--count;
-        memmove(view->slot + i, view->slot + i + 1, (count - i) * sizeof view->slot[0]);
-        if (digests->of != NULL) {
-            memmove(digests->of + i, digests->of + i + 1, count - i);
-        }
+        shift(view, digests, i, i + 1);
     }
     return (int)i;
 }
@@ -182,12 +190,10 @@ static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digest
         NF2_TRY(at);
     }
     NF2_TRY(room_for_one(view));
-    uint32_t behind = view->alive++ - (uint32_t)at;
-    memmove(view->slot + at + 1, view->slot + at, behind * sizeof view->slot[0]);
+    shift(view, digests, (uint32_t)at + 1, (uint32_t)at);
     view->slot[at] = (uint16_t)place;
     digests->place = place;
     if (digests->of != NULL) {
-        memmove(digests->of + at + 1, digests->of + at, behind);
         digests->of[at] = (uint8_t)digests->own;
     }
     return NF2_OK;

@@ -103,7 +103,7 @@ int nf2_walk_begin(nf2_t *fs, bool emptying)
     fs->walk.ready = fs->walk.looked = false;
     fs->walk.leaves_before = fs->walk.leaves;
     fs->walk.leaves = 0;
-    fs->walk.cursor = nf2_key_lowest;
+    nf2_key_copy(&fs->walk.cursor, &nf2_key_lowest);
     fs->walk.behind = false;
     nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
     memset(fs->space.live, 0, sizeof fs->space.live);
@@ -161,7 +161,7 @@ static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
 static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map, struct nf2_wanted *wanted)
 {
     if (wanted->count == 0) {
-        fs->walk.cursor = *key;
+        nf2_key_copy(&fs->walk.cursor, key);
         fs->walk.behind = false;    /* whatever becomes of the move */
     }
     if (!in_map || key->id != fs->walk.cursor.id) {
