@@ -240,10 +240,8 @@ static NF2_APART void find_range(nf2_t *fs, const struct nf2_view *view, struct 
     }
     uint32_t to = part_of(&front);
     digests->id = front.id;
-    uint32_t first = last > page ? page + NF2_PAGE_HEAD : NF2_BASE_FIRST;
-    if (nf2_front_of(fs, view->block, first, &front) == NF2_OK && front.id == digests->id) {
-        digests->from = part_of(&front);    /* there is a page in front of it, too */
-        digests->from -= nf2_min(digests->from, (to - digests->from) / 4);
+    if (nf2_front_of(fs, view->block, NF2_BASE_FIRST, &front) == NF2_OK && front.id == digests->id) {
+        digests->from = part_of(&front);
     }
     while ((to - digests->from) >> digests->shift > 200) {
         digests->shift++;
