@@ -105,26 +105,26 @@ static int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct 
     struct nf2_path path;
 
     gap->view = nf2_view_at_hand(fs);
-    if (gap->view != NULL) {
-        NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), gap));
-        if (gap->below != 0 && above_of(gap)) {
-            return nf2_gap_seek(fs, gap, how, entry);
+    for (bool hand = gap->view != NULL;; hand = false) {
+        if (!hand) {
+            int way = nf2_tree_descend(fs, key, how == NF2_BELOW ? how : NF2_AT_OR_BELOW, &path);
+            if (way <= 0) {
+                return way;
+            }
+            NF2_TRY(nf2_node_view(fs, path.node[0], 0, &gap->view));
         }
-    }
-    int way = nf2_tree_descend(fs, key, NF2_AT_OR_BELOW, &path), found = 0;
-    while (way > 0) {
-        NF2_TRY(nf2_node_view(fs, path.node[0], 0, &gap->view));
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), gap));
-        found = nf2_gap_seek(fs, gap, how, entry);
-        if (found != 0 || (above ? !path.bounded : path.first)) {
+        if (hand && (gap->below == 0 || !above_of(gap))) {
+            continue;
+        }
+        int found = nf2_gap_seek(fs, gap, how, entry);
+        if (hand || found != 0 || (above ? !path.bounded : path.first)) {
             return found;
         }
         nf2_key_copy(&entry->key, above ? &path.upper : &path.lower); /* a neighbour has it */
         key = &entry->key;
         how = above ? NF2_AT_OR_ABOVE : NF2_BELOW;
-        way = nf2_tree_descend(fs, key, above ? NF2_AT_OR_BELOW : NF2_BELOW, &path);
     }
-    return way;
 }
 
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
