@@ -19,11 +19,11 @@ static bool piece_valid(const nf2_t *fs, const struct nf2_piece *piece)
 {
     uint32_t bytes = nf2_block_bytes(fs);
 
-    if (piece->kind == NF2_PIECE_ZEROS) {
-        return piece->length <= NF2_FILE_MAX;
-    }
     if (piece->block >= fs->io.blocks || piece->length > NF2_FILE_MAX) {
-        return false;
+        return false;           /* the block of zeros is 0 */
+    }
+    if (piece->kind == NF2_PIECE_ZEROS) {
+        return true;
     }
     uint32_t room = (fs->io.blocks - piece->block) * bytes;
     return piece->kind == NF2_PIECE_FRAMES ||

@@ -74,25 +74,24 @@ struct digests {
     struct nf2_key key;         /* the record's */
 };
 
-/* The first four bytes of a key, which grow with it. */
-static uint32_t part_of(const struct nf2_front *front)
+/* Takes the key; its first four bytes grow with it. */
+static uint32_t part_of(struct digests *digests, const struct nf2_front *front)
 {
-    uint32_t part = 0;
+    const uint8_t *p = digests->key.bytes;
 
-    for (uint32_t i = 0; i < 4; i++) {
-        part = part << 8 | (i < front->key_length ? front->bytes[front->key + i] : 0u);
-    }
-    return part;
+    memset(digests->key.bytes, 0, 4);
+    nf2_front_key(front, &digests->key);
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
 static void set_own(struct digests *digests, const struct nf2_front *front)
 {
-    uint32_t part = part_of(front);
+    uint32_t part = part_of(digests, front);
 
     if (front->id != digests->id) {
         part = front->id < digests->id ? 0 : NF2_NONE;
     }
-    part = part < digests->from ? 0 : part - digests->from;
+    part -= nf2_min(part, digests->from);
     digests->own = nf2_min(255, part >> digests->shift);
 }
 
@@ -183,7 +182,6 @@ static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digest
         return NF2_OK;
     }
     digests->order = -nf2_key_order(front.id, front.bytes + front.key, front.key_length, &digests->key);
-    nf2_front_key(&front, &digests->key);
     set_own(digests, &front);
     if (front.type != NF2_NODE_PUTK || at == view->alive) { /* else its place is known */
         at = position(fs, view, &digests->key, 0, digests);
@@ -238,10 +236,10 @@ static NF2_APART void find_range(nf2_t *fs, const struct nf2_view *view, struct 
     if (nf2_front_of(fs, view->block, last + NF2_PAGE_HEAD, &front) < 0) {
         return;
     }
-    uint32_t to = part_of(&front);
+    uint32_t to = part_of(digests, &front);
     digests->id = front.id;
     if (nf2_front_of(fs, view->block, NF2_BASE_FIRST, &front) == NF2_OK && front.id == digests->id) {
-        digests->from = part_of(&front);
+        digests->from = part_of(digests, &front);
     }
     while ((to - digests->from) >> digests->shift > 200) {
         digests->shift++;
