@@ -228,21 +228,19 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
             next = &file->key;
         }
     }
-    uint32_t block = dir->cursor.block;
-    dir->cursor.block = 0;      /* an error leaves the listing where it was */
     if (next == NULL || next->id != dir->last.id) {
         return 0;
     }
     if (next == &entry.key) {
         NF2_TRY(nf2_entry_content(fs, &entry, &content));
-    } else {
-        block = 0;
     }
     NF2_TRY(nf2_entry_name(fs, next, &entry, out->name));
     out->type = content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
     NF2_TRY(nf2_content_size(fs, &entry, &content, &out->size));
     nf2_key_copy(&dir->last, next);
-    dir->cursor.block = block;
+    if (next == &entry.key) {   /* else the tree's next entry stays the same one */
+        dir->cursor = (struct nf2_cursor){entry.block, fs->io.changes, entry.base, entry.tail};
+    }
     return 1;
 }
 

@@ -196,13 +196,22 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
     return NF2_OK;
 }
 
+/* The entry at a place; none at 0, and an error is passed on. */
+static int entry_found(nf2_t *fs, const struct nf2_iterator *gap, int place, struct nf2_entry *entry)
+{
+    if (place > 0) {
+        NF2_TRY(nf2_entry_at(fs, gap->view->block, (uint32_t)place, entry));
+    }
+    return place < 1 ? place : 1;
+}
+
 int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct nf2_entry *entry)
 {
-    if (how >= NF2_ABOVE) {
-        return nf2_iterate_next(fs, gap, entry);
-    }
-    NF2_TRY(gap->below != 0 ? nf2_entry_at(fs, gap->view->block, gap->below, entry) : NF2_OK);
-    return gap->below != 0;
+    int place = how >= NF2_ABOVE ? nf2_iterate_place(fs, gap) : gap->below;
+
+    entry->base = gap->base;
+    entry->tail = gap->tail;
+    return entry_found(fs, gap, place, entry);
 }
 
 int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
@@ -256,10 +265,5 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
 
 int nf2_iterate_next(nf2_t *fs, struct nf2_iterator *iterator, struct nf2_entry *entry)
 {
-    int place = nf2_iterate_place(fs, iterator);
-
-    if (place > 0) {
-        NF2_TRY(nf2_entry_at(fs, iterator->view->block, (uint32_t)place, entry));
-    }
-    return place < 1 ? place : 1;
+    return entry_found(fs, iterator, nf2_iterate_place(fs, iterator), entry);
 }

@@ -33,8 +33,8 @@ struct nf2_entry {
     uint16_t body_record;       /* place of the record with the body, */
     uint16_t body_position;     /* and where in that record it begins */
     uint16_t body_length;
-    uint16_t base;              /* of what a search found: how a cursor goes on behind the key that was asked for */
-    uint8_t tail;
+    uint16_t base;              /* of what a search found: how a cursor goes on behind it, */
+    uint8_t tail;               /* or (of one below) behind the key that was asked for */
     struct nf2_key key;
 };
 

@@ -94,30 +94,28 @@ static bool above_of(const struct nf2_iterator *gap)
     return gap->base < gap->view->base_end || gap->tail < gap->view->alive;
 }
 
-/*
- * The entry on one side of a key; `gap` is where it was found. A leaf that is asked for more than
- * once answers without a descent, if the key lies between two of its entries.
- */
-static int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry,
-                struct nf2_iterator *gap)
+/* A leaf that is asked for more than once answers without a descent, if the key lies between two of its entries. */
+int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
+                        struct nf2_entry *entry)
 {
     bool above = how >= NF2_ABOVE;
+    struct nf2_iterator gap;
     struct nf2_path path;
 
-    gap->view = nf2_view_at_hand(fs);
-    for (bool hand = gap->view != NULL;; hand = false) {
+    gap.view = nf2_view_at_hand(fs);
+    for (bool hand = gap.view != NULL;; hand = false) {
         if (!hand) {
             int way = nf2_tree_descend(fs, key, how == NF2_BELOW ? how : NF2_AT_OR_BELOW, &path);
             if (way <= 0) {
                 return way;
             }
-            NF2_TRY(nf2_node_view(fs, path.node[0], 0, &gap->view));
+            NF2_TRY(nf2_node_view(fs, path.node[0], 0, &gap.view));
         }
-        NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), gap));
-        if (hand && (gap->below == 0 || !above_of(gap))) {
+        NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
+        if (hand && (gap.below == 0 || !above_of(&gap))) {
             continue;
         }
-        int found = nf2_gap_seek(fs, gap, how, entry);
+        int found = nf2_gap_seek(fs, &gap, how, entry);
         if (hand || found != 0 || (above ? !path.bounded : path.first)) {
             return found;
         }
@@ -125,17 +123,6 @@ static int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct 
         key = &entry->key;
         how = above ? NF2_AT_OR_ABOVE : NF2_BELOW;
     }
-}
-
-int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
-                        struct nf2_entry *entry)
-{
-    struct nf2_iterator gap;
-    int found = seek(fs, key, how, entry, &gap);
-
-    entry->base = gap.base;
-    entry->tail = gap.tail;
-    return found;
 }
 
 /*
@@ -167,26 +154,22 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
     return 1;
 }
 
-int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
+int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last,
+                        struct nf2_entry *entry)
 {
     struct nf2_iterator gap;
 
     gap.view = nf2_view_at_hand(fs);
-    gap.base = cursor->base;
-    gap.tail = cursor->tail;
-    gap.known = 0;
-    bool known = gap.view != NULL && cursor->block == gap.view->block &&
-                 cursor->changes == fs->io.changes;
-    int found = known ? nf2_iterate_next(fs, &gap, entry) : 0;
-
-    if (found == 0) {           /* in another leaf, or nobody knows where */
-        found = seek(fs, last, NF2_ABOVE, entry, &gap);
+    if (gap.view != NULL && cursor->block == gap.view->block && cursor->changes == fs->io.changes) {
+        gap.base = cursor->base;
+        gap.tail = cursor->tail;
+        gap.known = 0;
+        int found = nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);
+        if (found != 0) {
+            return found;
+        }
     }
-    cursor->block = found > 0 ? gap.view->block : 0;
-    cursor->changes = fs->io.changes;
-    cursor->base = gap.base;
-    cursor->tail = gap.tail;
-    return found;
+    return nf2_tree_seek_as_is(fs, last, NF2_ABOVE, entry); /* in another leaf, or nobody knows where */
 }
 
 /* ---- changing ----------------------------------------------------------------------------------- */
