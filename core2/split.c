@@ -183,7 +183,7 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     }
     rewrite->level++;
     rewrite->sources = !root;
-    entry.key = nf2_key_lowest;
+    nf2_key_copy(&entry.key, &nf2_key_lowest);
     if (!root) {
         NF2_TRY(nf2_node_view(fs, rewrite->way[rewrite->level], rewrite->level, &view));
         int found = nf2_node_seek(fs, view, rewrite->key, NF2_AT_OR_BELOW, &entry);

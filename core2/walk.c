@@ -226,7 +226,7 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
     fs->walk.leaves++;
     fs->walk.behind = false;
     if (path.bounded) {
-        fs->walk.cursor = path.upper;
+        nf2_key_copy(&fs->walk.cursor, &path.upper);
     } else {
         fs->walk.active = false;
         fs->walk.leaves_before = fs->walk.leaves;
@@ -274,7 +274,7 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
             mark_node(fs, path.node[level].block);
         }
         NF2_TRY(visit_entries(fs, &path, &none));
-        fs->walk.cursor = path.upper;
+        nf2_key_copy(&fs->walk.cursor, &path.upper);
     } while (path.bounded);
     fs->walk.looked = true;
     fs->walk.looked_changes = fs->io.changes;
