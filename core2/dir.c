@@ -96,9 +96,8 @@ static int look_again(nf2_t *fs, struct nf2_found *found)
     if (found->content.kind == 0) {
         return NF2_OK;
     }
-    int result = nf2_tree_find(fs, &found->key, &found->entry);
-    NF2_TRY(result);
-    return result > 0 ? nf2_entry_content(fs, &found->entry, &found->content) : NF2_ERR_IO;
+    NF2_TRY(nf2_tree_get(fs, &found->key, &found->entry));
+    return nf2_entry_content(fs, &found->entry, &found->content);
 }
 
 static NF2_APART int remove_entry(nf2_t *fs, const struct nf2_found *found)

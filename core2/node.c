@@ -90,6 +90,11 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
     return nf2_span_at(entry->block, entry->body_record, entry->body_position + at, length);
 }
 
+struct nf2_span nf2_body_whole(const struct nf2_entry *entry)
+{
+    return nf2_body_span(entry, 0, entry->body_length);
+}
+
 /* ---- the base ----------------------------------------------------------------------------------- */
 
 /*

@@ -158,6 +158,7 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator);
 /* Reads of an entry's body. */
 int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data, uint32_t length);
 struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32_t length);
+struct nf2_span nf2_body_whole(const struct nf2_entry *entry);
 
 /*
  * Appends a group of changes, the commit of them. NF2_NODE_FULL: there is no room (nothing was written).

@@ -201,9 +201,12 @@ static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
     for (;; nf2_key_copy(&last, &entry.key)) {
         found = nf2_tree_seek(fs, &last, NF2_ABOVE, &entry);
         bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
+        if (!orphan) {
+            return found < 0 ? found : 0;
+        }
         *id = nf2_key_value(&entry.key);
-        if (!orphan || dead_orphan(fs, *id)) {
-            return found < 0 ? found : orphan;
+        if (dead_orphan(fs, *id)) {
+            return 1;
         }
     }
 }

@@ -36,6 +36,7 @@ int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct
 
 /* pending.c: the same, with the changes of a GROUP that is not applied. */
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
+int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry); /* it is there, or NF2_ERR_IO */
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
 int nf2_tree_next(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry);
 

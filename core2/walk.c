@@ -62,7 +62,7 @@ static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
 /* Marks what an entry of a directory refers to; the piece of an entry of a map is returned: 1. */
 static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece, bool *wanted)
 {
-    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
+    struct nf2_span body = nf2_body_whole(entry);
     struct nf2_refs refs;
     int found, pieces = 0;
 
@@ -139,9 +139,8 @@ static NF2_APART int mark_entry(nf2_t *fs, bool in_map)
         mark_piece(fs, &piece);
         return NF2_OK;
     }
-    int found = nf2_tree_find(fs, key, &entry);
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    struct nf2_span body = nf2_body_span(&entry, 0, entry.body_length);
+    NF2_TRY(nf2_tree_get(fs, key, &entry));
+    struct nf2_span body = nf2_body_whole(&entry);
     return nf2_walked_body(fs, key, &body);
 }
 
