@@ -95,7 +95,7 @@ int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry 
 
 int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_content *content)
 {
-    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
+    struct nf2_span body = nf2_body_whole(entry);
     uint8_t bytes[5] = {0};
     uint32_t at;
 

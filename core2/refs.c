@@ -45,7 +45,7 @@ uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct
         if (room <= at) {
             return 0;
         }
-        piece->block = nf2_get24(p + 1);
+        piece->block = nf2_get32(p) >> 8;
         piece->within = p[0] == NF2_PIECE_FRAMES ? nf2_get32(p + 4) : nf2_get16(p + 4);
     }
     uint32_t used = nf2_get_varint(p + at, room - at, &piece->length);

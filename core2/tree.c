@@ -54,7 +54,7 @@ int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf
     NF2_TRY(nf2_front_of(fs, node->block, place, front));
     const uint8_t *child = front->bytes + front->key + front->key_length;
     bool valid = child + NF2_CHILD_BYTES + 4 == front->bytes + front->length && child[0] == NF2_BODY_CHILD;
-    node->block = nf2_get24(child + 1);
+    node->block = nf2_get32(child) >> 8;
     node->base_end = nf2_get16(child + 4);
     return valid && node->block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
 }

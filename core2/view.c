@@ -220,7 +220,7 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
     }
     const uint8_t *p = nf2_peek(fs, block, scan->position, length);
     bool own = p != NULL && record.type == NF2_NODE_HEAD && record.length == length + 4 &&
-               p[2] == 'N' && p[3] == level && nf2_get24(p + 4) == block &&
+               p[2] == 'N' && nf2_get32(p + 3) == (level | block << 8) &&
                nf2_get32(p + 7) == fs->root.volume_id;
     return own ? NF2_OK : NF2_ERR_IO;
 }
