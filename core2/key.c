@@ -37,10 +37,11 @@ uint32_t nf2_key_value(const struct nf2_key *key)
 
 int nf2_key_order(uint32_t id, const uint8_t *bytes, uint32_t length, const struct nf2_key *key)
 {
+    if (id != key->id) {
+        return id < key->id ? -1 : 1;
+    }
     int order = memcmp(bytes, key->bytes, nf2_min(length, key->length));
-
-    order = order != 0 ? order : (int)length - (int)key->length;
-    return id == key->id ? order : id < key->id ? -1 : 1;
+    return order != 0 ? order : (int)length - (int)key->length;
 }
 
 int nf2_key_compare(const struct nf2_key *a, const struct nf2_key *b)
