@@ -131,7 +131,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     if (n <= 0) {
         return n;
     }
-    if (view->alive + view->dead + 2 * n > view->slots) { /* what the view has to know of them */
+    if (view->alive + view->dead + 3 * n > view->slots) { /* what the view has to know of them: two of the base may go for one */
         return NF2_NODE_FULL;
     }
     for (unsigned dry = 2; dry-- > 0;) { /* first it is seen whether there is room */
