@@ -34,7 +34,7 @@ static int check_piece(nf2_t *fs, const struct nf2_piece *piece)
 /* Reads what an entry refers to. */
 static void check_entry(nf2_t *fs, struct check *check, const struct nf2_entry *entry)
 {
-    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
+    struct nf2_span body = nf2_body_whole(entry);
     struct nf2_refs refs;
     struct nf2_piece piece;
     int pieces = nf2_refs_begin(fs, &entry->key, &body, &refs);

@@ -29,7 +29,7 @@ int nf2_list_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
 static NF2_APART int find_in_list(nf2_t *fs, const struct nf2_entry *entry, uint32_t offset,
                                   struct nf2_piece *piece)
 {
-    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
+    struct nf2_span body = nf2_body_whole(entry);
     struct nf2_refs refs;
     int found;
 
@@ -63,9 +63,7 @@ int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_
 int nf2_content_entry(nf2_t *fs, const nf2_file_t *file, struct nf2_entry *entry,
                       struct nf2_content *content)
 {
-    int found = nf2_tree_find(fs, &file->key, entry);
-
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
+    NF2_TRY(nf2_tree_get(fs, &file->key, entry));
     return nf2_entry_content(fs, entry, content);
 }
 

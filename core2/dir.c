@@ -96,9 +96,8 @@ static int look_again(nf2_t *fs, struct nf2_found *found)
     if (found->content.kind == 0) {
         return NF2_OK;
     }
-    int result = nf2_tree_find(fs, &found->key, &found->entry);
-    NF2_TRY(result);
-    return result > 0 ? nf2_entry_content(fs, &found->entry, &found->content) : NF2_ERR_IO;
+    NF2_TRY(nf2_tree_get(fs, &found->key, &found->entry));
+    return nf2_entry_content(fs, &found->entry, &found->content);
 }
 
 static NF2_APART int remove_entry(nf2_t *fs, const struct nf2_found *found)
@@ -166,7 +165,7 @@ static NF2_APART int move_entry(nf2_t *fs, const struct nf2_found *from, const s
     if (result == NF2_OK || fs->group_busy != NF2_GROUP_NONE) { /* committed, if not applied */
         for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
             if (nf2_key_compare(&file->key, &from->key) == 0) {
-                file->key = to->key;
+                nf2_key_copy(&file->key, &to->key);
             }
         }
         fs->moves++;
@@ -228,21 +227,19 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
             next = &file->key;
         }
     }
-    uint32_t block = dir->cursor.block;
-    dir->cursor.block = 0;      /* an error leaves the listing where it was */
     if (next == NULL || next->id != dir->last.id) {
         return 0;
     }
     if (next == &entry.key) {
         NF2_TRY(nf2_entry_content(fs, &entry, &content));
-    } else {
-        block = 0;
     }
     NF2_TRY(nf2_entry_name(fs, next, &entry, out->name));
     out->type = content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
     NF2_TRY(nf2_content_size(fs, &entry, &content, &out->size));
-    dir->last = *next;
-    dir->cursor.block = block;
+    nf2_key_copy(&dir->last, next);
+    if (next == &entry.key) {   /* else the tree's next entry stays the same one */
+        dir->cursor = (struct nf2_cursor){entry.block, fs->io.changes, entry.base, entry.tail};
+    }
     return 1;
 }
 

@@ -5,7 +5,7 @@
 static const char texts[] =
     "\001no error\0"
     "\002no such file or directory\0"       /* NF2_ERR_NOENT */
-    "\005the flash failed, or a check\0"    /* IO */
+    "\005flash or check failed\0"    /* IO */
     "\011bad handle\0"                      /* BADF */
     "\020the file is open\0"                /* BUSY */
     "\021the name exists\0"                 /* EXIST */
@@ -22,7 +22,7 @@ static const char texts[] =
     "\311not an NF2FS volume\0"             /* FOREIGN */
     "\312damaged volume\0"                  /* CORRUPT */
     "\313wrong geometry\0"                  /* GEOMETRY */
-    "\314unknown format version\0"          /* VERSION */
+    "\314unknown version\0"          /* VERSION */
     "\0unknown error";
 
 const char *nf2_error_text(int error)

@@ -138,7 +138,7 @@ static int do_open(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags
     NF2_TRY(nf2_find(fs, path, 0, &found));
     NF2_TRY(check_found(fs, &found, flags));
     memset(file, 0, sizeof *file);
-    file->key = found.key;
+    nf2_key_copy(&file->key, &found.key);
     file->flags = (uint16_t)flags;
     file->buffer = buffer;
     file->cut_to = NF2_NONE;

@@ -248,9 +248,8 @@ int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint3
     nf2_op_put(op, key, head, length);
     if (key->length == NF2_KEY_MAX) {
         uint32_t at;
-        int found = nf2_tree_find(fs, key, &entry);
-        NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-        rest = nf2_body_span(&entry, 0, entry.body_length);
+        NF2_TRY(nf2_tree_get(fs, key, &entry));
+        rest = nf2_body_whole(&entry);
         NF2_TRY(nf2_content_at(fs, key, &rest, &at));
         nf2_op_rest(op, nf2_body_span(&entry, 0, at));
     }

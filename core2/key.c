@@ -4,6 +4,11 @@
 
 const struct nf2_key nf2_key_lowest = {0, 0, {0}};
 
+void nf2_key_copy(struct nf2_key *to, const struct nf2_key *from)
+{
+    *to = *from;
+}
+
 struct nf2_key nf2_key_number(uint32_t id, uint32_t number)
 {
     struct nf2_key key = {id, 4, {0}};
@@ -32,10 +37,11 @@ uint32_t nf2_key_value(const struct nf2_key *key)
 
 int nf2_key_order(uint32_t id, const uint8_t *bytes, uint32_t length, const struct nf2_key *key)
 {
+    if (id != key->id) {
+        return id < key->id ? -1 : 1;
+    }
     int order = memcmp(bytes, key->bytes, nf2_min(length, key->length));
-
-    order = order != 0 ? order : (int)length - (int)key->length;
-    return id == key->id ? order : id < key->id ? -1 : 1;
+    return order != 0 ? order : (int)length - (int)key->length;
 }
 
 int nf2_key_compare(const struct nf2_key *a, const struct nf2_key *b)

@@ -55,7 +55,6 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
 {
     uint32_t end = nf2_page_end(fs, position), n = 2;
     const uint8_t *p = nf2_peek(fs, block, position, n);
-    uint8_t head[2];
 
     if (position + NF2_RECORD_OVERHEAD > end) {
         return NF2_PLACE_BLANK;
@@ -76,16 +75,19 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
                                      nf2_record_end(fs, position, length) > nf2_log_bytes(fs)))) {
         return NF2_PLACE_INVALID;
     }
-    nf2_put16(head, epoch);     /* a record's check begins with the epoch of its page */
-    uint32_t crc = nf2_crc(0xFFFFFFFFu, head, 2);
-    for (uint32_t done = 0; done < length; done += n) {
-        uint32_t at = nf2_record_place(fs, position, done, &n);
+    uint8_t head[2] = {(uint8_t)epoch, (uint8_t)(epoch >> 8)};  /* the check begins with it */
+    uint32_t crc = nf2_crc(0xFFFFFFFFu, head, 2), done = 0, at = position;
+    for (n = end - position;; at = nf2_record_place(fs, position, done, &n)) {
         n = nf2_min(n, length - done);
         p = nf2_peek(fs, block, at, n);
         if (p == NULL) {
             return NF2_ERR_IO;
         }
         crc = nf2_crc(crc, p, n);
+        done += n;
+        if (done == length) {
+            break;
+        }
     }
     return crc == NF2_CRC_OF_CHECKED ? NF2_PLACE_RECORD : NF2_PLACE_INVALID;
 }
@@ -250,7 +252,8 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
             return whole;
         }
         if (found == NF2_PLACE_RECORD) {
-            uint32_t end = whole == NF2_PLACE_RECORD ? next_place(fs, record) : scan->group_end;
+            bool within = record->more && whole == NF2_PLACE_RECORD;
+            uint32_t end = within ? next_place(fs, record) : scan->group_end;
             /* In an epoch nothing is behind a torn program; nor behind a node's first one in any. */
             bool wrong = scan->bad && (scan->bad_epoch == scan->epoch ||
                                        scan->front_epoch == scan->epoch || scan->last_end == 0);

@@ -34,33 +34,33 @@ static int open_end(nf2_t *fs, struct nf2_piece *piece, uint32_t *end)
     return NF2_OK;
 }
 
-/* The entry of a map on one side of an offset: 1, 0 or an error. */
-static int seek(nf2_t *fs, uint32_t id, uint32_t offset, enum nf2_seek how, struct nf2_entry *entry)
+/* What was found is an entry of the map: 1, 0 or an error. */
+static int of_map(int found, const struct nf2_entry *entry, uint32_t id)
 {
-    struct nf2_key key = nf2_key_number(id, offset);
-    int found = nf2_tree_seek(fs, &key, how, entry);
-
     return found > 0 ? entry->key.id == id && entry->key.length == 4 : found;
 }
 
 int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
 {
+    struct nf2_key key = nf2_key_number(id, offset);
     struct nf2_entry entry;
     uint32_t end, next;
-    int found = seek(fs, id, offset, NF2_AT_OR_BELOW, &entry);
 
+    entry.block = 0;
+    int found = of_map(nf2_tree_seek(fs, &key, NF2_AT_OR_BELOW, &entry), &entry, id);
     NF2_TRY(found);
     memset(piece, 0, sizeof *piece);
     NF2_TRY(found ? load(fs, &entry, piece) : NF2_OK);
-    int more = seek(fs, id, offset, NF2_ABOVE, &entry);
-    NF2_TRY(more);
-    next = more ? nf2_key_value(&entry.key) : NF2_NONE;
-    if (!more || !piece->open) {
-        NF2_TRY(open_end(fs, piece, &end));
-    } else {
-        end = next;
+    struct nf2_cursor cursor = {entry.block, fs->io.changes, entry.base, entry.tail};
+    found = of_map(nf2_tree_next(fs, &cursor, &key, &entry), &entry, id);
+    NF2_TRY(found);
+    next = NF2_NONE;
+    if (found) {
+        next = nf2_key_value(&entry.key);
+        piece->length = piece->open ? NF2_FILE_MAX : piece->length;
+        piece->open = false;
     }
-    piece->open = piece->open && !more;
+    NF2_TRY(open_end(fs, piece, &end));
     end = nf2_min(end, next);
     if (offset < end) {
         piece->length = end - piece->offset;
@@ -76,7 +76,8 @@ int nf2_map_end(nf2_t *fs, uint32_t id, uint32_t *end)
 {
     struct nf2_entry entry;
     struct nf2_piece piece;
-    int found = seek(fs, id, NF2_NONE, NF2_AT_OR_BELOW, &entry);
+    struct nf2_key key = nf2_key_number(id, NF2_NONE);
+    int found = of_map(nf2_tree_seek(fs, &key, NF2_AT_OR_BELOW, &entry), &entry, id);
 
     *end = 0;
     if (found <= 0) {

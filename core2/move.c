@@ -123,10 +123,9 @@ static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uin
 static int list_begin(nf2_t *fs, const struct nf2_key *key, struct nf2_refs *refs)
 {
     struct nf2_entry entry;
-    int found = nf2_tree_find(fs, key, &entry);
 
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    struct nf2_span body = nf2_body_span(&entry, 0, entry.body_length);
+    NF2_TRY(nf2_tree_get(fs, key, &entry));
+    struct nf2_span body = nf2_body_whole(&entry);
     return nf2_refs_begin(fs, key, &body, refs);
 }
 

@@ -16,17 +16,18 @@ struct nf2_file *nf2_handle_of(const nf2_t *fs, const struct nf2_key *key, uint3
 /* Is this the entry of just this long name? 1, 0 or an error. */
 static int same_rest(nf2_t *fs, const struct nf2_found *found)
 {
+    const char *name = found->name + NF2_NAME_PART;
     uint32_t rest = found->length - NF2_NAME_PART;
-    uint8_t bytes[16];
+    uint8_t byte, own = (uint8_t)rest; /* in front of them is how many there are */
 
-    NF2_TRY(nf2_body_read(fs, &found->entry, 0, bytes, 1));
-    bool same = bytes[0] == rest;
-    for (uint32_t at = 0, n; same && at < rest; at += n) {
-        n = nf2_min(rest - at, sizeof bytes);
-        NF2_TRY(nf2_body_read(fs, &found->entry, 1 + at, bytes, n));
-        same = memcmp(bytes, found->name + NF2_NAME_PART + at, n) == 0;
+    for (uint32_t at = 0; at <= rest; at++) {
+        NF2_TRY(nf2_body_read(fs, &found->entry, at, &byte, 1));
+        if (byte != own) {
+            return 0;
+        }
+        own = (uint8_t)*name++;
     }
-    return same;
+    return 1;
 }
 
 /* The entry of a long name: of those that are alike in all but the last byte of the key the one with the same rest. */
@@ -39,7 +40,7 @@ static int find_long(nf2_t *fs, struct nf2_found *found)
     key->bytes[NF2_KEY_MAX - 1] = 0;
     int result = nf2_tree_seek(fs, key, NF2_AT_OR_ABOVE, &found->entry);
     while (result > 0 && memcmp(key, &found->entry.key, offsetof(struct nf2_key, bytes) + NF2_KEY_MAX - 1) == 0) {
-        *key = found->entry.key;
+        nf2_key_copy(key, &found->entry.key);
         result = same_rest(fs, found);
         if (result != 0) {
             return result;
@@ -94,7 +95,7 @@ int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry 
 
 int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_content *content)
 {
-    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
+    struct nf2_span body = nf2_body_whole(entry);
     uint8_t bytes[5] = {0};
     uint32_t at;
 

@@ -90,6 +90,11 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
     return nf2_span_at(entry->block, entry->body_record, entry->body_position + at, length);
 }
 
+struct nf2_span nf2_body_whole(const struct nf2_entry *entry)
+{
+    return nf2_body_span(entry, 0, entry->body_length);
+}
+
 /* ---- the base ----------------------------------------------------------------------------------- */
 
 /*
@@ -166,20 +171,17 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
 
 /* ---- searching ---------------------------------------------------------------------------------- */
 
-/* Of two places (0: none) the one with the lower key, or the higher one. */
-static int choose(nf2_t *fs, const struct nf2_view *view, const uint32_t place[2], bool higher)
+/* The key of the record at `place` stays known. */
+static int know(nf2_t *fs, struct nf2_iterator *iterator, uint32_t place)
 {
     struct nf2_front front;
-    struct nf2_key key;
 
-    if (place[0] == 0 || place[1] == 0) {
-        return (int)(place[0] | place[1]);
+    if (iterator->known != place) {
+        NF2_TRY(nf2_front_of(fs, iterator->view->block, place, &front));
+        nf2_front_key(&front, &iterator->key);
+        iterator->known = (uint16_t)place;
     }
-    NF2_TRY(nf2_front_of(fs, view->block, place[1], &front));
-    nf2_front_key(&front, &key);
-    int order = nf2_compare_at(fs, view->block, place[0], &key);
-    NF2_TRY(order);
-    return (int)place[(order == 0) == higher];
+    return NF2_OK;
 }
 
 int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterator *gap)
@@ -188,19 +190,33 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
     int i = nf2_view_position(fs, gap->view, key, at);
     NF2_TRY(i);
     gap->tail = (uint8_t)i;
-    uint32_t place[2] = {gap->below, i > 0 ? gap->view->slot[i - 1] : 0u};
-    int below = choose(fs, gap->view, place, true);
-    gap->below = (uint16_t)below;
-    return below;
+    gap->known = 0;
+    if (i > 0) {
+        uint32_t place = gap->view->slot[i - 1];
+        NF2_TRY(know(fs, gap, place));
+        int order = gap->below == 0 ? 0 : nf2_compare_at(fs, gap->view->block, gap->below, &gap->key);
+        NF2_TRY(order);
+        gap->below = order == 0 ? (uint16_t)place : gap->below;
+    }
+    return NF2_OK;
+}
+
+/* The entry at a place; none at 0, and an error is passed on. */
+static int entry_found(nf2_t *fs, const struct nf2_iterator *gap, int place, struct nf2_entry *entry)
+{
+    if (place > 0) {
+        NF2_TRY(nf2_entry_at(fs, gap->view->block, (uint32_t)place, entry));
+    }
+    return place < 1 ? place : 1;
 }
 
 int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct nf2_entry *entry)
 {
-    if (how >= NF2_ABOVE) {
-        return nf2_iterate_next(fs, gap, entry);
-    }
-    NF2_TRY(gap->below != 0 ? nf2_entry_at(fs, gap->view->block, gap->below, entry) : NF2_OK);
-    return gap->below != 0;
+    int place = how >= NF2_ABOVE ? nf2_iterate_place(fs, gap) : gap->below;
+
+    entry->base = gap->base;
+    entry->tail = gap->tail;
+    return entry_found(fs, gap, place, entry);
 }
 
 int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
@@ -225,34 +241,34 @@ int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, st
     iterator->view = view;
     iterator->base = NF2_BASE_FIRST;
     iterator->tail = 0;
+    iterator->known = 0;
     return from != NULL ? nf2_node_gap(fs, from, 0, iterator) : NF2_OK;
 }
 
 int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
 {
     const struct nf2_view *view = iterator->view;
-    uint32_t behind, place[2];
+    uint32_t behind;
     int next = next_alive(fs, view, iterator->base, &behind);
 
     NF2_TRY(next);
     iterator->base = (uint16_t)next;
-    place[0] = next < view->base_end ? (uint32_t)next : 0;
-    place[1] = iterator->tail < view->alive ? view->slot[iterator->tail] : 0u;
-    next = choose(fs, view, place, false);
-    if (next > 0 && (uint32_t)next == place[1]) {
-        iterator->tail++;
-    } else if (next > 0) {
-        iterator->base = (uint16_t)behind;
+    bool any = next < view->base_end;
+    if (iterator->tail < view->alive) {
+        uint32_t place = view->slot[iterator->tail];
+        NF2_TRY(any ? know(fs, iterator, place) : NF2_OK);
+        int order = any ? nf2_compare_at(fs, view->block, (uint32_t)next, &iterator->key) : 2;
+        NF2_TRY(order);
+        if (order > 0) {
+            iterator->tail++;
+            return (int)place;
+        }
     }
-    return next;
+    iterator->base = any ? (uint16_t)behind : iterator->base;
+    return any ? next : 0;
 }
 
 int nf2_iterate_next(nf2_t *fs, struct nf2_iterator *iterator, struct nf2_entry *entry)
 {
-    int place = nf2_iterate_place(fs, iterator);
-
-    if (place > 0) {
-        NF2_TRY(nf2_entry_at(fs, iterator->view->block, (uint32_t)place, entry));
-    }
-    return place < 1 ? place : 1;
+    return entry_found(fs, iterator, nf2_iterate_place(fs, iterator), entry);
 }

@@ -33,6 +33,8 @@ struct nf2_entry {
     uint16_t body_record;       /* place of the record with the body, */
     uint16_t body_position;     /* and where in that record it begins */
     uint16_t body_length;
+    uint16_t base;              /* of what a search found: how a cursor goes on behind it, */
+    uint8_t tail;               /* or (of one below) behind the key that was asked for */
     struct nf2_key key;
 };
 
@@ -60,6 +62,9 @@ bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key);
 struct nf2_key nf2_key_number(uint32_t id, uint32_t number);    /* an offset in a map */
 struct nf2_key nf2_key_system(uint8_t kind, uint32_t number);
 uint32_t nf2_key_value(const struct nf2_key *key);              /* the number at its end */
+
+/* An assignment of its own takes 24 bytes of code, a call of this 8. */
+void nf2_key_copy(struct nf2_key *to, const struct nf2_key *from);
 
 /* The order of a key to another: below 0, 0, above 0. */
 int nf2_key_order(uint32_t id, const uint8_t *bytes, uint32_t length, const struct nf2_key *key);
@@ -130,6 +135,8 @@ struct nf2_iterator {
     uint16_t below;             /* place of the entry below it; 0: none */
     uint16_t base;              /* what is above it: place of the next record of the base, */
     uint8_t tail;               /* and number of the next alive record of the tail */
+    uint16_t known;             /* place of the record whose key this is, mostly of that: base and tail lie in different pages */
+    struct nf2_key key;
 };
 
 /* The gap in `gap->view` below a key, or (`at` 1) above an entry with that key. */
@@ -151,6 +158,7 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator);
 /* Reads of an entry's body. */
 int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data, uint32_t length);
 struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32_t length);
+struct nf2_span nf2_body_whole(const struct nf2_entry *entry);
 
 /*
  * Appends a group of changes, the commit of them. NF2_NODE_FULL: there is no room (nothing was written).

@@ -131,7 +131,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     if (n <= 0) {
         return n;
     }
-    if (view->alive + view->dead + 2 * n > view->slots) { /* what the view has to know of them */
+    if (view->alive + view->dead + 3 * n > view->slots) { /* what the view has to know of them: two of the base may go for one */
         return NF2_NODE_FULL;
     }
     for (unsigned dry = 2; dry-- > 0;) { /* first it is seen whether there is room */
@@ -151,13 +151,11 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
         return result == NF2_FAILED_BLOCK ? result : NF2_NODE_HALF;
     }
     view->end = (uint16_t)writer.position;
-    int known = result;
-    for (int i = 0; i < n && known == NF2_OK; i++) {
-        const struct record *done = &record[i];
-        known = nf2_view_apply(fs, view, done->place);
-    }
-    if (known != NF2_OK) {
-        nf2_view_forget(fs, view->block); /* with the hints; if the change is made, it is not worth an error */
+    for (int i = 0; i < n; i++) {
+        if (result != NF2_OK || nf2_view_apply(fs, view, record[i].place) != NF2_OK) {
+            nf2_view_forget(fs, view->block); /* with the hints; if the change is made, it is not worth an error */
+            break;
+        }
     }
     return result;
 }

@@ -47,11 +47,9 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
     }
     memset(op->body, 0, sizeof op->body);
     op->type = bytes[0];        /* the same numbers */
-    if (op->type == NF2_OP_RANGE) {
-        op->to = nf2_get32(bytes + at);
-    } else {
-        op->body[0] = nf2_span_at(fs->root.group_block, fs->root.group_at, reader->at + at, body);
-    }
+    op->to = nf2_get32(bytes + at);
+    op->body[0] = nf2_span_at(fs->root.group_block, fs->root.group_at, reader->at + at,
+                              op->type == NF2_OP_RANGE ? 0 : body);
     reader->at = (uint16_t)(reader->at + at + body);
     return 1;
 }
@@ -77,7 +75,8 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
         int side = nf2_key_compare(&op.key, key), order = any ? nf2_key_compare(&op.key, &entry->key) : 0;
         bool same = any && order == 0;
         if (op.type == NF2_OP_RANGE && any && nf2_op_covers(&op, &entry->key)) {
-            entry->key = below ? op.key : nf2_key_number(op.key.id, op.to - 1);
+            struct nf2_key last = nf2_key_number(op.key.id, op.to - 1);
+            nf2_key_copy(&entry->key, below ? &op.key : &last);
             return GONE;
         }
         if (op.type == NF2_OP_DEL && same) {
@@ -89,7 +88,7 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
             entry->record = entry->body_record = op.body[0].offset;
             entry->body_position = op.body[0].position;
             entry->body_length = op.body[0].length;
-            entry->key = op.key;
+            nf2_key_copy(&entry->key, &op.key);
         }
     }
     return found < 0 ? found : entry->block != NF2_NONE;
@@ -127,7 +126,13 @@ int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
     return found > 0 ? nf2_key_compare(&entry->key, key) == 0 : found;
 }
 
-int nf2_tree_next(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
+int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
+{
+    int found = nf2_tree_find(fs, key, entry);
+    return found == 0 ? NF2_ERR_IO : found;
+}
+
+int nf2_tree_next(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
 {
     return fs->group_busy != NF2_GROUP_NONE ? seek(fs, last, NF2_ABOVE, entry) : nf2_tree_next_as_is(fs, cursor, last, entry);
 }

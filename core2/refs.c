@@ -19,11 +19,11 @@ static bool piece_valid(const nf2_t *fs, const struct nf2_piece *piece)
 {
     uint32_t bytes = nf2_block_bytes(fs);
 
-    if (piece->kind == NF2_PIECE_ZEROS) {
-        return piece->length <= NF2_FILE_MAX;
-    }
     if (piece->block >= fs->io.blocks || piece->length > NF2_FILE_MAX) {
-        return false;
+        return false;           /* the block of zeros is 0 */
+    }
+    if (piece->kind == NF2_PIECE_ZEROS) {
+        return true;
     }
     uint32_t room = (fs->io.blocks - piece->block) * bytes;
     return piece->kind == NF2_PIECE_FRAMES ||
@@ -45,7 +45,7 @@ uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct
         if (room <= at) {
             return 0;
         }
-        piece->block = nf2_get24(p + 1);
+        piece->block = nf2_get32(p) >> 8;
         piece->within = p[0] == NF2_PIECE_FRAMES ? nf2_get32(p + 4) : nf2_get16(p + 4);
     }
     uint32_t used = nf2_get_varint(p + at, room - at, &piece->length);

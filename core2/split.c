@@ -71,14 +71,14 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
             n += kept;
             if (part == 0) {
                 end = kept && ends_at(rewrite, n, writer->position + ahead, &entry.key);
-                rewrite->cut = entry.key; /* the last one, if there is no end */
+                nf2_key_copy(&rewrite->cut, &entry.key); /* the last one, if there is no end */
             }
             if (kept && !end) {
                 if (ahead > 0) {
                     nf2_node_put(fs, writer, &op);
                 }
                 nf2_op_put(&op, &entry.key, NULL, 0);
-                op.body[0] = nf2_body_span(&entry, 0, entry.body_length);
+                op.body[0] = nf2_body_whole(&entry);
                 ahead = nf2_op_bytes(&op);
                 end = rewrite->sources == 2 && 2 * writer->position > nf2_log_bytes(fs); /* enough */
             }
@@ -183,13 +183,14 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     }
     rewrite->level++;
     rewrite->sources = !root;
-    entry.key = nf2_key_lowest;
+    const struct nf2_key *key = &nf2_key_lowest;
     if (!root) {
         NF2_TRY(nf2_node_view(fs, rewrite->way[rewrite->level], rewrite->level, &view));
         int found = nf2_node_seek(fs, view, rewrite->key, NF2_AT_OR_BELOW, &entry);
         NF2_TRY(found > 0 ? NF2_OK : NF2_ERR_IO);
+        key = &entry.key;
     }
-    child_op(rewrite, 0, &entry.key);
+    child_op(rewrite, 0, key);
     if (rewrite->two) {
         child_op(rewrite, 1, &rewrite->cut);
     }
@@ -210,7 +211,7 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
     }
     if (rewrite->edge) {
         rewrite->made[0] = rewrite->way[rewrite->level];
-        rewrite->cut = rewrite->ops->key;
+        nf2_key_copy(&rewrite->cut, &rewrite->ops->key);
         rewrite->sources = rewrite->entries = 0;
     } else {
         rewrite->old = (uint8_t)(rewrite->old | 1u << rewrite->level);

@@ -194,16 +194,19 @@ static bool dead_orphan(const nf2_t *fs, uint32_t id)
 /* A map that no name leads to, and no handle: 1, 0 if there is none, or an error. */
 static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
 {
+    struct nf2_key last = nf2_key_system(NF2_KEY_ORPHAN, 0);
     struct nf2_entry entry;
     int found;
 
-    for (entry.key = nf2_key_system(NF2_KEY_ORPHAN, 0);;) {
-        struct nf2_key last = entry.key;
+    for (;; nf2_key_copy(&last, &entry.key)) {
         found = nf2_tree_seek(fs, &last, NF2_ABOVE, &entry);
         bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
+        if (!orphan) {
+            return found < 0 ? found : 0;
+        }
         *id = nf2_key_value(&entry.key);
-        if (!orphan || dead_orphan(fs, *id)) {
-            return found < 0 ? found : orphan;
+        if (dead_orphan(fs, *id)) {
+            return 1;
         }
     }
 }

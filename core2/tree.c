@@ -7,7 +7,7 @@ void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, 
 {
     memset(op, 0, sizeof *op);
     op->type = NF2_OP_PUT;
-    op->key = *key;
+    nf2_key_copy(&op->key, key);
     op->body[0] = nf2_span_of(body, length);
 }
 
@@ -54,7 +54,7 @@ int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf
     NF2_TRY(nf2_front_of(fs, node->block, place, front));
     const uint8_t *child = front->bytes + front->key + front->key_length;
     bool valid = child + NF2_CHILD_BYTES + 4 == front->bytes + front->length && child[0] == NF2_BODY_CHILD;
-    node->block = nf2_get24(child + 1);
+    node->block = nf2_get32(child) >> 8;
     node->base_end = nf2_get16(child + 4);
     return valid && node->block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
 }
@@ -94,44 +94,35 @@ static bool above_of(const struct nf2_iterator *gap)
     return gap->base < gap->view->base_end || gap->tail < gap->view->alive;
 }
 
-/*
- * The entry on one side of a key; `gap` is where it was found. A leaf that is asked for more than
- * once answers without a descent, if the key lies between two of its entries.
- */
-static int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry,
-                struct nf2_iterator *gap)
-{
-    bool above = how >= NF2_ABOVE;
-    struct nf2_path path;
-
-    gap->view = nf2_view_at_hand(fs);
-    if (gap->view != NULL) {
-        NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), gap));
-        if (gap->below != 0 && above_of(gap)) {
-            return nf2_gap_seek(fs, gap, how, entry);
-        }
-    }
-    int way = nf2_tree_descend(fs, key, NF2_AT_OR_BELOW, &path), found = 0;
-    while (way > 0) {
-        NF2_TRY(nf2_node_view(fs, path.node[0], 0, &gap->view));
-        NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), gap));
-        found = nf2_gap_seek(fs, gap, how, entry);
-        if (found != 0 || (above ? !path.bounded : path.first)) {
-            return found;
-        }
-        entry->key = above ? path.upper : path.lower; /* a neighbour has it */
-        key = &entry->key;
-        how = above ? NF2_AT_OR_ABOVE : NF2_BELOW;
-        way = nf2_tree_descend(fs, key, above ? NF2_AT_OR_BELOW : NF2_BELOW, &path);
-    }
-    return way;
-}
-
+/* A leaf that is asked for more than once answers without a descent, if the key lies between two of its entries. */
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
+    bool above = how >= NF2_ABOVE;
     struct nf2_iterator gap;
-    return seek(fs, key, how, entry, &gap);
+    struct nf2_path path;
+
+    gap.view = nf2_view_at_hand(fs);
+    for (bool hand = gap.view != NULL;; hand = false) {
+        if (!hand) {
+            int way = nf2_tree_descend(fs, key, how == NF2_BELOW ? how : NF2_AT_OR_BELOW, &path);
+            if (way <= 0) {
+                return way;
+            }
+            NF2_TRY(nf2_node_view(fs, path.node[0], 0, &gap.view));
+        }
+        NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
+        if (hand && (gap.below == 0 || !above_of(&gap))) {
+            continue;
+        }
+        int found = nf2_gap_seek(fs, &gap, how, entry);
+        if (hand || found != 0 || (above ? !path.bounded : path.first)) {
+            return found;
+        }
+        nf2_key_copy(&entry->key, above ? &path.upper : &path.lower); /* a neighbour has it */
+        key = &entry->key;
+        how = above ? NF2_AT_OR_ABOVE : NF2_BELOW;
+    }
 }
 
 /*
@@ -163,21 +154,22 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
     return 1;
 }
 
-int nf2_tree_next_as_is(nf2_t *fs, struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
+int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last,
+                        struct nf2_entry *entry)
 {
-    struct nf2_iterator gap = {nf2_view_at_hand(fs), 0, cursor->base, cursor->tail};
-    bool known = gap.view != NULL && cursor->block == gap.view->block &&
-                 cursor->changes == fs->io.changes;
-    int found = known ? nf2_iterate_next(fs, &gap, entry) : 0;
+    struct nf2_iterator gap;
 
-    if (found == 0) {           /* in another leaf, or nobody knows where */
-        found = seek(fs, last, NF2_ABOVE, entry, &gap);
+    gap.view = nf2_view_at_hand(fs);
+    if (gap.view != NULL && cursor->block == gap.view->block && cursor->changes == fs->io.changes) {
+        gap.base = cursor->base;
+        gap.tail = cursor->tail;
+        gap.known = 0;
+        int found = nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);
+        if (found != 0) {
+            return found;
+        }
     }
-    cursor->block = found > 0 ? gap.view->block : 0;
-    cursor->changes = fs->io.changes;
-    cursor->base = gap.base;
-    cursor->tail = gap.tail;
-    return found;
+    return nf2_tree_seek_as_is(fs, last, NF2_ABOVE, entry); /* in another leaf, or nobody knows where */
 }
 
 /* ---- changing ----------------------------------------------------------------------------------- */
@@ -235,7 +227,7 @@ int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)
     if (found <= 0 || !nf2_op_covers(range, &entry.key)) {
         return found < 0 ? found : 0;
     }
-    range->key = entry.key;
+    nf2_key_copy(&range->key, &entry.key);
     return cut_range(fs, range);
 }
 

@@ -66,30 +66,32 @@ bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
  * that lie in the range of the base are told apart best.
  */
 struct digests {
-    uint8_t *of;                /* of each slot */
+    uint8_t *of;                /* of each slot; NULL: there is no memory for them */
     uint32_t id, from, shift;
-    uint32_t own;               /* of the key that is looked for */
+    uint32_t own;               /* of the record's key */
+    uint32_t place;             /* of the record before that: keys often come in order */
+    int order;                  /* of its key to the record's */
+    struct nf2_key key;         /* the record's */
 };
 
-/* The first four bytes of a key, which grow with it. */
-static uint32_t part_of(const struct nf2_front *front)
+/* Takes the key; its first four bytes grow with it. */
+static uint32_t part_of(struct digests *digests, const struct nf2_front *front)
 {
-    uint32_t part = 0;
+    const uint8_t *p = digests->key.bytes;
 
-    for (uint32_t i = 0; i < 4; i++) {
-        part = part << 8 | (i < front->key_length ? front->bytes[front->key + i] : 0u);
-    }
-    return part;
+    memset(digests->key.bytes, 0, 4);
+    nf2_front_key(front, &digests->key);
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
 static void set_own(struct digests *digests, const struct nf2_front *front)
 {
-    uint32_t part = part_of(front);
+    uint32_t part = part_of(digests, front);
 
     if (front->id != digests->id) {
         part = front->id < digests->id ? 0 : NF2_NONE;
     }
-    part = part < digests->from ? 0 : part - digests->from;
+    part -= nf2_min(part, digests->from);
     digests->own = nf2_min(255, part >> digests->shift);
 }
 
@@ -100,9 +102,10 @@ static int position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key,
 
     middle = middle < high ? middle : high - 1;
     for (bool near = true; low < high; near = false) {
-        int order = digests != NULL ? digests->of[middle] - (int)digests->own : 0;
-        order = order < 0 ? 0 : order > 0 ? 2 :
-                nf2_compare_at(fs, view->block, view->slot[middle], key);
+        uint32_t place = view->slot[middle];
+        int order = digests == NULL ? 0 : place == digests->place ? digests->order :
+                    digests->of != NULL ? digests->of[middle] - (int)digests->own : 0;
+        order = order < 0 ? 0 : order > 0 ? 2 : nf2_compare_at(fs, view->block, place, key);
         NF2_TRY(order);
         if (order <= at) {
             low = ++middle;
@@ -125,6 +128,18 @@ static int room_for_one(const struct nf2_view *view)
     return view->alive + view->dead < view->slots ? NF2_OK : NF2_ERR_IO;
 }
 
+/* Moves the alive records from number `from` on, and their digests, to `to` on. */
+static void shift(struct nf2_view *view, const struct digests *digests, uint32_t to, uint32_t from)
+{
+    uint32_t count = view->alive - from;
+
+    memmove(view->slot + to, view->slot + from, count * sizeof view->slot[0]);
+    if (digests->of != NULL) {
+        memmove(digests->of + to, digests->of + from, count);
+    }
+    view->alive = (uint8_t)(to + count);
+}
+
 /*
  * The record at `place` does not count any more. The number that it had in the tail, else `alive`;
  * or an error: there is no room to note it.
@@ -145,11 +160,7 @@ static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place,
         i++;
     }
     if (i < count) {
-        view->alive = (uint8_t)--count;
-        memmove(view->slot + i, view->slot + i + 1, (count - i) * sizeof view->slot[0]);
-        if (digests != NULL) {
-            memmove(digests->of + i, digests->of + i + 1, count - i);
-        }
+        shift(view, digests, i, i + 1);
     }
     return (int)i;
 }
@@ -157,11 +168,9 @@ static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place,
 static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digests *digests)
 {
     struct nf2_front front;
-    struct nf2_key key;
     int at = view->alive;
 
     NF2_TRY(nf2_front_of(fs, view->block, place, &front));
-    nf2_front_key(&front, &key);
     bool rename = front.type == NF2_NODE_REN;
     if (front.type != NF2_NODE_PUT) {
         at = view_kill(fs, view, nf2_get16(front.bytes + (rename ? 4 : 2)), digests);
@@ -172,19 +181,17 @@ static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digest
     if (front.type == NF2_NODE_DEL) {
         return NF2_OK;
     }
-    if (digests != NULL) {
-        set_own(digests, &front);
-    }
+    digests->order = -nf2_key_order(front.id, front.bytes + front.key, front.key_length, &digests->key);
+    set_own(digests, &front);
     if (front.type != NF2_NODE_PUTK || at == view->alive) { /* else its place is known */
-        at = position(fs, view, &key, 0, digests);
+        at = position(fs, view, &digests->key, 0, digests);
         NF2_TRY(at);
     }
     NF2_TRY(room_for_one(view));
-    uint32_t behind = view->alive++ - (uint32_t)at;
-    memmove(view->slot + at + 1, view->slot + at, behind * sizeof view->slot[0]);
+    shift(view, digests, (uint32_t)at + 1, (uint32_t)at);
     view->slot[at] = (uint16_t)place;
-    if (digests != NULL) {
-        memmove(digests->of + at + 1, digests->of + at, behind);
+    digests->place = place;
+    if (digests->of != NULL) {
         digests->of[at] = (uint8_t)digests->own;
     }
     return NF2_OK;
@@ -192,7 +199,10 @@ static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digest
 
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    return apply(fs, view, place, NULL);
+    struct digests none;
+
+    memset(&none, 0, sizeof none);
+    return apply(fs, view, place, &none);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------ */
@@ -210,33 +220,30 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
     }
     const uint8_t *p = nf2_peek(fs, block, scan->position, length);
     bool own = p != NULL && record.type == NF2_NODE_HEAD && record.length == length + 4 &&
-               p[2] == 'N' && p[3] == level && nf2_get24(p + 4) == block &&
+               p[2] == 'N' && nf2_get32(p + 3) == (level | block << 8) &&
                nf2_get32(p + 7) == fs->root.volume_id;
     return own ? NF2_OK : NF2_ERR_IO;
 }
 
-/* The range of the base: false, if it has one page alone, or if there is no memory for digests. */
-static NF2_APART bool find_range(nf2_t *fs, const struct nf2_view *view, struct digests *digests)
+/* The range of the base, unless it has one page alone. */
+static NF2_APART void find_range(nf2_t *fs, const struct nf2_view *view, struct digests *digests)
 {
     uint32_t page = nf2_page(fs), last = (view->base_end - 1u) & ~(page - 1);
     struct nf2_front front;
 
-    if (fs->io.writing || nf2_front_of(fs, view->block, last + NF2_PAGE_HEAD, &front) < 0) {
-        return false;
+    memset(digests, 0, sizeof *digests);
+    digests->of = fs->io.writing ? NULL : fs->io.write_buffer;
+    if (nf2_front_of(fs, view->block, last + NF2_PAGE_HEAD, &front) < 0) {
+        return;
     }
-    uint32_t to = part_of(&front);
-    digests->of = fs->io.write_buffer;
+    uint32_t to = part_of(digests, &front);
     digests->id = front.id;
-    digests->from = digests->shift = 0;
-    uint32_t first = last > page ? page + NF2_PAGE_HEAD : NF2_BASE_FIRST;
-    if (nf2_front_of(fs, view->block, first, &front) == NF2_OK && front.id == digests->id) {
-        digests->from = part_of(&front);    /* there is a page in front of it, too */
-        digests->from -= nf2_min(digests->from, (to - digests->from) / 4);
+    if (nf2_front_of(fs, view->block, NF2_BASE_FIRST, &front) == NF2_OK && front.id == digests->id) {
+        digests->from = part_of(digests, &front);
     }
     while ((to - digests->from) >> digests->shift > 200) {
         digests->shift++;
     }
-    return true;
 }
 
 static NF2_APART int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view *view)
@@ -256,10 +263,10 @@ static NF2_APART int load(nf2_t *fs, struct nf2_child node, uint32_t level, stru
     view->base_end = node.base_end;
     view->alive = view->dead = view->near = 0;
     view->block = node.block;
-    struct digests *known = find_range(fs, view, &digests) ? &digests : NULL;
+    find_range(fs, view, &digests);
     nf2_scan_resume(fs, &scan, node.base_end);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        NF2_TRY(apply(fs, view, record.offset, known));
+        NF2_TRY(apply(fs, view, record.offset, &digests));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
     /* No cut left what was programmed since the mount, if the session before was left cleanly. */

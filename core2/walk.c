@@ -62,7 +62,7 @@ static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
 /* Marks what an entry of a directory refers to; the piece of an entry of a map is returned: 1. */
 static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece, bool *wanted)
 {
-    struct nf2_span body = nf2_body_span(entry, 0, entry->body_length);
+    struct nf2_span body = nf2_body_whole(entry);
     struct nf2_refs refs;
     int found, pieces = 0;
 
@@ -103,7 +103,7 @@ int nf2_walk_begin(nf2_t *fs, bool emptying)
     fs->walk.ready = fs->walk.looked = false;
     fs->walk.leaves_before = fs->walk.leaves;
     fs->walk.leaves = 0;
-    fs->walk.cursor = nf2_key_lowest;
+    nf2_key_copy(&fs->walk.cursor, &nf2_key_lowest);
     fs->walk.behind = false;
     nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
     memset(fs->space.live, 0, sizeof fs->space.live);
@@ -139,9 +139,8 @@ static NF2_APART int mark_entry(nf2_t *fs, bool in_map)
         mark_piece(fs, &piece);
         return NF2_OK;
     }
-    int found = nf2_tree_find(fs, key, &entry);
-    NF2_TRY(found > 0 ? NF2_OK : found < 0 ? found : NF2_ERR_IO);
-    struct nf2_span body = nf2_body_span(&entry, 0, entry.body_length);
+    NF2_TRY(nf2_tree_get(fs, key, &entry));
+    struct nf2_span body = nf2_body_whole(&entry);
     return nf2_walked_body(fs, key, &body);
 }
 
@@ -161,7 +160,7 @@ static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
 static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map, struct nf2_wanted *wanted)
 {
     if (wanted->count == 0) {
-        fs->walk.cursor = *key;
+        nf2_key_copy(&fs->walk.cursor, key);
         fs->walk.behind = false;    /* whatever becomes of the move */
     }
     if (!in_map || key->id != fs->walk.cursor.id) {
@@ -227,7 +226,7 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
     fs->walk.leaves++;
     fs->walk.behind = false;
     if (path.bounded) {
-        fs->walk.cursor = path.upper;
+        nf2_key_copy(&fs->walk.cursor, &path.upper);
     } else {
         fs->walk.active = false;
         fs->walk.leaves_before = fs->walk.leaves;
@@ -275,7 +274,7 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
             mark_node(fs, path.node[level].block);
         }
         NF2_TRY(visit_entries(fs, &path, &none));
-        fs->walk.cursor = path.upper;
+        nf2_key_copy(&fs->walk.cursor, &path.upper);
     } while (path.bounded);
     fs->walk.looked = true;
     fs->walk.looked_changes = fs->io.changes;

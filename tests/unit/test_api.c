@@ -742,6 +742,45 @@ TEST(driver_fails)
     CHECK(!reached);
 }
 
+static const char *short_name(unsigned number)
+{
+    static char names[2][3];
+    static unsigned turn;
+    char *name = names[turn++ % 2u];
+
+    name[0] = (char)('A' + number / 26u);
+    name[1] = (char)('a' + number % 26u);
+    return name;
+}
+
+/*
+ * Many names of one directory go, then one takes the place of another: however many records of a
+ * node are gone by then, what is left can be read.
+ */
+TEST(rename_behind_removals)
+{
+    static struct volume many;
+    struct vflash_chip small = *vflash_chip_find("w25q128");
+    struct nf2_stat status;
+
+    small.size = 1u << 20;
+    for (unsigned gone = 130; gone < 150; gone++) {
+        volume_new_on(&many, &small);
+        volume_format(&many);
+        for (unsigned i = 420; i-- > 0;) {
+            CHECK_EQ(nf2_open(&many.fs, &many.file, short_name(i), NF2_O_RDWR | NF2_O_CREAT, many.page), NF2_OK);
+            CHECK_EQ(nf2_close(&many.fs, &many.file), NF2_OK);
+        }
+        for (unsigned i = 0; i < gone; i++) {
+            CHECK_EQ(nf2_remove(&many.fs, short_name(419u - i)), NF2_OK);
+        }
+        CHECK_EQ(nf2_rename(&many.fs, short_name(419u - gone), short_name(418u - gone)), NF2_OK);
+        CHECK_EQ(nf2_stat(&many.fs, short_name(418u - gone), &status), NF2_OK);
+        CHECK_EQ(nf2_stat(&many.fs, short_name(416u - gone), &status), NF2_OK);
+        volume_down(&many, true);
+    }
+}
+
 int main(void)
 {
     RUN(error_texts);
@@ -766,5 +805,6 @@ int main(void)
         RUN(driver_fails);
         RUN(read_units);
     }
+    RUN(rename_behind_removals);
     return check_done();
 }
