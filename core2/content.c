@@ -118,8 +118,8 @@ int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
             *piece = file->piece[layer - 2];
         } else if (layer == 1 && file->shadow != 0) {
             NF2_TRY(nf2_map_find(fs, file->shadow, offset, piece));
-        } else if (layer == 0 && !file->fresh && offset < file->cut_to) {
-            high = nf2_min(high, file->cut_to);
+        } else if (layer == 0 && !file->fresh && offset < file->synced) {
+            high = nf2_min(high, file->synced);
             NF2_TRY(nf2_content_base(fs, file, offset, piece));
         } else {
             continue;

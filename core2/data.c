@@ -47,7 +47,7 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
     }
     NF2_TRY(result);
     uint32_t promised = nf2_min(file->promised, file->run.count); /* that much of a promise is kept */
-    file->promised -= promised;
+    file->promised = (uint16_t)(file->promised - promised);
     fs->space.promised -= promised;
     return NF2_OK;
 }
@@ -56,13 +56,13 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_run *run = &file->run;
     struct nf2_claim *claim = &fs->space.data;
-    uint32_t whole = run->count > 0 ? run->count - (run->within > 0) : 0;
+    uint32_t whole = run->count > 0 ? run->count - (run->within > 0 ? 1u : 0) : 0;
 
     if (whole > 0 && run->block + run->count == claim->start) {
         claim->start = (uint16_t)(claim->start - whole);
         claim->count = (uint8_t)(claim->count + whole);
         claim->erased = (uint8_t)(claim->erased + whole);
-        run->count -= whole;
+        run->count = (uint16_t)(run->count - whole);
     }
     bool better = fs->fragment.count == 0 || run->within < fs->fragment.within;
     if (run->count > 0 && better) {

@@ -141,7 +141,6 @@ static int do_open(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags
     file->key = found.key;
     file->flags = (uint16_t)flags;
     file->buffer = buffer;
-    file->cut_to = NF2_NONE;
     bool entry = found.content.kind != 0 && found.content.kind != NF2_BODY_NEW;
     NF2_TRY(entry ? nf2_content_load(fs, file) : NF2_OK);
     NF2_TRY(WRITABLE(file) ? fs->writing->begin(fs, file, &found) : NF2_OK);
@@ -314,7 +313,7 @@ static int give_up(nf2_t *fs, nf2_file_t *file)
     begin_anew(file);
     file->fresh = false;
     file->changed = created;
-    file->cut_to = NF2_NONE;
+    file->cut = false;
     file->frames_block = 0;
     file->here.length = 0;
     NF2_TRY(created ? NF2_OK : nf2_content_load(fs, file));
@@ -383,7 +382,8 @@ static int cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
     } else {
         NF2_TRY(nf2_data_flush(fs, file));
         NF2_TRY(nf2_data_cut(fs, file, size));
-        file->cut_to = file->fresh || size >= file->synced ? file->cut_to : nf2_min(file->cut_to, size);
+        file->cut = file->cut || size < file->synced;
+        file->synced = nf2_min(file->synced, size);
     }
     file->size = size;
     return NF2_OK;
@@ -415,7 +415,7 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
         NF2_TRY(nf2_sweep_ready(fs, false));
         NF2_TRY(nf2_sweep_room(fs, more));
         fs->space.promised += more;
-        file->promised = promised;
+        file->promised = (uint16_t)promised;
     }
     return NF2_OK;
 }

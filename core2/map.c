@@ -8,11 +8,9 @@ void nf2_piece_part(const nf2_t *fs, struct nf2_piece *piece, uint32_t skip, uin
     piece->open = piece->open && skip + length == piece->length;
     piece->offset += skip;
     piece->length = length;
-    if (piece->kind == NF2_PIECE_DATA) {
-        uint32_t within = piece->within + skip, bytes = nf2_block_bytes(fs);
-        piece->block += within / bytes;
-        piece->within = within % bytes;
-    }
+    uint32_t within = piece->within + skip, bytes = nf2_block_bytes(fs);
+    piece->block = (uint16_t)(piece->block + within / bytes); /* frames do not fill theirs */
+    piece->within = (uint16_t)(within % bytes);
 }
 
 /* Loads the piece that an entry holds. */
