@@ -44,7 +44,6 @@ static NF2_APART int enter(nf2_t *fs, nf2_file_t *file, uint32_t access)
     if (access == NF2_O_WRONLY) {
         return file->failed ? NF2_ERR_IO : NF2_OK;
     }
-    nf2_look(fs); /* half of a change is not to be seen */
     return refresh(fs, file);
 }
 
@@ -159,13 +158,15 @@ static NF2_APART int settled(nf2_file_t *file, int result)
     return result;
 }
 
+int nf2_file_sync(nf2_t *fs, nf2_file_t *file)
+{
+    int result = file->failed ? NF2_ERR_IO : settled(file, nf2_commit(fs, file));
+    return result < 0 ? result : NF2_OK;
+}
+
 static int sync_file(nf2_t *fs, nf2_file_t *file)
 {
-    if (!WRITABLE(file)) {
-        return NF2_OK;
-    }
-    NF2_TRY(file->failed ? NF2_ERR_IO : settled(file, fs->writing->commit(fs, file)));
-    return NF2_OK;
+    return WRITABLE(file) ? fs->writing->commit(fs, file) : NF2_OK;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -344,7 +345,7 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
         result = settled(file, result == NF2_OK ? write_or_refuse(fs, file, at, data, length) : result);
     }
     if (synced) {               /* all or nothing of it */
-        result = result == NF2_OK ? sync_file(fs, file) : result;
+        result = result == NF2_OK ? nf2_file_sync(fs, file) : result;
         if (result == NF2_ERR_NOSPC) {
             settled(file, give_up(fs, file));
         }

@@ -104,7 +104,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     uint32_t end;               /* where the next record goes in it */
     uint32_t super_sequence;
     uint32_t next_id;
-    uint16_t super_end[3];      /* of each super block: where the next one would go */
+    uint16_t super_end[3];      /* of each super block: where the next one goes; 0: not known in this mount */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
