@@ -19,6 +19,7 @@ static NF2_APART int committed(nf2_t *fs, nf2_file_t *file)
     file->synced = file->size;
     file->pieces = 0;
     file->shadow = 0;
+    file->spilled = 0;
     file->cut = file->fresh = file->created = file->changed = file->dirty = false;
     file->here.length = 0;
     fs->moves++;

@@ -69,6 +69,7 @@ static NF2_APART void begin_anew(nf2_file_t *file)
     file->buffered = 0;
     file->pieces = 0;
     file->shadow = 0;
+    file->spilled = 0;
     file->fresh = file->changed = true;
     file->dirty = false;
 }
@@ -294,13 +295,13 @@ static NF2_APART int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, c
 
     NF2_TRY(prepare_write(fs, file, at, length));
     struct nf2_piece *last = &file->piece[(file->pieces - 1u) % NF2_PIECES_MAX];
-    uint32_t last_length = last->length, spills = file->spills;
+    uint32_t last_length = last->length, spilled = file->spilled;
     copy_kept(kept, fields);
     int result = settled(file, write_all(fs, file, at, data, length));
     if (result == NF2_ERR_NOSPC) {
         copy_kept(fields, kept);
         last->length = last_length;
-        file->failed = file->spills != spills; /* what went to the shadow does not come back */
+        file->failed = file->spilled != spilled; /* what went to the shadow does not come back */
     }
     return result;
 }

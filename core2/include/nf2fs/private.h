@@ -203,8 +203,8 @@ typedef struct nf2_file {
     bool changed;               /* there is more to sync than what the buffer holds */
     bool fresh;                 /* the content replaces what is committed */
     bool created;               /* no entry is on flash yet; the last of what is put back */
-    uint8_t spills;             /* times that the pieces went to the shadow */
     uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
+    bool cut;                   /* an unsynced truncation ends that at `synced` */
     uint16_t flags;
     uint32_t position;
     uint32_t synced;            /* bytes of it that count */
@@ -216,7 +216,7 @@ typedef struct nf2_file {
     uint16_t frames_at;         /* where the next one goes, */
     uint16_t frames_data;       /* and so many bytes of data stand before it */
     uint16_t promised;          /* blocks */
-    bool cut;                   /* an unsynced truncation ends the committed content at `synced` */
+    uint16_t spilled;           /* pieces that went to the shadow */
     struct nf2_key key;         /* of the entry */
     struct nf2_piece here;      /* committed piece that was looked for last */
     struct nf2_piece piece[NF2_PIECES_MAX];     /* not committed, oldest first */
