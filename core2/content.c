@@ -39,8 +39,9 @@ static NF2_APART int find_in_list(nf2_t *fs, const struct nf2_entry *entry, uint
             return NF2_OK;
         }
     }
-    memset(piece, 0, sizeof *piece);
+    piece->kind = 0;
     piece->offset = refs.offset;
+    piece->length = 0;
     return found;
 }
 

@@ -63,7 +63,8 @@ int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piec
     if (offset < end) {
         piece->length = end - piece->offset;
     } else {
-        memset(piece, 0, sizeof *piece);
+        piece->kind = 0;
+        piece->open = false;
         piece->offset = end;
         piece->length = next - end;
     }

@@ -45,7 +45,7 @@ uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct
     uint32_t used = nf2_get_varint(p + at, room - at, &piece->length);
     piece->block = (uint16_t)block;
     piece->within = (uint16_t)within;
-    piece->open = used != 0 && piece->kind == NF2_PIECE_FRAMES && piece->length == 0;
+    piece->open = piece->kind == NF2_PIECE_FRAMES && piece->length == 0;
     return used != 0 && piece_valid(fs, piece, block, within) ? at + used : 0;
 }
 
