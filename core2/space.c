@@ -90,6 +90,12 @@ void nf2_space_taken(nf2_t *fs, uint32_t count)
     }
 }
 
+void nf2_space_changed(nf2_t *fs)
+{
+    fs->space.pristine = fs->space.settled = false;
+    fs->root.leaky = true;
+}
+
 bool nf2_space_mark(nf2_t *fs, uint32_t block)
 {
     return set_in(fs, fs->space.mark, fs->space.mark_window, block);
@@ -208,7 +214,12 @@ bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
 
 uint32_t nf2_space_reserve(const nf2_t *fs)
 {
-    return nf2_space_kept(fs) + 2u;
+    return nf2_space_spare(fs) + 2u;
+}
+
+uint32_t nf2_space_spare(const nf2_t *fs)
+{
+    return nf2_space_kept(fs) + nf2_min(fs->io.blocks / 64, 16);
 }
 
 uint32_t nf2_space_kept(const nf2_t *fs)

@@ -40,11 +40,7 @@ uint32_t nf2_space_parts(const nf2_t *fs);
 void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes);
 
 /* Something was taken or given up that only a lap of walks finds again. */
-static inline void nf2_space_changed(nf2_t *fs)
-{
-    fs->space.pristine = fs->space.settled = false;
-    fs->root.leaky = true;
-}
+void nf2_space_changed(nf2_t *fs);
 
 /* Does this block lie in a cell that is being emptied? */
 bool nf2_space_victim(const nf2_t *fs, uint32_t block);
@@ -65,7 +61,10 @@ uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bo
 /* Are these blocks on record as erased? */
 bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count);
 
-/* Blocks that the changes of one call may need for nodes: data does not take them. */
+/* Blocks that data does not take: those that the changes of one call may need for nodes, and room to empty a cell. */
+uint32_t nf2_space_spare(const nf2_t *fs);
+
+/* Blocks that the changes of one call may need for nodes. */
 uint32_t nf2_space_kept(const nf2_t *fs);
 
 /* Blocks that no one uses, claimed ones included; those that are kept back for the tree and for deletions; the rest. */
