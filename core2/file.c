@@ -294,7 +294,7 @@ static NF2_APART int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, c
     uint8_t kept[KEPT_BYTES], *fields = (uint8_t *)file + KEPT_FROM;
 
     NF2_TRY(prepare_write(fs, file, at, length));
-    struct nf2_piece *last = &file->piece[(file->pieces - 1u) % NF2_PIECES_MAX];
+    struct nf2_piece *last = &file->piece[file->pieces - (file->pieces > 0 ? 1u : 0)];
     uint32_t last_length = last->length, spilled = file->spilled;
     copy_kept(kept, fields);
     int result = settled(file, write_all(fs, file, at, data, length));
@@ -332,7 +332,6 @@ static int room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
 static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
 {
     uint32_t at = (file->flags & NF2_O_APPEND) != 0 ? file->size : file->position;
-    bool synced = (file->flags & NF2_O_SYNC) != 0;
     int result = NF2_OK;
 
     if ((data == NULL && length > 0) || length > NF2_FILE_MAX) {
@@ -345,14 +344,15 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
         result = room_for(fs, file, at, length);
         result = settled(file, result == NF2_OK ? write_or_refuse(fs, file, at, data, length) : result);
     }
-    if (synced) {               /* all or nothing of it */
-        result = result == NF2_OK ? nf2_file_sync(fs, file) : result;
-        if (result == NF2_ERR_NOSPC) {
-            settled(file, give_up(fs, file));
-        }
+    bool synced = (file->flags & NF2_O_SYNC) != 0; /* all or nothing of it */
+    result = result == NF2_OK && synced ? nf2_file_sync(fs, file) : result;
+    if (result == NF2_ERR_NOSPC && synced) {
+        settled(file, give_up(fs, file));
     }
     NF2_TRY(result);
-    file->position = length > 0 ? at + length : file->position;
+    if (length > 0) {
+        file->position = at + length;
+    }
     return (int32_t)length;
 }
 
