@@ -212,7 +212,7 @@ static int leave(nf2_t *fs)
     if (!fs->root.opened && !fs->io.cut && !fs->io.broken) {
         return NF2_OK; /* nothing was changed since it was left cleanly */
     }
-    NF2_TRY(fs->root.group_block != NF2_NO_BLOCK ? nf2_journal_open(fs) : NF2_OK);
+    NF2_TRY(nf2_journal_open(fs));
     int result = nf2_sweep_finish(fs);
     bool waits = result == NF2_ERR_NOSPC; /* the CHECKPOINT names the GROUP: the next session finishes it */
 
