@@ -165,7 +165,7 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
     NF2_TRY(have_erased(fs, claim, kept));
     run->block = claim->start;
     run->within = 0;
-    run->count = nf2_min(most, claim->erased);
+    run->count = (uint16_t)nf2_min(most, claim->erased);
     take(claim, run->count);
     return NF2_OK;
 }
@@ -175,8 +175,9 @@ int nf2_run_program(nf2_t *fs, struct nf2_run *run, const void *data, uint32_t l
     uint32_t bytes = nf2_block_bytes(fs), block = run->block;
     int result = nf2_flash_program(fs, block, run->within, data, length);
 
-    run->within = result == NF2_OK ? run->within + nf2_align_unit(fs, length) : bytes;
-    if (run->within >= bytes) {
+    uint32_t within = result == NF2_OK ? run->within + nf2_align_unit(fs, length) : bytes;
+    run->within = (uint16_t)within;
+    if (within >= bytes) {
         run->within = 0;
         run->block++;
         run->count--;

@@ -17,10 +17,10 @@ int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op)
 static NF2_APART int committed(nf2_t *fs, nf2_file_t *file)
 {
     file->synced = file->size;
-    file->cut_to = NF2_NONE;
     file->pieces = 0;
     file->shadow = 0;
-    file->fresh = file->created = file->changed = file->dirty = false;
+    file->spilled = 0;
+    file->cut = file->fresh = file->created = file->changed = file->dirty = false;
     file->here.length = 0;
     fs->moves++;
     return 1;
@@ -70,8 +70,8 @@ static NF2_APART int look_for_frames(nf2_t *fs, nf2_file_t *file)
         NF2_TRY(nf2_frames_open(fs, &piece, &at));
         if (piece.offset + piece.length == file->synced) { /* else what follows was cut off */
             file->frames_block = piece.block;
-            file->frames_base = piece.within;
-            file->frames_at = at;
+            file->frames_data = (uint16_t)(piece.within + piece.length);
+            file->frames_at = (uint16_t)at;
             nf2_walked_piece(fs, &piece);
         }
     }
@@ -109,7 +109,7 @@ static int build_list(nf2_t *fs, nf2_file_t *file, uint8_t *list)
     *p++ = NF2_BODY_LIST;
     for (uint32_t at = 0; at < file->size; at = piece.offset + piece.length) {
         NF2_TRY(nf2_content_find(fs, file, at, &piece));
-        if (count++ == NF2_PIECES_MAX) {
+        if (count++ == NF2_LIST_MAX) {
             return 0;
         }
         piece.open = piece.open && piece.offset + piece.length == file->size;
@@ -143,13 +143,11 @@ static bool in_a_row(const nf2_file_t *file)
 /* A change of the committed map by one write, or by its end: 1 if it was made. Else each would have to know the others. */
 static int commit_in_map(nf2_t *fs, nf2_file_t *file)
 {
-    bool cut = file->cut_to != NF2_NONE;
-
-    if ((cut && file->pieces > 0) || !in_a_row(file)) {
+    if ((file->cut && file->pieces > 0) || !in_a_row(file)) {
         return 0;
     }
-    if (cut || file->pieces > 0) {
-        int result = nf2_change_map(fs, file->id, cut ? NULL : file->piece, cut ? file->cut_to : file->pieces);
+    if (file->cut || file->pieces > 0) {
+        int result = nf2_change_map(fs, file->id, file->cut ? NULL : file->piece, file->cut ? file->synced : file->pieces);
         if (result == NF2_TOO_MANY) {
             return 0;
         }
@@ -208,8 +206,8 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
 /* A small append, in frames at the file's end or in those of a new block, which is a piece then. */
 static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
 {
-    struct nf2_piece piece = {file->synced, file->buffered, 0, file->synced, NF2_PIECE_FRAMES,
-                              true};
+    struct nf2_piece piece = {file->synced, file->buffered, 0, 0, NF2_PIECE_FRAMES, true};
+    uint32_t block;
 
     NF2_TRY(file->frames_block != 0 ? NF2_OK : look_for_frames(fs, file));
     int appended = file->frames_block != 0 ? append_frame(fs, file) : 0;
@@ -217,10 +215,9 @@ static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
         return appended < 0 ? appended : committed(fs, file);
     }
     while (appended == 0) {
-        NF2_TRY(nf2_alloc_node(fs, &piece.block));
-        file->frames_block = piece.block;
-        file->frames_base = file->synced;
-        file->frames_at = 0;
+        NF2_TRY(nf2_alloc_node(fs, &block));
+        file->frames_block = piece.block = (uint16_t)block;
+        file->frames_at = file->frames_data = 0;
         appended = append_frame(fs, file);
     }
     NF2_TRY(appended);

@@ -39,8 +39,9 @@ static NF2_APART int find_in_list(nf2_t *fs, const struct nf2_entry *entry, uint
             return NF2_OK;
         }
     }
-    memset(piece, 0, sizeof *piece);
+    piece->kind = 0;
     piece->offset = refs.offset;
+    piece->length = 0;
     return found;
 }
 
@@ -116,8 +117,8 @@ int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
             *piece = file->piece[layer - 2];
         } else if (layer == 1 && file->shadow != 0) {
             NF2_TRY(nf2_map_find(fs, file->shadow, offset, piece));
-        } else if (layer == 0 && !file->fresh && offset < file->cut_to) {
-            high = nf2_min(high, file->cut_to);
+        } else if (layer == 0 && !file->fresh && offset < file->synced) {
+            high = nf2_min(high, file->synced);
             NF2_TRY(nf2_content_base(fs, file, offset, piece));
         } else {
             continue;

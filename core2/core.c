@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "alloc.h"
 #include "lock.h"
+#include "writing.h"
 
 uint8_t *nf2_put16(uint8_t *p, uint32_t v)
 {
@@ -49,14 +50,20 @@ void nf2_bit_set(uint8_t *map, uint32_t bit, bool value)
     map[bit / 8] = (uint8_t)(value ? map[bit / 8] | mask : map[bit / 8] & ~mask);
 }
 
-int nf2_enter(const nf2_t *fs)
+int nf2_enter(nf2_t *fs)
 {
     const struct nf2_config *config = fs->config;
 
     if (config != NULL && config->lock != NULL) {
         config->lock(config->lock_context);
     }
-    return fs->mounted ? NF2_OK : NF2_ERR_INVAL;
+    if (!fs->mounted) {
+        return NF2_ERR_INVAL;
+    }
+    if (fs->group_busy != 0 && fs->writing != NULL) {
+        fs->writing->look(fs);
+    }
+    return NF2_OK;
 }
 
 /*

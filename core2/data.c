@@ -5,6 +5,7 @@
 
 #define SHARED_BLOCKS 8u        /* taken at once where several files are being written, so that they stay in long pieces */
 #define TAKEN_MAX 16u
+#define SYNCED_PIECES 32u       /* of a shadow, for which a leaf more may be needed until it is a whole map */
 
 uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file)
 {
@@ -47,7 +48,7 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
     }
     NF2_TRY(result);
     uint32_t promised = nf2_min(file->promised, file->run.count); /* that much of a promise is kept */
-    file->promised -= promised;
+    file->promised = (uint16_t)(file->promised - promised);
     fs->space.promised -= promised;
     return NF2_OK;
 }
@@ -56,13 +57,13 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_run *run = &file->run;
     struct nf2_claim *claim = &fs->space.data;
-    uint32_t whole = run->count > 0 ? run->count - (run->within > 0) : 0;
+    uint32_t whole = run->count > 0 ? run->count - (run->within > 0 ? 1u : 0) : 0;
 
     if (whole > 0 && run->block + run->count == claim->start) {
         claim->start = (uint16_t)(claim->start - whole);
         claim->count = (uint8_t)(claim->count + whole);
         claim->erased = (uint8_t)(claim->erased + whole);
-        run->count -= whole;
+        run->count = (uint16_t)(run->count - whole);
     }
     bool better = fs->fragment.count == 0 || run->within < fs->fragment.within;
     if (run->count > 0 && better) {
@@ -149,6 +150,7 @@ static int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset, const struct
 
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 {
+    NF2_TRY(nf2_sweep_room(fs, file->spilled / SYNCED_PIECES)); /* what the handle takes can be synced */
     if (file->shadow == 0) {
         NF2_TRY(nf2_sweep_ready(fs, false));
         NF2_TRY(nf2_shadow_begin(fs, &file->shadow)); /* before its first entry */
@@ -158,7 +160,7 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
         const struct nf2_piece *piece = &file->piece[i];
         NF2_TRY(nf2_change_map(fs, file->shadow, piece, 1));
     }
-    file->spills = (uint8_t)(file->spills + (file->pieces > 0));
+    file->spilled = (uint16_t)(file->spilled + file->pieces);
     file->pieces = 0;
     return NF2_OK;
 }

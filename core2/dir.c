@@ -217,7 +217,6 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     struct nf2_entry entry;
     struct nf2_content content = {NF2_BODY_NEW, 0, 0};
 
-    nf2_look(fs);
     int found = nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
     NF2_TRY(found);
     const struct nf2_key *next = found ? &entry.key : NULL;

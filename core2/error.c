@@ -5,22 +5,22 @@
 static const char texts[] =
     "\001no error\0"
     "\002no such file or directory\0"       /* NF2_ERR_NOENT */
-    "\005flash or check failed\0"    /* IO */
+    "\005I/O error\0"    /* IO */
     "\011bad handle\0"                      /* BADF */
-    "\020the file is open\0"                /* BUSY */
-    "\021the name exists\0"                 /* EXIST */
+    "\020file is open\0"                /* BUSY */
+    "\021name exists\0"                 /* EXIST */
     "\024not a directory\0"                 /* NOTDIR */
-    "\025is a directory\0"                  /* ISDIR */
-    "\026invalid argument\0"                /* INVAL */
-    "\030too many open files\0"             /* MFILE */
-    "\033file too large\0"                  /* FBIG */
-    "\034no space left\0"                   /* NOSPC */
-    "\036mounted read-only\0"               /* ROFS */
+    "\025a directory\0"                  /* ISDIR */
+    "\026bad argument\0"                /* INVAL */
+    "\030too many files\0"             /* MFILE */
+    "\033too large\0"                  /* FBIG */
+    "\034no space\0"                   /* NOSPC */
+    "\036read-only\0"               /* ROFS */
     "\044name too long\0"                   /* NAMETOOLONG */
-    "\047directory not empty\0"             /* NOTEMPTY */
-    "\310the chip is blank\0"               /* BLANK */
-    "\311not an NF2FS volume\0"             /* FOREIGN */
-    "\312damaged volume\0"                  /* CORRUPT */
+    "\047not empty\0"             /* NOTEMPTY */
+    "\310blank chip\0"               /* BLANK */
+    "\311no NF2FS volume\0"             /* FOREIGN */
+    "\312damaged\0"                  /* CORRUPT */
     "\313wrong geometry\0"                  /* GEOMETRY */
     "\314unknown version\0"          /* VERSION */
     "\0unknown error";

@@ -44,7 +44,6 @@ static NF2_APART int enter(nf2_t *fs, nf2_file_t *file, uint32_t access)
     if (access == NF2_O_WRONLY) {
         return file->failed ? NF2_ERR_IO : NF2_OK;
     }
-    nf2_look(fs); /* half of a change is not to be seen */
     return refresh(fs, file);
 }
 
@@ -70,6 +69,7 @@ static NF2_APART void begin_anew(nf2_file_t *file)
     file->buffered = 0;
     file->pieces = 0;
     file->shadow = 0;
+    file->spilled = 0;
     file->fresh = file->changed = true;
     file->dirty = false;
 }
@@ -141,7 +141,6 @@ static int do_open(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags
     nf2_key_copy(&file->key, &found.key);
     file->flags = (uint16_t)flags;
     file->buffer = buffer;
-    file->cut_to = NF2_NONE;
     bool entry = found.content.kind != 0 && found.content.kind != NF2_BODY_NEW;
     NF2_TRY(entry ? nf2_content_load(fs, file) : NF2_OK);
     NF2_TRY(WRITABLE(file) ? fs->writing->begin(fs, file, &found) : NF2_OK);
@@ -160,13 +159,15 @@ static NF2_APART int settled(nf2_file_t *file, int result)
     return result;
 }
 
+int nf2_file_sync(nf2_t *fs, nf2_file_t *file)
+{
+    int result = file->failed ? NF2_ERR_IO : settled(file, nf2_commit(fs, file));
+    return result < 0 ? result : NF2_OK;
+}
+
 static int sync_file(nf2_t *fs, nf2_file_t *file)
 {
-    if (!WRITABLE(file)) {
-        return NF2_OK;
-    }
-    NF2_TRY(file->failed ? NF2_ERR_IO : settled(file, fs->writing->commit(fs, file)));
-    return NF2_OK;
+    return WRITABLE(file) ? fs->writing->commit(fs, file) : NF2_OK;
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -293,14 +294,14 @@ static NF2_APART int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, c
     uint8_t kept[KEPT_BYTES], *fields = (uint8_t *)file + KEPT_FROM;
 
     NF2_TRY(prepare_write(fs, file, at, length));
-    struct nf2_piece *last = &file->piece[(file->pieces - 1u) % NF2_PIECES_MAX];
-    uint32_t last_length = last->length, spills = file->spills;
+    struct nf2_piece *last = &file->piece[file->pieces - (file->pieces > 0 ? 1u : 0)];
+    uint32_t last_length = last->length, spilled = file->spilled;
     copy_kept(kept, fields);
     int result = settled(file, write_all(fs, file, at, data, length));
     if (result == NF2_ERR_NOSPC) {
         copy_kept(fields, kept);
         last->length = last_length;
-        file->failed = file->spills != spills; /* what went to the shadow does not come back */
+        file->failed = file->spilled != spilled; /* what went to the shadow does not come back */
     }
     return result;
 }
@@ -314,7 +315,7 @@ static int give_up(nf2_t *fs, nf2_file_t *file)
     begin_anew(file);
     file->fresh = false;
     file->changed = created;
-    file->cut_to = NF2_NONE;
+    file->cut = false;
     file->frames_block = 0;
     file->here.length = 0;
     NF2_TRY(created ? NF2_OK : nf2_content_load(fs, file));
@@ -331,7 +332,6 @@ static int room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
 static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
 {
     uint32_t at = (file->flags & NF2_O_APPEND) != 0 ? file->size : file->position;
-    bool synced = (file->flags & NF2_O_SYNC) != 0;
     int result = NF2_OK;
 
     if ((data == NULL && length > 0) || length > NF2_FILE_MAX) {
@@ -344,14 +344,15 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
         result = room_for(fs, file, at, length);
         result = settled(file, result == NF2_OK ? write_or_refuse(fs, file, at, data, length) : result);
     }
-    if (synced) {               /* all or nothing of it */
-        result = result == NF2_OK ? sync_file(fs, file) : result;
-        if (result == NF2_ERR_NOSPC) {
-            settled(file, give_up(fs, file));
-        }
+    bool synced = (file->flags & NF2_O_SYNC) != 0; /* all or nothing of it */
+    result = result == NF2_OK && synced ? nf2_file_sync(fs, file) : result;
+    if (result == NF2_ERR_NOSPC && synced) {
+        settled(file, give_up(fs, file));
     }
     NF2_TRY(result);
-    file->position = length > 0 ? at + length : file->position;
+    if (length > 0) {
+        file->position = at + length;
+    }
     return (int32_t)length;
 }
 
@@ -383,7 +384,8 @@ static int cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
     } else {
         NF2_TRY(nf2_data_flush(fs, file));
         NF2_TRY(nf2_data_cut(fs, file, size));
-        file->cut_to = file->fresh || size >= file->synced ? file->cut_to : nf2_min(file->cut_to, size);
+        file->cut = file->cut || size < file->synced;
+        file->synced = nf2_min(file->synced, size);
     }
     file->size = size;
     return NF2_OK;
@@ -415,7 +417,7 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
         NF2_TRY(nf2_sweep_ready(fs, false));
         NF2_TRY(nf2_sweep_room(fs, more));
         fs->space.promised += more;
-        file->promised = promised;
+        file->promised = (uint16_t)promised;
     }
     return NF2_OK;
 }

@@ -12,9 +12,9 @@
 #define NF2_WINDOW_BLOCKS 512u
 #define NF2_GROUPS 32u
 #define NF2_BAD_MAX 4u
-#define NF2_PIECES_MAX 4u
 #define NF2_KEY_MAX 24u
 #define NF2_LEVELS 8u           /* of the tree */
+#define NF2_LIST_MAX 4u         /* pieces in a LIST */
 
 /* A log: pages of a block, records in them. */
 #define NF2_LOG_PAGES 16u       /* pages of a block that a log uses at most */

@@ -34,8 +34,7 @@ int nf2_frames_open(nf2_t *fs, struct nf2_piece *piece, uint32_t *append_at)
     if (running == 0 || scan.damaged) {
         return NF2_ERR_IO;
     }
-    running += piece->within;
-    piece->length = running > piece->offset ? running - piece->offset : 0;
+    piece->length = running > piece->within ? running - piece->within : 0;
     /* Where a program failed in this session nothing goes behind it. */
     *append_at = scan.own ? nf2_log_bytes(fs) : nf2_scan_append_at(fs, &scan);
     return NF2_OK;
@@ -68,7 +67,7 @@ int nf2_frames_read(nf2_t *fs, const struct nf2_piece *piece, uint32_t at, void 
     uint32_t place;
     uint8_t *to = data;
 
-    at -= piece->within;
+    at += piece->within - piece->offset;
     nf2_scan_begin(&scan, piece->block);
     skip_pages(fs, &scan, at);
     while (length > 0) {
@@ -95,17 +94,17 @@ int nf2_frames_append(nf2_t *fs, nf2_file_t *file)
     uint8_t place[2];
 
     NF2_ASSERT(file->buffered > 0 && NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + length <= nf2_page(fs));
-    NF2_ASSERT(file->synced >= file->frames_base);
     if (!nf2_log_fits(fs, file->frames_at, length)) {
         return 0;
     }
     nf2_writer_begin(&writer, file->frames_block, file->frames_at);
     (void)nf2_writer_open(fs, &writer, NF2_FRAME, length);
-    nf2_put16(place, file->synced - file->frames_base);
+    nf2_put16(place, file->frames_data);
     nf2_writer_put(fs, &writer, place, sizeof place);
     nf2_writer_put(fs, &writer, file->buffer, file->buffered);
     nf2_writer_close(fs, &writer);
     NF2_TRY(nf2_writer_end(fs, &writer));
-    file->frames_at = writer.position;
+    file->frames_at = (uint16_t)writer.position;
+    file->frames_data = (uint16_t)(file->frames_data + file->buffered);
     return 1;
 }

@@ -12,7 +12,6 @@
 #define END_OF(field) (offsetof(nf2_t, field) + sizeof ((nf2_t *)NULL)->field)
 #define RUN(first, last, size) \
     {offsetof(nf2_t, first), (uint8_t)(END_OF(last) - offsetof(nf2_t, first)), size}
-#define RUN_MAX NF2_WINDOW_BYTES
 static const struct run {
     uint16_t at;
     uint8_t bytes, size;
@@ -26,15 +25,24 @@ static const struct run {
 };
 #define RUNS_END (runs + sizeof runs / sizeof runs[0])
 
-/* From RAM to a record or back. */
-static NF2_APART void copy_run(const struct run *run, uint8_t *to, const uint8_t *from)
+static bool little(void)
 {
     const uint16_t one = 1;
-    bool little = *(const uint8_t *)&one == 1;
+    return *(const uint8_t *)&one == 1;
+}
 
+/* From the order of bytes in RAM to that of a record, or back; of bools one bit counts. */
+static NF2_APART void turn_run(const struct run *run, uint8_t *at)
+{
     for (uint32_t i = 0; i < run->bytes; i++) {
-        uint8_t byte = from[little || run->size == 0 ? i : i ^ (run->size - 1u)];
-        to[i] = run->size != 0 ? byte : byte & 1u;
+        uint32_t other = little() || run->size == 0 ? i : i ^ (run->size - 1u);
+        uint8_t byte = at[i];
+        if (run->size == 0) {
+            at[i] &= 1;
+        } else if (other > i) {
+            at[i] = at[other];
+            at[other] = byte;
+        }
     }
 }
 
@@ -44,7 +52,6 @@ static int write_state(nf2_t *fs)
     struct nf2_root *root = &fs->root;
     struct nf2_claim *nodes = &fs->space.nodes;
     struct nf2_writer writer;
-    uint8_t bytes[RUN_MAX];
 
     NF2_NEAR(root);
     NF2_ASSERT(root->bads <= NF2_BAD_MAX && root->node < fs->io.blocks && fs->io.epoch_known);
@@ -59,8 +66,14 @@ static int write_state(nf2_t *fs)
     nf2_writer_begin(&writer, root->head, root->end);
     (void)nf2_writer_open(fs, &writer, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES);
     for (const struct run *run = runs; run < RUNS_END; run++) {
-        copy_run(run, bytes, (const uint8_t *)fs + run->at);
-        nf2_writer_put(fs, &writer, bytes, run->bytes);
+        uint8_t *fields = (uint8_t *)fs + run->at;
+        if (!little()) {
+            turn_run(run, fields);
+        }
+        nf2_writer_put(fs, &writer, fields, run->bytes);
+        if (!little()) {
+            turn_run(run, fields);
+        }
     }
     nf2_writer_close(fs, &writer);
     return nf2_journal_end(fs, &writer);
@@ -71,15 +84,15 @@ static int read_state(nf2_t *fs, const struct nf2_record *record)
     struct nf2_root *root = &fs->root;
     struct nf2_space *space = &fs->space;
     uint32_t at = 2, volume_id = root->volume_id;
-    uint8_t bytes[RUN_MAX];
 
     NF2_NEAR(root);
     if (record->type != NF2_ROOT_CHECKPOINT || record->length != NF2_RECORD_OVERHEAD + NF2_STATE_BYTES) {
         return NF2_ERR_CORRUPT;
     }
     for (const struct run *run = runs; run < RUNS_END; at += run->bytes, run++) {
-        NF2_TRY(nf2_record_read(fs, root->head, record->offset, at, bytes, run->bytes));
-        copy_run(run, (uint8_t *)fs + run->at, bytes);
+        uint8_t *fields = (uint8_t *)fs + run->at;
+        NF2_TRY(nf2_record_read(fs, root->head, record->offset, at, fields, run->bytes));
+        turn_run(run, fields);
     }
     NF2_ASSERT(at == 2 + NF2_STATE_BYTES);
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);

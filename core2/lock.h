@@ -5,8 +5,11 @@
 
 #include "core.h"
 
-/* Takes the lock of the configuration. INVAL if the volume is not mounted: the lock is taken all the same. */
-int nf2_enter(const nf2_t *fs);
+/*
+ * Takes the lock of the configuration, and applies a GROUP that is pending, where that may be done. INVAL if the volume is not mounted: the
+ * lock is taken all the same.
+ */
+int nf2_enter(nf2_t *fs);
 
 /* Gives it back, and makes the call's result a public one. */
 int32_t nf2_leave(const nf2_t *fs, int32_t result);

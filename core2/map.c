@@ -8,11 +8,9 @@ void nf2_piece_part(const nf2_t *fs, struct nf2_piece *piece, uint32_t skip, uin
     piece->open = piece->open && skip + length == piece->length;
     piece->offset += skip;
     piece->length = length;
-    if (piece->kind == NF2_PIECE_DATA) {
-        uint32_t within = piece->within + skip, bytes = nf2_block_bytes(fs);
-        piece->block += within / bytes;
-        piece->within = within % bytes;
-    }
+    uint32_t within = piece->within + skip, bytes = nf2_block_bytes(fs);
+    piece->block = (uint16_t)(piece->block + within / bytes); /* frames do not fill theirs */
+    piece->within = (uint16_t)(within % bytes);
 }
 
 /* Loads the piece that an entry holds. */
@@ -65,7 +63,8 @@ int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piec
     if (offset < end) {
         piece->length = end - piece->offset;
     } else {
-        memset(piece, 0, sizeof *piece);
+        piece->kind = 0;
+        piece->open = false;
         piece->offset = end;
         piece->length = next - end;
     }

@@ -142,7 +142,6 @@ int nf2_find(nf2_t *fs, const char *path, uint32_t within, struct nf2_found *fou
     if (path == NULL) {
         return NF2_ERR_INVAL;
     }
-    nf2_look(fs);
     memset(found, 0, sizeof *found);
     found->content.kind = NF2_BODY_DIR;
     found->content.id = NF2_ROOT_ID;

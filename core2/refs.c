@@ -10,47 +10,43 @@ uint8_t *nf2_piece_store(uint8_t *p, const struct nf2_piece *piece)
     *p++ = piece->kind;
     if (piece->kind != NF2_PIECE_ZEROS) {
         p = nf2_put24(p, piece->block);
-        p = piece->kind == NF2_PIECE_FRAMES ? nf2_put32(p, piece->within) : nf2_put16(p, piece->within);
+        p = piece->kind == NF2_PIECE_FRAMES ? nf2_put32(p, piece->offset - piece->within) : nf2_put16(p, piece->within);
     }
     return nf2_put_varint(p, piece->open ? 0 : piece->length);
 }
 
-static bool piece_valid(const nf2_t *fs, const struct nf2_piece *piece)
+static bool piece_valid(const nf2_t *fs, const struct nf2_piece *piece, uint32_t block, uint32_t within)
 {
     uint32_t bytes = nf2_block_bytes(fs);
 
-    if (piece->block >= fs->io.blocks || piece->length > NF2_FILE_MAX) {
-        return false;           /* the block of zeros is 0 */
+    if (piece->length > NF2_FILE_MAX || block >= fs->io.blocks || within >= bytes) {
+        return false;
     }
-    if (piece->kind == NF2_PIECE_ZEROS) {
-        return true;
-    }
-    uint32_t room = (fs->io.blocks - piece->block) * bytes;
-    return piece->kind == NF2_PIECE_FRAMES ||
-           (piece->within < bytes && piece->length > 0 && piece->length <= room - piece->within);
+    uint32_t room = (fs->io.blocks - block) * bytes - within;
+    return piece->kind != NF2_PIECE_DATA || (piece->length > 0 && piece->length <= room);
 }
 
 uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct nf2_piece *piece)
 {
-    uint32_t at = 1;
+    uint32_t at = 1, block = 0, within = 0;
 
     if (room < 2 || p[0] < NF2_PIECE_DATA || p[0] > NF2_PIECE_ZEROS) {
         return 0;
     }
     piece->kind = p[0];
-    piece->block = piece->within = 0;
-    piece->open = false;
     if (p[0] != NF2_PIECE_ZEROS) {
         at = p[0] == NF2_PIECE_FRAMES ? 8 : 6;
         if (room <= at) {
             return 0;
         }
-        piece->block = nf2_get32(p) >> 8;
-        piece->within = p[0] == NF2_PIECE_FRAMES ? nf2_get32(p + 4) : nf2_get16(p + 4);
+        block = nf2_get24(p + 1);
+        within = p[0] == NF2_PIECE_FRAMES ? piece->offset - nf2_get32(p + 4) : nf2_get16(p + 4);
     }
     uint32_t used = nf2_get_varint(p + at, room - at, &piece->length);
-    piece->open = used != 0 && piece->kind == NF2_PIECE_FRAMES && piece->length == 0;
-    return used != 0 && piece_valid(fs, piece) ? at + used : 0;
+    piece->block = (uint16_t)block;
+    piece->within = (uint16_t)within;
+    piece->open = piece->kind == NF2_PIECE_FRAMES && piece->length == 0;
+    return used != 0 && piece_valid(fs, piece, block, within) ? at + used : 0;
 }
 
 uint32_t nf2_piece_blocks(const nf2_t *fs, const struct nf2_piece *piece)
@@ -113,11 +109,11 @@ int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piec
     if (refs->at >= refs->length) {
         return 0;
     }
+    piece->offset = refs->offset;
     uint32_t used = nf2_piece_load(fs, refs->bytes + refs->at, (uint32_t)refs->length - refs->at, piece);
     if (used == 0) {
         return NF2_ERR_IO;
     }
-    piece->offset = refs->offset;
     refs->offset += piece->length;
     refs->at = (uint8_t)(refs->at + used);
     return 1;

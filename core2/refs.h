@@ -6,12 +6,12 @@
 #include "node.h"
 
 #define NF2_PIECE_BYTES 13u     /* a stored piece has at most so many */
-#define NF2_LIST_BYTES (1u + NF2_PIECES_MAX * NF2_PIECE_BYTES)
+#define NF2_LIST_BYTES (1u + NF2_LIST_MAX * NF2_PIECE_BYTES)
 
 /* Stores a piece; returns the place behind it. */
 uint8_t *nf2_piece_store(uint8_t *p, const struct nf2_piece *piece);
 
-/* Loads one (its offset stays): the bytes that it takes, 0 if it is none. */
+/* Loads one, whose offset is known: the bytes that it takes, 0 if it is none. */
 uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct nf2_piece *piece);
 
 int nf2_span_read(nf2_t *fs, const struct nf2_span *span, uint32_t at, void *data, uint32_t length);

@@ -90,6 +90,12 @@ void nf2_space_taken(nf2_t *fs, uint32_t count)
     }
 }
 
+void nf2_space_changed(nf2_t *fs)
+{
+    fs->space.pristine = fs->space.settled = false;
+    fs->root.leaky = true;
+}
+
 bool nf2_space_mark(nf2_t *fs, uint32_t block)
 {
     return set_in(fs, fs->space.mark, fs->space.mark_window, block);

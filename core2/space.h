@@ -40,11 +40,7 @@ uint32_t nf2_space_parts(const nf2_t *fs);
 void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes);
 
 /* Something was taken or given up that only a lap of walks finds again. */
-static inline void nf2_space_changed(nf2_t *fs)
-{
-    fs->space.pristine = fs->space.settled = false;
-    fs->root.leaky = true;
-}
+void nf2_space_changed(nf2_t *fs);
 
 /* Does this block lie in a cell that is being emptied? */
 bool nf2_space_victim(const nf2_t *fs, uint32_t block);

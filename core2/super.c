@@ -50,14 +50,15 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
     }
 }
 
-static int scan_super(nf2_t *fs, uint32_t block, int *result, struct nf2_scan *scan)
+static int scan_super(nf2_t *fs, uint32_t block, int *result)
 {
+    struct nf2_scan scan;
     struct nf2_record record;
     uint32_t words[WORDS];
     int found;
 
-    nf2_scan_begin(scan, block);
-    while ((found = nf2_scan_next(fs, scan, &record)) > 0) {
+    nf2_scan_begin(&scan, block);
+    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         if (record.type == NF2_SUPER_ANCHOR &&
             record.length >= ANCHOR_LEAST + NF2_RECORD_OVERHEAD) {
             NF2_TRY(nf2_record_read(fs, block, record.offset, 2, words, sizeof words));
@@ -72,26 +73,31 @@ static int scan_super(nf2_t *fs, uint32_t block, int *result, struct nf2_scan *s
     return found;
 }
 
-int nf2_super_find(nf2_t *fs, struct nf2_scan *scans)
+int nf2_super_find(nf2_t *fs)
 {
     int result = NF2_ERR_BLANK;
 
     for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
-        NF2_TRY(scan_super(fs, block, &result, &scans[block]));
+        NF2_TRY(scan_super(fs, block, &result));
     }
     return result;
 }
 
 /*
- * A block without an anchor is erased first: its erase may have been cut. So is each with units that are programmed once: a session
- * that was cut in its first program may have left no trace of it.
+ * Where a block goes on that this session has not written yet. One without an anchor is erased first: its erase may have been cut.
+ * So is each with units that are programmed once: a session that was cut in its first program may have left no trace of it.
  */
-void nf2_super_ends(nf2_t *fs, const struct nf2_scan *scan)
+static NF2_APART uint32_t find_end(nf2_t *fs, uint32_t block)
 {
-    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++, scan++) {
-        bool known = fs->io.flash->program_unit == 1 && scan->last_end != 0;
-        fs->root.super_end[block] = (uint16_t)(known ? nf2_scan_append_at(fs, scan) : UINT16_MAX);
+    struct nf2_scan scan;
+    struct nf2_record record;
+    int found = fs->io.flash->program_unit > 1 ? NF2_ERR_IO : 1;
+
+    nf2_scan_begin(&scan, block);
+    while (found > 0) {
+        found = nf2_scan_next(fs, &scan, &record);
     }
+    return found == 0 && scan.last_end != 0 ? nf2_scan_append_at(fs, &scan) : UINT16_MAX;
 }
 
 static int append(nf2_t *fs, uint32_t block)
@@ -121,6 +127,9 @@ int nf2_super_write(nf2_t *fs)
     root->super_sequence++;
     for (uint32_t i = supers; i > 0 && result == NF2_FAILED_BLOCK; i--) {
         block = (block + 1) % supers;
+        if (root->super_end[block] == 0 && fs->mounted) {
+            root->super_end[block] = (uint16_t)find_end(fs, block);
+        }
         if (!nf2_log_fits(fs, root->super_end[block], NF2_ANCHOR_BYTES)) {
             result = i > 1 ? nf2_flash_erase(fs, block, 1) : NF2_FAILED_BLOCK;
             if (result != NF2_OK) {

@@ -165,8 +165,6 @@ static int erase_rest(nf2_t *fs)
 /* Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. */
 static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
 {
-    struct nf2_scan scans[NF2_SUPER_MOST];
-
     NF2_TRY(begin(fs, config));
     if ((flags & ~NF2_FORMAT_ERASE) != 0) {
         return NF2_ERR_INVAL;
@@ -180,26 +178,26 @@ static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int f
     NF2_TRY(write_root(fs));
     NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
     NF2_TRY(nf2_journal_checkpoint(fs, true));
-    return nf2_super_find(fs, scans) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
+    return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
 }
 
 /* ---- mount and unmount -------------------------------------------------------------------------- */
 
+static NF2_APART int usable(const nf2_t *fs, uint32_t block, int error)
+{
+    return nf2_space_usable(fs, block) ? NF2_OK : error;
+}
+
 static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
 {
-    struct nf2_scan scans[NF2_SUPER_MOST];
     int result = begin(fs, config);
 
     NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
-    NF2_TRY(nf2_super_find(fs, scans));
-    if (!nf2_space_usable(fs, fs->root.head)) {
-        return NF2_ERR_CORRUPT;
-    }
+    NF2_TRY(nf2_super_find(fs));
+    NF2_TRY(usable(fs, fs->root.head, NF2_ERR_CORRUPT));
     NF2_TRY(nf2_journal_read(fs));
-    nf2_super_ends(fs, scans);
-    if (!nf2_space_usable(fs, fs->root.node) || !nf2_space_usable(fs, fs->root.next)) {
-        return NF2_ERR_FOREIGN; /* a format was cut */
-    }
+    NF2_TRY(usable(fs, fs->root.node, NF2_ERR_FOREIGN)); /* a format was cut */
+    NF2_TRY(usable(fs, fs->root.next, NF2_ERR_FOREIGN));
     fs->group_busy = fs->root.group_block != NF2_NO_BLOCK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
@@ -238,7 +236,7 @@ static int do_unmount(nf2_t *fs)
 static const struct nf2_writing writing = {
     .look = nf2_group_look,
     .begin = nf2_file_begin,
-    .commit = nf2_commit,
+    .commit = nf2_file_sync,
     .end = nf2_file_end,
     .find = nf2_file_find,
     .leave = leave,

@@ -9,24 +9,17 @@
 #include "names.h"
 
 struct nf2_writing {            /* see fs->writing; NULL where nothing is written */
-    void (*look)(nf2_t *fs);    /* nf2_group_look, before anything is looked up */
+    void (*look)(nf2_t *fs);    /* nf2_group_look, before each call: half of a change is not to be seen */
     int (*begin)(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found);   /* a handle that writes is opened, */
-    int (*commit)(nf2_t *fs, nf2_file_t *file);
+    int (*commit)(nf2_t *fs, nf2_file_t *file); /* sync */
     void (*end)(nf2_t *fs, nf2_file_t *file);
     int (*find)(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece); /* what such a handle has there */
     int (*leave)(nf2_t *fs);    /* unmount */
 };
 
-/* Applies a GROUP that is pending, where that may be done. */
-static inline void nf2_look(nf2_t *fs)
-{
-    if (fs->group_busy != 0 && fs->writing != NULL) {
-        fs->writing->look(fs);
-    }
-}
-
 /* file.c: the parts of open, close and read that only handles for writing have. */
 int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found);
+int nf2_file_sync(nf2_t *fs, nf2_file_t *file);
 void nf2_file_end(nf2_t *fs, nf2_file_t *file);
 int nf2_file_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 

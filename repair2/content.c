@@ -103,7 +103,7 @@ static void read_list(struct building *b, const struct rep_entry *entry)
         add_piece(b, &piece);
         count++;
     }
-    if (list.bad || count == 0 || count > NF2_PIECES_MAX) {
+    if (list.bad || count == 0 || count > NF2_LIST_MAX) {
         find(b, REPAIR_PIECE, entry->block, entry->at, count,
              "A list of a file's pieces has a piece that is none, or a wrong number of them.");
         b->content->lost_end = b->content->lost_end || list.bad;

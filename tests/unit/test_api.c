@@ -596,6 +596,28 @@ TEST(figures)
     volume_down(&volume, true);
 }
 
+/* A session behind a cut that changes nothing says at its end that the volume was left cleanly, with two programs; the next one, with none. */
+TEST(cut_and_left)
+{
+    struct volume volume;
+    struct nf2_health health, later;
+
+    volume_up(&volume, "tiny256k");
+    CHECK_EQ(put(&volume, "a", 400, 1), NF2_OK);
+    CHECK_EQ(volume_again(&volume, false), NF2_OK);
+    CHECK_EQ(nf2_health(&volume.fs, &health), NF2_OK);
+    uint64_t before = vflash_counts(volume.flash)->program_calls;
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK(NF2_FORMAT_VERSION == 1u || vflash_counts(volume.flash)->program_calls <= before + 2);
+    CHECK_EQ(nf2_health(&volume.fs, &later), NF2_OK);
+    CHECK(NF2_FORMAT_VERSION == 1u || later.mounts_unclean == health.mounts_unclean);
+    before = vflash_counts(volume.flash)->program_calls;
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK(NF2_FORMAT_VERSION == 1u || vflash_counts(volume.flash)->program_calls == before);
+    CHECK(holds(&volume, "a", 400, 1));
+    volume_down(&volume, true);
+}
+
 TEST(budgets)
 {
     static const uint32_t budget[] = { 0, 50, 1000, 20000, 60000, 250000, 2000000 };
@@ -800,6 +822,7 @@ int main(void)
         RUN(format_cut);
         RUN(read_only);
         RUN(figures);
+        RUN(cut_and_left);
         RUN(budgets);
         RUN(damaged);
         RUN(driver_fails);

@@ -585,61 +585,6 @@ TEST(full_chip)
     fill_with(30000);
 }
 
-/* Many small updates that wait for one sync, where few blocks are left: it is made or refused, and the volume goes on. */
-static void sync_updates(uint32_t blocks_left)
-{
-    struct volume volume;
-    nf2_t *fs = &volume.fs;
-    nf2_file_t *file = &volume.file;
-    struct nf2_statfs stat;
-    static uint8_t content[60000], found[60000];
-    uint32_t state = 77, at;
-    uint8_t byte;
-
-    volume_up(&volume, chip);
-    CHECK_EQ(put(&volume, "data", sizeof content, 3), NF2_OK);
-    for (at = 0; at < sizeof content; at++) {
-        content[at] = content_byte(3, at);
-    }
-    CHECK_EQ(nf2_statfs(fs, &stat), NF2_OK);
-    CHECK_EQ(put(&volume, "fill", (stat.blocks_available - blocks_left) * stat.block_size, 1), NF2_OK);
-    CHECK_EQ(open_file(&volume, file, "data", NF2_O_RDWR), NF2_OK);
-    for (unsigned i = 0; i < 3000; i++) {
-        state = state * 1103515245u + 12345u;
-        at = (state >> 8) % sizeof content;
-        byte = (uint8_t)state;
-        CHECK_EQ(nf2_seek(fs, file, (int32_t)at, NF2_SEEK_SET), (int32_t)at);
-        int32_t written = nf2_write(fs, file, &byte, 1);
-        if (written != 1) {
-            CHECK_EQ(written, NF2_ERR_NOSPC);
-            break;
-        }
-        content[at] = byte;
-    }
-    int synced = nf2_sync(fs, file);
-    CHECK(synced == NF2_OK || synced == NF2_ERR_NOSPC);
-    if (synced == NF2_ERR_NOSPC) { /* the map cannot grow: they wait in the handle for room */
-        CHECK_EQ(nf2_remove(fs, "fill"), NF2_OK);
-        CHECK_EQ(nf2_sync(fs, file), NF2_OK);
-    }
-    CHECK_EQ(volume_again(&volume, false), NF2_OK);
-    CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
-    CHECK_EQ(open_file(&volume, file, "data", NF2_O_RDONLY), NF2_OK);
-    CHECK_EQ(nf2_read(fs, file, found, sizeof found), (int32_t)sizeof found);
-    CHECK(memcmp(found, content, sizeof found) == 0);
-    CHECK_EQ(nf2_close(fs, file), NF2_OK);
-    CHECK_EQ(nf2_remove(fs, "fill"), synced == NF2_OK ? NF2_OK : NF2_ERR_NOENT);
-    CHECK_EQ(put(&volume, "again", 30000, 9), NF2_OK);
-    volume_down(&volume, true);
-}
-
-TEST(updates_on_full_chip)
-{
-    for (uint32_t blocks = 3; blocks < 24; blocks += 5) {
-        sync_updates(blocks);
-    }
-}
-
 static void fill_often(const char *on_chip)
 {
     struct volume volume;
@@ -1181,7 +1126,6 @@ int main(void)
         RUN(open_modes);
         RUN(full_chip);
         RUN(names_from_garbage);
-        RUN(updates_on_full_chip);
         RUN(preallocation);
     }
     RUN(thousand_fills);

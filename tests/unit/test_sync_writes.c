@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_sync_writes.c - synchronous writes on a volume that is getting full: each is there as a whole, or nothing of it. */
+/* test_sync_writes.c - synchronous writes on a volume that is getting full: each is there as a whole, or nothing of it; and
+   updates that wait for a sync there. */
 #include <stdio.h>
 #include <string.h>
 
@@ -115,9 +116,71 @@ TEST(anywhere)
     }
 }
 
+/* Many small updates that wait for one sync, where few blocks are left: it is made or refused, and the volume goes on. */
+static void sync_updates(const char *chip, uint32_t blocks_left)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file;
+    struct nf2_statfs stat;
+    uint32_t size = 60000, at;
+    uint8_t byte;
+
+    state = 77;
+    volume_up(&volume, chip);
+    CHECK_EQ(put(&volume, "data", size, 3), NF2_OK);
+    for (at = 0; at < size; at++) {
+        content[at] = content_byte(3, at);
+    }
+    CHECK_EQ(nf2_statfs(fs, &stat), NF2_OK);
+    CHECK_EQ(put(&volume, "fill", (stat.blocks_available - blocks_left) * stat.block_size, 1), NF2_OK);
+    CHECK_EQ(nf2_open(fs, file, "data", NF2_O_RDWR, volume.page), NF2_OK);
+    for (unsigned i = 0; i < 3000; i++) {
+        at = below(size);
+        byte = (uint8_t)below(256);
+        CHECK_EQ(nf2_seek(fs, file, (int32_t)at, NF2_SEEK_SET), (int32_t)at);
+        int32_t written = nf2_write(fs, file, &byte, 1);
+        if (written != 1) {
+            CHECK_EQ(written, NF2_ERR_NOSPC);
+            break;
+        }
+        content[at] = byte;
+    }
+    int synced = nf2_sync(fs, file);
+    CHECK(synced == NF2_OK || synced == NF2_ERR_NOSPC);
+    if (synced == NF2_ERR_NOSPC) { /* the map cannot grow: they wait in the handle for room */
+        CHECK_EQ(nf2_remove(fs, "fill"), NF2_OK);
+        CHECK_EQ(nf2_sync(fs, file), NF2_OK);
+    }
+    CHECK_EQ(volume_again(&volume, false), NF2_OK);
+    CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
+    CHECK_EQ(nf2_open(fs, file, "data", NF2_O_RDONLY, volume.page), NF2_OK);
+    CHECK_EQ(nf2_read(fs, file, found, size), (int32_t)size);
+    CHECK(memcmp(found, content, size) == 0);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    CHECK_EQ(nf2_remove(fs, "fill"), synced == NF2_OK ? NF2_OK : NF2_ERR_NOENT);
+    CHECK_EQ(put(&volume, "again", 30000, 9), NF2_OK);
+    volume_down(&volume, true);
+}
+
+static void updates_on(const char *chip)
+{
+    for (uint32_t blocks = 3; blocks < 24; blocks += 5) {
+        sync_updates(chip, blocks);
+    }
+}
+
+TEST(updates_on_full_chip)
+{
+    updates_on("tiny256k");
+    updates_on("tinyecc16");
+    updates_on("tiny512");
+}
+
 int main(void)
 {
     RUN(appends);
     RUN(anywhere);
+    RUN(updates_on_full_chip);
     return check_done();
 }

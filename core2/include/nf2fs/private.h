@@ -27,7 +27,7 @@
 #define NF2_CELLS 32u                   /* parts of a window of which live data is counted: see victims.c */
 #define NF2_FREED_MAX 8u
 #define NF2_BAD_MAX 4u
-#define NF2_PIECES_MAX 4u               /* unsynced pieces of a file kept in its handle */
+#define NF2_PIECES_MAX 3u               /* unsynced pieces of a file kept in its handle */
 #define NF2_KEY_MAX 24u
 #define NF2_HINTS 4u                    /* names whose entries are known: half of them directories */
 
@@ -40,16 +40,16 @@ struct nf2_key {
 struct nf2_piece {              /* where a part of a file lies */
     uint32_t offset;            /* in the file, bytes */
     uint32_t length;            /* bytes */
-    uint32_t block;
-    uint32_t within;            /* byte in the block; of frames: file offset of the block's first byte of data */
+    uint16_t block;
+    uint16_t within;            /* its first byte: in the block; of frames: in their data */
     uint8_t kind;               /* NF2_PIECE_* */
     bool open;                  /* frames that the file ends with: as far as they go */
 };
 
 struct nf2_run {                /* erased blocks that one writer fills in order */
-    uint32_t block;
-    uint32_t within;            /* next byte of the first block */
-    uint32_t count;             /* blocks, the first one included; 0: none */
+    uint16_t block;
+    uint16_t within;            /* next byte of the first block */
+    uint16_t count;             /* blocks, the first one included; 0: none */
 };
 
 struct nf2_claim {              /* claimed blocks that nobody has taken yet */
@@ -104,7 +104,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     uint32_t end;               /* where the next record goes in it */
     uint32_t super_sequence;
     uint32_t next_id;
-    uint16_t super_end[3];      /* of each super block: where the next one would go */
+    uint16_t super_end[3];      /* of each super block: where the next one goes; 0: not known in this mount */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
@@ -203,20 +203,20 @@ typedef struct nf2_file {
     bool changed;               /* there is more to sync than what the buffer holds */
     bool fresh;                 /* the content replaces what is committed */
     bool created;               /* no entry is on flash yet; the last of what is put back */
-    uint8_t spills;             /* times that the pieces went to the shadow */
     uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
+    bool cut;                   /* an unsynced truncation ends that at `synced` */
     uint16_t flags;
     uint32_t position;
-    uint32_t synced;            /* size at the last sync */
-    uint32_t cut_to;            /* committed content counts up to here (unsynced truncation) */
+    uint32_t synced;            /* bytes of it that count */
     uint32_t id;                /* of the committed map */
     uint32_t shadow;            /* of the map with uncommitted pieces; 0: none */
     uint32_t moves;             /* fs->moves when `here` was found */
     struct nf2_run run;         /* where data goes */
-    uint32_t frames_block;      /* of frames at the file's end that take more; 0: none */
-    uint32_t frames_base;
-    uint32_t frames_at;         /* where the next one goes */
-    uint32_t promised;          /* blocks */
+    uint16_t frames_block;      /* of frames at the file's end that take more; 0: none */
+    uint16_t frames_at;         /* where the next one goes, */
+    uint16_t frames_data;       /* and so many bytes of data stand before it */
+    uint16_t promised;          /* blocks */
+    uint16_t spilled;           /* pieces that went to the shadow */
     struct nf2_key key;         /* of the entry */
     struct nf2_piece here;      /* committed piece that was looked for last */
     struct nf2_piece piece[NF2_PIECES_MAX];     /* not committed, oldest first */
