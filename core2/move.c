@@ -68,41 +68,52 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
 }
 
 /*
- * Copies the part that a step moves of what a map has at an offset: `to` is where it is. WHOLE: that was all of it; PART; 0:
- * there is nothing to move, or an error.
+ * Plans to put what a step moves of what a map has at an offset, which is copied: all of it, or, as the first piece of the
+ * plan, a part, behind what is left behind that. 1: there may be more; 0, or an error.
  */
-enum { WHOLE = 1, PART = 2 };
-static NF2_APART int copy_of_map(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *to)
+static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_plan *plan)
 {
-    struct nf2_piece piece;
+    struct nf2_run *run = &fs->walk.moved;
+    struct nf2_piece piece, part, *to = &plan->piece[plan->count];
 
     NF2_TRY(nf2_map_find(fs, id, offset, &piece));
     if (piece.kind == 0 || !nf2_move_wanted(fs, &piece)) {
         return 0;
     }
-    uint32_t length = piece.length;
-    part_to_move(fs, &piece);
-    NF2_TRY(copy(fs, &piece, to));
-    return to->offset == offset && to->length == length ? WHOLE : PART;
+    part = piece;
+    part_to_move(fs, &part);
+    uint32_t room = nf2_block_bytes(fs) - (run->count > 0 ? run->within : 0);
+    if (plan->count > 0 && (part.length < piece.length || part.length > room)) {
+        return 0;
+    }
+    NF2_TRY(copy(fs, &part, to));
+    uint32_t end = to->offset - piece.offset + to->length;
+    if (end < piece.length) {   /* what is left is put first */
+        if (plan->count > 0) {
+            return 0;           /* a block failed: the next step copies it again */
+        }
+        to[1] = to[0];
+        to[0] = piece;
+        nf2_piece_part(fs, to, end, piece.length - end);
+        plan->count = 1;
+    }
+    plan->count++;
+    return to->length == piece.length;
 }
 
 /* Pieces that are copied as a whole are put with one change. */
 static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted *wanted)
 {
     struct nf2_plan plan = {.count = 0, .from = 0, .to = 0};
-    int copied = WHOLE;
+    int more = 1;
 
-    while (copied == WHOLE && plan.count < wanted->count) {
-        copied = copy_of_map(fs, id, wanted->offset[plan.count], &plan.piece[plan.count]);
-        NF2_TRY(copied);
-        plan.count += copied == WHOLE;
+    while (more > 0 && plan.count < wanted->count) {
+        more = move_piece(fs, id, wanted->offset[plan.count], &plan);
+        NF2_TRY(more);
     }
-    struct nf2_piece part = plan.piece[copied == PART ? plan.count : 0];
-    bool any = plan.count > 0;
-    NF2_TRY(any ? nf2_change_pieces(fs, id, &plan) : NF2_OK);
-    NF2_TRY(copied == PART ? nf2_change_map(fs, id, &part, 1) : NF2_OK);
+    NF2_TRY(plan.count > 0 ? nf2_change_pieces(fs, id, &plan) : NF2_OK);
     fs->moves++;
-    return any || copied == PART;
+    return plan.count > 0;
 }
 
 /* ---- lists -------------------------------------------------------------------------------------- */

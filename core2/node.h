@@ -10,7 +10,7 @@
 #include "log.h"
 
 struct nf2_child {              /* a reference to a node */
-    uint32_t block;
+    uint16_t block;
     uint16_t base_end;          /* end of its base */
 };
 

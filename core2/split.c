@@ -103,7 +103,7 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part,
     nf2_node_head(fs, writer, rewrite->level);
     NF2_TRY(copy_kept(fs, rewrite, part, writer));
     nf2_writer_align(fs, writer);
-    rewrite->made[part].block = writer->block;
+    rewrite->made[part].block = (uint16_t)writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
     for (const struct nf2_op *op = rewrite->ops; op < rewrite->ops + rewrite->count; op++) {
         bool second = rewrite->two && nf2_key_compare(&op->key, &rewrite->cut) >= 0;
@@ -337,7 +337,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
     }
     begin(&rewrite, path->node, &path->lower, level - 1);
     rewrite.sources = 2;
-    rewrite.right.block = entry.block;
+    rewrite.right.block = (uint16_t)entry.block;
     NF2_TRY(nf2_tree_child(fs, entry.record, &front, &rewrite.right));
     nf2_op_delete(&rewrite.up[1], &entry.key);
     return run(fs, &rewrite);

@@ -54,9 +54,10 @@ int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf
     NF2_TRY(nf2_front_of(fs, node->block, place, front));
     const uint8_t *child = front->bytes + front->key + front->key_length;
     bool valid = child + NF2_CHILD_BYTES + 4 == front->bytes + front->length && child[0] == NF2_BODY_CHILD;
-    node->block = nf2_get32(child) >> 8;
+    uint32_t block = nf2_get32(child) >> 8;
+    node->block = (uint16_t)block;
     node->base_end = nf2_get16(child + 4);
-    return valid && node->block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
+    return valid && block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
 }
 
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path)
