@@ -61,8 +61,6 @@
 #define CORE_IDLE_READS_AGAIN(blocks) 60u
 /* Pages programmed where a small file comes and goes 1,000 times. */
 #define CORE_PAGES_COME_AND_GO 2150u
-/* Mean of the erases at which what rested until 60 of them has caught up. */
-#define CORE_WEAR_CAUGHT_UP 80u
 /* So many large erases come to a small one where blocks fall free singly; blocks that are erased ahead of so many free ones. */
 #define CORE_LARGE_FOR_SMALL 8u
 #define CORE_ERASED_AHEAD(free) ((free) / 2u)
@@ -101,8 +99,6 @@
 #define CORE_IDLE_READS_AGAIN(blocks) CORE_IDLE_READS(blocks)
 /* Two programs each time, and the leaf written anew, its blocks claimed, each time its half is full. */
 #define CORE_PAGES_COME_AND_GO 3300u
-/* `wear_age` is compared with the mean, not with the most worn block, and a walk moves four groups at most. */
-#define CORE_WEAR_CAUGHT_UP 160u
 /* Nodes and the root log take blocks one by one; of the window that is taken from groups are erased ahead, of others none. */
 #define CORE_LARGE_FOR_SMALL 3u
 #define CORE_ERASED_AHEAD(free) (((free) < 512u ? (free) : 512u) / 2u)

@@ -118,7 +118,7 @@ TEST(age_first)
     begin(&volume, 60, 8);
     wear_down(&volume, 15);
     CHECK(share_below(&volume, 2) > 30);
-    wear_down(&volume, CORE_WEAR_CAUGHT_UP);
+    wear_down(&volume, 80);
     CHECK(share_below(&volume, 40) < 10);
     rests_unchanged(&volume);
     volume_down(&volume, true);
