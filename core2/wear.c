@@ -2,8 +2,8 @@
 #include "wear.h"
 
 #define COUNT_BYTES 3u          /* of each group: erases of its blocks, in all */
-#define AGE 16u                 /* mean of the erases of a block from which on resting data is moved; */
-#define SPREAD 6u               /* as soon as its group lags so far behind the mean: see tests/models/wear.py */
+#define AGE 16u                 /* if the configuration does not say: see nf2fs/nf2fs.h, and tests/models/wear.py */
+#define SPREAD 6u
 #define MOST 4u                 /* groups that one walk moves for that */
 #define LEAST_CHANGE 8u         /* blocks: for fewer of them a window's entry is not written again */
 
@@ -32,6 +32,22 @@ static uint32_t mean(const nf2_t *fs)
 static uint32_t wear(const nf2_t *fs, const struct counts *counts, uint32_t group)
 {
     return nf2_get24(counts->bytes + group * COUNT_BYTES) / nf2_group_blocks(fs);
+}
+
+/* Were blocks erased so often in the mean that those which rest are worth a move? */
+static bool aged(const nf2_t *fs)
+{
+    uint32_t age = fs->config->wear_age;
+
+    return mean(fs) >= (age != 0 ? age : AGE);
+}
+
+/* Is `less` farther below `more` than groups may lie apart? */
+static bool lags(const nf2_t *fs, uint32_t less, uint32_t more)
+{
+    uint32_t spread = fs->config->wear_spread;
+
+    return more > less && more - less > (spread != 0 ? spread : SPREAD);
 }
 
 /* Counts the free blocks of a window, as `bits` have it, as erased (`sign` 1), or as not erased after all (-1). */
@@ -65,7 +81,7 @@ int nf2_wear_take(nf2_t *fs)
     NF2_TRY(other ? count_free(fs, space->now_window, space->now, NULL, -1, &counts) : NF2_OK);
     NF2_TRY(count_free(fs, space->mark_window, space->mark, other ? NULL : space->now, 1, &counts));
     for (uint32_t group = 0; group < NF2_GROUPS; group++) {
-        bool worn = mean(fs) >= AGE && wear(fs, &counts, group) > mean(fs) + SPREAD;
+        bool worn = aged(fs) && lags(fs, mean(fs), wear(fs, &counts, group));
         space->worn |= (uint32_t)worn << group;
     }
     return NF2_OK;
@@ -74,7 +90,7 @@ int nf2_wear_take(nf2_t *fs)
 /* The group that lags most and is not among the laggards yet; NF2_GROUPS: there is none. */
 static uint32_t least_worn(const nf2_t *fs, const struct counts *counts)
 {
-    uint32_t best = NF2_GROUPS, least = mean(fs) - SPREAD;
+    uint32_t best = NF2_GROUPS, least = mean(fs);
 
     for (uint32_t group = 0; group < NF2_GROUPS; group++) {
         bool chosen = (fs->space.laggards >> group & 1u) != 0;
@@ -83,7 +99,7 @@ static uint32_t least_worn(const nf2_t *fs, const struct counts *counts)
             least = wear(fs, counts, group);
         }
     }
-    return best;
+    return lags(fs, least, mean(fs)) ? best : NF2_GROUPS;
 }
 
 int nf2_wear_look(nf2_t *fs)
@@ -96,7 +112,7 @@ int nf2_wear_look(nf2_t *fs)
     space->laggards = 0;
     space->lag_window = (uint8_t)window;
     bool far = windows < 3 || (window != space->now_window && window != space->mark_window);
-    if (!far || mean(fs) < AGE || fs->walk.hard || nf2_alloc_stock(fs) < fs->space.window_blocks / 8) {
+    if (!far || !aged(fs) || fs->walk.hard || nf2_alloc_stock(fs) < fs->space.window_blocks / 8) {
         return NF2_OK;
     }
     NF2_TRY(load(fs, window, &counts));

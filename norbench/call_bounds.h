@@ -3,7 +3,7 @@
  * call_bounds.h - what each public call of NF2FS may cost at most: pages read, pages programmed, erases.
  *
  * A bound is a sum of a few terms, each a number times a unit: the units stand for the geometry (the window of the meta log, the way
- * to a key) and for what the call was asked (bytes, names in its path). The sums come from the construction (docs/DESIGN.md, "Latency"),
+ * to a key) and for what the call was asked (bytes, names in its path). Each core has a table (call_table.h). The sums come from the construction,
  * not from what was measured; each call of a cell is held to them (call_judge.h), and docs/BOUNDS.md is made of this table.
  */
 #ifndef CALL_BOUNDS_H
@@ -28,7 +28,7 @@ enum call_kind {
 /* How much room the volume has when the call is made. */
 enum call_fill {
     FILL_ROOMY,                 /* nothing has to be reclaimed */
-    FILL_TIGHT,                 /* writes and syncs work ahead (nf2_compact_ahead) */
+    FILL_TIGHT,                 /* calls work ahead, or may wait for blocks */
     FILL_FULL,                  /* what the call may take is not there: it may reclaim first */
     FILL_CLASSES
 };
@@ -36,6 +36,7 @@ enum call_fill {
 enum call_unit {
     UNIT_ONE,
     UNIT_NODE,                  /* a pass over a node of the tree */
+    UNIT_VIEW,                  /* the same, where its records are put in order */
     UNIT_WAY,                   /* the same of all nodes from the root to one key */
     UNIT_NAME,                  /* and of that for each name of the path */
     UNIT_ENTRY,                 /* entries that a leaf may have */
@@ -50,6 +51,7 @@ enum call_unit {
     UNIT_WRITE_WAY,             /* the way to the leaf of each */
     UNIT_CUT_NODE,              /* a pass over a node for each page of what was cut off since the last sync */
     UNIT_CUT,                   /* those pages */
+    UNIT_LEAVES,                /* a walk over all leaves */
     UNIT_VOLUME,                /* erases that take the whole volume */
     UNIT_BUDGET,                /* of idle work: operations of this kind that the budget is time for */
     CALL_UNITS

@@ -110,10 +110,15 @@ void report_bounds(const struct vflash_chip *chip)
     put_lines("notes", call_notes);
     printf("\"units\": [");
     for (enum call_unit unit = UNIT_ONE + 1; unit < CALL_UNITS; unit++) {
-        printf("%s\n  {\"letter\": \"%s\", \"meaning\": \"%s\", ", unit == UNIT_ONE + 1 ? "" : ",", call_unit_letter(unit), call_unit_meaning(unit));
+        if (call_unit_letter(unit) == NULL) {
+            continue;
+        }
+        printf("%s\n  {\"letter\": \"%s\", \"meaning\": \"%s\", ", separator, call_unit_letter(unit), call_unit_meaning(unit));
         printf("\"fixed\": %s, \"value\": %" PRIu64 "}", call_unit_fixed(unit) ? "true" : "false",
                call_unit_value(&geometry, &facts, unit, MEASURE_READS));
+        separator = ",";
     }
+    separator = "";
     printf("],\n\"bounds\": [");
     for (enum call_kind kind = 0; kind < CALL_KINDS; kind++) {
         for (enum call_fill fill = 0; fill < (call_by_fill(kind) ? FILL_CLASSES : 1); fill++) {

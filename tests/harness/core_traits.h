@@ -49,6 +49,21 @@
 #define CORE_STRIDE_REGAINED UINT32_MAX
 /* Pages read for each name of a path, at most. */
 #define CORE_PAGES_A_NAME 16u
+/* In the table of bounds: a remove keeps its bound on a full volume; what a stat reads. */
+#define CORE_REMOVE_BOUNDED true
+#define CORE_BOUND_OF_STAT "3 N + T + P"
+/* Bytes read where a small file in a leaf that is known is opened, read and closed. */
+#define CORE_BYTES_SMALL_FILE 120u
+/* Pages read by a rename among 600 names, in the mean. */
+#define CORE_PAGES_RENAME 125u
+/* Pages read by idle work after a name was removed, and after one came and went, with so many blocks in use. */
+#define CORE_IDLE_READS(blocks) 250u
+#define CORE_IDLE_READS_AGAIN(blocks) 60u
+/* Pages programmed where a small file comes and goes 1,000 times. */
+#define CORE_PAGES_COME_AND_GO 2150u
+/* So many large erases come to a small one where blocks fall free singly; blocks that are erased ahead of so many free ones. */
+#define CORE_LARGE_FOR_SMALL 8u
+#define CORE_ERASED_AHEAD(free) ((free) / 2u)
 
 #else
 
@@ -72,6 +87,21 @@
 #define CORE_THIRDS_REGAINED (256u << 10)
 #define CORE_STRIDE_REGAINED 7u
 #define CORE_PAGES_A_NAME 5u
+/* Each change may wait for a walk. */
+#define CORE_REMOVE_BOUNDED false
+#define CORE_BOUND_OF_STAT "T + P"
+/* A look bisects the base by its pages' first keys, and checks the page that it finds; a sixth more than was seen. */
+#define CORE_BYTES_SMALL_FILE 870u
+/* The views of both leaves are made again after each change: two nodes a level, thrice, in which keys are compared. */
+#define CORE_PAGES_RENAME 500u
+/* Idle work is a walk over all leaves, twice where something moves: each is passed, and what moves is looked for again. */
+#define CORE_IDLE_READS(blocks) (300u * (blocks))
+#define CORE_IDLE_READS_AGAIN(blocks) CORE_IDLE_READS(blocks)
+/* Two programs each time, and the leaf written anew, its blocks claimed, each time its half is full. */
+#define CORE_PAGES_COME_AND_GO 3300u
+/* Nodes and the root log take blocks one by one; of the window that is taken from groups are erased ahead, of others none. */
+#define CORE_LARGE_FOR_SMALL 3u
+#define CORE_ERASED_AHEAD(free) (((free) < 512u ? (free) : 512u) / 2u)
 
 #endif
 

@@ -4,6 +4,7 @@
 
 #include "api_volume.h"
 #include "check.h"
+#include "core_traits.h"
 
 #define CHIP "w25q80"           /* 256 blocks of 4 KiB */
 #define BLOCKS 256u
@@ -214,10 +215,10 @@ TEST(erases_wait)
     const uint64_t *erases = vflash_counts(volume.flash)->erases;
     printf("few blocks at a time fall free: %u erases of one, %u of sixteen\n", (unsigned)erases[0], (unsigned)erases[2]);
     CHECK(erases[2] > 20);
-    CHECK(erases[0] * 8 < erases[2]);
+    CHECK(erases[0] * CORE_LARGE_FOR_SMALL < erases[2]);
     struct nf2_statfs statfs;
     CHECK_EQ(nf2_statfs(&volume.fs, &statfs), NF2_OK);
-    CHECK(statfs.blocks_erased * 2 >= statfs.blocks_free);
+    CHECK(statfs.blocks_erased >= CORE_ERASED_AHEAD(statfs.blocks_free));
     volume_down(&volume, true);
 }
 
@@ -240,7 +241,7 @@ TEST(hot_name_alone)
         come_and_go(&volume, 1000);
         uint64_t pages = vflash_counts(volume.flash)->program_pages - begun;
         printf("one name of %u comes and goes: %u pages programmed for 1,000 times\n", resting[t], (unsigned)pages);
-        CHECK(pages < 2150);
+        CHECK(pages < CORE_PAGES_COME_AND_GO);
         for (unsigned i = 0; i < resting[t]; i++) {
             snprintf(name, sizeof name, "rests%02u", i);
             CHECK(holds(&volume, name, 40, i));
