@@ -80,14 +80,27 @@ int nf2_super_find(nf2_t *fs, struct nf2_scan *scans)
 }
 
 /*
- * A block without an anchor is erased first: its erase may have been cut. So is each with units that are programmed once: a session
- * that was cut in its first program may have left no trace of it.
+ * A block without an anchor is erased first: its erase may have been cut. With units that are programmed once so is each where an
+ * anchor may have been cut, but that with the last anchor, which is never erased: there the new session's epoch keeps them apart.
  */
-void nf2_super_ends(nf2_t *fs, const struct nf2_scan *scan)
+void nf2_super_ends(nf2_t *fs, const struct nf2_scan *scan, uint32_t anchored)
 {
+    struct nf2_root *root = &fs->root;
+    bool moved = root->head != anchored, once = moved && fs->io.flash->program_unit > 1;
+
+    root->anchor_due = moved && (!once || root->next == anchored); /* else the session begins with a turn, and its anchor */
     for (uint32_t block = 0; block < nf2_super_blocks(fs); block++, scan++) {
-        bool known = fs->io.flash->program_unit == 1 && scan->last_end != 0;
-        fs->root.super_end[block] = (uint16_t)(known ? nf2_scan_append_at(fs, scan) : UINT16_MAX);
+        bool known = scan->last_end != 0 && (!once || block == root->super_block);
+        root->super_end[block] = (uint16_t)(known ? nf2_scan_append_at(fs, scan) : UINT16_MAX);
+    }
+}
+
+void nf2_super_forget(nf2_t *fs)
+{
+    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
+        if (block != fs->root.super_block) {
+            fs->root.super_end[block] = UINT16_MAX;
+        }
     }
 }
 

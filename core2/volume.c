@@ -195,8 +195,9 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
     if (!nf2_space_usable(fs, fs->root.head)) {
         return NF2_ERR_CORRUPT;
     }
+    uint32_t anchored = fs->root.head;
     NF2_TRY(nf2_journal_read(fs));
-    nf2_super_ends(fs, scans);
+    nf2_super_ends(fs, scans, anchored);
     if (!nf2_space_usable(fs, fs->root.node) || !nf2_space_usable(fs, fs->root.next)) {
         return NF2_ERR_FOREIGN; /* a format was cut */
     }
@@ -254,6 +255,7 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     if (out == NULL) {
         return NF2_ERR_INVAL;
     }
+    nf2_journal_prepare(fs);
     out->block_size = nf2_block_bytes(fs);
     out->blocks = fs->io.blocks;
     out->blocks_free = nf2_space_total(fs);
@@ -318,6 +320,7 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     if (block >= fs->io.blocks) {
         return NF2_ERR_INVAL;
     }
+    nf2_journal_prepare(fs);
     NF2_TRY(erases != NULL ? nf2_wear_of(fs, block, erases) : NF2_OK);
     int bad = nf2_bad_is(fs, block);
     return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
