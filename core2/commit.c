@@ -129,17 +129,30 @@ static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
     return replace_content(fs, file, list, (uint32_t)length);
 }
 
-/* Changes of the committed map by one piece, or by its end: 1 if they were made. Else each would have to know the others. */
+/* Does each piece go on where the one in front ends? */
+static bool in_a_row(const nf2_file_t *file)
+{
+    bool row = true;
+
+    for (unsigned i = 1; i < file->pieces; i++) {
+        row = row && file->piece[i - 1].offset + file->piece[i - 1].length == file->piece[i].offset;
+    }
+    return row;
+}
+
+/* A change of the committed map by one write, or by its end: 1 if it was made. Else each would have to know the others. */
 static int commit_in_map(nf2_t *fs, nf2_file_t *file)
 {
     bool cut = file->cut_to != NF2_NONE;
 
-    if (file->pieces + cut > 1) {
+    if ((cut && file->pieces > 0) || !in_a_row(file)) {
         return 0;
     }
-    if (file->pieces + cut > 0) {
-        const struct nf2_piece *piece = cut ? NULL : &file->piece[0];
-        int result = nf2_change_map(fs, file->id, piece, cut ? file->cut_to : piece->offset + piece->length);
+    if (cut || file->pieces > 0) {
+        int result = nf2_change_map(fs, file->id, cut ? NULL : file->piece, cut ? file->cut_to : file->pieces);
+        if (result == NF2_TOO_MANY) {
+            return 0;
+        }
         NF2_TRY(nf2_group_end(fs, result));
     }
     return committed(fs, file);

@@ -39,7 +39,7 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
     }
     want = others_write(fs, file) ? nf2_max(want, SHARED_BLOCKS) : want;
     while (result == NF2_NEED_SPACE) {
-        result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), nf2_space_kept(fs), &file->run);
+        result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), nf2_space_spare(fs), &file->run);
         if (result == NF2_NEED_SPACE) {
             file->run.count = 0;
             NF2_TRY(nf2_sweep_more(fs));
@@ -156,7 +156,7 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
     for (unsigned i = 0; i < file->pieces; i++) {
         NF2_TRY(nf2_sweep_ready(fs, false));
         const struct nf2_piece *piece = &file->piece[i];
-        NF2_TRY(nf2_change_map(fs, file->shadow, piece, piece->offset + piece->length));
+        NF2_TRY(nf2_change_map(fs, file->shadow, piece, 1));
     }
     file->spills = (uint8_t)(file->spills + (file->pieces > 0));
     file->pieces = 0;

@@ -181,36 +181,44 @@ static NF2_APART void put_piece(struct nf2_op *op, uint32_t id, struct nf2_piece
     nf2_op_put(op, &key, bytes, (uint32_t)(nf2_piece_store(bytes, &value) - bytes));
 }
 
+/* What is removed comes first: a piece that is put may lie in that range. */
 int nf2_change_pieces(nf2_t *fs, uint32_t id, struct nf2_plan *plan)
 {
     struct nf2_op ops[NF2_PLAN_PIECES];
     unsigned n = 0;
 
     NF2_ASSERT(plan->count + (plan->from < plan->to) <= NF2_PLAN_PIECES);
-    for (; n < plan->count; n++) {
-        put_piece(&ops[n], id, &plan->piece[n]);
-    }
     if (plan->from < plan->to) {
         nf2_op_range(&ops[n++], id, plan->from, plan->to);
+    }
+    for (unsigned i = 0; i < plan->count; i++) {
+        put_piece(&ops[n++], id, &plan->piece[i]);
     }
     return nf2_change_ahead(fs, ops, n);
 }
 
-int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *piece, uint32_t end)
+int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *pieces, uint32_t count)
 {
+    const struct nf2_piece *last = pieces + (pieces != NULL ? count - 1u : 0);
+    uint32_t end = pieces != NULL ? last->offset + last->length : count;
     struct nf2_plan plan = {.count = 0, .from = end, .to = NF2_FILE_MAX + 1u};
     struct nf2_piece *old = &plan.piece[0];
 
     NF2_TRY(end > 0 ? nf2_map_find(fs, id, end - 1, old) : NF2_OK);
     uint32_t old_end = old->offset + old->length;
-    if (piece != NULL) {
+    if (pieces != NULL) {
         plan.to = end;
-        plan.from = old->offset <= piece->offset ? end : piece->offset + 1; /* one older piece has all of it, or a gap */
+        plan.from = old->offset <= pieces->offset ? end : pieces->offset + 1; /* one older piece has all of it, or a gap */
         if (old->kind != 0 && old_end > end) {
             nf2_piece_part(fs, old, end - old->offset, old_end - end);
             plan.count = 1;
         }
-        plan.piece[plan.count++] = *piece;
+        if (plan.count + count + (plan.from < end) > NF2_PLAN_PIECES) {
+            return NF2_TOO_MANY;
+        }
+        for (; pieces <= last; pieces++) {
+            plan.piece[plan.count++] = *pieces;
+        }
     } else if (old->kind != 0) { /* its true length, also where pieces behind it cut it short so far */
         nf2_piece_part(fs, old, 0, end - old->offset);
         plan.count = 1;

@@ -100,7 +100,7 @@ static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted
     struct nf2_piece part = plan.piece[copied == PART ? plan.count : 0];
     bool any = plan.count > 0;
     NF2_TRY(any ? nf2_change_pieces(fs, id, &plan) : NF2_OK);
-    NF2_TRY(copied == PART ? nf2_change_map(fs, id, &part, part.offset + part.length) : NF2_OK);
+    NF2_TRY(copied == PART ? nf2_change_map(fs, id, &part, 1) : NF2_OK);
     fs->moves++;
     return any || copied == PART;
 }

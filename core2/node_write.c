@@ -96,12 +96,16 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
                     nf2_node_find(fs, view, from, &entry);
             NF2_TRY(found);
             found = found && nf2_op_covers(op, &entry.key);
+            bool stays = false; /* a RANGE leaves out what the changes behind it put */
+            for (unsigned k = i + 1; found && op->type == NF2_OP_RANGE && k < count; k++) {
+                stays = stays || nf2_op_covers(&ops[k], &entry.key);
+            }
             if (found && op->type == NF2_OP_DEL && i > 0 && takes_body(op - 1, &entry)) {
                 record[n - 1].type = NF2_NODE_REN; /* the PUT in front becomes a rename */
                 record[n - 1].kill[2] = record[n - 1].kill[0];
                 record[n - 1].kill[1] = entry.record;
                 record[n - 1].kill[0] = entry.body_record;
-            } else if (found || op->type == NF2_OP_PUT) {
+            } else if (!stays && (found || op->type == NF2_OP_PUT)) {
                 if (n == APPEND_MAX) {
                     return NF2_NODE_FULL;
                 }

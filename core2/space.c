@@ -208,7 +208,12 @@ bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
 
 uint32_t nf2_space_reserve(const nf2_t *fs)
 {
-    return nf2_space_kept(fs) + 2u;
+    return nf2_space_spare(fs) + 2u;
+}
+
+uint32_t nf2_space_spare(const nf2_t *fs)
+{
+    return nf2_space_kept(fs) + nf2_min(fs->io.blocks / 64, 16);
 }
 
 uint32_t nf2_space_kept(const nf2_t *fs)

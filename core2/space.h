@@ -65,7 +65,10 @@ uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bo
 /* Are these blocks on record as erased? */
 bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count);
 
-/* Blocks that the changes of one call may need for nodes: data does not take them. */
+/* Blocks that data does not take: those that the changes of one call may need for nodes, and room to empty a cell. */
+uint32_t nf2_space_spare(const nf2_t *fs);
+
+/* Blocks that the changes of one call may need for nodes. */
 uint32_t nf2_space_kept(const nf2_t *fs);
 
 /* Blocks that no one uses, claimed ones included; those that are kept back for the tree and for deletions; the rest. */

@@ -309,7 +309,7 @@ static int lower(nf2_t *fs, const struct nf2_path *path)
     return done;
 }
 
-int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
+int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
 {
     struct rewrite rewrite;
     struct nf2_entry entry;
@@ -330,6 +330,9 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path)
     if (found == 0) {           /* nothing follows; is there anything in front? */
         found = nf2_node_seek(fs, view, &nf2_key_lowest, NF2_ABOVE, &entry);
         return found == 0 ? lower(fs, path) : found < 0 ? found : NF2_UNCHANGED;
+    }
+    if (level == 1 && 2 * bytes > nf2_log_bytes(fs)) {
+        return NF2_UNCHANGED;
     }
     begin(&rewrite, path->node, &path->lower, level - 1);
     rewrite.sources = 2;

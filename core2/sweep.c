@@ -42,8 +42,8 @@ static void begin_phase(nf2_t *fs)
     walk->allowed = nf2_max(walk->emptying ? nf2_min(left, walk->gain / 4 * 3) : nf2_min(left, 64) / 16, 1);
 }
 
-/* The window that is marked is taken from now on: its bits go on record. */
-static int take_over(nf2_t *fs)
+/* The window that is marked is taken from now on: its bits go on record. `fresh`: it was never used, and is erased. */
+static int take_over(nf2_t *fs, bool fresh)
 {
     struct nf2_space *space = &fs->space;
 
@@ -54,7 +54,9 @@ static int take_over(nf2_t *fs)
     space->now_window = (uint16_t)space->mark_window;
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
     space->erased_groups = same ? space->erased_groups : 0; /* of blocks taken since their erase it has none */
-    space->fresh = space->now_fresh = space->drained = false;
+    space->now_fresh = fresh;
+    space->fresh = fresh && space->now_window + 1u < nf2_windows(fs);
+    space->drained = false;
     space->now_counted = true;
     space->ahead = 0;
     fs->walk.stock = nf2_alloc_stock(fs);
@@ -89,33 +91,36 @@ static void count_window(nf2_t *fs)
 /* All leaves were visited. */
 static int end_walk(nf2_t *fs)
 {
-    fs->space.victims = UINT32_MAX; /* cells with something pinned fall out */
+    struct nf2_walk *walk = &fs->walk;
+    struct nf2_space *space = &fs->space;
+
+    space->victims = UINT32_MAX; /* cells with something pinned fall out */
     NF2_TRY(nf2_walk_pin(fs, false));
-    if (!fs->walk.emptying && !fs->group_busy) {
+    if (!walk->emptying && !fs->group_busy) {
         bool chosen = nf2_victims_choose(fs);
         NF2_TRY(nf2_wear_look(fs));
-        chosen = chosen || fs->space.laggards != 0;
-        if (chosen || (fs->walk.hard && nf2_victims_zoom(fs))) {
+        chosen = chosen || space->laggards != 0;
+        if (chosen || (walk->hard && nf2_victims_zoom(fs))) {
             NF2_TRY(nf2_walk_begin(fs, chosen));
             begin_phase(fs);
             return NF2_OK;
         }
     }
-    fs->walk.fruitless = fs->walk.emptying ? 0 : (uint8_t)(fs->walk.fruitless + 1u);
-    fs->space.victims = fs->space.laggards = 0;
-    fs->walk.ready = true;
-    fs->walk.ended = fs->space.erases;
-    bool same = fs->space.mark_window == fs->space.now_window;
+    walk->fruitless = walk->emptying ? 0 : (uint8_t)(walk->fruitless + 1u);
+    space->victims = space->laggards = 0;
+    walk->ready = true;
+    walk->ended = space->erases;
+    bool same = space->mark_window == space->now_window;
     if (same) {                 /* before it is counted: a record meanwhile must not have new counts and old bits */
         (void)nf2_wear_take(fs);    /* a count that is lost is not worth an error */
     }
-    if (!fs->walk.counted) {
+    if (!walk->counted) {
         count_window(fs);
-        fs->walk.counted = true;
+        walk->counted = true;
     }
     if (same) {
-        fs->walk.ready = false;
-        return take_over(fs);
+        walk->ready = false;
+        return take_over(fs, false);
     }
     return NF2_OK;
 }
@@ -151,23 +156,14 @@ static int next_window(nf2_t *fs)
     if (space->fresh && space->now_window + 1u < nf2_windows(fs)) {
         space->mark_window = fs->walk.turn = space->now_window + 1;
         nf2_space_clear(fs, space->mark, space->mark_window);
-        bool more = space->mark_window + 1 < nf2_windows(fs);
-        space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
-        NF2_TRY(nf2_walk_pin(fs, false));
         NF2_TRY(mark_bad_keys(fs));
-        memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
-        space->now_window = (uint16_t)space->mark_window;
-        space->now_free = (uint16_t)nf2_space_count(fs, space->now);
-        space->fresh = more;
-        space->now_fresh = true;
-        space->erased_groups = 0;
-        NF2_TRY(nf2_journal_checkpoint(fs, false));
+        NF2_TRY(take_over(fs, true));
         return 1;
     }
     if (fs->walk.ready) {
         (void)nf2_wear_take(fs);
         fs->walk.ready = false;
-        NF2_TRY(take_over(fs));
+        NF2_TRY(take_over(fs, false));
         return 1;
     }
     if (!fs->walk.active) {
@@ -252,12 +248,14 @@ static int walk_once(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number)
  */
 static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number), uint32_t number)
 {
+    struct nf2_walk *walk = &fs->walk;
+    struct nf2_space *space = &fs->space;
     uint32_t windows = nf2_windows(fs), most = 0, idle = 0;
-    uint32_t parts = nf2_max(windows, fs->space.window_blocks / NF2_CELLS); /* that are looked at before nothing more is to be won */
+    uint32_t parts = nf2_max(windows, space->window_blocks / NF2_CELLS); /* that are looked at before nothing more is to be won */
 
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */
-    if (!enough(fs, number) && fs->walk.spent == fs->io.changes + fs->moves) {
+    if (!enough(fs, number) && walk->spent == fs->io.changes + fs->moves) {
         return NF2_ERR_NOSPC;
     }
     while (!enough(fs, number)) {
@@ -267,19 +265,19 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             NF2_TRY(walk_once(fs, enough, number));
             uint32_t total = nf2_space_total(fs);
             idle = total > most ? 0 : idle + 1;
-            fs->walk.looked_closer &= idle == 0 ? 0 : UINT32_MAX;
+            walk->looked_closer &= idle == 0 ? 0 : UINT32_MAX;
             most = nf2_max(most, total);
-            bool hard = fs->walk.hard || idle > windows;
-            fs->walk.fruitless = hard == fs->walk.hard ? fs->walk.fruitless : 0;
-            fs->walk.hard = hard;
+            bool hard = walk->hard || idle > windows;
+            walk->fruitless = hard == walk->hard ? walk->fruitless : 0;
+            walk->hard = hard;
         }
-        if (idle > 6 * windows + 6 || (fs->walk.hard && fs->walk.fruitless > parts)) {
-            fs->walk.hard = false;
-            fs->walk.spent = fs->io.changes + fs->moves;
+        if (idle > 6 * windows + 6 || (walk->hard && walk->fruitless > parts)) {
+            walk->hard = false;
+            walk->spent = fs->io.changes + fs->moves;
             return NF2_ERR_NOSPC;
         }
     }
-    fs->walk.hard = false;
+    walk->hard = false;
     return NF2_OK;
 }
 
@@ -290,7 +288,7 @@ static bool nodes_enough(const nf2_t *fs, uint32_t number)
 
 static bool data_enough(const nf2_t *fs, uint32_t number)
 {
-    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > nf2_space_kept(fs) + number;
+    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > nf2_space_spare(fs) + number;
 }
 
 static bool room_enough(const nf2_t *fs, uint32_t number)
@@ -318,22 +316,25 @@ static uint32_t work_due(const nf2_t *fs)
 /* So much of the walk is done with each change that it ends before the window does. */
 static int pace(nf2_t *fs)
 {
-    bool used_up = (fs->space.now_free == 0 || fs->space.drained) && fs->space.erases - fs->walk.ended > 16;
+    struct nf2_walk *walk = &fs->walk;
+    struct nf2_space *space = &fs->space;
+    bool used_up = (space->now_free == 0 || space->drained) && space->erases - walk->ended > 16;
+    uint32_t begin = walk->stock > space->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock; /* garbage ripens */
     uint32_t stock = nf2_alloc_stock(fs), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
 
-    if (fs->space.fresh || fs->walk.ready) {
+    if (space->fresh || walk->ready) {
         NF2_TRY(used_up ? next_window(fs) : NF2_OK);
         return NF2_OK;
     }
-    if (!fs->walk.active) {
-        if ((stock >= fs->walk.stock && !used_up) || (nf2_windows(fs) == 1 && fs->space.now_free > fs->space.window_blocks / 4)) {
+    if (!walk->active) {
+        if ((stock >= begin && !used_up) || (nf2_windows(fs) == 1 && space->now_free > space->window_blocks / 4)) {
             return NF2_OK;
         }
         NF2_TRY(next_window(fs));
     }
     uint32_t due = used_up ? 0 : work_due(fs), left = work_left(fs), least = left > most ? left - most : 0;
-    bool emptying = fs->walk.emptying;
-    while (fs->walk.active && fs->walk.emptying == emptying && work_left(fs) > nf2_max(due, least)) {
+    bool emptying = walk->emptying;
+    while (walk->active && walk->emptying == emptying && work_left(fs) > nf2_max(due, least)) {
         NF2_TRY(walk_step(fs));
     }
     return NF2_OK;

@@ -60,10 +60,10 @@ int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level);
 /*
  * One node of the path's leaf and its right neighbour, if both are sparse; where the leaf is the
  * last one of its parent, the same of that. Behind the last leaf a root with one child gives way to it.
- * 1 if so, NF2_UNCHANGED, or an error.
+ * `bytes`: at least so many of the leaf are alive. 1 if so, NF2_UNCHANGED, or an error.
  */
 #define NF2_UNCHANGED 2
-int nf2_tree_join(nf2_t *fs, const struct nf2_path *path);
+int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes);
 
 /* What it takes to change something: the operations. Of an orphan: its key under id 0. */
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length);

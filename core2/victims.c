@@ -86,7 +86,7 @@ static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool 
 bool nf2_victims_choose(nf2_t *fs)
 {
     uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs), used;
-    uint32_t parts = stock > floor ? nf2_space_parts(fs) * (stock - floor) : 0, cell;
+    uint32_t per_block = nf2_space_parts(fs), parts = stock > floor ? per_block * (stock - floor) : 0, cell;
     uint32_t enough = fs->walk.hard ? NF2_NONE : fs->space.window_blocks / 2, won = nf2_space_count(fs, fs->space.mark);
 
     parts -= fs->walk.hard ? 0 : parts / 8; /* the rest is for what is written meanwhile */
@@ -96,17 +96,17 @@ bool nf2_victims_choose(nf2_t *fs)
     fs->space.victims = 0;
     fs->walk.to_move = fs->walk.gain = 0;
     while ((cell = pick(fs, candidates, parts, won < enough)) < NF2_CELLS) {
+        uint32_t size = cell_size(fs, cell, &used), live = fs->space.live[cell];
         candidates &= ~(1u << cell);
-        won += cell_size(fs, cell, &used);
-        uint32_t live = fs->space.live[cell];
+        won += size;
         fs->space.victims |= 1u << cell;
-        fs->walk.to_move += live * nf2_block_pages(fs) / nf2_space_parts(fs);
-        fs->walk.gain += cell_size(fs, cell, &used) - live / nf2_space_parts(fs);
+        fs->walk.to_move += live * nf2_block_pages(fs) / per_block;
+        fs->walk.gain += size - live / per_block;
         parts -= nf2_min(parts, live + live / 8 + 1); /* leaves are written anew, too */
         garbage += garbage_of(fs, cell);
-        room += cell_size(fs, cell, &used) * nf2_space_parts(fs) - live;
+        room += size * per_block - live;
     }
-    bool wins = garbage >= nf2_space_parts(fs) / 16 || room > fs->space.cell_blocks * nf2_space_parts(fs);
+    bool wins = garbage >= per_block / 16 || room > fs->space.cell_blocks * per_block;
     fs->space.victims = wins ? fs->space.victims : 0; /* else holes would be moved about, for ever */
     return fs->space.victims != 0;
 }

@@ -182,7 +182,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
     bool moves;
     int found;
 
-    wanted->count = 0;
+    wanted->count = wanted->bytes = 0;
     NF2_TRY(nf2_node_view(fs, path->node[0], 0, &view));
     NF2_TRY(nf2_iterate(fs, view, &fs->walk.cursor, &iterator));
     while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
@@ -190,6 +190,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
             continue;
         }
         int mapped = look_at_entry(fs, &entry, &piece, &moves);
+        wanted->bytes += 10u + entry.key.length + entry.body_length; /* of the record, about */
         NF2_TRY(mapped);
         if (last_id != 0) { /* it counts up to here */
             bool cut = mapped && entry.key.id == last_id && last.offset + last.length > piece.offset;
@@ -231,7 +232,7 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
         fs->walk.active = false;
         fs->walk.leaves_before = fs->walk.leaves;
     }
-    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path);
+    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, wanted->bytes);
     fs->space.pristine = fs->space.pristine && joined != 1; /* there may be more of them */
     NF2_TRY(joined != NF2_NEED_SPACE ? joined : 0);
     return path.bounded ? 0 : ENDED;
