@@ -223,6 +223,7 @@ static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
     NF2_TRY(appended);
     file->piece[0] = piece;
     file->pieces = 1;
+    file->changed = true;       /* also where that is refused */
     file->frames_block = 0;     /* until the file has the piece */
     NF2_TRY(commit_pieces(fs, file));
     file->frames_block = piece.block;

@@ -8,8 +8,6 @@
 
 #include "map.h"
 
-#define NF2_GROUP_BYTES_MAX 1000u
-
 /* The changes, durable when it returns, in one leaf or in several. No GROUP waits (see nf2_sweep_ready). */
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 

@@ -50,19 +50,11 @@ static NF2_APART void turn_run(const struct run *run, uint8_t *at)
 static int write_state(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
-    struct nf2_claim *nodes = &fs->space.nodes;
     struct nf2_writer writer;
 
     NF2_NEAR(root);
     NF2_ASSERT(root->bads <= NF2_BAD_MAX && root->node < fs->io.blocks && fs->io.epoch_known);
     root->id_limit = root->next_id + (root->clean ? 0 : IDS_AHEAD);
-    /*
-     * With units that are programmed once a session begins with a turn: it may need a block that is
-     * not on record as erased.
-     */
-    if (nodes->count > 0 && nodes->count == nodes->erased && fs->io.flash->program_unit > 1) {
-        nodes->erased--;
-    }
     nf2_writer_begin(&writer, root->head, root->end);
     (void)nf2_writer_open(fs, &writer, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES);
     for (const struct run *run = runs; run < RUNS_END; run++) {
@@ -178,15 +170,19 @@ int nf2_journal_read(nf2_t *fs)
         root->leaky = true;
     }
     fs->io.epoch_known = true;
-    root->anchor_due = root->head != anchored;
     root->end = nf2_scan_append_at(fs, &scan);
     /*
      * A session that was cut in its first program may have left no trace of it, and the next one programs the same place. With
      * units that are programmed once it must not: all goes into blocks that are erased first.
      */
+    root->anchor_due = root->head != anchored;
     if (fs->io.flash->program_unit > 1) {
         root->next_suspect = true;
         root->end = UINT16_MAX;
+        if (root->anchor_due) { /* the session begins with a turn, and its anchor */
+            root->anchor_due = root->next == anchored;
+            nf2_super_forget(fs);
+        }
     }
     return NF2_OK;
 }
@@ -245,30 +241,43 @@ uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
     return (uint32_t)claim->start + claim->count;
 }
 
-/*
- * Sets the block for the log's next turn: `block` only where there is no other one. Before this
- * session's first record a block that is not on record as erased comes first: the last session's
- * record holds again where a cut leaves no trace.
- */
+/* The claim that the log's next block comes from: where there is none for nodes, the first free block becomes it. */
+static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
+{
+    struct nf2_space *space = &fs->space;
+    struct nf2_claim *nodes = &space->nodes;
+    uint32_t at = 0, size = space->window_blocks;
+
+    NF2_NEAR(nodes);
+    while (nodes->count == 0 && at < size) {
+        uint32_t block = space->now_window * size + at;
+        if (!nf2_bit(space->now, at++)) {
+            nodes->start = (uint16_t)block;
+            nodes->erased = nf2_space_erased(fs, block, 1);
+            nodes->count = 1;
+            nf2_space_use(fs, block, 1);
+            nf2_space_taken(fs, 1);
+        }
+    }
+    return nodes->count > 0 ? nodes : &space->data;
+}
+
+void nf2_journal_prepare(nf2_t *fs)
+{
+    if (!fs->root.opened && !nf2_log_fits(fs, fs->root.end, NF2_GROUP_BYTES_MAX)) {
+        struct nf2_claim *claim = next_claim(fs);
+        claim->erased = (uint8_t)(claim->erased - (claim->erased > 0 && claim->erased == claim->count));
+    }
+}
+
+/* Sets the block for the log's next turn: `block` only where there is no other one. */
 static NF2_APART void find_next(nf2_t *fs, uint32_t block)
 {
     struct nf2_root *root = &fs->root;
-    struct nf2_claim *claim = fs->space.nodes.count > 0 ? &fs->space.nodes : &fs->space.data;
-    uint32_t free = NF2_NO_BLOCK, at = fs->space.now_window * fs->space.window_blocks;
-    bool claimed = claim->count > (root->opened ? 0 : claim->erased);
+    struct nf2_claim *claim = next_claim(fs);
 
     root->next_suspect = true;
-    for (uint32_t i = 0; i < fs->space.window_blocks && !claimed; i++, at++) {
-        if (!nf2_bit(fs->space.now, i) && (free == NF2_NO_BLOCK || !root->next_suspect)) {
-            free = at;
-            root->next_suspect = !nf2_space_erased(fs, at, 1);
-        }
-    }
-    if (free != NF2_NO_BLOCK) {
-        block = free;
-        nf2_space_use(fs, block, 1);
-        nf2_space_taken(fs, 1);
-    } else if (claim->count > 0) {
+    if (claim->count > 0) {
         block = nf2_claim_last(claim, &root->next_suspect);
     }
     root->next = (uint16_t)block;
@@ -299,6 +308,7 @@ static NF2_APART int turn(nf2_t *fs)
             result = nf2_super_write(fs);
         } else if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, root->head);
+            nf2_super_forget(fs);
         }
     }
     if (result == NF2_OK && old != root->group_block && old != root->next) {
@@ -335,6 +345,7 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
     if (fs->io.read_only) {
         return NF2_ERR_ROFS;
     }
+    nf2_journal_prepare(fs);
     if (fs->root.anchor_due) { /* before the block that the last one names has another use */
         NF2_TRY(nf2_super_write(fs));
         fs->root.anchor_due = false;

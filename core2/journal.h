@@ -8,11 +8,19 @@
 
 #include "super.h"
 
+#define NF2_GROUP_BYTES_MAX 1000u
+
 /* Reads the root log at a mount. CORRUPT: it is damaged. */
 int nf2_journal_read(nf2_t *fs);
 
 /* The first record of a session, before anything else is programmed: the volume is not clean any more. */
 int nf2_journal_open(nf2_t *fs);
+
+/*
+ * Before that: a session that was cut in a turn may have left something in the block that a turn takes next, where `next` had
+ * failed. That is the last one of a claim, or the first free one, which becomes a claim: it counts as not erased.
+ */
+void nf2_journal_prepare(nf2_t *fs);
 
 /* A CHECKPOINT; `clean`: the last one of the session. */
 int nf2_journal_checkpoint(nf2_t *fs, bool clean);

@@ -83,21 +83,27 @@ int nf2_super_find(nf2_t *fs)
     return result;
 }
 
-/*
- * Where a block goes on that this session has not written yet. One without an anchor is erased first: its erase may have been cut.
- * So is each with units that are programmed once: a session that was cut in its first program may have left no trace of it.
- */
+/* Where a block goes on that this session has not written yet. One without an anchor is erased first: its erase may have been cut. */
 static NF2_APART uint32_t find_end(nf2_t *fs, uint32_t block)
 {
     struct nf2_scan scan;
     struct nf2_record record;
-    int found = fs->io.flash->program_unit > 1 ? NF2_ERR_IO : 1;
+    int found = 1;
 
     nf2_scan_begin(&scan, block);
     while (found > 0) {
         found = nf2_scan_next(fs, &scan, &record);
     }
     return found == 0 && scan.last_end != 0 ? nf2_scan_append_at(fs, &scan) : UINT16_MAX;
+}
+
+void nf2_super_forget(nf2_t *fs)
+{
+    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
+        if (block != fs->root.super_block) {
+            fs->root.super_end[block] = UINT16_MAX;
+        }
+    }
 }
 
 static int append(nf2_t *fs, uint32_t block)

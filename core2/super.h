@@ -9,6 +9,12 @@
 /* Finds the last anchor. Errors: BLANK, FOREIGN, VERSION, GEOMETRY, IO. */
 int nf2_super_find(nf2_t *fs);
 
+/*
+ * Where an anchor may have been cut without a mount knowing of it, in this turn or (units that are programmed once) in the last
+ * session: the super blocks are erased before they take one, but that with the last anchor, which the new epoch keeps apart.
+ */
+void nf2_super_forget(nf2_t *fs);
+
 /* Writes an anchor that names the root log's head; durable when it returns. */
 int nf2_super_write(nf2_t *fs);
 

@@ -252,6 +252,7 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     if (out == NULL) {
         return NF2_ERR_INVAL;
     }
+    nf2_journal_prepare(fs);
     out->block_size = nf2_block_bytes(fs);
     out->blocks = fs->io.blocks;
     out->blocks_free = nf2_space_total(fs);
@@ -275,7 +276,7 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     }
     out->erases_total = fs->space.erases;
     out->erases_mean = fs->space.erases / fs->io.blocks;
-    NF2_TRY(nf2_wear_range(fs, &out->erases_min, &out->erases_max));
+    nf2_wear_range(fs, &out->erases_min, &out->erases_max);
     out->mounts_unclean = fs->root.unclean_mounts;
     return nf2_bad_count(fs, &out->blocks_bad);
 }
@@ -316,7 +317,10 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     if (block >= fs->io.blocks) {
         return NF2_ERR_INVAL;
     }
-    NF2_TRY(erases != NULL ? nf2_wear_of(fs, block, erases) : NF2_OK);
+    nf2_journal_prepare(fs);
+    if (erases != NULL) {
+        *erases = nf2_wear_of(fs, block);
+    }
     int bad = nf2_bad_is(fs, block);
     return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
 }

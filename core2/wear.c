@@ -123,27 +123,24 @@ int nf2_wear_look(nf2_t *fs)
     return NF2_OK;
 }
 
-int nf2_wear_of(nf2_t *fs, uint32_t block, uint32_t *erases)
+uint32_t nf2_wear_of(nf2_t *fs, uint32_t block)
 {
     uint32_t size = fs->space.window_blocks;
     struct counts counts;
 
-    NF2_TRY(load(fs, block / size, &counts));
-    *erases = wear(fs, &counts, block % size / nf2_group_blocks(fs));
-    return NF2_OK;
+    return load(fs, block / size, &counts) < 0 ? mean(fs) : wear(fs, &counts, block % size / nf2_group_blocks(fs));
 }
 
-int nf2_wear_range(nf2_t *fs, uint32_t *least, uint32_t *most)
+void nf2_wear_range(nf2_t *fs, uint32_t *least, uint32_t *most)
 {
     struct counts counts;
 
     *least = *most = mean(fs);
     for (uint32_t window = 0; window < nf2_windows(fs); window++) {
-        NF2_TRY(load(fs, window, &counts));
-        for (uint32_t group = 0; group < NF2_GROUPS; group++) {
+        bool known = load(fs, window, &counts) >= 0;
+        for (uint32_t group = 0; known && group < NF2_GROUPS; group++) {
             *least = nf2_min(*least, wear(fs, &counts, group));
             *most = nf2_max(*most, wear(fs, &counts, group));
         }
     }
-    return NF2_OK;
 }

@@ -14,10 +14,10 @@ int nf2_wear_take(nf2_t *fs);
 /* Looks for groups that lag behind the mean: space.laggards. A lap of walks looks at each window once. */
 int nf2_wear_look(nf2_t *fs);
 
-/* Erases of a block as far as they were counted: those of its group. */
-int nf2_wear_of(nf2_t *fs, uint32_t block, uint32_t *erases);
+/* Erases of a block as far as they were counted: those of its group; the mean of all where that cannot be read. */
+uint32_t nf2_wear_of(nf2_t *fs, uint32_t block);
 
 /* The least and the most of all groups. */
-int nf2_wear_range(nf2_t *fs, uint32_t *least, uint32_t *most);
+void nf2_wear_range(nf2_t *fs, uint32_t *least, uint32_t *most);
 
 #endif

@@ -80,7 +80,7 @@
 #define CORE_NAME_WAITS(page_size) 23u
 #define CORE_NAME_MAYBE 0u
 #define CORE_SYNC_OF_READER NF2_OK
-#define CORE_ERASED_KEPT(program_unit) 0u
+#define CORE_ERASED_KEPT(program_unit) ((program_unit) > 1 ? 1u : 0u)
 #define CORE_DEEP_LEVEL 2
 #define CORE_BLOCKS_LEFT 0u
 /* Blocks of which two thirds are live are not emptied on a larger chip (DESIGN.md, "Open"). */

@@ -190,7 +190,6 @@ static bool work(struct large *large, unsigned calls)
 {
     struct rig *rig = large->rig;
 
-    memset(large->open, 0, sizeof large->open);
     for (unsigned i = 0; i < calls && !rig->off; i++) {
         unsigned handle = 1 + pick(large, HANDLES - 1);
         int status = pick(large, 4) == 0 ? use_names(large) : large->open[handle] ? use_one(large, handle) : open_one(large, handle);
@@ -296,6 +295,7 @@ static bool history(struct large *large, unsigned percent)
     }
     vflash_on_cut(large->rig->flash, on_cut, large);
     for (unsigned i = 0; i < CUTS + BRIEF; i++) {
+        memset(large->open, 0, sizeof large->open); /* none is open behind a mount */
         arm(large, i < CUTS ? 4 + pick(large, 150) : 1 + pick(large, 12));
         while (!large->rig->off) {
             if (!work(large, 100)) {

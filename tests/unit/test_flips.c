@@ -280,6 +280,38 @@ TEST(epochs)
     }
 }
 
+/* Entries with counts of erases that cannot be read: figures say the mean of the volume instead. */
+TEST(wear)
+{
+    static const uint8_t key[] = { 0, 5, 'W', 0, 0, 0, 0 };
+    struct nf2_health health;
+    struct volume volume;
+    uint32_t erases = 0;
+    unsigned found = 0;
+
+    volume_up(&volume, "tiny256k");
+    for (unsigned i = 0; i < 40; i++) {
+        CHECK_EQ(put(&volume, "a", 40000, i), NF2_OK);
+    }
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    uint8_t *bytes = vflash_memory(volume.flash);
+    for (uint32_t i = 0; NF2_FORMAT_VERSION == 2 && i + 100 < vflash_chip_of(volume.flash)->size; i++) {
+        if (memcmp(bytes + i, key, sizeof key) == 0) {
+            memset(bytes + i + sizeof key + 4, 0, 20);
+            found++;
+        }
+    }
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, 0), NF2_OK);
+    CHECK_EQ(nf2_health(&volume.fs, &health), NF2_OK);
+    CHECK(nf2_block_state(&volume.fs, 20, &erases) >= 0);
+    if (NF2_FORMAT_VERSION == 2) {
+        CHECK(found > 0);
+        CHECK_EQ(erases, health.erases_mean);
+        CHECK(health.erases_min == erases && health.erases_max == erases);
+    }
+    volume_down(&volume, false);
+}
+
 static uint32_t seeds = 2;
 static unsigned flips_each = 130;
 
@@ -300,5 +332,6 @@ int main(int count, char **arguments)
     }
     RUN(flips);
     RUN(epochs);
+    RUN(wear);
     return check_done();
 }
