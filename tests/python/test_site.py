@@ -61,8 +61,12 @@ def present():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_what_a_page_says_is_so(page, place):
     text = page.read_text()
-    ran = run_page(text, *place, present())
-    assert ran or not blocks(text) or not present()
+    there = present()
+    ran = run_page(text, *place, there)
+    needs = {block.attributes.get("requires") for block in blocks(text)}
+    if blocks(text) and not needs & (there | {None}):
+        pytest.skip(f"this machine has not what all blocks of the page need: {', '.join(needs)}")
+    assert ran or not blocks(text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
