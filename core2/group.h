@@ -18,7 +18,7 @@ int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count);
 int nf2_group_end(nf2_t *fs, int result);
 
 /* Pieces that are put, one behind the other; entries in a range of offsets that go, which counts as one of them; to == 0: none do. The change uses up the pieces. */
-#define NF2_PLAN_PIECES 6u
+#define NF2_PLAN_PIECES 5u
 struct nf2_plan {
     struct nf2_piece piece[NF2_PLAN_PIECES];
     uint32_t count;
