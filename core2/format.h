@@ -4,9 +4,8 @@
 #define NF2FS_CORE_FORMAT_H
 
 #define NF2_MAGIC 0x4632464Eu   /* "NF2F" */
-#define NF2_SUPER_BLOCKS 2u     /* blocks 0 and 1 */
+#define NF2_SUPER_BLOCKS 2u     /* of a volume of fewer than 64 blocks */
 #define NF2_SUPER_MOST 3u       /* of a larger volume */
-#define NF2_FIRST_LOG 2u        /* the root log's first block in a new volume */
 
 /* Limits that private.h has too, for the core's structures: both must say the same. */
 #define NF2_WINDOW_BLOCKS 512u

@@ -3,7 +3,7 @@
 
 uint32_t nf2_super_blocks(const nf2_t *fs)
 {
-    return fs->io.blocks < 64 ? 2 : 3;
+    return fs->io.blocks < 64 ? NF2_SUPER_BLOCKS : NF2_SUPER_MOST;
 }
 
 uint32_t nf2_windows(const nf2_t *fs)
