@@ -5,8 +5,6 @@
 BUILD ?= build
 PYTHON ?= python3
 JOBS ?= 2
-# The core: 1 (src/) or 2 (core2/); else what cmake/Nf2Core.cmake says. A folder of builds is for one of them.
-CORE ?= $(shell sed -n 's/^set(nf2fs_core_default \([0-9]\)).*/\1/p' cmake/Nf2Core.cmake)
 
 MAKEFLAGS += --no-print-directory
 override BUILD := $(abspath $(BUILD))
@@ -23,9 +21,8 @@ PEER_OPTIONS = $(foreach peer,LITTLEFS.littlefs FATFS.fatfs YAFFS2.yaffs2,$(if $
 # What the Python tools load, run and measure, wherever BUILD is.
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
-export NF2FS_CORE := $(CORE)
 
-.PHONY: core2 help lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
+.PHONY: help lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
 
 help:
 	@echo "make tools    the host tools alone, without the benchmark and its peers: $(BIN)/nf2"
@@ -43,7 +40,7 @@ help:
 	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture/torture.c)"
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
 	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=300 a script, file system and chip; into docs/PROOF.md"
-	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
+	@echo "make torture-proof  the same must find each of the faults of core2/broken.h (PROOF_SECONDS=60 each, at most)"
 	@echo "make amalgamation  the library as two files, nf2fs.h and nf2fs.c, in $(BUILD)/amalgamation"
 	@echo "make symbols  what the library needs from outside, into docs/PORTING.md"
 	@echo "make firmware-test  the library on an emulated Cortex-M4 with FreeRTOS, with KILLS=300 power losses from SEED=1 (ten minutes)"
@@ -56,16 +53,16 @@ help:
 	@echo "make fuzz     coverage-guided lists of calls and hostile images for FUZZ_SECONDS in all (needs clang with libFuzzer); adds to the"
 	@echo "              record, which \`make fuzz-record' puts into docs/PROOF.md; FUZZ_OPTIONS gives further options (see tools/fuzz.py)"
 	@echo "make coverage lines and branches of the core that the C tests reach; \`make coverage-record' puts them into docs/PROOF.md"
-	@echo "make size     bytes of code, static RAM and stack on a Cortex-M4, of each file and mechanism, beside LittleFS: CORE=1 or 2;"
+	@echo "make size     bytes of code, static RAM and stack on a Cortex-M4, of each file and mechanism, beside LittleFS;"
 	@echo "              SIZE_OPTIONS=\"--functions 30\" prints the largest functions, too (see tools/target_size.py)"
-	@echo "make target-cost  instructions of calls on an emulated Cortex-M4, beside LittleFS and the gates: docs/TARGET.md (CORE=2: a page in"
-	@echo "              $(BUILD)/target); COST_OPTIONS=\"--fs nf2fs --ram 2048 --suite files\" measures a part (see tools/target_cost.py)"
+	@echo "make target-cost  instructions of calls on an emulated Cortex-M4, beside LittleFS and the gates: docs/TARGET.md;"
+	@echo "              COST_OPTIONS=\"--fs nf2fs --ram 2048 --suite files\" measures a part (see tools/target_cost.py)"
 	@echo "make processor  what \`norbench run --processor' needs to count a cell's instructions (an ARM compiler, and qemu-arm)"
 	@echo "make target-profile ROW=update1k  instructions of each function in a row of target/rows.toml on an emulated Cortex-M4;"
 	@echo "              PROFILE_OPTIONS=\"--function NAME | --lines 20 | --top 40 | --fs littlefs | --ram 4096\" (see tools/target_profile.py)"
 	@echo "make lint     ruff over the Python code, clang-tidy over core2/; says which of them is missing (RUFF, CLANG_TIDY name them)"
 	@echo "make clean    remove $(BUILD)"
-	@echo "Variables: BUILD (directory), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS, CORE (1 or 2, each with a directory BUILD of its own)"
+	@echo "Variables: BUILD (directory), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
 
 # What a record was made with: the version, and the state of the sources.
 VERSION = echo "$$(sed -n 's/.*NF2_VERSION "\(.*\)"/\1/p' include/nf2fs/nf2fs.h), sources $$(git describe --always 2>/dev/null || echo unknown)$$(git diff --quiet HEAD -- . ':!docs' 2>/dev/null; test $$? -ne 1 || echo -dirty)"
@@ -117,7 +114,7 @@ freertos:
 
 # ---- builds ----
 
-CONFIGURE_RELEASE = $(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DNF2FS_CORE=$(CORE) -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS) $(FREERTOS_OPTION)
+CONFIGURE_RELEASE = $(CMAKE) -S . -B "$(RELEASE)" -DCMAKE_BUILD_TYPE=Release -DPython3_EXECUTABLE="$(BIN)/python" $(PEER_OPTIONS) $(FREERTOS_OPTION)
 
 tools: $(VENV)/ready
 	@$(STEP) "Configuration" -- $(CONFIGURE_RELEASE)
@@ -143,7 +140,7 @@ site: $(VENV)/extras
 	@echo "The site is in $(BUILD)/site: open index.html; to search in it too, run $(BIN)/python -m http.server --directory $(BUILD)/site"
 
 lib: $(VENV)/ready
-	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF -DNF2FS_CORE=$(CORE)
+	$(CMAKE) -S . -B "$(BUILD)/lib" -DCMAKE_BUILD_TYPE=Release -DNF2FS_HOST=OFF
 	$(CMAKE) --build "$(BUILD)/lib" --parallel $(JOBS)
 
 release: peers freertos
@@ -151,21 +148,13 @@ release: peers freertos
 	$(CMAKE) --build "$(RELEASE)" --parallel $(JOBS)
 
 asan: $(VENV)/ready freertos
-	$(CMAKE) -S . -B "$(ASAN)" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON -DNF2FS_CORE=$(CORE) $(FREERTOS_OPTION)
+	$(CMAKE) -S . -B "$(ASAN)" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON $(FREERTOS_OPTION)
 	$(CMAKE) --build "$(ASAN)" --parallel $(JOBS)
-
-# The second core (core2/) is being built beside the first one: the tests of it that `make test' runs, with sanitizers.
-CORE2_TESTS := test_anchors test_api test_arguments test_bad test_bad_errors test_bad_many test_call_bounds test_deep test_deep_errors test_driver_errors test_failed_handles \
-	test_faults test_flips test_frames test_idle_errors test_merge test_model test_pending test_read_on test_reads test_sync_writes test_spinor test_posix test_zephyr test_esp \
-	test_repair_made test_repair_sound test_repair_flips test_repair_rebuild test_repair_hostile_weak test_repair_hostile_true
-core2: $(VENV)/ready
-	$(CMAKE) -S . -B "$(BUILD)/core2" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON -DNF2FS_CORE=2 -DNF2FS_PYTHON=OFF
-	$(CMAKE) --build "$(BUILD)/core2" --parallel $(JOBS) --target $(CORE2_TESTS)
 
 # ---- tests ----
 
 # All parts run, whatever the first one finds; at the end the names of the tests that failed are shown.
-RUN_TESTS = $(BIN)/python tools/run_tests.py --build "$(BUILD)" --core $(CORE) --jobs $(JOBS)
+RUN_TESTS = $(BIN)/python tools/run_tests.py --build "$(BUILD)" --jobs $(JOBS)
 test: $(VENV)/ready-test $(VENV)/extras
 	@$(RUN_TESTS)
 
@@ -188,7 +177,7 @@ fuzz:
 	@command -v "$(CLANG)" >/dev/null || { echo "make fuzz: no clang was found (Debian: clang, libclang-rt-dev); name it in CLANG" >&2; exit 1; }
 	mkdir -p "$(FUZZ)"
 	@$(VERSION) > "$(FUZZ)/version.txt"
-	$(PYTHON) tools/fuzz.py --core $(CORE) --clang "$(CLANG)" --out "$(FUZZ)" --seconds $(FUZZ_SECONDS) --jobs $(JOBS) \
+	$(PYTHON) tools/fuzz.py --clang "$(CLANG)" --out "$(FUZZ)" --seconds $(FUZZ_SECONDS) --jobs $(JOBS) \
 		--version "$$(cat "$(FUZZ)/version.txt")" $(FUZZ_OPTIONS)
 
 fuzz-record:
@@ -198,13 +187,13 @@ fuzz-record:
 COVERAGE := $(BUILD)/coverage
 coverage: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "gcovr==8.8"
-	$(CMAKE) -S . -B "$(COVERAGE)" -DCMAKE_BUILD_TYPE=Debug -DNF2FS_PYTHON=OFF -DNF2FS_CORE=$(CORE) -DCMAKE_C_FLAGS="--coverage -O1" -DCMAKE_EXE_LINKER_FLAGS=--coverage
+	$(CMAKE) -S . -B "$(COVERAGE)" -DCMAKE_BUILD_TYPE=Debug -DNF2FS_PYTHON=OFF -DCMAKE_C_FLAGS="--coverage -O1" -DCMAKE_EXE_LINKER_FLAGS=--coverage
 	$(CMAKE) --build "$(COVERAGE)" --parallel $(JOBS)
 	find "$(COVERAGE)" -name '*.gcda' -delete
 	cd "$(COVERAGE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_.*$$'
 	"$(COVERAGE)/tests/test_faults" --links 10 --places 0
 	@$(VERSION) > "$(COVERAGE)/version.txt"
-	$(BIN)/python -m gcovr --root . --filter $(if $(filter 2,$(CORE)),core2/,src/) --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
+	$(BIN)/python -m gcovr --root . --filter core2/ --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
 		--gcov-suspicious-hits-threshold=0 --json "$(COVERAGE)/coverage.json" \
 		--txt "$(COVERAGE)/lines.txt" --txt-metric line --json-summary "$(COVERAGE)/summary.json" --html-details "$(COVERAGE)/core.html" "$(COVERAGE)" --print-summary
 
@@ -233,7 +222,7 @@ torture-peers: release
 	"$(RELEASE)/tests/peer_cuts" --jobs $(JOBS) --seed $(SEED) --cuts $(PEER_CUTS) --out "$(BUILD)/peers"
 	$(PYTHON) tools/proof_page.py peers "$(BUILD)/peers/peers.json" --version "@$(BUILD)/peers/version.txt"
 
-# Each fault of src/broken.h in turn must be found.
+# Each fault of core2/broken.h in turn must be found.
 torture-proof: release
 	$(BIN)/python tools/torture_proof.py --build "$(BUILD)" --cmake "$(CMAKE)" --jobs $(JOBS) --seed $(SEED) \
 		--seconds $(PROOF_SECONDS) --torture "$(TORTURE)"
@@ -265,7 +254,7 @@ KILLS ?= 300
 .PHONY: firmware firmware-test
 firmware: $(VENV)/ready freertos
 	@ports/firmware/tools.sh
-	$(CMAKE) -S ports/firmware -B "$(FIRMWARE)" -DCMAKE_BUILD_TYPE=MinSizeRel -DNF2FS_CORE=$(CORE) -DNF2FS_FREERTOS_DIR="$(BUILD)/freertos" \
+	$(CMAKE) -S ports/firmware -B "$(FIRMWARE)" -DCMAKE_BUILD_TYPE=MinSizeRel -DNF2FS_FREERTOS_DIR="$(BUILD)/freertos" \
 		-DCMAKE_TOOLCHAIN_FILE="$(CURDIR)/ports/firmware/arm-none-eabi.cmake"
 	$(CMAKE) --build "$(FIRMWARE)" --parallel $(JOBS)
 
@@ -324,14 +313,11 @@ figures: release
 
 # ---- on a Cortex-M4 ----
 
-# The core that is measured: its sources, and where its headers lie (its own nf2fs/private.h in front of the other's).
-CORE1_SOURCES = $(wildcard src/*.c)
-CORE1_INCLUDES = include src
-CORE2_SOURCES = $(wildcard core2/*.c)
-CORE2_INCLUDES = $(wildcard core2/include) core2 include
+# The core that is measured: its sources, and where its headers lie.
+CORE_SOURCES = $(wildcard core2/*.c)
+CORE_INCLUDES = core2/include core2 include
 TARGET := $(BUILD)/target
-TARGET_INPUT = --out "$(TARGET)" --core $(CORE) --sources $(CORE$(CORE)_SOURCES) --include $(CORE$(CORE)_INCLUDES) \
-	--littlefs "$(BUILD)/littlefs" --jobs $(JOBS)
+TARGET_INPUT = --out "$(TARGET)" --sources $(CORE_SOURCES) --include $(CORE_INCLUDES) --littlefs "$(BUILD)/littlefs" --jobs $(JOBS)
 
 $(BUILD)/littlefs/fetched: peers/littlefs/fetch.sh
 	PYTHON="$(PYTHON)" peers/littlefs/fetch.sh "$(BUILD)/littlefs"
@@ -339,10 +325,8 @@ $(BUILD)/littlefs/fetched: peers/littlefs/fetch.sh
 size: $(BUILD)/littlefs/fetched
 	@$(PYTHON) tools/target_size.py $(TARGET_INPUT) $(SIZE_OPTIONS)
 
-# The page of the core that the project is made of.
-TARGET_PAGE ?= $(if $(filter 1,$(CORE)),docs/TARGET.md,$(TARGET)/TARGET-core$(CORE).md)
 target-cost: $(BUILD)/littlefs/fetched
-	@$(PYTHON) tools/target_cost.py $(TARGET_INPUT) --page "$(TARGET_PAGE)" $(COST_OPTIONS)
+	@$(PYTHON) tools/target_cost.py $(TARGET_INPUT) --page docs/TARGET.md $(COST_OPTIONS)
 
 # norbench-cell for an emulated Cortex-M4, beside the one for this computer: `norbench run --processor' needs it.
 .PHONY: processor
@@ -351,7 +335,7 @@ processor: release
 
 # No part of `make test'.
 lint:
-	@tools/lint.sh "$(CORE2_SOURCES)" "$(CORE2_INCLUDES)"
+	@tools/lint.sh "$(CORE_SOURCES)" "$(CORE_INCLUDES)"
 
 ROW ?= update1k
 target-profile: $(BUILD)/littlefs/fetched

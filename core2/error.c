@@ -12,7 +12,6 @@ static const char texts[] =
     "\024not a directory\0"                 /* NOTDIR */
     "\025a directory\0"                  /* ISDIR */
     "\026bad argument\0"                /* INVAL */
-    "\030too many files\0"             /* MFILE */
     "\033too large\0"                  /* FBIG */
     "\034no space\0"                   /* NOSPC */
     "\036read-only\0"               /* ROFS */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* call_table.h - the bounds of one core: call_table1.c, or call_table2.c; CMake takes the one of NF2FS_CORE. call_bounds.c makes sums of it. */
+/* call_table.h - the bounds of the core's calls, of which call_bounds.c makes sums. */
 #ifndef CALL_TABLE_H
 #define CALL_TABLE_H
 

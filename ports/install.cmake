@@ -9,7 +9,7 @@ file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/nf2fs-sources.txt" "${nf2fs_source_lines
 string(REPLACE ";" "\n" nf2fs_include_lines "${NF2FS_INCLUDE}")
 file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/nf2fs-includes.txt" "${nf2fs_include_lines}\n")
 
-# Installed, the headers are in one place, whichever core they belong to.
+# Installed, the headers are in one place.
 set(nf2fs_build_include ${NF2FS_INCLUDE})
 list(TRANSFORM nf2fs_build_include PREPEND "$<BUILD_INTERFACE:")
 list(TRANSFORM nf2fs_build_include APPEND ">")
@@ -44,9 +44,6 @@ set(nf2fs_libs "")
 if(PROJECT_IS_TOP_LEVEL)
   set(nf2fs_cflags " -I\${prefix}/${nf2fs_drivers}")
   set(nf2fs_libs " -lnf2fs_spinor")
-endif()
-if(NF2FS_WRITERS)
-  string(APPEND nf2fs_cflags " -DNF2_WRITERS=${NF2FS_WRITERS}u")
 endif()
 file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/nf2fs.pc.in" [=[prefix=${pcfiledir}/@nf2fs_prefix@
 Name: nf2fs

@@ -2,8 +2,7 @@
 """Fuzzes with clang's libFuzzer: builds each target, runs it for its share of the time, and adds what was done to a record.
 
 Without sanitizers, for speed: the targets end the process by themselves at whatever is wrong. At the end the corpus of each target
-runs once more with the address and undefined behaviour sanitizers. The corpus begins with the inputs that are kept (tests/fuzz/*.lines, and
-tests/core1/image.lines for the first core); --keep N writes those of the N smallest inputs back that are needed for the coverage of all.
+runs once more with the address and undefined behaviour sanitizers. The corpus begins with the inputs that are kept (tests/fuzz/*.lines); --keep N writes those of the N smallest inputs back that are needed for the coverage of all.
 """
 
 import argparse
@@ -19,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-RIG = ["explore", "session", "tally", "model_copy", "rig", "model", "model_tree", "expect", "image", "calls", "random_ops", "fast_crc"]
+RIG = ["explore", "session", "tally", "model_copy", "rig", "model", "model_tree", "expect", "image", "calls", "random_ops", "core_traits", "fast_crc"]
 TARGETS = {
     "calls": {"what": "lists of calls, cuts and mounts, compared with the model", "length": 96,
               "sources": ["tests/fuzz/fuzz_calls.c", "tests/fuzz/fuzz_count.c", *(f"tests/harness/{name}.c" for name in RIG)], "chip": True},
@@ -34,23 +33,18 @@ def run(command, **options):
         sys.exit(f"failed: {' '.join(str(word) for word in command)}")
 
 
-CORES = {  # where the sources are, where private.h is, what tells the tests about the core, where hostile images are kept
-    1: {"sources": "src", "include": "include", "traits": "tests/core1/core_traits.c", "image": "tests/core1/image.lines"},
-    2: {"sources": "core2", "include": "core2/include", "traits": "tests/harness/core_traits.c", "image": "tests/fuzz/image.lines"},
-}
+CORE, INCLUDE = "core2", "core2/include"
 
 
-def kept(core, name):
+def kept(name):
     """The file of the inputs that are kept."""
-    return ROOT / (CORES[core]["image"] if name == "image" else f"tests/fuzz/{name}.lines")
+    return ROOT / f"tests/fuzz/{name}.lines"
 
 
-def compile_all(clang, core, sources, folder, flags):
+def compile_all(clang, sources, folder, flags):
     """Each source to an object in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    known = CORES[core]
-    includes = [f"-I{ROOT / name}" for name in (known["include"], "", "include", known["sources"], "tests/harness", "tests", "vflash")]
-    includes.append(f"-DNF2FS_CORE={core}")
+    includes = [f"-I{ROOT / name}" for name in (INCLUDE, "", "include", CORE, "tests/harness", "tests", "vflash")]
     objects = []
     for source in sources:
         target = folder / (str(source).replace("/", "_") + ".o")
@@ -59,22 +53,22 @@ def compile_all(clang, core, sources, folder, flags):
     return objects
 
 
-def build(clang, core, name, out, sanitize):
+def build(clang, name, out, sanitize):
     """The core counts its edges; the tests around it do not."""
     target, folder = TARGETS[name], out / ("asan" if sanitize else "plain") / name
     flags = SANITIZE if sanitize else []
-    inside = [path.relative_to(ROOT) for path in sorted((ROOT / CORES[core]["sources"]).glob("*.c")) if path.name != "crc.c"]
-    around = [*target["sources"], *([CORES[core]["traits"]] if target["chip"] else []), *(path.relative_to(ROOT) for path in sorted((ROOT / "vflash").glob("*.c")) if target["chip"])]
-    objects = compile_all(clang, core, inside, folder, [*flags, "-fsanitize-coverage=inline-8bit-counters,pc-table"])
-    objects += compile_all(clang, core, around, folder, flags)
+    inside = [path.relative_to(ROOT) for path in sorted((ROOT / CORE).glob("*.c")) if path.name != "crc.c"]
+    around = [*target["sources"], *(path.relative_to(ROOT) for path in sorted((ROOT / "vflash").glob("*.c")) if target["chip"])]
+    objects = compile_all(clang, inside, folder, [*flags, "-fsanitize-coverage=inline-8bit-counters,pc-table"])
+    objects += compile_all(clang, around, folder, flags)
     program = folder / "fuzz"
     run([clang, "-fsanitize=fuzzer", *flags, *objects, "-o", program])
     return program
 
 
-def unpack(core, name, corpus):
+def unpack(name, corpus):
     corpus.mkdir(parents=True, exist_ok=True)
-    lines = kept(core, name)
+    lines = kept(name)
     for line in lines.read_text(encoding="ascii").split() if lines.is_file() else []:
         data = bytes.fromhex(line)
         (corpus / hashlib.sha1(data, usedforsecurity=False).hexdigest()).write_bytes(data)
@@ -88,7 +82,7 @@ def fuzz(arguments, name, program, seconds):
     """Runs the processes until the time is over or enough was executed; one that ends at a failure is replaced. What was done."""
     out = arguments.out / name
     corpus, found, count = out / "corpus", out / "found", out / "count"
-    unpack(arguments.core, name, corpus)
+    unpack(name, corpus)
     found.mkdir(exist_ok=True)
     count.unlink(missing_ok=True)
     environment = dict(os.environ, NF2_FUZZ_COUNT=str(count))
@@ -114,7 +108,7 @@ def fuzz(arguments, name, program, seconds):
 
 def with_sanitizers(arguments, name):
     """The whole corpus once: the number of inputs that fail."""
-    program = build(arguments.clang, arguments.core, name, arguments.out, True)
+    program = build(arguments.clang, name, arguments.out, True)
     result = subprocess.run([program, arguments.out / name / "corpus", "-runs=0", f"-artifact_prefix={arguments.out / name / 'found'}/"],
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     (arguments.out / name / "sanitizers.txt").write_bytes(result.stderr)
@@ -130,7 +124,7 @@ def keep(arguments, name, program):
     inputs = sorted((path.read_bytes() for path in small.iterdir()), key=lambda data: (len(data), data))
     step = max(1, len(inputs) // arguments.keep)
     lines = [data.hex() for data in inputs[::step] if data]
-    kept(arguments.core, name).write_text("\n".join(lines) + "\n", encoding="ascii")
+    kept(name).write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
 def add(record, rows, version):
@@ -150,7 +144,6 @@ def add(record, rows, version):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clang", default="clang")
-    parser.add_argument("--core", type=int, choices=CORES, default=1)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=600, help="for all targets together")
     parser.add_argument("--executions", type=int, default=0, help="of each target: enough")
@@ -167,7 +160,7 @@ def main():
     rows = []
     for name in names:
         (arguments.out / name).mkdir(parents=True, exist_ok=True)
-        program = build(arguments.clang, arguments.core, name, arguments.out, False)
+        program = build(arguments.clang, name, arguments.out, False)
         rows.append(fuzz(arguments, name, program, arguments.seconds / len(names)))
         row = rows[-1]
         print(f"{name}: {row['executions']} executions in {row['seconds']} s, {row['cuts']} cuts, {row['found']} failures", flush=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs all tests (or parts of them) whatever the first ones find. Says at the end which failed.
 
-    run_tests.py --build FOLDER [--core N] [--jobs N] [asan] [release] [python]
+    run_tests.py --build FOLDER [--jobs N] [asan] [release] [python]
 
 asan: the C tests with sanitizers. release: the benchmark against its reference, a slice of its
 long rows, the examples, and the larger slice of power cuts, as they ship. python: the tests of the
@@ -20,8 +20,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 ONLY_SHIPPED = r"^norbench_(reference(_gpl)?|slice|speed)$"
 SHIPPED = r"^(norbench_(reference(_gpl)?|slice|speed)|example_.*|torture|peer_cuts(_gpl)?)$"
-# Of the second core, which is not the one that ships yet: what it passes so far.
-SECOND_CORE = r"^test_(anchors|api|arguments|bad|bad_errors|bad_many|call_bounds|deep|deep_errors|driver_errors|failed_handles|faults|flips|frames|idle_errors|merge|model|pending|read_on|reads|sync_writes|spinor|posix|zephyr|esp|repair_(made|sound|flips|rebuild|hostile_weak|hostile_true))$"
 PARTS = ("asan", "release", "python")
 
 
@@ -118,7 +116,7 @@ def run(steps):
 
 def steps_of(arguments):
     build, tools = arguments.build, arguments.build / "venv" / "bin"
-    make = ["make", f"BUILD={build}", f"CORE={arguments.core}", f"JOBS={arguments.jobs}"]
+    make = ["make", f"BUILD={build}", f"JOBS={arguments.jobs}"]
     results = build / "results"
     ctest = [tools / "ctest", "--output-on-failure", "--parallel", arguments.jobs, "--output-junit"]
     steps = []
@@ -132,18 +130,6 @@ def steps_of(arguments):
                 results / "asan.xml",
                 "build with sanitizers",
                 f"cd {build / 'asan'} && {tools / 'ctest'} -R '^{{pattern}}$'",
-            ),
-        ]
-    if "asan" in arguments.parts and arguments.core == 1:
-        steps += [
-            Step("build of the second core", [*make, "core2"]),
-            Step(
-                "the second core with sanitizers",
-                [*ctest, results / "core2.xml", "--tests-regex", SECOND_CORE],
-                build / "core2",
-                results / "core2.xml",
-                "build of the second core",
-                f"cd {build / 'core2'} && {tools / 'ctest'} -R '^{{pattern}}$'",
             ),
         ]
     if "release" in arguments.parts or "python" in arguments.parts:
@@ -183,17 +169,11 @@ def steps_of(arguments):
     return steps
 
 
-def default_core():
-    text = (ROOT / "cmake" / "Nf2Core.cmake").read_text()
-    return int(re.search(r"^set\(nf2fs_core_default (\d)\)", text, re.M)[1])
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--build", type=Path, required=True)
-    parser.add_argument("--core", type=int, default=default_core())
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     arguments = parser.parse_args()

@@ -157,10 +157,9 @@ def sizes(build, system, names):
 class Build:
     """A folder of objects and programs."""
 
-    def __init__(self, folder, jobs=1, tag=""):
+    def __init__(self, folder, jobs=1):
         self.folder = Path(folder)
         self.jobs = jobs
-        self.tag = tag  # in the names of programs: which core they are made of
         self.folder.mkdir(parents=True, exist_ok=True)
         self.compiler = run(CROSS + "gcc", "--version").splitlines()[0]
 

@@ -86,9 +86,9 @@ def counted_object(build, name, objects):
     return counted
 
 
-def cell_sources(kind, core):
+def cell_sources(kind):
     """Those of norbench/CMakeLists.txt, without what only this computer has."""
-    text = (ROOT / "norbench" / "CMakeLists.txt").read_text().replace("${NF2FS_CORE}", str(core))
+    text = (ROOT / "norbench" / "CMakeLists.txt").read_text()
     names = re.search(r"set\(cell_sources\s+([^)]*)\)", text).group(1).split()
     found = [ROOT / "norbench" / name for name in names]
     found += sorted((ROOT / "vflash").glob("*.c")) + sorted((ROOT / "vfs").glob("*.c"))
@@ -101,8 +101,8 @@ def cell_sources(kind, core):
     return [path for path in found if path.name not in ABSENT_HERE]
 
 
-def build_cell(build, kind, systems, folder, number):
-    """The program of these file systems, its table, and where they were put; over that core."""
+def build_cell(build, kind, systems, folder):
+    """The program of these file systems, its table, and where they were put."""
     counted = [
         counted_object(build, one.name, build.compile(one, one.sources)) for one in systems
     ]
@@ -118,7 +118,7 @@ def build_cell(build, kind, systems, folder, number):
     flags = [f"-DNF2FS_PEER_{one.name.upper()}" for one in systems]
     flags += [flag for one in systems for flag in one.flags if flag.startswith("-D")]
     harness = FileSystem("cell", [], includes, ROOT / "vfs" / "vfs.h", [*flags, *CELL_FLAGS])
-    objects = build.compile(harness, [*cell_sources(kind, number), *adapters])
+    objects = build.compile(harness, [*cell_sources(kind), *adapters])
     name = "norbench-cell-gpl-m4" if kind == "gpl" else "norbench-cell-m4"
     elf, listing = build.link(name, [*objects, *counted, "-lm"], "-Wl,-e,_start", *WRAPPED)
     sections = sorted(
@@ -180,7 +180,7 @@ def main():
     given = options.parse_args()
     try:
         target_build.require(CROSS + "gcc", "qemu-arm")
-        build = Build(given.out, given.jobs, f"core{given.core}")
+        build = Build(given.out, given.jobs)
         core = target_build.nf2fs(given.sources, given.include)
         peers = [core]
         if (Path(given.littlefs) / "lfs.c").is_file():
@@ -188,10 +188,10 @@ def main():
         if given.fatfs and (Path(given.fatfs) / "ff.c").is_file():
             peers.append(fatfs(given.fatfs))
         build_plugin(build, given.beside)
-        build_cell(build, "", peers, given.beside, given.core)
+        build_cell(build, "", peers, given.beside)
         if given.yaffs2 and (Path(given.yaffs2) / "yaffs_guts.c").is_file():
             systems = [core, yaffs2(given.yaffs2)]
-            build_cell(build, "gpl", systems, given.beside, given.core)
+            build_cell(build, "gpl", systems, given.beside)
     except Failure as failure:
         sys.exit(f"processor: {failure}")
 

@@ -263,7 +263,7 @@ def count_verdicts(results):
     return f"{found.count('met')} of {len(found) - found.count('')} rows with a gate meet it."
 
 
-def page(results, rows, core, size_text, stack_gate):
+def page(results, rows, size_text, stack_gate):
     version = {line["file_system"]: line["version"] for line in results}
     stack = max(
         line["stack"]
@@ -279,7 +279,7 @@ def page(results, rows, core, size_text, stack_gate):
         "\n\n".join(
             [
                 "# On a Cortex-M4",
-                f"Made by `make target-cost CORE={core}`; do not edit. NF2FS {version['nf2fs']}, "
+                f"Made by `make target-cost`; do not edit. NF2FS {version['nf2fs']}, "
                 f"LittleFS {version['littlefs']}. The figures "
                 "are exact for a build, and the same on every run. `make target-profile ROW=...` "
                 "shows where a row's instructions go; "
@@ -375,14 +375,12 @@ def main():
         results = measure(given, build, systems, rows)
         main_places = {USUAL, RAM[0]} <= {*(given.ram or [USUAL, *RAM])}
         whole = main_places and not given.fs and not given.suite
-        path = given.out / f"cost-core{given.core}.jsonl"
+        path = given.out / "cost.jsonl"
         compare(results, path.with_suffix(".last.jsonl"))
         if not whole:
             return
         settings = tomllib.loads((TARGET / "size.toml").read_text())
-        sizes = [
-            target_size.measure(build, systems[name](), settings, given.core) for name in SYSTEMS
-        ]
+        sizes = [target_size.measure(build, systems[name](), settings) for name in SYSTEMS]
     except Failure as failure:
         sys.exit(f"target-cost: {failure}")
     write_lines(path, results)
@@ -392,7 +390,6 @@ def main():
             page(
                 results,
                 rows,
-                given.core,
                 target_size.markdown(*sizes, settings),
                 settings["gates"]["stack"],
             )

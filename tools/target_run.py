@@ -56,7 +56,6 @@ class Program:
 def add_options(options):
     """What target_cost.py and target_profile.py are told of what to build."""
     options.add_argument("--out", type=Path, required=True, help="folder of what is built")
-    options.add_argument("--core", default="1", help="which core the sources are: names the files")
     options.add_argument("--sources", nargs="*", required=True)
     options.add_argument("--include", nargs="*", required=True)
     options.add_argument("--littlefs", required=True, help="folder with lfs.c")
@@ -66,7 +65,7 @@ def add_options(options):
 def prepare(given):
     """The build of these options, and functions that give the file systems."""
     target_build.require(CROSS + "gcc", "qemu-system-arm")
-    build = target_build.Build(given.out, given.jobs, f"core{given.core}")
+    build = target_build.Build(given.out, given.jobs)
     return build, {
         "nf2fs": lambda: target_build.nf2fs(given.sources, given.include),
         "littlefs": lambda: target_build.littlefs(given.littlefs),
@@ -81,7 +80,7 @@ def build_program(build, system, ram):
     harness = build.compile(system, sources, flags)
     loop = build.compile(system, [TARGET / f"{COUNTED_HERE}.c"], flags)
     refuse_shared(harness)
-    name = f"{system.name}_{ram}_{build.tag}"
+    name = f"{system.name}_{ram}"
     elf, listing = build.link(
         name, [*harness, *loop, *objects], f"-Wl,--script={TARGET / 'mps2.ld'}"
     )

@@ -79,18 +79,18 @@ def library(sections, name):
     return dict(sorted(found.items()))
 
 
-def measure_program(build, system, settings, name, core):
+def measure_program(build, system, settings, name):
     program = settings["programs"][name]
     names, flags = program_calls(settings, program, system)
     objects = build.compile(system, system.sources, flags)
     start = build.write(f"{system.name}_{name}.c", caller(system, names))
     made = [*objects, *build.compile(system, [start], flags)]
-    tag = f"{system.name}{core}_{name}"
+    tag = f"{system.name}_{name}"
     _, listing = build.link(tag, made, "-Wl,--entry=start", "-Wl,--undefined=start")
     sections = target_build.linked_sections(listing)
     own = [section for section in sections if not section.archive and section.member != start.stem]
     code = [section for section in own if section.kind in CODE]
-    table = settings["mechanisms"][f"core{core}" if system.name == "nf2fs" else system.name]
+    table = settings["mechanisms"][system.name]
     files, mechanisms, functions = Counter(), Counter(), Counter()
     for section in code:
         files[section.member] += section.size
@@ -124,16 +124,14 @@ def measure_ram(build, system, settings):
     return found
 
 
-def measure(build, system, settings, core):
+def measure(build, system, settings):
     return {
         "file_system": system.name,
-        "core": core if system.name == "nf2fs" else None,
         "compiler": build.compiler,
         "flags": target_build.FLAGS[:-1],
         "ram": measure_ram(build, system, settings),
         "programs": {
-            name: measure_program(build, system, settings, name, core)
-            for name in settings["programs"]
+            name: measure_program(build, system, settings, name) for name in settings["programs"]
         },
     }
 
@@ -305,11 +303,6 @@ def report_changes(before, now, limit):
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--out", type=Path, required=True, help="folder of what is built")
-    options.add_argument(
-        "--core",
-        default="1",
-        help="which core the sources are: names the files and the table of mechanisms",
-    )
     options.add_argument("--sources", nargs="*", required=True)
     options.add_argument("--include", nargs="*", required=True)
     options.add_argument("--littlefs", required=True, help="folder with lfs.c")
@@ -322,13 +315,11 @@ def main():
         target_build.require(target_build.CROSS + "gcc")
         build = target_build.Build(given.out, given.jobs)
         settings = tomllib.loads((TARGET / "size.toml").read_text())
-        ours = measure(
-            build, target_build.nf2fs(given.sources, given.include), settings, given.core
-        )
-        theirs = measure(build, target_build.littlefs(given.littlefs), settings, given.core)
+        ours = measure(build, target_build.nf2fs(given.sources, given.include), settings)
+        theirs = measure(build, target_build.littlefs(given.littlefs), settings)
     except Failure as failure:
         sys.exit(f"make size: {failure}")
-    record = given.out / f"size-core{given.core}.json"
+    record = given.out / "size.json"
     before = json.loads(record.read_text())["nf2fs"] if record.is_file() else None
     page = markdown(ours, theirs, settings)
     record.write_text(json.dumps({"nf2fs": ours, "littlefs": theirs}, indent=1) + "\n")

@@ -38,16 +38,13 @@ extern "C" {
 #endif
 
 #define NF2_VERSION "0.1.0"
-#define NF2_FORMAT_VERSION 1u
+#define NF2_FORMAT_VERSION 2u
 
 /* ---- limits ------------------------------------------------------------------------------------ */
 
 #define NF2_NAME_MAX 255u         /* bytes in a name: any byte but '/' and NUL */
 #define NF2_FILE_MAX 0x7FFFFFFFu  /* bytes in a file */
 #define NF2_PAGE_MAX 512u         /* largest page size */
-#ifndef NF2_WRITERS
-#define NF2_WRITERS 4u            /* files open for writing at the same time: 1 to 4, more do not fit the records on the chip */
-#endif
 #define NF2_BLOCKS_MIN 32u        /* blocks in the smallest volume; the largest has 65,536 */
 
 /* ---- errors: every function returns 0 or a positive result, or one of these --------------------- */
@@ -72,7 +69,6 @@ enum nf2_error {
     NF2_ERR_NOTDIR = -20,       /* a part of the path is a file */
     NF2_ERR_ISDIR = -21,        /* the path is a directory */
     NF2_ERR_INVAL = -22,        /* a bad argument; a directory moved into itself */
-    NF2_ERR_MFILE = -24,        /* NF2_WRITERS files are open for writing */
     NF2_ERR_FBIG = -27,         /* the file would pass NF2_FILE_MAX */
     NF2_ERR_NOSPC = -28,        /* no space, after reclaiming all garbage */
     NF2_ERR_ROFS = -30,         /* mounted read-only */
@@ -122,8 +118,7 @@ struct nf2_config {
 #define NF2_PAPER_WEAR_AGE 1000u
 #define NF2_PAPER_WEAR_SPREAD 8u
 
-/* Two page buffers and the tree buffer. */
-#define NF2_TREE_BUFFER_SIZE 352u
+/* Two page buffers and views of the tree (nf2fs/private.h). */
 #define NF2_BUFFER_SIZE(page_size) (2u * (page_size) + NF2_TREE_BUFFER_SIZE)
 
 /* nf2_t, nf2_file_t and nf2_dir_t: complete types so that you can allocate them; their fields are private. */
@@ -343,9 +338,9 @@ enum nf2_whence { NF2_SEEK_SET = 0, NF2_SEEK_CUR = 1, NF2_SEEK_END = 2 };
 /*
  * Opens a file. `file` and `buffer` (page_size bytes; NULL is allowed for NF2_O_RDONLY) stay in use
  * until nf2_close, at one address; neither has to be initialized. One handle at a time may write a file (BUSY); any number may read it, and see what was synced last.
- * A created file is durable from its first sync or close on. Exception: a name so long that less
- * than 64 bytes of the buffer would be left beside it is made durable, empty, at once.
- * Errors: NOENT, EXIST (NF2_O_EXCL), ISDIR, BUSY, MFILE (NF2_WRITERS files are open for writing), ROFS, INVAL (no access mode; CREAT, TRUNC or
+ * A created file is durable from its first sync or close on. Exception: one with a name of more than 23 bytes is made durable,
+ * empty, at once.
+ * Errors: NOENT, EXIST (NF2_O_EXCL), ISDIR, BUSY, ROFS, INVAL (no access mode; CREAT, TRUNC or
  * APPEND without writing; the handle is open).
  */
 int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buffer);

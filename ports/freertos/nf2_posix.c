@@ -54,8 +54,6 @@ int nf2p_errno(int error)
         return EISDIR;
     case NF2_ERR_INVAL:
         return EINVAL;
-    case NF2_ERR_MFILE:
-        return EMFILE;
     case NF2_ERR_FBIG:
         return EFBIG;
     case NF2_ERR_NOSPC:

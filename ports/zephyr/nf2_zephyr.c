@@ -31,7 +31,7 @@ static int zephyr(int32_t result)
         {NF2_ERR_NOENT, ENOENT},       {NF2_ERR_BADF, EBADF},
         {NF2_ERR_BUSY, EBUSY},         {NF2_ERR_EXIST, EEXIST},
         {NF2_ERR_NOTDIR, ENOTDIR},     {NF2_ERR_ISDIR, EISDIR},
-        {NF2_ERR_INVAL, EINVAL},       {NF2_ERR_MFILE, EMFILE},
+        {NF2_ERR_INVAL, EINVAL},
         {NF2_ERR_FBIG, EFBIG},         {NF2_ERR_NOSPC, ENOSPC},
         {NF2_ERR_ROFS, EROFS},         {NF2_ERR_NAMETOOLONG, ENAMETOOLONG},
         {NF2_ERR_NOTEMPTY, ENOTEMPTY},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * host_format2.c - what the host library asks of the inside of the second core, and of the checker
- * of its format: see host.h and image.h.
+ * host_format2.c - what the host library asks of the inside of the core, and of the checker of its
+ * format: see host.h and image.h.
  */
 #include <string.h>
 

@@ -23,7 +23,6 @@ from .native import encode_path
 from .volume import COPY_SIZE, O_CREAT, O_RDONLY, O_RDWR, OFFSET_MAX, TYPE_DIR
 
 NAME_MAX = 255
-TOO_MANY_WRITERS = -24
 FIRST_OWN_CODE = 200  # codes from here on are no errno
 
 
@@ -48,7 +47,6 @@ class FileSystem:
     def __init__(self, volume, now=time.time_ns) -> None:
         self.volume, self.image, self.now = volume, volume.image, now
         self.nodes = Nodes()
-        self._writers: list[Node] = []  # those with a handle for writing, the last used one last
         self._started = (now(),) * 3
 
     # ---- names ----
@@ -286,10 +284,9 @@ class FileSystem:
 
     def _make(self, above: Node, name: bytes) -> Node:
         path = self._path(above, name)
-        handle = self._with_room(lambda: self.image.open_file(path, O_RDWR | O_CREAT))
+        handle = self.image.open_file(path, O_RDWR | O_CREAT)
         node = self.nodes.add(above, name, False)
         node.handle, node.writing, node.unsynced = handle, True, True
-        self._writers.append(node)
         self._touch(above)
         node.times = (self.now(),) * 3
         return node
@@ -333,34 +330,13 @@ class FileSystem:
         if not node.writing:
             if node.handle is not None:
                 self._close_handle(node)
-            node.handle = self._with_room(lambda: self._open_handle(node, O_RDWR))
+            node.handle = self._open_handle(node, O_RDWR)
             node.writing = True
-        else:
-            self._writers.remove(node)
-        self._writers.append(node)
         return node.handle
-
-    def _with_room(self, opening):
-        """Opens a file for writing; where the volume allows no more of them, the one used longest
-        ago is closed.
-        """
-        while True:
-            try:
-                return opening()
-            except NF2Error as error:
-                if error.code != TOO_MANY_WRITERS or not self._writers:
-                    raise
-            oldest = self._writers[0]
-            try:
-                self._close_handle(oldest)
-            except OSError as error:
-                oldest.failed = error
 
     def _close_handle(self, node: Node) -> None:
         """Closes the volume's file, which syncs it; what was not synced is lost if that fails."""
         handle, node.handle = node.handle, None
-        if node.writing:
-            self._writers.remove(node)
         node.writing = node.unsynced = False
         if handle is not None:
             handle.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the records of logs say, for people and programs: what all formats have in common."""
+"""What the records of logs say, for people and programs: what the kinds of logs have in common."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ ANY = ""  # in the place of a name: all others
 
 @dataclass(frozen=True)
 class Core:
-    """The sources of a core. `callbacks`: which functions call through a pointer, and the names of
+    """The core's sources. `callbacks`: which functions call through a pointer, and the names of
     those that they may call; `application`: which call what the application gives."""
 
     folders: tuple[str, ...]  # of its sources, and others where it finds headers
@@ -37,30 +37,15 @@ class Core:
     application: re.Pattern
 
 
-CORES = {
-    "1": Core(
-        ("src",),
-        {"nf2_index_each": re.compile(r"_item$"), "walk_record": re.compile(r"_(run|region)$"), "walk_state": re.compile(r"_run$"),
-         "take_bad": re.compile(r"_run$"),
-         "guarded": re.compile(r"^do_"),
-         "nf2_check_walk": re.compile(r"^(own|note|climb|check)_node$"), "nf2_check_each": re.compile(r"^(own|note|climb|count)_entry$")},
-        re.compile(r"^(nf2_peek_just|fill_window|nf2_flash_\w+|drive_\w+|nf2_(un)?lock_config|nf2_complain|complain_entry)$")),
-    "2": Core(
-        ("core2", "core2/include"),
-        {"walk_until": re.compile(r"_enough$"),
-         "nf2_path_resolve": re.compile(r"^nf2_group_look$"), "nf2_find": re.compile(r"^nf2_group_look$"), "nf2_open": re.compile(r"^nf2_(group_look|file_begin)$"), "nf2_readdir": re.compile(r"^nf2_group_look$"), "enter": re.compile(r"^nf2_group_look$"),
-         "do_open": re.compile(r"^nf2_file_begin$"), "nf2_read": re.compile(r"^nf2_(group_look|content_find)$"),
-         "sync_file": re.compile(r"^nf2_commit$"), "nf2_unmount": re.compile(r"^(leave|nf2_file_end)$"),
-         ANY: re.compile(r"^(leave|nf2_(group_look|file_begin|commit|file_end|content_find))$")},  # core2/writing.h
-        re.compile(r"^(drive_\w+|nf2_flash_\w+|nf2_enter|nf2_leave|found)$")),
-}
-
-
-def core_of(root: Path) -> Core:
-    """NF2FS_CORE names it, else what cmake/Nf2Core.cmake has."""
-    file = root / "cmake" / "Nf2Core.cmake"
-    default = re.search(r"set\(nf2fs_core_default (\d)\)", file.read_text()) if file.exists() else None
-    return CORES[os.environ.get("NF2FS_CORE") or (default[1] if default else "1")]
+CORE = Core(
+    ("core2", "core2/include"),
+    {"walk_until": re.compile(r"_enough$"),
+     "nf2_path_resolve": re.compile(r"^nf2_group_look$"), "nf2_find": re.compile(r"^nf2_group_look$"), "nf2_open": re.compile(r"^nf2_(group_look|file_begin)$"), "nf2_readdir": re.compile(r"^nf2_group_look$"), "enter": re.compile(r"^nf2_group_look$"),
+     "do_open": re.compile(r"^nf2_file_begin$"), "nf2_read": re.compile(r"^nf2_(group_look|content_find)$"),
+     "sync_file": re.compile(r"^nf2_commit$"), "nf2_unmount": re.compile(r"^(leave|nf2_file_end)$"),
+     ANY: re.compile(r"^(leave|nf2_(group_look|file_begin|commit|file_end|content_find))$")},  # core2/writing.h
+    re.compile(r"^(drive_\w+|nf2_flash_\w+|nf2_enter|nf2_leave|found)$"),
+)
 
 
 # Arrays as long as what is asked for: nm prints their sizes.
@@ -134,14 +119,13 @@ def deepest(frames: dict[str, int], calls: dict[str, set[str]], roots: list[str]
 
 def measure(root: Path) -> dict | None:
     """A row with code, RAM and stack bytes (see the keys); None without a compiler."""
-    core = core_of(root)
-    sources = sorted((root / core.folders[0]).glob("*.c"))
+    sources = sorted((root / CORE.folders[0]).glob("*.c"))
     if not sources or not all(shutil.which(tool) for tool in (COMPILER, SIZE, NM)):
         return None
     row = {"fs": "nf2fs", "workload": WORKLOAD, "state": "fresh", "chip": "cortex-m4", "seed": 42, "status": "ok", "verified": True}
     try:
         with tempfile.TemporaryDirectory() as folder:
-            return {**row, **_ram(root, core, Path(folder)), **_code_and_stack(root, core, sources, Path(folder))}
+            return {**row, **_ram(root, CORE, Path(folder)), **_code_and_stack(root, CORE, sources, Path(folder))}
     except subprocess.CalledProcessError as failure:
         return {**row, "status": "failed", "verified": False, "error": (failure.stderr.strip().splitlines() or ["?"])[0][:200]}
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* core_traits.c - see core_traits.h; for the second core. */
+/* core_traits.c - see core_traits.h. */
 #include "core_traits.h"
 
 #include <string.h>
@@ -19,23 +19,9 @@ bool core_emptying(const nf2_t *fs)
     return fs->space.victims != 0;
 }
 
-bool core_inside_right(const nf2_t *fs, char *text, size_t size)
-{
-    (void)fs;
-    (void)text;
-    (void)size;
-    return true; /* nothing is looked at so far */
-}
-
 int core_root_level(nf2_t *fs)
 {
     return fs->root.level;
-}
-
-uint32_t core_erases_owed(const nf2_t *fs)
-{
-    (void)fs;
-    return 0; /* an erase is counted when it is made */
 }
 
 /* What stands in a key for a name of more than 23 bytes: its first 20 bytes, then 3 bytes of its CRC-32, the lowest first. */

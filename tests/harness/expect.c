@@ -38,16 +38,6 @@ static void takes_space(const struct model *model, struct expect *expect, uint64
     expect->need = data + 2u * model->block_size;
 }
 
-static unsigned writers(const struct model *model)
-{
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < MODEL_HANDLES; i++) {
-        count += model->handle[i].open && (model->handle[i].flags & NF2_O_WRONLY);
-    }
-    return count;
-}
-
 /* ---- files --------------------------------------------------------------------------------------- */
 
 static void expect_open_there(const struct node *node, int flags, struct expect *expect)
@@ -90,9 +80,6 @@ static void expect_open(struct model *model, const struct call *call, struct exp
             allow(expect, NF2_ERR_NOENT);
         }
         takes_space(model, expect, 0);
-    }
-    if ((flags & NF2_O_WRONLY) && writers(model) >= CORE_WRITERS) {
-        allow(expect, NF2_ERR_MFILE);
     }
     succeed(expect, 0);
 }
@@ -177,10 +164,6 @@ static void expect_handle(struct model *model, const struct call *call, struct e
     case OP_SIZE: succeed(expect, (int32_t)size); break;
     case OP_TRUNCATE: case OP_PREALLOCATE: expect_size_change(model, handle, call, expect); break;
     default:    /* sync, close */
-        if (call->op == OP_SYNC && !(handle->flags & NF2_O_WRONLY) &&
-            CORE_SYNC_OF_READER != NF2_OK) {
-            allow(expect, CORE_SYNC_OF_READER);
-        }
         succeed(expect, 0);
         if (handle->dirty || handle->dirty_maybe) {
             takes_space(model, expect, 0);

@@ -120,10 +120,8 @@ static void apply_open(struct model *model, const struct call *call)
         place.node = node_new(model, NF2_TYPE_FILE, place.name);
         node_attach(model, place.parent, place.node);
         place.node->durable = DURABLE_NO;
-        if (length > CORE_NAME_WAITS(model->page_size)) {
+        if (length > CORE_NAME_WAITS) {
             place.node->durable = DURABLE_YES;
-        } else if (length + CORE_NAME_MAYBE > CORE_NAME_WAITS(model->page_size)) {
-            place.node->durable = DURABLE_MAYBE;    /* what else stands in the buffer is not said */
         }
         created = true;
     }

@@ -107,7 +107,7 @@ bool rig_mount(struct rig *rig, int flags)
         return wrong(rig, "nf2_mount: %d %s", status, nf2_error_text(status));
     }
     bool may_program = !rig->left_clean && flags == NF2_MOUNT_RDWR;     /* it settles what a cut left */
-    rig->free_exact = CORE_FREE_EXACT || (rig->free_exact && rig->left_clean);
+    rig->free_exact = rig->free_exact && rig->left_clean;
     rig->left_clean = false;
     return may_program || changes(rig->flash) == before || wrong(rig, "nf2_mount programmed or erased");
 }
@@ -260,7 +260,7 @@ static bool check_statfs(struct rig *rig, struct nf2_statfs *stat)
     }
     if (stat->blocks != rig->chip->size / rig->chip->block_size || stat->block_size != rig->chip->block_size
         || stat->blocks_free > stat->blocks || stat->blocks_available > stat->blocks_free
-        || stat->blocks_erased > stat->blocks_free || stat->files_pending > CORE_PENDING_MAX || stat->blocks_bad > rig->breaks) {
+        || stat->blocks_erased > stat->blocks_free || stat->blocks_bad > rig->breaks) {
         return wrong(rig, "nf2_statfs: %lu blocks, free %lu, erased %lu, available %lu, files pending %lu, bad %lu", (unsigned long)stat->blocks,
                      (unsigned long)stat->blocks_free, (unsigned long)stat->blocks_erased, (unsigned long)stat->blocks_available,
                      (unsigned long)stat->files_pending, (unsigned long)stat->blocks_bad);
@@ -560,13 +560,6 @@ bool rig_emptying(const struct rig *rig)
     return rig->mounted && core_emptying(&rig->fs);
 }
 
-static bool inside_right(struct rig *rig)
-{
-    char text[200];
-
-    return core_inside_right(&rig->fs, text, sizeof text) || wrong(rig, "%s", text);
-}
-
 /* The driver failed in the call. RIG_OK: it was not needed, and the answer is judged as ever. */
 static enum rig_result judge_failed(struct rig *rig, const struct call *call, bool right)
 {
@@ -620,7 +613,7 @@ enum rig_result rig_call(struct rig *rig, const struct call *call)
             return result;
         }
     }
-    if (!right || !judge(rig, &expect) || !inside_right(rig)) {
+    if (!right || !judge(rig, &expect)) {
         return RIG_WRONG;
     }
     if (rig->answer >= 0) {

@@ -22,7 +22,7 @@ struct rig {
     nf2_dir_t dir[MODEL_LISTS];
     uint8_t *scratch;
     bool left_clean;                /* the last session ended with an unmount */
-    bool free_exact;                /* the number of free blocks is; else there may be more of them (CORE_FREE_EXACT) */
+    bool free_exact;                /* the number of free blocks is; else, from a mount that settles a cut to the end of idle work, there may be more of them */
     bool mounted;
     struct model model;
     uint32_t free_formatted;        /* blocks */

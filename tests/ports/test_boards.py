@@ -17,7 +17,6 @@ ROOT = pathlib.Path(__file__).parents[2]
 BOARDS = ROOT / "examples/boards"
 FLAGS = ["-std=c11", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-Os"]
 QEMU = ["-display", "none", "-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native"]
-CORES = sorted(re.findall(r"^set\(nf2fs_core_folder_(\d) ", (ROOT / "cmake/Nf2Core.cmake").read_text(), re.MULTILINE))
 CMAKE = shutil.which("cmake", path=f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}")
 TOOLS = subprocess.run([ROOT / "ports/firmware/tools.sh", "--check"], capture_output=True, check=False).returncode == 0
 pytestmark = pytest.mark.skipif(not TOOLS, reason="a cross compiler or an emulator is not installed "
@@ -30,11 +29,11 @@ def run(*command, **options):
     return done.stdout
 
 
-@pytest.fixture(scope="module", params=CORES)
-def core(request, tmp_path_factory):
-    """Sources and include directories of a core, as CMake finds them, and of ports/spinor."""
+@pytest.fixture(scope="module")
+def core(tmp_path_factory):
+    """Sources and include directories of the core, as CMake finds them, and of ports/spinor."""
     build = tmp_path_factory.mktemp("core")
-    run(CMAKE, "-S", ROOT, "-B", build, "-DNF2FS_HOST=OFF", f"-DNF2FS_CORE={request.param}")
+    run(CMAKE, "-S", ROOT, "-B", build, "-DNF2FS_HOST=OFF")
     lists = [(build / f"nf2fs-{kind}.txt").read_text().split() for kind in ("sources", "includes")]
     sources = [*lists[0], *(ROOT / "ports/spinor").glob("*.c"), BOARDS / "main.c"]
     return sources, [f"-I{place}" for place in (*lists[1], ROOT / "ports/spinor")]

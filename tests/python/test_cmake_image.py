@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import formats
 import pytest
 
 import nf2fs
@@ -53,7 +52,6 @@ def configure(project, build, command, *more):
         "-B",
         build,
         f"-DNF2FS_DIR={ROOT}",
-        f"-DNF2FS_CORE={formats.VERSION}",
         f"-DNF2_COMMAND={command}",
         "-DCMAKE_BUILD_TYPE=Debug",
         *more,

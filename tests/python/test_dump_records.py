@@ -5,7 +5,7 @@ import json
 import random
 
 import pytest
-from formats import FORMAT, record
+from formats import record
 
 import nf2fs
 from nf2fs import dump, layout, logs, native, owners
@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(
     native.find_library() is None, reason="the compiled library is not built"
 )
 
+FRAME_HEAD = 4  # bytes in front of a frame's data
 CHIPS = ("w25q80", "tinyecc1m", "tiny512", "tiny8k", "w25q80@256K+512K")
 USED = 2
 
@@ -82,7 +83,7 @@ def test_all_that_a_log_holds_is_read(filled):
     kinds = {one.kind for one in found}
     assert kinds <= {"block", "record", "frame", "programmed"}  # nothing is unreadable
     names = {one.fields["type"] for one in found if one.kind == "record"}
-    assert FORMAT.records <= names
+    assert {"ANCHOR", "HEAD", "CHECKPOINT", "PUT"} <= names
     assert not any(name.startswith("type ") for name in names)
     places = [(one.block, one.offset) for one in found if one.kind != "block"]
     assert places == sorted(places) and len(places) == len(set(places))
@@ -113,7 +114,7 @@ def test_frames_are_the_bytes_of_their_file(tmp_path):
     frames = [one for one in dumped(path) if one.kind == "frame"]
     covered = 0
     for one in frames:
-        at, size = one.block * 4096 + one.offset + FORMAT.frame_head, one.fields["bytes"]
+        at, size = one.block * 4096 + one.offset + FRAME_HEAD, one.fields["bytes"]
         assert image[at : at + size] == text[one.fields["from"] :][:size]
         covered += size
     assert covered > len(text) * 3 // 4
@@ -159,14 +160,14 @@ def test_a_volume_that_does_not_mount(tmp_path, nf2):
     nf2fs.format_image(path, "w25q80")
     with nf2fs.open_image(path) as volume:
         volume.write_text("/settings", "interval")
-    needed = said(path, FORMAT.mounted)[-1].block
+    needed = said(path, "CHECKPOINT")[-1].block
     data = bytearray(path.read_bytes())
     data[needed * 4096] ^= 0x3C  # the epoch of its first page
     path.write_bytes(data)
     assert nf2("ls", path)[0] == 1
     code, out, err = nf2("dump", "--used", path)
     assert code == 1 and "without their owners" in err and err.count("\n") == 1
-    assert "ANCHOR" in out and FORMAT.state in out
+    assert "ANCHOR" in out and "CHECKPOINT" in out
     found = [json.loads(line) for line in nf2("dump", "--json", path)[1].splitlines()]
     assert len([one for one in found if one["kind"] == "block"]) == 256
     assert nf2("dump", "--block", 300, path)[:2] == (1, "")

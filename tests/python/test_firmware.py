@@ -20,7 +20,6 @@ PROJECT = """
 cmake_minimum_required(VERSION 3.21)
 project(firmware C CXX)
 include(FetchContent)
-set(NF2FS_WRITERS 3)
 FetchContent_Declare(nf2fs SOURCE_DIR "{root}")
 FetchContent_MakeAvailable(nf2fs)
 add_library(app STATIC main.c main.cpp)
@@ -29,7 +28,6 @@ target_link_libraries(app PRIVATE nf2fs::nf2fs)
 """
 MAIN = """
 #include "nf2fs/nf2fs.h"
-typedef char writers_are_three[NF2_WRITERS == 3u ? 1 : -1];
 static nf2_t fs;
 static nf2_file_t file;
 int NAME(const struct nf2_config *config);
@@ -59,7 +57,7 @@ def build(folder, *options):
     (folder / "CMakeLists.txt").write_text(PROJECT.format(root=ROOT))
     (folder / "main.c").write_text(MAIN.replace("NAME", "start_in_c"))
     (folder / "main.cpp").write_text(MAIN.replace("NAME", "start_in_cpp"))
-    run(CMAKE, "-S", folder, "-B", folder / "b", f"-DNF2FS_CORE={formats.VERSION or ''}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *options)
+    run(CMAKE, "-S", folder, "-B", folder / "b", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *options)
     run(CMAKE, "--build", folder / "b")
     return (folder / "b" / "compile_commands.json").read_text()
 

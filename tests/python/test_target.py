@@ -25,18 +25,11 @@ needs_gcc = pytest.mark.skipif(
 needs_qemu = pytest.mark.skipif(
     not shutil.which("qemu-system-arm"), reason="no qemu-system-arm (Debian: qemu-system-arm)"
 )
-CORES = {
-    name: [ROOT / folder for folder in folders]
-    for name, folders in {
-        "src": ["include", "src"],
-        "core2": ["core2/include", "core2", "include"],
-    }.items()
-    if list((ROOT / name).glob("*.c"))
-}
 
 
-def core(name):
-    return target_build.nf2fs(sorted((ROOT / name).glob("*.c")), CORES[name])
+def core():
+    folders = [ROOT / name for name in ("core2/include", "core2", "include")]
+    return target_build.nf2fs(sorted((ROOT / "core2").glob("*.c")), folders)
 
 
 # ---- instructions ------------------------------------------------------------------------------
@@ -44,12 +37,12 @@ def core(name):
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory):
-    return target_build.Build(tmp_path_factory.mktemp("target"), 2, "test")
+    return target_build.Build(tmp_path_factory.mktemp("target"), 2)
 
 
 @pytest.fixture(scope="module")
 def program(build):
-    return target_run.build_program(build, core(next(iter(CORES))), 2048)
+    return target_run.build_program(build, core(), 2048)
 
 
 @needs_gcc
@@ -151,7 +144,7 @@ SETTINGS = {
         "some": {"title": "all but some", "without": ["second"]},
     },
     "groups": {"second": ["nf2_sec*"]},
-    "mechanisms": {"core1": {"visits": ["own:visit"], "rest": ["own"]}},
+    "mechanisms": {"nf2fs": {"visits": ["own:visit"], "rest": ["own"]}},
     "ram": {"nf2fs": {"volume": ["nf2_t", "char[7]"]}},
 }
 
@@ -163,7 +156,7 @@ def sizes(build, tmp_path_factory):
     (folder / "nf2fs" / "nf2fs.h").write_text(HEADER)
     (folder / "own.c").write_text(SOURCE)
     return target_size.measure(
-        build, target_build.nf2fs([folder / "own.c"], [folder]), SETTINGS, "1"
+        build, target_build.nf2fs([folder / "own.c"], [folder]), SETTINGS
     )
 
 
@@ -269,15 +262,14 @@ LIBC = {
 }
 
 
-@pytest.mark.parametrize("name", CORES)
 @pytest.mark.parametrize("processor", PROCESSORS)
-def test_the_core_compiles_without_warnings(processor, name, tmp_path):
+def test_the_core_compiles_without_warnings(processor, tmp_path):
     compiler, *flags = PROCESSORS[processor]
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler} (Debian: gcc-{compiler.removesuffix('-gcc')})")
     for header, text in LIBC.items():
         (tmp_path / header).write_text(text)
-    system = core(name)
+    system = core()
     done = subprocess.run(
         [
             compiler,

@@ -230,7 +230,7 @@ static void append_until_full(const char *chip, unsigned stride)
     uint32_t room = before.blocks_available * before.block_size;
     printf("%s, one of %u removed: %lu bytes where %lu were available, %lu blocks left\n", chip,
            stride, (unsigned long)size, (unsigned long)room, (unsigned long)after.blocks_available);
-    CHECK(after.blocks_available <= CORE_BLOCKS_LEFT);
+    CHECK_EQ(after.blocks_available, 0);
     bool small = vflash_chip_of(volume.flash)->size <= CORE_THIRDS_REGAINED;
     if (stride == 2 || (small && stride <= CORE_STRIDE_REGAINED)) {
         CHECK(size * 3u > removed * 3000u * 2u);
@@ -278,7 +278,6 @@ TEST(deep_paths)
     volume_down(&volume, true);
 }
 
-#if NF2FS_CORE != 1 /* see below */
 /* A '/' or '/.' at the end names a directory, or fails: what POSIX says. */
 static void slash_refused(struct volume *volume, const char *file, const char *none)
 {
@@ -300,7 +299,6 @@ static void slash_refused(struct volume *volume, const char *file, const char *n
     CHECK_EQ(nf2_stat(fs, "none", &stat), NF2_ERR_NOENT);
     CHECK(holds(volume, "file", 100, 1));
 }
-#endif
 
 TEST(slash_at_the_end)
 {
@@ -311,7 +309,6 @@ TEST(slash_at_the_end)
 
     volume_up(&volume, "tiny256k");
     CHECK_EQ(put(&volume, "file", 100, 1), NF2_OK);
-#if NF2FS_CORE != 1 /* the first core takes such paths as if nothing stood behind the name */
     slash_refused(&volume, "file/", "none/");
     slash_refused(&volume, "file//", "none//");
     slash_refused(&volume, "file/.", "none/.");
@@ -321,7 +318,6 @@ TEST(slash_at_the_end)
     CHECK_EQ(nf2_mkdir(fs, "./d/"), NF2_OK);
     CHECK_EQ(nf2_rename(fs, "d", "none/."), NF2_ERR_NOENT);
     CHECK_EQ(nf2_remove(fs, "d/."), NF2_OK);
-#endif
     CHECK_EQ(nf2_mkdir(fs, "d/"), NF2_OK);
     CHECK_EQ(nf2_stat(fs, "d/", &stat), NF2_OK);
     CHECK_EQ(nf2_stat(fs, "d/.", &stat), NF2_OK);
@@ -330,14 +326,13 @@ TEST(slash_at_the_end)
     CHECK_EQ(nf2_rename(fs, "d/", "e/"), NF2_OK);
     CHECK_EQ(nf2_remove(fs, "e/"), NF2_OK);
     CHECK_EQ(nf2_open(fs, &volume.file, "file", NF2_O_RDONLY, NULL), NF2_OK);
-    CHECK_EQ(nf2_sync(fs, &volume.file), CORE_SYNC_OF_READER);
+    CHECK_EQ(nf2_sync(fs, &volume.file), NF2_OK);
     CHECK_EQ(nf2_close(fs, &volume.file), NF2_OK);
     volume_down(&volume, true);
 }
 
 /* ---- format ------------------------------------------------------------------------- */
 
-#if NF2FS_CORE != 1 /* the first core's format reads nothing back */
 static int no_read(void *context, uint32_t address, void *data, uint32_t length)
 {
     const int *answer = context;
@@ -386,9 +381,7 @@ TEST(format_on_nothing)
     }
 }
 
-#endif
-
-/* Volume ids of all anchors in the super blocks: 13 bytes behind the magic, in either format. */
+/* Volume ids of all anchors in the super blocks: 13 bytes behind the magic. */
 static unsigned ids_of(struct volume *volume, uint32_t *ids, unsigned most)
 {
     const uint8_t *memory = vflash_memory(volume->flash);
@@ -421,8 +414,7 @@ TEST(other_id_after_format)
             }
             fresh += same == 0;
         }
-        /* The first core has two ids in turn: that on a blank chip, and that on any other. */
-        CHECK(fresh > 0 || NF2FS_CORE == 1);
+        CHECK(fresh > 0);
     }
     volume_down(&volume, false);
 }
@@ -673,9 +665,7 @@ int main(void)
     RUN(last_block_is_filled);
     RUN(deep_paths);
     RUN(slash_at_the_end);
-#if NF2FS_CORE != 1
     RUN(format_on_nothing);
-#endif
     RUN(other_id_after_format);
     RUN(most_blocks);
     RUN(epochs_are_mended);

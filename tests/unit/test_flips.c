@@ -238,7 +238,6 @@ static unsigned long flip_bits(const char *chip, uint32_t seed, unsigned flips)
     return counts[REPORTED];
 }
 
-#if NF2_FORMAT_VERSION == 2u
 /* Of a page's epoch no single bit is missed, also in a node's first page, which all that the node says hangs on. */
 static void flip_epochs(const char *chip)
 {
@@ -278,7 +277,6 @@ TEST(epochs)
     flip_epochs("tiny256k");
     flip_epochs("tinyecc16");
 }
-#endif
 
 /* Entries with counts of erases that cannot be read: figures say the mean of the volume instead. */
 TEST(wear)
@@ -295,7 +293,7 @@ TEST(wear)
     }
     CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
     uint8_t *bytes = vflash_memory(volume.flash);
-    for (uint32_t i = 0; NF2_FORMAT_VERSION == 2 && i + 100 < vflash_chip_of(volume.flash)->size; i++) {
+    for (uint32_t i = 0; i + 100 < vflash_chip_of(volume.flash)->size; i++) {
         if (memcmp(bytes + i, key, sizeof key) == 0) {
             memset(bytes + i + sizeof key + 4, 0, 20);
             found++;
@@ -304,11 +302,9 @@ TEST(wear)
     CHECK_EQ(nf2_mount(&volume.fs, &volume.config, 0), NF2_OK);
     CHECK_EQ(nf2_health(&volume.fs, &health), NF2_OK);
     CHECK(nf2_block_state(&volume.fs, 20, &erases) >= 0);
-    if (NF2_FORMAT_VERSION == 2) {
-        CHECK(found > 0);
-        CHECK_EQ(erases, health.erases_mean);
-        CHECK(health.erases_min == erases && health.erases_max == erases);
-    }
+    CHECK(found > 0);
+    CHECK_EQ(erases, health.erases_mean);
+    CHECK(health.erases_min == erases && health.erases_max == erases);
     volume_down(&volume, false);
 }
 
@@ -331,9 +327,7 @@ int main(int count, char **arguments)
         flips_each = 2000;
     }
     RUN(flips);
-#if NF2_FORMAT_VERSION == 2u
     RUN(epochs);
-#endif
     RUN(wear);
     return check_done();
 }

@@ -266,7 +266,7 @@ static void cuts(const char *chip, bool overwrite)
         operation++;
         vflash_restore(volume.flash, whole);
     }
-    CHECK(operation > (NF2_FORMAT_VERSION == 1u ? 5u : 2u));
+    CHECK(operation > 2u);
     vflash_release(whole);
     volume_down(&volume, true);
 }

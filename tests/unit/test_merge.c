@@ -80,7 +80,7 @@ TEST(one_name_again_and_again)
         most = pages > most && i > 0 ? pages : most;
     }
     printf("idle work after a name came and went: %u pages read at most\n", (unsigned)most);
-    CHECK(most <= CORE_IDLE_READS_AGAIN(used(&volume)));
+    CHECK(most <= CORE_IDLE_READS(used(&volume)));
     volume_down(&volume, true);
 }
 

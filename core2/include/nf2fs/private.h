@@ -10,11 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#undef NF2_FORMAT_VERSION
-#define NF2_FORMAT_VERSION 2u
-
 /* Views of tree nodes: one for inner nodes, one for leaves; a larger buffer holds more of them. */
-#undef NF2_TREE_BUFFER_SIZE
 #define NF2_VIEW_BYTES(slots) (16u + 2u * (slots))
 #define NF2_INNER_SLOTS 40u
 #define NF2_LEAF_SLOTS 142u

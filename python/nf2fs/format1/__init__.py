@@ -1,4 +1,0 @@
-# SPDX-License-Identifier: BSD-2-Clause
-"""Format version 1, as docs/FORMAT.md has it."""
-
-from .layout import Layout as Layout
