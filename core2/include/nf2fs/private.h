@@ -188,6 +188,8 @@ typedef struct nf2 {
     struct nf2_root root;
     struct nf2_walk walk;
     struct nf2_run fragment;    /* rest of a block that the last small write left */
+    uint16_t check_epoch;       /* an epoch, */
+    uint32_t check;             /* and the check of a record in a page of it, as it begins */
     uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
 } nf2_t;
 
