@@ -9,11 +9,6 @@
 #include "format.h"
 #include "log.h"
 
-struct nf2_child {              /* a reference to a node */
-    uint16_t block;
-    uint16_t base_end;          /* end of its base */
-};
-
 struct nf2_view {
     uint32_t block;             /* NF2_NONE: none */
     uint16_t end;               /* where the next record goes */

@@ -60,42 +60,79 @@ int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf
     return valid && block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
 }
 
-int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path)
+/* The key of an entry of an inner node. */
+static NF2_APART int key_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_key *key)
+{
+    struct nf2_front front;
+
+    NF2_TRY(nf2_front_of(fs, block, place, &front));
+    nf2_front_key(&front, key);
+    return NF2_OK;
+}
+
+/* The path to the leaf that was asked for last: is it the one that is looked for now? */
+static int path_of_way(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path)
+{
+    const struct nf2_way *way = &fs->way;
+    int below = how == NF2_BELOW;
+    bool inside = true;
+
+    memcpy(path->node, way->node, sizeof path->node);
+    path->bounded = way->above != 0;
+    path->first = true;
+    if (way->below != 0) {
+        NF2_TRY(key_at(fs, way->node[1].block, way->below, &path->lower));
+        path->first = path->lower.id == 0 && path->lower.length == 0;
+        inside = nf2_key_compare(&path->lower, key) < 1 - below;
+    }
+    if (path->bounded) {
+        NF2_TRY(key_at(fs, way->above_block, way->above, &path->upper));
+        inside = inside && nf2_key_compare(&path->upper, key) > -below;
+    }
+    return inside;
+}
+
+/* The way from the root: 1, 0 if there is nothing below the key, or an error. */
+static NF2_APART int find_way(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how)
 {
     struct nf2_child node = {fs->root.node, fs->root.node_base};
+    struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
     struct nf2_front front;
 
-    path->bounded = false;
-    path->first = true;
+    memset(way, 0, sizeof *way);
     for (uint32_t level = fs->root.level; level > 0; level--) {
-        path->node[level] = node;
+        way->node[level] = node;
         NF2_TRY(nf2_node_view(fs, node, level, &gap.view));
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
         if (gap.below == 0) {
             return how == NF2_BELOW ? 0 : NF2_ERR_IO;
         }
+        way->below = gap.below;
         int above = nf2_iterate_place(fs, &gap);
         NF2_TRY(above);
         if (above > 0) {
-            NF2_TRY(nf2_front_of(fs, node.block, (uint32_t)above, &front));
-            nf2_front_key(&front, &path->upper);
-            path->bounded = true;
+            way->above_block = node.block;
+            way->above = (uint16_t)above;
         }
         NF2_TRY(nf2_tree_child(fs, gap.below, &front, &node));
-        nf2_front_key(&front, &path->lower);
-        path->first = front.id == 0 && front.key_length == 0;
     }
-    path->node[0] = node;
+    way->node[0] = node;
+    way->known = true;
     return 1;
 }
 
-static bool above_of(const struct nf2_iterator *gap)
+int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path)
 {
-    return gap->base < gap->view->base_end || gap->tail < gap->view->alive;
+    int inside = fs->way.known ? path_of_way(fs, key, how, path) : 0;
+
+    if (inside == 0) {
+        int found = find_way(fs, key, how);
+        inside = found > 0 ? path_of_way(fs, key, how, path) : found;
+    }
+    return inside;
 }
 
-/* A leaf that is asked for more than once answers without a descent, if the key lies between two of its entries. */
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
@@ -103,21 +140,15 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
     struct nf2_iterator gap;
     struct nf2_path path;
 
-    gap.view = nf2_view_at_hand(fs);
-    for (bool hand = gap.view != NULL;; hand = false) {
-        if (!hand) {
-            int way = nf2_tree_descend(fs, key, how == NF2_BELOW ? how : NF2_AT_OR_BELOW, &path);
-            if (way <= 0) {
-                return way;
-            }
-            NF2_TRY(nf2_node_view(fs, path.node[0], 0, &gap.view));
+    for (;;) {
+        int way = nf2_tree_descend(fs, key, how == NF2_BELOW ? how : NF2_AT_OR_BELOW, &path);
+        if (way <= 0) {
+            return way;
         }
+        NF2_TRY(nf2_node_view(fs, path.node[0], 0, &gap.view));
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
-        if (hand && (gap.below == 0 || !above_of(&gap))) {
-            continue;
-        }
         int found = nf2_gap_seek(fs, &gap, how, entry);
-        if (hand || found != 0 || (above ? !path.bounded : path.first)) {
+        if (found != 0 || (above ? !path.bounded : path.first)) {
             return found;
         }
         nf2_key_copy(&entry->key, above ? &path.upper : &path.lower); /* a neighbour has it */
@@ -181,8 +212,8 @@ static bool in_leaf(const struct nf2_path *path, const struct nf2_key *key)
            (!path->bounded || nf2_key_compare(key, &path->upper) < 0);
 }
 
-/* The way to the leaf in which all changes lie. */
-static NF2_APART int find_way(nf2_t *fs, const struct nf2_op *ops, unsigned count, struct nf2_child *way)
+/* Leads the way to the leaf in which all changes lie. */
+static NF2_APART int lead_way(nf2_t *fs, const struct nf2_op *ops, unsigned count)
 {
     struct nf2_path path;
 
@@ -193,18 +224,15 @@ static NF2_APART int find_way(nf2_t *fs, const struct nf2_op *ops, unsigned coun
             return NF2_SPANS_LEAVES;
         }
     }
-    memcpy(way, path.node, (fs->root.level + 1u) * sizeof way[0]);
     return NF2_OK;
 }
 
 int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
-    struct nf2_child way[NF2_LEVELS_MAX];
-
-    NF2_TRY(find_way(fs, ops, count, way));
+    NF2_TRY(lead_way(fs, ops, count));
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_walked_barrier(fs, ops, count));
-    int done = nf2_tree_write(fs, way, ops, count);
+    int done = nf2_tree_write(fs, fs->way.node, ops, count);
     return done < 0 ? done : NF2_OK;
 }
 
