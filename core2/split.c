@@ -65,7 +65,7 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
     for (unsigned i = 0; i < rewrite->sources && !end; i++) {
         struct nf2_child node = i == 0 ? rewrite->way[rewrite->level] : rewrite->right;
         NF2_TRY(nf2_node_view(fs, node, rewrite->level, &view));
-        NF2_TRY(nf2_iterate(fs, view, part == 1 ? &rewrite->cut : NULL, &iterator));
+        NF2_TRY(nf2_iterate(fs, view, part == 1 ? &rewrite->cut : &nf2_key_lowest, &iterator));
         while (!end && (found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
             bool kept = !overruled(rewrite, &entry.key);
             n += kept;

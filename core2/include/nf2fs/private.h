@@ -181,7 +181,6 @@ struct nf2_way {                /* tree.c: from the root to the leaf that was as
     bool known;                 /* no node was written anew since */
 };
 
-struct nf2_view;
 struct nf2_file;
 struct nf2_writing;
 
@@ -196,7 +195,6 @@ typedef struct nf2 {
     struct nf2_file *files;     /* open handles */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
     uint8_t *views;             /* memory for them */
-    struct nf2_view *leaf;      /* that of the leaf that was asked for last */
     struct nf2_space space;
     struct nf2_root root;
     struct nf2_walk walk;
