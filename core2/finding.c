@@ -4,8 +4,8 @@
 const char *nf2_finding_text(enum nf2_finding_kind kind)
 {
     static const char texts[] = /* in the order of the kinds */
-        "damaged super log\0"
-        "damaged meta log\0"
+        "damaged super block\0"
+        "damaged root log\0"
         "unreadable change\0"
         "damaged node\0"
         "missing node\0"

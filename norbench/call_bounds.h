@@ -41,7 +41,7 @@ enum call_unit {
     UNIT_NAME,                  /* and of that for each name of the path */
     UNIT_ENTRY,                 /* entries that a leaf may have */
     UNIT_LEVEL,                 /* of the tree */
-    UNIT_WINDOW,                /* a walk over the window of the meta log */
+    UNIT_WINDOW,                /* the way to a window's entry */
     UNIT_CLAIM,                 /* and of that for each claim of blocks for the call's bytes */
     UNIT_REGION,                /* for each region of the volume */
     UNIT_STRIDE,                /* for each few regions: what finds the head of the log */

@@ -249,7 +249,7 @@ bool call_unit_fixed(enum call_unit unit)
 
 const char *const call_about[] = {
     "What each public call may cost at most, in pages read, pages programmed and erases (operations of any size), from the construction",
-    "(DESIGN.md). The table is `norbench/call_table2.c`; each call of NF2FS that the benchmark makes is held to it, in what a workload",
+    "(DESIGN.md). The table is `norbench/call_table.c`; each call of NF2FS that the benchmark makes is held to it, in what a workload",
     "prepares and in the comparison at its end, too, and a test runs every workload. The terms of a change are twice the sum of the design.",
     "",
     "Room, before the call: `full`: fewer blocks are available (`nf2_statfs`) than it may take: those of its bytes, and 8.",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * repair.h - the image of a volume of format version 2 looked at from outside: what is wrong with
+ * repair.h - the image of a volume looked at from outside: what is wrong with
  * it, what can be saved of it, and a new volume made of that. For hosts: it takes the heap, and the
  * whole image is in memory. The image is only read.
  *

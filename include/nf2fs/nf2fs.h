@@ -104,19 +104,13 @@ struct nf2_config {
     void *lock_context;
 
     /*
-     * Wear levelling; 0: the default. Blocks are taken in turn. From the time on when a block has been erased `wear_age` times
-     * (64; UINT32_MAX: never), nf2_maintain moves what rests in blocks that lie `wear_spread` erases (32) behind the most worn one
-     * to worn blocks: each such block is erased once for that.
-     * With format version 2 both are compared with the mean of all blocks: from a mean of `wear_age` (16) on, blocks that lie more than
-     * `wear_spread` (6) behind it are emptied, in groups of a 32nd of 512 blocks, by nf2_maintain and by calls that look for blocks.
+     * Wear levelling; 0: the default. Blocks are taken in turn. From a mean of `wear_age` erases (16; UINT32_MAX: never) on, blocks
+     * that lie more than `wear_spread` (6) behind the mean are emptied, in groups of a 32nd of 512 blocks, by nf2_maintain and by
+     * calls that look for blocks: what rests there moves to worn blocks.
      */
     uint32_t wear_age;
     uint32_t wear_spread;
 };
-
-/* The paper NF2FS: a hundredth of 100,000 erases, then whenever regions were switched 1,024 times, 128 of them. */
-#define NF2_PAPER_WEAR_AGE 1000u
-#define NF2_PAPER_WEAR_SPREAD 8u
 
 /* Two page buffers and views of the tree (nf2fs/private.h). */
 #define NF2_BUFFER_SIZE(page_size) (2u * (page_size) + NF2_TREE_BUFFER_SIZE)
@@ -151,10 +145,8 @@ enum nf2_mount_flags {
 int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
 
 /*
- * Mounts a volume. `config` and its memory stay in use until nf2_unmount. After a clean unmount it programs
- * nothing. After a cut a mount for writing settles what was left open: a few programs, and an erase only where the
- * cut may have left a torn program in a block that the volume's own log needs next, or where program_unit is above
- * 1; it may itself be cut, any number of times.
+ * Mounts a volume. `config` and its memory stay in use until nf2_unmount. It programs and erases nothing, also behind a cut: what
+ * that left open is settled by the first call that changes something.
  * Errors: INVAL, IO, BLANK, FOREIGN, CORRUPT, GEOMETRY, VERSION.
  */
 int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags);
@@ -175,16 +167,16 @@ int nf2_unmount(nf2_t *fs);
 struct nf2_statfs {
     uint32_t block_size;        /* bytes */
     uint32_t blocks;            /* of the volume, all kinds */
-    uint32_t blocks_free;       /* exact: blocks that hold nothing, reserve included */
+    uint32_t blocks_free;       /* blocks that hold nothing, reserve included */
     uint32_t blocks_erased;     /* of those, known to be erased now */
     uint32_t blocks_available;  /* free for file data: blocks_free less the reserve */
-    uint32_t files_pending;     /* removed files of which some blocks are still to be freed, by maintenance or when they are needed */
+    uint32_t files_pending;     /* 0 */
     uint32_t blocks_bad;        /* that failed for good (see nf2fs/flash.h), and are not used any more; a sixteenth of the volume at most */
 };
 
 /*
- * Exact in whole blocks; reads nothing from the chip. Blocks of a file that was overwritten in pieces are its own, whether they still hold
- * something or not, until idle time frees them or a call that needs them: no write is refused for them.
+ * There may be more free blocks than this says, never fewer: those of removed files, and parts of files that were overwritten,
+ * count as used until idle time finds them free, or a call that needs them. When nf2_maintain has returned 0 the number is exact.
  */
 int nf2_statfs(nf2_t *fs, struct nf2_statfs *out);
 
@@ -196,12 +188,11 @@ struct nf2_health {
     uint32_t blocks_bad;                /* as in nf2_statfs */
 };
 
-/* Wear of the volume. Finds every region's page: a walk over the meta log for each 128 blocks. */
+/* Wear of the volume. Erases are counted for groups of a 32nd of 512 blocks; reads an entry of the tree for each 512 blocks. */
 int nf2_health(nf2_t *fs, struct nf2_health *out);
 
 /*
- * State of one block, for maps: one of enum nf2_block_state, with its erase count in `*erases` (may be NULL).
- * Costs a read of the meta log unless the block lies in the region that was asked for last.
+ * State of one block, for maps: one of enum nf2_block_state, with the mean of its group's erases in `*erases` (may be NULL).
  */
 enum nf2_block_state {
     NF2_BLOCK_DIRTY = 0,        /* free, to be erased before use */
@@ -226,8 +217,8 @@ int nf2_maintain(nf2_t *fs, uint32_t budget_us);
 
 /* What nf2_check finds wrong. */
 enum nf2_finding_kind {
-    NF2_FOUND_SUPER,            /* the super log is damaged, or names no block of the meta log */
-    NF2_FOUND_META,             /* the meta log is damaged or its chain is broken */
+    NF2_FOUND_SUPER,            /* a super block is damaged, or names no block of the root log */
+    NF2_FOUND_META,             /* the root log is damaged or its chain is broken */
     NF2_FOUND_BATCH,            /* a committed change of several leaves cannot be read */
     NF2_FOUND_NODE,             /* a damaged node of the tree: what it holds is not known */
     NF2_FOUND_TREE,             /* a node is none, or not of the level that its parent says */
@@ -241,8 +232,8 @@ enum nf2_finding_kind {
     NF2_FOUND_DATA,             /* data of a file that cannot be read */
     NF2_FOUND_OUTSIDE,          /* a reference leads out of the volume */
     NF2_FOUND_OWNERS,           /* two owners of a block */
-    NF2_FOUND_FREE,             /* a block in use is free for the meta log */
-    NF2_FOUND_LEAK,             /* a block that nothing uses is used for the meta log */
+    NF2_FOUND_FREE,             /* a block in use is on record as free */
+    NF2_FOUND_LEAK,             /* a block that nothing uses is on record as used */
     NF2_FOUND_ERASED,           /* a block on record as erased is not */
     NF2_FOUND_COUNT,            /* the count of free, or of erased blocks is wrong: `number` is right */
     NF2_FOUND_ID,               /* an id that was never given out */

@@ -163,7 +163,7 @@ typedef struct nf2h_repair nf2h_repair;
 nf2h_repair *nf2h_repair_open(const char *chip, const char *path, uint32_t offset, uint32_t size,
                               char *message, size_t message_size);
 void nf2h_repair_close(nf2h_repair *repair);
-/* Is anything lost, or in doubt? And: was the volume left cleanly, and its meta log undamaged? */
+/* Is anything lost, or in doubt? And: was the volume left cleanly, and its root log undamaged? */
 int nf2h_repair_lossy(nf2h_repair *repair);
 int nf2h_repair_clean(nf2h_repair *repair);
 

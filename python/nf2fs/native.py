@@ -511,7 +511,7 @@ class Repair:
         return bool(self.c.nf2h_repair_lossy(self.handle))
 
     def clean(self) -> bool:
-        """Was the volume left cleanly, and is its meta log whole? Then nothing is a guess."""
+        """Was the volume left cleanly, and is its root log whole? Then nothing is a guess."""
         return bool(self.c.nf2h_repair_clean(self.handle))
 
     def items(self) -> list[Item]:

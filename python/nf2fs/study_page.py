@@ -183,7 +183,7 @@ def lifespans(rows: list[Row], drawn: set[str], folder: str) -> list[str]:
     keys = sorted({life_key(row) for row in rows}, key=lambda key: (key[3], list(LIFE).index(key[0]) if key[0] in LIFE else 9, key[1], key[2]))
     lines = ["## Wear and life", "",
              "Half of the chip holds files that never change; beside them a file is made, written and removed, again and again, with idle time after each round.",
-             "Erases of its blocks, super and meta logs and cold blocks included. `written`: bytes of the small traffic from the first round on;",
+             "Erases of its blocks, super blocks, root log and cold blocks included. `written`: bytes of the small traffic from the first round on;",
              "where a run ends with the first worn-out block, that is what the user may write over the life of such a chip.", ""]
     headings = ["traffic", "chip", "until", "file system", "min", "mean", "max", "max / mean", "sd", "erases / minimum", "written, MB"]
     found = []

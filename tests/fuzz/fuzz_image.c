@@ -339,7 +339,7 @@ static size_t make_input(uint32_t *random, uint8_t *input)
     return 3 + 4 * edits;
 }
 
-/* A record: half of the time of any block that has some, so that those of the super log and the meta log are not rare. */
+/* A record: half of the time of any block that has some, so that those of the super blocks and the root log are not rare. */
 static uint32_t some_record(unsigned number, uint32_t *random)
 {
     if (records[number] == 0) { /* nothing looks like one: anything that is not blank */

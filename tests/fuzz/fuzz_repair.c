@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fuzz_repair.c - damaged and hostile images for the checker and repair of format version 2: nothing may crash, loop, or read out of the
+ * fuzz_repair.c - damaged and hostile images for the checker and repair: nothing may crash, loop, or read out of the
  * image, whatever it holds; and what is written to a new volume is what was read.
  *
  * An input is: the number of a base image, flags (1: also a new volume), then edits of four bytes. The build may have checks that

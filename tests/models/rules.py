@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The rules of the second core that the model follows, its sizes, and what files are made of.
+"""The rules of the design that the model follows, its sizes, and what files are made of.
 
 Each rule of RULES can be left out. Sizes are tiny so that everything happens often: a program is a
 page, a node has eight pages and few entries, a handle keeps two unsynced pieces. A file's data are

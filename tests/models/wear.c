@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Wear of the second core's allocator: windows in turn, victims by live blocks, static data.
+ * Wear of the core's allocator: windows in turn, victims by live blocks, static data.
  * One write replaces one block of hot data (uniform). A block counts as live or dead as a whole.
  *
  *   wear BLOCKS COLD HOT RULES LAG MEAN

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * made.h - images of format 2 made by hand, from docs/core2/FORMAT.md: a tree of one inner node and two leaves, or whatever a test
+ * made.h - images made by hand, from docs/core2/FORMAT.md: a tree of one inner node and two leaves, or whatever a test
  * makes of it. 64 blocks of 4 KiB, pages of 256 bytes.
  */
 #ifndef MADE_H

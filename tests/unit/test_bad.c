@@ -90,7 +90,7 @@ static uint32_t bad_blocks(struct volume *volume)
     return stat.blocks_bad;
 }
 
-/* Each block of the volume breaks in turn, but those of the super log. */
+/* Each block of the volume breaks in turn, but the super blocks. */
 static void each_block(const char *chip, uint32_t stride)
 {
     struct volume volume;
@@ -175,7 +175,7 @@ TEST(other_failures)
     }
 }
 
-/* One of the blocks of the super log is bad: the other one takes over. (Once that is full the volume stops writing: that takes long.) */
+/* One of the super blocks is bad: the other one takes over. (Once that is full the volume stops writing: that takes long.) */
 TEST(super_log)
 {
     struct volume volume;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which blocks of a volume of format 2 hold its logs and its tree."""
+"""Which blocks of a volume hold its logs and its tree."""
 
 from __future__ import annotations
 
