@@ -39,18 +39,12 @@ enum call_unit {
     UNIT_VIEW,                  /* the same, where its records are put in order */
     UNIT_WAY,                   /* the same of all nodes from the root to one key */
     UNIT_NAME,                  /* and of that for each name of the path */
-    UNIT_ENTRY,                 /* entries that a leaf may have */
     UNIT_LEVEL,                 /* of the tree */
     UNIT_WINDOW,                /* the way to a window's entry */
-    UNIT_CLAIM,                 /* and of that for each claim of blocks for the call's bytes */
-    UNIT_REGION,                /* for each region of the volume */
-    UNIT_STRIDE,                /* for each few regions: what finds the head of the log */
     UNIT_PAGE,                  /* pages of the call's bytes */
     UNIT_BLOCK,                 /* blocks' lengths of them, begun */
     UNIT_WRITE,                 /* stretches written since the last sync */
     UNIT_WRITE_WAY,             /* the way to the leaf of each */
-    UNIT_CUT_NODE,              /* a pass over a node for each page of what was cut off since the last sync */
-    UNIT_CUT,                   /* those pages */
     UNIT_LEAVES,                /* a walk over all leaves */
     UNIT_VOLUME,                /* erases that take the whole volume */
     UNIT_BUDGET,                /* of idle work: operations of this kind that the budget is time for */

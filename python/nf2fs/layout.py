@@ -41,7 +41,6 @@ class Layout:
         self.log: set[int] = set()  # super blocks, and the log that a mount reads
         self.set_aside: set[int] = set()  # for what is written next
         self.nodes: set[int] = set()  # of the tree
-        self.owned: set[int] = set()  # by files, in use or not, where that is on record
         self._read()
 
     def pieces(self, block: int) -> list[Piece]:

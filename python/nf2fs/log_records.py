@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from . import show
 from .logs import Entry, varint
 
-NO_BLOCK = 0xFFFFFF
 BYTES_SHOWN = 40
 
 
@@ -81,10 +80,6 @@ def inline_text(data: bytes) -> str:
     """A small file that lies in its entry."""
     shown = quoted(data[:BYTES_SHOWN]) + ("..." if len(data) > BYTES_SHOWN else "")
     return f"a file of {len(data)} bytes: {shown}"
-
-
-def block_text(block: int) -> str:
-    return "none" if block == NO_BLOCK else str(block)
 
 
 def run_text(start: int, count: int) -> str:

@@ -18,13 +18,12 @@ from .tracing import Watch
 from .volume import COPY_SIZE, DEPTH_MAX
 
 USED = 2
-NAMES, FILE, SHARED, STALE = "names", "file", "shared", "stale"
+NAMES, FILE, SHARED = "names", "file", "shared"
 LOG, ASIDE, VOLUME = "log", "aside", "volume"
 TEXTS = {
     NAMES: "the tree: names, small files, places of large ones",
     FILE: "a file",
     SHARED: "several files",
-    STALE: "data that was replaced or removed, not reclaimed yet",
     LOG: "the volume's logs",
     ASIDE: "set aside for what is written next",
     VOLUME: "waits to be reclaimed, or belongs to what cannot be read",
@@ -110,6 +109,4 @@ def _owner(
         return Owner(FILE, next(iter(who)))
     if who:
         return Owner(SHARED)
-    if block in layout.owned:
-        return Owner(STALE)
     return Owner(ASIDE if block in layout.set_aside else VOLUME)

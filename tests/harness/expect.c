@@ -215,13 +215,11 @@ static void expect_remove(struct model *model, const struct call *call, struct e
     }
 }
 
-/* Whether moving `node` at this moment must or may fail because it is open. */
-static void expect_move(const struct node *node, struct expect *expect, bool *may_be_busy)
+/* Whether moving `node` at this moment must fail because it is open. */
+static void expect_move(const struct node *node, struct expect *expect)
 {
     if (node->type == NF2_TYPE_FILE && node->durable == DURABLE_NO) {
         allow(expect, NF2_ERR_BUSY);    /* created, and never synced */
-    } else if (node->type == NF2_TYPE_FILE && node->durable == DURABLE_MAYBE) {
-        *may_be_busy = true;
     }
 }
 
@@ -285,7 +283,7 @@ static void expect_rename(struct model *model, const struct call *call, struct e
     if (to.node) {
         expect_replace(from.node, to.node, expect, &may_be_busy);
     }
-    expect_move(from.node, expect, &may_be_busy);
+    expect_move(from.node, expect);
     takes_space(model, expect, 0);
     succeed(expect, 0);
     if (may_be_busy) {

@@ -54,7 +54,6 @@ static void add_node(const struct node *node, bool durable, struct image *image)
     }
     if (node->parent && model_path(node, path, sizeof path)) {
         entry = image_add(image, path, node->type, node->synced.data, node->synced.size);
-        entry->maybe = durable && node->durable == DURABLE_MAYBE;
         if (node->writer && !durable) {
             entry->size_free = true;
             entry->size_pending = model_view(node->writer)->size;
@@ -125,9 +124,6 @@ bool image_matches(const struct image *found, const struct image *wanted, char *
         const struct image_entry *entry = &wanted->entry[i];
         bool there = at < found->count && strcmp(found->entry[at].path, entry->path) == 0;
 
-        if (!there && entry->maybe) {
-            continue;
-        }
         if (!there) {
             bool order = at < found->count;
 

@@ -210,9 +210,6 @@ static void apply_rename(struct model *model, const struct call *call)
         node_detach(model, to.node);
         node_free(model, to.node);
     }
-    if (from.node->durable == DURABLE_MAYBE) {
-        from.node->durable = DURABLE_YES;   /* or it would have been refused: unsynced */
-    }
     node_detach(model, from.node);
     free(from.node->name);
     from.node->name = malloc(strlen(to.name) + 1);
@@ -403,36 +400,6 @@ void model_lose_unsynced(struct model *model)
             handle_drop(model, &model->handle[i]);
         }
     }
-}
-
-static struct node *find_maybe(struct node *node)
-{
-    struct node *found = node->durable == DURABLE_MAYBE && !node->writer ? node : NULL;
-
-    for (uint32_t i = 0; i < node->children && !found; i++) {
-        found = find_maybe(node->child[i]);
-    }
-    return found;
-}
-
-struct node *model_unsettled(struct model *model)
-{
-    return find_maybe(model->root);
-}
-
-void model_settle(struct model *model, struct node *node, bool exists)
-{
-    if (exists) {
-        node->durable = DURABLE_YES;
-        return;
-    }
-    for (unsigned i = 0; i < MODEL_HANDLES; i++) {
-        if (model->handle[i].node == node) {
-            model->handle[i].node = NULL;
-        }
-    }
-    node_detach(model, node);
-    node_free(model, node);
 }
 
 /* ---- space --------------------------------------------------------------------------------------- */

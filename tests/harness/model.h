@@ -23,7 +23,7 @@ struct bytes {
     uint32_t size, room;
 };
 
-enum durable { DURABLE_NO, DURABLE_YES, DURABLE_MAYBE };
+enum durable { DURABLE_NO, DURABLE_YES };
 
 struct node {
     enum nf2_type type;
@@ -101,13 +101,6 @@ void model_failed(struct model *model, const struct call *call, int answer);
 /* The volume is left or cut: handles close without a sync, files that were not durable vanish. */
 void model_lose_unsynced(struct model *model);
 
-/*
- * A file whose creation may be durable or not (a long name, see nf2_open) and which has no writer any more,
- * or NULL; and what was found out about it.
- */
-struct node *model_unsettled(struct model *model);
-void model_settle(struct model *model, struct node *node, bool exists);
-
 /* The node at `path`, or NULL. */
 struct node *model_find(struct model *model, const char *path);
 /* Writes the path of `node` into `path`; false where it is longer than `size`. */
@@ -126,7 +119,6 @@ struct image_entry {
     char *path;
     enum nf2_type type;
     struct bytes content;
-    bool maybe;                     /* may be missing */
     bool size_free;                 /* the listed size may be that of unsynced data */
     uint32_t size_pending;
     uint32_t size_listed;

@@ -112,19 +112,6 @@ bool rig_mount(struct rig *rig, int flags)
     return may_program || changes(rig->flash) == before || wrong(rig, "nf2_mount programmed or erased");
 }
 
-void rig_settle(struct rig *rig)
-{
-    static char path[PATH_SIZE];
-    struct node *node;
-
-    while ((node = model_unsettled(&rig->model)) != NULL) {
-        struct nf2_stat stat;
-        bool there = model_path(node, path, sizeof path) && nf2_stat(&rig->fs, path, &stat) == NF2_OK;
-
-        model_settle(&rig->model, node, there);
-    }
-}
-
 /* Did a call of the driver fail in the call at hand? */
 static bool has_failed(const struct rig *rig)
 {
@@ -620,9 +607,6 @@ enum rig_result rig_call(struct rig *rig, const struct call *call)
         model_apply(&rig->model, call);
     } else {
         model_failed(&rig->model, call, (int)rig->answer);
-    }
-    if (call->op == OP_UNMOUNT || call->op == OP_ABANDON || call->op == OP_CLOSE) {
-        rig_settle(rig);
     }
     return RIG_OK;
 }

@@ -57,8 +57,6 @@ bool rig_emptying(const struct rig *rig);
 
 /* Mounts (again) without touching the model; checks that it programs nothing. */
 bool rig_mount(struct rig *rig, int flags);
-/* Finds out about files whose creation may have been durable. */
-void rig_settle(struct rig *rig);
 /* Reads the whole tree. False: failure. */
 bool rig_image(struct rig *rig, struct image *image);
 /* Compares the whole tree with the model. */

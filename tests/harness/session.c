@@ -232,7 +232,6 @@ static bool stands(struct session *session, const struct model *model)
 {
     model_free(&session->rig.model);
     model_copy(&session->rig.model, model);
-    rig_settle(&session->rig);
     return rig_verify(&session->rig);
 }
 

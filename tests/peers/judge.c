@@ -20,7 +20,7 @@ static const struct image_entry *entry_at(const struct image *image, const char 
 static bool same(const struct image_entry *a, const struct image_entry *b)
 {
     if (!a || !b) {
-        return a == b || (a ? a : b)->maybe;
+        return a == b;
     }
     return a->type == b->type && a->content.size == b->content.size
            && (a->content.size == 0 || memcmp(a->content.data, b->content.data, a->content.size) == 0);

@@ -148,7 +148,7 @@ static const struct image_entry *truth_of(const struct image *truth, const char 
 
 bool same_items(const struct repair *repair, const struct image *truth, char *text, size_t size)
 {
-    uint32_t found = 0, must = 0;
+    uint32_t found = 0;
 
     for (unsigned i = 0; i < repair_count(repair); i++) {
         const struct repair_item *item = repair_item(repair, i);
@@ -157,7 +157,7 @@ bool same_items(const struct repair *repair, const struct image *truth, char *te
             snprintf(text, size, "%.80s: %s", item->path, entry == NULL ? "there is no such name" : repair_state_text(item->state));
             return false;
         }
-        found += !entry->maybe;
+        found++;
         if (item->type == NF2_TYPE_DIR) {
             continue;
         }
@@ -170,11 +170,8 @@ bool same_items(const struct repair *repair, const struct image *truth, char *te
             return false;
         }
     }
-    for (uint32_t i = 0; i < truth->count; i++) {
-        must += !truth->entry[i].maybe;
-    }
-    snprintf(text, size, "%u names are there, not %u", found, must);
-    return found == must;
+    snprintf(text, size, "%u names are there, not %u", found, truth->count);
+    return found == truth->count;
 }
 
 void say_repair(const struct repair *repair)
