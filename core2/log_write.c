@@ -30,7 +30,9 @@ void nf2_writer_align(nf2_t *fs, struct nf2_writer *writer)
 {
     uint32_t at = nf2_align_unit(fs, writer->position);
 
-    memset(fs->io.write_buffer + (writer->position - writer->start), 0xFF, at - writer->position);
+    if (writer->result >= 0) {
+        memset(fs->io.write_buffer + (writer->position - writer->start), 0xFF, at - writer->position);
+    }
     writer->position = at;
 }
 
