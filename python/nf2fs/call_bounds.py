@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each public call beside its bound: runs every workload over NF2FS, and writes docs/BOUNDS.md of the core's table, norbench/call_table1.c or call_table2.c,
+"""Each public call beside its bound: runs every workload over NF2FS, and writes docs/BOUNDS.md of the table in norbench/call_table.c,
 and of the most that the calls came to."""
 
 from __future__ import annotations
