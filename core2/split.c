@@ -332,7 +332,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
         found = nf2_node_seek(fs, view, &nf2_key_lowest, NF2_ABOVE, &entry);
         return found == 0 ? lower(fs, path) : found < 0 ? found : NF2_UNCHANGED;
     }
-    if (level == 1 && 2 * bytes > nf2_log_bytes(fs)) {
+    if (level == 1 && 4 * bytes > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
     }
     begin(&rewrite, path->node, &path->lower, level - 1);

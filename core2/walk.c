@@ -203,7 +203,8 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
         }
     }
     NF2_TRY(found); /* what may follow the last piece is not known */
-    bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id;
+    bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id &&
+                  last.offset + last.length > nf2_key_value(&path->upper);
     if (beyond) { /* it may end where the next leaf begins */
         NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
     }
@@ -223,6 +224,7 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
     if (did != 0) {
         return did;
     }
+    bool whole = fs->root.level > 0 && nf2_key_compare(&fs->walk.cursor, &path.lower) == 0;
     fs->walk.leaves++;
     fs->walk.behind = false;
     if (path.bounded) {
@@ -231,7 +233,7 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
         fs->walk.active = false;
         fs->walk.leaves_before = fs->walk.leaves;
     }
-    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, wanted->bytes);
+    int joined = fs->group_busy || !whole ? NF2_UNCHANGED : nf2_tree_join(fs, &path, wanted->bytes);
     fs->space.pristine = fs->space.pristine && joined != 1; /* there may be more of them */
     NF2_TRY(joined != NF2_NEED_SPACE ? joined : 0);
     return path.bounded ? 0 : ENDED;
