@@ -129,7 +129,7 @@ static int plan(nf2_t *fs, struct rewrite *rewrite, struct nf2_writer *writer)
     bool append = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT &&
                   nf2_key_compare(&rewrite->ops->key, &rewrite->cut) > 0;
     rewrite->edge = append && 2 * rewrite->base > bytes && !rewrite->failed;
-    uint32_t most = rewrite->count == 0 ? 8 : 5; /* eighths; what only moves stays one */
+    uint32_t most = rewrite->count == 0 ? 8 : 6; /* eighths; what only moves stays one */
     rewrite->two = rewrite->edge || writer->position > bytes || writer->bytes > bytes / 8 * most;
     return NF2_OK;
 }
