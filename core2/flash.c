@@ -107,12 +107,11 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     if (locate(fs, block, offset, length) == NF2_NONE || at + length > page) {
         return NULL;
     }
-    uint32_t want = page - at;  /* who goes on in a page will do so again */
     if (io->window.address != address || at < io->window.begin || at > io->window.end) {
         io->window.address = address;
         io->window.begin = io->window.end = (uint16_t)(at & ~(io->flash->read_unit - 1));
-        want = nf2_max(length, nf2_min(want, PEEK_BYTES));
     }
+    uint32_t want = nf2_max(length, nf2_min(page - at, PEEK_BYTES));
     return fill_window(fs, at + want) == NF2_OK ? io->read_buffer + at : NULL;
 }
 
