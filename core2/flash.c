@@ -64,32 +64,14 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
 static int fill_window(nf2_t *fs, uint32_t to)
 {
     struct nf2_io *io = &fs->io;
-    uint32_t from = io->window.end, unit = io->flash->read_unit;
+    uint32_t from = io->window_end, unit = io->flash->read_unit;
 
     to = (to + unit - 1) & ~(unit - 1);
     NF2_ASSERT(from < to && to <= nf2_page(fs) && from % unit == 0);
-    int result = drive_read(fs, io->window.address + from, io->read_buffer + from, to - from);
-    io->window.end = (uint16_t)to;
-    io->window.address = result < 0 ? NF2_NONE : io->window.address;
+    int result = drive_read(fs, io->window_address + from, io->read_buffer + from, to - from);
+    io->window_end = (uint16_t)to;
+    io->window_address = result < 0 ? NF2_NONE : io->window_address;
     return result;
-}
-
-void nf2_flash_writing(nf2_t *fs)
-{
-    fs->io.writing = true;
-    fs->io.other.address = NF2_NONE;
-}
-
-/* The page that was looked at before the last one stays known as long as the write buffer is not needed. */
-static NF2_APART void swap_windows(struct nf2_io *io)
-{
-    struct nf2_window window = io->window;
-    uint8_t *buffer = io->read_buffer;
-
-    io->window = io->other;
-    io->other = window;
-    io->read_buffer = io->write_buffer;
-    io->write_buffer = buffer;
 }
 
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
@@ -98,18 +80,15 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     uint32_t page = nf2_page(fs), at = offset & (page - 1);
 
     uint32_t address = fs->io.offset + block * nf2_block_bytes(fs) + offset - at;
-    if (io->window.address != address && !io->writing) { /* the other one may have it, or is read anew */
-        swap_windows(io);
-    }
-    if (io->window.address == address && at >= io->window.begin && at + length <= io->window.end) {
+    if (io->window_address == address && at >= io->window_begin && at + length <= io->window_end) {
         return io->read_buffer + at;
     }
     if (locate(fs, block, offset, length) == NF2_NONE || at + length > page) {
         return NULL;
     }
-    if (io->window.address != address || at < io->window.begin || at > io->window.end) {
-        io->window.address = address;
-        io->window.begin = io->window.end = (uint16_t)(at & ~(io->flash->read_unit - 1));
+    if (io->window_address != address || at < io->window_begin || at > io->window_end) {
+        io->window_address = address;
+        io->window_begin = io->window_end = (uint16_t)(at & ~(io->flash->read_unit - 1));
     }
     uint32_t want = nf2_max(length, nf2_min(page - at, PEEK_BYTES));
     return fill_window(fs, at + want) == NF2_OK ? io->read_buffer + at : NULL;
@@ -176,9 +155,8 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
     }
     io->changes++;
     io->busy_us += io->flash->program_page_us;
-    io->other.address = NF2_NONE;
-    if ((address & ~(page - 1)) == io->window.address) {
-        io->window.address = NF2_NONE;
+    if ((address & ~(page - 1)) == io->window_address) {
+        io->window_address = NF2_NONE;
     }
     return settle(fs, io->flash->program(io->flash->context, address, data, padded));
 }
@@ -195,6 +173,6 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
     }
     io->changes++;
     io->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
-    io->window.address = io->other.address = NF2_NONE;
+    io->window_address = NF2_NONE;
     return settle(fs, io->flash->erase(io->flash->context, address, bytes));
 }

@@ -44,9 +44,6 @@ bool nf2_large_begins(const nf2_t *fs, uint32_t block);
  */
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
 
-/* The write buffer is needed from now on; while it is not, looks of a page may be kept there. */
-void nf2_flash_writing(nf2_t *fs);
-
 /* Reads any range of the volume, `offset` bytes behind the start of `block`: also in the following blocks. */
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length);
 

@@ -98,7 +98,7 @@ uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, ui
 {
     uint8_t bytes[2];
 
-    nf2_flash_writing(fs);
+    fs->io.writing = true;
     length += NF2_RECORD_OVERHEAD;
     NF2_ASSERT(length <= NF2_RECORD_MAX);
     writer->bytes += length;

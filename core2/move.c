@@ -54,11 +54,8 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
             break;
         }
         uint32_t n = nf2_min(from->length - done, page - (run->within & (page - 1)));
-        nf2_flash_writing(fs);
-        int result = nf2_content_read(fs, NULL, from, from->offset + done, fs->io.write_buffer, n);
-        fs->io.writing = false;
-        NF2_TRY(result);
-        result = nf2_run_program(fs, run, fs->io.write_buffer, n);
+        NF2_TRY(nf2_content_read(fs, NULL, from, from->offset + done, fs->io.write_buffer, n));
+        int result = nf2_run_program(fs, run, fs->io.write_buffer, n);
         if (result == NF2_FAILED_BLOCK && done > 0) {
             break;
         }

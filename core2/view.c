@@ -233,7 +233,6 @@ static NF2_APART void find_range(nf2_t *fs, const struct nf2_view *view, struct 
 
     memset(digests, 0, sizeof *digests);
     digests->of = fs->io.writing ? NULL : fs->io.write_buffer;
-    nf2_flash_writing(fs);
     if (nf2_front_of(fs, view->block, last + NF2_PAGE_HEAD, &front) < 0) {
         return;
     }
@@ -301,9 +300,7 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_v
     if (level == 0) {
         fs->leaf = oldest;
     }
-    bool writing = fs->io.writing;
     int loaded = left > 0 ? NF2_OK : load(fs, node, level, oldest);
-    fs->io.writing = writing;
     oldest->block = loaded < 0 ? NF2_NONE : node.block;
     return loaded;
 }

@@ -58,11 +58,6 @@ struct nf2_claim {              /* claimed blocks that nobody has taken yet */
     uint8_t erased;             /* so many of them, from the first one on, are erased */
 };
 
-struct nf2_window {             /* what a buffer has of the chip */
-    uint32_t address;           /* of the page; UINT32_MAX: nothing */
-    uint16_t begin, end;        /* of its bytes */
-};
-
 struct nf2_io {                 /* flash.c, log.c */
     const struct nf2_flash *flash;
     uint16_t page;              /* bytes of a page, */
@@ -72,12 +67,12 @@ struct nf2_io {                 /* flash.c, log.c */
     bool cut;                   /* the last session was not left cleanly */
     bool writing;               /* the write buffer may hold a part of a record */
     uint16_t epoch;
+    uint16_t window_begin, window_end;
     uint32_t offset;            /* bytes: of the volume on the chip */
     uint32_t blocks;
     uint8_t *read_buffer;       /* one page: a window on the flash */
     uint8_t *write_buffer;      /* one page: being programmed */
-    struct nf2_window window;   /* of the read buffer */
-    struct nf2_window other;    /* of the write buffer while it is not needed */
+    uint32_t window_address;    /* the page that the read buffer comes from; UINT32_MAX: nothing */
     uint32_t changes;           /* programs and erases of this mount */
     uint32_t busy_us;           /* typical time of all operations of this mount */
 };
