@@ -23,7 +23,7 @@ int nf2_walk_pin(nf2_t *fs)
 
     for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
         pin_run(fs, file->run.block, file->run.count);
-        pin_run(fs, file->frames_block, file->frames_block != 0);
+        pin_run(fs, file->frames_block, 1); /* none: a super block */
         for (unsigned i = 0; i < file->pieces; i++) {
             nf2_walked_piece(fs, &file->piece[i]);
         }
@@ -36,7 +36,7 @@ int nf2_walk_pin(nf2_t *fs)
     pin_run(fs, space->moved.start, space->moved.count);
     pin_run(fs, fs->root.head, 1);
     pin_run(fs, fs->root.next, fs->root.next < fs->io.blocks);
-    pin_run(fs, fs->root.group_block, fs->root.group_block != NF2_NO_BLOCK);
+    pin_run(fs, fs->root.group_block, 1);
     for (unsigned i = 0; i < space->freed_count; i++) {
         pin_run(fs, space->freed[i], 1);
     }
@@ -128,21 +128,14 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 /* What a step came to. */
 enum { MOVED = 1, WANTED = 2, ENDED = 3 };
 
-/* Marks what the entry at the cursor refers to. */
-static NF2_APART int mark_entry(nf2_t *fs, bool in_map)
+/* Marks what the entry of a name at the cursor refers to. */
+static NF2_APART int mark_name(nf2_t *fs)
 {
-    const struct nf2_key *key = &fs->walk.cursor;
     struct nf2_entry entry;
-    struct nf2_piece piece;
 
-    if (in_map) {
-        NF2_TRY(nf2_map_find(fs, key->id, nf2_key_value(key), &piece));
-        mark_piece(fs, &piece);
-        return NF2_OK;
-    }
-    NF2_TRY(nf2_tree_get(fs, key, &entry));
+    NF2_TRY(nf2_tree_get(fs, &fs->walk.cursor, &entry));
     struct nf2_span body = nf2_body_whole(&entry);
-    return nf2_walked_body(fs, key, &body);
+    return nf2_walked_body(fs, &fs->walk.cursor, &body);
 }
 
 /* What the entry at the cursor, or these, refer to lies in victims: it is moved; if there is nothing to move after all, marked. */
@@ -152,8 +145,8 @@ static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
         return NF2_NEED_SPACE;
     }
     int moved = nf2_move(fs, &fs->walk.cursor, wanted);
-    NF2_TRY(moved == 0 ? mark_entry(fs, wanted->count > 0) : moved);
-    fs->walk.behind = moved == 0;
+    NF2_TRY(moved == 0 && wanted->count == 0 ? mark_name(fs) : moved);
+    fs->walk.behind |= moved == 0;
     return MOVED;
 }
 
@@ -204,12 +197,10 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
         }
     }
     NF2_TRY(found); /* what may follow the last piece is not known */
-    bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id &&
-                  last.offset + last.length > nf2_key_value(&path->upper);
-    if (beyond) { /* it may end where the next leaf begins */
-        NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
-    }
     if (last_id != 0) {
+        if (path->bounded && last.offset + last.length > nf2_key_value(&path->upper)) { /* it may end in the next leaf */
+            NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
+        }
         mark_piece(fs, &last);
     }
     return wanted->count > 0 ? WANTED : NF2_OK;
@@ -225,8 +216,6 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
     if (did != 0) {
         return did;
     }
-    uint32_t bytes = fs->walk.bytes;
-    fs->walk.bytes = 0;
     fs->walk.leaves++;
     fs->walk.behind = false;
     if (path.bounded) {
@@ -235,7 +224,8 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
         fs->walk.active = false;
         fs->walk.leaves_before = fs->walk.leaves;
     }
-    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, bytes);
+    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, fs->walk.bytes);
+    fs->walk.bytes = 0;
     fs->space.pristine = fs->space.pristine && joined != 1; /* there may be more of them */
     NF2_TRY(joined != NF2_NEED_SPACE ? joined : 0);
     return path.bounded ? 0 : ENDED;
@@ -274,9 +264,7 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
     fs->walk.active = false;
     do {
         NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, &path));
-        for (unsigned level = 0; level <= fs->root.level; level++) {
-            mark_node(fs, path.node[level].block);
-        }
+        NF2_TRY(move_node(fs, &path)); /* there are no victims */
         NF2_TRY(visit_entries(fs, &path, &none));
         nf2_key_copy(&fs->walk.cursor, &path.upper);
     } while (path.bounded);
