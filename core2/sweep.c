@@ -33,7 +33,7 @@ static void begin_phase(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
     uint32_t stock = nf2_alloc_stock(fs);
-    uint32_t kept = nf2_space_kept(fs) + (walk->emptying ? blocks_of_moves(fs, walk->to_move) : 0);
+    uint32_t kept = nf2_space_spare(fs) + (walk->emptying ? blocks_of_moves(fs, walk->to_move) : 0);
     uint32_t left = stock > kept ? stock - kept : 0;
 
     walk->stock = stock;
