@@ -8,7 +8,7 @@
 
 #define LEFT_UNKNOWN 255u       /* see nf2_space.left */
 
-#define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
+#define LEAF_WORK 8u            /* of a leaf that is visited, in pages copied */
 #define WORK_MAX 16u            /* at a time; more where blocks run out */
 
 /* What is left to do of a walk, in pages copied. */
