@@ -39,7 +39,7 @@ int nf2_group_pin(nf2_t *fs)
 
     NF2_TRY(nf2_group_begin(fs, &reader));
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
-        NF2_TRY(op.type == NF2_OP_PUT ? nf2_walked_body(fs, &op.key, &op.body[0]) : NF2_OK);
+        NF2_TRY(op.type == NF2_OP_PUT ? nf2_walked_body(fs, op.key, &op.body[0]) : NF2_OK);
     }
     return found;
 }
@@ -89,7 +89,7 @@ static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_
     bool range = op->type == NF2_OP_RANGE;
     uint8_t number[4];
 
-    write_op(fs, writer, op->type, &op->key, range ? sizeof number : nf2_op_body(op));
+    write_op(fs, writer, op->type, op->key, range ? sizeof number : nf2_op_body(op));
     if (range) {
         nf2_put32(number, op->to);
         nf2_writer_put(fs, writer, number, sizeof number);
@@ -174,11 +174,11 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 /* The change that puts a piece into a map. Where the piece was are its bytes then. */
 static NF2_APART void put_piece(struct nf2_op *op, uint32_t id, struct nf2_piece *piece)
 {
-    struct nf2_key key = nf2_key_number(id, piece->offset);
     struct nf2_piece value = *piece;
     uint8_t *bytes = (uint8_t *)piece;
 
-    nf2_op_put(op, &key, bytes, (uint32_t)(nf2_piece_store(bytes, &value) - bytes));
+    nf2_op_put(op, nf2_op_own(op), bytes, (uint32_t)(nf2_piece_store(bytes, &value) - bytes));
+    nf2_key_make(nf2_op_own(op), id, 0, value.offset);
 }
 
 /* What is removed comes first: a piece that is put may lie in that range. */

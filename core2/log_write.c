@@ -59,7 +59,9 @@ static void emit(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint
             continue;
         }
         uint32_t n = nf2_min(room, length);
-        memcpy(fs->io.write_buffer + (writer->position - writer->start), data, n);
+        if (writer->result >= 0) {
+            memcpy(fs->io.write_buffer + (writer->position - writer->start), data, n);
+        }
         writer->position += n;
         data += n;
         length -= n;
@@ -76,21 +78,18 @@ void nf2_writer_put(nf2_t *fs, struct nf2_writer *writer, const void *data, uint
 
 void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from)
 {
-    uint8_t chunk[32];
-
-    if (from->position == 0) {
-        chunk[0] = (uint8_t)(from->length - from->offset);
-        nf2_writer_put(fs, writer, chunk, from->offset);
+    if (from->position == 0 && from->length > 0) {
+        uint8_t length = (uint8_t)(from->length - from->offset);
+        nf2_writer_put(fs, writer, &length, from->offset);
         nf2_writer_put(fs, writer, from->at.data, (uint32_t)from->length - from->offset);
         return;
     }
     for (uint32_t done = 0, n; done < from->length; done += n) {
-        n = nf2_min(from->length - done, sizeof chunk);
-        if (writer->result >= 0) {
-            uint32_t at = from->position + done;
-            writer->result = nf2_record_read(fs, from->at.block, from->offset, at, chunk, n);
-        }
-        nf2_writer_put(fs, writer, chunk, n);
+        uint32_t at = nf2_record_place(fs, from->offset, from->position + done, &n);
+        n = nf2_min(from->length - done, n);
+        const uint8_t *data = writer->result < 0 ? NULL : nf2_peek(fs, from->at.block, at, n);
+        writer->result = data != NULL || writer->result < 0 ? writer->result : NF2_ERR_IO;
+        nf2_writer_put(fs, writer, data, n);
     }
 }
 

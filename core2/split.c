@@ -6,108 +6,131 @@ struct rewrite {
     bool two, edge;             /* edge: the first one of two is the old node, which stays */
     bool failed;                /* a block failed in a program that may count after a remount */
     uint8_t old;                /* levels, a bit each, whose node on the way is replaced */
+    uint8_t count;
+    uint8_t level;
+    uint8_t sources;            /* of entries: none, the node of the way, its neighbour too */
+    uint16_t cut;               /* place of the second part's first entry in the old node; of the last one, if it is not cut */
+    uint16_t entries, first;    /* that stay; of the first part */
+    uint16_t done;              /* passed so far */
+    uint16_t base;              /* of a node that holds all: where its base ends */
     const struct nf2_child *way;
-    const struct nf2_key *key;  /* that the way leads to */
+    const struct nf2_key *lead; /* that the way leads to */
     struct nf2_op *ops;         /* changes of the node at `level`: the caller's, then `up` */
-    unsigned count;
-    unsigned level;
-    unsigned sources;           /* of entries: none, the node of the way, its neighbour too */
-    unsigned entries;           /* that stay */
-    uint32_t base;              /* of a node that holds all: where its base ends */
     struct nf2_child right;     /* the neighbour; block 0: none */
     struct nf2_child made[2];   /* the new nodes */
-    struct nf2_key cut;         /* first key of the second one */
-    uint8_t body[2][NF2_CHILD_BYTES];
-    struct nf2_op up[2];        /* what they mean for the parent */
+    struct nf2_key key[2];      /* of `up`: what they mean for the parent */
+    struct nf2_op up[2];
 };
 
 /* ---- new nodes --------------------------------------------------------------------------- */
 
-static bool overruled(const struct rewrite *rewrite, const struct nf2_key *key)
+/*
+ * Does the entry at a place stay? 0, 1, 2 or an error. 2: the entry in front is its name, or the part of it before an
+ * extension. They stay together, so that replacing a file by renaming stays a change of one leaf.
+ */
+static NF2_APART int stays(nf2_t *fs, const struct rewrite *rewrite, uint32_t block, uint32_t place, uint32_t before)
 {
-    unsigned i = 0;
+    struct nf2_key key, front;
 
-    while (i < rewrite->count && !nf2_op_covers(&rewrite->ops[i], key)) {
-        i++;
+    NF2_TRY(nf2_key_at(fs, block, place, &key));
+    for (unsigned i = 0; i < rewrite->count; i++) {
+        if (nf2_op_covers(&rewrite->ops[i], &key)) {
+            return 0;
+        }
     }
-    return i < rewrite->count;
+    if (before == 0) {
+        return 1;
+    }
+    NF2_TRY(nf2_key_at(fs, block, before, &front));
+    bool together = front.id == key.id && front.length <= key.length && memcmp(front.bytes, key.bytes, front.length) == 0;
+    return 1 + together;
 }
 
-/* Name and name with an extension stay together, so that replacing a file by renaming stays a change of one leaf. */
-static bool belong_together(const struct nf2_key *a, const struct nf2_key *b)
+/* Copies an entry as a PUT. */
+static NF2_APART int copy_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint32_t place)
 {
-    return a->id == b->id && a->length <= b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
+    struct nf2_entry entry;
+    struct nf2_op op;
+
+    NF2_TRY(nf2_entry_at(fs, block, place, &entry));
+    nf2_op_put(&op, &entry.key, NULL, 0);
+    op.body[0] = nf2_body_whole(&entry);
+    nf2_node_put(fs, writer, &op);
+    return NF2_OK;
 }
 
 /*
- * Does the first one of two nodes end, at `position`, in front of this entry, the `n`th one that
- * stays? The last one goes apart, if nothing else does.
+ * The entries of a node that stay, as far as they belong to the part. While it is measured where the first one of two nodes
+ * ends, that is in the middle; the last entry goes apart, if nothing else does.
  */
-static bool ends_at(const struct rewrite *rewrite, unsigned n, uint32_t position,
-                    const struct nf2_key *key)
+static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct nf2_view *view,
+                               struct nf2_writer *writer)
 {
-    bool half = 2 * position >= rewrite->base && !belong_together(&rewrite->cut, key);
-    return rewrite->two && (half || n == rewrite->entries);
+    bool measuring = writer->block == NF2_NO_BLOCK;
+    unsigned end = part != 0 ? rewrite->entries : rewrite->first;
+    struct nf2_iterator gap;
+
+    gap.view = view;
+    gap.base = NF2_BASE_FIRST;
+    gap.tail = 0;
+    gap.known = 0;
+    while (rewrite->done < end) {
+        bool half = measuring && 2 * writer->position > rewrite->base;
+        int place = nf2_iterate_place(fs, &gap);
+        if (place <= 0 || (half && rewrite->sources == 2)) { /* that is too much for one */
+            return place;
+        }
+        int kept = stays(fs, rewrite, view->block, (uint32_t)place, half ? rewrite->cut : 0);
+        NF2_TRY(kept);
+        rewrite->cut = measuring ? (uint16_t)place : rewrite->cut;
+        if (kept == 0) {
+            continue;
+        }
+        if (rewrite->two && measuring && ((half && kept == 1) || rewrite->done + 1u == end)) {
+            break;
+        }
+        rewrite->done++;
+        if (part == 0 || rewrite->done > rewrite->first) {
+            writer->more = rewrite->done < end;
+            NF2_TRY(copy_entry(fs, writer, view->block, (uint32_t)place));
+        }
+    }
+    return NF2_OK;
 }
 
-/* The entries of a part that stay. With the first part it is seen where the second one begins. */
-static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct nf2_writer *writer)
+/* Does a change belong to the second one of two nodes? 1, 0 or an error. */
+static int of_second(nf2_t *fs, const struct rewrite *rewrite, const struct nf2_op *op)
 {
-    struct nf2_iterator iterator;
-    struct nf2_entry entry;
-    struct nf2_view *view;
-    struct nf2_op op;           /* of the entry in front, which is the last one if no other follows */
-    uint32_t ahead = 0;         /* bytes of that; 0: there is none */
-    bool end = false;
-    unsigned n = 0;
-    int found = 0;
-
-    for (unsigned i = 0; i < rewrite->sources && !end; i++) {
-        struct nf2_child node = i == 0 ? rewrite->way[rewrite->level] : rewrite->right;
-        NF2_TRY(nf2_node_view(fs, node, rewrite->level, &view));
-        NF2_TRY(nf2_iterate(fs, view, part == 1 ? &rewrite->cut : NULL, &iterator));
-        while (!end && (found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
-            bool kept = !overruled(rewrite, &entry.key);
-            n += kept;
-            if (part == 0) {
-                end = kept && ends_at(rewrite, n, writer->position + ahead, &entry.key);
-                nf2_key_copy(&rewrite->cut, &entry.key); /* the last one, if there is no end */
-            }
-            if (kept && !end) {
-                if (ahead > 0) {
-                    nf2_node_put(fs, writer, &op);
-                }
-                nf2_op_put(&op, &entry.key, NULL, 0);
-                op.body[0] = nf2_body_whole(&entry);
-                ahead = nf2_op_bytes(&op);
-                end = rewrite->sources == 2 && 2 * writer->position > nf2_log_bytes(fs); /* enough */
-            }
-        }
-        NF2_TRY(found);
+    if (!rewrite->two || rewrite->edge) {
+        return rewrite->edge;
     }
-    writer->more = false;
-    if (ahead > 0) {
-        nf2_node_put(fs, writer, &op);
-    }
-    rewrite->entries = n;
-    return NF2_OK;
+    int order = nf2_compare_at(fs, rewrite->way[rewrite->level].block, rewrite->cut, op->key);
+    return order < 0 ? order : order <= 1;
 }
 
 /* Writes a part into a block. NF2_NO_BLOCK: only to see how long that gets; NF2_NODE_FULL then. */
 static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part,
                           struct nf2_writer *writer)
 {
+    struct nf2_view *view;
+
     nf2_writer_begin(writer, writer->block, 0);
     writer->result = writer->block == NF2_NO_BLOCK ? NF2_NODE_FULL : NF2_OK;
-    writer->more = rewrite->entries > 0;
+    writer->more = (part != 0 ? rewrite->entries : rewrite->first) > 0;
+    rewrite->done = 0;
     nf2_node_head(fs, writer, rewrite->level);
-    NF2_TRY(copy_kept(fs, rewrite, part, writer));
+    for (unsigned i = 0; i < rewrite->sources; i++) {
+        NF2_TRY(nf2_node_view(fs, i == 0 ? rewrite->way[rewrite->level] : rewrite->right, rewrite->level, &view));
+        NF2_TRY(copy_kept(fs, rewrite, part, view, writer));
+    }
+    writer->more = false;
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = (uint16_t)writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
     for (const struct nf2_op *op = rewrite->ops; op < rewrite->ops + rewrite->count; op++) {
-        bool second = rewrite->two && nf2_key_compare(&op->key, &rewrite->cut) >= 0;
-        if (op->type == NF2_OP_PUT && second == (part != 0)) {
+        int second = of_second(fs, rewrite, op);
+        NF2_TRY(second);
+        if (op->type == NF2_OP_PUT && (unsigned)second == part) {
             nf2_node_put(fs, writer, op);
             nf2_writer_align(fs, writer);
         }
@@ -115,22 +138,38 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part,
     return nf2_writer_end(fs, writer);
 }
 
+/* How long a part gets. */
+static int measure(nf2_t *fs, struct rewrite *rewrite, struct nf2_writer *writer)
+{
+    rewrite->cut = 0;
+    writer->block = NF2_NO_BLOCK;
+    int result = fill(fs, rewrite, 0, writer);
+    NF2_TRY(result != NF2_NODE_FULL ? result : NF2_OK);
+    return NF2_OK;
+}
+
 /* One node or two, and whether the old one stays. */
 static int plan(nf2_t *fs, struct rewrite *rewrite, struct nf2_writer *writer)
 {
     uint32_t bytes = nf2_log_bytes(fs);
 
-    rewrite->two = false;
-    rewrite->entries = 0;
-    writer->block = NF2_NO_BLOCK;
-    int result = fill(fs, rewrite, 0, writer);
-    NF2_TRY(result != NF2_NODE_FULL ? result : NF2_OK);
+    rewrite->two = rewrite->edge = false;
+    rewrite->first = UINT16_MAX;
+    rewrite->base = (uint16_t)(rewrite->sources == 2 ? bytes : UINT16_MAX);
+    NF2_TRY(measure(fs, rewrite, writer));
     rewrite->base = rewrite->made[0].base_end;
-    bool append = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT &&
-                  nf2_key_compare(&rewrite->ops->key, &rewrite->cut) > 0;
-    rewrite->edge = append && 2 * rewrite->base > bytes && !rewrite->failed;
+    rewrite->first = rewrite->entries = rewrite->done;
+    if (rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT && 2u * rewrite->base > bytes && !rewrite->failed) {
+        int order = nf2_compare_at(fs, rewrite->way[rewrite->level].block, rewrite->cut, rewrite->ops->key);
+        NF2_TRY(order);
+        rewrite->edge = order == 0;
+    }
     uint32_t most = rewrite->count == 0 ? 8 : 5; /* eighths; what only moves stays one */
     rewrite->two = rewrite->edge || writer->position > bytes || writer->bytes > bytes / 8 * most;
+    if (rewrite->two && !rewrite->edge) {
+        NF2_TRY(measure(fs, rewrite, writer));
+        rewrite->first = rewrite->done;
+    }
     return NF2_OK;
 }
 
@@ -162,41 +201,45 @@ static NF2_APART int commit_root(nf2_t *fs, const struct nf2_child *node, unsign
     return result < 0 ? result : 1;
 }
 
-static void child_op(struct rewrite *rewrite, unsigned part, const struct nf2_key *key)
+static void child_op(struct rewrite *rewrite, unsigned part)
 {
-    uint8_t *body = rewrite->body[part];
+    struct nf2_op *op = &rewrite->up[part];
+    uint8_t *body = (uint8_t *)nf2_op_own(op);
 
-    body[0] = NF2_BODY_CHILD;
-    nf2_put16(nf2_put24(body + 1, rewrite->made[part].block), rewrite->made[part].base_end);
-    nf2_op_put(&rewrite->up[part], key, body, NF2_CHILD_BYTES);
+    nf2_op_put(op, &rewrite->key[part], body, NF2_CHILD_BYTES);
+    *body++ = NF2_BODY_CHILD;
+    nf2_put16(nf2_put24(body, rewrite->made[part].block), rewrite->made[part].base_end);
 }
 
 /* One level up: 0, 1 if there is none, or an error. A root above two nodes begins empty. */
 static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
 {
     bool root = rewrite->level >= fs->root.level, joined = rewrite->sources == 2;
-    struct nf2_entry entry;
-    struct nf2_view *view;
+    struct nf2_iterator gap;
 
     if (root && !rewrite->two) {
         return commit_root(fs, &rewrite->made[0], rewrite->level);
     }
+    if (rewrite->edge) {
+        nf2_key_copy(&rewrite->key[1], rewrite->ops->key);
+    } else if (rewrite->two) {
+        NF2_TRY(nf2_key_at(fs, rewrite->way[rewrite->level].block, rewrite->cut, &rewrite->key[1]));
+    }
     rewrite->level++;
     rewrite->sources = !root;
-    const struct nf2_key *key = &nf2_key_lowest;
+    rewrite->key[0].id = rewrite->key[0].length = 0;
     if (!root) {
-        NF2_TRY(nf2_node_view(fs, rewrite->way[rewrite->level], rewrite->level, &view));
-        int found = nf2_node_seek(fs, view, rewrite->key, NF2_AT_OR_BELOW, &entry);
-        NF2_TRY(found > 0 ? NF2_OK : NF2_ERR_IO);
-        key = &entry.key;
+        NF2_TRY(nf2_node_view(fs, rewrite->way[rewrite->level], rewrite->level, &gap.view));
+        NF2_TRY(nf2_node_gap(fs, rewrite->lead, 1, &gap));
+        NF2_TRY(gap.below != 0 ? nf2_key_at(fs, gap.view->block, gap.below, &rewrite->key[0]) : NF2_ERR_IO);
     }
-    child_op(rewrite, 0, key);
+    child_op(rewrite, 0);
     if (rewrite->two) {
-        child_op(rewrite, 1, &rewrite->cut);
+        child_op(rewrite, 1);
     }
     unsigned skipped = rewrite->edge && !root; /* what the parent has already */
     rewrite->ops = rewrite->up + skipped;
-    rewrite->count = (rewrite->two || joined ? 2u : 1u) - skipped;
+    rewrite->count = (uint8_t)((rewrite->two || joined ? 2u : 1u) - skipped);
     return rewrite->level < NF2_LEVELS_MAX ? 0 : NF2_ERR_NOSPC;
 }
 
@@ -206,17 +249,17 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
     struct nf2_writer writer;
 
     NF2_TRY(plan(fs, rewrite, &writer));
-    if (rewrite->sources == 2 && 2 * rewrite->base > nf2_log_bytes(fs)) {
+    if (rewrite->sources == 2 && 2u * rewrite->base > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
     }
     if (rewrite->edge) {
         rewrite->made[0] = rewrite->way[rewrite->level];
-        nf2_key_copy(&rewrite->cut, &rewrite->ops->key);
-        rewrite->sources = rewrite->entries = 0;
+        rewrite->sources = 0;
+        rewrite->entries = 0;
     } else {
         rewrite->old = (uint8_t)(rewrite->old | 1u << rewrite->level);
     }
-    NF2_ASSERT(rewrite->two <= (rewrite->edge || rewrite->entries > 1)); /* none is that long */
+    NF2_ASSERT(rewrite->two <= (rewrite->edge || rewrite->first > 0)); /* none is that long */
     for (unsigned part = rewrite->edge; part <= rewrite->two; part++) {
         NF2_TRY(write_part(fs, rewrite, part, &writer));
     }
@@ -277,8 +320,8 @@ static NF2_APART void begin(struct rewrite *rewrite, const struct nf2_child *way
 {
     memset(rewrite, 0, sizeof *rewrite);
     rewrite->way = way;
-    rewrite->key = key;
-    rewrite->level = level;
+    rewrite->lead = key;
+    rewrite->level = (uint8_t)level;
     rewrite->sources = 1;
 }
 
@@ -286,9 +329,9 @@ int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, struct nf2_op *ops, u
 {
     struct rewrite rewrite;
 
-    begin(&rewrite, way, &ops->key, 0);
+    begin(&rewrite, way, ops->key, 0);
     rewrite.ops = ops;
-    rewrite.count = count;
+    rewrite.count = (uint8_t)count;
     return run(fs, &rewrite);
 }
 
@@ -339,6 +382,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
     rewrite.sources = 2;
     rewrite.right.block = (uint16_t)entry.block;
     NF2_TRY(nf2_tree_child(fs, entry.record, &front, &rewrite.right));
-    nf2_op_delete(&rewrite.up[1], &entry.key);
+    nf2_key_copy(&rewrite.key[1], &entry.key);
+    nf2_op_delete(&rewrite.up[1], &rewrite.key[1]);
     return run(fs, &rewrite);
 }

@@ -7,7 +7,7 @@ void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, 
 {
     memset(op, 0, sizeof *op);
     op->type = NF2_OP_PUT;
-    nf2_key_copy(&op->key, key);
+    op->key = key;
     op->body[0] = nf2_span_of(body, length);
 }
 
@@ -21,9 +21,8 @@ void nf2_op_rest(struct nf2_op *op, struct nf2_span rest)
 
 void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to)
 {
-    struct nf2_key key = nf2_key_number(id, from);
-
-    nf2_op_delete(op, &key);
+    nf2_op_delete(op, nf2_op_own(op));
+    nf2_key_make(nf2_op_own(op), id, 0, from);
     op->type = NF2_OP_RANGE;
     op->to = to;
 }
@@ -36,9 +35,8 @@ void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key)
 
 void nf2_op_put_orphan(struct nf2_op *op, uint32_t id)
 {
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, id);
-
-    nf2_op_put(op, &key, NULL, 0);
+    nf2_op_put(op, nf2_op_own(op), NULL, 0);
+    nf2_key_make(nf2_op_own(op), NF2_SYSTEM_ID, NF2_KEY_ORPHAN, id);
 }
 
 void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id)
@@ -186,10 +184,10 @@ static NF2_APART int find_way(nf2_t *fs, const struct nf2_op *ops, unsigned coun
 {
     struct nf2_path path;
 
-    NF2_TRY(nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
+    NF2_TRY(nf2_tree_descend(fs, ops->key, NF2_AT_OR_BELOW, &path));
     for (const struct nf2_op *op = ops; op < ops + count; op++) {
         bool beyond = op->type == NF2_OP_RANGE && path.bounded && nf2_op_covers(op, &path.upper);
-        if (beyond || !in_leaf(&path, &op->key)) {
+        if (beyond || !in_leaf(&path, op->key)) {
             return NF2_SPANS_LEAVES;
         }
     }
@@ -213,7 +211,7 @@ static NF2_APART int cut_range(nf2_t *fs, struct nf2_op *range)
 {
     struct nf2_path path;
 
-    NF2_TRY(nf2_tree_descend(fs, &range->key, NF2_AT_OR_BELOW, &path));
+    NF2_TRY(nf2_tree_descend(fs, range->key, NF2_AT_OR_BELOW, &path));
     if (path.bounded && nf2_op_covers(range, &path.upper)) {
         range->to = nf2_key_value(&path.upper);
     }
@@ -223,12 +221,13 @@ static NF2_APART int cut_range(nf2_t *fs, struct nf2_op *range)
 int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)
 {
     struct nf2_entry entry;
-    int found = nf2_tree_seek_as_is(fs, &range->key, NF2_AT_OR_ABOVE, &entry);
+    int found = nf2_tree_seek_as_is(fs, range->key, NF2_AT_OR_ABOVE, &entry);
 
     if (found <= 0 || !nf2_op_covers(range, &entry.key)) {
         return found < 0 ? found : 0;
     }
-    nf2_key_copy(&range->key, &entry.key);
+    range->key = nf2_op_own(range);
+    nf2_key_copy(nf2_op_own(range), &entry.key);
     return cut_range(fs, range);
 }
 

@@ -175,15 +175,14 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
 {
     struct nf2_iterator iterator;
     struct nf2_entry entry;
-    struct nf2_view *view;
     struct nf2_piece piece, last;
     uint32_t last_id = 0;
     bool moves;
     int found;
 
     wanted->count = wanted->bytes = 0;
-    NF2_TRY(nf2_node_view(fs, path->node[0], 0, &view));
-    NF2_TRY(nf2_iterate(fs, view, &fs->walk.cursor, &iterator));
+    NF2_TRY(nf2_node_view(fs, path->node[0], 0, &iterator.view));
+    NF2_TRY(nf2_node_gap(fs, &fs->walk.cursor, 0, &iterator));
     while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
         if (fs->walk.behind && nf2_key_compare(&entry.key, &fs->walk.cursor) == 0) {
             continue;
