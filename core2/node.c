@@ -225,21 +225,6 @@ int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct 
     return entry_found(fs, gap, place, entry);
 }
 
-int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
-                  struct nf2_entry *entry)
-{
-    struct nf2_iterator gap = {.view = view};
-
-    NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
-    return nf2_gap_seek(fs, &gap, how, entry);
-}
-
-int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, struct nf2_entry *entry)
-{
-    int found = nf2_node_seek(fs, view, key, NF2_AT_OR_BELOW, entry);
-    return found > 0 ? nf2_key_compare(&entry->key, key) == 0 : found;
-}
-
 /* ---- all entries in order ----------------------------------------------------------------------- */
 
 int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)

@@ -69,6 +69,9 @@ static inline struct nf2_key *nf2_op_own(struct nf2_op *op)
 /* Does the change replace or remove an entry with this key? */
 bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key);
 
+/* Which changes do so with the entry at a place: a bit each, or an error. */
+int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *ops, unsigned count);
+
 /* A number under an id, behind a kind if that is not 0. No byte behind these is written. */
 void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t number);
 struct nf2_key nf2_key_number(uint32_t id, uint32_t number);    /* an offset in a map */
@@ -121,11 +124,6 @@ void nf2_view_forget(nf2_t *fs, uint32_t block);
 
 /* The view of a node, read from the chip if it is not known. It holds until the next call of this. */
 int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view **view);
-
-/* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
-int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, struct nf2_entry *entry);
-int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
-                  struct nf2_entry *entry);
 
 /* The entry at a place. */
 int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry);

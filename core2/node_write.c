@@ -23,6 +23,18 @@ bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key)
            order >= 0 && key->id == op->key->id && key->length == 4 && nf2_key_value(key) < op->to;
 }
 
+int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *ops, unsigned count)
+{
+    struct nf2_key key;
+    int covered = 0;
+
+    NF2_TRY(nf2_key_at(fs, block, place, &key));
+    while (count-- > 0) {
+        covered = covered << 1 | nf2_op_covers(&ops[count], &key);
+    }
+    return covered;
+}
+
 /* ---- records ----------------------------------------------------------------------------- */
 
 struct record {
@@ -82,23 +94,6 @@ static NF2_APART int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t blo
     return same ? source.body_record : 0;
 }
 
-/* Is the entry at a place (0: none) one of a change? 1, 0, 2 (a RANGE leaves out what the changes behind it put), or an error. */
-static NF2_APART int is_of(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *op, const struct nf2_op *end)
-{
-    bool range = op->type == NF2_OP_RANGE;
-    struct nf2_key key;
-    int found = 0;
-
-    if (place != 0) {
-        NF2_TRY(nf2_key_at(fs, block, place, &key));
-        found = nf2_op_covers(op, &key);
-        while (range && found == 1 && ++op < end) {
-            found += nf2_op_covers(op, &key);
-        }
-    }
-    return found;
-}
-
 /* The records that the changes are in this node: how many, or an error. */
 static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
                           unsigned count, struct record *record)
@@ -115,7 +110,7 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
         do {
             int place = range ? nf2_iterate_place(fs, &gap) : gap.below, body = 0;
             NF2_TRY(place);
-            found = is_of(fs, view->block, (uint32_t)place, op, ops + count);
+            found = place == 0 ? 0 : nf2_ops_cover(fs, view->block, (uint32_t)place, op, range ? count - i : 1);
             NF2_TRY(found);
             if (found == 1 && op->type == NF2_OP_DEL && i > 0) {
                 body = takes_body(fs, op - 1, view->block, (uint32_t)place);
@@ -126,7 +121,7 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
                 record[n - 1].kill[2] = record[n - 1].kill[0];
                 record[n - 1].kill[1] = (uint16_t)place;
                 record[n - 1].kill[0] = (uint16_t)body;
-            } else if (found == 1 || op->type == NF2_OP_PUT) {
+            } else if (found == 1 || op->type == NF2_OP_PUT) { /* a RANGE leaves out what the changes behind it put */
                 if (n == APPEND_MAX) {
                     return NF2_NODE_FULL;
                 }
@@ -135,7 +130,7 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
                 record[n].op = (uint8_t)i;
                 record[n++].kill[0] = (uint16_t)(found ? place : 0);
             }
-        } while (found && range);
+        } while ((found & 1) != 0 && range);
     }
     return (int)n;
 }

@@ -9,15 +9,16 @@ struct rewrite {
     uint8_t count;
     uint8_t level;
     uint8_t sources;            /* of entries: none, the node of the way, its neighbour too */
-    uint16_t cut;               /* place of the second part's first entry in the old node; of the last one, if it is not cut */
-    uint16_t entries, first;    /* that stay; of the first part */
-    uint16_t done;              /* passed so far */
-    uint16_t base;              /* of a node that holds all: where its base ends */
     const struct nf2_child *way;
     const struct nf2_key *lead; /* that the way leads to */
     struct nf2_op *ops;         /* changes of the node at `level`: the caller's, then `up` */
+    uint16_t cut;               /* place of the second part's first entry in the old node; of the last one, if it is not cut */
+    uint16_t base;              /* of a node that holds all: where its base ends */
+    uint16_t entries, first;    /* that stay; of the first part */
+    uint16_t from, to, done;    /* of the part that is written; passed so far */
     struct nf2_child right;     /* the neighbour; block 0: none */
     struct nf2_child made[2];   /* the new nodes */
+    struct nf2_writer writer;
     struct nf2_key key[2];      /* of `up`: what they mean for the parent */
     struct nf2_op up[2];
 };
@@ -25,25 +26,15 @@ struct rewrite {
 /* ---- new nodes --------------------------------------------------------------------------- */
 
 /*
- * Does the entry at a place stay? 0, 1, 2 or an error. 2: the entry in front is its name, or the part of it before an
- * extension. They stay together, so that replacing a file by renaming stays a change of one leaf.
+ * Is the entry at a place one whose name is that of the entry in front with an extension? They stay together, so that
+ * replacing a file by renaming stays a change of one leaf.
  */
-static NF2_APART int stays(nf2_t *fs, const struct rewrite *rewrite, uint32_t block, uint32_t place, uint32_t before)
+static NF2_APART bool belongs_to(nf2_t *fs, uint32_t block, uint32_t place, uint32_t front)
 {
-    struct nf2_key key, front;
+    struct nf2_key a, b;
 
-    NF2_TRY(nf2_key_at(fs, block, place, &key));
-    for (unsigned i = 0; i < rewrite->count; i++) {
-        if (nf2_op_covers(&rewrite->ops[i], &key)) {
-            return 0;
-        }
-    }
-    if (before == 0) {
-        return 1;
-    }
-    NF2_TRY(nf2_key_at(fs, block, before, &front));
-    bool together = front.id == key.id && front.length <= key.length && memcmp(front.bytes, key.bytes, front.length) == 0;
-    return 1 + together;
+    return nf2_key_at(fs, block, front, &a) == NF2_OK && nf2_key_at(fs, block, place, &b) == NF2_OK &&
+           a.id == b.id && a.length <= b.length && memcmp(a.bytes, b.bytes, a.length) == 0;
 }
 
 /* Copies an entry as a PUT. */
@@ -63,74 +54,67 @@ static NF2_APART int copy_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t b
  * The entries of a node that stay, as far as they belong to the part. While it is measured where the first one of two nodes
  * ends, that is in the middle; the last entry goes apart, if nothing else does.
  */
-static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct nf2_view *view,
-                               struct nf2_writer *writer)
+static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
 {
-    bool measuring = writer->block == NF2_NO_BLOCK;
-    unsigned end = part != 0 ? rewrite->entries : rewrite->first;
+    bool measuring = rewrite->writer.block == NF2_NO_BLOCK;
     struct nf2_iterator gap;
 
     gap.view = view;
     gap.base = NF2_BASE_FIRST;
     gap.tail = 0;
     gap.known = 0;
-    while (rewrite->done < end) {
-        bool half = measuring && 2 * writer->position > rewrite->base;
+    while (rewrite->done < rewrite->to) {
+        bool half = measuring && 2 * rewrite->writer.position > rewrite->base;
         int place = nf2_iterate_place(fs, &gap);
         if (place <= 0 || (half && rewrite->sources == 2)) { /* that is too much for one */
             return place;
         }
-        int kept = stays(fs, rewrite, view->block, (uint32_t)place, half ? rewrite->cut : 0);
-        NF2_TRY(kept);
+        uint32_t before = rewrite->cut;
         rewrite->cut = measuring ? (uint16_t)place : rewrite->cut;
-        if (kept == 0) {
+        int overruled = nf2_ops_cover(fs, view->block, (uint32_t)place, rewrite->ops, rewrite->count);
+        NF2_TRY(overruled);
+        if (overruled != 0) {
             continue;
         }
-        if (rewrite->two && measuring && ((half && kept == 1) || rewrite->done + 1u == end)) {
+        half = half && !belongs_to(fs, view->block, (uint32_t)place, before);
+        if (rewrite->two && measuring && (half || rewrite->done + 1u == rewrite->to)) {
             break;
         }
         rewrite->done++;
-        if (part == 0 || rewrite->done > rewrite->first) {
-            writer->more = rewrite->done < end;
-            NF2_TRY(copy_entry(fs, writer, view->block, (uint32_t)place));
+        if (rewrite->done > rewrite->from) {
+            rewrite->writer.more = rewrite->done < rewrite->to;
+            NF2_TRY(copy_entry(fs, &rewrite->writer, view->block, (uint32_t)place));
         }
     }
     return NF2_OK;
 }
 
-/* Does a change belong to the second one of two nodes? 1, 0 or an error. */
-static int of_second(nf2_t *fs, const struct rewrite *rewrite, const struct nf2_op *op)
-{
-    if (!rewrite->two || rewrite->edge) {
-        return rewrite->edge;
-    }
-    int order = nf2_compare_at(fs, rewrite->way[rewrite->level].block, rewrite->cut, op->key);
-    return order < 0 ? order : order <= 1;
-}
-
 /* Writes a part into a block. NF2_NO_BLOCK: only to see how long that gets; NF2_NODE_FULL then. */
-static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part,
-                          struct nf2_writer *writer)
+static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
 {
+    struct nf2_writer *writer = &rewrite->writer;
+    const struct nf2_child *node = &rewrite->way[rewrite->level];
     struct nf2_view *view;
 
     nf2_writer_begin(writer, writer->block, 0);
     writer->result = writer->block == NF2_NO_BLOCK ? NF2_NODE_FULL : NF2_OK;
-    writer->more = (part != 0 ? rewrite->entries : rewrite->first) > 0;
     rewrite->done = 0;
+    rewrite->from = part != 0 ? rewrite->first : 0;
+    rewrite->to = part != 0 ? rewrite->entries : rewrite->first;
+    writer->more = rewrite->to > 0;
     nf2_node_head(fs, writer, rewrite->level);
-    for (unsigned i = 0; i < rewrite->sources; i++) {
-        NF2_TRY(nf2_node_view(fs, i == 0 ? rewrite->way[rewrite->level] : rewrite->right, rewrite->level, &view));
-        NF2_TRY(copy_kept(fs, rewrite, part, view, writer));
+    for (unsigned i = rewrite->sources; i > 0; i--, node = &rewrite->right) {
+        NF2_TRY(nf2_node_view(fs, *node, rewrite->level, &view));
+        NF2_TRY(copy_kept(fs, rewrite, view));
     }
     writer->more = false;
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = (uint16_t)writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
     for (const struct nf2_op *op = rewrite->ops; op < rewrite->ops + rewrite->count; op++) {
-        int second = of_second(fs, rewrite, op);
-        NF2_TRY(second);
-        if (op->type == NF2_OP_PUT && (unsigned)second == part) {
+        int order = rewrite->two ? nf2_compare_at(fs, rewrite->way[rewrite->level].block, rewrite->cut, op->key) : 2;
+        NF2_TRY(order);
+        if (op->type == NF2_OP_PUT && (order < 2) == part) {
             nf2_node_put(fs, writer, op);
             nf2_writer_align(fs, writer);
         }
@@ -139,24 +123,22 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part,
 }
 
 /* How long a part gets. */
-static int measure(nf2_t *fs, struct rewrite *rewrite, struct nf2_writer *writer)
+static NF2_APART int measure(nf2_t *fs, struct rewrite *rewrite)
 {
-    rewrite->cut = 0;
-    writer->block = NF2_NO_BLOCK;
-    int result = fill(fs, rewrite, 0, writer);
-    NF2_TRY(result != NF2_NODE_FULL ? result : NF2_OK);
-    return NF2_OK;
+    rewrite->writer.block = NF2_NO_BLOCK;
+    int result = fill(fs, rewrite, 0);
+    return result != NF2_NODE_FULL ? result : NF2_OK;
 }
 
 /* One node or two, and whether the old one stays. */
-static int plan(nf2_t *fs, struct rewrite *rewrite, struct nf2_writer *writer)
+static int plan(nf2_t *fs, struct rewrite *rewrite)
 {
     uint32_t bytes = nf2_log_bytes(fs);
 
     rewrite->two = rewrite->edge = false;
     rewrite->first = UINT16_MAX;
     rewrite->base = (uint16_t)(rewrite->sources == 2 ? bytes : UINT16_MAX);
-    NF2_TRY(measure(fs, rewrite, writer));
+    NF2_TRY(measure(fs, rewrite));
     rewrite->base = rewrite->made[0].base_end;
     rewrite->first = rewrite->entries = rewrite->done;
     if (rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT && 2u * rewrite->base > bytes && !rewrite->failed) {
@@ -165,24 +147,24 @@ static int plan(nf2_t *fs, struct rewrite *rewrite, struct nf2_writer *writer)
         rewrite->edge = order == 0;
     }
     uint32_t most = rewrite->count == 0 ? 8 : 5; /* eighths; what only moves stays one */
-    rewrite->two = rewrite->edge || writer->position > bytes || writer->bytes > bytes / 8 * most;
+    rewrite->two = rewrite->edge || rewrite->writer.position > bytes || rewrite->writer.bytes > bytes / 8 * most;
     if (rewrite->two && !rewrite->edge) {
-        NF2_TRY(measure(fs, rewrite, writer));
+        NF2_TRY(measure(fs, rewrite));
         rewrite->first = rewrite->done;
     }
     return NF2_OK;
 }
 
 /* One of the new nodes; a bad block is passed over. */
-static int write_part(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct nf2_writer *writer)
+static int write_part(nf2_t *fs, struct rewrite *rewrite, int part)
 {
     int result = NF2_FAILED_BLOCK;
 
     while (result == NF2_FAILED_BLOCK) {
-        NF2_TRY(nf2_alloc_node(fs, &writer->block));
-        result = fill(fs, rewrite, part, writer);
+        NF2_TRY(nf2_alloc_node(fs, &rewrite->writer.block));
+        result = fill(fs, rewrite, part);
         if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, writer->block);
+            nf2_journal_bad(fs, rewrite->writer.block);
         }
     }
     return result;
@@ -201,7 +183,7 @@ static NF2_APART int commit_root(nf2_t *fs, const struct nf2_child *node, unsign
     return result < 0 ? result : 1;
 }
 
-static void child_op(struct rewrite *rewrite, unsigned part)
+static void child_op(struct rewrite *rewrite, int part)
 {
     struct nf2_op *op = &rewrite->up[part];
     uint8_t *body = (uint8_t *)nf2_op_own(op);
@@ -246,9 +228,7 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
 /* The new nodes of a level: 0, 1 if that is committed, NF2_UNCHANGED, or an error. */
 static int write_level(nf2_t *fs, struct rewrite *rewrite)
 {
-    struct nf2_writer writer;
-
-    NF2_TRY(plan(fs, rewrite, &writer));
+    NF2_TRY(plan(fs, rewrite));
     if (rewrite->sources == 2 && 2u * rewrite->base > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
     }
@@ -260,8 +240,8 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
         rewrite->old = (uint8_t)(rewrite->old | 1u << rewrite->level);
     }
     NF2_ASSERT(rewrite->two <= (rewrite->edge || rewrite->first > 0)); /* none is that long */
-    for (unsigned part = rewrite->edge; part <= rewrite->two; part++) {
-        NF2_TRY(write_part(fs, rewrite, part, &writer));
+    for (int part = rewrite->edge; part <= rewrite->two; part++) {
+        NF2_TRY(write_part(fs, rewrite, part));
     }
     return go_up(fs, rewrite);
 }
@@ -353,36 +333,43 @@ static int lower(nf2_t *fs, const struct nf2_path *path)
     return done;
 }
 
+/* The place of the first entry of an inner node above a key: 0 if there is none, or an error. */
+static NF2_APART int above(nf2_t *fs, const struct nf2_path *path, unsigned level, const struct nf2_key *key)
+{
+    struct nf2_iterator gap;
+
+    NF2_TRY(nf2_node_view(fs, path->node[level], level, &gap.view));
+    NF2_TRY(nf2_node_gap(fs, key, 1, &gap));
+    return nf2_iterate_place(fs, &gap);
+}
+
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
 {
     struct rewrite rewrite;
-    struct nf2_entry entry;
     struct nf2_front front;
-    struct nf2_view *view;
     unsigned level = 0;
-    int found = 0;
+    int place = 0;
 
-    while (level < fs->root.level && found == 0) {
+    while (level < fs->root.level && place == 0) {
         level++;
-        NF2_TRY(nf2_node_view(fs, path->node[level], level, &view));
-        found = nf2_node_seek(fs, view, &path->lower, NF2_ABOVE, &entry);
-        NF2_TRY(found);
+        place = above(fs, path, level, &path->lower);
+        NF2_TRY(place);
     }
     if (level == 0 || nf2_alloc_stock(fs) < 4u + 2u * fs->root.level) {
         return NF2_UNCHANGED;
     }
-    if (found == 0) {           /* nothing follows; is there anything in front? */
-        found = nf2_node_seek(fs, view, &nf2_key_lowest, NF2_ABOVE, &entry);
-        return found == 0 ? lower(fs, path) : found < 0 ? found : NF2_UNCHANGED;
+    if (place == 0) {           /* nothing follows; is there anything in front? */
+        place = above(fs, path, level, &nf2_key_lowest);
+        return place == 0 ? lower(fs, path) : place < 0 ? place : NF2_UNCHANGED;
     }
     if (level == 1 && 2 * bytes > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
     }
     begin(&rewrite, path->node, &path->lower, level - 1);
     rewrite.sources = 2;
-    rewrite.right.block = (uint16_t)entry.block;
-    NF2_TRY(nf2_tree_child(fs, entry.record, &front, &rewrite.right));
-    nf2_key_copy(&rewrite.key[1], &entry.key);
+    rewrite.right = path->node[level];
+    NF2_TRY(nf2_tree_child(fs, (uint32_t)place, &front, &rewrite.right));
+    nf2_front_key(&front, &rewrite.key[1]);
     nf2_op_delete(&rewrite.up[1], &rewrite.key[1]);
     return run(fs, &rewrite);
 }
