@@ -23,22 +23,6 @@ void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t numbe
     key->length = (uint8_t)(p - key->bytes);
 }
 
-struct nf2_key nf2_key_number(uint32_t id, uint32_t number)
-{
-    struct nf2_key key;
-
-    nf2_key_make(&key, id, 0, number);
-    return key;
-}
-
-struct nf2_key nf2_key_system(uint8_t kind, uint32_t number)
-{
-    struct nf2_key key;
-
-    nf2_key_make(&key, NF2_SYSTEM_ID, kind, number);
-    return key;
-}
-
 uint32_t nf2_key_value(const struct nf2_key *key)
 {
     const uint8_t *p = key->bytes + key->length;

@@ -87,8 +87,11 @@ void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
     for (uint32_t done = 0, n; done < from->length; done += n) {
         uint32_t at = nf2_record_place(fs, from->offset, from->position + done, &n);
         n = nf2_min(from->length - done, n);
-        const uint8_t *data = writer->result < 0 ? NULL : nf2_peek(fs, from->at.block, at, n);
-        writer->result = data != NULL || writer->result < 0 ? writer->result : NF2_ERR_IO;
+        const uint8_t *data = NULL;
+        if (writer->result >= 0) {
+            data = nf2_peek(fs, from->at.block, at, n);
+            writer->result = data != NULL ? writer->result : NF2_ERR_IO;
+        }
         nf2_writer_put(fs, writer, data, n);
     }
 }

@@ -72,10 +72,8 @@ bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key);
 /* Which changes do so with the entry at a place: a bit each, or an error. */
 int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *ops, unsigned count);
 
-/* A number under an id, behind a kind if that is not 0. No byte behind these is written. */
+/* An offset in a map; or, with a kind in front, what lies under id 0. No byte behind these is written. */
 void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t number);
-struct nf2_key nf2_key_number(uint32_t id, uint32_t number);    /* an offset in a map */
-struct nf2_key nf2_key_system(uint8_t kind, uint32_t number);
 uint32_t nf2_key_value(const struct nf2_key *key);              /* the number at its end */
 
 /* Of the bytes only those that count. */

@@ -48,10 +48,10 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
     memset(op->body, 0, sizeof op->body);
     op->type = bytes[0];        /* the same numbers */
     op->key = &reader->key;
+    op->body[0] = nf2_span_at(fs->root.group_block, fs->root.group_at, reader->at + at, body);
     if (op->type == NF2_OP_RANGE) {
         op->to = nf2_get32(bytes + at);
-    } else {
-        op->body[0] = nf2_span_at(fs->root.group_block, fs->root.group_at, reader->at + at, body);
+        op->body[0].length = 0;
     }
     reader->at = (uint16_t)(reader->at + at + body);
     return 1;
@@ -78,8 +78,7 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
         int side = nf2_key_compare(op.key, key), order = any ? nf2_key_compare(op.key, &entry->key) : 0;
         bool same = any && order == 0;
         if (op.type == NF2_OP_RANGE && any && nf2_op_covers(&op, &entry->key)) {
-            struct nf2_key last = nf2_key_number(op.key->id, op.to - 1);
-            nf2_key_copy(&entry->key, below ? op.key : &last);
+            nf2_key_make(&entry->key, op.key->id, 0, below ? nf2_key_value(op.key) : op.to - 1);
             return GONE;
         }
         if (op.type == NF2_OP_DEL && same) {

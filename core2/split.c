@@ -12,42 +12,33 @@ struct rewrite {
     const struct nf2_child *way;
     const struct nf2_key *lead; /* that the way leads to */
     struct nf2_op *ops;         /* changes of the node at `level`: the caller's, then `up` */
-    uint16_t cut;               /* place of the second part's first entry in the old node; of the last one, if it is not cut */
     uint16_t base;              /* of a node that holds all: where its base ends */
     uint16_t entries, first;    /* that stay; of the first part */
     uint16_t from, to, done;    /* of the part that is written; passed so far */
     struct nf2_child right;     /* the neighbour; block 0: none */
     struct nf2_child made[2];   /* the new nodes */
     struct nf2_writer writer;
+    struct nf2_key cut;         /* first key of the second part; the last one, if it is not cut */
     struct nf2_key key[2];      /* of `up`: what they mean for the parent */
     struct nf2_op up[2];
 };
 
 /* ---- new nodes --------------------------------------------------------------------------- */
 
-/*
- * Is the entry at a place one whose name is that of the entry in front with an extension? They stay together, so that
- * replacing a file by renaming stays a change of one leaf.
- */
-static NF2_APART bool belongs_to(nf2_t *fs, uint32_t block, uint32_t place, uint32_t front)
+static bool overruled(const struct rewrite *rewrite, const struct nf2_key *key)
 {
-    struct nf2_key a, b;
+    unsigned i = 0;
 
-    return nf2_key_at(fs, block, front, &a) == NF2_OK && nf2_key_at(fs, block, place, &b) == NF2_OK &&
-           a.id == b.id && a.length <= b.length && memcmp(a.bytes, b.bytes, a.length) == 0;
+    while (i < rewrite->count && !nf2_op_covers(&rewrite->ops[i], key)) {
+        i++;
+    }
+    return i < rewrite->count;
 }
 
-/* Copies an entry as a PUT. */
-static NF2_APART int copy_entry(nf2_t *fs, struct nf2_writer *writer, uint32_t block, uint32_t place)
+/* Name and name with an extension stay together, so that replacing a file by renaming stays a change of one leaf. */
+static bool belong_together(const struct nf2_key *a, const struct nf2_key *b)
 {
-    struct nf2_entry entry;
-    struct nf2_op op;
-
-    NF2_TRY(nf2_entry_at(fs, block, place, &entry));
-    nf2_op_put(&op, &entry.key, NULL, 0);
-    op.body[0] = nf2_body_whole(&entry);
-    nf2_node_put(fs, writer, &op);
-    return NF2_OK;
+    return a->id == b->id && a->length <= b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
 /*
@@ -58,32 +49,32 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
 {
     bool measuring = rewrite->writer.block == NF2_NO_BLOCK;
     struct nf2_iterator gap;
+    struct nf2_entry entry;
+    struct nf2_op op;
 
     gap.view = view;
     gap.base = NF2_BASE_FIRST;
     gap.tail = 0;
     gap.known = 0;
     while (rewrite->done < rewrite->to) {
-        bool half = measuring && 2 * rewrite->writer.position > rewrite->base;
-        int place = nf2_iterate_place(fs, &gap);
-        if (place <= 0 || (half && rewrite->sources == 2)) { /* that is too much for one */
-            return place;
+        int found = nf2_iterate_next(fs, &gap, &entry);
+        bool half = measuring && 2 * rewrite->writer.position > rewrite->base, kept = !overruled(rewrite, &entry.key);
+        if (found <= 0 || (half && rewrite->sources == 2)) { /* that is too much for one */
+            return found;
         }
-        uint32_t before = rewrite->cut;
-        rewrite->cut = measuring ? (uint16_t)place : rewrite->cut;
-        int overruled = nf2_ops_cover(fs, view->block, (uint32_t)place, rewrite->ops, rewrite->count);
-        NF2_TRY(overruled);
-        if (overruled != 0) {
-            continue;
+        if (measuring) {
+            half = half && !belong_together(&rewrite->cut, &entry.key);
+            nf2_key_copy(&rewrite->cut, &entry.key);
+            if (kept && rewrite->two && (half || rewrite->done + 1u == rewrite->to)) {
+                break;
+            }
         }
-        half = half && !belongs_to(fs, view->block, (uint32_t)place, before);
-        if (rewrite->two && measuring && (half || rewrite->done + 1u == rewrite->to)) {
-            break;
-        }
-        rewrite->done++;
-        if (rewrite->done > rewrite->from) {
+        rewrite->done = (uint16_t)(rewrite->done + kept);
+        if (kept && rewrite->done > rewrite->from) {
             rewrite->writer.more = rewrite->done < rewrite->to;
-            NF2_TRY(copy_entry(fs, &rewrite->writer, view->block, (uint32_t)place));
+            nf2_op_put(&op, &entry.key, NULL, 0);
+            op.body[0] = nf2_body_whole(&entry);
+            nf2_node_put(fs, &rewrite->writer, &op);
         }
     }
     return NF2_OK;
@@ -112,9 +103,8 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
     rewrite->made[part].block = (uint16_t)writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
     for (const struct nf2_op *op = rewrite->ops; op < rewrite->ops + rewrite->count; op++) {
-        int order = rewrite->two ? nf2_compare_at(fs, rewrite->way[rewrite->level].block, rewrite->cut, op->key) : 2;
-        NF2_TRY(order);
-        if (op->type == NF2_OP_PUT && (order < 2) == part) {
+        int second = rewrite->two && nf2_key_compare(op->key, &rewrite->cut) >= 0;
+        if (op->type == NF2_OP_PUT && second == part) {
             nf2_node_put(fs, writer, op);
             nf2_writer_align(fs, writer);
         }
@@ -141,11 +131,9 @@ static int plan(nf2_t *fs, struct rewrite *rewrite)
     NF2_TRY(measure(fs, rewrite));
     rewrite->base = rewrite->made[0].base_end;
     rewrite->first = rewrite->entries = rewrite->done;
-    if (rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT && 2u * rewrite->base > bytes && !rewrite->failed) {
-        int order = nf2_compare_at(fs, rewrite->way[rewrite->level].block, rewrite->cut, rewrite->ops->key);
-        NF2_TRY(order);
-        rewrite->edge = order == 0;
-    }
+    bool append = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT &&
+                  nf2_key_compare(rewrite->ops->key, &rewrite->cut) > 0;
+    rewrite->edge = append && 2u * rewrite->base > bytes && !rewrite->failed;
     uint32_t most = rewrite->count == 0 ? 8 : 5; /* eighths; what only moves stays one */
     rewrite->two = rewrite->edge || rewrite->writer.position > bytes || rewrite->writer.bytes > bytes / 8 * most;
     if (rewrite->two && !rewrite->edge) {
@@ -202,11 +190,6 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     if (root && !rewrite->two) {
         return commit_root(fs, &rewrite->made[0], rewrite->level);
     }
-    if (rewrite->edge) {
-        nf2_key_copy(&rewrite->key[1], rewrite->ops->key);
-    } else if (rewrite->two) {
-        NF2_TRY(nf2_key_at(fs, rewrite->way[rewrite->level].block, rewrite->cut, &rewrite->key[1]));
-    }
     rewrite->level++;
     rewrite->sources = !root;
     rewrite->key[0].id = rewrite->key[0].length = 0;
@@ -217,6 +200,7 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     }
     child_op(rewrite, 0);
     if (rewrite->two) {
+        nf2_key_copy(&rewrite->key[1], &rewrite->cut);
         child_op(rewrite, 1);
     }
     unsigned skipped = rewrite->edge && !root; /* what the parent has already */
@@ -233,6 +217,7 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
         return NF2_UNCHANGED;
     }
     if (rewrite->edge) {
+        nf2_key_copy(&rewrite->cut, rewrite->ops->key);
         rewrite->made[0] = rewrite->way[rewrite->level];
         rewrite->sources = 0;
         rewrite->entries = 0;
