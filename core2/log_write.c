@@ -86,8 +86,8 @@ void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
     }
     for (uint32_t done = 0, n; done < from->length; done += n) {
         uint32_t at = nf2_record_place(fs, from->offset, from->position + done, &n);
-        n = nf2_min(from->length - done, n);
         const uint8_t *data = NULL;
+        n = nf2_min(from->length - done, n);
         if (writer->result >= 0) {
             data = nf2_peek(fs, from->at.block, at, n);
             writer->result = data != NULL ? writer->result : NF2_ERR_IO;

@@ -71,9 +71,9 @@ void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *b
 {
     nf2_op_put(op, &found->key, body, length);
     if (found->length >= NF2_KEY_MAX) {
-        struct nf2_span rest = nf2_span_of(found->name + NF2_NAME_PART, found->length + 1u - NF2_NAME_PART);
-        rest.offset = 1;        /* its length in front */
-        nf2_op_rest(op, rest);
+        op->body[1] = op->body[0];
+        op->body[0] = nf2_span_of(found->name + NF2_NAME_PART, found->length + 1u - NF2_NAME_PART);
+        op->body[0].offset = 1; /* its length in front */
     }
 }
 

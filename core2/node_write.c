@@ -85,13 +85,11 @@ void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
 /* Does a change put the body of the entry at a place, where it lies, and nothing else? The place of the record with it, 0 or an error. */
 static NF2_APART int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t block, uint32_t place)
 {
-    const struct nf2_span *body = op->body;
     struct nf2_entry source;
 
     NF2_TRY(nf2_entry_at(fs, block, place, &source));
-    bool same = op->type == NF2_OP_PUT && body[1].length == 0 && body->at.block == block &&
-                body->position == source.body_position && body->offset == source.body_record;
-    return same ? source.body_record : 0;
+    struct nf2_span whole = nf2_body_whole(&source);
+    return op->body[1].length == 0 && memcmp(op->body, &whole, sizeof whole) == 0 ? source.body_record : 0;
 }
 
 /* The records that the changes are in this node: how many, or an error. */

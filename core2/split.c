@@ -9,12 +9,13 @@ struct rewrite {
     uint8_t count;
     uint8_t level;
     uint8_t sources;            /* of entries: none, the node of the way, its neighbour too */
+    uint8_t part;               /* that is written: 0 or 1 */
     const struct nf2_child *way;
     const struct nf2_key *lead; /* that the way leads to */
     struct nf2_op *ops;         /* changes of the node at `level`: the caller's, then `up` */
     uint16_t base;              /* of a node that holds all: where its base ends */
-    uint16_t entries, first;    /* that stay; of the first part */
-    uint16_t from, to, done;    /* of the part that is written; passed so far */
+    uint16_t end[3];            /* entries that stay, in front of the first part (0), up to its end, in all; */
+    uint16_t done;              /* passed so far */
     struct nf2_child right;     /* the neighbour; block 0: none */
     struct nf2_child made[2];   /* the new nodes */
     struct nf2_writer writer;
@@ -48,6 +49,7 @@ static bool belong_together(const struct nf2_key *a, const struct nf2_key *b)
 static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
 {
     bool measuring = rewrite->writer.block == NF2_NO_BLOCK;
+    const uint16_t *end = rewrite->end + rewrite->part;
     struct nf2_iterator gap;
     struct nf2_entry entry;
     struct nf2_op op;
@@ -56,7 +58,7 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
     gap.base = NF2_BASE_FIRST;
     gap.tail = 0;
     gap.known = 0;
-    while (rewrite->done < rewrite->to) {
+    while (rewrite->done < end[1]) {
         int found = nf2_iterate_next(fs, &gap, &entry);
         bool half = measuring && 2 * rewrite->writer.position > rewrite->base, kept = !overruled(rewrite, &entry.key);
         if (found <= 0 || (half && rewrite->sources == 2)) { /* that is too much for one */
@@ -65,13 +67,12 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
         if (measuring) {
             half = half && !belong_together(&rewrite->cut, &entry.key);
             nf2_key_copy(&rewrite->cut, &entry.key);
-            if (kept && rewrite->two && (half || rewrite->done + 1u == rewrite->to)) {
+            if (kept && rewrite->two && (half || rewrite->done + 1u == end[1])) {
                 break;
             }
         }
-        rewrite->done = (uint16_t)(rewrite->done + kept);
-        if (kept && rewrite->done > rewrite->from) {
-            rewrite->writer.more = rewrite->done < rewrite->to;
+        if (kept && rewrite->done++ >= end[0]) {
+            rewrite->writer.more = rewrite->done < end[1];
             nf2_op_put(&op, &entry.key, NULL, 0);
             op.body[0] = nf2_body_whole(&entry);
             nf2_node_put(fs, &rewrite->writer, &op);
@@ -81,8 +82,9 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
 }
 
 /* Writes a part into a block. NF2_NO_BLOCK: only to see how long that gets; NF2_NODE_FULL then. */
-static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
+static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite)
 {
+    int part = rewrite->part;
     struct nf2_writer *writer = &rewrite->writer;
     const struct nf2_child *node = &rewrite->way[rewrite->level];
     struct nf2_view *view;
@@ -90,15 +92,12 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
     nf2_writer_begin(writer, writer->block, 0);
     writer->result = writer->block == NF2_NO_BLOCK ? NF2_NODE_FULL : NF2_OK;
     rewrite->done = 0;
-    rewrite->from = part != 0 ? rewrite->first : 0;
-    rewrite->to = part != 0 ? rewrite->entries : rewrite->first;
-    writer->more = rewrite->to > 0;
+    writer->more = rewrite->end[part + 1] > 0;
     nf2_node_head(fs, writer, rewrite->level);
     for (unsigned i = rewrite->sources; i > 0; i--, node = &rewrite->right) {
         NF2_TRY(nf2_node_view(fs, *node, rewrite->level, &view));
         NF2_TRY(copy_kept(fs, rewrite, view));
     }
-    writer->more = false;
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = (uint16_t)writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
@@ -116,7 +115,8 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
 static NF2_APART int measure(nf2_t *fs, struct rewrite *rewrite)
 {
     rewrite->writer.block = NF2_NO_BLOCK;
-    int result = fill(fs, rewrite, 0);
+    rewrite->part = 0;
+    int result = fill(fs, rewrite);
     return result != NF2_NODE_FULL ? result : NF2_OK;
 }
 
@@ -126,11 +126,11 @@ static int plan(nf2_t *fs, struct rewrite *rewrite)
     uint32_t bytes = nf2_log_bytes(fs);
 
     rewrite->two = rewrite->edge = false;
-    rewrite->first = UINT16_MAX;
+    rewrite->end[1] = UINT16_MAX;
     rewrite->base = (uint16_t)(rewrite->sources == 2 ? bytes : UINT16_MAX);
     NF2_TRY(measure(fs, rewrite));
     rewrite->base = rewrite->made[0].base_end;
-    rewrite->first = rewrite->entries = rewrite->done;
+    rewrite->end[1] = rewrite->end[2] = rewrite->done;
     bool append = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT &&
                   nf2_key_compare(rewrite->ops->key, &rewrite->cut) > 0;
     rewrite->edge = append && 2u * rewrite->base > bytes && !rewrite->failed;
@@ -138,19 +138,19 @@ static int plan(nf2_t *fs, struct rewrite *rewrite)
     rewrite->two = rewrite->edge || rewrite->writer.position > bytes || rewrite->writer.bytes > bytes / 8 * most;
     if (rewrite->two && !rewrite->edge) {
         NF2_TRY(measure(fs, rewrite));
-        rewrite->first = rewrite->done;
+        rewrite->end[1] = rewrite->done;
     }
     return NF2_OK;
 }
 
 /* One of the new nodes; a bad block is passed over. */
-static int write_part(nf2_t *fs, struct rewrite *rewrite, int part)
+static int write_part(nf2_t *fs, struct rewrite *rewrite)
 {
     int result = NF2_FAILED_BLOCK;
 
     while (result == NF2_FAILED_BLOCK) {
         NF2_TRY(nf2_alloc_node(fs, &rewrite->writer.block));
-        result = fill(fs, rewrite, part);
+        result = fill(fs, rewrite);
         if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, rewrite->writer.block);
         }
@@ -220,13 +220,13 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
         nf2_key_copy(&rewrite->cut, rewrite->ops->key);
         rewrite->made[0] = rewrite->way[rewrite->level];
         rewrite->sources = 0;
-        rewrite->entries = 0;
+        rewrite->end[2] = 0;
     } else {
         rewrite->old = (uint8_t)(rewrite->old | 1u << rewrite->level);
     }
-    NF2_ASSERT(rewrite->two <= (rewrite->edge || rewrite->first > 0)); /* none is that long */
-    for (int part = rewrite->edge; part <= rewrite->two; part++) {
-        NF2_TRY(write_part(fs, rewrite, part));
+    NF2_ASSERT(rewrite->two <= (rewrite->edge || rewrite->end[1] > 0)); /* none is that long */
+    for (rewrite->part = rewrite->edge; rewrite->part <= rewrite->two; rewrite->part++) {
+        NF2_TRY(write_part(fs, rewrite));
     }
     return go_up(fs, rewrite);
 }
@@ -290,21 +290,14 @@ static NF2_APART void begin(struct rewrite *rewrite, const struct nf2_child *way
     rewrite->sources = 1;
 }
 
-int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, struct nf2_op *ops, unsigned count)
+int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key *lead, unsigned level, struct nf2_op *ops,
+                   unsigned count)
 {
     struct rewrite rewrite;
 
-    begin(&rewrite, way, ops->key, 0);
+    begin(&rewrite, way, lead, level);
     rewrite.ops = ops;
     rewrite.count = (uint8_t)count;
-    return run(fs, &rewrite);
-}
-
-int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level)
-{
-    struct rewrite rewrite;
-
-    begin(&rewrite, path->node, &path->lower, level);
     return run(fs, &rewrite);
 }
 

@@ -202,7 +202,7 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     NF2_TRY(find_way(fs, ops, count, way));
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_walked_barrier(fs, ops, count));
-    int done = nf2_tree_write(fs, way, ops, count);
+    int done = nf2_tree_write(fs, way, ops->key, 0, ops, count);
     return done < 0 ? done : NF2_OK;
 }
 

@@ -52,11 +52,12 @@ int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
 /* Makes a RANGE that part of it which lies in the first leaf with entries of it: 1, 0 if there is none, or an error. */
 int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range);
 
-/* split.c: changes of the leaf at the end of a way (by level, as in a path): 1, or an error. */
-int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, struct nf2_op *ops, unsigned count);
-
-/* Writes a node of the path anew. */
-int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level);
+/*
+ * split.c: changes of the node of this level at the end of a way (by level, as in a path) that `lead` leads to; without any it
+ * is written anew. 1, or an error.
+ */
+int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key *lead, unsigned level, struct nf2_op *ops,
+                   unsigned count);
 
 /*
  * One node of the path's leaf and its right neighbour, if both are sparse; where the leaf is the

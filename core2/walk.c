@@ -115,7 +115,7 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 {
     for (unsigned level = 0; level <= fs->root.level; level++) {
         if (nf2_space_victim(fs, path->node[level].block)) {
-            NF2_TRY(nf2_tree_move(fs, path, level));
+            NF2_TRY(nf2_tree_write(fs, path->node, &path->lower, level, NULL, 0));
             fs->walk.to_move -= nf2_min(fs->walk.to_move, nf2_block_pages(fs));
             return 1;
         }
@@ -170,13 +170,16 @@ static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map, struc
     return wanted->count == NF2_PLAN_PIECES;
 }
 
-/* The entries of a leaf from the cursor on: 0, WANTED if something of them is to be moved first, or an error. */
-static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted)
+/*
+ * The entries of a leaf from the cursor on: 0, WANTED if something of them is to be moved first, or an error. What follows
+ * the last piece is not known: it is left to be marked, if `*last_id` is not 0.
+ */
+static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted, struct nf2_piece *last,
+                               uint32_t *last_id)
 {
     struct nf2_iterator iterator;
     struct nf2_entry entry;
-    struct nf2_piece piece, last;
-    uint32_t last_id = 0;
+    struct nf2_piece piece;
     bool moves;
     int found;
 
@@ -190,18 +193,27 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
         int mapped = look_at_entry(fs, &entry, &piece, &moves);
         wanted->bytes += 10u + entry.key.length + entry.body_length; /* of the record, about */
         NF2_TRY(mapped);
-        if (last_id != 0) { /* it counts up to here */
-            bool cut = mapped && entry.key.id == last_id && last.offset + last.length > piece.offset;
-            last.length = cut ? piece.offset - last.offset : last.length;
-            mark_piece(fs, &last);
+        if (*last_id != 0) {    /* it counts up to here */
+            bool cut = mapped && entry.key.id == *last_id && last->offset + last->length > piece.offset;
+            last->length = cut ? piece.offset - last->offset : last->length;
+            mark_piece(fs, last);
         }
-        last = piece;
-        last_id = mapped && !moves ? entry.key.id : 0;
+        *last = piece;
+        *last_id = mapped && !moves ? entry.key.id : 0;
         if (moves && note_wanted(fs, &entry.key, mapped > 0, wanted)) {
             return WANTED;
         }
     }
-    NF2_TRY(found); /* what may follow the last piece is not known */
+    return found < 0 ? found : wanted->count > 0 ? WANTED : NF2_OK;
+}
+
+static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted)
+{
+    struct nf2_piece last;
+    uint32_t last_id = 0;
+    int did = visit_all(fs, path, wanted, &last, &last_id);
+
+    NF2_TRY(did);
     bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id;
     if (beyond) { /* it may end where the next leaf begins */
         NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
@@ -209,7 +221,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
     if (last_id != 0) {
         mark_piece(fs, &last);
     }
-    return wanted->count > 0 ? WANTED : NF2_OK;
+    return did;
 }
 
 static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
