@@ -7,10 +7,8 @@ int nf2_bad_record(nf2_t *fs)
 
     while (root->bads >= NF2_BAD_MAX / 2) {
         uint32_t block = root->bad[0];
-        struct nf2_key key;
         struct nf2_op op;
-        nf2_key_make(&key, NF2_SYSTEM_ID, NF2_KEY_BAD, block);
-        nf2_op_put(&op, &key, NULL, 0);
+        nf2_op_put_system(&op, NF2_KEY_BAD, block);
         root->bad_keys = true;
         NF2_TRY(nf2_change(fs, &op, 1));
         nf2_journal_bad_done(fs, block);

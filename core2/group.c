@@ -217,7 +217,7 @@ int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
     uint32_t number;
 
     NF2_TRY(nf2_journal_id(fs, &number));
-    nf2_op_put_orphan(&op, number);
+    nf2_op_put_system(&op, NF2_KEY_ORPHAN, number);
     NF2_TRY(nf2_change_ahead(fs, &op, 1));
     *id = number;
     return NF2_OK;

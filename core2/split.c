@@ -9,7 +9,6 @@ struct rewrite {
     uint8_t count;
     uint8_t level;
     uint8_t sources;            /* of entries: none, the node of the way, its neighbour too */
-    uint8_t part;               /* that is written: 0 or 1 */
     const struct nf2_child *way;
     const struct nf2_key *lead; /* that the way leads to */
     struct nf2_op *ops;         /* changes of the node at `level`: the caller's, then `up` */
@@ -46,10 +45,9 @@ static bool belong_together(const struct nf2_key *a, const struct nf2_key *b)
  * The entries of a node that stay, as far as they belong to the part. While it is measured where the first one of two nodes
  * ends, that is in the middle; the last entry goes apart, if nothing else does.
  */
-static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view)
+static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view, const uint16_t *end)
 {
     bool measuring = rewrite->writer.block == NF2_NO_BLOCK;
-    const uint16_t *end = rewrite->end + rewrite->part;
     struct nf2_iterator gap;
     struct nf2_entry entry;
     struct nf2_op op;
@@ -82,9 +80,8 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
 }
 
 /* Writes a part into a block. NF2_NO_BLOCK: only to see how long that gets; NF2_NODE_FULL then. */
-static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite)
+static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
 {
-    int part = rewrite->part;
     struct nf2_writer *writer = &rewrite->writer;
     const struct nf2_child *node = &rewrite->way[rewrite->level];
     struct nf2_view *view;
@@ -96,7 +93,7 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite)
     nf2_node_head(fs, writer, rewrite->level);
     for (unsigned i = rewrite->sources; i > 0; i--, node = &rewrite->right) {
         NF2_TRY(nf2_node_view(fs, *node, rewrite->level, &view));
-        NF2_TRY(copy_kept(fs, rewrite, view));
+        NF2_TRY(copy_kept(fs, rewrite, view, rewrite->end + part));
     }
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = (uint16_t)writer->block;
@@ -115,8 +112,7 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite)
 static NF2_APART int measure(nf2_t *fs, struct rewrite *rewrite)
 {
     rewrite->writer.block = NF2_NO_BLOCK;
-    rewrite->part = 0;
-    int result = fill(fs, rewrite);
+    int result = fill(fs, rewrite, 0);
     return result != NF2_NODE_FULL ? result : NF2_OK;
 }
 
@@ -144,13 +140,13 @@ static int plan(nf2_t *fs, struct rewrite *rewrite)
 }
 
 /* One of the new nodes; a bad block is passed over. */
-static int write_part(nf2_t *fs, struct rewrite *rewrite)
+static int write_part(nf2_t *fs, struct rewrite *rewrite, int part)
 {
     int result = NF2_FAILED_BLOCK;
 
     while (result == NF2_FAILED_BLOCK) {
         NF2_TRY(nf2_alloc_node(fs, &rewrite->writer.block));
-        result = fill(fs, rewrite);
+        result = fill(fs, rewrite, part);
         if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, rewrite->writer.block);
         }
@@ -225,8 +221,8 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
         rewrite->old = (uint8_t)(rewrite->old | 1u << rewrite->level);
     }
     NF2_ASSERT(rewrite->two <= (rewrite->edge || rewrite->end[1] > 0)); /* none is that long */
-    for (rewrite->part = rewrite->edge; rewrite->part <= rewrite->two; rewrite->part++) {
-        NF2_TRY(write_part(fs, rewrite));
+    for (int part = rewrite->edge; part <= rewrite->two; part++) {
+        NF2_TRY(write_part(fs, rewrite, part));
     }
     return go_up(fs, rewrite);
 }

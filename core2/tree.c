@@ -19,29 +19,29 @@ void nf2_op_rest(struct nf2_op *op, struct nf2_span rest)
     }
 }
 
-void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to)
-{
-    nf2_op_delete(op, nf2_op_own(op));
-    nf2_key_make(nf2_op_own(op), id, 0, from);
-    op->type = NF2_OP_RANGE;
-    op->to = to;
-}
-
 void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key)
 {
     nf2_op_put(op, key, NULL, 0);
     op->type = NF2_OP_DEL;
 }
 
-void nf2_op_put_orphan(struct nf2_op *op, uint32_t id)
+void nf2_op_put_system(struct nf2_op *op, uint8_t kind, uint32_t number)
 {
     nf2_op_put(op, nf2_op_own(op), NULL, 0);
-    nf2_key_make(nf2_op_own(op), NF2_SYSTEM_ID, NF2_KEY_ORPHAN, id);
+    nf2_key_make(nf2_op_own(op), NF2_SYSTEM_ID, kind, number);
+}
+
+void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to)
+{
+    nf2_op_put_system(op, 0, from);
+    nf2_op_own(op)->id = id;
+    op->type = NF2_OP_RANGE;
+    op->to = to;
 }
 
 void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id)
 {
-    nf2_op_put_orphan(op, id);
+    nf2_op_put_system(op, NF2_KEY_ORPHAN, id);
     op->type = NF2_OP_DEL;
 }
 
