@@ -52,10 +52,7 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
     struct nf2_entry entry;
     struct nf2_op op;
 
-    gap.view = view;
-    gap.base = NF2_BASE_FIRST;
-    gap.tail = 0;
-    gap.known = 0;
+    NF2_TRY(nf2_iterate(fs, view, end == rewrite->end ? &nf2_key_lowest : &rewrite->cut, &gap));
     while (rewrite->done < end[1]) {
         int found = nf2_iterate_next(fs, &gap, &entry);
         bool half = measuring && 2 * rewrite->writer.position > rewrite->base, kept = !overruled(rewrite, &entry.key);
@@ -69,7 +66,8 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
                 break;
             }
         }
-        if (kept && rewrite->done++ >= end[0]) {
+        if (kept) {
+            rewrite->done++;
             rewrite->writer.more = rewrite->done < end[1];
             nf2_op_put(&op, &entry.key, NULL, 0);
             op.body[0] = nf2_body_whole(&entry);
@@ -88,7 +86,7 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
 
     nf2_writer_begin(writer, writer->block, 0);
     writer->result = writer->block == NF2_NO_BLOCK ? NF2_NODE_FULL : NF2_OK;
-    rewrite->done = 0;
+    rewrite->done = rewrite->end[part];
     writer->more = rewrite->end[part + 1] > 0;
     nf2_node_head(fs, writer, rewrite->level);
     for (unsigned i = rewrite->sources; i > 0; i--, node = &rewrite->right) {
@@ -130,7 +128,7 @@ static int plan(nf2_t *fs, struct rewrite *rewrite)
     bool append = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT &&
                   nf2_key_compare(rewrite->ops->key, &rewrite->cut) > 0;
     rewrite->edge = append && 2u * rewrite->base > bytes && !rewrite->failed;
-    uint32_t most = rewrite->count == 0 ? 8 : 5; /* eighths; what only moves stays one */
+    uint32_t most = rewrite->count == 0 ? 8 : 6; /* eighths; what only moves stays one */
     rewrite->two = rewrite->edge || rewrite->writer.position > bytes || rewrite->writer.bytes > bytes / 8 * most;
     if (rewrite->two && !rewrite->edge) {
         NF2_TRY(measure(fs, rewrite));
@@ -202,12 +200,13 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     unsigned skipped = rewrite->edge && !root; /* what the parent has already */
     rewrite->ops = rewrite->up + skipped;
     rewrite->count = (uint8_t)((rewrite->two || joined ? 2u : 1u) - skipped);
-    return rewrite->level < NF2_LEVELS_MAX ? 0 : NF2_ERR_NOSPC;
+    return rewrite->level < NF2_LEVELS ? 0 : NF2_ERR_NOSPC;
 }
 
 /* The new nodes of a level: 0, 1 if that is committed, NF2_UNCHANGED, or an error. */
 static int write_level(nf2_t *fs, struct rewrite *rewrite)
 {
+    fs->way.known = false;      /* its nodes are, until this is done */
     NF2_TRY(plan(fs, rewrite));
     if (rewrite->sources == 2 && 2u * rewrite->base > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
@@ -301,6 +300,7 @@ int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key 
 static int lower(nf2_t *fs, const struct nf2_path *path)
 {
     unsigned level = fs->root.level;
+    fs->way.known = false;
     int done = commit_root(fs, &path->node[level - 1], level - 1);
 
     give_up(fs, path->node[level].block, done);
@@ -336,7 +336,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
         place = above(fs, path, level, &nf2_key_lowest);
         return place == 0 ? lower(fs, path) : place < 0 ? place : NF2_UNCHANGED;
     }
-    if (level == 1 && 2 * bytes > nf2_log_bytes(fs)) {
+    if (level == 1 && 4 * bytes > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
     }
     begin(&rewrite, path->node, &path->lower, level - 1);
