@@ -39,7 +39,7 @@ int nf2_group_pin(nf2_t *fs)
 
     NF2_TRY(nf2_group_begin(fs, &reader));
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
-        NF2_TRY(op.type == NF2_OP_PUT ? nf2_walked_body(fs, &op.key, &op.body[0]) : NF2_OK);
+        NF2_TRY(op.type == NF2_OP_PUT ? nf2_walked_body(fs, op.key, &op.body[0]) : NF2_OK);
     }
     return found;
 }
@@ -76,24 +76,19 @@ static int settle(nf2_t *fs)
 
 /* ---- committing --------------------------------------------------------------------------------- */
 
-static void write_op(nf2_t *fs, struct nf2_writer *writer, unsigned kind, const struct nf2_key *key, uint32_t body)
-{
-    uint8_t bytes[NF2_GROUP_OP_HEAD + NF2_KEY_BYTES] = {(uint8_t)kind};
-
-    nf2_put16(bytes + 1, body);
-    nf2_writer_put(fs, writer, bytes, (uint32_t)(nf2_key_store(bytes + NF2_GROUP_OP_HEAD, key) - bytes));
-}
-
 static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
 {
-    bool range = op->type == NF2_OP_RANGE;
-    uint8_t number[4];
+    uint8_t bytes[NF2_GROUP_OP_HEAD + NF2_KEY_BYTES + 4u], *p = bytes + NF2_GROUP_OP_HEAD;
+    uint32_t body = nf2_op_body(op);
 
-    write_op(fs, writer, op->type, &op->key, range ? sizeof number : nf2_op_body(op));
-    if (range) {
-        nf2_put32(number, op->to);
-        nf2_writer_put(fs, writer, number, sizeof number);
+    p = nf2_key_store(p, op->key);
+    if (op->type == NF2_OP_RANGE) {
+        p = nf2_put32(p, op->to);
+        body = 4;
     }
+    bytes[0] = op->type;
+    nf2_put16(bytes + 1, body);
+    nf2_writer_put(fs, writer, bytes, (uint32_t)(p - bytes));
     for (unsigned i = 0; i < NF2_OP_SPANS; i++) {
         nf2_writer_span(fs, writer, &op->body[i]);
     }
@@ -139,16 +134,11 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
-static int change_leaf(nf2_t *fs, struct nf2_op *ops, unsigned count)
+int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
     NF2_TRY(settle(fs));
     nf2_space_changed(fs);
-    return nf2_tree_change(fs, ops, count);
-}
-
-int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
-{
-    int result = change_leaf(fs, ops, count);
+    int result = nf2_tree_change(fs, ops, count);
     return result == NF2_SPANS_LEAVES ? commit(fs, ops, count) : result;
 }
 
@@ -161,12 +151,7 @@ int nf2_group_end(nf2_t *fs, int result)
 
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
-    int result = change_leaf(fs, ops, count);
-
-    if (result == NF2_SPANS_LEAVES) {
-        result = nf2_group_end(fs, commit(fs, ops, count));
-    }
-    return result;
+    return nf2_group_end(fs, nf2_change_ahead(fs, ops, count));
 }
 
 /* ---- maps --------------------------------------------------------------------------------------- */
@@ -174,11 +159,11 @@ int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 /* The change that puts a piece into a map. Where the piece was are its bytes then. */
 static NF2_APART void put_piece(struct nf2_op *op, uint32_t id, struct nf2_piece *piece)
 {
-    struct nf2_key key = nf2_key_number(id, piece->offset);
     struct nf2_piece value = *piece;
     uint8_t *bytes = (uint8_t *)piece;
 
-    nf2_op_put(op, &key, bytes, (uint32_t)(nf2_piece_store(bytes, &value) - bytes));
+    nf2_op_put(op, nf2_op_own(op), bytes, (uint32_t)(nf2_piece_store(bytes, &value) - bytes));
+    nf2_key_make(nf2_op_own(op), id, 0, value.offset);
 }
 
 /* What is removed comes first: a piece that is put may lie in that range. */
@@ -232,7 +217,7 @@ int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
     uint32_t number;
 
     NF2_TRY(nf2_journal_id(fs, &number));
-    nf2_op_put_orphan(&op, number);
+    nf2_op_put_system(&op, NF2_KEY_ORPHAN, number);
     NF2_TRY(nf2_change_ahead(fs, &op, 1));
     *id = number;
     return NF2_OK;

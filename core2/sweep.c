@@ -194,10 +194,11 @@ static bool dead_orphan(const nf2_t *fs, uint32_t id)
 /* A map that no name leads to, and no handle: 1, 0 if there is none, or an error. */
 static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
 {
-    struct nf2_key last = nf2_key_system(NF2_KEY_ORPHAN, 0);
+    struct nf2_key last;
     struct nf2_entry entry;
     int found;
 
+    nf2_key_make(&last, NF2_SYSTEM_ID, NF2_KEY_ORPHAN, 0);
     for (;; nf2_key_copy(&last, &entry.key)) {
         found = nf2_tree_seek(fs, &last, NF2_ABOVE, &entry);
         bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;

@@ -116,7 +116,7 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 {
     for (unsigned level = 0; level <= fs->root.level; level++) {
         if (nf2_space_victim(fs, path->node[level].block)) {
-            NF2_TRY(nf2_tree_move(fs, path, level));
+            NF2_TRY(nf2_tree_write(fs, path->node, &path->lower, level, NULL, 0));
             fs->walk.to_move -= nf2_min(fs->walk.to_move, nf2_block_pages(fs));
             return 1;
         }
@@ -164,20 +164,22 @@ static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map, struc
     return wanted->count == NF2_PLAN_PIECES;
 }
 
-/* The entries of a leaf from the cursor on: 0, WANTED if something of them is to be moved first, or an error. */
-static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted)
+/*
+ * The entries of a leaf from the cursor on: 0, WANTED if something of them is to be moved first, or an error. What follows
+ * the last piece is not known: it is left to be marked, if `*last_id` is not 0.
+ */
+static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted, struct nf2_piece *last,
+                               uint32_t *last_id)
 {
     struct nf2_iterator iterator;
     struct nf2_entry entry;
-    struct nf2_view *view;
-    struct nf2_piece piece, last;
-    uint32_t last_id = 0;
+    struct nf2_piece piece;
     bool moves;
     int found;
 
     wanted->count = 0;
-    NF2_TRY(nf2_node_view(fs, path->node[0], 0, &view));
-    NF2_TRY(nf2_iterate(fs, view, &fs->walk.cursor, &iterator));
+    NF2_TRY(nf2_node_view(fs, path->node[0], 0, &iterator.view));
+    NF2_TRY(nf2_iterate(fs, iterator.view, &fs->walk.cursor, &iterator));
     while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
         if (fs->walk.behind && nf2_key_compare(&entry.key, &fs->walk.cursor) == 0) {
             continue;
@@ -185,25 +187,34 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
         int mapped = look_at_entry(fs, &entry, &piece, &moves);
         fs->walk.bytes += 10u + entry.key.length + entry.body_length; /* of the record, about */
         NF2_TRY(mapped);
-        if (last_id != 0) { /* it counts up to here */
-            bool cut = mapped && entry.key.id == last_id && last.offset + last.length > piece.offset;
-            last.length = cut ? piece.offset - last.offset : last.length;
-            mark_piece(fs, &last);
+        if (*last_id != 0) {    /* it counts up to here */
+            bool cut = mapped && entry.key.id == *last_id && last->offset + last->length > piece.offset;
+            last->length = cut ? piece.offset - last->offset : last->length;
+            mark_piece(fs, last);
         }
-        last = piece;
-        last_id = mapped && !moves ? entry.key.id : 0;
+        *last = piece;
+        *last_id = mapped && !moves ? entry.key.id : 0;
         if (moves && note_wanted(fs, &entry.key, mapped > 0, wanted)) {
             return WANTED;
         }
     }
-    NF2_TRY(found); /* what may follow the last piece is not known */
+    return found < 0 ? found : wanted->count > 0 ? WANTED : NF2_OK;
+}
+
+static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted)
+{
+    struct nf2_piece last;
+    uint32_t last_id = 0;
+    int did = visit_all(fs, path, wanted, &last, &last_id);
+
+    NF2_TRY(did);
     if (last_id != 0) {
         if (path->bounded && last.offset + last.length > nf2_key_value(&path->upper)) { /* it may end in the next leaf */
             NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
         }
         mark_piece(fs, &last);
     }
-    return wanted->count > 0 ? WANTED : NF2_OK;
+    return did;
 }
 
 static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)

@@ -14,10 +14,11 @@ struct counts {
 /* What is on record of a window; nothing: it was never taken from. */
 static int load(nf2_t *fs, uint32_t window, struct counts *counts)
 {
-    struct nf2_key key = nf2_key_system(NF2_KEY_WEAR, window);
+    struct nf2_key key;
     struct nf2_entry entry;
-    int found = nf2_tree_find(fs, &key, &entry);
 
+    nf2_key_make(&key, NF2_SYSTEM_ID, NF2_KEY_WEAR, window);
+    int found = nf2_tree_find(fs, &key, &entry);
     memset(counts, 0, sizeof *counts);
     NF2_TRY(found);
     return found ? nf2_body_read(fs, &entry, 0, counts->bytes, sizeof counts->bytes) : NF2_OK;
@@ -53,10 +54,11 @@ static bool lags(const nf2_t *fs, uint32_t less, uint32_t more)
 /* Counts the free blocks of a window, as `bits` have it, as erased (`sign` 1), or as not erased after all (-1). */
 static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, const uint8_t *free_before, int sign, struct counts *counts)
 {
-    struct nf2_key key = nf2_key_system(NF2_KEY_WEAR, window);
+    struct nf2_key key;
     uint32_t sum = 0;
     struct nf2_op op;
 
+    nf2_key_make(&key, NF2_SYSTEM_ID, NF2_KEY_WEAR, window);
     NF2_TRY(load(fs, window, counts));
     for (uint32_t at = 0; at < fs->space.window_blocks; at++) {
         uint8_t *count = counts->bytes + at / nf2_group_blocks(fs) * COUNT_BYTES;
