@@ -223,8 +223,7 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
     unsigned kept = 0;
 
     NF2_NEAR(root);
-    NF2_ASSERT(nf2_journal_bad_listed(fs, block));
-    for (unsigned i = 0; i < root->bads; i++) {
+    for (unsigned i = 0; i < root->bads; i++) { /* it may have been dropped meanwhile: nf2_journal_bad */
         if (root->bad[i] != block) {
             root->bad[kept++] = root->bad[i];
         }

@@ -10,6 +10,7 @@
 #include "check.h"
 
 #define ANCHOR 28u              /* bytes */
+#define SUPERS 3u
 
 static const struct damage {
     const char *what;
@@ -37,10 +38,10 @@ static unsigned newest_anchor(const struct volume *volume, uint32_t *at)
 {
     const struct vflash_chip *chip = vflash_chip_of(volume->flash);
     const uint8_t *bytes = vflash_memory(volume->flash);
-    uint32_t blocks = chip->size / chip->block_size, supers = blocks < 64 ? 2 : 3, sequence = 0;
+    uint32_t sequence = 0;
     unsigned count = 0;
 
-    for (uint32_t i = 0; i + ANCHOR < supers * chip->block_size; i++) {
+    for (uint32_t i = 0; i + ANCHOR < SUPERS * chip->block_size; i++) {
         if (memcmp(bytes + i, "NF2F\2", 5) == 0) {
             count++;
             *at = get32(bytes + i + 20) > sequence ? i : *at;
@@ -137,7 +138,7 @@ TEST(units_written_once)
     run("tinyecc16", 200);
 }
 
-TEST(two_super_blocks)
+TEST(smallest_volume)
 {
     run("tiny128k", 800);
 }
@@ -151,7 +152,7 @@ int main(void)
 {
     RUN(units_of_a_byte);
     RUN(units_written_once);
-    RUN(two_super_blocks);
+    RUN(smallest_volume);
     RUN(large_pages);
     return check_done();
 }
