@@ -89,6 +89,7 @@ void nf2_space_changed(nf2_t *fs)
 {
     fs->space.pristine = fs->space.settled = false;
     fs->root.leaky = true;
+    fs->walk.spent = 0;
 }
 
 bool nf2_space_mark(nf2_t *fs, uint32_t block)

@@ -146,5 +146,6 @@ int nf2_super_write(nf2_t *fs)
         result = append(fs, block);
     }
     root->super_block = (uint8_t)block;
+    fs->io.broken = fs->io.broken || result == NF2_FAILED_BLOCK;
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }

@@ -76,6 +76,26 @@ static bool newest(struct volume *volume, uint32_t step)
     return true;
 }
 
+/* Each call of the driver in a mount fails once: then it says so, or the newest log is found in spite of it. */
+static void fail_each(struct volume *volume, const struct vflash_checkpoint *before, const struct damage *damage, uint32_t step)
+{
+    uint32_t anchor = 0;
+    uint64_t failed = 0;
+
+    (void)newest_anchor(volume, &anchor);
+    for (uint64_t at = 1, last = 0; failed != last || at == 1; at++) {
+        apply(volume, damage, anchor);
+        last = vflash_failed(volume->flash);
+        vflash_fail_at(volume->flash, at);
+        int result = volume_again(volume, false);
+        failed = vflash_failed(volume->flash);
+        vflash_fail_at(volume->flash, 0);
+        CHECK(result == NF2_OK || result == NF2_ERR_CORRUPT || (result == NF2_ERR_IO && failed != last));
+        CHECK(result != NF2_OK || holds(volume, "count", 40 + step % 3, step));
+        vflash_restore(volume->flash, before);
+    }
+}
+
 static void look(struct volume *volume, uint32_t step)
 {
     struct vflash_checkpoint *before = vflash_save(volume->flash);
@@ -97,6 +117,9 @@ static void look(struct volume *volume, uint32_t step)
             tally[i].older++;
         }
         vflash_restore(volume->flash, before);
+    }
+    if (step % 60 == 0) {
+        fail_each(volume, before, &damages[0], step);
     }
     vflash_release(before);
 }
