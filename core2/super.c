@@ -83,7 +83,10 @@ int nf2_super_find(nf2_t *fs)
     return result;
 }
 
-/* Where a block goes on that this session has not written yet. One without an anchor is erased first: its erase may have been cut. */
+/*
+ * Where a block goes on that this session has not written yet. One with anything but anchors in it, or without one, is erased first: its
+ * erase may have been cut.
+ */
 static NF2_APART uint32_t find_end(nf2_t *fs, uint32_t block)
 {
     struct nf2_scan scan;
@@ -94,7 +97,8 @@ static NF2_APART uint32_t find_end(nf2_t *fs, uint32_t block)
     while (found > 0) {
         found = nf2_scan_next(fs, &scan, &record);
     }
-    return found == 0 && scan.last_end != 0 ? nf2_scan_append_at(fs, &scan) : UINT16_MAX;
+    bool anchors = scan.last_end != 0 && (!scan.bad || block == fs->root.super_block);
+    return found == 0 && anchors ? nf2_scan_append_at(fs, &scan) : UINT16_MAX;
 }
 
 void nf2_super_forget(nf2_t *fs)
