@@ -186,8 +186,7 @@ int nf2_journal_read(nf2_t *fs)
     if (fs->io.flash->program_unit > 1) {
         root->next_suspect = true;
         root->end = UINT16_MAX;
-        if (root->anchor_due) { /* the session begins with a turn, and its anchor */
-            root->anchor_due = root->next == anchored;
+        if (root->anchor_due) {
             nf2_super_forget(fs);
         }
     }
@@ -353,7 +352,7 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
         return NF2_ERR_ROFS;
     }
     nf2_journal_prepare(fs);
-    if (fs->root.anchor_due) { /* before the block that the last one names has another use */
+    if (fs->root.anchor_due) { /* before a block that led to the head has another use: `next` may be one */
         NF2_TRY(nf2_super_write(fs));
         fs->root.anchor_due = false;
     }
