@@ -107,9 +107,9 @@ static uint16_t last_epoch(const nf2_t *fs, const struct nf2_scan *scan)
 
 /*
  * The last log: where an anchor is lost, or a cut came in front of it, the log goes on in the block that the head names as the next one.
- * What that was before has fewer erases, or was erased. Whatever cannot be read is looked at again by who reads the head.
+ * What that was before has fewer erases, or was erased. A read that fails must not end the search: an older log would be gone on with.
  */
-static NF2_APART void find_head(nf2_t *fs)
+static NF2_APART int find_head(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
     struct nf2_scan scan;
@@ -119,15 +119,22 @@ static NF2_APART void find_head(nf2_t *fs)
     NF2_NEAR(root);
     for (uint32_t i = fs->io.blocks; i > 0 && block < fs->io.blocks; i--) {
         nf2_scan_begin(&scan, block);
-        const uint8_t *p = nf2_scan_next(fs, &scan, &record) > 0 ? nf2_peek(fs, block, record.offset + 2u, NF2_STATE_ERASES + 4u) : NULL;
-        if (p == NULL || nf2_get32(p + NF2_STATE_VOLUME) != root->volume_id || nf2_get32(p + NF2_STATE_ERASES) < erases) {
-            return;
+        int found = nf2_scan_next(fs, &scan, &record);
+        NF2_TRY(found);
+        if (found == 0 || record.type != NF2_ROOT_CHECKPOINT || record.length != NF2_RECORD_OVERHEAD + NF2_STATE_BYTES) {
+            break;
+        }
+        const uint8_t *p = nf2_peek(fs, block, record.offset + 2u, NF2_STATE_ERASES + 4u);
+        NF2_TRY(p != NULL ? NF2_OK : NF2_ERR_IO);
+        if (nf2_get32(p + NF2_STATE_VOLUME) != root->volume_id || nf2_get32(p + NF2_STATE_ERASES) < erases) {
+            break;
         }
         erases = nf2_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
         root->super_sequence++; /* no anchor that is lost has that of the next one */
         root->head = block;
         block = nf2_get16(p + NF2_STATE_NEXT);
     }
+    return NF2_OK;
 }
 
 int nf2_journal_read(nf2_t *fs)
@@ -140,7 +147,7 @@ int nf2_journal_read(nf2_t *fs)
 
     NF2_NEAR(root);
     NF2_ASSERT(root->head < fs->io.blocks && !fs->io.epoch_known);
-    find_head(fs);
+    NF2_TRY(find_head(fs));
     nf2_scan_begin(&scan, root->head);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) { /* the last CHECKPOINT counts, and a GROUP behind it */
         bool group = state != 0 && record.type == NF2_ROOT_GROUP;
@@ -181,8 +188,7 @@ int nf2_journal_read(nf2_t *fs)
     if (fs->io.flash->program_unit > 1) {
         root->next_suspect = true;
         root->end = UINT16_MAX;
-        if (root->anchor_due) { /* the session begins with a turn, and its anchor */
-            root->anchor_due = root->next == anchored;
+        if (root->anchor_due) {
             nf2_super_forget(fs);
         }
     }
@@ -348,7 +354,7 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
         return NF2_ERR_ROFS;
     }
     nf2_journal_prepare(fs);
-    if (fs->root.anchor_due) { /* before the block that the last one names has another use */
+    if (fs->root.anchor_due) { /* before a block that led to the head has another use: `next` may be one */
         NF2_TRY(nf2_super_write(fs));
         fs->root.anchor_due = false;
     }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "space.h"
 
-uint32_t nf2_super_blocks(const nf2_t *fs)
-{
-    return fs->io.blocks < 64 ? NF2_SUPER_BLOCKS : NF2_SUPER_MOST;
-}
-
 uint32_t nf2_windows(const nf2_t *fs)
 {
     return (fs->io.blocks + fs->space.window_blocks - 1) / fs->space.window_blocks;
@@ -94,6 +89,7 @@ void nf2_space_changed(nf2_t *fs)
 {
     fs->space.pristine = fs->space.settled = false;
     fs->root.leaky = true;
+    fs->walk.spent = 0;
 }
 
 bool nf2_space_mark(nf2_t *fs, uint32_t block)
@@ -127,7 +123,7 @@ void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window)
 
     memset(bits, 0, NF2_WINDOW_BYTES);
     for (uint32_t i = 0; i < NF2_WINDOW_BLOCKS; i++) {
-        if (i >= size || first + i >= fs->io.blocks || first + i < nf2_super_blocks(fs)) {
+        if (i >= size || first + i >= fs->io.blocks || first + i < NF2_SUPER_BLOCKS) {
             nf2_bit_set(bits, i, true);
         }
     }

@@ -9,13 +9,10 @@
 #include "flash.h"
 #include "format.h"
 
-/* Blocks of the super log, at the volume's start. */
-uint32_t nf2_super_blocks(const nf2_t *fs);
-
-/* A block that is none of these, and that the volume has. */
+/* A block that is no super block, and that the volume has. */
 static inline bool nf2_space_usable(const nf2_t *fs, uint32_t block)
 {
-    return block >= nf2_super_blocks(fs) && block < fs->io.blocks;
+    return block >= NF2_SUPER_BLOCKS && block < fs->io.blocks;
 }
 
 uint32_t nf2_windows(const nf2_t *fs);

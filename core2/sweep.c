@@ -63,10 +63,42 @@ static int take_over(nf2_t *fs, bool fresh)
     return nf2_journal_checkpoint(fs, false);
 }
 
+static bool dead_orphan(const nf2_t *fs, uint32_t id)
+{
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        if (file->shadow == id) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A map that no name leads to, and no handle: 1, 0 if there is none, or an error. */
+static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
+{
+    struct nf2_key last;
+    struct nf2_entry entry;
+    int found;
+
+    nf2_key_make(&last, NF2_SYSTEM_ID, NF2_KEY_ORPHAN, 0);
+    for (;; nf2_key_copy(&last, &entry.key)) {
+        found = nf2_tree_seek(fs, &last, NF2_ABOVE, &entry);
+        bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
+        if (!orphan) {
+            return found < 0 ? found : 0;
+        }
+        *id = nf2_key_value(&entry.key);
+        if (dead_orphan(fs, *id)) {
+            return 1;
+        }
+    }
+}
+
 /* Adds a marked window to the lap; a lap over all of them gives the exact number of free blocks. */
 static void count_window(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
+    uint32_t orphan;
 
     if (space->lap_windows == 0) {
         space->lap_free = 0;
@@ -84,7 +116,7 @@ static void count_window(nf2_t *fs)
         space->lap_known = true;
         space->lap_windows = 0;
         space->settled = space->pristine;
-        fs->root.leaky = !space->pristine;
+        fs->root.leaky = !space->pristine || find_orphan(fs, &orphan) != 0;
     }
 }
 
@@ -179,37 +211,6 @@ static int next_window(nf2_t *fs)
         begin_phase(fs);
     }
     return 0;
-}
-
-static bool dead_orphan(const nf2_t *fs, uint32_t id)
-{
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-        if (file->shadow == id) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A map that no name leads to, and no handle: 1, 0 if there is none, or an error. */
-static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
-{
-    struct nf2_key last;
-    struct nf2_entry entry;
-    int found;
-
-    nf2_key_make(&last, NF2_SYSTEM_ID, NF2_KEY_ORPHAN, 0);
-    for (;; nf2_key_copy(&last, &entry.key)) {
-        found = nf2_tree_seek(fs, &last, NF2_ABOVE, &entry);
-        bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
-        if (!orphan) {
-            return found < 0 ? found : 0;
-        }
-        *id = nf2_key_value(&entry.key);
-        if (dead_orphan(fs, *id)) {
-            return 1;
-        }
-    }
 }
 
 /* Removes the entries of a map that no name leads to, a leaf at a time: 1 if there was one, 0 if not, or an error. */

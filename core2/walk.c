@@ -28,7 +28,7 @@ int nf2_walk_pin(nf2_t *fs)
             nf2_walked_piece(fs, &file->piece[i]);
         }
     }
-    pin_run(fs, 0, nf2_super_blocks(fs));
+    pin_run(fs, 0, NF2_SUPER_BLOCKS);
     pin_run(fs, fs->fragment.block, fs->fragment.count);
     pin_run(fs, fs->walk.moved.block, fs->walk.moved.count);
     pin_run(fs, space->nodes.start, space->nodes.count);

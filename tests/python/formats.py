@@ -34,7 +34,7 @@ class Format1(Format):
 
 class Format2(Format):
     def supers(self, blocks: int) -> range:
-        return range(2 if blocks < 64 else 3)
+        return range(3)
 
 
 FORMATS = {
