@@ -219,7 +219,7 @@ uint32_t nf2_space_reserve(const nf2_t *fs)
 
 uint32_t nf2_space_spare(const nf2_t *fs)
 {
-    return nf2_space_kept(fs) + nf2_min(fs->io.blocks / 64, 16);
+    return NF2_BROKEN(NF2_FAULT_SPARE) ? 0 : nf2_space_kept(fs) + nf2_min(fs->io.blocks / 64, 16);
 }
 
 uint32_t nf2_space_kept(const nf2_t *fs)

@@ -105,7 +105,8 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part,
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = (uint16_t)writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
-    for (const struct nf2_op *op = rewrite->ops; op < rewrite->ops + rewrite->count; op++) {
+    for (unsigned i = 0; i < rewrite->count; i++) {
+        const struct nf2_op *op = &rewrite->ops[i];
         bool second = rewrite->two && nf2_key_compare(&op->key, &rewrite->cut) >= 0;
         if (op->type == NF2_OP_PUT && second == (part != 0)) {
             nf2_node_put(fs, writer, op);
@@ -217,6 +218,9 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
         rewrite->old = (uint8_t)(rewrite->old | 1u << rewrite->level);
     }
     NF2_ASSERT(rewrite->two <= (rewrite->edge || rewrite->entries > 1)); /* none is that long */
+    if (NF2_BROKEN(NF2_FAULT_FREED) && !rewrite->edge) {
+        nf2_space_freed(fs, rewrite->way[rewrite->level].block);
+    }
     for (unsigned part = rewrite->edge; part <= rewrite->two; part++) {
         NF2_TRY(write_part(fs, rewrite, part, &writer));
     }
@@ -235,13 +239,14 @@ static int append(nf2_t *fs, struct rewrite *rewrite)
     }
     bool torn = result == NF2_FAILED_BLOCK || result == NF2_NODE_HALF;
     rewrite->failed = rewrite->failed || torn;
+    result = torn && NF2_BROKEN(NF2_FAULT_TAIL) ? NF2_OK : result;
     return result == NF2_OK ? 1 : result == NF2_NODE_FULL || torn ? 0 : result;
 }
 
 static void give_up(nf2_t *fs, uint32_t block, int done)
 {
     nf2_view_forget(fs, block);
-    if (done > 0) {
+    if (done > 0 && !NF2_BROKEN(NF2_FAULT_FREED)) {
         nf2_space_freed(fs, block);
     }
 }

@@ -132,7 +132,7 @@ int nf2_super_write(nf2_t *fs)
     NF2_NEAR(root);
     root->super_sequence++;
     for (uint32_t i = supers; i > 0 && result == NF2_FAILED_BLOCK; i--) {
-        block = (block + 1) % supers;
+        block = (block + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 0u : 1u)) % supers;
         if (root->super_end[block] == 0 && fs->mounted) {
             root->super_end[block] = (uint16_t)find_end(fs, block);
         }

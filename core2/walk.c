@@ -20,7 +20,10 @@ int nf2_walk_pin(nf2_t *fs, bool count)
 {
     const struct nf2_space *space = &fs->space;
 
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+    if (NF2_BROKEN(NF2_FAULT_PIN_END) && !count) {
+        return NF2_OK;
+    }
+    for (const nf2_file_t *file = NF2_BROKEN(NF2_FAULT_PIN) ? NULL : fs->files; file != NULL; file = file->link) {
         pin_run(fs, count, file->run.block, file->run.count);
         pin_run(fs, count, file->frames_block, file->frames_block != 0);
         for (unsigned i = 0; i < file->pieces; i++) {
@@ -152,7 +155,7 @@ static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
     }
     int moved = nf2_move(fs, &fs->walk.cursor, wanted);
     NF2_TRY(moved == 0 ? mark_entry(fs, wanted->count > 0) : moved);
-    fs->walk.behind = moved == 0;
+    fs->walk.behind = moved == 0 || NF2_BROKEN(NF2_FAULT_MOVED);
     return MOVED;
 }
 
