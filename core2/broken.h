@@ -44,7 +44,7 @@ enum nf2_fault {
     NF2_FAULT_SHADOW = 26,          /* [13] a shadow is filled that is no orphan on record */
     NF2_FAULT_ORPHAN = 27,          /* [13] the shadow of an open handle is removed as an orphan */
     NF2_FAULT_REPLACED = 28,        /* [13] the map that a new one replaces does not become an orphan */
-    NF2_FAULT_SPARE = 29,           /* [14] data takes the blocks that nodes need */
+    NF2_FAULT_KEPT = 29,            /* [14] no blocks are kept for nodes */
     NF2_FAULT_ID = 30,              /* [15] a mount gives ids again that the session before may have given */
     NF2_FAULT_BAD = 31,             /* [16] a failed block is not put on record */
     NF2_FAULT_FAILED = 32,          /* [16] a page of data that failed is not written elsewhere */
