@@ -35,7 +35,7 @@ enum nf2_fault {
     NF2_FAULT_DONE_FIRST = 17,      /* [7] a GROUP is on record as done before it is applied */
     NF2_FAULT_BARRIER = 18,         /* [8] a reference behind the walk's cursor is not marked */
     NF2_FAULT_PIN = 19,             /* [9] what open handles hold and no entry has is not pinned */
-    NF2_FAULT_PIN_END = 20,         /* [9] it is pinned where a walk begins, and not where it ends */
+    NF2_FAULT_PIN_BEGIN = 20,       /* [9] it is pinned where a walk ends, and not where it begins */
     NF2_FAULT_VICTIMS = 21,         /* [10] a window is taken before the walk that empties it has ended */
     NF2_FAULT_MOVED = 22,           /* [10] what a step moved is not looked at again: the rest of it counts as free */
     NF2_FAULT_FREED = 23,           /* [11] a node's block is used again before the record that replaces it */

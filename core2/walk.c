@@ -20,7 +20,7 @@ int nf2_walk_pin(nf2_t *fs, bool count)
 {
     const struct nf2_space *space = &fs->space;
 
-    if (NF2_BROKEN(NF2_FAULT_PIN_END) && !count) {
+    if (NF2_BROKEN(NF2_FAULT_PIN_BEGIN) && count) {
         return NF2_OK;
     }
     for (const nf2_file_t *file = NF2_BROKEN(NF2_FAULT_PIN) ? NULL : fs->files; file != NULL; file = file->link) {
