@@ -105,8 +105,7 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part,
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = (uint16_t)writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
-    for (unsigned i = 0; i < rewrite->count; i++) {
-        const struct nf2_op *op = &rewrite->ops[i];
+    for (const struct nf2_op *op = rewrite->ops; op < rewrite->ops + rewrite->count; op++) {
         bool second = rewrite->two && nf2_key_compare(&op->key, &rewrite->cut) >= 0;
         if (op->type == NF2_OP_PUT && second == (part != 0)) {
             nf2_node_put(fs, writer, op);
@@ -284,6 +283,7 @@ static NF2_APART void begin(struct rewrite *rewrite, const struct nf2_child *way
     memset(rewrite, 0, sizeof *rewrite);
     rewrite->way = way;
     rewrite->key = key;
+    rewrite->ops = rewrite->up; /* none of them */
     rewrite->level = level;
     rewrite->sources = 1;
 }
