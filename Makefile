@@ -43,7 +43,7 @@ help:
 	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture/torture.c)"
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
 	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=300 a script, file system and chip; into docs/PROOF.md"
-	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
+	@echo "make torture-proof  the same must find each of the faults of the core's broken.h (PROOF_SECONDS=60 each, at most)"
 	@echo "make amalgamation  the library as two files, nf2fs.h and nf2fs.c, in $(BUILD)/amalgamation"
 	@echo "make symbols  what the library needs from outside, into docs/PORTING.md"
 	@echo "make firmware-test  the library on an emulated Cortex-M4 with FreeRTOS, with KILLS=300 power losses from SEED=1 (ten minutes)"
@@ -233,9 +233,9 @@ torture-peers: release
 	"$(RELEASE)/tests/peer_cuts" --jobs $(JOBS) --seed $(SEED) --cuts $(PEER_CUTS) --out "$(BUILD)/peers"
 	$(PYTHON) tools/proof_page.py peers "$(BUILD)/peers/peers.json" --version "@$(BUILD)/peers/version.txt"
 
-# Each fault of src/broken.h in turn must be found.
+# Each fault of the core's broken.h in turn must be found.
 torture-proof: release
-	$(BIN)/python tools/torture_proof.py --build "$(BUILD)" --cmake "$(CMAKE)" --jobs $(JOBS) --seed $(SEED) \
+	$(BIN)/python tools/torture_proof.py --core $(CORE) --build "$(BUILD)" --cmake "$(CMAKE)" --jobs $(JOBS) --seed $(SEED) \
 		--seconds $(PROOF_SECONDS) --torture "$(TORTURE)"
 
 # ---- the instrument ----

@@ -6,7 +6,7 @@
 
 int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op)
 {
-    if (content->kind != NF2_BODY_MAP) {
+    if (content->kind != NF2_BODY_MAP || NF2_BROKEN(NF2_FAULT_REPLACED)) {
         return 0;
     }
     nf2_op_put_system(op, NF2_KEY_ORPHAN, content->id);

@@ -180,7 +180,7 @@ static NF2_APART int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, cons
 
     length = nf2_min(length, nf2_data_room(fs, file));
     int result = nf2_run_program(fs, &file->run, data, length);
-    if (result != NF2_OK) {
+    if (result != NF2_OK && !(result == NF2_FAILED_BLOCK && NF2_BROKEN(NF2_FAULT_FAILED))) {
         return result == NF2_FAILED_BLOCK ? 0 : result;
     }
     add(fs, file, offset, length, &at);

@@ -69,7 +69,7 @@ static int settle(nf2_t *fs)
     }
     NF2_TRY(fs->group_busy == NF2_GROUP_NONE ? NF2_OK : NF2_NEED_SPACE); /* the next call may have more to say */
     fs->root.group_block = NF2_NO_BLOCK;
-    int result = nf2_journal_checkpoint(fs, false);
+    int result = NF2_BROKEN(NF2_FAULT_DONE) ? NF2_OK : nf2_journal_checkpoint(fs, false);
     fs->root.group_block = (uint16_t)(result < 0 ? block : NF2_NO_BLOCK);
     return result;
 }
@@ -125,12 +125,24 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     if (length > NF2_GROUP_BYTES_MAX) {
         return NF2_ERR_NOSPC;
     }
+    for (unsigned i = 0; i < count && NF2_BROKEN(NF2_FAULT_LEAVES); i++) {
+        NF2_TRY(nf2_tree_apply(fs, &ops[i]));
+    }
+    if (NF2_BROKEN(NF2_FAULT_LEAVES)) {
+        return NF2_OK;
+    }
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         NF2_TRY(nf2_journal_room(fs, length));
         result = write_group(fs, ops, count, length);
     }
     fs->root.group_block = (uint16_t)(result == NF2_OK ? fs->root.head : NF2_NO_BLOCK);
     fs->group_busy = result == NF2_OK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
+    if (NF2_BROKEN(NF2_FAULT_DONE_FIRST) && result == NF2_OK) {
+        uint32_t block = fs->root.group_block;
+        fs->root.group_block = NF2_NO_BLOCK;
+        result = nf2_journal_checkpoint(fs, false);
+        fs->root.group_block = (uint16_t)block;
+    }
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
@@ -173,18 +185,21 @@ int nf2_change_pieces(nf2_t *fs, uint32_t id, struct nf2_plan *plan)
     unsigned n = 0;
 
     NF2_ASSERT(plan->count + (plan->from < plan->to) <= NF2_PLAN_PIECES);
-    if (plan->from < plan->to) {
+    if (plan->from < plan->to && !NF2_BROKEN(NF2_FAULT_RANGE)) {
         nf2_op_range(&ops[n++], id, plan->from, plan->to);
     }
     for (unsigned i = 0; i < plan->count; i++) {
         put_piece(&ops[n++], id, &plan->piece[i]);
+    }
+    if (plan->from < plan->to && NF2_BROKEN(NF2_FAULT_RANGE)) {
+        nf2_op_range(&ops[n++], id, plan->from, plan->to);
     }
     return nf2_change_ahead(fs, ops, n);
 }
 
 int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *pieces, uint32_t count)
 {
-    const struct nf2_piece *last = pieces + (pieces != NULL ? count - 1u : 0);
+    const struct nf2_piece *last = pieces != NULL ? pieces + (count - 1u) : NULL;
     uint32_t end = pieces != NULL ? last->offset + last->length : count;
     struct nf2_plan plan = {.count = 0, .from = end, .to = NF2_FILE_MAX + 1u};
     struct nf2_piece *old = &plan.piece[0];
@@ -206,7 +221,7 @@ int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *pieces, uint3
         }
     } else if (old->kind != 0) { /* its true length, also where pieces behind it cut it short so far */
         nf2_piece_part(fs, old, 0, end - old->offset);
-        plan.count = 1;
+        plan.count = NF2_BROKEN(NF2_FAULT_GROWS) ? 0 : 1;
     }
     return nf2_change_pieces(fs, id, &plan);
 }
@@ -218,7 +233,7 @@ int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
 
     NF2_TRY(nf2_journal_id(fs, &number));
     nf2_op_put_system(&op, NF2_KEY_ORPHAN, number);
-    NF2_TRY(nf2_change_ahead(fs, &op, 1));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_SHADOW) ? NF2_OK : nf2_change_ahead(fs, &op, 1));
     *id = number;
     return NF2_OK;
 }

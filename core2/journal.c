@@ -166,15 +166,15 @@ int nf2_journal_read(nf2_t *fs)
         root->group_at = (uint16_t)group_at;
         root->clean = false;
     }
-    root->next_id = root->id_limit;
+    root->next_id = NF2_BROKEN(NF2_FAULT_ID) ? root->next_id : root->id_limit;
     fs->io.epoch = scan.last_epoch;
     bool torn = scan.bad && (scan.dirty_end || scan.used_end > nf2_page_end(fs, scan.last_end - 1u));
     fs->io.cut = !root->clean || torn; /* it was cut in its first CHECKPOINT */
     if (fs->io.cut) { /* what was claimed and not used is found by the walk */
         memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
         memset(&fs->space.data, 0, sizeof fs->space.data);
-        root->next_suspect = true; /* the session may have been cut in a turn */
-        fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) + 1u);
+        root->next_suspect = root->next_suspect || !NF2_BROKEN(NF2_FAULT_SUSPECT); /* it may have been cut in a turn */
+        fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) + (NF2_BROKEN(NF2_FAULT_EPOCH) ? 0u : 1u));
         root->unclean_mounts++;
         root->leaky = true;
     }
@@ -185,7 +185,7 @@ int nf2_journal_read(nf2_t *fs)
      * units that are programmed once it must not: all goes into blocks that are erased first.
      */
     root->anchor_due = root->head != anchored;
-    if (fs->io.flash->program_unit > 1) {
+    if (fs->io.flash->program_unit > 1 && !NF2_BROKEN(NF2_FAULT_ONCE)) {
         root->next_suspect = true;
         root->end = UINT16_MAX;
         if (root->anchor_due) {
@@ -206,7 +206,7 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
     NF2_ASSERT(block < fs->io.blocks);
     nf2_space_use(fs, block, 1);
     nf2_space_taken(fs, before - fs->space.now_free);
-    if (nf2_journal_bad_listed(fs, block)) {
+    if (nf2_journal_bad_listed(fs, block) || NF2_BROKEN(NF2_FAULT_BAD)) {
         return;
     }
     if (root->bads == NF2_BAD_MAX) { /* too many in one call: the first one is found anew when it fails again */
@@ -300,7 +300,7 @@ static NF2_APART int turn(nf2_t *fs)
 
     NF2_NEAR(root);
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
-        bool suspect = root->next_suspect;
+        bool suspect = root->next_suspect && !NF2_BROKEN(NF2_FAULT_NEXT);
         root->head = root->next;
         if (root->head == old || root->head == root->group_block) {
             break; /* what the anchor names, or a GROUP that waits */
@@ -313,7 +313,7 @@ static NF2_APART int turn(nf2_t *fs)
             result = write_state(fs);
         }
         if (result == NF2_OK) {
-            result = nf2_super_write(fs);
+            result = NF2_BROKEN(NF2_FAULT_TURN) && fs->mounted ? NF2_OK : nf2_super_write(fs);
         } else if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, root->head);
             nf2_super_forget(fs);
@@ -371,6 +371,7 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
 
 int nf2_journal_open(nf2_t *fs)
 {
+    fs->root.opened = fs->root.opened || NF2_BROKEN(NF2_FAULT_OPENING);
     return fs->root.opened ? NF2_OK : nf2_journal_checkpoint(fs, false);
 }
 

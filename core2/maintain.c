@@ -33,6 +33,10 @@ static int erase_some(nf2_t *fs, uint32_t group, uint32_t left, uint32_t record)
 
     space->ahead = space->ahead_group == group ? space->ahead : 0;
     space->ahead_group = (uint8_t)group;
+    if (NF2_BROKEN(NF2_FAULT_AHEAD)) {
+        space->erased_groups |= 1u << group;
+        NF2_TRY(nf2_journal_checkpoint(fs, false));
+    }
     while (space->ahead < size) {
         uint32_t block = first + space->ahead;
         bool whole = large > 1 && nf2_large_begins(fs, block) && block + large <= first + size;

@@ -115,8 +115,7 @@ static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted
     }
     fs->moves++;
     if (more > 0) {
-        struct nf2_key last = nf2_key_number(id, wanted->offset[plan.count - 1]);
-        nf2_key_copy(&fs->walk.cursor, &last);
+        nf2_key_make(&fs->walk.cursor, id, 0, wanted->offset[plan.count - 1]);
         fs->walk.behind = true;
     }
     int result = plan.count > 0 ? nf2_change_pieces(fs, id, &plan) : 0;

@@ -149,7 +149,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
         nf2_writer_begin(&writer, view->block, view->end);
         writer.result = dry ? NF2_NODE_FULL : NF2_OK;
         for (int i = 0; i < n; i++) {
-            writer.more = i + 1 < n;
+            writer.more = i + 1 < n && !NF2_BROKEN(NF2_FAULT_GROUP);
             record[i].place = (uint16_t)put_record(fs, &writer, &ops[record[i].op], &record[i]);
         }
         result = nf2_writer_end(fs, &writer);

@@ -222,7 +222,7 @@ uint32_t nf2_space_kept(const nf2_t *fs)
 {
     uint32_t least = fs->io.blocks < 64 ? 0 : 1; /* the tree will get that high: nothing is taken back then */
 
-    return 6u + 2u * nf2_max(fs->root.level, least);
+    return NF2_BROKEN(NF2_FAULT_KEPT) ? 0 : 6u + 2u * nf2_max(fs->root.level, least);
 }
 
 uint32_t nf2_space_total(const nf2_t *fs)

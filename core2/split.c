@@ -220,6 +220,9 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
         rewrite->old = (uint8_t)(rewrite->old | 1u << rewrite->level);
     }
     NF2_ASSERT(rewrite->two <= (rewrite->edge || rewrite->end[1] > 0)); /* none is that long */
+    if (NF2_BROKEN(NF2_FAULT_FREED) && !rewrite->edge) {
+        nf2_space_freed(fs, rewrite->way[rewrite->level].block);
+    }
     for (int part = rewrite->edge; part <= rewrite->two; part++) {
         NF2_TRY(write_part(fs, rewrite, part));
     }
@@ -238,13 +241,14 @@ static int append(nf2_t *fs, struct rewrite *rewrite)
     }
     bool torn = result == NF2_FAILED_BLOCK || result == NF2_NODE_HALF;
     rewrite->failed = rewrite->failed || torn;
+    result = torn && NF2_BROKEN(NF2_FAULT_TAIL) ? NF2_OK : result;
     return result == NF2_OK ? 1 : result == NF2_NODE_FULL || torn ? 0 : result;
 }
 
 static void give_up(nf2_t *fs, uint32_t block, int done)
 {
     nf2_view_forget(fs, block);
-    if (done > 0) {
+    if (done > 0 && !NF2_BROKEN(NF2_FAULT_FREED)) {
         nf2_space_freed(fs, block);
     }
 }

@@ -136,7 +136,7 @@ int nf2_super_write(nf2_t *fs)
     NF2_NEAR(root);
     root->super_sequence++;
     for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
-        block = (block + 1) % NF2_SUPER_BLOCKS;
+        block = (block + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 0u : 1u)) % NF2_SUPER_BLOCKS;
         if (root->super_end[block] == 0 && fs->mounted) {
             root->super_end[block] = (uint16_t)find_end(fs, block);
         }

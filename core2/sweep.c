@@ -66,7 +66,7 @@ static int take_over(nf2_t *fs, bool fresh)
 static bool dead_orphan(const nf2_t *fs, uint32_t id)
 {
     for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-        if (file->shadow == id) {
+        if (file->shadow == id && !NF2_BROKEN(NF2_FAULT_ORPHAN)) {
             return false;
         }
     }
@@ -192,7 +192,7 @@ static int next_window(nf2_t *fs)
         NF2_TRY(take_over(fs, true));
         return 1;
     }
-    if (fs->walk.ready) {
+    if (fs->walk.ready || (NF2_BROKEN(NF2_FAULT_VICTIMS) && fs->walk.emptying)) {
         (void)nf2_wear_take(fs);
         fs->walk.ready = false;
         NF2_TRY(take_over(fs, false));

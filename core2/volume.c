@@ -196,7 +196,8 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
     NF2_TRY(nf2_journal_read(fs));
     NF2_TRY(usable(fs, fs->root.node, NF2_ERR_FOREIGN)); /* a format was cut */
     NF2_TRY(usable(fs, fs->root.next, NF2_ERR_FOREIGN));
-    fs->group_busy = fs->root.group_block != NF2_NO_BLOCK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
+    bool waits = fs->root.group_block != NF2_NO_BLOCK && !NF2_BROKEN(NF2_FAULT_REDO);
+    fs->group_busy = waits ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.stock = nf2_alloc_stock(fs);

@@ -21,7 +21,7 @@ int nf2_walk_pin(nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
 
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+    for (const nf2_file_t *file = NF2_BROKEN(NF2_FAULT_PIN) ? NULL : fs->files; file != NULL; file = file->link) {
         pin_run(fs, file->run.block, file->run.count);
         pin_run(fs, file->frames_block, 1); /* none: a super block */
         for (unsigned i = 0; i < file->pieces; i++) {
@@ -108,7 +108,7 @@ int nf2_walk_begin(nf2_t *fs, bool emptying)
     fs->walk.behind = false;
     nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
     memset(fs->space.live, 0, sizeof fs->space.live);
-    return nf2_walk_pin(fs);
+    return NF2_BROKEN(NF2_FAULT_PIN_BEGIN) ? NF2_OK : nf2_walk_pin(fs);
 }
 
 /* A node that lies in a victim, on the way to the leaf, is written anew. 1 if so. */
@@ -146,7 +146,7 @@ static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
     }
     int moved = nf2_move(fs, &fs->walk.cursor, wanted);
     NF2_TRY(moved == 0 && wanted->count == 0 ? mark_name(fs) : moved);
-    fs->walk.behind |= moved == 0;
+    fs->walk.behind |= moved == 0 || NF2_BROKEN(NF2_FAULT_MOVED);
     return MOVED;
 }
 

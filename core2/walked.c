@@ -21,6 +21,7 @@ int nf2_walked_body(nf2_t *fs, const struct nf2_key *key, const struct nf2_span 
 
 int nf2_walked_barrier(nf2_t *fs, const struct nf2_op *ops, unsigned count)
 {
+    count = NF2_BROKEN(NF2_FAULT_BARRIER) ? 0 : count;
     for (const struct nf2_op *op = ops; op < ops + count && fs->walk.active; op++) {
         int order = nf2_key_compare(op->key, &fs->walk.cursor);
         if (op->type == NF2_OP_PUT && order < (int)fs->walk.behind) {

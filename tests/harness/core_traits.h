@@ -64,6 +64,8 @@
 /* So many large erases come to a small one where blocks fall free singly; blocks that are erased ahead of so many free ones. */
 #define CORE_LARGE_FOR_SMALL 8u
 #define CORE_ERASED_AHEAD(free) ((free) / 2u)
+/* The first block that counts as bad in nf2_statfs whenever it fails. */
+#define CORE_BAD_COUNTED_FROM UINT32_MAX
 
 #else
 
@@ -102,6 +104,8 @@
 /* Nodes and the root log take blocks one by one; of the window that is taken from groups are erased ahead, of others none. */
 #define CORE_LARGE_FOR_SMALL 3u
 #define CORE_ERASED_AHEAD(free) (((free) < 512u ? (free) : 512u) / 2u)
+/* The first block that counts as bad in nf2_statfs whenever it fails: super blocks do not. */
+#define CORE_BAD_COUNTED_FROM 3u
 
 #endif
 
