@@ -23,7 +23,7 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
     front->bytes = p;
     front->length = nf2_get16(p) & 0xFFFu;
     front->type = (uint8_t)type;
-    front->start = front->key = (uint8_t)at;
+    front->key = (uint8_t)at;
     front->key_length = 0;
     front->id = 0;
     if (type == NF2_NODE_DEL) {

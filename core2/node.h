@@ -89,8 +89,7 @@ struct nf2_front {
     const uint8_t *bytes;
     uint16_t length;            /* of the record */
     uint8_t type;
-    uint8_t start;              /* where the key is, with id and length, */
-    uint8_t key, key_length;    /* where its bytes begin, and how many they are; 0: a record without a key */
+    uint8_t key, key_length;    /* where the key's bytes begin, and how many they are; 0: a record without a key */
     uint32_t id;                /* of the key */
 };
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
