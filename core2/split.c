@@ -325,7 +325,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
         found = nf2_node_seek(fs, view, &path->lower, NF2_ABOVE, &entry);
         NF2_TRY(found);
     }
-    if (level == 0 || nf2_alloc_stock(fs) < 4u + 2u * fs->root.level) {
+    if (level == 0 || nf2_alloc_stock(fs) < 2u + fs->root.level) { /* one node a level: it must go on when removals took the rest */
         return NF2_UNCHANGED;
     }
     if (found == 0) {           /* nothing follows; is there anything in front? */

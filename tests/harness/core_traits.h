@@ -64,6 +64,8 @@
 /* So many large erases come to a small one where blocks fall free singly; blocks that are erased ahead of so many free ones. */
 #define CORE_LARGE_FOR_SMALL 8u
 #define CORE_ERASED_AHEAD(free) ((free) / 2u)
+/* So many small files less may fit when a volume that was full of them is filled again. */
+#define CORE_SMALL_FILES_LESS(count) 2u
 
 #else
 
@@ -102,6 +104,11 @@
 /* Nodes and the root log take blocks one by one; of the window that is taken from groups are erased ahead, of others none. */
 #define CORE_LARGE_FOR_SMALL 3u
 #define CORE_ERASED_AHEAD(free) (((free) < 512u ? (free) : 512u) / 2u)
+/*
+ * They lie in leaves, some twenty in each, and the first split for which the blocks are lacking ends it: with 900 files
+ * seven fillings in a row differ by 3.5% both ways, and none loses for good.
+ */
+#define CORE_SMALL_FILES_LESS(count) ((count) / 16u)
 
 #endif
 
