@@ -223,8 +223,8 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
     unsigned kept = 0;
 
     NF2_NEAR(root);
-    NF2_ASSERT(nf2_journal_bad_listed(fs, block));
-    for (unsigned i = 0; i < root->bads; i++) {
+    NF2_ASSERT(root->bads <= NF2_BAD_MAX);
+    for (unsigned i = 0; i < root->bads; i++) { /* more that failed meanwhile may have taken its place */
         if (root->bad[i] != block) {
             root->bad[kept++] = root->bad[i];
         }

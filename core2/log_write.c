@@ -110,8 +110,7 @@ uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, ui
         nf2_put16(fs->io.write_buffer, fs->io.epoch);
     }
     NF2_ASSERT(writer->result < 0 || nf2_record_end(fs, offset, length) <= nf2_log_bytes(fs));
-    nf2_put16(bytes, fs->io.epoch);
-    writer->crc = nf2_crc(0xFFFFFFFFu, bytes, 2);
+    writer->crc = nf2_epoch_check(fs, fs->io.epoch);
     nf2_put16(bytes, type << 13 | (writer->more ? 0x1000u : 0u) | length);
     nf2_writer_put(fs, writer, bytes, 2);
     return offset;

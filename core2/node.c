@@ -239,10 +239,7 @@ int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, s
 int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, struct nf2_iterator *iterator)
 {
     iterator->view = view;
-    iterator->base = NF2_BASE_FIRST;
-    iterator->tail = 0;
-    iterator->known = 0;
-    return from != NULL ? nf2_node_gap(fs, from, 0, iterator) : NF2_OK;
+    return nf2_node_gap(fs, from, 0, iterator);
 }
 
 int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)

@@ -65,7 +65,7 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
     for (unsigned i = 0; i < rewrite->sources && !end; i++) {
         struct nf2_child node = i == 0 ? rewrite->way[rewrite->level] : rewrite->right;
         NF2_TRY(nf2_node_view(fs, node, rewrite->level, &view));
-        NF2_TRY(nf2_iterate(fs, view, part == 1 ? &rewrite->cut : NULL, &iterator));
+        NF2_TRY(nf2_iterate(fs, view, part == 1 ? &rewrite->cut : &nf2_key_lowest, &iterator));
         while (!end && (found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
             bool kept = !overruled(rewrite, &entry.key);
             n += kept;
@@ -197,7 +197,7 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     unsigned skipped = rewrite->edge && !root; /* what the parent has already */
     rewrite->ops = rewrite->up + skipped;
     rewrite->count = (rewrite->two || joined ? 2u : 1u) - skipped;
-    return rewrite->level < NF2_LEVELS_MAX ? 0 : NF2_ERR_NOSPC;
+    return rewrite->level < NF2_LEVELS ? 0 : NF2_ERR_NOSPC;
 }
 
 /* The new nodes of a level: 0, 1 if that is committed, NF2_UNCHANGED, or an error. */
@@ -205,6 +205,7 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
 {
     struct nf2_writer writer;
 
+    fs->way.known = false;      /* its nodes are, until this is done */
     NF2_TRY(plan(fs, rewrite, &writer));
     if (rewrite->sources == 2 && 2 * rewrite->base > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
@@ -304,6 +305,7 @@ int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level)
 static int lower(nf2_t *fs, const struct nf2_path *path)
 {
     unsigned level = fs->root.level;
+    fs->way.known = false;
     int done = commit_root(fs, &path->node[level - 1], level - 1);
 
     give_up(fs, path->node[level].block, done);

@@ -217,7 +217,7 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
 {
     struct nf2_path path;
 
-    NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
+    NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, &path));
     int did = move_node(fs, &path);
     did = did == 0 ? visit_entries(fs, &path, wanted) : did;
     if (did != 0) {
@@ -269,7 +269,7 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
     NF2_TRY(nf2_walk_begin(fs, false));
     fs->walk.active = false;
     do {
-        NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
+        NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, &path));
         for (unsigned level = 0; level <= fs->root.level; level++) {
             mark_node(fs, path.node[level].block);
         }
