@@ -237,7 +237,7 @@ int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
 
     if (file->shadow != 0) {
         NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(nf2_change_map(fs, file->shadow, NULL, size));
+        NF2_TRY(nf2_change_end(fs, file->shadow, size));
     }
     for (unsigned i = 0; i < file->pieces; i++) {
         struct nf2_piece *piece = &file->piece[i];

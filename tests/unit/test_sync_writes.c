@@ -177,10 +177,67 @@ TEST(updates_on_full_chip)
     updates_on("tiny512");
 }
 
+/* ---- several writes, one sync ------------------------------------------------------- */
+
+#define PIECES_BYTES 1024u
+#define ROUNDS 20u
+
+static void write_anywhere(struct volume *volume)
+{
+    uint32_t at = below(MOST - PIECES_BYTES);
+
+    for (uint32_t i = 0; i < PIECES_BYTES; i++) {
+        content[at + i] = (uint8_t)below(256);
+    }
+    CHECK_EQ(nf2_seek(&volume->fs, &volume->file, (int32_t)at, NF2_SEEK_SET), (int32_t)at);
+    CHECK_EQ(nf2_write(&volume->fs, &volume->file, content + at, PIECES_BYTES), (int32_t)PIECES_BYTES);
+}
+
+/* What a sync of a few writes programs that lie apart in a file of a thousand pieces. */
+TEST(writes_apart)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+
+    state = 5;
+    volume_up(&volume, "w25q256");
+    CHECK_EQ(nf2_open(fs, &volume.file, "f", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    memset(content, 0xA5, MOST);
+    CHECK_EQ(nf2_write(fs, &volume.file, content, MOST), (int32_t)MOST);
+    for (unsigned i = 0; i < 1000; i++) {
+        write_anywhere(&volume);
+        CHECK_EQ(nf2_sync(fs, &volume.file), NF2_OK);
+    }
+    for (unsigned writes = 1; writes <= 5; writes++) {
+        uint64_t programs = 0, most = 0;
+        for (unsigned round = 0; round < ROUNDS; round++) {
+            for (unsigned i = 0; i < writes; i++) {
+                write_anywhere(&volume);
+            }
+            vflash_counts_reset(volume.flash);
+            CHECK_EQ(nf2_sync(fs, &volume.file), NF2_OK);
+            uint64_t n = vflash_counts(volume.flash)->program_pages;
+            programs += n;
+            most = n > most ? n : most;
+        }
+        printf("a sync of %u writes apart: %lu pages programmed in the mean, %lu at most\n", writes,
+               (unsigned long)(programs / ROUNDS), (unsigned long)most);
+        CHECK(writes > 2 || NF2_FORMAT_VERSION != 2 || programs < 30u * ROUNDS);
+    }
+    CHECK_EQ(nf2_close(fs, &volume.file), NF2_OK);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
+    CHECK_EQ(nf2_open(fs, &volume.file, "f", NF2_O_RDONLY, NULL), NF2_OK);
+    holds_so_much(&volume, MOST);
+    CHECK_EQ(nf2_close(fs, &volume.file), NF2_OK);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
     RUN(appends);
     RUN(anywhere);
     RUN(updates_on_full_chip);
+    RUN(writes_apart);
     return check_done();
 }
