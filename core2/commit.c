@@ -189,9 +189,14 @@ static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
     uint8_t body[5] = {NF2_BODY_MAP};
     int more = !file->fresh;
-    uint32_t at = 0;
+    uint32_t at = 0, end;
 
     NF2_TRY(nf2_data_spill(fs, file));
+    NF2_TRY(nf2_map_end(fs, file->shadow, &end));
+    if (end > file->size) {     /* of a write that was refused */
+        NF2_TRY(nf2_sweep_ready(fs, false));
+        NF2_TRY(nf2_change_end(fs, file->shadow, file->size));
+    }
     do {
         NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
         more = more > 0 ? complete_shadow(fs, file, &at) : more;

@@ -159,8 +159,8 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
         NF2_TRY(nf2_sweep_ready(fs, false));
         const struct nf2_piece *piece = &file->piece[i];
         NF2_TRY(nf2_change_map(fs, file->shadow, piece, 1));
+        file->spilled++;
     }
-    file->spilled = (uint16_t)(file->spilled + file->pieces);
     file->pieces = 0;
     return NF2_OK;
 }

@@ -299,9 +299,16 @@ static NF2_APART int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, c
     copy_kept(kept, fields);
     int result = settled(file, write_all(fs, file, at, data, length));
     if (result == NF2_ERR_NOSPC) {
+        bool fresh = file->fresh;
+        spilled = file->spilled - spilled;
         copy_kept(fields, kept);
         last->length = last_length;
-        file->failed = file->spilled != spilled; /* what went to the shadow does not come back */
+        if (spilled > 0) { /* the oldest went to the shadow first. There they stay: a sync cuts off what lies behind the end */
+            file->pieces = spilled < file->pieces ? file->pieces : 0;
+            file->fresh = fresh;
+            file->changed = true;
+            file->failed = at < file->size;
+        }
     }
     return result;
 }

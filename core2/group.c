@@ -76,33 +76,26 @@ static int settle(nf2_t *fs)
 
 /* ---- committing --------------------------------------------------------------------------------- */
 
-static void write_op(nf2_t *fs, struct nf2_writer *writer, unsigned kind, const struct nf2_key *key, uint32_t body)
+/* Writes a change; a writer of NULL does not. The bytes that it takes. */
+static uint32_t write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
 {
-    uint8_t bytes[NF2_GROUP_OP_HEAD + NF2_KEY_BYTES] = {(uint8_t)kind};
+    uint8_t bytes[NF2_GROUP_OP_HEAD + NF2_KEY_BYTES + 4u] = {(uint8_t)op->type};
+    uint8_t *end = nf2_key_store(bytes + NF2_GROUP_OP_HEAD, &op->key);
+    uint32_t body = nf2_op_body(op), length = (uint32_t)(end - bytes) + body;
 
+    if (op->type == NF2_OP_RANGE) {
+        end = nf2_put32(end, op->to);
+        body = 4;
+        length += 4;
+    }
     nf2_put16(bytes + 1, body);
-    nf2_writer_put(fs, writer, bytes, (uint32_t)(nf2_key_store(bytes + NF2_GROUP_OP_HEAD, key) - bytes));
-}
-
-static void write_change(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
-{
-    bool range = op->type == NF2_OP_RANGE;
-    uint8_t number[4];
-
-    write_op(fs, writer, op->type, &op->key, range ? sizeof number : nf2_op_body(op));
-    if (range) {
-        nf2_put32(number, op->to);
-        nf2_writer_put(fs, writer, number, sizeof number);
+    if (writer != NULL) {
+        nf2_writer_put(fs, writer, bytes, (uint32_t)(end - bytes));
+        for (unsigned i = 0; i < NF2_OP_SPANS; i++) {
+            nf2_writer_span(fs, writer, &op->body[i]);
+        }
     }
-    for (unsigned i = 0; i < NF2_OP_SPANS; i++) {
-        nf2_writer_span(fs, writer, &op->body[i]);
-    }
-}
-
-/* Bytes that a change takes. */
-static uint32_t change_length(const struct nf2_op *op)
-{
-    return NF2_GROUP_OP_HEAD + nf2_op_bytes(op) + (op->type == NF2_OP_RANGE ? 4u : 0);
+    return length;
 }
 
 /* What is committed: these changes; or (`ops` is NULL) these of a map, which are made from its pieces one by one. */
@@ -142,10 +135,7 @@ static NF2_APART uint32_t write_changes(nf2_t *fs, const struct changes *changes
             piece = changes->pieces[i];
             map_op(&made, changes->id, &piece);
         }
-        length += change_length(op);
-        if (writer != NULL) {
-            write_change(fs, writer, op);
-        }
+        length += write_change(fs, writer, op);
     }
     return length;
 }

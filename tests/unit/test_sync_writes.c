@@ -233,11 +233,86 @@ TEST(writes_apart)
     volume_down(&volume, true);
 }
 
+/* ---- refused in its middle ---------------------------------------------------------- */
+
+/* Appends into blocks that lie apart, some of which are refused: the handle has what it had, and can be synced. */
+static unsigned refuse_append(const char *on, uint32_t before, bool synced, unsigned more)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file, other;
+    uint8_t page[NF2_PAGE_MAX];
+    struct nf2_statfs stat;
+    char name[12];
+    int status = NF2_OK;
+    unsigned files = 0, refused = 0;
+    uint32_t size = before;
+
+    volume_up(&volume, on);
+    for (uint32_t i = 0; i < MOST; i++) {
+        content[i] = (uint8_t)below(256);
+    }
+    CHECK_EQ(nf2_open(fs, file, "f", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    CHECK_EQ(nf2_write(fs, file, content, before), (int32_t)before);
+    CHECK_EQ(synced ? nf2_sync(fs, file) : NF2_OK, NF2_OK);
+    for (; status == NF2_OK; files++) {
+        (void)snprintf(name, sizeof name, "x%u", files);
+        status = nf2_open(fs, &other, name, NF2_O_WRONLY | NF2_O_CREAT, page);
+        status = status == NF2_OK && nf2_write(fs, &other, found, 4096) < 0 ? NF2_ERR_NOSPC : status;
+        status = nf2_close(fs, &other) == NF2_OK ? status : NF2_ERR_NOSPC;
+    }
+    for (unsigned i = 1; i + 1 < files; i += 2) {
+        (void)snprintf(name, sizeof name, "x%u", i);
+        CHECK_EQ(nf2_remove(fs, name), NF2_OK);
+    }
+    for (unsigned i = 0; i < more; i++) { /* the first ones of about what is free */
+        CHECK_EQ(nf2_statfs(fs, &stat), NF2_OK);
+        uint32_t room = (i < 4 ? files / 2 + 4 - 4 * i : 4) * stat.block_size, length = i % 2 ? 300 : room - below(8000);
+        length = length < MOST - size ? length : MOST - size;
+        CHECK_EQ(nf2_seek(fs, file, 0, NF2_SEEK_END), (int32_t)size);
+        int32_t answer = nf2_write(fs, file, content + size, length);
+        CHECK(answer == (int32_t)length || answer == NF2_ERR_NOSPC);
+        refused += answer < 0;
+        size += answer < 0 ? 0 : length;
+        CHECK_EQ(nf2_size(fs, file), (int32_t)size);
+        CHECK_EQ(nf2_seek(fs, file, 0, NF2_SEEK_SET), 0);
+        CHECK_EQ(nf2_read(fs, file, found, MOST), (int32_t)size);
+        CHECK(memcmp(found, content, size) == 0);
+    }
+    for (unsigned i = 0; i < files / 4; i += 2) {
+        (void)snprintf(name, sizeof name, "x%u", i);
+        CHECK_EQ(nf2_remove(fs, name), NF2_OK);
+    }
+    CHECK_EQ(nf2_sync(fs, file), NF2_OK);
+    holds_so_much(&volume, size);
+    CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_open(fs, file, "f", NF2_O_RDONLY, NULL), NF2_OK);
+    holds_so_much(&volume, size);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    volume_down(&volume, true);
+    return refused;
+}
+
+TEST(refused_appends)
+{
+    static const uint32_t before[] = {100, 5000, 20000};
+    unsigned refused = 0;
+
+    for (unsigned i = 0; i < 30; i++) {
+        state = i;
+        refused += refuse_append(i % 2 ? "w25q80" : "tiny512", before[i % 3], i / 3 % 2 != 0, 1 + i / 3);
+    }
+    printf("%u appends refused\n", refused);
+    CHECK(refused > 10);
+}
+
 int main(void)
 {
     RUN(appends);
     RUN(anywhere);
     RUN(updates_on_full_chip);
     RUN(writes_apart);
+    RUN(refused_appends);
     return check_done();
 }
