@@ -57,7 +57,7 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
     struct nf2_entry entry;
     struct nf2_view *view;
     struct nf2_op op;           /* of the entry in front, which is the last one if no other follows */
-    uint32_t ahead = 0;         /* bytes of that; 0: there is none */
+    uint32_t ahead = 0;         /* bytes of that, about; 0: there is none */
     bool end = false;
     unsigned n = 0;
     int found = 0;
@@ -79,7 +79,7 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
                 }
                 nf2_op_put(&op, &entry.key, NULL, 0);
                 op.body[0] = nf2_body_whole(&entry);
-                ahead = nf2_op_bytes(&op);
+                ahead = NF2_RECORD_OVERHEAD + 2u + entry.key.length + entry.body_length;
                 end = rewrite->sources == 2 && 2 * writer->position > nf2_log_bytes(fs); /* enough */
             }
         }

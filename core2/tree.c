@@ -5,10 +5,11 @@
 
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length)
 {
-    memset(op, 0, sizeof *op);
     op->type = NF2_OP_PUT;
+    op->to = 0;
     nf2_key_copy(&op->key, key);
     op->body[0] = nf2_span_of(body, length);
+    op->body[1] = nf2_span_of(NULL, 0);
 }
 
 void nf2_op_rest(struct nf2_op *op, struct nf2_span rest)
