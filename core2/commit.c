@@ -193,7 +193,7 @@ static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 
     NF2_TRY(nf2_data_spill(fs, file));
     NF2_TRY(nf2_map_end(fs, file->shadow, &end));
-    if (end > file->size) {     /* of a write that was refused */
+    if (end > file->size) {     /* of a write that was refused, or cut off */
         NF2_TRY(nf2_sweep_ready(fs, false));
         NF2_TRY(nf2_change_end(fs, file->shadow, file->size));
     }

@@ -231,14 +231,10 @@ int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size)
     return NF2_OK;
 }
 
-int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
+void nf2_data_cut(const nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
     unsigned kept = 0;
 
-    if (file->shadow != 0) {
-        NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(nf2_change_end(fs, file->shadow, size));
-    }
     for (unsigned i = 0; i < file->pieces; i++) {
         struct nf2_piece *piece = &file->piece[i];
         if (piece->offset < size) {
@@ -248,5 +244,4 @@ int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
         }
     }
     file->pieces = (uint8_t)kept;
-    return NF2_OK;
 }

@@ -273,8 +273,6 @@ static int prepare_write(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t leng
         }
     }
     NF2_TRY(nf2_data_flush(fs, file)); /* the write may replace what the buffer holds */
-    bool zeros = at > file->size && file->pieces + 2u > NF2_PIECES_MAX;
-    NF2_TRY(zeros ? nf2_data_spill(fs, file) : NF2_OK);
     return length >= nf2_data_room(fs, file) ? nf2_data_ready(fs, file, at, length) : NF2_OK;
 }
 
@@ -390,7 +388,7 @@ static int cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
         file->dirty = true;
     } else {
         NF2_TRY(nf2_data_flush(fs, file));
-        NF2_TRY(nf2_data_cut(fs, file, size));
+        nf2_data_cut(fs, file, size);
         file->cut = file->cut || size < file->synced;
         file->synced = nf2_min(file->synced, size);
     }
