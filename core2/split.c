@@ -129,7 +129,7 @@ static int plan(nf2_t *fs, struct rewrite *rewrite, struct nf2_writer *writer)
     bool append = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT &&
                   nf2_key_compare(&rewrite->ops->key, &rewrite->cut) > 0;
     rewrite->edge = append && 2 * rewrite->base > bytes && !rewrite->failed;
-    uint32_t most = rewrite->count == 0 ? 8 : 5; /* eighths; what only moves stays one */
+    uint32_t most = rewrite->count == 0 ? 8 : 6; /* eighths; what only moves stays one */
     rewrite->two = rewrite->edge || writer->position > bytes || writer->bytes > bytes / 8 * most;
     return NF2_OK;
 }
@@ -334,7 +334,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
         found = nf2_node_seek(fs, view, &nf2_key_lowest, NF2_ABOVE, &entry);
         return found == 0 ? lower(fs, path) : found < 0 ? found : NF2_UNCHANGED;
     }
-    if (level == 1 && 2 * bytes > nf2_log_bytes(fs)) {
+    if (level == 1 && 4 * bytes > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
     }
     begin(&rewrite, path->node, &path->lower, level - 1);
