@@ -156,7 +156,7 @@ asan: $(VENV)/ready freertos
 
 # The second core (core2/) is being built beside the first one: the tests of it that `make test' runs, with sanitizers.
 CORE2_TESTS := test_anchors test_api test_arguments test_bad test_bad_errors test_bad_many test_call_bounds test_deep test_deep_errors test_driver_errors test_failed_handles \
-	test_faults test_flips test_frames test_idle_errors test_merge test_model test_pending test_read_on test_reads test_sync_writes test_spinor test_posix test_zephyr test_esp \
+	test_faults test_findings test_flips test_frames test_idle_errors test_merge test_model test_pending test_read_on test_reads test_sync_writes test_spinor test_posix test_zephyr test_esp \
 	test_repair_made test_repair_sound test_repair_flips test_repair_rebuild test_repair_hostile_weak test_repair_hostile_true
 core2: $(VENV)/ready
 	$(CMAKE) -S . -B "$(BUILD)/core2" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DNF2FS_SANITIZE=ON -DNF2FS_CORE=2 -DNF2FS_PYTHON=OFF

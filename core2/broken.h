@@ -40,7 +40,7 @@ enum nf2_fault {
     NF2_FAULT_MOVED = 22,           /* [10] what a step moved is not looked at again: the rest of it counts as free */
     NF2_FAULT_FREED = 23,           /* [11] a node's block is used again before the record that replaces it */
     NF2_FAULT_GROWS = 24,           /* [12] a cut does not write the true length of the last piece */
-    NF2_FAULT_RANGE = 25,           /* [12] the pieces of a change are put before the range is removed in which they lie */
+    NF2_FAULT_RANGE = 25,           /* [12] a change leaves older pieces in the range that it covers */
     NF2_FAULT_SHADOW = 26,          /* [13] a shadow is filled that is no orphan on record */
     NF2_FAULT_ORPHAN = 27,          /* [13] the shadow of an open handle is removed as an orphan */
     NF2_FAULT_REPLACED = 28,        /* [13] the map that a new one replaces does not become an orphan */

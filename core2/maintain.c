@@ -76,7 +76,7 @@ static uint32_t erases_of_step(const nf2_t *fs)
 {
     uint32_t nodes = fs->space.nodes.erased;
 
-    return erases_of_turn(fs) + (fs->space.data.erased == 0) + (nodes < 3 ? 3u - nodes : 0);
+    return erases_of_turn(fs) + (fs->space.data.erased == 0) + (fs->space.moved.erased == 0) + (nodes < 3 ? 3u - nodes : 0);
 }
 
 int nf2_idle(nf2_t *fs, uint32_t budget_us)

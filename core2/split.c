@@ -96,7 +96,8 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = (uint16_t)writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
-    for (const struct nf2_op *op = rewrite->ops; op < rewrite->ops + rewrite->count; op++) {
+    for (unsigned i = 0; i < rewrite->count; i++) {
+        const struct nf2_op *op = &rewrite->ops[i];
         int second = rewrite->two && nf2_key_compare(op->key, &rewrite->cut) >= 0;
         if (op->type == NF2_OP_PUT && second == part) {
             nf2_node_put(fs, writer, op);
@@ -333,7 +334,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
         place = above(fs, path, level, &path->lower);
         NF2_TRY(place);
     }
-    if (level == 0 || nf2_alloc_stock(fs) < 4u + 2u * fs->root.level) {
+    if (level == 0 || nf2_alloc_stock(fs) < 2u + fs->root.level) { /* one node a level: it must go on when removals took the rest */
         return NF2_UNCHANGED;
     }
     if (place == 0) {           /* nothing follows; is there anything in front? */

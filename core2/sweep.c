@@ -403,7 +403,8 @@ int nf2_sweep_step(nf2_t *fs)
     if (orphans != 0) {
         return orphans;
     }
-    if (!fs->walk.active && (fs->walk.ready || fs->space.fresh || fs->space.settled)) {
+    bool few = fs->space.now_free < fs->space.window_blocks / 16; /* what is ready is taken: with more blocks more can be emptied */
+    if (!fs->walk.active && ((fs->walk.ready && !few) || fs->space.fresh || fs->space.settled)) {
         return 0;
     }
     NF2_TRY(fs->walk.active ? NF2_OK : next_window(fs));

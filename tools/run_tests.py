@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ONLY_SHIPPED = r"^norbench_(reference(_gpl)?|slice|speed)$"
 SHIPPED = r"^(norbench_(reference(_gpl)?|slice|speed)|example_.*|torture|peer_cuts(_gpl)?)$"
 # Of the second core, which is not the one that ships yet: what it passes so far.
-SECOND_CORE = r"^test_(anchors|api|arguments|bad|bad_errors|bad_many|call_bounds|deep|deep_errors|driver_errors|failed_handles|faults|flips|frames|idle_errors|merge|model|pending|read_on|reads|sync_writes|spinor|posix|zephyr|esp|repair_(made|sound|flips|rebuild|hostile_weak|hostile_true))$|^(proof_.*|found_long_name_behind_the_walk)$"
+SECOND_CORE = r"^test_(anchors|api|arguments|bad|bad_errors|bad_many|call_bounds|deep|deep_errors|driver_errors|failed_handles|faults|findings|flips|frames|idle_errors|merge|model|pending|read_on|reads|sync_writes|spinor|posix|zephyr|esp|repair_(made|sound|flips|rebuild|hostile_weak|hostile_true))$|^(proof_.*|found_long_name_behind_the_walk)$"
 PARTS = ("asan", "release", "python")
 
 

@@ -66,6 +66,8 @@
 #define CORE_ERASED_AHEAD(free) ((free) / 2u)
 /* The first block that counts as bad in nf2_statfs whenever it fails. */
 #define CORE_BAD_COUNTED_FROM UINT32_MAX
+/* So many small files less may fit when a volume that was full of them is filled again. */
+#define CORE_SMALL_FILES_LESS(count) 2u
 
 #else
 
@@ -106,6 +108,11 @@
 #define CORE_ERASED_AHEAD(free) (((free) < 512u ? (free) : 512u) / 2u)
 /* The first block that counts as bad in nf2_statfs whenever it fails: super blocks do not. */
 #define CORE_BAD_COUNTED_FROM 3u
+/*
+ * They lie in leaves, some twenty in each, and the first split for which the blocks are lacking ends it: with 900 files
+ * seven fillings in a row differ by 3.5% both ways, and none loses for good.
+ */
+#define CORE_SMALL_FILES_LESS(count) ((count) / 16u)
 
 #endif
 
