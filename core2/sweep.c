@@ -8,7 +8,7 @@
 
 #define LEFT_UNKNOWN 255u       /* see nf2_space.left */
 
-#define LEAF_WORK 8u            /* of a leaf that is visited, in pages copied */
+#define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
 #define WORK_MAX 16u            /* at a time; more where blocks run out */
 
 /* What is left to do of a walk, in pages copied. */
@@ -325,7 +325,7 @@ static int pace(nf2_t *fs)
     struct nf2_space *space = &fs->space;
     bool used_up = (space->now_free == 0 || space->drained) && space->erases - walk->ended > 16;
     uint32_t begin = walk->stock > space->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock; /* garbage ripens */
-    uint32_t stock = nf2_alloc_stock(fs), most = stock < nf2_space_reserve(fs) + 16 ? 2 * WORK_MAX : WORK_MAX;
+    uint32_t stock = nf2_alloc_stock(fs), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
 
     if (space->fresh || walk->ready) {
         NF2_TRY(used_up ? next_window(fs) : NF2_OK);
@@ -339,8 +339,8 @@ static int pace(nf2_t *fs)
     }
     uint32_t due = used_up ? 0 : work_due(fs), left = work_left(fs), least = left > most ? left - most : 0;
     bool emptying = walk->emptying;
-    for (; most > 0 && walk->active && walk->emptying == emptying && work_left(fs) > nf2_max(due, least); most--) {
-        NF2_TRY(walk_step(fs)); /* where nobody knows how many leaves there are `least` is no bound */
+    while (walk->active && walk->emptying == emptying && work_left(fs) > nf2_max(due, least)) {
+        NF2_TRY(walk_step(fs));
     }
     return NF2_OK;
 }
