@@ -61,10 +61,10 @@ static uint32_t cell_bit(const nf2_t *fs, uint32_t block)
     return cell < NF2_CELLS ? 1u << cell : 0;
 }
 
-/* Bit of the group that a block lies in, if that may be one of those that lag. */
+/* Bit of the group that a block lies in, if that may be one of those that lag. A super block is no part of one. */
 static uint32_t lag_bit(const nf2_t *fs, uint32_t block)
 {
-    return group_bit_in(fs, fs->space.lag_window, block);
+    return block < nf2_super_blocks(fs) ? 0 : group_bit_in(fs, fs->space.lag_window, block);
 }
 
 void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
@@ -172,7 +172,8 @@ static bool suits(const nf2_t *fs, uint32_t block, bool worn)
     return !nf2_space_victim(fs, block) && ((fs->space.worn & group_bit(fs, block)) != 0) == worn;
 }
 
-uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t *start)
+/* A run of free blocks of such parts. `any`: also of worn groups, and of victims. */
+static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t *start)
 {
     bool worn = of == NF2_SPACE_WORN, whole = of != NF2_SPACE_RESTS;
     uint32_t size = fs->space.window_blocks, first = fs->space.now_window * size, best = 0;
@@ -180,11 +181,12 @@ uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bo
     for (uint32_t at = 0, limit; at < size; at = limit) {
         limit = part_end(fs, first, at);
         bool entire = run_at(fs, at, limit) == nf2_part_blocks(fs);
-        for (uint32_t n; entire == whole && at < limit; at += nf2_max(n, 1)) {
-            n = nf2_min(run_at(fs, at, limit), most);
+        for (uint32_t run; entire == whole && at < limit; at += nf2_max(run, 1)) {
+            run = run_at(fs, at, limit);
+            uint32_t n = nf2_min(run, most);
             if (n > best && (any || suits(fs, first + at, worn))) {
                 best = n;
-                *start = first + at;
+                *start = first + at + (run - n) * (fs->space.erases / 4 & 3) / 3; /* not its first blocks each time */
             }
             if (best == most) {
                 return best;
@@ -192,6 +194,23 @@ uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bo
         }
     }
     return best;
+}
+
+uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start)
+{
+    uint32_t n = 0;
+
+    if (of == NF2_SPACE_WORN) {
+        n = find(fs, most, of, false, start);
+        of = NF2_SPACE_WHOLE;
+    }
+    enum nf2_space_of other = of == NF2_SPACE_RESTS ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS;
+    for (int any = false; n == 0 && any <= true; any++) { /* what is left in the end was held back */
+        fs->space.drained = fs->space.drained || any;
+        n = find(fs, most, of, any, start);
+        n = n > 0 ? n : find(fs, most, other, any, start);
+    }
+    return n;
 }
 
 uint32_t nf2_part_blocks(const nf2_t *fs)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "wear.h"
 
-#define COUNT_BYTES 3u          /* of each group: erases of its blocks, in all */
+#define COUNT_BYTES 3u          /* of each group: erases of its blocks, in all, above SPLIT and two bits: */
+#define SPLIT 4u                /* it is partly in use, since that moment */
 #define AGE 16u                 /* if the configuration does not say: see nf2fs/nf2fs.h, and tests/models/wear.py */
-#define SPREAD 6u
+#define SPREAD 8u
 #define MOST 4u                 /* groups that one walk moves for that */
 #define LEAST_CHANGE 8u         /* blocks: for fewer of them a window's entry is not written again */
 
@@ -31,7 +32,7 @@ static uint32_t mean(const nf2_t *fs)
 /* Erases of each block of a group, in the mean. */
 static uint32_t wear(const nf2_t *fs, const struct counts *counts, uint32_t group)
 {
-    return nf2_get24(counts->bytes + group * COUNT_BYTES) / nf2_group_blocks(fs);
+    return nf2_get24(counts->bytes + group * COUNT_BYTES) / (SPLIT + SPLIT) / nf2_group_blocks(fs);
 }
 
 /* Were blocks erased so often in the mean that those which rest are worth a move? */
@@ -42,27 +43,56 @@ static bool aged(const nf2_t *fs)
     return mean(fs) >= (age != 0 ? age : AGE);
 }
 
+static uint32_t spread(const nf2_t *fs)
+{
+    return fs->config->wear_spread != 0 ? fs->config->wear_spread : SPREAD;
+}
+
 /* Is `less` farther below `more` than groups may lie apart? */
 static bool lags(const nf2_t *fs, uint32_t less, uint32_t more)
 {
-    uint32_t spread = fs->config->wear_spread;
+    return more > less && more - less > spread(fs);
+}
 
-    return more > less && more - less > (spread != 0 ? spread : SPREAD);
+/* When a group was split, in halves of the spread: the last two bits count. */
+static uint32_t moment(const nf2_t *fs)
+{
+    return mean(fs) * 2u / spread(fs);
+}
+
+/*
+ * Erases of a group in the mean; none where for long a part of it was free and the rest never: the part wears, what rests
+ * there does not, and the mean of both does not tell.
+ */
+static uint32_t rested(const nf2_t *fs, const struct counts *counts, uint32_t group)
+{
+    uint32_t since = counts->bytes[group * COUNT_BYTES];
+
+    return (since & SPLIT) != 0 && ((moment(fs) - since) & 2u) != 0 ? 0 : wear(fs, counts, group);
 }
 
 /* Counts the free blocks of a window, as `bits` have it, as erased (`sign` 1), or as not erased after all (-1). */
-static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, const uint8_t *free_before, int sign, struct counts *counts)
+static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, int sign, struct counts *counts)
 {
     struct nf2_key key = nf2_key_system(NF2_KEY_WEAR, window);
-    uint32_t sum = 0;
+    uint32_t size = nf2_group_blocks(fs), first = window * fs->space.window_blocks, sum = 0, at = 0;
     struct nf2_op op;
 
     NF2_TRY(load(fs, window, counts));
-    for (uint32_t at = 0; at < fs->space.window_blocks; at++) {
-        uint8_t *count = counts->bytes + at / nf2_group_blocks(fs) * COUNT_BYTES;
-        bool free = !nf2_bit(bits, at) && (free_before == NULL || nf2_bit(free_before, at));
-        nf2_put24(count, free ? nf2_get24(count) + (uint32_t)sign : nf2_get24(count));
+    for (uint8_t *count = counts->bytes; at < fs->space.window_blocks; count += COUNT_BYTES) {
+        uint32_t all = 0, free = 0, value = nf2_get24(count);
+        for (uint32_t end = nf2_min(at + size, fs->space.window_blocks); at < end; at++) {
+            all += nf2_space_usable(fs, first + at);
+            free += !nf2_bit(bits, at);
+        }
         sum += free;
+        value += (uint32_t)sign * (SPLIT + SPLIT) * (free * size / nf2_max(all, 1)); /* super blocks count as the others do */
+        if (free == all) {
+            value &= ~(SPLIT + SPLIT - 1);
+        } else if (free > 0 && (value & SPLIT) == 0) {
+            value |= SPLIT + (moment(fs) & (SPLIT - 1));
+        }
+        nf2_put24(count, value);
     }
     nf2_op_put(&op, &key, counts->bytes, sizeof counts->bytes);
     return sum >= LEAST_CHANGE ? nf2_change(fs, &op, 1) : NF2_OK;
@@ -71,15 +101,14 @@ static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, const uin
 int nf2_wear_take(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
-    bool other = space->now_window != space->mark_window;
     struct counts counts;
 
     space->worn = 0;
     if (fs->group_busy != NF2_GROUP_NONE || nf2_alloc_stock(fs) < nf2_space_kept(fs)) {
         return NF2_OK;          /* it is not worth a block that is lacking */
     }
-    NF2_TRY(other ? count_free(fs, space->now_window, space->now, NULL, -1, &counts) : NF2_OK);
-    NF2_TRY(count_free(fs, space->mark_window, space->mark, other ? NULL : space->now, 1, &counts));
+    NF2_TRY(count_free(fs, space->now_window, space->now, -1, &counts));
+    NF2_TRY(count_free(fs, space->mark_window, space->mark, 1, &counts));
     for (uint32_t group = 0; group < NF2_GROUPS; group++) {
         bool worn = aged(fs) && lags(fs, mean(fs), wear(fs, &counts, group));
         space->worn |= (uint32_t)worn << group;
@@ -94,12 +123,29 @@ static uint32_t least_worn(const nf2_t *fs, const struct counts *counts)
 
     for (uint32_t group = 0; group < NF2_GROUPS; group++) {
         bool chosen = (fs->space.laggards >> group & 1u) != 0;
-        if (!chosen && wear(fs, counts, group) < least) {
+        uint32_t erases = rested(fs, counts, group);
+        if (!chosen && erases < least) {
             best = group;
-            least = wear(fs, counts, group);
+            least = erases;
         }
     }
     return lags(fs, least, mean(fs)) ? best : NF2_GROUPS;
+}
+
+/* Freed blocks, claims and the rest of a block would keep groups that lag in use. The walk finds them free. */
+static void leave(nf2_t *fs)
+{
+    struct nf2_space *space = &fs->space;
+
+    nf2_space_changed(fs);
+    space->freed_count = 0;
+    fs->fragment.count = 0;
+    if (nf2_space_victim(fs, space->data.start)) {
+        space->data.count = space->data.erased = 0;
+    }
+    if (nf2_space_victim(fs, space->moved.start)) {
+        space->moved.count = space->moved.erased = 0;
+    }
 }
 
 int nf2_wear_look(nf2_t *fs)
@@ -119,6 +165,9 @@ int nf2_wear_look(nf2_t *fs)
     for (uint32_t found = 0; found < MOST && (worst = least_worn(fs, &counts)) < NF2_GROUPS; found++) {
         space->laggards |= 1u << worst;
         fs->walk.to_move += nf2_group_blocks(fs) * nf2_block_pages(fs);
+    }
+    if (space->freed_count > 0 && space->laggards != 0) {
+        leave(fs);
     }
     return NF2_OK;
 }
