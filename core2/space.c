@@ -61,10 +61,10 @@ static uint32_t cell_bit(const nf2_t *fs, uint32_t block)
     return cell < NF2_CELLS ? 1u << cell : 0;
 }
 
-/* Bit of the group that a block lies in, if that may be one of those that lag. A super block is no part of one. */
+/* Bit of the group that a block lies in, if that may be one of those that lag. */
 static uint32_t lag_bit(const nf2_t *fs, uint32_t block)
 {
-    return block < nf2_super_blocks(fs) ? 0 : group_bit_in(fs, fs->space.lag_window, block);
+    return group_bit_in(fs, fs->space.lag_window, block);
 }
 
 void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
@@ -198,17 +198,14 @@ static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool 
 
 uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start)
 {
+    bool rests = of == NF2_SPACE_RESTS;
     uint32_t n = 0;
 
-    if (of == NF2_SPACE_WORN) {
-        n = find(fs, most, of, false, start);
-        of = NF2_SPACE_WHOLE;
-    }
-    enum nf2_space_of other = of == NF2_SPACE_RESTS ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS;
-    for (int any = false; n == 0 && any <= true; any++) { /* what is left in the end was held back */
+    for (unsigned i = of == NF2_SPACE_WORN ? 1 : 2; n == 0 && i < 6; i++) {
+        bool any = i >= 4;      /* what is left in the end was held back */
         fs->space.drained = fs->space.drained || any;
+        of = i < 2 ? NF2_SPACE_WORN : (i & 1) != rests ? NF2_SPACE_RESTS : NF2_SPACE_WHOLE;
         n = find(fs, most, of, any, start);
-        n = n > 0 ? n : find(fs, most, other, any, start);
     }
     return n;
 }

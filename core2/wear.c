@@ -71,23 +71,28 @@ static uint32_t rested(const nf2_t *fs, const struct counts *counts, uint32_t gr
     return (since & SPLIT) != 0 && ((moment(fs) - since) & 2u) != 0 ? 0 : wear(fs, counts, group);
 }
 
+/* Bit of the group that has super blocks: it is never whole, and rests. */
+static uint32_t with_super(uint32_t window)
+{
+    return window == 0;
+}
+
 /* Counts the free blocks of a window, as `bits` have it, as erased (`sign` 1), or as not erased after all (-1). */
 static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, int sign, struct counts *counts)
 {
     struct nf2_key key = nf2_key_system(NF2_KEY_WEAR, window);
-    uint32_t size = nf2_group_blocks(fs), first = window * fs->space.window_blocks, sum = 0, at = 0;
+    uint32_t size = nf2_group_blocks(fs), sum = 0, at = 0;
     struct nf2_op op;
 
     NF2_TRY(load(fs, window, counts));
-    for (uint8_t *count = counts->bytes; at < fs->space.window_blocks; count += COUNT_BYTES) {
-        uint32_t all = 0, free = 0, value = nf2_get24(count);
-        for (uint32_t end = nf2_min(at + size, fs->space.window_blocks); at < end; at++) {
-            all += nf2_space_usable(fs, first + at);
+    for (uint8_t *count = counts->bytes; at < NF2_GROUPS * size; count += COUNT_BYTES) {
+        uint32_t free = 0, value = nf2_get24(count);
+        for (uint32_t end = at + size; at < end; at++) {
             free += !nf2_bit(bits, at);
         }
         sum += free;
-        value += (uint32_t)sign * (SPLIT + SPLIT) * (free * size / nf2_max(all, 1)); /* super blocks count as the others do */
-        if (free == all) {
+        value += (uint32_t)sign * (SPLIT + SPLIT) * free;
+        if (free == size) {
             value &= ~(SPLIT + SPLIT - 1);
         } else if (free > 0 && (value & SPLIT) == 0) {
             value |= SPLIT + (moment(fs) & (SPLIT - 1));
@@ -103,7 +108,7 @@ int nf2_wear_take(nf2_t *fs)
     struct nf2_space *space = &fs->space;
     struct counts counts;
 
-    space->worn = 0;
+    space->worn = with_super(space->mark_window);
     if (fs->group_busy != NF2_GROUP_NONE || nf2_alloc_stock(fs) < nf2_space_kept(fs)) {
         return NF2_OK;          /* it is not worth a block that is lacking */
     }
@@ -132,7 +137,7 @@ static uint32_t least_worn(const nf2_t *fs, const struct counts *counts)
     return lags(fs, least, mean(fs)) ? best : NF2_GROUPS;
 }
 
-/* Freed blocks, claims and the rest of a block would keep groups that lag in use. The walk finds them free. */
+/* Freed blocks, the claim for data and the rest of a block would keep groups that lag in use. The walk finds them free. */
 static void leave(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
@@ -143,9 +148,6 @@ static void leave(nf2_t *fs)
     if (nf2_space_victim(fs, space->data.start)) {
         space->data.count = space->data.erased = 0;
     }
-    if (nf2_space_victim(fs, space->moved.start)) {
-        space->moved.count = space->moved.erased = 0;
-    }
 }
 
 int nf2_wear_look(nf2_t *fs)
@@ -155,17 +157,16 @@ int nf2_wear_look(nf2_t *fs)
     struct counts counts;
 
     window = windows < 3 ? window : (window + windows / 2) % windows;
-    space->laggards = 0;
+    space->laggards = with_super(window);
     space->lag_window = (uint8_t)window;
     bool far = windows < 3 || (window != space->now_window && window != space->mark_window);
-    if (!far || !aged(fs) || fs->walk.hard || nf2_alloc_stock(fs) < fs->space.window_blocks / 8) {
-        return NF2_OK;
-    }
+    far = far && aged(fs) && !fs->walk.hard && nf2_alloc_stock(fs) >= fs->space.window_blocks / 8;
     NF2_TRY(load(fs, window, &counts));
-    for (uint32_t found = 0; found < MOST && (worst = least_worn(fs, &counts)) < NF2_GROUPS; found++) {
+    for (uint32_t found = 0; far && found < MOST && (worst = least_worn(fs, &counts)) < NF2_GROUPS; found++) {
         space->laggards |= 1u << worst;
         fs->walk.to_move += nf2_group_blocks(fs) * nf2_block_pages(fs);
     }
+    space->laggards -= with_super(window);
     if (space->freed_count > 0 && space->laggards != 0) {
         leave(fs);
     }
