@@ -77,8 +77,8 @@ static uint32_t with_super(uint32_t window)
     return window == 0;
 }
 
-/* Counts the free blocks of a window, as `bits` have it, as erased (`sign` 1), or as not erased after all (-1). */
-static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, int sign, struct counts *counts)
+/* Counts the free blocks of a window, as `bits` have it, as erased (`sign` 1), or as not erased after all (-1): those in use `before`. */
+static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, const uint8_t *before, int sign, struct counts *counts)
 {
     struct nf2_key key = nf2_key_system(NF2_KEY_WEAR, window);
     uint32_t size = nf2_group_blocks(fs), sum = 0, at = 0;
@@ -88,10 +88,11 @@ static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, int sign,
     for (uint8_t *count = counts->bytes; at < NF2_GROUPS * size; count += COUNT_BYTES) {
         uint32_t free = 0, value = nf2_get24(count);
         for (uint32_t end = at + size; at < end; at++) {
+            bool counts_now = !nf2_bit(bits, at) && (before == NULL || nf2_bit(before, at));
             free += !nf2_bit(bits, at);
+            sum += counts_now;
+            value += counts_now ? (uint32_t)sign * (SPLIT + SPLIT) : 0;
         }
-        sum += free;
-        value += (uint32_t)sign * (SPLIT + SPLIT) * free;
         if (free == size) {
             value &= ~(SPLIT + SPLIT - 1);
         } else if (free > 0 && (value & SPLIT) == 0) {
@@ -106,14 +107,15 @@ static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, int sign,
 int nf2_wear_take(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
+    bool other = space->now_window != space->mark_window;
     struct counts counts;
 
     space->worn = with_super(space->mark_window);
     if (fs->group_busy != NF2_GROUP_NONE || nf2_alloc_stock(fs) < nf2_space_kept(fs)) {
         return NF2_OK;          /* it is not worth a block that is lacking */
     }
-    NF2_TRY(count_free(fs, space->now_window, space->now, -1, &counts));
-    NF2_TRY(count_free(fs, space->mark_window, space->mark, 1, &counts));
+    NF2_TRY(other ? count_free(fs, space->now_window, space->now, NULL, -1, &counts) : NF2_OK);
+    NF2_TRY(count_free(fs, space->mark_window, space->mark, other ? NULL : space->now, 1, &counts));
     for (uint32_t group = 0; group < NF2_GROUPS; group++) {
         bool worn = aged(fs) && lags(fs, mean(fs), wear(fs, &counts, group));
         space->worn |= (uint32_t)worn << group;
