@@ -181,12 +181,11 @@ static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool 
     for (uint32_t at = 0, limit; at < size; at = limit) {
         limit = part_end(fs, first, at);
         bool entire = run_at(fs, at, limit) == nf2_part_blocks(fs);
-        for (uint32_t run; entire == whole && at < limit; at += nf2_max(run, 1)) {
-            run = run_at(fs, at, limit);
-            uint32_t n = nf2_min(run, most);
+        for (uint32_t n; entire == whole && at < limit; at += nf2_max(n, 1)) {
+            n = nf2_min(run_at(fs, at, limit), most);
             if (n > best && (any || suits(fs, first + at, worn))) {
                 best = n;
-                *start = first + at + (run - n) * (fs->space.erases / 4 & 3) / 3; /* not its first blocks each time */
+                *start = first + at;
             }
             if (best == most) {
                 return best;
