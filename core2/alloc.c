@@ -60,7 +60,7 @@ static void take(struct nf2_claim *claim, uint32_t count)
 
 static bool many_free(const nf2_t *fs)
 {
-    return fs->space.now_free > fs->space.window_blocks / 4;
+    return fs->space.now_free > fs->space.window_blocks / 16;
 }
 
 /* A run of free blocks becomes the claim, of these or else of others: blocks of it, 0 if there is none. */

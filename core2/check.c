@@ -56,7 +56,7 @@ static void check_leaf(nf2_t *fs, struct check *check, const struct nf2_child *l
     struct nf2_view *view;
     int result = nf2_node_view(fs, *leaf, 0, &view);
 
-    result = result < 0 ? result : nf2_iterate(fs, view, NULL, &iterator);
+    result = result < 0 ? result : nf2_iterate(fs, view, &nf2_key_lowest, &iterator);
     while (result >= 0 && (result = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
         check_entry(fs, check, &entry);
     }
@@ -71,7 +71,7 @@ static int do_check(nf2_t *fs, struct check *check)
     struct nf2_path path;
 
     do {
-        if (nf2_tree_descend(fs, &key, NF2_AT_OR_BELOW, &path) <= 0) {
+        if (nf2_tree_descend(fs, &key, &path) < 0) {
             found(check, NF2_FOUND_TREE, NF2_NONE, key.id);
             break;
         }

@@ -86,11 +86,12 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     if (locate(fs, block, offset, length) == NF2_NONE || at + length > page) {
         return NULL;
     }
+    uint32_t want = page - at;  /* who goes on in a page will do so again */
     if (io->window_address != address || at < io->window_begin || at > io->window_end) {
         io->window_address = address;
         io->window_begin = io->window_end = (uint16_t)(at & ~(io->flash->read_unit - 1));
+        want = nf2_max(length, nf2_min(want, PEEK_BYTES));
     }
-    uint32_t want = nf2_max(length, nf2_min(page - at, PEEK_BYTES));
     return fill_window(fs, at + want) == NF2_OK ? io->read_buffer + at : NULL;
 }
 

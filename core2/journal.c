@@ -71,19 +71,19 @@ static int write_state(nf2_t *fs)
     return nf2_journal_end(fs, &writer);
 }
 
-static int read_state(nf2_t *fs, const struct nf2_record *record)
+#define STATE_LENGTH (NF2_RECORD_OVERHEAD + NF2_STATE_BYTES)
+
+/* Takes the one at a place of the head. */
+static int read_state(nf2_t *fs, uint32_t place)
 {
     struct nf2_root *root = &fs->root;
     struct nf2_space *space = &fs->space;
     uint32_t at = 2, volume_id = root->volume_id;
 
     NF2_NEAR(root);
-    if (record->type != NF2_ROOT_CHECKPOINT || record->length != NF2_RECORD_OVERHEAD + NF2_STATE_BYTES) {
-        return NF2_ERR_CORRUPT;
-    }
     for (const struct run *run = runs; run < RUNS_END; at += run->bytes, run++) {
         uint8_t *fields = (uint8_t *)fs + run->at;
-        NF2_TRY(nf2_record_read(fs, root->head, record->offset, at, fields, run->bytes));
+        NF2_TRY(nf2_record_read(fs, root->head, place, at, fields, run->bytes));
         turn_run(run, fields);
     }
     NF2_ASSERT(at == 2 + NF2_STATE_BYTES);
@@ -135,27 +135,29 @@ int nf2_journal_read(nf2_t *fs)
     struct nf2_root *root = &fs->root;
     struct nf2_scan scan;
     struct nf2_record record;
-    uint32_t anchored = root->head;
-    bool state = false;
+    uint32_t anchored = root->head, state = 0, group_at = 0;
     int found;
 
     NF2_NEAR(root);
     NF2_ASSERT(root->head < fs->io.blocks && !fs->io.epoch_known);
     find_head(fs);
     nf2_scan_begin(&scan, root->head);
-    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        if (state && record.type == NF2_ROOT_GROUP) {
-            root->group_block = (uint16_t)root->head;
-            root->group_at = record.offset;
-            root->clean = false;
-        } else {
-            NF2_TRY(read_state(fs, &record));
-            state = true;
-        }
+    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) { /* the last CHECKPOINT counts, and a GROUP behind it */
+        bool group = state != 0 && record.type == NF2_ROOT_GROUP;
+        bool valid = group || (record.type == NF2_ROOT_CHECKPOINT && record.length == STATE_LENGTH);
+        NF2_TRY(valid ? NF2_OK : NF2_ERR_CORRUPT);
+        group_at = group ? record.offset : 0;
+        state = group ? state : record.offset;
     }
     NF2_TRY(found);
-    if (!state || scan.damaged) {
+    if (state == 0 || scan.damaged) {
         return NF2_ERR_CORRUPT;
+    }
+    NF2_TRY(read_state(fs, state));
+    if (group_at != 0) {
+        root->group_block = (uint16_t)root->head;
+        root->group_at = (uint16_t)group_at;
+        root->clean = false;
     }
     root->next_id = root->id_limit;
     fs->io.epoch = scan.last_epoch;
@@ -223,8 +225,8 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
     unsigned kept = 0;
 
     NF2_NEAR(root);
-    NF2_ASSERT(nf2_journal_bad_listed(fs, block));
-    for (unsigned i = 0; i < root->bads; i++) {
+    NF2_ASSERT(root->bads <= NF2_BAD_MAX);
+    for (unsigned i = 0; i < root->bads; i++) { /* more that failed meanwhile may have taken its place */
         if (root->bad[i] != block) {
             root->bad[kept++] = root->bad[i];
         }

@@ -14,8 +14,8 @@ uint16_t nf2_epoch_code(uint32_t number)
 
 uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
 {
-    uint32_t room;
-    return nf2_record_place(fs, offset, length - 1, &room) + 1;
+    uint32_t end = offset + length, room;
+    return end <= nf2_page_end(fs, offset) ? end : nf2_record_place(fs, offset, length - 1, &room) + 1;
 }
 
 uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room)
@@ -50,6 +50,16 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     return NF2_OK;
 }
 
+uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch)
+{
+    if (fs->check_epoch != epoch) {
+        uint8_t head[2] = {(uint8_t)epoch, (uint8_t)(epoch >> 8)};
+        fs->check_epoch = (uint16_t)epoch;
+        fs->check = nf2_crc(0xFFFFFFFFu, head, 2);
+    }
+    return fs->check;
+}
+
 int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
                   struct nf2_record *record)
 {
@@ -75,11 +85,12 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
                                      nf2_record_end(fs, position, length) > nf2_log_bytes(fs)))) {
         return NF2_PLACE_INVALID;
     }
-    uint8_t head[2] = {(uint8_t)epoch, (uint8_t)(epoch >> 8)};  /* the check begins with it */
-    uint32_t crc = nf2_crc(0xFFFFFFFFu, head, 2), done = 0, at = position;
+    uint32_t crc = nf2_epoch_check(fs, epoch), done = 0, at = position;
     for (n = end - position;; at = nf2_record_place(fs, position, done, &n)) {
         n = nf2_min(n, length - done);
-        p = nf2_peek(fs, block, at, n);
+        if (done > 0 || !nf2_in_window(fs, p, n)) {
+            p = nf2_peek(fs, block, at, n);
+        }
         if (p == NULL) {
             return NF2_ERR_IO;
         }

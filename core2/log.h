@@ -82,6 +82,9 @@ int nf2_scan_page(nf2_t *fs, struct nf2_scan *scan);
 /* Goes on at `position`, which is behind a valid record of the page's epoch. */
 void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position);
 
+/* The check of a record begins with its page's epoch: so far it is this. */
+uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch);
+
 /* What lies at `position` of a page of this epoch: 1 a valid record, 0 nothing more in this page, -1 something invalid, or an error below that. */
 enum { NF2_PLACE_RECORD = 1, NF2_PLACE_BLANK = 0, NF2_PLACE_INVALID = -1 };
 int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,

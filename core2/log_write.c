@@ -30,7 +30,9 @@ void nf2_writer_align(nf2_t *fs, struct nf2_writer *writer)
 {
     uint32_t at = nf2_align_unit(fs, writer->position);
 
-    memset(fs->io.write_buffer + (writer->position - writer->start), 0xFF, at - writer->position);
+    if (writer->result >= 0) {
+        memset(fs->io.write_buffer + (writer->position - writer->start), 0xFF, at - writer->position);
+    }
     writer->position = at;
 }
 
@@ -70,8 +72,8 @@ void nf2_writer_put(nf2_t *fs, struct nf2_writer *writer, const void *data, uint
 {
     if (writer->result >= 0) {
         writer->crc = nf2_crc(writer->crc, data, length);
+        emit(fs, writer, data, length);
     }
-    emit(fs, writer, data, length);
 }
 
 void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from)
@@ -84,12 +86,9 @@ void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
         nf2_writer_put(fs, writer, from->at.data, (uint32_t)from->length - from->offset);
         return;
     }
-    for (uint32_t done = 0, n; done < from->length; done += n) {
+    for (uint32_t done = 0, n; done < from->length && writer->result >= 0; done += n) {
         n = nf2_min(from->length - done, sizeof chunk);
-        if (writer->result >= 0) {
-            uint32_t at = from->position + done;
-            writer->result = nf2_record_read(fs, from->at.block, from->offset, at, chunk, n);
-        }
+        writer->result = nf2_record_read(fs, from->at.block, from->offset, from->position + done, chunk, n);
         nf2_writer_put(fs, writer, chunk, n);
     }
 }
@@ -109,9 +108,12 @@ uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, ui
         writer->position = offset;
         nf2_put16(fs->io.write_buffer, fs->io.epoch);
     }
-    NF2_ASSERT(writer->result < 0 || nf2_record_end(fs, offset, length) <= nf2_log_bytes(fs));
-    nf2_put16(bytes, fs->io.epoch);
-    writer->crc = nf2_crc(0xFFFFFFFFu, bytes, 2);
+    if (writer->result < 0) {   /* only where it would end is asked for */
+        writer->position = nf2_record_end(fs, offset, length);
+        return offset;
+    }
+    NF2_ASSERT(nf2_record_end(fs, offset, length) <= nf2_log_bytes(fs));
+    writer->crc = nf2_epoch_check(fs, fs->io.epoch);
     nf2_put16(bytes, type << 13 | (writer->more ? 0x1000u : 0u) | length);
     nf2_writer_put(fs, writer, bytes, 2);
     return offset;
@@ -122,7 +124,7 @@ void nf2_writer_close(nf2_t *fs, struct nf2_writer *writer)
     uint8_t bytes[4];
 
     nf2_put32(bytes, ~writer->crc);
-    emit(fs, writer, bytes, 4);
+    nf2_writer_put(fs, writer, bytes, 4);
 }
 
 void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, unsigned type, const void *payload,

@@ -8,9 +8,8 @@
 /* Does this piece lie in a group that is being emptied, or some of it? */
 bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece);
 
-/* Entries of one map in one leaf that refer to victims; how long the leaf's entries were on the way to the last one. */
+/* Entries of one map in one leaf that refer to victims. */
 struct nf2_wanted {
-    uint32_t bytes;
     uint32_t count;
     uint32_t offset[NF2_PLAN_PIECES];
 };

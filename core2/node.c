@@ -239,24 +239,20 @@ int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, s
 int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, struct nf2_iterator *iterator)
 {
     iterator->view = view;
-    iterator->base = NF2_BASE_FIRST;
-    iterator->tail = 0;
-    iterator->known = 0;
-    return from != NULL ? nf2_node_gap(fs, from, 0, iterator) : NF2_OK;
+    return nf2_node_gap(fs, from, 0, iterator);
 }
 
 int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
 {
     const struct nf2_view *view = iterator->view;
-    uint32_t behind;
-    int next = next_alive(fs, view, iterator->base, &behind);
+    uint32_t behind, place = iterator->tail < view->alive ? view->slot[iterator->tail] : 0;
 
+    NF2_TRY(place != 0 ? know(fs, iterator, place) : NF2_OK); /* first: then all reads are in the base */
+    int next = next_alive(fs, view, iterator->base, &behind);
     NF2_TRY(next);
     iterator->base = (uint16_t)next;
     bool any = next < view->base_end;
-    if (iterator->tail < view->alive) {
-        uint32_t place = view->slot[iterator->tail];
-        NF2_TRY(any ? know(fs, iterator, place) : NF2_OK);
+    if (place != 0) {
         int order = any ? nf2_compare_at(fs, view->block, (uint32_t)next, &iterator->key) : 2;
         NF2_TRY(order);
         if (order > 0) {

@@ -9,11 +9,6 @@
 #include "format.h"
 #include "log.h"
 
-struct nf2_child {              /* a reference to a node */
-    uint16_t block;
-    uint16_t base_end;          /* end of its base */
-};
-
 struct nf2_view {
     uint32_t block;             /* NF2_NONE: none */
     uint16_t end;               /* where the next record goes */
@@ -126,9 +121,6 @@ static inline uint32_t nf2_hint_of(uint32_t block, uint32_t place)
     return block << 13 | place;
 }
 
-/* The leaf that was asked for last, if its view is still there. */
-struct nf2_view *nf2_view_at_hand(const nf2_t *fs);
-
 /* A gap between the entries of a node, in order of their keys. */
 struct nf2_iterator {
     struct nf2_view *view;
@@ -146,7 +138,7 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
 int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct nf2_entry *entry);
 
 /*
- * All entries in order of their keys, from the first one at or above `from` (NULL: all). Nothing
+ * All entries in order of their keys, from the first one at or above `from`. Nothing
  * changes meanwhile.
  */
 int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, struct nf2_iterator *iterator);

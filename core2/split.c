@@ -57,7 +57,7 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
     struct nf2_entry entry;
     struct nf2_view *view;
     struct nf2_op op;           /* of the entry in front, which is the last one if no other follows */
-    uint32_t ahead = 0;         /* bytes of that; 0: there is none */
+    uint32_t ahead = 0;         /* bytes of that, about; 0: there is none */
     bool end = false;
     unsigned n = 0;
     int found = 0;
@@ -65,7 +65,7 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
     for (unsigned i = 0; i < rewrite->sources && !end; i++) {
         struct nf2_child node = i == 0 ? rewrite->way[rewrite->level] : rewrite->right;
         NF2_TRY(nf2_node_view(fs, node, rewrite->level, &view));
-        NF2_TRY(nf2_iterate(fs, view, part == 1 ? &rewrite->cut : NULL, &iterator));
+        NF2_TRY(nf2_iterate(fs, view, part == 1 ? &rewrite->cut : &nf2_key_lowest, &iterator));
         while (!end && (found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
             bool kept = !overruled(rewrite, &entry.key);
             n += kept;
@@ -79,7 +79,7 @@ static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct n
                 }
                 nf2_op_put(&op, &entry.key, NULL, 0);
                 op.body[0] = nf2_body_whole(&entry);
-                ahead = nf2_op_bytes(&op);
+                ahead = NF2_RECORD_OVERHEAD + 2u + entry.key.length + entry.body_length;
                 end = rewrite->sources == 2 && 2 * writer->position > nf2_log_bytes(fs); /* enough */
             }
         }
@@ -129,7 +129,7 @@ static int plan(nf2_t *fs, struct rewrite *rewrite, struct nf2_writer *writer)
     bool append = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT &&
                   nf2_key_compare(&rewrite->ops->key, &rewrite->cut) > 0;
     rewrite->edge = append && 2 * rewrite->base > bytes && !rewrite->failed;
-    uint32_t most = rewrite->count == 0 ? 8 : 5; /* eighths; what only moves stays one */
+    uint32_t most = rewrite->count == 0 ? 8 : 6; /* eighths; what only moves stays one */
     rewrite->two = rewrite->edge || writer->position > bytes || writer->bytes > bytes / 8 * most;
     return NF2_OK;
 }
@@ -197,7 +197,7 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     unsigned skipped = rewrite->edge && !root; /* what the parent has already */
     rewrite->ops = rewrite->up + skipped;
     rewrite->count = (rewrite->two || joined ? 2u : 1u) - skipped;
-    return rewrite->level < NF2_LEVELS_MAX ? 0 : NF2_ERR_NOSPC;
+    return rewrite->level < NF2_LEVELS ? 0 : NF2_ERR_NOSPC;
 }
 
 /* The new nodes of a level: 0, 1 if that is committed, NF2_UNCHANGED, or an error. */
@@ -205,6 +205,7 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
 {
     struct nf2_writer writer;
 
+    fs->way.known = false;      /* its nodes are, until this is done */
     NF2_TRY(plan(fs, rewrite, &writer));
     if (rewrite->sources == 2 && 2 * rewrite->base > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
@@ -304,6 +305,7 @@ int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level)
 static int lower(nf2_t *fs, const struct nf2_path *path)
 {
     unsigned level = fs->root.level;
+    fs->way.known = false;
     int done = commit_root(fs, &path->node[level - 1], level - 1);
 
     give_up(fs, path->node[level].block, done);
@@ -332,7 +334,7 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
         found = nf2_node_seek(fs, view, &nf2_key_lowest, NF2_ABOVE, &entry);
         return found == 0 ? lower(fs, path) : found < 0 ? found : NF2_UNCHANGED;
     }
-    if (level == 1 && 2 * bytes > nf2_log_bytes(fs)) {
+    if (level == 1 && 4 * bytes > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
     }
     begin(&rewrite, path->node, &path->lower, level - 1);

@@ -47,7 +47,7 @@ static int take_over(nf2_t *fs, bool fresh)
 {
     struct nf2_space *space = &fs->space;
 
-    NF2_TRY(nf2_walk_pin(fs, false));
+    NF2_TRY(nf2_walk_pin(fs));
     bool same = space->now_window == space->mark_window;
     space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
@@ -95,7 +95,7 @@ static int end_walk(nf2_t *fs)
     struct nf2_space *space = &fs->space;
 
     space->victims = UINT32_MAX; /* cells with something pinned fall out */
-    NF2_TRY(nf2_walk_pin(fs, false));
+    NF2_TRY(nf2_walk_pin(fs));
     if (!walk->emptying && !fs->group_busy) {
         bool chosen = nf2_victims_choose(fs);
         NF2_TRY(nf2_wear_look(fs));

@@ -5,10 +5,11 @@
 
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length)
 {
-    memset(op, 0, sizeof *op);
     op->type = NF2_OP_PUT;
+    op->to = 0;
     nf2_key_copy(&op->key, key);
     op->body[0] = nf2_span_of(body, length);
+    op->body[1] = nf2_span_of(NULL, 0);
 }
 
 void nf2_op_rest(struct nf2_op *op, struct nf2_span rest)
@@ -60,68 +61,106 @@ int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf
     return valid && block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
 }
 
-int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path)
+/* Does the way lead to the leaf in which a key lies, or (`below`) the keys next below it? */
+static int leads(nf2_t *fs, const struct nf2_key *key, bool below)
+{
+    const struct nf2_way *way = &fs->way;
+    int order = 0;
+
+    if (way->below != 0) {
+        order = nf2_compare_at(fs, way->node[1].block, way->below, key);
+    }
+    if (order < 0 || order + (int)below > 1) {
+        return order < 0 ? order : 0;
+    }
+    order = way->above != 0 ? nf2_compare_at(fs, way->above_block, way->above, key) : 2;
+    return order < 0 ? order : order + (int)below > 1;
+}
+
+/* The way from the root: 1, 0 if there is nothing below the key, or an error. */
+static NF2_APART int find_way(nf2_t *fs, const struct nf2_key *key, bool below)
 {
     struct nf2_child node = {fs->root.node, fs->root.node_base};
+    struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
     struct nf2_front front;
 
-    path->bounded = false;
-    path->first = true;
+    memset(way, 0, sizeof *way);
     for (uint32_t level = fs->root.level; level > 0; level--) {
-        path->node[level] = node;
+        way->node[level] = node;
         NF2_TRY(nf2_node_view(fs, node, level, &gap.view));
-        NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
+        NF2_TRY(nf2_node_gap(fs, key, !below, &gap));
         if (gap.below == 0) {
-            return how == NF2_BELOW ? 0 : NF2_ERR_IO;
+            return below ? 0 : NF2_ERR_IO;
         }
+        way->below = gap.below;
         int above = nf2_iterate_place(fs, &gap);
         NF2_TRY(above);
         if (above > 0) {
-            NF2_TRY(nf2_front_of(fs, node.block, (uint32_t)above, &front));
-            nf2_front_key(&front, &path->upper);
-            path->bounded = true;
+            way->above_block = node.block;
+            way->above = (uint16_t)above;
         }
         NF2_TRY(nf2_tree_child(fs, gap.below, &front, &node));
-        nf2_front_key(&front, &path->lower);
-        path->first = front.id == 0 && front.key_length == 0;
     }
-    path->node[0] = node;
+    way->node[0] = node;
+    way->known = true;
     return 1;
 }
 
-static bool above_of(const struct nf2_iterator *gap)
+/* No search, if that is the leaf that was asked for last and no node was written anew since. */
+static int lead(nf2_t *fs, const struct nf2_key *key, bool below)
 {
-    return gap->base < gap->view->base_end || gap->tail < gap->view->alive;
+    int known = fs->way.known ? leads(fs, key, below) : 0;
+    return known == 0 ? find_way(fs, key, below) : known;
 }
 
-/* A leaf that is asked for more than once answers without a descent, if the key lies between two of its entries. */
+/* The leaf's lowest possible key, or (`above`) that of what follows it: 1, 0 if there is none, or an error. */
+static int bound(nf2_t *fs, bool above, struct nf2_key *key)
+{
+    const struct nf2_way *way = &fs->way;
+    uint32_t place = above ? way->above : way->below;
+    struct nf2_front front;
+
+    if (place == 0) {
+        return 0;
+    }
+    NF2_TRY(nf2_front_of(fs, above ? way->above_block : way->node[1].block, place, &front));
+    nf2_front_key(&front, key);
+    return 1;
+}
+
+int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
+{
+    NF2_TRY(lead(fs, key, false));
+    memcpy(path->node, fs->way.node, sizeof path->node);
+    int above = bound(fs, true, &path->upper);
+    path->bounded = above > 0;
+    NF2_TRY(above);
+    return bound(fs, false, &path->lower);
+}
+
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
     bool above = how >= NF2_ABOVE;
     struct nf2_iterator gap;
-    struct nf2_path path;
 
-    gap.view = nf2_view_at_hand(fs);
-    for (bool hand = gap.view != NULL;; hand = false) {
-        if (!hand) {
-            int way = nf2_tree_descend(fs, key, how == NF2_BELOW ? how : NF2_AT_OR_BELOW, &path);
-            if (way <= 0) {
-                return way;
-            }
-            NF2_TRY(nf2_node_view(fs, path.node[0], 0, &gap.view));
-        }
-        NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
-        if (hand && (gap.below == 0 || !above_of(&gap))) {
-            continue;
-        }
-        int found = nf2_gap_seek(fs, &gap, how, entry);
-        if (hand || found != 0 || (above ? !path.bounded : path.first)) {
+    for (;;) {
+        int found = lead(fs, key, how == NF2_BELOW);
+        if (found <= 0) {
             return found;
         }
-        nf2_key_copy(&entry->key, above ? &path.upper : &path.lower); /* a neighbour has it */
-        key = &entry->key;
+        NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
+        NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
+        found = nf2_gap_seek(fs, &gap, how, entry);
+        if (found != 0) {
+            return found;
+        }
+        found = bound(fs, above, &entry->key);
+        if (found <= 0) {
+            return found;
+        }
+        key = &entry->key;      /* a neighbour has it */
         how = above ? NF2_AT_OR_ABOVE : NF2_BELOW;
     }
 }
@@ -160,8 +199,8 @@ int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct
 {
     struct nf2_iterator gap;
 
-    gap.view = nf2_view_at_hand(fs);
-    if (gap.view != NULL && cursor->block == gap.view->block && cursor->changes == fs->io.changes) {
+    if (fs->way.known && cursor->block == fs->way.node[0].block && cursor->changes == fs->io.changes) {
+        NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
         gap.base = cursor->base;
         gap.tail = cursor->tail;
         gap.known = 0;
@@ -175,49 +214,42 @@ int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct
 
 /* ---- changing ----------------------------------------------------------------------------------- */
 
-static bool in_leaf(const struct nf2_path *path, const struct nf2_key *key)
+/* Leads the way to the leaf in which all changes lie. */
+static NF2_APART int lead_all(nf2_t *fs, const struct nf2_op *ops, unsigned count)
 {
-    return (path->first || nf2_key_compare(key, &path->lower) >= 0) &&
-           (!path->bounded || nf2_key_compare(key, &path->upper) < 0);
-}
+    struct nf2_key upper;
+    int within = lead(fs, &ops[0].key, false);
 
-/* The way to the leaf in which all changes lie. */
-static NF2_APART int find_way(nf2_t *fs, const struct nf2_op *ops, unsigned count, struct nf2_child *way)
-{
-    struct nf2_path path;
-
-    NF2_TRY(nf2_tree_descend(fs, &ops[0].key, NF2_AT_OR_BELOW, &path));
-    for (const struct nf2_op *op = ops; op < ops + count; op++) {
-        bool beyond = op->type == NF2_OP_RANGE && path.bounded && nf2_op_covers(op, &path.upper);
-        if (beyond || !in_leaf(&path, &op->key)) {
-            return NF2_SPANS_LEAVES;
+    for (const struct nf2_op *op = ops; within > 0 && op < ops + count; op++) {
+        within = op > ops ? leads(fs, &op->key, false) : 1;
+        if (within > 0 && op->type == NF2_OP_RANGE) {
+            int above = bound(fs, true, &upper);
+            within = above > 0 ? !nf2_op_covers(op, &upper) : above < 0 ? above : 1;
         }
     }
-    memcpy(way, path.node, (fs->root.level + 1u) * sizeof way[0]);
-    return NF2_OK;
+    return within == 0 ? NF2_SPANS_LEAVES : within;
 }
 
 int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
-    struct nf2_child way[NF2_LEVELS_MAX];
-
-    NF2_TRY(find_way(fs, ops, count, way));
+    NF2_TRY(lead_all(fs, ops, count));
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_walked_barrier(fs, ops, count));
-    int done = nf2_tree_write(fs, way, ops, count);
+    int done = nf2_tree_write(fs, fs->way.node, ops, count);
     return done < 0 ? done : NF2_OK;
 }
 
 /* Ends a RANGE where the leaf ends that it begins in. */
 static NF2_APART int cut_range(nf2_t *fs, struct nf2_op *range)
 {
-    struct nf2_path path;
+    struct nf2_key upper;
 
-    NF2_TRY(nf2_tree_descend(fs, &range->key, NF2_AT_OR_BELOW, &path));
-    if (path.bounded && nf2_op_covers(range, &path.upper)) {
-        range->to = nf2_key_value(&path.upper);
+    NF2_TRY(lead(fs, &range->key, false));
+    int above = bound(fs, true, &upper);
+    if (above > 0 && nf2_op_covers(range, &upper)) {
+        range->to = nf2_key_value(&upper);
     }
-    return 1;
+    return above < 0 ? above : 1;
 }
 
 int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)

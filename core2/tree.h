@@ -6,20 +6,17 @@
 #include "alloc.h"
 #include "node.h"
 
-#define NF2_LEVELS_MAX 8u
-
 /* The changes lie in more than one leaf: see group.h. */
 #define NF2_SPANS_LEAVES (-1016)
 
 struct nf2_path {               /* from the root to a leaf */
-    struct nf2_child node[NF2_LEVELS_MAX];  /* by level: 0 is the leaf */
+    struct nf2_child node[NF2_LEVELS];  /* by level: 0 is the leaf */
     bool bounded;               /* `upper` is the lowest key of what follows the leaf; else it is the last one */
-    bool first;                 /* the leaf is the first one */
-    struct nf2_key upper, lower;/* the leaf's lowest possible key */
+    struct nf2_key upper, lower;/* the leaf's lowest possible key, if it has a node above it */
 };
 
-/* The way to the leaf in which a key lies, or (NF2_BELOW) to the last one with keys below it. */
-int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_path *path);
+/* The path to the leaf in which a key lies: 1, 0 if that has no node above it, or an error. */
+int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path);
 
 /* `node`: the inner node with an entry at `place`, and then the child that this names. `front` is the entry's. */
 int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf2_child *node);

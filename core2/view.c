@@ -29,11 +29,11 @@ void nf2_views_begin(nf2_t *fs)
     struct nf2_view *view = first_view(fs);
 
     memset(fs->hint, 0, sizeof fs->hint);
+    fs->way.known = false;
     for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
         view->block = NF2_NONE;
         view->slots = i == 0 ? NF2_INNER_SLOTS : NF2_LEAF_SLOTS;
     }
-    fs->leaf = next_view(first_view(fs));
 }
 
 void nf2_view_forget(nf2_t *fs, uint32_t block)
@@ -297,15 +297,7 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_v
     }
     *result = oldest;
     oldest->used = ++fs->view_turn;
-    if (level == 0) {
-        fs->leaf = oldest;
-    }
     int loaded = left > 0 ? NF2_OK : load(fs, node, level, oldest);
     oldest->block = loaded < 0 ? NF2_NONE : node.block;
     return loaded;
-}
-
-struct nf2_view *nf2_view_at_hand(const nf2_t *fs)
-{
-    return fs->leaf->block != NF2_NONE ? fs->leaf : NULL;
 }

@@ -7,40 +7,41 @@
 
 /* ---- marking ------------------------------------------------------------------------------------ */
 
-static void pin_run(nf2_t *fs, bool live, uint32_t block, uint32_t count)
+/* When a walk begins it counts as live. */
+static NF2_APART void pin_run(nf2_t *fs, uint32_t block, uint32_t count)
 {
     nf2_space_use(fs, block, count);
-    for (uint32_t i = 0; live && i < count; i++) {
+    for (uint32_t i = 0; fs->walk.active && i < count; i++) {
         nf2_space_live(fs, block + i, nf2_block_bytes(fs));
     }
 }
 
 /* What is in use and in no entry of the tree. */
-int nf2_walk_pin(nf2_t *fs, bool count)
+int nf2_walk_pin(nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
 
     for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-        pin_run(fs, count, file->run.block, file->run.count);
-        pin_run(fs, count, file->frames_block, file->frames_block != 0);
+        pin_run(fs, file->run.block, file->run.count);
+        pin_run(fs, file->frames_block, file->frames_block != 0);
         for (unsigned i = 0; i < file->pieces; i++) {
             nf2_walked_piece(fs, &file->piece[i]);
         }
     }
-    pin_run(fs, count, 0, nf2_super_blocks(fs));
-    pin_run(fs, count, fs->fragment.block, fs->fragment.count);
-    pin_run(fs, count, fs->walk.moved.block, fs->walk.moved.count);
-    pin_run(fs, count, space->nodes.start, space->nodes.count);
-    pin_run(fs, count, space->data.start, space->data.count);
-    pin_run(fs, count, space->moved.start, space->moved.count);
-    pin_run(fs, count, fs->root.head, 1);
-    pin_run(fs, count, fs->root.next, fs->root.next < fs->io.blocks);
-    pin_run(fs, count, fs->root.group_block, fs->root.group_block != NF2_NO_BLOCK);
+    pin_run(fs, 0, nf2_super_blocks(fs));
+    pin_run(fs, fs->fragment.block, fs->fragment.count);
+    pin_run(fs, fs->walk.moved.block, fs->walk.moved.count);
+    pin_run(fs, space->nodes.start, space->nodes.count);
+    pin_run(fs, space->data.start, space->data.count);
+    pin_run(fs, space->moved.start, space->moved.count);
+    pin_run(fs, fs->root.head, 1);
+    pin_run(fs, fs->root.next, fs->root.next < fs->io.blocks);
+    pin_run(fs, fs->root.group_block, fs->root.group_block != NF2_NO_BLOCK);
     for (unsigned i = 0; i < space->freed_count; i++) {
-        pin_run(fs, count, space->freed[i], 1);
+        pin_run(fs, space->freed[i], 1);
     }
     for (unsigned i = 0; i < fs->root.bads; i++) {
-        pin_run(fs, count, fs->root.bad[i], 1);
+        pin_run(fs, fs->root.bad[i], 1);
     }
     return fs->group_busy ? nf2_group_pin(fs) : NF2_OK;
 }
@@ -107,7 +108,7 @@ int nf2_walk_begin(nf2_t *fs, bool emptying)
     fs->walk.behind = false;
     nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
     memset(fs->space.live, 0, sizeof fs->space.live);
-    return nf2_walk_pin(fs, true);
+    return nf2_walk_pin(fs);
 }
 
 /* A node that lies in a victim, on the way to the leaf, is written anew. 1 if so. */
@@ -181,7 +182,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
     bool moves;
     int found;
 
-    wanted->count = wanted->bytes = 0;
+    wanted->count = 0;
     NF2_TRY(nf2_node_view(fs, path->node[0], 0, &view));
     NF2_TRY(nf2_iterate(fs, view, &fs->walk.cursor, &iterator));
     while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
@@ -189,7 +190,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
             continue;
         }
         int mapped = look_at_entry(fs, &entry, &piece, &moves);
-        wanted->bytes += 10u + entry.key.length + entry.body_length; /* of the record, about */
+        fs->walk.bytes += 10u + entry.key.length + entry.body_length; /* of the record, about */
         NF2_TRY(mapped);
         if (last_id != 0) { /* it counts up to here */
             bool cut = mapped && entry.key.id == last_id && last.offset + last.length > piece.offset;
@@ -203,7 +204,8 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
         }
     }
     NF2_TRY(found); /* what may follow the last piece is not known */
-    bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id;
+    bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id &&
+                  last.offset + last.length > nf2_key_value(&path->upper);
     if (beyond) { /* it may end where the next leaf begins */
         NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
     }
@@ -217,12 +219,14 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
 {
     struct nf2_path path;
 
-    NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
+    NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, &path));
     int did = move_node(fs, &path);
     did = did == 0 ? visit_entries(fs, &path, wanted) : did;
     if (did != 0) {
         return did;
     }
+    uint32_t bytes = fs->walk.bytes;
+    fs->walk.bytes = 0;
     fs->walk.leaves++;
     fs->walk.behind = false;
     if (path.bounded) {
@@ -231,7 +235,7 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
         fs->walk.active = false;
         fs->walk.leaves_before = fs->walk.leaves;
     }
-    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, wanted->bytes);
+    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, bytes);
     fs->space.pristine = fs->space.pristine && joined != 1; /* there may be more of them */
     NF2_TRY(joined != NF2_NEED_SPACE ? joined : 0);
     return path.bounded ? 0 : ENDED;
@@ -269,7 +273,7 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
     NF2_TRY(nf2_walk_begin(fs, false));
     fs->walk.active = false;
     do {
-        NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, NF2_AT_OR_BELOW, &path));
+        NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, &path));
         for (unsigned level = 0; level <= fs->root.level; level++) {
             mark_node(fs, path.node[level].block);
         }

@@ -15,8 +15,8 @@ int nf2_walk_begin(nf2_t *fs, bool emptying);
 /* One leaf, or a move: 1 when all leaves were visited, 0, or an error. */
 int nf2_walk_step(nf2_t *fs);
 
-/* Marks what is in use and in no entry of the tree. `count`: it counts as live, since it cannot be moved. */
-int nf2_walk_pin(nf2_t *fs, bool count);
+/* Marks what is in use and in no entry of the tree. When a walk begins it counts as live, since it cannot be moved. */
+int nf2_walk_pin(nf2_t *fs);
 
 /* Finds out which blocks of a window are in use (space.mark); a walk that is on begins anew. */
 int nf2_walk_look(nf2_t *fs, uint32_t window);

@@ -157,7 +157,7 @@ def markdown(ours, theirs, settings):
             [
                 *gates(ours, theirs, settings),
                 *drawn(ours, theirs),
-                *parts(ours, theirs),
+                *parts(ours, theirs, settings["buys"]),
                 *stacks(ours, theirs),
             ]
         )
@@ -241,8 +241,8 @@ def listed(members):
     return ", ".join(f"{name} {size}" for name, size in members.items()) or "none"
 
 
-def parts(ours, theirs):
-    """Bytes of each mechanism and file in each program."""
+def parts(ours, theirs, buys):
+    """Bytes of each mechanism, with what it buys, and of each file in each program."""
     result = []
     for key, title in (("mechanisms", "mechanism"), ("files", "file")):
         programs = ours["programs"]
@@ -258,7 +258,11 @@ def parts(ours, theirs):
         rows.append(
             ["LittleFS", *[f"{program['code']:,}" for program in theirs["programs"].values()]]
         )
-        result += [f"NF2FS, bytes a {title}:", table([title, *programs], rows)]
+        headings = [title, *programs]
+        if key == "mechanisms":
+            headings.append("what it buys")
+            rows = [[*row, buys.get(row[0], "")] for row in rows]
+        result += [f"NF2FS, bytes a {title}:", table(headings, rows)]
     return result
 
 

@@ -29,6 +29,7 @@
 #define NF2_BAD_MAX 4u
 #define NF2_PIECES_MAX 3u               /* unsynced pieces of a file kept in its handle */
 #define NF2_KEY_MAX 24u
+#define NF2_LEVELS 8u
 #define NF2_HINTS 4u                    /* names whose entries are known: half of them directories */
 
 struct nf2_key {
@@ -157,6 +158,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t looked_changes;
     uint32_t turn;              /* the window whose turn it is */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
+    uint32_t bytes;             /* of the entries of this leaf that were visited; again after each move */
     uint32_t stock;             /* blocks in stock when this phase began, or when the last walk ended */
     uint32_t allowed;           /* blocks that may be taken in it */
     uint32_t work, moves;       /* what was to do then: all of it, and pages to move */
@@ -168,7 +170,18 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     struct nf2_run moved;       /* where moved data goes */
 };
 
-struct nf2_view;
+struct nf2_child {              /* a reference to a node */
+    uint16_t block;
+    uint16_t base_end;          /* end of its base */
+};
+
+struct nf2_way {                /* tree.c: from the root to the leaf that was asked for last */
+    struct nf2_child node[NF2_LEVELS];  /* by level: 0 is the leaf */
+    uint16_t below;             /* place of the leaf's entry in the node above it; 0: there is none */
+    uint16_t above_block, above;    /* the entry of what follows the leaf, in some node; 0: it is the last one */
+    bool known;                 /* no node was written anew since */
+};
+
 struct nf2_file;
 struct nf2_writing;
 
@@ -183,11 +196,13 @@ typedef struct nf2 {
     struct nf2_file *files;     /* open handles */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
     uint8_t *views;             /* memory for them */
-    struct nf2_view *leaf;      /* that of the leaf that was asked for last */
     struct nf2_space space;
     struct nf2_root root;
     struct nf2_walk walk;
     struct nf2_run fragment;    /* rest of a block that the last small write left */
+    struct nf2_way way;
+    uint16_t check_epoch;       /* an epoch, */
+    uint32_t check;             /* and the check of a record in a page of it, as it begins */
     uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
 } nf2_t;
 
