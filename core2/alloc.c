@@ -66,18 +66,8 @@ static bool many_free(const nf2_t *fs)
 /* A run of free blocks becomes the claim, of these or else of others: blocks of it, 0 if there is none. */
 static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most, enum nf2_space_of of)
 {
-    uint32_t start, n = 0;
+    uint32_t start, n = nf2_space_find(fs, most, of, &start);
 
-    if (of == NF2_SPACE_WORN) {
-        n = nf2_space_find(fs, most, of, false, &start);
-        of = NF2_SPACE_WHOLE;
-    }
-    enum nf2_space_of other = of == NF2_SPACE_RESTS ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS;
-    for (int any = false; n == 0 && any <= true; any++) { /* what is left in the end was held back */
-        fs->space.drained = fs->space.drained || any;
-        n = nf2_space_find(fs, most, of, any, &start);
-        n = n > 0 ? n : nf2_space_find(fs, most, other, any, &start);
-    }
     NF2_TRY(n > 0 ? claim_run(fs, claim, start, n) : NF2_OK);
     return (int)n;
 }

@@ -249,23 +249,20 @@ uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
     return (uint32_t)claim->start + claim->count;
 }
 
-/* The claim that the log's next block comes from: where there is none for nodes, the first free block becomes it. */
+/* The claim that the log's next block comes from: where there is none for nodes, a free block becomes it. */
 static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
     struct nf2_claim *nodes = &space->nodes;
-    uint32_t at = 0, size = space->window_blocks;
+    uint32_t block;
 
     NF2_NEAR(nodes);
-    while (nodes->count == 0 && at < size) {
-        uint32_t block = space->now_window * size + at;
-        if (!nf2_bit(space->now, at++)) {
-            nodes->start = (uint16_t)block;
-            nodes->erased = nf2_space_erased(fs, block, 1);
-            nodes->count = 1;
-            nf2_space_use(fs, block, 1);
-            nf2_space_taken(fs, 1);
-        }
+    if (nodes->count == 0 && nf2_space_find(fs, 1, NF2_SPACE_RESTS, &block) > 0) {
+        nodes->start = (uint16_t)block;
+        nodes->erased = nf2_space_erased(fs, block, 1);
+        nodes->count = 1;
+        nf2_space_use(fs, block, 1);
+        nf2_space_taken(fs, 1);
     }
     return nodes->count > 0 ? nodes : &space->data;
 }

@@ -168,7 +168,8 @@ static bool suits(const nf2_t *fs, uint32_t block, bool worn)
     return !nf2_space_victim(fs, block) && ((fs->space.worn & group_bit(fs, block)) != 0) == worn;
 }
 
-uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t *start)
+/* A run of free blocks of such parts. `any`: also of worn groups, and of victims. */
+static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t *start)
 {
     bool worn = of == NF2_SPACE_WORN, whole = of != NF2_SPACE_RESTS;
     uint32_t size = fs->space.window_blocks, first = fs->space.now_window * size, best = 0;
@@ -188,6 +189,20 @@ uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bo
         }
     }
     return best;
+}
+
+uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start)
+{
+    bool rests = of == NF2_SPACE_RESTS;
+    uint32_t n = 0;
+
+    for (unsigned i = of == NF2_SPACE_WORN ? 1 : 2; n == 0 && i < 6; i++) {
+        bool any = i >= 4;      /* what is left in the end was held back */
+        fs->space.drained = fs->space.drained || any;
+        of = i < 2 ? NF2_SPACE_WORN : (i & 1) != rests ? NF2_SPACE_RESTS : NF2_SPACE_WHOLE;
+        n = find(fs, most, of, any, start);
+    }
+    return n;
 }
 
 uint32_t nf2_part_blocks(const nf2_t *fs)

@@ -112,7 +112,7 @@ struct nf2_config {
      * (64; UINT32_MAX: never), nf2_maintain moves what rests in blocks that lie `wear_spread` erases (32) behind the most worn one
      * to worn blocks: each such block is erased once for that.
      * With format version 2 both are compared with the mean of all blocks: from a mean of `wear_age` (16) on, blocks that lie more than
-     * `wear_spread` (6) behind it are emptied, in groups of a 32nd of 512 blocks, by nf2_maintain and by calls that look for blocks.
+     * `wear_spread` (8) behind it are emptied, in groups of a 32nd of 512 blocks, by nf2_maintain and by calls that look for blocks.
      */
     uint32_t wear_age;
     uint32_t wear_spread;
