@@ -19,7 +19,7 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     nf2_space_use(fs, start, count); /* a turn of the log must not take them */
     nf2_space_taken(fs, count);
     nf2_space_changed(fs);
-    NF2_TRY(nf2_journal_checkpoint(fs, false));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_journal_checkpoint(fs, false));
     claim->start = (uint16_t)start;
     claim->count = (uint8_t)count;
     claim->erased = (uint8_t)(erased ? count : 0);
@@ -33,7 +33,7 @@ static int erase_first(nf2_t *fs, struct nf2_claim *claim)
     uint32_t count = claim->count == large && nf2_large_begins(fs, claim->start) ? large : 1;
 
     NF2_ASSERT(claim->count >= count && claim->erased == 0);
-    int result = nf2_flash_erase(fs, claim->start, count);
+    int result = NF2_BROKEN(NF2_FAULT_ERASE) ? NF2_OK : nf2_flash_erase(fs, claim->start, count);
     if (result == NF2_FAILED_BLOCK && count > 1) {
         count = 1;
         result = nf2_flash_erase(fs, claim->start, 1);
@@ -60,24 +60,14 @@ static void take(struct nf2_claim *claim, uint32_t count)
 
 static bool many_free(const nf2_t *fs)
 {
-    return fs->space.now_free > fs->space.window_blocks / 16;
+    return fs->space.now_free > fs->space.window_blocks / 4;
 }
 
 /* A run of free blocks becomes the claim, of these or else of others: blocks of it, 0 if there is none. */
 static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most, enum nf2_space_of of)
 {
-    uint32_t start, n = 0;
+    uint32_t start, n = nf2_space_find(fs, most, of, &start);
 
-    if (of == NF2_SPACE_WORN) {
-        n = nf2_space_find(fs, most, of, false, &start);
-        of = NF2_SPACE_WHOLE;
-    }
-    enum nf2_space_of other = of == NF2_SPACE_RESTS ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS;
-    for (int any = false; n == 0 && any <= true; any++) { /* what is left in the end was held back */
-        fs->space.drained = fs->space.drained || any;
-        n = nf2_space_find(fs, most, of, any, &start);
-        n = n > 0 ? n : nf2_space_find(fs, most, other, any, &start);
-    }
     NF2_TRY(n > 0 ? claim_run(fs, claim, start, n) : NF2_OK);
     return (int)n;
 }

@@ -6,10 +6,10 @@
 
 int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op)
 {
-    if (content->kind != NF2_BODY_MAP) {
+    if (content->kind != NF2_BODY_MAP || NF2_BROKEN(NF2_FAULT_REPLACED)) {
         return 0;
     }
-    nf2_op_put_orphan(op, content->id);
+    nf2_op_put_system(op, NF2_KEY_ORPHAN, content->id);
     return 1;
 }
 
@@ -129,30 +129,37 @@ static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
     return replace_content(fs, file, list, (uint32_t)length);
 }
 
-/* Does each piece go on where the one in front ends? */
-static bool in_a_row(const nf2_file_t *file)
+/* Does each piece go on where the one in front ends, or touch no other one? */
+static bool in_rows(const nf2_file_t *file)
 {
-    bool row = true;
-
     for (unsigned i = 1; i < file->pieces; i++) {
-        row = row && file->piece[i - 1].offset + file->piece[i - 1].length == file->piece[i].offset;
+        const struct nf2_piece *piece = &file->piece[i];
+        for (unsigned k = 0; k < i; k++) {
+            const struct nf2_piece *older = &file->piece[k];
+            uint32_t end = older->offset + older->length;
+            bool row = k + 1 == i && end == piece->offset;
+            if (!row && older->offset <= piece->offset + piece->length && piece->offset <= end) {
+                return false;
+            }
+        }
     }
-    return row;
+    return true;
 }
 
-/* A change of the committed map by one write, or by its end: 1 if it was made. Else each would have to know the others. */
+/* A change of the committed map by a few writes, or by its end: 1 if it was made, 0 if that takes a new map. */
 static int commit_in_map(nf2_t *fs, nf2_file_t *file)
 {
-    if ((file->cut && file->pieces > 0) || !in_a_row(file)) {
+    int result = NF2_OK;
+
+    if ((file->cut && file->pieces > 0) || !in_rows(file)) {
         return 0;
     }
-    if (file->cut || file->pieces > 0) {
-        int result = nf2_change_map(fs, file->id, file->cut ? NULL : file->piece, file->cut ? file->synced : file->pieces);
-        if (result == NF2_TOO_MANY) {
-            return 0;
-        }
-        NF2_TRY(nf2_group_end(fs, result));
+    if (file->cut) {
+        result = nf2_change_end(fs, file->id, file->synced);
+    } else if (file->pieces > 0) {
+        result = nf2_change_map(fs, file->id, file->piece, file->pieces);
     }
+    NF2_TRY(nf2_group_end(fs, result));
     return committed(fs, file);
 }
 
@@ -162,7 +169,7 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
  */
 static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
 {
-    struct nf2_plan plan = {.count = 0, .from = 0, .to = 0};
+    struct nf2_plan plan = {.count = 0};
 
     while (*at < file->size && plan.count < NF2_PLAN_PIECES) {
         struct nf2_piece *piece = &plan.piece[plan.count];
@@ -173,7 +180,7 @@ static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
         }
         *at = piece->offset + piece->length;
     }
-    NF2_TRY(plan.count > 0 ? nf2_change_pieces(fs, file->shadow, &plan) : NF2_OK);
+    NF2_TRY(plan.count > 0 ? nf2_change_pieces(fs, file->shadow, plan.piece, plan.count) : NF2_OK);
     return plan.count > 0;
 }
 
@@ -182,9 +189,14 @@ static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
     uint8_t body[5] = {NF2_BODY_MAP};
     int more = !file->fresh;
-    uint32_t at = 0;
+    uint32_t at = 0, end;
 
     NF2_TRY(nf2_data_spill(fs, file));
+    NF2_TRY(nf2_map_end(fs, file->shadow, &end));
+    if (end > file->size) {     /* of a write that was refused, or cut off */
+        NF2_TRY(nf2_sweep_ready(fs, false));
+        NF2_TRY(nf2_change_end(fs, file->shadow, file->size));
+    }
     do {
         NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
         more = more > 0 ? complete_shadow(fs, file, &at) : more;

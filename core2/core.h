@@ -8,6 +8,8 @@
 
 #include "nf2fs/nf2fs.h"
 
+#include "broken.h"
+
 #ifndef NF2_ASSERT
 #ifdef NF2_DEBUG
 #include <assert.h>

@@ -159,8 +159,8 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
         NF2_TRY(nf2_sweep_ready(fs, false));
         const struct nf2_piece *piece = &file->piece[i];
         NF2_TRY(nf2_change_map(fs, file->shadow, piece, 1));
+        file->spilled++;
     }
-    file->spilled = (uint16_t)(file->spilled + file->pieces);
     file->pieces = 0;
     return NF2_OK;
 }
@@ -180,7 +180,7 @@ static NF2_APART int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, cons
 
     length = nf2_min(length, nf2_data_room(fs, file));
     int result = nf2_run_program(fs, &file->run, data, length);
-    if (result != NF2_OK) {
+    if (result != NF2_OK && !(result == NF2_FAILED_BLOCK && NF2_BROKEN(NF2_FAULT_FAILED))) {
         return result == NF2_FAILED_BLOCK ? 0 : result;
     }
     add(fs, file, offset, length, &at);
@@ -231,14 +231,10 @@ int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size)
     return NF2_OK;
 }
 
-int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
+void nf2_data_cut(const nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
     unsigned kept = 0;
 
-    if (file->shadow != 0) {
-        NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(nf2_change_map(fs, file->shadow, NULL, size));
-    }
     for (unsigned i = 0; i < file->pieces; i++) {
         struct nf2_piece *piece = &file->piece[i];
         if (piece->offset < size) {
@@ -248,5 +244,4 @@ int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
         }
     }
     file->pieces = (uint8_t)kept;
-    return NF2_OK;
 }

@@ -29,8 +29,8 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file);
 /* Zeros up to a new size. */
 int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
-/* What is not committed ends at a new size: first what is in the shadow, which may be refused. */
-int nf2_data_cut(nf2_t *fs, nf2_file_t *file, uint32_t size);
+/* The handle's pieces end at a new size; the shadow does at the next sync. */
+void nf2_data_cut(const nf2_t *fs, nf2_file_t *file, uint32_t size);
 
 /* Gives back the blocks that the handle took and did not use. */
 void nf2_data_release(nf2_t *fs, nf2_file_t *file);

@@ -273,8 +273,6 @@ static int prepare_write(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t leng
         }
     }
     NF2_TRY(nf2_data_flush(fs, file)); /* the write may replace what the buffer holds */
-    bool zeros = at > file->size && file->pieces + 2u > NF2_PIECES_MAX;
-    NF2_TRY(zeros ? nf2_data_spill(fs, file) : NF2_OK);
     return length >= nf2_data_room(fs, file) ? nf2_data_ready(fs, file, at, length) : NF2_OK;
 }
 
@@ -299,9 +297,16 @@ static NF2_APART int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, c
     copy_kept(kept, fields);
     int result = settled(file, write_all(fs, file, at, data, length));
     if (result == NF2_ERR_NOSPC) {
+        bool fresh = file->fresh;
+        spilled = file->spilled - spilled;
         copy_kept(fields, kept);
         last->length = last_length;
-        file->failed = file->spilled != spilled; /* what went to the shadow does not come back */
+        if (spilled > 0) { /* the oldest went to the shadow first. There they stay: a sync cuts off what lies behind the end */
+            file->pieces = spilled < file->pieces ? file->pieces : 0;
+            file->fresh = fresh;
+            file->changed = true;
+            file->failed = at < file->size;
+        }
     }
     return result;
 }
@@ -383,7 +388,7 @@ static int cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
         file->dirty = true;
     } else {
         NF2_TRY(nf2_data_flush(fs, file));
-        NF2_TRY(nf2_data_cut(fs, file, size));
+        nf2_data_cut(fs, file, size);
         file->cut = file->cut || size < file->synced;
         file->synced = nf2_min(file->synced, size);
     }
@@ -490,5 +495,5 @@ int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
 
 int nf2_sync(nf2_t *fs, nf2_file_t *file)
 {
-    WITH_FILE(fs, file, 0, sync_file(fs, file));
+    WITH_FILE(fs, file, 0, NF2_BROKEN(NF2_FAULT_EARLY_SYNC) ? NF2_OK : sync_file(fs, file));
 }

@@ -4,8 +4,7 @@
 #define NF2FS_CORE_FORMAT_H
 
 #define NF2_MAGIC 0x4632464Eu   /* "NF2F" */
-#define NF2_SUPER_BLOCKS 2u     /* of a volume of fewer than 64 blocks */
-#define NF2_SUPER_MOST 3u       /* of a larger volume */
+#define NF2_SUPER_BLOCKS 3u     /* at a volume's start: with one of them bad, two take turns */
 
 /* Limits that private.h has too, for the core's structures: both must say the same. */
 #define NF2_WINDOW_BLOCKS 512u

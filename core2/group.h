@@ -17,22 +17,22 @@ int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count);
 /* Applies what such a change left; `result` is what it returned. */
 int nf2_group_end(nf2_t *fs, int result);
 
-/* Pieces that are put, one behind the other; entries in a range of offsets that go, which counts as one of them; to == 0: none do. The change uses up the pieces. */
+/* Pieces that are put; those of kind 0 are ranges of offsets, in front of what is put there: entries in them go. The change uses up the pieces. */
 #define NF2_PLAN_PIECES 5u
 struct nf2_plan {
     struct nf2_piece piece[NF2_PLAN_PIECES];
     uint32_t count;
-    uint32_t from, to;
 };
-int nf2_change_pieces(nf2_t *fs, uint32_t id, struct nf2_plan *plan);
+int nf2_change_pieces(nf2_t *fs, uint32_t id, struct nf2_piece *pieces, unsigned count);
 
 /*
- * Puts pieces over what a map has, each of which goes on where the one in front ends: what they cover goes, and the rest of an
- * older piece behind them stays. NF2_TOO_MANY: not so many at once. NULL: the map ends at `count`, and what reaches over that
- * gets its true length.
+ * Puts pieces over what a map has, at once: what they cover goes, and the rest of an older piece behind them stays. They lie in
+ * rows, in which each goes on where the one in front ends, and rows do not touch. At most NF2_PIECES_MAX.
  */
-#define NF2_TOO_MANY 3
 int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *pieces, uint32_t count);
+
+/* The map ends there; what reaches over that gets its true length. */
+int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end);
 
 /* The content of a name: its head, behind the rest of a long name. */
 int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length, struct nf2_op *op);

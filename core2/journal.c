@@ -107,9 +107,9 @@ static uint16_t last_epoch(const nf2_t *fs, const struct nf2_scan *scan)
 
 /*
  * The last log: where an anchor is lost, or a cut came in front of it, the log goes on in the block that the head names as the next one.
- * What that was before has fewer erases, or was erased. Whatever cannot be read is looked at again by who reads the head.
+ * What that was before has fewer erases, or was erased. A read that fails must not end the search: an older log would be gone on with.
  */
-static NF2_APART void find_head(nf2_t *fs)
+static NF2_APART int find_head(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
     struct nf2_scan scan;
@@ -119,15 +119,22 @@ static NF2_APART void find_head(nf2_t *fs)
     NF2_NEAR(root);
     for (uint32_t i = fs->io.blocks; i > 0 && block < fs->io.blocks; i--) {
         nf2_scan_begin(&scan, block);
-        const uint8_t *p = nf2_scan_next(fs, &scan, &record) > 0 ? nf2_peek(fs, block, record.offset + 2u, NF2_STATE_ERASES + 4u) : NULL;
-        if (p == NULL || nf2_get32(p + NF2_STATE_VOLUME) != root->volume_id || nf2_get32(p + NF2_STATE_ERASES) < erases) {
-            return;
+        int found = nf2_scan_next(fs, &scan, &record);
+        NF2_TRY(found);
+        if (found == 0 || record.type != NF2_ROOT_CHECKPOINT || record.length != NF2_RECORD_OVERHEAD + NF2_STATE_BYTES) {
+            break;
+        }
+        const uint8_t *p = nf2_peek(fs, block, record.offset + 2u, NF2_STATE_ERASES + 4u);
+        NF2_TRY(p != NULL ? NF2_OK : NF2_ERR_IO);
+        if (nf2_get32(p + NF2_STATE_VOLUME) != root->volume_id || nf2_get32(p + NF2_STATE_ERASES) < erases) {
+            break;
         }
         erases = nf2_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
         root->super_sequence++; /* no anchor that is lost has that of the next one */
         root->head = block;
         block = nf2_get16(p + NF2_STATE_NEXT);
     }
+    return NF2_OK;
 }
 
 int nf2_journal_read(nf2_t *fs)
@@ -140,7 +147,7 @@ int nf2_journal_read(nf2_t *fs)
 
     NF2_NEAR(root);
     NF2_ASSERT(root->head < fs->io.blocks && !fs->io.epoch_known);
-    find_head(fs);
+    NF2_TRY(find_head(fs));
     nf2_scan_begin(&scan, root->head);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) { /* the last CHECKPOINT counts, and a GROUP behind it */
         bool group = state != 0 && record.type == NF2_ROOT_GROUP;
@@ -159,15 +166,15 @@ int nf2_journal_read(nf2_t *fs)
         root->group_at = (uint16_t)group_at;
         root->clean = false;
     }
-    root->next_id = root->id_limit;
+    root->next_id = NF2_BROKEN(NF2_FAULT_ID) ? root->next_id : root->id_limit;
     fs->io.epoch = scan.last_epoch;
     bool torn = scan.bad && (scan.dirty_end || scan.used_end > nf2_page_end(fs, scan.last_end - 1u));
     fs->io.cut = !root->clean || torn; /* it was cut in its first CHECKPOINT */
     if (fs->io.cut) { /* what was claimed and not used is found by the walk */
         memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
         memset(&fs->space.data, 0, sizeof fs->space.data);
-        root->next_suspect = true; /* the session may have been cut in a turn */
-        fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) + 1u);
+        root->next_suspect = root->next_suspect || !NF2_BROKEN(NF2_FAULT_SUSPECT); /* it may have been cut in a turn */
+        fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) + (NF2_BROKEN(NF2_FAULT_EPOCH) ? 0u : 1u));
         root->unclean_mounts++;
         root->leaky = true;
     }
@@ -178,11 +185,10 @@ int nf2_journal_read(nf2_t *fs)
      * units that are programmed once it must not: all goes into blocks that are erased first.
      */
     root->anchor_due = root->head != anchored;
-    if (fs->io.flash->program_unit > 1) {
+    if (fs->io.flash->program_unit > 1 && !NF2_BROKEN(NF2_FAULT_ONCE)) {
         root->next_suspect = true;
         root->end = UINT16_MAX;
-        if (root->anchor_due) { /* the session begins with a turn, and its anchor */
-            root->anchor_due = root->next == anchored;
+        if (root->anchor_due) {
             nf2_super_forget(fs);
         }
     }
@@ -200,7 +206,7 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
     NF2_ASSERT(block < fs->io.blocks);
     nf2_space_use(fs, block, 1);
     nf2_space_taken(fs, before - fs->space.now_free);
-    if (nf2_journal_bad_listed(fs, block)) {
+    if (nf2_journal_bad_listed(fs, block) || NF2_BROKEN(NF2_FAULT_BAD)) {
         return;
     }
     if (root->bads == NF2_BAD_MAX) { /* too many in one call: the first one is found anew when it fails again */
@@ -243,23 +249,20 @@ uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
     return (uint32_t)claim->start + claim->count;
 }
 
-/* The claim that the log's next block comes from: where there is none for nodes, the first free block becomes it. */
+/* The claim that the log's next block comes from: where there is none for nodes, a free block becomes it. */
 static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
     struct nf2_claim *nodes = &space->nodes;
-    uint32_t at = 0, size = space->window_blocks;
+    uint32_t block;
 
     NF2_NEAR(nodes);
-    while (nodes->count == 0 && at < size) {
-        uint32_t block = space->now_window * size + at;
-        if (!nf2_bit(space->now, at++)) {
-            nodes->start = (uint16_t)block;
-            nodes->erased = nf2_space_erased(fs, block, 1);
-            nodes->count = 1;
-            nf2_space_use(fs, block, 1);
-            nf2_space_taken(fs, 1);
-        }
+    if (nodes->count == 0 && nf2_space_find(fs, 1, NF2_SPACE_RESTS, &block) > 0) {
+        nodes->start = (uint16_t)block;
+        nodes->erased = nf2_space_erased(fs, block, 1);
+        nodes->count = 1;
+        nf2_space_use(fs, block, 1);
+        nf2_space_taken(fs, 1);
     }
     return nodes->count > 0 ? nodes : &space->data;
 }
@@ -294,7 +297,7 @@ static NF2_APART int turn(nf2_t *fs)
 
     NF2_NEAR(root);
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
-        bool suspect = root->next_suspect;
+        bool suspect = root->next_suspect && !NF2_BROKEN(NF2_FAULT_NEXT);
         root->head = root->next;
         if (root->head == old || root->head == root->group_block) {
             break; /* what the anchor names, or a GROUP that waits */
@@ -307,7 +310,7 @@ static NF2_APART int turn(nf2_t *fs)
             result = write_state(fs);
         }
         if (result == NF2_OK) {
-            result = nf2_super_write(fs);
+            result = NF2_BROKEN(NF2_FAULT_TURN) && fs->mounted ? NF2_OK : nf2_super_write(fs);
         } else if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, root->head);
             nf2_super_forget(fs);
@@ -348,7 +351,7 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
         return NF2_ERR_ROFS;
     }
     nf2_journal_prepare(fs);
-    if (fs->root.anchor_due) { /* before the block that the last one names has another use */
+    if (fs->root.anchor_due) { /* before a block that led to the head has another use: `next` may be one */
         NF2_TRY(nf2_super_write(fs));
         fs->root.anchor_due = false;
     }
@@ -365,6 +368,7 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
 
 int nf2_journal_open(nf2_t *fs)
 {
+    fs->root.opened = fs->root.opened || NF2_BROKEN(NF2_FAULT_OPENING);
     return fs->root.opened ? NF2_OK : nf2_journal_checkpoint(fs, false);
 }
 

@@ -6,27 +6,21 @@ const struct nf2_key nf2_key_lowest = {0, 0, {0}};
 
 void nf2_key_copy(struct nf2_key *to, const struct nf2_key *from)
 {
-    *to = *from;
+    memmove(to, from, offsetof(struct nf2_key, bytes) + from->length);
 }
 
-struct nf2_key nf2_key_number(uint32_t id, uint32_t number)
+void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t number)
 {
-    struct nf2_key key = {id, 4, {0}};
+    uint8_t *p = key->bytes;
 
-    for (unsigned i = 0; i < 4; i++) {
-        key.bytes[i] = (uint8_t)(number >> (24 - 8 * i));
+    key->id = id;
+    if (kind != 0) {
+        *p++ = kind;
     }
-    return key;
-}
-
-struct nf2_key nf2_key_system(uint8_t kind, uint32_t number)
-{
-    struct nf2_key key = nf2_key_number(NF2_SYSTEM_ID, number);
-
-    memmove(key.bytes + 1, key.bytes, 4);
-    key.bytes[0] = kind;
-    key.length = 5;
-    return key;
+    for (uint32_t shift = 32; shift > 0; *p++ = (uint8_t)(number >> shift)) {
+        shift -= 8;
+    }
+    key->length = (uint8_t)(p - key->bytes);
 }
 
 uint32_t nf2_key_value(const struct nf2_key *key)

@@ -263,6 +263,7 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
             return whole;
         }
         if (found == NF2_PLACE_RECORD) {
+            whole = NF2_BROKEN(NF2_FAULT_WHOLE) ? found : whole;
             bool within = record->more && whole == NF2_PLACE_RECORD;
             uint32_t end = within ? next_place(fs, record) : scan->group_end;
             /* In an epoch nothing is behind a torn program; nor behind a node's first one in any. */
@@ -295,7 +296,7 @@ uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan)
     if (scan->last_epoch == fs->io.epoch && !scan->dirty_end && !torn_page_behind) {
         return scan->last_end;
     }
-    uint32_t skip = nf2_epochs_between(scan->last_epoch, fs->io.epoch);
+    uint32_t skip = NF2_BROKEN(NF2_FAULT_SKIP) ? 0 : nf2_epochs_between(scan->last_epoch, fs->io.epoch);
     uint32_t at = nf2_max(nf2_page_end(fs, scan->last_end - 1u), scan->used_end) + skip * nf2_page(fs);
     return nf2_min(at, nf2_log_bytes(fs));
 }

@@ -109,18 +109,19 @@ struct nf2_span {
         uint32_t block;
     } at;
     uint16_t offset, position;
+    uint16_t unused;            /* see nf2_op_own */
     uint16_t length;
 };
 
 static inline struct nf2_span nf2_span_of(const void *data, uint32_t length)
 {
-    struct nf2_span span = {{data}, 0, 0, (uint16_t)length};
+    struct nf2_span span = {{data}, 0, 0, 0, (uint16_t)length};
     return span;
 }
 
 static inline struct nf2_span nf2_span_at(uint32_t block, uint32_t offset, uint32_t position, uint32_t length)
 {
-    struct nf2_span span = {{NULL}, (uint16_t)offset, (uint16_t)position, (uint16_t)length};
+    struct nf2_span span = {{NULL}, (uint16_t)offset, (uint16_t)position, 0, (uint16_t)length};
     span.at.block = block;
     return span;
 }

@@ -33,6 +33,10 @@ static int erase_some(nf2_t *fs, uint32_t group, uint32_t left, uint32_t record)
 
     space->ahead = space->ahead_group == group ? space->ahead : 0;
     space->ahead_group = (uint8_t)group;
+    if (NF2_BROKEN(NF2_FAULT_AHEAD)) {
+        space->erased_groups |= 1u << group;
+        NF2_TRY(nf2_journal_checkpoint(fs, false));
+    }
     while (space->ahead < size) {
         uint32_t block = first + space->ahead;
         bool whole = large > 1 && nf2_large_begins(fs, block) && block + large <= first + size;
@@ -72,7 +76,7 @@ static uint32_t erases_of_step(const nf2_t *fs)
 {
     uint32_t nodes = fs->space.nodes.erased;
 
-    return erases_of_turn(fs) + (fs->space.data.erased == 0) + (nodes < 3 ? 3u - nodes : 0);
+    return erases_of_turn(fs) + (fs->space.data.erased == 0) + (fs->space.moved.erased == 0) + (nodes < 3 ? 3u - nodes : 0);
 }
 
 int nf2_idle(nf2_t *fs, uint32_t budget_us)

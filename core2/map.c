@@ -40,10 +40,11 @@ static int of_map(int found, const struct nf2_entry *entry, uint32_t id)
 
 int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
 {
-    struct nf2_key key = nf2_key_number(id, offset);
+    struct nf2_key key;
     struct nf2_entry entry;
     uint32_t end, next;
 
+    nf2_key_make(&key, id, 0, offset);
     entry.block = 0;
     int found = of_map(nf2_tree_seek(fs, &key, NF2_AT_OR_BELOW, &entry), &entry, id);
     NF2_TRY(found);
@@ -75,9 +76,10 @@ int nf2_map_end(nf2_t *fs, uint32_t id, uint32_t *end)
 {
     struct nf2_entry entry;
     struct nf2_piece piece;
-    struct nf2_key key = nf2_key_number(id, NF2_NONE);
-    int found = of_map(nf2_tree_seek(fs, &key, NF2_AT_OR_BELOW, &entry), &entry, id);
+    struct nf2_key key;
 
+    nf2_key_make(&key, id, 0, NF2_NONE);
+    int found = of_map(nf2_tree_seek(fs, &key, NF2_AT_OR_BELOW, &entry), &entry, id);
     *end = 0;
     if (found <= 0) {
         return found;

@@ -2,6 +2,7 @@
 #include "move.h"
 
 #include "victims.h"
+#include "walked.h"
 
 #define STEP_PAGES 24u          /* copied in one step */
 
@@ -69,7 +70,7 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
 
 /*
  * Plans to put what a step moves of what a map has at an offset, which is copied: all of it, or, as the first piece of the
- * plan, a part, behind what is left behind that. 1: there may be more; 0, or an error.
+ * plan, a part, behind what is left behind that. 1: there may be more; 0, or an error. What stays is marked.
  */
 static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_plan *plan)
 {
@@ -78,6 +79,7 @@ static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct 
 
     NF2_TRY(nf2_map_find(fs, id, offset, &piece));
     if (piece.kind == 0 || !nf2_move_wanted(fs, &piece)) {
+        nf2_walked_piece(fs, &piece);
         return 0;
     }
     part = piece;
@@ -101,18 +103,26 @@ static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct 
     return to->length == piece.length;
 }
 
-/* Pieces that are copied as a whole are put with one change. */
+/* Pieces that are copied as a whole are put with one change, behind which the walk goes on: the barrier marks them. */
 static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted *wanted)
 {
-    struct nf2_plan plan = {.count = 0, .from = 0, .to = 0};
+    struct nf2_plan plan = {.count = 0};
     int more = 1;
 
     while (more > 0 && plan.count < wanted->count) {
         more = move_piece(fs, id, wanted->offset[plan.count], &plan);
         NF2_TRY(more);
     }
-    NF2_TRY(plan.count > 0 ? nf2_change_pieces(fs, id, &plan) : NF2_OK);
     fs->moves++;
+    if (more > 0) {
+        nf2_key_make(&fs->walk.cursor, id, 0, wanted->offset[plan.count - 1]);
+        fs->walk.behind = true;
+    }
+    int result = plan.count > 0 ? nf2_change_pieces(fs, id, plan.piece, plan.count) : 0;
+    if (result < 0) {           /* what is still in its place may not be marked: from the beginning */
+        nf2_key_copy(&fs->walk.cursor, &nf2_key_lowest);
+        return result;
+    }
     return plan.count > 0;
 }
 
@@ -170,13 +180,13 @@ static NF2_APART int name_map(nf2_t *fs, const struct nf2_key *key, uint32_t id)
 /* A LIST of long pieces becomes a map, whose entries are moved one by one. */
 static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_key *key)
 {
-    struct nf2_plan plan = {.count = 1, .from = 0, .to = 0};
+    struct nf2_plan plan = {.count = 1};
     uint32_t id;
     int found;
 
     NF2_TRY(nf2_shadow_begin(fs, &id));
     for (unsigned i = 0; (found = list_piece(fs, key, i, &plan.piece[0])) > 0; i++) { /* a change may write its leaf anew */
-        NF2_TRY(nf2_change_pieces(fs, id, &plan));
+        NF2_TRY(nf2_change_pieces(fs, id, plan.piece, plan.count));
     }
     NF2_TRY(found);
     NF2_TRY(name_map(fs, key, id));

@@ -50,6 +50,15 @@ void nf2_front_key(const struct nf2_front *front, struct nf2_key *key)
     memcpy(key->bytes, front->bytes + front->key, front->key_length);
 }
 
+int nf2_key_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_key *key)
+{
+    struct nf2_front front;
+
+    NF2_TRY(nf2_front_of(fs, block, place, &front));
+    nf2_front_key(&front, key);
+    return NF2_OK;
+}
+
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key)
 {
     struct nf2_front front;
@@ -174,11 +183,8 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
 /* The key of the record at `place` stays known. */
 static int know(nf2_t *fs, struct nf2_iterator *iterator, uint32_t place)
 {
-    struct nf2_front front;
-
     if (iterator->known != place) {
-        NF2_TRY(nf2_front_of(fs, iterator->view->block, place, &front));
-        nf2_front_key(&front, &iterator->key);
+        NF2_TRY(nf2_key_at(fs, iterator->view->block, place, &iterator->key));
         iterator->known = (uint16_t)place;
     }
     return NF2_OK;
@@ -217,21 +223,6 @@ int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct 
     entry->base = gap->base;
     entry->tail = gap->tail;
     return entry_found(fs, gap, place, entry);
-}
-
-int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
-                  struct nf2_entry *entry)
-{
-    struct nf2_iterator gap = {.view = view};
-
-    NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
-    return nf2_gap_seek(fs, &gap, how, entry);
-}
-
-int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, struct nf2_entry *entry)
-{
-    int found = nf2_node_seek(fs, view, key, NF2_AT_OR_BELOW, entry);
-    return found > 0 ? nf2_key_compare(&entry->key, key) == 0 : found;
 }
 
 /* ---- all entries in order ----------------------------------------------------------------------- */

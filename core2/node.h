@@ -46,19 +46,32 @@ static inline int nf2_seek_at(enum nf2_seek how)
 /* A change of an entry, or the removal of those of a range. */
 struct nf2_op {
     enum { NF2_OP_PUT, NF2_OP_DEL, NF2_OP_RANGE } type;
-    uint32_t to;                /* of RANGE: entries of the map from the key on up to this offset are removed */
-    struct nf2_key key;
-    struct nf2_span body[NF2_OP_SPANS]; /* of PUT, one behind the other: rest of a long name, content; or first byte, data; or all in the first */
+    const struct nf2_key *key;  /* of a name; else `nf2_op_own` */
+    union {
+        uint32_t to;            /* of RANGE: entries of the map from the key on up to this offset are removed */
+        struct nf2_span body[NF2_OP_SPANS]; /* of PUT, one behind the other: rest of a long name, content; or first byte, data; or all in the first */
+    };
 };
+
+/* Room for a short key in a change, in front of the second span's length, which is 0 then. */
+#define NF2_OWN_BYTES (offsetof(struct nf2_key, bytes) + 5u)
+_Static_assert(offsetof(struct nf2_span, length) >= NF2_OWN_BYTES, "a number's key fits there");
+static inline struct nf2_key *nf2_op_own(struct nf2_op *op)
+{
+    return (struct nf2_key *)(void *)&op->body[1];
+}
 
 /* Does the change replace or remove an entry with this key? */
 bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key);
 
-struct nf2_key nf2_key_number(uint32_t id, uint32_t number);    /* an offset in a map */
-struct nf2_key nf2_key_system(uint8_t kind, uint32_t number);
+/* Which changes do so with the entry at a place: a bit each, or an error. */
+int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *ops, unsigned count);
+
+/* An offset in a map; or, with a kind in front, what lies under id 0. No byte behind these is written. */
+void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t number);
 uint32_t nf2_key_value(const struct nf2_key *key);              /* the number at its end */
 
-/* An assignment of its own takes 24 bytes of code, a call of this 8. */
+/* Of the bytes only those that count. */
 void nf2_key_copy(struct nf2_key *to, const struct nf2_key *from);
 
 /* The order of a key to another: below 0, 0, above 0. */
@@ -82,6 +95,9 @@ struct nf2_front {
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
 void nf2_front_key(const struct nf2_front *front, struct nf2_key *key);
 
+/* The key of the record at a place. */
+int nf2_key_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_key *key);
+
 /* The key of the record at a place is below `key`: 0, is that: 1, above: 2, or an error. */
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key);
 
@@ -100,11 +116,6 @@ void nf2_view_forget(nf2_t *fs, uint32_t block);
 
 /* The view of a node, read from the chip if it is not known. It holds until the next call of this. */
 int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view **view);
-
-/* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
-int nf2_node_find(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, struct nf2_entry *entry);
-int nf2_node_seek(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, enum nf2_seek how,
-                  struct nf2_entry *entry);
 
 /* The entry at a place. */
 int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry);

@@ -12,15 +12,27 @@ uint32_t nf2_op_body(const struct nf2_op *op)
 uint32_t nf2_op_bytes(const struct nf2_op *op)
 {
     uint8_t bytes[NF2_KEY_BYTES];
-    return (uint32_t)(nf2_key_store(bytes, &op->key) - bytes) + nf2_op_body(op);
+    return (uint32_t)(nf2_key_store(bytes, op->key) - bytes) + nf2_op_body(op);
 }
 
 bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key)
 {
-    int order = nf2_key_compare(key, &op->key);
+    int order = nf2_key_compare(key, op->key);
 
     return op->type != NF2_OP_RANGE ? order == 0 :
-           order >= 0 && key->id == op->key.id && key->length == 4 && nf2_key_value(key) < op->to;
+           order >= 0 && key->id == op->key->id && key->length == 4 && nf2_key_value(key) < op->to;
+}
+
+int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *ops, unsigned count)
+{
+    struct nf2_key key;
+    int covered = 0;
+
+    NF2_TRY(nf2_key_at(fs, block, place, &key));
+    while (count-- > 0) {
+        covered = covered << 1 | nf2_op_covers(&ops[count], &key);
+    }
+    return covered;
 }
 
 /* ---- records ----------------------------------------------------------------------------- */
@@ -43,7 +55,7 @@ static uint32_t put_record(nf2_t *fs, struct nf2_writer *writer, const struct nf
     for (unsigned i = 0; i < kills; i++) {
         p = nf2_put16(p, record->kill[i]);
     }
-    p = type == NF2_NODE_DEL ? p : nf2_key_store(p, &op->key);
+    p = type == NF2_NODE_DEL ? p : nf2_key_store(p, op->key);
     uint32_t length = (uint32_t)(p - bytes), body = type == NF2_NODE_REN ? 0 : nf2_op_body(op);
     uint32_t place = nf2_writer_open(fs, writer, type, length + body);
     nf2_writer_put(fs, writer, bytes, length);
@@ -70,54 +82,53 @@ void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
 
 /* ---- appending --------------------------------------------------------------------------- */
 
-/* Does a change put the body of this entry, where it lies, and nothing else? */
-static bool takes_body(const struct nf2_op *op, const struct nf2_entry *source)
+/* Does a change put the body of the entry at a place, where it lies, and nothing else? The place of the record with it, 0 or an error. */
+static NF2_APART int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t block, uint32_t place)
 {
-    const struct nf2_span *body = op->body;
+    struct nf2_entry source;
 
-    return op->type == NF2_OP_PUT && body[1].length == 0 && body->at.block == source->block &&
-           body->position == source->body_position && body->offset == source->body_record;
+    NF2_TRY(nf2_entry_at(fs, block, place, &source));
+    struct nf2_span whole = nf2_body_whole(&source);
+    return op->body[1].length == 0 && memcmp(op->body, &whole, sizeof whole) == 0 ? source.body_record : 0;
 }
 
 /* The records that the changes are in this node: how many, or an error. */
 static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
                           unsigned count, struct record *record)
 {
-    struct nf2_entry entry;
+    struct nf2_iterator gap;
     unsigned n = 0;
 
+    gap.view = view;
     for (unsigned i = 0; i < count; i++) {
         const struct nf2_op *op = &ops[i];
-        const struct nf2_key *from = &op->key;
-        enum nf2_seek how = NF2_AT_OR_ABOVE;
+        bool range = op->type == NF2_OP_RANGE;
+        NF2_TRY(nf2_node_gap(fs, op->key, !range, &gap));
         int found;
         do {
-            found = op->type == NF2_OP_RANGE ? nf2_node_seek(fs, view, from, how, &entry) :
-                    nf2_node_find(fs, view, from, &entry);
+            int place = range ? nf2_iterate_place(fs, &gap) : gap.below, body = 0;
+            NF2_TRY(place);
+            found = place == 0 ? 0 : nf2_ops_cover(fs, view->block, (uint32_t)place, op, range ? count - i : 1);
             NF2_TRY(found);
-            found = found && nf2_op_covers(op, &entry.key);
-            bool stays = false; /* a RANGE leaves out what the changes behind it put */
-            for (unsigned k = i + 1; found && op->type == NF2_OP_RANGE && k < count; k++) {
-                stays = stays || nf2_op_covers(&ops[k], &entry.key);
+            if (found == 1 && op->type == NF2_OP_DEL && i > 0) {
+                body = takes_body(fs, op - 1, view->block, (uint32_t)place);
+                NF2_TRY(body);
             }
-            if (found && op->type == NF2_OP_DEL && i > 0 && takes_body(op - 1, &entry)) {
-                record[n - 1].type = NF2_NODE_REN; /* the PUT in front becomes a rename */
+            if (body > 0) {     /* the PUT in front becomes a rename */
+                record[n - 1].type = NF2_NODE_REN;
                 record[n - 1].kill[2] = record[n - 1].kill[0];
-                record[n - 1].kill[1] = entry.record;
-                record[n - 1].kill[0] = entry.body_record;
-            } else if (!stays && (found || op->type == NF2_OP_PUT)) {
+                record[n - 1].kill[1] = (uint16_t)place;
+                record[n - 1].kill[0] = (uint16_t)body;
+            } else if (found == 1 || op->type == NF2_OP_PUT) { /* a RANGE leaves out what the changes behind it put */
                 if (n == APPEND_MAX) {
                     return NF2_NODE_FULL;
                 }
-                memset(&record[n], 0, sizeof record[n]);
                 record[n].type = op->type != NF2_OP_PUT ? NF2_NODE_DEL :
                                  found ? NF2_NODE_PUTK : NF2_NODE_PUT;
                 record[n].op = (uint8_t)i;
-                record[n++].kill[0] = found ? entry.record : 0;
+                record[n++].kill[0] = (uint16_t)(found ? place : 0);
             }
-            from = &entry.key;
-            how = NF2_ABOVE;
-        } while (found && op->type == NF2_OP_RANGE);
+        } while ((found & 1) != 0 && range);
     }
     return (int)n;
 }
@@ -138,7 +149,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
         nf2_writer_begin(&writer, view->block, view->end);
         writer.result = dry ? NF2_NODE_FULL : NF2_OK;
         for (int i = 0; i < n; i++) {
-            writer.more = i + 1 < n;
+            writer.more = i + 1 < n && !NF2_BROKEN(NF2_FAULT_GROUP);
             record[i].place = (uint16_t)put_record(fs, &writer, &ops[record[i].op], &record[i]);
         }
         result = nf2_writer_end(fs, &writer);

@@ -40,16 +40,19 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
         return 0;
     }
     NF2_TRY(nf2_record_read(fs, fs->root.group_block, fs->root.group_at, reader->at, bytes, room));
-    uint32_t used = room > NF2_GROUP_OP_HEAD ? load_key(bytes + NF2_GROUP_OP_HEAD, room - NF2_GROUP_OP_HEAD, &op->key) : 0;
+    uint32_t used = room > NF2_GROUP_OP_HEAD ? load_key(bytes + NF2_GROUP_OP_HEAD, room - NF2_GROUP_OP_HEAD, &reader->key) : 0;
     uint32_t at = NF2_GROUP_OP_HEAD + used, body = nf2_get16(bytes + 1);
     if (used == 0 || at + body > left || bytes[0] > NF2_GROUP_RANGE || (bytes[0] == NF2_GROUP_RANGE && body != 4)) {
         return NF2_ERR_IO;
     }
     memset(op->body, 0, sizeof op->body);
     op->type = bytes[0];        /* the same numbers */
-    op->to = nf2_get32(bytes + at);
-    op->body[0] = nf2_span_at(fs->root.group_block, fs->root.group_at, reader->at + at,
-                              op->type == NF2_OP_RANGE ? 0 : body);
+    op->key = &reader->key;
+    op->body[0] = nf2_span_at(fs->root.group_block, fs->root.group_at, reader->at + at, body);
+    if (op->type == NF2_OP_RANGE) {
+        op->to = nf2_get32(bytes + at);
+        op->body[0].length = 0;
+    }
     reader->at = (uint16_t)(reader->at + at + body);
     return 1;
 }
@@ -72,11 +75,10 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
     NF2_TRY(nf2_group_begin(fs, &reader));
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
         bool any = entry->block != NF2_NONE;
-        int side = nf2_key_compare(&op.key, key), order = any ? nf2_key_compare(&op.key, &entry->key) : 0;
+        int side = nf2_key_compare(op.key, key), order = any ? nf2_key_compare(op.key, &entry->key) : 0;
         bool same = any && order == 0;
         if (op.type == NF2_OP_RANGE && any && nf2_op_covers(&op, &entry->key)) {
-            struct nf2_key last = nf2_key_number(op.key.id, op.to - 1);
-            nf2_key_copy(&entry->key, below ? &op.key : &last);
+            nf2_key_make(&entry->key, op.key->id, 0, below ? nf2_key_value(op.key) : op.to - 1);
             return GONE;
         }
         if (op.type == NF2_OP_DEL && same) {
@@ -88,7 +90,7 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
             entry->record = entry->body_record = op.body[0].offset;
             entry->body_position = op.body[0].position;
             entry->body_length = op.body[0].length;
-            nf2_key_copy(&entry->key, &op.key);
+            nf2_key_copy(&entry->key, op.key);
         }
     }
     return found < 0 ? found : entry->block != NF2_NONE;

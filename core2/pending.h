@@ -16,6 +16,7 @@ enum { NF2_GROUP_NONE = 0, NF2_GROUP_WAITS = 1, NF2_GROUP_FAILED = 2 };
 /* Reads the changes of a GROUP one after the other. */
 struct nf2_group_reader {
     uint16_t at, end;           /* in the record */
+    struct nf2_key key;         /* of the last one */
 };
 int nf2_group_begin(nf2_t *fs, struct nf2_group_reader *reader);
 

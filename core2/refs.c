@@ -88,7 +88,7 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
 
     refs->at = refs->length = 0;
     refs->offset = nf2_key_value(key);
-    if (body->length == 0 || key->id == NF2_SYSTEM_ID) {
+    if (body->length == 0 || (key->id == NF2_SYSTEM_ID && key->length > 0)) { /* without: content whose key is not asked for */
         return NF2_OK;
     }
     NF2_TRY(nf2_content_at(fs, key, body, &at));

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "space.h"
 
-uint32_t nf2_super_blocks(const nf2_t *fs)
-{
-    return fs->io.blocks < 64 ? NF2_SUPER_BLOCKS : NF2_SUPER_MOST;
-}
-
 uint32_t nf2_windows(const nf2_t *fs)
 {
     return (fs->io.blocks + fs->space.window_blocks - 1) / fs->space.window_blocks;
@@ -94,6 +89,7 @@ void nf2_space_changed(nf2_t *fs)
 {
     fs->space.pristine = fs->space.settled = false;
     fs->root.leaky = true;
+    fs->walk.spent = 0;
 }
 
 bool nf2_space_mark(nf2_t *fs, uint32_t block)
@@ -127,7 +123,7 @@ void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window)
 
     memset(bits, 0, NF2_WINDOW_BYTES);
     for (uint32_t i = 0; i < NF2_WINDOW_BLOCKS; i++) {
-        if (i >= size || first + i >= fs->io.blocks || first + i < nf2_super_blocks(fs)) {
+        if (i >= size || first + i >= fs->io.blocks || first + i < NF2_SUPER_BLOCKS) {
             nf2_bit_set(bits, i, true);
         }
     }
@@ -172,7 +168,8 @@ static bool suits(const nf2_t *fs, uint32_t block, bool worn)
     return !nf2_space_victim(fs, block) && ((fs->space.worn & group_bit(fs, block)) != 0) == worn;
 }
 
-uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t *start)
+/* A run of free blocks of such parts. `any`: also of worn groups, and of victims. */
+static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t *start)
 {
     bool worn = of == NF2_SPACE_WORN, whole = of != NF2_SPACE_RESTS;
     uint32_t size = fs->space.window_blocks, first = fs->space.now_window * size, best = 0;
@@ -192,6 +189,20 @@ uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bo
         }
     }
     return best;
+}
+
+uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start)
+{
+    bool rests = of == NF2_SPACE_RESTS;
+    uint32_t n = 0;
+
+    for (unsigned i = of == NF2_SPACE_WORN ? 1 : 2; n == 0 && i < 6; i++) {
+        bool any = i >= 4;      /* what is left in the end was held back */
+        fs->space.drained = fs->space.drained || any;
+        of = i < 2 ? NF2_SPACE_WORN : (i & 1) != rests ? NF2_SPACE_RESTS : NF2_SPACE_WHOLE;
+        n = find(fs, most, of, any, start);
+    }
+    return n;
 }
 
 uint32_t nf2_part_blocks(const nf2_t *fs)
@@ -226,7 +237,7 @@ uint32_t nf2_space_kept(const nf2_t *fs)
 {
     uint32_t least = fs->io.blocks < 64 ? 0 : 1; /* the tree will get that high: nothing is taken back then */
 
-    return 6u + 2u * nf2_max(fs->root.level, least);
+    return NF2_BROKEN(NF2_FAULT_KEPT) ? 0 : 6u + 2u * nf2_max(fs->root.level, least);
 }
 
 uint32_t nf2_space_total(const nf2_t *fs)

@@ -9,13 +9,10 @@
 #include "flash.h"
 #include "format.h"
 
-/* Blocks of the super log, at the volume's start. */
-uint32_t nf2_super_blocks(const nf2_t *fs);
-
-/* A block that is none of these, and that the volume has. */
+/* A block that is no super block, and that the volume has. */
 static inline bool nf2_space_usable(const nf2_t *fs, uint32_t block)
 {
-    return block >= nf2_super_blocks(fs) && block < fs->io.blocks;
+    return block >= NF2_SUPER_BLOCKS && block < fs->io.blocks;
 }
 
 uint32_t nf2_windows(const nf2_t *fs);
@@ -53,10 +50,11 @@ uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits);
 
 /*
  * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. Of parts that one large erase takes as a
- * whole, of worn groups or of others; or of what is left of parts in use. `any`: also of worn groups, and of victims.
+ * whole, of worn groups or of others; or of what is left of parts in use. Where there are none, of the others; where they
+ * are the last ones, also of worn groups, and of victims.
  */
 enum nf2_space_of { NF2_SPACE_WHOLE, NF2_SPACE_WORN, NF2_SPACE_RESTS };
-uint32_t nf2_space_find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t *start);
+uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start);
 
 /* Are these blocks on record as erased? */
 bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count);

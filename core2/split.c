@@ -6,19 +6,21 @@ struct rewrite {
     bool two, edge;             /* edge: the first one of two is the old node, which stays */
     bool failed;                /* a block failed in a program that may count after a remount */
     uint8_t old;                /* levels, a bit each, whose node on the way is replaced */
+    uint8_t count;
+    uint8_t level;
+    uint8_t sources;            /* of entries: none, the node of the way, its neighbour too */
     const struct nf2_child *way;
-    const struct nf2_key *key;  /* that the way leads to */
+    const struct nf2_key *lead; /* that the way leads to */
     struct nf2_op *ops;         /* changes of the node at `level`: the caller's, then `up` */
-    unsigned count;
-    unsigned level;
-    unsigned sources;           /* of entries: none, the node of the way, its neighbour too */
-    unsigned entries;           /* that stay */
-    uint32_t base;              /* of a node that holds all: where its base ends */
+    uint16_t base;              /* of a node that holds all: where its base ends */
+    uint16_t end[3];            /* entries that stay, in front of the first part (0), up to its end, in all; */
+    uint16_t done;              /* passed so far */
     struct nf2_child right;     /* the neighbour; block 0: none */
     struct nf2_child made[2];   /* the new nodes */
-    struct nf2_key cut;         /* first key of the second one */
-    uint8_t body[2][NF2_CHILD_BYTES];
-    struct nf2_op up[2];        /* what they mean for the parent */
+    struct nf2_writer writer;
+    struct nf2_key cut;         /* first key of the second part; the last one, if it is not cut */
+    struct nf2_key key[2];      /* of `up`: what they mean for the parent */
+    struct nf2_op up[2];
 };
 
 /* ---- new nodes --------------------------------------------------------------------------- */
@@ -40,74 +42,64 @@ static bool belong_together(const struct nf2_key *a, const struct nf2_key *b)
 }
 
 /*
- * Does the first one of two nodes end, at `position`, in front of this entry, the `n`th one that
- * stays? The last one goes apart, if nothing else does.
+ * The entries of a node that stay, as far as they belong to the part. While it is measured where the first one of two nodes
+ * ends, that is in the middle; the last entry goes apart, if nothing else does.
  */
-static bool ends_at(const struct rewrite *rewrite, unsigned n, uint32_t position,
-                    const struct nf2_key *key)
+static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view, const uint16_t *end)
 {
-    bool half = 2 * position >= rewrite->base && !belong_together(&rewrite->cut, key);
-    return rewrite->two && (half || n == rewrite->entries);
-}
-
-/* The entries of a part that stay. With the first part it is seen where the second one begins. */
-static int copy_kept(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct nf2_writer *writer)
-{
-    struct nf2_iterator iterator;
+    bool measuring = rewrite->writer.block == NF2_NO_BLOCK;
+    struct nf2_iterator gap;
     struct nf2_entry entry;
-    struct nf2_view *view;
-    struct nf2_op op;           /* of the entry in front, which is the last one if no other follows */
-    uint32_t ahead = 0;         /* bytes of that, about; 0: there is none */
-    bool end = false;
-    unsigned n = 0;
-    int found = 0;
+    struct nf2_op op;
 
-    for (unsigned i = 0; i < rewrite->sources && !end; i++) {
-        struct nf2_child node = i == 0 ? rewrite->way[rewrite->level] : rewrite->right;
-        NF2_TRY(nf2_node_view(fs, node, rewrite->level, &view));
-        NF2_TRY(nf2_iterate(fs, view, part == 1 ? &rewrite->cut : &nf2_key_lowest, &iterator));
-        while (!end && (found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
-            bool kept = !overruled(rewrite, &entry.key);
-            n += kept;
-            if (part == 0) {
-                end = kept && ends_at(rewrite, n, writer->position + ahead, &entry.key);
-                nf2_key_copy(&rewrite->cut, &entry.key); /* the last one, if there is no end */
-            }
-            if (kept && !end) {
-                if (ahead > 0) {
-                    nf2_node_put(fs, writer, &op);
-                }
-                nf2_op_put(&op, &entry.key, NULL, 0);
-                op.body[0] = nf2_body_whole(&entry);
-                ahead = NF2_RECORD_OVERHEAD + 2u + entry.key.length + entry.body_length;
-                end = rewrite->sources == 2 && 2 * writer->position > nf2_log_bytes(fs); /* enough */
+    NF2_TRY(nf2_iterate(fs, view, end == rewrite->end ? &nf2_key_lowest : &rewrite->cut, &gap));
+    while (rewrite->done < end[1]) {
+        int found = nf2_iterate_next(fs, &gap, &entry);
+        bool half = measuring && 2 * rewrite->writer.position > rewrite->base, kept = !overruled(rewrite, &entry.key);
+        if (found <= 0 || (half && rewrite->sources == 2)) { /* that is too much for one */
+            return found;
+        }
+        if (measuring) {
+            half = half && !belong_together(&rewrite->cut, &entry.key);
+            nf2_key_copy(&rewrite->cut, &entry.key);
+            if (kept && rewrite->two && (half || rewrite->done + 1u == end[1])) {
+                break;
             }
         }
-        NF2_TRY(found);
+        if (kept) {
+            rewrite->done++;
+            rewrite->writer.more = rewrite->done < end[1];
+            nf2_op_put(&op, &entry.key, NULL, 0);
+            op.body[0] = nf2_body_whole(&entry);
+            nf2_node_put(fs, &rewrite->writer, &op);
+        }
     }
-    writer->more = false;
-    if (ahead > 0) {
-        nf2_node_put(fs, writer, &op);
-    }
-    rewrite->entries = n;
     return NF2_OK;
 }
 
 /* Writes a part into a block. NF2_NO_BLOCK: only to see how long that gets; NF2_NODE_FULL then. */
-static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part,
-                          struct nf2_writer *writer)
+static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
 {
+    struct nf2_writer *writer = &rewrite->writer;
+    const struct nf2_child *node = &rewrite->way[rewrite->level];
+    struct nf2_view *view;
+
     nf2_writer_begin(writer, writer->block, 0);
     writer->result = writer->block == NF2_NO_BLOCK ? NF2_NODE_FULL : NF2_OK;
-    writer->more = rewrite->entries > 0;
+    rewrite->done = rewrite->end[part];
+    writer->more = rewrite->end[part + 1] > 0;
     nf2_node_head(fs, writer, rewrite->level);
-    NF2_TRY(copy_kept(fs, rewrite, part, writer));
+    for (unsigned i = rewrite->sources; i > 0; i--, node = &rewrite->right) {
+        NF2_TRY(nf2_node_view(fs, *node, rewrite->level, &view));
+        NF2_TRY(copy_kept(fs, rewrite, view, rewrite->end + part));
+    }
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = (uint16_t)writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
-    for (const struct nf2_op *op = rewrite->ops; op < rewrite->ops + rewrite->count; op++) {
-        bool second = rewrite->two && nf2_key_compare(&op->key, &rewrite->cut) >= 0;
-        if (op->type == NF2_OP_PUT && second == (part != 0)) {
+    for (unsigned i = 0; i < rewrite->count; i++) {
+        const struct nf2_op *op = &rewrite->ops[i];
+        int second = rewrite->two && nf2_key_compare(op->key, &rewrite->cut) >= 0;
+        if (op->type == NF2_OP_PUT && second == part) {
             nf2_node_put(fs, writer, op);
             nf2_writer_align(fs, writer);
         }
@@ -115,35 +107,47 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, unsigned part,
     return nf2_writer_end(fs, writer);
 }
 
+/* How long a part gets. */
+static NF2_APART int measure(nf2_t *fs, struct rewrite *rewrite)
+{
+    rewrite->writer.block = NF2_NO_BLOCK;
+    int result = fill(fs, rewrite, 0);
+    return result != NF2_NODE_FULL ? result : NF2_OK;
+}
+
 /* One node or two, and whether the old one stays. */
-static int plan(nf2_t *fs, struct rewrite *rewrite, struct nf2_writer *writer)
+static int plan(nf2_t *fs, struct rewrite *rewrite)
 {
     uint32_t bytes = nf2_log_bytes(fs);
 
-    rewrite->two = false;
-    rewrite->entries = 0;
-    writer->block = NF2_NO_BLOCK;
-    int result = fill(fs, rewrite, 0, writer);
-    NF2_TRY(result != NF2_NODE_FULL ? result : NF2_OK);
+    rewrite->two = rewrite->edge = false;
+    rewrite->end[1] = UINT16_MAX;
+    rewrite->base = (uint16_t)(rewrite->sources == 2 ? bytes : UINT16_MAX);
+    NF2_TRY(measure(fs, rewrite));
     rewrite->base = rewrite->made[0].base_end;
+    rewrite->end[1] = rewrite->end[2] = rewrite->done;
     bool append = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT &&
-                  nf2_key_compare(&rewrite->ops->key, &rewrite->cut) > 0;
-    rewrite->edge = append && 2 * rewrite->base > bytes && !rewrite->failed;
+                  nf2_key_compare(rewrite->ops->key, &rewrite->cut) > 0;
+    rewrite->edge = append && 2u * rewrite->base > bytes && !rewrite->failed;
     uint32_t most = rewrite->count == 0 ? 8 : 6; /* eighths; what only moves stays one */
-    rewrite->two = rewrite->edge || writer->position > bytes || writer->bytes > bytes / 8 * most;
+    rewrite->two = rewrite->edge || rewrite->writer.position > bytes || rewrite->writer.bytes > bytes / 8 * most;
+    if (rewrite->two && !rewrite->edge) {
+        NF2_TRY(measure(fs, rewrite));
+        rewrite->end[1] = rewrite->done;
+    }
     return NF2_OK;
 }
 
 /* One of the new nodes; a bad block is passed over. */
-static int write_part(nf2_t *fs, struct rewrite *rewrite, unsigned part, struct nf2_writer *writer)
+static int write_part(nf2_t *fs, struct rewrite *rewrite, int part)
 {
     int result = NF2_FAILED_BLOCK;
 
     while (result == NF2_FAILED_BLOCK) {
-        NF2_TRY(nf2_alloc_node(fs, &writer->block));
-        result = fill(fs, rewrite, part, writer);
+        NF2_TRY(nf2_alloc_node(fs, &rewrite->writer.block));
+        result = fill(fs, rewrite, part);
         if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, writer->block);
+            nf2_journal_bad(fs, rewrite->writer.block);
         }
     }
     return result;
@@ -162,64 +166,66 @@ static NF2_APART int commit_root(nf2_t *fs, const struct nf2_child *node, unsign
     return result < 0 ? result : 1;
 }
 
-static void child_op(struct rewrite *rewrite, unsigned part, const struct nf2_key *key)
+static void child_op(struct rewrite *rewrite, int part)
 {
-    uint8_t *body = rewrite->body[part];
+    struct nf2_op *op = &rewrite->up[part];
+    uint8_t *body = (uint8_t *)nf2_op_own(op);
 
-    body[0] = NF2_BODY_CHILD;
-    nf2_put16(nf2_put24(body + 1, rewrite->made[part].block), rewrite->made[part].base_end);
-    nf2_op_put(&rewrite->up[part], key, body, NF2_CHILD_BYTES);
+    nf2_op_put(op, &rewrite->key[part], body, NF2_CHILD_BYTES);
+    *body++ = NF2_BODY_CHILD;
+    nf2_put16(nf2_put24(body, rewrite->made[part].block), rewrite->made[part].base_end);
 }
 
 /* One level up: 0, 1 if there is none, or an error. A root above two nodes begins empty. */
 static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
 {
     bool root = rewrite->level >= fs->root.level, joined = rewrite->sources == 2;
-    struct nf2_entry entry;
-    struct nf2_view *view;
+    struct nf2_iterator gap;
 
     if (root && !rewrite->two) {
         return commit_root(fs, &rewrite->made[0], rewrite->level);
     }
     rewrite->level++;
     rewrite->sources = !root;
-    const struct nf2_key *key = &nf2_key_lowest;
+    rewrite->key[0].id = rewrite->key[0].length = 0;
     if (!root) {
-        NF2_TRY(nf2_node_view(fs, rewrite->way[rewrite->level], rewrite->level, &view));
-        int found = nf2_node_seek(fs, view, rewrite->key, NF2_AT_OR_BELOW, &entry);
-        NF2_TRY(found > 0 ? NF2_OK : NF2_ERR_IO);
-        key = &entry.key;
+        NF2_TRY(nf2_node_view(fs, rewrite->way[rewrite->level], rewrite->level, &gap.view));
+        NF2_TRY(nf2_node_gap(fs, rewrite->lead, 1, &gap));
+        NF2_TRY(gap.below != 0 ? nf2_key_at(fs, gap.view->block, gap.below, &rewrite->key[0]) : NF2_ERR_IO);
     }
-    child_op(rewrite, 0, key);
+    child_op(rewrite, 0);
     if (rewrite->two) {
-        child_op(rewrite, 1, &rewrite->cut);
+        nf2_key_copy(&rewrite->key[1], &rewrite->cut);
+        child_op(rewrite, 1);
     }
     unsigned skipped = rewrite->edge && !root; /* what the parent has already */
     rewrite->ops = rewrite->up + skipped;
-    rewrite->count = (rewrite->two || joined ? 2u : 1u) - skipped;
+    rewrite->count = (uint8_t)((rewrite->two || joined ? 2u : 1u) - skipped);
     return rewrite->level < NF2_LEVELS ? 0 : NF2_ERR_NOSPC;
 }
 
 /* The new nodes of a level: 0, 1 if that is committed, NF2_UNCHANGED, or an error. */
 static int write_level(nf2_t *fs, struct rewrite *rewrite)
 {
-    struct nf2_writer writer;
-
     fs->way.known = false;      /* its nodes are, until this is done */
-    NF2_TRY(plan(fs, rewrite, &writer));
-    if (rewrite->sources == 2 && 2 * rewrite->base > nf2_log_bytes(fs)) {
+    NF2_TRY(plan(fs, rewrite));
+    if (rewrite->sources == 2 && 2u * rewrite->base > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
     }
     if (rewrite->edge) {
+        nf2_key_copy(&rewrite->cut, rewrite->ops->key);
         rewrite->made[0] = rewrite->way[rewrite->level];
-        nf2_key_copy(&rewrite->cut, &rewrite->ops->key);
-        rewrite->sources = rewrite->entries = 0;
+        rewrite->sources = 0;
+        rewrite->end[2] = 0;
     } else {
         rewrite->old = (uint8_t)(rewrite->old | 1u << rewrite->level);
     }
-    NF2_ASSERT(rewrite->two <= (rewrite->edge || rewrite->entries > 1)); /* none is that long */
-    for (unsigned part = rewrite->edge; part <= rewrite->two; part++) {
-        NF2_TRY(write_part(fs, rewrite, part, &writer));
+    NF2_ASSERT(rewrite->two <= (rewrite->edge || rewrite->end[1] > 0)); /* none is that long */
+    if (NF2_BROKEN(NF2_FAULT_FREED) && !rewrite->edge) {
+        nf2_space_freed(fs, rewrite->way[rewrite->level].block);
+    }
+    for (int part = rewrite->edge; part <= rewrite->two; part++) {
+        NF2_TRY(write_part(fs, rewrite, part));
     }
     return go_up(fs, rewrite);
 }
@@ -236,13 +242,14 @@ static int append(nf2_t *fs, struct rewrite *rewrite)
     }
     bool torn = result == NF2_FAILED_BLOCK || result == NF2_NODE_HALF;
     rewrite->failed = rewrite->failed || torn;
+    result = torn && NF2_BROKEN(NF2_FAULT_TAIL) ? NF2_OK : result;
     return result == NF2_OK ? 1 : result == NF2_NODE_FULL || torn ? 0 : result;
 }
 
 static void give_up(nf2_t *fs, uint32_t block, int done)
 {
     nf2_view_forget(fs, block);
-    if (done > 0) {
+    if (done > 0 && !NF2_BROKEN(NF2_FAULT_FREED)) {
         nf2_space_freed(fs, block);
     }
 }
@@ -278,26 +285,19 @@ static NF2_APART void begin(struct rewrite *rewrite, const struct nf2_child *way
 {
     memset(rewrite, 0, sizeof *rewrite);
     rewrite->way = way;
-    rewrite->key = key;
-    rewrite->level = level;
+    rewrite->lead = key;
+    rewrite->level = (uint8_t)level;
     rewrite->sources = 1;
 }
 
-int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, struct nf2_op *ops, unsigned count)
+int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key *lead, unsigned level, struct nf2_op *ops,
+                   unsigned count)
 {
     struct rewrite rewrite;
 
-    begin(&rewrite, way, &ops->key, 0);
+    begin(&rewrite, way, lead, level);
     rewrite.ops = ops;
-    rewrite.count = count;
-    return run(fs, &rewrite);
-}
-
-int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level)
-{
-    struct rewrite rewrite;
-
-    begin(&rewrite, path->node, &path->lower, level);
+    rewrite.count = (uint8_t)count;
     return run(fs, &rewrite);
 }
 
@@ -312,35 +312,43 @@ static int lower(nf2_t *fs, const struct nf2_path *path)
     return done;
 }
 
+/* The place of the first entry of an inner node above a key: 0 if there is none, or an error. */
+static NF2_APART int above(nf2_t *fs, const struct nf2_path *path, unsigned level, const struct nf2_key *key)
+{
+    struct nf2_iterator gap;
+
+    NF2_TRY(nf2_node_view(fs, path->node[level], level, &gap.view));
+    NF2_TRY(nf2_node_gap(fs, key, 1, &gap));
+    return nf2_iterate_place(fs, &gap);
+}
+
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
 {
     struct rewrite rewrite;
-    struct nf2_entry entry;
     struct nf2_front front;
-    struct nf2_view *view;
     unsigned level = 0;
-    int found = 0;
+    int place = 0;
 
-    while (level < fs->root.level && found == 0) {
+    while (level < fs->root.level && place == 0) {
         level++;
-        NF2_TRY(nf2_node_view(fs, path->node[level], level, &view));
-        found = nf2_node_seek(fs, view, &path->lower, NF2_ABOVE, &entry);
-        NF2_TRY(found);
+        place = above(fs, path, level, &path->lower);
+        NF2_TRY(place);
     }
-    if (level == 0 || nf2_alloc_stock(fs) < 4u + 2u * fs->root.level) {
+    if (level == 0 || nf2_alloc_stock(fs) < 2u + fs->root.level) { /* one node a level: it must go on when removals took the rest */
         return NF2_UNCHANGED;
     }
-    if (found == 0) {           /* nothing follows; is there anything in front? */
-        found = nf2_node_seek(fs, view, &nf2_key_lowest, NF2_ABOVE, &entry);
-        return found == 0 ? lower(fs, path) : found < 0 ? found : NF2_UNCHANGED;
+    if (place == 0) {           /* nothing follows; is there anything in front? */
+        place = above(fs, path, level, &nf2_key_lowest);
+        return place == 0 ? lower(fs, path) : place < 0 ? place : NF2_UNCHANGED;
     }
     if (level == 1 && 4 * bytes > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
     }
     begin(&rewrite, path->node, &path->lower, level - 1);
     rewrite.sources = 2;
-    rewrite.right.block = (uint16_t)entry.block;
-    NF2_TRY(nf2_tree_child(fs, entry.record, &front, &rewrite.right));
-    nf2_op_delete(&rewrite.up[1], &entry.key);
+    rewrite.right = path->node[level];
+    NF2_TRY(nf2_tree_child(fs, (uint32_t)place, &front, &rewrite.right));
+    nf2_front_key(&front, &rewrite.key[1]);
+    nf2_op_delete(&rewrite.up[1], &rewrite.key[1]);
     return run(fs, &rewrite);
 }

@@ -77,13 +77,16 @@ int nf2_super_find(nf2_t *fs)
 {
     int result = NF2_ERR_BLANK;
 
-    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
+    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         NF2_TRY(scan_super(fs, block, &result));
     }
     return result;
 }
 
-/* Where a block goes on that this session has not written yet. One without an anchor is erased first: its erase may have been cut. */
+/*
+ * Where a block goes on that this session has not written yet. One with anything but anchors in it, or without one, is erased first: its
+ * erase may have been cut.
+ */
 static NF2_APART uint32_t find_end(nf2_t *fs, uint32_t block)
 {
     struct nf2_scan scan;
@@ -94,12 +97,13 @@ static NF2_APART uint32_t find_end(nf2_t *fs, uint32_t block)
     while (found > 0) {
         found = nf2_scan_next(fs, &scan, &record);
     }
-    return found == 0 && scan.last_end != 0 ? nf2_scan_append_at(fs, &scan) : UINT16_MAX;
+    bool anchors = scan.last_end != 0 && (!scan.bad || block == fs->root.super_block);
+    return found == 0 && anchors ? nf2_scan_append_at(fs, &scan) : UINT16_MAX;
 }
 
 void nf2_super_forget(nf2_t *fs)
 {
-    for (uint32_t block = 0; block < nf2_super_blocks(fs); block++) {
+    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         if (block != fs->root.super_block) {
             fs->root.super_end[block] = UINT16_MAX;
         }
@@ -112,7 +116,7 @@ static int append(nf2_t *fs, uint32_t block)
     struct nf2_writer writer;
     uint32_t words[WORDS];
 
-    NF2_ASSERT(block < nf2_super_blocks(fs) && root->head >= nf2_super_blocks(fs) && sizeof words == NF2_ANCHOR_BYTES);
+    NF2_ASSERT(block < NF2_SUPER_BLOCKS && root->head >= NF2_SUPER_BLOCKS && sizeof words == NF2_ANCHOR_BYTES);
     describe(fs, words);
     turn_words(words);
     nf2_writer_begin(&writer, block, root->super_end[block]);
@@ -126,13 +130,13 @@ static int append(nf2_t *fs, uint32_t block)
 int nf2_super_write(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
-    uint32_t supers = nf2_super_blocks(fs), block = root->super_block;
+    uint32_t block = root->super_block;
     int result = NF2_FAILED_BLOCK;
 
     NF2_NEAR(root);
     root->super_sequence++;
-    for (uint32_t i = supers; i > 0 && result == NF2_FAILED_BLOCK; i--) {
-        block = (block + 1) % supers;
+    for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
+        block = (block + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 0u : 1u)) % NF2_SUPER_BLOCKS;
         if (root->super_end[block] == 0 && fs->mounted) {
             root->super_end[block] = (uint16_t)find_end(fs, block);
         }
@@ -146,5 +150,6 @@ int nf2_super_write(nf2_t *fs)
         result = append(fs, block);
     }
     root->super_block = (uint8_t)block;
+    fs->io.broken = fs->io.broken || result == NF2_FAILED_BLOCK;
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }

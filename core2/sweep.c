@@ -33,7 +33,7 @@ static void begin_phase(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
     uint32_t stock = nf2_alloc_stock(fs);
-    uint32_t kept = nf2_space_kept(fs) + (walk->emptying ? blocks_of_moves(fs, walk->to_move) : 0);
+    uint32_t kept = nf2_space_spare(fs) + (walk->emptying ? blocks_of_moves(fs, walk->to_move) : 0);
     uint32_t left = stock > kept ? stock - kept : 0;
 
     walk->stock = stock;
@@ -63,10 +63,42 @@ static int take_over(nf2_t *fs, bool fresh)
     return nf2_journal_checkpoint(fs, false);
 }
 
+static bool dead_orphan(const nf2_t *fs, uint32_t id)
+{
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        if (file->shadow == id && !NF2_BROKEN(NF2_FAULT_ORPHAN)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A map that no name leads to, and no handle: 1, 0 if there is none, or an error. */
+static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
+{
+    struct nf2_key last;
+    struct nf2_entry entry;
+    int found;
+
+    nf2_key_make(&last, NF2_SYSTEM_ID, NF2_KEY_ORPHAN, 0);
+    for (;; nf2_key_copy(&last, &entry.key)) {
+        found = nf2_tree_seek(fs, &last, NF2_ABOVE, &entry);
+        bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
+        if (!orphan) {
+            return found < 0 ? found : 0;
+        }
+        *id = nf2_key_value(&entry.key);
+        if (dead_orphan(fs, *id)) {
+            return 1;
+        }
+    }
+}
+
 /* Adds a marked window to the lap; a lap over all of them gives the exact number of free blocks. */
 static void count_window(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
+    uint32_t orphan;
 
     if (space->lap_windows == 0) {
         space->lap_free = 0;
@@ -84,7 +116,7 @@ static void count_window(nf2_t *fs)
         space->lap_known = true;
         space->lap_windows = 0;
         space->settled = space->pristine;
-        fs->root.leaky = !space->pristine;
+        fs->root.leaky = !space->pristine || find_orphan(fs, &orphan) != 0;
     }
 }
 
@@ -160,7 +192,7 @@ static int next_window(nf2_t *fs)
         NF2_TRY(take_over(fs, true));
         return 1;
     }
-    if (fs->walk.ready) {
+    if (fs->walk.ready || (NF2_BROKEN(NF2_FAULT_VICTIMS) && fs->walk.emptying)) {
         (void)nf2_wear_take(fs);
         fs->walk.ready = false;
         NF2_TRY(take_over(fs, false));
@@ -179,36 +211,6 @@ static int next_window(nf2_t *fs)
         begin_phase(fs);
     }
     return 0;
-}
-
-static bool dead_orphan(const nf2_t *fs, uint32_t id)
-{
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-        if (file->shadow == id) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A map that no name leads to, and no handle: 1, 0 if there is none, or an error. */
-static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
-{
-    struct nf2_key last = nf2_key_system(NF2_KEY_ORPHAN, 0);
-    struct nf2_entry entry;
-    int found;
-
-    for (;; nf2_key_copy(&last, &entry.key)) {
-        found = nf2_tree_seek(fs, &last, NF2_ABOVE, &entry);
-        bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
-        if (!orphan) {
-            return found < 0 ? found : 0;
-        }
-        *id = nf2_key_value(&entry.key);
-        if (dead_orphan(fs, *id)) {
-            return 1;
-        }
-    }
 }
 
 /* Removes the entries of a map that no name leads to, a leaf at a time: 1 if there was one, 0 if not, or an error. */
@@ -401,7 +403,8 @@ int nf2_sweep_step(nf2_t *fs)
     if (orphans != 0) {
         return orphans;
     }
-    if (!fs->walk.active && (fs->walk.ready || fs->space.fresh || fs->space.settled)) {
+    bool few = fs->space.now_free < fs->space.window_blocks / 16; /* what is ready is taken: with more blocks more can be emptied */
+    if (!fs->walk.active && ((fs->walk.ready && !few) || fs->space.fresh || fs->space.settled)) {
         return 0;
     }
     NF2_TRY(fs->walk.active ? NF2_OK : next_window(fs));

@@ -6,8 +6,7 @@
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length)
 {
     op->type = NF2_OP_PUT;
-    op->to = 0;
-    nf2_key_copy(&op->key, key);
+    op->key = key;
     op->body[0] = nf2_span_of(body, length);
     op->body[1] = nf2_span_of(NULL, 0);
 }
@@ -20,31 +19,29 @@ void nf2_op_rest(struct nf2_op *op, struct nf2_span rest)
     }
 }
 
-void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to)
-{
-    struct nf2_key key = nf2_key_number(id, from);
-
-    nf2_op_delete(op, &key);
-    op->type = NF2_OP_RANGE;
-    op->to = to;
-}
-
 void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key)
 {
     nf2_op_put(op, key, NULL, 0);
     op->type = NF2_OP_DEL;
 }
 
-void nf2_op_put_orphan(struct nf2_op *op, uint32_t id)
+void nf2_op_put_system(struct nf2_op *op, uint8_t kind, uint32_t number)
 {
-    struct nf2_key key = nf2_key_system(NF2_KEY_ORPHAN, id);
+    nf2_op_put(op, nf2_op_own(op), NULL, 0);
+    nf2_key_make(nf2_op_own(op), NF2_SYSTEM_ID, kind, number);
+}
 
-    nf2_op_put(op, &key, NULL, 0);
+void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to)
+{
+    nf2_op_put_system(op, 0, from);
+    nf2_op_own(op)->id = id;
+    op->type = NF2_OP_RANGE;
+    op->to = to;
 }
 
 void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id)
 {
-    nf2_op_put_orphan(op, id);
+    nf2_op_put_system(op, NF2_KEY_ORPHAN, id);
     op->type = NF2_OP_DEL;
 }
 
@@ -218,10 +215,10 @@ int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct
 static NF2_APART int lead_all(nf2_t *fs, const struct nf2_op *ops, unsigned count)
 {
     struct nf2_key upper;
-    int within = lead(fs, &ops[0].key, false);
+    int within = lead(fs, ops->key, false);
 
     for (const struct nf2_op *op = ops; within > 0 && op < ops + count; op++) {
-        within = op > ops ? leads(fs, &op->key, false) : 1;
+        within = op > ops ? leads(fs, op->key, false) : 1;
         if (within > 0 && op->type == NF2_OP_RANGE) {
             int above = bound(fs, true, &upper);
             within = above > 0 ? !nf2_op_covers(op, &upper) : above < 0 ? above : 1;
@@ -235,7 +232,7 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
     NF2_TRY(lead_all(fs, ops, count));
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_walked_barrier(fs, ops, count));
-    int done = nf2_tree_write(fs, fs->way.node, ops, count);
+    int done = nf2_tree_write(fs, fs->way.node, ops->key, 0, ops, count);
     return done < 0 ? done : NF2_OK;
 }
 
@@ -244,7 +241,7 @@ static NF2_APART int cut_range(nf2_t *fs, struct nf2_op *range)
 {
     struct nf2_key upper;
 
-    NF2_TRY(lead(fs, &range->key, false));
+    NF2_TRY(lead(fs, range->key, false));
     int above = bound(fs, true, &upper);
     if (above > 0 && nf2_op_covers(range, &upper)) {
         range->to = nf2_key_value(&upper);
@@ -255,12 +252,13 @@ static NF2_APART int cut_range(nf2_t *fs, struct nf2_op *range)
 int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)
 {
     struct nf2_entry entry;
-    int found = nf2_tree_seek_as_is(fs, &range->key, NF2_AT_OR_ABOVE, &entry);
+    int found = nf2_tree_seek_as_is(fs, range->key, NF2_AT_OR_ABOVE, &entry);
 
     if (found <= 0 || !nf2_op_covers(range, &entry.key)) {
         return found < 0 ? found : 0;
     }
-    nf2_key_copy(&range->key, &entry.key);
+    range->key = nf2_op_own(range);
+    nf2_key_copy(nf2_op_own(range), &entry.key);
     return cut_range(fs, range);
 }
 

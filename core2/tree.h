@@ -49,11 +49,12 @@ int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
 /* Makes a RANGE that part of it which lies in the first leaf with entries of it: 1, 0 if there is none, or an error. */
 int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range);
 
-/* split.c: changes of the leaf at the end of a way (by level, as in a path): 1, or an error. */
-int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, struct nf2_op *ops, unsigned count);
-
-/* Writes a node of the path anew. */
-int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level);
+/*
+ * split.c: changes of the node of this level at the end of a way (by level, as in a path) that `lead` leads to; without any it
+ * is written anew. 1, or an error.
+ */
+int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key *lead, unsigned level, struct nf2_op *ops,
+                   unsigned count);
 
 /*
  * One node of the path's leaf and its right neighbour, if both are sparse; where the leaf is the
@@ -63,12 +64,12 @@ int nf2_tree_move(nf2_t *fs, const struct nf2_path *path, unsigned level);
 #define NF2_UNCHANGED 2
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes);
 
-/* What it takes to change something: the operations. Of an orphan: its key under id 0. */
+/* What it takes to change something: the operations. What has no body lies under id 0. */
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length);
 void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key);
 void nf2_op_rest(struct nf2_op *op, struct nf2_span rest);      /* of a long name, in front of the body; may be empty */
 void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to);
-void nf2_op_put_orphan(struct nf2_op *op, uint32_t id);
+void nf2_op_put_system(struct nf2_op *op, uint8_t kind, uint32_t number);
 void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id);
 
 #endif

@@ -61,14 +61,14 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
  */
 static int erase_super(nf2_t *fs)
 {
-    uint32_t count = nf2_super_blocks(fs), crc = 0x4E463246u;
+    uint32_t crc = 0x4E463246u;
 
-    for (uint32_t block = 0; block < count; block++) {
+    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         const uint8_t *old = nf2_peek(fs, block, 0, 24);
         crc = old != NULL ? nf2_crc(crc, old, 24) : crc;
     }
     fs->root.volume_id = crc;
-    for (uint32_t block = 0; block < count; block++) {
+    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         int result = nf2_flash_erase(fs, block, 1);
         NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
         fs->root.super_end[block] = result == NF2_OK ? 0 : UINT16_MAX;
@@ -80,13 +80,11 @@ static int erase_super(nf2_t *fs)
 /* All blocks are free; the log has none yet: it begins with a turn. */
 static void begin_space(nf2_t *fs)
 {
-    uint32_t first = nf2_super_blocks(fs);
-
     nf2_space_clear(fs, fs->space.now, 0);
-    nf2_space_use(fs, first, 1);
+    nf2_space_use(fs, NF2_SUPER_BLOCKS, 1);
     fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
-    fs->space.free = (uint16_t)(fs->io.blocks - first - 1u);
-    fs->root.next = (uint16_t)first;
+    fs->space.free = (uint16_t)(fs->io.blocks - NF2_SUPER_BLOCKS - 1u);
+    fs->root.next = NF2_SUPER_BLOCKS;
     fs->root.next_suspect = true;
     fs->root.end = nf2_log_bytes(fs);
 }
@@ -118,7 +116,7 @@ static bool taken(const nf2_t *fs, uint32_t block)
     const struct nf2_claim *nodes = &fs->space.nodes;
     bool claimed = block - nodes->start < nodes->erased;
 
-    return block < nf2_super_blocks(fs) || claimed || block == fs->root.head || block == fs->root.node ||
+    return block < NF2_SUPER_BLOCKS || claimed || block == fs->root.head || block == fs->root.node ||
            nf2_journal_bad_listed(fs, block);
 }
 
@@ -198,7 +196,8 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
     NF2_TRY(nf2_journal_read(fs));
     NF2_TRY(usable(fs, fs->root.node, NF2_ERR_FOREIGN)); /* a format was cut */
     NF2_TRY(usable(fs, fs->root.next, NF2_ERR_FOREIGN));
-    fs->group_busy = fs->root.group_block != NF2_NO_BLOCK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
+    bool waits = fs->root.group_block != NF2_NO_BLOCK && !NF2_BROKEN(NF2_FAULT_REDO);
+    fs->group_busy = waits ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.stock = nf2_alloc_stock(fs);

@@ -21,14 +21,14 @@ int nf2_walk_pin(nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
 
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+    for (const nf2_file_t *file = NF2_BROKEN(NF2_FAULT_PIN) ? NULL : fs->files; file != NULL; file = file->link) {
         pin_run(fs, file->run.block, file->run.count);
-        pin_run(fs, file->frames_block, file->frames_block != 0);
+        pin_run(fs, file->frames_block, 1); /* none: a super block */
         for (unsigned i = 0; i < file->pieces; i++) {
             nf2_walked_piece(fs, &file->piece[i]);
         }
     }
-    pin_run(fs, 0, nf2_super_blocks(fs));
+    pin_run(fs, 0, NF2_SUPER_BLOCKS);
     pin_run(fs, fs->fragment.block, fs->fragment.count);
     pin_run(fs, fs->walk.moved.block, fs->walk.moved.count);
     pin_run(fs, space->nodes.start, space->nodes.count);
@@ -36,7 +36,7 @@ int nf2_walk_pin(nf2_t *fs)
     pin_run(fs, space->moved.start, space->moved.count);
     pin_run(fs, fs->root.head, 1);
     pin_run(fs, fs->root.next, fs->root.next < fs->io.blocks);
-    pin_run(fs, fs->root.group_block, fs->root.group_block != NF2_NO_BLOCK);
+    pin_run(fs, fs->root.group_block, 1);
     for (unsigned i = 0; i < space->freed_count; i++) {
         pin_run(fs, space->freed[i], 1);
     }
@@ -108,7 +108,7 @@ int nf2_walk_begin(nf2_t *fs, bool emptying)
     fs->walk.behind = false;
     nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
     memset(fs->space.live, 0, sizeof fs->space.live);
-    return nf2_walk_pin(fs);
+    return NF2_BROKEN(NF2_FAULT_PIN_BEGIN) ? NF2_OK : nf2_walk_pin(fs);
 }
 
 /* A node that lies in a victim, on the way to the leaf, is written anew. 1 if so. */
@@ -116,7 +116,7 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 {
     for (unsigned level = 0; level <= fs->root.level; level++) {
         if (nf2_space_victim(fs, path->node[level].block)) {
-            NF2_TRY(nf2_tree_move(fs, path, level));
+            NF2_TRY(nf2_tree_write(fs, path->node, &path->lower, level, NULL, 0));
             fs->walk.to_move -= nf2_min(fs->walk.to_move, nf2_block_pages(fs));
             return 1;
         }
@@ -128,21 +128,14 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 /* What a step came to. */
 enum { MOVED = 1, WANTED = 2, ENDED = 3 };
 
-/* Marks what the entry at the cursor refers to. */
-static NF2_APART int mark_entry(nf2_t *fs, bool in_map)
+/* Marks what the entry of a name at the cursor refers to. */
+static NF2_APART int mark_name(nf2_t *fs)
 {
-    const struct nf2_key *key = &fs->walk.cursor;
     struct nf2_entry entry;
-    struct nf2_piece piece;
 
-    if (in_map) {
-        NF2_TRY(nf2_map_find(fs, key->id, nf2_key_value(key), &piece));
-        mark_piece(fs, &piece);
-        return NF2_OK;
-    }
-    NF2_TRY(nf2_tree_get(fs, key, &entry));
+    NF2_TRY(nf2_tree_get(fs, &fs->walk.cursor, &entry));
     struct nf2_span body = nf2_body_whole(&entry);
-    return nf2_walked_body(fs, key, &body);
+    return nf2_walked_body(fs, &fs->walk.cursor, &body);
 }
 
 /* What the entry at the cursor, or these, refer to lies in victims: it is moved; if there is nothing to move after all, marked. */
@@ -152,8 +145,8 @@ static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
         return NF2_NEED_SPACE;
     }
     int moved = nf2_move(fs, &fs->walk.cursor, wanted);
-    NF2_TRY(moved == 0 ? mark_entry(fs, wanted->count > 0) : moved);
-    fs->walk.behind = moved == 0;
+    NF2_TRY(moved == 0 && wanted->count == 0 ? mark_name(fs) : moved);
+    fs->walk.behind |= moved == 0 || NF2_BROKEN(NF2_FAULT_MOVED);
     return MOVED;
 }
 
@@ -171,20 +164,22 @@ static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map, struc
     return wanted->count == NF2_PLAN_PIECES;
 }
 
-/* The entries of a leaf from the cursor on: 0, WANTED if something of them is to be moved first, or an error. */
-static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted)
+/*
+ * The entries of a leaf from the cursor on: 0, WANTED if something of them is to be moved first, or an error. What follows
+ * the last piece is not known: it is left to be marked, if `*last_id` is not 0.
+ */
+static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted, struct nf2_piece *last,
+                               uint32_t *last_id)
 {
     struct nf2_iterator iterator;
     struct nf2_entry entry;
-    struct nf2_view *view;
-    struct nf2_piece piece, last;
-    uint32_t last_id = 0;
+    struct nf2_piece piece;
     bool moves;
     int found;
 
     wanted->count = 0;
-    NF2_TRY(nf2_node_view(fs, path->node[0], 0, &view));
-    NF2_TRY(nf2_iterate(fs, view, &fs->walk.cursor, &iterator));
+    NF2_TRY(nf2_node_view(fs, path->node[0], 0, &iterator.view));
+    NF2_TRY(nf2_iterate(fs, iterator.view, &fs->walk.cursor, &iterator));
     while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
         if (fs->walk.behind && nf2_key_compare(&entry.key, &fs->walk.cursor) == 0) {
             continue;
@@ -192,27 +187,34 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
         int mapped = look_at_entry(fs, &entry, &piece, &moves);
         fs->walk.bytes += 10u + entry.key.length + entry.body_length; /* of the record, about */
         NF2_TRY(mapped);
-        if (last_id != 0) { /* it counts up to here */
-            bool cut = mapped && entry.key.id == last_id && last.offset + last.length > piece.offset;
-            last.length = cut ? piece.offset - last.offset : last.length;
-            mark_piece(fs, &last);
+        if (*last_id != 0) {    /* it counts up to here */
+            bool cut = mapped && entry.key.id == *last_id && last->offset + last->length > piece.offset;
+            last->length = cut ? piece.offset - last->offset : last->length;
+            mark_piece(fs, last);
         }
-        last = piece;
-        last_id = mapped && !moves ? entry.key.id : 0;
+        *last = piece;
+        *last_id = mapped && !moves ? entry.key.id : 0;
         if (moves && note_wanted(fs, &entry.key, mapped > 0, wanted)) {
             return WANTED;
         }
     }
-    NF2_TRY(found); /* what may follow the last piece is not known */
-    bool beyond = last_id != 0 && path->bounded && path->upper.id == last_id &&
-                  last.offset + last.length > nf2_key_value(&path->upper);
-    if (beyond) { /* it may end where the next leaf begins */
-        NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
-    }
+    return found < 0 ? found : wanted->count > 0 ? WANTED : NF2_OK;
+}
+
+static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted)
+{
+    struct nf2_piece last;
+    uint32_t last_id = 0;
+    int did = visit_all(fs, path, wanted, &last, &last_id);
+
+    NF2_TRY(did);
     if (last_id != 0) {
+        if (path->bounded && last.offset + last.length > nf2_key_value(&path->upper)) { /* it may end in the next leaf */
+            NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
+        }
         mark_piece(fs, &last);
     }
-    return wanted->count > 0 ? WANTED : NF2_OK;
+    return did;
 }
 
 static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
@@ -225,8 +227,6 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
     if (did != 0) {
         return did;
     }
-    uint32_t bytes = fs->walk.bytes;
-    fs->walk.bytes = 0;
     fs->walk.leaves++;
     fs->walk.behind = false;
     if (path.bounded) {
@@ -235,7 +235,8 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
         fs->walk.active = false;
         fs->walk.leaves_before = fs->walk.leaves;
     }
-    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, bytes);
+    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, fs->walk.bytes);
+    fs->walk.bytes = 0;
     fs->space.pristine = fs->space.pristine && joined != 1; /* there may be more of them */
     NF2_TRY(joined != NF2_NEED_SPACE ? joined : 0);
     return path.bounded ? 0 : ENDED;
@@ -274,9 +275,7 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
     fs->walk.active = false;
     do {
         NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, &path));
-        for (unsigned level = 0; level <= fs->root.level; level++) {
-            mark_node(fs, path.node[level].block);
-        }
+        NF2_TRY(move_node(fs, &path)); /* there are no victims */
         NF2_TRY(visit_entries(fs, &path, &none));
         nf2_key_copy(&fs->walk.cursor, &path.upper);
     } while (path.bounded);

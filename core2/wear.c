@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "wear.h"
 
-#define COUNT_BYTES 3u          /* of each group: erases of its blocks, in all */
+#define COUNT_BYTES 3u          /* of each group: erases of its blocks, in all, above SPLIT and two bits: */
+#define SPLIT 4u                /* it is partly in use, since that moment */
 #define AGE 16u                 /* if the configuration does not say: see nf2fs/nf2fs.h, and tests/models/wear.py */
-#define SPREAD 6u
+#define SPREAD 8u
 #define MOST 4u                 /* groups that one walk moves for that */
 #define LEAST_CHANGE 8u         /* blocks: for fewer of them a window's entry is not written again */
 
@@ -14,10 +15,11 @@ struct counts {
 /* What is on record of a window; nothing: it was never taken from. */
 static int load(nf2_t *fs, uint32_t window, struct counts *counts)
 {
-    struct nf2_key key = nf2_key_system(NF2_KEY_WEAR, window);
+    struct nf2_key key;
     struct nf2_entry entry;
-    int found = nf2_tree_find(fs, &key, &entry);
 
+    nf2_key_make(&key, NF2_SYSTEM_ID, NF2_KEY_WEAR, window);
+    int found = nf2_tree_find(fs, &key, &entry);
     memset(counts, 0, sizeof *counts);
     NF2_TRY(found);
     return found ? nf2_body_read(fs, &entry, 0, counts->bytes, sizeof counts->bytes) : NF2_OK;
@@ -31,7 +33,7 @@ static uint32_t mean(const nf2_t *fs)
 /* Erases of each block of a group, in the mean. */
 static uint32_t wear(const nf2_t *fs, const struct counts *counts, uint32_t group)
 {
-    return nf2_get24(counts->bytes + group * COUNT_BYTES) / nf2_group_blocks(fs);
+    return nf2_get24(counts->bytes + group * COUNT_BYTES) / (SPLIT + SPLIT) / nf2_group_blocks(fs);
 }
 
 /* Were blocks erased so often in the mean that those which rest are worth a move? */
@@ -42,27 +44,63 @@ static bool aged(const nf2_t *fs)
     return mean(fs) >= (age != 0 ? age : AGE);
 }
 
+static uint32_t spread(const nf2_t *fs)
+{
+    return fs->config->wear_spread != 0 ? fs->config->wear_spread : SPREAD;
+}
+
 /* Is `less` farther below `more` than groups may lie apart? */
 static bool lags(const nf2_t *fs, uint32_t less, uint32_t more)
 {
-    uint32_t spread = fs->config->wear_spread;
-
-    return more > less && more - less > (spread != 0 ? spread : SPREAD);
+    return more > less && more - less > spread(fs);
 }
 
-/* Counts the free blocks of a window, as `bits` have it, as erased (`sign` 1), or as not erased after all (-1). */
-static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, const uint8_t *free_before, int sign, struct counts *counts)
+/* When a group was split, in halves of the spread: the last two bits count. */
+static uint32_t moment(const nf2_t *fs)
 {
-    struct nf2_key key = nf2_key_system(NF2_KEY_WEAR, window);
-    uint32_t sum = 0;
+    return mean(fs) * 2u / spread(fs);
+}
+
+/*
+ * Erases of a group in the mean; none where for long a part of it was free and the rest never: the part wears, what rests
+ * there does not, and the mean of both does not tell.
+ */
+static uint32_t rested(const nf2_t *fs, const struct counts *counts, uint32_t group)
+{
+    uint32_t since = counts->bytes[group * COUNT_BYTES];
+
+    return (since & SPLIT) != 0 && ((moment(fs) - since) & 2u) != 0 ? 0 : wear(fs, counts, group);
+}
+
+/* Bit of the group that has super blocks: it is never whole, and rests. */
+static uint32_t with_super(uint32_t window)
+{
+    return window == 0;
+}
+
+/* Counts the free blocks of a window, as `bits` have it, as erased (`sign` 1), or as not erased after all (-1): those in use `before`. */
+static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, const uint8_t *before, int sign, struct counts *counts)
+{
+    struct nf2_key key;
+    uint32_t size = nf2_group_blocks(fs), sum = 0, at = 0;
     struct nf2_op op;
 
+    nf2_key_make(&key, NF2_SYSTEM_ID, NF2_KEY_WEAR, window);
     NF2_TRY(load(fs, window, counts));
-    for (uint32_t at = 0; at < fs->space.window_blocks; at++) {
-        uint8_t *count = counts->bytes + at / nf2_group_blocks(fs) * COUNT_BYTES;
-        bool free = !nf2_bit(bits, at) && (free_before == NULL || nf2_bit(free_before, at));
-        nf2_put24(count, free ? nf2_get24(count) + (uint32_t)sign : nf2_get24(count));
-        sum += free;
+    for (uint8_t *count = counts->bytes; at < NF2_GROUPS * size; count += COUNT_BYTES) {
+        uint32_t free = 0, value = nf2_get24(count);
+        for (uint32_t end = at + size; at < end; at++) {
+            bool counts_now = !nf2_bit(bits, at) && (before == NULL || nf2_bit(before, at));
+            free += !nf2_bit(bits, at);
+            sum += counts_now;
+            value += counts_now ? (uint32_t)sign * (SPLIT + SPLIT) : 0;
+        }
+        if (free == size) {
+            value &= ~(SPLIT + SPLIT - 1);
+        } else if (free > 0 && (value & SPLIT) == 0) {
+            value |= SPLIT + (moment(fs) & (SPLIT - 1));
+        }
+        nf2_put24(count, value);
     }
     nf2_op_put(&op, &key, counts->bytes, sizeof counts->bytes);
     return sum >= LEAST_CHANGE ? nf2_change(fs, &op, 1) : NF2_OK;
@@ -74,7 +112,7 @@ int nf2_wear_take(nf2_t *fs)
     bool other = space->now_window != space->mark_window;
     struct counts counts;
 
-    space->worn = 0;
+    space->worn = with_super(space->mark_window);
     if (fs->group_busy != NF2_GROUP_NONE || nf2_alloc_stock(fs) < nf2_space_kept(fs)) {
         return NF2_OK;          /* it is not worth a block that is lacking */
     }
@@ -94,12 +132,26 @@ static uint32_t least_worn(const nf2_t *fs, const struct counts *counts)
 
     for (uint32_t group = 0; group < NF2_GROUPS; group++) {
         bool chosen = (fs->space.laggards >> group & 1u) != 0;
-        if (!chosen && wear(fs, counts, group) < least) {
+        uint32_t erases = rested(fs, counts, group);
+        if (!chosen && erases < least) {
             best = group;
-            least = wear(fs, counts, group);
+            least = erases;
         }
     }
     return lags(fs, least, mean(fs)) ? best : NF2_GROUPS;
+}
+
+/* Freed blocks, the claim for data and the rest of a block would keep groups that lag in use. The walk finds them free. */
+static void leave(nf2_t *fs)
+{
+    struct nf2_space *space = &fs->space;
+
+    nf2_space_changed(fs);
+    space->freed_count = 0;
+    fs->fragment.count = 0;
+    if (nf2_space_victim(fs, space->data.start)) {
+        space->data.count = space->data.erased = 0;
+    }
 }
 
 int nf2_wear_look(nf2_t *fs)
@@ -109,16 +161,18 @@ int nf2_wear_look(nf2_t *fs)
     struct counts counts;
 
     window = windows < 3 ? window : (window + windows / 2) % windows;
-    space->laggards = 0;
+    space->laggards = with_super(window);
     space->lag_window = (uint8_t)window;
     bool far = windows < 3 || (window != space->now_window && window != space->mark_window);
-    if (!far || !aged(fs) || fs->walk.hard || nf2_alloc_stock(fs) < fs->space.window_blocks / 8) {
-        return NF2_OK;
-    }
+    far = far && aged(fs) && !fs->walk.hard && nf2_alloc_stock(fs) >= fs->space.window_blocks / 8;
     NF2_TRY(load(fs, window, &counts));
-    for (uint32_t found = 0; found < MOST && (worst = least_worn(fs, &counts)) < NF2_GROUPS; found++) {
+    for (uint32_t found = 0; far && found < MOST && (worst = least_worn(fs, &counts)) < NF2_GROUPS; found++) {
         space->laggards |= 1u << worst;
         fs->walk.to_move += nf2_group_blocks(fs) * nf2_block_pages(fs);
+    }
+    space->laggards -= with_super(window);
+    if (space->freed_count > 0 && space->laggards != 0) {
+        leave(fs);
     }
     return NF2_OK;
 }

@@ -134,8 +134,11 @@ static void read_map(struct building *b, uint32_t id)
     b->content->trust = rep_may_be_lost(repair, &first, &last, false) ? REPAIR_UNSURE :
                                                                         REPAIR_WHOLE;
     first.length = 0;
-    for (size_t i = rep_entry_at(repair, &first);
-         i < repair->entries && repair->entry[i].key.id == id; i++) {
+    size_t i = rep_entry_at(repair, &first);
+    if ((i == repair->entries || repair->entry[i].key.id != id) && !repair->summary.complete) {
+        b->content->lost_end = true; /* a file without a piece has no map, as a rule */
+    }
+    for (; i < repair->entries && repair->entry[i].key.id == id; i++) {
         const struct rep_entry *entry = &repair->entry[i];
         struct rep_piece piece;
         uint32_t next;

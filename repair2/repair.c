@@ -101,7 +101,7 @@ static bool set_geometry(struct repair *repair, const uint8_t *bytes,
     image->unit = g->program_unit;
     image->blocks = g->size / g->block_size;
     image->log_bytes = rep_min(NF2_LOG_PAGES * g->page_size, g->block_size);
-    image->supers = image->blocks < 64 ? 2 : 3;
+    image->supers = NF2_SUPER_BLOCKS;
     image->budget = BUDGET;
     image->frames_budget = 8ull * BUDGET;
     uint32_t windows = (image->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS,

@@ -6,6 +6,7 @@
 
 struct anchor {
     bool found, other_format;
+    bool odd;                   /* its block has something else in front of all anchors */
     uint32_t sequence, volume_id, head, block;
 };
 
@@ -46,6 +47,9 @@ static void find_anchor(struct repair *repair, struct anchor *best)
         for (size_t i = 0; i < log.count; i++) {
             read_anchor(repair, block, &log.record[i], best);
         }
+        if (best->found && best->block == block) { /* one that a cut left would be erased by now */
+            best->odd = log.torns > 0 && log.first_torn < log.record[0].at;
+        }
         if (log.damaged) {
             rep_find(repair, REPAIR_ANCHOR, block, log.damage, 0, 0,
                      "This super block is damaged: no power cut leaves what is here.");
@@ -54,6 +58,10 @@ static void find_anchor(struct repair *repair, struct anchor *best)
                      "An anchor was not written to its end.");
         }
         rep_log_free(&log);
+    }
+    if (best->odd) {
+        rep_find(repair, REPAIR_ANCHOR, best->block, 0, 0, 0,
+                 "This super block is damaged: no power cut leaves what is in front of its anchors.");
     }
 }
 

@@ -2,6 +2,8 @@
 /* explore.c - see explore.h. */
 #include "explore.h"
 
+#include "core_traits.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -340,12 +342,42 @@ static void cut_operation(struct explorer *explorer, const struct snapshot *star
     }
 }
 
+/* The block that the operation at hand hits. */
+static void note_block(void *context, const struct vflash_operation *operation)
+{
+    struct explorer *explorer = context;
+
+    if (explorer->operations > 0 && --explorer->operations == 0) {
+        explorer->hit = operation->address / explorer->chip->block_size;
+    }
+}
+
+/* Makes the call, in which this operation hits a block that is broken: that one is counted as bad from now on. */
+static bool call_meets_break(struct explorer *explorer, const struct call *call, unsigned operation)
+{
+    struct session *session = &explorer->session;
+    struct nf2_statfs stat;
+
+    explorer->hit = 0;
+    explorer->operations = operation;
+    session->watch = note_block;
+    session->watch_context = explorer;
+    bool right = explorer_do(explorer, call);
+    session->watch = NULL;
+    if (!right || session->closed || session->down || explorer->hit < CORE_BAD_COUNTED_FROM || nf2_statfs(&session->rig.fs, &stat) != NF2_OK
+        || stat.blocks_bad > 0) {
+        return right;
+    }
+    snprintf(session->rig.failure, sizeof session->rig.failure, "block %u failed and is not counted as bad", (unsigned)explorer->hit);
+    return report(explorer);
+}
+
 /* From the state before the call: a block breaks, the call, what follows. */
 static void one_break(struct explorer *explorer, const struct call *call, unsigned operation)
 {
     struct call none = { .op = OP_BREAK };
 
-    if (break_at(explorer, operation) && explorer_do(explorer, call) && explorer_come_back(explorer) && explorer_do(explorer, &none)
+    if (break_at(explorer, operation) && call_meets_break(explorer, call, operation) && explorer_come_back(explorer) && explorer_do(explorer, &none)
         && explorer_go_on(explorer, 12, pick(explorer, 3) == 0)) {
         (void)explorer_end(explorer, 12);
     }

@@ -21,6 +21,7 @@ struct explorer {
     double cuts_an_operation;       /* how many of the cuts of an operation are made, on average; 0: all */
     uint32_t *length;               /* of the operations of the call at hand: bytes, 0: an erase */
     unsigned operations, room;
+    uint32_t hit;                   /* the block that was to break in the call at hand; 0: none was reached */
     uint64_t calls_before;          /* of the driver, before the call at hand */
     bool (*failed)(void *context, struct explorer *explorer);   /* told of each failure; whether to go on with the next cut */
     void *context;

@@ -133,6 +133,20 @@ TEST(anchor_damaged)
     DONE(made, REPAIR_ANCHOR, true);
 }
 
+/* All is well with what counts; and yet no cut leaves something else in front of it: such a block would have been erased. */
+TEST(anchor_behind_garbage)
+{
+    BUILT(made);
+    uint8_t anchor[28];
+    memcpy(anchor, byte_of(&made, 0, 4), sizeof anchor);
+    anchor[20] = 2;
+    made.end[0] = MADE_PAGE;
+    made.epoch = 1 | 11 << 12;
+    (void)made_record(&made, 0, 1, false, anchor, sizeof anchor);
+    memset(byte_of(&made, 0, 0), 0, MADE_PAGE);
+    DONE(made, REPAIR_ANCHOR, true);
+}
+
 /* The anchor of the last log is not there. The one before leads to it: by its next block, which holds what is not older. */
 TEST(anchor_missing)
 {
@@ -324,6 +338,22 @@ TEST(record)
     *byte_of(&made, MADE_LEAF, at + 12) ^= 0x53; /* more of them: that one is lost */
     repair = expect(&made, REPAIR_RECORD, true);
     CHECK(item(repair, "/inline") == NULL && repair_count(repair) == 6 && repair_lossy(repair));
+    repair_close(repair);
+    made_end(&made);
+}
+
+/* Of a map no piece is left, in a leaf of which records are lost: that is no empty file. */
+TEST(pieces_lost)
+{
+    BUILT(made);
+    for (uint32_t i = 0; i < made.end[MADE_OTHER]; i++) {
+        uint8_t *p = byte_of(&made, MADE_OTHER, i);
+        if (p[0] == 3 && p[1] == 4 && p[2] == 0) { /* the key of one of its pieces */
+            memset(p + 6, 0x55, 2);
+        }
+    }
+    struct repair *repair = expect(&made, REPAIR_RECORD, false);
+    CHECK(item(repair, "/map.damaged") != NULL && item(repair, "/map.damaged")->state == REPAIR_DAMAGED);
     repair_close(repair);
     made_end(&made);
 }
@@ -681,6 +711,7 @@ int main(void)
     RUN(anchor);
     RUN(anchor_of_another_chip);
     RUN(anchor_damaged);
+    RUN(anchor_behind_garbage);
     RUN(anchor_missing);
     RUN(next_block_of_an_older_log);
     RUN(root_log);
@@ -692,6 +723,7 @@ int main(void)
     RUN(names_lost);
     RUN(inner_lost);
     RUN(record);
+    RUN(pieces_lost);
     RUN(base);
     RUN(order);
     RUN(reference);

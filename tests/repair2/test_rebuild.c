@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core2/format.h"
 #include "images.h"
 
 enum place { AT_A_SUPER, AT_SUPERS, AT_LOG, AT_ROOT, AT_INNER, AT_LEAF, AT_FRAMES, PLACES };
@@ -164,14 +165,14 @@ static void run_damage(struct history *history, const uint8_t *bytes, const stru
                        enum place place, enum manner manner)
 {
     const struct repair_geometry *g = &history->geometry;
-    uint32_t block = some_block(sound, g, place, &history->random), supers = g->size / g->block_size < 64 ? 2 : 3;
+    uint32_t block = some_block(sound, g, place, &history->random);
 
     if (block == 0 && place != AT_A_SUPER && place != AT_SUPERS) {
         return;
     }
     uint8_t *copy = malloc(g->size);
     memcpy(copy, bytes, g->size);
-    for (uint32_t i = 0; i < supers && place == AT_SUPERS; i++) {
+    for (uint32_t i = 0; i < NF2_SUPER_BLOCKS && place == AT_SUPERS; i++) {
         damage(copy + i * g->block_size, g, manner, &history->random);
     }
     damage(copy + block * g->block_size, g, manner, &history->random);

@@ -353,6 +353,7 @@ const struct campaign campaigns[] = {
     { "bad", "blocks that break, one at each operation of each script; and at random, with cuts", 12, bad_cell },
     { "large", "mounts of large volumes after a cut, timed", 1, large_cell },
     { "errors", "calls of the driver that fail, in the calls of each script and at random, with cuts", 20, errors_cell },
-    { "groups", "cuts while groups of blocks are emptied, over many calls, on volumes aged for that", 1, groups_cell }
+    { "groups", "cuts while groups of blocks are emptied, over many calls, on volumes aged for that", 1, groups_cell },
+    { "walks", "cuts while a pass over the tree is under way in small steps, and files are moved across it", 20, walks_cell }
 };
 const unsigned campaign_count = sizeof campaigns / sizeof campaigns[0];

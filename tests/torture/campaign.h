@@ -28,6 +28,9 @@ bool large_cell(struct explorer *explorer, struct tally *tally, const struct cam
 /* campaign_groups.c */
 bool groups_cell(struct explorer *explorer, struct tally *tally, const struct campaign_options *options, uint64_t cell);
 
+/* campaign_walks.c */
+bool walks_cell(struct explorer *explorer, struct tally *tally, const struct campaign_options *options, uint64_t cell);
+
 /* A seed of its own for each cell. */
 uint64_t cell_seed(const struct campaign_options *options, unsigned campaign, uint64_t cell);
 

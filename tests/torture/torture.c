@@ -12,6 +12,7 @@
  *           [--out FOLDER]  for report.txt, report.json and the failing calls (default: the present folder)
  *           [--ignore FILE] does not count failures of the kinds listed in it, one a line
  *           [--first]       stops at the first failure   [--plain] does not shrink failing calls
+ *           [--fault N]     torture_broken alone: the core has this fault of broken.h, and success is to find it
  *   torture --replay FILE [--shrink] [--print]           repeats calls that failed; the file's first line names the chip
  */
 #define _POSIX_C_SOURCE 200809L
@@ -35,6 +36,16 @@
 #define REPLAY_SECONDS 60u
 #define SHRINK_SECONDS 30u
 #define PROGRESS_SECONDS 10.0
+
+#ifdef NF2_BREAKABLE                /* torture_broken */
+#define BREAKABLE true
+#define BROKEN_CELL_SECONDS 60u
+unsigned nf2_break;                 /* see broken.h */
+#else
+#define BREAKABLE false
+#define BROKEN_CELL_SECONDS CELL_SECONDS
+static unsigned nf2_break;
+#endif
 
 struct options {
     struct campaign_options how;
@@ -381,7 +392,7 @@ static void run_cells(double end)
         worker.state->cell = cell;
         memset(&worker.explorer, 0, sizeof worker.explorer);
         worker.explorer.failed = on_failure;
-        alarm(CELL_SECONDS);
+        alarm(nf2_break ? BROKEN_CELL_SECONDS : CELL_SECONDS);
         over[campaign] = !campaigns[campaign].cell(&worker.explorer, &worker.state->tally[campaign], &options->how, cell) || options->cell >= 0;
         alarm(0);
         worker.state->cells[campaign]++;
@@ -481,7 +492,7 @@ static int torture_main(const struct options *options)
     shared_sum(shared, campaign_count, &all);
     report_text(shared, stdout);
     write_reports(shared, options->out);
-    return all.failures || all.cuts == 0;
+    return nf2_break ? !all.failures : all.failures || all.cuts == 0;
 }
 
 static bool flag(const char *name, struct options *options)
@@ -525,6 +536,8 @@ static bool value_of(const char *name, const char *value, struct options *option
         options->how.cuts = strtod(value, NULL);
     } else if (strcmp(name, "--deepest") == 0) {
         options->how.deepest = (unsigned)strtoul(value, NULL, 0);
+    } else if (BREAKABLE && strcmp(name, "--fault") == 0) {
+        nf2_break = (unsigned)strtoul(value, NULL, 0);
     } else if (strcmp(name, "--cell") == 0) {
         options->cell = strtoll(value, NULL, 0);
     } else {

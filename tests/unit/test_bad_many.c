@@ -175,6 +175,38 @@ TEST(one_anywhere)
     each("tiny512", 64);
 }
 
+/* ---- a super block ---- */
+
+/* Long enough for the other ones to be full again and again: after each cut an anchor has a page of its own. */
+static bool super_block(const char *chip, uint32_t block, bool erases)
+{
+    struct volume volume;
+    struct bad bad = { { block }, 1 };
+    bool right;
+
+    begin(&volume, chip);
+    right = format_and_mount(&volume, NF2_FORMAT_QUICK);
+    break_all(&volume, &bad, erases);
+    for (unsigned i = 0; i < 600 && right; i++) {
+        right = CHECK_EQ(put(&volume, "dir/file", 700, i), NF2_OK) && CHECK_EQ(volume_again(&volume, i % 9 == 8), NF2_OK) &&
+                CHECK(holds(&volume, "dir/file", 700, i));
+    }
+    right = right && CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, right);
+    return right;
+}
+
+TEST(super_block_for_good)
+{
+    static const char *const chips[] = { "tiny128k", "tiny256k", "tinyecc16" };
+
+    for (uint32_t i = 0; i < 18; i++) {
+        if (!super_block(chips[i / 6], i % 6 / 2, i % 2 != 0)) {
+            printf("%s, super block %u\n", chips[i / 6], (unsigned)(i % 6 / 2));
+        }
+    }
+}
+
 /* ---- a sixteenth ------------------------------------------------------------------------------ */
 
 /* Together, evenly, or anywhere; of the first three blocks one is good. */
@@ -256,6 +288,7 @@ TEST(a_sixteenth)
 int main(void)
 {
     RUN(one_anywhere);
+    RUN(super_block_for_good);
     RUN(a_sixteenth);
     return check_done();
 }

@@ -177,10 +177,142 @@ TEST(updates_on_full_chip)
     updates_on("tiny512");
 }
 
+/* ---- several writes, one sync ------------------------------------------------------- */
+
+#define PIECES_BYTES 1024u
+#define ROUNDS 20u
+
+static void write_anywhere(struct volume *volume)
+{
+    uint32_t at = below(MOST - PIECES_BYTES);
+
+    for (uint32_t i = 0; i < PIECES_BYTES; i++) {
+        content[at + i] = (uint8_t)below(256);
+    }
+    CHECK_EQ(nf2_seek(&volume->fs, &volume->file, (int32_t)at, NF2_SEEK_SET), (int32_t)at);
+    CHECK_EQ(nf2_write(&volume->fs, &volume->file, content + at, PIECES_BYTES), (int32_t)PIECES_BYTES);
+}
+
+/* What a sync of a few writes programs that lie apart in a file of a thousand pieces. */
+TEST(writes_apart)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+
+    state = 5;
+    volume_up(&volume, "w25q256");
+    CHECK_EQ(nf2_open(fs, &volume.file, "f", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    memset(content, 0xA5, MOST);
+    CHECK_EQ(nf2_write(fs, &volume.file, content, MOST), (int32_t)MOST);
+    for (unsigned i = 0; i < 1000; i++) {
+        write_anywhere(&volume);
+        CHECK_EQ(nf2_sync(fs, &volume.file), NF2_OK);
+    }
+    for (unsigned writes = 1; writes <= 5; writes++) {
+        uint64_t programs = 0, most = 0;
+        for (unsigned round = 0; round < ROUNDS; round++) {
+            for (unsigned i = 0; i < writes; i++) {
+                write_anywhere(&volume);
+            }
+            vflash_counts_reset(volume.flash);
+            CHECK_EQ(nf2_sync(fs, &volume.file), NF2_OK);
+            uint64_t n = vflash_counts(volume.flash)->program_pages;
+            programs += n;
+            most = n > most ? n : most;
+        }
+        printf("a sync of %u writes apart: %lu pages programmed in the mean, %lu at most\n", writes,
+               (unsigned long)(programs / ROUNDS), (unsigned long)most);
+        CHECK(writes > 2 || NF2_FORMAT_VERSION != 2 || programs < 30u * ROUNDS);
+    }
+    CHECK_EQ(nf2_close(fs, &volume.file), NF2_OK);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
+    CHECK_EQ(nf2_open(fs, &volume.file, "f", NF2_O_RDONLY, NULL), NF2_OK);
+    holds_so_much(&volume, MOST);
+    CHECK_EQ(nf2_close(fs, &volume.file), NF2_OK);
+    volume_down(&volume, true);
+}
+
+/* ---- refused in its middle ---------------------------------------------------------- */
+
+/* Appends into blocks that lie apart, some of which are refused: the handle has what it had, and can be synced. */
+static unsigned refuse_append(const char *on, uint32_t before, bool synced, unsigned more)
+{
+    struct volume volume;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file, other;
+    uint8_t page[NF2_PAGE_MAX];
+    struct nf2_statfs stat;
+    char name[12];
+    int status = NF2_OK;
+    unsigned files = 0, refused = 0;
+    uint32_t size = before;
+
+    volume_up(&volume, on);
+    for (uint32_t i = 0; i < MOST; i++) {
+        content[i] = (uint8_t)below(256);
+    }
+    CHECK_EQ(nf2_open(fs, file, "f", NF2_O_RDWR | NF2_O_CREAT, volume.page), NF2_OK);
+    CHECK_EQ(nf2_write(fs, file, content, before), (int32_t)before);
+    CHECK_EQ(synced ? nf2_sync(fs, file) : NF2_OK, NF2_OK);
+    for (; status == NF2_OK; files++) {
+        (void)snprintf(name, sizeof name, "x%u", files);
+        status = nf2_open(fs, &other, name, NF2_O_WRONLY | NF2_O_CREAT, page);
+        status = status == NF2_OK && nf2_write(fs, &other, found, 4096) < 0 ? NF2_ERR_NOSPC : status;
+        status = nf2_close(fs, &other) == NF2_OK ? status : NF2_ERR_NOSPC;
+    }
+    for (unsigned i = 1; i + 1 < files; i += 2) {
+        (void)snprintf(name, sizeof name, "x%u", i);
+        CHECK_EQ(nf2_remove(fs, name), NF2_OK);
+    }
+    for (unsigned i = 0; i < more; i++) { /* the first ones of about what is free */
+        CHECK_EQ(nf2_statfs(fs, &stat), NF2_OK);
+        uint32_t room = (i < 4 ? files / 2 + 4 - 4 * i : 4) * stat.block_size, length = i % 2 ? 300 : room - below(8000);
+        length = length < MOST - size ? length : MOST - size;
+        CHECK_EQ(nf2_seek(fs, file, 0, NF2_SEEK_END), (int32_t)size);
+        int32_t answer = nf2_write(fs, file, content + size, length);
+        CHECK(answer == (int32_t)length || answer == NF2_ERR_NOSPC);
+        refused += answer < 0;
+        size += answer < 0 ? 0 : length;
+        CHECK_EQ(nf2_size(fs, file), (int32_t)size);
+        CHECK_EQ(nf2_seek(fs, file, 0, NF2_SEEK_SET), 0);
+        CHECK_EQ(nf2_read(fs, file, found, MOST), (int32_t)size);
+        CHECK(memcmp(found, content, size) == 0);
+    }
+    for (unsigned i = 0; i < files / 4; i += 2) {
+        (void)snprintf(name, sizeof name, "x%u", i);
+        CHECK_EQ(nf2_remove(fs, name), NF2_OK);
+    }
+    CHECK_EQ(nf2_sync(fs, file), NF2_OK);
+    holds_so_much(&volume, size);
+    CHECK_EQ(nf2_check(fs, NULL, NULL), 0);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    CHECK_EQ(nf2_open(fs, file, "f", NF2_O_RDONLY, NULL), NF2_OK);
+    holds_so_much(&volume, size);
+    CHECK_EQ(nf2_close(fs, file), NF2_OK);
+    volume_down(&volume, true);
+    return refused;
+}
+
+TEST(refused_appends)
+{
+    static const uint32_t before[] = {100, 5000, 20000};
+    unsigned refused = 0;
+
+    for (unsigned i = 0; i < 30; i++) {
+        state = i;
+        refused += refuse_append(i % 2 ? "w25q80" : "tiny512", before[i % 3], i / 3 % 2 != 0, 1 + i / 3);
+    }
+    printf("%u appends refused\n", refused);
+    CHECK(refused > 10);
+}
+
 int main(void)
 {
     RUN(appends);
     RUN(anywhere);
     RUN(updates_on_full_chip);
+    RUN(writes_apart);
+    RUN(refused_appends);
     return check_done();
 }

@@ -154,7 +154,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t looked_changes;
     uint32_t turn;              /* the window whose turn it is */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
-    uint32_t bytes;             /* of the entries of this leaf that were visited; again after each move */
+    uint32_t bytes;             /* of the entries of this leaf that were visited */
     uint32_t stock;             /* blocks in stock when this phase began, or when the last walk ended */
     uint32_t allowed;           /* blocks that may be taken in it */
     uint32_t work, moves;       /* what was to do then: all of it, and pages to move */

@@ -18,7 +18,7 @@ class Layout(layout.Layout):
 
     def __init__(self, chip: layout.Chip):
         self.frames: dict[int, dict[int, str]] = defaultdict(dict)  # by base: of whom
-        self.supers = 2 if chip.blocks < 64 else 3
+        self.supers = 3
         super().__init__(chip)
 
     def kind(self, block: int, pieces: list[logs.Piece]) -> str | None:
