@@ -40,7 +40,7 @@ help:
 	@echo "              of each failure in $(BUILD)/torture; TORTURE=... gives further options (see tests/torture/torture.c)"
 	@echo "make torture-record  puts the record of the last \`make torture' into docs/PROOF.md"
 	@echo "make torture-peers  the same cuts over NF2FS and its peers, PEER_CUTS=300 a script, file system and chip; into docs/PROOF.md"
-	@echo "make torture-proof  the same must find each of the faults of core2/broken.h (PROOF_SECONDS=60 each, at most)"
+	@echo "make torture-proof  the same must find each of the faults of src/broken.h (PROOF_SECONDS=60 each, at most)"
 	@echo "make amalgamation  the library as two files, nf2fs.h and nf2fs.c, in $(BUILD)/amalgamation"
 	@echo "make symbols  what the library needs from outside, into docs/PORTING.md"
 	@echo "make firmware-test  the library on an emulated Cortex-M4 with FreeRTOS, with KILLS=300 power losses from SEED=1 (ten minutes)"
@@ -60,7 +60,7 @@ help:
 	@echo "make processor  what \`norbench run --processor' needs to count a cell's instructions (an ARM compiler, and qemu-arm)"
 	@echo "make target-profile ROW=update1k  instructions of each function in a row of target/rows.toml on an emulated Cortex-M4;"
 	@echo "              PROFILE_OPTIONS=\"--function NAME | --lines 20 | --top 40 | --fs littlefs | --ram 4096\" (see tools/target_profile.py)"
-	@echo "make lint     ruff over the Python code, clang-tidy over core2/; says which of them is missing (RUFF, CLANG_TIDY name them)"
+	@echo "make lint     ruff over the Python code, clang-tidy over src/; says which of them is missing (RUFF, CLANG_TIDY name them)"
 	@echo "make clean    remove $(BUILD)"
 	@echo "Variables: BUILD (directory), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
 
@@ -193,7 +193,7 @@ coverage: $(VENV)/ready
 	cd "$(COVERAGE)" && $(BIN)/ctest --output-on-failure --parallel $(JOBS) --exclude-regex '^norbench_.*$$'
 	"$(COVERAGE)/tests/test_faults" --links 10 --places 0
 	@$(VERSION) > "$(COVERAGE)/version.txt"
-	$(BIN)/python -m gcovr --root . --filter core2/ --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
+	$(BIN)/python -m gcovr --root . --filter src/ --exclude-throw-branches --merge-mode-functions separate --gcov-ignore-errors=no_working_dir_found \
 		--gcov-suspicious-hits-threshold=0 --json "$(COVERAGE)/coverage.json" \
 		--txt "$(COVERAGE)/lines.txt" --txt-metric line --json-summary "$(COVERAGE)/summary.json" --html-details "$(COVERAGE)/core.html" "$(COVERAGE)" --print-summary
 
@@ -222,7 +222,7 @@ torture-peers: release
 	"$(RELEASE)/tests/peer_cuts" --jobs $(JOBS) --seed $(SEED) --cuts $(PEER_CUTS) --out "$(BUILD)/peers"
 	$(PYTHON) tools/proof_page.py peers "$(BUILD)/peers/peers.json" --version "@$(BUILD)/peers/version.txt"
 
-# Each fault of core2/broken.h in turn must be found.
+# Each fault of src/broken.h in turn must be found.
 torture-proof: release
 	$(BIN)/python tools/torture_proof.py --build "$(BUILD)" --cmake "$(CMAKE)" --jobs $(JOBS) --seed $(SEED) \
 		--seconds $(PROOF_SECONDS) --torture "$(TORTURE)"
@@ -314,8 +314,8 @@ figures: release
 # ---- on a Cortex-M4 ----
 
 # The core that is measured: its sources, and where its headers lie.
-CORE_SOURCES = $(wildcard core2/*.c)
-CORE_INCLUDES = core2/include core2 include
+CORE_SOURCES = $(wildcard src/*.c)
+CORE_INCLUDES = include src
 TARGET := $(BUILD)/target
 TARGET_INPUT = --out "$(TARGET)" --sources $(CORE_SOURCES) --include $(CORE_INCLUDES) --littlefs "$(BUILD)/littlefs" --jobs $(JOBS)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* call_table.c - the bounds of calls: see call_table.h, and docs/core2/DESIGN.md. */
+/* call_table.c - the bounds of calls: see call_table.h, and docs/DESIGN.md. */
 #include "call_table.h"
 
 /* The terms of a sum, by their units. */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the library as two files, nf2fs.h and nf2fs.c, to be dropped into a firmware.
 
-    amalgamate.py OUT SOURCE...        for instance: amalgamate.py build/amalgamation core2/*.c
+    amalgamate.py OUT SOURCE...        for instance: amalgamate.py build/amalgamation src/*.c
     amalgamate.py --build BUILD OUT    the sources of a build that CMake has configured
 
 Public headers go into nf2fs.h, all others into nf2fs.c, each once; nf2fs/*.h lead those who ask for the headers

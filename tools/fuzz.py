@@ -33,7 +33,7 @@ def run(command, **options):
         sys.exit(f"failed: {' '.join(str(word) for word in command)}")
 
 
-CORE, INCLUDE = "core2", "core2/include"
+CORE = "src"
 
 
 def kept(name):
@@ -44,7 +44,7 @@ def kept(name):
 def compile_all(clang, sources, folder, flags):
     """Each source to an object in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    includes = [f"-I{ROOT / name}" for name in (INCLUDE, "", "include", CORE, "tests/harness", "tests", "vflash")]
+    includes = [f"-I{ROOT / name}" for name in ("", "include", CORE, "tests/harness", "tests", "vflash")]
     objects = []
     for source in sources:
         target = folder / (str(source).replace("/", "_") + ".o")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FAULT = re.compile(r"^\s+NF2_FAULT_(\w+) = (\d+),?\s*/\* (.*) \*/$", re.MULTILINE)
-BROKEN = ROOT / "core2" / "broken.h"
+BROKEN = ROOT / "src" / "broken.h"
 
 
 def build(arguments):

@@ -37,7 +37,7 @@ int nf2h_blocks_seen(nf2h_image *image, uint8_t *states, uint32_t *erases, uint3
                      int error);
 
 /* What there is to say beyond `result`, which is that of nf2_check and may be an error; the number
-   of things wrong (host_format2.c). */
+   of things wrong (host_format.c). */
 int nf2h_check_contents(nf2h_image *image, int result);
 
 #endif

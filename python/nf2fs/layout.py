@@ -80,6 +80,6 @@ class Layout:
 
 def layout_of(chip: Chip) -> Layout:
     """Of the format that the library knows."""
-    from .format2 import Layout as Known  # it stands on this module
+    from .format import Layout as Known  # it stands on this module
 
     return Known(chip)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The records in the logs of a volume.
 
-Section 1 of docs/core2/FORMAT.md. Nothing is mended here: a record counts if its check is right as it stands.
+Section 1 of docs/FORMAT.md. Nothing is mended here: a record counts if its check is right as it stands.
 """
 
 from __future__ import annotations

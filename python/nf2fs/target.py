@@ -38,12 +38,12 @@ class Core:
 
 
 CORE = Core(
-    ("core2", "core2/include"),
+    ("src",),
     {"walk_until": re.compile(r"_enough$"),
      "nf2_path_resolve": re.compile(r"^nf2_group_look$"), "nf2_find": re.compile(r"^nf2_group_look$"), "nf2_open": re.compile(r"^nf2_(group_look|file_begin)$"), "nf2_readdir": re.compile(r"^nf2_group_look$"), "enter": re.compile(r"^nf2_group_look$"),
      "do_open": re.compile(r"^nf2_file_begin$"), "nf2_read": re.compile(r"^nf2_(group_look|content_find)$"),
      "sync_file": re.compile(r"^nf2_commit$"), "nf2_unmount": re.compile(r"^(leave|nf2_file_end)$"),
-     ANY: re.compile(r"^(leave|nf2_(group_look|file_begin|commit|file_end|content_find))$")},  # core2/writing.h
+     ANY: re.compile(r"^(leave|nf2_(group_look|file_begin|commit|file_end|content_find))$")},  # src/writing.h
     re.compile(r"^(drive_\w+|nf2_flash_\w+|nf2_enter|nf2_leave|found)$"),
 )
 

@@ -4,7 +4,7 @@
  * image, whatever it holds; and what is written to a new volume is what was read.
  *
  * An input is: the number of a base image, flags (1: also a new volume), then edits of four bytes. The build may have checks that
- * always fit (tests/repair2/weak_crc.c). With libFuzzer the inputs come from it; without (NF2_FUZZ_MAIN) from a generator:
+ * always fit (tests/repair/weak_crc.c). With libFuzzer the inputs come from it; without (NF2_FUZZ_MAIN) from a generator:
  * fuzz_repair [--runs N] [--seed N], or from files: fuzz_repair [--lines FILE] FILE...
  */
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "fuzz_count.h"
 #include "fuzz_lines.h"
 #include "nf2fs/nf2fs.h"
-#include "repair2/repair.h"
+#include "repair/repair.h"
 
 #define CHIP_SIZE (96u * 4096u)
 #define PAGE 256u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fast_crc.c - the core's CRC-32 with large tables, for tests that make millions of them: it takes the place of core2/crc.c
+ * fast_crc.c - the core's CRC-32 with large tables, for tests that make millions of them: it takes the place of src/crc.c
  * at link time. The torture program compares it with the definition when it starts.
  */
 #include "fast_crc.h"

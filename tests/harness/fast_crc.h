@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fast_crc.h - the core's CRC-32 (core2/core.h), by whichever of the two files is linked. */
+/* fast_crc.h - the core's CRC-32 (src/core.h), by whichever of the two files is linked. */
 #ifndef FAST_CRC_H
 #define FAST_CRC_H
 

@@ -131,7 +131,7 @@ def test_a_command_that_is_none_is_found(line):
 
 @pytest.mark.parametrize("name", WITH_README)
 def test_each_file_that_a_page_names_is_there(name):
-    starts = ("core2/", "include/", "examples/", "tests/", "ports/", "tools/", "repair2/", "vflash/",
+    starts = ("src/", "include/", "examples/", "tests/", "ports/", "tools/", "repair/", "vflash/",
               "python/", "norbench/", "target/", "docs/", "peers/", "cmake/")  # fmt: skip
     for path in re.findall(r"`([\w./*-]+)`", without_fences(page(name))):
         if path.startswith(starts):

@@ -28,8 +28,8 @@ needs_qemu = pytest.mark.skipif(
 
 
 def core():
-    folders = [ROOT / name for name in ("core2/include", "core2", "include")]
-    return target_build.nf2fs(sorted((ROOT / "core2").glob("*.c")), folders)
+    folders = [ROOT / name for name in ("include", "src")]
+    return target_build.nf2fs(sorted((ROOT / "src").glob("*.c")), folders)
 
 
 # ---- instructions ------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 #define IMAGES_H
 
 #include "random_ops.h"
-#include "repair2/repair.h"
+#include "repair/repair.h"
 #include "rig.h"
 
 /* A random history on a chip, both by seed; may be gone on with. */

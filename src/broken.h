@@ -2,7 +2,7 @@
 /*
  * broken.h - faults for the proof that the power-cut tests find them. In a build with NF2_BREAKABLE the core breaks one rule of
  * its own: the one that the program names in nf2_break. In all others NF2_BROKEN is a constant 0, and nothing of it is in the
- * code. The number in brackets is the invariant in docs/core2/DESIGN.md that a fault breaks.
+ * code. The number in brackets is the invariant in docs/DESIGN.md that a fault breaks.
  */
 #ifndef NF2FS_CORE_BROKEN_H
 #define NF2FS_CORE_BROKEN_H

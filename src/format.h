@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* format.h - the bytes on the chip: shared by the core, the checker, repair and the tests. docs/core2/FORMAT.md explains them. */
+/* format.h - the bytes on the chip: shared by the core, the checker, repair and the tests. docs/FORMAT.md explains them. */
 #ifndef NF2FS_CORE_FORMAT_H
 #define NF2FS_CORE_FORMAT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * log.h - a log in one block: checked records in pages, appended in groups that count whole or not at all.
- * docs/core2/FORMAT.md defines pages, records, groups and the epoch rule.
+ * docs/FORMAT.md defines pages, records, groups and the epoch rule.
  */
 #ifndef NF2FS_CORE_LOG_H
 #define NF2FS_CORE_LOG_H

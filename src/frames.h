@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * frames.h - the framed tail of a file: a log in which each small synced append is one record
- * (docs/core2/FORMAT.md, "Frames"; the idea is HFFS's log block).
+ * (docs/FORMAT.md, "Frames"; the idea is HFFS's log block).
  */
 #ifndef NF2FS_CORE_FRAMES_H
 #define NF2FS_CORE_FRAMES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * made.h - images made by hand, from docs/core2/FORMAT.md: a tree of one inner node and two leaves, or whatever a test
+ * made.h - images made by hand, from docs/FORMAT.md: a tree of one inner node and two leaves, or whatever a test
  * makes of it. 64 blocks of 4 KiB, pages of 256 bytes.
  */
 #ifndef MADE_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "repair2/repair.h"
+#include "repair/repair.h"
 
 #define MADE_BLOCKS 64u
 #define MADE_BLOCK 4096u

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core2/format.h"
+#include "src/format.h"
 #include "repair.h"
 
 #define REP_NONE UINT32_MAX

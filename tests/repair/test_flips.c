@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_flips2.c - bits of volumes turn over. Where the checker finds nothing wrong, all names, sizes and contents are as they were, but
+ * test_flips.c - bits of volumes turn over. Where the checker finds nothing wrong, all names, sizes and contents are as they were, but
  * for the bit itself in data, which have no check. In a volume that power cuts ended now and then, one more thing is allowed: what the
  * checker remarks to be an unfinished write, in the block with the bit. And nothing crashes, whatever turns over.
  *
- *     test_flips2 [--runs N] [--seed N]
+ *     test_flips [--runs N] [--seed N]
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * host_format2.c - what the host library asks of the inside of the core, and of the checker of its
+ * host_format.c - what the host library asks of the inside of the core, and of the checker of its
  * format: see host.h and image.h.
  */
 #include <string.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the records of a volume's logs say: docs/core2/FORMAT.md, sections 2 to 5."""
+"""What the records of a volume's logs say: docs/FORMAT.md, sections 2 to 5."""
 
 from __future__ import annotations
 

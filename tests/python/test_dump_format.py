@@ -10,7 +10,7 @@ from test_dump_records import dumped, said
 
 import nf2fs
 from nf2fs import logs
-from nf2fs.format2 import records
+from nf2fs.format import records
 
 pytestmark = pytest.mark.skipif(
     formats.VERSION is None, reason="the compiled library is not built"

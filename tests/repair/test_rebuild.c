@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core2/format.h"
+#include "src/format.h"
 #include "images.h"
 
 enum place { AT_A_SUPER, AT_SUPERS, AT_LOG, AT_ROOT, AT_INNER, AT_LEAF, AT_FRAMES, PLACES };
