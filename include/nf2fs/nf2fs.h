@@ -349,8 +349,8 @@ int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
  * nf2_truncate, an NF2_O_TRUNC) is given up with the write.
  * After an error of the driver (IO), here or in nf2_truncate, what the handle has not synced is given up: nf2_sync and nf2_close
  * return IO too, as do further calls that would change the file, and the file keeps the content of its last sync.
- * The second core does so, too, after a NOSPC for a write over older content of which a part went to the file's map already: that is
- * rare, as room is looked for first. An append that is refused loses nothing, whenever that is found.
+ * The same holds after a NOSPC for a write over older content of which a part went to the file's
+ * map already: that is rare, as room is looked for first. An append that is refused loses nothing.
  */
 int32_t nf2_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length);
 
