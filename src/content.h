@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* content.h - what a handle's file consists of: the buffer, pieces that are not committed, and what the tree has. */
+/*
+ * content.h - what a handle's file consists of: the buffer, pieces that are not committed, and what
+ * the tree has.
+ */
 #ifndef NF2FS_CORE_CONTENT_H
 #define NF2FS_CORE_CONTENT_H
 
@@ -10,9 +13,13 @@
 #define NF2_PIECE_INLINE 16u    /* a piece that lies in the entry; never on flash */
 
 /* Size of a file by its entry. */
-int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content, uint32_t *size);
+int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content,
+                     uint32_t *size);
 
-/* The next piece of a LIST in the order of the file, frames at the end with their true length: 1, 0 or an error. */
+/*
+ * The next piece of a LIST in the order of the file, frames at the end with their true length: 1, 0
+ * or an error.
+ */
 int nf2_list_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece);
 
 /* The entry of the handle's key, which is there. */
@@ -29,8 +36,8 @@ int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
 int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
 /* Reads bytes of one piece. */
-int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece, uint32_t offset,
-                     void *data, uint32_t length);
+int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece,
+                     uint32_t offset, void *data, uint32_t length);
 
 /* Is all of the file in the buffer, and nowhere else? */
 bool nf2_content_whole(const nf2_file_t *file);

@@ -28,7 +28,8 @@
 
 /*
  * Keeps this pointer to a part of a structure in a register of its own. Otherwise each access goes
- * through the whole structure's, and is a wide instruction where the part lies far behind its start.
+ * through the whole structure's, and is a wide instruction where the part lies far behind its
+ * start.
  */
 #if defined(__GNUC__)
 #define NF2_NEAR(pointer) __asm__("" : "+r"(pointer))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* flash.h - the only module that calls the driver: bounds, read alignment, page ends, a read window of one page. */
+/*
+ * flash.h - the only module that calls the driver: bounds, read alignment, page ends, a read window
+ * of one page.
+ */
 #ifndef NF2FS_CORE_FLASH_H
 #define NF2FS_CORE_FLASH_H
 
@@ -39,8 +42,8 @@ uint32_t nf2_large_blocks(const nf2_t *fs);
 bool nf2_large_begins(const nf2_t *fs, uint32_t block);
 
 /*
- * A pointer to `length` bytes inside one page, valid until the next read. NULL: the driver failed, or out of range.
- * A look into a page reads a record's worth at least.
+ * A pointer to `length` bytes inside one page, valid until the next read. NULL: the driver failed,
+ * or out of range. A look into a page reads a record's worth at least.
  */
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
 
@@ -50,14 +53,19 @@ static inline bool nf2_in_window(const nf2_t *fs, const uint8_t *p, uint32_t len
     return p + length <= fs->io.read_buffer + fs->io.window_end;
 }
 
-/* Reads any range of the volume, `offset` bytes behind the start of `block`: also in the following blocks. */
+/*
+ * Reads any range of the volume, `offset` bytes behind the start of `block`: also in the following
+ * blocks.
+ */
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length);
 
 /*
- * Programs a range inside one page; `offset` a multiple of the program unit; a length that is not is filled up with
- * 0xFF through the write buffer. NF2_FAILED_BLOCK, or NF2_ERR_IO: then the volume is broken until the next mount.
+ * Programs a range inside one page; `offset` a multiple of the program unit; a length that is not
+ * is filled up with 0xFF through the write buffer. NF2_FAILED_BLOCK, or NF2_ERR_IO: then the volume
+ * is broken until the next mount.
  */
-int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data, uint32_t length);
+int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data,
+                      uint32_t length);
 
 /* Erases `count` blocks: 1, or as many as a large erase takes. Errors as above. */
 int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* format.h - the bytes on the chip: shared by the core, the checker, repair and the tests. docs/FORMAT.md explains them. */
+/*
+ * format.h - the bytes on the chip: shared by the core, the checker, repair and the tests.
+ * docs/FORMAT.md explains them.
+ */
 #ifndef NF2FS_CORE_FORMAT_H
 #define NF2FS_CORE_FORMAT_H
 
@@ -63,7 +66,8 @@ enum {
     NF2_STATE_BAD = 20,         /* bad blocks 2 each, NF2_BAD_MAX of them */
     NF2_STATE_LEVEL = 28,       /* 1 */
     NF2_STATE_BADS = 29,        /* bad blocks in the list 1 */
-    NF2_STATE_CLEAN = 30,       /* 1: the volume was left cleanly: nothing changed behind this record */
+    NF2_STATE_CLEAN = 30,       /* 1: the volume was left cleanly:
+                                   nothing changed behind this record */
     NF2_STATE_SUSPECT = 31,     /* 1: the block where the log goes on is to be erased first */
     NF2_STATE_LEAKY = 32,       /* 1: blocks may be free that the next lap of walks has to find */
     NF2_STATE_BAD_KEYS = 33,    /* 1: the tree may have keys of bad blocks */
@@ -82,9 +86,11 @@ enum {
 enum {
     NF2_NODE_HEAD = 1,          /* 'N', level 1, own block 3, volume id 4 */
     NF2_NODE_PUT = 2,           /* key, body */
-    NF2_NODE_PUTK = 3,          /* kill 2, key, body: replaces the entry at `kill`, which has this key */
+    NF2_NODE_PUTK = 3,          /* kill 2, key, body: replaces the entry at `kill`,
+                                   which has this key */
     NF2_NODE_DEL = 4,           /* kill 2 */
-    NF2_NODE_REN = 5            /* body 2, source 2, victim 2, key: gets the body of the record at `body` */
+    NF2_NODE_REN = 5            /* body 2, source 2, victim 2, key:
+                                   gets the body of the record at `body` */
 };
 #define NF2_NODE_HEAD_BYTES 9u
 
@@ -92,11 +98,14 @@ enum {
 #define NF2_SYSTEM_ID 0u
 #define NF2_KEY_BAD 'B'         /* block 4, big endian: a bad block; no body */
 #define NF2_KEY_ORPHAN 'O'      /* id 4, big endian: a map that no name leads to; no body */
-#define NF2_KEY_WEAR 'W'        /* window 2, big endian */
+#define NF2_KEY_WEAR 'W'        /* window 4, big endian: erases of its groups */
 #define NF2_ROOT_ID 1u
 #define NF2_FIRST_ID 2u
 
-/* Names: a longer one than NF2_NAME_WHOLE is cut to NF2_NAME_PART bytes and a hash; the rest is in front of the body. */
+/*
+ * Names: a longer one than NF2_NAME_WHOLE is cut to NF2_NAME_PART bytes and a hash; the rest is in
+ * front of the body.
+ */
 #define NF2_NAME_WHOLE 23u
 #define NF2_NAME_PART 20u
 
@@ -104,7 +113,7 @@ enum {
 enum {
     NF2_BODY_DIR = 1,           /* id 4 */
     NF2_BODY_INLINE = 2,        /* the data */
-    NF2_BODY_LIST = 3,          /* pieces: see map.c */
+    NF2_BODY_LIST = 3,          /* pieces: see refs.h */
     NF2_BODY_MAP = 4            /* id 4: of the map's entries */
 };
 

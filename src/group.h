@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * group.h - changes of any number of leaves as one: all or nothing. A GROUP in the root log commits them, then they are
- * applied one by one; what a cut interrupts is applied again from the beginning.
+ * group.h - changes of any number of leaves as one: all or nothing. A GROUP in the root log commits
+ * them, then they are applied one by one; what a cut interrupts is applied again from the
+ * beginning.
  */
 #ifndef NF2FS_CORE_GROUP_H
 #define NF2FS_CORE_GROUP_H
 
 #include "map.h"
 
-/* The changes, durable when it returns, in one leaf or in several. No GROUP waits (see nf2_sweep_ready). */
+/*
+ * The changes, durable when it returns, in one leaf or in several. No GROUP waits (see
+ * nf2_sweep_ready).
+ */
 int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 
-/* The same, of which a GROUP is left for nf2_group_end, or the next call, to apply: on less stack. It has no rename. So are all changes below. */
+/*
+ * The same, of which a GROUP is left for nf2_group_end, or the next call, to apply: on less stack.
+ * It has no rename. So are all changes below.
+ */
 int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count);
 
 /* Applies what such a change left; `result` is what it returned. */
 int nf2_group_end(nf2_t *fs, int result);
 
-/* Pieces that are put; those of kind 0 are ranges of offsets, in front of what is put there: entries in them go. The change uses up the pieces. */
+/*
+ * Pieces that are put; those of kind 0 are ranges of offsets, in front of what is put there:
+ * entries in them go. The change uses up the pieces.
+ */
 #define NF2_PLAN_PIECES 5u
 struct nf2_plan {
     struct nf2_piece piece[NF2_PLAN_PIECES];
@@ -26,8 +36,9 @@ struct nf2_plan {
 int nf2_change_pieces(nf2_t *fs, uint32_t id, struct nf2_piece *pieces, unsigned count);
 
 /*
- * Puts pieces over what a map has, at once: what they cover goes, and the rest of an older piece behind them stays. They lie in
- * rows, in which each goes on where the one in front ends, and rows do not touch. At most NF2_PIECES_MAX.
+ * Puts pieces over what a map has, at once: what they cover goes, and the rest of an older piece
+ * behind them stays. They lie in rows, in which each goes on where the one in front ends, and rows
+ * do not touch. At most NF2_PIECES_MAX.
  */
 int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *pieces, uint32_t count);
 
@@ -35,7 +46,8 @@ int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *pieces, uint3
 int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end);
 
 /* The content of a name: its head, behind the rest of a long name. */
-int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length, struct nf2_op *op);
+int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length,
+                   struct nf2_op *op);
 
 /* A new map that no name leads to, on record as an orphan. */
 int nf2_shadow_begin(nf2_t *fs, uint32_t *id);
@@ -43,11 +55,17 @@ int nf2_shadow_begin(nf2_t *fs, uint32_t *id);
 /* Marks the blocks that a GROUP puts into entries as used. */
 int nf2_group_pin(nf2_t *fs);
 
-/* Applies a GROUP that waits, or that a cut or a failed call left half applied. Nothing else may be changed before.
- * NF2_NEED_SPACE: it has to be called again when there are blocks. */
+/*
+ * Applies a GROUP that waits, or that a cut or a failed call left half applied. Nothing else may be
+ * changed before.
+ * NF2_NEED_SPACE: it has to be called again when there are blocks.
+ */
 int nf2_group_redo_pending(nf2_t *fs);
 
-/* The same for what only reads: where it cannot be applied, or could not be, the GROUP is looked through (pending.h). */
+/*
+ * The same for what only reads: where it cannot be applied, or could not be, the GROUP is looked
+ * through (pending.h).
+ */
 void nf2_group_look(nf2_t *fs);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * journal.h - the root log: the state that a mount begins with (CHECKPOINT), and changes of several
- * leaves since (GROUP). It lies in one block; when that is full it turns to the next one, which an anchor names.
+ * leaves since (GROUP). It lies in one block; when that is full it turns to the next one, which an
+ * anchor names.
  */
 #ifndef NF2FS_CORE_JOURNAL_H
 #define NF2FS_CORE_JOURNAL_H
@@ -13,12 +14,16 @@
 /* Reads the root log at a mount. CORRUPT: it is damaged. */
 int nf2_journal_read(nf2_t *fs);
 
-/* The first record of a session, before anything else is programmed: the volume is not clean any more. */
+/*
+ * The first record of a session, before anything else is programmed: the volume is not clean any
+ * more.
+ */
 int nf2_journal_open(nf2_t *fs);
 
 /*
- * Before that: a session that was cut in a turn may have left something in the block that a turn takes next, where `next` had
- * failed. That is the last one of a claim, or the first free one, which becomes a claim: it counts as not erased.
+ * Before that: a session that was cut in a turn may have left something in the block that a turn
+ * takes next, where `next` had failed. That is the last one of a claim, or the first free one,
+ * which becomes a claim: it counts as not erased.
  */
 void nf2_journal_prepare(nf2_t *fs);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * log.h - a log in one block: checked records in pages, appended in groups that count whole or not at all.
- * docs/FORMAT.md defines pages, records, groups and the epoch rule.
+ * log.h - a log in one block: checked records in pages, appended in groups that count whole or not
+ * at all. docs/FORMAT.md defines pages, records, groups and the epoch rule.
  */
 #ifndef NF2FS_CORE_LOG_H
 #define NF2FS_CORE_LOG_H
@@ -19,12 +19,15 @@ static inline uint32_t nf2_page_end(const nf2_t *fs, uint32_t position)
     return nf2_page_start(fs, position) + nf2_page(fs);
 }
 
-/* Place behind a record of `length` bytes at `offset`: long ones go on behind the heads of further pages. */
+/*
+ * Place behind a record of `length` bytes at `offset`: long ones go on behind the heads of further
+ * pages.
+ */
 uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length);
 
 /*
- * An epoch as pages hold it: a number of 12 bits, and above it how many of them are 0. A program that was cut leaves too
- * many ones, in both parts or in one: that is never another epoch.
+ * An epoch as pages hold it: a number of 12 bits, and above it how many of them are 0. A program
+ * that was cut leaves too many ones, in both parts or in one: that is never another epoch.
  */
 uint16_t nf2_epoch_code(uint32_t number);
 
@@ -45,13 +48,15 @@ struct nf2_scan {
     uint32_t block;
     uint16_t position;          /* next place to look at */
     uint16_t epoch;             /* of the page that it is in */
-    uint16_t last_end, last_epoch;  /* behind the last valid record, and its page's epoch; last_end 0: none yet */
+    uint16_t last_end, last_epoch;  /* behind the last valid record, and its page's epoch;
+                                       last_end 0: none yet */
     uint16_t group_end;         /* records before this place belong to a group known to be whole */
     uint16_t used_end;          /* end of the last page that is not blank */
     uint16_t bad_epoch;         /* epoch of the last page with an invalid record, */
     uint16_t front_epoch;       /* and of the last valid record in front of it */
     bool bad;
-    bool dirty_end;             /* something that is no record follows the last record in its page */
+    bool dirty_end;             /* something that is no record follows the
+                                   last record in its page */
     bool damaged;               /* an invalid record that no cut explains */
     bool own;                   /* an invalid place in what this session has programmed */
 };
@@ -62,13 +67,16 @@ static inline uint32_t nf2_log_bytes(const nf2_t *fs)
 }
 
 /*
- * Is a blank page at `position` the end of a log whose last record, of epoch `last`, ends at `last_end`, and whose pages from
- * `used_end` on are blank? By the epoch rule nothing can have been appended further on.
+ * Is a blank page at `position` the end of a log whose last record, of epoch `last`, ends at
+ * `last_end`, and whose pages from `used_end` on are blank? By the epoch rule nothing can have been
+ * appended further on.
  */
-static inline bool nf2_log_ends(const nf2_t *fs, uint32_t position, uint32_t last_end, uint32_t used_end, uint16_t last)
+static inline bool nf2_log_ends(const nf2_t *fs, uint32_t position, uint32_t last_end,
+                                uint32_t used_end, uint16_t last)
 {
     uint32_t page = nf2_page(fs), skip = nf2_epochs_between(last, fs->io.epoch) * page;
-    return fs->io.epoch_known && last_end != 0 && position >= nf2_max((last_end + page - 1) & ~(page - 1), used_end) + skip;
+    return fs->io.epoch_known && last_end != 0 &&
+           position >= nf2_max((last_end + page - 1) & ~(page - 1), used_end) + skip;
 }
 
 void nf2_scan_begin(struct nf2_scan *scan, uint32_t block);
@@ -85,7 +93,10 @@ void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position);
 /* The check of a record begins with its page's epoch: so far it is this. */
 uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch);
 
-/* What lies at `position` of a page of this epoch: 1 a valid record, 0 nothing more in this page, -1 something invalid, or an error below that. */
+/*
+ * What lies at `position` of a page of this epoch: 1 a valid record, 0 nothing more in this page,
+ * -1 something invalid, or an error below that.
+ */
 enum { NF2_PLACE_RECORD = 1, NF2_PLACE_BLANK = 0, NF2_PLACE_INVALID = -1 };
 int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
                   struct nf2_record *record);
@@ -97,12 +108,19 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record);
 uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan);
 
 /* Reads `length` bytes at `position` of a record (0: its header), page crossings taken out. */
-int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length);
+int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data,
+                    uint32_t length);
 
-/* Where byte `position` of a record lies in the block, and how many bytes follow up to the page's end. */
+/*
+ * Where byte `position` of a record lies in the block, and how many bytes follow up to the page's
+ * end.
+ */
 uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room);
 
-/* A source of bytes for a record: memory, with its length in front as a byte if `offset` is 1; or (position not 0) a part of another record. */
+/*
+ * A source of bytes for a record: memory, with its length in front as a byte if `offset` is 1; or
+ * (position not 0) a part of another record.
+ */
 struct nf2_span {
     union {
         const void *data;
@@ -119,7 +137,8 @@ static inline struct nf2_span nf2_span_of(const void *data, uint32_t length)
     return span;
 }
 
-static inline struct nf2_span nf2_span_at(uint32_t block, uint32_t offset, uint32_t position, uint32_t length)
+static inline struct nf2_span nf2_span_at(uint32_t block, uint32_t offset, uint32_t position,
+                                          uint32_t length)
 {
     struct nf2_span span = {{NULL}, (uint16_t)offset, (uint16_t)position, 0, (uint16_t)length};
     span.at.block = block;
@@ -127,8 +146,9 @@ static inline struct nf2_span nf2_span_at(uint32_t block, uint32_t offset, uint3
 }
 
 /*
- * Appends groups: begin, records, end. `position` moves on as records are placed. Nothing counts before the end; one program
- * where the group fits in the rest of a page. What fails is told at the end: nothing is programmed behind it.
+ * Appends groups: begin, records, end. `position` moves on as records are placed. Nothing counts
+ * before the end; one program where the group fits in the rest of a page. What fails is told at the
+ * end: nothing is programmed behind it.
  */
 struct nf2_writer {
     uint32_t block;
@@ -149,7 +169,10 @@ void nf2_writer_begin(struct nf2_writer *writer, uint32_t block, uint32_t positi
 /* The next group begins at a program unit. */
 void nf2_writer_align(nf2_t *fs, struct nf2_writer *writer);
 
-/* A record: open, its payload's bytes, `length` in all, from memory or from another record, close. The caller has checked the room. Returns its offset. */
+/*
+ * A record: open, its payload's bytes, `length` in all, from memory or from another record, close.
+ * The caller has checked the room. Returns its offset.
+ */
 uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, uint32_t length);
 void nf2_writer_put(nf2_t *fs, struct nf2_writer *writer, const void *data, uint32_t length);
 void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from);

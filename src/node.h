@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * node.h - one node of the tree: a log in one block. A sorted base, written in one go, is searched by bisection;
- * behind it the tail has changes in order of time, of which a view in RAM knows what is alive.
+ * node.h - one node of the tree: a log in one block. A sorted base, written in one go, is searched
+ * by bisection; behind it the tail has changes in order of time, of which a view in RAM knows what
+ * is alive.
  */
 #ifndef NF2FS_CORE_NODE_H
 #define NF2FS_CORE_NODE_H
@@ -18,8 +19,10 @@ struct nf2_view {
     uint8_t alive, dead;        /* how many of the slots */
     uint8_t slots;
     uint8_t used;               /* when: see nf2_node_view */
-    uint8_t near;               /* where the last search in the tail ended: the next one often does, too */
-    uint16_t slot[];            /* from the front: alive records of the tail by their keys; from the end: killed records of the base */
+    uint8_t near;               /* where the last search in the tail ended:
+                                   the next one often does, too */
+    uint16_t slot[];            /* from the front: alive records of the tail by their keys;
+                                   from the end: killed records of the base */
 };
 
 struct nf2_entry {
@@ -48,8 +51,13 @@ struct nf2_op {
     enum { NF2_OP_PUT, NF2_OP_DEL, NF2_OP_RANGE } type;
     const struct nf2_key *key;  /* of a name; else `nf2_op_own` */
     union {
-        uint32_t to;            /* of RANGE: entries of the map from the key on up to this offset are removed */
-        struct nf2_span body[NF2_OP_SPANS]; /* of PUT, one behind the other: rest of a long name, content; or first byte, data; or all in the first */
+        uint32_t to;            /* of RANGE: entries of the map from the key on up to this
+                                   offset are removed */
+        /*
+         * Of PUT, one behind the other: rest of a long name, content; or first byte, data; or all
+         * in the first.
+         */
+        struct nf2_span body[NF2_OP_SPANS];
     };
 };
 
@@ -65,9 +73,13 @@ static inline struct nf2_key *nf2_op_own(struct nf2_op *op)
 bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key);
 
 /* Which changes do so with the entry at a place: a bit each, or an error. */
-int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *ops, unsigned count);
+int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *ops,
+                  unsigned count);
 
-/* An offset in a map; or, with a kind in front, what lies under id 0. No byte behind these is written. */
+/*
+ * An offset in a map; or, with a kind in front, what lies under id 0. No byte behind these is
+ * written.
+ */
 void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t number);
 uint32_t nf2_key_value(const struct nf2_key *key);              /* the number at its end */
 
@@ -89,7 +101,8 @@ struct nf2_front {
     const uint8_t *bytes;
     uint16_t length;            /* of the record */
     uint8_t type;
-    uint8_t key, key_length;    /* where the key's bytes begin, and how many they are; 0: a record without a key */
+    uint8_t key, key_length;    /* where the key's bytes begin, and how many they are;
+                                   0: a record without a key */
     uint32_t id;                /* of the key */
 };
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
@@ -114,7 +127,9 @@ int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place);
 void nf2_views_begin(nf2_t *fs);
 void nf2_view_forget(nf2_t *fs, uint32_t block);
 
-/* The view of a node, read from the chip if it is not known. It holds until the next call of this. */
+/*
+ * The view of a node, read from the chip if it is not known. It holds until the next call of this.
+ */
 int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view **view);
 
 /* The entry at a place. */
@@ -138,7 +153,8 @@ struct nf2_iterator {
     uint16_t below;             /* place of the entry below it; 0: none */
     uint16_t base;              /* what is above it: place of the next record of the base, */
     uint8_t tail;               /* and number of the next alive record of the tail */
-    uint16_t known;             /* place of the record whose key this is, mostly of that: base and tail lie in different pages */
+    uint16_t known;             /* place of the record whose key this is, mostly of that:
+                                   base and tail lie in different pages */
     struct nf2_key key;
 };
 
@@ -152,24 +168,27 @@ int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct 
  * All entries in order of their keys, from the first one at or above `from`. Nothing
  * changes meanwhile.
  */
-int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, struct nf2_iterator *iterator);
+int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from,
+                struct nf2_iterator *iterator);
 int nf2_iterate_next(nf2_t *fs, struct nf2_iterator *iterator, struct nf2_entry *entry);
 
 /* The same, but the place of the entry alone; 0: there is none. */
 int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator);
 
 /* Reads of an entry's body. */
-int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data, uint32_t length);
+int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data,
+                  uint32_t length);
 struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32_t length);
 struct nf2_span nf2_body_whole(const struct nf2_entry *entry);
 
 /*
- * Appends a group of changes, the commit of them. NF2_NODE_FULL: there is no room (nothing was written).
- * Deleting what is not there is no change. The PUT of a body that lies in this node, and the DEL of
- * its entry behind it, are a rename: the body stays where it is.
+ * Appends a group of changes, the commit of them. NF2_NODE_FULL: there is no room (nothing was
+ * written). Deleting what is not there is no change. The PUT of a body that lies in this node, and
+ * the DEL of its entry behind it, are a rename: the body stays where it is.
  */
 #define NF2_NODE_FULL (-1008)
-#define NF2_NODE_HALF (-1020)   /* an error in the middle: the node is to be written anew from the view, as after NF2_FAILED_BLOCK */
+#define NF2_NODE_HALF (-1020)   /* an error in the middle: the node is to be written anew from
+                                   the view, as after NF2_FAILED_BLOCK */
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count);
 
 /* ---- writing a node anew: its head, entries in order, one group; then changes ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pending.h - a GROUP that is committed and not applied: its changes as they lie in the root log, and the tree as it will
- * be when they are applied. Readers look through them where nothing may be written.
+ * pending.h - a GROUP that is committed and not applied: its changes as they lie in the root log,
+ * and the tree as it will be when they are applied. Readers look through them where nothing may be
+ * written.
  */
 #ifndef NF2FS_CORE_PENDING_H
 #define NF2FS_CORE_PENDING_H

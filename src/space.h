@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * space.h - which blocks may be taken. Nobody records that a block is free: free is what the tree does not reach. Of
- * two windows of blocks the used ones are known: `now` is taken from, `mark` is being marked and emptied.
+ * space.h - which blocks may be taken. Nobody records that a block is free: free is what the tree
+ * does not reach. Of two windows of blocks the used ones are known: `now` is taken from, `mark` is
+ * being marked and emptied.
  */
 #ifndef NF2FS_CORE_SPACE_H
 #define NF2FS_CORE_SPACE_H
@@ -42,16 +43,20 @@ void nf2_space_changed(nf2_t *fs);
 /* Does this block lie in a cell that is being emptied? */
 bool nf2_space_victim(const nf2_t *fs, uint32_t block);
 
-/* Clears the bits of a window, but those of blocks that the volume does not have, and of the super blocks. */
+/*
+ * Clears the bits of a window, but those of blocks that the volume does not have, and of the super
+ * blocks.
+ */
 void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window);
 
 /* Free blocks that `bits` of a window have. */
 uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits);
 
 /*
- * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. Of parts that one large erase takes as a
- * whole, of worn groups or of others; or of what is left of parts in use. Where there are none, of the others; where they
- * are the last ones, also of worn groups, and of victims.
+ * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. Of parts that
+ * one large erase takes as a whole, of worn groups or of others; or of what is left of parts in
+ * use. Where there are none, of the others; where they are the last ones, also of worn groups, and
+ * of victims.
  */
 enum nf2_space_of { NF2_SPACE_WHOLE, NF2_SPACE_WORN, NF2_SPACE_RESTS };
 uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start);
@@ -59,13 +64,19 @@ uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t
 /* Are these blocks on record as erased? */
 bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count);
 
-/* Blocks that data does not take: those that the changes of one call may need for nodes, and room to empty a cell. */
+/*
+ * Blocks that data does not take: those that the changes of one call may need for nodes, and room
+ * to empty a cell.
+ */
 uint32_t nf2_space_spare(const nf2_t *fs);
 
 /* Blocks that the changes of one call may need for nodes. */
 uint32_t nf2_space_kept(const nf2_t *fs);
 
-/* Blocks that no one uses, claimed ones included; those that are kept back for the tree and for deletions; the rest. */
+/*
+ * Blocks that no one uses, claimed ones included; those that are kept back for the tree and for
+ * deletions; the rest.
+ */
 uint32_t nf2_space_total(const nf2_t *fs);
 uint32_t nf2_space_reserve(const nf2_t *fs);
 uint32_t nf2_space_available(const nf2_t *fs);

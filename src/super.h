@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* super.h - the anchors in the first blocks of the volume: what it is, and where the root log's head lies. */
+/*
+ * super.h - the anchors in the first blocks of the volume: what it is, and where the root log's
+ * head lies.
+ */
 #ifndef NF2FS_CORE_SUPER_H
 #define NF2FS_CORE_SUPER_H
 
@@ -10,8 +13,9 @@
 int nf2_super_find(nf2_t *fs);
 
 /*
- * Where an anchor may have been cut without a mount knowing of it, in this turn or (units that are programmed once) in the last
- * session: the super blocks are erased before they take one, but that with the last anchor, which the new epoch keeps apart.
+ * Where an anchor may have been cut without a mount knowing of it, in this turn or (units that are
+ * programmed once) in the last session: the super blocks are erased before they take one, but that
+ * with the last anchor, which the new epoch keeps apart.
  */
 void nf2_super_forget(nf2_t *fs);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sweep.h - the only collector. A walk over the tree, leaf by leaf, marks the blocks in use of one window; a second one
- * moves what lies in the groups of it that are worth emptying, and marks it anew. Then blocks are taken from it.
+ * sweep.h - the only collector. A walk over the tree, leaf by leaf, marks the blocks in use of one
+ * window; a second one moves what lies in the groups of it that are worth emptying, and marks it
+ * anew. Then blocks are taken from it.
  */
 #ifndef NF2FS_CORE_SWEEP_H
 #define NF2FS_CORE_SWEEP_H
@@ -9,7 +10,10 @@
 #include "map.h"
 #include "names.h"
 
-/* To be called before a change: there are blocks for its nodes afterwards. `urgent`: it removes something. NOSPC. */
+/*
+ * To be called before a change: there are blocks for its nodes afterwards. `urgent`: it removes
+ * something. NOSPC.
+ */
 int nf2_sweep_ready(nf2_t *fs, bool urgent);
 
 /* The same for a new name, which takes nothing of what nf2_preallocate set aside. */

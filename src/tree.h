@@ -11,55 +11,70 @@
 
 struct nf2_path {               /* from the root to a leaf */
     struct nf2_child node[NF2_LEVELS];  /* by level: 0 is the leaf */
-    bool bounded;               /* `upper` is the lowest key of what follows the leaf; else it is the last one */
+    bool bounded;               /* `upper` is the lowest key of what follows the leaf;
+                                   else it is the last one */
     struct nf2_key upper, lower;/* the leaf's lowest possible key, if it has a node above it */
 };
 
 /* The path to the leaf in which a key lies: 1, 0 if that has no node above it, or an error. */
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path);
 
-/* `node`: the inner node with an entry at `place`, and then the child that this names. `front` is the entry's. */
+/*
+ * `node`: the inner node with an entry at `place`, and then the child that this names. `front` is
+ * the entry's.
+ */
 int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf2_child *node);
 
 /* The entry with this key, or the next one in a direction: 1, 0 if there is none, or an error. */
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
-int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
+int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
+                        struct nf2_entry *entry);
 
 /*
- * The first entry above `last`: in few steps, if the cursor is of the search before and nothing was changed since.
- * Its block is 0 where there was none. 1, 0 if there is none, or an error.
+ * The first entry above `last`: in few steps, if the cursor is of the search before and nothing was
+ * changed since. Its block is 0 where there was none. 1, 0 if there is none, or an error.
  */
-int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry);
+int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last,
+                        struct nf2_entry *entry);
 
 /* pending.c: the same, with the changes of a GROUP that is not applied. */
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
-int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry); /* it is there, or NF2_ERR_IO */
+/* It is there, or NF2_ERR_IO. */
+int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
-int nf2_tree_next(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry);
+int nf2_tree_next(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last,
+                  struct nf2_entry *entry);
 
 /*
- * Changes of one leaf: all or nothing, durable when it returns. NF2_SPANS_LEAVES: nothing was done. The caller has seen to
- * it that there are blocks for it.
+ * Changes of one leaf: all or nothing, durable when it returns. NF2_SPANS_LEAVES: nothing was done.
+ * The caller has seen to it that there are blocks for it.
  */
 int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 
-/* The same of one change that may reach over several leaves: not all or nothing, but it may be repeated. */
+/*
+ * The same of one change that may reach over several leaves: not all or nothing, but it may be
+ * repeated.
+ */
 int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
 
-/* Makes a RANGE that part of it which lies in the first leaf with entries of it: 1, 0 if there is none, or an error. */
+/*
+ * Makes a RANGE that part of it which lies in the first leaf with entries of it: 1, 0 if there is
+ * none, or an error.
+ */
 int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range);
 
 /*
- * split.c: changes of the node of this level at the end of a way (by level, as in a path) that `lead` leads to; without any it
- * is written anew. 1, or an error.
+ * split.c: changes of the node of this level at the end of a way (by level, as in a path) that
+ * `lead` leads to; without any it is written anew. 1, or an error.
  */
-int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key *lead, unsigned level, struct nf2_op *ops,
+int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key *lead,
+                   unsigned level, struct nf2_op *ops,
                    unsigned count);
 
 /*
  * One node of the path's leaf and its right neighbour, if both are sparse; where the leaf is the
- * last one of its parent, the same of that. Behind the last leaf a root with one child gives way to it.
- * `bytes`: at least so many of the leaf are alive. 1 if so, NF2_UNCHANGED, or an error.
+ * last one of its parent, the same of that. Behind the last leaf a root with one child gives way to
+ * it. `bytes`: at least so many of the leaf are alive. 1 if so, NF2_UNCHANGED, or an error.
  */
 #define NF2_UNCHANGED 2
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes);
@@ -67,7 +82,8 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes);
 /* What it takes to change something: the operations. What has no body lies under id 0. */
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length);
 void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key);
-void nf2_op_rest(struct nf2_op *op, struct nf2_span rest);      /* of a long name, in front of the body; may be empty */
+/* The rest of a long name, in front of the body; it may be empty. */
+void nf2_op_rest(struct nf2_op *op, struct nf2_span rest);
 void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to);
 void nf2_op_put_system(struct nf2_op *op, uint8_t kind, uint32_t number);
 void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * writing.h - what calls that read need of writing, as a table that a mount for writing gives the volume. nf2_mount alone
- * names it: a program that mounts with nf2_mount_rdonly links nothing of what is behind it.
+ * writing.h - what calls that read need of writing, as a table that a mount for writing gives the
+ * volume. nf2_mount alone names it: a program that mounts with nf2_mount_rdonly links nothing of
+ * what is behind it.
  */
 #ifndef NF2FS_CORE_WRITING_H
 #define NF2FS_CORE_WRITING_H
@@ -9,11 +10,14 @@
 #include "names.h"
 
 struct nf2_writing {            /* see fs->writing; NULL where nothing is written */
-    void (*look)(nf2_t *fs);    /* nf2_group_look, before each call: half of a change is not to be seen */
-    int (*begin)(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found);   /* a handle that writes is opened, */
+    void (*look)(nf2_t *fs);    /* nf2_group_look, before each call:
+                                   half of a change is not to be seen */
+    /* A handle that writes is opened, */
+    int (*begin)(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found);
     int (*commit)(nf2_t *fs, nf2_file_t *file); /* sync */
     void (*end)(nf2_t *fs, nf2_file_t *file);
-    int (*find)(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece); /* what such a handle has there */
+    /* What such a handle has there. */
+    int (*find)(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
     int (*leave)(nf2_t *fs);    /* unmount */
 };
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FAULT = re.compile(r"^\s+NF2_FAULT_(\w+) = (\d+),?\s*/\* (.*) \*/$", re.MULTILINE)
+FAULT = re.compile(r"^\s+NF2_FAULT_(\w+) = (\d+),?\s*/\* (.*?) \*/$", re.MULTILINE | re.DOTALL)
 BROKEN = ROOT / "src" / "broken.h"
 
 
@@ -50,7 +50,7 @@ def line_of(name, text, report):
     found = report["failures"][:1]
     how = (f"{found[0]['cuts_before']:>7} cuts {report['seconds']:>6.1f} s  {found[0]['campaign']:<10} {found[0]['text'][:90]}"
            if found else f"NOT FOUND in {report['cuts']} cuts")
-    return f"{name:<12} {how}    # {text}"
+    return f"{name:<12} {how}    # {' '.join(text.split())}"
 
 
 def main():

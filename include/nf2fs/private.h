@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nf2fs/private.h - the contents of nf2_t, nf2_file_t and nf2_dir_t. Included by nf2fs.h so that you
- * can allocate them; nothing here is for use by applications. Small fields and those used most stand first: what is near
- * takes shorter instructions.
+ * nf2fs/private.h - the contents of nf2_t, nf2_file_t and nf2_dir_t. Included by nf2fs.h so that
+ * you can allocate them; nothing here is for use by applications. Small fields and those used most
+ * stand first: what is near takes shorter instructions.
  */
 #ifndef NF2FS_PRIVATE_H
 #define NF2FS_PRIVATE_H
@@ -20,13 +20,15 @@
 #define NF2_WINDOW_BYTES (NF2_WINDOW_BLOCKS / 8u)
 #define NF2_WINDOWS_MAX 128u
 #define NF2_GROUPS 32u                  /* erase groups of a window */
-#define NF2_CELLS 32u                   /* parts of a window of which live data is counted: see victims.c */
+#define NF2_CELLS 32u                   /* parts of a window of which live data is counted:
+                                           see victims.c */
 #define NF2_FREED_MAX 8u
 #define NF2_BAD_MAX 4u
 #define NF2_PIECES_MAX 3u               /* unsynced pieces of a file kept in its handle */
 #define NF2_KEY_MAX 24u
 #define NF2_LEVELS 8u
-#define NF2_HINTS 4u                    /* names whose entries are known: half of them directories */
+#define NF2_HINTS 4u                    /* names whose entries are known:
+                                           half of them directories */
 
 struct nf2_key {
     uint32_t id;
@@ -59,7 +61,8 @@ struct nf2_io {                 /* flash.c, log.c */
     const struct nf2_flash *flash;
     uint16_t page;              /* bytes of a page, */
     uint16_t log_bytes;         /* and of the part of a block that a log uses */
-    bool read_only, broken;     /* broken: a program or erase failed; nothing is written until the next mount */
+    bool read_only, broken;     /* broken: a program or erase failed;
+                                   nothing is written until the next mount */
     bool epoch_known;           /* no page is of a later epoch */
     bool cut;                   /* the last session was not left cleanly */
     bool writing;               /* the write buffer may hold a part of a record */
@@ -94,14 +97,16 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool next_suspect;          /* the next block may hold something */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
     bool bad_keys;              /* the tree may have keys of bad blocks */
-    bool opened;                /* this session has written its first CHECKPOINT; from here on: no run */
+    bool opened;                /* this session has written its first CHECKPOINT;
+                                   from here on: no run */
     bool anchor_due;            /* none names the head */
     uint8_t super_block;        /* that has the last ANCHOR */
     uint32_t head;              /* block of the root log */
     uint32_t end;               /* where the next record goes in it */
     uint32_t super_sequence;
     uint32_t next_id;
-    uint16_t super_end[3];      /* of each super block: where the next one goes; 0: not known in this mount */
+    uint16_t super_end[3];      /* of each super block: where the next one goes;
+                                   0: not known in this mount */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
@@ -110,9 +115,11 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint16_t free;              /* blocks, never too many; the second run */
     uint16_t now_window;        /* number */
     struct nf2_claim nodes, data;   /* the third run */
-    bool fresh;                 /* windows behind `now` were never used, are erased; the fourth run */
+    bool fresh;                 /* windows behind `now` were never used, are erased;
+                                   the fourth run */
     bool now_fresh;             /* all free blocks of `now` are erased */
-    bool lap_known;             /* a lap over all windows was made in this mount; from here on: no run */
+    bool lap_known;             /* a lap over all windows was made in this mount;
+                                   from here on: no run */
     uint8_t freed_count;
     uint8_t ahead_group;        /* the group that idle time is erasing, */
     uint16_t ahead;             /* and so many blocks of it are done */
@@ -130,14 +137,19 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint32_t lap_free;          /* blocks found free in this lap of walks */
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
-    uint32_t laggards;          /* groups of a window that are emptied since they were erased too seldom: a bit each */
-    uint32_t worn;              /* groups of `now` that were erased more often than most: a bit each */
+    uint32_t laggards;          /* groups of a window that are emptied since they were erased
+                                   too seldom: a bit each */
+    uint32_t worn;              /* groups of `now` that were erased more often than most:
+                                   a bit each */
     struct nf2_claim moved;     /* for what moves */
-    uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs: free in this session, and not erased */
-    uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts), 255: or more */
+    uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs:
+                                       free in this session, and not erased */
+    uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts),
+                                   255: or more */
     uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from; a run */
     uint8_t mark[NF2_WINDOW_BYTES];     /* of the one that a walk marks */
-    uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted or left last; 255: not known */
+    uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted
+                                       or left last; 255: not known */
 };
 
 struct nf2_walk {               /* sweep.c: the walk over the tree */
@@ -150,19 +162,22 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool counted;               /* it was counted in this lap */
     uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
     bool hard;                  /* blocks are lacking: whatever wins something is emptied */
-    bool looked;                /* `mark` was only looked at, when there had been so many changes: */
+    bool looked;                /* `mark` was only looked at,
+                                   when there had been so many changes: */
     uint32_t looked_changes;
     uint32_t turn;              /* the window whose turn it is */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t bytes;             /* of the entries of this leaf that were visited */
-    uint32_t stock;             /* blocks in stock when this phase began, or when the last walk ended */
+    uint32_t stock;             /* blocks in stock when this phase began,
+                                   or when the last walk ended */
     uint32_t allowed;           /* blocks that may be taken in it */
     uint32_t work, moves;       /* what was to do then: all of it, and pages to move */
     uint32_t to_move;           /* live pages that lie in victims still */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t ended;             /* erases that there had been when the last walk ended */
-    uint32_t spent;             /* changes that there had been when all walks won nothing: 0: never */
+    uint32_t spent;             /* changes that there had been when all walks won nothing:
+                                   0: never */
     struct nf2_run moved;       /* where moved data goes */
 };
 
@@ -173,8 +188,10 @@ struct nf2_child {              /* a reference to a node */
 
 struct nf2_way {                /* tree.c: from the root to the leaf that was asked for last */
     struct nf2_child node[NF2_LEVELS];  /* by level: 0 is the leaf */
-    uint16_t below;             /* place of the leaf's entry in the node above it; 0: there is none */
-    uint16_t above_block, above;    /* the entry of what follows the leaf, in some node; 0: it is the last one */
+    uint16_t below;             /* place of the leaf's entry in the node above it;
+                                   0: there is none */
+    uint16_t above_block, above;    /* the entry of what follows the leaf, in some node;
+                                       0: it is the last one */
     bool known;                 /* no node was written anew since */
 };
 
@@ -205,7 +222,8 @@ typedef struct nf2 {
 typedef struct nf2_file {
     struct nf2_file *link;      /* of the volume's open handles */
     uint8_t *buffer;            /* one page */
-    uint32_t size;              /* bytes, with unsynced writes; the first of what a refused write puts back (see file.c) */
+    uint32_t size;              /* bytes, with unsynced writes;
+                                   the first of what a refused write puts back (see file.c) */
     uint32_t buffer_at;         /* file offset of the first byte in the buffer */
     uint16_t buffered;          /* bytes in the buffer */
     uint8_t pieces;
