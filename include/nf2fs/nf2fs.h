@@ -248,7 +248,7 @@ enum nf2_finding_kind {
     NF2_FOUND_META,             /* the root log is damaged or its chain is broken */
     NF2_FOUND_BATCH,            /* a committed change of several leaves cannot be read */
     NF2_FOUND_NODE,             /* a damaged node of the tree: what it holds is not known */
-    NF2_FOUND_TREE,             /* a node is none, or not of the level that its parent says */
+    NF2_FOUND_TREE,             /* not a node, or not of the level that its parent says */
     NF2_FOUND_RANGE,            /* an entry outside of its node's range of keys */
     NF2_FOUND_TWICE,            /* a name or offset that is there twice */
     NF2_FOUND_ENTRY,            /* an entry that cannot be read, or of no known form */
@@ -262,7 +262,7 @@ enum nf2_finding_kind {
     NF2_FOUND_OWNERS,           /* two owners of a block */
     NF2_FOUND_FREE,             /* a block in use is on record as free */
     NF2_FOUND_LEAK,             /* a block that nothing uses is on record as used */
-    NF2_FOUND_ERASED,           /* a block on record as erased is not */
+    NF2_FOUND_ERASED,           /* a block is on record as erased but is not blank */
     NF2_FOUND_COUNT,            /* the count of free, or of erased blocks is wrong:
                                    `number` is right */
     NF2_FOUND_ID,               /* an id that was never given out */
@@ -395,14 +395,16 @@ int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
 /*
  * Writes all of `length` bytes at the position and returns `length`, or accepts nothing and returns
  * an error (the file and the position are as before): NOSPC, FBIG, BADF (not opened for writing).
- * Past the end the gap reads as zeros. Not durable before nf2_sync or nf2_close. With NF2_O_SYNC
- * the errors of nf2_sync, too, and after a NOSPC the handle is as after its last sync: what it had
- * not synced (a nf2_truncate, an NF2_O_TRUNC) is given up with the write. After an error of the
- * driver (IO), here or in nf2_truncate, what the handle has not synced is given up: nf2_sync and
- * nf2_close return IO too, as do further calls that would change the file, and the file keeps the
- * content of its last sync. The same holds after a NOSPC for a write over older content of which a
- * part went to the file's map already: that is rare, as room is looked for first. An append that is
- * refused loses nothing.
+ * Past the end the gap reads as zeros. Not durable before nf2_sync or nf2_close.
+ *
+ * With NF2_O_SYNC the errors of nf2_sync, too, and after a NOSPC the handle is as after its last
+ * sync: what it had not synced (a nf2_truncate, an NF2_O_TRUNC) is given up with the write.
+ *
+ * After an error of the driver (IO), here or in nf2_truncate, what the handle has not synced is
+ * given up: nf2_sync and nf2_close return IO too, as do further calls that would change the file,
+ * and the file keeps the content of its last sync. The same holds after a NOSPC for a write over
+ * older content of which a part went to the file's map already: that is rare, as room is looked for
+ * first. An append that is refused loses nothing.
  */
 int32_t nf2_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length);
 
