@@ -3,7 +3,7 @@
  * call_bounds.h - what each public call of NF2FS may cost at most: pages read, pages programmed, erases.
  *
  * A bound is a sum of a few terms, each a number times a unit: the units stand for the geometry (the window of the meta log, the way
- * to a key) and for what the call was asked (bytes, names in its path). Each core has a table (call_table.h). The sums come from the construction,
+ * to a key) and for what the call was asked (bytes, names in its path). The table is call_table.c. The sums come from the construction,
  * not from what was measured; each call of a cell is held to them (call_judge.h), and docs/BOUNDS.md is made of this table.
  */
 #ifndef CALL_BOUNDS_H
