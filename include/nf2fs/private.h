@@ -97,8 +97,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool next_suspect;          /* the next block may hold something */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
     bool bad_keys;              /* the tree may have keys of bad blocks */
-    bool opened;                /* this session has written its first CHECKPOINT;
-                                   from here on: no run */
+    bool opened;                /* this session has written its first CHECKPOINT; from here on: no run */
     bool anchor_due;            /* none names the head */
     uint8_t super_block;        /* that has the last ANCHOR */
     uint32_t head;              /* block of the root log */
