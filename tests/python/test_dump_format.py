@@ -103,8 +103,7 @@ def test_wear_and_checkpoints_of_a_volume(tmp_path):
     with nf2fs.open_image(path) as volume:
         for turn in range(12):
             volume.write_bytes("/file", random.Random(turn).randbytes(200_000))
-            while volume.maintain(1_000_000):
-                pass
+            formats.settle(volume)
     states = said(path, "CHECKPOINT")
     assert all(len(bytes.fromhex(one.fields["used_bits"])) == 64 for one in states)
     assert len({one.fields["volume"] for one in states}) == 1
