@@ -273,12 +273,14 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
     nf2_victims_begin(fs);
     NF2_TRY(nf2_walk_begin(fs, false));
     fs->walk.active = false;
-    do {
+    for (;; nf2_key_copy(&fs->walk.cursor, &path.upper)) {
         NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, &path));
         NF2_TRY(move_node(fs, &path)); /* there are no victims */
         NF2_TRY(visit_entries(fs, &path, &none));
-        nf2_key_copy(&fs->walk.cursor, &path.upper);
-    } while (path.bounded);
+        if (!path.bounded) { /* `upper` is nothing */
+            break;
+        }
+    }
     fs->walk.looked = true;
     fs->walk.looked_changes = fs->io.changes;
     return NF2_OK;

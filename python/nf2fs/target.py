@@ -7,7 +7,6 @@ lead to the callbacks that CORES names; what the application gives (driver, lock
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess

@@ -8,6 +8,9 @@ from fake import FakeLibrary
 
 from nf2fs import cli, images, interrupts, native
 
+# A shell's background jobs ignore it, and all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 NATIVE = native.find_library()
 CHIP_NAMES = {"fake": "tiny", "native": "w25q256"}
 

@@ -14,10 +14,12 @@ whether it would do it (make -n): what it does has tests of its own.
 import re
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 
 FENCE = re.compile(r"^```(?P<kind>\w+)(?P<more>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S)
 ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+SECONDS = 120  # that a block of Python may take
 FILES = ("c", "cmake", "ini", "toml")
 
 
@@ -147,5 +149,8 @@ class Interpreter:
         data = text.encode()
         self.process.stdin.write(b"%d\n%b" % (len(data), data))
         self.process.stdin.flush()
+        killed = threading.Timer(SECONDS, self.process.kill)  # a loop that never ends
+        killed.start()
         answer = self.process.stderr.readline().decode().replace("\r", "\n")
-        assert answer == "ok\n", answer
+        killed.cancel()
+        assert answer == "ok\n", answer or f"no end within {SECONDS} s"

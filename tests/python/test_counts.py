@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs and bytes of the core on a fresh W25Q256: what was reached is kept. The numbers are counted, not timed."""
+"""Programs and bytes of the core on a fresh W25Q256: what was reached is kept. The numbers are counted, not timed.
+
+A bound is what was measured. Some lie above a gate (python/nf2fs/gates.toml), which is missed as long as they do; MISSED names them,
+and a bound that comes below its gate leaves the list.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from nf2fs import bench
+from nf2fs import bench, gates
 
 BOUNDS = {
     "create": {"program_pages": 101},
-    "create32": {"program_pages": 103},
-    "create32s": {"program_pages": 216},
+    "create32": {"program_pages": 104},
+    "create32s": {"program_pages": 232},
     "delete32": {"program_pages": 117},
     "smallio": {"program_pages": 980},
     "rwrite20": {"program_pages": 108, "program_bytes": 22_300},
@@ -18,15 +22,23 @@ BOUNDS = {
     "rwrite2000": {"program_pages": 12_075, "most_read_pages_in_call": 1_900},
     "ota2m": {"program_pages": 352},
     "ota2mal": {"program_pages": 353},
-    "log16d": {"program_pages": 16_520, "consumed_bytes": 426_000},
+    "log16d": {"program_pages": 16_520, "consumed_bytes": 426_752},
     "log32d": {"program_pages": 16_600, "consumed_bytes": 713_031},
-    "config": {"program_pages": 7_000, "consumed_bytes": 767_000, "marked_program_pages": 2_110, "most_read_pages_in_call": 650},
+    "config": {"program_pages": 7_251, "consumed_bytes": 803_072, "marked_program_pages": 2_274, "most_read_pages_in_call": 650},
     "mountfirstwrite": {"program_pages": 2},
 }
 
-
 # Pages read in a look-up with nothing cached, in a directory of 10,000 names.
-COLD_LOOKUPS = {"dir10000": 63, "dir10000n": 104}
+COLD_LOOKUPS = {"dir10000": 79, "dir10000n": 111}
+
+# Gate: the figure that it allows, and the bound above that stands in its place.
+MISSED = {
+    "create32": (102, BOUNDS["create32"]["program_pages"]),
+    "create32s": (200, BOUNDS["create32s"]["program_pages"]),
+    "config-programs": (2.15, BOUNDS["config"]["marked_program_pages"] / 857),
+    "dir-lookup": (30, COLD_LOOKUPS["dir10000"]),
+    "dir-lookup-long": (50, COLD_LOOKUPS["dir10000n"]),
+}
 
 
 def run(workload):
@@ -49,3 +61,9 @@ def test_programs(workload):
     row = run(workload)
     for key, bound in BOUNDS[workload].items():
         assert row[key] <= bound, f"{key} is {row[key]}"
+
+
+def test_the_gates_that_are_missed():
+    stated = {gate.id: gate.bound for gate in gates.load_gates()}
+    for name, (allowed, bound) in MISSED.items():
+        assert float(stated[name]) == allowed < bound, name

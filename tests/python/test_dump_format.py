@@ -81,7 +81,7 @@ def test_whose_frames_are(tmp_path):
 
 def test_wear_is_said():
     key = bytes([0, 5]) + b"W\0\0\0\1"
-    body = b"".join(number.to_bytes(3, "little") for number in range(7, 39))
+    body = b"".join((number << 3 | 4).to_bytes(3, "little") for number in range(7, 39))
     entry = logs.Entry(2, 0, 2, 0, False, key + body)
     assert records.read(records.NODE, entry).text == "window 1: its groups were erased 7 to 38 times"
 
@@ -103,8 +103,7 @@ def test_wear_and_checkpoints_of_a_volume(tmp_path):
     with nf2fs.open_image(path) as volume:
         for turn in range(12):
             volume.write_bytes("/file", random.Random(turn).randbytes(200_000))
-            while volume.maintain(1_000_000):
-                pass
+            formats.settle(volume)
     states = said(path, "CHECKPOINT")
     assert all(len(bytes.fromhex(one.fields["used_bits"])) == 64 for one in states)
     assert len({one.fields["volume"] for one in states}) == 1

@@ -5,7 +5,7 @@ import json
 import random
 
 import pytest
-from formats import record
+from formats import record, settle
 
 import nf2fs
 from nf2fs import dump, layout, logs, native, owners
@@ -72,8 +72,7 @@ def filled(request, tmp_path):
     with nf2fs.open_image(path) as volume:
         large = volume.statfs()["blocks"] > 200
         held = fill(volume, source, 120 if large else 20, (0, 20, 200, 3000, *[30000] * large))
-        while volume.maintain(1_000_000):
-            pass
+        settle(volume)
     return path, held
 
 

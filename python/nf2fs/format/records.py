@@ -68,12 +68,12 @@ class Body:
     text: str = ""
     pieces: tuple[Piece, ...] = ()
     rest: bytes = b""  # of a long name
-    counts: tuple[int, ...] = ()  # of WEAR: erases of each group
+    counts: tuple[int, ...] = ()  # of WEAR: erases of all blocks of each group together
 
 
 def take_body(key: Key, data: bytes) -> Body:
     if key.id == 0 and key.bytes[:1] == b"W" and len(data) == 96:
-        counts = tuple(u24(data, at) for at in range(0, 96, 3))
+        counts = tuple(u24(data, at) >> 3 for at in range(0, 96, 3))
         text = f"its groups were erased {min(counts)} to {max(counts)} times"
         return Body("WEAR", text, counts=counts)
     if key.id == 0 and key.bytes and data[:1] != bytes([CHILD_BODY]):
