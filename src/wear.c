@@ -44,12 +44,18 @@ static uint32_t spread(const nf2_t *fs)
     return fs->config->wear_spread != 0 ? fs->config->wear_spread : SPREAD;
 }
 
-/* Groups with fewer erases lag; 0: blocks were not erased often enough for any. */
-static NF2_APART uint32_t lag_below(const nf2_t *fs)
+/* Were blocks erased so often in the mean that those which rest are worth a move? */
+static bool aged(const nf2_t *fs)
 {
-    uint32_t age = fs->config->wear_age, least = nf2_max(age != 0 ? age : AGE, spread(fs));
+    uint32_t age = fs->config->wear_age;
 
-    return mean(fs) >= least ? mean(fs) - spread(fs) : 0;
+    return mean(fs) >= (age != 0 ? age : AGE);
+}
+
+/* Groups with fewer erases lag. */
+static uint32_t lag_below(const nf2_t *fs)
+{
+    return aged(fs) && mean(fs) > spread(fs) ? mean(fs) - spread(fs) : 0;
 }
 
 /* When a group was split, in halves of the spread: the last two bits count. */
@@ -123,9 +129,9 @@ int nf2_wear_take(nf2_t *fs)
         NF2_TRY(count_free(fs, true, &counts));
     }
     NF2_TRY(count_free(fs, false, &counts));
-    uint32_t low = lag_below(fs);
-    for (uint32_t group = 0; low != 0 && group < NF2_GROUPS; group++) {
-        bool worn = wear(fs, &counts, group) > low + 2 * spread(fs);
+
+    for (uint32_t group = 0; aged(fs) && group < NF2_GROUPS; group++) {
+        bool worn = wear(fs, &counts, group) > mean(fs) + spread(fs);
         space->worn |= (uint32_t)worn << group;
     }
     return NF2_OK;
