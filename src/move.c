@@ -21,20 +21,21 @@ bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
 /* Leaves of a piece the part that a step moves: from its first byte in a victim on, as far as that goes. */
 static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 {
-    uint32_t bytes = nf2_block_bytes(fs), most = STEP_PAGES * nf2_page(fs), skip = 0, end;
+    uint32_t bytes = nf2_block_bytes(fs), most = STEP_PAGES * nf2_page(fs);
 
     if (piece->kind == NF2_PIECE_FRAMES) {
         return;
     }
-    while (!nf2_space_victim(fs, piece->block + (piece->within + skip) / bytes)) {
-        skip += bytes - (piece->within + skip) % bytes;
+    while (!nf2_space_victim(fs, piece->block)) {
+        uint32_t skip = bytes - piece->within;
+        nf2_piece_part(fs, piece, skip, piece->length - skip);
     }
-    end = skip;
-    while (end < piece->length && end - skip < most &&
-           nf2_space_victim(fs, piece->block + (piece->within + end) / bytes)) {
-        end += bytes - (piece->within + end) % bytes;
+    most = nf2_min(most, piece->length);
+    uint32_t end = bytes - piece->within;
+    for (uint32_t block = piece->block + 1u; end < most && nf2_space_victim(fs, block); block++) {
+        end += bytes;
     }
-    nf2_piece_part(fs, piece, skip, nf2_min(nf2_min(end, piece->length) - skip, most));
+    nf2_piece_part(fs, piece, 0, nf2_min(end, most));
 }
 
 /* Copies a part, at most so much of it as lies together in its new place; `to` is what was written. */
@@ -150,14 +151,15 @@ static int list_begin(nf2_t *fs, const struct nf2_key *key, struct nf2_refs *ref
     return nf2_refs_begin(fs, key, &body, refs);
 }
 
-/* One of them, counted from 0: 1, 0 if there is none, or an error. */
-static NF2_APART int list_piece(nf2_t *fs, const struct nf2_key *key, unsigned number, struct nf2_piece *piece)
+/* All of them. */
+static NF2_APART int list_pieces(nf2_t *fs, const struct nf2_key *key, struct nf2_plan *plan)
 {
     struct nf2_refs refs;
     int found = list_begin(fs, key, &refs);
 
-    for (number++; found >= 0 && number > 0; number--) {
-        found = nf2_refs_next(fs, &refs, piece);
+    NF2_TRY(found);
+    for (plan->count = 0; plan->count < NF2_LIST_MAX; plan->count++) {
+        found = nf2_refs_next(fs, &refs, &plan->piece[plan->count]);
         if (found <= 0) {
             break;
         }
@@ -180,15 +182,12 @@ static NF2_APART int name_map(nf2_t *fs, const struct nf2_key *key, uint32_t id)
 /* A LIST of long pieces becomes a map, whose entries are moved one by one. */
 static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_key *key)
 {
-    struct nf2_plan plan = {.count = 1};
+    struct nf2_plan plan;
     uint32_t id;
-    int found;
 
     NF2_TRY(nf2_shadow_begin(fs, &id));
-    for (unsigned i = 0; (found = list_piece(fs, key, i, &plan.piece[0])) > 0; i++) { /* a change may write its leaf anew */
-        NF2_TRY(nf2_change_pieces(fs, id, plan.piece, plan.count));
-    }
-    NF2_TRY(found);
+    NF2_TRY(list_pieces(fs, key, &plan));
+    NF2_TRY(nf2_change_pieces(fs, id, plan.piece, plan.count));
     NF2_TRY(name_map(fs, key, id));
     tell_handles(fs, key, NF2_BODY_MAP, id);
     return 1;
@@ -209,18 +208,13 @@ static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *
     int found;
 
     *p++ = NF2_BODY_LIST;
-    NF2_TRY(list_begin(fs, key, &refs));
-    if (refs.at == 0) {         /* no LIST */
-        return 0;
-    }
+    NF2_TRY(list_begin(fs, key, &refs)); /* of no LIST it has nothing */
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
-        if (p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES) {
+        bool moves = nf2_move_wanted(fs, &piece), full = p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES;
+        if (full || (moves && piece.length > STEP_PAGES * nf2_page(fs))) {
             return TOO_LONG;
         }
-        if (nf2_move_wanted(fs, &piece)) {
-            if (piece.length > STEP_PAGES * nf2_page(fs)) {
-                return TOO_LONG;
-            }
+        if (moves) {
             NF2_TRY(copy(fs, &piece, &to));
             if (to.length < piece.length) {
                 return TOO_LONG;

@@ -6,11 +6,6 @@ uint32_t nf2_windows(const nf2_t *fs)
     return (fs->io.blocks + fs->space.window_blocks - 1) / fs->space.window_blocks;
 }
 
-uint32_t nf2_group_blocks(const nf2_t *fs)
-{
-    return (fs->space.window_blocks + NF2_GROUPS - 1) / NF2_GROUPS;
-}
-
 /* The block's number in a window, NF2_NONE if it lies elsewhere. */
 static uint32_t in_window(const nf2_t *fs, uint32_t window, uint32_t block)
 {

@@ -19,7 +19,10 @@ static inline bool nf2_space_usable(const nf2_t *fs, uint32_t block)
 uint32_t nf2_windows(const nf2_t *fs);
 
 /* Blocks of a group, which is erased as a whole ahead of need. A window has NF2_GROUPS of them. */
-uint32_t nf2_group_blocks(const nf2_t *fs);
+static inline uint32_t nf2_group_blocks(const nf2_t *fs)
+{
+    return (fs->space.window_blocks + NF2_GROUPS - 1) / NF2_GROUPS;
+}
 
 /* Blocks of one large erase; those of a group where the chip has none. */
 uint32_t nf2_part_blocks(const nf2_t *fs);

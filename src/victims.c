@@ -28,118 +28,108 @@ bool nf2_victims_zoomed(const nf2_t *fs)
     return fs->space.cell_blocks != cell_as_rule(fs);
 }
 
-/* Blocks of a cell, and how many of them are in use. */
-static uint32_t cell_size(const nf2_t *fs, uint32_t cell, uint32_t *used)
+struct cell {
+    uint32_t blocks, used;      /* all, and those in use */
+    uint32_t live;              /* parts of these that hold something live */
+    uint32_t garbage;           /* and those that do not */
+};
+
+static void look_at(const nf2_t *fs, uint32_t number, struct cell *cell)
 {
-    uint32_t first = fs->space.cell_first + cell * fs->space.cell_blocks;
+    uint32_t first = fs->space.cell_first + number * fs->space.cell_blocks;
     uint32_t behind = fs->io.blocks - fs->space.mark_window * fs->space.window_blocks;
     uint32_t end = nf2_min(first + fs->space.cell_blocks, nf2_min(fs->space.window_blocks, behind));
 
-    *used = 0;
-    for (uint32_t at = first; at < end; at++) {
-        *used += nf2_bit(fs->space.mark, at);
+    cell->blocks = cell->used = 0;
+    for (; first < end; first++) {
+        cell->blocks++;
+        cell->used += nf2_bit(fs->space.mark, first);
     }
-    return first < end ? end - first : 0;
-}
-
-/* Parts of the blocks in use that hold nothing live. */
-static uint32_t garbage_of(const nf2_t *fs, uint32_t cell)
-{
-    uint32_t used, live = fs->space.live[cell];
-
-    (void)cell_size(fs, cell, &used);
-    used *= nf2_space_parts(fs);
-    return used > live ? used - live : 0;
+    uint32_t parts = cell->used * nf2_space_parts(fs);
+    cell->live = fs->space.live[number];
+    cell->garbage = parts > cell->live ? parts - cell->live : 0;
 }
 
 /* Is a cell worth emptying? `scarce`: for whatever it wins. Else for a large erase, or where much is won. */
-static bool worth_emptying(const nf2_t *fs, uint32_t cell, bool scarce)
+static bool worth_emptying(const nf2_t *fs, const struct cell *cell, bool scarce)
 {
-    uint32_t used, blocks = cell_size(fs, cell, &used), live = 16 * fs->space.live[cell];
     uint32_t parts = nf2_space_parts(fs);
     bool single = fs->space.cell_blocks == 1, large = nf2_large_blocks(fs) > 1 && !single;
+    bool cheap = 16 * cell->live <= WORTH * parts * (large ? cell->blocks : cell->used);
+    bool wins = cell->garbage >= (single ? parts / 16 : parts) && (scarce || cheap);
 
-    if (used == 0) {
-        return false;
-    }
-    if (large && live <= WORTH * blocks * parts) {
-        return true;
-    }
-    return garbage_of(fs, cell) >= (single ? parts / 16 : parts) && (scarce || (!large && live <= WORTH * used * parts));
+    return wins || (large && cheap && cell->used > 0);
 }
 
 /* The emptiest cell that is worth it and can be copied with so many parts; NF2_CELLS: there is none. */
-static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool scarce)
+static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool scarce, struct cell *best)
 {
-    uint32_t best = NF2_CELLS;
+    uint32_t found = NF2_CELLS;
+    struct cell cell;
 
-    for (uint32_t cell = 0; cell < NF2_CELLS; cell++) {
-        bool better = best == NF2_CELLS || fs->space.live[cell] < fs->space.live[best];
-        bool candidate = (candidates >> cell & 1u) != 0;
-        if (better && candidate && fs->space.live[cell] <= parts && worth_emptying(fs, cell, scarce)) {
-            best = cell;
+    for (uint32_t number = 0; number < NF2_CELLS; number++) {
+        bool candidate = (candidates >> number & 1u) != 0 && fs->space.live[number] <= parts;
+        if (candidate && (found == NF2_CELLS || fs->space.live[number] < best->live)) {
+            look_at(fs, number, &cell);
+            if (worth_emptying(fs, &cell, scarce)) {
+                found = number;
+                *best = cell;
+            }
         }
     }
-    return best;
+    return found;
 }
 
 bool nf2_victims_choose(nf2_t *fs)
 {
-    uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs), used;
-    uint32_t per_block = nf2_space_parts(fs), parts = stock > floor ? per_block * (stock - floor) : 0, cell;
-    uint32_t enough = fs->walk.hard ? NF2_NONE : fs->space.window_blocks / 2, won = nf2_space_count(fs, fs->space.mark);
+    struct nf2_space *space = &fs->space;
+    uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs), per_block = nf2_space_parts(fs);
+    uint32_t parts = stock > floor ? per_block * (stock - floor) : 0, number;
+    uint32_t enough = fs->walk.hard ? NF2_NONE : space->window_blocks / 2;
+    uint32_t won = nf2_space_count(fs, space->mark), candidates = space->victims;
+    uint32_t garbage = 0, moved = 0, room = 0;  /* parts that nobody needs, that are live, that are not */
+    struct cell cell;
 
     parts -= fs->walk.hard ? 0 : parts / 8; /* the rest is for what is written meanwhile */
-    uint32_t candidates = fs->space.victims;
-    uint32_t garbage = 0, room = 0; /* what victims hold that nobody needs; what they have beside live data */
-
-    fs->space.victims = 0;
-    fs->walk.to_move = fs->walk.gain = 0;
-    while ((cell = pick(fs, candidates, parts, won < enough)) < NF2_CELLS) {
-        uint32_t size = cell_size(fs, cell, &used), live = fs->space.live[cell];
-        candidates &= ~(1u << cell);
-        won += size;
-        fs->space.victims |= 1u << cell;
-        fs->walk.to_move += live * nf2_block_pages(fs) / per_block;
-        fs->walk.gain += size - live / per_block;
-        parts -= nf2_min(parts, live + live / 8 + 1); /* leaves are written anew, too */
-        garbage += garbage_of(fs, cell);
-        room += size * per_block - live;
+    space->victims = 0;
+    while ((number = pick(fs, candidates, parts, won < enough, &cell)) < NF2_CELLS) {
+        candidates &= ~(1u << number);
+        space->victims |= 1u << number;
+        won += cell.blocks;
+        moved += cell.live;
+        room += cell.blocks * per_block - cell.live;
+        parts -= nf2_min(parts, cell.live + cell.live / 8 + 1); /* leaves are written anew, too */
+        garbage += cell.garbage;
     }
-    bool wins = garbage >= per_block / 16 || room > fs->space.cell_blocks * per_block;
-    fs->space.victims = wins ? fs->space.victims : 0; /* else holes would be moved about, for ever */
-    return fs->space.victims != 0;
-}
-
-/* What can be won in a range of cells; 0 where a zoom was aimed at it already. */
-static uint32_t garbage_in(const nf2_t *fs, uint32_t first, uint32_t cells)
-{
-    uint32_t sum = 0;
-
-    for (uint32_t cell = first; cell < first + cells; cell++) {
-        bool done = (fs->walk.looked_closer >> cell & 1u) != 0;
-        sum += done ? 0 : garbage_of(fs, cell);
+    fs->walk.to_move = moved * nf2_block_pages(fs) / per_block;
+    fs->walk.gain = room / per_block;
+    if (garbage < per_block / 16 && room <= space->cell_blocks * per_block) {
+        space->victims = 0;     /* holes would be moved about, for ever */
     }
-    return sum;
+    return space->victims != 0;
 }
 
 bool nf2_victims_zoom(nf2_t *fs)
 {
-    uint32_t size = fs->space.cell_blocks, cells = nf2_min(NF2_CELLS / size, NF2_CELLS), most = 0, best = 0;
-    uint32_t least = nf2_space_parts(fs); /* a block */
+    uint32_t size = fs->space.cell_blocks, most = 0, best = 0, sum = 0;
+    struct cell cell;
 
     if (nf2_victims_zoomed(fs) || size == 1) {
         return false;
     }
-    for (uint32_t first = 0; first + cells <= NF2_CELLS; first++) {
-        uint32_t sum = garbage_in(fs, first, cells);
-        best = sum > most ? first : best;
-        most = nf2_max(sum, most);
+    uint32_t cells = NF2_CELLS / size;  /* of as many blocks as there will be cells */
+    for (uint32_t number = 0; number < NF2_CELLS; number++) {
+        uint32_t part = number / cells;
+        bool done = (fs->walk.looked_closer >> part & 1u) != 0;
+        look_at(fs, number, &cell);
+        sum = cell.garbage + (number % cells != 0 ? sum : 0);
+        if (sum > most && !done) {
+            best = part;
+            most = sum;
+        }
     }
-    for (uint32_t cell = best; cell < best + cells; cell++) {
-        fs->walk.looked_closer |= 1u << cell;
-    }
-    fs->space.cell_first = (uint16_t)(best * size);
+    fs->walk.looked_closer |= 1u << best;
+    fs->space.cell_first = (uint16_t)(best * cells * size);
     fs->space.cell_blocks = 1;
-    return most >= least;
+    return most >= nf2_space_parts(fs); /* a block */
 }

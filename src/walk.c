@@ -70,8 +70,9 @@ static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_pi
     *wanted = false;
     if (entry->key.id == NF2_SYSTEM_ID) {
         if (entry->key.length == 5 && entry->key.bytes[0] == NF2_KEY_BAD) {
-            (void)nf2_space_mark(fs, nf2_key_value(&entry->key));
-            nf2_space_live(fs, nf2_key_value(&entry->key), 255); /* its cell cannot be won as a whole */
+            uint32_t bad = nf2_key_value(&entry->key);
+            (void)nf2_space_mark(fs, bad);
+            nf2_space_live(fs, bad, 255); /* its cell cannot be won as a whole */
         }
         return 0;
     }
@@ -217,21 +218,27 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
     return did;
 }
 
+/* The nodes on the way to the leaf at the cursor, and its entries: 0, what the step came to, or an error. */
+static int visit(nf2_t *fs, struct nf2_path *path, struct nf2_wanted *wanted)
+{
+    path->upper.length = 0;     /* without a bound it is not set */
+    NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, path));
+    int did = move_node(fs, path);
+    return did == 0 ? visit_entries(fs, path, wanted) : did;
+}
+
 static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
 {
     struct nf2_path path;
+    int did = visit(fs, &path, wanted);
 
-    NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, &path));
-    int did = move_node(fs, &path);
-    did = did == 0 ? visit_entries(fs, &path, wanted) : did;
     if (did != 0) {
         return did;
     }
     fs->walk.leaves++;
     fs->walk.behind = false;
-    if (path.bounded) {
-        nf2_key_copy(&fs->walk.cursor, &path.upper);
-    } else {
+    nf2_key_copy(&fs->walk.cursor, &path.upper);
+    if (!path.bounded) {
         fs->walk.active = false;
         fs->walk.leaves_before = fs->walk.leaves;
     }
@@ -274,10 +281,8 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
     NF2_TRY(nf2_walk_begin(fs, false));
     fs->walk.active = false;
     for (;; nf2_key_copy(&fs->walk.cursor, &path.upper)) {
-        NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, &path));
-        NF2_TRY(move_node(fs, &path)); /* there are no victims */
-        NF2_TRY(visit_entries(fs, &path, &none));
-        if (!path.bounded) { /* `upper` is nothing */
+        NF2_TRY(visit(fs, &path, &none)); /* there are no victims */
+        if (!path.bounded) {    /* `upper` is nothing */
             break;
         }
     }

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "wear.h"
 
-#define COUNT_BYTES 3u          /* of each group: erases of its blocks, in all, above SPLIT and two bits: */
+/* Of each group: erases of its blocks, in all, above SPLIT and two bits: */
+#define COUNT_BYTES 3u
 #define SPLIT 4u                /* it is partly in use, since that moment */
-#define AGE 16u                 /* if the configuration does not say: see nf2fs/nf2fs.h, and tests/models/wear.py */
+#define AGE 16u                 /* if the configuration does not say: see tests/models/wear.py */
 #define SPREAD 8u
 #define MOST 4u                 /* groups that one walk moves for that */
-#define LEAST_CHANGE 8u         /* blocks: for fewer of them a window's entry is not written again */
+#define LEAST_CHANGE 8u         /* blocks: for fewer a window's entry is not written again */
 
 struct counts {
+    struct nf2_key key;
     uint8_t bytes[NF2_GROUPS * COUNT_BYTES];
 };
 
 /* What is on record of a window; nothing: it was never taken from. */
 static int load(nf2_t *fs, uint32_t window, struct counts *counts)
 {
-    struct nf2_key key;
     struct nf2_entry entry;
 
-    nf2_key_make(&key, NF2_SYSTEM_ID, NF2_KEY_WEAR, window);
-    int found = nf2_tree_find(fs, &key, &entry);
-    memset(counts, 0, sizeof *counts);
+    nf2_key_make(&counts->key, NF2_SYSTEM_ID, NF2_KEY_WEAR, window);
+    int found = nf2_tree_find(fs, &counts->key, &entry);
+    memset(counts->bytes, 0, sizeof counts->bytes);
     NF2_TRY(found);
     return found ? nf2_body_read(fs, &entry, 0, counts->bytes, sizeof counts->bytes) : NF2_OK;
 }
@@ -33,7 +34,14 @@ static uint32_t mean(const nf2_t *fs)
 /* Erases of each block of a group, in the mean. */
 static uint32_t wear(const nf2_t *fs, const struct counts *counts, uint32_t group)
 {
-    return nf2_get24(counts->bytes + group * COUNT_BYTES) / (SPLIT + SPLIT) / nf2_group_blocks(fs);
+    uint32_t value = nf2_get24(counts->bytes + group * COUNT_BYTES);
+
+    return value / (SPLIT + SPLIT) / nf2_group_blocks(fs);
+}
+
+static uint32_t spread(const nf2_t *fs)
+{
+    return fs->config->wear_spread != 0 ? fs->config->wear_spread : SPREAD;
 }
 
 /* Were blocks erased so often in the mean that those which rest are worth a move? */
@@ -44,15 +52,10 @@ static bool aged(const nf2_t *fs)
     return mean(fs) >= (age != 0 ? age : AGE);
 }
 
-static uint32_t spread(const nf2_t *fs)
+/* Groups with fewer erases lag. */
+static uint32_t lag_below(const nf2_t *fs)
 {
-    return fs->config->wear_spread != 0 ? fs->config->wear_spread : SPREAD;
-}
-
-/* Is `less` farther below `more` than groups may lie apart? */
-static bool lags(const nf2_t *fs, uint32_t less, uint32_t more)
-{
-    return more > less && more - less > spread(fs);
+    return aged(fs) && mean(fs) > spread(fs) ? mean(fs) - spread(fs) : 0;
 }
 
 /* When a group was split, in halves of the spread: the last two bits count. */
@@ -62,14 +65,15 @@ static uint32_t moment(const nf2_t *fs)
 }
 
 /*
- * Erases of a group in the mean; none where for long a part of it was free and the rest never: the part wears, what rests
- * there does not, and the mean of both does not tell.
+ * Erases of a group in the mean; none where for long a part of it was free and the rest never: the
+ * part wears, what rests there does not, and the mean of both does not tell.
  */
 static uint32_t rested(const nf2_t *fs, const struct counts *counts, uint32_t group)
 {
     uint32_t since = counts->bytes[group * COUNT_BYTES];
+    bool long_split = (since & SPLIT) != 0 && ((moment(fs) - since) & 2u) != 0;
 
-    return (since & SPLIT) != 0 && ((moment(fs) - since) & 2u) != 0 ? 0 : wear(fs, counts, group);
+    return long_split ? 0 : wear(fs, counts, group);
 }
 
 /* Bit of the group that has super blocks: it is never whole, and rests. */
@@ -78,23 +82,29 @@ static uint32_t with_super(uint32_t window)
     return window == 0;
 }
 
-/* Counts the free blocks of a window, as `bits` have it, as erased (`sign` 1), or as not erased after all (-1): those in use `before`. */
-static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, const uint8_t *before, int sign, struct counts *counts)
+/*
+ * Counts the free blocks of the marked window as erased, but those that were free already; or, if a
+ * window is being left, its free ones as not erased after all.
+ */
+static int count_free(nf2_t *fs, bool leaving, struct counts *counts)
 {
-    struct nf2_key key;
+    const struct nf2_space *space = &fs->space;
+    uint32_t now = space->now_window, window = leaving ? now : space->mark_window;
+    const uint8_t *bits = leaving ? space->now : space->mark;
+    bool all = leaving || window != now;
     uint32_t size = nf2_group_blocks(fs), sum = 0, at = 0;
     struct nf2_op op;
 
-    nf2_key_make(&key, NF2_SYSTEM_ID, NF2_KEY_WEAR, window);
     NF2_TRY(load(fs, window, counts));
-    for (uint8_t *count = counts->bytes; at < NF2_GROUPS * size; count += COUNT_BYTES) {
-        uint32_t free = 0, value = nf2_get24(count);
-        for (uint32_t end = at + size; at < end; at++) {
-            bool counts_now = !nf2_bit(bits, at) && (before == NULL || nf2_bit(before, at));
-            free += !nf2_bit(bits, at);
-            sum += counts_now;
-            value += counts_now ? (uint32_t)sign * (SPLIT + SPLIT) : 0;
+    for (uint8_t *count = counts->bytes; count < counts->bytes + sizeof counts->bytes; count += COUNT_BYTES) {
+        uint32_t free = 0, fresh = 0, value = nf2_get24(count);
+        for (uint32_t n = size; n > 0; n--, at++) {
+            uint32_t is_free = !nf2_bit(bits, at);
+            free += is_free;
+            fresh += is_free & (all | nf2_bit(space->now, at));
         }
+        sum += fresh;
+        value += (leaving ? 0 - fresh : fresh) * (SPLIT + SPLIT);
         if (free == size) {
             value &= ~(SPLIT + SPLIT - 1);
         } else if (free > 0 && (value & SPLIT) == 0) {
@@ -102,24 +112,26 @@ static int count_free(nf2_t *fs, uint32_t window, const uint8_t *bits, const uin
         }
         nf2_put24(count, value);
     }
-    nf2_op_put(&op, &key, counts->bytes, sizeof counts->bytes);
+    nf2_op_put(&op, &counts->key, counts->bytes, sizeof counts->bytes);
     return sum >= LEAST_CHANGE ? nf2_change(fs, &op, 1) : NF2_OK;
 }
 
 int nf2_wear_take(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
-    bool other = space->now_window != space->mark_window;
     struct counts counts;
 
     space->worn = with_super(space->mark_window);
     if (fs->group_busy != NF2_GROUP_NONE || nf2_alloc_stock(fs) < nf2_space_kept(fs)) {
         return NF2_OK;          /* it is not worth a block that is lacking */
     }
-    NF2_TRY(other ? count_free(fs, space->now_window, space->now, NULL, -1, &counts) : NF2_OK);
-    NF2_TRY(count_free(fs, space->mark_window, space->mark, other ? NULL : space->now, 1, &counts));
-    for (uint32_t group = 0; group < NF2_GROUPS; group++) {
-        bool worn = aged(fs) && lags(fs, mean(fs), wear(fs, &counts, group));
+    if (space->now_window != space->mark_window) {
+        NF2_TRY(count_free(fs, true, &counts));
+    }
+    NF2_TRY(count_free(fs, false, &counts));
+
+    for (uint32_t group = 0; aged(fs) && group < NF2_GROUPS; group++) {
+        bool worn = wear(fs, &counts, group) > mean(fs) + spread(fs);
         space->worn |= (uint32_t)worn << group;
     }
     return NF2_OK;
@@ -128,7 +140,7 @@ int nf2_wear_take(nf2_t *fs)
 /* The group that lags most and is not among the laggards yet; NF2_GROUPS: there is none. */
 static uint32_t least_worn(const nf2_t *fs, const struct counts *counts)
 {
-    uint32_t best = NF2_GROUPS, least = mean(fs);
+    uint32_t best = NF2_GROUPS, least = lag_below(fs);
 
     for (uint32_t group = 0; group < NF2_GROUPS; group++) {
         bool chosen = (fs->space.laggards >> group & 1u) != 0;
@@ -138,10 +150,13 @@ static uint32_t least_worn(const nf2_t *fs, const struct counts *counts)
             least = erases;
         }
     }
-    return lags(fs, least, mean(fs)) ? best : NF2_GROUPS;
+    return best;
 }
 
-/* Freed blocks, the claim for data and the rest of a block would keep groups that lag in use. The walk finds them free. */
+/*
+ * Freed blocks, the claim for data and the rest of a block would keep groups that lag in use. The
+ * walk finds them free.
+ */
 static void leave(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
@@ -157,21 +172,21 @@ static void leave(nf2_t *fs)
 int nf2_wear_look(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t windows = nf2_windows(fs), window = space->mark_window, worst;
+    uint32_t windows = nf2_windows(fs), far = windows < 3 ? 0 : windows / 2, found = 0;
+    uint32_t window = (space->mark_window + far) % windows, group = 0;
     struct counts counts;
 
-    window = windows < 3 ? window : (window + windows / 2) % windows;
     space->laggards = with_super(window);
     space->lag_window = (uint8_t)window;
-    bool far = windows < 3 || (window != space->now_window && window != space->mark_window);
-    far = far && aged(fs) && !fs->walk.hard && nf2_alloc_stock(fs) >= fs->space.window_blocks / 8;
     NF2_TRY(load(fs, window, &counts));
-    for (uint32_t found = 0; far && found < MOST && (worst = least_worn(fs, &counts)) < NF2_GROUPS; found++) {
-        space->laggards |= 1u << worst;
-        fs->walk.to_move += nf2_group_blocks(fs) * nf2_block_pages(fs);
+    bool may = (far == 0 || window != space->now_window) && !fs->walk.hard &&
+               nf2_alloc_stock(fs) >= space->window_blocks / 8;
+    for (; may && found < MOST && (group = least_worn(fs, &counts)) < NF2_GROUPS; found++) {
+        space->laggards |= 1u << group;
     }
+    fs->walk.to_move += found * nf2_group_blocks(fs) * nf2_block_pages(fs);
     space->laggards -= with_super(window);
-    if (space->freed_count > 0 && space->laggards != 0) {
+    if (space->freed_count > 0 && found > 0) {
         leave(fs);
     }
     return NF2_OK;
@@ -179,10 +194,10 @@ int nf2_wear_look(nf2_t *fs)
 
 uint32_t nf2_wear_of(nf2_t *fs, uint32_t block)
 {
-    uint32_t size = fs->space.window_blocks;
+    uint32_t size = fs->space.window_blocks, group = block % size / nf2_group_blocks(fs);
     struct counts counts;
 
-    return load(fs, block / size, &counts) < 0 ? mean(fs) : wear(fs, &counts, block % size / nf2_group_blocks(fs));
+    return load(fs, block / size, &counts) < 0 ? mean(fs) : wear(fs, &counts, group);
 }
 
 void nf2_wear_range(nf2_t *fs, uint32_t *least, uint32_t *most)
@@ -193,8 +208,9 @@ void nf2_wear_range(nf2_t *fs, uint32_t *least, uint32_t *most)
     for (uint32_t window = 0; window < nf2_windows(fs); window++) {
         bool known = load(fs, window, &counts) >= 0;
         for (uint32_t group = 0; known && group < NF2_GROUPS; group++) {
-            *least = nf2_min(*least, wear(fs, &counts, group));
-            *most = nf2_max(*most, wear(fs, &counts, group));
+            uint32_t erases = wear(fs, &counts, group);
+            *least = nf2_min(*least, erases);
+            *most = nf2_max(*most, erases);
         }
     }
 }
