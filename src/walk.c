@@ -277,7 +277,9 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
         NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, &path));
         NF2_TRY(move_node(fs, &path)); /* there are no victims */
         NF2_TRY(visit_entries(fs, &path, &none));
-        nf2_key_copy(&fs->walk.cursor, &path.upper);
+        if (path.bounded) {     /* else there is no such key */
+            nf2_key_copy(&fs->walk.cursor, &path.upper);
+        }
     } while (path.bounded);
     fs->walk.looked = true;
     fs->walk.looked_changes = fs->io.changes;
