@@ -152,7 +152,9 @@ int nf2_super_write(nf2_t *fs)
         result = fits ? NF2_OK : nf2_flash_erase(fs, block, 1);
         root->super_end[block] = fits ? root->super_end[block] : 0;
         result = result == NF2_OK ? append(fs, block) : result;
-        root->bad_flags |= result == NF2_FAILED_BLOCK ? (uint8_t)NF2_BAD_SUPER(block) : 0;
+        if (result == NF2_FAILED_BLOCK && !root->anchor_due) { /* else the first CHECKPOINT of a session that was cut in it would be another one */
+            root->bad_flags |= (uint8_t)NF2_BAD_SUPER(block);
+        }
     }
     root->super_block = (uint8_t)block;
     fs->io.broken = fs->io.broken || result == NF2_FAILED_BLOCK;
