@@ -152,7 +152,8 @@ int nf2_super_write(nf2_t *fs)
         result = fits ? NF2_OK : nf2_flash_erase(fs, block, 1);
         root->super_end[block] = fits ? root->super_end[block] : 0;
         result = result == NF2_OK ? append(fs, block) : result;
-        if (result == NF2_FAILED_BLOCK && !root->anchor_due) { /* else the first CHECKPOINT of a session that was cut in it would be another one */
+        /* In front of a session's first CHECKPOINT that must stay what it was when a cut tore it, bit for bit. */
+        if (result == NF2_FAILED_BLOCK && !root->anchor_due) {
             root->bad_flags |= (uint8_t)NF2_BAD_SUPER(block);
         }
     }
