@@ -90,7 +90,7 @@ static bool read_checkpoint(const struct repair *repair, const struct rep_record
     state->fresh = (p[NF2_STATE_FRESH] & 1u) != 0;
     state->now_fresh = (p[NF2_STATE_NOW_FRESH] & 1u) != 0;
     state->suspect = (p[NF2_STATE_SUSPECT] & 1u) != 0;
-    state->bad_keys = (p[NF2_STATE_BAD_KEYS] & 1u) != 0;
+    state->bad_keys = (p[NF2_STATE_BAD_FLAGS] & NF2_BAD_KEYS) != 0;
     state->next = rep_get16(p + NF2_STATE_NEXT);
     state->root = rep_get16(p + NF2_STATE_ROOT);
     state->base_end = rep_get16(p + NF2_STATE_BASE);

@@ -169,19 +169,27 @@ static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
     return plan.count > 0;
 }
 
+int nf2_commit_end(nf2_t *fs, nf2_file_t *file, uint32_t size)
+{
+    uint32_t end = 0;
+
+    NF2_TRY(file->shadow != 0 ? nf2_map_end(fs, file->shadow, &end) : NF2_OK);
+    if (end <= size) {
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_sweep_ready(fs, false));
+    return nf2_group_end(fs, nf2_change_end(fs, file->shadow, size));
+}
+
 /* The shadow, made complete, becomes the file's map. */
 static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
     uint8_t body[5] = {NF2_BODY_MAP};
     int more = !file->fresh;
-    uint32_t at = 0, end;
+    uint32_t at = 0;
 
     NF2_TRY(nf2_data_spill(fs, file));
-    NF2_TRY(nf2_map_end(fs, file->shadow, &end));
-    if (end > file->size) {     /* of a write that was refused, or cut off */
-        NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(nf2_change_end(fs, file->shadow, file->size));
-    }
+    NF2_TRY(nf2_commit_end(fs, file, file->size)); /* of a write that was refused */
     do {
         NF2_TRY(nf2_sweep_ready(fs, false)); /* no step of the walk between a plan and its change */
         more = more > 0 ? complete_shadow(fs, file, &at) : more;

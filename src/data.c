@@ -151,7 +151,7 @@ static int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset, const struct
 
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 {
-    NF2_TRY(nf2_sweep_room(fs, file->spilled / SYNCED_PIECES)); /* what the handle takes can be synced */
+    NF2_TRY(nf2_sweep_room(fs, file->synced > 0 ? file->spilled / SYNCED_PIECES : 0)); /* what the handle takes can be synced */
     NF2_TRY(nf2_sweep_ready(fs, false));
     if (file->shadow == 0) {
         NF2_TRY(nf2_shadow_begin(fs, &file->shadow)); /* before its first entry */

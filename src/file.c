@@ -388,6 +388,7 @@ static int cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
         file->dirty = true;
     } else {
         NF2_TRY(nf2_data_flush(fs, file));
+        NF2_TRY(nf2_commit_end(fs, file, size));
         nf2_data_cut(fs, file, size);
         file->cut = file->cut || size < file->synced;
         file->synced = nf2_min(file->synced, size);

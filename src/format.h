@@ -70,7 +70,7 @@ enum {
                                    nothing changed behind this record */
     NF2_STATE_SUSPECT = 31,     /* 1: the block where the log goes on is to be erased first */
     NF2_STATE_LEAKY = 32,       /* 1: blocks may be free that the next lap of walks has to find */
-    NF2_STATE_BAD_KEYS = 33,    /* 1: the tree may have keys of bad blocks */
+    NF2_STATE_BAD_FLAGS = 33,   /* 1: NF2_BAD_KEYS, NF2_BAD_SUPER */
     NF2_STATE_ERASES = 34,      /* 4 */
     NF2_STATE_ERASED = 38,      /* erased groups 4 */
     NF2_STATE_FREE = 42,        /* blocks 2 */
@@ -81,6 +81,10 @@ enum {
     NF2_STATE_USED = 56,        /* bits 64 of the window */
     NF2_STATE_BYTES = 120
 };
+
+/* The tree may have keys of bad blocks; this super block failed. */
+#define NF2_BAD_KEYS 1u
+#define NF2_BAD_SUPER(block) (2u << (block))
 
 /* Records of a node. */
 enum {

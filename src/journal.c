@@ -17,7 +17,8 @@ static const struct run {
     uint8_t bytes, size;
 } runs[] = {
     RUN(root.volume_id, root.id_limit, 4), RUN(root.next, root.bad, 2),
-    RUN(root.level, root.bads, 1), RUN(root.clean, root.bad_keys, 0),
+    RUN(root.level, root.bads, 1), RUN(root.clean, root.leaky, 0),
+    RUN(root.bad_flags, root.bad_flags, 1),
     RUN(space.erases, space.erased_groups, 4), RUN(space.free, space.now_window, 2),
     RUN(space.nodes.start, space.nodes.start, 2), RUN(space.nodes.count, space.nodes.erased, 1),
     RUN(space.data.start, space.data.start, 2), RUN(space.data.count, space.data.erased, 1),

@@ -103,8 +103,10 @@ static NF2_APART uint32_t find_end(nf2_t *fs, uint32_t block)
 
 void nf2_super_forget(nf2_t *fs)
 {
+    bool all = fs->io.flash->program_unit > 1 && !fs->root.opened; /* also the last one: it takes no anchor then, but keeps its own */
+
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
-        if (block != fs->root.super_block) {
+        if (all || block != fs->root.super_block) {
             fs->root.super_end[block] = UINT16_MAX;
         }
     }
@@ -122,11 +124,14 @@ static int append(nf2_t *fs, uint32_t block)
     nf2_writer_begin(&writer, block, root->super_end[block]);
     nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, words, sizeof words);
     int result = nf2_writer_end(fs, &writer);
-    root->super_end[block] = (uint16_t)(result == NF2_OK ? writer.position : UINT16_MAX);
+    root->super_end[block] = (uint16_t)writer.position;
     return result;
 }
 
-/* Goes to the block behind that of the last anchor, so that one of the two is left if a block is lost. The last one is never erased. */
+/*
+ * Goes to the block behind that of the last anchor, so that one of the two is left if a block is lost. The last one is never erased.
+ * A block that fails is never used again: where the next place is in it nobody could know.
+ */
 int nf2_super_write(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
@@ -140,14 +145,17 @@ int nf2_super_write(nf2_t *fs)
         if (root->super_end[block] == 0 && fs->mounted) {
             root->super_end[block] = (uint16_t)find_end(fs, block);
         }
-        if (!nf2_log_fits(fs, root->super_end[block], NF2_ANCHOR_BYTES)) {
-            result = i > 1 ? nf2_flash_erase(fs, block, 1) : NF2_FAILED_BLOCK;
-            if (result != NF2_OK) {
-                continue;
-            }
-            root->super_end[block] = 0;
+        bool fits = nf2_log_fits(fs, root->super_end[block], NF2_ANCHOR_BYTES);
+        if ((!fits && i == 1) || (root->bad_flags & NF2_BAD_SUPER(block)) != 0) {
+            continue;
         }
-        result = append(fs, block);
+        result = fits ? NF2_OK : nf2_flash_erase(fs, block, 1);
+        root->super_end[block] = fits ? root->super_end[block] : 0;
+        result = result == NF2_OK ? append(fs, block) : result;
+        /* In front of a session's first CHECKPOINT that must stay what it was when a cut tore it, bit for bit. */
+        if (result == NF2_FAILED_BLOCK && !root->anchor_due) {
+            root->bad_flags |= (uint8_t)NF2_BAD_SUPER(block);
+        }
     }
     root->super_block = (uint8_t)block;
     fs->io.broken = fs->io.broken || result == NF2_FAILED_BLOCK;

@@ -247,6 +247,14 @@ static int walk_once(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number)
     return taken < 0 ? taken : ended;
 }
 
+/* Blocks are lacking: handles keep one of what they hold to write to, the next walk finds the others. */
+static void give_up_runs(nf2_t *fs)
+{
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        file->run.count = (uint16_t)nf2_min(file->run.count, 1);
+    }
+}
+
 /*
  * Walks until there is enough, as long as that wins anything: first as at any time, then (`hard`) emptying whatever
  * wins something. While a GROUP is being applied they only mark.
@@ -275,6 +283,9 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             bool hard = walk->hard || idle > windows;
             walk->fruitless = hard == walk->hard ? walk->fruitless : 0;
             walk->hard = hard;
+            if (hard) {
+                give_up_runs(fs);
+            }
         }
         if (idle > 6 * windows + 6 || (walk->hard && walk->fruitless > parts)) {
             walk->hard = false;

@@ -96,7 +96,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool clean;                 /* nothing was changed behind the last CHECKPOINT; the fourth run */
     bool next_suspect;          /* the next block may hold something */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
-    bool bad_keys;              /* the tree may have keys of bad blocks */
+    uint8_t bad_flags;          /* 1: the tree may have keys of bad blocks; 2, 4, 8: a super block failed; a run */
     bool opened;                /* this session has written its first CHECKPOINT; from here on: no run */
     bool anchor_due;            /* none names the head */
     uint8_t super_block;        /* that has the last ANCHOR */

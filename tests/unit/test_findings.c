@@ -457,6 +457,39 @@ TEST(most_blocks)
     volume_down(&volume, true);
 }
 
+/* What calls below leave of the stack for the next one. */
+static void fill_stack(void)
+{
+    volatile uint8_t bytes[8192];
+
+    for (unsigned i = 0; i < sizeof bytes; i++) {
+        bytes[i] = 0xFF;
+    }
+}
+
+/* States of blocks in other windows: a look copied a key that the last leaf of the tree has not got, with as many bytes as stood there. */
+TEST(states_behind_the_last_leaf)
+{
+    struct volume volume;
+
+    volume_up(&volume, "w25q256");
+    CHECK_EQ(put(&volume, "a", 30000, 1), NF2_OK);
+    for (unsigned round = 0; round < 4; round++) { /* from here on no window counts as one that was never used */
+        CHECK_EQ(put(&volume, "b", 300000, round), NF2_OK);
+        CHECK_EQ(volume_again(&volume, false), NF2_OK);
+        CHECK_EQ(nf2_maintain(&volume.fs, 10000000) >= 0, true);
+        for (uint32_t block = 0; block < 8192u; block += 500u) {
+            fill_stack();
+            CHECK(nf2_block_state(&volume.fs, block, NULL) >= 0);
+        }
+        CHECK_EQ(put(&volume, "c", 30000, round), NF2_OK);
+        CHECK(nf2_maintain(&volume.fs, 1000000) >= 0);
+        CHECK(holds(&volume, "a", 30000, 1) && holds(&volume, "c", 30000, round));
+    }
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
 /* ---- damage at rest ----------------------------------------------------------------- */
 
 #define RESTING 12u
@@ -668,6 +701,7 @@ int main(void)
     RUN(format_on_nothing);
     RUN(other_id_after_format);
     RUN(most_blocks);
+    RUN(states_behind_the_last_leaf);
     RUN(epochs_are_mended);
     RUN(damaged_head_then_turns);
     RUN(failed_append_is_told);
