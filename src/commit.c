@@ -27,7 +27,7 @@ static NF2_APART int committed(nf2_t *fs, nf2_file_t *file)
 }
 
 /* All that the handle has written, by these changes. They name a shadow: it is an orphan no more. */
-static NF2_APART int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
+static int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
 {
     if (file->shadow != 0) {
         nf2_op_delete_orphan(&ops[n++], file->shadow);
@@ -60,7 +60,7 @@ static NF2_APART int replace_content(nf2_t *fs, nf2_file_t *file, const uint8_t 
 /* ---- frames ------------------------------------------------------------------------------------- */
 
 /* Finds the frames that the file ends with, if more can be appended there. */
-static NF2_APART int look_for_frames(nf2_t *fs, nf2_file_t *file)
+static int look_for_frames(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_piece piece;
     uint32_t at;

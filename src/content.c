@@ -49,22 +49,22 @@ int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_
 {
     struct nf2_piece end;
 
+    *size = 0;
     if (content->kind == NF2_BODY_MAP) {
-        return nf2_map_end(fs, content->id, size);
+        NF2_TRY(nf2_map_end(fs, content->id, size));
+    } else if (content->kind == NF2_BODY_LIST) {
+        NF2_TRY(find_in_list(fs, entry, NF2_NONE, &end));
+        *size = end.offset;
+    } else if (content->kind == NF2_BODY_INLINE) {
+        *size = (uint32_t)entry->body_length - content->at - 1u;
     }
-    end.offset = 0;
-    if (content->kind == NF2_BODY_INLINE) {
-        end.offset = (uint32_t)entry->body_length - content->at - 1u;
-    }
-    NF2_TRY(content->kind == NF2_BODY_LIST ? find_in_list(fs, entry, NF2_NONE, &end) : NF2_OK);
-    *size = end.offset;
-    return NF2_OK;
+    return content->kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
 }
 
-int nf2_content_entry(nf2_t *fs, const nf2_file_t *file, struct nf2_entry *entry,
+int nf2_content_entry(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry,
                       struct nf2_content *content)
 {
-    NF2_TRY(nf2_tree_get(fs, &file->key, entry));
+    NF2_TRY(nf2_tree_get(fs, key, entry));
     return nf2_entry_content(fs, entry, content);
 }
 
@@ -73,9 +73,9 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file)
     struct nf2_entry entry;
     struct nf2_content content;
 
-    NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
-    NF2_TRY(content.kind != NF2_BODY_DIR ? NF2_OK : NF2_ERR_IO);
-    NF2_TRY(nf2_content_size(fs, &entry, &content, &file->size));
+    NF2_TRY(nf2_content_entry(fs, &file->key, &entry, &content));
+    int type = nf2_content_size(fs, &entry, &content, &file->size);
+    NF2_TRY(type == NF2_TYPE_DIR ? NF2_ERR_IO : type);
     file->kind = content.kind;
     file->id = content.id;
     file->synced = file->size;
@@ -96,7 +96,7 @@ int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
     if (file->kind == NF2_BODY_MAP) {
         NF2_TRY(nf2_map_find(fs, file->id, offset, piece));
     } else if (file->kind == NF2_BODY_LIST) {
-        NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
+        NF2_TRY(nf2_content_entry(fs, &file->key, &entry, &content));
         NF2_TRY(find_in_list(fs, &entry, offset, piece));
     } else {
         memset(piece, 0, sizeof *piece);
@@ -150,7 +150,7 @@ int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *
     case NF2_PIECE_FRAMES:
         return nf2_frames_read(fs, piece, offset, data, length);
     case NF2_PIECE_INLINE:
-        NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
+        NF2_TRY(nf2_content_entry(fs, &file->key, &entry, &content));
         return nf2_body_read(fs, &entry, content.at + 1u + offset, data, length);
     default:
         return nf2_flash_read(fs, piece->block, piece->within + (offset - piece->offset), data, length);

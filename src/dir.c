@@ -25,8 +25,10 @@ static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
         return NF2_ERR_INVAL;
     }
     NF2_TRY(find_existing(fs, path, &found));
-    out->type = found.content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
-    return nf2_content_size(fs, &found.entry, &found.content, &out->size);
+    int type = nf2_content_size(fs, &found.entry, &found.content, &out->size);
+    NF2_TRY(type);
+    out->type = (enum nf2_type)type;
+    return NF2_OK;
 }
 
 /* Does the path end with the name? 'n/.' is no place for a new `n`. */
@@ -73,8 +75,8 @@ static int do_mkdir(nf2_t *fs, const char *path)
 /* May what was found go (removed, or replaced by another)? */
 static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
 {
-    struct nf2_key key = {found->content.id, 0, {0}};
     struct nf2_entry entry;
+    struct nf2_key key;
 
     if (found->handle != NULL) {
         return NF2_ERR_BUSY;
@@ -82,25 +84,24 @@ static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
     if (found->content.kind != NF2_BODY_DIR) {
         return NF2_OK;
     }
+    key.id = found->content.id;
+    key.length = 0;
     int first = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
+    NF2_TRY(first);
     bool empty = first == 0 || entry.key.id != key.id;
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-        empty = empty && !(file->created && file->key.id == key.id);
+    for (const nf2_file_t *file = fs->files; file != NULL && empty; file = file->link) {
+        empty = !file->created || file->key.id != key.id;
     }
-    return first < 0 ? first : empty ? NF2_OK : NF2_ERR_NOTEMPTY;
+    return empty ? NF2_OK : NF2_ERR_NOTEMPTY;
 }
 
 /* What a name stands for now, after a step of the walk, which may have made a map of a list. */
 static int look_again(nf2_t *fs, struct nf2_found *found)
 {
-    if (found->content.kind == 0) {
-        return NF2_OK;
-    }
-    NF2_TRY(nf2_tree_get(fs, &found->key, &found->entry));
-    return nf2_entry_content(fs, &found->entry, &found->content);
+    return found->content.kind == 0 ? NF2_OK : nf2_content_entry(fs, &found->key, &found->entry, &found->content);
 }
 
-static NF2_APART int remove_entry(nf2_t *fs, const struct nf2_found *found)
+static int remove_entry(nf2_t *fs, const struct nf2_found *found)
 {
     struct nf2_op ops[2];
 
@@ -145,8 +146,11 @@ static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf
     if (nf2_key_compare(&from->key, &to->key) == 0) {
         return 1;
     }
-    if ((to->content.kind == NF2_BODY_DIR) != directory) {
-        return directory ? NF2_ERR_NOTDIR : NF2_ERR_ISDIR;
+    if (directory && to->content.kind != NF2_BODY_DIR) {
+        return NF2_ERR_NOTDIR;
+    }
+    if (!directory && to->content.kind == NF2_BODY_DIR) {
+        return NF2_ERR_ISDIR;
     }
     return check_removable(fs, to);
 }
@@ -207,7 +211,7 @@ static int do_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)
     if (dir == NULL) {
         return NF2_ERR_INVAL;
     }
-    begin_listing(dir, 0);
+    dir->last.id = 0;
     NF2_TRY(find_existing(fs, path, &found));
     return found.content.kind == NF2_BODY_DIR ? begin_listing(dir, found.content.id) : NF2_ERR_NOTDIR;
 }
@@ -233,8 +237,9 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
         NF2_TRY(nf2_entry_content(fs, &entry, &content));
     }
     NF2_TRY(nf2_entry_name(fs, next, &entry, out->name));
-    out->type = content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
-    NF2_TRY(nf2_content_size(fs, &entry, &content, &out->size));
+    int type = nf2_content_size(fs, &entry, &content, &out->size);
+    NF2_TRY(type);
+    out->type = (enum nf2_type)type;
     nf2_key_copy(&dir->last, next);
     if (next == &entry.key) {   /* else the tree's next entry stays the same one */
         dir->cursor = (struct nf2_cursor){entry.block, fs->io.changes, entry.base, entry.tail};

@@ -48,7 +48,7 @@ static NF2_APART int enter(nf2_t *fs, nf2_file_t *file, uint32_t access)
 }
 
 /* Brings what lies in the entry into the buffer, where it can be changed. */
-static int load_inline(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int load_inline(nf2_t *fs, nf2_file_t *file)
 {
     static const struct nf2_piece piece = {0, 0, 0, 0, NF2_PIECE_INLINE, false};
 

@@ -61,18 +61,20 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
  */
 static int erase_super(nf2_t *fs)
 {
-    uint32_t crc = 0x4E463246u;
+    struct nf2_root *root = &fs->root;
 
+    NF2_NEAR(root);
+    root->volume_id = 0x4E463246u;
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         const uint8_t *old = nf2_peek(fs, block, 0, 24);
-        crc = old != NULL ? nf2_crc(crc, old, 24) : crc;
-    }
-    fs->root.volume_id = crc;
-    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
+        root->volume_id = old != NULL ? nf2_crc(root->volume_id, old, 24) : root->volume_id;
         int result = nf2_flash_erase(fs, block, 1);
-        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
-        fs->root.super_end[block] = result == NF2_OK ? 0 : UINT16_MAX;
-        fs->root.super_block = (uint8_t)block; /* the first anchor goes to the one behind: 0, or the first that is not bad */
+        if (result == NF2_FAILED_BLOCK) {
+            root->super_end[block] = UINT16_MAX;
+        } else {
+            NF2_TRY(result);
+        }
+        root->super_block = (uint8_t)block; /* the first anchor goes to the one behind: 0, or the first that is not bad */
     }
     return NF2_OK;
 }
@@ -111,7 +113,7 @@ static int write_root(nf2_t *fs)
 }
 
 /* What a new volume uses: the log, the root, erased blocks for more nodes; and bad blocks that are known. */
-static bool taken(const nf2_t *fs, uint32_t block)
+static NF2_APART bool taken(const nf2_t *fs, uint32_t block)
 {
     const struct nf2_claim *nodes = &fs->space.nodes;
     bool claimed = block - nodes->start < nodes->erased;
@@ -181,7 +183,7 @@ static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int f
 
 /* ---- mount and unmount -------------------------------------------------------------------------- */
 
-static NF2_APART int usable(const nf2_t *fs, uint32_t block, int error)
+static int usable(const nf2_t *fs, uint32_t block, int error)
 {
     return nf2_space_usable(fs, block) ? NF2_OK : error;
 }
@@ -208,6 +210,10 @@ static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
 /* Nothing but a CHECKPOINT says that the session is over. */
 static int leave(nf2_t *fs)
 {
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        nf2_file_end(fs, file);
+    }
+    fs->files = NULL;
     if (!fs->root.opened && !fs->io.cut && !fs->io.broken) {
         return NF2_OK; /* nothing was changed since it was left cleanly */
     }
@@ -215,19 +221,18 @@ static int leave(nf2_t *fs)
     int result = nf2_sweep_finish(fs);
     bool waits = result == NF2_ERR_NOSPC; /* the CHECKPOINT names the GROUP: the next session finishes it */
 
-    NF2_TRY(waits ? NF2_OK : result);
-    fs->root.group_block = waits ? fs->root.group_block : NF2_NO_BLOCK;
+    if (!waits) {
+        NF2_TRY(result);
+        fs->root.group_block = NF2_NO_BLOCK;
+    }
     nf2_space_return(fs);
     return nf2_journal_checkpoint(fs, true);
 }
 
 static int do_unmount(nf2_t *fs)
 {
-    for (nf2_file_t *file = fs->files; file != NULL && fs->writing != NULL; file = file->link) {
-        fs->writing->end(fs, file);
-    }
-    fs->files = NULL;
     int result = fs->writing != NULL ? fs->writing->leave(fs) : NF2_OK;
+    fs->files = NULL;
     fs->mounted = false;
     return result;
 }
