@@ -169,8 +169,9 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
  */
 static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
 {
-    struct nf2_plan plan = {.count = 0};
+    struct nf2_plan plan;
 
+    plan.count = 0;
     while (*at < file->size && plan.count < NF2_PLAN_PIECES) {
         struct nf2_piece *piece = &plan.piece[plan.count];
         NF2_TRY(nf2_map_find(fs, file->shadow, *at, piece));

@@ -57,6 +57,8 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_run *run = &file->run;
     struct nf2_claim *claim = &fs->space.data;
+
+    NF2_NEAR(claim);
     uint32_t whole = run->count > 0 ? run->count - (run->within > 0 ? 1u : 0) : 0;
 
     if (whole > 0 && run->block + run->count == claim->start) {
@@ -114,6 +116,7 @@ static bool goes_on(const nf2_t *fs, const nf2_file_t *file, uint32_t offset, co
         return false;
     }
     const struct nf2_piece *last = &file->piece[file->pieces - 1u];
+    NF2_NEAR(last);
     uint32_t bytes = nf2_block_bytes(fs), end = last->within + last->length;
     if (last->offset + last->length != offset || last->kind != (at != NULL ? NF2_PIECE_DATA : NF2_PIECE_ZEROS)) {
         return false;
@@ -131,6 +134,7 @@ static void add(const nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t len
     }
     NF2_ASSERT(file->pieces < NF2_PIECES_MAX);
     struct nf2_piece *piece = &file->piece[file->pieces++];
+    NF2_NEAR(piece);
     memset(piece, 0, sizeof *piece);
     piece->offset = offset;
     piece->length = length;

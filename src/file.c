@@ -16,12 +16,12 @@
 /* Where the list of open handles names this one; NULL if it is not open. */
 static nf2_file_t **link_of(nf2_t *fs, const nf2_file_t *file)
 {
-    nf2_file_t **link = &fs->files;
-
-    while (*link != NULL && *link != file) {
-        link = &(*link)->link;
+    for (nf2_file_t **link = &fs->files; *link != NULL; link = &(*link)->link) {
+        if (*link == file) {
+            return link;
+        }
     }
-    return *link != NULL ? link : NULL;
+    return NULL;
 }
 
 /* A reader sees what was synced last. */
@@ -50,7 +50,7 @@ static NF2_APART int enter(nf2_t *fs, nf2_file_t *file, uint32_t access)
 /* Brings what lies in the entry into the buffer, where it can be changed. */
 static NF2_APART int load_inline(nf2_t *fs, nf2_file_t *file)
 {
-    static const struct nf2_piece piece = {0, 0, 0, 0, NF2_PIECE_INLINE, false};
+    struct nf2_piece piece;
 
     if (file->kind != NF2_BODY_INLINE) {
         return NF2_OK;
@@ -59,6 +59,7 @@ static NF2_APART int load_inline(nf2_t *fs, nf2_file_t *file)
         return NF2_ERR_IO;
     }
     file->buffered = (uint16_t)file->size;
+    piece.kind = NF2_PIECE_INLINE; /* it has no other fields */
     return nf2_content_read(fs, file, &piece, 0, file->buffer, file->size);
 }
 
@@ -85,7 +86,9 @@ int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found)
         NF2_TRY(nf2_put_name(fs, found, &body, 1));
         file->kind = NF2_BODY_INLINE;
     }
-    file->created = file->changed = file->kind == 0; /* nobody else writes it */
+    if (file->kind == 0) {
+        file->created = file->changed = true; /* nobody else writes it */
+    }
     if ((file->flags & NF2_O_TRUNC) != 0 && file->size > 0) {
         begin_anew(file);
         return NF2_OK;
@@ -155,7 +158,9 @@ static NF2_APART int settled(nf2_file_t *file, int result)
     if (result == NF2_NEED_SPACE || result == NF2_ERR_NOSPC) {
         return NF2_ERR_NOSPC;
     }
-    file->failed = file->failed || result < 0;
+    if (result < 0) {
+        file->failed = true;
+    }
     return result;
 }
 
@@ -176,14 +181,15 @@ int nf2_file_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece
 {
     uint32_t within = offset - file->buffer_at;
 
-    piece->kind = PIECE_BUFFER;
-    piece->offset = file->buffer_at;
-    piece->length = file->buffered;
-    if (within >= file->buffered) {
-        NF2_TRY(nf2_content_find(fs, file, offset, piece));
-        if (file->buffered > 0 && offset < file->buffer_at) {
-            piece->length = nf2_min(piece->length, file->buffer_at - piece->offset);
-        }
+    if (within < file->buffered) {
+        piece->kind = PIECE_BUFFER;
+        piece->offset = file->buffer_at;
+        piece->length = file->buffered;
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_content_find(fs, file, offset, piece));
+    if (file->buffered > 0 && offset < file->buffer_at) {
+        piece->length = nf2_min(piece->length, file->buffer_at - piece->offset);
     }
     return NF2_OK;
 }
@@ -276,36 +282,28 @@ static int prepare_write(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t leng
     return length >= nf2_data_room(fs, file) ? nf2_data_ready(fs, file, at, length) : NF2_OK;
 }
 
-/* What a refused write puts back: these fields of the handle. What it has in the buffer stands behind what was there before. */
-#define KEPT_FROM offsetof(nf2_file_t, size)
-#define KEPT_BYTES 16u
-_Static_assert(KEPT_FROM + KEPT_BYTES == offsetof(nf2_file_t, created) + sizeof(bool), "the fields stand together");
-
-static NF2_APART void copy_kept(void *to, const void *from)
-{
-    memcpy(to, from, KEPT_BYTES);
-}
-
-/* A write that finds no room in the middle leaves the file as it was. */
+/* A write that finds no room in the middle leaves the file as it was. What it has in the buffer stands behind what was there before. */
 static NF2_APART int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
 {
-    uint8_t kept[KEPT_BYTES], *fields = (uint8_t *)file + KEPT_FROM;
-
     NF2_TRY(prepare_write(fs, file, at, length));
+    struct nf2_kept kept = file->kept;
     struct nf2_piece *last = &file->piece[file->pieces - (file->pieces > 0 ? 1u : 0)];
     uint32_t last_length = last->length, spilled = file->spilled;
-    copy_kept(kept, fields);
     int result = settled(file, write_all(fs, file, at, data, length));
     if (result == NF2_ERR_NOSPC) {
         bool fresh = file->fresh;
+        file->kept = kept;
         spilled = file->spilled - spilled;
-        copy_kept(fields, kept);
         last->length = last_length;
         if (spilled > 0) { /* the oldest went to the shadow first. There they stay: a sync cuts off what lies behind the end */
-            file->pieces = spilled < file->pieces ? file->pieces : 0;
+            if (spilled >= file->pieces) {
+                file->pieces = 0;
+            }
             file->fresh = fresh;
             file->changed = true;
-            file->failed = at < file->size;
+            if (at < file->size) {
+                file->failed = true;
+            }
         }
     }
     return result;
@@ -349,10 +347,11 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
         result = room_for(fs, file, at, length);
         result = settled(file, result == NF2_OK ? write_or_refuse(fs, file, at, data, length) : result);
     }
-    bool synced = (file->flags & NF2_O_SYNC) != 0; /* all or nothing of it */
-    result = result == NF2_OK && synced ? nf2_file_sync(fs, file) : result;
-    if (result == NF2_ERR_NOSPC && synced) {
-        settled(file, give_up(fs, file));
+    if ((file->flags & NF2_O_SYNC) != 0) { /* all or nothing of it */
+        result = result == NF2_OK ? nf2_file_sync(fs, file) : result;
+        if (result == NF2_ERR_NOSPC) {
+            settled(file, give_up(fs, file));
+        }
     }
     NF2_TRY(result);
     if (length > 0) {
@@ -389,8 +388,10 @@ static int cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
     } else {
         NF2_TRY(nf2_data_flush(fs, file));
         nf2_data_cut(fs, file, size);
-        file->cut = file->cut || size < file->synced;
-        file->synced = nf2_min(file->synced, size);
+        if (size < file->synced) {
+            file->cut = true;
+            file->synced = size;
+        }
     }
     file->size = size;
     return NF2_OK;
@@ -448,8 +449,9 @@ int nf2_close(nf2_t *fs, nf2_file_t *file)
     nf2_enter(fs);
     nf2_file_t **link = link_of(fs, file);
     if (link != NULL) {
-        result = sync_file(fs, file);
+        result = NF2_OK;
         if (WRITABLE(file)) {
+            result = fs->writing->commit(fs, file);
             fs->writing->end(fs, file);
         }
         *link = file->link;

@@ -30,11 +30,11 @@ static void set_views(nf2_t *fs, const struct nf2_config *config)
     nf2_views_begin(fs);
 }
 
-static int begin(nf2_t *fs, const struct nf2_config *config)
+static int begin(nf2_t *fs)
 {
+    const struct nf2_config *config = fs->config;
+
     NF2_TRY(nf2_flash_validate(config));
-    memset(fs, 0, sizeof *fs);
-    fs->config = config;
     fs->io.flash = config->flash;
     fs->io.offset = config->offset;
     uint32_t size = config->size != 0 ? config->size : fs->io.flash->chip_size - config->offset;
@@ -44,8 +44,11 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
     fs->io.read_buffer = config->buffer;
     fs->io.write_buffer = fs->io.read_buffer + nf2_page(fs);
     fs->io.window_address = NF2_NONE;
-    if (fs->io.blocks < NF2_BLOCKS_MIN || fs->io.blocks > 65536u) {
-        return fs->io.blocks > 65536u ? NF2_ERR_GEOMETRY : NF2_ERR_NOSPC;
+    if (fs->io.blocks < NF2_BLOCKS_MIN) {
+        return NF2_ERR_NOSPC;
+    }
+    if (fs->io.blocks > 65536u) {
+        return NF2_ERR_GEOMETRY;
     }
     set_windows(fs);
     set_views(fs, config);
@@ -82,13 +85,16 @@ static int erase_super(nf2_t *fs)
 /* All blocks are free; the log has none yet: it begins with a turn. */
 static void begin_space(nf2_t *fs)
 {
+    struct nf2_root *root = &fs->root;
+
+    NF2_NEAR(root);
     nf2_space_clear(fs, fs->space.now, 0);
     nf2_space_use(fs, NF2_SUPER_BLOCKS, 1);
     fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
     fs->space.free = (uint16_t)(fs->io.blocks - NF2_SUPER_BLOCKS - 1u);
-    fs->root.next = NF2_SUPER_BLOCKS;
-    fs->root.next_suspect = true;
-    fs->root.end = nf2_log_bytes(fs);
+    root->next = NF2_SUPER_BLOCKS;
+    root->next_suspect = true;
+    root->end = nf2_log_bytes(fs);
 }
 
 /* An empty leaf is the root. */
@@ -154,7 +160,9 @@ static int erase_rest(nf2_t *fs)
             NF2_TRY(nf2_bad_record(fs));
         } else {
             NF2_TRY(result);
-            fs->root.next_suspect = fs->root.next_suspect && block != fs->root.next;
+            if (block == fs->root.next) {
+                fs->root.next_suspect = false;
+            }
         }
     }
     fs->space.now_fresh = true;
@@ -163,9 +171,9 @@ static int erase_rest(nf2_t *fs)
 }
 
 /* Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. */
-static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
+static NF2_APART int do_format(nf2_t *fs, int flags)
 {
-    NF2_TRY(begin(fs, config));
+    NF2_TRY(begin(fs));
     if ((flags & ~NF2_FORMAT_ERASE) != 0) {
         return NF2_ERR_INVAL;
     }
@@ -188,22 +196,24 @@ static int usable(const nf2_t *fs, uint32_t block, int error)
     return nf2_space_usable(fs, block) ? NF2_OK : error;
 }
 
-static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
+static NF2_APART int do_mount(nf2_t *fs)
 {
-    int result = begin(fs, config);
+    const struct nf2_root *root = &fs->root;
+    int result = begin(fs);
 
+    NF2_NEAR(root);
     NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
     NF2_TRY(nf2_super_find(fs));
-    NF2_TRY(usable(fs, fs->root.head, NF2_ERR_CORRUPT));
+    NF2_TRY(usable(fs, root->head, NF2_ERR_CORRUPT));
     NF2_TRY(nf2_journal_read(fs));
-    NF2_TRY(usable(fs, fs->root.node, NF2_ERR_FOREIGN)); /* a format was cut */
-    NF2_TRY(usable(fs, fs->root.next, NF2_ERR_FOREIGN));
-    bool waits = fs->root.group_block != NF2_NO_BLOCK && !NF2_BROKEN(NF2_FAULT_REDO);
+    NF2_TRY(usable(fs, root->node, NF2_ERR_FOREIGN)); /* a format was cut */
+    NF2_TRY(usable(fs, root->next, NF2_ERR_FOREIGN));
+    bool waits = root->group_block != NF2_NO_BLOCK && !NF2_BROKEN(NF2_FAULT_REDO);
     fs->group_busy = waits ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.stock = nf2_alloc_stock(fs);
-    fs->mounted = true;
+    fs->io.read_only = fs->mounted = true;
     return NF2_OK;
 }
 
@@ -261,14 +271,15 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     out->blocks = fs->io.blocks;
     out->blocks_free = nf2_space_total(fs);
     out->blocks_available = nf2_space_available(fs);
-    out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased + space->moved.erased;
+    uint32_t erased = (uint32_t)space->nodes.erased + space->data.erased + space->moved.erased;
     if (space->now_fresh) {
-        out->blocks_erased += space->now_free;
+        erased += space->now_free;
     } else {
         for (uint32_t groups = space->erased_groups; groups != 0; groups &= groups - 1) {
-            out->blocks_erased += nf2_group_blocks(fs);
+            erased += nf2_group_blocks(fs);
         }
     }
+    out->blocks_erased = erased;
     out->files_pending = 0;
     return nf2_bad_count(fs, &out->blocks_bad);
 }
@@ -285,6 +296,12 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     return nf2_bad_count(fs, &out->blocks_bad);
 }
 
+/* From one kind of claim to the next. */
+static const struct nf2_claim *next_claim(const struct nf2_space *space, const struct nf2_claim *claim)
+{
+    return claim == &space->nodes ? &space->data : claim == &space->data ? &space->moved : NULL;
+}
+
 /* One that is not known to be bad. */
 static int state_of(nf2_t *fs, uint32_t block)
 {
@@ -292,10 +309,9 @@ static int state_of(nf2_t *fs, uint32_t block)
     uint32_t window = block / space->window_blocks, at = block % space->window_blocks;
 
     NF2_NEAR(space);
-    const struct nf2_claim *claims[] = {&space->nodes, &space->data, &space->moved};
-    for (unsigned i = 0; i < sizeof claims / sizeof claims[0]; i++) {
-        if (block - claims[i]->start < claims[i]->count) {
-            return block - claims[i]->start < claims[i]->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+    for (const struct nf2_claim *claim = &space->nodes; claim != NULL; claim = next_claim(space, claim)) {
+        if (block - claim->start < claim->count) {
+            return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
         }
     }
     for (unsigned i = 0; i < space->freed_count; i++) {
@@ -331,35 +347,38 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
 
 /* ---- public ------------------------------------------------------------------------------------- */
 
-int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
+/* Takes the lock of a volume that is not mounted yet. */
+static NF2_APART int enter_new(nf2_t *fs, const struct nf2_config *config)
 {
     if (fs == NULL || config == NULL) {
         return NF2_ERR_INVAL;
     }
-    fs->config = config;
-    fs->mounted = false;
-    nf2_enter(fs);
-    int result = (int)nf2_leave(fs, do_format(fs, config, flags));
     memset(fs, 0, sizeof *fs);
+    fs->config = config;
+    (void)nf2_enter(fs);
+    return NF2_OK;
+}
+
+/* Gives it back; one that is still not mounted has no lock from then on. */
+static NF2_APART int leave_new(nf2_t *fs, int result)
+{
+    result = (int)nf2_leave(fs, result);
+    if (!fs->mounted) {
+        fs->config = NULL;
+    }
     return result;
 }
 
-static int mount(nf2_t *fs, const struct nf2_config *config, const struct nf2_writing *with)
+int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
 {
-    if (fs == NULL || config == NULL) {
-        return NF2_ERR_INVAL;
-    }
-    fs->config = config;
-    fs->mounted = false;
-    nf2_enter(fs);
-    int result = do_mount(fs, config);
-    fs->writing = with;
-    fs->io.read_only = with == NULL;
-    result = (int)nf2_leave(fs, result);
-    if (result < 0) {
-        memset(fs, 0, sizeof *fs);
-    }
-    return result;
+    NF2_TRY(enter_new(fs, config));
+    return leave_new(fs, do_format(fs, flags));
+}
+
+int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config)
+{
+    NF2_TRY(enter_new(fs, config));
+    return leave_new(fs, do_mount(fs));
 }
 
 int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
@@ -367,12 +386,12 @@ int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
     if ((flags & ~NF2_MOUNT_RDONLY) != 0) {
         return NF2_ERR_INVAL;
     }
-    return mount(fs, config, (flags & NF2_MOUNT_RDONLY) != 0 ? NULL : &writing);
-}
-
-int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config)
-{
-    return mount(fs, config, NULL);
+    NF2_TRY(nf2_mount_rdonly(fs, config));
+    if (flags == NF2_MOUNT_RDWR) {
+        fs->writing = &writing;
+        fs->io.read_only = false;
+    }
+    return NF2_OK;
 }
 
 int nf2_unmount(nf2_t *fs)
