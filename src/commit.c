@@ -43,7 +43,7 @@ static int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
 static NF2_APART int replace_content(nf2_t *fs, nf2_file_t *file, const uint8_t *head,
                                      uint32_t head_bytes)
 {
-    struct nf2_content old = {file->kind, 0, file->id};
+    struct nf2_content old = {.kind = file->kind, .id = file->id};
     struct nf2_op ops[3];
 
     NF2_TRY(nf2_op_content(fs, &file->key, head, head_bytes, &ops[0]));
@@ -112,7 +112,9 @@ static int build_list(nf2_t *fs, nf2_file_t *file, uint8_t *list)
         if (count++ == NF2_LIST_MAX) {
             return 0;
         }
-        piece.open = piece.open && piece.offset + piece.length == file->size;
+        if (piece.offset + piece.length != file->size) {
+            piece.open = false;
+        }
         p = nf2_piece_store(p, &piece);
     }
     return (int)(p - list);
@@ -134,6 +136,7 @@ static bool in_rows(const nf2_file_t *file)
 {
     for (unsigned i = 1; i < file->pieces; i++) {
         const struct nf2_piece *piece = &file->piece[i];
+        NF2_NEAR(piece);
         for (unsigned k = 0; k < i; k++) {
             const struct nf2_piece *older = &file->piece[k];
             uint32_t end = older->offset + older->length;
@@ -174,6 +177,7 @@ static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
     plan.count = 0;
     while (*at < file->size && plan.count < NF2_PLAN_PIECES) {
         struct nf2_piece *piece = &plan.piece[plan.count];
+        NF2_NEAR(piece);
         NF2_TRY(nf2_map_find(fs, file->shadow, *at, piece));
         if (piece->kind == 0) {
             NF2_TRY(nf2_content_find(fs, file, *at, piece));
@@ -181,8 +185,11 @@ static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
         }
         *at = piece->offset + piece->length;
     }
-    NF2_TRY(plan.count > 0 ? nf2_change_pieces(fs, file->shadow, plan.piece, plan.count) : NF2_OK);
-    return plan.count > 0;
+    if (plan.count == 0) {
+        return 0;
+    }
+    NF2_TRY(nf2_change_pieces(fs, file->shadow, plan.piece, plan.count));
+    return 1;
 }
 
 /* The shadow, made complete, becomes the file's map. */
@@ -209,9 +216,8 @@ static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)
 {
+    NF2_TRY(nf2_sweep_ready(fs, false)); /* the walk may make a map of a list */
     bool map = file->kind == NF2_BODY_MAP && !file->fresh;
-
-    NF2_TRY(nf2_sweep_ready(fs, false));
     int done = file->shadow != 0 ? 0 : map ? commit_in_map(fs, file) : commit_list(fs, file);
     return done != 0 ? done : commit_shadow(fs, file);
 }

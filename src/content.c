@@ -99,9 +99,7 @@ int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
         NF2_TRY(nf2_content_entry(fs, &file->key, &entry, &content));
         NF2_TRY(find_in_list(fs, &entry, offset, piece));
     } else {
-        memset(piece, 0, sizeof *piece);
-        piece->kind = NF2_PIECE_INLINE;
-        piece->length = file->synced;
+        *piece = (struct nf2_piece){0, file->synced, 0, 0, NF2_PIECE_INLINE, false};
     }
     file->here = *piece;
     file->moves = fs->moves;

@@ -135,10 +135,7 @@ static void add(const nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t len
     NF2_ASSERT(file->pieces < NF2_PIECES_MAX);
     struct nf2_piece *piece = &file->piece[file->pieces++];
     NF2_NEAR(piece);
-    memset(piece, 0, sizeof *piece);
-    piece->offset = offset;
-    piece->length = length;
-    piece->kind = NF2_PIECE_ZEROS;
+    *piece = (struct nf2_piece){offset, length, 0, 0, NF2_PIECE_ZEROS, false};
     if (at != NULL) {
         piece->kind = NF2_PIECE_DATA;
         piece->block = at->block;
@@ -209,7 +206,9 @@ int nf2_data_flush(nf2_t *fs, nf2_file_t *file)
     bool whole = nf2_content_whole(file);
 
     if (file->buffered > 0 && (file->dirty || whole)) {
-        file->fresh = file->fresh || whole; /* what the entry holds is in the buffer */
+        if (whole) {
+            file->fresh = true; /* what the entry holds is in the buffer */
+        }
         NF2_TRY(nf2_data_put(fs, file, file->buffer_at, file->buffer, file->buffered));
     }
     file->buffered = 0;

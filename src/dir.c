@@ -87,12 +87,15 @@ static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
     key.id = found->content.id;
     key.length = 0;
     int first = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
-    NF2_TRY(first);
-    bool empty = first == 0 || entry.key.id != key.id;
-    for (const nf2_file_t *file = fs->files; file != NULL && empty; file = file->link) {
-        empty = !file->created || file->key.id != key.id;
+    if (first > 0 && entry.key.id == key.id) {
+        return NF2_ERR_NOTEMPTY;
     }
-    return empty ? NF2_OK : NF2_ERR_NOTEMPTY;
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        if (file->created && file->key.id == key.id) {
+            return NF2_ERR_NOTEMPTY;
+        }
+    }
+    return first < 0 ? first : NF2_OK;
 }
 
 /* What a name stands for now, after a step of the walk, which may have made a map of a list. */
@@ -184,8 +187,9 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
     NF2_TRY(find_movable(fs, from_path, &from));
     NF2_TRY(nf2_find(fs, to_path, from.content.kind == NF2_BODY_DIR ? from.content.id : 0, &to));
     int same = check_target(fs, &from, &to);
-    if (same != NF2_OK) {
-        return same < 0 ? same : NF2_OK;
+    NF2_TRY(same);
+    if (same > 0) {
+        return NF2_OK;
     }
     NF2_TRY(to.content.kind != 0 ? nf2_sweep_ready(fs, true) : nf2_sweep_name(fs));
     NF2_TRY(look_again(fs, &from));
@@ -219,8 +223,9 @@ static int do_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)
 static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 {
     struct nf2_entry entry;
-    struct nf2_content content = {NF2_BODY_NEW, 0, 0};
+    struct nf2_content content;
 
+    content.kind = NF2_BODY_NEW;
     int found = nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
     NF2_TRY(found);
     const struct nf2_key *next = found ? &entry.key : NULL;
@@ -282,11 +287,8 @@ static int check_listing(const nf2_t *fs, const nf2_dir_t *dir)
 
 int nf2_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 {
-    if (dir == NULL || out == NULL) {
-        return NF2_ERR_INVAL;
-    }
     nf2_enter(fs);
-    int result = check_listing(fs, dir);
+    int result = dir == NULL || out == NULL ? NF2_ERR_INVAL : check_listing(fs, dir);
     return nf2_leave(fs, result < 0 ? result : do_readdir(fs, dir, out));
 }
 

@@ -5,7 +5,9 @@
 
 void nf2_piece_part(const nf2_t *fs, struct nf2_piece *piece, uint32_t skip, uint32_t length)
 {
-    piece->open = piece->open && skip + length == piece->length;
+    if (skip + length != piece->length) {
+        piece->open = false;
+    }
     piece->offset += skip;
     piece->length = length;
     uint32_t within = piece->within + skip, bytes = nf2_block_bytes(fs);
@@ -60,8 +62,10 @@ int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piec
     NF2_TRY(found);
     if (found) {
         next = nf2_key_value(&entry.key);
-        piece->length = piece->open ? NF2_FILE_MAX : piece->length;
-        piece->open = false;
+        if (piece->open) {
+            piece->length = NF2_FILE_MAX;
+            piece->open = false;
+        }
     }
     NF2_TRY(open_end(fs, piece, &end));
     end = nf2_min(end, next);

@@ -97,8 +97,10 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
     if (!list && (refs->bytes[0] < NF2_PIECE_DATA || refs->bytes[0] > NF2_PIECE_ZEROS)) {
         return NF2_OK;
     }
-    refs->at = list ? 1 : 0;
-    refs->offset = list ? 0 : refs->offset;
+    if (list) {
+        refs->at = 1;
+        refs->offset = 0;
+    }
     refs->length = (uint8_t)nf2_min(body->length - at, sizeof refs->bytes);
     return nf2_span_read(fs, body, at, refs->bytes, refs->length);
 }
