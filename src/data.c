@@ -143,7 +143,7 @@ static void add(const nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t len
     }
 }
 
-static NF2_APART int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset, const struct nf2_run *at)
+static int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset, const struct nf2_run *at)
 {
     bool full = file->pieces == NF2_PIECES_MAX && !goes_on(fs, file, offset, at);
     return full ? nf2_data_spill(fs, file) : NF2_OK;
@@ -175,7 +175,7 @@ int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length
 }
 
 /* Programs at most to the end of a page; the bytes that went there, 0 if the block failed. */
-static int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
+static NF2_APART int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
 {
     struct nf2_run at = file->run;
 
