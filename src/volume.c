@@ -71,6 +71,8 @@ static int erase_super(nf2_t *fs)
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         const uint8_t *old = nf2_peek(fs, block, 0, 24);
         root->volume_id = old != NULL ? nf2_crc(root->volume_id, old, 24) : root->volume_id;
+    }
+    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         int result = nf2_flash_erase(fs, block, 1);
         if (result == NF2_FAILED_BLOCK) {
             root->super_end[block] = UINT16_MAX;
