@@ -122,11 +122,9 @@ int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest, s
             continue;
         }
         uint32_t end = piece->offset + piece->length;
-        if (offset < piece->offset) {
-            high = nf2_min(high, piece->offset);
-        } else if (offset < end) {
-            high = nf2_min(high, end);
-            if (piece->kind != 0) {
+        if (offset < end) {
+            high = nf2_min(high, offset < piece->offset ? piece->offset : end);
+            if (offset >= piece->offset && piece->kind != 0) {
                 nf2_piece_part(fs, piece, offset - piece->offset, high - offset);
                 return NF2_OK;
             }

@@ -16,7 +16,7 @@ void nf2_piece_part(const nf2_t *fs, struct nf2_piece *piece, uint32_t skip, uin
 }
 
 /* Loads the piece that an entry holds. */
-static NF2_APART int load(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece)
+static int load(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece)
 {
     uint8_t bytes[NF2_PIECE_BYTES];
     uint32_t room = nf2_min(entry->body_length, sizeof bytes);

@@ -70,7 +70,9 @@ static int erase_super(nf2_t *fs)
     root->volume_id = 0x4E463246u;
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         const uint8_t *old = nf2_peek(fs, block, 0, 24);
-        root->volume_id = old != NULL ? nf2_crc(root->volume_id, old, 24) : root->volume_id;
+        if (old != NULL) {
+            root->volume_id = nf2_crc(root->volume_id, old, 24);
+        }
     }
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         int result = nf2_flash_erase(fs, block, 1);
@@ -173,7 +175,7 @@ static int erase_rest(nf2_t *fs)
 }
 
 /* Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. */
-static NF2_APART int do_format(nf2_t *fs, int flags)
+static int do_format(nf2_t *fs, int flags)
 {
     NF2_TRY(begin(fs));
     if ((flags & ~NF2_FORMAT_ERASE) != 0) {
@@ -198,7 +200,7 @@ static int usable(const nf2_t *fs, uint32_t block, int error)
     return nf2_space_usable(fs, block) ? NF2_OK : error;
 }
 
-static NF2_APART int do_mount(nf2_t *fs)
+static int do_mount(nf2_t *fs)
 {
     const struct nf2_root *root = &fs->root;
     int result = begin(fs);
@@ -301,7 +303,7 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
 /* From one kind of claim to the next. */
 static const struct nf2_claim *next_claim(const struct nf2_space *space, const struct nf2_claim *claim)
 {
-    return claim == &space->nodes ? &space->data : claim == &space->data ? &space->moved : NULL;
+    return claim == &space->nodes ? &space->data : claim == &space->moved ? NULL : &space->moved;
 }
 
 /* One that is not known to be bad. */
@@ -316,8 +318,8 @@ static int state_of(nf2_t *fs, uint32_t block)
             return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
         }
     }
-    for (unsigned i = 0; i < space->freed_count; i++) {
-        if (space->freed[i] == block) {
+    for (unsigned i = space->freed_count; i > 0;) {
+        if (space->freed[--i] == block) {
             return NF2_BLOCK_DIRTY;
         }
     }
@@ -362,7 +364,7 @@ static NF2_APART int enter_new(nf2_t *fs, const struct nf2_config *config)
 }
 
 /* Gives it back; one that is still not mounted has no lock from then on. */
-static NF2_APART int leave_new(nf2_t *fs, int result)
+static int leave_new(nf2_t *fs, int result)
 {
     result = (int)nf2_leave(fs, result);
     if (!fs->mounted) {
