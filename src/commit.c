@@ -27,7 +27,9 @@ static NF2_APART int committed(nf2_t *fs, nf2_file_t *file)
     return 1;
 }
 
-/* All that the handle has written, by these changes. They name a shadow: it is an orphan no more. */
+/*
+ * All that the handle has written, by these changes. They name a shadow: it is an orphan no more.
+ */
 static int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
 {
     if (file->shadow != 0) {
@@ -58,7 +60,7 @@ static NF2_APART int replace_content(nf2_t *fs, nf2_file_t *file, const uint8_t 
     return 1;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 /* Finds the frames that the file ends with, if more can be appended there. */
 static int look_for_frames(nf2_t *fs, nf2_file_t *file)
@@ -98,7 +100,7 @@ static NF2_APART int append_frame(nf2_t *fs, nf2_file_t *file)
     return result;
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 /* A LIST of all pieces, if they are few: the bytes of it, 0 if they are too many, or an error. */
 static int build_list(nf2_t *fs, nf2_file_t *file, uint8_t *list)
@@ -132,7 +134,10 @@ static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
     return replace_content(fs, file, list, (uint32_t)length);
 }
 
-/* A change of the committed map by what was written, or by its end: 1 if it was made, 0 if that takes a new map. */
+/*
+ * A change of the committed map by what was written, or by its end: 1 if it was made, 0 if that
+ * takes a new map.
+ */
 static int commit_in_map(nf2_t *fs, nf2_file_t *file)
 {
     bool written = file->pieces > 0 || file->shadow != 0;
@@ -151,8 +156,8 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
 }
 
 /*
- * The shadow gets some of what the committed content has where it has nothing itself, from an offset on, which moves on:
- * 1, 0 if that was all, or an error.
+ * The shadow gets some of what the committed content has where it has nothing itself, from an
+ * offset on, which moves on: 1, 0 if that was all, or an error.
  */
 static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
 {

@@ -8,7 +8,10 @@
 /* All that was written since the last commit, or nothing of it: 0 or 1, durable, or an error. */
 int nf2_commit(nf2_t *fs, nf2_file_t *file);
 
-/* Changes that go with an entry that is replaced or removed: its map is an orphan from then on. 0 or 1 of them. */
+/*
+ * Changes that go with an entry that is replaced or removed: its map is an orphan from then on. 0
+ * or 1 of them.
+ */
 int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op);
 
 #endif

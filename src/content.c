@@ -3,7 +3,8 @@
 
 bool nf2_content_whole(const nf2_file_t *file)
 {
-    return file->pieces == 0 && file->shadow == 0 && file->buffer_at == 0 && file->buffered == file->size &&
+    return file->pieces == 0 && file->shadow == 0 && file->buffer_at == 0 &&
+           file->buffered == file->size &&
            (file->fresh || file->kind == 0 || file->kind == NF2_BODY_INLINE);
 }
 
@@ -45,7 +46,8 @@ static NF2_APART int find_in_list(nf2_t *fs, const struct nf2_entry *entry, uint
     return found;
 }
 
-int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content, uint32_t *size)
+int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content,
+                     uint32_t *size)
 {
     struct nf2_piece end;
 
@@ -106,7 +108,8 @@ int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
     return NF2_OK;
 }
 
-int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest, struct nf2_piece *piece)
+int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest,
+                     struct nf2_piece *piece)
 {
     uint32_t high = nf2_content_limit(file, lowest);
 
@@ -133,11 +136,12 @@ int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest, s
     memset(piece, 0, sizeof *piece);
     piece->offset = offset;
     piece->length = high - offset;
-    return lowest > NF2_COMMITTED ? NF2_OK : NF2_ERR_IO; /* a file has no holes: they are pieces of zeros */
+    /* a file has no holes: they are pieces of zeros */
+    return lowest > NF2_COMMITTED ? NF2_OK : NF2_ERR_IO;
 }
 
-int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece, uint32_t offset,
-                     void *data, uint32_t length)
+int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece,
+                     uint32_t offset, void *data, uint32_t length)
 {
     struct nf2_entry entry;
     struct nf2_content content;
@@ -152,6 +156,7 @@ int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *
         NF2_TRY(nf2_content_entry(fs, &file->key, &entry, &content));
         return nf2_body_read(fs, &entry, content.at + 1u + offset, data, length);
     default:
-        return nf2_flash_read(fs, piece->block, piece->within + (offset - piece->offset), data, length);
+        return nf2_flash_read(fs, piece->block, piece->within + (offset - piece->offset), data,
+                              length);
     }
 }

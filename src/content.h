@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* content.h - what a handle's file consists of: the buffer, pieces that are not committed, and what the tree has. */
+/*
+ * content.h - what a handle's file consists of: the buffer, pieces that are not committed, and what
+ * the tree has.
+ */
 #ifndef NF2FS_CORE_CONTENT_H
 #define NF2FS_CORE_CONTENT_H
 
@@ -10,9 +13,13 @@
 #define NF2_PIECE_INLINE 16u    /* a piece that lies in the entry; never on flash */
 
 /* Type and size by an entry: NF2_TYPE_*, or an error. */
-int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content, uint32_t *size);
+int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content,
+                     uint32_t *size);
 
-/* The next piece of a LIST in the order of the file, frames at the end with their true length: 1, 0 or an error. */
+/*
+ * The next piece of a LIST in the order of the file, frames at the end with their true length: 1, 0
+ * or an error.
+ */
 int nf2_list_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece);
 
 /* The entry of a key, which is there. */
@@ -25,7 +32,9 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file);
 /* What the committed content has at an offset below its end; kind 0: nothing. */
 int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
-/* Layers of a file's content, from below: what is committed, its shadow, the pieces in the handle. */
+/*
+ * Layers of a file's content, from below: what is committed, its shadow, the pieces in the handle.
+ */
 enum { NF2_COMMITTED, NF2_SHADOW, NF2_IN_HANDLE };
 
 /* Pieces in the handle may lie behind the size, which a write moves on at its end. */
@@ -34,12 +43,16 @@ static inline uint32_t nf2_content_limit(const nf2_file_t *file, int lowest)
     return lowest < NF2_IN_HANDLE ? file->size : NF2_FILE_MAX + 1u;
 }
 
-/* What the layers from the lowest one on have from an offset below that on, behind the buffer; kind 0: nothing. */
-int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest, struct nf2_piece *piece);
+/*
+ * What the layers from the lowest one on have from an offset below that on, behind the buffer; kind
+ * 0: nothing.
+ */
+int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest,
+                     struct nf2_piece *piece);
 
 /* Reads bytes of one piece. */
-int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece, uint32_t offset,
-                     void *data, uint32_t length);
+int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece,
+                     uint32_t offset, void *data, uint32_t length);
 
 /* Is all of the file in the buffer, and nowhere else? */
 bool nf2_content_whole(const nf2_file_t *file);

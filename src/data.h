@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* data.h - the way of a file's data to the chip: buffer, runs of blocks, pieces; many pieces go to a shadow map. */
+/*
+ * data.h - the way of a file's data to the chip: buffer, runs of blocks, pieces; many pieces go to
+ * a shadow map.
+ */
 #ifndef NF2FS_CORE_DATA_H
 #define NF2FS_CORE_DATA_H
 
@@ -17,11 +20,15 @@ bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length);
 /* Programs what the buffer holds; it becomes a piece. */
 int nf2_data_flush(nf2_t *fs, nf2_file_t *file);
 
-/* The next program for so many bytes at this offset needs no more room: there is a block, and a place for a piece. */
+/*
+ * The next program for so many bytes at this offset needs no more room: there is a block, and a
+ * place for a piece.
+ */
 int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length);
 
 /* Programs data from memory, which becomes a piece at this offset. */
-int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length);
+int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data,
+                 uint32_t length);
 
 /* All pieces of the handle go to the map under the shadow id, which no name leads to. */
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file);

@@ -15,7 +15,7 @@ static int find_existing(nf2_t *fs, const char *path, struct nf2_found *found)
     return found->content.kind != NF2_BODY_DIR && *found->behind != '\0' ? NF2_ERR_NOTDIR : NF2_OK;
 }
 
-/* ---- stat and mkdir ----------------------------------------------------------------------------- */
+/* ---- stat and mkdir -------------------------------------------------------------------------- */
 
 static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
 {
@@ -70,7 +70,7 @@ static int do_mkdir(nf2_t *fs, const char *path)
     return nf2_put_name(fs, &found, body, sizeof body);
 }
 
-/* ---- remove ------------------------------------------------------------------------------------- */
+/* ---- remove ---------------------------------------------------------------------------------- */
 
 /* May what was found go (removed, or replaced by another)? */
 static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
@@ -101,7 +101,10 @@ static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
 /* What a name stands for now, after a step of the walk, which may have made a map of a list. */
 static int look_again(nf2_t *fs, struct nf2_found *found)
 {
-    return found->content.kind == 0 ? NF2_OK : nf2_content_entry(fs, &found->key, &found->entry, &found->content);
+    if (found->content.kind == 0) {
+        return NF2_OK;
+    }
+    return nf2_content_entry(fs, &found->key, &found->entry, &found->content);
 }
 
 static int remove_entry(nf2_t *fs, const struct nf2_found *found)
@@ -130,7 +133,7 @@ static int do_remove(nf2_t *fs, const char *path)
     return remove_entry(fs, &found);
 }
 
-/* ---- rename ------------------------------------------------------------------------------------- */
+/* ---- rename ---------------------------------------------------------------------------------- */
 
 /* May this be the new name? 1: it is the old one. */
 static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
@@ -165,7 +168,8 @@ static NF2_APART int move_entry(nf2_t *fs, const struct nf2_found *from, const s
     struct nf2_op ops[3];
 
     nf2_op_name(&ops[0], to, NULL, 0);
-    ops[0].body[ops[0].body[0].length > 0] = nf2_body_span(&from->entry, at, from->entry.body_length - at);
+    ops[0].body[ops[0].body[0].length > 0] = nf2_body_span(&from->entry, at,
+                                                           from->entry.body_length - at);
     nf2_op_delete(&ops[1], &from->key);
     unsigned n = 2u + (unsigned)nf2_commit_orphan(&to->content, &ops[2]);
     int result = nf2_change(fs, ops, n);
@@ -197,7 +201,7 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
     return move_entry(fs, &from, &to);
 }
 
-/* ---- listing ------------------------------------------------------------------------------------ */
+/* ---- listing --------------------------------------------------------------------------------- */
 
 /* In front of the first entry of a directory; id 0: closed. */
 static int begin_listing(nf2_dir_t *dir, uint32_t id)
@@ -217,7 +221,8 @@ static int do_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)
     }
     dir->last.id = 0;
     NF2_TRY(find_existing(fs, path, &found));
-    return found.content.kind == NF2_BODY_DIR ? begin_listing(dir, found.content.id) : NF2_ERR_NOTDIR;
+    NF2_TRY(found.content.kind == NF2_BODY_DIR ? NF2_OK : NF2_ERR_NOTDIR);
+    return begin_listing(dir, found.content.id);
 }
 
 static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
@@ -229,7 +234,8 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     int found = nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
     NF2_TRY(found);
     const struct nf2_key *next = found ? &entry.key : NULL;
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) { /* the created ones, which have no entry */
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        /* the created ones, which have no entry */
         bool above = file->created && nf2_key_compare(&file->key, &dir->last) > 0;
         if (above && (next == NULL || nf2_key_compare(&file->key, next) < 0)) {
             next = &file->key;
@@ -252,7 +258,7 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     return 1;
 }
 
-/* ---- public ------------------------------------------------------------------------------------- */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 int nf2_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
 {

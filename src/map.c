@@ -40,8 +40,12 @@ static NF2_APART int of_map(int found, const struct nf2_entry *entry, const stru
     return found > 0 ? entry->key.id == key->id && entry->key.length == key->length : found;
 }
 
-/* The map's entry at a key or in front of it, and its piece; all of the piece is 0 if there is none. */
-static NF2_APART int find_below(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry, struct nf2_piece *piece)
+/*
+ * The map's entry at a key or in front of it, and its piece; all of the piece is 0 if there is
+ * none.
+ */
+static NF2_APART int find_below(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry,
+                                struct nf2_piece *piece)
 {
     entry->block = 0;
     int found = of_map(nf2_tree_seek(fs, key, NF2_AT_OR_BELOW, entry), entry, key);

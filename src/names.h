@@ -27,13 +27,14 @@ struct nf2_found {
 };
 
 /*
- * Looks a path up: OK, also if there is nothing of its last name, or an error of the way there. INVAL if that leads through the
- * directory `within` (0: none).
+ * Looks a path up: OK, also if there is nothing of its last name, or an error of the way there.
+ * INVAL if that leads through the directory `within` (0: none).
  */
 int nf2_find(nf2_t *fs, const char *path, uint32_t within, struct nf2_found *found);
 
 /* The change that puts an entry of this name, with the rest of a long one in front of the body. */
-void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *body, uint32_t length);
+void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *body,
+                 uint32_t length);
 
 /* The same, made. */
 int nf2_put_name(nf2_t *fs, const struct nf2_found *found, const void *body, uint32_t length);

@@ -25,7 +25,8 @@ struct nf2_refs {
     uint8_t at, length;
     uint8_t bytes[NF2_LIST_BYTES];
 };
-int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, struct nf2_refs *refs);
+int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body,
+                   struct nf2_refs *refs);
 int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece);
 
 /* How many blocks a piece touches, from piece->block on. */

@@ -55,12 +55,12 @@ static int begin(nf2_t *fs)
     return NF2_OK;
 }
 
-/* ---- format ------------------------------------------------------------------------------------- */
+/* ---- format ---------------------------------------------------------------------------------- */
 
 /*
- * Erases the super blocks: from here on no older volume mounts. The new one gets an id other than its,
- * so that stale logs are not taken for this one's: the old anchors are taken in without their checks,
- * with which a CRC is the same for each of them.
+ * Erases the super blocks: from here on no older volume mounts. The new one gets an id other than
+ * its, so that stale logs are not taken for this one's: the old anchors are taken in without their
+ * checks, with which a CRC is the same for each of them.
  */
 static int erase_super(nf2_t *fs)
 {
@@ -81,7 +81,8 @@ static int erase_super(nf2_t *fs)
         } else {
             NF2_TRY(result);
         }
-        root->super_block = (uint8_t)block; /* the first anchor goes to the one behind: 0, or the first that is not bad */
+        /* the first anchor goes to the one behind: 0, or the first that is not bad */
+        root->super_block = (uint8_t)block;
     }
     return NF2_OK;
 }
@@ -122,13 +123,17 @@ static int write_root(nf2_t *fs)
     return result;
 }
 
-/* What a new volume uses: the log, the root, erased blocks for more nodes; and bad blocks that are known. */
+/*
+ * What a new volume uses: the log, the root, erased blocks for more nodes; and bad blocks that are
+ * known.
+ */
 static NF2_APART bool taken(const nf2_t *fs, uint32_t block)
 {
     const struct nf2_claim *nodes = &fs->space.nodes;
     bool claimed = block - nodes->start < nodes->erased;
 
-    return block < NF2_SUPER_BLOCKS || claimed || block == fs->root.head || block == fs->root.node ||
+    return block < NF2_SUPER_BLOCKS || claimed || block == fs->root.head ||
+           block == fs->root.node ||
            nf2_journal_bad_listed(fs, block);
 }
 
@@ -144,8 +149,8 @@ static uint32_t free_from(const nf2_t *fs, uint32_t block, uint32_t most)
 }
 
 /*
- * Erases what nothing uses, and the log's next block, with large erases where they fit. Bad blocks that
- * are not in the first window count as free before.
+ * Erases what nothing uses, and the log's next block, with large erases where they fit. Bad blocks
+ * that are not in the first window count as free before.
  */
 static int erase_rest(nf2_t *fs)
 {
@@ -190,10 +195,11 @@ static int do_format(nf2_t *fs, int flags)
     NF2_TRY(write_root(fs));
     NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
     NF2_TRY(nf2_journal_checkpoint(fs, true));
-    return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
+    /* a driver that does nothing is found here */
+    return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO;
 }
 
-/* ---- mount and unmount -------------------------------------------------------------------------- */
+/* ---- mount and unmount ----------------------------------------------------------------------- */
 
 static int usable(const nf2_t *fs, uint32_t block, int error)
 {
@@ -233,7 +239,8 @@ static int leave(nf2_t *fs)
     }
     NF2_TRY(nf2_journal_open(fs));
     int result = nf2_sweep_finish(fs);
-    bool waits = result == NF2_ERR_NOSPC; /* the CHECKPOINT names the GROUP: the next session finishes it */
+    /* the CHECKPOINT names the GROUP: the next session finishes it */
+    bool waits = result == NF2_ERR_NOSPC;
 
     if (!waits) {
         NF2_TRY(result);
@@ -260,7 +267,7 @@ static const struct nf2_writing writing = {
     .leave = leave,
 };
 
-/* ---- what a volume says of itself --------------------------------------------------------------- */
+/* ---- what a volume says of itself ------------------------------------------------------------ */
 
 static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
 {
@@ -284,7 +291,6 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
         }
     }
     out->blocks_erased = erased;
-    out->files_pending = 0;
     return nf2_bad_count(fs, &out->blocks_bad);
 }
 
@@ -301,7 +307,8 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
 }
 
 /* From one kind of claim to the next. */
-static const struct nf2_claim *next_claim(const struct nf2_space *space, const struct nf2_claim *claim)
+static const struct nf2_claim *next_claim(const struct nf2_space *space,
+                                          const struct nf2_claim *claim)
 {
     return claim == &space->nodes ? &space->data : claim == &space->moved ? NULL : &space->moved;
 }
@@ -313,7 +320,8 @@ static int state_of(nf2_t *fs, uint32_t block)
     uint32_t window = block / space->window_blocks, at = block % space->window_blocks;
 
     NF2_NEAR(space);
-    for (const struct nf2_claim *claim = &space->nodes; claim != NULL; claim = next_claim(space, claim)) {
+    const struct nf2_claim *claim = &space->nodes;
+    for (; claim != NULL; claim = next_claim(space, claim)) {
         if (block - claim->start < claim->count) {
             return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
         }
@@ -349,7 +357,7 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
 }
 
-/* ---- public ------------------------------------------------------------------------------------- */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 /* Takes the lock of a volume that is not mounted yet. */
 static NF2_APART int enter_new(nf2_t *fs, const struct nf2_config *config)
