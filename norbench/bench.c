@@ -55,7 +55,7 @@ static void judge_begin(struct bench *bench, struct call_facts facts)
         facts.blocks_available = (uint32_t)(space.free_bytes / block);
         facts.blocks_free = (uint32_t)(space.unused_bytes / block);
         facts.blocks_erased = (uint32_t)(space.erased_bytes / block);
-        facts.pending = space.files_pending + bench->writers;
+        facts.pending = bench->writers;
     }
     call_judge_begin(&bench->judge, &facts, vflash_counts(bench->chip));
 }

@@ -75,7 +75,7 @@ struct call_facts {
     bool inside_new;            /* a write elsewhere than at the end of content that was never synced */
     bool space_known;           /* the following are */
     uint32_t blocks_free, blocks_erased, blocks_available;
-    uint32_t pending;           /* removed files that hold blocks, and files that are open for writing */
+    uint32_t pending;           /* files that are open for writing */
 };
 
 struct call_geometry call_geometry_of(const struct vflash_chip *chip);

@@ -9,7 +9,8 @@ struct check {
     int findings;
 };
 
-static NF2_APART void found(struct check *check, enum nf2_finding_kind kind, uint32_t block, uint32_t id)
+static NF2_APART void found(struct check *check, enum nf2_finding_kind kind, uint32_t block,
+                            uint32_t id)
 {
     struct nf2_finding finding = {kind, block, id, 0, NULL, 0};
 
@@ -23,9 +24,10 @@ static NF2_APART void found(struct check *check, enum nf2_finding_kind kind, uin
 static int check_piece(nf2_t *fs, const struct nf2_piece *piece)
 {
     uint8_t bytes[64];
+    uint32_t length = piece->kind != NF2_PIECE_ZEROS ? piece->length : 0;
 
-    for (uint32_t at = 0; piece->kind != NF2_PIECE_ZEROS && at < piece->length; at += sizeof bytes) {
-        uint32_t n = nf2_min(sizeof bytes, piece->length - at);
+    for (uint32_t at = 0; at < length; at += sizeof bytes) {
+        uint32_t n = nf2_min(sizeof bytes, length - at);
         NF2_TRY(nf2_content_read(fs, NULL, piece, piece->offset + at, bytes, n));
     }
     return NF2_OK;
@@ -81,7 +83,8 @@ static int do_check(nf2_t *fs, struct check *check)
     return check->findings;
 }
 
-int nf2_check(nf2_t *fs, void (*report)(void *context, const struct nf2_finding *finding), void *context)
+int nf2_check(nf2_t *fs, void (*report)(void *context, const struct nf2_finding *finding),
+              void *context)
 {
     struct check check = {report, context, 0};
 

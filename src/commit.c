@@ -27,8 +27,10 @@ static NF2_APART int committed(nf2_t *fs, nf2_file_t *file)
     return 1;
 }
 
-/* All that the handle has written, by these changes. They name a shadow: it is an orphan no more. */
-static NF2_APART int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
+/*
+ * All that the handle has written, by these changes. They name a shadow: it is an orphan no more.
+ */
+static int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
 {
     if (file->shadow != 0) {
         nf2_op_delete_orphan(&ops[n++], file->shadow);
@@ -44,7 +46,7 @@ static NF2_APART int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, uns
 static NF2_APART int replace_content(nf2_t *fs, nf2_file_t *file, const uint8_t *head,
                                      uint32_t head_bytes)
 {
-    struct nf2_content old = {file->kind, 0, file->id};
+    struct nf2_content old = {.kind = file->kind, .id = file->id};
     struct nf2_op ops[3];
 
     NF2_TRY(nf2_op_content(fs, &file->key, head, head_bytes, &ops[0]));
@@ -58,10 +60,10 @@ static NF2_APART int replace_content(nf2_t *fs, nf2_file_t *file, const uint8_t 
     return 1;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 /* Finds the frames that the file ends with, if more can be appended there. */
-static NF2_APART int look_for_frames(nf2_t *fs, nf2_file_t *file)
+static int look_for_frames(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_piece piece;
     uint32_t at;
@@ -98,7 +100,7 @@ static NF2_APART int append_frame(nf2_t *fs, nf2_file_t *file)
     return result;
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 /* A LIST of all pieces, if they are few: the bytes of it, 0 if they are too many, or an error. */
 static int build_list(nf2_t *fs, nf2_file_t *file, uint8_t *list)
@@ -113,7 +115,9 @@ static int build_list(nf2_t *fs, nf2_file_t *file, uint8_t *list)
         if (count++ == NF2_LIST_MAX) {
             return 0;
         }
-        piece.open = piece.open && piece.offset + piece.length == file->size;
+        if (piece.offset + piece.length != file->size) {
+            piece.open = false;
+        }
         p = nf2_piece_store(p, &piece);
     }
     return (int)(p - list);
@@ -130,7 +134,10 @@ static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
     return replace_content(fs, file, list, (uint32_t)length);
 }
 
-/* A change of the committed map by what was written, or by its end: 1 if it was made, 0 if that takes a new map. */
+/*
+ * A change of the committed map by what was written, or by its end: 1 if it was made, 0 if that
+ * takes a new map.
+ */
 static int commit_in_map(nf2_t *fs, nf2_file_t *file)
 {
     bool written = file->pieces > 0 || file->shadow != 0;
@@ -149,15 +156,17 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
 }
 
 /*
- * The shadow gets some of what the committed content has where it has nothing itself, from an offset on, which moves on:
- * 1, 0 if that was all, or an error.
+ * The shadow gets some of what the committed content has where it has nothing itself, from an
+ * offset on, which moves on: 1, 0 if that was all, or an error.
  */
 static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
 {
-    struct nf2_plan plan = {.count = 0};
+    struct nf2_plan plan;
 
+    plan.count = 0;
     while (*at < file->size && plan.count < NF2_PLAN_PIECES) {
         struct nf2_piece *piece = &plan.piece[plan.count];
+        NF2_NEAR(piece);
         NF2_TRY(nf2_map_find(fs, file->shadow, *at, piece));
         if (piece->kind == 0) {
             NF2_TRY(nf2_content_find(fs, file, *at, NF2_COMMITTED, piece));
@@ -165,8 +174,11 @@ static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
         }
         *at = piece->offset + piece->length;
     }
-    NF2_TRY(plan.count > 0 ? nf2_change_pieces(fs, file->shadow, plan.piece, plan.count) : NF2_OK);
-    return plan.count > 0;
+    if (plan.count == 0) {
+        return 0;
+    }
+    NF2_TRY(nf2_change_pieces(fs, file->shadow, plan.piece, plan.count));
+    return 1;
 }
 
 int nf2_commit_end(nf2_t *fs, nf2_file_t *file, uint32_t size)
@@ -201,9 +213,8 @@ static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 
 static int commit_pieces(nf2_t *fs, nf2_file_t *file)
 {
+    NF2_TRY(nf2_sweep_ready(fs, false)); /* the walk may make a map of a list */
     bool map = file->kind == NF2_BODY_MAP && !file->fresh;
-
-    NF2_TRY(nf2_sweep_ready(fs, false));
     int done = map ? commit_in_map(fs, file) : file->shadow != 0 ? 0 : commit_list(fs, file);
     return done != 0 ? done : commit_shadow(fs, file);
 }

@@ -11,7 +11,10 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file);
 /* The shadow of a handle, if it has one, ends here: what was behind is free. */
 int nf2_commit_end(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
-/* Changes that go with an entry that is replaced or removed: its map is an orphan from then on. 0 or 1 of them. */
+/*
+ * Changes that go with an entry that is replaced or removed: its map is an orphan from then on. 0
+ * or 1 of them.
+ */
 int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op);
 
 #endif

@@ -3,7 +3,8 @@
 
 bool nf2_content_whole(const nf2_file_t *file)
 {
-    return file->pieces == 0 && file->shadow == 0 && file->buffer_at == 0 && file->buffered == file->size &&
+    return file->pieces == 0 && file->shadow == 0 && file->buffer_at == 0 &&
+           file->buffered == file->size &&
            (file->fresh || file->kind == 0 || file->kind == NF2_BODY_INLINE);
 }
 
@@ -45,26 +46,27 @@ static NF2_APART int find_in_list(nf2_t *fs, const struct nf2_entry *entry, uint
     return found;
 }
 
-int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content, uint32_t *size)
+int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content,
+                     uint32_t *size)
 {
     struct nf2_piece end;
 
+    *size = 0;
     if (content->kind == NF2_BODY_MAP) {
-        return nf2_map_end(fs, content->id, size);
+        NF2_TRY(nf2_map_end(fs, content->id, size));
+    } else if (content->kind == NF2_BODY_LIST) {
+        NF2_TRY(find_in_list(fs, entry, NF2_NONE, &end));
+        *size = end.offset;
+    } else if (content->kind == NF2_BODY_INLINE) {
+        *size = (uint32_t)entry->body_length - content->at - 1u;
     }
-    end.offset = 0;
-    if (content->kind == NF2_BODY_INLINE) {
-        end.offset = (uint32_t)entry->body_length - content->at - 1u;
-    }
-    NF2_TRY(content->kind == NF2_BODY_LIST ? find_in_list(fs, entry, NF2_NONE, &end) : NF2_OK);
-    *size = end.offset;
-    return NF2_OK;
+    return content->kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
 }
 
-int nf2_content_entry(nf2_t *fs, const nf2_file_t *file, struct nf2_entry *entry,
+int nf2_content_entry(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry,
                       struct nf2_content *content)
 {
-    NF2_TRY(nf2_tree_get(fs, &file->key, entry));
+    NF2_TRY(nf2_tree_get(fs, key, entry));
     return nf2_entry_content(fs, entry, content);
 }
 
@@ -73,9 +75,9 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file)
     struct nf2_entry entry;
     struct nf2_content content;
 
-    NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
-    NF2_TRY(content.kind != NF2_BODY_DIR ? NF2_OK : NF2_ERR_IO);
-    NF2_TRY(nf2_content_size(fs, &entry, &content, &file->size));
+    NF2_TRY(nf2_content_entry(fs, &file->key, &entry, &content));
+    int type = nf2_content_size(fs, &entry, &content, &file->size);
+    NF2_TRY(type == NF2_TYPE_DIR ? NF2_ERR_IO : type);
     file->kind = content.kind;
     file->id = content.id;
     file->synced = file->size;
@@ -96,19 +98,18 @@ int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
     if (file->kind == NF2_BODY_MAP) {
         NF2_TRY(nf2_map_find(fs, file->id, offset, piece));
     } else if (file->kind == NF2_BODY_LIST) {
-        NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
+        NF2_TRY(nf2_content_entry(fs, &file->key, &entry, &content));
         NF2_TRY(find_in_list(fs, &entry, offset, piece));
     } else {
-        memset(piece, 0, sizeof *piece);
-        piece->kind = NF2_PIECE_INLINE;
-        piece->length = file->synced;
+        *piece = (struct nf2_piece){0, file->synced, 0, 0, NF2_PIECE_INLINE, false};
     }
     file->here = *piece;
     file->moves = fs->moves;
     return NF2_OK;
 }
 
-int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest, struct nf2_piece *piece)
+int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest,
+                     struct nf2_piece *piece)
 {
     uint32_t high = nf2_content_limit(file, lowest);
 
@@ -124,11 +125,9 @@ int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest, s
             continue;
         }
         uint32_t end = piece->offset + piece->length;
-        if (offset < piece->offset) {
-            high = nf2_min(high, piece->offset);
-        } else if (offset < end) {
-            high = nf2_min(high, end);
-            if (piece->kind != 0) {
+        if (offset < end) {
+            high = nf2_min(high, offset < piece->offset ? piece->offset : end);
+            if (offset >= piece->offset && piece->kind != 0) {
                 nf2_piece_part(fs, piece, offset - piece->offset, high - offset);
                 return NF2_OK;
             }
@@ -137,11 +136,12 @@ int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest, s
     memset(piece, 0, sizeof *piece);
     piece->offset = offset;
     piece->length = high - offset;
-    return lowest > NF2_COMMITTED ? NF2_OK : NF2_ERR_IO; /* a file has no holes: they are pieces of zeros */
+    /* a file has no holes: they are pieces of zeros */
+    return lowest > NF2_COMMITTED ? NF2_OK : NF2_ERR_IO;
 }
 
-int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece, uint32_t offset,
-                     void *data, uint32_t length)
+int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece,
+                     uint32_t offset, void *data, uint32_t length)
 {
     struct nf2_entry entry;
     struct nf2_content content;
@@ -153,9 +153,10 @@ int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *
     case NF2_PIECE_FRAMES:
         return nf2_frames_read(fs, piece, offset, data, length);
     case NF2_PIECE_INLINE:
-        NF2_TRY(nf2_content_entry(fs, file, &entry, &content));
+        NF2_TRY(nf2_content_entry(fs, &file->key, &entry, &content));
         return nf2_body_read(fs, &entry, content.at + 1u + offset, data, length);
     default:
-        return nf2_flash_read(fs, piece->block, piece->within + (offset - piece->offset), data, length);
+        return nf2_flash_read(fs, piece->block, piece->within + (offset - piece->offset), data,
+                              length);
     }
 }

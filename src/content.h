@@ -12,7 +12,7 @@
 
 #define NF2_PIECE_INLINE 16u    /* a piece that lies in the entry; never on flash */
 
-/* Size of a file by its entry. */
+/* Type and size by an entry: NF2_TYPE_*, or an error. */
 int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content,
                      uint32_t *size);
 
@@ -22,11 +22,11 @@ int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_
  */
 int nf2_list_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece);
 
-/* The entry of the handle's key, which is there. */
-int nf2_content_entry(nf2_t *fs, const nf2_file_t *file, struct nf2_entry *entry,
+/* The entry of a key, which is there. */
+int nf2_content_entry(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry,
                       struct nf2_content *content);
 
-/* Reads it: kind, id, size. */
+/* Reads that of a handle: kind, id, size. */
 int nf2_content_load(nf2_t *fs, nf2_file_t *file);
 
 /* What the committed content has at an offset below its end; kind 0: nothing. */

@@ -4,9 +4,11 @@
 #include "rows.h"
 #include "sweep.h"
 
-#define SHARED_BLOCKS 8u        /* taken at once where several files are being written, so that they stay in long pieces */
+/* taken at once where several files are being written, so that they stay in long pieces */
+#define SHARED_BLOCKS 8u
 #define TAKEN_MAX 16u
-#define SYNCED_PIECES 32u       /* of a shadow, for which a leaf more may be needed until it is a whole map */
+/* of a shadow, for which a leaf more may be needed until it is a whole map */
+#define SYNCED_PIECES 32u
 
 uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file)
 {
@@ -16,7 +18,7 @@ uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file)
     return page - (within & (page - 1));
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static bool others_write(const nf2_t *fs, const nf2_file_t *file)
 {
@@ -48,7 +50,8 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
         }
     }
     NF2_TRY(result);
-    uint32_t promised = nf2_min(file->promised, file->run.count); /* that much of a promise is kept */
+    /* that much of a promise is kept */
+    uint32_t promised = nf2_min(file->promised, file->run.count);
     file->promised = (uint16_t)(file->promised - promised);
     fs->space.promised -= promised;
     return NF2_OK;
@@ -58,6 +61,8 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_run *run = &file->run;
     struct nf2_claim *claim = &fs->space.data;
+
+    NF2_NEAR(claim);
     uint32_t whole = run->count > 0 ? run->count - (run->within > 0 ? 1u : 0) : 0;
 
     if (whole > 0 && run->block + run->count == claim->start) {
@@ -77,13 +82,14 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
     run->count = 0;
 }
 
-/* ---- room --------------------------------------------------------------------------------------- */
+/* ---- room ------------------------------------------------------------------------------------ */
 
 bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length)
 {
     bool behind = !file->dirty || file->buffer_at == file->synced;
 
-    return !file->changed && behind && file->kind != NF2_BODY_INLINE && length + 16u <= nf2_page(fs);
+    return !file->changed && behind && file->kind != NF2_BODY_INLINE &&
+           length + 16u <= nf2_page(fs);
 }
 
 int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
@@ -106,24 +112,31 @@ int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
     return nf2_sweep_room(fs, blocks > file->promised ? blocks - file->promised : 0);
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 /* Does a piece that begins here, in the file and on the chip, go on where the last one ends? */
-static bool goes_on(const nf2_t *fs, const nf2_file_t *file, uint32_t offset, const struct nf2_run *at)
+static bool goes_on(const nf2_t *fs, const nf2_file_t *file, uint32_t offset,
+                    const struct nf2_run *at)
 {
     if (file->pieces == 0) {
         return false;
     }
     const struct nf2_piece *last = &file->piece[file->pieces - 1u];
+    NF2_NEAR(last);
     uint32_t bytes = nf2_block_bytes(fs), end = last->within + last->length;
-    if (last->offset + last->length != offset || last->kind != (at != NULL ? NF2_PIECE_DATA : NF2_PIECE_ZEROS)) {
+    if (last->offset + last->length != offset ||
+        last->kind != (at != NULL ? NF2_PIECE_DATA : NF2_PIECE_ZEROS)) {
         return false;
     }
     return at == NULL || (last->block + end / bytes == at->block && end % bytes == at->within);
 }
 
-/* A piece behind all others in time, at a place of the chip, or (NULL) of zeros. There is a place for it: see make_place. */
-static void add(const nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length, const struct nf2_run *at)
+/*
+ * A piece behind all others in time, at a place of the chip, or (NULL) of zeros. There is a place
+ * for it: see make_place.
+ */
+static void add(const nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length,
+                const struct nf2_run *at)
 {
     file->changed = true;
     if (goes_on(fs, file, offset, at)) {
@@ -132,10 +145,8 @@ static void add(const nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t len
     }
     NF2_ASSERT(file->pieces < NF2_PIECES_MAX);
     struct nf2_piece *piece = &file->piece[file->pieces++];
-    memset(piece, 0, sizeof *piece);
-    piece->offset = offset;
-    piece->length = length;
-    piece->kind = NF2_PIECE_ZEROS;
+    NF2_NEAR(piece);
+    *piece = (struct nf2_piece){offset, length, 0, 0, NF2_PIECE_ZEROS, false};
     if (at != NULL) {
         piece->kind = NF2_PIECE_DATA;
         piece->block = at->block;
@@ -151,7 +162,8 @@ static int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset, const struct
 
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 {
-    NF2_TRY(nf2_sweep_room(fs, file->synced > 0 ? file->spilled / SYNCED_PIECES : 0)); /* what the handle takes can be synced */
+    /* what the handle takes can be synced */
+    NF2_TRY(nf2_sweep_room(fs, file->synced > 0 ? file->spilled / SYNCED_PIECES : 0));
     NF2_TRY(nf2_sweep_ready(fs, false));
     if (file->shadow == 0) {
         NF2_TRY(nf2_shadow_begin(fs, &file->shadow)); /* before its first entry */
@@ -163,16 +175,18 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
-/* ---- programs ----------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length)
 {
     NF2_TRY(file->run.count == 0 ? acquire(fs, file, length) : NF2_OK);
-    return make_place(fs, file, offset, &file->run); /* before the program: the walk knows only what the handle holds */
+    /* before the program: the walk knows only what the handle holds */
+    return make_place(fs, file, offset, &file->run);
 }
 
 /* Programs at most to the end of a page; the bytes that went there, 0 if the block failed. */
-static NF2_APART int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
+static NF2_APART int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data,
+                              uint32_t length)
 {
     struct nf2_run at = file->run;
 
@@ -203,7 +217,9 @@ int nf2_data_flush(nf2_t *fs, nf2_file_t *file)
     bool whole = nf2_content_whole(file);
 
     if (file->buffered > 0 && (file->dirty || whole)) {
-        file->fresh = file->fresh || whole; /* what the entry holds is in the buffer */
+        if (whole) {
+            file->fresh = true; /* what the entry holds is in the buffer */
+        }
         NF2_TRY(nf2_data_put(fs, file, file->buffer_at, file->buffer, file->buffered));
     }
     file->buffered = 0;
@@ -211,7 +227,7 @@ int nf2_data_flush(nf2_t *fs, nf2_file_t *file)
     return NF2_OK;
 }
 
-/* ---- size --------------------------------------------------------------------------------------- */
+/* ---- size ------------------------------------------------------------------------------------ */
 
 int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {

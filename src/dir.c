@@ -15,7 +15,7 @@ static int find_existing(nf2_t *fs, const char *path, struct nf2_found *found)
     return found->content.kind != NF2_BODY_DIR && *found->behind != '\0' ? NF2_ERR_NOTDIR : NF2_OK;
 }
 
-/* ---- stat and mkdir ----------------------------------------------------------------------------- */
+/* ---- stat and mkdir -------------------------------------------------------------------------- */
 
 static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
 {
@@ -25,8 +25,10 @@ static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
         return NF2_ERR_INVAL;
     }
     NF2_TRY(find_existing(fs, path, &found));
-    out->type = found.content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
-    return nf2_content_size(fs, &found.entry, &found.content, &out->size);
+    int type = nf2_content_size(fs, &found.entry, &found.content, &out->size);
+    NF2_TRY(type);
+    out->type = (enum nf2_type)type;
+    return NF2_OK;
 }
 
 /* Does the path end with the name? 'n/.' is no place for a new `n`. */
@@ -68,13 +70,13 @@ static int do_mkdir(nf2_t *fs, const char *path)
     return nf2_put_name(fs, &found, body, sizeof body);
 }
 
-/* ---- remove ------------------------------------------------------------------------------------- */
+/* ---- remove ---------------------------------------------------------------------------------- */
 
 /* May what was found go (removed, or replaced by another)? */
 static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
 {
-    struct nf2_key key = {found->content.id, 0, {0}};
     struct nf2_entry entry;
+    struct nf2_key key;
 
     if (found->handle != NULL) {
         return NF2_ERR_BUSY;
@@ -82,12 +84,18 @@ static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
     if (found->content.kind != NF2_BODY_DIR) {
         return NF2_OK;
     }
+    key.id = found->content.id;
+    key.length = 0;
     int first = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
-    bool empty = first == 0 || entry.key.id != key.id;
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-        empty = empty && !(file->created && file->key.id == key.id);
+    if (first > 0 && entry.key.id == key.id) {
+        return NF2_ERR_NOTEMPTY;
     }
-    return first < 0 ? first : empty ? NF2_OK : NF2_ERR_NOTEMPTY;
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        if (file->created && file->key.id == key.id) {
+            return NF2_ERR_NOTEMPTY;
+        }
+    }
+    return first < 0 ? first : NF2_OK;
 }
 
 /* What a name stands for now, after a step of the walk, which may have made a map of a list. */
@@ -96,11 +104,10 @@ static int look_again(nf2_t *fs, struct nf2_found *found)
     if (found->content.kind == 0) {
         return NF2_OK;
     }
-    NF2_TRY(nf2_tree_get(fs, &found->key, &found->entry));
-    return nf2_entry_content(fs, &found->entry, &found->content);
+    return nf2_content_entry(fs, &found->key, &found->entry, &found->content);
 }
 
-static NF2_APART int remove_entry(nf2_t *fs, const struct nf2_found *found)
+static int remove_entry(nf2_t *fs, const struct nf2_found *found)
 {
     struct nf2_op ops[2];
 
@@ -126,7 +133,7 @@ static int do_remove(nf2_t *fs, const char *path)
     return remove_entry(fs, &found);
 }
 
-/* ---- rename ------------------------------------------------------------------------------------- */
+/* ---- rename ---------------------------------------------------------------------------------- */
 
 /* May this be the new name? 1: it is the old one. */
 static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
@@ -145,8 +152,11 @@ static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf
     if (nf2_key_compare(&from->key, &to->key) == 0) {
         return 1;
     }
-    if ((to->content.kind == NF2_BODY_DIR) != directory) {
-        return directory ? NF2_ERR_NOTDIR : NF2_ERR_ISDIR;
+    if (directory && to->content.kind != NF2_BODY_DIR) {
+        return NF2_ERR_NOTDIR;
+    }
+    if (!directory && to->content.kind == NF2_BODY_DIR) {
+        return NF2_ERR_ISDIR;
     }
     return check_removable(fs, to);
 }
@@ -158,7 +168,8 @@ static NF2_APART int move_entry(nf2_t *fs, const struct nf2_found *from, const s
     struct nf2_op ops[3];
 
     nf2_op_name(&ops[0], to, NULL, 0);
-    ops[0].body[ops[0].body[0].length > 0] = nf2_body_span(&from->entry, at, from->entry.body_length - at);
+    ops[0].body[ops[0].body[0].length > 0] = nf2_body_span(&from->entry, at,
+                                                           from->entry.body_length - at);
     nf2_op_delete(&ops[1], &from->key);
     unsigned n = 2u + (unsigned)nf2_commit_orphan(&to->content, &ops[2]);
     int result = nf2_change(fs, ops, n);
@@ -180,8 +191,9 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
     NF2_TRY(find_movable(fs, from_path, &from));
     NF2_TRY(nf2_find(fs, to_path, from.content.kind == NF2_BODY_DIR ? from.content.id : 0, &to));
     int same = check_target(fs, &from, &to);
-    if (same != NF2_OK) {
-        return same < 0 ? same : NF2_OK;
+    NF2_TRY(same);
+    if (same > 0) {
+        return NF2_OK;
     }
     NF2_TRY(to.content.kind != 0 ? nf2_sweep_ready(fs, true) : nf2_sweep_name(fs));
     NF2_TRY(look_again(fs, &from));
@@ -189,7 +201,7 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
     return move_entry(fs, &from, &to);
 }
 
-/* ---- listing ------------------------------------------------------------------------------------ */
+/* ---- listing --------------------------------------------------------------------------------- */
 
 /* In front of the first entry of a directory; id 0: closed. */
 static int begin_listing(nf2_dir_t *dir, uint32_t id)
@@ -207,20 +219,23 @@ static int do_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)
     if (dir == NULL) {
         return NF2_ERR_INVAL;
     }
-    begin_listing(dir, 0);
+    dir->last.id = 0;
     NF2_TRY(find_existing(fs, path, &found));
-    return found.content.kind == NF2_BODY_DIR ? begin_listing(dir, found.content.id) : NF2_ERR_NOTDIR;
+    NF2_TRY(found.content.kind == NF2_BODY_DIR ? NF2_OK : NF2_ERR_NOTDIR);
+    return begin_listing(dir, found.content.id);
 }
 
 static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 {
     struct nf2_entry entry;
-    struct nf2_content content = {NF2_BODY_NEW, 0, 0};
+    struct nf2_content content;
 
+    content.kind = NF2_BODY_NEW;
     int found = nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
     NF2_TRY(found);
     const struct nf2_key *next = found ? &entry.key : NULL;
-    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) { /* the created ones, which have no entry */
+    for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        /* the created ones, which have no entry */
         bool above = file->created && nf2_key_compare(&file->key, &dir->last) > 0;
         if (above && (next == NULL || nf2_key_compare(&file->key, next) < 0)) {
             next = &file->key;
@@ -233,8 +248,9 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
         NF2_TRY(nf2_entry_content(fs, &entry, &content));
     }
     NF2_TRY(nf2_entry_name(fs, next, &entry, out->name));
-    out->type = content.kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
-    NF2_TRY(nf2_content_size(fs, &entry, &content, &out->size));
+    int type = nf2_content_size(fs, &entry, &content, &out->size);
+    NF2_TRY(type);
+    out->type = (enum nf2_type)type;
     nf2_key_copy(&dir->last, next);
     if (next == &entry.key) {   /* else the tree's next entry stays the same one */
         dir->cursor = (struct nf2_cursor){entry.block, fs->io.changes, entry.base, entry.tail};
@@ -242,7 +258,7 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     return 1;
 }
 
-/* ---- public ------------------------------------------------------------------------------------- */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 int nf2_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
 {
@@ -277,11 +293,8 @@ static int check_listing(const nf2_t *fs, const nf2_dir_t *dir)
 
 int nf2_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
 {
-    if (dir == NULL || out == NULL) {
-        return NF2_ERR_INVAL;
-    }
     nf2_enter(fs);
-    int result = check_listing(fs, dir);
+    int result = dir == NULL || out == NULL ? NF2_ERR_INVAL : check_listing(fs, dir);
     return nf2_leave(fs, result < 0 ? result : do_readdir(fs, dir, out));
 }
 

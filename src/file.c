@@ -7,21 +7,22 @@
 
 #define WRITABLE(file) (((file)->flags & NF2_O_WRONLY) != 0)
 #define READER_FLAGS (NF2_O_RDONLY | NF2_O_EXCL | NF2_O_SYNC)
-#define WRITER_FLAGS (NF2_O_RDWR | NF2_O_CREAT | NF2_O_EXCL | NF2_O_TRUNC | NF2_O_APPEND | NF2_O_SYNC)
+#define WRITER_FLAGS \
+    (NF2_O_RDWR | NF2_O_CREAT | NF2_O_EXCL | NF2_O_TRUNC | NF2_O_APPEND | NF2_O_SYNC)
 
 #define PIECE_BUFFER 0xFFu      /* one that lies in the handle's buffer */
 
-/* ---- handles ------------------------------------------------------------------------------------ */
+/* ---- handles --------------------------------------------------------------------------------- */
 
 /* Where the list of open handles names this one; NULL if it is not open. */
 static nf2_file_t **link_of(nf2_t *fs, const nf2_file_t *file)
 {
-    nf2_file_t **link = &fs->files;
-
-    while (*link != NULL && *link != file) {
-        link = &(*link)->link;
+    for (nf2_file_t **link = &fs->files; *link != NULL; link = &(*link)->link) {
+        if (*link == file) {
+            return link;
+        }
     }
-    return *link != NULL ? link : NULL;
+    return NULL;
 }
 
 /* A reader sees what was synced last. */
@@ -31,10 +32,14 @@ static int refresh(nf2_t *fs, nf2_file_t *file)
         return NF2_OK;
     }
     const nf2_file_t *writer = nf2_handle_of(fs, &file->key, NF2_O_WRONLY);
-    return writer != NULL && writer->created ? NF2_OK : nf2_content_load(fs, file); /* not synced yet: empty */
+    /* not synced yet: empty */
+    return writer != NULL && writer->created ? NF2_OK : nf2_content_load(fs, file);
 }
 
-/* Takes the lock. Is the handle open, for what is to be done with it: reading, writing, or anything (0)? */
+/*
+ * Takes the lock. Is the handle open, for what is to be done with it: reading, writing, or anything
+ * (0)?
+ */
 static NF2_APART int enter(nf2_t *fs, nf2_file_t *file, uint32_t access)
 {
     nf2_enter(fs);
@@ -48,9 +53,9 @@ static NF2_APART int enter(nf2_t *fs, nf2_file_t *file, uint32_t access)
 }
 
 /* Brings what lies in the entry into the buffer, where it can be changed. */
-static int load_inline(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int load_inline(nf2_t *fs, nf2_file_t *file)
 {
-    static const struct nf2_piece piece = {0, 0, 0, 0, NF2_PIECE_INLINE, false};
+    struct nf2_piece piece;
 
     if (file->kind != NF2_BODY_INLINE) {
         return NF2_OK;
@@ -59,6 +64,7 @@ static int load_inline(nf2_t *fs, nf2_file_t *file)
         return NF2_ERR_IO;
     }
     file->buffered = (uint16_t)file->size;
+    piece.kind = NF2_PIECE_INLINE; /* it has no other fields */
     return nf2_content_read(fs, file, &piece, 0, file->buffer, file->size);
 }
 
@@ -74,18 +80,21 @@ static NF2_APART void begin_anew(nf2_file_t *file)
     file->dirty = false;
 }
 
-/* ---- opening and closing ------------------------------------------------------------------------ */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found)
 {
     static const uint8_t body = NF2_BODY_INLINE;
 
-    if (file->kind == 0 && file->key.length == NF2_KEY_MAX) { /* made at once: a handle has no room for the name */
+    if (file->kind == 0 && file->key.length == NF2_KEY_MAX) {
+        /* made at once: a handle has no room for the name */
         NF2_TRY(nf2_sweep_name(fs));
         NF2_TRY(nf2_put_name(fs, found, &body, 1));
         file->kind = NF2_BODY_INLINE;
     }
-    file->created = file->changed = file->kind == 0; /* nobody else writes it */
+    if (file->kind == 0) {
+        file->created = file->changed = true; /* nobody else writes it */
+    }
     if ((file->flags & NF2_O_TRUNC) != 0 && file->size > 0) {
         begin_anew(file);
         return NF2_OK;
@@ -103,7 +112,8 @@ static int check_flags(const nf2_t *fs, uint32_t flags, const void *buffer)
 {
     bool writes = (flags & NF2_O_WRONLY) != 0;
 
-    if ((flags & ~(uint32_t)(writes ? WRITER_FLAGS : READER_FLAGS)) != 0 || (flags & NF2_O_RDWR) == 0 ||
+    if ((flags & ~(uint32_t)(writes ? WRITER_FLAGS : READER_FLAGS)) != 0 ||
+        (flags & NF2_O_RDWR) == 0 ||
         (writes && buffer == NULL)) {
         return NF2_ERR_INVAL;
     }
@@ -124,7 +134,8 @@ static int check_found(const nf2_t *fs, const struct nf2_found *found, uint32_t 
     if (found->content.kind == NF2_BODY_DIR || directory) {
         return found->content.kind == NF2_BODY_DIR ? NF2_ERR_ISDIR : NF2_ERR_NOTDIR;
     }
-    return (flags & NF2_O_WRONLY) != 0 && nf2_handle_of(fs, &found->key, NF2_O_WRONLY) != NULL ? NF2_ERR_BUSY : NF2_OK;
+    bool busy = (flags & NF2_O_WRONLY) != 0 && nf2_handle_of(fs, &found->key, NF2_O_WRONLY) != NULL;
+    return busy ? NF2_ERR_BUSY : NF2_OK;
 }
 
 static int do_open(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags, void *buffer)
@@ -155,7 +166,9 @@ static NF2_APART int settled(nf2_file_t *file, int result)
     if (result == NF2_NEED_SPACE || result == NF2_ERR_NOSPC) {
         return NF2_ERR_NOSPC;
     }
-    file->failed = file->failed || result < 0;
+    if (result < 0) {
+        file->failed = true;
+    }
     return result;
 }
 
@@ -170,20 +183,21 @@ static int sync_file(nf2_t *fs, nf2_file_t *file)
     return WRITABLE(file) ? fs->writing->commit(fs, file) : NF2_OK;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 int nf2_file_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece)
 {
     uint32_t within = offset - file->buffer_at;
 
-    piece->kind = PIECE_BUFFER;
-    piece->offset = file->buffer_at;
-    piece->length = file->buffered;
-    if (within >= file->buffered) {
-        NF2_TRY(nf2_content_find(fs, file, offset, NF2_COMMITTED, piece));
-        if (file->buffered > 0 && offset < file->buffer_at) {
-            piece->length = nf2_min(piece->length, file->buffer_at - piece->offset);
-        }
+    if (within < file->buffered) {
+        piece->kind = PIECE_BUFFER;
+        piece->offset = file->buffer_at;
+        piece->length = file->buffered;
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_content_find(fs, file, offset, NF2_COMMITTED, piece));
+    if (file->buffered > 0 && offset < file->buffer_at) {
+        piece->length = nf2_min(piece->length, file->buffer_at - piece->offset);
     }
     return NF2_OK;
 }
@@ -193,7 +207,8 @@ static int read_some(nf2_t *fs, nf2_file_t *file, uint32_t at, uint8_t *to, uint
 {
     struct nf2_piece piece;
 
-    NF2_TRY(WRITABLE(file) ? fs->writing->find(fs, file, at, &piece) : nf2_content_base(fs, file, at, &piece));
+    NF2_TRY(WRITABLE(file) ? fs->writing->find(fs, file, at, &piece)
+            : nf2_content_base(fs, file, at, &piece));
     uint32_t within = at - piece.offset;
     length = nf2_min(length, piece.length - within);
     if (piece.kind == PIECE_BUFFER) {
@@ -223,14 +238,15 @@ static int32_t do_read(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length
     return (int32_t)(at - start);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Can the buffer take bytes at this place of the file? */
 static NF2_APART bool buffer_takes(const nf2_t *fs, const nf2_file_t *file, uint32_t at)
 {
     uint32_t within = at - file->buffer_at;
 
-    return within <= file->buffered && within < nf2_data_room(fs, file) && (file->dirty || nf2_content_whole(file));
+    return within <= file->buffered && within < nf2_data_room(fs, file) &&
+           (file->dirty || nf2_content_whole(file));
 }
 
 /* Whole pages go to the chip at once, the rest waits in the buffer. */
@@ -242,7 +258,8 @@ static int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *da
             NF2_TRY(nf2_data_flush(fs, file));
             file->buffer_at = at;
         }
-        uint32_t within = at - file->buffer_at, room = nf2_data_room(fs, file) - within, n = nf2_min(length, room);
+        uint32_t within = at - file->buffer_at, room = nf2_data_room(fs, file) - within;
+        uint32_t n = nf2_min(length, room);
         if (file->buffered == 0 && n == room) {
             n = length - ((length - room) & (nf2_page(fs) - 1));
             NF2_TRY(nf2_data_put(fs, file, at, data, n));
@@ -276,36 +293,36 @@ static int prepare_write(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t leng
     return length >= nf2_data_room(fs, file) ? nf2_data_ready(fs, file, at, length) : NF2_OK;
 }
 
-/* What a refused write puts back: these fields of the handle. What it has in the buffer stands behind what was there before. */
-#define KEPT_FROM offsetof(nf2_file_t, size)
-#define KEPT_BYTES 16u
-_Static_assert(KEPT_FROM + KEPT_BYTES == offsetof(nf2_file_t, created) + sizeof(bool), "the fields stand together");
-
-static NF2_APART void copy_kept(void *to, const void *from)
+/*
+ * A write that finds no room in the middle leaves the file as it was. What it has in the buffer
+ * stands behind what was there before.
+ */
+static NF2_APART int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data,
+                                     uint32_t length)
 {
-    memcpy(to, from, KEPT_BYTES);
-}
-
-/* A write that finds no room in the middle leaves the file as it was. */
-static NF2_APART int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
-{
-    uint8_t kept[KEPT_BYTES], *fields = (uint8_t *)file + KEPT_FROM;
-
     NF2_TRY(prepare_write(fs, file, at, length));
+    struct nf2_kept kept = file->kept;
     struct nf2_piece *last = &file->piece[file->pieces - (file->pieces > 0 ? 1u : 0)];
     uint32_t last_length = last->length, spilled = file->spilled;
-    copy_kept(kept, fields);
     int result = settled(file, write_all(fs, file, at, data, length));
     if (result == NF2_ERR_NOSPC) {
         bool fresh = file->fresh;
+        file->kept = kept;
         spilled = file->spilled - spilled;
-        copy_kept(fields, kept);
         last->length = last_length;
-        if (spilled > 0) { /* the oldest went to the shadow first. There they stay: a sync cuts off what lies behind the end */
-            file->pieces = spilled < file->pieces ? file->pieces : 0;
+        if (spilled > 0) {
+            /*
+             * the oldest went to the shadow first. There they stay: a sync cuts off what lies
+             * behind the end
+             */
+            if (spilled >= file->pieces) {
+                file->pieces = 0;
+            }
             file->fresh = fresh;
             file->changed = true;
-            file->failed = at < file->size;
+            if (at < file->size) {
+                file->failed = true;
+            }
         }
     }
     return result;
@@ -347,12 +364,14 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     }
     if (length > 0) {
         result = room_for(fs, file, at, length);
-        result = settled(file, result == NF2_OK ? write_or_refuse(fs, file, at, data, length) : result);
+        result = result == NF2_OK ? write_or_refuse(fs, file, at, data, length) : result;
+        result = settled(file, result);
     }
-    bool synced = (file->flags & NF2_O_SYNC) != 0; /* all or nothing of it */
-    result = result == NF2_OK && synced ? nf2_file_sync(fs, file) : result;
-    if (result == NF2_ERR_NOSPC && synced) {
-        settled(file, give_up(fs, file));
+    if ((file->flags & NF2_O_SYNC) != 0) { /* all or nothing of it */
+        result = result == NF2_OK ? nf2_file_sync(fs, file) : result;
+        if (result == NF2_ERR_NOSPC) {
+            settled(file, give_up(fs, file));
+        }
     }
     NF2_TRY(result);
     if (length > 0) {
@@ -361,15 +380,15 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     return (int32_t)length;
 }
 
-/* ---- size and position -------------------------------------------------------------------------- */
+/* ---- size and position ----------------------------------------------------------------------- */
 
 static int32_t do_seek(nf2_file_t *file, int32_t offset, int whence)
 {
     if (whence < NF2_SEEK_SET || whence > NF2_SEEK_END) {
         return NF2_ERR_INVAL;
     }
-    uint32_t base = whence == NF2_SEEK_SET ? 0 : whence == NF2_SEEK_CUR ? file->position : file->size;
-    uint32_t position = base + (uint32_t)offset;
+    uint32_t base = whence == NF2_SEEK_CUR ? file->position : file->size;
+    uint32_t position = (whence == NF2_SEEK_SET ? 0 : base) + (uint32_t)offset;
     if (position > NF2_FILE_MAX) { /* or below 0: neither sum passes 32 bits */
         return NF2_ERR_INVAL;
     }
@@ -390,8 +409,10 @@ static int cut(nf2_t *fs, nf2_file_t *file, uint32_t size)
         NF2_TRY(nf2_data_flush(fs, file));
         NF2_TRY(nf2_commit_end(fs, file, size));
         nf2_data_cut(fs, file, size);
-        file->cut = file->cut || size < file->synced;
-        file->synced = nf2_min(file->synced, size);
+        if (size < file->synced) {
+            file->cut = true;
+            file->synced = size;
+        }
     }
     file->size = size;
     return NF2_OK;
@@ -406,7 +427,9 @@ static int do_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size)
         return NF2_OK;
     }
     int result = room_for(fs, file, 0, 0);
-    result = result < 0 ? result : size > file->size ? nf2_data_extend(fs, file, size) : cut(fs, file, size);
+    if (result >= 0) {
+        result = size > file->size ? nf2_data_extend(fs, file, size) : cut(fs, file, size);
+    }
     return settled(file, result);
 }
 
@@ -428,7 +451,7 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     return NF2_OK;
 }
 
-/* ---- public ------------------------------------------------------------------------------------- */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 /* A call with an open handle. */
 #define WITH_FILE(fs, file, access, call)                              \
@@ -449,8 +472,9 @@ int nf2_close(nf2_t *fs, nf2_file_t *file)
     nf2_enter(fs);
     nf2_file_t **link = link_of(fs, file);
     if (link != NULL) {
-        result = sync_file(fs, file);
+        result = NF2_OK;
         if (WRITABLE(file)) {
+            result = fs->writing->commit(fs, file);
             fs->writing->end(fs, file);
         }
         *link = file->link;

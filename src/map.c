@@ -5,7 +5,9 @@
 
 void nf2_piece_part(const nf2_t *fs, struct nf2_piece *piece, uint32_t skip, uint32_t length)
 {
-    piece->open = piece->open && skip + length == piece->length;
+    if (skip + length != piece->length) {
+        piece->open = false;
+    }
     piece->offset += skip;
     piece->length = length;
     uint32_t within = piece->within + skip, bytes = nf2_block_bytes(fs);
@@ -14,7 +16,7 @@ void nf2_piece_part(const nf2_t *fs, struct nf2_piece *piece, uint32_t skip, uin
 }
 
 /* Loads the piece that an entry holds. */
-static NF2_APART int load(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece)
+static int load(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece)
 {
     uint8_t bytes[NF2_PIECE_BYTES];
     uint32_t room = nf2_min(entry->body_length, sizeof bytes);
@@ -33,31 +35,41 @@ static int open_end(nf2_t *fs, struct nf2_piece *piece, uint32_t *end)
 }
 
 /* What was found is an entry of the map: 1, 0 or an error. */
-static int of_map(int found, const struct nf2_entry *entry, uint32_t id)
+static NF2_APART int of_map(int found, const struct nf2_entry *entry, const struct nf2_key *key)
 {
-    return found > 0 ? entry->key.id == id && entry->key.length == 4 : found;
+    return found > 0 ? entry->key.id == key->id && entry->key.length == key->length : found;
+}
+
+/*
+ * The map's entry at a key or in front of it, and its piece; all of the piece is 0 if there is
+ * none.
+ */
+static NF2_APART int find_below(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry,
+                                struct nf2_piece *piece)
+{
+    entry->block = 0;
+    int found = of_map(nf2_tree_seek(fs, key, NF2_AT_OR_BELOW, entry), entry, key);
+    memset(piece, 0, sizeof *piece);
+    return found > 0 ? load(fs, entry, piece) : found;
 }
 
 int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
 {
     struct nf2_key key;
     struct nf2_entry entry;
-    uint32_t end, next;
+    uint32_t end, next = NF2_NONE;
 
     nf2_key_make(&key, id, 0, offset);
-    entry.block = 0;
-    int found = of_map(nf2_tree_seek(fs, &key, NF2_AT_OR_BELOW, &entry), &entry, id);
-    NF2_TRY(found);
-    memset(piece, 0, sizeof *piece);
-    NF2_TRY(found ? load(fs, &entry, piece) : NF2_OK);
+    NF2_TRY(find_below(fs, &key, &entry, piece));
     struct nf2_cursor cursor = {entry.block, fs->io.changes, entry.base, entry.tail};
-    found = of_map(nf2_tree_next(fs, &cursor, &key, &entry), &entry, id);
+    int found = of_map(nf2_tree_next(fs, &cursor, &key, &entry), &entry, &key);
     NF2_TRY(found);
-    next = NF2_NONE;
     if (found) {
         next = nf2_key_value(&entry.key);
-        piece->length = piece->open ? NF2_FILE_MAX : piece->length;
-        piece->open = false;
+        if (piece->open) {
+            piece->length = NF2_FILE_MAX;
+            piece->open = false;
+        }
     }
     NF2_TRY(open_end(fs, piece, &end));
     end = nf2_min(end, next);
@@ -79,11 +91,6 @@ int nf2_map_end(nf2_t *fs, uint32_t id, uint32_t *end)
     struct nf2_key key;
 
     nf2_key_make(&key, id, 0, NF2_NONE);
-    int found = of_map(nf2_tree_seek(fs, &key, NF2_AT_OR_BELOW, &entry), &entry, id);
-    *end = 0;
-    if (found <= 0) {
-        return found;
-    }
-    NF2_TRY(load(fs, &entry, &piece));
+    NF2_TRY(find_below(fs, &key, &entry, &piece));
     return open_end(fs, &piece, end);
 }

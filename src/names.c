@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "writing.h"
 
-/* ---- entries ------------------------------------------------------------------------------------ */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 struct nf2_file *nf2_handle_of(const nf2_t *fs, const struct nf2_key *key, uint32_t flags)
 {
     nf2_file_t *file = fs->files;
 
-    while (file != NULL && ((file->flags & flags) != flags || nf2_key_compare(&file->key, key) != 0)) {
+    while (file != NULL && ((file->flags & flags) != flags ||
+                            nf2_key_compare(&file->key, key) != 0)) {
         file = file->link;
     }
     return file;
@@ -30,7 +31,10 @@ static int same_rest(nf2_t *fs, const struct nf2_found *found)
     return 1;
 }
 
-/* The entry of a long name: of those that are alike in all but the last byte of the key the one with the same rest. */
+/*
+ * The entry of a long name: of those that are alike in all but the last byte of the key the one
+ * with the same rest.
+ */
 static int find_long(nf2_t *fs, struct nf2_found *found)
 {
     struct nf2_key *key = &found->key;
@@ -39,7 +43,8 @@ static int find_long(nf2_t *fs, struct nf2_found *found)
     nf2_put24(key->bytes + NF2_NAME_PART, ~nf2_crc(0xFFFFFFFFu, found->name, found->length));
     key->bytes[NF2_KEY_MAX - 1] = 0;
     int result = nf2_tree_seek(fs, key, NF2_AT_OR_ABOVE, &found->entry);
-    while (result > 0 && memcmp(key, &found->entry.key, offsetof(struct nf2_key, bytes) + NF2_KEY_MAX - 1) == 0) {
+    while (result > 0 && memcmp(key, &found->entry.key,
+                                offsetof(struct nf2_key, bytes) + NF2_KEY_MAX - 1) == 0) {
         nf2_key_copy(key, &found->entry.key);
         result = same_rest(fs, found);
         if (result != 0) {
@@ -67,7 +72,8 @@ static int look_up(nf2_t *fs, struct nf2_found *found)
     return result > 0 ? nf2_entry_content(fs, &found->entry, &found->content) : result;
 }
 
-void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *body, uint32_t length)
+void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *body,
+                 uint32_t length)
 {
     nf2_op_put(op, &found->key, body, length);
     if (found->length >= NF2_KEY_MAX) {
@@ -107,9 +113,12 @@ int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_conte
     return bytes[0] >= NF2_BODY_DIR && bytes[0] <= NF2_BODY_MAP ? NF2_OK : NF2_ERR_IO;
 }
 
-/* ---- paths -------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
-/* The next name that no '..' behind it takes back; `*length` 0 at the end. '..' left over is of the root, which is the root. */
+/*
+ * The next name that no '..' behind it takes back; `*length` 0 at the end. '..' left over is of the
+ * root, which is the root.
+ */
 static const char *next_name(const char *p, uint32_t *length)
 {
     const char *name = p;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "refs.h"
 
-
-
 uint8_t *nf2_piece_store(uint8_t *p, const struct nf2_piece *piece)
 {
     NF2_ASSERT(piece->kind >= NF2_PIECE_DATA && piece->kind <= NF2_PIECE_ZEROS);
@@ -10,12 +8,14 @@ uint8_t *nf2_piece_store(uint8_t *p, const struct nf2_piece *piece)
     *p++ = piece->kind;
     if (piece->kind != NF2_PIECE_ZEROS) {
         p = nf2_put24(p, piece->block);
-        p = piece->kind == NF2_PIECE_FRAMES ? nf2_put32(p, piece->offset - piece->within) : nf2_put16(p, piece->within);
+        bool frames = piece->kind == NF2_PIECE_FRAMES;
+        p = frames ? nf2_put32(p, piece->offset - piece->within) : nf2_put16(p, piece->within);
     }
     return nf2_put_varint(p, piece->open ? 0 : piece->length);
 }
 
-static bool piece_valid(const nf2_t *fs, const struct nf2_piece *piece, uint32_t block, uint32_t within)
+static bool piece_valid(const nf2_t *fs, const struct nf2_piece *piece, uint32_t block,
+                        uint32_t within)
 {
     uint32_t bytes = nf2_block_bytes(fs);
 
@@ -82,13 +82,15 @@ int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
     return NF2_OK;
 }
 
-int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, struct nf2_refs *refs)
+int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body,
+                   struct nf2_refs *refs)
 {
     uint32_t at;
 
     refs->at = refs->length = 0;
     refs->offset = nf2_key_value(key);
-    if (body->length == 0 || (key->id == NF2_SYSTEM_ID && key->length > 0)) { /* without: content whose key is not asked for */
+    if (body->length == 0 || (key->id == NF2_SYSTEM_ID && key->length > 0)) {
+        /* without: content whose key is not asked for */
         return NF2_OK;
     }
     NF2_TRY(nf2_content_at(fs, key, body, &at));
@@ -97,8 +99,10 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
     if (!list && (refs->bytes[0] < NF2_PIECE_DATA || refs->bytes[0] > NF2_PIECE_ZEROS)) {
         return NF2_OK;
     }
-    refs->at = list ? 1 : 0;
-    refs->offset = list ? 0 : refs->offset;
+    if (list) {
+        refs->at = 1;
+        refs->offset = 0;
+    }
     refs->length = (uint8_t)nf2_min(body->length - at, sizeof refs->bytes);
     return nf2_span_read(fs, body, at, refs->bytes, refs->length);
 }
@@ -110,7 +114,8 @@ int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piec
         return 0;
     }
     piece->offset = refs->offset;
-    uint32_t used = nf2_piece_load(fs, refs->bytes + refs->at, (uint32_t)refs->length - refs->at, piece);
+    uint32_t used = nf2_piece_load(fs, refs->bytes + refs->at, (uint32_t)refs->length - refs->at,
+                                   piece);
     if (used == 0) {
         return NF2_ERR_IO;
     }

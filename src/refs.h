@@ -21,9 +21,9 @@ int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
 
 /* The pieces that a body has: of a LIST, or of an entry of a map (then one). */
 struct nf2_refs {
-    uint8_t bytes[NF2_LIST_BYTES];
-    uint8_t at, length;
     uint32_t offset;            /* of the next piece in the file */
+    uint8_t at, length;
+    uint8_t bytes[NF2_LIST_BYTES];
 };
 int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body,
                    struct nf2_refs *refs);

@@ -30,11 +30,11 @@ static void set_views(nf2_t *fs, const struct nf2_config *config)
     nf2_views_begin(fs);
 }
 
-static int begin(nf2_t *fs, const struct nf2_config *config)
+static int begin(nf2_t *fs)
 {
+    const struct nf2_config *config = fs->config;
+
     NF2_TRY(nf2_flash_validate(config));
-    memset(fs, 0, sizeof *fs);
-    fs->config = config;
     fs->io.flash = config->flash;
     fs->io.offset = config->offset;
     uint32_t size = config->size != 0 ? config->size : fs->io.flash->chip_size - config->offset;
@@ -44,35 +44,45 @@ static int begin(nf2_t *fs, const struct nf2_config *config)
     fs->io.read_buffer = config->buffer;
     fs->io.write_buffer = fs->io.read_buffer + nf2_page(fs);
     fs->io.window_address = NF2_NONE;
-    if (fs->io.blocks < NF2_BLOCKS_MIN || fs->io.blocks > 65536u) {
-        return fs->io.blocks > 65536u ? NF2_ERR_GEOMETRY : NF2_ERR_NOSPC;
+    if (fs->io.blocks < NF2_BLOCKS_MIN) {
+        return NF2_ERR_NOSPC;
+    }
+    if (fs->io.blocks > 65536u) {
+        return NF2_ERR_GEOMETRY;
     }
     set_windows(fs);
     set_views(fs, config);
     return NF2_OK;
 }
 
-/* ---- format ------------------------------------------------------------------------------------- */
+/* ---- format ---------------------------------------------------------------------------------- */
 
 /*
- * Erases the super blocks: from here on no older volume mounts. The new one gets an id other than its,
- * so that stale logs are not taken for this one's: the old anchors are taken in without their checks,
- * with which a CRC is the same for each of them.
+ * Erases the super blocks: from here on no older volume mounts. The new one gets an id other than
+ * its, so that stale logs are not taken for this one's: the old anchors are taken in without their
+ * checks, with which a CRC is the same for each of them.
  */
 static int erase_super(nf2_t *fs)
 {
-    uint32_t crc = 0x4E463246u;
+    struct nf2_root *root = &fs->root;
 
+    NF2_NEAR(root);
+    root->volume_id = 0x4E463246u;
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         const uint8_t *old = nf2_peek(fs, block, 0, 24);
-        crc = old != NULL ? nf2_crc(crc, old, 24) : crc;
+        if (old != NULL) {
+            root->volume_id = nf2_crc(root->volume_id, old, 24);
+        }
     }
-    fs->root.volume_id = crc;
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         int result = nf2_flash_erase(fs, block, 1);
-        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
-        fs->root.super_end[block] = result == NF2_OK ? 0 : UINT16_MAX;
-        fs->root.super_block = (uint8_t)block; /* the first anchor goes to the one behind: 0, or the first that is not bad */
+        if (result == NF2_FAILED_BLOCK) {
+            root->super_end[block] = UINT16_MAX;
+        } else {
+            NF2_TRY(result);
+        }
+        /* the first anchor goes to the one behind: 0, or the first that is not bad */
+        root->super_block = (uint8_t)block;
     }
     return NF2_OK;
 }
@@ -80,13 +90,16 @@ static int erase_super(nf2_t *fs)
 /* All blocks are free; the log has none yet: it begins with a turn. */
 static void begin_space(nf2_t *fs)
 {
+    struct nf2_root *root = &fs->root;
+
+    NF2_NEAR(root);
     nf2_space_clear(fs, fs->space.now, 0);
     nf2_space_use(fs, NF2_SUPER_BLOCKS, 1);
     fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
     fs->space.free = (uint16_t)(fs->io.blocks - NF2_SUPER_BLOCKS - 1u);
-    fs->root.next = NF2_SUPER_BLOCKS;
-    fs->root.next_suspect = true;
-    fs->root.end = nf2_log_bytes(fs);
+    root->next = NF2_SUPER_BLOCKS;
+    root->next_suspect = true;
+    root->end = nf2_log_bytes(fs);
 }
 
 /* An empty leaf is the root. */
@@ -110,13 +123,17 @@ static int write_root(nf2_t *fs)
     return result;
 }
 
-/* What a new volume uses: the log, the root, erased blocks for more nodes; and bad blocks that are known. */
-static bool taken(const nf2_t *fs, uint32_t block)
+/*
+ * What a new volume uses: the log, the root, erased blocks for more nodes; and bad blocks that are
+ * known.
+ */
+static NF2_APART bool taken(const nf2_t *fs, uint32_t block)
 {
     const struct nf2_claim *nodes = &fs->space.nodes;
     bool claimed = block - nodes->start < nodes->erased;
 
-    return block < NF2_SUPER_BLOCKS || claimed || block == fs->root.head || block == fs->root.node ||
+    return block < NF2_SUPER_BLOCKS || claimed || block == fs->root.head ||
+           block == fs->root.node ||
            nf2_journal_bad_listed(fs, block);
 }
 
@@ -132,8 +149,8 @@ static uint32_t free_from(const nf2_t *fs, uint32_t block, uint32_t most)
 }
 
 /*
- * Erases what nothing uses, and the log's next block, with large erases where they fit. Bad blocks that
- * are not in the first window count as free before.
+ * Erases what nothing uses, and the log's next block, with large erases where they fit. Bad blocks
+ * that are not in the first window count as free before.
  */
 static int erase_rest(nf2_t *fs)
 {
@@ -152,7 +169,9 @@ static int erase_rest(nf2_t *fs)
             NF2_TRY(nf2_bad_record(fs));
         } else {
             NF2_TRY(result);
-            fs->root.next_suspect = fs->root.next_suspect && block != fs->root.next;
+            if (block == fs->root.next) {
+                fs->root.next_suspect = false;
+            }
         }
     }
     fs->space.now_fresh = true;
@@ -161,9 +180,9 @@ static int erase_rest(nf2_t *fs)
 }
 
 /* Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. */
-static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int flags)
+static int do_format(nf2_t *fs, int flags)
 {
-    NF2_TRY(begin(fs, config));
+    NF2_TRY(begin(fs));
     if ((flags & ~NF2_FORMAT_ERASE) != 0) {
         return NF2_ERR_INVAL;
     }
@@ -176,58 +195,65 @@ static NF2_APART int do_format(nf2_t *fs, const struct nf2_config *config, int f
     NF2_TRY(write_root(fs));
     NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
     NF2_TRY(nf2_journal_checkpoint(fs, true));
-    return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO; /* a driver that does nothing is found here */
+    /* a driver that does nothing is found here */
+    return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO;
 }
 
-/* ---- mount and unmount -------------------------------------------------------------------------- */
+/* ---- mount and unmount ----------------------------------------------------------------------- */
 
-static NF2_APART int usable(const nf2_t *fs, uint32_t block, int error)
+static int usable(const nf2_t *fs, uint32_t block, int error)
 {
     return nf2_space_usable(fs, block) ? NF2_OK : error;
 }
 
-static NF2_APART int do_mount(nf2_t *fs, const struct nf2_config *config)
+static int do_mount(nf2_t *fs)
 {
-    int result = begin(fs, config);
+    const struct nf2_root *root = &fs->root;
+    int result = begin(fs);
 
+    NF2_NEAR(root);
     NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
     NF2_TRY(nf2_super_find(fs));
-    NF2_TRY(usable(fs, fs->root.head, NF2_ERR_CORRUPT));
+    NF2_TRY(usable(fs, root->head, NF2_ERR_CORRUPT));
     NF2_TRY(nf2_journal_read(fs));
-    NF2_TRY(usable(fs, fs->root.node, NF2_ERR_FOREIGN)); /* a format was cut */
-    NF2_TRY(usable(fs, fs->root.next, NF2_ERR_FOREIGN));
-    bool waits = fs->root.group_block != NF2_NO_BLOCK && !NF2_BROKEN(NF2_FAULT_REDO);
+    NF2_TRY(usable(fs, root->node, NF2_ERR_FOREIGN)); /* a format was cut */
+    NF2_TRY(usable(fs, root->next, NF2_ERR_FOREIGN));
+    bool waits = root->group_block != NF2_NO_BLOCK && !NF2_BROKEN(NF2_FAULT_REDO);
     fs->group_busy = waits ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.stock = nf2_alloc_stock(fs);
-    fs->mounted = true;
+    fs->io.read_only = fs->mounted = true;
     return NF2_OK;
 }
 
 /* Nothing but a CHECKPOINT says that the session is over. */
 static int leave(nf2_t *fs)
 {
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        nf2_file_end(fs, file);
+    }
+    fs->files = NULL;
     if (!fs->root.opened && !fs->io.cut && !fs->io.broken) {
         return NF2_OK; /* nothing was changed since it was left cleanly */
     }
     NF2_TRY(nf2_journal_open(fs));
     int result = nf2_sweep_finish(fs);
-    bool waits = result == NF2_ERR_NOSPC; /* the CHECKPOINT names the GROUP: the next session finishes it */
+    /* the CHECKPOINT names the GROUP: the next session finishes it */
+    bool waits = result == NF2_ERR_NOSPC;
 
-    NF2_TRY(waits ? NF2_OK : result);
-    fs->root.group_block = waits ? fs->root.group_block : NF2_NO_BLOCK;
+    if (!waits) {
+        NF2_TRY(result);
+        fs->root.group_block = NF2_NO_BLOCK;
+    }
     nf2_space_return(fs);
     return nf2_journal_checkpoint(fs, true);
 }
 
 static int do_unmount(nf2_t *fs)
 {
-    for (nf2_file_t *file = fs->files; file != NULL && fs->writing != NULL; file = file->link) {
-        fs->writing->end(fs, file);
-    }
-    fs->files = NULL;
     int result = fs->writing != NULL ? fs->writing->leave(fs) : NF2_OK;
+    fs->files = NULL;
     fs->mounted = false;
     return result;
 }
@@ -241,7 +267,7 @@ static const struct nf2_writing writing = {
     .leave = leave,
 };
 
-/* ---- what a volume says of itself --------------------------------------------------------------- */
+/* ---- what a volume says of itself ------------------------------------------------------------ */
 
 static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
 {
@@ -256,15 +282,15 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     out->blocks = fs->io.blocks;
     out->blocks_free = nf2_space_total(fs);
     out->blocks_available = nf2_space_available(fs);
-    out->blocks_erased = (uint32_t)space->nodes.erased + space->data.erased + space->moved.erased;
+    uint32_t erased = (uint32_t)space->nodes.erased + space->data.erased + space->moved.erased;
     if (space->now_fresh) {
-        out->blocks_erased += space->now_free;
+        erased += space->now_free;
     } else {
         for (uint32_t groups = space->erased_groups; groups != 0; groups &= groups - 1) {
-            out->blocks_erased += nf2_group_blocks(fs);
+            erased += nf2_group_blocks(fs);
         }
     }
-    out->files_pending = 0;
+    out->blocks_erased = erased;
     return nf2_bad_count(fs, &out->blocks_bad);
 }
 
@@ -280,6 +306,13 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     return nf2_bad_count(fs, &out->blocks_bad);
 }
 
+/* From one kind of claim to the next. */
+static const struct nf2_claim *next_claim(const struct nf2_space *space,
+                                          const struct nf2_claim *claim)
+{
+    return claim == &space->nodes ? &space->data : claim == &space->moved ? NULL : &space->moved;
+}
+
 /* One that is not known to be bad. */
 static int state_of(nf2_t *fs, uint32_t block)
 {
@@ -287,14 +320,14 @@ static int state_of(nf2_t *fs, uint32_t block)
     uint32_t window = block / space->window_blocks, at = block % space->window_blocks;
 
     NF2_NEAR(space);
-    const struct nf2_claim *claims[] = {&space->nodes, &space->data, &space->moved};
-    for (unsigned i = 0; i < sizeof claims / sizeof claims[0]; i++) {
-        if (block - claims[i]->start < claims[i]->count) {
-            return block - claims[i]->start < claims[i]->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+    const struct nf2_claim *claim = &space->nodes;
+    for (; claim != NULL; claim = next_claim(space, claim)) {
+        if (block - claim->start < claim->count) {
+            return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
         }
     }
-    for (unsigned i = 0; i < space->freed_count; i++) {
-        if (space->freed[i] == block) {
+    for (unsigned i = space->freed_count; i > 0;) {
+        if (space->freed[--i] == block) {
             return NF2_BLOCK_DIRTY;
         }
     }
@@ -324,37 +357,40 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
 }
 
-/* ---- public ------------------------------------------------------------------------------------- */
+/* ---- public ---------------------------------------------------------------------------------- */
 
-int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
+/* Takes the lock of a volume that is not mounted yet. */
+static NF2_APART int enter_new(nf2_t *fs, const struct nf2_config *config)
 {
     if (fs == NULL || config == NULL) {
         return NF2_ERR_INVAL;
     }
-    fs->config = config;
-    fs->mounted = false;
-    nf2_enter(fs);
-    int result = (int)nf2_leave(fs, do_format(fs, config, flags));
     memset(fs, 0, sizeof *fs);
+    fs->config = config;
+    (void)nf2_enter(fs);
+    return NF2_OK;
+}
+
+/* Gives it back; one that is still not mounted has no lock from then on. */
+static int leave_new(nf2_t *fs, int result)
+{
+    result = (int)nf2_leave(fs, result);
+    if (!fs->mounted) {
+        fs->config = NULL;
+    }
     return result;
 }
 
-static int mount(nf2_t *fs, const struct nf2_config *config, const struct nf2_writing *with)
+int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags)
 {
-    if (fs == NULL || config == NULL) {
-        return NF2_ERR_INVAL;
-    }
-    fs->config = config;
-    fs->mounted = false;
-    nf2_enter(fs);
-    int result = do_mount(fs, config);
-    fs->writing = with;
-    fs->io.read_only = with == NULL;
-    result = (int)nf2_leave(fs, result);
-    if (result < 0) {
-        memset(fs, 0, sizeof *fs);
-    }
-    return result;
+    NF2_TRY(enter_new(fs, config));
+    return leave_new(fs, do_format(fs, flags));
+}
+
+int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config)
+{
+    NF2_TRY(enter_new(fs, config));
+    return leave_new(fs, do_mount(fs));
 }
 
 int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
@@ -362,12 +398,12 @@ int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
     if ((flags & ~NF2_MOUNT_RDONLY) != 0) {
         return NF2_ERR_INVAL;
     }
-    return mount(fs, config, (flags & NF2_MOUNT_RDONLY) != 0 ? NULL : &writing);
-}
-
-int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config)
-{
-    return mount(fs, config, NULL);
+    NF2_TRY(nf2_mount_rdonly(fs, config));
+    if (flags == NF2_MOUNT_RDWR) {
+        fs->writing = &writing;
+        fs->io.read_only = false;
+    }
+    return NF2_OK;
 }
 
 int nf2_unmount(nf2_t *fs)

@@ -57,7 +57,6 @@ struct vfs_space {
     uint64_t total_bytes, free_bytes;
     uint64_t unused_bytes;      /* the free ones and what is kept back; this and the rest: left as they are where it is not known */
     uint64_t erased_bytes;      /* known to be erased, of the unused ones */
-    uint32_t files_pending;     /* removed, and some of their blocks not freed yet */
 };
 
 /* Calls that only some file systems have. */

@@ -191,7 +191,6 @@ static int adapter_statfs(void *context, struct vfs_space *out)
         out->free_bytes = (uint64_t)stat.blocks_available * stat.block_size;
         out->unused_bytes = (uint64_t)stat.blocks_free * stat.block_size;
         out->erased_bytes = (uint64_t)stat.blocks_erased * stat.block_size;
-        out->files_pending = stat.files_pending;
     }
     return result;
 }

@@ -188,7 +188,6 @@ struct nf2_statfs {
     uint32_t blocks_free;       /* blocks that hold nothing, reserve included */
     uint32_t blocks_erased;     /* of those, known to be erased now */
     uint32_t blocks_available;  /* free for file data: blocks_free less the reserve */
-    uint32_t files_pending;     /* 0 */
     uint32_t blocks_bad;        /* that failed for good (see nf2fs/flash.h), and are not used
                                    any more; a sixteenth of the volume at most */
 };
@@ -255,13 +254,10 @@ enum nf2_finding_kind {
     NF2_FOUND_NAME,             /* a name that no call can reach */
     NF2_FOUND_SIZE,             /* a file with less content than its size,
                                    or with an unreadable size */
-    NF2_FOUND_OVERLAP,          /* parts of a file overlap */
-    NF2_FOUND_FOREIGN,          /* data of a file in a block that the file does not own */
     NF2_FOUND_DATA,             /* data of a file that cannot be read */
     NF2_FOUND_OUTSIDE,          /* a reference leads out of the volume */
     NF2_FOUND_OWNERS,           /* two owners of a block */
     NF2_FOUND_FREE,             /* a block in use is on record as free */
-    NF2_FOUND_LEAK,             /* a block that nothing uses is on record as used */
     NF2_FOUND_ERASED,           /* a block is on record as erased but is not blank */
     NF2_FOUND_COUNT,            /* the count of free, or of erased blocks is wrong:
                                    `number` is right */

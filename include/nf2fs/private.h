@@ -131,10 +131,10 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint16_t lap_windows;       /* windows counted in this lap */
     uint16_t cell_first;        /* block of the marked window with which its cells begin */
     uint16_t cell_blocks;       /* of each cell */
+    uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t mark_window;       /* number */
     uint32_t window_blocks;     /* of each window; the last one may have fewer */
     uint32_t lap_free;          /* blocks found free in this lap of walks */
-    uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
     uint32_t laggards;          /* groups of a window that are emptied since they were erased
                                    too seldom: a bit each */
@@ -218,19 +218,27 @@ typedef struct nf2 {
     uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
 } nf2_t;
 
+struct nf2_kept {               /* what a refused write puts back: all fields beside it (see file.c) */
+    uint32_t words[4];
+};
+
 typedef struct nf2_file {
     struct nf2_file *link;      /* of the volume's open handles */
     uint8_t *buffer;            /* one page */
-    uint32_t size;              /* bytes, with unsynced writes;
-                                   the first of what a refused write puts back (see file.c) */
-    uint32_t buffer_at;         /* file offset of the first byte in the buffer */
-    uint16_t buffered;          /* bytes in the buffer */
-    uint8_t pieces;
-    bool failed;                /* a call failed half way: nothing can be synced any more */
-    bool dirty;                 /* the buffer holds what is not on flash */
-    bool changed;               /* there is more to sync than what the buffer holds */
-    bool fresh;                 /* the content replaces what is committed */
-    bool created;               /* no entry is on flash yet; the last of what is put back */
+    union {
+        struct {
+            uint32_t size;      /* bytes, with unsynced writes */
+            uint32_t buffer_at; /* file offset of the first byte in the buffer */
+            uint16_t buffered;  /* bytes in the buffer */
+            uint8_t pieces;
+            bool failed;        /* a call failed half way: nothing can be synced any more */
+            bool dirty;         /* the buffer holds what is not on flash */
+            bool changed;       /* there is more to sync than what the buffer holds */
+            bool fresh;         /* the content replaces what is committed */
+            bool created;       /* no entry is on flash yet */
+        };
+        struct nf2_kept kept;
+    };
     uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
     bool cut;                   /* an unsynced truncation ends that at `synced` */
     uint16_t flags;

@@ -98,7 +98,7 @@ int nf2h_maintain(nf2h_image *image, uint32_t budget_us)
     return nf2_maintain(&image->fs, budget_us);
 }
 
-int nf2h_statfs(nf2h_image *image, uint64_t out[7])
+int nf2h_statfs(nf2h_image *image, uint64_t out[6])
 {
     struct nf2_statfs figures;
     int result = nf2_statfs(&image->fs, &figures);
@@ -109,8 +109,7 @@ int nf2h_statfs(nf2h_image *image, uint64_t out[7])
     out[2] = figures.blocks_free;
     out[3] = figures.blocks_erased;
     out[4] = figures.blocks_available;
-    out[5] = figures.files_pending;
-    out[6] = figures.blocks_bad;
+    out[5] = figures.blocks_bad;
     return NF2_OK;
 }
 

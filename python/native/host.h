@@ -107,7 +107,7 @@ int nf2h_unmount(nf2h_image *image);
 int nf2h_maintain(nf2h_image *image, uint32_t budget_us);
 
 /* out: block size, blocks, free, erased, available, pending, bad. */
-int nf2h_statfs(nf2h_image *image, uint64_t out[7]);
+int nf2h_statfs(nf2h_image *image, uint64_t out[6]);
 /* out: erases minimum, maximum, mean, total, unclean mounts, bad blocks. */
 int nf2h_health(nf2h_image *image, uint64_t out[6]);
 /* States (0 dirty, 1 erased, 2 used, 3 bad) and erase counts of `count` blocks from block 0 on. */

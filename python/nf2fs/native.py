@@ -18,7 +18,7 @@ from .errors import GEOMETRY, INVAL, IO, NOENT, LibraryMissing, NF2Error
 
 NAME_SIZE = 256
 MESSAGE_SIZE = 256
-STATFS = ("block_size", "blocks", "free", "erased", "available", "files_pending", "bad")
+STATFS = ("block_size", "blocks", "free", "erased", "available", "bad")
 HEALTH = ("erases_min", "erases_max", "erases_mean", "erases_total", "mounts_unclean", "blocks_bad")
 COUNTS = (
     "read_calls",

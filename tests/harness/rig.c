@@ -248,9 +248,9 @@ static bool check_statfs(struct rig *rig, struct nf2_statfs *stat)
     if (stat->blocks != rig->chip->size / rig->chip->block_size || stat->block_size != rig->chip->block_size
         || stat->blocks_free > stat->blocks || stat->blocks_available > stat->blocks_free
         || stat->blocks_erased > stat->blocks_free || stat->blocks_bad > rig->breaks) {
-        return wrong(rig, "nf2_statfs: %lu blocks, free %lu, erased %lu, available %lu, files pending %lu, bad %lu", (unsigned long)stat->blocks,
+        return wrong(rig, "nf2_statfs: %lu blocks, free %lu, erased %lu, available %lu, bad %lu", (unsigned long)stat->blocks,
                      (unsigned long)stat->blocks_free, (unsigned long)stat->blocks_erased, (unsigned long)stat->blocks_available,
-                     (unsigned long)stat->files_pending, (unsigned long)stat->blocks_bad);
+                     (unsigned long)stat->blocks_bad);
     }
     return true;
 }
@@ -352,9 +352,9 @@ bool rig_empty(struct rig *rig)
     if (!rig_check(rig) || !check_statfs(rig, &stat)) {
         return false;
     }
-    if (stat.blocks_free + metadata_allowance(stat.blocks) + rig->breaks < rig->free_formatted || stat.files_pending) {
-        return wrong(rig, "emptied, yet only %lu blocks are free (%lu after format), %lu files pending", (unsigned long)stat.blocks_free,
-                     (unsigned long)rig->free_formatted, (unsigned long)stat.files_pending);
+    if (stat.blocks_free + metadata_allowance(stat.blocks) + rig->breaks < rig->free_formatted) {
+        return wrong(rig, "emptied, yet only %lu blocks are free (%lu after format)", (unsigned long)stat.blocks_free,
+                     (unsigned long)rig->free_formatted);
     }
     return true;
 }
@@ -518,9 +518,9 @@ static bool judge_nospc(struct rig *rig, const struct expect *expect)
     memset(&stat, 0, sizeof stat);
     (void)nf2_statfs(&rig->fs, &stat);
     return wrong(rig, "false NOSPC: the content takes at most %llu of %llu bytes, the call at most %llu; nf2_statfs: free %lu, "
-                 "available %lu, pending %lu of %lu blocks", (unsigned long long)space, (unsigned long long)rig->capacity,
+                 "available %lu of %lu blocks", (unsigned long long)space, (unsigned long long)rig->capacity,
                  (unsigned long long)expect->need, (unsigned long)stat.blocks_free, (unsigned long)stat.blocks_available,
-                 (unsigned long)stat.files_pending, (unsigned long)stat.blocks);
+                 (unsigned long)stat.blocks);
 }
 
 static bool judge(struct rig *rig, const struct expect *expect)

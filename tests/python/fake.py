@@ -121,7 +121,7 @@ class FakeImage:
     def statfs(self):
         blocks = self.chip.size // self.chip.block_size
         return {"block_size": self.chip.block_size, "blocks": blocks, "free": blocks - 6, "erased": blocks - 16,
-                "available": blocks - 10, "files_pending": 0, "bad": 1}
+                "available": blocks - 10, "bad": 1}
 
     def health(self):
         return {"erases_min": 0, "erases_max": 3, "erases_mean": 1, "erases_total": 99, "mounts_unclean": 0,

@@ -586,7 +586,6 @@ TEST(figures)
     CHECK(maintain_all(&volume) == 0);
     CHECK_EQ(nf2_statfs(&volume.fs, &stat), NF2_OK);
     CHECK_EQ(stat.blocks, volume.driver.chip_size / volume.driver.block_size);
-    CHECK_EQ(stat.files_pending, 0);
     CHECK_EQ(stat.blocks_bad, 0);
     CHECK(stat.blocks_free <= stat.blocks - 10 && stat.blocks_available <= stat.blocks_free);
     CHECK_EQ(nf2_health(&volume.fs, &health), NF2_OK);
