@@ -35,6 +35,7 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
     struct nf2_root *root = &fs->root;
     uint32_t own[WORDS];
 
+    NF2_NEAR(root);
     describe(fs, own);
     turn_words(words);
     if (words[VERSION] != own[VERSION]) {
@@ -110,19 +111,18 @@ void nf2_super_forget(nf2_t *fs)
     }
 }
 
-static int append(nf2_t *fs, uint32_t block)
+static NF2_APART int append(nf2_t *fs, uint32_t block, uint16_t *end)
 {
-    struct nf2_root *root = &fs->root;
     struct nf2_writer writer;
     uint32_t words[WORDS];
 
-    NF2_ASSERT(block < NF2_SUPER_BLOCKS && root->head >= NF2_SUPER_BLOCKS && sizeof words == NF2_ANCHOR_BYTES);
+    NF2_ASSERT(block < NF2_SUPER_BLOCKS && fs->root.head >= NF2_SUPER_BLOCKS && sizeof words == NF2_ANCHOR_BYTES);
     describe(fs, words);
     turn_words(words);
-    nf2_writer_begin(&writer, block, root->super_end[block]);
+    nf2_writer_begin(&writer, block, *end);
     nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, words, sizeof words);
     int result = nf2_writer_end(fs, &writer);
-    root->super_end[block] = (uint16_t)(result == NF2_OK ? writer.position : UINT16_MAX);
+    *end = (uint16_t)(result == NF2_OK ? writer.position : UINT16_MAX);
     return result;
 }
 
@@ -130,26 +130,30 @@ static int append(nf2_t *fs, uint32_t block)
 int nf2_super_write(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
-    uint32_t block = root->super_block;
     int result = NF2_FAILED_BLOCK;
 
     NF2_NEAR(root);
+    uint32_t block = root->super_block;
     root->super_sequence++;
     for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
         block = (block + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 0u : 1u)) % NF2_SUPER_BLOCKS;
-        if (root->super_end[block] == 0 && fs->mounted) {
-            root->super_end[block] = (uint16_t)find_end(fs, block);
+        uint16_t *end = &root->super_end[block];
+        if (*end == 0 && fs->mounted) {
+            *end = (uint16_t)find_end(fs, block);
         }
-        if (!nf2_log_fits(fs, root->super_end[block], NF2_ANCHOR_BYTES)) {
+        if (!nf2_log_fits(fs, *end, NF2_ANCHOR_BYTES)) {
             result = i > 1 ? nf2_flash_erase(fs, block, 1) : NF2_FAILED_BLOCK;
             if (result != NF2_OK) {
                 continue;
             }
-            root->super_end[block] = 0;
+            *end = 0;
         }
-        result = append(fs, block);
+        result = append(fs, block, end);
     }
     root->super_block = (uint8_t)block;
-    fs->io.broken = fs->io.broken || result == NF2_FAILED_BLOCK;
-    return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
+    if (result == NF2_FAILED_BLOCK) {
+        fs->io.broken = true;
+        return NF2_ERR_IO;
+    }
+    return result;
 }
