@@ -64,6 +64,7 @@ static int leads(nf2_t *fs, const struct nf2_key *key, bool below)
     const struct nf2_way *way = &fs->way;
     int order = 0;
 
+    NF2_NEAR(way);
     if (way->below != 0) {
         order = nf2_compare_at(fs, way->node[1].block, way->below, key);
     }
@@ -116,9 +117,10 @@ static int lead(nf2_t *fs, const struct nf2_key *key, bool below)
 static int bound(nf2_t *fs, bool above, struct nf2_key *key)
 {
     const struct nf2_way *way = &fs->way;
-    uint32_t place = above ? way->above : way->below;
     struct nf2_front front;
 
+    NF2_NEAR(way);
+    uint32_t place = above ? way->above : way->below;
     if (place == 0) {
         return 0;
     }
