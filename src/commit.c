@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "commit.h"
 
+#include "rows.h"
 #include "sweep.h"
 #include "walked.h"
 
@@ -108,7 +109,7 @@ static int build_list(nf2_t *fs, nf2_file_t *file, uint8_t *list)
 
     *p++ = NF2_BODY_LIST;
     for (uint32_t at = 0; at < file->size; at = piece.offset + piece.length) {
-        NF2_TRY(nf2_content_find(fs, file, at, &piece));
+        NF2_TRY(nf2_content_find(fs, file, at, NF2_COMMITTED, &piece));
         if (count++ == NF2_LIST_MAX) {
             return 0;
         }
@@ -129,35 +130,19 @@ static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
     return replace_content(fs, file, list, (uint32_t)length);
 }
 
-/* Does each piece go on where the one in front ends, or touch no other one? */
-static bool in_rows(const nf2_file_t *file)
-{
-    for (unsigned i = 1; i < file->pieces; i++) {
-        const struct nf2_piece *piece = &file->piece[i];
-        for (unsigned k = 0; k < i; k++) {
-            const struct nf2_piece *older = &file->piece[k];
-            uint32_t end = older->offset + older->length;
-            bool row = k + 1 == i && end == piece->offset;
-            if (!row && older->offset <= piece->offset + piece->length && piece->offset <= end) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* A change of the committed map by a few writes, or by its end: 1 if it was made, 0 if that takes a new map. */
+/* A change of the committed map by what was written, or by its end: 1 if it was made, 0 if that takes a new map. */
 static int commit_in_map(nf2_t *fs, nf2_file_t *file)
 {
+    bool written = file->pieces > 0 || file->shadow != 0;
     int result = NF2_OK;
 
-    if ((file->cut && file->pieces > 0) || !in_rows(file)) {
-        return 0;
-    }
-    if (file->cut) {
+    if (written) {
+        result = file->cut ? NF2_TOO_MANY : nf2_change_file(fs, file, NF2_SHADOW);
+    } else if (file->cut) {
         result = nf2_change_end(fs, file->id, file->synced);
-    } else if (file->pieces > 0) {
-        result = nf2_change_map(fs, file->id, file->piece, file->pieces);
+    }
+    if (result == NF2_TOO_MANY) {
+        return 0;
     }
     NF2_TRY(nf2_group_end(fs, result));
     return committed(fs, file);
@@ -175,7 +160,7 @@ static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
         struct nf2_piece *piece = &plan.piece[plan.count];
         NF2_TRY(nf2_map_find(fs, file->shadow, *at, piece));
         if (piece->kind == 0) {
-            NF2_TRY(nf2_content_find(fs, file, *at, piece));
+            NF2_TRY(nf2_content_find(fs, file, *at, NF2_COMMITTED, piece));
             plan.count++;
         }
         *at = piece->offset + piece->length;
@@ -211,7 +196,7 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     bool map = file->kind == NF2_BODY_MAP && !file->fresh;
 
     NF2_TRY(nf2_sweep_ready(fs, false));
-    int done = file->shadow != 0 ? 0 : map ? commit_in_map(fs, file) : commit_list(fs, file);
+    int done = map ? commit_in_map(fs, file) : file->shadow != 0 ? 0 : commit_list(fs, file);
     return done != 0 ? done : commit_shadow(fs, file);
 }
 

@@ -108,11 +108,11 @@ int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
     return NF2_OK;
 }
 
-int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece)
+int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest, struct nf2_piece *piece)
 {
-    uint32_t high = file->size;
+    uint32_t high = nf2_content_limit(file, lowest);
 
-    for (int layer = file->pieces + 1; layer >= 0; layer--) { /* the newest first */
+    for (int layer = file->pieces + 1; layer >= lowest; layer--) { /* the newest first */
         if (layer > 1) {
             *piece = file->piece[layer - 2];
         } else if (layer == 1 && file->shadow != 0) {
@@ -134,7 +134,10 @@ int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_pi
             }
         }
     }
-    return NF2_ERR_IO;          /* a file has no holes: they are pieces of zeros */
+    memset(piece, 0, sizeof *piece);
+    piece->offset = offset;
+    piece->length = high - offset;
+    return lowest > NF2_COMMITTED ? NF2_OK : NF2_ERR_IO; /* a file has no holes: they are pieces of zeros */
 }
 
 int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece, uint32_t offset,

@@ -25,8 +25,17 @@ int nf2_content_load(nf2_t *fs, nf2_file_t *file);
 /* What the committed content has at an offset below its end; kind 0: nothing. */
 int nf2_content_base(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
-/* What the file has from an offset below its size on, behind the buffer. */
-int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
+/* Layers of a file's content, from below: what is committed, its shadow, the pieces in the handle. */
+enum { NF2_COMMITTED, NF2_SHADOW, NF2_IN_HANDLE };
+
+/* Pieces in the handle may lie behind the size, which a write moves on at its end. */
+static inline uint32_t nf2_content_limit(const nf2_file_t *file, int lowest)
+{
+    return lowest < NF2_IN_HANDLE ? file->size : NF2_FILE_MAX + 1u;
+}
+
+/* What the layers from the lowest one on have from an offset below that on, behind the buffer; kind 0: nothing. */
+int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest, struct nf2_piece *piece);
 
 /* Reads bytes of one piece. */
 int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece, uint32_t offset,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "data.h"
 
+#include "rows.h"
 #include "sweep.h"
 
 #define SHARED_BLOCKS 8u        /* taken at once where several files are being written, so that they stay in long pieces */
@@ -151,16 +152,13 @@ static int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset, const struct
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 {
     NF2_TRY(nf2_sweep_room(fs, file->spilled / SYNCED_PIECES)); /* what the handle takes can be synced */
+    NF2_TRY(nf2_sweep_ready(fs, false));
     if (file->shadow == 0) {
-        NF2_TRY(nf2_sweep_ready(fs, false));
         NF2_TRY(nf2_shadow_begin(fs, &file->shadow)); /* before its first entry */
-    }
-    for (unsigned i = 0; i < file->pieces; i++) {
         NF2_TRY(nf2_sweep_ready(fs, false));
-        const struct nf2_piece *piece = &file->piece[i];
-        NF2_TRY(nf2_change_map(fs, file->shadow, piece, 1));
-        file->spilled++;
     }
+    NF2_TRY(nf2_change_file(fs, file, NF2_IN_HANDLE));
+    file->spilled = (uint16_t)(file->spilled + file->pieces);
     file->pieces = 0;
     return NF2_OK;
 }

@@ -180,7 +180,7 @@ int nf2_file_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece
     piece->offset = file->buffer_at;
     piece->length = file->buffered;
     if (within >= file->buffered) {
-        NF2_TRY(nf2_content_find(fs, file, offset, piece));
+        NF2_TRY(nf2_content_find(fs, file, offset, NF2_COMMITTED, piece));
         if (file->buffered > 0 && offset < file->buffer_at) {
             piece->length = nf2_min(piece->length, file->buffer_at - piece->offset);
         }

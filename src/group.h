@@ -25,11 +25,14 @@ struct nf2_plan {
 };
 int nf2_change_pieces(nf2_t *fs, uint32_t id, struct nf2_piece *pieces, unsigned count);
 
-/*
- * Puts pieces over what a map has, at once: what they cover goes, and the rest of an older piece behind them stays. They lie in
- * rows, in which each goes on where the one in front ends, and rows do not touch. At most NF2_PIECES_MAX.
- */
-int nf2_change_map(nf2_t *fs, uint32_t id, const struct nf2_piece *pieces, uint32_t count);
+/* The change of a map that a piece stands for: it is put, or (kind 0) goes. The piece's own bytes are used up. */
+void nf2_op_piece(struct nf2_op *op, uint32_t id, struct nf2_piece *piece);
+
+/* A GROUP in parts: what was committed goes on record as done; room and begin; changes; end, NF2_FAILED_BLOCK: once more. */
+int nf2_change_begin(nf2_t *fs);
+int nf2_group_open(nf2_t *fs, struct nf2_writer *writer, uint32_t length);
+uint32_t nf2_group_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op);
+int nf2_group_close(nf2_t *fs, struct nf2_writer *writer);
 
 /* The map ends there; what reaches over that gets its true length. */
 int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end);
