@@ -320,7 +320,9 @@ static NF2_APART int turn(nf2_t *fs)
     if (result == NF2_OK && old != root->group_block && old != root->next) {
         nf2_space_freed(fs, old); /* in a format it is 0, as the GROUP's block */
     }
-    fs->io.broken = fs->io.broken || result < 0; /* what is known of the log is not what is there */
+    if (result < 0) {           /* what is known of the log is not what is there */
+        fs->io.broken = true;
+    }
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
 
@@ -363,7 +365,9 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
     if (result == NF2_FAILED_BLOCK) {
         result = turn(fs); /* it writes one, too */
     }
-    fs->root.opened = fs->root.opened || result == NF2_OK;
+    if (result == NF2_OK) {
+        fs->root.opened = true;
+    }
     return result;
 }
 

@@ -236,8 +236,9 @@ static void note_bad(const nf2_t *fs, struct nf2_scan *scan)
     scan->bad_epoch = scan->epoch;
     scan->front_epoch = scan->last_end != 0 ? scan->last_epoch : scan->epoch;
     scan->dirty_end = true;
-    scan->own = scan->own || scan->epoch == fs->io.epoch || scan->front_epoch == fs->io.epoch ||
-                scan->last_end == 0;
+    if (scan->epoch == fs->io.epoch || scan->front_epoch == fs->io.epoch || scan->last_end == 0) {
+        scan->own = true;
+    }
 }
 
 int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
@@ -269,7 +270,9 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
             /* In an epoch nothing is behind a torn program; nor behind a node's first one in any. */
             bool wrong = scan->bad && (scan->bad_epoch == scan->epoch ||
                                        scan->front_epoch == scan->epoch || scan->last_end == 0);
-            scan->damaged = scan->damaged || (wrong && whole == NF2_PLACE_RECORD);
+            if (wrong && whole == NF2_PLACE_RECORD) {
+                scan->damaged = true;
+            }
             scan->last_end = (uint16_t)end;
             scan->last_epoch = scan->epoch;
             scan->dirty_end = false;

@@ -55,8 +55,7 @@ static void emit(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint
         uint32_t room = nf2_page_end(fs, writer->start) - writer->position;
         if (room == 0) {
             writer_program(fs, writer);
-            nf2_put16(fs->io.write_buffer, fs->io.epoch);
-            nf2_put16(fs->io.write_buffer + 2, NF2_CONTINUED);
+            nf2_put16(nf2_put16(fs->io.write_buffer, fs->io.epoch), NF2_CONTINUED);
             writer->position += NF2_CONTINUED_HEAD;
             continue;
         }

@@ -22,8 +22,8 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
     uint32_t type = p[1] >> 5, at = type == NF2_NODE_PUTK ? 4 : type == NF2_NODE_REN ? 8 : 2;
     front->bytes = p;
     front->length = nf2_get16(p) & 0xFFFu;
-    front->type = (uint8_t)type;
-    front->key = (uint8_t)at;
+    front->type = type;
+    front->key = at;
     front->key_length = 0;
     front->id = 0;
     if (type == NF2_NODE_DEL) {
@@ -39,14 +39,14 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
         return NF2_ERR_IO;
     }
     front->key_length = p[at];
-    front->key = (uint8_t)(at + 1);
+    front->key = at + 1;
     return NF2_OK;
 }
 
 void nf2_front_key(const struct nf2_front *front, struct nf2_key *key)
 {
     key->id = front->id;
-    key->length = front->key_length;
+    key->length = (uint8_t)front->key_length;
     memcpy(key->bytes, front->bytes + front->key, front->key_length);
 }
 

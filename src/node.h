@@ -36,7 +36,7 @@ struct nf2_entry {
     struct nf2_key key;
 };
 
-enum nf2_seek { NF2_AT_OR_BELOW, NF2_BELOW, NF2_ABOVE, NF2_AT_OR_ABOVE };
+enum nf2_seek { NF2_BELOW = 0, NF2_AT_OR_BELOW = 1, NF2_ABOVE = 2, NF2_AT_OR_ABOVE = 3 };   /* odd: or the key itself */
 
 /* Is an entry with the key itself below the gap that such a search leads to? */
 static inline int nf2_seek_at(enum nf2_seek how)
@@ -99,9 +99,9 @@ extern const struct nf2_key nf2_key_lowest;     /* of all: it leads to the first
 /* A record's front in the read window: it holds until the next read. */
 struct nf2_front {
     const uint8_t *bytes;
-    uint16_t length;            /* of the record */
-    uint8_t type;
-    uint8_t key, key_length;    /* where the key's bytes begin, and how many they are;
+    uint32_t length;            /* of the record */
+    uint32_t type;
+    uint32_t key, key_length;   /* where the key's bytes begin, and how many they are;
                                    0: a record without a key */
     uint32_t id;                /* of the key */
 };

@@ -96,8 +96,8 @@ static NF2_APART int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t blo
 static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
                           unsigned count, struct record *record)
 {
+    struct record *next = record;
     struct nf2_iterator gap;
-    unsigned n = 0;
 
     gap.view = view;
     for (unsigned i = 0; i < count; i++) {
@@ -115,22 +115,22 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
                 NF2_TRY(body);
             }
             if (body > 0) {     /* the PUT in front becomes a rename */
-                record[n - 1].type = NF2_NODE_REN;
-                record[n - 1].kill[2] = record[n - 1].kill[0];
-                record[n - 1].kill[1] = (uint16_t)place;
-                record[n - 1].kill[0] = (uint16_t)body;
+                next[-1].type = NF2_NODE_REN;
+                next[-1].kill[2] = next[-1].kill[0];
+                next[-1].kill[1] = (uint16_t)place;
+                next[-1].kill[0] = (uint16_t)body;
             } else if (found == 1 || op->type == NF2_OP_PUT) { /* a RANGE leaves out what the changes behind it put */
-                if (n == APPEND_MAX) {
+                if (next == record + APPEND_MAX) {
                     return NF2_NODE_FULL;
                 }
-                record[n].type = op->type != NF2_OP_PUT ? NF2_NODE_DEL :
-                                 found ? NF2_NODE_PUTK : NF2_NODE_PUT;
-                record[n].op = (uint8_t)i;
-                record[n++].kill[0] = (uint16_t)(found ? place : 0);
+                next->type = op->type != NF2_OP_PUT ? NF2_NODE_DEL :
+                             found ? NF2_NODE_PUTK : NF2_NODE_PUT;
+                next->op = (uint8_t)i;
+                next++->kill[0] = (uint16_t)(found ? place : 0);
             }
         } while ((found & 1) != 0 && range);
     }
-    return (int)n;
+    return (int)(next - record);
 }
 
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count)

@@ -67,7 +67,7 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
  */
 static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
 {
-    bool below = how == NF2_AT_OR_BELOW || how == NF2_BELOW;
+    int sign = how < NF2_ABOVE ? 1 : -1, at = how & 1;
     struct nf2_group_reader reader;
     struct nf2_op op;
     int found;
@@ -75,17 +75,17 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
     NF2_TRY(nf2_group_begin(fs, &reader));
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
         bool any = entry->block != NF2_NONE;
-        int side = nf2_key_compare(op.key, key), order = any ? nf2_key_compare(op.key, &entry->key) : 0;
-        bool same = any && order == 0;
-        if (op.type == NF2_OP_RANGE && any && nf2_op_covers(&op, &entry->key)) {
-            nf2_key_make(&entry->key, op.key->id, 0, below ? nf2_key_value(op.key) : op.to - 1);
+        if (op.type != NF2_OP_PUT) {
+            if (!any || !nf2_op_covers(&op, &entry->key)) {
+                continue;
+            }
+            if (op.type == NF2_OP_RANGE) {
+                nf2_key_make(&entry->key, op.key->id, 0, sign > 0 ? nf2_key_value(op.key) : op.to - 1);
+            }
             return GONE;
         }
-        if (op.type == NF2_OP_DEL && same) {
-            return GONE;
-        }
-        bool there = below ? side < 0 : side > 0, at = side == 0 && (how == NF2_AT_OR_BELOW || how == NF2_AT_OR_ABOVE);
-        if (op.type == NF2_OP_PUT && (there || at) && (order == 0 || (order > 0) == below)) {
+        int order = any ? nf2_key_compare(op.key, &entry->key) : 0;
+        if (nf2_key_compare(op.key, key) * sign < at && order * sign >= 0) {
             entry->block = op.body[0].at.block;
             entry->record = entry->body_record = op.body[0].offset;
             entry->body_position = op.body[0].position;
@@ -110,7 +110,7 @@ static NF2_APART int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek ho
             return found;
         }
         from = &entry->key;
-        next = how == NF2_AT_OR_BELOW || how == NF2_BELOW ? NF2_BELOW : NF2_ABOVE;
+        next = how < NF2_ABOVE ? NF2_BELOW : NF2_ABOVE;
     }
 }
 

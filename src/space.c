@@ -193,7 +193,9 @@ uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t
 
     for (unsigned i = of == NF2_SPACE_WORN ? 1 : 2; n == 0 && i < 6; i++) {
         bool any = i >= 4;      /* what is left in the end was held back */
-        fs->space.drained = fs->space.drained || any;
+        if (any) {
+            fs->space.drained = true;
+        }
         of = i < 2 ? NF2_SPACE_WORN : (i & 1) != rests ? NF2_SPACE_RESTS : NF2_SPACE_WHOLE;
         n = find(fs, most, of, any, start);
     }
@@ -268,7 +270,9 @@ static void return_one(nf2_t *fs, uint32_t block)
     struct nf2_space *space = &fs->space;
     uint32_t at = in_window(fs, space->now_window, block);
 
-    fs->root.leaky = fs->root.leaky || space->now_fresh; /* it is not erased */
+    if (space->now_fresh) {     /* it is not erased */
+        fs->root.leaky = true;
+    }
     if (at != NF2_NONE && nf2_bit(space->now, at) && !space->now_fresh) {
         nf2_bit_set(space->now, at, false);
         space->now_free++;

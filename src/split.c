@@ -162,8 +162,11 @@ static NF2_APART int commit_root(nf2_t *fs, const struct nf2_child *node, unsign
     fs->root.node_base = node->base_end;
     fs->root.level = (uint8_t)level;
     int result = nf2_journal_checkpoint(fs, false);
-    fs->io.broken = fs->io.broken || result < 0; /* the record may count after a remount */
-    return result < 0 ? result : 1;
+    if (result < 0) {           /* the record may count after a remount */
+        fs->io.broken = true;
+        return result;
+    }
+    return 1;
 }
 
 static void child_op(struct rewrite *rewrite, int part)
@@ -241,7 +244,9 @@ static int append(nf2_t *fs, struct rewrite *rewrite)
         nf2_journal_bad(fs, view->block);
     }
     bool torn = result == NF2_FAILED_BLOCK || result == NF2_NODE_HALF;
-    rewrite->failed = rewrite->failed || torn;
+    if (torn) {
+        rewrite->failed = true;
+    }
     result = torn && NF2_BROKEN(NF2_FAULT_TAIL) ? NF2_OK : result;
     return result == NF2_OK ? 1 : result == NF2_NODE_FULL || torn ? 0 : result;
 }
@@ -265,7 +270,9 @@ static int run(nf2_t *fs, struct rewrite *rewrite)
     }
     if (done < 0) {
         rewrite->old = 0xFF;    /* what failed may be there when it is read again */
-        fs->io.broken = fs->io.broken || rewrite->failed;
+        if (rewrite->failed) {
+            fs->io.broken = true;
+        }
     }
     for (unsigned i = 0; i <= top; i++) {
         if ((rewrite->old >> i & 1u) != 0) {

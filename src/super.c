@@ -35,6 +35,7 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
     struct nf2_root *root = &fs->root;
     uint32_t own[WORDS];
 
+    NF2_NEAR(root);
     describe(fs, own);
     turn_words(words);
     if (words[VERSION] != own[VERSION]) {
@@ -112,19 +113,18 @@ void nf2_super_forget(nf2_t *fs)
     }
 }
 
-static int append(nf2_t *fs, uint32_t block)
+static NF2_APART int append(nf2_t *fs, uint32_t block, uint16_t *end)
 {
-    struct nf2_root *root = &fs->root;
     struct nf2_writer writer;
     uint32_t words[WORDS];
 
-    NF2_ASSERT(block < NF2_SUPER_BLOCKS && root->head >= NF2_SUPER_BLOCKS && sizeof words == NF2_ANCHOR_BYTES);
+    NF2_ASSERT(block < NF2_SUPER_BLOCKS && fs->root.head >= NF2_SUPER_BLOCKS && sizeof words == NF2_ANCHOR_BYTES);
     describe(fs, words);
     turn_words(words);
-    nf2_writer_begin(&writer, block, root->super_end[block]);
+    nf2_writer_begin(&writer, block, *end);
     nf2_writer_record(fs, &writer, NF2_SUPER_ANCHOR, words, sizeof words);
     int result = nf2_writer_end(fs, &writer);
-    root->super_end[block] = (uint16_t)writer.position;
+    *end = (uint16_t)writer.position;
     return result;
 }
 
@@ -135,29 +135,33 @@ static int append(nf2_t *fs, uint32_t block)
 int nf2_super_write(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
-    uint32_t block = root->super_block;
     int result = NF2_FAILED_BLOCK;
 
     NF2_NEAR(root);
+    uint32_t block = root->super_block;
     root->super_sequence++;
     for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
         block = (block + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 0u : 1u)) % NF2_SUPER_BLOCKS;
-        if (root->super_end[block] == 0 && fs->mounted) {
-            root->super_end[block] = (uint16_t)find_end(fs, block);
+        uint16_t *end = &root->super_end[block];
+        if (*end == 0 && fs->mounted) {
+            *end = (uint16_t)find_end(fs, block);
         }
-        bool fits = nf2_log_fits(fs, root->super_end[block], NF2_ANCHOR_BYTES);
+        bool fits = nf2_log_fits(fs, *end, NF2_ANCHOR_BYTES);
         if ((!fits && i == 1) || (root->bad_flags & NF2_BAD_SUPER(block)) != 0) {
             continue;
         }
         result = fits ? NF2_OK : nf2_flash_erase(fs, block, 1);
-        root->super_end[block] = fits ? root->super_end[block] : 0;
-        result = result == NF2_OK ? append(fs, block) : result;
+        *end = (uint16_t)(fits ? *end : 0);
+        result = result == NF2_OK ? append(fs, block, end) : result;
         /* In front of a session's first CHECKPOINT that must stay what it was when a cut tore it, bit for bit. */
         if (result == NF2_FAILED_BLOCK && !root->anchor_due) {
             root->bad_flags |= (uint8_t)NF2_BAD_SUPER(block);
         }
     }
     root->super_block = (uint8_t)block;
-    fs->io.broken = fs->io.broken || result == NF2_FAILED_BLOCK;
-    return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
+    if (result == NF2_FAILED_BLOCK) {
+        fs->io.broken = true;
+        return NF2_ERR_IO;
+    }
+    return result;
 }

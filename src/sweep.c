@@ -205,7 +205,9 @@ static int next_window(nf2_t *fs)
         }
         fs->walk.again = false;
         space->mark_window = fs->walk.turn;
-        space->pristine = space->pristine || space->lap_windows == 0;
+        if (space->lap_windows == 0) {
+            space->pristine = true;
+        }
         nf2_victims_begin(fs);
         NF2_TRY(nf2_walk_begin(fs, false));
         begin_phase(fs);

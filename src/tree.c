@@ -64,6 +64,7 @@ static int leads(nf2_t *fs, const struct nf2_key *key, bool below)
     const struct nf2_way *way = &fs->way;
     int order = 0;
 
+    NF2_NEAR(way);
     if (way->below != 0) {
         order = nf2_compare_at(fs, way->node[1].block, way->below, key);
     }
@@ -82,6 +83,7 @@ static NF2_APART int find_way(nf2_t *fs, const struct nf2_key *key, bool below)
     struct nf2_iterator gap;
     struct nf2_front front;
 
+    NF2_NEAR(way);
     memset(way, 0, sizeof *way);
     for (uint32_t level = fs->root.level; level > 0; level--) {
         way->node[level] = node;
@@ -115,9 +117,10 @@ static int lead(nf2_t *fs, const struct nf2_key *key, bool below)
 static int bound(nf2_t *fs, bool above, struct nf2_key *key)
 {
     const struct nf2_way *way = &fs->way;
-    uint32_t place = above ? way->above : way->below;
     struct nf2_front front;
 
+    NF2_NEAR(way);
+    uint32_t place = above ? way->above : way->below;
     if (place == 0) {
         return 0;
     }
@@ -169,9 +172,11 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
  */
 int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
 {
-    uint32_t i = 0, hint = fs->hint[0];
+    uint32_t *hints = fs->hint, i = 0;
     uint32_t part = (key->bytes[key->length - 1] ^ key->length ^ key->id) << 29;
 
+    NF2_NEAR(hints);
+    uint32_t hint = *hints;
     while (hint == 0 || (hint ^ part) >> 29 != 0 ||
            nf2_compare_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, key) != 1) {
         if (++i == NF2_HINTS) {
@@ -183,10 +188,10 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
             i--;
             break;
         }
-        hint = fs->hint[i];
+        hint = hints[i];
     }
-    memmove(fs->hint + 1, fs->hint, i * sizeof hint);
-    fs->hint[0] = hint;
+    memmove(hints + 1, hints, i * sizeof hint);
+    *hints = hint;
     NF2_TRY(nf2_entry_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, entry));
     return 1;
 }

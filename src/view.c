@@ -18,9 +18,11 @@ static struct nf2_view *next_view(struct nf2_view *view)
 /* Forgets the hint of a place; 0: those of all places in the block. */
 static void forget_hint(nf2_t *fs, uint32_t block, uint32_t place)
 {
-    for (uint32_t i = 0; i < NF2_HINTS; i++) {
-        uint32_t other = (fs->hint[i] ^ nf2_hint_of(block, place)) << 3;
-        fs->hint[i] = other == 0 || (place == 0 && other < 1u << 16) ? 0 : fs->hint[i];
+    for (uint32_t *hint = fs->hint; hint < fs->hint + NF2_HINTS; hint++) {
+        uint32_t other = (*hint ^ nf2_hint_of(block, place)) << 3;
+        if (other == 0 || (place == 0 && other < 1u << 16)) {
+            *hint = 0;
+        }
     }
 }
 

@@ -80,7 +80,9 @@ static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_pi
     bool list = refs.at != 0;
     while ((found = nf2_refs_next(fs, &refs, piece)) > 0) {
         bool moves = fs->walk.emptying && nf2_move_wanted(fs, piece);
-        *wanted = *wanted || moves;
+        if (moves) {
+            *wanted = true;
+        }
         if (list && !moves) { /* one that moves is marked where it goes */
             mark_piece(fs, piece);
         }
@@ -244,7 +246,9 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
     }
     int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, fs->walk.bytes);
     fs->walk.bytes = 0;
-    fs->space.pristine = fs->space.pristine && joined != 1; /* there may be more of them */
+    if (joined == 1) {          /* there may be more of them */
+        fs->space.pristine = false;
+    }
     NF2_TRY(joined != NF2_NEED_SPACE ? joined : 0);
     return path.bounded ? 0 : ENDED;
 }

@@ -117,36 +117,35 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     bool fresh;                 /* windows behind `now` were never used, are erased;
                                    the fourth run */
     bool now_fresh;             /* all free blocks of `now` are erased */
-    bool lap_known;             /* a lap over all windows was made in this mount;
-                                   from here on: no run */
+    uint16_t lap_windows;       /* windows counted in this lap; from here on: no run */
     uint8_t freed_count;
-    uint8_t ahead_group;        /* the group that idle time is erasing, */
-    uint16_t ahead;             /* and so many blocks of it are done */
     uint8_t lag_window;         /* the window of the laggards */
     bool drained;               /* free blocks of `now` that are not held back were all taken */
     bool now_counted;           /* `now` was counted in this lap */
+    uint16_t ahead;             /* so many blocks of the group that idle time erases are done */
     bool pristine;              /* nothing was changed since this lap began */
     bool settled;               /* nor since the last one, and in it */
-    uint16_t now_free;          /* free blocks of `now` */
-    uint16_t lap_windows;       /* windows counted in this lap */
-    uint16_t cell_first;        /* block of the marked window with which its cells begin */
-    uint16_t cell_blocks;       /* of each cell */
-    uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t mark_window;       /* number */
     uint32_t window_blocks;     /* of each window; the last one may have fewer */
+    uint16_t now_free;          /* free blocks of `now` */
+    uint16_t cell_first;        /* block of the marked window with which its cells begin */
     uint32_t lap_free;          /* blocks found free in this lap of walks */
+    uint16_t cell_blocks;       /* blocks of each cell */
+    uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
     uint32_t laggards;          /* groups of a window that are emptied since they were erased
                                    too seldom: a bit each */
     uint32_t worn;              /* groups of `now` that were erased more often than most:
                                    a bit each */
+    bool lap_known;             /* a lap over all windows was made in this mount */
+    uint8_t ahead_group;        /* the group that idle time is erasing */
     struct nf2_claim moved;     /* for what moves */
     uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs:
                                        free in this session, and not erased */
     uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts),
                                    255: or more */
-    uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from; a run */
     uint8_t mark[NF2_WINDOW_BYTES];     /* of the one that a walk marks */
+    uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from; a run */
     uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted
                                        or left last; 255: not known */
 };
@@ -203,18 +202,18 @@ typedef struct nf2 {
     uint8_t view_count;
     uint8_t view_turn;
     struct nf2_io io;
-    const struct nf2_config *config;
-    const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
-    struct nf2_file *files;     /* open handles */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
     uint8_t *views;             /* memory for them */
+    struct nf2_file *files;     /* open handles */
     struct nf2_space space;
     struct nf2_root root;
+    uint32_t check;             /* of a record in a page of `check_epoch`, as it begins */
     struct nf2_walk walk;
+    const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
     struct nf2_run fragment;    /* rest of a block that the last small write left */
+    uint16_t check_epoch;       /* see `check` */
+    const struct nf2_config *config;
     struct nf2_way way;
-    uint16_t check_epoch;       /* an epoch, */
-    uint32_t check;             /* and the check of a record in a page of it, as it begins */
     uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
 } nf2_t;
 
