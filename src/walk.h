@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * walk.h - a walk over the tree, leaf by leaf in order of keys: it marks the blocks in use of one window, and moves what
+ * walk.h - a walk over the tree, leaf by leaf in order of keys: it marks the blocks in use of one
+ * window, and moves what
  * lies in victims. sweep.c says which walk is made when, and what becomes of its marks.
  */
 #ifndef NF2FS_CORE_WALK_H
@@ -9,13 +10,19 @@
 #include "map.h"
 #include "names.h"
 
-/* A walk begins at the lowest key, with nothing marked but what is pinned. `emptying`: it moves what lies in victims. */
+/*
+ * A walk begins at the lowest key, with nothing marked but what is pinned. `emptying`: it moves
+ * what lies in victims.
+ */
 int nf2_walk_begin(nf2_t *fs, bool emptying);
 
 /* One leaf, or a move: 1 when all leaves were visited, 0, or an error. */
 int nf2_walk_step(nf2_t *fs);
 
-/* Marks what is in use and in no entry of the tree. When a walk begins it counts as live, since it cannot be moved. */
+/*
+ * Marks what is in use and in no entry of the tree. When a walk begins it counts as live, since it
+ * cannot be moved.
+ */
 int nf2_walk_pin(nf2_t *fs);
 
 /* Finds out which blocks of a window are in use (space.mark); a walk that is on begins anew. */
