@@ -18,7 +18,10 @@ bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
     return false;
 }
 
-/* Leaves of a piece the part that a step moves: from its first byte in a victim on, as far as that goes. */
+/*
+ * Leaves of a piece the part that a step moves: from its first byte in a victim on, as far as that
+ * goes.
+ */
 static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 {
     uint32_t bytes = nf2_block_bytes(fs), most = STEP_PAGES * nf2_page(fs);
@@ -38,7 +41,10 @@ static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
     nf2_piece_part(fs, piece, 0, nf2_min(end, most));
 }
 
-/* Copies a part, at most so much of it as lies together in its new place; `to` is what was written. */
+/*
+ * Copies a part, at most so much of it as lies together in its new place; `to` is what was
+ * written.
+ */
 static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
 {
     uint32_t page = nf2_page(fs), done = 0;
@@ -50,7 +56,8 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
             NF2_TRY(nf2_alloc_data(fs, 1, nf2_victims_floor(fs), run));
         }
         if (done == 0) {
-            struct nf2_piece place = {from->offset, 0, run->block, run->within, NF2_PIECE_DATA, false};
+            struct nf2_piece place = {from->offset, 0, run->block, run->within,
+                                      NF2_PIECE_DATA, false};
             *to = place;
         } else if (run->within == 0 && run->block != behind) {
             break;
@@ -70,8 +77,10 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
 }
 
 /*
- * Plans to put what a step moves of what a map has at an offset, which is copied: all of it, or, as the first piece of the
- * plan, a part, behind what is left behind that. 1: there may be more; 0, or an error. What stays is marked.
+ * Plans to put what a step moves of what a map has at an offset, which is copied: all of it, or,
+ * as the first piece of the
+ * plan, a part, behind what is left behind that. 1: there may be more; 0, or an error. What stays
+ * is marked.
  */
 static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_plan *plan)
 {
@@ -104,7 +113,10 @@ static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct 
     return to->length == piece.length;
 }
 
-/* Pieces that are copied as a whole are put with one change, behind which the walk goes on: the barrier marks them. */
+/*
+ * Pieces that are copied as a whole are put with one change, behind which the walk goes on: the
+ * barrier marks them.
+ */
 static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted *wanted)
 {
     struct nf2_plan plan = {.count = 0};
@@ -120,14 +132,18 @@ static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted
         fs->walk.behind = true;
     }
     int result = plan.count > 0 ? nf2_change_pieces(fs, id, plan.piece, plan.count) : 0;
-    if (result < 0) {           /* what is still in its place may not be marked: from the beginning */
+    /* what is still in its place may not be marked: from the beginning */
+    if (result < 0) {
         nf2_key_copy(&fs->walk.cursor, &nf2_key_lowest);
         return result;
     }
     return plan.count > 0;
 }
 
-/* ---- lists -------------------------------------------------------------------------------------- */
+/*
+ * ---- lists
+ * --------------------------------------------------------------------------------------
+ */
 
 /* Handles of the file learn what its content is now. */
 static void tell_handles(nf2_t *fs, const struct nf2_key *key, uint8_t kind, uint32_t id)
@@ -196,7 +212,8 @@ static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_key *key)
 #define TOO_LONG 255            /* the list has to become a map */
 
 /*
- * Copies each short piece that lies in a victim: the bytes of the new list, 0 if nothing was to be moved, TOO_LONG, or an
+ * Copies each short piece that lies in a victim: the bytes of the new list, 0 if nothing was to be
+ * moved, TOO_LONG, or an
  * error.
  */
 static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *list)
@@ -210,7 +227,8 @@ static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *
     *p++ = NF2_BODY_LIST;
     NF2_TRY(list_begin(fs, key, &refs)); /* of no LIST it has nothing */
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
-        bool moves = nf2_move_wanted(fs, &piece), full = p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES;
+        bool moves = nf2_move_wanted(fs, &piece);
+        bool full = p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES;
         if (full || (moves && piece.length > STEP_PAGES * nf2_page(fs))) {
             return TOO_LONG;
         }

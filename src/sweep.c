@@ -340,9 +340,8 @@ static int pace(nf2_t *fs)
     uint32_t begin = walk->stock > space->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock; /* garbage ripens */
     uint32_t stock = nf2_alloc_stock(fs), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
 
-    bool few = walk->ready && space->now_free < space->window_blocks / 16; /* single blocks: many short pieces */
     if (space->fresh || walk->ready) {
-        NF2_TRY(used_up || few ? next_window(fs) : NF2_OK);
+        NF2_TRY(used_up ? next_window(fs) : NF2_OK);
         return NF2_OK;
     }
     if (!walk->active) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "victims.h"
 
-#define WORTH 11u               /* of 16 parts: with less live data a large erase costs less than small ones of what is free */
+/* Of 16 parts: with less live data a large erase costs less than small ones of what is free. */
+#define WORTH 11u
 
 uint32_t nf2_victims_floor(const nf2_t *fs)
 {
@@ -50,7 +51,10 @@ static void look_at(const nf2_t *fs, uint32_t number, struct cell *cell)
     cell->garbage = parts > cell->live ? parts - cell->live : 0;
 }
 
-/* Is a cell worth emptying? `scarce`: for whatever it wins. Else for a large erase, or where much is won. */
+/*
+ * Is a cell worth emptying? `scarce`: for whatever it wins. Else for a large erase, or where much
+ * is won.
+ */
 static bool worth_emptying(const nf2_t *fs, const struct cell *cell, bool scarce)
 {
     uint32_t parts = nf2_space_parts(fs);
@@ -61,8 +65,12 @@ static bool worth_emptying(const nf2_t *fs, const struct cell *cell, bool scarce
     return wins || (large && cheap && cell->used > 0);
 }
 
-/* The emptiest cell that is worth it and can be copied with so many parts; NF2_CELLS: there is none. */
-static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool scarce, struct cell *best)
+/*
+ * The emptiest cell that is worth it and can be copied with so many parts; NF2_CELLS: there is
+ * none.
+ */
+static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool scarce,
+                     struct cell *best)
 {
     uint32_t found = NF2_CELLS;
     struct cell cell;
@@ -83,11 +91,13 @@ static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool 
 bool nf2_victims_choose(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs), per_block = nf2_space_parts(fs);
+    uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs);
+    uint32_t per_block = nf2_space_parts(fs);
     uint32_t parts = stock > floor ? per_block * (stock - floor) : 0, number;
     uint32_t enough = fs->walk.hard ? NF2_NONE : space->window_blocks / 2;
     uint32_t won = nf2_space_count(fs, space->mark), candidates = space->victims;
-    uint32_t garbage = 0, moved = 0, room = 0;  /* parts that nobody needs, that are live, that are not */
+    /* parts that nobody needs, that are live, that are not */
+    uint32_t garbage = 0, moved = 0, room = 0;
     struct cell cell;
 
     parts -= fs->walk.hard ? 0 : parts / 8; /* the rest is for what is written meanwhile */
@@ -109,27 +119,38 @@ bool nf2_victims_choose(nf2_t *fs)
     return space->victims != 0;
 }
 
+/*
+ * Parts that can be won in a range of cells; those at which a zoom was aimed already count as
+ * none.
+ */
+static uint32_t garbage_in(const nf2_t *fs, uint32_t first, uint32_t behind)
+{
+    uint32_t sum = 0;
+    struct cell cell;
+
+    for (; first < behind; first++) {
+        look_at(fs, first, &cell);
+        sum += (fs->walk.looked_closer >> first & 1u) != 0 ? 0 : cell.garbage;
+    }
+    return sum;
+}
+
 bool nf2_victims_zoom(nf2_t *fs)
 {
-    uint32_t size = fs->space.cell_blocks, most = 0, best = 0, sum = 0;
-    struct cell cell;
+    uint32_t size = fs->space.cell_blocks, most = 0, best = 0;
 
     if (nf2_victims_zoomed(fs) || size == 1) {
         return false;
     }
     uint32_t cells = NF2_CELLS / size;  /* of as many blocks as there will be cells */
-    for (uint32_t number = 0; number < NF2_CELLS; number++) {
-        uint32_t part = number / cells;
-        bool done = (fs->walk.looked_closer >> part & 1u) != 0;
-        look_at(fs, number, &cell);
-        sum = cell.garbage + (number % cells != 0 ? sum : 0);
-        if (sum > most && !done) {
-            best = part;
-            most = sum;
-        }
+    uint32_t least = nf2_space_parts(fs); /* a block */
+    for (uint32_t first = 0; first + cells <= NF2_CELLS; first++) {
+        uint32_t sum = garbage_in(fs, first, first + cells);
+        best = sum > most ? first : best;
+        most = nf2_max(sum, most);
     }
-    fs->walk.looked_closer |= 1u << best;
-    fs->space.cell_first = (uint16_t)(best * cells * size);
+    fs->walk.looked_closer |= ((1u << cells) - 1) << best;
+    fs->space.cell_first = (uint16_t)(best * size);
     fs->space.cell_blocks = 1;
-    return most >= nf2_space_parts(fs); /* a block */
+    return most >= least;
 }

@@ -5,7 +5,10 @@
 #include "victims.h"
 #include "walked.h"
 
-/* ---- marking ------------------------------------------------------------------------------------ */
+/*
+ * ---- marking
+ * ------------------------------------------------------------------------------------
+ */
 
 /* When a walk begins it counts as live. */
 static NF2_APART void pin_run(nf2_t *fs, uint32_t block, uint32_t count)
@@ -21,7 +24,8 @@ int nf2_walk_pin(nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
 
-    for (const nf2_file_t *file = NF2_BROKEN(NF2_FAULT_PIN) ? NULL : fs->files; file != NULL; file = file->link) {
+    const nf2_file_t *file = NF2_BROKEN(NF2_FAULT_PIN) ? NULL : fs->files;
+    for (; file != NULL; file = file->link) {
         pin_run(fs, file->run.block, file->run.count);
         pin_run(fs, file->frames_block, 1); /* none: a super block */
         for (unsigned i = 0; i < file->pieces; i++) {
@@ -53,7 +57,8 @@ static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
 
     for (uint32_t i = 0, at = piece->within; i < blocks; i++, at = 0) {
         uint32_t here = nf2_min(left, bytes - at);
-        here = piece->kind == NF2_PIECE_FRAMES && !fs->walk.hard ? bytes : here; /* it may take more */
+        /* it may take more */
+        here = piece->kind == NF2_PIECE_FRAMES && !fs->walk.hard ? bytes : here;
         (void)nf2_space_mark(fs, piece->block + i);
         nf2_space_live(fs, piece->block + i, here);
         left -= nf2_min(here, left);
@@ -61,7 +66,8 @@ static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
 }
 
 /* Marks what an entry of a directory refers to; the piece of an entry of a map is returned: 1. */
-static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece, bool *wanted)
+static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece,
+                         bool *wanted)
 {
     struct nf2_span body = nf2_body_whole(entry);
     struct nf2_refs refs;
@@ -98,7 +104,10 @@ static void mark_node(nf2_t *fs, uint32_t block)
     }
 }
 
-/* ---- the walk ----------------------------------------------------------------------------------- */
+/*
+ * ---- the walk
+ * -----------------------------------------------------------------------------------
+ */
 
 int nf2_walk_begin(nf2_t *fs, bool emptying)
 {
@@ -141,7 +150,10 @@ static NF2_APART int mark_name(nf2_t *fs)
     return nf2_walked_body(fs, &fs->walk.cursor, &body);
 }
 
-/* What the entry at the cursor, or these, refer to lies in victims: it is moved; if there is nothing to move after all, marked. */
+/*
+ * What the entry at the cursor, or these, refer to lies in victims: it is moved; if there is
+ * nothing to move after all, marked.
+ */
 static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
 {
     if (nf2_alloc_stock(fs) <= nf2_victims_floor(fs)) {
@@ -153,8 +165,12 @@ static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
     return MOVED;
 }
 
-/* Notes an entry that refers to victims; the cursor is at the first one. Are that all that one change takes? */
-static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map, struct nf2_wanted *wanted)
+/*
+ * Notes an entry that refers to victims; the cursor is at the first one. Are that all that one
+ * change takes?
+ */
+static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map,
+                        struct nf2_wanted *wanted)
 {
     if (wanted->count == 0) {
         nf2_key_copy(&fs->walk.cursor, key);
@@ -168,11 +184,12 @@ static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map, struc
 }
 
 /*
- * The entries of a leaf from the cursor on: 0, WANTED if something of them is to be moved first, or an error. What follows
+ * The entries of a leaf from the cursor on: 0, WANTED if something of them is to be moved first,
+ * or an error. What follows
  * the last piece is not known: it is left to be marked, if `*last_id` is not 0.
  */
-static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted, struct nf2_piece *last,
-                               uint32_t *last_id)
+static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted,
+                               struct nf2_piece *last, uint32_t *last_id)
 {
     struct nf2_iterator iterator;
     struct nf2_entry entry;
@@ -191,7 +208,8 @@ static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf
         fs->walk.bytes += 10u + entry.key.length + entry.body_length; /* of the record, about */
         NF2_TRY(mapped);
         if (*last_id != 0) {    /* it counts up to here */
-            bool cut = mapped && entry.key.id == *last_id && last->offset + last->length > piece.offset;
+            bool cut = mapped && entry.key.id == *last_id &&
+                       last->offset + last->length > piece.offset;
             last->length = cut ? piece.offset - last->offset : last->length;
             mark_piece(fs, last);
         }
@@ -212,7 +230,8 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
 
     NF2_TRY(did);
     if (last_id != 0) {
-        if (path->bounded && last.offset + last.length > nf2_key_value(&path->upper)) { /* it may end in the next leaf */
+        /* it may end in the next leaf */
+        if (path->bounded && last.offset + last.length > nf2_key_value(&path->upper)) {
             NF2_TRY(nf2_map_find(fs, last_id, last.offset, &last));
         }
         mark_piece(fs, &last);
@@ -220,7 +239,10 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
     return did;
 }
 
-/* The nodes on the way to the leaf at the cursor, and its entries: 0, what the step came to, or an error. */
+/*
+ * The nodes on the way to the leaf at the cursor, and its entries: 0, what the step came to, or an
+ * error.
+ */
 static int visit(nf2_t *fs, struct nf2_path *path, struct nf2_wanted *wanted)
 {
     path->upper.length = 0;     /* without a bound it is not set */
@@ -263,7 +285,8 @@ int nf2_walk_step(nf2_t *fs)
     }
     int did = visit_leaf(fs, &wanted);
     did = did == WANTED ? visit_wanted(fs, &wanted) : did;
-    if (did == NF2_NEED_SPACE || did == NF2_ERR_NOSPC) { /* nothing more can be copied: only marked */
+    /* nothing more can be copied: only marked */
+    if (did == NF2_NEED_SPACE || did == NF2_ERR_NOSPC) {
         fs->space.victims = fs->space.laggards = 0;
         return 0;
     }
@@ -276,10 +299,12 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
     struct nf2_path path;
     struct nf2_wanted none;
 
-    if (fs->walk.looked && fs->walk.looked_changes == fs->io.changes && fs->space.mark_window == window) {
+    if (fs->walk.looked && fs->walk.looked_changes == fs->io.changes &&
+        fs->space.mark_window == window) {
         return NF2_OK;
     }
-    fs->walk.again = fs->walk.again || fs->walk.active || fs->walk.ready; /* what was marked is lost */
+    /* what was marked is lost */
+    fs->walk.again = fs->walk.again || fs->walk.active || fs->walk.ready;
     fs->space.mark_window = window;
     nf2_victims_begin(fs);
     NF2_TRY(nf2_walk_begin(fs, false));

@@ -96,7 +96,8 @@ static int count_free(nf2_t *fs, bool leaving, struct counts *counts)
     struct nf2_op op;
 
     NF2_TRY(load(fs, window, counts));
-    for (uint8_t *count = counts->bytes; count < counts->bytes + sizeof counts->bytes; count += COUNT_BYTES) {
+    uint8_t *count = counts->bytes;
+    for (; count < counts->bytes + sizeof counts->bytes; count += COUNT_BYTES) {
         uint32_t free = 0, fresh = 0, value = nf2_get24(count);
         for (uint32_t n = size; n > 0; n--, at++) {
             uint32_t is_free = !nf2_bit(bits, at);
@@ -129,7 +130,6 @@ int nf2_wear_take(nf2_t *fs)
         NF2_TRY(count_free(fs, true, &counts));
     }
     NF2_TRY(count_free(fs, false, &counts));
-
     for (uint32_t group = 0; aged(fs) && group < NF2_GROUPS; group++) {
         bool worn = wear(fs, &counts, group) > mean(fs) + spread(fs);
         space->worn |= (uint32_t)worn << group;

@@ -112,10 +112,15 @@ struct nf2_config {
     void *lock_context;
 
     /*
-     * Wear levelling; 0: the default. Blocks are taken in turn. From a mean of `wear_age` erases
-     * (16; UINT32_MAX: never) on, blocks that lie more than `wear_spread` (8) behind the mean are
-     * emptied, in groups of a 32nd of 512 blocks, by nf2_maintain and by calls that look for
-     * blocks: what rests there moves to worn blocks.
+     * Wear levelling; 0: the default. Erases are counted by groups, each a 32nd of a window; a
+     * window is 512 blocks, or the whole volume if that has fewer. From a mean of `wear_age` erases
+     * of all blocks (16; UINT32_MAX: never) on, groups that lie more than `wear_spread` (8) behind
+     * it are emptied, by nf2_maintain and by calls that look for blocks, and groups that lie as far
+     * before it are taken from last. So a group lags by the spread, half of it and 8 erases at
+     * most; one of its blocks by four times the spread and 8, where some of it were free and others
+     * rested. Until a mean of four times `wear_age`, groups that rested so long may lag more. The
+     * large erase that holds the super blocks (without large erases: their group) is not levelled:
+     * its blocks wear less.
      */
     uint32_t wear_age;
     uint32_t wear_spread;

@@ -9,7 +9,7 @@
 #define CHIP "w25q80"           /* 256 blocks of 4 KiB */
 #define BLOCKS 256u
 #define GROUP 8u                /* blocks: a 32nd of them */
-#define RESTING 16u             /* blocks of the large erase that holds the super blocks: none of it is ever erased as a whole */
+#define RESTING 16u             /* blocks of the large erase that holds the super blocks */
 #define HOT_SIZE 120000u
 
 struct wear {
@@ -80,7 +80,8 @@ static void rest(struct volume *volume)
         for (unsigned j = 0; j < sizeof bytes; j++) {
             bytes[j] = content_byte(9, i * 2000 + j);
         }
-        CHECK_EQ(nf2_seek(&volume->fs, &volume->file, (int32_t)(i * 2000), NF2_SEEK_SET), (int)(i * 2000));
+        int at = (int)(i * 2000);
+        CHECK_EQ(nf2_seek(&volume->fs, &volume->file, at, NF2_SEEK_SET), at);
         CHECK_EQ(nf2_write(&volume->fs, &volume->file, bytes, sizeof bytes), (int)sizeof bytes);
         CHECK_EQ(nf2_sync(&volume->fs, &volume->file), NF2_OK);
     }
@@ -136,7 +137,10 @@ TEST(never)
     volume_down(&volume, true);
 }
 
-/* Nothing moves before that age. What rested so long has caught up when blocks were erased three times as often again. */
+/*
+ * Nothing moves before that age. What rested so long has caught up when blocks were erased three
+ * times as often again.
+ */
 TEST(age_first)
 {
     struct volume volume;
@@ -183,8 +187,9 @@ TEST(spread_bounds)
             check_levelled(&volume, spread);
         }
         struct wear wear = wear_of(&volume);
-        printf("spread %2u: mean %3u, groups from %3u on, blocks %3u to %3u\n", (unsigned)spread, (unsigned)wear.mean,
-               (unsigned)wear.group, (unsigned)wear.least, (unsigned)wear.most);
+        printf("spread %2u: mean %3u, groups from %3u on, blocks %3u to %3u\n", (unsigned)spread,
+               (unsigned)wear.mean, (unsigned)wear.group, (unsigned)wear.least,
+               (unsigned)wear.most);
         CHECK(spread > 8 || wear.most * 10 <= wear.mean * 13);
         rests_unchanged(&volume);
         volume_down(&volume, true);
@@ -200,7 +205,8 @@ TEST(open_files)
 
     begin(&volume, 1, 4);
     CHECK_EQ(nf2_open(&volume.fs, &reader, "flat2", NF2_O_RDONLY, NULL), NF2_OK);
-    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "flat1", NF2_O_RDWR | NF2_O_APPEND, volume.page), NF2_OK);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "flat1", NF2_O_RDWR | NF2_O_APPEND, volume.page),
+             NF2_OK);
     CHECK_EQ(nf2_write(&volume.fs, &volume.file, "more", 4), 4);
     uint32_t size = 0;
     for (unsigned i = 0; i < 100; i++) {
@@ -239,7 +245,10 @@ static void come_and_go(struct volume *volume, unsigned rounds)
     }
 }
 
-/* Blocks fall free one by one. As long as many are erased they wait for their neighbours: one erase for sixteen costs a fifth. */
+/*
+ * Blocks fall free one by one. As long as many are erased they wait for their neighbours: one
+ * erase for sixteen costs a fifth.
+ */
 TEST(erases_wait)
 {
     struct volume volume;
@@ -247,7 +256,8 @@ TEST(erases_wait)
     volume_up(&volume, "w25q128");
     come_and_go(&volume, 10000);
     const uint64_t *erases = vflash_counts(volume.flash)->erases;
-    printf("few blocks at a time fall free: %u erases of one, %u of sixteen\n", (unsigned)erases[0], (unsigned)erases[2]);
+    printf("few blocks at a time fall free: %u erases of one, %u of sixteen\n", (unsigned)erases[0],
+           (unsigned)erases[2]);
     CHECK(erases[2] > 20);
     CHECK(erases[0] * CORE_LARGE_FOR_SMALL < erases[2]);
     struct nf2_statfs statfs;
@@ -256,7 +266,10 @@ TEST(erases_wait)
     volume_down(&volume, true);
 }
 
-/* The same name beside others that rest, and fill half of a leaf or less: they are not copied again and again. */
+/*
+ * The same name beside others that rest, and fill half of a leaf or less: they are not copied
+ * again and again.
+ */
 TEST(hot_name_alone)
 {
     static const unsigned resting[] = {20, 26, 32, 36};
@@ -274,7 +287,8 @@ TEST(hot_name_alone)
         uint64_t begun = vflash_counts(volume.flash)->program_pages;
         come_and_go(&volume, 1000);
         uint64_t pages = vflash_counts(volume.flash)->program_pages - begun;
-        printf("one name of %u comes and goes: %u pages programmed for 1,000 times\n", resting[t], (unsigned)pages);
+        printf("one name of %u comes and goes: %u pages programmed for 1,000 times\n", resting[t],
+               (unsigned)pages);
         CHECK(pages < CORE_PAGES_COME_AND_GO);
         for (unsigned i = 0; i < resting[t]; i++) {
             snprintf(name, sizeof name, "rests%02u", i);
@@ -284,7 +298,10 @@ TEST(hot_name_alone)
     }
 }
 
-/* What rests is to move where no worn block is erased: idle time does not look for one again and again. */
+/*
+ * What rests is to move where no worn block is erased: idle time does not look for one again and
+ * again.
+ */
 TEST(no_place)
 {
     struct vflash_chip chip = *vflash_chip_find("w25q256");
@@ -302,7 +319,8 @@ TEST(no_place)
         CHECK_EQ(nf2_open(&volume.fs, &volume.file, name, NF2_O_RDWR, volume.page), NF2_OK);
         for (unsigned j = 0; j < 4; j++) {
             uint8_t byte = content_byte(i, j * 5000);
-            CHECK_EQ(nf2_seek(&volume.fs, &volume.file, (int32_t)(j * 5000), NF2_SEEK_SET), (int)(j * 5000));
+            int at = (int)(j * 5000);
+            CHECK_EQ(nf2_seek(&volume.fs, &volume.file, at, NF2_SEEK_SET), at);
             CHECK_EQ(nf2_write(&volume.fs, &volume.file, &byte, 1), 1);
             CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
         }
@@ -316,7 +334,8 @@ TEST(no_place)
         most = pages > most ? pages : most;
     }
     CHECK(most < 200);
-    printf("a name comes and goes while others are to move: %u pages read each time at most\n", (unsigned)most);
+    printf("a name comes and goes while others are to move: %u pages read each time at most\n",
+           (unsigned)most);
     for (unsigned i = 0; i < 64; i++) {
         snprintf(name, sizeof name, "rests%02u", i);
         CHECK(holds(&volume, name, 20000, i));
