@@ -86,6 +86,7 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
         return NF2_PLACE_INVALID;
     }
     uint32_t crc = nf2_epoch_check(fs, epoch), done = 0, at = position;
+    /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset in a record is a position */
     for (n = end - position;; at = nf2_record_place(fs, position, done, &n)) {
         n = nf2_min(n, length - done);
         if (done > 0 || !nf2_in_window(fs, p, n)) {
