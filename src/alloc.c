@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "alloc.h"
 
+#define STEP_NODES 3u           /* blocks that a step of idle work takes at most, as a rule: for nodes, */
+#define STEP_DATA 2u            /* for what it moves */
 #define CLAIM_FEW 4u            /* blocks that one claim for nodes takes where they are not many */
 
 uint32_t nf2_alloc_stock(const nf2_t *fs)
@@ -26,28 +28,34 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     return NF2_OK;
 }
 
+/* Erases blocks of a claim that follow those that are erased. One that fails ends it, or begins it no more. */
+static int erase_next(nf2_t *fs, struct nf2_claim *claim, uint32_t count)
+{
+    uint32_t block = (uint32_t)claim->start + claim->erased;
+
+    NF2_ASSERT(claim->erased + count <= claim->count);
+    int result = NF2_BROKEN(NF2_FAULT_ERASE) ? NF2_OK : nf2_flash_erase(fs, block, count);
+    if (result == NF2_FAILED_BLOCK && count > 1) {
+        count = 1;
+        result = nf2_flash_erase(fs, block, 1);
+    }
+    fs->space.erases += count;
+    if (result == NF2_OK) {
+        claim->erased = (uint8_t)(claim->erased + count);
+    } else if (result == NF2_FAILED_BLOCK) {
+        nf2_journal_bad(fs, block);
+        claim->start = (uint16_t)(claim->start + (claim->erased == 0));
+        claim->count = (uint8_t)(claim->erased == 0 ? claim->count - 1u : claim->erased);
+        result = NF2_OK;
+    }
+    return result;
+}
+
 /* Erases what stands first in a claim: all at once if that is one large erase. */
 static int erase_first(nf2_t *fs, struct nf2_claim *claim)
 {
     uint32_t large = nf2_large_blocks(fs);
-    uint32_t count = claim->count == large && nf2_large_begins(fs, claim->start) ? large : 1;
-
-    NF2_ASSERT(claim->count >= count && claim->erased == 0);
-    int result = NF2_BROKEN(NF2_FAULT_ERASE) ? NF2_OK : nf2_flash_erase(fs, claim->start, count);
-    if (result == NF2_FAILED_BLOCK && count > 1) {
-        count = 1;
-        result = nf2_flash_erase(fs, claim->start, 1);
-    }
-    fs->space.erases += count;
-    if (result == NF2_OK) {
-        claim->erased = (uint8_t)count;
-    } else if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, claim->start);
-        claim->start++;
-        claim->count--;
-        result = NF2_OK;
-    }
-    return result;
+    return erase_next(fs, claim, claim->count == large && nf2_large_begins(fs, claim->start) ? large : 1);
 }
 
 static void take(struct nf2_claim *claim, uint32_t count)
@@ -158,6 +166,38 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
     run->count = (uint16_t)nf2_min(most, claim->erased);
     take(claim, run->count);
     return NF2_OK;
+}
+
+/* Is less of a claim erased than a step of idle work may take, though there is more of it? */
+static bool short_of(const struct nf2_claim *claim, uint32_t blocks)
+{
+    return claim->erased < blocks && (claim->count == 0 || claim->erased < claim->count);
+}
+
+/* The claim that a step of idle work may take more blocks of than are erased; NULL: none. */
+static struct nf2_claim *short_claim(nf2_t *fs)
+{
+    struct nf2_space *space = &fs->space;
+    bool apart = space->moved.count > 0 || many_free(fs);
+
+    return short_of(&space->nodes, STEP_NODES) ? &space->nodes :
+           short_of(&space->data, STEP_DATA) ? &space->data :
+           apart && short_of(&space->moved, STEP_DATA) ? &space->moved : NULL;
+}
+
+int nf2_alloc_ahead(nf2_t *fs, bool fits)
+{
+    struct nf2_claim *claim = short_claim(fs);
+
+    if (claim == NULL || !fits) {
+        return claim != NULL;
+    }
+    NF2_TRY(nf2_journal_open(fs));
+    int claimed = claim->count == 0 ? claim_new(fs, claim, nf2_space_spare(fs)) : NF2_OK;
+    if (claimed >= 0 && claim->erased < claim->count) {
+        claimed = erase_next(fs, claim, 1);
+    }
+    return claimed == NF2_NEED_SPACE ? 0 : claimed < 0 ? claimed : 1;
 }
 
 int nf2_run_program(nf2_t *fs, struct nf2_run *run, const void *data, uint32_t length)

@@ -29,4 +29,10 @@ int nf2_run_program(nf2_t *fs, struct nf2_run *run, const void *data, uint32_t l
 /* Blocks that nodes can have without a walk. */
 uint32_t nf2_alloc_stock(const nf2_t *fs);
 
+/*
+ * Erases a block that a step of idle work may take, if there is time: 1 if one is lacking, 0 if
+ * those that it takes are erased or cannot be had, or an error.
+ */
+int nf2_alloc_ahead(nf2_t *fs, bool fits);
+
 #endif

@@ -68,15 +68,7 @@ static int erase_some(nf2_t *fs, uint32_t group, uint32_t left, uint32_t record)
 /* Erases of the log's next block and of an anchor's, where the log is about to turn. */
 static NF2_APART uint32_t erases_of_turn(const nf2_t *fs)
 {
-    return fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs) ? 2 : 0;
-}
-
-/* Erases that a step may make: of blocks to copy to and of nodes, too. */
-static uint32_t erases_of_step(const nf2_t *fs)
-{
-    uint32_t nodes = fs->space.nodes.erased;
-
-    return erases_of_turn(fs) + (fs->space.data.erased == 0) + (fs->space.moved.erased == 0) + (nodes < 3 ? 3u - nodes : 0);
+    return fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs) ? 1u + fs->root.next_suspect : 0;
 }
 
 int nf2_idle(nf2_t *fs, uint32_t budget_us)
@@ -97,11 +89,19 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         if (erased) {
             continue;
         }
-        if (left < step + erases_of_step(fs) * flash->erase_block_us) {
-            return 1;
-        }
         if (!fs->root.opened && !fs->root.leaky) {
             return 0;
+        }
+        /* What a step may take is erased ahead, a block at a time. */
+        bool fits = left >= flash->erase_block_us + log;
+        int ahead = nf2_alloc_ahead(fs, fits);
+        NF2_TRY(ahead);
+        if (ahead > 0 && fits) {
+            continue;
+        }
+        uint32_t rest = fs->space.data.count < 2 ? flash->erase_block_us : 0; /* a copy may go on in new blocks */
+        if (ahead > 0 || left < step + log + rest) {
+            return 1;
         }
         int more = nf2_sweep_step(fs);
         if (more <= 0) {
