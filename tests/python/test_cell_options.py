@@ -159,8 +159,8 @@ def test_a_run_goes_on_in_its_middle(tmp_path, fs):
 @linux
 def test_a_killed_run_goes_on(tmp_path):
     path = tmp_path / "run"
-    plain = cell("nf2fs", "ow4k-50", "--part", 4)
-    command = [str(CELL), "--fs", "nf2fs", "--workload", "ow4k-50", "--part", "4", "--chip", "w25q80", "--checkpoint", str(path)]
+    plain = cell("nf2fs", "ow256-50", "--part", 1)  # long enough to be killed
+    command = [str(CELL), "--fs", "nf2fs", "--workload", "ow256-50", "--part", "1", "--chip", "w25q80", "--checkpoint", str(path)]
     running = subprocess.Popen([*command, "--checkpoint-every", "0"], stdout=subprocess.DEVNULL)
     while not path.exists() and running.poll() is None:
         time.sleep(0.01)
