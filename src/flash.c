@@ -2,6 +2,7 @@
 #include "flash.h"
 
 #define PEEK_BYTES 88u          /* what a look into the middle of a page reads: one record or two, at the price of one read */
+#define EFFORT_PROGRAM 8u       /* of a program, in pages read */
 
 /* A power of two between these. */
 static bool power(uint32_t value, uint32_t least, uint32_t most)
@@ -53,10 +54,11 @@ static NF2_APART uint32_t locate(const nf2_t *fs, uint32_t block, uint32_t offse
 /* Whole read units. The time is that of a page for each page touched. */
 static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
 {
-    uint32_t page = nf2_page(fs);
+    uint32_t page = nf2_page(fs), pages = (address % page + length + page - 1) / page;
 
     NF2_ASSERT(length > 0 && address % fs->io.flash->read_unit == 0 && length % fs->io.flash->read_unit == 0);
-    fs->io.busy_us += (address % page + length + page - 1) / page * fs->io.flash->read_page_us;
+    fs->io.effort += pages;
+    fs->io.busy_us += pages * fs->io.flash->read_page_us;
     return fs->io.flash->read(fs->io.flash->context, address, to, length) != 0 ? NF2_ERR_IO : NF2_OK;
 }
 
@@ -155,6 +157,7 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
         data = io->write_buffer;
     }
     io->changes++;
+    io->effort += EFFORT_PROGRAM;
     io->busy_us += io->flash->program_page_us;
     if ((address & ~(page - 1)) == io->window_address) {
         io->window_address = NF2_NONE;

@@ -4,7 +4,8 @@
 #include "victims.h"
 #include "walked.h"
 
-#define STEP_PAGES 24u          /* copied in one step */
+#define STEP_PAGES 24u          /* copied in one step, */
+#define NEXT_PAGES 16u          /* and no other piece behind so many */
 
 bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
 {
@@ -120,9 +121,10 @@ static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct 
 static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted *wanted)
 {
     struct nf2_plan plan = {.count = 0};
+    uint32_t before = fs->walk.to_move;
     int more = 1;
 
-    while (more > 0 && plan.count < wanted->count) {
+    while (more > 0 && plan.count < wanted->count && before - fs->walk.to_move <= NEXT_PAGES) {
         more = move_piece(fs, id, wanted->offset[plan.count], &plan);
         NF2_TRY(more);
     }

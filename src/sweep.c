@@ -9,7 +9,8 @@
 #define LEFT_UNKNOWN 255u       /* see nf2_space.left */
 
 #define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
-#define WORK_MAX 16u            /* at a time; more where blocks run out */
+#define EFFORT_LEAST 300u       /* of a call up to which it goes on with a walk: see pace() */
+#define EFFORT_MOST 4000u
 
 /* What is left to do of a walk, in pages copied. */
 static uint32_t work_left(const nf2_t *fs)
@@ -126,6 +127,7 @@ static int end_walk(nf2_t *fs)
     struct nf2_walk *walk = &fs->walk;
     struct nf2_space *space = &fs->space;
 
+    walk->effort -= walk->effort / 8;
     space->victims = UINT32_MAX; /* cells with something pinned fall out */
     NF2_TRY(nf2_walk_pin(fs));
     if (!walk->emptying && !fs->group_busy) {
@@ -273,6 +275,9 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     if (!enough(fs, number) && walk->spent == fs->io.changes + fs->moves) {
         return NF2_ERR_NOSPC;
     }
+    if (walk->active && !enough(fs, number)) {
+        walk->effort = nf2_min(nf2_max(walk->effort, EFFORT_LEAST) * 2, EFFORT_MOST);
+    }
     while (!enough(fs, number)) {
         int orphans = orphan_step(fs);
         NF2_TRY(orphans);
@@ -331,28 +336,32 @@ static uint32_t work_due(const nf2_t *fs)
     return taken < walk->allowed ? walk->work - walk->work * taken / walk->allowed : 0;
 }
 
-/* So much of the walk is done with each change that it ends before the window does. */
+/*
+ * So much of the walk is done with each change that it ends before the window does. What one call
+ * does has a bound: what is late is left to the calls that follow. The bound grows where blocks ran
+ * out before the walk had ended, and falls again with each phase that ends.
+ */
 static int pace(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
     struct nf2_space *space = &fs->space;
     bool used_up = (space->now_free == 0 || space->drained) && space->erases - walk->ended > 16;
     uint32_t begin = walk->stock > space->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock; /* garbage ripens */
-    uint32_t stock = nf2_alloc_stock(fs), most = stock < nf2_space_reserve(fs) + 16 ? 4 * WORK_MAX : WORK_MAX;
 
     if (space->fresh || walk->ready) {
         NF2_TRY(used_up ? next_window(fs) : NF2_OK);
         return NF2_OK;
     }
     if (!walk->active) {
-        if ((stock >= begin && !used_up) || (nf2_windows(fs) == 1 && space->now_free > space->window_blocks / 4)) {
+        if ((nf2_alloc_stock(fs) >= begin && !used_up) || (nf2_windows(fs) == 1 && space->now_free > space->window_blocks / 4)) {
             return NF2_OK;
         }
         NF2_TRY(next_window(fs));
     }
-    uint32_t due = used_up ? 0 : work_due(fs), left = work_left(fs), least = left > most ? left - most : 0;
+    uint32_t due = used_up ? 0 : work_due(fs);
     bool emptying = walk->emptying;
-    while (walk->active && walk->emptying == emptying && work_left(fs) > nf2_max(due, least)) {
+    while (walk->active && walk->emptying == emptying && work_left(fs) > due &&
+           fs->io.effort < nf2_max(walk->effort, EFFORT_LEAST)) {
         NF2_TRY(walk_step(fs));
     }
     return NF2_OK;
