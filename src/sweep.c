@@ -9,8 +9,7 @@
 #define LEFT_UNKNOWN 255u       /* see nf2_space.left */
 
 #define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
-#define EFFORT_LEAST 300u       /* of a call up to which it goes on with a walk: see pace() */
-#define EFFORT_MOST 4000u
+#define EFFORT 300u             /* of a call, see nf2_io: then a walk is left to the next one */
 
 /* What is left to do of a walk, in pages copied. */
 static uint32_t work_left(const nf2_t *fs)
@@ -127,7 +126,6 @@ static int end_walk(nf2_t *fs)
     struct nf2_walk *walk = &fs->walk;
     struct nf2_space *space = &fs->space;
 
-    walk->effort -= walk->effort / 8;
     space->victims = UINT32_MAX; /* cells with something pinned fall out */
     NF2_TRY(nf2_walk_pin(fs));
     if (!walk->emptying && !fs->group_busy) {
@@ -275,9 +273,6 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     if (!enough(fs, number) && walk->spent == fs->io.changes + fs->moves) {
         return NF2_ERR_NOSPC;
     }
-    if (walk->active && !enough(fs, number)) {
-        walk->effort = nf2_min(nf2_max(walk->effort, EFFORT_LEAST) * 2, EFFORT_MOST);
-    }
     while (!enough(fs, number)) {
         int orphans = orphan_step(fs);
         NF2_TRY(orphans);
@@ -336,10 +331,15 @@ static uint32_t work_due(const nf2_t *fs)
     return taken < walk->allowed ? walk->work - walk->work * taken / walk->allowed : 0;
 }
 
+/* Of a call, up to which it goes on with a walk: more where less than half a window is free in all. */
+static uint32_t effort_allowed(const nf2_t *fs)
+{
+    return nf2_max(EFFORT, EFFORT * fs->space.window_blocks / 2 / (nf2_space_total(fs) + 1u));
+}
+
 /*
  * So much of the walk is done with each change that it ends before the window does. What one call
- * does has a bound: what is late is left to the calls that follow. The bound grows where blocks ran
- * out before the walk had ended, and falls again with each phase that ends.
+ * does has a bound: what is late is left to the calls that follow.
  */
 static int pace(nf2_t *fs)
 {
@@ -361,7 +361,7 @@ static int pace(nf2_t *fs)
     uint32_t due = used_up ? 0 : work_due(fs);
     bool emptying = walk->emptying;
     while (walk->active && walk->emptying == emptying && work_left(fs) > due &&
-           fs->io.effort < nf2_max(walk->effort, EFFORT_LEAST)) {
+           fs->io.effort < effort_allowed(fs)) {
         NF2_TRY(walk_step(fs));
     }
     return NF2_OK;

@@ -172,7 +172,6 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t allowed;           /* blocks that may be taken in it */
     uint32_t work, moves;       /* what was to do then: all of it, and pages to move */
     uint32_t to_move;           /* live pages that lie in victims still */
-    uint32_t effort;            /* of a call up to which it goes on with the walk */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t ended;             /* erases that there had been when the last walk ended */
