@@ -289,11 +289,32 @@ static NF2_APART void find_next(nf2_t *fs, uint32_t block)
     root->next = (uint16_t)block;
 }
 
+/*
+ * The block for a turn failed: the one that is taken now goes on record in the old log, where that
+ * has room. Where it has none, or failed, a cut may leave a torn page in a block that no record
+ * names. The next session gets here, too, before it takes any other block, and trusts none to be
+ * erased. The old log's end is returned.
+ */
+static NF2_APART uint32_t pass_over(nf2_t *fs, uint32_t old, uint32_t end)
+{
+    struct nf2_root *root = &fs->root;
+
+    fs->space.now_fresh = false;
+    fs->space.erased_groups = 0;
+    root->next_suspect = true;
+    root->head = old;
+    root->end = end;
+    if (nf2_log_fits(fs, end, NF2_STATE_BYTES)) {
+        (void)write_state(fs);  /* if it fails that log is full */
+    }
+    return root->end;
+}
+
 /* Goes on in the next block; a bad one is passed over. The anchor is the commit. */
 static NF2_APART int turn(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
-    uint32_t old = root->head;
+    uint32_t old = root->head, end = root->end;
     int result = NF2_FAILED_BLOCK;
 
     NF2_NEAR(root);
@@ -315,6 +336,7 @@ static NF2_APART int turn(nf2_t *fs)
         } else if (result == NF2_FAILED_BLOCK) {
             nf2_journal_bad(fs, root->head);
             nf2_super_forget(fs);
+            end = pass_over(fs, old, end);
         }
     }
     if (result == NF2_OK && old != root->group_block && old != root->next) {
