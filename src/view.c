@@ -109,10 +109,13 @@ static int position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key,
                     digests->of != NULL ? digests->of[middle] - (int)digests->own : 0;
         order = order < 0 ? 0 : order > 0 ? 2 : nf2_compare_at(fs, view->block, place, key);
         NF2_TRY(order);
+        bool same = order == 1; /* no other record has this key */
         if (order <= at) {
             low = ++middle;
+            high = same ? low : high;
         } else {
             high = middle--;
+            low = same ? high : low;
         }
         middle = near ? middle : (low + high) / 2;
     }
