@@ -253,7 +253,7 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     out->type = (enum nf2_type)type;
     nf2_key_copy(&dir->last, next);
     if (next == &entry.key) {   /* else the tree's next entry stays the same one */
-        dir->cursor = (struct nf2_cursor){entry.block, fs->io.changes, entry.base, entry.tail};
+        dir->cursor = (struct nf2_cursor){entry.block, fs->io.changes, entry.spot};
     }
     return 1;
 }

@@ -61,7 +61,7 @@ int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piec
 
     nf2_key_make(&key, id, 0, offset);
     NF2_TRY(find_below(fs, &key, &entry, piece));
-    struct nf2_cursor cursor = {entry.block, fs->io.changes, entry.base, entry.tail};
+    struct nf2_cursor cursor = {entry.block, fs->io.changes, entry.spot};
     int found = of_map(nf2_tree_next(fs, &cursor, &key, &entry), &entry, &key);
     NF2_TRY(found);
     if (found) {

@@ -165,7 +165,7 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
         for (;;) {
             int place = next_alive(fs, view, behind, &behind);
             NF2_TRY(place);
-            gap->base = (uint16_t)place;
+            gap->spot.base = (uint16_t)place;
             int order = place == view->base_end ? 2 :
                         nf2_compare_at(fs, view->block, (uint32_t)place, key);
             NF2_TRY(order);
@@ -174,7 +174,7 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
             }
             gap->below = (uint16_t)place;
             if (order == 1) {
-                gap->base = (uint16_t)behind;
+                gap->spot.base = (uint16_t)behind;
                 break;
             }
         }
@@ -199,7 +199,7 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
     NF2_TRY(base_gap(fs, key, at, gap));
     int i = nf2_view_position(fs, gap->view, key, at);
     NF2_TRY(i);
-    gap->tail = (uint8_t)i;
+    gap->spot.tail = (uint16_t)i;
     gap->known = 0;
     if (i > 0) {
         uint32_t place = gap->view->slot[i - 1];
@@ -224,8 +224,7 @@ int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct 
 {
     int place = how >= NF2_ABOVE ? nf2_iterate_place(fs, gap) : gap->below;
 
-    entry->base = gap->base;
-    entry->tail = gap->tail;
+    entry->spot = gap->spot;
     return entry_found(fs, gap, place, entry);
 }
 
@@ -240,22 +239,22 @@ int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, st
 int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
 {
     const struct nf2_view *view = iterator->view;
-    uint32_t behind, place = iterator->tail < view->alive ? view->slot[iterator->tail] : 0;
+    uint32_t behind, place = iterator->spot.tail < view->alive ? view->slot[iterator->spot.tail] : 0;
 
     NF2_TRY(place != 0 ? know(fs, iterator, place) : NF2_OK); /* first: then all reads are in the base */
-    int next = next_alive(fs, view, iterator->base, &behind);
+    int next = next_alive(fs, view, iterator->spot.base, &behind);
     NF2_TRY(next);
-    iterator->base = (uint16_t)next;
+    iterator->spot.base = (uint16_t)next;
     bool any = next < view->base_end;
     if (place != 0) {
         int order = any ? nf2_compare_at(fs, view->block, (uint32_t)next, &iterator->key) : 2;
         NF2_TRY(order);
         if (order > 0) {
-            iterator->tail++;
+            iterator->spot.tail++;
             return (int)place;
         }
     }
-    iterator->base = any ? (uint16_t)behind : iterator->base;
+    iterator->spot.base = any ? (uint16_t)behind : iterator->spot.base;
     return any ? next : 0;
 }
 

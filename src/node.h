@@ -31,8 +31,8 @@ struct nf2_entry {
     uint16_t body_record;       /* place of the record with the body, */
     uint16_t body_position;     /* and where in that record it begins */
     uint16_t body_length;
-    uint16_t base;              /* of what a search found: how a cursor goes on behind it, */
-    uint8_t tail;               /* or (of one below) behind the key that was asked for */
+    struct nf2_spot spot;       /* of what a search found: behind it, or (of one below) behind the
+                                   key that was asked for */
     struct nf2_key key;
 };
 
@@ -151,8 +151,7 @@ static inline uint32_t nf2_hint_of(uint32_t block, uint32_t place)
 struct nf2_iterator {
     struct nf2_view *view;
     uint16_t below;             /* place of the entry below it; 0: none */
-    uint16_t base;              /* what is above it: place of the next record of the base, */
-    uint8_t tail;               /* and number of the next alive record of the tail */
+    struct nf2_spot spot;       /* what is above it */
     uint16_t known;             /* place of the record whose key this is, mostly of that:
                                    base and tail lie in different pages */
     struct nf2_key key;

@@ -139,12 +139,31 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
     return bound(fs, false, &path->lower);
 }
 
+/* The entry behind where the last search ended: 1, 0 if it is in another leaf, or an error. */
+static NF2_APART int go_on(nf2_t *fs, struct nf2_entry *entry)
+{
+    struct nf2_iterator gap;
+
+    NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
+    gap.spot = fs->way.spot;
+    gap.known = 0;
+    return nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);
+}
+
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
     bool above = how >= NF2_ABOVE;
     struct nf2_iterator gap;
 
+    if (how == NF2_AT_OR_BELOW && fs->way.known && fs->way.spot.base != 0) {
+        int found = go_on(fs, entry);
+        NF2_TRY(found);
+        if (found > 0 && nf2_key_compare(&entry->key, key) == 0) {
+            fs->way.spot = entry->spot;
+            return 1;
+        }
+    }
     for (;;) {
         int found = lead(fs, key, how == NF2_BELOW);
         if (found <= 0) {
@@ -153,6 +172,7 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
         found = nf2_gap_seek(fs, &gap, how, entry);
+        fs->way.spot = entry->spot;
         if (found != 0) {
             return found;
         }
@@ -199,14 +219,9 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
 int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last,
                         struct nf2_entry *entry)
 {
-    struct nf2_iterator gap;
-
     if (fs->way.known && cursor->block == fs->way.node[0].block && cursor->changes == fs->io.changes) {
-        NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
-        gap.base = cursor->base;
-        gap.tail = cursor->tail;
-        gap.known = 0;
-        int found = nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);
+        fs->way.spot = cursor->spot;
+        int found = go_on(fs, entry);
         if (found != 0) {
             return found;
         }

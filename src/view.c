@@ -109,13 +109,14 @@ static int position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key,
                     digests->of != NULL ? digests->of[middle] - (int)digests->own : 0;
         order = order < 0 ? 0 : order > 0 ? 2 : nf2_compare_at(fs, view->block, place, key);
         NF2_TRY(order);
-        bool same = order == 1; /* no other record has this key */
-        if (order <= at) {
+        if (order == 1) {       /* no other record has this key */
+            low = middle + (uint32_t)at;
+            break;
+        }
+        if (order == 0) {
             low = ++middle;
-            high = same ? low : high;
         } else {
             high = middle--;
-            low = same ? high : low;
         }
         middle = near ? middle : (low + high) / 2;
     }
@@ -206,6 +207,7 @@ int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
     struct digests none;
 
+    fs->way.spot.base = 0;
     memset(&none, 0, sizeof none);
     return apply(fs, view, place, &none);
 }

@@ -185,12 +185,19 @@ struct nf2_child {              /* a reference to a node */
     uint16_t base_end;          /* end of its base */
 };
 
+struct nf2_spot {               /* a place between the entries of a node: */
+    uint16_t base;              /* of the next record of the base, */
+    uint16_t tail;              /* and number of the next alive record of the tail */
+};
+
 struct nf2_way {                /* tree.c: from the root to the leaf that was asked for last */
     struct nf2_child node[NF2_LEVELS];  /* by level: 0 is the leaf */
     uint16_t below;             /* place of the leaf's entry in the node above it;
                                    0: there is none */
     uint16_t above_block, above;    /* the entry of what follows the leaf, in some node;
                                        0: it is the last one */
+    struct nf2_spot spot;       /* where the last search in the leaf ended: the next one asks for
+                                   what follows, often; base 0: not known */
     bool known;                 /* no node was written anew since */
 };
 
@@ -261,8 +268,7 @@ typedef struct nf2_file {
 struct nf2_cursor {             /* see nf2_tree_next */
     uint32_t block;             /* of the leaf; 0: not known */
     uint32_t changes;           /* of the volume so far */
-    uint16_t base;
-    uint8_t tail;
+    struct nf2_spot spot;
 };
 
 typedef struct nf2_dir {
