@@ -185,11 +185,13 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
 /* ---- searching ---------------------------------------------------------------------------------- */
 
 /* The key of the record at `place` stays known. */
-static int know(nf2_t *fs, struct nf2_iterator *iterator, uint32_t place)
+static int know(nf2_t *fs, const struct nf2_view *view, uint32_t place)
 {
-    if (iterator->known != place) {
-        NF2_TRY(nf2_key_at(fs, iterator->view->block, place, &iterator->key));
-        iterator->known = (uint16_t)place;
+    uint32_t at = nf2_hint_of(view->block, place);
+
+    if (fs->known_at != at) {
+        NF2_TRY(nf2_key_at(fs, view->block, place, &fs->known));
+        fs->known_at = at;
     }
     return NF2_OK;
 }
@@ -200,11 +202,10 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
     int i = nf2_view_position(fs, gap->view, key, at);
     NF2_TRY(i);
     gap->spot.tail = (uint16_t)i;
-    gap->known = 0;
     if (i > 0) {
         uint32_t place = gap->view->slot[i - 1];
-        NF2_TRY(know(fs, gap, place));
-        int order = gap->below == 0 ? 0 : nf2_compare_at(fs, gap->view->block, gap->below, &gap->key);
+        NF2_TRY(know(fs, gap->view, place));
+        int order = gap->below == 0 ? 0 : nf2_compare_at(fs, gap->view->block, gap->below, &fs->known);
         NF2_TRY(order);
         gap->below = order == 0 ? (uint16_t)place : gap->below;
     }
@@ -241,13 +242,13 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
     const struct nf2_view *view = iterator->view;
     uint32_t behind, place = iterator->spot.tail < view->alive ? view->slot[iterator->spot.tail] : 0;
 
-    NF2_TRY(place != 0 ? know(fs, iterator, place) : NF2_OK); /* first: then all reads are in the base */
+    NF2_TRY(place != 0 ? know(fs, view, place) : NF2_OK); /* first: then all reads are in the base */
     int next = next_alive(fs, view, iterator->spot.base, &behind);
     NF2_TRY(next);
     iterator->spot.base = (uint16_t)next;
     bool any = next < view->base_end;
     if (place != 0) {
-        int order = any ? nf2_compare_at(fs, view->block, (uint32_t)next, &iterator->key) : 2;
+        int order = any ? nf2_compare_at(fs, view->block, (uint32_t)next, &fs->known) : 2;
         NF2_TRY(order);
         if (order > 0) {
             iterator->spot.tail++;

@@ -152,9 +152,6 @@ struct nf2_iterator {
     struct nf2_view *view;
     uint16_t below;             /* place of the entry below it; 0: none */
     struct nf2_spot spot;       /* what is above it */
-    uint16_t known;             /* place of the record whose key this is, mostly of that:
-                                   base and tail lie in different pages */
-    struct nf2_key key;
 };
 
 /* The gap in `gap->view` below a key, or (`at` 1) above an entry with that key. */

@@ -146,7 +146,6 @@ static NF2_APART int go_on(nf2_t *fs, struct nf2_entry *entry)
 
     NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
     gap.spot = fs->way.spot;
-    gap.known = 0;
     return nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);
 }
 

@@ -32,6 +32,7 @@ void nf2_views_begin(nf2_t *fs)
 
     memset(fs->hint, 0, sizeof fs->hint);
     fs->way.known = false;
+    fs->known_at = 0;
     for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
         view->block = NF2_NONE;
         view->slots = i == 0 ? NF2_INNER_SLOTS : NF2_LEAF_SLOTS;
@@ -46,6 +47,7 @@ void nf2_view_forget(nf2_t *fs, uint32_t block)
         view->block = view->block == block ? NF2_NONE : view->block;
     }
     forget_hint(fs, block, 0);
+    fs->known_at = 0;
 }
 
 /* ---- changes of a view -------------------------------------------------------------------------- */

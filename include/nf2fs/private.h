@@ -13,7 +13,7 @@
 /* Views of tree nodes: one for inner nodes, one for leaves; a larger buffer holds more of them. */
 #define NF2_VIEW_BYTES(slots) (16u + 2u * (slots))
 #define NF2_INNER_SLOTS 40u
-#define NF2_LEAF_SLOTS 142u
+#define NF2_LEAF_SLOTS 136u
 #define NF2_TREE_BUFFER_SIZE (NF2_VIEW_BYTES(NF2_INNER_SLOTS) + NF2_VIEW_BYTES(NF2_LEAF_SLOTS) + 3u)
 
 #define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
@@ -223,6 +223,9 @@ typedef struct nf2 {
     const struct nf2_config *config;
     struct nf2_way way;
     uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
+    uint32_t known_at;          /* where the key of a tail's record lies that is known, as a hint
+                                   says it; 0: none */
+    struct nf2_key known;
 } nf2_t;
 
 struct nf2_kept {               /* what a refused write puts back: all fields beside it (see file.c) */
