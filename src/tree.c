@@ -139,14 +139,30 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
     return bound(fs, false, &path->lower);
 }
 
-/* The entry behind where the last search ended: 1, 0 if it is in another leaf, or an error. */
+/*
+ * The entry behind where the last search ended, or the one that was looked at there: 1, 0 if it is
+ * in another leaf, or an error.
+ */
 static NF2_APART int go_on(nf2_t *fs, struct nf2_entry *entry)
 {
+    struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
 
-    NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
-    gap.spot = fs->way.spot;
+    entry->spot = way->spot;
+    if (way->ahead != 0) {
+        NF2_TRY(nf2_entry_at(fs, way->node[0].block, way->ahead, entry));
+        return 1;
+    }
+    NF2_TRY(nf2_node_view(fs, way->node[0], 0, &gap.view));
+    gap.spot = way->spot;
     return nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);
+}
+
+/* A search in the way's leaf ended with this entry; was it only looked at? */
+static void ended(nf2_t *fs, const struct nf2_entry *entry, bool ahead)
+{
+    fs->way.spot = entry->spot;
+    fs->way.ahead = ahead ? entry->record : 0;
 }
 
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
@@ -159,7 +175,7 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         int found = go_on(fs, entry);
         NF2_TRY(found);
         if (found > 0 && nf2_key_compare(&entry->key, key) == 0) {
-            fs->way.spot = entry->spot;
+            ended(fs, entry, false);
             return 1;
         }
     }
@@ -171,7 +187,7 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
         found = nf2_gap_seek(fs, &gap, how, entry);
-        fs->way.spot = entry->spot;
+        ended(fs, entry, above && found > 0);
         if (found != 0) {
             return found;
         }
@@ -220,8 +236,10 @@ int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct
 {
     if (fs->way.known && cursor->block == fs->way.node[0].block && cursor->changes == fs->io.changes) {
         fs->way.spot = cursor->spot;
+        fs->way.ahead = 0;
         int found = go_on(fs, entry);
         if (found != 0) {
+            ended(fs, entry, found > 0);
             return found;
         }
     }

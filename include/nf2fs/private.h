@@ -13,7 +13,7 @@
 /* Views of tree nodes: one for inner nodes, one for leaves; a larger buffer holds more of them. */
 #define NF2_VIEW_BYTES(slots) (16u + 2u * (slots))
 #define NF2_INNER_SLOTS 40u
-#define NF2_LEAF_SLOTS 136u
+#define NF2_LEAF_SLOTS 134u
 #define NF2_TREE_BUFFER_SIZE (NF2_VIEW_BYTES(NF2_INNER_SLOTS) + NF2_VIEW_BYTES(NF2_LEAF_SLOTS) + 3u)
 
 #define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
@@ -198,6 +198,8 @@ struct nf2_way {                /* tree.c: from the root to the leaf that was as
                                        0: it is the last one */
     struct nf2_spot spot;       /* where the last search in the leaf ended: the next one asks for
                                    what follows, often; base 0: not known */
+    uint16_t ahead;             /* place of the entry in front of it, if that was looked at, but not
+                                   asked for; else 0 */
     bool known;                 /* no node was written anew since */
 };
 
