@@ -47,7 +47,6 @@ static NF2_APART int of_map(int found, const struct nf2_entry *entry, const stru
 static NF2_APART int find_below(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry,
                                 struct nf2_piece *piece)
 {
-    entry->block = 0;
     int found = of_map(nf2_tree_seek(fs, key, NF2_AT_OR_BELOW, entry), entry, key);
     memset(piece, 0, sizeof *piece);
     return found > 0 ? load(fs, entry, piece) : found;
@@ -61,8 +60,7 @@ int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piec
 
     nf2_key_make(&key, id, 0, offset);
     NF2_TRY(find_below(fs, &key, &entry, piece));
-    struct nf2_cursor cursor = {entry.block, fs->io.changes, entry.spot};
-    int found = of_map(nf2_tree_next(fs, &cursor, &key, &entry), &entry, &key);
+    int found = of_map(nf2_tree_next(fs, NULL, &key, &entry), &entry, &key);
     NF2_TRY(found);
     if (found) {
         next = nf2_key_value(&entry.key);

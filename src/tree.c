@@ -148,46 +148,45 @@ static NF2_APART int go_on(nf2_t *fs, struct nf2_entry *entry)
     struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
 
-    entry->spot = way->spot;
+    NF2_NEAR(way);
+    entry->spot = gap.spot = way->spot;
     if (way->ahead != 0) {
         NF2_TRY(nf2_entry_at(fs, way->node[0].block, way->ahead, entry));
         return 1;
     }
     NF2_TRY(nf2_node_view(fs, way->node[0], 0, &gap.view));
-    gap.spot = way->spot;
-    return nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);
-}
-
-/* A search in the way's leaf ended with this entry; was it only looked at? */
-static void ended(nf2_t *fs, const struct nf2_entry *entry, bool ahead)
-{
-    fs->way.spot = entry->spot;
-    fs->way.ahead = ahead ? entry->record : 0;
+    int found = nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);
+    if (found > 0) {
+        way->spot = entry->spot;
+        way->ahead = entry->record;
+    }
+    return found;
 }
 
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
     bool above = how >= NF2_ABOVE;
+    struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
 
-    if (how == NF2_AT_OR_BELOW && fs->way.known && fs->way.spot.base != 0) {
-        int found = go_on(fs, entry);
-        NF2_TRY(found);
-        if (found > 0 && nf2_key_compare(&entry->key, key) == 0) {
-            ended(fs, entry, false);
-            return 1;
-        }
+    NF2_NEAR(way);
+    /* What cannot be read there is no error: the key may lie elsewhere. */
+    if (how == NF2_AT_OR_BELOW && way->known && way->spot.base != 0 && go_on(fs, entry) > 0 &&
+        nf2_key_compare(&entry->key, key) == 0) {
+        way->ahead = 0;
+        return 1;
     }
     for (;;) {
         int found = lead(fs, key, how == NF2_BELOW);
         if (found <= 0) {
             return found;
         }
-        NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
+        NF2_TRY(nf2_node_view(fs, way->node[0], 0, &gap.view));
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
         found = nf2_gap_seek(fs, &gap, how, entry);
-        ended(fs, entry, above && found > 0);
+        way->spot = entry->spot;
+        way->ahead = 0;
         if (found != 0) {
             return found;
         }
@@ -234,12 +233,20 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
 int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last,
                         struct nf2_entry *entry)
 {
-    if (fs->way.known && cursor->block == fs->way.node[0].block && cursor->changes == fs->io.changes) {
-        fs->way.spot = cursor->spot;
-        fs->way.ahead = 0;
+    struct nf2_way *way = &fs->way;
+
+    NF2_NEAR(way);
+    bool here = way->known;
+    if (here && cursor != NULL) {
+        here = cursor->block == way->node[0].block && cursor->changes == fs->io.changes;
+        if (here) {
+            way->spot = cursor->spot;
+            way->ahead = 0;
+        }
+    }
+    if (here) {
         int found = go_on(fs, entry);
         if (found != 0) {
-            ended(fs, entry, found > 0);
             return found;
         }
     }

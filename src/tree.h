@@ -31,8 +31,9 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry);
 
 /*
- * The first entry above `last`: in few steps, if the cursor is of the search before and nothing was
- * changed since. Its block is 0 where there was none. 1, 0 if there is none, or an error.
+ * The first entry above `last`: in few steps, if the cursor is of a search for that and nothing was
+ * changed since. Its block is 0 where there was none; NULL: that was the search before. 1, 0 if
+ * there is none, or an error.
  */
 int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last,
                         struct nf2_entry *entry);

@@ -30,9 +30,6 @@ void nf2_views_begin(nf2_t *fs)
 {
     struct nf2_view *view = first_view(fs);
 
-    memset(fs->hint, 0, sizeof fs->hint);
-    fs->way.known = false;
-    fs->known_at = 0;
     for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
         view->block = NF2_NONE;
         view->slots = i == 0 ? NF2_INNER_SLOTS : NF2_LEAF_SLOTS;
