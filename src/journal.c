@@ -180,7 +180,7 @@ int nf2_journal_read(nf2_t *fs)
         root->leaky = true;
     }
     fs->io.epoch_known = true;
-    root->end = nf2_scan_append_at(fs, &scan);
+    root->end = (uint16_t)nf2_scan_append_at(fs, &scan);
     /*
      * A session that was cut in its first program may have left no trace of it, and the next one programs the same place. With
      * units that are programmed once it must not: all goes into blocks that are erased first.
@@ -303,7 +303,7 @@ static NF2_APART uint32_t pass_over(nf2_t *fs, uint32_t old, uint32_t end)
     fs->space.erased_groups = 0;
     root->next_suspect = true;
     root->head = old;
-    root->end = end;
+    root->end = (uint16_t)end;
     if (nf2_log_fits(fs, end, NF2_STATE_BYTES)) {
         (void)write_state(fs);  /* if it fails that log is full */
     }
@@ -360,7 +360,8 @@ int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
 
     NF2_ASSERT(writer->block == fs->root.head);
     if (writer->begun) {
-        fs->root.end = result == NF2_OK ? writer->position : nf2_log_bytes(fs); /* full by decree */
+        /* full by decree */
+        fs->root.end = (uint16_t)(result == NF2_OK ? writer->position : nf2_log_bytes(fs));
     }
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, fs->root.head);

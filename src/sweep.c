@@ -200,7 +200,7 @@ static int next_window(nf2_t *fs)
     }
     if (!fs->walk.active) {
         if (!fs->walk.again) {
-            fs->walk.turn = (fs->walk.turn + 1) % nf2_windows(fs);
+            fs->walk.turn = (uint16_t)((fs->walk.turn + 1u) % nf2_windows(fs));
             fs->walk.counted = false;
         }
         fs->walk.again = false;

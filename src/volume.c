@@ -99,7 +99,7 @@ static void begin_space(nf2_t *fs)
     fs->space.free = (uint16_t)(fs->io.blocks - NF2_SUPER_BLOCKS - 1u);
     root->next = NF2_SUPER_BLOCKS;
     root->next_suspect = true;
-    root->end = nf2_log_bytes(fs);
+    root->end = (uint16_t)nf2_log_bytes(fs);
 }
 
 /* An empty leaf is the root. */

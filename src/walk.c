@@ -205,7 +205,8 @@ static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf
             continue;
         }
         int mapped = look_at_entry(fs, &entry, &piece, &moves);
-        fs->walk.bytes += 10u + entry.key.length + entry.body_length; /* of the record, about */
+        /* of the record, about */
+        fs->walk.bytes = (uint16_t)(fs->walk.bytes + 10u + entry.key.length + entry.body_length);
         NF2_TRY(mapped);
         if (*last_id != 0) {    /* it counts up to here */
             bool cut = mapped && entry.key.id == *last_id &&
@@ -305,7 +306,7 @@ int nf2_walk_look(nf2_t *fs, uint32_t window)
     }
     /* what was marked is lost */
     fs->walk.again = fs->walk.again || fs->walk.active || fs->walk.ready;
-    fs->space.mark_window = window;
+    fs->space.mark_window = (uint16_t)window;
     nf2_victims_begin(fs);
     NF2_TRY(nf2_walk_begin(fs, false));
     fs->walk.active = false;

@@ -13,7 +13,7 @@
 /* Views of tree nodes: one for inner nodes, one for leaves; a larger buffer holds more of them. */
 #define NF2_VIEW_BYTES(slots) (16u + 2u * (slots))
 #define NF2_INNER_SLOTS 40u
-#define NF2_LEAF_SLOTS 134u
+#define NF2_LEAF_SLOTS 142u
 #define NF2_TREE_BUFFER_SIZE (NF2_VIEW_BYTES(NF2_INNER_SLOTS) + NF2_VIEW_BYTES(NF2_LEAF_SLOTS) + 3u)
 
 #define NF2_WINDOW_BLOCKS 512u          /* blocks whose state is known at a time */
@@ -101,8 +101,8 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool opened;                /* this session has written its first CHECKPOINT; from here on: no run */
     bool anchor_due;            /* none names the head */
     uint8_t super_block;        /* that has the last ANCHOR */
-    uint32_t head;              /* block of the root log */
-    uint32_t end;               /* where the next record goes in it */
+    uint16_t end;               /* where the next record goes in the root log */
+    uint32_t head;              /* block of that */
     uint32_t super_sequence;
     uint32_t next_id;
     uint16_t super_end[3];      /* of each super block: where the next one goes;
@@ -126,12 +126,12 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint16_t ahead;             /* so many blocks of the group that idle time erases are done */
     bool pristine;              /* nothing was changed since this lap began */
     bool settled;               /* nor since the last one, and in it */
-    uint32_t mark_window;       /* number */
     uint32_t window_blocks;     /* of each window; the last one may have fewer */
     uint16_t now_free;          /* free blocks of `now` */
     uint16_t cell_first;        /* block of the marked window with which its cells begin */
     uint32_t lap_free;          /* blocks found free in this lap of walks */
     uint16_t cell_blocks;       /* blocks of each cell */
+    uint16_t mark_window;       /* number */
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
     uint32_t laggards;          /* groups of a window that are emptied since they were erased
@@ -161,12 +161,10 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool counted;               /* it was counted in this lap */
     uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
     bool hard;                  /* blocks are lacking: whatever wins something is emptied */
-    bool looked;                /* `mark` was only looked at,
-                                   when there had been so many changes: */
-    uint32_t looked_changes;
-    uint32_t turn;              /* the window whose turn it is */
+    bool looked;                /* `mark` was only looked at, */
+    uint16_t turn;              /* the window whose turn it is */
+    uint32_t looked_changes;    /* when there had been so many changes */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
-    uint32_t bytes;             /* of the entries of this leaf that were visited */
     uint32_t stock;             /* blocks in stock when this phase began,
                                    or when the last walk ended */
     uint32_t allowed;           /* blocks that may be taken in it */
@@ -178,6 +176,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t spent;             /* changes that there had been when all walks won nothing:
                                    0: never */
     struct nf2_run moved;       /* where moved data goes */
+    uint16_t bytes;             /* of the entries of this leaf that were visited */
 };
 
 struct nf2_child {              /* a reference to a node */
