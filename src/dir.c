@@ -206,7 +206,6 @@ static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
 /* In front of the first entry of a directory; id 0: closed. */
 static int begin_listing(nf2_dir_t *dir, uint32_t id)
 {
-    dir->cursor.block = 0;
     dir->last.id = id;
     dir->last.length = 0;
     return NF2_OK;
@@ -231,7 +230,7 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     struct nf2_content content;
 
     content.kind = NF2_BODY_NEW;
-    int found = nf2_tree_next(fs, &dir->cursor, &dir->last, &entry);
+    int found = nf2_tree_seek(fs, &dir->last, NF2_ABOVE, &entry);
     NF2_TRY(found);
     const struct nf2_key *next = found ? &entry.key : NULL;
     for (const nf2_file_t *file = fs->files; file != NULL; file = file->link) {
@@ -252,9 +251,6 @@ static int do_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out)
     NF2_TRY(type);
     out->type = (enum nf2_type)type;
     nf2_key_copy(&dir->last, next);
-    if (next == &entry.key) {   /* else the tree's next entry stays the same one */
-        dir->cursor = (struct nf2_cursor){entry.block, fs->io.changes, entry.spot};
-    }
     return 1;
 }
 

@@ -41,15 +41,19 @@ static NF2_APART int of_map(int found, const struct nf2_entry *entry, const stru
 }
 
 /*
- * The map's entry at a key or in front of it, and its piece; all of the piece is 0 if there is
- * none.
+ * The map's entry at a key or in front of it, whose key takes its place, and its piece; all of the
+ * piece is 0 if there is none.
  */
-static NF2_APART int find_below(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry,
+static NF2_APART int find_below(nf2_t *fs, struct nf2_key *key, struct nf2_entry *entry,
                                 struct nf2_piece *piece)
 {
     int found = of_map(nf2_tree_seek(fs, key, NF2_AT_OR_BELOW, entry), entry, key);
     memset(piece, 0, sizeof *piece);
-    return found > 0 ? load(fs, entry, piece) : found;
+    if (found > 0) {
+        nf2_key_copy(key, &entry->key);
+        return load(fs, entry, piece);
+    }
+    return found;
 }
 
 int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piece)
@@ -60,7 +64,7 @@ int nf2_map_find(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_piece *piec
 
     nf2_key_make(&key, id, 0, offset);
     NF2_TRY(find_below(fs, &key, &entry, piece));
-    int found = of_map(nf2_tree_next(fs, NULL, &key, &entry), &entry, &key);
+    int found = of_map(nf2_tree_seek(fs, &key, NF2_ABOVE, &entry), &entry, &key);
     NF2_TRY(found);
     if (found) {
         next = nf2_key_value(&entry.key);

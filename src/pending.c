@@ -133,8 +133,3 @@ int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)
     int found = nf2_tree_find(fs, key, entry);
     return found == 0 ? NF2_ERR_IO : found;
 }
-
-int nf2_tree_next(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last, struct nf2_entry *entry)
-{
-    return fs->group_busy != NF2_GROUP_NONE ? seek(fs, last, NF2_ABOVE, entry) : nf2_tree_next_as_is(fs, cursor, last, entry);
-}

@@ -71,7 +71,7 @@ static int leads(nf2_t *fs, const struct nf2_key *key, bool below)
     if (order < 0 || order + (int)below > 1) {
         return order < 0 ? order : 0;
     }
-    order = way->above != 0 ? nf2_compare_at(fs, way->above_block, way->above, key) : 2;
+    order = way->above != 0 ? nf2_compare_at(fs, way->node[way->above_level].block, way->above, key) : 2;
     return order < 0 ? order : order + (int)below > 1;
 }
 
@@ -96,7 +96,7 @@ static NF2_APART int find_way(nf2_t *fs, const struct nf2_key *key, bool below)
         int above = nf2_iterate_place(fs, &gap);
         NF2_TRY(above);
         if (above > 0) {
-            way->above_block = node.block;
+            way->above_level = (uint8_t)level;
             way->above = (uint16_t)above;
         }
         NF2_TRY(nf2_tree_child(fs, gap.below, &front, &node));
@@ -124,7 +124,7 @@ static int bound(nf2_t *fs, bool above, struct nf2_key *key)
     if (place == 0) {
         return 0;
     }
-    NF2_TRY(nf2_front_of(fs, above ? way->above_block : way->node[1].block, place, &front));
+    NF2_TRY(nf2_front_of(fs, way->node[above ? way->above_level : 1].block, place, &front));
     nf2_front_key(&front, key);
     return 1;
 }
@@ -139,64 +139,72 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
     return bound(fs, false, &path->lower);
 }
 
-/*
- * The entry behind where the last search ended, or the one that was looked at there: 1, 0 if it is
- * in another leaf, or an error.
- */
-static NF2_APART int go_on(nf2_t *fs, struct nf2_entry *entry)
+/* The entry behind the last one that was found: 1, 0 if it is in another leaf, or an error. */
+static int go_on(nf2_t *fs, struct nf2_entry *entry)
 {
     struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
 
     NF2_NEAR(way);
-    entry->spot = gap.spot = way->spot;
-    if (way->ahead != 0) {
-        NF2_TRY(nf2_entry_at(fs, way->node[0].block, way->ahead, entry));
-        return 1;
-    }
     NF2_TRY(nf2_node_view(fs, way->node[0], 0, &gap.view));
-    int found = nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);
-    if (found > 0) {
-        way->spot = entry->spot;
-        way->ahead = entry->record;
+    gap.spot = way->spot;
+    return nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);
+}
+
+/*
+ * Keys are asked for in order, often: is it the last entry, or the one behind it, that a search for
+ * a key leads to? 1, 0 or an error.
+ */
+static NF2_APART int follows(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
+                             struct nf2_entry *entry)
+{
+    struct nf2_way *way = &fs->way;
+
+    NF2_NEAR(way);
+    if (!way->known || way->last == 0 || !nf2_seek_at(how)) {
+        return 0;
     }
-    return found;
+    int order = nf2_compare_at(fs, way->node[0].block, way->last, key);
+    if (how == NF2_ABOVE) {
+        return order == 1 ? go_on(fs, entry) : 0;
+    }
+    if (order == 1) {
+        entry->spot = way->spot;
+        return nf2_entry_at(fs, way->node[0].block, way->last, entry) == NF2_OK;
+    }
+    /* what cannot be read there is no error: the key may lie elsewhere */
+    return order == 0 && go_on(fs, entry) > 0 && nf2_key_compare(&entry->key, key) == 0;
 }
 
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
     bool above = how >= NF2_ABOVE;
-    struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
+    int found = follows(fs, key, how, entry);
 
-    NF2_NEAR(way);
-    /* What cannot be read there is no error: the key may lie elsewhere. */
-    if (how == NF2_AT_OR_BELOW && way->known && way->spot.base != 0 && go_on(fs, entry) > 0 &&
-        nf2_key_compare(&entry->key, key) == 0) {
-        way->ahead = 0;
-        return 1;
-    }
-    for (;;) {
-        int found = lead(fs, key, how == NF2_BELOW);
+    while (found == 0) {
+        found = lead(fs, key, how == NF2_BELOW);
         if (found <= 0) {
             return found;
         }
-        NF2_TRY(nf2_node_view(fs, way->node[0], 0, &gap.view));
+        NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
         found = nf2_gap_seek(fs, &gap, how, entry);
-        way->spot = entry->spot;
-        way->ahead = 0;
-        if (found != 0) {
-            return found;
+        if (found == 0) {
+            int bounded = bound(fs, above, &entry->key);
+            if (bounded <= 0) {
+                return bounded;
+            }
+            key = &entry->key;  /* a neighbour has it */
+            how = above ? NF2_AT_OR_ABOVE : NF2_BELOW;
         }
-        found = bound(fs, above, &entry->key);
-        if (found <= 0) {
-            return found;
-        }
-        key = &entry->key;      /* a neighbour has it */
-        how = above ? NF2_AT_OR_ABOVE : NF2_BELOW;
     }
+    if (found > 0) {
+        fs->way.last = entry->record;
+        fs->way.spot = entry->spot;
+    }
+    return found;
 }
 
 /*
@@ -228,29 +236,6 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
     *hints = hint;
     NF2_TRY(nf2_entry_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, entry));
     return 1;
-}
-
-int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last,
-                        struct nf2_entry *entry)
-{
-    struct nf2_way *way = &fs->way;
-
-    NF2_NEAR(way);
-    bool here = way->known;
-    if (here && cursor != NULL) {
-        here = cursor->block == way->node[0].block && cursor->changes == fs->io.changes;
-        if (here) {
-            way->spot = cursor->spot;
-            way->ahead = 0;
-        }
-    }
-    if (here) {
-        int found = go_on(fs, entry);
-        if (found != 0) {
-            return found;
-        }
-    }
-    return nf2_tree_seek_as_is(fs, last, NF2_ABOVE, entry); /* in another leaf, or nobody knows where */
 }
 
 /* ---- changing ----------------------------------------------------------------------------------- */

@@ -30,21 +30,11 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry);
 
-/*
- * The first entry above `last`: in few steps, if the cursor is of a search for that and nothing was
- * changed since. Its block is 0 where there was none; NULL: that was the search before. 1, 0 if
- * there is none, or an error.
- */
-int nf2_tree_next_as_is(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last,
-                        struct nf2_entry *entry);
-
 /* pending.c: the same, with the changes of a GROUP that is not applied. */
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 /* It is there, or NF2_ERR_IO. */
 int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
-int nf2_tree_next(nf2_t *fs, const struct nf2_cursor *cursor, const struct nf2_key *last,
-                  struct nf2_entry *entry);
 
 /*
  * Changes of one leaf: all or nothing, durable when it returns. NF2_SPANS_LEAVES: nothing was done.

@@ -206,7 +206,7 @@ int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
     struct digests none;
 
-    fs->way.spot.base = 0;
+    fs->way.last = 0;
     memset(&none, 0, sizeof none);
     return apply(fs, view, place, &none);
 }

@@ -193,13 +193,12 @@ struct nf2_way {                /* tree.c: from the root to the leaf that was as
     struct nf2_child node[NF2_LEVELS];  /* by level: 0 is the leaf */
     uint16_t below;             /* place of the leaf's entry in the node above it;
                                    0: there is none */
-    uint16_t above_block, above;    /* the entry of what follows the leaf, in some node;
-                                       0: it is the last one */
-    struct nf2_spot spot;       /* where the last search in the leaf ended: the next one asks for
-                                   what follows, often; base 0: not known */
-    uint16_t ahead;             /* place of the entry in front of it, if that was looked at, but not
-                                   asked for; else 0 */
+    uint16_t above;             /* that of what follows the leaf; 0: it is the last one */
+    uint8_t above_level;        /* of the node on the way with that entry */
     bool known;                 /* no node was written anew since */
+    uint16_t last;              /* place of the entry in the leaf that was found last; 0: not
+                                   known */
+    struct nf2_spot spot;       /* behind that: what is asked for next, often */
 };
 
 struct nf2_file;
@@ -269,14 +268,7 @@ typedef struct nf2_file {
     struct nf2_piece piece[NF2_PIECES_MAX];     /* not committed, oldest first */
 } nf2_file_t;
 
-struct nf2_cursor {             /* see nf2_tree_next */
-    uint32_t block;             /* of the leaf; 0: not known */
-    uint32_t changes;           /* of the volume so far */
-    struct nf2_spot spot;
-};
-
 typedef struct nf2_dir {
-    struct nf2_cursor cursor;
     struct nf2_key last;        /* the last entry listed; id 0: closed */
 } nf2_dir_t;
 
