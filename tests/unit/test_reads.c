@@ -194,6 +194,88 @@ TEST(crowded_leaf)
     volume_down(&volume, true);
 }
 
+/* Names asked for in order: a search goes on where the last one ended. */
+TEST(in_order)
+{
+    struct volume volume;
+    char name[64];
+
+    volume_up(&volume, chip);
+    CHECK_EQ(nf2_mkdir(&volume.fs, "d"), NF2_OK);
+    make_names(&volume, "d/%03u", NAMES);
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    uint64_t before = bytes_read(&volume);
+    for (uint32_t i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof name, "d/%03u", (unsigned)i);
+        CHECK_EQ(size_of(&volume, name, NULL), NF2_OK);
+    }
+    uint64_t bytes = (bytes_read(&volume) - before) / NAMES;
+    printf("a look at one of %u names in order: %u bytes read\n", NAMES, (unsigned)bytes);
+    CHECK(bytes <= 450);
+    volume_down(&volume, true);
+}
+
+/* A look at each name that is listed, and at others, which change between: the listing goes on behind what it gave. */
+TEST(looks_between)
+{
+    struct volume volume;
+    nf2_dir_t dir;
+    struct nf2_dirent entry;
+    char name[64];
+    uint32_t count = 0;
+
+    volume_up(&volume, chip);
+    make_names(&volume, "%03u", NAMES);
+    CHECK_EQ(nf2_opendir(&volume.fs, &dir, "/"), NF2_OK);
+    while (nf2_readdir(&volume.fs, &dir, &entry) == 1) {
+        snprintf(name, sizeof name, "%03u", (unsigned)count);
+        CHECK(strcmp(entry.name, name) == 0);
+        CHECK_EQ(entry.size, 12 + count % 2);
+        CHECK(count % 2 == 0 || holds(&volume, entry.name, 13, count));
+        snprintf(name, sizeof name, "%03u", (unsigned)count + 1);
+        if (count % 4 == 0) {   /* the next one is another record then */
+            CHECK_EQ(put(&volume, name, 13, count + 1), NF2_OK);
+            CHECK_EQ(size_of(&volume, name, NULL), NF2_OK);
+        } else if (count % 4 == 2) { /* it goes, and comes again */
+            CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
+            CHECK_EQ(size_of(&volume, name, NULL), NF2_ERR_NOENT);
+            CHECK_EQ(put(&volume, name, 13, count + 1), NF2_OK);
+        }
+        count++;
+    }
+    CHECK_EQ(count, NAMES);
+    volume_down(&volume, true);
+}
+
+/* Read from the front, a file in short pieces costs little more than its pages. */
+TEST(pieces_in_order)
+{
+    struct volume volume;
+    static uint8_t data[256];
+    uint32_t pieces = 400, state = 1;
+
+    volume_up(&volume, "w25q80");
+    CHECK_EQ(put(&volume, "table", pieces * 256, 1), NF2_OK);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "table", NF2_O_RDWR, volume.page), NF2_OK);
+    for (uint32_t i = 0; i < 3 * pieces; i++) {
+        state = state * 1664525u + 1013904223u;
+        CHECK(nf2_seek(&volume.fs, &volume.file, (int32_t)((state >> 8) % pieces * 256u), NF2_SEEK_SET) >= 0);
+        CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, sizeof data), (int32_t)sizeof data);
+        CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
+    }
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "table", NF2_O_RDONLY, NULL), NF2_OK);
+    uint64_t before = vflash_counts(volume.flash)->read_pages;
+    for (uint32_t i = 0; i < pieces; i++) {
+        CHECK_EQ(nf2_read(&volume.fs, &volume.file, data, sizeof data), (int32_t)sizeof data);
+    }
+    uint64_t pages = (vflash_counts(volume.flash)->read_pages - before) * 10u / pieces;
+    printf("%u pieces of a page in order: %u.%u pages read for each\n", (unsigned)pieces, (unsigned)pages / 10u, (unsigned)pages % 10u);
+    CHECK(pages <= 40);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    volume_down(&volume, true);
+}
+
 /* A rename searches its leaves for the old and the new name in one pass, wherever the names lie. */
 TEST(renames)
 {
@@ -225,7 +307,10 @@ int main(void)
         RUN(small_files);
         RUN(known_directories);
         RUN(crowded_leaf);
+        RUN(in_order);
+        RUN(looks_between);
     }
+    RUN(pieces_in_order);
     RUN(renames);
     return check_done();
 }
