@@ -219,6 +219,7 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
 
     NF2_NEAR(hints);
     uint32_t hint = *hints;
+    bool loaded = false;
     while (hint == 0 || (hint ^ part) >> 29 != 0 ||
            nf2_compare_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, key) != 1) {
         if (++i == NF2_HINTS) {
@@ -228,13 +229,16 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
             }
             hint = nf2_hint_of(entry->block, entry->record) | part;
             i--;
+            loaded = true;
             break;
         }
         hint = hints[i];
     }
     memmove(hints + 1, hints, i * sizeof hint);
     *hints = hint;
-    NF2_TRY(nf2_entry_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, entry));
+    if (!loaded) {
+        NF2_TRY(nf2_entry_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, entry));
+    }
     return 1;
 }
 
