@@ -205,7 +205,8 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
     if (i > 0) {
         uint32_t place = gap->view->slot[i - 1];
         NF2_TRY(know(fs, gap->view, place));
-        int order = gap->below == 0 ? 0 : nf2_compare_at(fs, gap->view->block, gap->below, &fs->known);
+        int order = gap->below == 0 ? 0 :
+                    nf2_compare_at(fs, gap->view->block, gap->below, &fs->known);
         NF2_TRY(order);
         gap->below = order == 0 ? (uint16_t)place : gap->below;
     }
@@ -240,9 +241,10 @@ int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, st
 int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
 {
     const struct nf2_view *view = iterator->view;
-    uint32_t behind, place = iterator->spot.tail < view->alive ? view->slot[iterator->spot.tail] : 0;
+    uint32_t tail = iterator->spot.tail, place = tail < view->alive ? view->slot[tail] : 0, behind;
 
-    NF2_TRY(place != 0 ? know(fs, view, place) : NF2_OK); /* first: then all reads are in the base */
+    /* first: then all reads are in the base */
+    NF2_TRY(place != 0 ? know(fs, view, place) : NF2_OK);
     int next = next_alive(fs, view, iterator->spot.base, &behind);
     NF2_TRY(next);
     iterator->spot.base = (uint16_t)next;

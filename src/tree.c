@@ -71,7 +71,8 @@ static int leads(nf2_t *fs, const struct nf2_key *key, bool below)
     if (order < 0 || order + (int)below > 1) {
         return order < 0 ? order : 0;
     }
-    order = way->above != 0 ? nf2_compare_at(fs, way->node[way->above_level].block, way->above, key) : 2;
+    order = way->above == 0 ? 2 :
+            nf2_compare_at(fs, way->node[way->above_level].block, way->above, key);
     return order < 0 ? order : order + (int)below > 1;
 }
 
