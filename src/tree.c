@@ -166,15 +166,13 @@ static NF2_APART int follows(nf2_t *fs, const struct nf2_key *key, enum nf2_seek
         return 0;
     }
     int order = nf2_compare_at(fs, way->node[0].block, way->last, key);
-    if (how == NF2_ABOVE) {
-        return order == 1 ? go_on(fs, entry) : 0;
-    }
-    if (order == 1) {
+    if (order == 1 && how == NF2_AT_OR_BELOW) {
         entry->spot = way->spot;
         return nf2_entry_at(fs, way->node[0].block, way->last, entry) == NF2_OK;
     }
+    int found = order == (how == NF2_ABOVE) ? go_on(fs, entry) : 0;
     /* what cannot be read there is no error: the key may lie elsewhere */
-    return order == 0 && go_on(fs, entry) > 0 && nf2_key_compare(&entry->key, key) == 0;
+    return how == NF2_ABOVE ? found : found > 0 && nf2_key_compare(&entry->key, key) == 0;
 }
 
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
