@@ -4,7 +4,7 @@
 /* A code without its sign (1: none), and its text, one behind the other. */
 static const char texts[] =
     "\001no error\0"
-    "\002no such file or directory\0"       /* NF2_ERR_NOENT */
+    "\002not found\0"       /* NF2_ERR_NOENT */
     "\005I/O error\0"    /* IO */
     "\011bad handle\0"                      /* BADF */
     "\020file is open\0"                /* BUSY */
@@ -18,7 +18,7 @@ static const char texts[] =
     "\044name too long\0"                   /* NAMETOOLONG */
     "\047not empty\0"             /* NOTEMPTY */
     "\310blank chip\0"               /* BLANK */
-    "\311no NF2FS volume\0"             /* FOREIGN */
+    "\311not NF2FS\0"             /* FOREIGN */
     "\312damaged\0"                  /* CORRUPT */
     "\313wrong geometry\0"                  /* GEOMETRY */
     "\314unknown version\0"          /* VERSION */

@@ -160,12 +160,9 @@ static int group_whole(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *reco
         }
         if (found == NF2_PLACE_BLANK && next < nf2_log_bytes(fs)) { /* perhaps it goes on there */
             const uint8_t *head = nf2_peek(fs, scan->block, next, 2);
-            if (head == NULL) {
-                return NF2_ERR_IO;
-            }
-            if (nf2_get16(head) == scan->epoch) {
-                found = nf2_record_at(fs, scan->block, next + NF2_PAGE_HEAD, scan->epoch, record);
-            }
+            bool other = head != NULL && nf2_get16(head) != scan->epoch; /* or a bit of it turned over, or was cut */
+            found = nf2_record_at(fs, scan->block, next + NF2_PAGE_HEAD, scan->epoch, record);
+            found += other && found == NF2_PLACE_INVALID;
         }
         if (found != NF2_PLACE_RECORD) {
             return found;

@@ -557,6 +557,11 @@ static enum rig_result judge_failed(struct rig *rig, const struct call *call, bo
     if (rig->answer == NF2_ERR_IO || (looks && !right) || (mounts && !rig->mounted && rig->mount_answer == NF2_ERR_IO)) {
         return RIG_FAILED;
     }
+    /* A change that was committed and could not be applied is tried again by any call: one that needs no driver itself answers as ever. */
+    bool needs_none = call->op == OP_SEEK || call->op == OP_TELL || call->op == OP_SIZE || rig->answer == NF2_ERR_BADF;
+    if (core_broken(&rig->fs) && right && needs_none) {
+        return RIG_FAILED;
+    }
     if (core_broken(&rig->fs)) {
         wrong(rig, "the driver failed for good, and the call answered %d", (int)rig->answer);
         return RIG_WRONG;

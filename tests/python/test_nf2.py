@@ -285,11 +285,11 @@ def test_errors_name_what_is_wrong(tmp_path, nf2, monkeypatch):
     assert nf2("put", "flash.img", "name", "/d/file")[0] == 0
     for arguments, expected in (
         (("mv", "flash.img", "/d/e", "/d/file"), "/d/file: is a file: no directory can replace it"),
-        (("mv", "flash.img", "/d/file", "/none/x"), "/none/x: no such file or directory"),
-        (("mv", "flash.img", "/none", "/d/x"), "/none: no such file or directory"),
+        (("mv", "flash.img", "/d/file", "/none/x"), "/none/x: not found"),
+        (("mv", "flash.img", "/none", "/d/x"), "/none: not found"),
         (("mv", "flash.img", "/d/e", "/d/file/x"),
          "/d/file/x: not a directory"),
-        (("put", "flash.img", "name", "/none/x"), "/none/x: no such file or directory"),
+        (("put", "flash.img", "name", "/none/x"), "/none/x: not found"),
         (("format", "small.img", "--chip", "w25q80@0+64K"),
          "small.img: too small for a volume: 16 blocks, and it takes 32 at least"),
         (("top", "--once", "flash.img"), "flash.img: is not a trace of a chip"),
