@@ -22,7 +22,7 @@ static const char texts[] =
     "\312damaged\0"                  /* CORRUPT */
     "\313wrong geometry\0"                  /* GEOMETRY */
     "\314unknown version\0"          /* VERSION */
-    "\0unknown error";
+    "\0unknown";
 
 const char *nf2_error_text(int error)
 {

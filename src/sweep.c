@@ -268,6 +268,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     uint32_t windows = nf2_windows(fs), most = 0, idle = 0;
     uint32_t parts = nf2_max(windows, space->window_blocks / NF2_CELLS); /* that are looked at before nothing more is to be won */
 
+    walk->hard = false;         /* an error may have ended the last search */
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */
     if (!enough(fs, number) && walk->spent == fs->io.changes + fs->moves) {
