@@ -295,7 +295,7 @@ static NF2_APART void find_next(nf2_t *fs, uint32_t block)
  * names. The next session gets here, too, before it takes any other block, and trusts none to be
  * erased. The old log's end is returned.
  */
-static NF2_APART uint32_t pass_over(nf2_t *fs, uint32_t old, uint32_t end)
+static uint32_t pass_over(nf2_t *fs, uint32_t old, uint32_t end)
 {
     struct nf2_root *root = &fs->root;
 

@@ -12,7 +12,7 @@
 #define EFFORT 300u             /* of a call, see nf2_io: then a walk is left to the next one */
 
 /* What is left to do of a walk, in pages copied. */
-static uint32_t work_left(const nf2_t *fs)
+static NF2_APART uint32_t work_left(const nf2_t *fs)
 {
     uint32_t all = nf2_max(fs->walk.leaves_before, fs->walk.leaves) + 1u - fs->walk.leaves;
 
@@ -95,7 +95,7 @@ static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
 }
 
 /* Adds a marked window to the lap; a lap over all of them gives the exact number of free blocks. */
-static void count_window(nf2_t *fs)
+static NF2_APART void count_window(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
     uint32_t orphan;
@@ -346,7 +346,7 @@ static int pace(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
     struct nf2_space *space = &fs->space;
-    bool used_up = (space->now_free == 0 || space->drained) && space->erases - walk->ended > 16;
+    bool used_up = (space->now_free == 0 || space->drained) && (space->fresh || space->erases - walk->ended > 16);
     uint32_t begin = walk->stock > space->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock; /* garbage ripens */
 
     if (space->fresh || walk->ready) {
