@@ -58,7 +58,7 @@ static int erase_first(nf2_t *fs, struct nf2_claim *claim)
     return erase_next(fs, claim, claim->count == large && nf2_large_begins(fs, claim->start) ? large : 1);
 }
 
-static void take(struct nf2_claim *claim, uint32_t count)
+static NF2_APART void take(struct nf2_claim *claim, uint32_t count)
 {
     NF2_ASSERT(count <= claim->erased);
     claim->start = (uint16_t)(claim->start + count);
@@ -81,7 +81,7 @@ static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t mos
 }
 
 /* A block that was in use becomes the claim. */
-static NF2_APART bool claim_one(struct nf2_claim *claim, uint32_t block, bool erased)
+static bool claim_one(struct nf2_claim *claim, uint32_t block, bool erased)
 {
     claim->start = (uint16_t)block;
     claim->count = 1;
@@ -169,7 +169,7 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
 }
 
 /* Is less of a claim erased than a step of idle work may take, though there is more of it? */
-static bool short_of(const struct nf2_claim *claim, uint32_t blocks)
+static NF2_APART bool short_of(const struct nf2_claim *claim, uint32_t blocks)
 {
     return claim->erased < blocks && (claim->count == 0 || claim->erased < claim->count);
 }

@@ -123,7 +123,7 @@ int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint3
 }
 
 /* What a program or an erase answered. */
-static NF2_APART int settle(nf2_t *fs, int result)
+static int settle(nf2_t *fs, int result)
 {
     if (result == NF2_FLASH_BAD) {
         return NF2_FAILED_BLOCK;

@@ -110,7 +110,7 @@ static uint16_t last_epoch(const nf2_t *fs, const struct nf2_scan *scan)
  * The last log: where an anchor is lost, or a cut came in front of it, the log goes on in the block that the head names as the next one.
  * What that was before has fewer erases, or was erased. A read that fails must not end the search: an older log would be gone on with.
  */
-static NF2_APART int find_head(nf2_t *fs)
+static int find_head(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
     struct nf2_scan scan;

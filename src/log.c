@@ -118,7 +118,7 @@ static uint32_t next_place(const nf2_t *fs, const struct nf2_record *record)
  * torn one leaves bits set: where the bit that says that the group goes on is clear, it does not.
  * A bit of the length may be wrong.
  */
-static NF2_APART int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_record *invalid)
+static int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_record *invalid)
 {
     for (unsigned bit = 0; bit <= 12 && !scan->damaged; bit++) {
         struct nf2_record record = *invalid;

@@ -218,7 +218,7 @@ static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_key *key)
  * moved, TOO_LONG, or an
  * error.
  */
-static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *list)
+static int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *list)
 {
     struct nf2_refs refs;
     struct nf2_piece piece, to;

@@ -173,6 +173,10 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
                 break;
             }
             gap->below = (uint16_t)place;
+            if (order == 1) {   /* the key itself: what follows is above it */
+                gap->spot.base = (uint16_t)behind;
+                break;
+            }
         }
     } while (gap->below == 0 && page-- > 0);
     return NF2_OK;

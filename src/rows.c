@@ -44,25 +44,40 @@ static NF2_APART int next_pieces(nf2_t *fs, nf2_file_t *file, int lowest, uint32
     return (int)(to - pieces);
 }
 
-/* Writes all changes into a GROUP; a writer of NULL does not. The shadow goes with them. The bytes that they take, or an error. */
+/* The bytes that it takes. */
+static NF2_APART uint32_t put_piece(nf2_t *fs, struct nf2_writer *writer, uint32_t id, struct nf2_piece *piece)
+{
+    struct nf2_op op;
+
+    nf2_op_piece(&op, id, piece);
+    return nf2_group_put(fs, writer, &op);
+}
+
+/* The shadow goes with the changes. The bytes that this takes. */
+static NF2_APART uint32_t put_shadow(nf2_t *fs, struct nf2_writer *writer, uint32_t shadow)
+{
+    struct nf2_op op;
+
+    nf2_op_range(&op, shadow, 0, NF2_FILE_MAX + 1u);
+    uint32_t length = nf2_group_put(fs, writer, &op);
+    nf2_op_delete_orphan(&op, shadow);
+    return length + nf2_group_put(fs, writer, &op);
+}
+
+/* Writes all changes into a GROUP; a writer of NULL does not. The bytes that they take, or an error. */
 static NF2_APART int write_all(nf2_t *fs, nf2_file_t *file, int lowest, struct nf2_writer *writer)
 {
-    uint32_t at = 0, length = 0, shadow = lowest == NF2_SHADOW ? file->shadow : 0;
+    uint32_t at = 0, length = 0;
     struct nf2_piece pieces[NEXT_MOST];
-    struct nf2_op op;
     int n;
 
     while ((n = next_pieces(fs, file, lowest, &at, pieces)) > 0 && length <= NF2_GROUP_BYTES_MAX) {
         for (int i = 0; i < n; i++) {
-            nf2_op_piece(&op, map_of(file, lowest), &pieces[i]);
-            length += nf2_group_put(fs, writer, &op);
+            length += put_piece(fs, writer, map_of(file, lowest), &pieces[i]);
         }
     }
-    if (shadow != 0) {
-        nf2_op_range(&op, shadow, 0, NF2_FILE_MAX + 1u);
-        length += nf2_group_put(fs, writer, &op);
-        nf2_op_delete_orphan(&op, shadow);
-        length += nf2_group_put(fs, writer, &op);
+    if (lowest == NF2_SHADOW && file->shadow != 0) {
+        length += put_shadow(fs, writer, file->shadow);
     }
     return n < 0 ? n : (int)length;
 }
@@ -85,7 +100,8 @@ static NF2_APART int commit_rows(nf2_t *fs, nf2_file_t *file, int lowest)
     return result;
 }
 
-int nf2_change_file(nf2_t *fs, nf2_file_t *file, int lowest)
+/* All of it with one change, if it is no more than that takes: 1, 0 if it is more, or an error. */
+static NF2_APART int change_few(nf2_t *fs, nf2_file_t *file, int lowest)
 {
     struct nf2_piece plan[NF2_PLAN_PIECES + NEXT_MOST];
     uint32_t at = 0, count = 0;
@@ -95,9 +111,18 @@ int nf2_change_file(nf2_t *fs, nf2_file_t *file, int lowest)
         count += (uint32_t)n;
     }
     NF2_TRY(n);
-    if (count <= NF2_PLAN_PIECES && (lowest != NF2_SHADOW || file->shadow == 0)) {
-        return count > 0 ? nf2_change_pieces(fs, map_of(file, lowest), plan, count) : NF2_OK;
+    if (count > NF2_PLAN_PIECES || (lowest == NF2_SHADOW && file->shadow != 0)) {
+        return 0;
     }
-    NF2_TRY(nf2_change_begin(fs));
-    return commit_rows(fs, file, lowest);
+    NF2_TRY(count > 0 ? nf2_change_pieces(fs, map_of(file, lowest), plan, count) : NF2_OK);
+    return 1;
+}
+
+int nf2_change_file(nf2_t *fs, nf2_file_t *file, int lowest)
+{
+    int done = change_few(fs, file, lowest);
+
+    NF2_TRY(done);
+    NF2_TRY(done ? NF2_OK : nf2_change_begin(fs));
+    return done ? NF2_OK : commit_rows(fs, file, lowest);
 }

@@ -88,7 +88,7 @@ int nf2_super_find(nf2_t *fs)
  * Where a block goes on that this session has not written yet. One with anything but anchors in it, or without one, is erased first: its
  * erase may have been cut.
  */
-static NF2_APART uint32_t find_end(nf2_t *fs, uint32_t block)
+static uint32_t find_end(nf2_t *fs, uint32_t block)
 {
     struct nf2_scan scan;
     struct nf2_record record;

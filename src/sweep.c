@@ -342,7 +342,7 @@ static uint32_t effort_allowed(const nf2_t *fs)
  * So much of the walk is done with each change that it ends before the window does. What one call
  * does has a bound: what is late is left to the calls that follow.
  */
-static int pace(nf2_t *fs)
+static NF2_APART int pace(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
     struct nf2_space *space = &fs->space;

@@ -77,7 +77,7 @@ static int leads(nf2_t *fs, const struct nf2_key *key, bool below)
 }
 
 /* The way from the root: 1, 0 if there is nothing below the key, or an error. */
-static NF2_APART int find_way(nf2_t *fs, const struct nf2_key *key, bool below)
+static int find_way(nf2_t *fs, const struct nf2_key *key, bool below)
 {
     struct nf2_child node = {fs->root.node, fs->root.node_base};
     struct nf2_way *way = &fs->way;
@@ -269,7 +269,7 @@ int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
 }
 
 /* Ends a RANGE where the leaf ends that it begins in. */
-static NF2_APART int cut_range(nf2_t *fs, struct nf2_op *range)
+static int cut_range(nf2_t *fs, struct nf2_op *range)
 {
     struct nf2_key upper;
 

@@ -252,7 +252,7 @@ static NF2_APART void find_range(nf2_t *fs, const struct nf2_view *view, struct 
     }
 }
 
-static NF2_APART int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view *view)
+static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view *view)
 {
     struct nf2_scan scan;
     struct nf2_record record;

@@ -39,7 +39,7 @@ static uint32_t wear(const nf2_t *fs, const struct counts *counts, uint32_t grou
     return value / (SPLIT + SPLIT) / nf2_group_blocks(fs);
 }
 
-static uint32_t spread(const nf2_t *fs)
+static NF2_APART uint32_t spread(const nf2_t *fs)
 {
     return fs->config->wear_spread != 0 ? fs->config->wear_spread : SPREAD;
 }
