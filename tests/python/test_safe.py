@@ -368,7 +368,7 @@ def test_a_directory_is_not_moved_into_itself(flash, nf2):
 
 def test_a_repair_that_is_interrupted_leaves_all_as_it_was(flash, nf2, tmp_path, monkeypatch):
     data = bytearray(flash.read_bytes())
-    data[0 : 2 * BLOCK] = bytes(2 * BLOCK)
+    data[0 : 3 * BLOCK] = bytes(3 * BLOCK)
     flash.write_bytes(data)
 
     def stop(report, path):
