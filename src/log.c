@@ -160,9 +160,17 @@ static int group_whole(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *reco
         }
         if (found == NF2_PLACE_BLANK && next < nf2_log_bytes(fs)) { /* perhaps it goes on there */
             const uint8_t *head = nf2_peek(fs, scan->block, next, 2);
-            bool other = head != NULL && nf2_get16(head) != scan->epoch; /* or a bit of it turned over, or was cut */
-            found = nf2_record_at(fs, scan->block, next + NF2_PAGE_HEAD, scan->epoch, record);
-            found += other && found == NF2_PLACE_INVALID;
+            if (head == NULL) {
+                return NF2_ERR_IO;
+            }
+            uint32_t other = nf2_get16(head) ^ scan->epoch;
+            if ((other & (other - 1)) == 0) { /* of no bit, or of one that turned over or was not programmed */
+                found = nf2_record_at(fs, scan->block, next + NF2_PAGE_HEAD, scan->epoch, record);
+            }
+            bool within = found == NF2_PLACE_RECORD && NF2_PAGE_HEAD + (uint32_t)record->length <= nf2_page(fs);
+            if (other != 0 && found >= NF2_PLACE_INVALID && !within) {
+                found = NF2_PLACE_BLANK; /* mend_epoch() does not take it */
+            }
         }
         if (found != NF2_PLACE_RECORD) {
             return found;
