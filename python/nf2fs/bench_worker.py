@@ -4,10 +4,12 @@
 The programs come along as bytes and are kept under their hash, so that no file system has to be shared.
 """
 
+import errno
 import hashlib
 import os
 import subprocess
 import tempfile
+import time
 
 _known = {}
 
@@ -34,6 +36,17 @@ def keep(name, data, executable):
     return path
 
 
+def start(command, seconds):
+    """A process that another thread is just beginning may still hold a program's file open for writing: the kernel says 'busy' then."""
+    for left in range(50, -1, -1):
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+        except OSError as problem:
+            if problem.errno != errno.ETXTBSY or left == 0:
+                raise
+        time.sleep(0.1)
+
+
 def run(task, files):
     """Runs the task's program; gives back exit code, output and errors, or that it took too long.
 
@@ -43,7 +56,7 @@ def run(task, files):
     paths = {name: keep(name, data, executable) for name, (data, executable) in files.items()}
     command = [paths[task["program"]], *(paths.get(word, word) for word in task["arguments"])]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=task["seconds"])
+        done = start(command, task["seconds"])
     except subprocess.TimeoutExpired:
         return {"timeout": True}
     return {"code": done.returncode, "output": done.stdout, "errors": done.stderr[-2000:]}

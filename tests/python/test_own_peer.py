@@ -5,11 +5,13 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from nf2fs import bench, bench_cli
+from nf2fs import bench, bench_cli, bench_worker
 
 ROOT = Path(__file__).resolve().parents[2]
 CMAKE = Path(sys.executable).with_name("cmake") if Path(sys.executable).with_name("cmake").exists() else shutil.which("cmake")
@@ -54,3 +56,18 @@ def test_a_file_system_of_ones_own(tmp_path, capsys):
     rows = {(row["fs"], row["workload"]): row for row in map(json.loads, out.read_text().splitlines())}
     assert rows["example", "create32"]["time_us"] == rows["native", "create32"]["time_us"] > 0
     assert "remove /f" in rows["example", "delete32"]["status"] and "failed with -22" in rows["example", "delete32"]["status"]
+
+
+def test_a_program_that_is_still_open_for_writing(tmp_path):
+    """Whoever writes it is done soon: the run waits."""
+    program = tmp_path / "program"
+    shutil.copy("/bin/echo", program)
+    program.chmod(0o700)
+    results = []
+    busy = threading.Thread(target=lambda: results.append(bench_worker.start([str(program), "done"], 20)))
+    with open(program, "ab"):
+        busy.start()
+        time.sleep(0.3)
+        assert not results
+    busy.join()
+    assert results[0].stdout == "done\n"
