@@ -172,12 +172,6 @@ static NF2_APART int settled(nf2_file_t *file, int result)
     return result;
 }
 
-int nf2_file_sync(nf2_t *fs, nf2_file_t *file)
-{
-    int result = file->failed ? NF2_ERR_IO : settled(file, nf2_commit(fs, file));
-    return result < 0 ? result : NF2_OK;
-}
-
 static int sync_file(nf2_t *fs, nf2_file_t *file)
 {
     return WRITABLE(file) ? fs->writing->commit(fs, file) : NF2_OK;
@@ -249,8 +243,11 @@ static NF2_APART bool buffer_takes(const nf2_t *fs, const nf2_file_t *file, uint
            (file->dirty || nf2_content_whole(file));
 }
 
-/* Whole pages go to the chip at once, the rest waits in the buffer. */
-static int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+/*
+ * Whole pages go to the chip at once, the rest waits in the buffer. Without data: what the file
+ * has there is put anew.
+ */
+static NF2_APART int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
 {
     NF2_TRY(at > file->size ? nf2_data_extend(fs, file, at) : NF2_OK);
     while (length > 0) {
@@ -260,20 +257,65 @@ static int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *da
         }
         uint32_t within = at - file->buffer_at, room = nf2_data_room(fs, file) - within;
         uint32_t n = nf2_min(length, room);
-        if (file->buffered == 0 && n == room) {
+        if (data != NULL && file->buffered == 0 && n == room) {
             n = length - ((length - room) & (nf2_page(fs) - 1));
             NF2_TRY(nf2_data_put(fs, file, at, data, n));
         } else {
-            memcpy(file->buffer + within, data, n);
+            uint8_t *to = file->buffer + within;
+            int got = data == NULL ? read_some(fs, file, at, to, n) : (int)n;
+            NF2_TRY(got);
+            n = (uint32_t)got;
+            if (data != NULL) {
+                memcpy(to, data, n);
+            }
             file->buffered = (uint16_t)nf2_max(file->buffered, within + n);
             file->dirty = true;
         }
         at += n;
-        data += n;
+        data += data != NULL ? n : 0;
         length -= n;
         file->size = nf2_max(file->size, at);
     }
     return NF2_OK;
+}
+
+/* What the file's map has from `at` to `end` is put anew, as far as there is room. */
+static NF2_APART int put_anew(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t end)
+{
+    bool over = file->kind == NF2_BODY_MAP && !file->fresh;
+
+    end = nf2_min(end, file->synced);
+    int result = over && at < end ? write_all(fs, file, at, NULL, end - at) : NF2_OK;
+    return result == NF2_ERR_NOSPC || result == NF2_NEED_SPACE ? NF2_OK : result;
+}
+
+/*
+ * Behind the last write, and in front of one at another place: what is written over a map grows to
+ * whole grains, so that no pieces are left that are too short to be worth a move.
+ */
+static NF2_APART int grow(nf2_t *fs, nf2_file_t *file, uint32_t at)
+{
+    const struct nf2_piece *last = &file->piece[file->pieces - (file->pieces > 0 ? 1u : 0)];
+    uint32_t mask = (1u << fs->walk.grain) - 1, end = file->synced;
+
+    if (file->dirty) {
+        end = file->buffer_at + file->buffered;
+    } else if (file->pieces > 0) {
+        end = last->offset + last->length;
+    }
+    if (buffer_takes(fs, file, at) || at == end) {
+        return NF2_OK;
+    }
+    NF2_TRY(put_anew(fs, file, end, (end + mask) & ~mask));
+    return put_anew(fs, file, at & ~mask, at);
+}
+
+int nf2_file_sync(nf2_t *fs, nf2_file_t *file)
+{
+    int result = file->failed ? NF2_ERR_IO : settled(file, grow(fs, file, NF2_NONE));
+
+    result = result < 0 ? result : settled(file, nf2_commit(fs, file));
+    return result < 0 ? result : NF2_OK;
 }
 
 /* Does first what may be refused and cannot be put back, but leaves the content as it is. */
@@ -364,6 +406,7 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     }
     if (length > 0) {
         result = room_for(fs, file, at, length);
+        result = result == NF2_OK ? grow(fs, file, at) : result;
         result = result == NF2_OK ? write_or_refuse(fs, file, at, data, length) : result;
         result = settled(file, result);
     }

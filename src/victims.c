@@ -3,6 +3,9 @@
 
 /* Of 16 parts: with less live data a large erase costs less than small ones of what is free. */
 #define WORTH 11u
+#define FEW 32u                 /* bytes: pieces may be that short */
+#define GRAIN_LEAST 8u          /* powers of two: a page, */
+#define GRAIN_MOST 12u          /* and a block */
 
 uint32_t nf2_victims_floor(const nf2_t *fs)
 {
@@ -88,6 +91,21 @@ static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool 
     return found;
 }
 
+/*
+ * Moving a piece takes some 50 bytes of leaves, twice that where they are written anew: what is
+ * written gets pieces so long that emptying victims as live as these wins.
+ */
+static void choose_grain(nf2_t *fs, uint32_t moved, uint32_t room)
+{
+    uint32_t least = 150u * moved / nf2_max(room, 1), grain = GRAIN_LEAST;
+    bool many = fs->walk.leaves_before >= fs->io.blocks / 64; /* leaves: pieces are short */
+
+    while (1u << grain < least && grain < GRAIN_MOST) {
+        grain++;
+    }
+    fs->walk.grain = (uint8_t)(many && least > FEW ? grain : 0);
+}
+
 bool nf2_victims_choose(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
@@ -115,6 +133,9 @@ bool nf2_victims_choose(nf2_t *fs)
     fs->walk.gain = room / per_block;
     if (garbage < per_block / 16 && room <= space->cell_blocks * per_block) {
         space->victims = 0;     /* holes would be moved about, for ever */
+    }
+    if (space->victims != 0) {
+        choose_grain(fs, moved, room);
     }
     return space->victims != 0;
 }

@@ -162,6 +162,8 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
     bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     bool looked;                /* `mark` was only looked at, */
+    uint8_t grain;              /* what is written over a map grows to multiples of two to that
+                                   power, in bytes */
     uint16_t turn;              /* the window whose turn it is */
     uint32_t looked_changes;    /* when there had been so many changes */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
