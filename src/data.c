@@ -92,6 +92,12 @@ bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length)
            length + 16u <= nf2_page(fs);
 }
 
+/* Room for blocks, of which the file may have a promise. */
+static int room_beside(nf2_t *fs, const nf2_file_t *file, uint32_t blocks)
+{
+    return nf2_sweep_room(fs, blocks > file->promised ? blocks - file->promised : 0);
+}
+
 int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
 {
     uint32_t bytes = nf2_block_bytes(fs), have = 0;
@@ -108,8 +114,7 @@ int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
     if (length <= have || beside) {
         return NF2_OK;
     }
-    uint32_t blocks = (length - have + bytes - 1) / bytes;
-    return nf2_sweep_room(fs, blocks > file->promised ? blocks - file->promised : 0);
+    return room_beside(fs, file, (length - have + bytes - 1) / bytes);
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
@@ -163,7 +168,7 @@ static int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset, const struct
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 {
     /* what the handle takes can be synced */
-    NF2_TRY(nf2_sweep_room(fs, file->synced > 0 ? file->spilled / SYNCED_PIECES : 0));
+    NF2_TRY(room_beside(fs, file, file->synced > 0 ? file->spilled / SYNCED_PIECES : 0));
     NF2_TRY(nf2_sweep_ready(fs, false));
     if (file->shadow == 0) {
         NF2_TRY(nf2_shadow_begin(fs, &file->shadow)); /* before its first entry */

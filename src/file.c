@@ -386,10 +386,15 @@ static int give_up(nf2_t *fs, nf2_file_t *file)
     return load_inline(fs, file);
 }
 
-/* Is there room for so many bytes more? */
+/* Is there room for so many bytes more? What newer pieces cover is given up only in the shadow. */
 static int room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
 {
     NF2_TRY(nf2_sweep_ready(fs, false));
+    int result = nf2_data_room_for(fs, file, at, length);
+    if (result != NF2_ERR_NOSPC || file->pieces < 2) {
+        return result;
+    }
+    NF2_TRY(nf2_data_spill(fs, file));
     return nf2_data_room_for(fs, file, at, length);
 }
 
