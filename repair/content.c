@@ -129,13 +129,26 @@ static uint32_t load_piece(const struct repair *r, const uint8_t *p, uint32_t ro
     return used != 0 && lies_inside(r, piece) ? at + used : 0;
 }
 
-const uint8_t *rep_body(const struct rep_entry *entry, uint32_t *length)
+/* An entry's body behind the rest of a long name; NULL: no entry of a name. */
+static const uint8_t *body_of(const struct rep_entry *entry, uint32_t *length)
 {
     uint32_t rest = entry->key.length < NF2_KEY_MAX ? 0 :
                     entry->body_length > 0 ? 1u + entry->body[0] : 1;
 
     *length = rest < entry->body_length ? entry->body_length - rest : 0;
     return *length > 0 ? entry->body + rest : NULL;
+}
+
+uint32_t rep_name_id(const struct rep_entry *entry, uint8_t *kind)
+{
+    uint32_t length;
+    bool name = entry->key.id != NF2_SYSTEM_ID && !rep_is_piece(entry);
+    const uint8_t *body = name ? body_of(entry, &length) : NULL;
+
+    *kind = body != NULL && body[0] <= NF2_BODY_MAP ? body[0] : 0;
+    bool has = *kind == NF2_BODY_DIR || *kind == NF2_BODY_MAP;
+    *kind = has && length < 5 ? 0 : *kind;
+    return has && length >= 5 ? rep_get32(body + 1) : 0;
 }
 
 bool rep_is_piece(const struct rep_entry *entry)
@@ -149,10 +162,10 @@ bool rep_is_piece(const struct rep_entry *entry)
 static void add(struct reading *f, uint32_t length, const uint8_t *data, bool lost, bool checked)
 {
     struct rep_content *content = &f->content;
-    struct rep_part *last = content->parts.list + content->parts.count;
+    size_t count = content->parts.count;
 
-    if (length > 0 && lost && content->parts.count > 0 && last[-1].lost) {
-        last[-1].length += length;
+    if (length > 0 && lost && count > 0 && content->parts.list[count - 1].lost) {
+        content->parts.list[count - 1].length += length;
     } else if (length > 0) {
         REP_ADD(&content->parts, (struct rep_part){content->size, length, data, lost, checked});
     }
@@ -339,7 +352,7 @@ struct rep_content rep_content_read(struct repair *r, const struct rep_entry *en
 {
     struct reading f = {.r = r, .id = id != 0 ? id : entry->key.id};
     uint32_t length = 0;
-    const uint8_t *body = entry != NULL ? rep_body(entry, &length) : NULL;
+    const uint8_t *body = entry != NULL ? body_of(entry, &length) : NULL;
 
     if (entry == NULL || (body != NULL && body[0] == NF2_BODY_MAP && length >= 5)) {
         read_map(&f, entry == NULL ? id : rep_get32(body + 1));

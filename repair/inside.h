@@ -230,8 +230,8 @@ struct rep_frames {
 
 /* `entry` NULL: the map `id`. Its parts are to be freed. */
 struct rep_content rep_content_read(struct repair *r, const struct rep_entry *entry, uint32_t id);
-/* An entry's body behind the rest of a long name; NULL: no entry of a name. */
-const uint8_t *rep_body(const struct rep_entry *entry, uint32_t *length);
+/* The directory or map that a name leads to, 0: none. `*kind`: NF2_BODY_*, 0 where it is none. */
+uint32_t rep_name_id(const struct rep_entry *entry, uint8_t *kind);
 bool rep_is_piece(const struct rep_entry *entry);
 
 /* ---- names.c, space.c, repair.c -------------------------------------------------------------- */

@@ -110,20 +110,6 @@ static uint32_t name_of(const struct rep_entry *entry, char name[NF2_NAME_MAX + 
     return length;
 }
 
-/* The directory or map that the body of a name leads to, 0: none. `*kind`: 0 where it is no body. */
-static uint32_t id_of(const struct rep_entry *entry, uint8_t *kind)
-{
-    uint32_t length;
-    const uint8_t *body = rep_body(entry, &length);
-
-    *kind = body != NULL && body[0] <= NF2_BODY_MAP ? body[0] : 0;
-    if (*kind != NF2_BODY_DIR && *kind != NF2_BODY_MAP) {
-        return 0;
-    }
-    *kind = length < 5 ? 0 : *kind;
-    return length < 5 ? 0 : rep_get32(body + 1);
-}
-
 static bool never_given(const struct repair *r, uint32_t id)
 {
     return r->state.record != NULL && id >= rep_state32(&r->state, NF2_STATE_ID_LIMIT);
@@ -160,7 +146,7 @@ static void take_name(struct repair *r, const struct rep_entry *entry, const cha
 {
     char name[NF2_NAME_MAX + 1];
     uint8_t kind;
-    uint32_t id = id_of(entry, &kind), sum;
+    uint32_t id = rep_name_id(entry, &kind), sum;
     bool right, copy = entry->trust >= REPAIR_OUTDATED, directory = kind == NF2_BODY_DIR;
     uint32_t length = name_of(entry, name, &right);
 
@@ -305,14 +291,10 @@ void rep_names_find(struct repair *r)
 
     for (size_t i = 0; i < r->entries.count; i++) {
         const struct rep_entry *entry = &r->entries.list[i];
-        bool system = entry->key.id == NF2_SYSTEM_ID;
-        uint32_t id = system || rep_is_piece(entry) ? 0 : id_of(entry, &kind);
-        if (system) {
+        if (entry->key.id == NF2_SYSTEM_ID) {
             take_system_key(r, entry);
         }
-        if (id != 0) {
-            (void)rep_map_set(&named, id, 1);
-        }
+        (void)rep_map_set(&named, rep_name_id(entry, &kind), 1);
     }
     list(r, NF2_ROOT_ID, "");
     list_from(r, 0);

@@ -57,26 +57,19 @@ static unsigned inherited(const struct rep_node *older, const struct rep_node *n
     return count;
 }
 
-/*
- * The highest id that any record of the leaf knows of: ids are given out in order of time. `other`:
- * in the range of that leaf, or NULL.
- */
-static uint32_t highest_id(const struct rep_node *node, const struct rep_node *other)
+/* The highest id that any record of the leaf knows of: ids are given out in order of time. */
+static uint32_t highest_id(const struct rep_node *node)
 {
-    uint32_t highest = 0, length;
+    uint32_t highest = 0;
 
     for (size_t i = 0; i < node->slots.count; i++) {
         const struct rep_entry *entry = &node->slots.list[i].entry;
         const struct rep_key *key = &entry->key;
-        const uint8_t *body = rep_is_piece(entry) ? NULL : rep_body(entry, &length);
-        if (other != NULL && (rep_key_compare(key, first_key(other)) < 0 ||
-                              rep_key_compare(key, last_key(other)) > 0)) {
-            continue;
-        }
-        highest = rep_max(highest, key->id == NF2_SYSTEM_ID ? rep_key_value(key) : key->id);
-        if (body != NULL && length >= 5 && (body[0] == NF2_BODY_DIR || body[0] == NF2_BODY_MAP)) {
-            highest = rep_max(highest, rep_get32(body + 1));
-        }
+        uint32_t own = key->id != NF2_SYSTEM_ID           ? key->id :
+                       key->bytes[0] == NF2_KEY_ORPHAN ? rep_key_value(key) :
+                                                         0;
+        uint8_t kind;
+        highest = rep_max(highest, rep_max(own, rep_name_id(entry, &kind)));
     }
     return highest;
 }
@@ -96,16 +89,12 @@ static bool is_older(const struct repair *r, const struct rep_node *a, const str
         return a_end > b_begin;
     }
     unsigned forth = inherited(a, b), back = inherited(b, a);
-    uint32_t a_id = highest_id(a, forth > 0 ? b : NULL), b_id = highest_id(b, forth > 0 ? a : NULL);
+    uint32_t a_id = highest_id(a), b_id = highest_id(b);
     if (forth != back) {
         return forth > back;
     }
     if (a_id != b_id) {
         return a_id < b_id;
-    }
-    if (forth > 0 && a->alive.count != b->alive.count) {
-        /* one is a part of the other: nodes are split more often than joined */
-        return a->alive.count > b->alive.count;
     }
     return a->block > b->block;
 }
