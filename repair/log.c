@@ -58,84 +58,66 @@ static uint32_t crc_of(uint16_t epoch, const uint8_t *bytes, uint32_t length)
     return rep_crc(rep_crc(REP_CRC_START, head, 2), bytes, length);
 }
 
-/* `bytes`: the record in one piece; it stays where it lies so on the chip. */
-static void fill(struct repair *r, uint32_t block, const uint8_t *bytes, uint32_t end,
-                 struct rep_record *record)
+/*
+ * Is there a record, if some bits of its header are turned over? With `mend` also if one bit of it
+ * is wrong that is not of its length.
+ */
+static bool record_if(struct repair *r, uint32_t block, uint32_t at, uint16_t epoch, uint32_t turn,
+                      bool mend, struct rep_record *record)
 {
-    uint32_t header = rep_get16(bytes), length = header & LENGTH_MOST;
+    uint8_t bytes[LENGTH_MOST];
+    uint32_t header = rep_get16(rep_at(r, block, at)) ^ turn, length = header & LENGTH_MOST;
+    uint32_t end = copy(r, block, at, length, bytes);
 
-    if (record->mended || end != record->at + length) {
-        record->payload = memcpy(rep_take(r, length), bytes, length);
-    } else {
-        record->payload = rep_at(r, block, record->at);
+    if (end == 0) {
+        return false;
     }
-    record->payload += 2;
-    record->length = (uint16_t)(length - NF2_RECORD_OVERHEAD);
-    record->end = (uint16_t)end;
-    record->type = (uint8_t)(header >> 13);
-    record->more = (header >> 12 & 1u) != 0;
+    bytes[0] = (uint8_t)header;
+    bytes[1] = (uint8_t)(header >> 8);
+    uint32_t crc = crc_of(epoch, bytes, length);
+    int wrong = mend ? rep_crc_bit(crc, length) : -1;
+    if (wrong >= 0) {
+        bytes[wrong / 8] ^= (uint8_t)(1u << wrong % 8);
+    }
+    header = rep_get16(bytes);
+    if ((crc != REP_CRC_GOOD && wrong < 0) || (header & LENGTH_MOST) != length ||
+        header >> 13 == 0) {
+        return false;
+    }
+    bool mended = turn != 0 || wrong >= 0, lies_so = !mended && end == at + length;
+    const uint8_t *kept = lies_so ? rep_at(r, block, at) :
+                                    memcpy(rep_take(r, length), bytes, length);
+    *record = (struct rep_record){kept + 2, (uint16_t)at, (uint16_t)end,
+                                  (uint16_t)(length - NF2_RECORD_OVERHEAD), epoch,
+                                  (uint8_t)(header >> 13), (header >> 12 & 1u) != 0, mended};
+    return true;
 }
 
 enum rep_place rep_record_at(struct repair *r, uint32_t block, uint32_t at, uint16_t epoch,
                              struct rep_record *record)
 {
-    uint8_t bytes[LENGTH_MOST];
-
     *record = (struct rep_record){.at = (uint16_t)at, .epoch = epoch};
     if (at + NF2_RECORD_OVERHEAD > page_end(r, at)) {
         return REP_BLANK;
     }
-    uint32_t header = rep_get16(rep_at(r, block, at)), length = header & LENGTH_MOST;
+    uint32_t header = rep_get16(rep_at(r, block, at));
     if (header == NF2_LOG_BLANK || header == NF2_CONTINUED) {
         return REP_BLANK;
     }
     record->more = (header >> 12 & 1u) != 0;
-    uint32_t end = header >> 13 == 0 ? 0 : copy(r, block, at, length, bytes);
-    if (end == 0 || crc_of(epoch, bytes, length) != REP_CRC_GOOD) {
-        return REP_INVALID;
-    }
-    fill(r, block, bytes, end, record);
-    return REP_RECORD;
+    return record_if(r, block, at, epoch, 0, false, record) ? REP_RECORD : REP_INVALID;
 }
 
-/* Is there a record, if one bit of its length is turned over (12: none is)? The wrong one in it. */
-static bool mends(const uint8_t *bytes, uint32_t length, uint16_t epoch, unsigned turned,
-                  int *wrong)
-{
-    uint32_t crc = crc_of(epoch, bytes, length);
-
-    *wrong = turned < 12 ? -1 : rep_crc_bit(crc, length);
-    return *wrong >= 0 || (turned < 12 && crc == REP_CRC_GOOD);
-}
-
-/* The same as rep_record_at for an invalid place, with one bit of it turned over. */
+/* Where a place is invalid: with one bit of its length turned over, or of what else it is. */
 static bool record_mend(struct repair *r, uint32_t block, uint32_t at, uint16_t epoch,
                         struct rep_record *record)
 {
-    uint8_t bytes[LENGTH_MOST];
-    uint32_t stored = rep_get16(rep_at(r, block, at));
-
-    for (unsigned bit = 0; bit <= 12; bit++) {
-        uint32_t turn = bit < 12 ? 1u << bit : 0, length = (stored ^ turn) & LENGTH_MOST;
-        uint32_t end = copy(r, block, at, length, bytes);
-        int wrong;
-        if (end == 0) {
-            continue;
-        }
-        bytes[0] ^= (uint8_t)turn;
-        bytes[1] ^= (uint8_t)(turn >> 8);
-        bool found = mends(bytes, length, epoch, bit, &wrong);
-        if (wrong >= 0) {
-            bytes[wrong / 8] ^= (uint8_t)(1u << wrong % 8);
-        }
-        uint32_t header = rep_get16(bytes);
-        if (found && (header & LENGTH_MOST) == length && header >> 13 != 0) {
-            *record = (struct rep_record){.at = (uint16_t)at, .epoch = epoch, .mended = true};
-            fill(r, block, bytes, end, record);
+    for (uint32_t turn = 1; turn <= LENGTH_MOST; turn <<= 1) {
+        if (record_if(r, block, at, epoch, turn, false, record)) {
             return true;
         }
     }
-    return false;
+    return record_if(r, block, at, epoch, 0, true, record);
 }
 
 uint32_t rep_record_next(const struct repair *r, const struct rep_record *record)
@@ -237,10 +219,12 @@ static void note_invalid(struct scan *scan, const struct rep_record *place)
         /* two cuts in one session: the core takes both for unfinished writes */
         damaged(log, place->at);
     }
-    for (unsigned bit = 0; bit <= 12 && !log->damaged; bit++) {
-        if (goes_on_behind(scan, *place, (stored ^ (bit < 12 ? 1u << bit : 0)) & LENGTH_MOST)) {
-            damaged(log, place->at);
-        }
+    bool behind = goes_on_behind(scan, *place, stored & LENGTH_MOST);
+    for (uint32_t turn = 1; turn <= LENGTH_MOST && !behind; turn <<= 1) {
+        behind = goes_on_behind(scan, *place, (stored ^ turn) & LENGTH_MOST);
+    }
+    if (behind) {
+        damaged(log, place->at);
     }
 }
 

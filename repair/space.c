@@ -78,6 +78,22 @@ static bool blank(const struct repair *r, uint32_t block)
     return p[0] == 0xFF && memcmp(p, p + 1, r->block_size - 1) == 0;
 }
 
+/*
+ * The log goes on in a block that is erased, unless it is suspect. A cut may have been in the turn,
+ * but not in that of a log which was left cleanly and has room for what comes next.
+ */
+static void check_next(struct repair *r)
+{
+    uint32_t next = r->state.next;
+    bool sure = r->state.clean && rep_root_has_room(r);
+
+    if ((rep_state8(&r->state, NF2_STATE_SUSPECT) & 1u) == 0 && !blank(r, next)) {
+        rep_find(r, sure ? REPAIR_ERASED : REPAIR_UNFINISHED, next, 0, 0, 0,
+                 sure ? "The root log's next block is on record as erased, and is not." :
+                        "The root log's next block holds something that is no root log.");
+    }
+}
+
 static void compare_record(struct repair *r)
 {
     uint32_t free = rep_state16(&r->state, NF2_STATE_FREE), room = r->blocks;
@@ -190,5 +206,6 @@ void rep_space_check(struct repair *r)
     mark_all(r);
     if (r->summary.log_read) {
         compare_record(r);
+        check_next(r);
     }
 }
