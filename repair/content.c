@@ -172,32 +172,20 @@ static void add(struct reading *f, uint32_t length, const uint8_t *data, bool lo
     content->size += length;
 }
 
-static void check_frames(struct reading *f, const struct rep_frames *frames)
-{
-    const char *text = frames->none ? "There is no valid frame in this block." :
-                                      "Frames of this block are damaged: no power cut leaves what "
-                                      "is here.";
-
-    if (frames->log.mended_heads > 0) {
-        rep_find(f->r, REPAIR_MENDED, frames->block, 0, frames->log.mended_heads, f->id,
-                 "One bit of a page's epoch is wrong.");
-    }
-    if (frames->none || frames->damaged) {
-        rep_find(f->r, REPAIR_FRAMES, frames->block, frames->none ? 0 : frames->place, 0, f->id,
-                 "%s", text);
-        f->content.lost_end = true;
-    } else {
-        rep_torn(f->r, &frames->log, frames->block, f->id, "A frame was not written to its end.");
-    }
-}
-
 /* The part of what frames hold that a piece shows; they are counted from their base on. */
 static void add_frames(struct reading *f, const struct piece *piece)
 {
     const struct rep_frames *frames = read_frames(f->r, piece->block, piece->within);
     uint32_t end = piece->at + piece->length, at = piece->at;
 
-    check_frames(f, frames);
+    if (frames->none) {
+        rep_find(f->r, REPAIR_FRAMES, piece->block, 0, 0, f->id,
+                 "There is no valid frame in this block.");
+    } else {
+        rep_log_report(f->r, &frames->log, REPAIR_FRAMES, piece->block, f->id, frames->damaged,
+                       frames->place, "Frames of this block are", "A frame");
+    }
+    f->content.lost_end = f->content.lost_end || frames->none || frames->damaged;
     for (size_t i = 0; i < frames->parts.count && at < end; i++) {
         const struct rep_part *part = &frames->parts.list[i];
         uint32_t start = frames->base + part->at, stop = start + part->length;

@@ -17,10 +17,7 @@
 
 static inline uint32_t rep_min(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t rep_max(uint32_t a, uint32_t b) { return a > b ? a : b; }
-static inline uint16_t rep_get16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] | (uint16_t)(p[1] << 8));
-}
+static inline uint16_t rep_get16(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
 static inline uint32_t rep_get24(const uint8_t *p) { return rep_get16(p) | (uint32_t)p[2] << 16; }
 static inline uint32_t rep_get32(const uint8_t *p) { return rep_get24(p) | (uint32_t)p[3] << 24; }
 
@@ -36,11 +33,7 @@ int rep_crc_bit(uint32_t crc, uint32_t length);
 /* ---- common.c: memory, keys ------------------------------------------------------------------ */
 
 /* Where memory runs out the process ends: a host has more than an image needs. */
-#define REP_LIST(type)      \
-    struct {                \
-        type *list;         \
-        size_t count, room; \
-    }
+#define REP_LIST(type) struct { type *list; size_t count, room; }
 #define REP_ADD(of, ...)                                                                 \
     ((of)->list = rep_grow((of)->list, (of)->count, &(of)->room, sizeof *(of)->list),    \
      (of)->list[(of)->count++] = (__VA_ARGS__))
@@ -142,18 +135,10 @@ struct rep_state {
 };
 
 /* A field of the CHECKPOINT. */
-static inline uint32_t rep_state8(const struct rep_state *state, unsigned field)
-{
-    return state->record[field];
-}
-static inline uint32_t rep_state16(const struct rep_state *state, unsigned field)
-{
-    return rep_get16(state->record + field);
-}
-static inline uint32_t rep_state32(const struct rep_state *state, unsigned field)
-{
-    return rep_get32(state->record + field);
-}
+#define rep_state8(state, field) ((uint32_t)(state)->record[field])
+#define rep_state16(state, field) ((uint32_t)rep_get16((state)->record + (field)))
+#define rep_state32(state, field) rep_get32((state)->record + (field))
+#define rep_state_flag(state, field) (((state)->record[field] & 1u) != 0)
 
 bool rep_root_find(struct repair *r);       /* false: nothing of a volume */
 bool rep_root_has_room(const struct repair *r);     /* the next session's first record fits */
@@ -289,9 +274,13 @@ void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t 
     rep_find(r, kind, (entry)->block, (entry)->at, number, (entry)->key.id, __VA_ARGS__)
 void rep_note(struct repair *r, enum repair_note_kind kind, uint32_t block, uint32_t number,
               const struct rep_key *from, const struct rep_key *below);     /* NULL: none */
-/* An unfinished write: a power cut leaves one in a session, so that of two one is damage. */
-void rep_torn(struct repair *r, const struct rep_log *log, uint32_t block, uint32_t id,
-              const char *text);
+/*
+ * What is wrong with a log, of which `what` is damaged (`place`: where the first damage is), or of
+ * which `part` was not written to its end.
+ */
+void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind,
+                    uint32_t block, uint32_t id, bool damaged, uint32_t place, const char *what,
+                    const char *part);
 
 void rep_names_find(struct repair *r);      /* items and their paths */
 const char *rep_key_text(struct repair *r, const struct rep_key *key);

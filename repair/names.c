@@ -238,8 +238,12 @@ static void find_unnamed(struct repair *r, const struct rep_map *named, bool cyc
         uint32_t id = entry->key.id;
         bool file = rep_is_piece(entry);
         next = id == UINT32_MAX ? r->entries.count : first_of(r, id + 1);
-        if (rep_map_get(&r->ids, id) == 0 && !is_orphan(r, id) &&
-            (rep_map_get(named, id) != 0) == cycles) {
+        if (rep_map_get(&r->ids, id) != 0) {
+            continue;
+        }
+        if (is_orphan(r, id)) { /* what is left of a removed file: its blocks are in use */
+            free(cycles ? rep_content_read(r, NULL, id).parts.list : NULL);
+        } else if ((rep_map_get(named, id) != 0) == cycles) {
             rep_find(r, cycles && !file ? REPAIR_CYCLE : REPAIR_UNNAMED, entry->block, entry->at,
                      id, id,
                      file ? "No name leads to the file with map %u." :
@@ -272,18 +276,6 @@ static void take_system_key(struct repair *r, const struct rep_entry *entry)
     }
 }
 
-/* What is left of removed files without a name is looked at, too: its blocks are in use. */
-static void check_orphans(struct repair *r)
-{
-    for (size_t i = 0; i < r->entries.count && r->entries.list[i].key.id == NF2_SYSTEM_ID; i++) {
-        const struct rep_key *key = &r->entries.list[i].key;
-        uint32_t id = rep_key_value(key);
-        if (key->bytes[0] == NF2_KEY_ORPHAN && key->length == 5 && rep_map_get(&r->ids, id) == 0) {
-            free(rep_content_read(r, NULL, id).parts.list);
-        }
-    }
-}
-
 void rep_names_find(struct repair *r)
 {
     struct rep_map named = {0};
@@ -300,7 +292,6 @@ void rep_names_find(struct repair *r)
     list_from(r, 0);
     find_unnamed(r, &named, false);
     find_unnamed(r, &named, true);
-    check_orphans(r);
     free(named.pair);
 }
 

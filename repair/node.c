@@ -168,21 +168,18 @@ static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, b
 
     rep_log_read(r, node->block, false, log);
     size_t base = base_records(r, log, r->log_bytes, &end);
-    if (base == 0 || log->records.list[0].at != NF2_PAGE_HEAD || mended || log->damaged) {
-        wrong(r, node, REPAIR_RECORD, log->damaged ? log->damage : log->first_torn, log->torns,
-              "Records of this node are damaged: no power cut leaves what is here.");
+    bool damaged = base == 0 || log->records.list[0].at != NF2_PAGE_HEAD || mended || log->damaged;
+    rep_log_report(r, log, REPAIR_RECORD, node->block, 0, damaged,
+                   log->damaged ? log->damage : log->first_torn, "Records of this node are",
+                   "A change");
+    if (damaged) {
+        node->whole = false;
         free(log->records.list);
         rep_log_read(r, node->block, true, log);
         base = base_records(r, log, said > NF2_PAGE_HEAD ? said : r->log_bytes, &end);
     } else if (said != 0 && end != said) {
         wrong(r, node, REPAIR_BASE, end, said,
               "The sorted part of this node does not end where its parent says.");
-    } else {
-        rep_torn(r, log, node->block, 0, "A change was not written to its end here.");
-    }
-    if (log->mended_heads > 0) {
-        rep_find(r, REPAIR_MENDED, node->block, end, log->mended_heads, 0,
-                 "One bit of a page's epoch is wrong.");
     }
     node->lost = log->lost; /* what is mended may never have been finished */
     node->lost_tail = log->last_lost >= end || (log->last_mended >= end && !r->clean);

@@ -34,17 +34,12 @@ void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t 
     REP_ADD(&r->findings, (struct repair_finding){kind, block, offset, number, id, text});
 }
 
-void rep_torn(struct repair *r, const struct rep_log *log, uint32_t block, uint32_t id,
-              const char *text)
+/* An unfinished write: a power cut leaves one in a session, so that of two one is damage. */
+static void check_session(struct repair *r, const struct rep_log *log, uint32_t block)
 {
-    uint16_t epoch = log->bad_epoch;
-    uint32_t *first = &r->torn[epoch & 0xFFFu];
+    uint32_t *first = &r->torn[log->bad_epoch & 0xFFFu];
 
-    if (log->torns == 0 || r->quiet) {
-        return;
-    }
-    rep_find(r, REPAIR_UNFINISHED, block, log->first_torn, log->torns, id, "%s", text);
-    if (epoch != rep_epoch_code(epoch) || rep_is_bad(r, block)) {
+    if (r->quiet || log->bad_epoch != rep_epoch_code(log->bad_epoch) || rep_is_bad(r, block)) {
         return; /* a write that failed for good */
     }
     *first = *first == 0 ? block + 1 : *first;
@@ -53,6 +48,26 @@ void rep_torn(struct repair *r, const struct rep_log *log, uint32_t block, uint3
                  "An unfinished write is here, and one of the same session in block %u. A power "
                  "cut leaves one: the other is damage.", *first - 1);
         r->lossy = true;
+    }
+}
+
+void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind,
+                    uint32_t block, uint32_t id, bool damaged, uint32_t place, const char *what,
+                    const char *part)
+{
+    if (log->mended_heads > 0) {
+        rep_find(r, REPAIR_MENDED, block, 0, log->mended_heads, id,
+                 "One bit of a page's epoch is wrong.");
+    }
+    if (damaged) {
+        rep_find(r, kind, block, place, log->torns, id,
+                 "%s damaged: no power cut leaves what is here.", what);
+    } else if (log->torns > 0) {
+        rep_find(r, REPAIR_UNFINISHED, block, log->first_torn, log->torns, id,
+                 "%s was not written to its end.", part);
+        if (kind != REPAIR_ANCHOR && kind != REPAIR_LOG) {
+            check_session(r, log, block);
+        }
     }
 }
 

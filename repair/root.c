@@ -54,13 +54,8 @@ static void find_anchor(struct repair *r, struct anchor *best)
         if (best->record != NULL && best->block == block) {
             odd = log.torns > 0 && log.first_torn < log.records.list[0].at;
         }
-        if (log.damaged) {
-            rep_find(r, REPAIR_ANCHOR, block, log.damage, 0, 0,
-                     "This super block is damaged: no power cut leaves what is here.");
-        } else if (log.torns > 0) {
-            rep_find(r, REPAIR_UNFINISHED, block, log.first_torn, log.torns, 0,
-                     "An anchor was not written to its end.");
-        }
+        rep_log_report(r, &log, REPAIR_ANCHOR, block, 0, log.damaged, log.damage,
+                       "This super block is", "An anchor");
         free(log.records.list);
     }
     if (odd) { /* what a cut left there would be erased by now */
@@ -266,13 +261,8 @@ static void report_log(struct repair *r, const struct rep_log *log)
 {
     const struct rep_state *state = &r->state;
 
-    if (log->damaged) {
-        rep_find(r, REPAIR_LOG, state->head, log->damage, log->torns, 0,
-                 "The root log is damaged: no power cut leaves what is here.");
-    } else if (log->torns > 0) {
-        rep_find(r, REPAIR_UNFINISHED, state->head, log->first_torn, log->torns, 0,
-                 "A record of the root log was not written to its end.");
-    }
+    rep_log_report(r, log, REPAIR_LOG, state->head, 0, log->damaged, log->damage,
+                   "The root log is", "A record of the root log");
     if (state->broken > 0 || state->record == NULL) {
         rep_find(r, REPAIR_LOG, state->head, 0, state->broken, 0,
                  "The root log has %u records that cannot be in it.", state->broken);

@@ -90,11 +90,11 @@ static bool is_older(const struct repair *r, const struct rep_node *a, const str
     }
     unsigned forth = inherited(a, b), back = inherited(b, a);
     uint32_t a_id = highest_id(a), b_id = highest_id(b);
-    if (forth != back) {
-        return forth > back;
-    }
     if (a_id != b_id) {
         return a_id < b_id;
+    }
+    if (forth != back) {
+        return forth > back;
     }
     return a->block > b->block;
 }

@@ -17,7 +17,7 @@ static bool in_window(const struct repair *r, uint32_t block, uint32_t *at)
 /* Windows behind that one were never used. */
 static bool never_used(const struct repair *r, uint32_t block)
 {
-    return (rep_state8(&r->state, NF2_STATE_FRESH) & 1u) != 0 &&
+    return rep_state_flag(&r->state, NF2_STATE_FRESH) &&
            block >= (rep_state16(&r->state, NF2_STATE_WINDOW) + 1) * r->window_blocks;
 }
 
@@ -67,7 +67,7 @@ static bool is_erased(const struct repair *r, uint32_t block)
     }
     return in_window(r, block, &at) ?
                !rep_is_used(r, block) &&
-                   ((rep_state8(&r->state, NF2_STATE_NOW_FRESH) & 1u) != 0 ||
+                   (rep_state_flag(&r->state, NF2_STATE_NOW_FRESH) ||
                     (rep_state32(&r->state, NF2_STATE_ERASED) >> at / group & 1u) != 0) :
                never_used(r, block);
 }
@@ -87,7 +87,7 @@ static void check_next(struct repair *r)
     uint32_t next = r->state.next;
     bool sure = r->state.clean && rep_root_has_room(r);
 
-    if ((rep_state8(&r->state, NF2_STATE_SUSPECT) & 1u) == 0 && !blank(r, next)) {
+    if (!rep_state_flag(&r->state, NF2_STATE_SUSPECT) && !blank(r, next)) {
         rep_find(r, sure ? REPAIR_ERASED : REPAIR_UNFINISHED, next, 0, 0, 0,
                  sure ? "The root log's next block is on record as erased, and is not." :
                         "The root log's next block holds something that is no root log.");
