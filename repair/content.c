@@ -321,7 +321,8 @@ static bool read_entry(struct reading *f, size_t i)
 static void read_map(struct reading *f, uint32_t id)
 {
     struct repair *r = f->r;
-    const struct rep_key any = {id, 0, {0}}, first = {id, 4, {0}}, last = {id, 4, {255, 255, 255, 255}},
+    const struct rep_key any = {id, 0, {0}}, first = {id, 4, {0}},
+                         last = {id, 4, {255, 255, 255, 255}},
                          orphan = rep_key_system(NF2_KEY_ORPHAN, id);
 
     f->orphan = rep_entry_there(r, &orphan);

@@ -56,7 +56,7 @@ struct rep_map {
     size_t count, room;
 };
 uint32_t rep_map_get(const struct rep_map *map, uint32_t key);
-bool rep_map_set(struct rep_map *map, uint32_t key, uint32_t value);    /* false: it has one, which stays */
+bool rep_map_set(struct rep_map *map, uint32_t key, uint32_t value);    /* false: another stays */
 
 struct rep_key {
     uint32_t id;

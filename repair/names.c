@@ -261,7 +261,8 @@ static void take_system_key(struct repair *r, const struct rep_entry *entry)
     uint8_t kind = key->length == 5 ? key->bytes[0] : 0;
 
     if (kind != NF2_KEY_BAD && kind != NF2_KEY_ORPHAN && kind != NF2_KEY_WEAR) {
-        REP_FIND_AT(r, REPAIR_ENTRY, entry, 0, "An entry of the volume itself is of no known form.");
+        REP_FIND_AT(r, REPAIR_ENTRY, entry, 0,
+                    "An entry of the volume itself is of no known form.");
     } else if (kind == NF2_KEY_ORPHAN && never_given(r, number)) {
         REP_FIND_AT(r, REPAIR_ID, entry, number,
                     "The removed file with map %u has an id that was never given out.", number);

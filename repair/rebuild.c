@@ -83,7 +83,8 @@ static int write_content(nf2_t *fs, const struct item *item, uint32_t page_size,
     const struct rep_content *content = &item->content;
     size_t parts = content->parts.count;
     nf2_file_t file;
-    int result = nf2_open(fs, &file, item->out.path, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_TRUNC, page);
+    int result = nf2_open(fs, &file, item->out.path, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_TRUNC,
+                          page);
 
     if (result < 0) {
         return result;

@@ -38,7 +38,7 @@ enum repair_kind {
     REPAIR_RECORD,              /* records of a node are damaged, or mended */
     REPAIR_BASE,                /* a node's sorted part has another end, or is out of order */
     REPAIR_REFERENCE,           /* a record names another one that is not there */
-    REPAIR_CHILD,               /* a reference to a node leads nowhere, or to one that has a place */
+    REPAIR_CHILD,               /* a reference leads to no node, or to one that has a place */
     REPAIR_BOUNDS,              /* a key lies outside of its node's bounds, or has no way to it */
     REPAIR_TWICE,               /* two entries with one key, or one name twice in a directory */
     REPAIR_ENTRY,               /* an entry of no known form */

@@ -7,7 +7,7 @@
 
 struct anchor {
     const uint8_t *record;      /* the one that counts, NULL: there is none */
-    uint32_t block, at;
+    uint32_t block;
     bool other_format;
 };
 
@@ -60,7 +60,8 @@ static void find_anchor(struct repair *r, struct anchor *best)
     }
     if (odd) { /* what a cut left there would be erased by now */
         rep_find(r, REPAIR_ANCHOR, best->block, 0, 0, 0,
-                 "This super block is damaged: no power cut leaves what is in front of its anchors.");
+                 "This super block is damaged: no power cut leaves what is in front of its "
+                 "anchors.");
     }
 }
 
@@ -254,7 +255,8 @@ static bool is_last(struct repair *r)
     uint32_t id, next = r->state.next;
 
     return rep_root_has_room(r) ||
-           (next < r->blocks && (rep_get32(rep_at(r, next, 0)) == UINT32_MAX || is_log(r, next, &id)));
+           (next < r->blocks &&
+            (rep_get32(rep_at(r, next, 0)) == UINT32_MAX || is_log(r, next, &id)));
 }
 
 static void report_log(struct repair *r, const struct rep_log *log)

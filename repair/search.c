@@ -101,7 +101,8 @@ static bool is_older(const struct repair *r, const struct rep_node *a, const str
 
 static int by_first_key(const void *a, const void *b)
 {
-    const struct rep_node *x = &((const struct leaf *)a)->node, *y = &((const struct leaf *)b)->node;
+    const struct rep_node *x = &((const struct leaf *)a)->node,
+                          *y = &((const struct leaf *)b)->node;
     int order = rep_key_compare(first_key(x), first_key(y));
     return order != 0 ? order : x->block < y->block ? -1 : 1;
 }
