@@ -167,7 +167,7 @@ bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t l
 struct scan {
     struct repair *r;
     struct rep_log *log;
-    uint32_t block, at, group_end;
+    uint32_t block, at;
     uint16_t epoch, front_epoch;    /* of the page; of the last record in front of the bad one */
     bool tolerant;
 };
@@ -258,19 +258,51 @@ static void leave_page(struct scan *scan, bool invalid)
     scan->at = page_end(r, scan->at);
 }
 
-static void add(struct scan *scan, const struct rep_record *record)
+/* The record behind one of a group: in its page, or at the next one's beginning. */
+static enum rep_place next_of_group(const struct scan *scan, struct rep_record *record)
+{
+    struct repair *r = scan->r;
+    uint32_t at = rep_record_next(r, record), page = page_end(r, at - 1);
+    enum rep_place found = at == page ? REP_BLANK :
+                                        rep_record_at(r, scan->block, at, scan->epoch, record);
+
+    if (found != REP_BLANK || page >= r->log_bytes ||
+        rep_get16(rep_at(r, scan->block, page)) != scan->epoch) {
+        return found;
+    }
+    return rep_record_at(r, scan->block, page + NF2_PAGE_HEAD, scan->epoch, record);
+}
+
+/*
+ * Takes the records of a group, if it is whole; else the page is left. In a damaged log records count
+ * one by one.
+ */
+static void take(struct scan *scan, struct rep_record record)
 {
     struct rep_log *log = scan->log;
-    uint32_t next = rep_record_next(scan->r, record);
+    size_t before = log->records.count;
+    enum rep_place found = REP_RECORD;
+    uint32_t end;
 
-    note_valid(scan, next, true);
-    REP_ADD(&log->records, *record);
-    log->whole = record->more ? log->whole : log->records.count;
-    if (record->mended) {
-        log->mended++;
-        log->last_mended = record->at;
+    do {
+        REP_ADD(&log->records, record);
+        end = rep_record_next(scan->r, &record);
+        log->used_end = rep_max(log->used_end, page_end(scan->r, record.at));
+    } while (record.more && !scan->tolerant &&
+             (found = next_of_group(scan, &record)) == REP_RECORD);
+    if (found == REP_INVALID) {
+        note_invalid(scan, &record);
     }
-    scan->at = next;
+    note_valid(scan, end, found == REP_RECORD);
+    if (found != REP_RECORD) {
+        log->records.count = before;
+        leave_page(scan, true);
+        return;
+    }
+    log->whole = record.more ? log->whole : log->records.count;
+    log->mended += record.mended;
+    log->last_mended = record.mended ? record.at : log->last_mended;
+    scan->at = end;
 }
 
 /* Behind damage: the record with a bit turned over, or the page's next place with a valid one. */
@@ -285,7 +317,7 @@ static bool go_on(struct scan *scan)
     }
     r->budget -= r->page_size * 16u;
     if (record_mend(r, scan->block, scan->at, scan->epoch, &record)) {
-        add(scan, &record);
+        take(scan, record);
         return true;
     }
     scan->log->lost++;
@@ -322,43 +354,6 @@ static bool enter_page(struct scan *scan)
     return false;
 }
 
-/* The record behind one of a group: in its page, or at the next one's beginning. */
-static enum rep_place next_of_group(const struct scan *scan, struct rep_record *record)
-{
-    struct repair *r = scan->r;
-    uint32_t at = rep_record_next(r, record), page = page_end(r, at - 1);
-    enum rep_place found = at == page ? REP_BLANK :
-                                        rep_record_at(r, scan->block, at, scan->epoch, record);
-
-    if (found != REP_BLANK || page >= r->log_bytes ||
-        rep_get16(rep_at(r, scan->block, page)) != scan->epoch) {
-        return found;
-    }
-    return rep_record_at(r, scan->block, page + NF2_PAGE_HEAD, scan->epoch, record);
-}
-
-/* Is the group that begins with this record whole? Else the page is left. */
-static bool whole_group(struct scan *scan, const struct rep_record *first)
-{
-    struct rep_record record = *first;
-    enum rep_place found = REP_RECORD;
-    uint32_t end = rep_record_next(scan->r, first);
-
-    while (record.more && (found = next_of_group(scan, &record)) == REP_RECORD) {
-        end = rep_record_next(scan->r, &record);
-    }
-    if (found == REP_RECORD) {
-        scan->group_end = end;
-        return true;
-    }
-    if (found == REP_INVALID) {
-        note_invalid(scan, &record);
-    }
-    note_valid(scan, end, false);
-    leave_page(scan, true);
-    return false;
-}
-
 /* What is here: a record that counts, or a reason to leave the page. */
 static void look(struct scan *scan)
 {
@@ -366,10 +361,7 @@ static void look(struct scan *scan)
     enum rep_place found = rep_record_at(scan->r, scan->block, scan->at, scan->epoch, &record);
 
     if (found == REP_RECORD) {
-        bool known = !record.more || scan->at < scan->group_end || scan->tolerant;
-        if (known || whole_group(scan, &record)) {
-            add(scan, &record);
-        }
+        take(scan, record);
         return;
     }
     if (found == REP_INVALID) {
