@@ -110,9 +110,11 @@ static bool read_log(struct repair *r, uint32_t block, bool tolerant, struct rep
 
 /* ---- searching for one ----------------------------------------------------------------------- */
 
+/* Of this volume. */
 static bool is_checkpoint(struct repair *r, uint32_t block, struct rep_record *record)
 {
-    return rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, false, record);
+    return rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, false, record) &&
+           rep_get32(record->payload + NF2_STATE_VOLUME) == r->volume_id;
 }
 
 /* Does this block begin with a node or a CHECKPOINT? The id of its volume. */
@@ -121,7 +123,8 @@ static bool is_log(struct repair *r, uint32_t block, uint32_t *id)
     struct rep_record record;
     bool node = rep_record_first(r, block, NF2_NODE_HEAD, NF2_NODE_HEAD_BYTES, false, &record) &&
                 record.payload[0] == 'N' && rep_get24(record.payload + 2) == block;
-    bool there = node || is_checkpoint(r, block, &record);
+    bool there = node || rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, false,
+                                          &record);
 
     *id = there ? rep_get32(record.payload + (node ? 5 : NF2_STATE_VOLUME)) : 0;
     return there;
@@ -205,8 +208,7 @@ static bool search_log(struct repair *r, struct rep_state *best)
     struct rep_log log;
 
     for (uint32_t block = 0; block < r->blocks; block++) {
-        if (!is_checkpoint(r, block, &first) ||
-            rep_get32(first.payload + NF2_STATE_VOLUME) != r->volume_id) {
+        if (!is_checkpoint(r, block, &first)) {
             continue;
         }
         bool there = read_log(r, block, true, &log, &state);
