@@ -1,13 +1,135 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "common.h"
+/* common.c - memory, numbers by number, keys and ranges of them. */
+#include "inside.h"
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+struct rep_chunk {
+    struct rep_chunk *next;
+    size_t used, room;
+    max_align_t bytes[];
+};
+
+void *rep_take(struct repair *r, size_t bytes)
+{
+    bytes = (bytes + 15) & ~(size_t)15;
+    if (r->chunk == NULL || r->chunk->room - r->chunk->used < bytes) {
+        size_t room = bytes > 1u << 16 ? bytes : 1u << 16;
+        struct rep_chunk *chunk = malloc(sizeof *chunk + room);
+        if (chunk == NULL) {
+            abort();
+        }
+        *chunk = (struct rep_chunk){.next = r->chunk, .room = room};
+        r->chunk = chunk;
+    }
+    r->chunk->used += bytes;
+    return (uint8_t *)r->chunk->bytes + r->chunk->used - bytes;
+}
+
+void rep_take_back(struct repair *r)
+{
+    for (struct rep_chunk *next; r->chunk != NULL; r->chunk = next) {
+        next = r->chunk->next;
+        free(r->chunk);
+    }
+}
+
+const char *rep_join(struct repair *r, const char *a, const char *b, const char *c)
+{
+    size_t x = strlen(a), y = strlen(b), z = strlen(c);
+    char *text = rep_take(r, x + y + z + 1);
+
+    memcpy(text, a, x);
+    memcpy(text + x, b, y);
+    memcpy(text + x + y, c, z + 1);
+    return text;
+}
+
+void *rep_grow(void *list, size_t count, size_t *room, size_t size)
+{
+    if (count < *room) {
+        return list;
+    }
+    *room = *room == 0 ? 4 : 2 * *room;
+    list = realloc(list, *room * size);
+    if (list == NULL) {
+        abort();
+    }
+    return list;
+}
+
+void rep_sort(void *list, size_t count, size_t size, int (*order)(const void *, const void *))
+{
+    if (count > 1) { /* an empty one is NULL */
+        qsort(list, count, size, order);
+    }
+}
+
+size_t rep_lower(const void *list, size_t count, size_t size, const void *key,
+                 int (*order)(const void *one, const void *key))
+{
+    size_t low = 0;
+
+    while (low < count) {
+        size_t middle = (low + count) / 2;
+        if (order((const uint8_t *)list + middle * size, key) < 0) {
+            low = middle + 1;
+        } else {
+            count = middle;
+        }
+    }
+    return low;
+}
+
+/* ---- numbers by number ----------------------------------------------------------------------- */
+
+static uint32_t *pair_of(const struct rep_map *map, uint32_t key)
+{
+    size_t at = (size_t)(key * 2654435761u) & (map->room - 1);
+
+    while (map->pair[2 * at + 1] != 0 && map->pair[2 * at] != key) {
+        at = (at + 1) & (map->room - 1);
+    }
+    return map->pair + 2 * at;
+}
+
+uint32_t rep_map_get(const struct rep_map *map, uint32_t key)
+{
+    return map->room == 0 ? 0 : pair_of(map, key)[1];
+}
+
+bool rep_map_set(struct rep_map *map, uint32_t key, uint32_t value)
+{
+    if (2 * map->count >= map->room) {
+        struct rep_map more = {.room = map->room == 0 ? 64 : 2 * map->room};
+        more.pair = calloc(more.room, 2 * sizeof *more.pair);
+        if (more.pair == NULL) {
+            abort();
+        }
+        for (size_t i = 0; i < map->room; i++) {
+            if (map->pair[2 * i + 1] != 0) {
+                (void)rep_map_set(&more, map->pair[2 * i], map->pair[2 * i + 1]);
+            }
+        }
+        free(map->pair);
+        *map = more;
+    }
+    uint32_t *pair = pair_of(map, key);
+    if (pair[1] != 0) {
+        return false;
+    }
+    pair[0] = key;
+    pair[1] = value;
+    map->count++;
+    return true;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value)
 {
     *value = 0;
-    for (uint32_t i = 0; i < 5 && i < room; i++) {
-        if (i == 4 && p[i] > 0x0F) {
-            return 0;
-        }
+    for (uint32_t i = 0; i < 5 && i < room && (i < 4 || p[i] <= 0x0F); i++) {
         *value |= (uint32_t)(p[i] & 0x7Fu) << 7 * i;
         if ((p[i] & 0x80u) == 0) {
             return i + 1;
@@ -15,8 +137,6 @@ uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value)
     }
     return 0;
 }
-
-/* ---- keys ------------------------------------------------------------------------------------ */
 
 int rep_key_compare(const struct rep_key *a, const struct rep_key *b)
 {
@@ -27,139 +147,69 @@ int rep_key_compare(const struct rep_key *a, const struct rep_key *b)
     return order != 0 ? order : (int)a->length - (int)b->length;
 }
 
-struct rep_key rep_key_number(uint32_t id, uint32_t number)
+struct rep_key rep_key_system(uint8_t kind, uint32_t number)
 {
-    struct rep_key key = {id,
-                          4,
-                          {(uint8_t)(number >> 24), (uint8_t)(number >> 16), (uint8_t)(number >> 8),
-                           (uint8_t)number}};
-    return key;
+    return (struct rep_key){NF2_SYSTEM_ID, 5, {kind, (uint8_t)(number >> 24),
+                            (uint8_t)(number >> 16), (uint8_t)(number >> 8), (uint8_t)number}};
 }
 
 uint32_t rep_key_value(const struct rep_key *key)
 {
-    const uint8_t *p = key->bytes + key->length;
-    return key->length < 4 ?
-               0 :
-               (uint32_t)p[-4] << 24 | (uint32_t)p[-3] << 16 | (uint32_t)p[-2] << 8 | p[-1];
+    uint32_t value = 0;
+
+    for (unsigned i = key->length < 4 ? key->length : key->length - 4u; i < key->length; i++) {
+        value = value << 8 | key->bytes[i];
+    }
+    return value;
 }
 
 uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key)
 {
     uint32_t at = rep_varint(p, room, &key->id);
 
-    memset(key->bytes, 0, sizeof key->bytes);
     if (at == 0 || at >= room || p[at] > NF2_KEY_MAX || p[at] > room - at - 1) {
         return 0;
     }
     key->length = p[at];
+    memset(key->bytes, 0, sizeof key->bytes);
     memcpy(key->bytes, p + at + 1, key->length);
     return at + 1 + key->length;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- ranges of keys -------------------------------------------------------------------------- */
 
-struct rep_chunk {
-    struct rep_chunk *next;
-    size_t used, room;
-    max_align_t bytes[];
-};
+const struct rep_range rep_all_keys = {{0, 0, {0}}, {UINT32_MAX, NF2_KEY_MAX + 1, {0xFF}}};
 
-void *rep_take(struct rep_arena *arena, size_t bytes)
+static int by_from(const void *one, const void *other)
 {
-    struct rep_chunk *chunk = arena->chunk;
+    return rep_key_compare(&((const struct rep_range *)one)->from,
+                           &((const struct rep_range *)other)->from);
+}
 
-    bytes = (bytes + 15) & ~(size_t)15;
-    if (chunk == NULL || chunk->room - chunk->used < bytes) {
-        size_t room = bytes > (1u << 16) ? bytes : 1u << 16;
-        chunk = malloc(sizeof *chunk + room);
-        if (chunk == NULL) {
-            abort();
+void rep_ranges_tidy(struct rep_ranges *ranges)
+{
+    size_t kept = 0;
+
+    REP_SORT(ranges, by_from);
+    for (size_t i = 0; i < ranges->count; i++) {
+        struct rep_range *range = &ranges->list[i], *last = &ranges->list[kept - (kept > 0)];
+        if (kept == 0 || rep_key_compare(&range->from, &last->below) > 0) {
+            ranges->list[kept++] = *range;
+        } else if (rep_key_compare(&range->below, &last->below) > 0) {
+            last->below = range->below;
         }
-        chunk->next = arena->chunk;
-        chunk->used = 0;
-        chunk->room = room;
-        arena->chunk = chunk;
     }
-    void *memory = (uint8_t *)chunk->bytes + chunk->used;
-    chunk->used += bytes;
-    return memory;
+    ranges->count = kept;
 }
 
-void rep_arena_free(struct rep_arena *arena)
+static int ends_behind(const void *one, const void *key)
 {
-    while (arena->chunk != NULL) {
-        struct rep_chunk *next = arena->chunk->next;
-        free(arena->chunk);
-        arena->chunk = next;
-    }
+    return rep_key_compare(&((const struct rep_range *)one)->below, key) <= 0 ? -1 : 1;
 }
 
-void *rep_grow(void *array, size_t count, size_t *room, size_t size)
+bool rep_ranges_touch(const struct rep_ranges *ranges, const struct rep_key *from,
+                      const struct rep_key *to)
 {
-    if (count < *room) {
-        return array;
-    }
-    *room = *room == 0 ? 16 : 2 * *room;
-    array = realloc(array, *room * size);
-    if (array == NULL) {
-        abort();
-    }
-    return array;
-}
-
-void rep_sort(void *array, size_t count, size_t size, int (*order)(const void *, const void *))
-{
-    if (count > 1) {
-        qsort(array, count, size, order);
-    }
-}
-
-/* ---- numbers by number ----------------------------------------------------------------------- */
-
-static size_t slot_of(const struct rep_map *map, uint32_t key)
-{
-    size_t at = (size_t)(key * 2654435761u) & (map->room - 1);
-
-    while (map->pair[2 * at + 1] != 0 && map->pair[2 * at] != key) {
-        at = (at + 1) & (map->room - 1);
-    }
-    return at;
-}
-
-uint32_t rep_map_get(const struct rep_map *map, uint32_t key)
-{
-    return map->room == 0 ? 0 : map->pair[2 * slot_of(map, key) + 1];
-}
-
-bool rep_map_set(struct rep_map *map, uint32_t key, uint32_t value)
-{
-    if (2 * map->count >= map->room) {
-        struct rep_map more = {NULL, map->count, map->room == 0 ? 64 : 2 * map->room};
-        more.pair = calloc(more.room, 2 * sizeof *more.pair);
-        if (more.pair == NULL) {
-            abort();
-        }
-        for (size_t i = 0; i < map->room; i++) {
-            if (map->pair[2 * i + 1] != 0) {
-                size_t to = slot_of(&more, map->pair[2 * i]);
-                memcpy(more.pair + 2 * to, map->pair + 2 * i, 2 * sizeof *more.pair);
-            }
-        }
-        free(map->pair);
-        *map = more;
-    }
-    size_t at = slot_of(map, key);
-    if (map->pair[2 * at + 1] != 0) {
-        return false;
-    }
-    map->pair[2 * at] = key;
-    map->pair[2 * at + 1] = value;
-    map->count++;
-    return true;
-}
-
-void rep_map_free(struct rep_map *map)
-{
-    free(map->pair);
+    size_t i = REP_LOWER(ranges, from, ends_behind);
+    return i < ranges->count && rep_key_compare(&ranges->list[i].from, to) <= 0;
 }

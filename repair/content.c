@@ -1,184 +1,354 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* content.c - what files consist of, piece by piece. */
+/* content.c - what files consist of, piece by piece: FORMAT.md, sections 5 and 6. */
 #include "inside.h"
 
-struct building {
-    struct repair *repair;
-    const struct rep_entry *entry;  /* that the piece at hand is in */
-    struct rep_content *content;
-    uint32_t id;
+/* A piece of a file as an entry has it. */
+struct piece {
+    uint8_t kind;               /* NF2_PIECE_* */
+    bool open;                  /* as long as its frames */
+    uint32_t at, length;        /* in the file */
+    uint32_t block, within;     /* of FRAMES: base */
 };
 
-static void find(const struct building *b, enum repair_kind kind, uint32_t block, uint32_t offset,
-                 uint32_t number, const char *text)
+/* A file that is being read. */
+struct reading {
+    struct repair *r;
+    struct rep_content content;
+    uint32_t id;                /* for findings: of its map, or of the directory */
+    bool orphan;
+};
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static void frames_damaged(struct rep_frames *frames, uint32_t at)
 {
-    rep_find(b->repair, kind, block, offset, number, b->id, "%s", text);
+    frames->place = frames->damaged ? frames->place : at;
+    frames->damaged = true;
 }
 
-static void add(const struct building *b, uint32_t at, uint32_t length, const uint8_t *data,
-                bool lost, bool checked)
+static void add_frame(struct rep_frames *frames, const uint8_t *data, uint32_t length)
 {
-    struct rep_content *content = b->content;
-    struct rep_part *last = content->parts > 0 ? &content->part[content->parts - 1] : NULL;
-
-    if (length == 0) {
-        return;
+    if (length > 0) {
+        REP_ADD(&frames->parts, (struct rep_part){frames->end, length, data, data == NULL, true});
+        frames->end += length;
     }
-    if (last != NULL && last->lost && lost && last->at + last->length == at) {
-        last->length += length;
-    } else {
-        struct rep_part part = {at, length, data, lost, checked};
-        content->part = rep_grow(content->part, content->parts, &content->room, sizeof part);
-        content->part[content->parts++] = part;
-    }
-    content->size = at + length;
 }
 
-/* The part [from, to) of what frames hold, counted from their base on. */
-static void add_frames(const struct building *b, const struct rep_piece *piece,
-                       const struct rep_frames *frames)
+/* Takes the records of a log in their order; what is missing between them is lost. */
+static void take_frames(struct rep_frames *frames, const struct rep_log *log, uint32_t most)
 {
+    frames->parts.count = frames->end = 0;
+    for (size_t i = 0; i < log->whole; i++) {
+        const struct rep_record *record = &log->records.list[i];
+        bool frame = record->type == NF2_FRAME && record->length >= 2;
+        uint32_t place = frame ? rep_get16(record->payload) : 0;
+        if (!frame || place != frames->end) {
+            frames_damaged(frames, record->at);
+            if (place <= frames->end || place > most) {
+                continue;
+            }
+            add_frame(frames, NULL, place - frames->end);
+        }
+        add_frame(frames, record->payload + 2, record->length - 2u);
+    }
+    frames->none = log->whole == 0;
+}
+
+/* What the frames of a block hold. It stays until the next call. */
+static const struct rep_frames *read_frames(struct repair *r, uint32_t block, uint32_t base)
+{
+    struct rep_frames *frames = &r->frames;
+    struct rep_log again;
+    bool clean = r->clean;
+
+    if (frames->parts.list != NULL && frames->block == block && frames->base == base) {
+        return frames;
+    }
+    *frames = (struct rep_frames){.parts = frames->parts, .block = block, .base = base,
+                                  .none = true};
+    frames->parts.count = 0;
+    if (r->frames_budget < r->log_bytes) {
+        return frames;
+    }
+    r->frames_budget -= r->log_bytes;
+    r->clean = clean && !rep_is_bad(r, block); /* a write that fails ends a block's use */
+    rep_log_read(r, block, false, &frames->log);
+    if (frames->log.damaged) {
+        frames_damaged(frames, frames->log.damage);
+    }
+    take_frames(frames, &frames->log, r->log_bytes);
+    free(frames->log.records.list);
+    if (frames->damaged) {
+        rep_log_read(r, block, true, &again);
+        take_frames(frames, &again, r->log_bytes);
+        free(again.records.list);
+    }
+    r->clean = clean;
+    return frames;
+}
+
+/* ---- pieces as bytes ------------------------------------------------------------------------- */
+
+static bool lies_inside(const struct repair *r, const struct piece *piece)
+{
+    uint64_t room = (uint64_t)(r->blocks - piece->block) * r->block_size;
+
+    return piece->length <= NF2_FILE_MAX &&
+           (piece->kind == NF2_PIECE_ZEROS ||
+            (piece->block < r->blocks &&
+             (piece->kind == NF2_PIECE_FRAMES ||
+              (piece->within < r->block_size && piece->length > 0 &&
+               piece->length <= room - piece->within))));
+}
+
+/* How far open frames go. */
+static uint32_t open_length(struct repair *r, const struct piece *piece)
+{
+    uint32_t end = read_frames(r, piece->block, piece->within)->end + piece->within;
+    return end > piece->at ? end - piece->at : 0;
+}
+
+/* Its bytes; 0: none, or one that lies outside of the volume. */
+static uint32_t load_piece(const struct repair *r, const uint8_t *p, uint32_t room,
+                           struct piece *piece)
+{
+    if (room < 2 || p[0] < NF2_PIECE_DATA || p[0] > NF2_PIECE_ZEROS) {
+        return 0;
+    }
+    uint32_t at = p[0] == NF2_PIECE_ZEROS ? 1 : p[0] == NF2_PIECE_DATA ? 6 : 8;
+    *piece = (struct piece){.kind = p[0]};
+    if (room <= at) {
+        return 0;
+    }
+    if (p[0] != NF2_PIECE_ZEROS) {
+        piece->block = rep_get24(p + 1);
+        piece->within = p[0] == NF2_PIECE_DATA ? rep_get16(p + 4) : rep_get32(p + 4);
+    }
+    uint32_t used = rep_varint(p + at, room - at, &piece->length);
+    piece->open = p[0] == NF2_PIECE_FRAMES && piece->length == 0;
+    return used != 0 && lies_inside(r, piece) ? at + used : 0;
+}
+
+/* An entry's body behind the rest of a long name; NULL: no entry of a name. */
+static const uint8_t *body_of(const struct rep_entry *entry, uint32_t *length)
+{
+    uint32_t rest = entry->key.length < NF2_KEY_MAX ? 0 :
+                    entry->body_length > 0 ? 1u + entry->body[0] : 1;
+
+    *length = rest < entry->body_length ? entry->body_length - rest : 0;
+    return *length > 0 ? entry->body + rest : NULL;
+}
+
+uint32_t rep_name_id(const struct rep_entry *entry, uint8_t *kind)
+{
+    uint32_t length;
+    bool name = entry->key.id != NF2_SYSTEM_ID && !rep_is_piece(entry);
+    const uint8_t *body = name ? body_of(entry, &length) : NULL;
+
+    *kind = body != NULL && body[0] <= NF2_BODY_MAP ? body[0] : 0;
+    bool has = *kind == NF2_BODY_DIR || *kind == NF2_BODY_MAP;
+    *kind = has && length < 5 ? 0 : *kind;
+    return has && length >= 5 ? rep_get32(body + 1) : 0;
+}
+
+bool rep_is_piece(const struct rep_entry *entry)
+{
+    return entry->key.length == 4 && entry->key.id >= NF2_FIRST_ID && entry->body_length > 0 &&
+           entry->body[0] >= NF2_PIECE_DATA && entry->body[0] <= NF2_PIECE_ZEROS;
+}
+
+/* ---- pieces of a file ------------------------------------------------------------------------ */
+
+static void add(struct reading *f, uint32_t length, const uint8_t *data, bool lost, bool checked)
+{
+    struct rep_content *content = &f->content;
+    size_t count = content->parts.count;
+
+    if (length > 0 && lost && count > 0 && content->parts.list[count - 1].lost) {
+        content->parts.list[count - 1].length += length;
+    } else if (length > 0) {
+        REP_ADD(&content->parts, (struct rep_part){content->size, length, data, lost, checked});
+    }
+    content->size += length;
+}
+
+/* The part of what frames hold that a piece shows; they are counted from their base on. */
+static void add_frames(struct reading *f, const struct piece *piece)
+{
+    const struct rep_frames *frames = read_frames(f->r, piece->block, piece->within);
     uint32_t end = piece->at + piece->length, at = piece->at;
 
-    for (size_t i = 0; i < frames->parts && at < end; i++) {
-        const struct rep_part *part = &frames->part[i];
+    if (frames->none) {
+        rep_find(f->r, REPAIR_FRAMES, piece->block, 0, 0, f->id,
+                 "There is no valid frame in this block.");
+    } else {
+        rep_log_report(f->r, &frames->log, REPAIR_FRAMES, piece->block, f->id, frames->damaged,
+                       frames->place, "Frames of this block are", "A frame");
+    }
+    f->content.lost_end = f->content.lost_end || frames->none || frames->damaged;
+    for (size_t i = 0; i < frames->parts.count && at < end; i++) {
+        const struct rep_part *part = &frames->parts.list[i];
         uint32_t start = frames->base + part->at, stop = start + part->length;
-        if (stop <= at || start > at || stop < start) {
-            continue;
+        if (stop > at && start <= at && stop >= start) {
+            uint32_t n = rep_min(stop, end) - at;
+            add(f, n, part->lost ? NULL : part->data + (at - start), part->lost, true);
+            at += n;
         }
-        uint32_t n = rep_min(stop, end) - at;
-        add(b, at, n, part->lost ? NULL : part->data + (at - start), part->lost, true);
-        at += n;
     }
     if (at < end) {
-        find(b, REPAIR_FRAMES, piece->block, 0, at,
-             "The frames of this block end before the file's data do.");
-        add(b, at, end - at, NULL, true, true);
+        rep_find(f->r, REPAIR_FRAMES, piece->block, 0, at, f->id,
+                 "The frames of this block end before the file's data do.");
+        add(f, end - at, NULL, true, true);
     }
 }
 
-static void check_frames(const struct building *b, const struct rep_frames *frames)
+/* Copies are no part of the volume: what they show is not theirs. */
+static void add_extent(struct reading *f, const struct rep_entry *entry, const struct piece *piece)
 {
-    if (frames->mended_heads > 0) {
-        find(b, REPAIR_MENDED, frames->block, 0, frames->mended_heads,
-             "One bit of a page's epoch is wrong.");
+    uint64_t bytes = f->r->block_size, start = piece->block * bytes + piece->within;
+    struct rep_extent extent = {start, start + piece->length, entry, piece->within,
+                                piece->kind == NF2_PIECE_FRAMES, f->orphan};
+
+    if (extent.frames) {
+        extent.start = piece->block * bytes;
+        extent.end = extent.start + bytes;
     }
-    if (frames->none) {
-        find(b, REPAIR_FRAMES, frames->block, 0, 0, "There is no valid frame in this block.");
-        b->content->lost_end = true;
-    } else if (frames->damaged) {
-        find(b, REPAIR_FRAMES, frames->block, frames->place, 0,
-             "Frames of this block are damaged: no power cut leaves what is here.");
-        b->content->lost_end = true;
-    } else if (frames->torns > 0) {
-        find(b, REPAIR_UNFINISHED, frames->block, frames->torn, frames->torns,
-             "A frame was not written to its end.");
-        rep_torn(b->repair, frames->block, frames->torn, frames->torn_epoch);
+    if (piece->kind != NF2_PIECE_ZEROS && piece->length > 0 && entry->trust < REPAIR_OUTDATED) {
+        REP_ADD(&f->r->extents, extent);
     }
 }
 
-static void add_piece(const struct building *b, const struct rep_piece *piece)
+static void add_piece(struct reading *f, const struct rep_entry *entry, const struct piece *piece)
 {
-    const struct rep_image *image = &b->repair->image;
-
+    add_extent(f, entry, piece);
     if (piece->kind == NF2_PIECE_DATA) {
-        add(b, piece->at, piece->length, rep_at(image, piece->block, piece->within), false, false);
+        add(f, piece->length, rep_at(f->r, piece->block, piece->within), false, false);
     } else if (piece->kind == NF2_PIECE_FRAMES) {
-        const struct rep_frames *frames = rep_frames_read(b->repair, piece->block, piece->within);
-        check_frames(b, frames);
-        add_frames(b, piece, frames);
+        add_frames(f, piece);
     } else {
-        add(b, piece->at, piece->length, NULL, false, true);
+        add(f, piece->length, NULL, false, true);
     }
 }
 
-static void read_list(struct building *b, const struct rep_entry *entry)
+static void read_list(struct reading *f, const struct rep_entry *entry, const uint8_t *p,
+                      uint32_t room)
 {
-    struct rep_list list;
-    struct rep_piece piece;
+    struct piece piece;
     unsigned count = 0;
+    bool bad = false;
 
-    (void)rep_list_begin(entry, &list);
-    while (rep_list_next(b->repair, &list, &piece)) {
-        add_piece(b, &piece);
-        count++;
-    }
-    if (list.bad || count == 0 || count > NF2_LIST_MAX) {
-        find(b, REPAIR_PIECE, entry->block, entry->at, count,
-             "A list of a file's pieces has a piece that is none, or a wrong number of them.");
-        b->content->lost_end = b->content->lost_end || list.bad;
-    }
-}
-
-/* A hole in a map: its bytes are lost. An orphan may have them. */
-static void add_hole(const struct building *b, const struct rep_entry *entry, uint32_t to,
-                     bool orphan)
-{
-    if (to > b->content->size) {
-        if (!orphan) {
-            find(b, REPAIR_HOLE, entry->block, entry->at, b->content->size,
-                 "A file has a hole in front of this piece.");
-        }
-        add(b, b->content->size, to - b->content->size, NULL, true, true);
-    }
-}
-
-static void read_map(struct building *b, uint32_t id)
-{
-    struct repair *repair = b->repair;
-    struct rep_key first = rep_key_number(id, 0);
-    bool orphan = rep_map_get(&repair->orphan, id) != 0;
-
-    const struct rep_key last = rep_key_number(id, UINT32_MAX);
-    b->content->lost_end = rep_may_be_lost(repair, &first, &last, true);
-    b->content->trust = rep_may_be_lost(repair, &first, &last, false) ? REPAIR_UNSURE :
-                                                                        REPAIR_WHOLE;
-    first.length = 0;
-    size_t i = rep_entry_at(repair, &first);
-    if ((i == repair->entries || repair->entry[i].key.id != id) && !repair->summary.complete) {
-        b->content->lost_end = true; /* a file without a piece has no map, as a rule */
-    }
-    for (; i < repair->entries && repair->entry[i].key.id == id; i++) {
-        const struct rep_entry *entry = &repair->entry[i];
-        struct rep_piece piece;
-        uint32_t next;
-        b->content->trust = (uint8_t)rep_max(b->content->trust, entry->trust);
-        bool good = rep_map_piece(repair, i, &piece, &next);
-        if (!good) {
-            find(b, REPAIR_PIECE, entry->block, entry->at, 0,
-                 "An entry of a file's map is no piece, or lies outside of the volume.");
-            b->content->lost_end = b->content->lost_end || next == REP_NONE;
-            continue;
-        }
-        if (piece.at > NF2_FILE_MAX || piece.length > NF2_FILE_MAX - piece.at) {
-            find(b, REPAIR_HOLE, entry->block, entry->at, 0,
-                 "A file is longer than a file can be.");
+    for (uint32_t used; room > 0 && !bad; p += used, room -= used) {
+        used = load_piece(f->r, p, room, &piece);
+        if (used == 0) {
+            bad = true;
             break;
         }
-        add_hole(b, entry, piece.at, orphan);
-        add_piece(b, &piece);
+        piece.at = f->content.size;
+        piece.length = piece.open ? open_length(f->r, &piece) : piece.length;
+        bad = (piece.open && room > used) || piece.length > NF2_FILE_MAX - piece.at;
+        piece.length = rep_min(piece.length, NF2_FILE_MAX - piece.at);
+        add_piece(f, entry, &piece);
+        count++;
+    }
+    if (bad || count == 0 || count > NF2_LIST_MAX) {
+        rep_find(f->r, REPAIR_PIECE, entry->block, entry->at, count, f->id,
+                 "A list of a file's pieces has a piece that is none, or a wrong number of them.");
+        f->content.lost_end = f->content.lost_end || bad;
     }
 }
 
-void rep_content_read(struct repair *repair, const struct rep_entry *entry, uint32_t id,
-                      struct rep_content *content)
+/* The piece of an entry, which ends where the map's `next` one begins. False: it is none. */
+static bool map_piece(struct repair *r, const struct rep_entry *entry, uint32_t next,
+                      struct piece *piece)
 {
-    struct building b = {repair, entry, content, id != 0 ? id : entry->key.id};
+    if (!rep_is_piece(entry) || load_piece(r, entry->body, entry->body_length, piece) == 0) {
+        return false;
+    }
+    piece->at = rep_key_value(&entry->key);
+    if (piece->open && next == REP_NONE) {
+        piece->length = open_length(r, piece);
+    } else if (next != REP_NONE) {
+        piece->length = rep_min(piece->open ? REP_NONE : piece->length, next - piece->at);
+    }
+    return true;
+}
+
+/* Where the piece behind an entry begins; REP_NONE: there is none. */
+static uint32_t next_piece(const struct repair *r, size_t i)
+{
+    const struct rep_entry *list = r->entries.list;
+    uint32_t id = list[i].key.id;
+    bool piece = list[i].key.length == 4;
+
+    do { /* other keys are no offsets of a map */
+        i++;
+    } while (piece && i < r->entries.count && list[i].key.id == id && list[i].key.length != 4);
+    return i < r->entries.count && list[i].key.id == id && list[i].key.length == 4 ?
+               rep_key_value(&list[i].key) :
+               REP_NONE;
+}
+
+/* One entry of a map. False: nothing behind it is looked at. */
+static bool read_entry(struct reading *f, size_t i)
+{
+    const struct rep_entry *entry = &f->r->entries.list[i];
+    uint32_t next = next_piece(f->r, i), size = f->content.size;
+    struct piece piece;
+
+    f->content.trust = (uint8_t)rep_max(f->content.trust, entry->trust);
+    if (!map_piece(f->r, entry, next, &piece)) {
+        rep_find(f->r, REPAIR_PIECE, entry->block, entry->at, 0, f->id,
+                 "An entry of a file's map is no piece, or lies outside of the volume.");
+        f->content.lost_end = f->content.lost_end || next == REP_NONE;
+        return true;
+    }
+    if (piece.at > NF2_FILE_MAX || piece.length > NF2_FILE_MAX - piece.at) {
+        rep_find(f->r, REPAIR_HOLE, entry->block, entry->at, 0, f->id,
+                 "A file is longer than a file can be.");
+        return false;
+    }
+    if (piece.at > size) { /* a hole: its bytes are lost. An orphan may have them */
+        if (!f->orphan) {
+            rep_find(f->r, REPAIR_HOLE, entry->block, entry->at, size, f->id,
+                     "A file has a hole in front of this piece.");
+        }
+        add(f, piece.at - size, NULL, true, true);
+    }
+    add_piece(f, entry, &piece);
+    return true;
+}
+
+static void read_map(struct reading *f, uint32_t id)
+{
+    struct repair *r = f->r;
+    const struct rep_key any = {id, 0, {0}}, first = {id, 4, {0}},
+                         last = {id, 4, {255, 255, 255, 255}},
+                         orphan = rep_key_system(NF2_KEY_ORPHAN, id);
+
+    f->orphan = rep_entry_there(r, &orphan);
+    f->content.lost_end = rep_ranges_touch(&r->lost_leaves, &first, &last);
+    f->content.trust = rep_ranges_touch(&r->lost, &first, &last) ? REPAIR_UNSURE : REPAIR_WHOLE;
+    size_t i = rep_entry_at(r, &any);
+    if ((i == r->entries.count || r->entries.list[i].key.id != id) && !r->summary.complete) {
+        f->content.lost_end = true; /* a file without a piece has no map, as a rule */
+    }
+    while (i < r->entries.count && r->entries.list[i].key.id == id && read_entry(f, i)) {
+        i++;
+    }
+}
+
+struct rep_content rep_content_read(struct repair *r, const struct rep_entry *entry, uint32_t id)
+{
+    struct reading f = {.r = r, .id = id != 0 ? id : entry->key.id};
     uint32_t length = 0;
-    const uint8_t *body = entry != NULL ? rep_body(entry, &length) : NULL;
+    const uint8_t *body = entry != NULL ? body_of(entry, &length) : NULL;
 
-    memset(content, 0, sizeof *content);
     if (entry == NULL || (body != NULL && body[0] == NF2_BODY_MAP && length >= 5)) {
-        read_map(&b, entry == NULL ? id : rep_get32(body + 1));
+        read_map(&f, entry == NULL ? id : rep_get32(body + 1));
     } else if (body != NULL && body[0] == NF2_BODY_INLINE) {
-        add(&b, 0, length - 1, body + 1, false, true);
+        add(&f, length - 1, body + 1, false, true);
     } else if (body != NULL && body[0] == NF2_BODY_LIST) {
-        read_list(&b, entry);
+        read_list(&f, entry, body + 1, length - 1);
     }
-}
-
-void rep_content_free(struct rep_content *content)
-{
-    free(content->part);
-    content->part = NULL;
+    return f.content;
 }

@@ -6,100 +6,91 @@
  */
 #include "inside.h"
 
-static void put(struct repair *repair, const struct rep_key *key, const uint8_t *body,
-                uint32_t length)
+static void put(struct repair *r, const struct rep_entry *entry)
 {
-    const struct rep_state *state = &repair->state;
-    const struct rep_entry fresh = {*key,
-                                    body,
-                                    (uint16_t)length,
-                                    (uint16_t)state->group_at,
-                                    state->group_block,
-                                    repair->summary.log_read ? REPAIR_WHOLE : REPAIR_UNSURE};
-    size_t at = rep_entry_at(repair, key);
+    size_t at = rep_entry_at(r, &entry->key);
 
-    if (rep_entry_find(repair, key) == NULL) {
-        rep_entries_add(repair, &fresh);
-        memmove(&repair->entry[at + 1], &repair->entry[at],
-                (repair->entries - 1 - at) * sizeof fresh);
+    if (!rep_entry_there(r, &entry->key)) {
+        REP_ADD(&r->entries, *entry);
+        memmove(&r->entries.list[at + 1], &r->entries.list[at],
+                (r->entries.count - 1 - at) * sizeof *entry);
     }
-    repair->entry[at] = fresh;
+    r->entries.list[at] = *entry;
 }
 
-/* Removes the keys of this id and of 4 bytes from `from` on, below `end`, or `from` alone. */
-static void remove_range(struct repair *repair, const struct rep_key *from, uint32_t end,
-                         bool alone)
+/* Removes a key, or those of its id and of 4 bytes from it on, below `end`. */
+static void remove_keys(struct repair *r, const struct rep_key *from, bool range, uint32_t end)
 {
-    size_t kept = rep_entry_at(repair, from);
+    size_t kept = rep_entry_at(r, from);
 
-    for (size_t i = kept; i < repair->entries; i++) {
-        const struct rep_key *key = &repair->entry[i].key;
-        bool inside = key->id == from->id && key->length == 4 && rep_key_value(key) < end;
-        if (alone ? rep_key_compare(key, from) != 0 : !inside) {
-            repair->entry[kept++] = repair->entry[i];
+    for (size_t i = kept; i < r->entries.count; i++) {
+        const struct rep_key *key = &r->entries.list[i].key;
+        bool goes = range ? key->id == from->id && key->length == 4 && rep_key_value(key) < end :
+                            rep_key_compare(key, from) == 0;
+        if (!goes) {
+            r->entries.list[kept++] = r->entries.list[i];
         }
     }
-    repair->entries = kept;
+    r->entries.count = kept;
 }
-
-/* ---- the operations -------------------------------------------------------------------------- */
 
 /* One operation: the bytes that it takes, 0 if it is none. */
-static uint32_t apply(struct repair *repair, const uint8_t *p, uint32_t room)
+static uint32_t apply(struct repair *r, const uint8_t *p, uint32_t room)
 {
-    struct rep_key key;
-    uint32_t body = room > 3 ? rep_get16(p + 1) : 0;
-    uint32_t used = room > 3 ? rep_key_load(p + 3, room - 3, &key) : 0;
+    struct rep_entry entry = {.at = (uint16_t)r->state.group_at, .block = r->state.group_block,
+                              .trust = r->summary.log_read ? REPAIR_WHOLE : REPAIR_UNSURE};
+    uint32_t length = room > 3 ? rep_get16(p + 1) : 0,
+             used = room > 3 ? rep_key_load(p + 3, room - 3, &entry.key) : 0;
+    bool range = p[0] == NF2_GROUP_RANGE;
 
-    if (used == 0 || body > room - 3 - used || p[0] > NF2_GROUP_RANGE) {
+    if (used == 0 || length > room - 3 - used || p[0] > NF2_GROUP_RANGE ||
+        (range && (length < 4 || entry.key.length != 4))) {
         return 0;
     }
-    const uint8_t *at = p + 3 + used;
-    if (p[0] == NF2_GROUP_RANGE && (body < 4 || key.length != 4)) {
-        return 0;
-    }
+    entry.body = p + 3 + used;
+    entry.body_length = (uint16_t)length;
     if (p[0] == NF2_GROUP_PUT) {
-        put(repair, &key, at, body);
-    } else if (p[0] == NF2_GROUP_RANGE) {
-        remove_range(repair, &key, rep_get32(at), false);
+        put(r, &entry);
     } else {
-        remove_range(repair, &key, 0, true);
+        remove_keys(r, &entry.key, range, range ? rep_get32(entry.body) : 0);
     }
-    return 3 + used + body;
+    return 3 + used + length;
 }
 
-void rep_group_apply(struct repair *repair)
+static bool find_group(struct repair *r, struct rep_record *record)
 {
-    const struct rep_state *state = &repair->state;
-    struct rep_record record;
+    uint32_t block = r->state.group_block, at = r->state.group_at, page = at & ~(r->page_size - 1);
+    bool mended, inside = block < r->blocks && at < r->log_bytes && at >= page + NF2_PAGE_HEAD;
 
-    if (!state->found || state->group_block == REP_NO_BLOCK || state->clean) {
+    return inside &&
+           rep_record_at(r, block, at, rep_page_epoch(r, block, page, &mended), record) ==
+               REP_RECORD &&
+           record->type == NF2_ROOT_GROUP;
+}
+
+void rep_group_apply(struct repair *r)
+{
+    struct rep_record record;
+    uint32_t block = r->state.group_block, at = r->state.group_at;
+
+    if (block == 0 || r->state.clean) {
         return;
     }
-    uint32_t page = state->group_at & ~(repair->image.page_size - 1);
-    bool inside = state->group_block < repair->image.blocks &&
-                  state->group_at < repair->image.log_bytes &&
-                  state->group_at >= page + NF2_PAGE_HEAD;
-    bool mended;
-    uint16_t epoch = inside ? rep_page_epoch(&repair->image, state->group_block, page, &mended) : 0;
-    bool found = inside &&
-                 rep_record_at(&repair->image, state->group_block, state->group_at, epoch,
-                               &record) == REP_RECORD &&
-                 record.type == NF2_ROOT_GROUP;
+    bool found = find_group(r, &record);
     if (found) {
-        repair->summary.pending = true;
-        for (uint32_t at = 0, used; at < record.length && found; at += used) {
-            used = apply(repair, record.payload + at, record.length - at);
+        r->summary.pending = true;
+        for (uint32_t done = 0, used; done < record.length && found; done += used) {
+            used = apply(r, record.payload + done, record.length - done);
             found = used != 0;
         }
-        rep_find(repair, REPAIR_PENDING, state->group_block, state->group_at, 0, 0,
+        rep_find(r, REPAIR_PENDING, block, at, 0, 0,
                  "A committed change of several leaves may not be applied yet: it is shown "
                  "applied, the next mount applies it.");
     }
     if (!found) {
-        rep_find(repair, REPAIR_GROUP, state->group_block, state->group_at, 0, 0,
+        rep_find(r, REPAIR_GROUP, block, at, 0, 0,
                  "A committed change of several leaves cannot be read.");
-        rep_note(repair, REPAIR_NOTE_BATCH, state->group_block, 1, NULL, NULL);
-        repair->lossy = true;
+        rep_note(r, REPAIR_NOTE_BATCH, block, 1, NULL, NULL);
+        r->lossy = true;
     }
 }

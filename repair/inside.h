@@ -1,37 +1,149 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inside.h - the inside of struct repair: the image, the state on record, the entries of the tree,
- * and what comes of them.
+ * inside.h - what the files of repair share: integers, keys, arrays; struct repair, with the image,
+ * what is on record in it, its entries, files and names, and what was found.
  */
 #ifndef REPAIR_INSIDE_H
 #define REPAIR_INSIDE_H
 
-#include "log.h"
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
-struct rep_claim {
-    uint32_t start, count, erased;
+#include "src/format.h"
+#include "repair.h"
+
+#define REP_NONE UINT32_MAX
+
+static inline uint32_t rep_min(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static inline uint32_t rep_max(uint32_t a, uint32_t b) { return a > b ? a : b; }
+static inline uint16_t rep_get16(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
+static inline uint32_t rep_get24(const uint8_t *p) { return rep_get16(p) | (uint32_t)p[2] << 16; }
+static inline uint32_t rep_get32(const uint8_t *p) { return rep_get24(p) | (uint32_t)p[3] << 24; }
+
+/* ---- crc.c: checks --------------------------------------------------------------------------- */
+
+#define REP_CRC_START 0xFFFFFFFFu
+#define REP_CRC_GOOD 0xDEBB20E3u        /* of anything and its check behind it */
+
+uint32_t rep_crc(uint32_t crc, const uint8_t *data, uint32_t length);
+/* The bit of `length` bytes with this sum that is wrong if only one is; -1: more than one are. */
+int rep_crc_bit(uint32_t crc, uint32_t length);
+
+/* ---- common.c: memory, keys ------------------------------------------------------------------ */
+
+/* Where memory runs out the process ends: a host has more than an image needs. */
+#define REP_LIST(type) struct { type *list; size_t count, room; }
+#define REP_ADD(of, ...)                                                                 \
+    ((of)->list = rep_grow((of)->list, (of)->count, &(of)->room, sizeof *(of)->list),    \
+     (of)->list[(of)->count++] = (__VA_ARGS__))
+#define REP_SORT(of, order) rep_sort((of)->list, (of)->count, sizeof *(of)->list, order)
+/* Number of the first one that is not in front of `key`. */
+#define REP_LOWER(of, key, order) rep_lower((of)->list, (of)->count, sizeof *(of)->list, key, order)
+
+void *rep_grow(void *list, size_t count, size_t *room, size_t size);
+void rep_sort(void *list, size_t count, size_t size, int (*order)(const void *, const void *));
+size_t rep_lower(const void *list, size_t count, size_t size, const void *key,
+                 int (*order)(const void *one, const void *key));
+
+void *rep_take(struct repair *r, size_t bytes);     /* memory that lives as long as the repair */
+void rep_take_back(struct repair *r);               /* all of it */
+const char *rep_join(struct repair *r, const char *a, const char *b, const char *c);
+
+/* Numbers by number: 0 where there is none. */
+struct rep_map {
+    uint32_t *pair;
+    size_t count, room;
 };
+uint32_t rep_map_get(const struct rep_map *map, uint32_t key);
+bool rep_map_set(struct rep_map *map, uint32_t key, uint32_t value);    /* false: another stays */
 
-/* What the root log says. */
-struct rep_state {
-    bool found;                 /* there is a CHECKPOINT */
-    bool clean, fresh, now_fresh;
-    bool bad_keys;              /* the tree may have keys of bad blocks */
-    bool suspect;               /* the next block of the log may hold something */
+struct rep_key {
+    uint32_t id;
+    uint8_t length, bytes[NF2_KEY_MAX + 1];     /* one more, for the key behind a longest one */
+};
+int rep_key_compare(const struct rep_key *a, const struct rep_key *b);
+struct rep_key rep_key_system(uint8_t kind, uint32_t number);
+uint32_t rep_key_value(const struct rep_key *key);  /* the number that its last four bytes are */
+uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key);    /* bytes, 0: none */
+uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value);          /* the same */
+
+/* Keys from one on, below the other. */
+struct rep_range {
+    struct rep_key from, below;
+};
+struct rep_ranges {
+    struct rep_range *list;
+    size_t count, room;
+};
+extern const struct rep_range rep_all_keys;
+void rep_ranges_tidy(struct rep_ranges *ranges);    /* in order; those that touch become one */
+bool rep_ranges_touch(const struct rep_ranges *ranges, const struct rep_key *from,
+                      const struct rep_key *to);    /* one that is tidy: any key from ... to */
+
+/* ---- log.c ----------------------------------------------------------------------------------- */
+
+struct rep_record {
+    const uint8_t *payload;     /* in one piece */
+    uint16_t at, end, length;   /* in the block, with the head; of the payload */
     uint16_t epoch;
-    uint32_t head, next;
-    uint32_t root, base_end, level;
-    uint32_t id_limit, free, erases, unclean_mounts, window, erased_groups;
-    uint32_t group_block, group_at;
-    struct rep_claim claim[2];
-    unsigned bads;
-    uint32_t bad[NF2_BAD_MAX];
-    uint8_t bits[NF2_WINDOW_BLOCKS / 8];
-    uint32_t end;               /* of the log */
-    bool torn;                  /* something that is no record is in it */
-    unsigned records;           /* behind the log's first group */
-    unsigned broken;            /* records and places that make no sense */
+    uint8_t type;
+    bool more, mended;
 };
+
+struct rep_log {
+    REP_LIST(struct rep_record) records;
+    size_t whole;               /* how many of them are of whole groups */
+    uint32_t last_end, used_end;    /* of the last record; of the last page that is not blank */
+    uint16_t last_epoch, bad_epoch; /* of the last record, of the last page with an invalid place */
+    /* there is such a page; behind the last record in its page; a page behind that is not blank */
+    bool bad, dirty_end, behind;
+    bool damaged;               /* no cuts leave what is here: the core refuses it, as a rule */
+    uint16_t damage;            /* the first place that says so */
+    uint16_t first_torn, last_torn; /* invalid places */
+    unsigned torns;
+    /* read in spite of damage: places without a record; records of which a bit was turned over */
+    unsigned lost, mended;
+    uint16_t last_lost, last_mended;
+    unsigned mended_heads;      /* pages of which a bit of the epoch was turned over */
+};
+
+enum rep_place { REP_RECORD = 1, REP_BLANK = 0, REP_INVALID = -1 };
+
+uint16_t rep_epoch_code(uint32_t number);
+/* The epoch of a page, with one bit turned over where that makes sense of its first record. */
+uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page, bool *mended);
+enum rep_place rep_record_at(struct repair *r, uint32_t block, uint32_t at, uint16_t epoch,
+                             struct rep_record *record);
+/* The record at a block's beginning, whose type and length must be these, mended where need be. */
+bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length, bool mend,
+                      struct rep_record *record);
+uint32_t rep_record_next(const struct repair *r, const struct rep_record *record);
+/* `tolerant`: also what is behind damage. Its records are to be freed. */
+void rep_log_read(struct repair *r, uint32_t block, bool tolerant, struct rep_log *log);
+
+/* ---- root.c: anchors and root log ------------------------------------------------------------ */
+
+struct rep_state {
+    const uint8_t *record;      /* the last CHECKPOINT, NULL: none is left */
+    uint32_t head, next, end;   /* the log's block, the one behind it; its end in the block */
+    uint32_t group_block, group_at;     /* of a GROUP that waits; block 0: none does */
+    uint16_t epoch;             /* of the last record */
+    bool clean;
+    bool torn;                  /* something that is no record is in the log */
+    unsigned records, broken;   /* behind the first one; that make no sense */
+};
+
+/* A field of the CHECKPOINT. */
+#define rep_state8(state, field) ((uint32_t)(state)->record[field])
+#define rep_state16(state, field) ((uint32_t)rep_get16((state)->record + (field)))
+#define rep_state32(state, field) rep_get32((state)->record + (field))
+#define rep_state_flag(state, field) (((state)->record[field] & 1u) != 0)
+
+bool rep_root_find(struct repair *r);       /* false: nothing of a volume */
+bool rep_root_has_room(const struct repair *r);     /* the next session's first record fits */
+
+/* ---- node.c, tree.c, search.c, group.c: entries ---------------------------------------------- */
 
 struct rep_entry {
     struct rep_key key;
@@ -41,169 +153,140 @@ struct rep_entry {
     uint8_t trust;              /* enum repair_state: WHOLE, UNSURE, DOUBTFUL or COPY */
 };
 
-/* Keys of which the nodes are lost, or may be. */
-struct rep_range {
-    struct rep_key lower, upper;
-    bool bounded;               /* else there is no upper end */
-    /* one leaf, whose block is known: other leaves with these keys are older */
-    bool leaf;
+struct rep_slot {
+    struct rep_entry entry;
+    uint8_t type;
+    bool base, alive;
 };
 
-/* A piece of a file as an entry has it; the length of an open one is not known yet. */
-struct rep_piece {
-    uint8_t kind;               /* NF2_PIECE_*, 0: a hole */
-    bool open;
-    uint32_t at, length;        /* in the file */
-    uint32_t block, within;     /* of FRAMES: base */
-    const struct rep_entry *entry;
+struct rep_node {
+    REP_LIST(struct rep_slot) slots;        /* records in order of their places */
+    REP_LIST(struct rep_entry *) alive;     /* in order of their keys */
+    uint32_t block;
+    uint16_t epoch, last_epoch; /* of the base, and of the last record */
+    bool whole;                 /* as the core reads it, all is in order */
+    unsigned lost;              /* places where records are lost */
+    bool lost_tail;             /* some are lost among the changes, or in doubt */
 };
 
-/* What a file consists of. */
+/*
+ * `base_end`: where the parent says that its base ends, 0: not known. False: there is no node of
+ * this volume and level. To be freed in any case.
+ */
+bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t base_end,
+                   struct rep_node *node);
+void rep_node_free(struct rep_node *node);
+
+void rep_tree_read(struct repair *r);
+/* Number of the first entry whose key is not below. */
+size_t rep_entry_at(const struct repair *r, const struct rep_key *key);
+bool rep_entry_there(const struct repair *r, const struct rep_key *key);
+void rep_search(struct repair *r);          /* leaves that nothing leads to, where some are lost */
+void rep_group_apply(struct repair *r);     /* a committed change that waits */
+
+/* ---- content.c: files ------------------------------------------------------------------------ */
+
 struct rep_part {
     uint32_t at, length;
     const uint8_t *data;        /* NULL: zeros */
     bool lost, checked;
 };
 struct rep_content {
-    struct rep_part *part;
-    size_t parts, room;
+    REP_LIST(struct rep_part) parts;
     uint32_t size;
     bool lost_end;
     uint8_t trust;              /* of the piece that can be trusted least */
 };
-
+/* A run of bytes that a piece of a file shows. */
+struct rep_extent {
+    uint64_t start, end;
+    const struct rep_entry *entry;
+    uint32_t base;              /* of frames */
+    bool frames, orphan;
+};
 /* What the frames of a block hold. */
 struct rep_frames {
-    /* in order; `at` from the base on; lost ones where some are missing */
-    struct rep_part *part;
-    size_t parts, room;
-    uint32_t end;               /* behind the last one */
-    uint32_t block, base;
+    REP_LIST(struct rep_part) parts;    /* in order; `at` from the base on */
+    uint32_t block, base, end;  /* behind the last part */
     bool damaged, none;         /* none: there is no valid frame at all */
     uint32_t place;             /* of the first damage */
-    unsigned torns;
-    uint32_t torn;              /* the first place that looks like an unfinished write, */
-    uint16_t torn_epoch;        /* and its page's epoch */
-    unsigned mended_heads;      /* pages of which a bit of the epoch was turned over */
+    struct rep_log log;         /* its records are gone */
 };
+
+/* `entry` NULL: the map `id`. Its parts are to be freed. */
+struct rep_content rep_content_read(struct repair *r, const struct rep_entry *entry, uint32_t id);
+/* The directory or map that a name leads to, 0: none. `*kind`: NF2_BODY_*, 0 where it is none. */
+uint32_t rep_name_id(const struct rep_entry *entry, uint8_t *kind);
+bool rep_is_piece(const struct rep_entry *entry);
+
+/* ---- names.c, space.c, repair.c -------------------------------------------------------------- */
 
 struct item {
     struct repair_item out;
-    const char *path;
-    const struct rep_entry *entry;  /* NULL: the root, or found without a name */
     uint32_t id;                /* of a directory or a map */
+    struct rep_content content;
 };
-
 struct note {
     struct repair_note out;
-    struct rep_key from, to;
-    bool has_from, has_to;      /* they become texts when the names are known */
+    struct rep_range keys;      /* they become texts when the names are known */
 };
 
 struct repair {
-    struct rep_image image;
+    const uint8_t *bytes;
+    uint32_t block_size, page_size, unit, blocks, log_bytes, window_blocks, windows;
+    uint32_t volume_id;
+    uint16_t epoch;             /* of the session that a mount begins, or that it ended cleanly */
+    bool epoch_known;
+    bool clean;                 /* no cut explains an invalid place of that epoch, */
+    bool never_cut;             /* nor of any */
+    bool quiet;                 /* what is found is no part of the volume */
+    /* bytes that may still be looked at behind damage and in comparisons; for frames */
+    uint64_t budget, frames_budget;
     struct rep_state state;
-    struct rep_entry *entry;    /* in order of their keys */
-    size_t entries, entries_room;
-    struct rep_range *lost;
-    size_t losts, losts_room;
+    REP_LIST(struct rep_entry) entries;     /* in order of their keys */
+    /* where keys may be lost; where one leaf is, so that other ones with its keys are older */
+    struct rep_ranges lost, lost_leaves;
+    REP_LIST(struct rep_extent) extents;
     uint8_t *use;               /* enum repair_use of each block */
-    struct item *item;
-    size_t items, items_room;
-    struct rep_map directory, file, orphan;     /* by id: number of the item, and 1 */
-    struct rep_map paths;
-    struct rep_map torn;        /* by epoch: block of an unfinished write, and 1 */
-    struct repair_finding *finding;
-    size_t findings, findings_room;
-    struct note *note;
-    size_t notes, notes_room;
+    REP_LIST(struct item) items;
+    struct rep_map ids, paths;  /* number of the item, and 1, by id; by the path's sum */
+    uint32_t lost_found;        /* the same of /lost+found */
+    uint32_t torn[4096];        /* by epoch: block of an unfinished write, and 1 */
+    REP_LIST(struct repair_finding) findings;
+    REP_LIST(struct note) notes;
     unsigned wrong;
     bool lossy;
-    /* what is found now was found before, or is no part of the volume */
-    bool quiet;
-    uint32_t window_blocks, windows;
     struct repair_summary summary;
     struct rep_frames frames;   /* that were read last */
-    struct rep_content *cache;  /* of the item that was read last */
-    unsigned cached;
+    struct rep_chunk *chunk;    /* of memory */
 };
 
-/* repair.c. `text` as for printf; its numbers are %u. */
-void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint32_t offset,
+static inline const uint8_t *rep_at(const struct repair *r, uint32_t block, uint32_t offset)
+{
+    return r->bytes + (size_t)block * r->block_size + offset;
+}
+
+/* `text` as for printf; its numbers are %u. */
+void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t offset,
               uint32_t number, uint32_t id, const char *text, ...)
     __attribute__((format(printf, 7, 8)));
-void rep_note(struct repair *repair, enum repair_note_kind kind, uint32_t block, uint32_t number,
-              const struct rep_key *from, const struct rep_key *to);
-
+#define REP_FIND_AT(r, kind, entry, number, ...) \
+    rep_find(r, kind, (entry)->block, (entry)->at, number, (entry)->key.id, __VA_ARGS__)
+void rep_note(struct repair *r, enum repair_note_kind kind, uint32_t block, uint32_t number,
+              const struct rep_key *from, const struct rep_key *below);     /* NULL: none */
 /*
- * Notes an unfinished write in a page of this epoch: a power cut leaves one, so that of two one is
- * damage.
+ * What is wrong with a log, of which `what` is damaged (`place`: where the first damage is), or of
+ * which `part` was not written to its end.
  */
-void rep_torn(struct repair *repair, uint32_t block, uint32_t offset, uint16_t epoch);
+void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind,
+                    uint32_t block, uint32_t id, bool damaged, uint32_t place, const char *what,
+                    const char *part);
 
-/* root.c: anchors and root log. False: nothing of a volume. */
-bool rep_root_find(struct repair *repair);
-/* In a state's window: the block's bit; true also where it lies elsewhere and may be in use. */
-bool rep_state_used(const struct repair *repair, uint32_t block);
-/* Is it on record as bad? When the tree is known, in keys, too. */
-bool rep_is_bad(const struct repair *repair, uint32_t block);
-
-/* tree.c: all entries of the tree. */
-void rep_tree_read(struct repair *repair);
-void rep_entries_add(struct repair *repair, const struct rep_entry *entry);
-void rep_entries_sort(struct repair *repair);
-/* Number of the first entry with a key not below. */
-size_t rep_entry_at(const struct repair *repair, const struct rep_key *key);
-struct rep_entry *rep_entry_find(const struct repair *repair, const struct rep_key *key);
-void rep_lose(struct repair *repair, uint32_t block, const struct rep_range *range);
-
-/*
- * Are there keys in [from, to] that may be lost? With `leaf`: that are, with the only leaf that had
- * them. After rep_search.
- */
-bool rep_may_be_lost(const struct repair *repair, const struct rep_key *from,
-                     const struct rep_key *to, bool leaf);
-
-/* search.c: nodes that nothing leads to, where some are lost. */
-void rep_search(struct repair *repair);
-
-/* group.c: a committed change that waits is applied to the entries. */
-void rep_group_apply(struct repair *repair);
-
-/* pieces.c */
-/* bytes, 0: none */
-uint32_t rep_piece_load(const struct repair *repair, const uint8_t *p, uint32_t room,
-                        struct rep_piece *piece);
-/* behind the rest of a long name; NULL: no entry of a name */
-const uint8_t *rep_body(const struct rep_entry *entry, uint32_t *length);
-bool rep_is_piece(const struct rep_entry *entry);
-/*
- * The piece of entry `number` as far as it is seen. `next`: where the map's next one begins,
- * REP_NONE: there is none. False: it is none.
- */
-bool rep_map_piece(struct repair *repair, size_t number, struct rep_piece *piece, uint32_t *next);
-/* Pieces of a LIST in order; false behind the last (`bad`: what follows is none). */
-struct rep_list {
-    const uint8_t *p;
-    uint32_t room, offset;
-    bool bad;
-};
-bool rep_list_begin(const struct rep_entry *entry, struct rep_list *list);
-bool rep_list_next(struct repair *repair, struct rep_list *list, struct rep_piece *piece);
-
-/* frames.c: what the frames of a block hold. It stays until the next call. */
-const struct rep_frames *rep_frames_read(struct repair *repair, uint32_t block, uint32_t base);
-
-/* content.c. `entry` NULL: the map `id`. To be freed. */
-void rep_content_read(struct repair *repair, const struct rep_entry *entry, uint32_t id,
-                      struct rep_content *content);
-void rep_content_free(struct rep_content *content);
-
-/* names.c: items and their paths. */
-void rep_names_find(struct repair *repair);
-const char *rep_key_text(struct repair *repair, const struct rep_key *key);
-
-/* space.c: which blocks are in use, and by whom. */
-void rep_space_check(struct repair *repair);
+void rep_names_find(struct repair *r);      /* items and their paths */
+const char *rep_key_text(struct repair *r, const struct rep_key *key);
+void rep_space_check(struct repair *r);     /* which blocks are in use, and by whom */
+/* Is it in use on record? True, too, where nothing is on record of it. */
+bool rep_is_used(const struct repair *r, uint32_t block);
+bool rep_is_bad(const struct repair *r, uint32_t block);    /* the tree is known: in keys, too */
 
 #endif

@@ -7,89 +7,73 @@
 #define SUFFIX ".damaged"
 #define LOST_FOUND "/lost+found"
 #define PATH_LONGEST 30000u     /* deeper directories go to lost+found */
-#define PROBES 1000u            /* among paths with one hash */
-
-static char *text_of(struct repair *repair, const char *a, const char *b, const char *c)
-{
-    size_t x = strlen(a), y = strlen(b), z = strlen(c);
-    char *text = rep_take(&repair->image.arena, x + y + z + 1);
-
-    memcpy(text, a, x);
-    memcpy(text + x, b, y);
-    memcpy(text + x + y, c, z + 1);
-    return text;
-}
+#define PROBES 1000u            /* among paths with one sum */
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* The place of a path among those that are taken: 0 in `*number` if it is free. */
-static uint32_t path_slot(const struct repair *repair, const char *path, uint32_t *number)
+/* Is there an item with this path? Its place among the sums of paths is in `*sum`. */
+static bool is_taken(const struct repair *r, const char *path, uint32_t *sum)
 {
-    uint32_t hash = rep_crc(REP_CRC_START, (const uint8_t *)path, (uint32_t)strlen(path));
-
-    for (unsigned tries = 0; tries < PROBES; tries++, hash++) {
-        *number = rep_map_get(&repair->paths, hash);
-        if (*number == 0 || strcmp(repair->item[*number - 1].path, path) == 0) {
-            return hash;
+    *sum = rep_crc(REP_CRC_START, (const uint8_t *)path, (uint32_t)strlen(path));
+    for (unsigned tries = 0; tries < PROBES; tries++, ++*sum) {
+        uint32_t number = rep_map_get(&r->paths, *sum);
+        if (number == 0 || strcmp(r->items.list[number - 1].out.path, path) == 0) {
+            return number != 0;
         }
     }
-    *number = 0; /* so many with one hash are made on purpose: taken for free */
-    return hash;
+    return false; /* so many with one sum are made on purpose */
 }
 
 /* Adds an item under this path, or one like it that is free. */
-static struct item *add_item(struct repair *repair, const char *path, const struct rep_entry *entry,
-                             enum nf2_type type, uint32_t id, enum repair_state state)
+static void add_item(struct repair *r, const char *path, struct item item)
 {
-    uint32_t taken, hash;
-    const char *free_path = state >= REPAIR_OUTDATED ? text_of(repair, path, SUFFIX, "") : path;
+    const char *suffix = item.out.state >= REPAIR_OUTDATED ? SUFFIX : "";
+    uint32_t sum;
 
-    for (unsigned n = 2; hash = path_slot(repair, free_path, &taken), taken != 0; n++) {
+    item.out.path = rep_join(r, path, suffix, "");
+    for (unsigned n = 2; is_taken(r, item.out.path, &sum); n++) {
         char more[16];
         (void)snprintf(more, sizeof more, "~%u", n);
-        free_path = text_of(repair, path, state >= REPAIR_OUTDATED ? SUFFIX : "", more);
+        item.out.path = rep_join(r, path, suffix, more);
     }
-    repair->item = rep_grow(repair->item, repair->items, &repair->items_room, sizeof *repair->item);
-    struct item *item = &repair->item[repair->items++];
-    *item = (struct item){{.path = free_path, .type = type, .state = state}, free_path, entry, id};
-    (void)rep_map_set(&repair->paths, hash, (uint32_t)repair->items);
-    repair->lossy = repair->lossy || state != REPAIR_WHOLE;
-    return item;
+    r->lossy = r->lossy || item.out.state != REPAIR_WHOLE;
+    REP_ADD(&r->items, item);
+    (void)rep_map_set(&r->paths, sum, (uint32_t)r->items.count);
 }
 
-/* Reads a file, for what is lost of it. */
-static void add_file(struct repair *repair, const char *path, const struct rep_entry *entry,
-                     uint32_t id, enum repair_state state)
+static void add_directory(struct repair *r, const char *path, uint32_t id, enum repair_state state)
 {
-    struct rep_content content;
-    uint32_t lost = 0;
+    add_item(r, path, (struct item){.out = {.type = NF2_TYPE_DIR, .state = state}, .id = id});
+}
 
-    rep_content_read(repair, entry, id, &content);
-    for (size_t i = 0; i < content.parts; i++) {
-        const struct rep_part *part = &content.part[i];
-        lost += part->lost ? part->length : 0;
+/* `entry` NULL: no name leads to the map. */
+static void add_file(struct repair *r, const char *path, const struct rep_entry *entry, uint32_t id,
+                     enum repair_state state)
+{
+    struct item item = {.id = id, .content = rep_content_read(r, entry, id)};
+    const struct rep_content *content = &item.content;
+
+    for (size_t i = 0; i < content->parts.count; i++) {
+        const struct rep_part *part = &content->parts.list[i];
+        item.out.lost += part->lost ? part->length : 0;
     }
-    state = content.trust > state ? (enum repair_state)content.trust : state;
-    state = lost > 0 || content.lost_end ? REPAIR_DAMAGED : state;
-    struct item *item = add_item(repair, path, entry, NF2_TYPE_FILE, id, state);
-    item->out.size = content.size;
-    item->out.lost = lost;
-    item->out.lost_end = content.lost_end;
-    rep_content_free(&content);
+    state = content->trust > state ? (enum repair_state)content->trust : state;
+    item.out.state = item.out.lost > 0 || content->lost_end ? REPAIR_DAMAGED : state;
+    item.out.type = NF2_TYPE_FILE;
+    item.out.size = content->size;
+    item.out.lost_end = content->lost_end;
+    add_item(r, path, item);
 }
 
 /* ---- one name -------------------------------------------------------------------------------- */
 
-/*
- * The name of an entry as text, bytes that no name may have as '_'; its length, 0 where there is
- * none. `*right`: a call can reach it.
- */
-static uint32_t name_of(const struct rep_entry *entry, char name[NF2_NAME_MAX + 1], bool *right)
+/* The name as it is in an entry; its length. `*right`: its key is that of this name. */
+static uint32_t load_name(const struct rep_entry *entry, char *name, bool *right)
 {
     const struct rep_key *key = &entry->key;
     uint32_t length = key->length, rest = 0;
 
-    if (key->length == NF2_KEY_MAX) {
+    if (length == NF2_KEY_MAX) {
         length = NF2_NAME_PART;
         rest = entry->body_length > 0 ? entry->body[0] : 0;
         rest = rest < entry->body_length ? rep_min(rest, NF2_NAME_MAX - length) : 0;
@@ -97,14 +81,22 @@ static uint32_t name_of(const struct rep_entry *entry, char name[NF2_NAME_MAX + 
     }
     memcpy(name, key->bytes, length);
     length += rest;
-    name[length] = '\0';
-    *right = length > 0 && (length > NF2_NAME_WHOLE) == (key->length == NF2_KEY_MAX) &&
-             strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-    if (key->length == NF2_KEY_MAX) {
-        uint32_t hash = ~rep_crc(REP_CRC_START, (const uint8_t *)name, length);
-        *right = *right && rep_get24(key->bytes + NF2_NAME_PART) == (hash & 0xFFFFFFu) &&
+    *right = length > 0 && (length > NF2_NAME_WHOLE) == (key->length == NF2_KEY_MAX);
+    if (*right && key->length == NF2_KEY_MAX) {
+        uint32_t sum = ~rep_crc(REP_CRC_START, (const uint8_t *)name, length);
+        *right = rep_get24(key->bytes + NF2_NAME_PART) == (sum & 0xFFFFFFu) &&
                  entry->body[0] == rest;
     }
+    return length;
+}
+
+/* The name as text, with '_' for bytes that none may have. `*right`: a call can reach it. */
+static uint32_t name_of(const struct rep_entry *entry, char name[NF2_NAME_MAX + 1], bool *right)
+{
+    uint32_t length = load_name(entry, name, right);
+
+    name[length] = '\0';
+    *right = *right && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
     for (uint32_t i = 0; i < length; i++) {
         if (name[i] == '/' || name[i] == '\0') {
             *right = false;
@@ -118,236 +110,209 @@ static uint32_t name_of(const struct rep_entry *entry, char name[NF2_NAME_MAX + 
     return length;
 }
 
-/* The directory or map that the body of a name leads to; 0: none. */
-static uint32_t id_of(const struct rep_entry *entry, uint8_t *kind)
+static bool never_given(const struct repair *r, uint32_t id)
 {
-    uint32_t length;
-    const uint8_t *body = rep_body(entry, &length);
-
-    *kind = body != NULL ? body[0] : 0;
-    bool has = *kind == NF2_BODY_DIR || *kind == NF2_BODY_MAP;
-    *kind = has && length < 5 ? 0 : *kind;
-    return has && length >= 5 ? rep_get32(body + 1) : 0;
+    return r->state.record != NULL && id >= rep_state32(&r->state, NF2_STATE_ID_LIMIT);
 }
 
-/* An id is taken by this name. False: another one has it. */
-static bool take_id(struct repair *repair, const struct rep_entry *entry, uint32_t id,
-                    bool directory)
+static bool is_orphan(const struct repair *r, uint32_t id)
 {
-    bool other = id <= NF2_ROOT_ID ||
-                 rep_map_get(directory ? &repair->file : &repair->directory, id) != 0;
+    const struct rep_key key = rep_key_system(NF2_KEY_ORPHAN, id);
+    return rep_entry_there(r, &key);
+}
 
-    if (repair->state.found && id >= repair->state.id_limit) {
-        rep_find(repair, REPAIR_ID, entry->block, entry->at, id, entry->key.id,
-                 "The id %u was never given out: it will be given to another one.", id);
+/* The next item has this id, by this name. False: another one has it. */
+static bool take_id(struct repair *r, const struct rep_entry *entry, uint32_t id, bool directory)
+{
+    if (never_given(r, id)) {
+        REP_FIND_AT(r, REPAIR_ID, entry, id,
+                    "The id %u was never given out: it will be given to another one.", id);
     }
-    if (!directory && rep_map_get(&repair->orphan, id) != 0) {
-        rep_find(repair, REPAIR_REMOVED, entry->block, entry->at, id, entry->key.id,
-                 "The file with map %u is on record as removed and has a name.", id);
+    if (!directory && is_orphan(r, id)) {
+        REP_FIND_AT(r, REPAIR_REMOVED, entry, id,
+                    "The file with map %u is on record as removed and has a name.", id);
     }
-    if (!other && rep_map_set(directory ? &repair->directory : &repair->file, id,
-                              (uint32_t)repair->items + 1)) {
+    if (id > NF2_ROOT_ID && rep_map_set(&r->ids, id, (uint32_t)r->items.count + 1)) {
         return true;
     }
-    rep_find(repair, REPAIR_SHARED, entry->block, entry->at, id, entry->key.id,
-             "This name leads to id %u, which has another name.", id);
-    rep_note(repair, REPAIR_NOTE_SHARED, entry->block, id, &entry->key, NULL);
-    repair->lossy = true;
+    REP_FIND_AT(r, REPAIR_SHARED, entry, id,
+                "This name leads to id %u, which has another name.", id);
+    rep_note(r, REPAIR_NOTE_SHARED, entry->block, id, &entry->key, NULL);
+    r->lossy = true;
     return false;
 }
 
-static void take_name(struct repair *repair, const struct rep_entry *entry, const char *parent)
+static void take_name(struct repair *r, const struct rep_entry *entry, const char *parent)
 {
     char name[NF2_NAME_MAX + 1];
     uint8_t kind;
-    uint32_t id = id_of(entry, &kind), taken;
-    bool right, known = kind >= NF2_BODY_DIR && kind <= NF2_BODY_MAP;
+    uint32_t id = rep_name_id(entry, &kind), sum;
+    bool right, copy = entry->trust >= REPAIR_OUTDATED, directory = kind == NF2_BODY_DIR;
     uint32_t length = name_of(entry, name, &right);
 
     if (!right) {
-        rep_find(repair, REPAIR_NAME, entry->block, entry->at, 0, entry->key.id,
-                 "No call can reach this name.");
-        rep_note(repair, REPAIR_NOTE_NAME, entry->block, 0, &entry->key, NULL);
+        REP_FIND_AT(r, REPAIR_NAME, entry, 0, "No call can reach this name.");
+        rep_note(r, REPAIR_NOTE_NAME, entry->block, 0, &entry->key, NULL);
     }
-    if (!known) {
-        rep_find(repair, REPAIR_ENTRY, entry->block, entry->at, kind, entry->key.id,
-                 "The entry of this name is of no known form.");
+    if (kind == 0) {
+        REP_FIND_AT(r, REPAIR_ENTRY, entry, 0,
+                    "The entry of this name is of no known form.");
     }
-    if (entry->trust >= REPAIR_OUTDATED && length + sizeof SUFFIX > NF2_NAME_MAX) {
+    if (copy && length + sizeof SUFFIX > NF2_NAME_MAX) {
         name[NF2_NAME_MAX - sizeof SUFFIX] = '\0';
     }
-    const char *path = text_of(repair, parent, "/", name);
-    bool directory = kind == NF2_BODY_DIR;
-    (void)path_slot(repair, path, &taken);
-    if (taken != 0 && right && entry->trust < REPAIR_OUTDATED) {
-        rep_find(repair, REPAIR_TWICE, entry->block, entry->at, 0, entry->key.id,
-                 "This name is in its directory twice.");
+    const char *path = rep_join(r, parent, "/", name);
+    if (is_taken(r, path, &sum) && right && !copy) {
+        REP_FIND_AT(r, REPAIR_TWICE, entry, 0, "This name is in its directory twice.");
     }
     if ((directory && strlen(path) > PATH_LONGEST) ||
-        (known && id != 0 && !take_id(repair, entry, id, directory))) {
+        (id != 0 && !take_id(r, entry, id, directory))) {
         return;
     }
     if (directory) {
-        (void)add_item(repair, path, entry, NF2_TYPE_DIR, id, entry->trust);
-    } else if (known) {
-        add_file(repair, path, entry, id, entry->trust);
+        add_directory(r, path, id, (enum repair_state)entry->trust);
+    } else if (kind != 0) {
+        add_file(r, path, entry, id, (enum repair_state)entry->trust);
     } else {
-        (void)add_item(repair, path, entry, NF2_TYPE_FILE, 0, REPAIR_LOST);
+        add_item(r, path, (struct item){.out = {.type = NF2_TYPE_FILE, .state = REPAIR_LOST}});
     }
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-static size_t first_of(const struct repair *repair, uint32_t id)
+static size_t first_of(const struct repair *r, uint32_t id)
 {
-    struct rep_key key = {id, 0, {0}};
-    return rep_entry_at(repair, &key);
+    const struct rep_key key = {id, 0, {0}};
+    return rep_entry_at(r, &key);
 }
 
-static void list(struct repair *repair, uint32_t id, const char *path)
+static void list(struct repair *r, uint32_t id, const char *path)
 {
-    for (size_t i = first_of(repair, id); i < repair->entries && repair->entry[i].key.id == id;
-         i++) {
-        if (rep_is_piece(&repair->entry[i])) {
-            rep_find(repair, REPAIR_ENTRY, repair->entry[i].block, repair->entry[i].at, 0, id,
-                     "A piece of a file is in a directory.");
+    for (size_t i = first_of(r, id); i < r->entries.count && r->entries.list[i].key.id == id; i++) {
+        const struct rep_entry *entry = &r->entries.list[i];
+        if (rep_is_piece(entry)) {
+            REP_FIND_AT(r, REPAIR_ENTRY, entry, 0, "A piece of a file is in a directory.");
         } else {
-            take_name(repair, &repair->entry[i], path);
+            take_name(r, entry, path);
         }
     }
 }
 
 /* All that is in the directories from item `from` on, and in those that this adds. */
-static void list_from(struct repair *repair, size_t from)
+static void list_from(struct repair *r, size_t from)
 {
-    for (size_t i = from; i < repair->items; i++) {
-        if (repair->item[i].out.type == NF2_TYPE_DIR && repair->item[i].id != 0) {
-            list(repair, repair->item[i].id, repair->item[i].path);
+    for (size_t i = from; i < r->items.count; i++) {
+        const struct item *item = &r->items.list[i];
+        if (item->out.type == NF2_TYPE_DIR && item->id != 0) {
+            list(r, item->id, item->out.path);
         }
+    }
+}
+
+static void add_unnamed(struct repair *r, uint32_t id, bool file)
+{
+    char name[24];
+
+    (void)snprintf(name, sizeof name, "/%s-%u", file ? "file" : "dir", id);
+    if (r->lost_found == 0) {
+        r->lost_found = (uint32_t)r->items.count + 1;
+        add_directory(r, LOST_FOUND, 0, REPAIR_FOUND);
+    }
+    const char *path = rep_join(r, r->items.list[r->lost_found - 1].out.path, name, "");
+    (void)rep_map_set(&r->ids, id, (uint32_t)r->items.count + 1);
+    if (file) {
+        add_file(r, path, NULL, id, REPAIR_FOUND);
+    } else {
+        add_directory(r, path, id, REPAIR_FOUND);
+        list_from(r, r->items.count - 1);
     }
 }
 
 /*
  * What no name leads to. `named`: ids that some name has, which may itself be in lost directories.
  */
-static void find_unnamed(struct repair *repair, const struct rep_map *named, bool cycles)
+static void find_unnamed(struct repair *r, const struct rep_map *named, bool cycles)
 {
-    for (size_t i = first_of(repair, NF2_FIRST_ID), next; i < repair->entries; i = next) {
-        const struct rep_entry *entry = &repair->entry[i];
+    for (size_t i = first_of(r, NF2_FIRST_ID), next; i < r->entries.count; i = next) {
+        const struct rep_entry *entry = &r->entries.list[i];
         uint32_t id = entry->key.id;
-        char name[24];
         bool file = rep_is_piece(entry);
-        bool reached = rep_map_get(&repair->directory, id) != 0 ||
-                       rep_map_get(&repair->file, id) != 0;
-        next = id == UINT32_MAX ? repair->entries : first_of(repair, id + 1);
-        if (reached || rep_map_get(&repair->orphan, id) != 0 ||
-            (rep_map_get(named, id) != 0) != cycles) {
+        next = id == UINT32_MAX ? r->entries.count : first_of(r, id + 1);
+        if (rep_map_get(&r->ids, id) != 0) {
             continue;
         }
-        rep_find(repair, cycles && !file ? REPAIR_CYCLE : REPAIR_UNNAMED, entry->block, entry->at,
-                 id, id,
-                 file ? "No name leads to the file with map %u." :
-                        "The root does not lead to directory %u.",
-                 id);
-        (void)snprintf(name, sizeof name, "/%s-%u", file ? "file" : "dir", id);
-        if (repair->items == 0 || rep_map_get(&repair->directory, 0) == 0) {
-            (void)rep_map_set(&repair->directory, 0, (uint32_t)repair->items + 1);
-            (void)add_item(repair, LOST_FOUND, NULL, NF2_TYPE_DIR, 0, REPAIR_FOUND);
-        }
-        const char *path = text_of(
-            repair, repair->item[rep_map_get(&repair->directory, 0) - 1].path, name, "");
-        (void)rep_map_set(file ? &repair->file : &repair->directory, id,
-                          (uint32_t)repair->items + 1);
-        if (file) {
-            add_file(repair, path, NULL, id, REPAIR_FOUND);
-        } else {
-            (void)add_item(repair, path, NULL, NF2_TYPE_DIR, id, REPAIR_FOUND);
-            list_from(repair, repair->items - 1);
+        if (is_orphan(r, id)) { /* what is left of a removed file: its blocks are in use */
+            free(cycles ? rep_content_read(r, NULL, id).parts.list : NULL);
+        } else if ((rep_map_get(named, id) != 0) == cycles) {
+            rep_find(r, cycles && !file ? REPAIR_CYCLE : REPAIR_UNNAMED, entry->block, entry->at,
+                     id, id,
+                     file ? "No name leads to the file with map %u." :
+                            "The root does not lead to directory %u.",
+                     id);
+            add_unnamed(r, id, file);
         }
     }
 }
 
-static void take_system_key(struct repair *repair, const struct rep_entry *entry)
+static void take_system_key(struct repair *r, const struct rep_entry *entry)
 {
     const struct rep_key *key = &entry->key;
     uint32_t number = rep_key_value(key);
-    bool known = key->length == 5 &&
-                 (key->bytes[0] == NF2_KEY_BAD || key->bytes[0] == NF2_KEY_ORPHAN ||
-                  key->bytes[0] == NF2_KEY_WEAR);
+    uint8_t kind = key->length == 5 ? key->bytes[0] : 0;
 
-    if (!known) {
-        rep_find(repair, REPAIR_ENTRY, entry->block, entry->at, 0, 0,
-                 "An entry of the volume itself is of no known form.");
-    } else if (key->bytes[0] == NF2_KEY_ORPHAN) {
-        (void)rep_map_set(&repair->orphan, number, 1);
-        if (repair->state.found && number >= repair->state.id_limit) {
-            rep_find(repair, REPAIR_ID, entry->block, entry->at, number, 0,
-                     "The removed file with map %u has an id that was never given out.", number);
-        }
-    } else if (key->bytes[0] == NF2_KEY_BAD && number < repair->image.blocks) {
-        repair->summary.bad_blocks++;
-        if (!repair->state.bad_keys && repair->summary.log_read) {
-            rep_find(repair, REPAIR_LOG, repair->state.head, 0, number, 0,
+    if (kind != NF2_KEY_BAD && kind != NF2_KEY_ORPHAN && kind != NF2_KEY_WEAR) {
+        REP_FIND_AT(r, REPAIR_ENTRY, entry, 0,
+                    "An entry of the volume itself is of no known form.");
+    } else if (kind == NF2_KEY_ORPHAN && never_given(r, number)) {
+        REP_FIND_AT(r, REPAIR_ID, entry, number,
+                    "The removed file with map %u has an id that was never given out.", number);
+    } else if (kind == NF2_KEY_BAD && number < r->blocks) {
+        r->summary.bad_blocks++;
+        if (r->summary.log_read &&
+            (rep_state8(&r->state, NF2_STATE_BAD_FLAGS) & NF2_BAD_KEYS) == 0) {
+            rep_find(r, REPAIR_LOG, r->state.head, 0, number, 0,
                      "Block %u is listed as bad in the tree, and the root log says that none is.",
                      number);
         }
     }
 }
 
-/* What is left of removed files is looked at, too: its blocks are in use. */
-static void check_orphans(struct repair *repair)
-{
-    for (size_t i = 0; i < repair->entries && repair->entry[i].key.id == NF2_SYSTEM_ID; i++) {
-        struct rep_content content;
-        if (repair->entry[i].key.bytes[0] == NF2_KEY_ORPHAN && repair->entry[i].key.length == 5) {
-            rep_content_read(repair, NULL, rep_key_value(&repair->entry[i].key), &content);
-            rep_content_free(&content);
-        }
-    }
-}
-
-void rep_names_find(struct repair *repair)
+void rep_names_find(struct repair *r)
 {
     struct rep_map named = {0};
     uint8_t kind;
 
-    for (size_t i = 0; i < repair->entries; i++) {
-        const struct rep_entry *entry = &repair->entry[i];
-        uint32_t id = entry->key.id != NF2_SYSTEM_ID && !rep_is_piece(entry) ? id_of(entry, &kind) :
-                                                                               0;
+    for (size_t i = 0; i < r->entries.count; i++) {
+        const struct rep_entry *entry = &r->entries.list[i];
         if (entry->key.id == NF2_SYSTEM_ID) {
-            take_system_key(repair, entry);
+            take_system_key(r, entry);
         }
-        if (id != 0) {
-            (void)rep_map_set(&named, id, 1);
-        }
+        (void)rep_map_set(&named, rep_name_id(entry, &kind), 1);
     }
-    list(repair, NF2_ROOT_ID, "");
-    list_from(repair, 0);
-    find_unnamed(repair, &named, false);
-    find_unnamed(repair, &named, true);
-    check_orphans(repair);
-    rep_map_free(&named);
+    list(r, NF2_ROOT_ID, "");
+    list_from(r, 0);
+    find_unnamed(r, &named, false);
+    find_unnamed(r, &named, true);
+    free(named.pair);
 }
 
-const char *rep_key_text(struct repair *repair, const struct rep_key *key)
+const char *rep_key_text(struct repair *r, const struct rep_key *key)
 {
-    const char *path = repair_path_of(repair, key->id);
+    const char *path = repair_path_of(r, key->id);
+    uint32_t number = rep_map_get(&r->ids, key->id);
     char id[16], name[NF2_KEY_MAX + 24];
     unsigned n = 0;
 
     (void)snprintf(id, sizeof id, "id %u", key->id);
     path = path != NULL ? path : id;
-    if (key->length == 4 && key->id != NF2_SYSTEM_ID && rep_map_get(&repair->file, key->id) != 0) {
+    if (key->length == 4 && number != 0 && r->items.list[number - 1].out.type == NF2_TYPE_FILE) {
         (void)snprintf(name, sizeof name, " from byte %u on", rep_key_value(key));
-        return text_of(repair, path, name, "");
+        return rep_join(r, path, name, "");
     }
-    name[n++] = '/';
-    for (unsigned i = 0; i < key->length && i < NF2_KEY_MAX; i++) {
-        name[n++] = key->bytes[i] < 32 || key->bytes[i] == '/' || key->bytes[i] == 127 ?
-                        '_' :
-                        (char)key->bytes[i];
+    for (name[n++] = '/'; n <= key->length; n++) {
+        uint8_t c = key->bytes[n - 1];
+        name[n] = c < 32 || c == '/' || c == 127 ? '_' : (char)c;
     }
     name[n] = '\0';
-    return text_of(repair, path, name, "");
+    return rep_join(r, path, name, "");
 }

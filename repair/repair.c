@@ -8,6 +8,7 @@
 #define FINDINGS_MOST 10000u
 /* bytes looked at behind damage, and in comparisons of leaves; more than that is hostile */
 #define BUDGET (1u << 30)
+#define NO_KEY 0xFFu            /* as the length of one */
 
 /* ---- findings and notes ---------------------------------------------------------------------- */
 
@@ -16,65 +17,81 @@ bool repair_kind_wrong(enum repair_kind kind)
     return kind < REPAIR_UNFINISHED;
 }
 
-void rep_find(struct repair *repair, enum repair_kind kind, uint32_t block, uint32_t offset,
+void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t offset,
               uint32_t number, uint32_t id, const char *text, ...)
 {
     char line[256];
     va_list list;
 
-    repair->wrong += !repair->quiet && repair_kind_wrong(kind);
-    if (repair->quiet || repair->findings >= FINDINGS_MOST) {
+    r->wrong += !r->quiet && repair_kind_wrong(kind);
+    if (r->quiet || r->findings.count >= FINDINGS_MOST) {
         return;
     }
     va_start(list, text);
     (void)vsnprintf(line, sizeof line, text, list);
     va_end(list);
-    char *copy = rep_take(&repair->image.arena, strlen(line) + 1);
-    strcpy(copy, line);
-    repair->finding = rep_grow(repair->finding, repair->findings, &repair->findings_room,
-                               sizeof *repair->finding);
-    repair->finding[repair->findings++] = (struct repair_finding){kind,   block, offset,
-                                                                  number, id,    copy};
+    text = rep_join(r, line, "", "");
+    REP_ADD(&r->findings, (struct repair_finding){kind, block, offset, number, id, text});
 }
 
-void rep_torn(struct repair *repair, uint32_t block, uint32_t offset, uint16_t epoch)
+/* An unfinished write: a power cut leaves one in a session, so that of two one is damage. */
+static void check_session(struct repair *r, const struct rep_log *log, uint32_t block)
 {
-    /* a write that failed for good */
-    bool bad = epoch != rep_epoch_code(epoch) || rep_is_bad(repair, block) || repair->quiet;
-    uint32_t other = bad || rep_map_set(&repair->torn, epoch, block + 1) ?
-                         block + 1 :
-                         rep_map_get(&repair->torn, epoch);
-    if (other != block + 1) {
-        rep_find(repair, REPAIR_RECORD, block, offset, other - 1, 0,
+    uint32_t *first = &r->torn[log->bad_epoch & 0xFFFu];
+
+    if (r->quiet || log->bad_epoch != rep_epoch_code(log->bad_epoch) || rep_is_bad(r, block)) {
+        return; /* a write that failed for good */
+    }
+    *first = *first == 0 ? block + 1 : *first;
+    if (*first != block + 1) {
+        rep_find(r, REPAIR_RECORD, block, log->first_torn, *first - 1, 0,
                  "An unfinished write is here, and one of the same session in block %u. A power "
-                 "cut leaves one: the other is damage.",
-                 other - 1);
-        repair->lossy = true;
+                 "cut leaves one: the other is damage.", *first - 1);
+        r->lossy = true;
     }
 }
 
-void rep_note(struct repair *repair, enum repair_note_kind kind, uint32_t block, uint32_t number,
-              const struct rep_key *from, const struct rep_key *to)
+void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind,
+                    uint32_t block, uint32_t id, bool damaged, uint32_t place, const char *what,
+                    const char *part)
 {
-    struct note note = {
-        .out = {kind, block, number, NULL, NULL}, .has_from = from != NULL, .has_to = to != NULL};
+    if (log->mended_heads > 0) {
+        rep_find(r, REPAIR_MENDED, block, 0, log->mended_heads, id,
+                 "One bit of a page's epoch is wrong.");
+    }
+    if (damaged) {
+        rep_find(r, kind, block, place, log->torns, id,
+                 "%s damaged: no power cut leaves what is here.", what);
+    } else if (log->torns > 0) {
+        rep_find(r, REPAIR_UNFINISHED, block, log->first_torn, log->torns, id,
+                 "%s was not written to its end.", part);
+        if (kind != REPAIR_ANCHOR && kind != REPAIR_LOG) {
+            check_session(r, log, block);
+        }
+    }
+}
 
-    note.from = from != NULL ? *from : note.from;
-    note.to = to != NULL ? *to : note.to;
-    repair->lossy = repair->lossy || (!repair->quiet && kind == REPAIR_NOTE_RECORDS);
-    if (repair->notes < FINDINGS_MOST && !repair->quiet) {
-        repair->note = rep_grow(repair->note, repair->notes, &repair->notes_room, sizeof note);
-        repair->note[repair->notes++] = note;
+void rep_note(struct repair *r, enum repair_note_kind kind, uint32_t block, uint32_t number,
+              const struct rep_key *from, const struct rep_key *below)
+{
+    const struct rep_key none = {.length = NO_KEY};
+    const struct note note = {{kind, block, number, NULL, NULL},
+                              {from != NULL ? *from : none, below != NULL ? *below : none}};
+
+    r->lossy = r->lossy || (!r->quiet && kind == REPAIR_NOTE_RECORDS);
+    if (r->notes.count < FINDINGS_MOST && !r->quiet) {
+        REP_ADD(&r->notes, note);
     }
 }
 
 /* Keys become texts, when the names are known. */
-static void write_notes(struct repair *repair)
+static void write_notes(struct repair *r)
 {
-    for (size_t i = 0; i < repair->notes; i++) {
-        struct note *note = &repair->note[i];
-        note->out.from = note->has_from ? rep_key_text(repair, &note->from) : NULL;
-        note->out.to = note->has_to ? rep_key_text(repair, &note->to) : NULL;
+    for (size_t i = 0; i < r->notes.count; i++) {
+        struct note *note = &r->notes.list[i];
+        const struct rep_key *from = &note->keys.from, *to = &note->keys.below;
+        note->out.from = from->length != NO_KEY ? rep_key_text(r, from) : NULL;
+        note->out.to = to->length != NO_KEY ? rep_key_text(r, to) : NULL;
     }
 }
 
@@ -85,186 +102,169 @@ static bool power_of_two(uint32_t value, uint32_t low, uint32_t high)
     return value >= low && value <= high && (value & (value - 1)) == 0;
 }
 
-static bool set_geometry(struct repair *repair, const uint8_t *bytes,
-                         const struct repair_geometry *g)
+static bool set_geometry(struct repair *r, const uint8_t *bytes, const struct repair_geometry *g)
 {
-    struct rep_image *image = &repair->image;
-
     if (!power_of_two(g->block_size, 4096, 65536) ||
         !power_of_two(g->page_size, 256, NF2_PAGE_MAX) || !power_of_two(g->program_unit, 1, 32) ||
         g->size / g->block_size < NF2_BLOCKS_MIN || g->size / g->block_size > 65536) {
         return false;
     }
-    image->bytes = bytes;
-    image->block_size = g->block_size;
-    image->page_size = g->page_size;
-    image->unit = g->program_unit;
-    image->blocks = g->size / g->block_size;
-    image->log_bytes = rep_min(NF2_LOG_PAGES * g->page_size, g->block_size);
-    image->supers = NF2_SUPER_BLOCKS;
-    image->budget = BUDGET;
-    image->frames_budget = 8ull * BUDGET;
-    uint32_t windows = (image->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS,
-             each = (image->blocks + windows - 1) / windows;
-    repair->window_blocks = windows > 1 ? (each + 15u) & ~15u : each;
-    repair->windows = (image->blocks + repair->window_blocks - 1) / repair->window_blocks;
+    r->bytes = bytes;
+    r->block_size = g->block_size;
+    r->page_size = g->page_size;
+    r->unit = g->program_unit;
+    r->blocks = g->size / g->block_size;
+    r->log_bytes = rep_min(NF2_LOG_PAGES * g->page_size, g->block_size);
+    r->budget = BUDGET;
+    r->frames_budget = 8ull * BUDGET;
+    uint32_t windows = (r->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS,
+             each = (r->blocks + windows - 1) / windows;
+    r->window_blocks = windows > 1 ? (each + 15u) & ~15u : each;
+    r->windows = (r->blocks + r->window_blocks - 1) / r->window_blocks;
+    r->use = rep_take(r, r->blocks);
+    memset(r->use, REPAIR_USE_NONE, r->blocks);
     return true;
 }
 
 /* What is no node: the super blocks and the log's own. */
-static void mark_log(struct repair *repair)
+static void mark_log(struct repair *r)
 {
-    for (uint32_t block = 0; block < repair->image.supers; block++) {
-        repair->use[block] = REPAIR_USE_SUPER;
+    memset(r->use, REPAIR_USE_SUPER, NF2_SUPER_BLOCKS);
+    if (r->state.record == NULL) {
+        return;
     }
-    if (repair->state.found && repair->state.next < repair->image.blocks) {
-        repair->use[repair->state.next] = REPAIR_USE_NEXT;
+    if (r->state.next < r->blocks) {
+        r->use[r->state.next] = REPAIR_USE_NEXT;
     }
-    if (repair->state.found) {
-        if (repair->use[repair->state.head] != REPAIR_USE_NONE) {
-            rep_find(repair, REPAIR_OVERLAP, repair->state.head, 0, 0, 0,
-                     "The root log lies in a block that has another use.");
-        }
-        repair->use[repair->state.head] = REPAIR_USE_LOG;
+    if (r->use[r->state.head] != REPAIR_USE_NONE) {
+        rep_find(r, REPAIR_OVERLAP, r->state.head, 0, 0, 0,
+                 "The root log lies in a block that has another use.");
     }
+    r->use[r->state.head] = REPAIR_USE_LOG;
+}
+
+static void summarize(struct repair *r)
+{
+    r->lossy = r->lossy || !r->summary.log_read;
+    r->summary.clean = r->state.clean;
+    if (r->state.record != NULL) {
+        r->summary.unclean_mounts = rep_state16(&r->state, NF2_STATE_UNCLEAN);
+        r->summary.erases = rep_state32(&r->state, NF2_STATE_ERASES);
+        r->summary.bad_blocks += rep_state8(&r->state, NF2_STATE_BADS);
+    }
+    write_notes(r);
 }
 
 struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *geometry)
 {
-    struct repair *repair = calloc(1, sizeof *repair);
+    struct repair *r = calloc(1, sizeof *r);
 
-    if (repair == NULL || !set_geometry(repair, bytes, geometry) || !rep_root_find(repair)) {
-        repair_close(repair);
-        return NULL;
+    if (r != NULL && set_geometry(r, bytes, geometry) && rep_root_find(r)) {
+        mark_log(r);
+        rep_tree_read(r);
+        rep_group_apply(r);
+        rep_names_find(r);
+        rep_space_check(r);
+        summarize(r);
+        if (r->summary.nodes > 0 || r->entries.count > 0) {
+            return r;
+        }
     }
-    repair->use = calloc(repair->image.blocks, 1);
-    if (repair->use == NULL) {
-        abort();
-    }
-    mark_log(repair);
-    rep_tree_read(repair);
-    rep_group_apply(repair);
-    rep_names_find(repair);
-    rep_space_check(repair);
-    repair->lossy = repair->lossy || !repair->summary.log_read;
-    repair->summary.unclean_mounts = repair->state.unclean_mounts;
-    repair->summary.erases = repair->state.erases;
-    repair->summary.bad_blocks += repair->state.bads;
-    repair->summary.clean = repair->state.clean;
-    write_notes(repair);
-    if (repair->summary.nodes == 0 && repair->entries == 0) {
-        repair_close(repair);
-        return NULL;
-    }
-    return repair;
+    repair_close(r);
+    return NULL;
 }
 
-void repair_close(struct repair *repair)
+void repair_close(struct repair *r)
 {
-    if (repair == NULL) {
+    if (r == NULL) {
         return;
     }
-    if (repair->cache != NULL) {
-        rep_content_free(repair->cache);
-        free(repair->cache);
+    for (size_t i = 0; i < r->items.count; i++) {
+        free(r->items.list[i].content.parts.list);
     }
-    free(repair->entry);
-    free(repair->lost);
-    free(repair->use);
-    free(repair->item);
-    free(repair->finding);
-    free(repair->note);
-    free(repair->frames.part);
-    rep_map_free(&repair->directory);
-    rep_map_free(&repair->file);
-    rep_map_free(&repair->orphan);
-    rep_map_free(&repair->paths);
-    rep_map_free(&repair->torn);
-    rep_arena_free(&repair->image.arena);
-    free(repair);
+    void *const lists[] = {r->entries.list, r->lost.list, r->lost_leaves.list, r->extents.list,
+                           r->items.list, r->ids.pair, r->paths.pair, r->findings.list,
+                           r->notes.list, r->frames.parts.list};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        free(lists[i]);
+    }
+    rep_take_back(r);
+    free(r);
 }
 
 /* ---- what was found -------------------------------------------------------------------------- */
 
-const struct repair_summary *repair_summary(const struct repair *repair)
+unsigned repair_findings(const struct repair *r) { return (unsigned)r->findings.count; }
+unsigned repair_wrong(const struct repair *r) { return r->wrong; }
+unsigned repair_count(const struct repair *r) { return (unsigned)r->items.count; }
+unsigned repair_notes(const struct repair *r) { return (unsigned)r->notes.count; }
+bool repair_lossy(const struct repair *r) { return r->lossy; }
+bool repair_clean(const struct repair *r) { return r->state.clean && r->summary.log_read; }
+const struct repair_summary *repair_summary(const struct repair *r) { return &r->summary; }
+const struct repair_finding *repair_finding(const struct repair *r, unsigned number)
 {
-    return &repair->summary;
+    return &r->findings.list[number];
 }
-unsigned repair_findings(const struct repair *repair) { return (unsigned)repair->findings; }
-unsigned repair_wrong(const struct repair *repair) { return repair->wrong; }
-unsigned repair_count(const struct repair *repair) { return (unsigned)repair->items; }
-unsigned repair_notes(const struct repair *repair) { return (unsigned)repair->notes; }
-bool repair_lossy(const struct repair *repair) { return repair->lossy; }
-bool repair_clean(const struct repair *repair)
+const struct repair_item *repair_item(const struct repair *r, unsigned number)
 {
-    return repair->state.clean && repair->summary.log_read;
+    return &r->items.list[number].out;
 }
-const struct repair_finding *repair_finding(const struct repair *repair, unsigned number)
+const struct repair_note *repair_note(const struct repair *r, unsigned number)
 {
-    return &repair->finding[number];
-}
-const struct repair_item *repair_item(const struct repair *repair, unsigned number)
-{
-    return &repair->item[number].out;
-}
-const struct repair_note *repair_note(const struct repair *repair, unsigned number)
-{
-    return &repair->note[number].out;
+    return &r->notes.list[number].out;
 }
 
-enum repair_use repair_block_use(const struct repair *repair, uint32_t block)
+enum repair_use repair_block_use(const struct repair *r, uint32_t block)
 {
-    return block < repair->image.blocks ? (enum repair_use)repair->use[block] : REPAIR_USE_NONE;
+    return block < r->blocks ? (enum repair_use)r->use[block] : REPAIR_USE_NONE;
 }
 
-const char *repair_path_of(const struct repair *repair, uint32_t id)
+const char *repair_path_of(const struct repair *r, uint32_t id)
 {
-    uint32_t number = id == 0 ? 0 : rep_map_get(&repair->directory, id);
-
-    number = number == 0 && id != 0 ? rep_map_get(&repair->file, id) : number;
-    return id == NF2_ROOT_ID ? "" : number == 0 ? NULL : repair->item[number - 1].path;
+    uint32_t number = rep_map_get(&r->ids, id);
+    return id == NF2_ROOT_ID ? "" : number == 0 ? NULL : r->items.list[number - 1].out.path;
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
+static const char *const use_texts[REPAIR_USES] = {
+    "nothing", "super block", "root log", "the root log's next block", "inner node", "leaf", "data",
+    "frames", "set aside", "bad"};
+
+static const char *const note_texts[REPAIR_NOTE_KINDS] = {
+    "no anchor leads to the root log: it was searched for",
+    "the root log is damaged: newer content may be lost without a trace",
+    "a node of the tree is lost, and the names or pieces of files in it",
+    "records in a node are lost",
+    "flipped bits were mended",
+    "an unfinished write: nothing is lost by that",
+    "a committed change is lost in part",
+    "a name that no path can have was changed",
+    "two names for the same: one went without",
+    "blocks hold data of files that no entry leads to",
+    "not all nodes were compared with each other",
+};
+
+static const char *const state_texts[REPAIR_STATES] = {
+    "whole",
+    "whole as far as can be told",
+    "doubtful: may be older than it was, or removed",
+    "whole, its name is lost",
+    "older than it was",
+    "older than it was, or removed: from a part that was given up",
+    "damaged",
+    "lost",
+};
+
 const char *repair_use_text(enum repair_use use)
 {
-    static const char *const texts[REPAIR_USES] = {
-        "nothing",    "super block", "root log", "the root log's next block",
-        "inner node", "leaf",        "data",     "frames",
-        "set aside",  "bad"};
-    return (unsigned)use < REPAIR_USES ? texts[use] : "unknown";
+    return (unsigned)use < REPAIR_USES ? use_texts[use] : "unknown";
 }
-
 const char *repair_note_text(enum repair_note_kind kind)
 {
-    static const char *const texts[REPAIR_NOTE_KINDS] = {
-        "no anchor leads to the root log: it was searched for",
-        "the root log is damaged: newer content may be lost without a trace",
-        "a node of the tree is lost, and the names or pieces of files in it",
-        "records in a node are lost",
-        "flipped bits were mended",
-        "an unfinished write: nothing is lost by that",
-        "a committed change is lost in part",
-        "a name that no path can have was changed",
-        "two names for the same: one went without",
-        "blocks hold data of files that no entry leads to",
-        "not all nodes were compared with each other",
-    };
-    return (unsigned)kind < REPAIR_NOTE_KINDS ? texts[kind] : "unknown";
+    return (unsigned)kind < REPAIR_NOTE_KINDS ? note_texts[kind] : "unknown";
 }
-
 const char *repair_state_text(enum repair_state state)
 {
-    static const char *const texts[REPAIR_STATES] = {
-        "whole",
-        "whole as far as can be told",
-        "doubtful: may be older than it was, or removed",
-        "whole, its name is lost",
-        "older than it was",
-        "older than it was, or removed: from a part that was given up",
-        "damaged",
-        "lost",
-    };
-    return (unsigned)state < REPAIR_STATES ? texts[state] : "unknown";
+    return (unsigned)state < REPAIR_STATES ? state_texts[state] : "unknown";
 }

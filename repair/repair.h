@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * repair.h - the image of a volume looked at from outside: what is wrong with
- * it, what can be saved of it, and a new volume made of that. For hosts: it takes the heap, and the
- * whole image is in memory. The image is only read.
+ * repair.h - the image of a volume looked at from outside: what is wrong with it, what can be saved
+ * of it, and a new volume made of that. For hosts: it takes the heap, and the whole image is in
+ * memory. The image is only read: see docs/CHECK.md.
  *
  *     struct repair *repair = repair_open(bytes, &geometry);
  *     for (i = 0; i < repair_findings(repair); i++) ... repair_finding(repair, i)
  *     for (i = 0; i < repair_count(repair); i++) ... repair_item(repair, i)
  *     repair_write(repair, &fs, page)     into an empty volume that is mounted for writing
  *     repair_close(repair);
- *
- * A repair is a salvage into a new volume through the public calls. Nothing is mended in place:
- * that would need a second writer of the format, and a mistake in it would cost what is still
- * there. The old image stays as it is.
  */
 #ifndef NF2FS_REPAIR_H
 #define NF2FS_REPAIR_H
@@ -21,10 +17,6 @@
 #include <stdint.h>
 
 #include "nf2fs/nf2fs.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 struct repair_geometry {
     uint32_t size, block_size, page_size, program_unit;     /* bytes */
@@ -44,35 +36,32 @@ enum repair_kind {
     REPAIR_GROUP,               /* a committed change of several leaves cannot be read */
     REPAIR_NODE,                /* a node of the tree cannot be read */
     REPAIR_RECORD,              /* records of a node are damaged, or mended */
-    /* the sorted part of a node does not end where its parent says, or is out of order */
-    REPAIR_BASE,
+    REPAIR_BASE,                /* a node's sorted part has another end, or is out of order */
     REPAIR_REFERENCE,           /* a record names another one that is not there */
-    /* an entry of an inner node leads nowhere, or to a node that has its place already */
-    REPAIR_CHILD,
+    REPAIR_CHILD,               /* a reference leads to no node, or to one that has a place */
     REPAIR_BOUNDS,              /* a key lies outside of its node's bounds, or has no way to it */
     REPAIR_TWICE,               /* two entries with one key, or one name twice in a directory */
     REPAIR_ENTRY,               /* an entry of no known form */
     REPAIR_NAME,                /* a name that no call can reach */
-    /* a part of a file lies outside of the volume, or has no known form */
-    REPAIR_PIECE,
+    REPAIR_PIECE,               /* a part of a file lies outside, or has no known form */
     REPAIR_HOLE,                /* a file has a hole, or is too long */
     REPAIR_FRAMES,              /* frames of a file are damaged or missing */
     REPAIR_ID,                  /* an id that was never given out is in use */
     REPAIR_SHARED,              /* two names for one file or directory */
     REPAIR_UNNAMED,             /* content that no name leads to, and that nothing will free */
     REPAIR_REMOVED,             /* a file that is on record as removed has a name */
-    /* directories inside of each other: the root does not lead to them */
-    REPAIR_CYCLE,
+    REPAIR_CYCLE,               /* directories inside of each other */
     REPAIR_OVERLAP,             /* a block, or a part of one, is in use twice */
     REPAIR_FREE,                /* a block in use is free on record */
     REPAIR_ERASED,              /* a block that is on record as erased is not */
     REPAIR_COUNT,               /* more blocks are free on record than can be */
-    /* what a power cut leaves: an unfinished write. Nothing is wrong with that */
-    REPAIR_UNFINISHED,
+    /* remarks: nothing is wrong with these */
+    REPAIR_UNFINISHED,          /* what a power cut leaves */
     REPAIR_MENDED,              /* one bit is wrong in a place where it does no harm */
     REPAIR_PENDING,             /* a committed change is not applied yet; it is shown applied */
     REPAIR_KINDS
 };
+bool repair_kind_wrong(enum repair_kind kind);  /* else it is a remark */
 
 struct repair_finding {
     enum repair_kind kind;
@@ -81,42 +70,25 @@ struct repair_finding {
     uint32_t id;                /* of the directory or map that it is about; 0: of none */
     const char *text;           /* a sentence */
 };
-
-/*
- * In the order of the places where they were found, at most 10,000; `repair_wrong` counts all that
- * are wrong.
- */
+/* In the order in which they were found, at most 10,000; repair_wrong counts all that are wrong. */
 unsigned repair_findings(const struct repair *repair);
 const struct repair_finding *repair_finding(const struct repair *repair, unsigned number);
-
-/* Is it wrong? Else it is a remark: UNFINISHED, MENDED, PENDING. */
-bool repair_kind_wrong(enum repair_kind kind);
 unsigned repair_wrong(const struct repair *repair);
 
-/* What was looked at. */
 struct repair_summary {
     uint32_t unclean_mounts, erases;    /* on record */
     uint32_t nodes, bad_blocks;
     bool clean;                 /* the volume was left cleanly */
     bool pending;               /* a committed change waits */
     bool log_read;              /* false: the state is that of an older log, or there is none */
-    /* all nodes were found, so that the comparisons between blocks say something */
-    bool complete;
+    bool complete;              /* all nodes were found, so that blocks could be compared */
 };
 const struct repair_summary *repair_summary(const struct repair *repair);
 
 /* What a block is for, as far as it can be told; for maps. */
 enum repair_use {
-    REPAIR_USE_NONE,
-    REPAIR_USE_SUPER,
-    REPAIR_USE_LOG,
-    REPAIR_USE_NEXT,
-    REPAIR_USE_INNER,
-    REPAIR_USE_LEAF,
-    REPAIR_USE_DATA,
-    REPAIR_USE_FRAMES,
-    REPAIR_USE_CLAIMED,
-    REPAIR_USE_BAD,
+    REPAIR_USE_NONE, REPAIR_USE_SUPER, REPAIR_USE_LOG, REPAIR_USE_NEXT, REPAIR_USE_INNER,
+    REPAIR_USE_LEAF, REPAIR_USE_DATA, REPAIR_USE_FRAMES, REPAIR_USE_CLAIMED, REPAIR_USE_BAD,
     REPAIR_USES
 };
 enum repair_use repair_block_use(const struct repair *repair, uint32_t block);
@@ -124,38 +96,28 @@ const char *repair_use_text(enum repair_use use);
 
 /* ---- salvage --------------------------------------------------------------------------------- */
 
-/*
- * How much a file or directory can be trusted. From REPAIR_OUTDATED on it is written under its name
- * with ".damaged" behind it.
- */
+/* How far a file or directory can be trusted. From OUTDATED on its name ends with ".damaged". */
 enum repair_state {
     REPAIR_WHOLE,               /* as it was */
-    /* as it was, as far as can be told: newer content may be lost without a trace */
-    REPAIR_UNSURE,
-    /*
-     * a lost record may have replaced, renamed or removed it: it may be older than it was, or have
-     * been removed
-     */
-    REPAIR_DOUBTFUL,
+    REPAIR_UNSURE,              /* the same, but newer content may be lost without a trace */
+    REPAIR_DOUBTFUL,            /* a lost record may have replaced, renamed or removed it */
     REPAIR_FOUND,               /* whole, but its name is lost: in /lost+found */
     REPAIR_OUTDATED,            /* not used in this format; kept so that the numbers stay */
     REPAIR_COPY,                /* older than it was, or removed: from a node that was given up */
-    /* parts of it are lost: zeros stand in for them, or its end is missing */
-    REPAIR_DAMAGED,
+    REPAIR_DAMAGED,             /* zeros stand in for parts of it, or its end is missing */
     REPAIR_LOST,                /* its name is all that is left: nothing is written */
     REPAIR_STATES
 };
+const char *repair_state_text(enum repair_state state);
 
 struct repair_item {
     const char *path;           /* names with '/' in front of each; where it is written */
     enum nf2_type type;
     enum repair_state state;
-    uint32_t size;              /* bytes of a file */
-    uint32_t lost;              /* of these */
+    uint32_t size, lost;        /* bytes of a file, and of these lost */
     bool lost_end;              /* there was more, or there may have been */
     bool left_out;              /* repair_write could not write it, for want of room */
 };
-
 /* Directories come before what is in them. */
 unsigned repair_count(const struct repair *repair);
 const struct repair_item *repair_item(const struct repair *repair, unsigned number);
@@ -163,72 +125,50 @@ const struct repair_item *repair_item(const struct repair *repair, unsigned numb
 /* Bytes of a file that are lost: the `number`th range; false: there are no more. */
 bool repair_lost_range(const struct repair *repair, unsigned item, unsigned number, uint32_t *from,
                        uint32_t *to);
-
 /* Reads a file's bytes, zeros for what is lost; how many. */
 uint32_t repair_read(const struct repair *repair, unsigned item, uint32_t at, void *data,
                      uint32_t length);
-
-/* Bytes of a file that no check covers: what was read there is what lies there, right or wrong. */
+/* Bytes of a file that no check covers: they are what lies there, right or wrong. */
 uint32_t repair_unchecked(const struct repair *repair, unsigned item);
+/* The path of the directory (the root: "") or mapped file with this id, NULL: none. */
+const char *repair_path_of(const struct repair *repair, uint32_t id);
 
 /* What was found on the way. */
 enum repair_note_kind {
-    REPAIR_NOTE_SUPER,          /* no anchor is left: the root log was searched for */
+    REPAIR_NOTE_SUPER,          /* no anchor leads to the root log: it was searched for */
     REPAIR_NOTE_META,           /* the root log is damaged in `number` places, or lost */
-    /* a node is lost (`block`); the names in it lie between `from` and `to` */
-    REPAIR_NOTE_NODE,
-    /*
-     * `number` records in the node in `block` are lost; what is left there lies between `from` and
-     * `to`
-     */
-    REPAIR_NOTE_RECORDS,
+    REPAIR_NOTE_NODE,           /* a node is lost; the names in it lie between `from` and `to` */
+    REPAIR_NOTE_RECORDS,        /* `number` records of a node are lost; the others lie there */
     REPAIR_NOTE_MENDED,         /* `number` bits in the log in `block` were mended */
-    /* what looks like an unfinished write is in the node in `block`: nothing is lost by that */
-    REPAIR_NOTE_UNFINISHED,
+    REPAIR_NOTE_UNFINISHED,     /* not used: a finding */
     REPAIR_NOTE_BATCH,          /* `number` operations of a committed change are lost */
     REPAIR_NOTE_NAME,           /* a name that no path can have was changed: `from` */
     REPAIR_NOTE_SHARED,         /* two names for the same: `from` went without */
-    REPAIR_NOTE_BLOCKS,         /* not used in this format; kept so that the numbers stay */
+    REPAIR_NOTE_BLOCKS,         /* not used in this format */
     REPAIR_NOTE_MAZE,           /* not all nodes were compared with each other */
     REPAIR_NOTE_KINDS
 };
-
 struct repair_note {
     enum repair_note_kind kind;
     uint32_t block, number;
     const char *from, *to;      /* NULL: none */
 };
-
 unsigned repair_notes(const struct repair *repair);
 const struct repair_note *repair_note(const struct repair *repair, unsigned number);
 const char *repair_note_text(enum repair_note_kind kind);
-const char *repair_state_text(enum repair_state state);
 
-/* Is anything lost, or in doubt? */
-bool repair_lossy(const struct repair *repair);
-
+bool repair_lossy(const struct repair *repair);     /* anything is lost, or in doubt */
 /* Was the volume left cleanly, and is its root log whole? Then nothing is a guess. */
 bool repair_clean(const struct repair *repair);
-
-/* The path of the directory (the root: "") or mapped file with this id, NULL: none. */
-const char *repair_path_of(const struct repair *repair, uint32_t id);
 
 /* ---- a new volume ---------------------------------------------------------------------------- */
 
 /*
  * Writes all into an empty volume, what can be trusted most first. `page`: a page buffer. What
- * there is no room for is left out (see repair_item). On an error `*failed` is the number of the
- * item.
+ * there is no room for is left out (see repair_item). On an error `*failed` is the item's number.
  */
 int repair_write(struct repair *repair, nf2_t *fs, void *page, unsigned *failed);
-
-/*
- * Compares a mounted volume with what was written to it: 0, or the error of the first difference
- * (NF2_ERR_CORRUPT: other content).
- */
+/* Compares a mounted volume with what was written: 0, or the first error (CORRUPT: it differs). */
 int repair_verify(const struct repair *repair, nf2_t *fs, unsigned *failed);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,90 +4,34 @@
  * have keys in common the newer one holds; what only an older one has is kept as a copy. Inner
  * nodes are of no use: leaves tell all.
  */
-#include "node.h"
+#include "inside.h"
 
 #define NEIGHBOURS 64u          /* with which a leaf is compared at most, on each side */
 
 struct leaf {
     struct rep_node node;
-    /* a newer one has its place, or the log says that its block is free */
-    bool old;
-};
-
-struct span {
-    struct rep_key first, last;
+    bool old;                   /* a newer one has its place, or its block is free on record */
 };
 
 struct search {
-    struct repair *repair;
-    struct leaf *leaf;
-    size_t leaves, leaves_room;
-    struct span *span;          /* keys of the leaves that hold, in order */
-    size_t spans, spans_room;
+    struct repair *r;
+    REP_LIST(struct leaf) leaves;
+    struct rep_ranges spans;    /* keys of the leaves that hold */
     bool maze;
 };
 
-static const struct rep_key *first_key(const struct leaf *leaf)
+static const struct rep_key *first_key(const struct rep_node *node)
 {
-    return &leaf->node.alive[0]->key;
+    return &node->alive.list[0]->key;
 }
-static const struct rep_key *last_key(const struct leaf *leaf)
+static const struct rep_key *last_key(const struct rep_node *node)
 {
-    return &leaf->node.alive[leaf->node.count - 1]->key;
-}
-
-/* ---- what is lost ---------------------------------------------------------------------------- */
-
-static int by_lower(const void *a, const void *b)
-{
-    const struct rep_range *x = a, *y = b;
-    return x->leaf != y->leaf ? (int)x->leaf - (int)y->leaf : rep_key_compare(&x->lower, &y->lower);
+    return &node->alive.list[node->alive.count - 1]->key;
 }
 
-/* Ranges in order, those of single leaves behind the others, and none that overlap. */
-static void tidy(struct repair *repair)
+static bool is_lost(const struct repair *r, const struct rep_key *key)
 {
-    size_t kept = 0;
-
-    rep_sort(repair->lost, repair->losts, sizeof *repair->lost, by_lower);
-    for (size_t i = 0; i < repair->losts; i++) {
-        struct rep_range *range = &repair->lost[i],
-                         *last = kept > 0 ? &repair->lost[kept - 1] : range;
-        bool touches = kept > 0 && last->leaf == range->leaf &&
-                       (!last->bounded || rep_key_compare(&range->lower, &last->upper) <= 0);
-        if (!touches) {
-            repair->lost[kept++] = *range;
-        } else if (last->bounded &&
-                   (!range->bounded || rep_key_compare(&range->upper, &last->upper) > 0)) {
-            last->bounded = range->bounded;
-            last->upper = range->upper;
-        }
-    }
-    repair->losts = kept;
-}
-
-bool rep_may_be_lost(const struct repair *repair, const struct rep_key *from,
-                     const struct rep_key *to, bool leaf)
-{
-    struct rep_range one = {.lower = *to, .leaf = leaf};
-    size_t low = 0, high = repair->losts;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (by_lower(&repair->lost[middle], &one) <= 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    const struct rep_range *range = low > 0 ? &repair->lost[low - 1] : NULL;
-    return range != NULL && range->leaf == leaf &&
-           (!range->bounded || rep_key_compare(from, &range->upper) < 0);
-}
-
-static bool is_lost(const struct repair *repair, const struct rep_key *key)
-{
-    return rep_may_be_lost(repair, key, key, false) || rep_may_be_lost(repair, key, key, true);
+    return rep_ranges_touch(&r->lost, key, key) || rep_ranges_touch(&r->lost_leaves, key, key);
 }
 
 /* ---- which is newer -------------------------------------------------------------------------- */
@@ -95,249 +39,201 @@ static bool is_lost(const struct repair *repair, const struct rep_key *key)
 /* How many of the entries alive in one node are the same in the base of the other. */
 static unsigned inherited(const struct rep_node *older, const struct rep_node *newer)
 {
+    const struct rep_slot *slot = newer->slots.list, *end = slot + newer->slots.count;
     unsigned count = 0;
-    size_t at = 0;
 
-    for (size_t i = 0; i < older->count; i++) {
-        const struct rep_entry *entry = older->alive[i];
-        int order = -1;
-        while (at < newer->slots && newer->slot[at].base &&
-               (order = rep_key_compare(&newer->slot[at].entry.key, &entry->key)) < 0) {
-            at++;
+    for (size_t i = 0; i < older->alive.count; i++) {
+        const struct rep_entry *entry = older->alive.list[i];
+        while (slot < end && slot->base && rep_key_compare(&slot->entry.key, &entry->key) < 0) {
+            slot++;
         }
-        if (at >= newer->slots || !newer->slot[at].base) {
+        if (slot == end || !slot->base) {
             break;
         }
-        const struct rep_entry *other = &newer->slot[at].entry;
-        count += order == 0 && other->body_length == entry->body_length &&
-                 memcmp(other->body, entry->body, entry->body_length) == 0;
+        count += rep_key_compare(&slot->entry.key, &entry->key) == 0 &&
+                 slot->entry.body_length == entry->body_length &&
+                 memcmp(slot->entry.body, entry->body, entry->body_length) == 0;
     }
     return count;
 }
 
-/*
- * The highest id that any record of the leaf knows of: ids are given out in order of time. `other`:
- * in the range of that leaf, or NULL.
- */
-static uint32_t highest_id(const struct rep_node *node, const struct rep_node *other)
+/* The highest id that any record of the leaf knows of: ids are given out in order of time. */
+static uint32_t highest_id(const struct rep_node *node)
 {
     uint32_t highest = 0;
 
-    for (size_t i = 0; i < node->slots; i++) {
-        const struct rep_entry *entry = &node->slot[i].entry;
+    for (size_t i = 0; i < node->slots.count; i++) {
+        const struct rep_entry *entry = &node->slots.list[i].entry;
         const struct rep_key *key = &entry->key;
-        uint32_t length;
-        const uint8_t *body = rep_is_piece(entry) ? NULL : rep_body(entry, &length);
-        if (other != NULL && (rep_key_compare(key, &other->alive[0]->key) < 0 ||
-                              rep_key_compare(key, &other->alive[other->count - 1]->key) > 0)) {
-            continue;
-        }
-        highest = rep_max(highest, key->id == NF2_SYSTEM_ID ? rep_key_value(key) : key->id);
-        if (body != NULL && length >= 5 && (body[0] == NF2_BODY_DIR || body[0] == NF2_BODY_MAP)) {
-            highest = rep_max(highest, rep_get32(body + 1));
-        }
+        uint32_t own = key->id != NF2_SYSTEM_ID           ? key->id :
+                       key->bytes[0] == NF2_KEY_ORPHAN ? rep_key_value(key) :
+                                                         0;
+        uint8_t kind;
+        highest = rep_max(highest, rep_max(own, rep_name_id(entry, &kind)));
     }
     return highest;
 }
 
 /*
  * A node is not written to once another one has its place, and the base of that has what was alive
- * in it. Which of two is older: -1 `a`, 1 `b`. Where they have nothing in common that tells it is a
- * guess.
+ * in it. Is `a` the older one of two? Where they have nothing in common that tells it is a guess.
  */
-static int which_is_older(const struct rep_image *image, const struct rep_node *a,
-                          const struct rep_node *b)
+static bool is_older(const struct repair *r, const struct rep_node *a, const struct rep_node *b)
 {
-    uint32_t a_end = rep_age(image, a->last_epoch), b_begin = rep_age(image, b->epoch);
-    uint32_t b_end = rep_age(image, b->last_epoch), a_begin = rep_age(image, a->epoch);
+    uint32_t a_begin = (uint32_t)(r->epoch - a->epoch) & 0xFFFu, /* sessions ago */
+             a_end = (uint32_t)(r->epoch - a->last_epoch) & 0xFFFu,
+             b_begin = (uint32_t)(r->epoch - b->epoch) & 0xFFFu,
+             b_end = (uint32_t)(r->epoch - b->last_epoch) & 0xFFFu;
 
-    if (image->epoch_known && a_end != b_begin && (a_end > b_begin) != (b_end > a_begin)) {
-        return a_end > b_begin ? -1 : 1;
+    if (r->epoch_known && a_end != b_begin && (a_end > b_begin) != (b_end > a_begin)) {
+        return a_end > b_begin;
     }
     unsigned forth = inherited(a, b), back = inherited(b, a);
-    uint32_t a_id = highest_id(a, forth > 0 ? b : NULL), b_id = highest_id(b, forth > 0 ? a : NULL);
-    if (forth != back) {
-        return forth > back ? -1 : 1;
-    }
+    uint32_t a_id = highest_id(a), b_id = highest_id(b);
     if (a_id != b_id) {
-        return a_id < b_id ? -1 : 1;
+        return a_id < b_id;
     }
-    if (forth > 0 && a->count != b->count) {
-        /* one is a part of the other: nodes are split more often than joined */
-        return a->count > b->count ? -1 : 1;
+    if (forth != back) {
+        return forth > back;
     }
-    return a->block > b->block ? -1 : 1;
+    return a->block > b->block;
 }
 
 static int by_first_key(const void *a, const void *b)
 {
-    const struct leaf *x = a, *y = b;
+    const struct rep_node *x = &((const struct leaf *)a)->node,
+                          *y = &((const struct leaf *)b)->node;
     int order = rep_key_compare(first_key(x), first_key(y));
-    return order != 0 ? order : x->node.block < y->node.block ? -1 : 1;
+    return order != 0 ? order : x->block < y->block ? -1 : 1;
 }
 
 static void compare_all(struct search *search)
 {
-    uint64_t *budget = &search->repair->image.budget;
+    uint64_t *budget = &search->r->budget;
 
-    for (size_t i = 0; i < search->leaves; i++) {
-        struct leaf *a = &search->leaf[i];
-        for (size_t j = i + 1; j < search->leaves && !a->old; j++) {
-            struct leaf *b = &search->leaf[j];
-            if (rep_key_compare(first_key(b), last_key(a)) > 0) {
+    for (size_t i = 0; i < search->leaves.count; i++) {
+        struct leaf *a = &search->leaves.list[i];
+        for (size_t j = i + 1; j < search->leaves.count && !a->old; j++) {
+            struct leaf *b = &search->leaves.list[j];
+            if (rep_key_compare(first_key(&b->node), last_key(&a->node)) > 0) {
                 break;
             }
-            uint64_t cost = 32u * (a->node.count + b->node.count);
+            uint64_t cost = 32u * (a->node.alive.count + b->node.alive.count);
             if (j - i > NEIGHBOURS || *budget < cost) {
                 search->maze = true;
                 break;
             }
             *budget -= cost;
-            int older = b->old ? 0 : which_is_older(&search->repair->image, &a->node, &b->node);
-            a->old = older < 0;
-            b->old = b->old || older > 0;
+            a->old = !b->old && is_older(search->r, &a->node, &b->node);
+            b->old = !a->old;
         }
     }
 }
 
 /* ---- taking them ----------------------------------------------------------------------------- */
 
-static bool overlaps_lost(const struct repair *repair, const struct leaf *leaf)
+static bool has_lost(const struct repair *r, const struct rep_node *node)
 {
-    for (size_t i = 0; i < leaf->node.count; i++) {
-        if (is_lost(repair, &leaf->node.alive[i]->key)) {
-            return true;
-        }
+    bool any = false;
+
+    for (size_t i = 0; i < node->alive.count && !any; i++) {
+        any = is_lost(r, &node->alive.list[i]->key);
     }
-    return false;
+    return any;
 }
 
 static void find_leaves(struct search *search)
 {
-    struct repair *repair = search->repair;
+    struct repair *r = search->r;
 
-    for (uint32_t block = repair->image.supers; block < repair->image.blocks; block++) {
-        struct leaf leaf = {.old = repair->state.found && repair->summary.log_read &&
-                                   !rep_state_used(repair, block)};
-        if (repair->use[block] != REPAIR_USE_NONE) {
+    for (uint32_t block = NF2_SUPER_BLOCKS; block < r->blocks; block++) {
+        struct leaf leaf = {.old = r->summary.log_read && !rep_is_used(r, block)};
+        if (r->use[block] != REPAIR_USE_NONE || !rep_node_read(r, block, 0, 0, &leaf.node)) {
             continue;
         }
-        if (rep_node_read(repair, block, 0, 0, &leaf.node) && leaf.node.count > 0 &&
-            overlaps_lost(repair, &leaf)) {
-            search->leaf = rep_grow(search->leaf, search->leaves, &search->leaves_room,
-                                    sizeof leaf);
-            search->leaf[search->leaves++] = leaf;
+        if (has_lost(r, &leaf.node)) {
+            REP_ADD(&search->leaves, leaf);
         } else {
             rep_node_free(&leaf.node);
         }
     }
 }
 
-static int by_span(const void *a, const void *b)
-{
-    return rep_key_compare(&((const struct span *)a)->first, &((const struct span *)b)->first);
-}
-
 static void add_span(struct search *search, const struct rep_key *first, const struct rep_key *last)
 {
-    struct span span = {*first, *last};
-    search->span = rep_grow(search->span, search->spans, &search->spans_room, sizeof span);
-    search->span[search->spans++] = span;
+    struct rep_range span = {*first, *last};
+
+    span.below.length++; /* behind a key's bytes are zeros */
+    REP_ADD(&search->spans, span);
 }
 
 /* The leaves that were read: runs of entries of one block. */
 static void spans_of_tree(struct search *search)
 {
-    const struct repair *repair = search->repair;
+    const struct rep_entry *list = search->r->entries.list;
+    size_t count = search->r->entries.count;
 
-    for (size_t i = 0, from = 0; i < repair->entries; i++) {
-        bool last = i + 1 == repair->entries ||
-                    repair->entry[i + 1].block != repair->entry[i].block;
-        if (last) {
-            add_span(search, &repair->entry[from].key, &repair->entry[i].key);
+    for (size_t i = 0, from = 0; i < count; i++) {
+        if (i + 1 == count || list[i + 1].block != list[i].block) {
+            add_span(search, &list[from].key, &list[i].key);
             from = i + 1;
         }
     }
 }
 
-/* Spans do not overlap: the last one that begins at or below the key has it, or none. */
-static bool covered(const struct search *search, const struct rep_key *key)
+/* Of the leaves that hold, or of the old ones, what no leaf in the spans has the place of. */
+static void take(struct search *search, bool old)
 {
-    size_t low = 0, high = search->spans;
+    struct repair *r = search->r;
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (rep_key_compare(&search->span[middle].first, key) <= 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
+    rep_ranges_tidy(&search->spans);
+    for (size_t k = 0; k < search->leaves.count; k++) {
+        const struct leaf *leaf = &search->leaves.list[k];
+        for (size_t i = 0; i < leaf->node.alive.count && leaf->old == old; i++) {
+            struct rep_entry entry = *leaf->node.alive.list[i];
+            const struct rep_key *key = &entry.key;
+            if (is_lost(r, key) && !rep_ranges_touch(&search->spans, key, key)) {
+                bool copy = old || rep_ranges_touch(&r->lost_leaves, key, key);
+                entry.trust = copy ? REPAIR_COPY :
+                              leaf->node.lost > 0 ? REPAIR_DOUBTFUL : REPAIR_UNSURE;
+                REP_ADD(&r->entries, entry);
+            }
         }
-    }
-    return low > 0 && rep_key_compare(key, &search->span[low - 1].last) <= 0;
-}
-
-static void take(struct search *search, const struct leaf *leaf)
-{
-    struct repair *repair = search->repair;
-
-    for (size_t i = 0; i < leaf->node.count; i++) {
-        struct rep_entry entry = *leaf->node.alive[i];
-        if (is_lost(repair, &entry.key) && !covered(search, &entry.key)) {
-            bool old = leaf->old || rep_may_be_lost(repair, &entry.key, &entry.key, true);
-            entry.trust = old ? REPAIR_COPY : leaf->node.lost > 0 ? REPAIR_DOUBTFUL : REPAIR_UNSURE;
-            rep_entries_add(repair, &entry);
-        }
-    }
-    if (!leaf->old) {
-        repair->use[leaf->node.block] = REPAIR_USE_LEAF;
-    }
-}
-
-/* Those that hold, then the old ones, for what nothing else covers. */
-static void take_all(struct search *search)
-{
-    spans_of_tree(search);
-    rep_sort(search->span, search->spans, sizeof *search->span, by_span);
-    for (size_t i = 0; i < search->leaves; i++) {
-        if (!search->leaf[i].old) {
-            take(search, &search->leaf[i]);
-        }
-    }
-    for (size_t i = 0; i < search->leaves; i++) {
-        if (!search->leaf[i].old) {
-            add_span(search, first_key(&search->leaf[i]), last_key(&search->leaf[i]));
-        }
-    }
-    rep_sort(search->span, search->spans, sizeof *search->span, by_span);
-    for (size_t i = 0; i < search->leaves; i++) {
-        if (search->leaf[i].old) {
-            take(search, &search->leaf[i]);
+        if (!leaf->old) {
+            r->use[leaf->node.block] = REPAIR_USE_LEAF;
         }
     }
 }
 
-void rep_search(struct repair *repair)
+void rep_search(struct repair *r)
 {
-    struct search search = {.repair = repair};
+    struct search search = {.r = r};
 
-    if (repair->losts == 0) {
+    rep_ranges_tidy(&r->lost);
+    rep_ranges_tidy(&r->lost_leaves);
+    if (r->lost.count + r->lost_leaves.count == 0) {
         return;
     }
-    tidy(repair);
-    repair->quiet = true;
+    r->quiet = true;
     find_leaves(&search);
-    repair->quiet = false;
-    if (search.leaves > 0) {
-        rep_sort(search.leaf, search.leaves, sizeof *search.leaf, by_first_key);
-        compare_all(&search);
-        take_all(&search);
+    r->quiet = false;
+    REP_SORT(&search.leaves, by_first_key);
+    compare_all(&search);
+    spans_of_tree(&search);
+    take(&search, false);
+    for (size_t i = 0; i < search.leaves.count; i++) {
+        const struct leaf *leaf = &search.leaves.list[i];
+        if (!leaf->old) {
+            add_span(&search, first_key(&leaf->node), last_key(&leaf->node));
+        }
     }
+    take(&search, true);
     if (search.maze) {
-        rep_note(repair, REPAIR_NOTE_MAZE, REP_NONE, 0, NULL, NULL);
+        rep_note(r, REPAIR_NOTE_MAZE, REP_NONE, 0, NULL, NULL);
     }
-    for (size_t i = 0; i < search.leaves; i++) {
-        rep_node_free(&search.leaf[i].node);
+    for (size_t i = 0; i < search.leaves.count; i++) {
+        rep_node_free(&search.leaves.list[i].node);
     }
-    free(search.leaf);
-    free(search.span);
+    free(search.leaves.list);
+    free(search.spans.list);
 }

@@ -5,63 +5,122 @@
  */
 #include "inside.h"
 
-/* A run of bytes that a piece of a file shows. */
-struct extent {
-    uint64_t start, end;
-    const struct rep_entry *entry;
-    uint32_t base;              /* of frames */
-    bool frames, orphan;
-};
+/* ---- what is on record ----------------------------------------------------------------------- */
 
-struct space {
-    struct repair *repair;
-    struct extent *extent;
-    size_t extents, room;
-};
-
-static void add_piece(struct space *space, const struct rep_entry *entry,
-                      const struct rep_piece *piece, bool orphan)
+/* Of a block in the CHECKPOINT's window: its number in it; else false. */
+static bool in_window(const struct repair *r, uint32_t block, uint32_t *at)
 {
-    uint64_t bytes = space->repair->image.block_size, start = piece->block * bytes;
-    bool frames = piece->kind == NF2_PIECE_FRAMES;
-
-    if (piece->kind == NF2_PIECE_ZEROS || piece->length == 0 || entry->trust >= REPAIR_OUTDATED) {
-        return; /* copies are no part of the volume */
-    }
-    struct extent extent = {start + (frames ? 0 : piece->within),
-                            start + (frames ? bytes : piece->within + (uint64_t)piece->length),
-                            entry,
-                            piece->within,
-                            frames,
-                            orphan};
-    space->extent = rep_grow(space->extent, space->extents, &space->room, sizeof extent);
-    space->extent[space->extents++] = extent;
+    *at = block - rep_state16(&r->state, NF2_STATE_WINDOW) * r->window_blocks;
+    return *at < r->window_blocks;
 }
 
-static void collect(struct space *space)
+/* Windows behind that one were never used. */
+static bool never_used(const struct repair *r, uint32_t block)
 {
-    struct repair *repair = space->repair;
-    struct rep_piece piece;
-    struct rep_list list;
-    uint32_t next;
+    return rep_state_flag(&r->state, NF2_STATE_FRESH) &&
+           block >= (rep_state16(&r->state, NF2_STATE_WINDOW) + 1) * r->window_blocks;
+}
 
-    for (size_t i = 0; i < repair->entries; i++) {
-        const struct rep_entry *entry = &repair->entry[i];
-        if (rep_is_piece(entry)) {
-            if (rep_map_piece(repair, i, &piece, &next)) {
-                add_piece(space, entry, &piece, rep_map_get(&repair->orphan, entry->key.id) != 0);
-            }
-        } else if (entry->key.id != NF2_SYSTEM_ID && rep_list_begin(entry, &list)) {
-            while (rep_list_next(repair, &list, &piece)) {
-                add_piece(space, entry, &piece, false);
-            }
+bool rep_is_used(const struct repair *r, uint32_t block)
+{
+    uint32_t at;
+
+    if (r->state.record == NULL) {
+        return true;
+    }
+    return in_window(r, block, &at) ?
+               (rep_state8(&r->state, NF2_STATE_USED + at / 8) >> at % 8 & 1u) != 0 :
+               !never_used(r, block);
+}
+
+bool rep_is_bad(const struct repair *r, uint32_t block)
+{
+    const struct rep_key key = rep_key_system(NF2_KEY_BAD, block);
+    unsigned bads = r->state.record != NULL ? rep_state8(&r->state, NF2_STATE_BADS) : 0;
+
+    for (unsigned i = 0; i < bads; i++) {
+        if (rep_state16(&r->state, NF2_STATE_BAD + 2 * i) == block) {
+            return true;
         }
     }
+    return rep_entry_there(r, &key);
 }
+
+/* Is it claimed, or, with `erased`, claimed and erased? Only a clean volume has claims. */
+static bool claimed(const struct repair *r, uint32_t block, bool erased)
+{
+    bool is = false;
+
+    for (unsigned i = 0; i < 2 && r->state.clean; i++) {
+        const uint8_t *p = r->state.record + NF2_STATE_CLAIMS + 4 * i;
+        is = is || block - rep_get16(p) < (erased ? rep_min(p[2], p[3]) : p[2]);
+    }
+    return is;
+}
+
+static bool is_erased(const struct repair *r, uint32_t block)
+{
+    uint32_t at, group = (r->window_blocks + NF2_GROUPS - 1) / NF2_GROUPS;
+
+    if (claimed(r, block, true)) {
+        return true;
+    }
+    return in_window(r, block, &at) ?
+               !rep_is_used(r, block) &&
+                   (rep_state_flag(&r->state, NF2_STATE_NOW_FRESH) ||
+                    (rep_state32(&r->state, NF2_STATE_ERASED) >> at / group & 1u) != 0) :
+               never_used(r, block);
+}
+
+static bool blank(const struct repair *r, uint32_t block)
+{
+    const uint8_t *p = rep_at(r, block, 0);
+    return p[0] == 0xFF && memcmp(p, p + 1, r->block_size - 1) == 0;
+}
+
+/*
+ * The log goes on in a block that is erased, unless it is suspect. A cut may have been in the turn,
+ * but not in that of a log which was left cleanly and has room for what comes next.
+ */
+static void check_next(struct repair *r)
+{
+    uint32_t next = r->state.next;
+    bool sure = r->state.clean && rep_root_has_room(r);
+
+    if (!rep_state_flag(&r->state, NF2_STATE_SUSPECT) && !blank(r, next)) {
+        rep_find(r, sure ? REPAIR_ERASED : REPAIR_UNFINISHED, next, 0, 0, 0,
+                 sure ? "The root log's next block is on record as erased, and is not." :
+                        "The root log's next block holds something that is no root log.");
+    }
+}
+
+static void compare_record(struct repair *r)
+{
+    uint32_t free = rep_state16(&r->state, NF2_STATE_FREE), room = r->blocks;
+
+    for (uint32_t block = 0; block < r->blocks; block++) {
+        enum repair_use use = (enum repair_use)r->use[block];
+        room -= use != REPAIR_USE_NONE && use != REPAIR_USE_CLAIMED;
+        if (use != REPAIR_USE_NONE && block >= NF2_SUPER_BLOCKS && !rep_is_used(r, block)) {
+            rep_find(r, REPAIR_FREE, block, 0, use, 0, "This block is free on record, and in use "
+                     "as %s: it may be erased at any time.", repair_use_text(use));
+        }
+        if (is_erased(r, block) && !blank(r, block)) {
+            rep_find(r, REPAIR_ERASED, block, 0, 0, 0,
+                     "This block is on record as erased, and is not.");
+        }
+    }
+    if (r->summary.complete && free > room) {
+        rep_find(r, REPAIR_COUNT, r->state.head, 0, free, 0,
+                 "%u blocks are free on record, and %u can be.", free, room);
+    }
+}
+
+/* ---- who has what ---------------------------------------------------------------------------- */
 
 static int by_start(const void *a, const void *b)
 {
-    const struct extent *x = a, *y = b;
+    const struct rep_extent *x = a, *y = b;
     if (x->orphan != y->orphan) {
         return (int)x->orphan - (int)y->orphan;
     }
@@ -70,7 +129,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Two parts of one file may be in the same frames. */
-static bool may_share(const struct extent *a, const struct extent *b)
+static bool may_share(const struct rep_extent *a, const struct rep_extent *b)
 {
     return a->frames && b->frames && a->start == b->start && a->base == b->base &&
            a->entry->key.id == b->entry->key.id;
@@ -80,153 +139,73 @@ static bool may_share(const struct extent *a, const struct extent *b)
  * What a removed file holds may be held by another one, too: a list becomes a map, an old map stays
  * for its successor. Between files that have names nothing is shared.
  */
-static void compare_extents(struct space *space)
+static void compare_extents(struct repair *r)
 {
-    const struct extent *last = NULL;
-    uint32_t bytes = space->repair->image.block_size;
+    const struct rep_extent *last = NULL;
 
-    rep_sort(space->extent, space->extents, sizeof *space->extent, by_start);
-    for (size_t i = 0; i < space->extents && !space->extent[i].orphan; i++) {
-        const struct extent *one = &space->extent[i];
+    REP_SORT(&r->extents, by_start);
+    for (size_t i = 0; i < r->extents.count && !r->extents.list[i].orphan; i++) {
+        const struct rep_extent *one = &r->extents.list[i];
         if (last != NULL && one->start < last->end && !may_share(last, one)) {
-            uint32_t block = (uint32_t)(one->start / bytes);
-            rep_find(
-                space->repair, REPAIR_OVERLAP, block, (uint32_t)(one->start % bytes),
-                last->entry->block, one->entry->key.id,
-                "Two parts of files lie in the same place; entries in blocks %u and %u say so.",
-                last->entry->block, one->entry->block);
+            uint32_t other = last->entry->block;
+            rep_find(r, REPAIR_OVERLAP, (uint32_t)(one->start / r->block_size),
+                     (uint32_t)(one->start % r->block_size), other, one->entry->key.id,
+                     "Two parts of files lie in the same place; entries in blocks %u and %u say "
+                     "so.", other, one->entry->block);
         }
         last = last == NULL || one->end > last->end ? one : last;
     }
 }
 
-static void mark(struct repair *repair, uint32_t block, enum repair_use use, const char *text)
+static void mark(struct repair *r, uint32_t block, enum repair_use use, const char *text)
 {
-    uint8_t *now = &repair->use[block];
+    enum repair_use now = (enum repair_use)r->use[block];
     bool data = use == REPAIR_USE_DATA || use == REPAIR_USE_FRAMES;
-    bool shared = *now == REPAIR_USE_NONE || *now == REPAIR_USE_BAD ||
-                  (data && (*now == REPAIR_USE_DATA || *now == REPAIR_USE_FRAMES));
 
-    if (!shared) {
-        rep_find(repair, REPAIR_OVERLAP, block, 0, *now, 0, "%s, and in use as %s.", text,
-                 repair_use_text((enum repair_use) * now));
-        return;
+    if (now == REPAIR_USE_NONE || now == REPAIR_USE_BAD ||
+        (data && (now == REPAIR_USE_DATA || now == REPAIR_USE_FRAMES))) {
+        r->use[block] = (uint8_t)use;
+    } else {
+        rep_find(r, REPAIR_OVERLAP, block, 0, now, 0, "%s, and in use as %s.", text,
+                 repair_use_text(now));
     }
-    *now = (uint8_t)use;
 }
 
-static void mark_extents(struct space *space)
+/* The log's own blocks were marked before the tree was read. */
+static void mark_all(struct repair *r)
 {
-    uint32_t bytes = space->repair->image.block_size;
+    uint32_t group = r->state.group_block;
 
-    for (size_t i = 0; i < space->extents; i++) {
-        const struct extent *one = &space->extent[i];
-        for (uint64_t block = one->start / bytes; block * bytes < one->end; block++) {
-            mark(space->repair, (uint32_t)block, one->frames ? REPAIR_USE_FRAMES : REPAIR_USE_DATA,
+    for (uint32_t block = 0; block < r->blocks; block++) {
+        if (r->use[block] == REPAIR_USE_NONE && rep_is_bad(r, block)) {
+            r->use[block] = REPAIR_USE_BAD;
+        }
+    }
+    if (group != 0 && group < r->blocks && group != r->state.next &&
+        r->use[group] != REPAIR_USE_LOG) {
+        mark(r, group, REPAIR_USE_LOG, "This block holds a committed change that waits");
+    }
+    for (uint32_t block = 0; block < r->blocks; block++) {
+        if (claimed(r, block, false)) {
+            mark(r, block, REPAIR_USE_CLAIMED, "This block is set aside for new data");
+        }
+    }
+    compare_extents(r);
+    for (size_t i = 0; i < r->extents.count; i++) {
+        const struct rep_extent *one = &r->extents.list[i];
+        for (uint64_t block = one->start / r->block_size; block * r->block_size < one->end;
+             block++) {
+            mark(r, (uint32_t)block, one->frames ? REPAIR_USE_FRAMES : REPAIR_USE_DATA,
                  "This block holds data of a file");
         }
     }
 }
 
-/* The log's own blocks are marked before the tree is read. */
-static void mark_others(struct repair *repair)
+void rep_space_check(struct repair *r)
 {
-    const struct rep_state *state = &repair->state;
-
-    if (state->group_block < repair->image.blocks && state->group_block != state->next &&
-        repair->use[state->group_block] != REPAIR_USE_LOG) {
-        mark(repair, state->group_block, REPAIR_USE_LOG,
-             "This block holds a committed change that waits");
+    mark_all(r);
+    if (r->summary.log_read) {
+        compare_record(r);
+        check_next(r);
     }
-    for (unsigned i = 0; i < 2 && state->clean; i++) {
-        const struct rep_claim *claim = &state->claim[i];
-        for (uint32_t n = 0; n < claim->count && claim->start + n < repair->image.blocks; n++) {
-            mark(repair, claim->start + n, REPAIR_USE_CLAIMED,
-                 "This block is set aside for new data");
-        }
-    }
-}
-
-/* ---- what is on record ----------------------------------------------------------------------- */
-
-static bool blank(const struct rep_image *image, uint32_t block)
-{
-    const uint8_t *p = rep_at(image, block, 0);
-    return p[0] == 0xFF && memcmp(p, p + 1, image->block_size - 1) == 0;
-}
-
-static bool on_record_as_erased(const struct repair *repair, uint32_t block)
-{
-    const struct rep_state *state = &repair->state;
-    uint32_t at = block - state->window * repair->window_blocks,
-             group = (repair->window_blocks + NF2_GROUPS - 1) / NF2_GROUPS;
-
-    for (unsigned i = 0; i < 2; i++) {
-        if (block - state->claim[i].start <
-            rep_min(state->claim[i].count, state->claim[i].erased)) {
-            return true;
-        }
-    }
-    if (at >= repair->window_blocks) {
-        return state->fresh && block >= (state->window + 1) * repair->window_blocks;
-    }
-    return (state->bits[at / 8] >> at % 8 & 1u) == 0 &&
-           (state->now_fresh || (state->erased_groups >> at / group & 1u) != 0);
-}
-
-static void compare_record(struct repair *repair)
-{
-    const struct rep_state *state = &repair->state;
-    uint32_t used = 0;
-
-    for (uint32_t block = 0; block < repair->image.blocks; block++) {
-        uint8_t use = repair->use[block];
-        used += use != REPAIR_USE_NONE && use != REPAIR_USE_CLAIMED;
-        if (use != REPAIR_USE_NONE && block >= repair->image.supers &&
-            !rep_state_used(repair, block)) {
-            rep_find(
-                repair, REPAIR_FREE, block, 0, use, 0,
-                "This block is free on record, and in use as %s: it may be erased at any time.",
-                repair_use_text((enum repair_use)use));
-        }
-        if (on_record_as_erased(repair, block) && !blank(&repair->image, block)) {
-            rep_find(repair, REPAIR_ERASED, block, 0, 0, 0,
-                     "This block is on record as erased, and is not.");
-        }
-    }
-    if (repair->summary.complete && state->free > repair->image.blocks - used) {
-        rep_find(repair, REPAIR_COUNT, state->head, 0, state->free, 0,
-                 "%u blocks are free on record, and %u can be.", state->free,
-                 repair->image.blocks - used);
-    }
-}
-
-static void mark_bad(struct repair *repair, uint32_t block)
-{
-    if (block < repair->image.blocks && repair->use[block] == REPAIR_USE_NONE) {
-        repair->use[block] = REPAIR_USE_BAD;
-    }
-}
-
-void rep_space_check(struct repair *repair)
-{
-    struct space space = {.repair = repair};
-    const struct rep_state *state = &repair->state;
-
-    for (unsigned i = 0; i < state->bads; i++) {
-        mark_bad(repair, state->bad[i]);
-    }
-    for (size_t i = 0; i < repair->entries && repair->entry[i].key.id == NF2_SYSTEM_ID; i++) {
-        if (repair->entry[i].key.bytes[0] == NF2_KEY_BAD) {
-            mark_bad(repair, rep_key_value(&repair->entry[i].key));
-        }
-    }
-    mark_others(repair);
-    collect(&space);
-    compare_extents(&space);
-    mark_extents(&space);
-    if (state->found && repair->summary.log_read) {
-        compare_record(repair);
-    }
-    free(space.extent);
 }

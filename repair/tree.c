@@ -1,25 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tree.c - all entries of the tree, from its root on. */
-#include "node.h"
+#include "inside.h"
 
 struct walk {
-    struct repair *repair;
+    struct repair *r;
     uint32_t block, base_end, level;
     struct rep_range range;
-    const struct rep_entry *from;   /* the entry that leads here, NULL: the CHECKPOINT */
+    uint32_t from, at;          /* the place of the reference that leads here */
 };
 
-/* ---- the array of entries -------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
-void rep_entries_add(struct repair *repair, const struct rep_entry *entry)
+static int by_key(const void *one, const void *key)
 {
-    repair->entry = rep_grow(repair->entry, repair->entries, &repair->entries_room,
-                             sizeof *repair->entry);
-    repair->entry[repair->entries++] = *entry;
+    return rep_key_compare(&((const struct rep_entry *)one)->key, key);
+}
+
+size_t rep_entry_at(const struct repair *r, const struct rep_key *key)
+{
+    return REP_LOWER(&r->entries, key, by_key);
+}
+
+bool rep_entry_there(const struct repair *r, const struct rep_key *key)
+{
+    size_t at = rep_entry_at(r, key);
+    return at < r->entries.count && rep_key_compare(&r->entries.list[at].key, key) == 0;
 }
 
 /* Of two with one key the one that can be trusted more comes first. */
-static int by_key(const void *a, const void *b)
+static int by_trust(const void *a, const void *b)
 {
     const struct rep_entry *x = a, *y = b;
     int order = rep_key_compare(&x->key, &y->key);
@@ -30,202 +39,149 @@ static int by_key(const void *a, const void *b)
     return x->block != y->block ? (x->block < y->block ? -1 : 1) : (int)y->at - (int)x->at;
 }
 
-void rep_entries_sort(struct repair *repair)
+static void sort_entries(struct repair *r)
 {
+    struct rep_entry *list = r->entries.list;
     size_t kept = 0;
 
-    for (size_t i = 1; i < repair->entries; i++) {
-        if (by_key(&repair->entry[i - 1], &repair->entry[i]) > 0) {
-            rep_sort(repair->entry, repair->entries, sizeof *repair->entry, by_key);
-            break;
+    REP_SORT(&r->entries, by_trust);
+    for (size_t i = 0; i < r->entries.count; i++) {
+        if (kept == 0 || rep_key_compare(&list[kept - 1].key, &list[i].key) != 0) {
+            list[kept++] = list[i];
         }
     }
-    for (size_t i = 0; i < repair->entries; i++) {
-        if (kept == 0 ||
-            rep_key_compare(&repair->entry[kept - 1].key, &repair->entry[i].key) != 0) {
-            repair->entry[kept++] = repair->entry[i];
-        }
-    }
-    repair->entries = kept;
-}
-
-size_t rep_entry_at(const struct repair *repair, const struct rep_key *key)
-{
-    size_t low = 0, high = repair->entries;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (rep_key_compare(&repair->entry[middle].key, key) < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-struct rep_entry *rep_entry_find(const struct repair *repair, const struct rep_key *key)
-{
-    size_t at = rep_entry_at(repair, key);
-    return at < repair->entries && rep_key_compare(&repair->entry[at].key, key) == 0 ?
-               &repair->entry[at] :
-               NULL;
-}
-
-void rep_lose(struct repair *repair, uint32_t block, const struct rep_range *range)
-{
-    repair->lost = rep_grow(repair->lost, repair->losts, &repair->losts_room, sizeof *repair->lost);
-    repair->lost[repair->losts++] = *range;
-    repair->lossy = true;
-    repair->summary.complete = false;
-    if (block != REP_NONE) {
-        rep_note(repair, REPAIR_NOTE_NODE, block, 0, &range->lower,
-                 range->bounded ? &range->upper : NULL);
-    }
+    r->entries.count = kept;
 }
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-static void walk_node(const struct walk *walk);
+/* The keys of a range are lost, with the node in `block`, if it is known. */
+static void lose(struct repair *r, uint32_t block, const struct rep_range *range, bool leaf)
+{
+    bool bounded = rep_key_compare(&range->below, &rep_all_keys.below) != 0;
+
+    REP_ADD(leaf ? &r->lost_leaves : &r->lost, *range);
+    r->lossy = true;
+    r->summary.complete = false;
+    if (block != REP_NONE) {
+        rep_note(r, REPAIR_NOTE_NODE, block, 0, &range->from, bounded ? &range->below : NULL);
+    }
+}
 
 static bool inside(const struct rep_range *range, const struct rep_key *key)
 {
-    return rep_key_compare(key, &range->lower) >= 0 &&
-           (!range->bounded || rep_key_compare(key, &range->upper) < 0);
+    return rep_key_compare(key, &range->from) >= 0 && rep_key_compare(key, &range->below) < 0;
 }
 
 static void take_leaf(const struct walk *walk, const struct rep_node *node)
 {
-    struct repair *repair = walk->repair;
-
-    for (size_t i = 0; i < node->count; i++) {
-        struct rep_entry entry = *node->alive[i];
+    for (size_t i = 0; i < node->alive.count; i++) {
+        struct rep_entry entry = *node->alive.list[i];
         /* a piece ends where a lost one began */
-        bool doubt = node->lost_tail > 0 || (node->lost > 0 && rep_is_piece(&entry));
+        bool doubt = node->lost_tail || (node->lost > 0 && rep_is_piece(&entry));
         entry.trust = doubt ? REPAIR_DOUBTFUL : REPAIR_WHOLE;
         if (!inside(&walk->range, &entry.key)) {
-            rep_find(
-                repair, REPAIR_BOUNDS, node->block, entry.at, 0, entry.key.id,
-                "An entry lies outside of the bounds of its leaf: no search comes here for it.");
-            repair->lossy = true;
+            REP_FIND_AT(walk->r, REPAIR_BOUNDS, &entry, 0, "An entry lies outside of the bounds of "
+                        "its leaf: no search comes here for it.");
+            walk->r->lossy = true;
             entry.trust = REPAIR_COPY;
         }
-        rep_entries_add(repair, &entry);
+        REP_ADD(&walk->r->entries, entry);
     }
 }
 
-static void take_child(const struct walk *walk, const struct rep_node *node, size_t i)
-{
-    const struct rep_entry *entry = node->alive[i];
-    struct walk child = *walk;
+static void walk_node(const struct walk *walk);
 
-    if (rep_key_compare(&entry->key, &child.range.lower) > 0) {
-        child.range.lower = entry->key;
-    }
-    if (i + 1 < node->count && (!child.range.bounded || rep_key_compare(&node->alive[i + 1]->key,
-                                                                        &child.range.upper) < 0)) {
-        child.range.bounded = true;
-        child.range.upper = node->alive[i + 1]->key;
-    }
+static void take_child(const struct walk *walk, const struct rep_entry *entry,
+                       const struct rep_entry *next)
+{
+    struct walk child = {.r = walk->r, .range = walk->range, .level = walk->level - 1,
+                         .from = entry->block, .at = entry->at};
     bool form = entry->body_length >= NF2_CHILD_BYTES && entry->body[0] == NF2_BODY_CHILD;
+
+    if (rep_key_compare(&entry->key, &child.range.from) > 0) {
+        child.range.from = entry->key;
+    }
+    if (next != NULL && rep_key_compare(&next->key, &child.range.below) < 0) {
+        child.range.below = next->key;
+    }
+    child.block = form ? rep_get24(entry->body + 1) : entry->block;
     if (!form || !inside(&walk->range, &entry->key)) {
-        rep_find(walk->repair, form ? REPAIR_BOUNDS : REPAIR_ENTRY, node->block, entry->at, 0, 0,
+        rep_find(walk->r, form ? REPAIR_BOUNDS : REPAIR_ENTRY, entry->block, entry->at, 0, 0,
                  form ? "A child lies outside of the bounds of its parent." :
                         "An entry of an inner node is no reference to a child.");
-        rep_lose(walk->repair, form ? rep_get24(entry->body + 1) : node->block, &child.range);
+        lose(walk->r, child.block, &child.range, false);
         return;
     }
-    child.block = rep_get24(entry->body + 1);
     child.base_end = rep_get16(entry->body + 4);
-    child.level = walk->level - 1;
-    child.from = entry;
     walk_node(&child);
 }
 
 static void take_inner(const struct walk *walk, const struct rep_node *node)
 {
-    if (node->count == 0 || rep_key_compare(&node->alive[0]->key, &walk->range.lower) > 0) {
-        rep_find(walk->repair, REPAIR_BOUNDS, node->block, 0, 0, 0,
+    struct rep_entry **alive = node->alive.list;
+    size_t count = node->alive.count;
+
+    if (count == 0 || rep_key_compare(&alive[0]->key, &walk->range.from) > 0) {
+        rep_find(walk->r, REPAIR_BOUNDS, node->block, 0, 0, 0,
                  "The first keys of this inner node's range have no way to a leaf.");
     }
-    for (size_t i = 0; i < node->count; i++) {
-        take_child(walk, node, i);
+    for (size_t i = 0; i < count; i++) {
+        take_child(walk, alive[i], i + 1 < count ? alive[i + 1] : NULL);
     }
-    if (node->lost > 0 || node->count == 0) { /* children may be lost, anywhere in its range */
-        rep_lose(walk->repair, REP_NONE, &walk->range);
+    if (node->lost > 0 || count == 0) { /* children may be lost, anywhere in its range */
+        lose(walk->r, REP_NONE, &walk->range, false);
     }
-}
-
-static bool free_for_node(const struct walk *walk)
-{
-    struct repair *repair = walk->repair;
-    uint32_t from = walk->from != NULL ? walk->from->block : repair->state.head,
-             at = walk->from != NULL ? walk->from->at : 0;
-
-    if (walk->block >= repair->image.blocks) {
-        rep_find(repair, REPAIR_CHILD, from, at, walk->block, 0,
-                 "This reference to a node leads out of the volume, to block %u.", walk->block);
-        return false;
-    }
-    if (repair->use[walk->block] != REPAIR_USE_NONE) {
-        rep_find(repair, REPAIR_CHILD, from, at, walk->block, 0,
-                 "This reference to a node leads to block %u, which is in use already.",
-                 walk->block);
-        return false;
-    }
-    return true;
 }
 
 static void walk_node(const struct walk *walk)
 {
-    struct repair *repair = walk->repair;
+    struct repair *r = walk->r;
     struct rep_node node = {0};
+    bool outside = walk->block >= r->blocks, leaf = walk->level == 0;
 
-    if (!free_for_node(walk)) {
-        rep_lose(repair, walk->block, &walk->range);
+    if (outside || r->use[walk->block] != REPAIR_USE_NONE) {
+        rep_find(r, REPAIR_CHILD, walk->from, walk->at, walk->block, 0,
+                 outside ? "This reference to a node leads out of the volume, to block %u." :
+                           "This reference to a node leads to block %u, which is in use already.",
+                 walk->block);
+        lose(r, walk->block, &walk->range, false);
         return;
     }
-    repair->use[walk->block] = walk->level > 0 ? REPAIR_USE_INNER : REPAIR_USE_LEAF;
-    if (!rep_node_read(repair, walk->block, walk->level, walk->base_end, &node)) {
-        rep_find(repair, REPAIR_NODE, walk->block, 0, walk->level, 0,
+    r->use[walk->block] = leaf ? REPAIR_USE_LEAF : REPAIR_USE_INNER;
+    if (!rep_node_read(r, walk->block, walk->level, walk->base_end, &node)) {
+        rep_find(r, REPAIR_NODE, walk->block, 0, walk->level, 0,
                  "There is no node of level %u of this volume in this block.", walk->level);
-        struct rep_range range = walk->range;
-        range.leaf = walk->level == 0;
-        rep_lose(repair, walk->block, &range);
-        rep_node_free(&node);
+        lose(r, walk->block, &walk->range, leaf);
         return;
     }
-    repair->summary.nodes++;
-    repair->summary.complete = repair->summary.complete && node.whole;
-    if (walk->level > 0) {
-        take_inner(walk, &node);
-    } else {
+    r->summary.nodes++;
+    r->summary.complete = r->summary.complete && node.whole;
+    if (leaf) {
         take_leaf(walk, &node);
+    } else {
+        take_inner(walk, &node);
     }
     rep_node_free(&node);
 }
 
-void rep_tree_read(struct repair *repair)
+void rep_tree_read(struct repair *r)
 {
-    struct rep_state *state = &repair->state;
-    struct walk walk = {repair,
-                        state->root,
-                        state->base_end,
-                        state->level,
-                        {{0, 0, {0}}, {0, 0, {0}}, false, false},
-                        NULL};
+    const struct rep_state *state = &r->state;
 
-    repair->summary.complete = true;
-    /* an older root may be the root of older leaves */
-    if (state->found && repair->summary.log_read) {
+    r->summary.complete = true;
+    if (state->record != NULL && r->summary.log_read) {
+        const struct walk walk = {r, rep_state16(state, NF2_STATE_ROOT),
+                                  rep_state16(state, NF2_STATE_BASE),
+                                  rep_state8(state, NF2_STATE_LEVEL), rep_all_keys, state->head, 0};
         walk_node(&walk);
-    } else {
-        rep_lose(repair, REP_NONE, &walk.range);
+    } else { /* an older root may be the root of older leaves */
+        lose(r, REP_NONE, &rep_all_keys, false);
     }
-    rep_search(repair);
-    for (size_t i = 0; i < repair->entries && !repair->summary.log_read; i++) {
-        uint8_t *trust = &repair->entry[i].trust;
+    rep_search(r);
+    for (size_t i = 0; i < r->entries.count && !r->summary.log_read; i++) {
+        uint8_t *trust = &r->entries.list[i].trust;
         *trust = *trust == REPAIR_WHOLE ? REPAIR_UNSURE : *trust;
     }
-    rep_entries_sort(repair);
+    sort_entries(r);
 }

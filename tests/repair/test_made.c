@@ -167,6 +167,44 @@ TEST(anchor_missing)
     made_end(&made);
 }
 
+/* Two logs later: the anchors of both are lost, and the one that is left names a log that is whole. */
+TEST(newer_log)
+{
+    BUILT(made);
+    uint8_t state[120];
+    memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
+    state[8] = MADE_USED - 1; /* the next block */
+    state[34]++; /* erases */
+    (void)made_record(&made, MADE_USED - 2, 2, false, state, sizeof state);
+    (void)made_record(&made, MADE_USED - 2, 2, false, state, sizeof state);
+    struct repair *repair = expect(&made, REPAIR_ANCHOR, true);
+    CHECK(repair != NULL && repair_block_use(repair, MADE_USED - 2) == REPAIR_USE_LOG && repair_count(repair) == 7);
+    repair_close(repair);
+    made_end(&made);
+}
+
+/*
+ * The next block holds something that is no log. Where power was cut it may be a turn that was not finished; where the volume was
+ * left cleanly with room in its log nobody wrote there.
+ */
+TEST(next_block_not_erased)
+{
+    struct made made;
+
+    made_begin(&made);
+    made_build(&made);
+    memset(byte_of(&made, MADE_NEXT, 0), 0, MADE_BLOCK);
+    repair_close(expect(&made, REPAIR_ERASED, true));
+    made.clean = false;
+    made_build(&made);
+    memset(byte_of(&made, MADE_NEXT, 0), 0, MADE_BLOCK);
+    struct repair *repair = expect(&made, REPAIR_UNFINISHED, true);
+    CHECK(repair_count(repair) == 7 && !repair_lossy(repair));
+    CHECK(repair_findings(repair) == 1 && repair_finding(repair, 0)->block == MADE_NEXT);
+    repair_close(repair);
+    made_end(&made);
+}
+
 TEST(next_block_of_an_older_log)
 {
     BUILT(made);
@@ -713,6 +751,8 @@ int main(void)
     RUN(anchor_damaged);
     RUN(anchor_behind_garbage);
     RUN(anchor_missing);
+    RUN(newer_log);
+    RUN(next_block_not_erased);
     RUN(next_block_of_an_older_log);
     RUN(root_log);
     RUN(bad_blocks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* weak_crc.c - in the place of repair/crc.c: checks always fit, so that what is behind them meets hostile input. */
-#include "repair/common.h"
+#include "repair/inside.h"
 
 uint32_t rep_crc(uint32_t crc, const uint8_t *data, uint32_t length)
 {
