@@ -45,10 +45,10 @@ static void kill_slot(struct repair *repair, struct rep_node *node, uint32_t by,
 
 static bool parse(const struct rep_record *record, struct rep_slot *slot)
 {
-    uint32_t skip = record->type == NF2_NODE_PUT ? 0 : record->type == NF2_NODE_REN ? 6 : 2;
+    uint32_t skip = NF2_IS_NEW(record->type) ? 0 : record->type == NF2_NODE_REN ? 6 : 2;
     uint32_t used = 0;
 
-    if (record->type < NF2_NODE_PUT || record->type > NF2_NODE_REN || record->length < skip) {
+    if (record->type < NF2_NODE_PUT || record->type > NF2_NODE_ADD || record->length < skip) {
         return false;
     }
     if (record->type != NF2_NODE_DEL) {
@@ -71,7 +71,7 @@ static void take_body(struct repair *repair, struct rep_node *node, struct rep_s
 {
     const struct rep_slot *holder = slot_at(node, at);
 
-    if (holder == NULL || (holder->type != NF2_NODE_PUT && holder->type != NF2_NODE_PUTK)) {
+    if (holder == NULL || holder->type == NF2_NODE_REN || holder->type == NF2_NODE_DEL) {
         if (node->lost == 0) {
             find(repair, node, REPAIR_REFERENCE, slot->entry.at, at,
                  "This record takes the body of one that is not there.");

@@ -104,6 +104,9 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
 /* The next record of a whole group: 1, 0 at the end, or an error. */
 int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record);
 
+/* Where the record after `record` would be: packed in a group, at a program unit behind one. */
+uint32_t nf2_next_place(const nf2_t *fs, const struct nf2_record *record);
+
 /* Where the next append goes after a scan to the end; nf2_log_bytes if there is no room. */
 uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan);
 

@@ -30,7 +30,7 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
         return NF2_OK;
     }
     room = nf2_min(front->length - 4u, room);
-    if (type < NF2_NODE_PUT || type > NF2_NODE_REN || front->length < at + 4) {
+    if (type < NF2_NODE_PUT || type > NF2_NODE_ADD || front->length < at + 4) {
         return NF2_ERR_IO;
     }
     front->id = p[at];          /* of one byte, mostly */
@@ -79,7 +79,7 @@ int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *en
     if (front.type == NF2_NODE_REN) {   /* the body is another record's */
         entry->body_record = nf2_get16(front.bytes + 2);
         NF2_TRY(nf2_front_of(fs, block, entry->body_record, &front));
-        NF2_TRY(front.type <= NF2_NODE_PUTK ? NF2_OK : NF2_ERR_IO);
+        NF2_TRY(front.type != NF2_NODE_REN ? NF2_OK : NF2_ERR_IO);
     }
     entry->body_position = (uint16_t)(front.key + front.key_length);
     entry->body_length = (uint16_t)(front.length - 4u - entry->body_position);
@@ -124,8 +124,8 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
             place = nf2_page_end(fs, place);
             continue;
         }
-        *behind = nf2_record_end(fs, place, record.length);
-        if (!nf2_view_dead(view, place)) {
+        *behind = nf2_next_place(fs, &record);
+        if (place > NF2_PAGE_HEAD && !nf2_view_dead(view, place)) { /* the head is no entry */
             return (int)place;
         }
         place = *behind;
@@ -160,7 +160,7 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
     uint32_t page = first_page(fs, view, key), behind;
 
     do {
-        behind = page == 0 ? NF2_BASE_FIRST : page * nf2_page(fs);
+        behind = page * nf2_page(fs);
         gap->below = 0;
         for (;;) {
             int place = next_alive(fs, view, behind, &behind);

@@ -50,7 +50,7 @@ static uint32_t put_record(nf2_t *fs, struct nf2_writer *writer, const struct nf
 {
     uint8_t bytes[6 + NF2_KEY_BYTES], *p = bytes;
     unsigned type = record->type;
-    unsigned kills = type == NF2_NODE_PUT ? 0 : type == NF2_NODE_REN ? 3 : 1;
+    unsigned kills = NF2_IS_NEW(type) ? 0 : type == NF2_NODE_REN ? 3 : 1;
 
     for (unsigned i = 0; i < kills; i++) {
         p = nf2_put16(p, record->kill[i]);
@@ -74,9 +74,9 @@ void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level)
     nf2_writer_record(fs, writer, NF2_NODE_HEAD, head, sizeof head);
 }
 
-void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
+void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, unsigned type, const struct nf2_op *op)
 {
-    static const struct record put = {NF2_NODE_PUT, 0, {0}, 0};
+    struct record put = {.type = (uint8_t)type};
     (void)put_record(fs, writer, op, &put);
 }
 
@@ -126,7 +126,8 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
                     return NF2_NODE_FULL;
                 }
                 next->type = op->type != NF2_OP_PUT ? NF2_NODE_DEL :
-                             found ? NF2_NODE_PUTK : NF2_NODE_PUT;
+                             found ? NF2_NODE_PUTK :
+                             count == 1 && gap.spot.base == view->end ? NF2_NODE_PUT : NF2_NODE_ADD; /* the base grows: all lies in it, and below the key */
                 next->op = (uint8_t)i;
                 next++->kill[0] = (uint16_t)(found ? place : 0);
             }

@@ -177,7 +177,11 @@ static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digest
 
     NF2_TRY(nf2_front_of(fs, view->block, place, &front));
     bool rename = front.type == NF2_NODE_REN;
-    if (front.type != NF2_NODE_PUT) {
+    if (front.type == NF2_NODE_PUT) {
+        view->base_end = view->end;
+        return NF2_OK;
+    }
+    if (front.type != NF2_NODE_ADD) {
         at = view_kill(fs, view, nf2_get16(front.bytes + (rename ? 4 : 2)), digests);
         NF2_TRY(at);
         uint32_t victim = rename ? nf2_get16(front.bytes + 6) : 0;
@@ -252,6 +256,32 @@ static NF2_APART void find_range(nf2_t *fs, const struct nf2_view *view, struct 
     }
 }
 
+/*
+ * The base as it has grown, up to the start of the last page that begins with a record of it; what
+ * follows is scanned. Only the last of these records may be torn: it counts if it is valid.
+ */
+static NF2_APART int grow(nf2_t *fs, struct nf2_view *view)
+{
+    uint32_t page = nf2_page(fs), first = (view->base_end - 1u) / page;
+    uint32_t last = nf2_log_bytes(fs) / page - 1, low = first, high = last;
+    struct nf2_record record;
+
+    for (uint32_t middle = first + 1; low < high; middle = high == last ? last : (low + high + 1) / 2) {
+        const uint8_t *p = nf2_peek(fs, view->block, middle * page, NF2_CONTINUED_HEAD);
+        if (p == NULL) {
+            return NF2_ERR_IO;
+        }
+        if (p[3] >> 4 == NF2_NODE_PUT << 1) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    int found = low > first ? nf2_record_at(fs, view->block, low * page + NF2_PAGE_HEAD, view->epoch, &record) : 0;
+    view->base_end = (uint16_t)(found == NF2_PLACE_RECORD ? low * page : view->base_end);
+    return found < NF2_PLACE_INVALID ? found : NF2_OK;
+}
+
 static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view *view)
 {
     struct nf2_scan scan;
@@ -269,9 +299,12 @@ static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_vie
     view->base_end = node.base_end;
     view->alive = view->dead = view->near = 0;
     view->block = node.block;
+    found = grow(fs, view);
+    NF2_TRY(found);
     find_range(fs, view, &digests);
-    nf2_scan_resume(fs, &scan, node.base_end);
+    nf2_scan_resume(fs, &scan, view->base_end);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
+        view->end = scan.position;
         NF2_TRY(apply(fs, view, record.offset, &digests));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
