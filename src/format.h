@@ -90,12 +90,12 @@ enum {
 enum {
     NF2_NODE_HEAD = 1,          /* 'N', level 1, own block 3, volume id 4 */
     NF2_NODE_PUT = 2,           /* key, body: of the base, or what makes it grow */
-    NF2_NODE_PUTK = 3,          /* kill 2, key, body: replaces the entry at `kill`,
+    NF2_NODE_PUTK = 3,          /* kill 2, rank 1, key, body: replaces the entry at `kill`,
                                    which has this key */
     NF2_NODE_DEL = 4,           /* kill 2 */
-    NF2_NODE_REN = 5,           /* body 2, source 2, victim 2, key:
+    NF2_NODE_REN = 5,           /* body 2, source 2, victim 2, rank 1, key:
                                    gets the body of the record at `body` */
-    NF2_NODE_ADD = 6            /* key, body: a new entry anywhere else */
+    NF2_NODE_ADD = 6            /* rank 1, key, body: a new entry anywhere else */
 };
 #define NF2_NODE_HEAD_BYTES 9u
 #define NF2_IS_NEW(type) (((type) & 3u) == NF2_NODE_PUT)    /* PUT, ADD: a key, a body */

@@ -3,7 +3,7 @@
 #include "node.h"
 
 /* Of a record, up to the end of its key; and what an inner node's entry has behind that. */
-#define FRONT_BYTES (2u + 6u + NF2_KEY_BYTES + NF2_CHILD_BYTES)
+#define FRONT_BYTES (2u + 7u + NF2_KEY_BYTES + NF2_CHILD_BYTES)
 
 /* ---- entries ------------------------------------------------------------------------------------ */
 
@@ -19,7 +19,7 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
     if (p == NULL || room < NF2_RECORD_OVERHEAD) {
         return NF2_ERR_IO;
     }
-    uint32_t type = p[1] >> 5, at = type == NF2_NODE_PUTK ? 4 : type == NF2_NODE_REN ? 8 : 2;
+    uint32_t type = p[1] >> 5, at = type == NF2_NODE_PUT ? 2 : type == NF2_NODE_PUTK ? 5 : type == NF2_NODE_REN ? 9 : 3;
     front->bytes = p;
     front->length = nf2_get16(p) & 0xFFFu;
     front->type = type;
@@ -33,6 +33,7 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
     if (type < NF2_NODE_PUT || type > NF2_NODE_ADD || front->length < at + 4) {
         return NF2_ERR_IO;
     }
+    front->rank = p[at - 1];
     front->id = p[at];          /* of one byte, mostly */
     at += front->id < 0x80 ? 1 : nf2_get_varint(p + at, room - at, &front->id);
     if (at >= room || p[at] > NF2_KEY_MAX || at + 1 + p[at] > room) {

@@ -104,6 +104,7 @@ struct nf2_front {
     uint32_t key, key_length;   /* where the key's bytes begin, and how many they are;
                                    0: a record without a key */
     uint32_t id;                /* of the key */
+    uint32_t rank;              /* not of PUT, DEL: so many of the tail's entries are below it */
 };
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
 void nf2_front_key(const struct nf2_front *front, struct nf2_key *key);
@@ -192,6 +193,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
 uint32_t nf2_op_body(const struct nf2_op *op);          /* bytes of its body */
 uint32_t nf2_op_bytes(const struct nf2_op *op);         /* of its key and body */
 void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level);
-void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, unsigned type, const struct nf2_op *op);
+void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, unsigned type, unsigned rank,
+                  const struct nf2_op *op);
 
 #endif

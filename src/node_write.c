@@ -40,7 +40,8 @@ int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op
 struct record {
     uint8_t type;
     uint8_t op;                 /* number of the change that it is of */
-    uint16_t kill[3];           /* PUTK and DEL: one; REN: body, source, victim */
+    uint8_t rank;               /* see nf2_front */
+    uint16_t body, source, victim;  /* as REN has them; PUTK: the victim, DEL: the source */
     uint16_t place;
 };
 
@@ -48,14 +49,22 @@ struct record {
 static uint32_t put_record(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op,
                            const struct record *record)
 {
-    uint8_t bytes[6 + NF2_KEY_BYTES], *p = bytes;
+    uint8_t bytes[7 + NF2_KEY_BYTES], *p = bytes;
     unsigned type = record->type;
-    unsigned kills = NF2_IS_NEW(type) ? 0 : type == NF2_NODE_REN ? 3 : 1;
 
-    for (unsigned i = 0; i < kills; i++) {
-        p = nf2_put16(p, record->kill[i]);
+    if (type == NF2_NODE_REN) {
+        p = nf2_put16(p, record->body);
     }
-    p = type == NF2_NODE_DEL ? p : nf2_key_store(p, op->key);
+    if (type == NF2_NODE_REN || type == NF2_NODE_DEL) {
+        p = nf2_put16(p, record->source);
+    }
+    if (type == NF2_NODE_REN || type == NF2_NODE_PUTK) {
+        p = nf2_put16(p, record->victim);
+    }
+    if (type != NF2_NODE_DEL) {
+        *p = record->rank;
+        p = nf2_key_store(p + (type != NF2_NODE_PUT), op->key);
+    }
     uint32_t length = (uint32_t)(p - bytes), body = type == NF2_NODE_REN ? 0 : nf2_op_body(op);
     uint32_t place = nf2_writer_open(fs, writer, type, length + body);
     nf2_writer_put(fs, writer, bytes, length);
@@ -74,9 +83,9 @@ void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level)
     nf2_writer_record(fs, writer, NF2_NODE_HEAD, head, sizeof head);
 }
 
-void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, unsigned type, const struct nf2_op *op)
+void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, unsigned type, unsigned rank, const struct nf2_op *op)
 {
-    struct record put = {.type = (uint8_t)type};
+    struct record put = {.type = (uint8_t)type, .rank = (uint8_t)rank};
     (void)put_record(fs, writer, op, &put);
 }
 
@@ -118,9 +127,8 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
             }
             if (body > 0) {     /* the PUT in front becomes a rename */
                 next[-1].type = NF2_NODE_REN;
-                next[-1].kill[2] = next[-1].kill[0];
-                next[-1].kill[1] = (uint16_t)place;
-                next[-1].kill[0] = (uint16_t)body;
+                next[-1].source = (uint16_t)place;
+                next[-1].body = (uint16_t)body;
             } else if (found == 1 || op->type == NF2_OP_PUT) { /* a RANGE leaves out what the changes behind it put */
                 if (next == record + APPEND_MAX) {
                     return NF2_NODE_FULL;
@@ -129,11 +137,34 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
                              found ? NF2_NODE_PUTK :
                              count == 1 && gap.spot.base == view->end ? NF2_NODE_PUT : NF2_NODE_ADD; /* the base grows: all lies in it, and below the key */
                 next->op = (uint8_t)i;
-                next++->kill[0] = (uint16_t)(found ? place : 0);
+                next->source = (uint16_t)(op->type != NF2_OP_PUT ? place : 0);
+                next->victim = (uint16_t)(op->type == NF2_OP_PUT && found ? place : 0);
+                next->rank = (uint8_t)(gap.spot.tail - (next->victim >= view->base_end));
+                next++;
             }
         } while ((found & 1) != 0 && range);
     }
     return (int)(next - record);
+}
+
+/* Their ranks, which what is in front of them in the group changes. */
+static int set_ranks(nf2_t *fs, const struct nf2_view *view, const struct nf2_op *ops,
+                     struct record *record, int count)
+{
+    for (struct record *last = record; last < record + count; last++) {
+        const struct nf2_key *key = ops[last->op].key;
+        for (const struct record *r = record; r <= last; r++) {
+            if (r->source >= view->base_end) {
+                int order = nf2_compare_at(fs, view->block, r->source, key);
+                NF2_TRY(order);
+                last->rank = (uint8_t)(last->rank - (order == 0));
+            }
+            if (r != last && r->type != NF2_NODE_DEL && r->victim < view->base_end) {
+                last->rank = (uint8_t)(last->rank + (nf2_key_compare(ops[r->op].key, key) < 0));
+            }
+        }
+    }
+    return NF2_OK;
 }
 
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count)
@@ -148,6 +179,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     if (view->alive + view->dead + 3 * n > view->slots) { /* what the view has to know of them: two of the base may go for one */
         return NF2_NODE_FULL;
     }
+    NF2_TRY(set_ranks(fs, view, ops, record, n));
     for (unsigned dry = 2; dry-- > 0;) { /* first it is seen whether there is room */
         nf2_writer_begin(&writer, view->block, view->end);
         writer.result = dry ? NF2_NODE_FULL : NF2_OK;
@@ -165,6 +197,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
         return result == NF2_FAILED_BLOCK ? result : NF2_NODE_HALF;
     }
     view->end = (uint16_t)writer.position;
+    fs->way.last = 0;
     for (int i = 0; i < n; i++) {
         if (result != NF2_OK || nf2_view_apply(fs, view, record[i].place) != NF2_OK) {
             nf2_view_forget(fs, view->block); /* with the hints; if the change is made, it is not worth an error */

@@ -72,10 +72,18 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
             rewrite->writer.more = rewrite->done < end[1];
             nf2_op_put(&op, &entry.key, NULL, 0);
             op.body[0] = nf2_body_whole(&entry);
-            nf2_node_put(fs, &rewrite->writer, NF2_NODE_PUT, &op);
+            nf2_node_put(fs, &rewrite->writer, NF2_NODE_PUT, 0, &op);
         }
     }
     return NF2_OK;
+}
+
+/* Does a change put an entry of this part? */
+static bool is_put(const struct rewrite *rewrite, const struct nf2_op *op, int part)
+{
+    int second = rewrite->two && nf2_key_compare(op->key, &rewrite->cut) >= 0;
+
+    return op->type == NF2_OP_PUT && second == part;
 }
 
 /* Writes a part into a block. NF2_NO_BLOCK: only to see how long that gets; NF2_NODE_FULL then. */
@@ -99,9 +107,12 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
     rewrite->made[part].base_end = (uint16_t)writer->position;
     for (unsigned i = 0; i < rewrite->count; i++) {
         const struct nf2_op *op = &rewrite->ops[i];
-        int second = rewrite->two && nf2_key_compare(op->key, &rewrite->cut) >= 0;
-        if (op->type == NF2_OP_PUT && second == part) {
-            nf2_node_put(fs, writer, rewrite->grows ? NF2_NODE_PUT : NF2_NODE_ADD, op);
+        if (is_put(rewrite, op, part)) {
+            unsigned rank = 0;
+            for (const struct nf2_op *front = rewrite->ops; front < op; front++) {
+                rank += is_put(rewrite, front, part) && nf2_key_compare(front->key, op->key) < 0;
+            }
+            nf2_node_put(fs, writer, rewrite->grows ? NF2_NODE_PUT : NF2_NODE_ADD, rank, op);
             nf2_writer_align(fs, writer);
         }
     }

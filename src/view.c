@@ -61,52 +61,13 @@ bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
     return false;
 }
 
-/*
- * While a tail is loaded its records are put in order in RAM: the write buffer has a digest of each
- * key, which grows with the key. Keys are read again only where digests are equal. Keys of one id
- * that lie in the range of the base are told apart best.
- */
-struct digests {
-    uint8_t *of;                /* of each slot; NULL: there is no memory for them */
-    uint32_t id, from, shift;
-    uint32_t own;               /* of the record's key */
-    uint32_t place;             /* of the record before that: keys often come in order */
-    int order;                  /* of its key to the record's */
-    struct nf2_key key;         /* the record's */
-};
-
-/* Takes the key; its first four bytes grow with it. */
-static uint32_t part_of(struct digests *digests, const struct nf2_front *front)
-{
-    const uint8_t *p = digests->key.bytes;
-
-    memset(digests->key.bytes, 0, 4);
-    nf2_front_key(front, &digests->key);
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static void set_own(struct digests *digests, const struct nf2_front *front)
-{
-    uint32_t part = part_of(digests, front);
-
-    if (front->id != digests->id) {
-        part = front->id < digests->id ? 0 : NF2_NONE;
-    }
-    part -= nf2_min(part, digests->from);
-    digests->own = nf2_min(255, part >> digests->shift);
-}
-
-static int position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at,
-                    const struct digests *digests)
+int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at)
 {
     uint32_t low = 0, high = view->alive, middle = view->near;
 
     middle = middle < high ? middle : high - 1;
     for (bool near = true; low < high; near = false) {
-        uint32_t place = view->slot[middle];
-        int order = digests == NULL ? 0 : place == digests->place ? digests->order :
-                    digests->of != NULL ? digests->of[middle] - (int)digests->own : 0;
-        order = order < 0 ? 0 : order > 0 ? 2 : nf2_compare_at(fs, view->block, place, key);
+        int order = nf2_compare_at(fs, view->block, view->slot[middle], key);
         NF2_TRY(order);
         if (order == 1) {       /* no other record has this key */
             low = middle + (uint32_t)at;
@@ -123,96 +84,63 @@ static int position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key,
     return (int)low;
 }
 
-int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at)
-{
-    return position(fs, view, key, at, NULL);
-}
-
 static int room_for_one(const struct nf2_view *view)
 {
     return view->alive + view->dead < view->slots ? NF2_OK : NF2_ERR_IO;
 }
 
-/* Moves the alive records from number `from` on, and their digests, to `to` on. */
-static void shift(struct nf2_view *view, const struct digests *digests, uint32_t to, uint32_t from)
+/* Moves the alive records from number `from` on to `to` on. */
+static void shift(struct nf2_view *view, uint32_t to, uint32_t from)
 {
     uint32_t count = view->alive - from;
 
     memmove(view->slot + to, view->slot + from, count * sizeof view->slot[0]);
-    if (digests->of != NULL) {
-        memmove(digests->of + to, digests->of + from, count);
-    }
     view->alive = (uint8_t)(to + count);
 }
 
-/*
- * The record at `place` does not count any more. The number that it had in the tail, else `alive`;
- * or an error: there is no room to note it.
- */
-static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place,
-                     const struct digests *digests)
+/* The record at `place` does not count any more. An error: there is no room to note it. */
+static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    uint32_t i = 0, count = view->alive;
+    uint32_t i = 0;
 
     forget_hint(fs, view->block, place);
     if (place < view->base_end) {
         NF2_TRY(room_for_one(view));
         view->dead++;
         view->slot[view->slots - view->dead] = (uint16_t)place;
-        return (int)count;
+        return NF2_OK;
     }
-    while (i < count && view->slot[i] != place) {
+    while (i < view->alive && view->slot[i] != place) {
         i++;
     }
-    if (i < count) {
-        shift(view, digests, i, i + 1);
-    }
-    return (int)i;
-}
-
-static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digests *digests)
-{
-    struct nf2_front front;
-    int at = view->alive;
-
-    NF2_TRY(nf2_front_of(fs, view->block, place, &front));
-    bool rename = front.type == NF2_NODE_REN;
-    if (front.type == NF2_NODE_PUT) {
-        view->base_end = view->end;
-        return NF2_OK;
-    }
-    if (front.type != NF2_NODE_ADD) {
-        at = view_kill(fs, view, nf2_get16(front.bytes + (rename ? 4 : 2)), digests);
-        NF2_TRY(at);
-        uint32_t victim = rename ? nf2_get16(front.bytes + 6) : 0;
-        NF2_TRY(victim != 0 ? view_kill(fs, view, victim, digests) : NF2_OK);
-    }
-    if (front.type == NF2_NODE_DEL) {
-        return NF2_OK;
-    }
-    digests->order = -nf2_key_order(front.id, front.bytes + front.key, front.key_length, &digests->key);
-    set_own(digests, &front);
-    if (front.type != NF2_NODE_PUTK || at == view->alive) { /* else its place is known */
-        at = position(fs, view, &digests->key, 0, digests);
-        NF2_TRY(at);
-    }
-    NF2_TRY(room_for_one(view));
-    shift(view, digests, (uint32_t)at + 1, (uint32_t)at);
-    view->slot[at] = (uint16_t)place;
-    digests->place = place;
-    if (digests->of != NULL) {
-        digests->of[at] = (uint8_t)digests->own;
+    if (i < view->alive) {
+        shift(view, i, i + 1);
     }
     return NF2_OK;
 }
 
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    struct digests none;
+    struct nf2_front front;
 
-    fs->way.last = 0;
-    memset(&none, 0, sizeof none);
-    return apply(fs, view, place, &none);
+    NF2_TRY(nf2_front_of(fs, view->block, place, &front));
+    bool rename = front.type == NF2_NODE_REN;
+    if (front.type == NF2_NODE_PUT) { /* in order behind the base */
+        view->base_end = view->end;
+        return NF2_OK;
+    }
+    if (front.type != NF2_NODE_ADD) {
+        uint32_t victim = rename ? nf2_get16(front.bytes + 6) : 0;
+        NF2_TRY(view_kill(fs, view, nf2_get16(front.bytes + (rename ? 4 : 2))));
+        NF2_TRY(victim != 0 ? view_kill(fs, view, victim) : NF2_OK);
+    }
+    if (front.type == NF2_NODE_DEL) {
+        return NF2_OK;
+    }
+    NF2_TRY(front.rank <= view->alive ? room_for_one(view) : NF2_ERR_IO);
+    shift(view, front.rank + 1, front.rank);
+    view->slot[front.rank] = (uint16_t)place;
+    return NF2_OK;
 }
 
 /* ---- loading ------------------------------------------------------------------------------------ */
@@ -233,27 +161,6 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
                p[2] == 'N' && nf2_get32(p + 3) == (level | block << 8) &&
                nf2_get32(p + 7) == fs->root.volume_id;
     return own ? NF2_OK : NF2_ERR_IO;
-}
-
-/* The range of the base, unless it has one page alone. */
-static NF2_APART void find_range(nf2_t *fs, const struct nf2_view *view, struct digests *digests)
-{
-    uint32_t page = nf2_page(fs), last = (view->base_end - 1u) & ~(page - 1);
-    struct nf2_front front;
-
-    memset(digests, 0, sizeof *digests);
-    digests->of = fs->io.writing ? NULL : fs->io.write_buffer;
-    if (nf2_front_of(fs, view->block, last + NF2_PAGE_HEAD, &front) < 0) {
-        return;
-    }
-    uint32_t to = part_of(digests, &front);
-    digests->id = front.id;
-    if (nf2_front_of(fs, view->block, NF2_BASE_FIRST, &front) == NF2_OK && front.id == digests->id) {
-        digests->from = part_of(digests, &front);
-    }
-    while ((to - digests->from) >> digests->shift > 200) {
-        digests->shift++;
-    }
 }
 
 /*
@@ -286,7 +193,6 @@ static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_vie
 {
     struct nf2_scan scan;
     struct nf2_record record;
-    struct digests digests;
     int found;
 
     nf2_scan_begin(&scan, node.block);
@@ -299,13 +205,11 @@ static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_vie
     view->base_end = node.base_end;
     view->alive = view->dead = view->near = 0;
     view->block = node.block;
-    found = grow(fs, view);
-    NF2_TRY(found);
-    find_range(fs, view, &digests);
+    NF2_TRY(grow(fs, view));
     nf2_scan_resume(fs, &scan, view->base_end);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         view->end = scan.position;
-        NF2_TRY(apply(fs, view, record.offset, &digests));
+        NF2_TRY(nf2_view_apply(fs, view, record.offset));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
     /* No cut left what was programmed since the mount, if the session before was left cleanly. */
