@@ -85,6 +85,9 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
                                      nf2_record_end(fs, position, length) > nf2_log_bytes(fs)))) {
         return NF2_PLACE_INVALID;
     }
+    if (epoch == NF2_NONE) {
+        return NF2_PLACE_RECORD;
+    }
     uint32_t crc = nf2_epoch_check(fs, epoch), done = 0, at = position;
     /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset in a record is a position */
     for (n = end - position;; at = nf2_record_place(fs, position, done, &n)) {
@@ -256,10 +259,11 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
                 continue;
             }
         }
-        int found = nf2_record_at(fs, scan->block, scan->position, scan->epoch, record);
+        bool begins = scan->position >= scan->group_end; /* else it was checked with the first one */
+        int found = nf2_record_at(fs, scan->block, scan->position, begins ? scan->epoch : NF2_NONE, record);
         int whole = found;
         struct nf2_record last = *record;
-        if (found == NF2_PLACE_RECORD && scan->position >= scan->group_end) {
+        if (found == NF2_PLACE_RECORD && begins) {
             whole = group_whole(fs, scan, &last);
         }
         if (whole == NF2_PLACE_INVALID) {

@@ -94,8 +94,8 @@ void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position);
 uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch);
 
 /*
- * What lies at `position` of a page of this epoch: 1 a valid record, 0 nothing more in this page,
- * -1 something invalid, or an error below that.
+ * What lies at `position` of a page of this epoch (NF2_NONE: its check was looked at before): 1 a
+ * valid record, 0 nothing more in this page, -1 something invalid, or an error below that.
  */
 enum { NF2_PLACE_RECORD = 1, NF2_PLACE_BLANK = 0, NF2_PLACE_INVALID = -1 };
 int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
