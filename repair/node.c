@@ -45,10 +45,15 @@ static void kill_slot(struct repair *repair, struct rep_node *node, uint32_t by,
 
 static bool parse(const struct rep_record *record, struct rep_slot *slot)
 {
-    uint32_t skip = NF2_IS_NEW(record->type) ? 0 : record->type == NF2_NODE_REN ? 6 : 2;
-    uint32_t used = 0;
+    static const uint8_t in_front[] = {[NF2_NODE_PUT] = 0, [NF2_NODE_PUTK] = 3, [NF2_NODE_DEL] = 2,
+                                       [NF2_NODE_REN] = 7, [NF2_NODE_ADD] = 1};
+    uint32_t skip, used = 0;
 
-    if (record->type < NF2_NODE_PUT || record->type > NF2_NODE_ADD || record->length < skip) {
+    if (record->type < NF2_NODE_PUT || record->type > NF2_NODE_ADD) {
+        return false;
+    }
+    skip = in_front[record->type];
+    if (record->length < skip) {
         return false;
     }
     if (record->type != NF2_NODE_DEL) {

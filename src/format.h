@@ -98,7 +98,7 @@ enum {
     NF2_NODE_ADD = 6            /* rank 1, key, body: a new entry anywhere else */
 };
 #define NF2_NODE_HEAD_BYTES 9u
-#define NF2_IS_NEW(type) (((type) & 3u) == NF2_NODE_PUT)    /* PUT, ADD: a key, a body */
+#define NF2_NODE_FRONT 9u       /* what is in front of a key at most: header, places, rank */
 
 /* Keys under id 0. */
 #define NF2_SYSTEM_ID 0u

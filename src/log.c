@@ -92,9 +92,7 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
     /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset in a record is a position */
     for (n = end - position;; at = nf2_record_place(fs, position, done, &n)) {
         n = nf2_min(n, length - done);
-        if (done > 0 || !nf2_in_window(fs, p, n)) {
-            p = nf2_peek(fs, block, at, n);
-        }
+        p = nf2_peek(fs, block, at, n);
         if (p == NULL) {
             return NF2_ERR_IO;
         }

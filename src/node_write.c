@@ -40,8 +40,9 @@ int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op
 struct record {
     uint8_t type;
     uint8_t op;                 /* number of the change that it is of */
-    uint8_t rank;               /* see nf2_front */
-    uint16_t body, source, victim;  /* as REN has them; PUTK: the victim, DEL: the source */
+    uint8_t rank;               /* so many of the tail's entries are below it */
+    uint16_t kill;              /* REN: the victim */
+    uint16_t body, source;      /* of REN */
     uint16_t place;
 };
 
@@ -53,13 +54,10 @@ static uint32_t put_record(nf2_t *fs, struct nf2_writer *writer, const struct nf
     unsigned type = record->type;
 
     if (type == NF2_NODE_REN) {
-        p = nf2_put16(p, record->body);
+        p = nf2_put16(nf2_put16(p, record->body), record->source);
     }
-    if (type == NF2_NODE_REN || type == NF2_NODE_DEL) {
-        p = nf2_put16(p, record->source);
-    }
-    if (type == NF2_NODE_REN || type == NF2_NODE_PUTK) {
-        p = nf2_put16(p, record->victim);
+    if (type >= NF2_NODE_PUTK && type <= NF2_NODE_REN) {
+        p = nf2_put16(p, record->kill);
     }
     if (type != NF2_NODE_DEL) {
         *p = record->rank;
@@ -83,9 +81,10 @@ void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level)
     nf2_writer_record(fs, writer, NF2_NODE_HEAD, head, sizeof head);
 }
 
-void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, unsigned type, unsigned rank, const struct nf2_op *op)
+/* Rank -1: none, in the base. */
+void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op, int rank)
 {
-    struct record put = {.type = (uint8_t)type, .rank = (uint8_t)rank};
+    struct record put = {.type = rank < 0 ? NF2_NODE_PUT : NF2_NODE_ADD, .rank = (uint8_t)rank};
     (void)put_record(fs, writer, op, &put);
 }
 
@@ -137,34 +136,28 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
                              found ? NF2_NODE_PUTK :
                              count == 1 && gap.spot.base == view->end ? NF2_NODE_PUT : NF2_NODE_ADD; /* the base grows: all lies in it, and below the key */
                 next->op = (uint8_t)i;
-                next->source = (uint16_t)(op->type != NF2_OP_PUT ? place : 0);
-                next->victim = (uint16_t)(op->type == NF2_OP_PUT && found ? place : 0);
-                next->rank = (uint8_t)(gap.spot.tail - (next->victim >= view->base_end));
-                next++;
+                next->kill = (uint16_t)(found ? place : 0);
+                next->source = 0;
+                next++->rank = (uint8_t)gap.spot.tail;
             }
         } while ((found & 1) != 0 && range);
     }
     return (int)(next - record);
 }
 
-/* Their ranks, which what is in front of them in the group changes. */
-static int set_ranks(nf2_t *fs, const struct nf2_view *view, const struct nf2_op *ops,
-                     struct record *record, int count)
+/* Their ranks: so many alive records were below their keys; this and what is in front of it in the group change that. */
+static void set_ranks(const struct nf2_view *view, const struct nf2_op *ops, struct record *record, int count)
 {
     for (struct record *last = record; last < record + count; last++) {
-        const struct nf2_key *key = ops[last->op].key;
+        unsigned below = last->rank, rank = below;
         for (const struct record *r = record; r <= last; r++) {
-            if (r->source >= view->base_end) {
-                int order = nf2_compare_at(fs, view->block, r->source, key);
-                NF2_TRY(order);
-                last->rank = (uint8_t)(last->rank - (order == 0));
-            }
-            if (r != last && r->type != NF2_NODE_DEL && r->victim < view->base_end) {
-                last->rank = (uint8_t)(last->rank + (nf2_key_compare(ops[r->op].key, key) < 0));
+            rank += r->type != NF2_NODE_DEL && nf2_key_compare(ops[r->op].key, ops[last->op].key) < 0;
+            for (const uint16_t *slot = view->slot; slot < view->slot + below; slot++) {
+                rank -= *slot == r->source || *slot == r->kill;
             }
         }
+        last->rank = (uint8_t)rank;
     }
-    return NF2_OK;
 }
 
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count)
@@ -179,7 +172,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     if (view->alive + view->dead + 3 * n > view->slots) { /* what the view has to know of them: two of the base may go for one */
         return NF2_NODE_FULL;
     }
-    NF2_TRY(set_ranks(fs, view, ops, record, n));
+    set_ranks(view, ops, record, n);
     for (unsigned dry = 2; dry-- > 0;) { /* first it is seen whether there is room */
         nf2_writer_begin(&writer, view->block, view->end);
         writer.result = dry ? NF2_NODE_FULL : NF2_OK;

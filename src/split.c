@@ -72,18 +72,10 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
             rewrite->writer.more = rewrite->done < end[1];
             nf2_op_put(&op, &entry.key, NULL, 0);
             op.body[0] = nf2_body_whole(&entry);
-            nf2_node_put(fs, &rewrite->writer, NF2_NODE_PUT, 0, &op);
+            nf2_node_put(fs, &rewrite->writer, &op, -1);
         }
     }
     return NF2_OK;
-}
-
-/* Does a change put an entry of this part? */
-static bool is_put(const struct rewrite *rewrite, const struct nf2_op *op, int part)
-{
-    int second = rewrite->two && nf2_key_compare(op->key, &rewrite->cut) >= 0;
-
-    return op->type == NF2_OP_PUT && second == part;
 }
 
 /* Writes a part into a block. NF2_NO_BLOCK: only to see how long that gets; NF2_NODE_FULL then. */
@@ -105,14 +97,15 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = (uint16_t)writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
-    for (unsigned i = 0; i < rewrite->count; i++) {
+    for (unsigned i = 0, put = 0; i < rewrite->count; i++) {
         const struct nf2_op *op = &rewrite->ops[i];
-        if (is_put(rewrite, op, part)) {
-            unsigned rank = 0;
-            for (const struct nf2_op *front = rewrite->ops; front < op; front++) {
-                rank += is_put(rewrite, front, part) && nf2_key_compare(front->key, op->key) < 0;
+        int second = rewrite->two && nf2_key_compare(op->key, &rewrite->cut) >= 0, rank = 0;
+        if (op->type == NF2_OP_PUT && second == part) {
+            for (unsigned j = 0; j < i; j++) {
+                rank += (put >> j & 1u) != 0 && nf2_key_compare(rewrite->ops[j].key, op->key) < 0;
             }
-            nf2_node_put(fs, writer, rewrite->grows ? NF2_NODE_PUT : NF2_NODE_ADD, rank, op);
+            put |= 1u << i;
+            nf2_node_put(fs, writer, op, rewrite->grows ? -1 : rank);
             nf2_writer_align(fs, writer);
         }
     }

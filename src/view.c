@@ -61,91 +61,81 @@ bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
     return false;
 }
 
-int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at)
+int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, int at)
 {
-    uint32_t low = 0, high = view->alive, middle = view->near;
+    uint32_t low = 0, high = view->alive;
 
-    middle = middle < high ? middle : high - 1;
-    for (bool near = true; low < high; near = false) {
+    for (uint32_t middle = high - 1; low < high; middle = (low + high) / 2) { /* keys come in order, often */
         int order = nf2_compare_at(fs, view->block, view->slot[middle], key);
         NF2_TRY(order);
         if (order == 1) {       /* no other record has this key */
-            low = middle + (uint32_t)at;
-            break;
+            return (int)middle + at;
         }
-        if (order == 0) {
-            low = ++middle;
+        if (order > 1) {
+            high = middle;
         } else {
-            high = middle--;
+            low = middle + 1;
         }
-        middle = near ? middle : (low + high) / 2;
     }
-    view->near = (uint8_t)low;
     return (int)low;
 }
 
-static int room_for_one(const struct nf2_view *view)
+/* The record at `place` does not count any more. */
+static void view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    return view->alive + view->dead < view->slots ? NF2_OK : NF2_ERR_IO;
-}
-
-/* Moves the alive records from number `from` on to `to` on. */
-static void shift(struct nf2_view *view, uint32_t to, uint32_t from)
-{
-    uint32_t count = view->alive - from;
-
-    memmove(view->slot + to, view->slot + from, count * sizeof view->slot[0]);
-    view->alive = (uint8_t)(to + count);
-}
-
-/* The record at `place` does not count any more. An error: there is no room to note it. */
-static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place)
-{
-    uint32_t i = 0;
+    uint16_t *slot = view->slot, *end = slot + view->alive;
 
     forget_hint(fs, view->block, place);
     if (place < view->base_end) {
-        NF2_TRY(room_for_one(view));
         view->dead++;
         view->slot[view->slots - view->dead] = (uint16_t)place;
-        return NF2_OK;
+        return;
     }
-    while (i < view->alive && view->slot[i] != place) {
-        i++;
+    while (slot < end && *slot != place) {
+        slot++;
     }
-    if (i < view->alive) {
-        shift(view, i, i + 1);
+    if (slot < end) {
+        view->alive--;
+        memmove(slot, slot + 1, (size_t)((uint8_t *)(end - 1) - (uint8_t *)slot));
     }
-    return NF2_OK;
 }
 
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    struct nf2_front front;
+    uint32_t room = nf2_min(nf2_page_end(fs, place) - place, NF2_NODE_FRONT);
+    const uint8_t *p = nf2_peek(fs, view->block, place, room);
+    uint32_t type = p != NULL ? p[1] >> 5 : 0;
 
-    NF2_TRY(nf2_front_of(fs, view->block, place, &front));
-    bool rename = front.type == NF2_NODE_REN;
-    if (front.type == NF2_NODE_PUT) { /* in order behind the base */
+    if (type == NF2_NODE_PUT) { /* in order behind the base */
         view->base_end = view->end;
         return NF2_OK;
     }
-    if (front.type != NF2_NODE_ADD) {
-        uint32_t victim = rename ? nf2_get16(front.bytes + 6) : 0;
-        NF2_TRY(view_kill(fs, view, nf2_get16(front.bytes + (rename ? 4 : 2))));
-        NF2_TRY(victim != 0 ? view_kill(fs, view, victim) : NF2_OK);
+    if (type < NF2_NODE_PUT || type > NF2_NODE_ADD || view->alive + view->dead + 3u > view->slots) {
+        return NF2_ERR_IO;
     }
-    if (front.type == NF2_NODE_DEL) {
+    uint32_t kills = type == NF2_NODE_REN ? 2 : type != NF2_NODE_ADD;
+    for (p += type == NF2_NODE_REN ? 4 : 2; kills > 0; kills--, p += 2) {
+        uint32_t kill = nf2_get16(p);
+        if (kill != 0) {        /* a REN may have no victim */
+            view_kill(fs, view, kill);
+        }
+    }
+    if (type == NF2_NODE_DEL) {
         return NF2_OK;
     }
-    NF2_TRY(front.rank <= view->alive ? room_for_one(view) : NF2_ERR_IO);
-    shift(view, front.rank + 1, front.rank);
-    view->slot[front.rank] = (uint16_t)place;
+    uint32_t rank = *p, above = view->alive - rank;
+    if (rank > view->alive) {
+        return NF2_ERR_IO;
+    }
+    memmove(view->slot + rank + 1, view->slot + rank, above * sizeof view->slot[0]);
+    view->slot[rank] = (uint16_t)place;
+    view->alive++;
     return NF2_OK;
 }
 
 /* ---- loading ------------------------------------------------------------------------------------ */
 
-/* The node's head: that of the node that it should be. */
+/* The node's head: that of the node that it should be. 1: the base has entries, too. */
 static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
 {
     struct nf2_record record;
@@ -160,33 +150,23 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
     bool own = p != NULL && record.type == NF2_NODE_HEAD && record.length == length + 4 &&
                p[2] == 'N' && nf2_get32(p + 3) == (level | block << 8) &&
                nf2_get32(p + 7) == fs->root.volume_id;
-    return own ? NF2_OK : NF2_ERR_IO;
+    return own ? record.more : NF2_ERR_IO;
 }
 
 /*
- * The base as it has grown, up to the start of the last page that begins with a record of it; what
- * follows is scanned. Only the last of these records may be torn: it counts if it is valid.
+ * Where the tail begins: behind the base as it was written; or, where that has grown, at the last
+ * page that begins with a record of it. That one may be torn; those in front of it are not.
  */
-static NF2_APART int grow(nf2_t *fs, struct nf2_view *view)
+static NF2_APART int tail_begin(nf2_t *fs, const struct nf2_view *view)
 {
-    uint32_t page = nf2_page(fs), first = (view->base_end - 1u) / page;
-    uint32_t last = nf2_log_bytes(fs) / page - 1, low = first, high = last;
+    uint32_t page = nf2_page(fs), last = 0;
     struct nf2_record record;
 
-    for (uint32_t middle = first + 1; low < high; middle = high == last ? last : (low + high + 1) / 2) {
-        const uint8_t *p = nf2_peek(fs, view->block, middle * page, NF2_CONTINUED_HEAD);
-        if (p == NULL) {
-            return NF2_ERR_IO;
-        }
-        if (p[3] >> 4 == NF2_NODE_PUT << 1) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
+    if (nf2_node_grown(fs, view, view->base_end) == 1) {
+        last = nf2_node_page(fs, view, NULL) * page;
     }
-    int found = low > first ? nf2_record_at(fs, view->block, low * page + NF2_PAGE_HEAD, view->epoch, &record) : 0;
-    view->base_end = (uint16_t)(found == NF2_PLACE_RECORD ? low * page : view->base_end);
-    return found < NF2_PLACE_INVALID ? found : NF2_OK;
+    int found = last < view->base_end ? 0 : nf2_record_at(fs, view->block, last + NF2_PAGE_HEAD, view->epoch, &record);
+    return found < NF2_PLACE_INVALID ? found : (int)(found == NF2_PLACE_RECORD ? last : view->base_end);
 }
 
 static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view *view)
@@ -196,17 +176,20 @@ static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_vie
     int found;
 
     nf2_scan_begin(&scan, node.block);
-    NF2_TRY(check_head(fs, &scan, level));
+    int more = check_head(fs, &scan, level);
+    NF2_TRY(more);
     if (node.base_end < NF2_PAGE_HEAD || node.base_end > nf2_log_bytes(fs)) {
         return NF2_ERR_IO;
     }
     view->epoch = scan.epoch;
     view->level = (uint8_t)level;
     view->base_end = node.base_end;
-    view->alive = view->dead = view->near = 0;
+    view->alive = view->dead = 0;
     view->block = node.block;
-    NF2_TRY(grow(fs, view));
-    nf2_scan_resume(fs, &scan, view->base_end);
+    int begin = tail_begin(fs, view);
+    NF2_TRY(begin);
+    nf2_scan_resume(fs, &scan, (uint32_t)begin);
+    view->base_end = more || begin > node.base_end ? (uint16_t)begin : NF2_PAGE_HEAD; /* or it is empty */
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         view->end = scan.position;
         NF2_TRY(nf2_view_apply(fs, view, record.offset));
