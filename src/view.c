@@ -157,7 +157,7 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
  * Where the tail begins: behind the base as it was written; or, where that has grown, at the last
  * page that begins with a record of it. That one may be torn; those in front of it are not.
  */
-static NF2_APART int tail_begin(nf2_t *fs, const struct nf2_view *view)
+static NF2_APART uint32_t tail_begin(nf2_t *fs, const struct nf2_view *view)
 {
     uint32_t page = nf2_page(fs), last = 0;
     struct nf2_record record;
@@ -165,8 +165,8 @@ static NF2_APART int tail_begin(nf2_t *fs, const struct nf2_view *view)
     if (nf2_node_grown(fs, view, view->base_end) == 1) {
         last = nf2_node_page(fs, view, NULL) * page;
     }
-    int found = last < view->base_end ? 0 : nf2_record_at(fs, view->block, last + NF2_PAGE_HEAD, view->epoch, &record);
-    return found < NF2_PLACE_INVALID ? found : (int)(found == NF2_PLACE_RECORD ? last : view->base_end);
+    bool valid = last >= view->base_end && nf2_record_at(fs, view->block, last + NF2_PAGE_HEAD, view->epoch, &record) == NF2_PLACE_RECORD;
+    return valid ? last : view->base_end; /* a scan from there meets what cannot be read */
 }
 
 static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view *view)
@@ -186,9 +186,8 @@ static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_vie
     view->base_end = node.base_end;
     view->alive = view->dead = 0;
     view->block = node.block;
-    int begin = tail_begin(fs, view);
-    NF2_TRY(begin);
-    nf2_scan_resume(fs, &scan, (uint32_t)begin);
+    uint32_t begin = tail_begin(fs, view);
+    nf2_scan_resume(fs, &scan, begin);
     view->base_end = more || begin > node.base_end ? (uint16_t)begin : NF2_PAGE_HEAD; /* or it is empty */
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         view->end = scan.position;
