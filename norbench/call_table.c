@@ -100,7 +100,7 @@ const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
 
 #define WINDOW 512u             /* blocks */
 #define LOG_PAGES 16u           /* at most */
-#define SLOTS 142u              /* records of a tail, in a leaf */
+#define LOOKS 64u               /* at keys, where a node is searched, and at where its base ends */
 #define FANOUT 50u              /* children of an inner node that is half full of keys of some 24 bytes */
 
 /* The pages of a node and one more. */
@@ -110,10 +110,10 @@ static uint32_t node_pages(const struct call_geometry *geometry)
     return (pages < LOG_PAGES ? pages : LOG_PAGES) + 1u;
 }
 
-/* A view is made: beside the pages, keys are read again where digests are equal, two at a time. */
+/* A view is made, and searched. */
 static uint32_t view_pages(const struct call_geometry *geometry, enum call_measure measure)
 {
-    return node_pages(geometry) + (measure == MEASURE_READS ? 2u * SLOTS : 0u);
+    return node_pages(geometry) + (measure == MEASURE_READS ? LOOKS : 0u);
 }
 
 /* Of a tree whose leaves take the whole volume. */
@@ -223,7 +223,7 @@ const char *call_unbounded(const struct call_geometry *geometry, const struct ca
 const struct unit call_units[CALL_UNITS] = {
     [UNIT_ONE] = {"", ""},
     [UNIT_NODE] = {"N", "a pass over a node of the tree: its pages and one more"},
-    [UNIT_VIEW] = {"V", "a view of a node: N, and keys that are read again, two for each of the 142 records that a tail may have"},
+    [UNIT_VIEW] = {"V", "a view of a node: N, and 64 looks at keys where it is searched"},
     [UNIT_WAY] = {"T", "a view of each node from the root to a key: V x H; of pages programmed N x H"},
     [UNIT_NAME] = {"P", "T for each name in the path (of a rename: in both)"},
     [UNIT_LEVEL] = {"H", "levels of a tree whose leaves take the whole volume, 50 children a node"},
@@ -271,7 +271,7 @@ const char *const call_exceptions[] = {
 };
 
 const char *const call_notes[] = {
-    "T takes it that the digests of all records of a tail are equal. Where names are short and differ, a view costs N and a few pages.",
+    "T takes it that each node on the way is read to its end. Where a base has grown, or has few changes behind it, a view costs a few pages.",
     "Each call that changes something may be the one that splits all nodes on its way, and that a walk has 16 pages of work for. They hardly come together.",
     "mount after a cut: the benchmark cuts between calls. A cut inside a call leaves more to settle; PROOF.md has the longest mounts of all cuts.",
     "block_state: most volumes have far fewer leaves than blocks.",

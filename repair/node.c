@@ -45,7 +45,7 @@ static void take_body(struct repair *r, struct rep_node *node, struct rep_slot *
 {
     const struct rep_slot *holder = slot_at(node, at);
 
-    if (holder != NULL && (holder->type == NF2_NODE_PUT || holder->type == NF2_NODE_PUTK)) {
+    if (holder != NULL && holder->type != NF2_NODE_REN && holder->type != NF2_NODE_DEL) {
         slot->entry.body = holder->entry.body;
         slot->entry.body_length = holder->entry.body_length;
         return;
@@ -57,13 +57,19 @@ static void take_body(struct repair *r, struct rep_node *node, struct rep_slot *
     node->whole = slot->alive = false;
 }
 
-/* Takes the key and the body out of a record; `skip` bytes of references are in front of them. */
-static bool parse(const struct rep_record *record, uint32_t skip, struct rep_slot *slot)
+/* Takes the key and the body out of a record, behind its references and its rank. */
+static bool parse(const struct rep_record *record, struct rep_slot *slot)
 {
+    static const uint8_t in_front[] = {[NF2_NODE_PUT] = 0, [NF2_NODE_PUTK] = 3, [NF2_NODE_DEL] = 2,
+                                       [NF2_NODE_REN] = 7, [NF2_NODE_ADD] = 1};
     bool key = record->type != NF2_NODE_DEL;
-    uint32_t used = 0;
+    uint32_t skip, used = 0;
 
-    if (record->type < NF2_NODE_PUT || record->type > NF2_NODE_REN || record->length < skip) {
+    if (record->type < NF2_NODE_PUT || record->type > NF2_NODE_ADD) {
+        return false;
+    }
+    skip = in_front[record->type];
+    if (record->length < skip) {
         return false;
     }
     if (key) {
@@ -83,12 +89,13 @@ static void take_record(struct repair *r, struct rep_node *node, const struct re
     struct rep_slot slot = {.base = base, .entry = {.block = node->block}};
     const struct rep_key *key = &slot.entry.key;
     const uint8_t *p = record->payload;
-    bool ren = record->type == NF2_NODE_REN, put = record->type == NF2_NODE_PUT;
+    bool ren = record->type == NF2_NODE_REN;
+    bool refers = record->type == NF2_NODE_PUTK || record->type == NF2_NODE_DEL;
 
     if (record->type == NF2_NODE_HEAD && base && record->at == NF2_PAGE_HEAD) {
         return;
     }
-    if (!parse(record, ren ? 6 : put ? 0 : 2, &slot)) {
+    if (!parse(record, &slot)) {
         wrong(r, node, REPAIR_ENTRY, record->at, record->type,
               "A record of this node is none that a node can have.");
         return;
@@ -99,7 +106,7 @@ static void take_record(struct repair *r, struct rep_node *node, const struct re
         if (rep_get16(p + 4) != 0) {
             kill_slot(r, node, record->at, rep_get16(p + 4), key);
         }
-    } else if (!put) {
+    } else if (refers) {
         kill_slot(r, node, record->at, rep_get16(p), record->type == NF2_NODE_PUTK ? key : NULL);
     }
     if (base && node->slots.count > 0 &&

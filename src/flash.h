@@ -47,12 +47,6 @@ bool nf2_large_begins(const nf2_t *fs, uint32_t block);
  */
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
 
-/* Does what nf2_peek gave hold so many bytes? */
-static inline bool nf2_in_window(const nf2_t *fs, const uint8_t *p, uint32_t length)
-{
-    return p + length <= fs->io.read_buffer + fs->io.window_end;
-}
-
 /*
  * Reads any range of the volume, `offset` bytes behind the start of `block`: also in the following
  * blocks.

@@ -89,14 +89,16 @@ enum {
 /* Records of a node. */
 enum {
     NF2_NODE_HEAD = 1,          /* 'N', level 1, own block 3, volume id 4 */
-    NF2_NODE_PUT = 2,           /* key, body */
-    NF2_NODE_PUTK = 3,          /* kill 2, key, body: replaces the entry at `kill`,
+    NF2_NODE_PUT = 2,           /* key, body: of the base, or what makes it grow */
+    NF2_NODE_PUTK = 3,          /* kill 2, rank 1, key, body: replaces the entry at `kill`,
                                    which has this key */
     NF2_NODE_DEL = 4,           /* kill 2 */
-    NF2_NODE_REN = 5            /* body 2, source 2, victim 2, key:
+    NF2_NODE_REN = 5,           /* body 2, source 2, victim 2, rank 1, key:
                                    gets the body of the record at `body` */
+    NF2_NODE_ADD = 6            /* rank 1, key, body: a new entry anywhere else */
 };
 #define NF2_NODE_HEAD_BYTES 9u
+#define NF2_NODE_FRONT 9u       /* what is in front of a key at most: header, places, rank */
 
 /* Keys under id 0. */
 #define NF2_SYSTEM_ID 0u

@@ -85,13 +85,14 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
                                      nf2_record_end(fs, position, length) > nf2_log_bytes(fs)))) {
         return NF2_PLACE_INVALID;
     }
+    if (epoch == NF2_NONE) {
+        return NF2_PLACE_RECORD;
+    }
     uint32_t crc = nf2_epoch_check(fs, epoch), done = 0, at = position;
     /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset in a record is a position */
     for (n = end - position;; at = nf2_record_place(fs, position, done, &n)) {
         n = nf2_min(n, length - done);
-        if (done > 0 || !nf2_in_window(fs, p, n)) {
-            p = nf2_peek(fs, block, at, n);
-        }
+        p = nf2_peek(fs, block, at, n);
         if (p == NULL) {
             return NF2_ERR_IO;
         }
@@ -104,8 +105,7 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
     return crc == NF2_CRC_OF_CHECKED ? NF2_PLACE_RECORD : NF2_PLACE_INVALID;
 }
 
-/* Where the record after `record` would be: packed in a group, at a program unit behind one. */
-static uint32_t next_place(const nf2_t *fs, const struct nf2_record *record)
+uint32_t nf2_next_place(const nf2_t *fs, const struct nf2_record *record)
 {
     uint32_t end = nf2_record_end(fs, record->offset, record->length);
 
@@ -125,7 +125,7 @@ static int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_recor
         bool more = true;
         record.length ^= 1u << bit & 0xFFFu;
         while (more && record.length >= NF2_RECORD_OVERHEAD) {
-            uint32_t place = next_place(fs, &record);
+            uint32_t place = nf2_next_place(fs, &record);
             more = record.more;
             int found = place >= nf2_page_end(fs, invalid->offset) ? NF2_PLACE_BLANK :
                         nf2_record_at(fs, scan->block, place, scan->epoch, &record);
@@ -149,7 +149,7 @@ static int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_recor
 static int group_whole(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
 {
     for (;;) {
-        uint32_t place = next_place(fs, record), next = nf2_page_end(fs, place - 1);
+        uint32_t place = nf2_next_place(fs, record), next = nf2_page_end(fs, place - 1);
         int found = NF2_PLACE_BLANK;
         scan->group_end = (uint16_t)place;
         if (!record->more) {
@@ -257,10 +257,11 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
                 continue;
             }
         }
-        int found = nf2_record_at(fs, scan->block, scan->position, scan->epoch, record);
+        bool begins = scan->position >= scan->group_end; /* else it was checked with the first one */
+        int found = nf2_record_at(fs, scan->block, scan->position, begins ? scan->epoch : NF2_NONE, record);
         int whole = found;
         struct nf2_record last = *record;
-        if (found == NF2_PLACE_RECORD && scan->position >= scan->group_end) {
+        if (found == NF2_PLACE_RECORD && begins) {
             whole = group_whole(fs, scan, &last);
         }
         if (whole == NF2_PLACE_INVALID) {
@@ -272,7 +273,7 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
         if (found == NF2_PLACE_RECORD) {
             whole = NF2_BROKEN(NF2_FAULT_WHOLE) ? found : whole;
             bool within = record->more && whole == NF2_PLACE_RECORD;
-            uint32_t end = within ? next_place(fs, record) : scan->group_end;
+            uint32_t end = within ? nf2_next_place(fs, record) : scan->group_end;
             /* In an epoch nothing is behind a torn program; nor behind a node's first one in any. */
             bool wrong = scan->bad && (scan->bad_epoch == scan->epoch ||
                                        scan->front_epoch == scan->epoch || scan->last_end == 0);

@@ -94,8 +94,8 @@ void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position);
 uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch);
 
 /*
- * What lies at `position` of a page of this epoch: 1 a valid record, 0 nothing more in this page,
- * -1 something invalid, or an error below that.
+ * What lies at `position` of a page of this epoch (NF2_NONE: its check was looked at before): 1 a
+ * valid record, 0 nothing more in this page, -1 something invalid, or an error below that.
  */
 enum { NF2_PLACE_RECORD = 1, NF2_PLACE_BLANK = 0, NF2_PLACE_INVALID = -1 };
 int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
@@ -103,6 +103,9 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
 
 /* The next record of a whole group: 1, 0 at the end, or an error. */
 int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record);
+
+/* Where the record after `record` would be: packed in a group, at a program unit behind one. */
+uint32_t nf2_next_place(const nf2_t *fs, const struct nf2_record *record);
 
 /* Where the next append goes after a scan to the end; nf2_log_bytes if there is no room. */
 uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan);

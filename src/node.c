@@ -3,7 +3,7 @@
 #include "node.h"
 
 /* Of a record, up to the end of its key; and what an inner node's entry has behind that. */
-#define FRONT_BYTES (2u + 6u + NF2_KEY_BYTES + NF2_CHILD_BYTES)
+#define FRONT_BYTES (NF2_NODE_FRONT + NF2_KEY_BYTES + NF2_CHILD_BYTES)
 
 /* ---- entries ------------------------------------------------------------------------------------ */
 
@@ -13,24 +13,20 @@
  */
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front)
 {
+    static const uint8_t key_at[8] = {[NF2_NODE_PUT] = 2, [NF2_NODE_PUTK] = 5, [NF2_NODE_REN] = 9, [NF2_NODE_ADD] = 3};
     uint32_t room = nf2_min(nf2_page_end(fs, place) - place, FRONT_BYTES);
     const uint8_t *p = nf2_peek(fs, block, place, room);
 
     if (p == NULL || room < NF2_RECORD_OVERHEAD) {
         return NF2_ERR_IO;
     }
-    uint32_t type = p[1] >> 5, at = type == NF2_NODE_PUTK ? 4 : type == NF2_NODE_REN ? 8 : 2;
+    uint32_t type = p[1] >> 5, at = key_at[type];
     front->bytes = p;
     front->length = nf2_get16(p) & 0xFFFu;
     front->type = type;
     front->key = at;
-    front->key_length = 0;
-    front->id = 0;
-    if (type == NF2_NODE_DEL) {
-        return NF2_OK;
-    }
     room = nf2_min(front->length - 4u, room);
-    if (type < NF2_NODE_PUT || type > NF2_NODE_REN || front->length < at + 4) {
+    if (at == 0 || front->length < at + 4) {
         return NF2_ERR_IO;
     }
     front->id = p[at];          /* of one byte, mostly */
@@ -79,7 +75,7 @@ int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *en
     if (front.type == NF2_NODE_REN) {   /* the body is another record's */
         entry->body_record = nf2_get16(front.bytes + 2);
         NF2_TRY(nf2_front_of(fs, block, entry->body_record, &front));
-        NF2_TRY(front.type <= NF2_NODE_PUTK ? NF2_OK : NF2_ERR_IO);
+        NF2_TRY(front.type != NF2_NODE_REN ? NF2_OK : NF2_ERR_IO);
     }
     entry->body_position = (uint16_t)(front.key + front.key_length);
     entry->body_length = (uint16_t)(front.length - 4u - entry->body_position);
@@ -124,8 +120,8 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
             place = nf2_page_end(fs, place);
             continue;
         }
-        *behind = nf2_record_end(fs, place, record.length);
-        if (!nf2_view_dead(view, place)) {
+        *behind = nf2_next_place(fs, &record);
+        if (place > NF2_PAGE_HEAD && !nf2_view_dead(view, place)) { /* the head is no entry */
             return (int)place;
         }
         place = *behind;
@@ -133,20 +129,32 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
     return view->base_end;
 }
 
+int nf2_node_grown(nf2_t *fs, const struct nf2_view *view, uint32_t place)
+{
+    const uint8_t *p = nf2_peek(fs, view->block, place, 2);
+    return p != NULL && p[1] >> 4 == NF2_NODE_PUT << 1 ? 1 : 2;
+}
+
 /*
- * The page in which a search begins: the last one whose first record has a key not above `key`.
- * These keys are not checked: one that is damaged leads to a page too far in front, or to itself.
+ * The last page of the base that begins with a record whose key is not above `key`; NULL: the last
+ * one that begins with a record by which the base has grown. Nothing is checked: what is damaged
+ * leads to a page too far in front, or to itself.
  */
-static uint32_t first_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key)
+uint32_t nf2_node_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key)
 {
     uint32_t page = nf2_page(fs), low = 0, high = (view->base_end - 1u) / page;
+    uint32_t middle = view->end == view->base_end ? high : (high + 1) / 2; /* keys come in order, often */
 
-    while (low < high) {
-        uint32_t middle = (low + high + 1) / 2;
-        int order = nf2_compare_at(fs, view->block, middle * page + NF2_PAGE_HEAD, key);
+    if (key == NULL) {
+        low = high;
+        middle = high = nf2_log_bytes(fs) / page - 1;
+    }
+    for (; low < high; middle = (low + high + 1) / 2) {
+        uint32_t place = middle * page + NF2_PAGE_HEAD;
+        int order = key != NULL ? nf2_compare_at(fs, view->block, place, key) : nf2_node_grown(fs, view, place);
         if (order == 0 || order == 1) {
             low = middle;
-        } else {                /* above, or a long record goes on here */
+        } else {                /* or a long record goes on here */
             high = middle - 1;
         }
     }
@@ -157,10 +165,10 @@ static uint32_t first_page(nf2_t *fs, const struct nf2_view *view, const struct 
 static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterator *gap)
 {
     const struct nf2_view *view = gap->view;
-    uint32_t page = first_page(fs, view, key), behind;
+    uint32_t page = nf2_node_page(fs, view, key), behind;
 
     do {
-        behind = page == 0 ? NF2_BASE_FIRST : page * nf2_page(fs);
+        behind = page * nf2_page(fs);
         gap->below = 0;
         for (;;) {
             int place = next_alive(fs, view, behind, &behind);

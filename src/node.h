@@ -19,8 +19,6 @@ struct nf2_view {
     uint8_t alive, dead;        /* how many of the slots */
     uint8_t slots;
     uint8_t used;               /* when: see nf2_node_view */
-    uint8_t near;               /* where the last search in the tail ended:
-                                   the next one often does, too */
     uint16_t slot[];            /* from the front: alive records of the tail by their keys;
                                    from the end: killed records of the base */
 };
@@ -114,8 +112,12 @@ int nf2_key_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_key *key);
 /* The key of the record at a place is below `key`: 0, is that: 1, above: 2, or an error. */
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key);
 
+/* Is what lies at a place a record by which the base has grown (1; else 2)? And a page of the base: see there. */
+int nf2_node_grown(nf2_t *fs, const struct nf2_view *view, uint32_t place);
+uint32_t nf2_node_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key);
+
 /* How many alive records of the tail are below `key`, or (`at` 1) not above it. */
-int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at);
+int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, int at);
 
 /* Is this record of the base not alive any more? */
 bool nf2_view_dead(const struct nf2_view *view, uint32_t place);
@@ -134,9 +136,6 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_v
 
 /* The entry at a place. */
 int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry);
-
-/* The place of the base's first entry. */
-#define NF2_BASE_FIRST (NF2_PAGE_HEAD + NF2_NODE_HEAD_BYTES + NF2_RECORD_OVERHEAD)
 
 /*
  * A hint is where an entry lies, until it is killed or its node is given up; above that, 3 bits of
@@ -192,6 +191,6 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
 uint32_t nf2_op_body(const struct nf2_op *op);          /* bytes of its body */
 uint32_t nf2_op_bytes(const struct nf2_op *op);         /* of its key and body */
 void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level);
-void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op);
+void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op, int rank);
 
 #endif

@@ -40,7 +40,9 @@ int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op
 struct record {
     uint8_t type;
     uint8_t op;                 /* number of the change that it is of */
-    uint16_t kill[3];           /* PUTK and DEL: one; REN: body, source, victim */
+    uint8_t rank;               /* so many of the tail's entries are below it */
+    uint16_t kill;              /* REN: the victim */
+    uint16_t body, source;      /* of REN */
     uint16_t place;
 };
 
@@ -48,14 +50,19 @@ struct record {
 static uint32_t put_record(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op,
                            const struct record *record)
 {
-    uint8_t bytes[6 + NF2_KEY_BYTES], *p = bytes;
+    uint8_t bytes[7 + NF2_KEY_BYTES], *p = bytes;
     unsigned type = record->type;
-    unsigned kills = type == NF2_NODE_PUT ? 0 : type == NF2_NODE_REN ? 3 : 1;
 
-    for (unsigned i = 0; i < kills; i++) {
-        p = nf2_put16(p, record->kill[i]);
+    if (type == NF2_NODE_REN) {
+        p = nf2_put16(nf2_put16(p, record->body), record->source);
     }
-    p = type == NF2_NODE_DEL ? p : nf2_key_store(p, op->key);
+    if (type >= NF2_NODE_PUTK && type <= NF2_NODE_REN) {
+        p = nf2_put16(p, record->kill);
+    }
+    if (type != NF2_NODE_DEL) {
+        *p = record->rank;
+        p = nf2_key_store(p + (type != NF2_NODE_PUT), op->key);
+    }
     uint32_t length = (uint32_t)(p - bytes), body = type == NF2_NODE_REN ? 0 : nf2_op_body(op);
     uint32_t place = nf2_writer_open(fs, writer, type, length + body);
     nf2_writer_put(fs, writer, bytes, length);
@@ -74,9 +81,10 @@ void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level)
     nf2_writer_record(fs, writer, NF2_NODE_HEAD, head, sizeof head);
 }
 
-void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
+/* Rank -1: none, in the base. */
+void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op, int rank)
 {
-    static const struct record put = {NF2_NODE_PUT, 0, {0}, 0};
+    struct record put = {.type = rank < 0 ? NF2_NODE_PUT : NF2_NODE_ADD, .rank = (uint8_t)rank};
     (void)put_record(fs, writer, op, &put);
 }
 
@@ -118,21 +126,38 @@ static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op 
             }
             if (body > 0) {     /* the PUT in front becomes a rename */
                 next[-1].type = NF2_NODE_REN;
-                next[-1].kill[2] = next[-1].kill[0];
-                next[-1].kill[1] = (uint16_t)place;
-                next[-1].kill[0] = (uint16_t)body;
+                next[-1].source = (uint16_t)place;
+                next[-1].body = (uint16_t)body;
             } else if (found == 1 || op->type == NF2_OP_PUT) { /* a RANGE leaves out what the changes behind it put */
                 if (next == record + APPEND_MAX) {
                     return NF2_NODE_FULL;
                 }
                 next->type = op->type != NF2_OP_PUT ? NF2_NODE_DEL :
-                             found ? NF2_NODE_PUTK : NF2_NODE_PUT;
+                             found ? NF2_NODE_PUTK :
+                             count == 1 && gap.spot.base == view->end ? NF2_NODE_PUT : NF2_NODE_ADD; /* the base grows: all lies in it, and below the key */
                 next->op = (uint8_t)i;
-                next++->kill[0] = (uint16_t)(found ? place : 0);
+                next->kill = (uint16_t)(found ? place : 0);
+                next->source = 0;
+                next++->rank = (uint8_t)gap.spot.tail;
             }
         } while ((found & 1) != 0 && range);
     }
     return (int)(next - record);
+}
+
+/* Their ranks: so many alive records were below their keys; this and what is in front of it in the group change that. */
+static void set_ranks(const struct nf2_view *view, const struct nf2_op *ops, struct record *record, int count)
+{
+    for (struct record *last = record; last < record + count; last++) {
+        unsigned below = last->rank, rank = below;
+        for (const struct record *r = record; r <= last; r++) {
+            rank += r->type != NF2_NODE_DEL && nf2_key_compare(ops[r->op].key, ops[last->op].key) < 0;
+            for (const uint16_t *slot = view->slot; slot < view->slot + below; slot++) {
+                rank -= *slot == r->source || *slot == r->kill;
+            }
+        }
+        last->rank = (uint8_t)rank;
+    }
 }
 
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count)
@@ -147,6 +172,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     if (view->alive + view->dead + 3 * n > view->slots) { /* what the view has to know of them: two of the base may go for one */
         return NF2_NODE_FULL;
     }
+    set_ranks(view, ops, record, n);
     for (unsigned dry = 2; dry-- > 0;) { /* first it is seen whether there is room */
         nf2_writer_begin(&writer, view->block, view->end);
         writer.result = dry ? NF2_NODE_FULL : NF2_OK;
@@ -164,6 +190,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
         return result == NF2_FAILED_BLOCK ? result : NF2_NODE_HALF;
     }
     view->end = (uint16_t)writer.position;
+    fs->way.last = 0;
     for (int i = 0; i < n; i++) {
         if (result != NF2_OK || nf2_view_apply(fs, view, record[i].place) != NF2_OK) {
             nf2_view_forget(fs, view->block); /* with the hints; if the change is made, it is not worth an error */

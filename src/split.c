@@ -4,6 +4,7 @@
 
 struct rewrite {
     bool two, edge;             /* edge: the first one of two is the old node, which stays */
+    bool grows;                 /* the changes lie above all entries, in order */
     bool failed;                /* a block failed in a program that may count after a remount */
     uint8_t old;                /* levels, a bit each, whose node on the way is replaced */
     uint8_t count;
@@ -71,7 +72,7 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
             rewrite->writer.more = rewrite->done < end[1];
             nf2_op_put(&op, &entry.key, NULL, 0);
             op.body[0] = nf2_body_whole(&entry);
-            nf2_node_put(fs, &rewrite->writer, &op);
+            nf2_node_put(fs, &rewrite->writer, &op, -1);
         }
     }
     return NF2_OK;
@@ -96,11 +97,15 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = (uint16_t)writer->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
-    for (unsigned i = 0; i < rewrite->count; i++) {
+    for (unsigned i = 0, put = 0; i < rewrite->count; i++) {
         const struct nf2_op *op = &rewrite->ops[i];
-        int second = rewrite->two && nf2_key_compare(op->key, &rewrite->cut) >= 0;
+        int second = rewrite->two && nf2_key_compare(op->key, &rewrite->cut) >= 0, rank = 0;
         if (op->type == NF2_OP_PUT && second == part) {
-            nf2_node_put(fs, writer, op);
+            for (unsigned j = 0; j < i; j++) {
+                rank += (put >> j & 1u) != 0 && nf2_key_compare(rewrite->ops[j].key, op->key) < 0;
+            }
+            put |= 1u << i;
+            nf2_node_put(fs, writer, op, rewrite->grows ? -1 : rank);
             nf2_writer_align(fs, writer);
         }
     }
@@ -128,6 +133,7 @@ static int plan(nf2_t *fs, struct rewrite *rewrite)
     rewrite->end[1] = rewrite->end[2] = rewrite->done;
     bool append = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT &&
                   nf2_key_compare(rewrite->ops->key, &rewrite->cut) > 0;
+    rewrite->grows = append || rewrite->sources == 0;
     rewrite->edge = append && 2u * rewrite->base > bytes && !rewrite->failed;
     uint32_t most = rewrite->count == 0 ? 8 : 6; /* eighths; what only moves stays one */
     rewrite->two = rewrite->edge || rewrite->writer.position > bytes || rewrite->writer.bytes > bytes / 8 * most;

@@ -61,159 +61,81 @@ bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
     return false;
 }
 
-/*
- * While a tail is loaded its records are put in order in RAM: the write buffer has a digest of each
- * key, which grows with the key. Keys are read again only where digests are equal. Keys of one id
- * that lie in the range of the base are told apart best.
- */
-struct digests {
-    uint8_t *of;                /* of each slot; NULL: there is no memory for them */
-    uint32_t id, from, shift;
-    uint32_t own;               /* of the record's key */
-    uint32_t place;             /* of the record before that: keys often come in order */
-    int order;                  /* of its key to the record's */
-    struct nf2_key key;         /* the record's */
-};
-
-/* Takes the key; its first four bytes grow with it. */
-static uint32_t part_of(struct digests *digests, const struct nf2_front *front)
+int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, int at)
 {
-    const uint8_t *p = digests->key.bytes;
+    uint32_t low = 0, high = view->alive;
 
-    memset(digests->key.bytes, 0, 4);
-    nf2_front_key(front, &digests->key);
-    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static void set_own(struct digests *digests, const struct nf2_front *front)
-{
-    uint32_t part = part_of(digests, front);
-
-    if (front->id != digests->id) {
-        part = front->id < digests->id ? 0 : NF2_NONE;
-    }
-    part -= nf2_min(part, digests->from);
-    digests->own = nf2_min(255, part >> digests->shift);
-}
-
-static int position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at,
-                    const struct digests *digests)
-{
-    uint32_t low = 0, high = view->alive, middle = view->near;
-
-    middle = middle < high ? middle : high - 1;
-    for (bool near = true; low < high; near = false) {
-        uint32_t place = view->slot[middle];
-        int order = digests == NULL ? 0 : place == digests->place ? digests->order :
-                    digests->of != NULL ? digests->of[middle] - (int)digests->own : 0;
-        order = order < 0 ? 0 : order > 0 ? 2 : nf2_compare_at(fs, view->block, place, key);
+    for (uint32_t middle = high - 1; low < high; middle = (low + high) / 2) { /* keys come in order, often */
+        int order = nf2_compare_at(fs, view->block, view->slot[middle], key);
         NF2_TRY(order);
         if (order == 1) {       /* no other record has this key */
-            low = middle + (uint32_t)at;
-            break;
+            return (int)middle + at;
         }
-        if (order == 0) {
-            low = ++middle;
+        if (order > 1) {
+            high = middle;
         } else {
-            high = middle--;
+            low = middle + 1;
         }
-        middle = near ? middle : (low + high) / 2;
     }
-    view->near = (uint8_t)low;
     return (int)low;
 }
 
-int nf2_view_position(nf2_t *fs, struct nf2_view *view, const struct nf2_key *key, int at)
+/* The record at `place` does not count any more. */
+static void view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    return position(fs, view, key, at, NULL);
-}
-
-static int room_for_one(const struct nf2_view *view)
-{
-    return view->alive + view->dead < view->slots ? NF2_OK : NF2_ERR_IO;
-}
-
-/* Moves the alive records from number `from` on, and their digests, to `to` on. */
-static void shift(struct nf2_view *view, const struct digests *digests, uint32_t to, uint32_t from)
-{
-    uint32_t count = view->alive - from;
-
-    memmove(view->slot + to, view->slot + from, count * sizeof view->slot[0]);
-    if (digests->of != NULL) {
-        memmove(digests->of + to, digests->of + from, count);
-    }
-    view->alive = (uint8_t)(to + count);
-}
-
-/*
- * The record at `place` does not count any more. The number that it had in the tail, else `alive`;
- * or an error: there is no room to note it.
- */
-static int view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place,
-                     const struct digests *digests)
-{
-    uint32_t i = 0, count = view->alive;
+    uint16_t *slot = view->slot, *end = slot + view->alive;
 
     forget_hint(fs, view->block, place);
     if (place < view->base_end) {
-        NF2_TRY(room_for_one(view));
         view->dead++;
         view->slot[view->slots - view->dead] = (uint16_t)place;
-        return (int)count;
+        return;
     }
-    while (i < count && view->slot[i] != place) {
-        i++;
+    while (slot < end && *slot != place) {
+        slot++;
     }
-    if (i < count) {
-        shift(view, digests, i, i + 1);
+    if (slot < end) {
+        view->alive--;
+        memmove(slot, slot + 1, (size_t)((uint8_t *)(end - 1) - (uint8_t *)slot));
     }
-    return (int)i;
-}
-
-static int apply(nf2_t *fs, struct nf2_view *view, uint32_t place, struct digests *digests)
-{
-    struct nf2_front front;
-    int at = view->alive;
-
-    NF2_TRY(nf2_front_of(fs, view->block, place, &front));
-    bool rename = front.type == NF2_NODE_REN;
-    if (front.type != NF2_NODE_PUT) {
-        at = view_kill(fs, view, nf2_get16(front.bytes + (rename ? 4 : 2)), digests);
-        NF2_TRY(at);
-        uint32_t victim = rename ? nf2_get16(front.bytes + 6) : 0;
-        NF2_TRY(victim != 0 ? view_kill(fs, view, victim, digests) : NF2_OK);
-    }
-    if (front.type == NF2_NODE_DEL) {
-        return NF2_OK;
-    }
-    digests->order = -nf2_key_order(front.id, front.bytes + front.key, front.key_length, &digests->key);
-    set_own(digests, &front);
-    if (front.type != NF2_NODE_PUTK || at == view->alive) { /* else its place is known */
-        at = position(fs, view, &digests->key, 0, digests);
-        NF2_TRY(at);
-    }
-    NF2_TRY(room_for_one(view));
-    shift(view, digests, (uint32_t)at + 1, (uint32_t)at);
-    view->slot[at] = (uint16_t)place;
-    digests->place = place;
-    if (digests->of != NULL) {
-        digests->of[at] = (uint8_t)digests->own;
-    }
-    return NF2_OK;
 }
 
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    struct digests none;
+    uint32_t room = nf2_min(nf2_page_end(fs, place) - place, NF2_NODE_FRONT);
+    const uint8_t *p = nf2_peek(fs, view->block, place, room);
+    uint32_t type = p != NULL ? p[1] >> 5 : 0;
 
-    fs->way.last = 0;
-    memset(&none, 0, sizeof none);
-    return apply(fs, view, place, &none);
+    if (type == NF2_NODE_PUT) { /* in order behind the base */
+        view->base_end = view->end;
+        return NF2_OK;
+    }
+    if (type < NF2_NODE_PUT || type > NF2_NODE_ADD || view->alive + view->dead + 3u > view->slots) {
+        return NF2_ERR_IO;
+    }
+    uint32_t kills = type == NF2_NODE_REN ? 2 : type != NF2_NODE_ADD;
+    for (p += type == NF2_NODE_REN ? 4 : 2; kills > 0; kills--, p += 2) {
+        uint32_t kill = nf2_get16(p);
+        if (kill != 0) {        /* a REN may have no victim */
+            view_kill(fs, view, kill);
+        }
+    }
+    if (type == NF2_NODE_DEL) {
+        return NF2_OK;
+    }
+    uint32_t rank = *p, above = view->alive - rank;
+    if (rank > view->alive) {
+        return NF2_ERR_IO;
+    }
+    memmove(view->slot + rank + 1, view->slot + rank, above * sizeof view->slot[0]);
+    view->slot[rank] = (uint16_t)place;
+    view->alive++;
+    return NF2_OK;
 }
 
 /* ---- loading ------------------------------------------------------------------------------------ */
 
-/* The node's head: that of the node that it should be. */
+/* The node's head: that of the node that it should be. 1: the base has entries, too. */
 static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
 {
     struct nf2_record record;
@@ -228,51 +150,48 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
     bool own = p != NULL && record.type == NF2_NODE_HEAD && record.length == length + 4 &&
                p[2] == 'N' && nf2_get32(p + 3) == (level | block << 8) &&
                nf2_get32(p + 7) == fs->root.volume_id;
-    return own ? NF2_OK : NF2_ERR_IO;
+    return own ? record.more : NF2_ERR_IO;
 }
 
-/* The range of the base, unless it has one page alone. */
-static NF2_APART void find_range(nf2_t *fs, const struct nf2_view *view, struct digests *digests)
+/*
+ * Where the tail begins: behind the base as it was written; or, where that has grown, at the last
+ * page that begins with a record of it. That one may be torn; those in front of it are not.
+ */
+static NF2_APART uint32_t tail_begin(nf2_t *fs, const struct nf2_view *view)
 {
-    uint32_t page = nf2_page(fs), last = (view->base_end - 1u) & ~(page - 1);
-    struct nf2_front front;
+    uint32_t page = nf2_page(fs), last = 0;
+    struct nf2_record record;
 
-    memset(digests, 0, sizeof *digests);
-    digests->of = fs->io.writing ? NULL : fs->io.write_buffer;
-    if (nf2_front_of(fs, view->block, last + NF2_PAGE_HEAD, &front) < 0) {
-        return;
+    if (nf2_node_grown(fs, view, view->base_end) == 1) {
+        last = nf2_node_page(fs, view, NULL) * page;
     }
-    uint32_t to = part_of(digests, &front);
-    digests->id = front.id;
-    if (nf2_front_of(fs, view->block, NF2_BASE_FIRST, &front) == NF2_OK && front.id == digests->id) {
-        digests->from = part_of(digests, &front);
-    }
-    while ((to - digests->from) >> digests->shift > 200) {
-        digests->shift++;
-    }
+    bool valid = last >= view->base_end && nf2_record_at(fs, view->block, last + NF2_PAGE_HEAD, view->epoch, &record) == NF2_PLACE_RECORD;
+    return valid ? last : view->base_end; /* a scan from there meets what cannot be read */
 }
 
 static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view *view)
 {
     struct nf2_scan scan;
     struct nf2_record record;
-    struct digests digests;
     int found;
 
     nf2_scan_begin(&scan, node.block);
-    NF2_TRY(check_head(fs, &scan, level));
+    int more = check_head(fs, &scan, level);
+    NF2_TRY(more);
     if (node.base_end < NF2_PAGE_HEAD || node.base_end > nf2_log_bytes(fs)) {
         return NF2_ERR_IO;
     }
     view->epoch = scan.epoch;
     view->level = (uint8_t)level;
     view->base_end = node.base_end;
-    view->alive = view->dead = view->near = 0;
+    view->alive = view->dead = 0;
     view->block = node.block;
-    find_range(fs, view, &digests);
-    nf2_scan_resume(fs, &scan, node.base_end);
+    uint32_t begin = tail_begin(fs, view);
+    nf2_scan_resume(fs, &scan, begin);
+    view->base_end = more || begin > node.base_end ? (uint16_t)begin : NF2_PAGE_HEAD; /* or it is empty */
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
-        NF2_TRY(apply(fs, view, record.offset, &digests));
+        view->end = scan.position;
+        NF2_TRY(nf2_view_apply(fs, view, record.offset));
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
     /* No cut left what was programmed since the mount, if the session before was left cleanly. */

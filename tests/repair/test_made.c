@@ -430,11 +430,11 @@ TEST(reference)
 TEST(body_of_nothing)
 {
     BUILT(made);
-    uint8_t ren[16] = {9, 0};
+    uint8_t ren[17] = {9, 0};
     uint32_t source = made_find(&made, MADE_LEAF, "inline");
     ren[2] = (uint8_t)source;
     ren[3] = (uint8_t)(source >> 8);
-    uint32_t n = 6 + made_key(ren + 6, 1, "ren", 3);
+    uint32_t n = 7 + made_key(ren + 7, 1, "ren", 3);
     (void)made_record(&made, MADE_LEAF, 5, false, ren, n);
     DONE(made, REPAIR_REFERENCE, false);
 }

@@ -71,7 +71,7 @@ TEST(listing)
     }
 }
 
-/* Names that only differ behind a digest, beside others that differ early. */
+/* Names that only differ behind what they begin with, beside others that differ early. */
 TEST(listing_of_ties)
 {
     struct volume volume;

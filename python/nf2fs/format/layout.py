@@ -151,10 +151,11 @@ def dropped(entries: list[Entry]) -> set[int]:
 
 
 def key_and_body(entry: Entry) -> tuple[log_records.Key, bytes] | None:
-    """Of a PUT or PUTK record."""
-    if entry.type not in (2, 3):
+    """Of a PUT, PUTK or ADD record."""
+    in_front = {2: 0, 3: 3, 6: 1}.get(entry.type)
+    if in_front is None:
         return None
     try:
-        return log_records.split_key(entry.payload[2 if entry.type == 3 else 0 :])
+        return log_records.split_key(entry.payload[in_front:])
     except IndexError:
         return None

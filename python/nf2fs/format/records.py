@@ -223,7 +223,11 @@ def _put(data: bytes) -> Said:
 
 def _put_over(data: bytes) -> Said:
     kill = u16(data, 0)
-    return entry_said("PUTK", *split_key(data[2:]), f", in place of {kill:#x}", kill=kill)
+    return entry_said("PUTK", *split_key(data[3:]), f", in place of {kill:#x}", kill=kill)
+
+
+def _add(data: bytes) -> Said:
+    return entry_said("ADD", *split_key(data[1:]))
 
 
 def _delete(data: bytes) -> Said:
@@ -232,7 +236,7 @@ def _delete(data: bytes) -> Said:
 
 def _rename(data: bytes) -> Said:
     body, source, victim = u16(data, 0), u16(data, 2), u16(data, 4)
-    key, _ = split_key(data[6:])
+    key, _ = split_key(data[7:])
     fields = {"body": body, "source": source, "victim": victim, "key": key.as_json()}
     instead = f", in place of {victim:#x}" if victim else ""
     return Said("REN", f"{source:#x} is now {key_text(key)}{instead}", fields)
@@ -241,7 +245,14 @@ def _rename(data: bytes) -> Said:
 READERS: dict[str, Readers] = {
     SUPER: {ANCHOR: (28, _anchor)},
     ROOT: {CHECKPOINT: (CHECKPOINT_BYTES, _checkpoint), 4: (0, _group)},
-    NODE: {HEAD: (9, _node_head), 2: (2, _put), 3: (4, _put_over), 4: (2, _delete), 5: (8, _rename)},
+    NODE: {
+        HEAD: (9, _node_head),
+        2: (2, _put),
+        3: (5, _put_over),
+        4: (2, _delete),
+        5: (9, _rename),
+        6: (3, _add),
+    },
 }
 
 
