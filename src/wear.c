@@ -114,7 +114,7 @@ static int count_free(nf2_t *fs, bool leaving, struct counts *counts)
         nf2_put24(count, value);
     }
     nf2_op_put(&op, &counts->key, counts->bytes, sizeof counts->bytes);
-    return sum >= LEAST_CHANGE ? nf2_change(fs, &op, 1) : NF2_OK;
+    return sum >= LEAST_CHANGE ? nf2_change_ahead(fs, &op, 1) : NF2_OK;
 }
 
 int nf2_wear_take(nf2_t *fs)
