@@ -148,7 +148,7 @@ static NF2_APART int move_entry(nf2_t *fs, const struct nf2_found *from, const s
 
     nf2_op_name(&ops[0], to, NULL, 0);
     ops[0].body[ops[0].body[0].length > 0] = nf2_body_span(&from->entry, at,
-                                                           from->entry.body_length - at);
+                                                           from->entry.body.length - at);
     nf2_op_delete(&ops[1], &from->key);
     unsigned n = 2u + (unsigned)nf2_commit_orphan(&to->content, &ops[2]);
     NF2_TRY(nf2_change_ahead(fs, ops, n));

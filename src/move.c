@@ -165,8 +165,7 @@ static int list_begin(nf2_t *fs, const struct nf2_key *key, struct nf2_refs *ref
     struct nf2_entry entry;
 
     NF2_TRY(nf2_tree_get(fs, key, &entry));
-    struct nf2_span body = nf2_body_whole(&entry);
-    return nf2_refs_begin(fs, key, &body, refs);
+    return nf2_refs_begin(fs, key, &entry.body, refs);
 }
 
 /* All of them. */

@@ -81,7 +81,7 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
             int together = half ? belong_together(fs, rewrite, &entry.key) : 1;
             NF2_TRY(together);
             rewrite->cut = entry.record;
-            rewrite->cut_block = (uint16_t)entry.block;
+            rewrite->cut_block = entry.body.at.record.block;
             if (kept && rewrite->two && (together == 0 || rewrite->done + 1u == end[1])) {
                 break;
             }
@@ -90,7 +90,7 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
             rewrite->done++;
             rewrite->writer->more = rewrite->done < end[1];
             nf2_op_put(&op, &entry.key, NULL, 0);
-            op.body[0] = nf2_body_whole(&entry);
+            op.body[0] = entry.body;
             nf2_node_put(fs, rewrite->writer, &op);
         }
     }

@@ -226,7 +226,7 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
             if (found <= 0 || nf2_key_compare(&entry->key, key) != 0) {
                 return found < 0 ? found : 0;
             }
-            hint = nf2_hint_of(entry->block, entry->record) | part;
+            hint = nf2_hint_of(entry->body.at.record.block, entry->record) | part;
             i--;
             loaded = true;
             break;

@@ -69,7 +69,6 @@ static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
 static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece,
                          bool *wanted)
 {
-    struct nf2_span body = nf2_body_whole(entry);
     struct nf2_refs refs;
     int found, pieces = 0;
 
@@ -82,7 +81,7 @@ static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_pi
         }
         return 0;
     }
-    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
+    NF2_TRY(nf2_refs_begin(fs, &entry->key, &entry->body, &refs));
     bool list = refs.at != 0;
     while ((found = nf2_refs_next(fs, &refs, piece)) > 0) {
         bool moves = fs->walk.emptying && nf2_move_wanted(fs, piece);
@@ -146,8 +145,7 @@ static NF2_APART int mark_name(nf2_t *fs)
     struct nf2_entry entry;
 
     NF2_TRY(nf2_tree_get(fs, &fs->walk.cursor, &entry));
-    struct nf2_span body = nf2_body_whole(&entry);
-    return nf2_walked_body(fs, &fs->walk.cursor, &body);
+    return nf2_walked_body(fs, &fs->walk.cursor, &entry.body);
 }
 
 /*
@@ -206,7 +204,7 @@ static int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *
         }
         int mapped = look_at_entry(fs, &entry, &piece, &moves);
         /* of the record, about */
-        fs->walk.bytes = (uint16_t)(fs->walk.bytes + 10u + entry.key.length + entry.body_length);
+        fs->walk.bytes = (uint16_t)(fs->walk.bytes + 10u + entry.key.length + entry.body.length);
         NF2_TRY(mapped);
         if (*last_id != 0) {    /* it counts up to here */
             bool cut = mapped && entry.key.id == *last_id &&
