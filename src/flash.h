@@ -50,7 +50,7 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
 /* Does what nf2_peek gave hold so many bytes? */
 static inline bool nf2_in_window(const nf2_t *fs, const uint8_t *p, uint32_t length)
 {
-    return p + length <= fs->io.read_buffer + fs->io.window_end;
+    return p + length <= fs->io.read_buffer + fs->drive.window_end;
 }
 
 /*

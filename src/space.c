@@ -151,7 +151,7 @@ static NF2_APART uint32_t run_at(const nf2_t *fs, uint32_t at, uint32_t limit)
 /* Runs are looked for in parts of the window that one large erase takes, or in groups where the chip has none. */
 static uint32_t part_end(const nf2_t *fs, uint32_t first, uint32_t at)
 {
-    uint32_t part = nf2_part_blocks(fs), shift = fs->io.offset / nf2_block_bytes(fs) + first;
+    uint32_t part = nf2_part_blocks(fs), shift = fs->drive.offset / nf2_block_bytes(fs) + first;
 
     NF2_ASSERT(part > 0);
     return nf2_min(at + part - (shift + at) % part, fs->space.window_blocks);
