@@ -69,6 +69,8 @@ static int fill_window(nf2_t *fs, uint32_t to)
     struct nf2_drive *drive = &fs->drive;
     uint32_t from = drive->window_end, unit = io->flash->read_unit;
 
+    NF2_NEAR(drive);
+    NF2_NEAR(io);
     to = (to + unit - 1) & ~(unit - 1);
     NF2_ASSERT(from < to && to <= nf2_page(fs) && from % unit == 0);
     int result = drive_read(fs, drive->window_address + from, io->read_buffer + from, to - from);

@@ -81,7 +81,6 @@ static int read_state(nf2_t *fs, uint32_t place)
     struct nf2_space *space = &fs->space;
     uint32_t at = 2, volume_id = root->volume_id;
 
-    NF2_NEAR(root);
     for (const struct run *run = runs; run < RUNS_END; at += run->bytes, run++) {
         uint8_t *fields = (uint8_t *)fs + run->at;
         NF2_TRY(nf2_record_read(fs, root->head, place, at, fields, run->bytes));
@@ -282,6 +281,7 @@ static NF2_APART void find_next(nf2_t *fs, uint32_t block)
     struct nf2_root *root = &fs->root;
     struct nf2_claim *claim = next_claim(fs);
 
+    NF2_NEAR(root);
     root->next_suspect = true;
     if (claim->count > 0) {
         block = nf2_claim_last(claim, &root->next_suspect);

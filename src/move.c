@@ -51,6 +51,7 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
     uint32_t page = nf2_page(fs), done = 0;
     struct nf2_run *run = &fs->walk.moved;
 
+    NF2_NEAR(run);
     while (done < from->length) {
         uint32_t behind = run->block;
         if (run->count == 0) {

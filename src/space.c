@@ -240,6 +240,7 @@ uint32_t nf2_space_kept(const nf2_t *fs)
 uint32_t nf2_space_total(const nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
+    NF2_NEAR(space);
     return nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->moved.count +
            space->freed_count;
 }
@@ -254,6 +255,7 @@ void nf2_space_freed(nf2_t *fs, uint32_t block)
 {
     struct nf2_space *space = &fs->space;
 
+    NF2_NEAR(space);
     for (unsigned i = 0; i < fs->root.bads; i++) {
         if (fs->root.bad[i] == block) {
             return;

@@ -146,7 +146,6 @@ static int go_on(nf2_t *fs, struct nf2_entry *entry)
     struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
 
-    NF2_NEAR(way);
     NF2_TRY(nf2_node_view(fs, way->node[0], 0, &gap.view));
     gap.spot = way->spot;
     return nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);

@@ -161,6 +161,7 @@ static void leave(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
+    NF2_NEAR(space);
     nf2_space_changed(fs);
     space->freed_count = 0;
     fs->fragment.count = 0;
