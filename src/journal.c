@@ -402,10 +402,13 @@ int nf2_journal_open(nf2_t *fs)
 
 int nf2_journal_id(nf2_t *fs, uint32_t *id)
 {
-    NF2_ASSERT(id != NULL && fs->root.next_id <= fs->root.id_limit);
-    if (fs->root.next_id >= fs->root.id_limit) {
+    struct nf2_root *root = &fs->root;
+
+    NF2_NEAR(root);
+    NF2_ASSERT(id != NULL && root->next_id <= root->id_limit);
+    if (root->next_id >= root->id_limit) {
         NF2_TRY(nf2_journal_checkpoint(fs, false));
     }
-    *id = fs->root.next_id++;
+    *id = root->next_id++;
     return NF2_OK;
 }

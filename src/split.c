@@ -185,9 +185,12 @@ static int write_part(nf2_t *fs, struct rewrite *rewrite, int part)
 /* A new root: a CHECKPOINT commits. 1, or an error. */
 static NF2_APART int commit_root(nf2_t *fs, const struct nf2_child *node, unsigned level)
 {
-    fs->root.node = (uint16_t)node->block;
-    fs->root.node_base = node->base_end;
-    fs->root.level = (uint8_t)level;
+    struct nf2_root *root = &fs->root;
+
+    NF2_NEAR(root);
+    root->node = (uint16_t)node->block;
+    root->node_base = node->base_end;
+    root->level = (uint8_t)level;
     int result = nf2_journal_checkpoint(fs, false);
     if (result < 0) {           /* the record may count after a remount */
         fs->io.broken = true;
@@ -362,17 +365,19 @@ static NF2_APART int above(nf2_t *fs, const struct nf2_path *path, unsigned leve
 
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
 {
+    const struct nf2_root *root = &fs->root;
     struct rewrite rewrite;
     struct nf2_front front;
     unsigned level = 0;
     int place = 0;
 
-    while (level < fs->root.level && place == 0) {
+    NF2_NEAR(root);
+    while (level < root->level && place == 0) {
         level++;
         place = above(fs, path, level, &path->lower);
         NF2_TRY(place);
     }
-    if (level == 0 || nf2_alloc_stock(fs) < 2u + fs->root.level) { /* one node a level: it must go on when removals took the rest */
+    if (level == 0 || nf2_alloc_stock(fs) < 2u + root->level) { /* one node a level: it must go on when removals took the rest */
         return NF2_UNCHANGED;
     }
     if (place == 0) {           /* nothing follows; is there anything in front? */

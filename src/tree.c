@@ -177,16 +177,18 @@ static NF2_APART int follows(nf2_t *fs, const struct nf2_key *key, enum nf2_seek
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
+    struct nf2_way *way = &fs->way;
     bool above = how >= NF2_ABOVE;
     struct nf2_iterator gap;
     int found = follows(fs, key, how, entry);
 
+    NF2_NEAR(way);
     while (found == 0) {
         found = lead(fs, key, how == NF2_BELOW);
         if (found <= 0) {
             return found;
         }
-        NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
+        NF2_TRY(nf2_node_view(fs, way->node[0], 0, &gap.view));
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
         found = nf2_gap_seek(fs, &gap, how, entry);
         if (found == 0) {
@@ -199,8 +201,8 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         }
     }
     if (found > 0) {
-        fs->way.last = entry->record;
-        fs->way.spot = entry->spot;
+        way->last = entry->record;
+        way->spot = entry->spot;
     }
     return found;
 }

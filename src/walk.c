@@ -110,13 +110,16 @@ static void mark_node(nf2_t *fs, uint32_t block)
 
 int nf2_walk_begin(nf2_t *fs, bool emptying)
 {
-    fs->walk.active = true;
-    fs->walk.emptying = emptying;
-    fs->walk.ready = fs->walk.looked = false;
-    fs->walk.leaves_before = fs->walk.leaves;
-    fs->walk.leaves = 0;
-    nf2_key_copy(&fs->walk.cursor, &nf2_key_lowest);
-    fs->walk.behind = false;
+    struct nf2_walk *walk = &fs->walk;
+
+    NF2_NEAR(walk);
+    walk->active = true;
+    walk->emptying = emptying;
+    walk->ready = walk->looked = false;
+    walk->leaves_before = walk->leaves;
+    walk->leaves = 0;
+    nf2_key_copy(&walk->cursor, &nf2_key_lowest);
+    walk->behind = false;
     nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
     memset(fs->space.live, 0, sizeof fs->space.live);
     return NF2_BROKEN(NF2_FAULT_PIN_BEGIN) ? NF2_OK : nf2_walk_pin(fs);
@@ -252,21 +255,23 @@ static int visit(nf2_t *fs, struct nf2_path *path, struct nf2_wanted *wanted)
 
 static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
 {
+    struct nf2_walk *walk = &fs->walk;
     struct nf2_path path;
     int did = visit(fs, &path, wanted);
 
+    NF2_NEAR(walk);
     if (did != 0) {
         return did;
     }
-    fs->walk.leaves++;
-    fs->walk.behind = false;
-    nf2_key_copy(&fs->walk.cursor, &path.upper);
+    walk->leaves++;
+    walk->behind = false;
+    nf2_key_copy(&walk->cursor, &path.upper);
     if (!path.bounded) {
-        fs->walk.active = false;
-        fs->walk.leaves_before = fs->walk.leaves;
+        walk->active = false;
+        walk->leaves_before = walk->leaves;
     }
-    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, fs->walk.bytes);
-    fs->walk.bytes = 0;
+    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, walk->bytes);
+    walk->bytes = 0;
     if (joined == 1) {          /* there may be more of them */
         fs->space.pristine = false;
     }
@@ -295,26 +300,28 @@ int nf2_walk_step(nf2_t *fs)
 /* Marks the blocks in use of a window, and does nothing else. */
 int nf2_walk_look(nf2_t *fs, uint32_t window)
 {
+    struct nf2_walk *walk = &fs->walk;
     struct nf2_path path;
     struct nf2_wanted none;
 
-    if (fs->walk.looked && fs->walk.looked_changes == fs->io.changes &&
+    NF2_NEAR(walk);
+    if (walk->looked && walk->looked_changes == fs->io.changes &&
         fs->space.mark_window == window) {
         return NF2_OK;
     }
     /* what was marked is lost */
-    fs->walk.again = fs->walk.again || fs->walk.active || fs->walk.ready;
+    walk->again = walk->again || walk->active || walk->ready;
     fs->space.mark_window = (uint16_t)window;
     nf2_victims_begin(fs);
     NF2_TRY(nf2_walk_begin(fs, false));
-    fs->walk.active = false;
-    for (;; nf2_key_copy(&fs->walk.cursor, &path.upper)) {
+    walk->active = false;
+    for (;; nf2_key_copy(&walk->cursor, &path.upper)) {
         NF2_TRY(visit(fs, &path, &none)); /* there are no victims */
         if (!path.bounded) {    /* `upper` is nothing */
             break;
         }
     }
-    fs->walk.looked = true;
-    fs->walk.looked_changes = fs->io.changes;
+    walk->looked = true;
+    walk->looked_changes = fs->io.changes;
     return NF2_OK;
 }

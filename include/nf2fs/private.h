@@ -155,7 +155,6 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
 };
 
 struct nf2_walk {               /* sweep.c: the walk over the tree */
-    struct nf2_key cursor;      /* what is visited next */
     bool behind;                /* the entry at the cursor was visited */
     bool active;
     bool emptying;              /* this walk moves what lies in victims */
@@ -180,6 +179,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
                                    0: never */
     struct nf2_run moved;       /* where moved data goes */
     uint16_t bytes;             /* of the entries of this leaf that were visited */
+    struct nf2_key cursor;      /* what is visited next */
 };
 
 struct nf2_child {              /* a reference to a node */
