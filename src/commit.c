@@ -194,7 +194,7 @@ int nf2_commit_end(nf2_t *fs, nf2_file_t *file, uint32_t size)
 }
 
 /* The shadow, made complete, becomes the file's map. */
-static int commit_shadow(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
     uint8_t body[5] = {NF2_BODY_MAP};
     int more = !file->fresh;

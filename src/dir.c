@@ -141,7 +141,7 @@ static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf
 }
 
 /* With long names the body changes, too: its front is the rest of the name. */
-static NF2_APART int move_entry(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
+static int move_entry(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
 {
     uint32_t at = from->content.at;
     struct nf2_op ops[3];

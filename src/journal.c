@@ -33,7 +33,7 @@ static bool little(void)
 }
 
 /* From the order of bytes in RAM to that of a record, or back; of bools one bit counts. */
-static NF2_APART void turn_run(const struct run *run, uint8_t *at)
+static void turn_run(const struct run *run, uint8_t *at)
 {
     for (uint32_t i = 0; i < run->bytes; i++) {
         uint32_t other = little() || run->size == 0 ? i : i ^ (run->size - 1u);

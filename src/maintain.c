@@ -66,7 +66,7 @@ static int erase_some(nf2_t *fs, uint32_t group, uint32_t left, uint32_t record)
 }
 
 /* Erases of the log's next block and of an anchor's, where the log is about to turn. */
-static NF2_APART uint32_t erases_of_turn(const nf2_t *fs)
+static uint32_t erases_of_turn(const nf2_t *fs)
 {
     return fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs) ? 1u + fs->root.next_suspect : 0;
 }

@@ -176,7 +176,7 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
 /* ---- searching ---------------------------------------------------------------------------------- */
 
 /* The key of the record at `place` stays known. */
-static int know(nf2_t *fs, const struct nf2_view *view, uint32_t place)
+static NF2_APART int know(nf2_t *fs, const struct nf2_view *view, uint32_t place)
 {
     uint32_t at = nf2_hint_of(view->block, place);
 
@@ -205,7 +205,7 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
 }
 
 /* The entry at a place; none at 0, and an error is passed on. */
-static int entry_found(nf2_t *fs, const struct nf2_iterator *gap, int place, struct nf2_entry *entry)
+static NF2_APART int entry_found(nf2_t *fs, const struct nf2_iterator *gap, int place, struct nf2_entry *entry)
 {
     if (place > 0) {
         NF2_TRY(nf2_entry_at(fs, gap->view->block, (uint32_t)place, entry));

@@ -92,7 +92,7 @@ bool nf2_space_mark(nf2_t *fs, uint32_t block)
     return set_in(fs, fs->space.mark, fs->space.mark_window, block);
 }
 
-uint32_t nf2_space_parts(const nf2_t *fs)
+NF2_APART uint32_t nf2_space_parts(const nf2_t *fs)
 {
     return nf2_max(128u / fs->space.cell_blocks, 16); /* a cell's sum fits in a byte, but for full ones of 16 blocks */
 }

@@ -133,7 +133,7 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
 }
 
 /* How long a part gets. */
-static NF2_APART int measure(nf2_t *fs, struct rewrite *rewrite)
+static int measure(nf2_t *fs, struct rewrite *rewrite)
 {
     rewrite->block = NF2_NO_BLOCK;
     int result = fill(fs, rewrite, 0);
