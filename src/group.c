@@ -167,11 +167,6 @@ int nf2_group_end(nf2_t *fs, int result)
     return fs->io.broken && applied < 0 ? applied : result;
 }
 
-int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
-{
-    return nf2_group_end(fs, nf2_change_ahead(fs, ops, count));
-}
-
 /* ---- maps --------------------------------------------------------------------------------------- */
 
 void nf2_op_piece(struct nf2_op *op, uint32_t id, struct nf2_piece *piece)

@@ -189,7 +189,6 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
 /* ---- writing a node anew: its head, entries in order, one group; then changes ---- */
 
 uint32_t nf2_op_body(const struct nf2_op *op);          /* bytes of its body */
-uint32_t nf2_op_bytes(const struct nf2_op *op);         /* of its key and body */
 void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level);
 void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op);
 

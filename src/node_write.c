@@ -9,12 +9,6 @@ uint32_t nf2_op_body(const struct nf2_op *op)
     return (uint32_t)op->body[0].length + op->body[1].length;
 }
 
-uint32_t nf2_op_bytes(const struct nf2_op *op)
-{
-    uint8_t bytes[NF2_KEY_BYTES];
-    return (uint32_t)(nf2_key_store(bytes, op->key) - bytes) + nf2_op_body(op);
-}
-
 bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key)
 {
     int order = nf2_key_compare(key, op->key);
