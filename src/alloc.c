@@ -171,7 +171,7 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
 }
 
 /* Is less of a claim erased than a step of idle work may take, though there is more of it? */
-static NF2_APART bool short_of(const struct nf2_claim *claim, uint32_t blocks)
+static bool short_of(const struct nf2_claim *claim, uint32_t blocks)
 {
     return claim->erased < blocks && (claim->count == 0 || claim->erased < claim->count);
 }
