@@ -45,7 +45,8 @@ static void check_entry(nf2_t *fs, struct check *check, const struct nf2_entry *
         readable = check_piece(fs, &piece) == NF2_OK && readable;
     }
     if (pieces < 0 || !readable) {
-        found(check, pieces < 0 ? NF2_FOUND_ENTRY : NF2_FOUND_DATA, entry->body.at.record.block, entry->key.id);
+        found(check, pieces < 0 ? NF2_FOUND_ENTRY : NF2_FOUND_DATA, entry->body.at.record.block,
+              entry->key.id);
     }
 }
 

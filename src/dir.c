@@ -71,7 +71,7 @@ static int do_mkdir(nf2_t *fs, const char *path)
     return nf2_put_name(fs, path, body, sizeof body);
 }
 
-/* ---- remove and rename ------------------------------------------------------------------------ */
+/* ---- remove and rename ----------------------------------------------------------------------- */
 
 /* May what was found go (removed, or replaced by another)? */
 static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)

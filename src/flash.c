@@ -86,7 +86,8 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     uint32_t page = nf2_page(fs), at = offset & (page - 1);
 
     uint32_t address = fs->drive.offset + block * nf2_block_bytes(fs) + offset - at;
-    if (drive->window_address == address && at >= drive->window_begin && at + length <= drive->window_end) {
+    if (drive->window_address == address && at >= drive->window_begin &&
+        at + length <= drive->window_end) {
         return io->read_buffer + at;
     }
     if (locate(fs, block, offset, length) == NF2_NONE || at + length > page) {

@@ -62,10 +62,15 @@ struct nf2_op {
     enum { NF2_OP_PUT, NF2_OP_DEL, NF2_OP_RANGE } type;
 };
 
-/* Room for a short key in a change, from where the second span's bytes would lie, of which there are none then. */
+/*
+ * Room for a short key in a change, from where the second span's bytes would lie, of which there
+ * are none then.
+ */
 #define NF2_OWN_BYTES (offsetof(struct nf2_key, bytes) + 5u)
-#define NF2_OWN_AT (offsetof(struct nf2_op, body) + sizeof(struct nf2_span) + offsetof(struct nf2_span, at))
-_Static_assert(offsetof(struct nf2_op, type) >= NF2_OWN_AT + NF2_OWN_BYTES, "a number's key fits there");
+#define NF2_OWN_AT \
+    (offsetof(struct nf2_op, body) + sizeof(struct nf2_span) + offsetof(struct nf2_span, at))
+_Static_assert(offsetof(struct nf2_op, type) >= NF2_OWN_AT + NF2_OWN_BYTES,
+               "a number's key fits there");
 static inline struct nf2_key *nf2_op_own(struct nf2_op *op)
 {
     return (struct nf2_key *)(void *)&op->body[1].at;

@@ -66,7 +66,8 @@ int nf2_span_read(nf2_t *fs, const struct nf2_span *span, uint32_t at, void *dat
         memcpy(data, (const uint8_t *)span->at.data + at, length);
         return NF2_OK;
     }
-    return nf2_record_read(fs, span->at.record.block, span->at.record.offset, span->position + at, data, length);
+    return nf2_record_read(fs, span->at.record.block, span->at.record.offset, span->position + at,
+                           data, length);
 }
 
 int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, uint32_t *at)

@@ -17,7 +17,8 @@ struct rewrite {
     uint16_t done;              /* passed so far */
     struct nf2_child right;     /* the neighbour; block 0: none */
     struct nf2_child made[2];   /* the new nodes */
-    uint16_t cut, cut_block;    /* where the first entry of the second part lies; the last one, if it is not cut; 0: in front of all */
+    uint16_t cut, cut_block;    /* where the first entry of the second part lies; the last one, if
+                                   it is not cut; 0: in front of all */
     uint16_t block;             /* that is written; NF2_NO_BLOCK: it is measured */
     uint16_t length, bytes;     /* of what was: where it ends, and its records */
     struct nf2_writer *writer;
@@ -38,22 +39,26 @@ static bool overruled(const struct rewrite *rewrite, const struct nf2_key *key)
 }
 
 /*
- * Do the entry at the cut and the one behind it stay together? Name and name with an extension do, so that replacing a file by
- * renaming stays a change of one leaf.
+ * Do the entry at the cut and the one behind it stay together? Name and name with an extension do,
+ * so that replacing a file by renaming stays a change of one leaf.
  */
 static int belong_together(nf2_t *fs, const struct rewrite *rewrite, const struct nf2_key *b)
 {
     struct nf2_front a;
 
     NF2_TRY(nf2_front_of(fs, rewrite->cut_block, rewrite->cut, &a));
-    return a.id == b->id && a.key_length <= b->length && memcmp(a.bytes + a.key, b->bytes, a.key_length) == 0;
+    return a.id == b->id && a.key_length <= b->length &&
+           memcmp(a.bytes + a.key, b->bytes, a.key_length) == 0;
 }
 
-/* Does a change belong behind the cut? Keys lie in it or on the chip: in RAM there is no room for more. */
+/* Does a change belong behind the cut (`at` 1: or to it)? Its key is not in RAM: that is stack. */
 static int behind_cut(nf2_t *fs, const struct rewrite *rewrite, const struct nf2_op *op, int at)
 {
-    int order = rewrite->cut != 0 ? nf2_compare_at(fs, rewrite->cut_block, rewrite->cut, op->key) : 0;
+    int order = 0;
 
+    if (rewrite->cut != 0) {
+        order = nf2_compare_at(fs, rewrite->cut_block, rewrite->cut, op->key);
+    }
     return order < 0 ? order : order <= at;
 }
 
@@ -69,7 +74,9 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
     struct nf2_op op;
 
     nf2_key_copy(&entry.key, &nf2_key_lowest);
-    NF2_TRY(end != rewrite->end ? nf2_key_at(fs, rewrite->cut_block, rewrite->cut, &entry.key) : NF2_OK);
+    if (end != rewrite->end) {
+        NF2_TRY(nf2_key_at(fs, rewrite->cut_block, rewrite->cut, &entry.key));
+    }
     NF2_TRY(nf2_iterate(fs, view, &entry.key, &gap));
     while (rewrite->done < end[1]) {
         int found = nf2_iterate_next(fs, &gap, &entry);
@@ -151,7 +158,8 @@ static int plan(nf2_t *fs, struct rewrite *rewrite)
     NF2_TRY(measure(fs, rewrite));
     rewrite->base = rewrite->made[0].base_end;
     rewrite->end[1] = rewrite->end[2] = rewrite->done;
-    int append = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT ? behind_cut(fs, rewrite, rewrite->ops, 0) : 0;
+    bool one = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT;
+    int append = one ? behind_cut(fs, rewrite, rewrite->ops, 0) : 0;
     NF2_TRY(append);
     rewrite->edge = append && 2u * rewrite->base > bytes && !rewrite->failed;
     uint32_t most = rewrite->count == 0 ? 8 : 6; /* eighths; what only moves stays one */

@@ -133,7 +133,8 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     bool settled;               /* nor since the last one, and in it */
     uint32_t erases;            /* the fourth run */
     uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
-    uint32_t window_blocks;     /* of each window; the last one may have fewer; from here on: no run */
+    uint32_t window_blocks;     /* of each window; the last one may have fewer; from here on: no
+                                   run */
     uint32_t lap_free;          /* blocks found free in this lap of walks */
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
