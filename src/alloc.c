@@ -8,6 +8,7 @@
 uint32_t nf2_alloc_stock(const nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
+    NF2_NEAR(space);
     return (uint32_t)space->now_free + space->nodes.count + space->data.count + space->moved.count +
            space->freed_count;
 }
@@ -148,6 +149,7 @@ int nf2_alloc_node(nf2_t *fs, uint32_t *block)
 {
     struct nf2_claim *claim = &fs->space.nodes;
 
+    NF2_NEAR(claim);
     NF2_TRY(have_erased(fs, claim, 0));
     *block = claim->start;
     take(claim, 1);
@@ -169,7 +171,7 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
 }
 
 /* Is less of a claim erased than a step of idle work may take, though there is more of it? */
-static NF2_APART bool short_of(const struct nf2_claim *claim, uint32_t blocks)
+static bool short_of(const struct nf2_claim *claim, uint32_t blocks)
 {
     return claim->erased < blocks && (claim->count == 0 || claim->erased < claim->count);
 }
@@ -180,6 +182,7 @@ static struct nf2_claim *short_claim(nf2_t *fs)
     struct nf2_space *space = &fs->space;
     bool apart = space->moved.count > 0 || many_free(fs);
 
+    NF2_NEAR(space);
     return short_of(&space->nodes, STEP_NODES) ? &space->nodes :
            short_of(&space->data, STEP_DATA) ? &space->data :
            apart && short_of(&space->moved, STEP_DATA) ? &space->moved : NULL;

@@ -10,7 +10,7 @@ int nf2_bad_record(nf2_t *fs)
         struct nf2_op op;
         nf2_op_put_system(&op, NF2_KEY_BAD, block);
         root->bad_flags |= NF2_BAD_KEYS;
-        NF2_TRY(nf2_change(fs, &op, 1));
+        NF2_TRY(nf2_change_ahead(fs, &op, 1));
         nf2_journal_bad_done(fs, block);
     }
     return NF2_OK;

@@ -36,17 +36,17 @@ static int check_piece(nf2_t *fs, const struct nf2_piece *piece)
 /* Reads what an entry refers to. */
 static void check_entry(nf2_t *fs, struct check *check, const struct nf2_entry *entry)
 {
-    struct nf2_span body = nf2_body_whole(entry);
     struct nf2_refs refs;
     struct nf2_piece piece;
-    int pieces = nf2_refs_begin(fs, &entry->key, &body, &refs);
+    int pieces = nf2_refs_begin(fs, &entry->key, &entry->body, &refs);
     bool readable = true;
 
     while (pieces >= 0 && (pieces = nf2_list_next(fs, &refs, &piece)) > 0) {
         readable = check_piece(fs, &piece) == NF2_OK && readable;
     }
     if (pieces < 0 || !readable) {
-        found(check, pieces < 0 ? NF2_FOUND_ENTRY : NF2_FOUND_DATA, entry->block, entry->key.id);
+        found(check, pieces < 0 ? NF2_FOUND_ENTRY : NF2_FOUND_DATA, entry->body.at.record.block,
+              entry->key.id);
     }
 }
 

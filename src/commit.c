@@ -35,7 +35,7 @@ static int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
     if (file->shadow != 0) {
         nf2_op_delete_orphan(&ops[n++], file->shadow);
     }
-    NF2_TRY(nf2_change(fs, ops, n));
+    NF2_TRY(nf2_change_ahead(fs, ops, n));
     return committed(fs, file);
 }
 
@@ -151,7 +151,7 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
     if (result == NF2_TOO_MANY) {
         return 0;
     }
-    NF2_TRY(nf2_group_end(fs, result));
+    NF2_TRY(result);
     return committed(fs, file);
 }
 
@@ -190,11 +190,11 @@ int nf2_commit_end(nf2_t *fs, nf2_file_t *file, uint32_t size)
         return NF2_OK;
     }
     NF2_TRY(nf2_sweep_ready(fs, false));
-    return nf2_group_end(fs, nf2_change_end(fs, file->shadow, size));
+    return nf2_change_end(fs, file->shadow, size);
 }
 
 /* The shadow, made complete, becomes the file's map. */
-static int commit_shadow(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int commit_shadow(nf2_t *fs, nf2_file_t *file)
 {
     uint8_t body[5] = {NF2_BODY_MAP};
     int more = !file->fresh;
@@ -219,7 +219,10 @@ static int commit_pieces(nf2_t *fs, nf2_file_t *file)
     return done != 0 ? done : commit_shadow(fs, file);
 }
 
-/* A small append, in frames at the file's end or in those of a new block, which is a piece then. */
+/*
+ * A small append, in frames at the file's end: 1. Or in those of a new block, which is a piece then
+ * that the file has to get: 0. Or an error.
+ */
 static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_piece piece = {file->synced, file->buffered, 0, 0, NF2_PIECE_FRAMES, true};
@@ -240,10 +243,7 @@ static NF2_APART int commit_frames(nf2_t *fs, nf2_file_t *file)
     file->piece[0] = piece;
     file->pieces = 1;
     file->changed = true;       /* also where that is refused */
-    file->frames_block = 0;     /* until the file has the piece */
-    NF2_TRY(commit_pieces(fs, file));
-    file->frames_block = piece.block;
-    return 1;
+    return 0;
 }
 
 int nf2_commit(nf2_t *fs, nf2_file_t *file)
@@ -254,13 +254,17 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
         return NF2_OK;
     }
     NF2_TRY(file->created && file->promised == 0 ? nf2_sweep_name(fs) : nf2_sweep_ready(fs, false));
-    if (file->dirty && nf2_data_frame(fs, file, file->buffered)) {
-        return commit_frames(fs, file);
+    bool frame = file->dirty && nf2_data_frame(fs, file, file->buffered);
+    int done = frame ? commit_frames(fs, file) : 0;
+    if (done != 0) {
+        return done;
     }
-    file->frames_block = 0;
-    if (nf2_content_whole(file) && file->size <= nf2_inline_max(fs, &file->key)) {
+    file->frames_block = 0;     /* also of new frames, until the file has the piece */
+    if (!frame && nf2_content_whole(file) && file->size <= nf2_inline_max(fs, &file->key)) {
         return replace_content(fs, file, &kind, 1);
     }
-    NF2_TRY(nf2_data_flush(fs, file));
-    return commit_pieces(fs, file);
+    NF2_TRY(frame ? NF2_OK : nf2_data_flush(fs, file));
+    NF2_TRY(commit_pieces(fs, file));
+    file->frames_block = frame ? file->piece[0].block : 0;
+    return 1;
 }

@@ -30,11 +30,10 @@ int nf2_list_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
 static NF2_APART int find_in_list(nf2_t *fs, const struct nf2_entry *entry, uint32_t offset,
                                   struct nf2_piece *piece)
 {
-    struct nf2_span body = nf2_body_whole(entry);
     struct nf2_refs refs;
     int found;
 
-    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
+    NF2_TRY(nf2_refs_begin(fs, &entry->key, &entry->body, &refs));
     while ((found = nf2_list_next(fs, &refs, piece)) > 0) {
         if (offset < refs.offset) {
             return NF2_OK;
@@ -58,7 +57,7 @@ int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_
         NF2_TRY(find_in_list(fs, entry, NF2_NONE, &end));
         *size = end.offset;
     } else if (content->kind == NF2_BODY_INLINE) {
-        *size = (uint32_t)entry->body_length - content->at - 1u;
+        *size = (uint32_t)entry->body.length - content->at - 1u;
     }
     return content->kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
 }

@@ -42,19 +42,10 @@ static bool ends_with_name(const struct nf2_found *found)
     return *behind == '\0';
 }
 
-int nf2_put_name(nf2_t *fs, const struct nf2_found *found, const void *body, uint32_t length)
+int nf2_put_name(nf2_t *fs, const char *path, const void *body, uint32_t length)
 {
-    struct nf2_op op;
-
-    nf2_op_name(&op, found, body, length);
-    return nf2_change(fs, &op, 1);
-}
-
-static int do_mkdir(nf2_t *fs, const char *path)
-{
-    uint8_t body[5] = {NF2_BODY_DIR};
     struct nf2_found found;
-    uint32_t id;
+    struct nf2_op op;
 
     NF2_TRY(nf2_find(fs, path, 0, &found));
     if (found.content.kind != 0) {
@@ -63,14 +54,24 @@ static int do_mkdir(nf2_t *fs, const char *path)
     if (!ends_with_name(&found)) {
         return NF2_ERR_NOENT;
     }
+    nf2_op_name(&op, &found, body, length);
+    return body != NULL ? nf2_change_ahead(fs, &op, 1) : NF2_OK;
+}
+
+static int do_mkdir(nf2_t *fs, const char *path)
+{
+    uint8_t body[5] = {NF2_BODY_DIR};
+    uint32_t id;
+
+    NF2_TRY(nf2_put_name(fs, path, NULL, 0));
     NF2_TRY(nf2_sweep_name(fs));
     NF2_TRY(nf2_sweep_room(fs, 1));
     NF2_TRY(nf2_journal_id(fs, &id));
     nf2_put32(body + 1, id);
-    return nf2_put_name(fs, &found, body, sizeof body);
+    return nf2_put_name(fs, path, body, sizeof body);
 }
 
-/* ---- remove ---------------------------------------------------------------------------------- */
+/* ---- remove and rename ----------------------------------------------------------------------- */
 
 /* May what was found go (removed, or replaced by another)? */
 static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
@@ -98,21 +99,12 @@ static NF2_APART int check_removable(nf2_t *fs, const struct nf2_found *found)
     return first < 0 ? first : NF2_OK;
 }
 
-/* What a name stands for now, after a step of the walk, which may have made a map of a list. */
-static int look_again(nf2_t *fs, struct nf2_found *found)
-{
-    if (found->content.kind == 0) {
-        return NF2_OK;
-    }
-    return nf2_content_entry(fs, &found->key, &found->entry, &found->content);
-}
-
 static int remove_entry(nf2_t *fs, const struct nf2_found *found)
 {
     struct nf2_op ops[2];
 
     nf2_op_delete(&ops[0], &found->key);
-    return nf2_change(fs, ops, 1u + (unsigned)nf2_commit_orphan(&found->content, &ops[1]));
+    return nf2_change_ahead(fs, ops, 1u + (unsigned)nf2_commit_orphan(&found->content, &ops[1]));
 }
 
 /* What is to be removed or renamed. */
@@ -121,19 +113,6 @@ static int find_movable(nf2_t *fs, const char *path, struct nf2_found *found)
     NF2_TRY(find_existing(fs, path, found));
     return found->length > 0 ? NF2_OK : NF2_ERR_INVAL;
 }
-
-static int do_remove(nf2_t *fs, const char *path)
-{
-    struct nf2_found found;
-
-    NF2_TRY(find_movable(fs, path, &found));
-    NF2_TRY(check_removable(fs, &found));
-    NF2_TRY(nf2_sweep_ready(fs, true));
-    NF2_TRY(look_again(fs, &found));
-    return remove_entry(fs, &found);
-}
-
-/* ---- rename ---------------------------------------------------------------------------------- */
 
 /* May this be the new name? 1: it is the old one. */
 static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
@@ -162,43 +141,60 @@ static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf
 }
 
 /* With long names the body changes, too: its front is the rest of the name. */
-static NF2_APART int move_entry(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
+static int move_entry(nf2_t *fs, const struct nf2_found *from, const struct nf2_found *to)
 {
     uint32_t at = from->content.at;
     struct nf2_op ops[3];
 
     nf2_op_name(&ops[0], to, NULL, 0);
     ops[0].body[ops[0].body[0].length > 0] = nf2_body_span(&from->entry, at,
-                                                           from->entry.body_length - at);
+                                                           from->entry.body.length - at);
     nf2_op_delete(&ops[1], &from->key);
     unsigned n = 2u + (unsigned)nf2_commit_orphan(&to->content, &ops[2]);
-    int result = nf2_change(fs, ops, n);
-    if (result == NF2_OK || fs->group_busy != NF2_GROUP_NONE) { /* committed, if not applied */
-        for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
-            if (nf2_key_compare(&file->key, &from->key) == 0) {
-                nf2_key_copy(&file->key, &to->key);
-            }
+    NF2_TRY(nf2_change_ahead(fs, ops, n));
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        if (nf2_key_compare(&file->key, &from->key) == 0) {
+            nf2_key_copy(&file->key, &to->key);
         }
-        fs->moves++;
     }
-    return result;
+    fs->moves++;
+    return NF2_OK;
 }
 
-static int do_rename(nf2_t *fs, const char *from_path, const char *to_path)
+/* What is still to be done: nothing; room is made, for a new name or not. */
+enum { DONE, WITHOUT, WITH };
+
+/*
+ * Removes or renames; only to see whether it may be done, if not `ready`. What is known of names
+ * takes much stack, and room takes much: so it is made in between, and they are looked up again.
+ */
+static NF2_APART int change_names(nf2_t *fs, const char *from_path, const char *to_path, bool ready)
 {
     struct nf2_found from, to;
 
     NF2_TRY(find_movable(fs, from_path, &from));
+    if (to_path == NULL) {
+        NF2_TRY(check_removable(fs, &from));
+        return ready ? remove_entry(fs, &from) : WITHOUT;
+    }
     NF2_TRY(nf2_find(fs, to_path, from.content.kind == NF2_BODY_DIR ? from.content.id : 0, &to));
     int same = check_target(fs, &from, &to);
-    NF2_TRY(same);
-    if (same > 0) {
-        return NF2_OK;
+    if (same != 0) {
+        return same < 0 ? same : DONE;
     }
-    NF2_TRY(to.content.kind != 0 ? nf2_sweep_ready(fs, true) : nf2_sweep_name(fs));
-    NF2_TRY(look_again(fs, &from));
-    NF2_TRY(look_again(fs, &to));
-    return move_entry(fs, &from, &to);
+    return ready ? move_entry(fs, &from, &to) : to.content.kind != 0 ? WITHOUT : WITH;
+}
+
+/* `to` NULL: removes. Where no room has to be made, names are looked up once. */
+static int do_rename(nf2_t *fs, const char *from, const char *to)
+{
+    for (bool ready = nf2_sweep_rests(fs);; ready = true) {
+        int left = nf2_group_end(fs, change_names(fs, from, to, ready));
+        if (left <= DONE) {
+            return left;
+        }
+        NF2_TRY(left == WITH ? nf2_sweep_name(fs) : nf2_sweep_ready(fs, true));
+    }
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */
@@ -268,12 +264,12 @@ int nf2_mkdir(nf2_t *fs, const char *path)
 
 int nf2_remove(nf2_t *fs, const char *path)
 {
-    NF2_LOCKED(fs, do_remove(fs, path));
+    NF2_LOCKED(fs, do_rename(fs, path, NULL));
 }
 
 int nf2_rename(nf2_t *fs, const char *from, const char *to)
 {
-    NF2_LOCKED(fs, do_rename(fs, from, to));
+    NF2_LOCKED(fs, to != NULL ? do_rename(fs, from, to) : NF2_ERR_INVAL);
 }
 
 int nf2_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path)

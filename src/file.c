@@ -82,14 +82,14 @@ static NF2_APART void begin_anew(nf2_file_t *file)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found)
+int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const char *path)
 {
     static const uint8_t body = NF2_BODY_INLINE;
 
     if (file->kind == 0 && file->key.length == NF2_KEY_MAX) {
         /* made at once: a handle has no room for the name */
         NF2_TRY(nf2_sweep_name(fs));
-        NF2_TRY(nf2_put_name(fs, found, &body, 1));
+        NF2_TRY(nf2_put_name(fs, path, &body, 1));
         file->kind = NF2_BODY_INLINE;
     }
     if (file->kind == 0) {
@@ -138,23 +138,29 @@ static int check_found(const nf2_t *fs, const struct nf2_found *found, uint32_t 
     return busy ? NF2_ERR_BUSY : NF2_OK;
 }
 
-static int do_open(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags, void *buffer)
+/* The handle of what the path leads to. */
+static NF2_APART int find_file(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags)
 {
     struct nf2_found found;
 
-    if (file == NULL || link_of(fs, file) != NULL) {
-        return NF2_ERR_INVAL;
-    }
-    NF2_TRY(check_flags(fs, flags, buffer));
     NF2_TRY(nf2_find(fs, path, 0, &found));
     NF2_TRY(check_found(fs, &found, flags));
     memset(file, 0, sizeof *file);
     nf2_key_copy(&file->key, &found.key);
     file->flags = (uint16_t)flags;
-    file->buffer = buffer;
     bool entry = found.content.kind != 0 && found.content.kind != NF2_BODY_NEW;
-    NF2_TRY(entry ? nf2_content_load(fs, file) : NF2_OK);
-    NF2_TRY(WRITABLE(file) ? fs->writing->begin(fs, file, &found) : NF2_OK);
+    return entry ? nf2_content_load(fs, file) : NF2_OK;
+}
+
+static int do_open(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags, void *buffer)
+{
+    if (file == NULL || link_of(fs, file) != NULL) {
+        return NF2_ERR_INVAL;
+    }
+    NF2_TRY(check_flags(fs, flags, buffer));
+    NF2_TRY(find_file(fs, file, path, flags));
+    file->buffer = buffer;
+    NF2_TRY(WRITABLE(file) ? fs->writing->begin(fs, file, path) : NF2_OK);
     file->link = fs->files;
     fs->files = file;
     return NF2_OK;
@@ -314,7 +320,7 @@ int nf2_file_sync(nf2_t *fs, nf2_file_t *file)
 {
     int result = file->failed ? NF2_ERR_IO : settled(file, grow(fs, file, NF2_NONE));
 
-    result = result < 0 ? result : settled(file, nf2_commit(fs, file));
+    result = result < 0 ? result : settled(file, nf2_group_end(fs, nf2_commit(fs, file)));
     return result < 0 ? result : NF2_OK;
 }
 
@@ -478,7 +484,7 @@ static int do_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     if (result >= 0) {
         result = size > file->size ? nf2_data_extend(fs, file, size) : cut(fs, file, size);
     }
-    return settled(file, result);
+    return settled(file, nf2_group_end(fs, result));
 }
 
 static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)

@@ -37,7 +37,7 @@ uint32_t nf2_large_blocks(const nf2_t *fs)
 
 bool nf2_large_begins(const nf2_t *fs, uint32_t block)
 {
-    return (fs->io.offset / nf2_block_bytes(fs) + block) % nf2_large_blocks(fs) == 0;
+    return (fs->drive.offset / nf2_block_bytes(fs) + block) % nf2_large_blocks(fs) == 0;
 }
 
 /* The place on the chip; NF2_NONE: a damaged reference, it reaches beyond the volume. */
@@ -48,7 +48,7 @@ static NF2_APART uint32_t locate(const nf2_t *fs, uint32_t block, uint32_t offse
     if (block >= fs->io.blocks || offset > behind || length > behind - offset) {
         return NF2_NONE;
     }
-    return fs->io.offset + block * nf2_block_bytes(fs) + offset;
+    return fs->drive.offset + block * nf2_block_bytes(fs) + offset;
 }
 
 /* Whole read units. The time is that of a page for each page touched. */
@@ -58,40 +58,45 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
 
     NF2_ASSERT(length > 0 && address % fs->io.flash->read_unit == 0 && length % fs->io.flash->read_unit == 0);
     fs->io.effort += pages;
-    fs->io.busy_us += pages * fs->io.flash->read_page_us;
+    fs->drive.busy_us += pages * fs->io.flash->read_page_us;
     return fs->io.flash->read(fs->io.flash->context, address, to, length) != 0 ? NF2_ERR_IO : NF2_OK;
 }
 
 /* Fills the window from its end up to `to`, or a little more for the read unit. */
 static int fill_window(nf2_t *fs, uint32_t to)
 {
-    struct nf2_io *io = &fs->io;
-    uint32_t from = io->window_end, unit = io->flash->read_unit;
+    const struct nf2_io *io = &fs->io;
+    struct nf2_drive *drive = &fs->drive;
+    uint32_t from = drive->window_end, unit = io->flash->read_unit;
 
+    NF2_NEAR(drive);
+    NF2_NEAR(io);
     to = (to + unit - 1) & ~(unit - 1);
     NF2_ASSERT(from < to && to <= nf2_page(fs) && from % unit == 0);
-    int result = drive_read(fs, io->window_address + from, io->read_buffer + from, to - from);
-    io->window_end = (uint16_t)to;
-    io->window_address = result < 0 ? NF2_NONE : io->window_address;
+    int result = drive_read(fs, drive->window_address + from, io->read_buffer + from, to - from);
+    drive->window_end = (uint16_t)to;
+    drive->window_address = result < 0 ? NF2_NONE : drive->window_address;
     return result;
 }
 
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
-    struct nf2_io *io = &fs->io;
+    const struct nf2_io *io = &fs->io;
+    struct nf2_drive *drive = &fs->drive;
     uint32_t page = nf2_page(fs), at = offset & (page - 1);
 
-    uint32_t address = fs->io.offset + block * nf2_block_bytes(fs) + offset - at;
-    if (io->window_address == address && at >= io->window_begin && at + length <= io->window_end) {
+    uint32_t address = fs->drive.offset + block * nf2_block_bytes(fs) + offset - at;
+    if (drive->window_address == address && at >= drive->window_begin &&
+        at + length <= drive->window_end) {
         return io->read_buffer + at;
     }
     if (locate(fs, block, offset, length) == NF2_NONE || at + length > page) {
         return NULL;
     }
     uint32_t want = page - at;  /* who goes on in a page will do so again */
-    if (io->window_address != address || at < io->window_begin || at > io->window_end) {
-        io->window_address = address;
-        io->window_begin = io->window_end = (uint16_t)(at & ~(io->flash->read_unit - 1));
+    if (drive->window_address != address || at < drive->window_begin || at > drive->window_end) {
+        drive->window_address = address;
+        drive->window_begin = drive->window_end = (uint16_t)(at & ~(io->flash->read_unit - 1));
         want = nf2_max(length, nf2_min(want, PEEK_BYTES));
     }
     return fill_window(fs, at + want) == NF2_OK ? io->read_buffer + at : NULL;
@@ -143,6 +148,7 @@ static int writable(const nf2_t *fs)
 int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data, uint32_t length)
 {
     struct nf2_io *io = &fs->io;
+    struct nf2_drive *drive = &fs->drive;
     uint32_t page = nf2_page(fs), padded = nf2_align_unit(fs, length);
 
     NF2_ASSERT(length > 0 && (offset & (page - 1)) + padded <= page);
@@ -158,9 +164,9 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
     }
     io->changes++;
     io->effort += EFFORT_PROGRAM;
-    io->busy_us += io->flash->program_page_us;
-    if ((address & ~(page - 1)) == io->window_address) {
-        io->window_address = NF2_NONE;
+    drive->busy_us += io->flash->program_page_us;
+    if ((address & ~(page - 1)) == drive->window_address) {
+        drive->window_address = NF2_NONE;
     }
     return settle(fs, io->flash->program(io->flash->context, address, data, padded));
 }
@@ -168,7 +174,9 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
 int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
 {
     struct nf2_io *io = &fs->io;
+    struct nf2_drive *drive = &fs->drive;
 
+    NF2_NEAR(drive);
     NF2_ASSERT(count == 1 || (count == nf2_large_blocks(fs) && nf2_large_begins(fs, block)));
     uint32_t bytes = count * nf2_block_bytes(fs), address = locate(fs, block, 0, bytes);
     NF2_TRY(writable(fs));
@@ -176,7 +184,7 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
         return NF2_ERR_IO;
     }
     io->changes++;
-    io->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
-    io->window_address = NF2_NONE;
+    drive->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
+    drive->window_address = NF2_NONE;
     return settle(fs, io->flash->erase(io->flash->context, address, bytes));
 }

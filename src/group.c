@@ -167,11 +167,6 @@ int nf2_group_end(nf2_t *fs, int result)
     return fs->io.broken && applied < 0 ? applied : result;
 }
 
-int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
-{
-    return nf2_group_end(fs, nf2_change_ahead(fs, ops, count));
-}
-
 /* ---- maps --------------------------------------------------------------------------------------- */
 
 void nf2_op_piece(struct nf2_op *op, uint32_t id, struct nf2_piece *piece)
@@ -226,14 +221,12 @@ int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
 int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length, struct nf2_op *op)
 {
     struct nf2_entry entry;
-    struct nf2_span rest;
 
     nf2_op_put(op, key, head, length);
     if (key->length == NF2_KEY_MAX) {
         uint32_t at;
         NF2_TRY(nf2_tree_get(fs, key, &entry));
-        rest = nf2_body_whole(&entry);
-        NF2_TRY(nf2_content_at(fs, key, &rest, &at));
+        NF2_TRY(nf2_content_at(fs, key, &entry.body, &at));
         nf2_op_rest(op, nf2_body_span(&entry, 0, at));
     }
     return NF2_OK;

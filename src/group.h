@@ -11,13 +11,8 @@
 
 /*
  * The changes, durable when it returns, in one leaf or in several. No GROUP waits (see
- * nf2_sweep_ready).
- */
-int nf2_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
-
-/*
- * The same, of which a GROUP is left for nf2_group_end, or the next call, to apply: on less stack.
- * It has no rename. So are all changes below.
+ * nf2_sweep_ready). Of several, the GROUP is left for nf2_group_end, or the next call, to apply: on
+ * less stack. So are all changes below.
  */
 int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count);
 

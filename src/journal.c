@@ -33,7 +33,7 @@ static bool little(void)
 }
 
 /* From the order of bytes in RAM to that of a record, or back; of bools one bit counts. */
-static NF2_APART void turn_run(const struct run *run, uint8_t *at)
+static void turn_run(const struct run *run, uint8_t *at)
 {
     for (uint32_t i = 0; i < run->bytes; i++) {
         uint32_t other = little() || run->size == 0 ? i : i ^ (run->size - 1u);
@@ -81,7 +81,6 @@ static int read_state(nf2_t *fs, uint32_t place)
     struct nf2_space *space = &fs->space;
     uint32_t at = 2, volume_id = root->volume_id;
 
-    NF2_NEAR(root);
     for (const struct run *run = runs; run < RUNS_END; at += run->bytes, run++) {
         uint8_t *fields = (uint8_t *)fs + run->at;
         NF2_TRY(nf2_record_read(fs, root->head, place, at, fields, run->bytes));
@@ -282,6 +281,7 @@ static NF2_APART void find_next(nf2_t *fs, uint32_t block)
     struct nf2_root *root = &fs->root;
     struct nf2_claim *claim = next_claim(fs);
 
+    NF2_NEAR(root);
     root->next_suspect = true;
     if (claim->count > 0) {
         block = nf2_claim_last(claim, &root->next_suspect);
@@ -402,10 +402,13 @@ int nf2_journal_open(nf2_t *fs)
 
 int nf2_journal_id(nf2_t *fs, uint32_t *id)
 {
-    NF2_ASSERT(id != NULL && fs->root.next_id <= fs->root.id_limit);
-    if (fs->root.next_id >= fs->root.id_limit) {
+    struct nf2_root *root = &fs->root;
+
+    NF2_NEAR(root);
+    NF2_ASSERT(id != NULL && root->next_id <= root->id_limit);
+    if (root->next_id >= root->id_limit) {
         NF2_TRY(nf2_journal_checkpoint(fs, false));
     }
-    *id = fs->root.next_id++;
+    *id = root->next_id++;
     return NF2_OK;
 }

@@ -120,31 +120,30 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
  */
 uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room);
 
-/*
- * A source of bytes for a record: memory, with its length in front as a byte if `offset` is 1; or
- * (position not 0) a part of another record.
- */
+/* A source of bytes for a record: a part of another record, or memory. */
 struct nf2_span {
-    union {
-        const void *data;
-        uint32_t block;
-    } at;
-    uint16_t offset, position;
-    uint16_t unused;            /* see nf2_op_own */
     uint16_t length;
+    uint16_t position;          /* in the other record; or one of these: */
+    union {
+        struct {
+            uint16_t block, offset;
+        } record;
+        const void *data;
+    } at;
 };
+enum { NF2_IN_RAM = 0, NF2_COUNTED = 1 };       /* counted: behind its own length, as a byte */
 
 static inline struct nf2_span nf2_span_of(const void *data, uint32_t length)
 {
-    struct nf2_span span = {{data}, 0, 0, 0, (uint16_t)length};
+    struct nf2_span span = {(uint16_t)length, NF2_IN_RAM, {.data = data}};
     return span;
 }
 
 static inline struct nf2_span nf2_span_at(uint32_t block, uint32_t offset, uint32_t position,
                                           uint32_t length)
 {
-    struct nf2_span span = {{NULL}, (uint16_t)offset, (uint16_t)position, 0, (uint16_t)length};
-    span.at.block = block;
+    struct nf2_span span = {(uint16_t)length, (uint16_t)position,
+                            {.record = {(uint16_t)block, (uint16_t)offset}}};
     return span;
 }
 

@@ -77,16 +77,16 @@ void nf2_writer_put(nf2_t *fs, struct nf2_writer *writer, const void *data, uint
 
 void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span *from)
 {
-    if (from->position == 0 && from->length > 0) {
-        uint8_t length = (uint8_t)(from->length - from->offset);
-        nf2_writer_put(fs, writer, &length, from->offset);
-        nf2_writer_put(fs, writer, from->at.data, (uint32_t)from->length - from->offset);
+    if (from->position <= NF2_COUNTED && from->length > 0) {
+        uint8_t length = (uint8_t)(from->length - from->position);
+        nf2_writer_put(fs, writer, &length, from->position);
+        nf2_writer_put(fs, writer, from->at.data, (uint32_t)from->length - from->position);
         return;
     }
     for (uint32_t done = 0, n; done < from->length && writer->result >= 0; done += n) {
-        uint32_t at = nf2_record_place(fs, from->offset, from->position + done, &n);
+        uint32_t at = nf2_record_place(fs, from->at.record.offset, from->position + done, &n);
         n = nf2_min(from->length - done, n);
-        const uint8_t *data = nf2_peek(fs, from->at.block, at, n);
+        const uint8_t *data = nf2_peek(fs, from->at.record.block, at, n);
         writer->result = data != NULL ? writer->result : NF2_ERR_IO;
         nf2_writer_put(fs, writer, data, n);
     }

@@ -66,7 +66,7 @@ static int erase_some(nf2_t *fs, uint32_t group, uint32_t left, uint32_t record)
 }
 
 /* Erases of the log's next block and of an anchor's, where the log is about to turn. */
-static NF2_APART uint32_t erases_of_turn(const nf2_t *fs)
+static uint32_t erases_of_turn(const nf2_t *fs)
 {
     return fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs) ? 1u + fs->root.next_suspect : 0;
 }
@@ -74,14 +74,14 @@ static NF2_APART uint32_t erases_of_turn(const nf2_t *fs)
 int nf2_idle(nf2_t *fs, uint32_t budget_us)
 {
     const struct nf2_flash *flash = fs->io.flash;
-    uint32_t begin = fs->io.busy_us, step = STEP_PROGRAMS * (flash->program_page_us + 16 * flash->read_page_us);
+    uint32_t begin = fs->drive.busy_us, step = STEP_PROGRAMS * (flash->program_page_us + 16 * flash->read_page_us);
 
     if (fs->io.read_only) {
         return 0;
     }
     NF2_TRY(nf2_sweep_finish(fs));
     for (;;) {
-        uint32_t spent = fs->io.busy_us - begin, left = budget_us > spent ? budget_us - spent : 0;
+        uint32_t spent = fs->drive.busy_us - begin, left = budget_us > spent ? budget_us - spent : 0;
         uint32_t group = fs->root.opened ? group_to_erase(fs) : NF2_NONE;
         uint32_t log = 2 * flash->program_page_us + erases_of_turn(fs) * flash->erase_block_us;
         int erased = group != NF2_NONE ? erase_some(fs, group, left, log) : 0;

@@ -19,7 +19,7 @@ void nf2_piece_part(const nf2_t *fs, struct nf2_piece *piece, uint32_t skip, uin
 static int load(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece)
 {
     uint8_t bytes[NF2_PIECE_BYTES];
-    uint32_t room = nf2_min(entry->body_length, sizeof bytes);
+    uint32_t room = nf2_min(entry->body.length, sizeof bytes);
 
     NF2_TRY(nf2_body_read(fs, entry, 0, bytes, room));
     piece->offset = nf2_key_value(&entry->key);

@@ -51,6 +51,7 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
     uint32_t page = nf2_page(fs), done = 0;
     struct nf2_run *run = &fs->walk.moved;
 
+    NF2_NEAR(run);
     while (done < from->length) {
         uint32_t behind = run->block;
         if (run->count == 0) {
@@ -165,8 +166,7 @@ static int list_begin(nf2_t *fs, const struct nf2_key *key, struct nf2_refs *ref
     struct nf2_entry entry;
 
     NF2_TRY(nf2_tree_get(fs, key, &entry));
-    struct nf2_span body = nf2_body_whole(&entry);
-    return nf2_refs_begin(fs, key, &body, refs);
+    return nf2_refs_begin(fs, key, &entry.body, refs);
 }
 
 /* All of them. */

@@ -79,7 +79,7 @@ void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *b
     if (found->length >= NF2_KEY_MAX) {
         op->body[1] = op->body[0];
         op->body[0] = nf2_span_of(found->name + NF2_NAME_PART, found->length + 1u - NF2_NAME_PART);
-        op->body[0].offset = 1; /* its length in front */
+        op->body[0].position = NF2_COUNTED;
     }
 }
 
@@ -101,12 +101,11 @@ int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry 
 
 int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_content *content)
 {
-    struct nf2_span body = nf2_body_whole(entry);
     uint8_t bytes[5] = {0};
     uint32_t at;
 
-    NF2_TRY(nf2_content_at(fs, &entry->key, &body, &at));
-    NF2_TRY(nf2_body_read(fs, entry, at, bytes, nf2_min(body.length - at, sizeof bytes)));
+    NF2_TRY(nf2_content_at(fs, &entry->key, &entry->body, &at));
+    NF2_TRY(nf2_body_read(fs, entry, at, bytes, nf2_min(entry->body.length - at, sizeof bytes)));
     content->kind = bytes[0];
     content->at = (uint8_t)at;
     content->id = nf2_get32(bytes + 1);

@@ -36,8 +36,8 @@ int nf2_find(nf2_t *fs, const char *path, uint32_t within, struct nf2_found *fou
 void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *body,
                  uint32_t length);
 
-/* The same, made. */
-int nf2_put_name(nf2_t *fs, const struct nf2_found *found, const void *body, uint32_t length);
+/* The same of a path, made. */
+int nf2_put_name(nf2_t *fs, const char *path, const void *body, uint32_t length);
 
 /* The name that an entry with this key stands for. Of a short one there need be no entry. */
 int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry *entry, char *name);

@@ -69,35 +69,26 @@ int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *en
     struct nf2_front front;
 
     NF2_TRY(nf2_front_of(fs, block, place, &front));
-    entry->block = block;
-    entry->record = entry->body_record = (uint16_t)place;
+    uint32_t record = place;
+    entry->record = (uint16_t)place;
     nf2_front_key(&front, &entry->key);
     if (front.type == NF2_NODE_REN) {   /* the body is another record's */
-        entry->body_record = nf2_get16(front.bytes + 2);
-        NF2_TRY(nf2_front_of(fs, block, entry->body_record, &front));
+        record = nf2_get16(front.bytes + 2);
+        NF2_TRY(nf2_front_of(fs, block, record, &front));
         NF2_TRY(front.type != NF2_NODE_REN ? NF2_OK : NF2_ERR_IO);
     }
-    entry->body_position = (uint16_t)(front.key + front.key_length);
-    entry->body_length = (uint16_t)(front.length - 4u - entry->body_position);
+    uint32_t position = front.key + front.key_length;
+    entry->body = nf2_span_at(block, record, position, front.length - 4u - position);
     return NF2_OK;
-}
-
-int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data, uint32_t length)
-{
-    if (at > entry->body_length || length > entry->body_length - at) {
-        return NF2_ERR_IO;
-    }
-    return nf2_record_read(fs, entry->block, entry->body_record, entry->body_position + at, data, length);
 }
 
 struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32_t length)
 {
-    return nf2_span_at(entry->block, entry->body_record, entry->body_position + at, length);
-}
+    struct nf2_span part = entry->body;
 
-struct nf2_span nf2_body_whole(const struct nf2_entry *entry)
-{
-    return nf2_body_span(entry, 0, entry->body_length);
+    part.position = (uint16_t)(part.position + at);
+    part.length = (uint16_t)length;
+    return part;
 }
 
 /* ---- the base ----------------------------------------------------------------------------------- */
@@ -193,7 +184,7 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
 /* ---- searching ---------------------------------------------------------------------------------- */
 
 /* The key of the record at `place` stays known. */
-static int know(nf2_t *fs, const struct nf2_view *view, uint32_t place)
+static NF2_APART int know(nf2_t *fs, const struct nf2_view *view, uint32_t place)
 {
     uint32_t at = nf2_hint_of(view->block, place);
 
@@ -222,7 +213,7 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
 }
 
 /* The entry at a place; none at 0, and an error is passed on. */
-static int entry_found(nf2_t *fs, const struct nf2_iterator *gap, int place, struct nf2_entry *entry)
+static NF2_APART int entry_found(nf2_t *fs, const struct nf2_iterator *gap, int place, struct nf2_entry *entry)
 {
     if (place > 0) {
         NF2_TRY(nf2_entry_at(fs, gap->view->block, (uint32_t)place, entry));

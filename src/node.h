@@ -24,11 +24,8 @@ struct nf2_view {
 };
 
 struct nf2_entry {
-    uint32_t block;
+    struct nf2_span body;       /* in a record of the same node */
     uint16_t record;            /* place of the record with the key */
-    uint16_t body_record;       /* place of the record with the body, */
-    uint16_t body_position;     /* and where in that record it begins */
-    uint16_t body_length;
     struct nf2_spot spot;       /* of what a search found: behind it, or (of one below) behind the
                                    key that was asked for */
     struct nf2_key key;
@@ -46,25 +43,35 @@ static inline int nf2_seek_at(enum nf2_seek how)
 
 /* A change of an entry, or the removal of those of a range. */
 struct nf2_op {
-    enum { NF2_OP_PUT, NF2_OP_DEL, NF2_OP_RANGE } type;
     const struct nf2_key *key;  /* of a name; else `nf2_op_own` */
     union {
-        uint32_t to;            /* of RANGE: entries of the map from the key on up to this
-                                   offset are removed */
         /*
          * Of PUT, one behind the other: rest of a long name, content; or first byte, data; or all
          * in the first.
          */
         struct nf2_span body[NF2_OP_SPANS];
+        struct {
+            uint16_t none[2];   /* the first one's length is 0 */
+            uint32_t to;        /* of RANGE: entries of the map from the key on up to this
+                                   offset are removed */
+        };
     };
+    uint8_t own[6];
+    enum { NF2_OP_PUT, NF2_OP_DEL, NF2_OP_RANGE } type;
 };
 
-/* Room for a short key in a change, in front of the second span's length, which is 0 then. */
+/*
+ * Room for a short key in a change, from where the second span's bytes would lie, of which there
+ * are none then.
+ */
 #define NF2_OWN_BYTES (offsetof(struct nf2_key, bytes) + 5u)
-_Static_assert(offsetof(struct nf2_span, length) >= NF2_OWN_BYTES, "a number's key fits there");
+#define NF2_OWN_AT \
+    (offsetof(struct nf2_op, body) + sizeof(struct nf2_span) + offsetof(struct nf2_span, at))
+_Static_assert(offsetof(struct nf2_op, type) >= NF2_OWN_AT + NF2_OWN_BYTES,
+               "a number's key fits there");
 static inline struct nf2_key *nf2_op_own(struct nf2_op *op)
 {
-    return (struct nf2_key *)(void *)&op->body[1];
+    return (struct nf2_key *)(void *)&op->body[1].at;
 }
 
 /* Does the change replace or remove an entry with this key? */
@@ -170,11 +177,8 @@ int nf2_iterate_next(nf2_t *fs, struct nf2_iterator *iterator, struct nf2_entry 
 /* The same, but the place of the entry alone; 0: there is none. */
 int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator);
 
-/* Reads of an entry's body. */
-int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data,
-                  uint32_t length);
+/* Part of an entry's body. */
 struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32_t length);
-struct nf2_span nf2_body_whole(const struct nf2_entry *entry);
 
 /*
  * Appends a group of changes, the commit of them. NF2_NODE_FULL: there is no room (nothing was
@@ -189,7 +193,6 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
 /* ---- writing a node anew: its head, entries in order, one group; then changes ---- */
 
 uint32_t nf2_op_body(const struct nf2_op *op);          /* bytes of its body */
-uint32_t nf2_op_bytes(const struct nf2_op *op);         /* of its key and body */
 void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level);
 void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op, int rank);
 

@@ -9,12 +9,6 @@ uint32_t nf2_op_body(const struct nf2_op *op)
     return (uint32_t)op->body[0].length + op->body[1].length;
 }
 
-uint32_t nf2_op_bytes(const struct nf2_op *op)
-{
-    uint8_t bytes[NF2_KEY_BYTES];
-    return (uint32_t)(nf2_key_store(bytes, op->key) - bytes) + nf2_op_body(op);
-}
-
 bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key)
 {
     int order = nf2_key_compare(key, op->key);
@@ -96,10 +90,11 @@ static NF2_APART int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t blo
     struct nf2_entry source;
 
     NF2_TRY(nf2_entry_at(fs, block, place, &source));
-    struct nf2_span whole = nf2_body_whole(&source);
-    /* Bits that are no value: on a 64-bit computer alone, and of one function.
-       NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-*) */
-    return op->body[1].length == 0 && memcmp(op->body, &whole, sizeof whole) == 0 ? source.body_record : 0;
+    const struct nf2_span *body = op->body, *whole = &source.body;
+    uint32_t record = whole->at.record.offset;
+    bool same = body->length == whole->length && body->position == whole->position &&
+                body->at.record.offset == record && body->at.record.block == block;
+    return op->body[1].length == 0 && same ? (int)record : 0;
 }
 
 /* The records that the changes are in this node: how many, or an error. */

@@ -62,7 +62,7 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
 #define GONE 2                  /* the entry is removed: a search goes on behind its key */
 
 /*
- * What the changes make of the entry that the tree has on one side of a key (its block is NF2_NONE: there is none): the nearest of those
+ * What the changes make of the entry that the tree has on one side of a key (its block is NF2_NO_BLOCK: there is none): the nearest of those
  * that they put, if it is nearer. No change removes what another one puts.
  */
 static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
@@ -74,7 +74,7 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
 
     NF2_TRY(nf2_group_begin(fs, &reader));
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
-        bool any = entry->block != NF2_NONE;
+        bool any = entry->body.at.record.block != NF2_NO_BLOCK;
         if (op.type != NF2_OP_PUT) {
             if (!any || !nf2_op_covers(&op, &entry->key)) {
                 continue;
@@ -86,14 +86,12 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
         }
         int order = any ? nf2_key_compare(op.key, &entry->key) : 0;
         if (nf2_key_compare(op.key, key) * sign < at && order * sign >= 0) {
-            entry->block = op.body[0].at.block;
-            entry->record = entry->body_record = op.body[0].offset;
-            entry->body_position = op.body[0].position;
-            entry->body_length = op.body[0].length;
+            entry->body = op.body[0];
+            entry->record = op.body[0].at.record.offset;
             nf2_key_copy(&entry->key, op.key);
         }
     }
-    return found < 0 ? found : entry->block != NF2_NONE;
+    return found < 0 ? found : entry->body.at.record.block != NF2_NO_BLOCK;
 }
 
 static NF2_APART int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
@@ -104,7 +102,9 @@ static NF2_APART int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek ho
     for (;;) {
         int found = nf2_tree_seek_as_is(fs, from, next, entry);
         NF2_TRY(found);
-        entry->block = found > 0 ? entry->block : NF2_NONE;
+        if (found == 0) {
+            entry->body.at.record.block = NF2_NO_BLOCK;
+        }
         found = look_through(fs, key, how, entry);
         if (found != GONE) {
             return found;

@@ -62,11 +62,12 @@ int nf2_span_read(nf2_t *fs, const struct nf2_span *span, uint32_t at, void *dat
     if (at > span->length || length > span->length - at) {
         return NF2_ERR_IO;
     }
-    if (span->position == 0) {
+    if (span->position == NF2_IN_RAM) {
         memcpy(data, (const uint8_t *)span->at.data + at, length);
         return NF2_OK;
     }
-    return nf2_record_read(fs, span->at.block, span->offset, span->position + at, data, length);
+    return nf2_record_read(fs, span->at.record.block, span->at.record.offset, span->position + at,
+                           data, length);
 }
 
 int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, uint32_t *at)

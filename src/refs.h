@@ -16,6 +16,13 @@ uint32_t nf2_piece_load(const nf2_t *fs, const uint8_t *p, uint32_t room, struct
 
 int nf2_span_read(nf2_t *fs, const struct nf2_span *span, uint32_t at, void *data, uint32_t length);
 
+/* Reads of an entry's body. */
+static inline int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32_t at, void *data,
+                                uint32_t length)
+{
+    return nf2_span_read(fs, &entry->body, at, data, length);
+}
+
 /* Bytes in front of the content in the body of a name: the rest of a long one. */
 int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, uint32_t *at);
 

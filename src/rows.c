@@ -45,7 +45,7 @@ static NF2_APART int next_pieces(nf2_t *fs, nf2_file_t *file, int lowest, uint32
 }
 
 /* The bytes that it takes. */
-static NF2_APART uint32_t put_piece(nf2_t *fs, struct nf2_writer *writer, uint32_t id, struct nf2_piece *piece)
+static uint32_t put_piece(nf2_t *fs, struct nf2_writer *writer, uint32_t id, struct nf2_piece *piece)
 {
     struct nf2_op op;
 
@@ -54,7 +54,7 @@ static NF2_APART uint32_t put_piece(nf2_t *fs, struct nf2_writer *writer, uint32
 }
 
 /* The shadow goes with the changes. The bytes that this takes. */
-static NF2_APART uint32_t put_shadow(nf2_t *fs, struct nf2_writer *writer, uint32_t shadow)
+static uint32_t put_shadow(nf2_t *fs, struct nf2_writer *writer, uint32_t shadow)
 {
     struct nf2_op op;
 
@@ -82,7 +82,7 @@ static NF2_APART int write_all(nf2_t *fs, nf2_file_t *file, int lowest, struct n
     return n < 0 ? n : (int)length;
 }
 
-static NF2_APART int commit_rows(nf2_t *fs, nf2_file_t *file, int lowest)
+static int commit_rows(nf2_t *fs, nf2_file_t *file, int lowest)
 {
     struct nf2_writer writer;
     int result = NF2_FAILED_BLOCK, length = write_all(fs, file, lowest, NULL);
@@ -101,7 +101,7 @@ static NF2_APART int commit_rows(nf2_t *fs, nf2_file_t *file, int lowest)
 }
 
 /* All of it with one change, if it is no more than that takes: 1, 0 if it is more, or an error. */
-static NF2_APART int change_few(nf2_t *fs, nf2_file_t *file, int lowest)
+static int change_few(nf2_t *fs, nf2_file_t *file, int lowest)
 {
     struct nf2_piece plan[NF2_PLAN_PIECES + NEXT_MOST];
     uint32_t at = 0, count = 0;

@@ -92,7 +92,7 @@ bool nf2_space_mark(nf2_t *fs, uint32_t block)
     return set_in(fs, fs->space.mark, fs->space.mark_window, block);
 }
 
-uint32_t nf2_space_parts(const nf2_t *fs)
+NF2_APART uint32_t nf2_space_parts(const nf2_t *fs)
 {
     return nf2_max(128u / fs->space.cell_blocks, 16); /* a cell's sum fits in a byte, but for full ones of 16 blocks */
 }
@@ -151,7 +151,7 @@ static NF2_APART uint32_t run_at(const nf2_t *fs, uint32_t at, uint32_t limit)
 /* Runs are looked for in parts of the window that one large erase takes, or in groups where the chip has none. */
 static uint32_t part_end(const nf2_t *fs, uint32_t first, uint32_t at)
 {
-    uint32_t part = nf2_part_blocks(fs), shift = fs->io.offset / nf2_block_bytes(fs) + first;
+    uint32_t part = nf2_part_blocks(fs), shift = fs->drive.offset / nf2_block_bytes(fs) + first;
 
     NF2_ASSERT(part > 0);
     return nf2_min(at + part - (shift + at) % part, fs->space.window_blocks);
@@ -240,6 +240,7 @@ uint32_t nf2_space_kept(const nf2_t *fs)
 uint32_t nf2_space_total(const nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
+    NF2_NEAR(space);
     return nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->moved.count +
            space->freed_count;
 }
@@ -254,6 +255,7 @@ void nf2_space_freed(nf2_t *fs, uint32_t block)
 {
     struct nf2_space *space = &fs->space;
 
+    NF2_NEAR(space);
     for (unsigned i = 0; i < fs->root.bads; i++) {
         if (fs->root.bad[i] == block) {
             return;

@@ -18,8 +18,11 @@ struct rewrite {
     uint16_t done;              /* passed so far */
     struct nf2_child right;     /* the neighbour; block 0: none */
     struct nf2_child made[2];   /* the new nodes */
-    struct nf2_writer writer;
-    struct nf2_key cut;         /* first key of the second part; the last one, if it is not cut */
+    uint16_t cut, cut_block;    /* where the first entry of the second part lies; the last one, if
+                                   it is not cut; 0: in front of all */
+    uint16_t block;             /* that is written; NF2_NO_BLOCK: it is measured */
+    uint16_t length, bytes;     /* of what was: where it ends, and its records */
+    struct nf2_writer *writer;
     struct nf2_key key[2];      /* of `up`: what they mean for the parent */
     struct nf2_op up[2];
 };
@@ -36,10 +39,28 @@ static bool overruled(const struct rewrite *rewrite, const struct nf2_key *key)
     return i < rewrite->count;
 }
 
-/* Name and name with an extension stay together, so that replacing a file by renaming stays a change of one leaf. */
-static bool belong_together(const struct nf2_key *a, const struct nf2_key *b)
+/*
+ * Do the entry at the cut and the one behind it stay together? Name and name with an extension do,
+ * so that replacing a file by renaming stays a change of one leaf.
+ */
+static int belong_together(nf2_t *fs, const struct rewrite *rewrite, const struct nf2_key *b)
 {
-    return a->id == b->id && a->length <= b->length && memcmp(a->bytes, b->bytes, a->length) == 0;
+    struct nf2_front a;
+
+    NF2_TRY(nf2_front_of(fs, rewrite->cut_block, rewrite->cut, &a));
+    return a.id == b->id && a.key_length <= b->length &&
+           memcmp(a.bytes + a.key, b->bytes, a.key_length) == 0;
+}
+
+/* Does a change belong behind the cut (`at` 1: or to it)? Its key is not in RAM: that is stack. */
+static int behind_cut(nf2_t *fs, const struct rewrite *rewrite, const struct nf2_op *op, int at)
+{
+    int order = 0;
+
+    if (rewrite->cut != 0) {
+        order = nf2_compare_at(fs, rewrite->cut_block, rewrite->cut, op->key);
+    }
+    return order < 0 ? order : order <= at;
 }
 
 /*
@@ -48,31 +69,37 @@ static bool belong_together(const struct nf2_key *a, const struct nf2_key *b)
  */
 static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view, const uint16_t *end)
 {
-    bool measuring = rewrite->writer.block == NF2_NO_BLOCK;
+    bool measuring = rewrite->block == NF2_NO_BLOCK;
     struct nf2_iterator gap;
     struct nf2_entry entry;
     struct nf2_op op;
 
-    NF2_TRY(nf2_iterate(fs, view, end == rewrite->end ? &nf2_key_lowest : &rewrite->cut, &gap));
+    nf2_key_copy(&entry.key, &nf2_key_lowest);
+    if (end != rewrite->end) {
+        NF2_TRY(nf2_key_at(fs, rewrite->cut_block, rewrite->cut, &entry.key));
+    }
+    NF2_TRY(nf2_iterate(fs, view, &entry.key, &gap));
     while (rewrite->done < end[1]) {
         int found = nf2_iterate_next(fs, &gap, &entry);
-        bool half = measuring && 2 * rewrite->writer.position > rewrite->base, kept = !overruled(rewrite, &entry.key);
+        bool half = measuring && 2 * rewrite->writer->position > rewrite->base, kept = !overruled(rewrite, &entry.key);
         if (found <= 0 || (half && rewrite->sources == 2)) { /* that is too much for one */
             return found;
         }
         if (measuring) {
-            half = half && !belong_together(&rewrite->cut, &entry.key);
-            nf2_key_copy(&rewrite->cut, &entry.key);
-            if (kept && rewrite->two && (half || rewrite->done + 1u == end[1])) {
+            int together = half ? belong_together(fs, rewrite, &entry.key) : 1;
+            NF2_TRY(together);
+            rewrite->cut = entry.record;
+            rewrite->cut_block = entry.body.at.record.block;
+            if (kept && rewrite->two && (together == 0 || rewrite->done + 1u == end[1])) {
                 break;
             }
         }
         if (kept) {
             rewrite->done++;
-            rewrite->writer.more = rewrite->done < end[1];
+            rewrite->writer->more = rewrite->done < end[1];
             nf2_op_put(&op, &entry.key, NULL, 0);
-            op.body[0] = nf2_body_whole(&entry);
-            nf2_node_put(fs, &rewrite->writer, &op, -1);
+            op.body[0] = entry.body;
+            nf2_node_put(fs, rewrite->writer, &op, -1);
         }
     }
     return NF2_OK;
@@ -81,12 +108,13 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
 /* Writes a part into a block. NF2_NO_BLOCK: only to see how long that gets; NF2_NODE_FULL then. */
 static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
 {
-    struct nf2_writer *writer = &rewrite->writer;
+    struct nf2_writer own, *writer = &own;
     const struct nf2_child *node = &rewrite->way[rewrite->level];
     struct nf2_view *view;
 
-    nf2_writer_begin(writer, writer->block, 0);
-    writer->result = writer->block == NF2_NO_BLOCK ? NF2_NODE_FULL : NF2_OK;
+    rewrite->writer = writer;
+    nf2_writer_begin(writer, rewrite->block, 0);
+    writer->result = rewrite->block == NF2_NO_BLOCK ? NF2_NODE_FULL : NF2_OK;
     rewrite->done = rewrite->end[part];
     writer->more = rewrite->end[part + 1] > 0;
     nf2_node_head(fs, writer, rewrite->level);
@@ -95,11 +123,12 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
         NF2_TRY(copy_kept(fs, rewrite, view, rewrite->end + part));
     }
     nf2_writer_align(fs, writer);
-    rewrite->made[part].block = (uint16_t)writer->block;
+    rewrite->made[part].block = rewrite->block;
     rewrite->made[part].base_end = (uint16_t)writer->position;
     for (unsigned i = 0, put = 0; i < rewrite->count; i++) {
         const struct nf2_op *op = &rewrite->ops[i];
-        int second = rewrite->two && nf2_key_compare(op->key, &rewrite->cut) >= 0, rank = 0;
+        int second = rewrite->two ? behind_cut(fs, rewrite, op, 1) : 0, rank = 0;
+        NF2_TRY(second);
         if (op->type == NF2_OP_PUT && second == part) {
             for (unsigned j = 0; j < i; j++) {
                 rank += (put >> j & 1u) != 0 && nf2_key_compare(rewrite->ops[j].key, op->key) < 0;
@@ -109,13 +138,16 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
             nf2_writer_align(fs, writer);
         }
     }
-    return nf2_writer_end(fs, writer);
+    int result = nf2_writer_end(fs, writer);
+    rewrite->length = (uint16_t)writer->position;
+    rewrite->bytes = (uint16_t)writer->bytes;
+    return result;
 }
 
 /* How long a part gets. */
-static NF2_APART int measure(nf2_t *fs, struct rewrite *rewrite)
+static int measure(nf2_t *fs, struct rewrite *rewrite)
 {
-    rewrite->writer.block = NF2_NO_BLOCK;
+    rewrite->block = NF2_NO_BLOCK;
     int result = fill(fs, rewrite, 0);
     return result != NF2_NODE_FULL ? result : NF2_OK;
 }
@@ -131,12 +163,13 @@ static int plan(nf2_t *fs, struct rewrite *rewrite)
     NF2_TRY(measure(fs, rewrite));
     rewrite->base = rewrite->made[0].base_end;
     rewrite->end[1] = rewrite->end[2] = rewrite->done;
-    bool append = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT &&
-                  nf2_key_compare(rewrite->ops->key, &rewrite->cut) > 0;
+    bool one = rewrite->count == 1 && rewrite->ops->type == NF2_OP_PUT;
+    int append = one ? behind_cut(fs, rewrite, rewrite->ops, 0) : 0;
+    NF2_TRY(append);
     rewrite->grows = append || rewrite->sources == 0;
     rewrite->edge = append && 2u * rewrite->base > bytes && !rewrite->failed;
     uint32_t most = rewrite->count == 0 ? 8 : 6; /* eighths; what only moves stays one */
-    rewrite->two = rewrite->edge || rewrite->writer.position > bytes || rewrite->writer.bytes > bytes / 8 * most;
+    rewrite->two = rewrite->edge || rewrite->length > bytes || rewrite->bytes > bytes / 8 * most;
     if (rewrite->two && !rewrite->edge) {
         NF2_TRY(measure(fs, rewrite));
         rewrite->end[1] = rewrite->done;
@@ -150,10 +183,12 @@ static int write_part(nf2_t *fs, struct rewrite *rewrite, int part)
     int result = NF2_FAILED_BLOCK;
 
     while (result == NF2_FAILED_BLOCK) {
-        NF2_TRY(nf2_alloc_node(fs, &rewrite->writer.block));
+        uint32_t block;
+        NF2_TRY(nf2_alloc_node(fs, &block));
+        rewrite->block = (uint16_t)block;
         result = fill(fs, rewrite, part);
         if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, rewrite->writer.block);
+            nf2_journal_bad(fs, rewrite->block);
         }
     }
     return result;
@@ -164,9 +199,12 @@ static int write_part(nf2_t *fs, struct rewrite *rewrite, int part)
 /* A new root: a CHECKPOINT commits. 1, or an error. */
 static NF2_APART int commit_root(nf2_t *fs, const struct nf2_child *node, unsigned level)
 {
-    fs->root.node = (uint16_t)node->block;
-    fs->root.node_base = node->base_end;
-    fs->root.level = (uint8_t)level;
+    struct nf2_root *root = &fs->root;
+
+    NF2_NEAR(root);
+    root->node = (uint16_t)node->block;
+    root->node_base = node->base_end;
+    root->level = (uint8_t)level;
     int result = nf2_journal_checkpoint(fs, false);
     if (result < 0) {           /* the record may count after a remount */
         fs->io.broken = true;
@@ -194,6 +232,11 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     if (root && !rewrite->two) {
         return commit_root(fs, &rewrite->made[0], rewrite->level);
     }
+    if (rewrite->edge) {
+        nf2_key_copy(&rewrite->key[1], rewrite->ops->key);
+    } else if (rewrite->two) {
+        NF2_TRY(nf2_key_at(fs, rewrite->cut_block, rewrite->cut, &rewrite->key[1]));
+    }
     rewrite->level++;
     rewrite->sources = !root;
     rewrite->key[0].id = rewrite->key[0].length = 0;
@@ -204,7 +247,6 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     }
     child_op(rewrite, 0);
     if (rewrite->two) {
-        nf2_key_copy(&rewrite->key[1], &rewrite->cut);
         child_op(rewrite, 1);
     }
     unsigned skipped = rewrite->edge && !root; /* what the parent has already */
@@ -222,7 +264,7 @@ static int write_level(nf2_t *fs, struct rewrite *rewrite)
         return NF2_UNCHANGED;
     }
     if (rewrite->edge) {
-        nf2_key_copy(&rewrite->cut, rewrite->ops->key);
+        rewrite->cut = 0;
         rewrite->made[0] = rewrite->way[rewrite->level];
         rewrite->sources = 0;
         rewrite->end[2] = 0;
@@ -337,17 +379,19 @@ static NF2_APART int above(nf2_t *fs, const struct nf2_path *path, unsigned leve
 
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
 {
+    const struct nf2_root *root = &fs->root;
     struct rewrite rewrite;
     struct nf2_front front;
     unsigned level = 0;
     int place = 0;
 
-    while (level < fs->root.level && place == 0) {
+    NF2_NEAR(root);
+    while (level < root->level && place == 0) {
         level++;
         place = above(fs, path, level, &path->lower);
         NF2_TRY(place);
     }
-    if (level == 0 || nf2_alloc_stock(fs) < 2u + fs->root.level) { /* one node a level: it must go on when removals took the rest */
+    if (level == 0 || nf2_alloc_stock(fs) < 2u + root->level) { /* one node a level: it must go on when removals took the rest */
         return NF2_UNCHANGED;
     }
     if (place == 0) {           /* nothing follows; is there anything in front? */

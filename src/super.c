@@ -137,7 +137,6 @@ int nf2_super_write(nf2_t *fs)
     struct nf2_root *root = &fs->root;
     int result = NF2_FAILED_BLOCK;
 
-    NF2_NEAR(root);
     uint32_t block = root->super_block;
     root->super_sequence++;
     for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {

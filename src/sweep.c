@@ -36,6 +36,7 @@ static void begin_phase(nf2_t *fs)
     uint32_t kept = nf2_space_spare(fs) + (walk->emptying ? blocks_of_moves(fs, walk->to_move) : 0);
     uint32_t left = stock > kept ? stock - kept : 0;
 
+    NF2_NEAR(walk);
     walk->stock = stock;
     walk->moves = walk->to_move;
     walk->work = work_left(fs);
@@ -100,6 +101,7 @@ static NF2_APART void count_window(nf2_t *fs)
     struct nf2_space *space = &fs->space;
     uint32_t orphan;
 
+    NF2_NEAR(space);
     if (space->lap_windows == 0) {
         space->lap_free = 0;
         space->now_counted = false;
@@ -193,6 +195,7 @@ static int next_window(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
+    NF2_NEAR(space);
     if (space->fresh && space->now_window + 1u < nf2_windows(fs)) {
         space->mark_window = fs->walk.turn = space->now_window + 1;
         nf2_space_clear(fs, space->mark, space->mark_window);
@@ -407,6 +410,16 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
     }
     int result = walk_until(fs, nodes_enough, kept);
     return result == NF2_ERR_NOSPC && urgent && nf2_alloc_stock(fs) > 0 ? NF2_OK : result;
+}
+
+bool nf2_sweep_rests(const nf2_t *fs)
+{
+    const struct nf2_space *space = &fs->space;
+    bool room = nodes_enough(fs, nf2_space_kept(fs)) && space->promised == 0 &&
+                space->now_free != 0 && !space->drained;
+
+    return room && fs->root.opened && fs->root.bads < NF2_BAD_MAX / 2 &&
+           fs->group_busy == NF2_GROUP_NONE && (space->fresh || fs->walk.ready);
 }
 
 int nf2_sweep_name(nf2_t *fs)

@@ -146,7 +146,6 @@ static int go_on(nf2_t *fs, struct nf2_entry *entry)
     struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
 
-    NF2_NEAR(way);
     NF2_TRY(nf2_node_view(fs, way->node[0], 0, &gap.view));
     gap.spot = way->spot;
     return nf2_gap_seek(fs, &gap, NF2_ABOVE, entry);
@@ -178,16 +177,18 @@ static NF2_APART int follows(nf2_t *fs, const struct nf2_key *key, enum nf2_seek
 int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
+    struct nf2_way *way = &fs->way;
     bool above = how >= NF2_ABOVE;
     struct nf2_iterator gap;
     int found = follows(fs, key, how, entry);
 
+    NF2_NEAR(way);
     while (found == 0) {
         found = lead(fs, key, how == NF2_BELOW);
         if (found <= 0) {
             return found;
         }
-        NF2_TRY(nf2_node_view(fs, fs->way.node[0], 0, &gap.view));
+        NF2_TRY(nf2_node_view(fs, way->node[0], 0, &gap.view));
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
         found = nf2_gap_seek(fs, &gap, how, entry);
         if (found == 0) {
@@ -200,8 +201,8 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         }
     }
     if (found > 0) {
-        fs->way.last = entry->record;
-        fs->way.spot = entry->spot;
+        way->last = entry->record;
+        way->spot = entry->spot;
     }
     return found;
 }
@@ -226,7 +227,7 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
             if (found <= 0 || nf2_key_compare(&entry->key, key) != 0) {
                 return found < 0 ? found : 0;
             }
-            hint = nf2_hint_of(entry->block, entry->record) | part;
+            hint = nf2_hint_of(entry->body.at.record.block, entry->record) | part;
             i--;
             loaded = true;
             break;

@@ -10,7 +10,7 @@ static struct nf2_view *first_view(const nf2_t *fs)
     return (struct nf2_view *)(void *)fs->views;
 }
 
-static struct nf2_view *next_view(struct nf2_view *view)
+static NF2_APART struct nf2_view *next_view(struct nf2_view *view)
 {
     return (struct nf2_view *)(void *)(view->slot + view->slots);
 }

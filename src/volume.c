@@ -36,14 +36,14 @@ static int begin(nf2_t *fs)
 
     NF2_TRY(nf2_flash_validate(config));
     fs->io.flash = config->flash;
-    fs->io.offset = config->offset;
+    fs->drive.offset = config->offset;
     uint32_t size = config->size != 0 ? config->size : fs->io.flash->chip_size - config->offset;
     fs->io.blocks = size / nf2_block_bytes(fs);
     fs->io.page = (uint16_t)fs->io.flash->page_size;
     fs->io.log_bytes = (uint16_t)nf2_min(NF2_LOG_PAGES * nf2_page(fs), nf2_block_bytes(fs));
     fs->io.read_buffer = config->buffer;
     fs->io.write_buffer = fs->io.read_buffer + nf2_page(fs);
-    fs->io.window_address = NF2_NONE;
+    fs->drive.window_address = NF2_NONE;
     if (fs->io.blocks < NF2_BLOCKS_MIN) {
         return NF2_ERR_NOSPC;
     }

@@ -69,7 +69,6 @@ static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
 static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_piece *piece,
                          bool *wanted)
 {
-    struct nf2_span body = nf2_body_whole(entry);
     struct nf2_refs refs;
     int found, pieces = 0;
 
@@ -82,7 +81,7 @@ static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_pi
         }
         return 0;
     }
-    NF2_TRY(nf2_refs_begin(fs, &entry->key, &body, &refs));
+    NF2_TRY(nf2_refs_begin(fs, &entry->key, &entry->body, &refs));
     bool list = refs.at != 0;
     while ((found = nf2_refs_next(fs, &refs, piece)) > 0) {
         bool moves = fs->walk.emptying && nf2_move_wanted(fs, piece);
@@ -111,13 +110,16 @@ static void mark_node(nf2_t *fs, uint32_t block)
 
 int nf2_walk_begin(nf2_t *fs, bool emptying)
 {
-    fs->walk.active = true;
-    fs->walk.emptying = emptying;
-    fs->walk.ready = fs->walk.looked = false;
-    fs->walk.leaves_before = fs->walk.leaves;
-    fs->walk.leaves = 0;
-    nf2_key_copy(&fs->walk.cursor, &nf2_key_lowest);
-    fs->walk.behind = false;
+    struct nf2_walk *walk = &fs->walk;
+
+    NF2_NEAR(walk);
+    walk->active = true;
+    walk->emptying = emptying;
+    walk->ready = walk->looked = false;
+    walk->leaves_before = walk->leaves;
+    walk->leaves = 0;
+    nf2_key_copy(&walk->cursor, &nf2_key_lowest);
+    walk->behind = false;
     nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
     memset(fs->space.live, 0, sizeof fs->space.live);
     return NF2_BROKEN(NF2_FAULT_PIN_BEGIN) ? NF2_OK : nf2_walk_pin(fs);
@@ -146,8 +148,7 @@ static NF2_APART int mark_name(nf2_t *fs)
     struct nf2_entry entry;
 
     NF2_TRY(nf2_tree_get(fs, &fs->walk.cursor, &entry));
-    struct nf2_span body = nf2_body_whole(&entry);
-    return nf2_walked_body(fs, &fs->walk.cursor, &body);
+    return nf2_walked_body(fs, &fs->walk.cursor, &entry.body);
 }
 
 /*
@@ -206,7 +207,7 @@ static int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *
         }
         int mapped = look_at_entry(fs, &entry, &piece, &moves);
         /* of the record, about */
-        fs->walk.bytes = (uint16_t)(fs->walk.bytes + 10u + entry.key.length + entry.body_length);
+        fs->walk.bytes = (uint16_t)(fs->walk.bytes + 10u + entry.key.length + entry.body.length);
         NF2_TRY(mapped);
         if (*last_id != 0) {    /* it counts up to here */
             bool cut = mapped && entry.key.id == *last_id &&
@@ -254,21 +255,23 @@ static int visit(nf2_t *fs, struct nf2_path *path, struct nf2_wanted *wanted)
 
 static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
 {
+    struct nf2_walk *walk = &fs->walk;
     struct nf2_path path;
     int did = visit(fs, &path, wanted);
 
+    NF2_NEAR(walk);
     if (did != 0) {
         return did;
     }
-    fs->walk.leaves++;
-    fs->walk.behind = false;
-    nf2_key_copy(&fs->walk.cursor, &path.upper);
+    walk->leaves++;
+    walk->behind = false;
+    nf2_key_copy(&walk->cursor, &path.upper);
     if (!path.bounded) {
-        fs->walk.active = false;
-        fs->walk.leaves_before = fs->walk.leaves;
+        walk->active = false;
+        walk->leaves_before = walk->leaves;
     }
-    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, fs->walk.bytes);
-    fs->walk.bytes = 0;
+    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, walk->bytes);
+    walk->bytes = 0;
     if (joined == 1) {          /* there may be more of them */
         fs->space.pristine = false;
     }
@@ -297,26 +300,28 @@ int nf2_walk_step(nf2_t *fs)
 /* Marks the blocks in use of a window, and does nothing else. */
 int nf2_walk_look(nf2_t *fs, uint32_t window)
 {
+    struct nf2_walk *walk = &fs->walk;
     struct nf2_path path;
     struct nf2_wanted none;
 
-    if (fs->walk.looked && fs->walk.looked_changes == fs->io.changes &&
+    NF2_NEAR(walk);
+    if (walk->looked && walk->looked_changes == fs->io.changes &&
         fs->space.mark_window == window) {
         return NF2_OK;
     }
     /* what was marked is lost */
-    fs->walk.again = fs->walk.again || fs->walk.active || fs->walk.ready;
+    walk->again = walk->again || walk->active || walk->ready;
     fs->space.mark_window = (uint16_t)window;
     nf2_victims_begin(fs);
     NF2_TRY(nf2_walk_begin(fs, false));
-    fs->walk.active = false;
-    for (;; nf2_key_copy(&fs->walk.cursor, &path.upper)) {
+    walk->active = false;
+    for (;; nf2_key_copy(&walk->cursor, &path.upper)) {
         NF2_TRY(visit(fs, &path, &none)); /* there are no victims */
         if (!path.bounded) {    /* `upper` is nothing */
             break;
         }
     }
-    fs->walk.looked = true;
-    fs->walk.looked_changes = fs->io.changes;
+    walk->looked = true;
+    walk->looked_changes = fs->io.changes;
     return NF2_OK;
 }

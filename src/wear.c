@@ -114,7 +114,7 @@ static int count_free(nf2_t *fs, bool leaving, struct counts *counts)
         nf2_put24(count, value);
     }
     nf2_op_put(&op, &counts->key, counts->bytes, sizeof counts->bytes);
-    return sum >= LEAST_CHANGE ? nf2_change(fs, &op, 1) : NF2_OK;
+    return sum >= LEAST_CHANGE ? nf2_change_ahead(fs, &op, 1) : NF2_OK;
 }
 
 int nf2_wear_take(nf2_t *fs)
@@ -161,6 +161,7 @@ static void leave(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
+    NF2_NEAR(space);
     nf2_space_changed(fs);
     space->freed_count = 0;
     fs->fragment.count = 0;

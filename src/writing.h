@@ -13,7 +13,7 @@ struct nf2_writing {            /* see fs->writing; NULL where nothing is writte
     void (*look)(nf2_t *fs);    /* nf2_group_look, before each call:
                                    half of a change is not to be seen */
     /* A handle that writes is opened, */
-    int (*begin)(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found);
+    int (*begin)(nf2_t *fs, nf2_file_t *file, const char *path);
     int (*commit)(nf2_t *fs, nf2_file_t *file); /* sync */
     void (*end)(nf2_t *fs, nf2_file_t *file);
     /* What such a handle has there. */
@@ -22,7 +22,7 @@ struct nf2_writing {            /* see fs->writing; NULL where nothing is writte
 };
 
 /* file.c: the parts of open, close and read that only handles for writing have. */
-int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const struct nf2_found *found);
+int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const char *path);
 int nf2_file_sync(nf2_t *fs, nf2_file_t *file);
 void nf2_file_end(nf2_t *fs, nf2_file_t *file);
 int nf2_file_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);

@@ -67,15 +67,18 @@ struct nf2_io {                 /* flash.c, log.c */
     bool cut;                   /* the last session was not left cleanly */
     bool writing;               /* the write buffer may hold a part of a record */
     uint16_t epoch;
-    uint16_t window_begin, window_end;
-    uint32_t offset;            /* bytes: of the volume on the chip */
     uint32_t blocks;
     uint8_t *read_buffer;       /* one page: a window on the flash */
     uint8_t *write_buffer;      /* one page: being programmed */
-    uint32_t window_address;    /* the page that the read buffer comes from; UINT32_MAX: nothing */
     uint32_t changes;           /* programs and erases of this mount */
-    uint32_t busy_us;           /* typical time of all operations of this mount */
     uint32_t effort;            /* of this call: pages read, and 8 for each program */
+};
+
+struct nf2_drive {              /* flash.c, which has most uses of it: so it is not near */
+    uint32_t offset;            /* bytes: of the volume on the chip */
+    uint32_t window_address;    /* the page that the read buffer comes from; UINT32_MAX: nothing */
+    uint16_t window_begin, window_end;  /* so much of it */
+    uint32_t busy_us;           /* typical time of all operations of this mount */
 };
 
 /*
@@ -110,28 +113,29 @@ struct nf2_root {               /* journal.c: what a mount must know */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
-    uint32_t erases;            /* the first run */
-    uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
-    uint16_t free;              /* blocks, never too many; the second run */
+    uint16_t free;              /* blocks, never too many; the first run */
     uint16_t now_window;        /* number */
-    struct nf2_claim nodes, data;   /* the third run */
+    uint16_t now_free;          /* free blocks of `now`; to `ahead`: no run */
+    uint16_t mark_window;       /* number */
+    uint16_t cell_first;        /* block of the marked window with which its cells begin */
+    uint16_t cell_blocks;       /* blocks of each cell */
+    uint16_t lap_windows;       /* windows counted in this lap */
+    uint16_t ahead;             /* so many blocks of the group that idle time erases are done */
+    struct nf2_claim nodes, data;   /* the second run */
     bool fresh;                 /* windows behind `now` were never used, are erased;
-                                   the fourth run */
+                                   the third run */
     bool now_fresh;             /* all free blocks of `now` are erased */
-    uint16_t lap_windows;       /* windows counted in this lap; from here on: no run */
-    uint8_t freed_count;
+    uint8_t freed_count;        /* to `settled`: no run */
     uint8_t lag_window;         /* the window of the laggards */
     bool drained;               /* free blocks of `now` that are not held back were all taken */
     bool now_counted;           /* `now` was counted in this lap */
-    uint16_t ahead;             /* so many blocks of the group that idle time erases are done */
     bool pristine;              /* nothing was changed since this lap began */
     bool settled;               /* nor since the last one, and in it */
-    uint32_t window_blocks;     /* of each window; the last one may have fewer */
-    uint16_t now_free;          /* free blocks of `now` */
-    uint16_t cell_first;        /* block of the marked window with which its cells begin */
+    uint32_t erases;            /* the fourth run */
+    uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
+    uint32_t window_blocks;     /* of each window; the last one may have fewer; from here on: no
+                                   run */
     uint32_t lap_free;          /* blocks found free in this lap of walks */
-    uint16_t cell_blocks;       /* blocks of each cell */
-    uint16_t mark_window;       /* number */
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
     uint32_t laggards;          /* groups of a window that are emptied since they were erased
@@ -152,7 +156,6 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
 };
 
 struct nf2_walk {               /* sweep.c: the walk over the tree */
-    struct nf2_key cursor;      /* what is visited next */
     bool behind;                /* the entry at the cursor was visited */
     bool active;
     bool emptying;              /* this walk moves what lies in victims */
@@ -179,6 +182,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
                                    0: never */
     struct nf2_run moved;       /* where moved data goes */
     uint16_t bytes;             /* of the entries of this leaf that were visited */
+    struct nf2_key cursor;      /* what is visited next */
 };
 
 struct nf2_child {              /* a reference to a node */
@@ -217,6 +221,7 @@ typedef struct nf2 {
     struct nf2_file *files;     /* open handles */
     struct nf2_space space;
     struct nf2_root root;
+    struct nf2_drive drive;
     uint32_t check;             /* of a record in a page of `check_epoch`, as it begins */
     struct nf2_walk walk;
     const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
