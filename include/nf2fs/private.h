@@ -74,7 +74,8 @@ struct nf2_io {                 /* flash.c, log.c */
     uint8_t *write_buffer;      /* one page: being programmed */
     uint32_t window_address;    /* the page that the read buffer comes from; UINT32_MAX: nothing */
     uint32_t changes;           /* programs and erases of this mount */
-    uint32_t busy_us;           /* typical time of all operations of this mount */
+    uint32_t busy_us;           /* typical time of all operations of this mount, and of the
+                                   processor beside them */
     uint32_t effort;            /* of this call: pages read, and 8 for each program */
 };
 
@@ -162,6 +163,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
     bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     bool looked;                /* `mark` was only looked at, */
+    bool scant;                 /* a step has little time: it moves less, and erases nothing */
     uint16_t turn;              /* the window whose turn it is */
     uint32_t looked_changes;    /* when there had been so many changes */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
