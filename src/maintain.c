@@ -89,7 +89,7 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         }
         NF2_TRY(nf2_journal_open(fs));
         /* What calls take is erased ahead, then what else is free, then what steps take. */
-        uint32_t left = budget_us - spent, owed = 0;
+        uint32_t left = budget_us - spent - flash->program_page_us, owed = 0; /* that is for the processor */
         for (unsigned i = 0; i < 3 && (owed & NF2_AHEAD_DONE) == 0; i++) {
             int result = i == 1 ? erase_group(fs, left, log) : nf2_alloc_ahead(fs, i != 0, left, budget_us);
             NF2_TRY(result);
