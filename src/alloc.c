@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "alloc.h"
 
-#define STEP_NODES 3u           /* blocks that a step of idle work takes at most, as a rule: for nodes, */
-#define STEP_DATA 2u            /* for what it moves */
+#define STEP_BLOCKS 3u          /* of each claim that a step of idle work takes at most, as a rule */
 #define CLAIM_FEW 4u            /* blocks that one claim for nodes takes where they are not many */
 
 uint32_t nf2_alloc_stock(const nf2_t *fs)
@@ -29,34 +28,46 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     return NF2_OK;
 }
 
-/* Erases blocks of a claim that follow those that are erased. One that fails ends it, or begins it no more. */
-static int erase_next(nf2_t *fs, struct nf2_claim *claim, uint32_t count)
+int nf2_alloc_erase(nf2_t *fs, uint32_t block, uint32_t count)
 {
-    uint32_t block = (uint32_t)claim->start + claim->erased;
+    int result = nf2_flash_erase(fs, block, count);
 
-    NF2_ASSERT(claim->erased + count <= claim->count);
-    int result = NF2_BROKEN(NF2_FAULT_ERASE) ? NF2_OK : nf2_flash_erase(fs, block, count);
     if (result == NF2_FAILED_BLOCK && count > 1) {
         count = 1;
         result = nf2_flash_erase(fs, block, 1);
     }
     fs->space.erases += count;
-    if (result == NF2_OK) {
-        claim->erased = (uint8_t)(claim->erased + count);
-    } else if (result == NF2_FAILED_BLOCK) {
+    if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, block);
+    }
+    return result == NF2_OK ? (int)count : result;
+}
+
+/* Erases blocks of a claim that follow those that are erased. One that fails ends it, or begins it no more. */
+static int erase_next(nf2_t *fs, struct nf2_claim *claim, uint32_t count)
+{
+    NF2_ASSERT(claim->erased + count <= claim->count);
+    int result = NF2_BROKEN(NF2_FAULT_ERASE) ? (int)count : nf2_alloc_erase(fs, (uint32_t)claim->start + claim->erased, count);
+    if (result == NF2_FAILED_BLOCK) {
         claim->start = (uint16_t)(claim->start + (claim->erased == 0));
         claim->count = (uint8_t)(claim->erased == 0 ? claim->count - 1u : claim->erased);
-        result = NF2_OK;
+        return NF2_OK;
     }
-    return result;
+    NF2_TRY(result);
+    claim->erased = (uint8_t)(claim->erased + result);
+    return NF2_OK;
+}
+
+/* Does one large erase take all of a claim, and is none of it erased? */
+static bool erases_whole(const nf2_t *fs, const struct nf2_claim *claim)
+{
+    return claim->erased == 0 && claim->count > 1 && claim->count == nf2_large_blocks(fs) && nf2_large_begins(fs, claim->start);
 }
 
 /* Erases what stands first in a claim: all at once if that is one large erase. */
 static int erase_first(nf2_t *fs, struct nf2_claim *claim)
 {
-    uint32_t large = nf2_large_blocks(fs);
-    return erase_next(fs, claim, claim->count == large && nf2_large_begins(fs, claim->start) ? large : 1);
+    return erase_next(fs, claim, erases_whole(fs, claim) ? claim->count : 1);
 }
 
 static NF2_APART void take(struct nf2_claim *claim, uint32_t count)
@@ -140,7 +151,7 @@ static int have_erased(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 {
     NF2_TRY(nf2_journal_open(fs));
     while (claim->erased == 0) {
-        NF2_TRY(claim->count > 0 ? erase_first(fs, claim) : claim_new(fs, claim, kept));
+        NF2_TRY(claim->count == 0 ? claim_new(fs, claim, kept) : fs->walk.scant ? NF2_NEED_SPACE : erase_first(fs, claim));
     }
     return NF2_OK;
 }
@@ -170,37 +181,46 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
     return NF2_OK;
 }
 
-/* Is less of a claim erased than a step of idle work may take, though there is more of it? */
-static bool short_of(const struct nf2_claim *claim, uint32_t blocks)
+/* Is more of it to be erased, or is it empty? As much as calls take; as a step of a walk does, while one is on. */
+static NF2_APART bool is_short(const nf2_t *fs, const struct nf2_claim *claim)
 {
-    return claim->erased < blocks && (claim->count == 0 || claim->erased < claim->count);
+    bool enough = fs->walk.active && claim->erased >= STEP_BLOCKS;
+    return claim->count == 0 || (claim->erased < claim->count && !enough);
 }
 
-/* The claim that a step of idle work may take more blocks of than are erased; NULL: none. */
-static struct nf2_claim *short_claim(nf2_t *fs)
+/*
+ * The claim that is, of those for calls, or the one for what moves; NULL: none. That is made only where many blocks are
+ * free: else the claims would take blocks from each other, for ever.
+ */
+static struct nf2_claim *short_claim(nf2_t *fs, bool moves)
 {
     struct nf2_space *space = &fs->space;
-    bool apart = space->moved.count > 0 || many_free(fs);
+    struct nf2_claim *claim = moves ? &space->moved : is_short(fs, &space->nodes) ? &space->nodes : &space->data;
 
-    NF2_NEAR(space);
-    return short_of(&space->nodes, STEP_NODES) ? &space->nodes :
-           short_of(&space->data, STEP_DATA) ? &space->data :
-           apart && short_of(&space->moved, STEP_DATA) ? &space->moved : NULL;
+    if (moves && (!fs->walk.active || !(space->moved.count > 0 || many_free(fs)))) {
+        return NULL;
+    }
+    return is_short(fs, claim) ? claim : NULL;
 }
 
-int nf2_alloc_ahead(nf2_t *fs, bool fits)
+int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget)
 {
-    struct nf2_claim *claim = short_claim(fs);
+    const struct nf2_flash *flash = fs->io.flash;
+    struct nf2_claim *claim = short_claim(fs, moves);
 
-    if (claim == NULL || !fits) {
-        return claim != NULL;
+    if (claim == NULL) {
+        return 0;
     }
-    NF2_TRY(nf2_journal_open(fs));
-    int claimed = claim->count == 0 ? claim_new(fs, claim, nf2_space_spare(fs)) : NF2_OK;
-    if (claimed >= 0 && claim->erased < claim->count) {
-        claimed = erase_next(fs, claim, 1);
+    if (claim->count == 0) {
+        int claimed = claim_new(fs, claim, nf2_space_spare(fs));
+        return claimed == NF2_NEED_SPACE ? 0 : claimed < 0 ? claimed : NF2_AHEAD_DONE;
     }
-    return claimed == NF2_NEED_SPACE ? 0 : claimed < 0 ? claimed : 1;
+    bool large = erases_whole(fs, claim) && budget >= flash->large_erase_us;
+    if (left < (large ? flash->large_erase_us : flash->erase_block_us)) {
+        return NF2_AHEAD_OWED;
+    }
+    NF2_TRY(erase_next(fs, claim, large ? claim->count : 1));
+    return NF2_AHEAD_DONE;
 }
 
 int nf2_run_program(nf2_t *fs, struct nf2_run *run, const void *data, uint32_t length)

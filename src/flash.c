@@ -58,7 +58,7 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
 
     NF2_ASSERT(length > 0 && address % fs->io.flash->read_unit == 0 && length % fs->io.flash->read_unit == 0);
     fs->io.effort += pages;
-    fs->drive.busy_us += pages * fs->io.flash->read_page_us;
+    fs->drive.busy_us += pages * (fs->io.flash->read_page_us + NF2_PROCESSOR_US);
     return fs->io.flash->read(fs->io.flash->context, address, to, length) != 0 ? NF2_ERR_IO : NF2_OK;
 }
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "maintain.h"
 
-#define STEP_PROGRAMS 40u       /* that one step of the walk makes at most, as a rule */
+#define STEP_PROGRAMS 40u       /* that one step of the walk makes at most, as a rule, */
+#define SCANT_PROGRAMS 30u      /* where there is little time, */
+#define STEP_READS 8u           /* and pages that it reads for each of them */
+#define GROUP_OWED 4            /* beside NF2_AHEAD_OWED */
 
 /* The first group of `now` that is free as a whole and not erased; NF2_NONE: there is none. */
 static uint32_t group_to_erase(const nf2_t *fs)
 {
-    uint32_t size = nf2_group_blocks(fs), blocks = fs->space.window_blocks;
+    uint32_t size = nf2_group_blocks(fs), others = fs->space.erased_groups;
 
     for (uint32_t group = 0; group < NF2_GROUPS && !fs->space.now_fresh; group++) {
-        bool free = (fs->space.erased_groups >> group & 1u) == 0 && (group + 1) * size <= blocks;
-        for (uint32_t i = group * size; free && i < (group + 1) * size; i++) {
-            free = !nf2_bit(fs->space.now, i);
-        }
-        if (free) {
+        uint32_t end = (group + 1) * size;
+        if ((others >> group & 1u) == 0 && end <= fs->space.window_blocks && nf2_space_run(fs, end - size, end) == size) {
             return group;
         }
     }
@@ -21,48 +21,42 @@ static uint32_t group_to_erase(const nf2_t *fs)
 }
 
 /*
- * Erases as much of a free group as fits into a time, and puts that on record when it is done: 1, 0 if nothing fits, or an
- * error. What was done is kept in RAM: a block that is taken meanwhile ends the group's being free.
+ * Erases a part of a free group, or puts on record that it is erased, if that fits into a time: NF2_AHEAD_DONE,
+ * GROUP_OWED, 0 if there is none, or an error. What was done is kept in RAM: a block that is taken meanwhile ends the
+ * group's being free.
  */
-static int erase_some(nf2_t *fs, uint32_t group, uint32_t left, uint32_t record)
+static int erase_group(nf2_t *fs, uint32_t left, uint32_t record)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t size = nf2_group_blocks(fs), large = nf2_large_blocks(fs);
-    uint32_t first = space->now_window * space->window_blocks + group * size;
-    int done = 0;
+    uint32_t size = nf2_group_blocks(fs), group = group_to_erase(fs), time = fs->io.flash->erase_block_us, count = 1;
 
+    if (group == NF2_NONE) {
+        return 0;
+    }
     space->ahead = space->ahead_group == group ? space->ahead : 0;
     space->ahead_group = (uint8_t)group;
-    if (NF2_BROKEN(NF2_FAULT_AHEAD)) {
-        space->erased_groups |= 1u << group;
-        NF2_TRY(nf2_journal_checkpoint(fs, false));
+    if (space->ahead < size && !NF2_BROKEN(NF2_FAULT_AHEAD)) {
+        uint32_t block = space->now_window * space->window_blocks + group * size + space->ahead;
+        uint32_t large = nf2_large_blocks(fs);
+        if (large > 1 && nf2_large_begins(fs, block) && space->ahead + large <= size) {
+            count = large;
+            time = fs->io.flash->large_erase_us;
+        }
+        if (left < time) {
+            return GROUP_OWED;
+        }
+        int erased = nf2_alloc_erase(fs, block, count);
+        NF2_TRY(erased == NF2_FAILED_BLOCK ? 0 : erased);
+        space->ahead = (uint16_t)(space->ahead + (uint32_t)erased); /* of one that failed the group is free no more */
+        return NF2_AHEAD_DONE;
     }
-    while (space->ahead < size) {
-        uint32_t block = first + space->ahead;
-        bool whole = large > 1 && nf2_large_begins(fs, block) && block + large <= first + size;
-        uint32_t count = whole ? large : 1, time = whole ? fs->io.flash->large_erase_us : fs->io.flash->erase_block_us;
-        bool last = space->ahead + count >= size;
-        if (left < time + (last ? record : 0)) {
-            return done;
-        }
-        int result = nf2_flash_erase(fs, block, count);
-        if (result == NF2_FAILED_BLOCK && count > 1) {
-            result = nf2_flash_erase(fs, block, count = 1);
-        }
-        if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, block);
-            return 1;
-        }
-        NF2_TRY(result);
-        space->erases += count;
-        space->ahead = (uint16_t)(space->ahead + count);
-        left -= time;
-        done = 1;
+    if (left < record) {
+        return GROUP_OWED;
     }
     space->erased_groups |= 1u << group;
     space->ahead = 0;
     NF2_TRY(nf2_journal_checkpoint(fs, false));
-    return 1;
+    return NF2_AHEAD_DONE;
 }
 
 /* Erases of the log's next block and of an anchor's, where the log is about to turn. */
@@ -71,41 +65,58 @@ static uint32_t erases_of_turn(const nf2_t *fs)
     return fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs) ? 1u + fs->root.next_suspect : 0;
 }
 
+/* Microseconds that count: those of a clock, or else typical ones of what was done. */
+static NF2_APART uint32_t now_us(const nf2_t *fs)
+{
+    const struct nf2_config *config = fs->config;
+
+    return config->now_us != NULL ? config->now_us(config->clock_context) : fs->drive.busy_us;
+}
+
 int nf2_idle(nf2_t *fs, uint32_t budget_us)
 {
     const struct nf2_flash *flash = fs->io.flash;
-    uint32_t begin = fs->drive.busy_us, step = STEP_PROGRAMS * (flash->program_page_us + 16 * flash->read_page_us);
+    uint32_t begin = now_us(fs), unit = flash->program_page_us + STEP_READS * (flash->read_page_us + NF2_PROCESSOR_US);
 
     if (fs->io.read_only) {
         return 0;
     }
     NF2_TRY(nf2_sweep_finish(fs));
-    for (;;) {
-        uint32_t spent = fs->drive.busy_us - begin, left = budget_us > spent ? budget_us - spent : 0;
-        uint32_t group = fs->root.opened ? group_to_erase(fs) : NF2_NONE;
-        uint32_t log = 2 * flash->program_page_us + erases_of_turn(fs) * flash->erase_block_us;
-        int erased = group != NF2_NONE ? erase_some(fs, group, left, log) : 0;
-        NF2_TRY(erased);
-        if (erased) {
-            continue;
-        }
-        if (!fs->root.opened && !fs->root.leaky) {
-            return 0;
-        }
-        /* What a step may take is erased ahead, a block at a time. */
-        bool fits = left >= flash->erase_block_us + log;
-        int ahead = nf2_alloc_ahead(fs, fits);
-        NF2_TRY(ahead);
-        if (ahead > 0 && fits) {
-            continue;
-        }
-        uint32_t rest = fs->space.data.count < 2 ? flash->erase_block_us : 0; /* a copy may go on in new blocks */
-        if (ahead > 0 || left < step + log + rest) {
+    while (fs->root.opened || fs->root.leaky) {
+        uint32_t spent = now_us(fs) - begin, log = 2 * flash->program_page_us + erases_of_turn(fs) * flash->erase_block_us;
+        if (budget_us < spent + log) {
             return 1;
         }
+        NF2_TRY(nf2_journal_open(fs));
+        /* What calls take is erased ahead, then what else is free, then what steps take. */
+        uint32_t left = budget_us - spent - flash->program_page_us, owed = 0; /* that is for the processor */
+        for (unsigned i = 0; i < 3 && (owed & NF2_AHEAD_DONE) == 0; i++) {
+            int result = i == 1 ? erase_group(fs, left, log) : nf2_alloc_ahead(fs, i != 0, left, budget_us);
+            NF2_TRY(result);
+            owed |= (uint32_t)result;
+        }
+        if ((owed & NF2_AHEAD_DONE) != 0) {
+            continue;
+        }
+        /* Without the time for an erase and a step a step does less, and takes what is erased. */
+        uint32_t step = STEP_PROGRAMS * unit + log, rest = flash->erase_block_us;
+        bool scant = budget_us < step + rest;
+        if (scant) {
+            step = SCANT_PROGRAMS * unit + log;
+        } else if (fs->space.data.count < 2) {
+            step += rest;       /* a copy may go on in new blocks */
+        }
+        bool lacks = (owed & NF2_AHEAD_OWED) != 0 && (!scant || (fs->walk.active && fs->walk.emptying));
+        if (lacks || left < step) {
+            return 1;
+        }
+        fs->walk.scant = scant;
         int more = nf2_sweep_step(fs);
-        if (more <= 0) {
-            return more < 0 ? more : group != NF2_NONE;
+        fs->walk.scant = false;
+        NF2_TRY(more);
+        if (more == 0) {
+            return owed != 0;
         }
     }
+    return 0;
 }

@@ -5,7 +5,8 @@
 #include "walked.h"
 
 #define STEP_PAGES 24u          /* copied in one step, */
-#define NEXT_PAGES 16u          /* and no other piece behind so many */
+#define NEXT_PAGES 16u          /* and no other piece behind so many; */
+#define SCANT_PAGES 6u          /* where there is little time, and then no other piece */
 
 bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
 {
@@ -25,7 +26,7 @@ bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
  */
 static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 {
-    uint32_t bytes = nf2_block_bytes(fs), most = STEP_PAGES * nf2_page(fs);
+    uint32_t bytes = nf2_block_bytes(fs), most = (fs->walk.scant ? SCANT_PAGES : STEP_PAGES) * nf2_page(fs);
 
     if (piece->kind == NF2_PIECE_FRAMES) {
         return;
@@ -125,7 +126,7 @@ static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted
     uint32_t before = fs->walk.to_move;
     int more = 1;
 
-    while (more > 0 && plan.count < wanted->count && before - fs->walk.to_move <= NEXT_PAGES) {
+    while (more > 0 && plan.count < wanted->count && before - fs->walk.to_move <= (fs->walk.scant ? 0 : NEXT_PAGES)) {
         more = move_piece(fs, id, wanted->offset[plan.count], &plan);
         NF2_TRY(more);
     }
@@ -229,7 +230,7 @@ static int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *list)
     *p++ = NF2_BODY_LIST;
     NF2_TRY(list_begin(fs, key, &refs)); /* of no LIST it has nothing */
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
-        bool moves = nf2_move_wanted(fs, &piece);
+        bool moves = !(moved && fs->walk.scant) && nf2_move_wanted(fs, &piece);
         bool full = p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES;
         if (full || (moves && piece.length > STEP_PAGES * nf2_page(fs))) {
             return TOO_LONG;

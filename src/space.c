@@ -137,8 +137,7 @@ uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits)
     return count;
 }
 
-/* Free blocks of `now` from number `at` on, up to `limit`. */
-static NF2_APART uint32_t run_at(const nf2_t *fs, uint32_t at, uint32_t limit)
+uint32_t nf2_space_run(const nf2_t *fs, uint32_t at, uint32_t limit)
 {
     uint32_t n = 0;
 
@@ -171,9 +170,9 @@ static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool 
 
     for (uint32_t at = 0, limit; at < size; at = limit) {
         limit = part_end(fs, first, at);
-        bool entire = run_at(fs, at, limit) == nf2_part_blocks(fs);
+        bool entire = nf2_space_run(fs, at, limit) == nf2_part_blocks(fs);
         for (uint32_t n; entire == whole && at < limit; at += nf2_max(n, 1)) {
-            n = nf2_min(run_at(fs, at, limit), most);
+            n = nf2_min(nf2_space_run(fs, at, limit), most);
             if (n > best && (any || suits(fs, first + at, worn))) {
                 best = n;
                 *start = first + at;

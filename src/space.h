@@ -52,6 +52,9 @@ bool nf2_space_victim(const nf2_t *fs, uint32_t block);
  */
 void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window);
 
+/* Free blocks of `now` from number `at` on, up to `limit`: those side by side. */
+uint32_t nf2_space_run(const nf2_t *fs, uint32_t at, uint32_t limit);
+
 /* Free blocks that `bits` of a window have. */
 uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits);
 

@@ -245,8 +245,8 @@ static int orphan_step(nf2_t *fs)
     if (found == 0) {
         nf2_op_delete_orphan(&op, id);
     }
-    NF2_TRY(nf2_change_ahead(fs, &op, 1));
-    return 1;
+    found = nf2_change_ahead(fs, &op, 1);
+    return found == NF2_OK ? 1 : found == NF2_NEED_SPACE ? 0 : found;
 }
 
 /* One walk, or as much of it as is needed; `taken`: a window is taken without any. */
@@ -442,16 +442,16 @@ int nf2_sweep_room(nf2_t *fs, uint32_t blocks)
 
 int nf2_sweep_step(nf2_t *fs)
 {
-    NF2_TRY(nf2_journal_open(fs));
-    int orphans = orphan_step(fs);
-    if (orphans != 0) {
-        return orphans;
+    struct nf2_walk *walk = &fs->walk;
+
+    if (!walk->active) {        /* orphans are not looked for while a walk is on: each step would read two leaves */
+        int orphans = orphan_step(fs);
+        bool few = fs->space.now_free < fs->space.window_blocks / 16; /* what is ready is taken: with more blocks more can be emptied */
+        if (orphans != 0 || (walk->ready && !few) || fs->space.fresh || fs->space.settled) {
+            return orphans;
+        }
+        NF2_TRY(next_window(fs));
     }
-    bool few = fs->space.now_free < fs->space.window_blocks / 16; /* what is ready is taken: with more blocks more can be emptied */
-    if (!fs->walk.active && ((fs->walk.ready && !few) || fs->space.fresh || fs->space.settled)) {
-        return 0;
-    }
-    NF2_TRY(fs->walk.active ? NF2_OK : next_window(fs));
-    NF2_TRY(fs->walk.active ? walk_step(fs) : NF2_OK);
+    NF2_TRY(walk->active ? walk_step(fs) : NF2_OK);
     return 1;
 }

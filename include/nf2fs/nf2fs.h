@@ -124,6 +124,15 @@ struct nf2_config {
      */
     uint32_t wear_age;
     uint32_t wear_spread;
+
+    /*
+     * Optional: microseconds since any moment, as a number of 32 bits that goes on from its largest
+     * value to 0 (a timer with fewer bits is to be extended). Then the budget of nf2_maintain is
+     * kept by this clock, with all that the processor, the bus and other tasks take; without it, by
+     * the driver's typical times and 16 us of the processor for each page that is read.
+     */
+    uint32_t (*now_us)(void *context);
+    void *clock_context;
 };
 
 /* Two page buffers and views of the tree (nf2fs/private.h). */
@@ -232,10 +241,13 @@ enum nf2_block_state {
 int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases);
 
 /*
- * Idle work, in steps, for at most `budget_us` microseconds of the geometry's typical times: frees
- * what removed files held, compacts, erases ahead, and moves what rests in little worn blocks. A
- * step that would pass the budget is not begun: a large erase and a third more is enough for all of
- * them, but for the maps of large files that are overwritten in pieces, of which less is done.
+ * Idle work, in steps, for at most `budget_us` microseconds of the configuration's clock, or else
+ * of the geometry's typical times and the processor's: frees what removed files held, compacts,
+ * erases ahead, and moves what rests in little worn blocks. A step that would pass the budget is
+ * not begun: a large erase and a third more is enough for all of them, but for the maps of large
+ * files that are overwritten in pieces, of which less is done. With less time than an erase and a
+ * step take, steps are small and erase nothing; 20 ms are enough for them where a page is
+ * programmed in 0.4 ms.
  * Blocks in which nothing is live are freed when they may be a 64th of the volume; those that are
  * live in part are emptied where blocks run short. Where a large erase is cheaper, blocks that fell
  * free singly wait for their neighbours while half of what is free is erased.

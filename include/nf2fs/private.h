@@ -167,6 +167,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool looked;                /* `mark` was only looked at, */
     uint8_t grain;              /* what is written over a map grows to multiples of two to that
                                    power, in bytes */
+    bool scant;                 /* a step has little time: it moves less, and erases nothing */
     uint16_t turn;              /* the window whose turn it is */
     uint32_t looked_changes;    /* when there had been so many changes */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
