@@ -7,13 +7,10 @@
 static uint32_t group_to_erase(const nf2_t *fs)
 {
     uint32_t size = nf2_group_blocks(fs), blocks = fs->space.window_blocks;
+    uint32_t not = fs->space.erased_groups | fs->space.worn;
 
-    for (uint32_t group = 0; group < NF2_GROUPS && !fs->space.now_fresh; group++) {
-        bool free = (fs->space.erased_groups >> group & 1u) == 0 && (group + 1) * size <= blocks;
-        for (uint32_t i = group * size; free && i < (group + 1) * size; i++) {
-            free = !nf2_bit(fs->space.now, i);
-        }
-        if (free) {
+    for (uint32_t group = 0, at = 0; at + size <= blocks && !fs->space.now_fresh; group++, at += size) {
+        if ((not >> group & 1u) == 0 && nf2_space_run(fs, at, at + size) == size) {
             return group;
         }
     }

@@ -137,8 +137,7 @@ uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits)
     return count;
 }
 
-/* Free blocks of `now` from number `at` on, up to `limit`. */
-static NF2_APART uint32_t run_at(const nf2_t *fs, uint32_t at, uint32_t limit)
+uint32_t nf2_space_run(const nf2_t *fs, uint32_t at, uint32_t limit)
 {
     uint32_t n = 0;
 
@@ -171,9 +170,9 @@ static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool 
 
     for (uint32_t at = 0, limit; at < size; at = limit) {
         limit = part_end(fs, first, at);
-        bool entire = run_at(fs, at, limit) == nf2_part_blocks(fs);
+        bool entire = nf2_space_run(fs, at, limit) == nf2_part_blocks(fs);
         for (uint32_t n; entire == whole && at < limit; at += nf2_max(n, 1)) {
-            n = nf2_min(run_at(fs, at, limit), most);
+            n = nf2_min(nf2_space_run(fs, at, limit), most);
             if (n > best && (any || suits(fs, first + at, worn))) {
                 best = n;
                 *start = first + at;
@@ -195,6 +194,7 @@ uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t
         bool any = i >= 4;      /* what is left in the end was held back */
         if (any) {
             fs->space.drained = true;
+            fs->space.worn = 0;
         }
         of = i < 2 ? NF2_SPACE_WORN : (i & 1) != rests ? NF2_SPACE_RESTS : NF2_SPACE_WHOLE;
         n = find(fs, most, of, any, start);
@@ -208,16 +208,15 @@ uint32_t nf2_part_blocks(const nf2_t *fs)
     return large > 1 ? large : nf2_group_blocks(fs);
 }
 
-bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
+uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
 {
     const struct nf2_space *space = &fs->space;
-    bool erased = true;
+    uint32_t n = 0;
 
-    for (uint32_t block = start; block < start + count; block++) {
-        bool group = (space->erased_groups & group_bit(fs, block)) != 0;
-        erased = erased && (space->now_fresh || group);
+    while (n < count && (space->now_fresh || (space->erased_groups & group_bit(fs, start + n)) != 0)) {
+        n++;
     }
-    return erased;
+    return n;
 }
 
 uint32_t nf2_space_reserve(const nf2_t *fs)

@@ -426,7 +426,7 @@ int nf2_sweep_step(nf2_t *fs)
     if (orphans != 0) {
         return orphans;
     }
-    bool few = fs->space.now_free < fs->space.window_blocks / 16; /* what is ready is taken: with more blocks more can be emptied */
+    bool few = fs->space.drained || fs->space.now_free < fs->space.window_blocks / 16; /* what is ready is taken: with more blocks more can be emptied */
     if (!fs->walk.active && ((fs->walk.ready && !few) || fs->space.fresh || fs->space.settled)) {
         return 0;
     }
