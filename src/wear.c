@@ -78,9 +78,8 @@ static uint32_t with_super(uint32_t window)
 /* Was a group, or may a part of it have been, erased more often than most? */
 static bool is_worn(const nf2_t *fs, const struct counts *counts, uint32_t group)
 {
-    bool more = wear(fs, counts, group) > mean(fs) + spread(fs);
-
-    return aged(fs) && (more || split_for(fs, counts, group) > 0);
+    return aged(fs) && (wear(fs, counts, group) > mean(fs) + spread(fs) ||
+                        split_for(fs, counts, group) > 0);
 }
 
 /*
@@ -128,7 +127,7 @@ int nf2_wear_take(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
-    space->worn = with_super(space->mark_window);
+    space->worn = 0;
     if (fs->group_busy != NF2_GROUP_NONE || nf2_alloc_stock(fs) < nf2_space_kept(fs)) {
         return NF2_OK;          /* it is not worth a block that is lacking */
     }
