@@ -24,7 +24,7 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_journal_checkpoint(fs, false));
     claim->start = (uint16_t)start;
     claim->count = (uint8_t)count;
-    claim->erased = (uint8_t)(erased < count ? 0 : count);
+    claim->erased = (uint8_t)erased;
     (void)nf2_space_find(fs, 1, NF2_SPACE_WHOLE, &start); /* is all that is left held back? */
     return NF2_OK;
 }
