@@ -15,7 +15,7 @@ uint32_t nf2_alloc_stock(const nf2_t *fs)
 /* Puts a run of free blocks of `now` on record as used, which they are if a cut loses the claim. */
 static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_t count)
 {
-    bool erased = nf2_space_erased(fs, start, count);
+    uint32_t erased = nf2_space_erased(fs, start, count);
 
     NF2_ASSERT(count > 0 && start + count <= fs->io.blocks && claim->count == 0 && fs->root.opened);
     nf2_space_use(fs, start, count); /* a turn of the log must not take them */
@@ -24,7 +24,8 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_journal_checkpoint(fs, false));
     claim->start = (uint16_t)start;
     claim->count = (uint8_t)count;
-    claim->erased = (uint8_t)(erased ? count : 0);
+    claim->erased = (uint8_t)erased;
+    (void)nf2_space_find(fs, 1, NF2_SPACE_WHOLE, &start); /* is all that is left held back? */
     return NF2_OK;
 }
 

@@ -259,7 +259,7 @@ static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
     NF2_NEAR(nodes);
     if (nodes->count == 0 && nf2_space_find(fs, 1, NF2_SPACE_RESTS, &block) > 0) {
         nodes->start = (uint16_t)block;
-        nodes->erased = nf2_space_erased(fs, block, 1);
+        nodes->erased = (uint8_t)nf2_space_erased(fs, block, 1);
         nodes->count = 1;
         nf2_space_use(fs, block, 1);
         nf2_space_taken(fs, 1);

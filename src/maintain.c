@@ -9,11 +9,11 @@
 /* The first group of `now` that is free as a whole and not erased; NF2_NONE: there is none. */
 static uint32_t group_to_erase(const nf2_t *fs)
 {
-    uint32_t size = nf2_group_blocks(fs), others = fs->space.erased_groups;
+    uint32_t size = nf2_group_blocks(fs), blocks = fs->space.window_blocks;
+    uint32_t not = fs->space.erased_groups | fs->space.worn;
 
-    for (uint32_t group = 0; group < NF2_GROUPS && !fs->space.now_fresh; group++) {
-        uint32_t end = (group + 1) * size;
-        if ((others >> group & 1u) == 0 && end <= fs->space.window_blocks && nf2_space_run(fs, end - size, end) == size) {
+    for (uint32_t group = 0, at = 0; at + size <= blocks && !fs->space.now_fresh; group++, at += size) {
+        if ((not >> group & 1u) == 0 && nf2_space_run(fs, at, at + size) == size) {
             return group;
         }
     }

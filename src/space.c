@@ -194,6 +194,7 @@ uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t
         bool any = i >= 4;      /* what is left in the end was held back */
         if (any) {
             fs->space.drained = true;
+            fs->space.worn = 0;
         }
         of = i < 2 ? NF2_SPACE_WORN : (i & 1) != rests ? NF2_SPACE_RESTS : NF2_SPACE_WHOLE;
         n = find(fs, most, of, any, start);
@@ -207,16 +208,15 @@ uint32_t nf2_part_blocks(const nf2_t *fs)
     return large > 1 ? large : nf2_group_blocks(fs);
 }
 
-bool nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
+uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
 {
     const struct nf2_space *space = &fs->space;
-    bool erased = true;
+    uint32_t n = 0;
 
-    for (uint32_t block = start; block < start + count; block++) {
-        bool group = (space->erased_groups & group_bit(fs, block)) != 0;
-        erased = erased && (space->now_fresh || group);
+    while (n < count && (space->now_fresh || (space->erased_groups & group_bit(fs, start + n)) != 0)) {
+        n++;
     }
-    return erased;
+    return n;
 }
 
 uint32_t nf2_space_reserve(const nf2_t *fs)

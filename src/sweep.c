@@ -446,7 +446,7 @@ int nf2_sweep_step(nf2_t *fs)
 
     if (!walk->active) {        /* orphans are not looked for while a walk is on: each step would read two leaves */
         int orphans = orphan_step(fs);
-        bool few = fs->space.now_free < fs->space.window_blocks / 16; /* what is ready is taken: with more blocks more can be emptied */
+        bool few = fs->space.drained || fs->space.now_free < fs->space.window_blocks / 16; /* what is ready is taken: with more blocks more can be emptied */
         if (orphans != 0 || (walk->ready && !few) || fs->space.fresh || fs->space.settled) {
             return orphans;
         }

@@ -52,28 +52,21 @@ static bool aged(const nf2_t *fs)
     return mean(fs) >= (age != 0 ? age : AGE);
 }
 
-/* Groups with fewer erases lag. */
-static uint32_t lag_below(const nf2_t *fs)
-{
-    return aged(fs) && mean(fs) > spread(fs) ? mean(fs) - spread(fs) : 0;
-}
-
 /* When a group was split, in halves of the spread: the last two bits count. */
-static uint32_t moment(const nf2_t *fs)
+static NF2_APART uint32_t moment(const nf2_t *fs)
 {
     return mean(fs) * 2u / spread(fs);
 }
 
 /*
- * Erases of a group in the mean; none where for long a part of it was free and the rest never: the
- * part wears, what rests there does not, and the mean of both does not tell.
+ * For how many halves of the spread a part of a group was free and the rest never: the part wears,
+ * what rests there does not, and the mean of both does not tell.
  */
-static uint32_t rested(const nf2_t *fs, const struct counts *counts, uint32_t group)
+static uint32_t split_for(const nf2_t *fs, const struct counts *counts, uint32_t group)
 {
     uint32_t since = counts->bytes[group * COUNT_BYTES];
-    bool long_split = (since & SPLIT) != 0 && ((moment(fs) - since) & 2u) != 0;
 
-    return long_split ? 0 : wear(fs, counts, group);
+    return (since & SPLIT) != 0 ? (moment(fs) - since) & (SPLIT - 1) : 0;
 }
 
 /* Bit of the group that has super blocks: it is never whole, and rests. */
@@ -82,22 +75,31 @@ static uint32_t with_super(uint32_t window)
     return window == 0;
 }
 
+/* Was a group, or may a part of it have been, erased more often than most? */
+static bool is_worn(const nf2_t *fs, const struct counts *counts, uint32_t group)
+{
+    return aged(fs) && (wear(fs, counts, group) > mean(fs) + spread(fs) ||
+                        split_for(fs, counts, group) > 0);
+}
+
 /*
  * Counts the free blocks of the marked window as erased, but those that were free already; or, if a
- * window is being left, its free ones as not erased after all.
+ * window is being left, its free ones as not erased after all. Notes which groups are worn.
  */
-static int count_free(nf2_t *fs, bool leaving, struct counts *counts)
+static int count_free(nf2_t *fs, bool leaving)
 {
-    const struct nf2_space *space = &fs->space;
+    struct nf2_space *space = &fs->space;
     uint32_t now = space->now_window, window = leaving ? now : space->mark_window;
     const uint8_t *bits = leaving ? space->now : space->mark;
     bool all = leaving || window != now;
     uint32_t size = nf2_group_blocks(fs), sum = 0, at = 0;
+    struct counts counts;
     struct nf2_op op;
 
-    NF2_TRY(load(fs, window, counts));
-    uint8_t *count = counts->bytes;
-    for (; count < counts->bytes + sizeof counts->bytes; count += COUNT_BYTES) {
+    NF2_TRY(load(fs, window, &counts));
+    space->worn = with_super(window);
+    for (uint32_t group = 0; group < NF2_GROUPS; group++) {
+        uint8_t *count = counts.bytes + group * COUNT_BYTES;
         uint32_t free = 0, fresh = 0, value = nf2_get24(count);
         for (uint32_t n = size; n > 0; n--, at++) {
             uint32_t is_free = !nf2_bit(bits, at);
@@ -105,46 +107,43 @@ static int count_free(nf2_t *fs, bool leaving, struct counts *counts)
             fresh += is_free & (all | nf2_bit(space->now, at));
         }
         sum += fresh;
-        value += (leaving ? 0 - fresh : fresh) * (SPLIT + SPLIT);
+        if (leaving) {          /* those that idle time erased will be erased anew */
+            fresh = (space->erased_groups >> group & 1u) != 0 ? 0 : 0 - fresh;
+        }
+        value += fresh * (SPLIT + SPLIT);
         if (free == size) {
             value &= ~(SPLIT + SPLIT - 1);
         } else if (free > 0 && (value & SPLIT) == 0) {
             value |= SPLIT + (moment(fs) & (SPLIT - 1));
         }
         nf2_put24(count, value);
+        space->worn |= (uint32_t)is_worn(fs, &counts, group) << group;
     }
-    nf2_op_put(&op, &counts->key, counts->bytes, sizeof counts->bytes);
-    return sum >= LEAST_CHANGE ? nf2_change_ahead(fs, &op, 1) : NF2_OK;
+    nf2_op_put(&op, &counts.key, counts.bytes, sizeof counts.bytes);
+    return sum >= LEAST_CHANGE ? nf2_change_ahead(fs, &op, 1) : NF2_OK; /* of one leaf: no GROUP is left */
 }
 
 int nf2_wear_take(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
-    struct counts counts;
 
-    space->worn = with_super(space->mark_window);
+    space->worn = 0;
     if (fs->group_busy != NF2_GROUP_NONE || nf2_alloc_stock(fs) < nf2_space_kept(fs)) {
         return NF2_OK;          /* it is not worth a block that is lacking */
     }
-    if (space->now_window != space->mark_window) {
-        NF2_TRY(count_free(fs, true, &counts));
-    }
-    NF2_TRY(count_free(fs, false, &counts));
-    for (uint32_t group = 0; aged(fs) && group < NF2_GROUPS; group++) {
-        bool worn = wear(fs, &counts, group) > mean(fs) + spread(fs);
-        space->worn |= (uint32_t)worn << group;
-    }
-    return NF2_OK;
+    NF2_TRY(space->now_window != space->mark_window ? count_free(fs, true) : NF2_OK);
+    return count_free(fs, false);
 }
 
 /* The group that lags most and is not among the laggards yet; NF2_GROUPS: there is none. */
 static uint32_t least_worn(const nf2_t *fs, const struct counts *counts)
 {
-    uint32_t best = NF2_GROUPS, least = lag_below(fs);
+    uint32_t best = NF2_GROUPS, least = aged(fs) ? mean(fs) : 0;
 
     for (uint32_t group = 0; group < NF2_GROUPS; group++) {
         bool chosen = (fs->space.laggards >> group & 1u) != 0;
-        uint32_t erases = rested(fs, counts, group);
+        uint32_t erases = split_for(fs, counts, group) > 1 ? 0 : wear(fs, counts, group);
+        erases += spread(fs);
         if (!chosen && erases < least) {
             best = group;
             least = erases;

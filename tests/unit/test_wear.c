@@ -190,7 +190,7 @@ TEST(spread_bounds)
         printf("spread %2u: mean %3u, groups from %3u on, blocks %3u to %3u\n", (unsigned)spread,
                (unsigned)wear.mean, (unsigned)wear.group, (unsigned)wear.least,
                (unsigned)wear.most);
-        CHECK(spread > 8 || wear.most * 20 <= wear.mean * 27); /* 13 of 10 is wanted: missed (DESIGN.md, "Open") */
+        CHECK(spread > 8 || wear.most * 10 <= wear.mean * 13);
         rests_unchanged(&volume);
         volume_down(&volume, true);
     }
@@ -343,6 +343,32 @@ TEST(no_place)
     volume_down(&volume, true);
 }
 
+/* The blocks beside the super blocks are not what a window in turn ends with, each time. */
+TEST(beside_super_blocks)
+{
+    static struct volume volume;
+    struct vflash_chip chip = *vflash_chip_find("w25q64");
+    uint32_t most = 0, mean = 0;
+
+    chip.size = 4u << 20;       /* two windows */
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(put(&volume, "cold", 2u << 20, 1), NF2_OK);
+    for (unsigned i = 0; mean < 30; i++) {
+        CHECK_EQ(put(&volume, "hot", 32, i), NF2_OK);
+        CHECK_EQ(nf2_remove(&volume.fs, "hot"), NF2_OK);
+        const uint64_t *erases = vflash_counts(volume.flash)->erases;
+        mean = (uint32_t)((erases[0] + 8u * erases[1] + 16u * erases[2]) / 1024u);
+    }
+    for (uint32_t block = 0; block < RESTING; block++) {
+        uint32_t n = vflash_wear(volume.flash, block);
+        most = n > most ? n : most;
+    }
+    printf("beside the super blocks: %u erases at most, where the mean is %u\n", (unsigned)most, (unsigned)mean);
+    CHECK(most <= mean);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
     RUN(no_place);
@@ -353,5 +379,6 @@ int main(void)
     RUN(defaults_level);
     RUN(spread_bounds);
     RUN(open_files);
+    RUN(beside_super_blocks);
     return check_done();
 }
