@@ -152,7 +152,7 @@ static int have_erased(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 {
     NF2_TRY(nf2_journal_open(fs));
     while (claim->erased == 0) {
-        NF2_TRY(claim->count == 0 ? claim_new(fs, claim, kept) : fs->walk.scant ? NF2_NEED_SPACE : erase_first(fs, claim));
+        NF2_TRY(claim->count == 0 ? claim_new(fs, claim, kept) : fs->space.scant ? NF2_NEED_SPACE : erase_first(fs, claim));
     }
     return NF2_OK;
 }

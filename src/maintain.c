@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "maintain.h"
 
+#include "super.h"
+
 #define STEP_PROGRAMS 40u       /* that one step of the walk makes at most, as a rule, */
 #define SCANT_PROGRAMS 30u      /* where there is little time, */
 #define STEP_READS 8u           /* and pages that it reads for each of them */
@@ -60,9 +62,11 @@ static int erase_group(nf2_t *fs, uint32_t left, uint32_t record)
 }
 
 /* Erases of the log's next block and of an anchor's, where the log is about to turn. */
-static uint32_t erases_of_turn(const nf2_t *fs)
+static NF2_APART uint32_t erases_of_turn(nf2_t *fs)
 {
-    return fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs) ? 1u + fs->root.next_suspect : 0;
+    bool turns = fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs);
+
+    return turns ? (uint32_t)nf2_super_erases(fs) + fs->root.next_suspect : 0;
 }
 
 /* Microseconds that count: those of a clock, or else typical ones of what was done. */
@@ -110,9 +114,9 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         if (lacks || left < step) {
             return 1;
         }
-        fs->walk.scant = scant;
+        fs->space.scant = scant;
         int more = nf2_sweep_step(fs);
-        fs->walk.scant = false;
+        fs->space.scant = false;
         NF2_TRY(more);
         if (more == 0) {
             return owed != 0;

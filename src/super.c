@@ -128,6 +128,22 @@ static NF2_APART int append(nf2_t *fs, uint32_t block, uint16_t *end)
     return result;
 }
 
+/* Does a block take one more anchor? */
+static NF2_APART bool fits_in(nf2_t *fs, uint32_t block)
+{
+    uint16_t *end = &fs->root.super_end[block];
+
+    if (*end == 0 && fs->mounted) {
+        *end = (uint16_t)find_end(fs, block);
+    }
+    return nf2_log_fits(fs, *end, NF2_ANCHOR_BYTES);
+}
+
+bool nf2_super_erases(nf2_t *fs)
+{
+    return !fits_in(fs, (fs->root.super_block + 1u) % NF2_SUPER_BLOCKS);
+}
+
 /*
  * Goes to the block behind that of the last anchor, so that one of the two is left if a block is lost. The last one is never erased.
  * A block that fails is never used again: where the next place is in it nobody could know.
@@ -142,10 +158,7 @@ int nf2_super_write(nf2_t *fs)
     for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
         block = (block + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 0u : 1u)) % NF2_SUPER_BLOCKS;
         uint16_t *end = &root->super_end[block];
-        if (*end == 0 && fs->mounted) {
-            *end = (uint16_t)find_end(fs, block);
-        }
-        bool fits = nf2_log_fits(fs, *end, NF2_ANCHOR_BYTES);
+        bool fits = fits_in(fs, block);
         if ((!fits && i == 1) || (root->bad_flags & NF2_BAD_SUPER(block)) != 0) {
             continue;
         }

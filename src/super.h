@@ -22,4 +22,7 @@ void nf2_super_forget(nf2_t *fs);
 /* Writes an anchor that names the root log's head; durable when it returns. */
 int nf2_super_write(nf2_t *fs);
 
+/* Does the next anchor take an erase, as a rule? */
+bool nf2_super_erases(nf2_t *fs);
+
 #endif

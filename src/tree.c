@@ -218,27 +218,26 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
     uint32_t part = (key->bytes[key->length - 1] ^ key->length ^ key->id) << 29;
 
     NF2_NEAR(hints);
-    uint32_t hint = *hints;
-    bool loaded = false;
-    while (hint == 0 || (hint ^ part) >> 29 != 0 ||
-           nf2_compare_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, key) != 1) {
-        if (++i == NF2_HINTS) {
-            int found = nf2_tree_seek_as_is(fs, key, NF2_AT_OR_BELOW, entry);
-            if (found <= 0 || nf2_key_compare(&entry->key, key) != 0) {
-                return found < 0 ? found : 0;
-            }
-            hint = nf2_hint_of(entry->body.at.record.block, entry->record) | part;
-            i--;
-            loaded = true;
+    uint32_t hint = 0;
+    for (; i < NF2_HINTS; i++) {
+        hint = hints[i];
+        if (hint != 0 && (hint ^ part) >> 29 == 0 &&
+            nf2_compare_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, key) == 1) {
             break;
         }
-        hint = hints[i];
+    }
+    if (i < NF2_HINTS) {
+        NF2_TRY(nf2_entry_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, entry));
+    } else {
+        int found = nf2_tree_seek_as_is(fs, key, NF2_AT_OR_BELOW, entry);
+        if (found <= 0 || nf2_key_compare(&entry->key, key) != 0) {
+            return found < 0 ? found : 0;
+        }
+        hint = nf2_hint_of(entry->body.at.record.block, entry->record) | part;
+        i--;
     }
     memmove(hints + 1, hints, i * sizeof hint);
     *hints = hint;
-    if (!loaded) {
-        NF2_TRY(nf2_entry_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, entry));
-    }
     return 1;
 }
 

@@ -153,6 +153,8 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from; a run */
     uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted
                                        or left last; 255: not known */
+    bool scant;                 /* a step of idle work has little time: it moves less, and erases
+                                   nothing */
 };
 
 struct nf2_walk {               /* sweep.c: the walk over the tree */
@@ -167,7 +169,6 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool looked;                /* `mark` was only looked at, */
     uint8_t grain;              /* what is written over a map grows to multiples of two to that
                                    power, in bytes */
-    bool scant;                 /* a step has little time: it moves less, and erases nothing */
     uint16_t turn;              /* the window whose turn it is */
     uint32_t looked_changes;    /* when there had been so many changes */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
