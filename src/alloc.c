@@ -71,7 +71,7 @@ static int erase_first(nf2_t *fs, struct nf2_claim *claim)
     return erase_next(fs, claim, erases_whole(fs, claim) ? claim->count : 1);
 }
 
-static NF2_APART void take(struct nf2_claim *claim, uint32_t count)
+static void take(struct nf2_claim *claim, uint32_t count)
 {
     NF2_ASSERT(count <= claim->erased);
     claim->start = (uint16_t)(claim->start + count);

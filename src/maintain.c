@@ -27,7 +27,7 @@ static uint32_t group_to_erase(const nf2_t *fs)
  * GROUP_OWED, 0 if there is none, or an error. What was done is kept in RAM: a block that is taken meanwhile ends the
  * group's being free.
  */
-static int erase_group(nf2_t *fs, uint32_t left, uint32_t record)
+static NF2_APART int erase_group(nf2_t *fs, uint32_t left, uint32_t record)
 {
     struct nf2_space *space = &fs->space;
     uint32_t size = nf2_group_blocks(fs), group = group_to_erase(fs), time = fs->io.flash->erase_block_us, count = 1;

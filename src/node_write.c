@@ -98,7 +98,7 @@ static NF2_APART int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t blo
 }
 
 /* The records that the changes are in this node: how many, or an error. */
-static NF2_APART int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
+static int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
                           unsigned count, struct record *record)
 {
     struct record *next = record;

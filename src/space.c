@@ -45,7 +45,7 @@ static uint32_t cell_of(const nf2_t *fs, uint32_t block)
     return inside ? (at - fs->space.cell_first) / fs->space.cell_blocks : NF2_CELLS;
 }
 
-static uint32_t cell_bit(const nf2_t *fs, uint32_t block)
+static NF2_APART uint32_t cell_bit(const nf2_t *fs, uint32_t block)
 {
     uint32_t cell = cell_of(fs, block);
     return cell < NF2_CELLS ? 1u << cell : 0;

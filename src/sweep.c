@@ -20,7 +20,7 @@ static NF2_APART uint32_t work_left(const nf2_t *fs)
 }
 
 /* Blocks that so many moved pages take: their leaves are written anew, too. */
-static uint32_t blocks_of_moves(const nf2_t *fs, uint32_t pages)
+static NF2_APART uint32_t blocks_of_moves(const nf2_t *fs, uint32_t pages)
 {
     return pages * 9 / 8 / nf2_block_pages(fs);
 }
@@ -261,7 +261,7 @@ static int walk_once(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number)
 }
 
 /* Blocks are lacking: handles keep one of what they hold to write to, the next walk finds the others. */
-static void give_up_runs(nf2_t *fs)
+static NF2_APART void give_up_runs(nf2_t *fs)
 {
     for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
         file->run.count = (uint16_t)nf2_min(file->run.count, 1);
@@ -311,7 +311,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     return NF2_OK;
 }
 
-static bool nodes_enough(const nf2_t *fs, uint32_t number)
+static NF2_APART bool nodes_enough(const nf2_t *fs, uint32_t number)
 {
     return nf2_alloc_stock(fs) >= number;
 }

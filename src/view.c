@@ -157,7 +157,7 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
  * Where the tail begins: behind the base as it was written; or, where that has grown, at the last
  * page that begins with a record of it. That one may be torn; those in front of it are not.
  */
-static NF2_APART uint32_t tail_begin(nf2_t *fs, const struct nf2_view *view)
+static uint32_t tail_begin(nf2_t *fs, const struct nf2_view *view)
 {
     uint32_t page = nf2_page(fs), last = 0;
     struct nf2_record record;
