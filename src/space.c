@@ -63,7 +63,9 @@ void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
 
     for (; count > 0; block++, count--) {
         space->now_free = (uint16_t)(space->now_free - set_in(fs, space->now, space->now_window, block));
-        space->erased_groups &= ~group_bit(fs, block);
+        uint32_t group = group_bit(fs, block);
+        space->erased_groups &= ~group;
+        space->ahead = group == 1u << space->ahead_group ? 0 : space->ahead;
         (void)set_in(fs, space->mark, space->mark_window, block);
         space->victims &= ~cell_bit(fs, block);
         space->laggards &= ~lag_bit(fs, block);

@@ -59,7 +59,7 @@ static int take_over(nf2_t *fs, bool fresh)
     space->fresh = fresh && space->now_window + 1u < nf2_windows(fs);
     space->drained = false;
     space->now_counted = true;
-    space->ahead = 0;
+    space->ahead = same ? space->ahead : 0;
     fs->walk.stock = nf2_alloc_stock(fs);
     return nf2_journal_checkpoint(fs, false);
 }

@@ -267,6 +267,27 @@ TEST(erases_wait)
 }
 
 /*
+ * A group of blocks takes longer to erase than each stretch of idle time has: what one has erased
+ * of it is not erased again by the next one, though a walk ends in each of them.
+ */
+TEST(group_erased_in_parts)
+{
+    static struct volume volume;
+    uint32_t most = 0;
+
+    volume_up(&volume, "w25q80");
+    CHECK_EQ(put(&volume, "cold", 512u << 10, 1), NF2_OK);
+    come_and_go(&volume, 2000);
+    for (uint32_t block = 0; block < 256; block++) {
+        uint32_t n = vflash_wear(volume.flash, block);
+        most = n > most ? n : most;
+    }
+    printf("a group that is erased in parts: %u erases of a block at most\n", (unsigned)most);
+    CHECK(most <= 10);
+    volume_down(&volume, true);
+}
+
+/*
  * The same name beside others that rest, and fill half of a leaf or less: they are not copied
  * again and again.
  */
@@ -379,6 +400,7 @@ int main(void)
     RUN(defaults_level);
     RUN(spread_bounds);
     RUN(open_files);
+    RUN(group_erased_in_parts);
     RUN(beside_super_blocks);
     return check_done();
 }
