@@ -87,7 +87,7 @@ static bool many_free(const nf2_t *fs)
 /* A run of free blocks becomes the claim, of these or else of others: blocks of it, 0 if there is none. */
 static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most, enum nf2_space_of of)
 {
-    uint32_t start, n = nf2_space_find(fs, most, of, &start);
+    uint32_t start = claim->start, n = nf2_space_find(fs, most, of, &start);
 
     NF2_TRY(n > 0 ? claim_run(fs, claim, start, n) : NF2_OK);
     return (int)n;

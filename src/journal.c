@@ -254,7 +254,7 @@ static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
     struct nf2_claim *nodes = &space->nodes;
-    uint32_t block;
+    uint32_t block = nodes->start;
 
     NF2_NEAR(nodes);
     if (nodes->count == 0 && nf2_space_find(fs, 1, NF2_SPACE_RESTS, &block) > 0) {

@@ -165,12 +165,13 @@ static bool suits(const nf2_t *fs, uint32_t block, bool worn)
 }
 
 /* A run of free blocks of such parts. `any`: also of worn groups, and of victims. */
-static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t *start)
+static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool any, uint32_t at,
+                     uint32_t *start)
 {
     bool worn = of == NF2_SPACE_WORN, whole = of != NF2_SPACE_RESTS;
     uint32_t size = fs->space.window_blocks, first = fs->space.now_window * size, best = 0;
 
-    for (uint32_t at = 0, limit; at < size; at = limit) {
+    for (uint32_t limit; at < size; at = limit) {
         limit = part_end(fs, first, at);
         bool entire = nf2_space_run(fs, at, limit) == nf2_part_blocks(fs);
         for (uint32_t n; entire == whole && at < limit; at += nf2_max(n, 1)) {
@@ -190,7 +191,7 @@ static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool 
 uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start)
 {
     bool rests = of == NF2_SPACE_RESTS;
-    uint32_t n = 0;
+    uint32_t n = 0, behind = in_window(fs, fs->space.now_window, *start);
 
     for (unsigned i = of == NF2_SPACE_WORN ? 1 : 2; n == 0 && i < 6; i++) {
         bool any = i >= 4;      /* what is left in the end was held back */
@@ -199,7 +200,8 @@ uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t
             fs->space.worn = 0;
         }
         of = i < 2 ? NF2_SPACE_WORN : (i & 1) != rests ? NF2_SPACE_RESTS : NF2_SPACE_WHOLE;
-        n = find(fs, most, of, any, start);
+        n = find(fs, most, of, any, behind, start);
+        n = n > 0 ? n : find(fs, most, of, any, 0, start);
     }
     return n;
 }

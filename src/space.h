@@ -59,7 +59,8 @@ uint32_t nf2_space_run(const nf2_t *fs, uint32_t at, uint32_t limit);
 uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits);
 
 /*
- * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. Of parts that
+ * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. One behind
+ * `*start` if there is any, so that all free blocks are taken in turn. Of parts that
  * one large erase takes as a whole, of worn groups or of others; or of what is left of parts in
  * use. Where there are none, of the others; where they are the last ones, also of worn groups, and
  * of victims.

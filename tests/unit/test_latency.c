@@ -189,7 +189,7 @@ static void overwrite_short(uint32_t percent, uint32_t step, const struct cost *
 
 TEST(short_pieces)
 {
-    overwrite_short(70, 256, &(struct cost){10000, 400, 16});
+    overwrite_short(70, 256, &(struct cost){10000, 400, 18});
 }
 
 TEST(short_pieces_at_any_byte)
