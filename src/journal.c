@@ -276,7 +276,7 @@ void nf2_journal_prepare(nf2_t *fs)
 }
 
 /* Sets the block for the log's next turn: `block` only where there is no other one. */
-static NF2_APART void find_next(nf2_t *fs, uint32_t block)
+static void find_next(nf2_t *fs, uint32_t block)
 {
     struct nf2_root *root = &fs->root;
     struct nf2_claim *claim = next_claim(fs);
