@@ -95,13 +95,17 @@ static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
     }
 }
 
-/* Adds a marked window to the lap; a lap over all of them gives the exact number of free blocks. */
+/* Adds a marked window to the lap, once; a lap over all of them gives the exact number of free blocks. */
 static NF2_APART void count_window(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
     uint32_t orphan;
 
+    if (fs->walk.counted) {
+        return;
+    }
     NF2_NEAR(space);
+    fs->walk.counted = true;
     if (space->lap_windows == 0) {
         space->lap_free = 0;
         space->now_counted = false;
@@ -156,10 +160,7 @@ static int end_walk(nf2_t *fs)
     if (same) {                 /* before it is counted: a record meanwhile must not have new counts and old bits */
         (void)nf2_wear_take(fs);    /* a count that is lost is not worth an error */
     }
-    if (!walk->counted) {
-        count_window(fs);
-        walk->counted = true;
-    }
+    count_window(fs);
     if (same) {
         walk->ready = false;
         return take_over(fs, false);
