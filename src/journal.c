@@ -289,6 +289,7 @@ static uint32_t pass_over(nf2_t *fs, uint32_t old, uint32_t end)
 {
     struct nf2_root *root = &fs->root;
 
+    NF2_NEAR(root);
     fs->space.now_fresh = false;
     fs->space.erased_groups = 0;
     root->next_suspect = true;

@@ -164,8 +164,8 @@ int nf2_super_write(nf2_t *fs)
     for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
         block = NF2_BROKEN(NF2_FAULT_ANCHOR) ? block : behind(block);
         uint16_t *end = &root->super_end[block];
-        bool fits = fits_in(fs, block);
-        if ((!fits && i == 1) || (root->bad_flags & NF2_BAD_SUPER(block)) != 0) {
+        bool fits = fits_in(fs, block), failed = (root->bad_flags & NF2_BAD_SUPER(block)) != 0;
+        if (failed || (!fits && i == 1)) {
             continue;
         }
         result = fits ? NF2_OK : nf2_flash_erase(fs, block, 1);

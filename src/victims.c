@@ -131,13 +131,13 @@ bool nf2_victims_choose(nf2_t *fs)
     }
     fs->walk.to_move = moved * nf2_block_pages(fs) / per_block;
     fs->walk.gain = room / per_block;
-    if (garbage < per_block / 16 && room <= space->cell_blocks * per_block) {
+    bool worth = garbage >= per_block / 16 || room > space->cell_blocks * per_block; /* not without victims */
+    if (worth) {
+        choose_grain(fs, moved, room);
+    } else {
         space->victims = 0;     /* holes would be moved about, for ever */
     }
-    if (space->victims != 0) {
-        choose_grain(fs, moved, room);
-    }
-    return space->victims != 0;
+    return worth;
 }
 
 /*
