@@ -37,7 +37,7 @@ static uint32_t group_bit(const nf2_t *fs, uint32_t block)
 }
 
 /* Number of the cell of the marked window that a block lies in; NF2_CELLS or more: none. */
-static uint32_t cell_of(const nf2_t *fs, uint32_t block)
+static NF2_APART uint32_t cell_of(const nf2_t *fs, uint32_t block)
 {
     uint32_t at = in_window(fs, fs->space.mark_window, block);
     bool inside = at != NF2_NONE && at >= fs->space.cell_first;
