@@ -38,7 +38,7 @@ int nf2_bad_count(nf2_t *fs, uint32_t *count)
 
     *count = fs->root.bads;
     for (; (found = nf2_bad_next(fs, block, &block)) > 0; block++) {
-        *count += !nf2_journal_bad_listed(fs, block);
+        *count += !nf2_space_bad_listed(fs, block);
     }
     return found;
 }
@@ -47,7 +47,7 @@ int nf2_bad_is(nf2_t *fs, uint32_t block)
 {
     uint32_t next = block;
 
-    if (nf2_journal_bad_listed(fs, block)) {
+    if (nf2_space_bad_listed(fs, block)) {
         return 1;
     }
     int found = nf2_bad_next(fs, block, &next);

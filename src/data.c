@@ -93,7 +93,7 @@ bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length)
 }
 
 /* Room for blocks, of which the file may have a promise. */
-static int room_beside(nf2_t *fs, const nf2_file_t *file, uint32_t blocks)
+static NF2_APART int room_beside(nf2_t *fs, const nf2_file_t *file, uint32_t blocks)
 {
     return nf2_sweep_room(fs, blocks > file->promised ? blocks - file->promised : 0);
 }

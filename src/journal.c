@@ -206,23 +206,13 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
     NF2_ASSERT(block < fs->io.blocks);
     nf2_space_use(fs, block, 1);
     nf2_space_taken(fs, before - fs->space.now_free);
-    if (nf2_journal_bad_listed(fs, block) || NF2_BROKEN(NF2_FAULT_BAD)) {
+    if (nf2_space_bad_listed(fs, block) || NF2_BROKEN(NF2_FAULT_BAD)) {
         return;
     }
     if (root->bads == NF2_BAD_MAX) { /* too many in one call: the first one is found anew when it fails again */
         nf2_journal_bad_done(fs, root->bad[0]);
     }
     root->bad[root->bads++] = (uint16_t)block;
-}
-
-bool nf2_journal_bad_listed(const nf2_t *fs, uint32_t block)
-{
-    unsigned i = 0;
-
-    while (i < fs->root.bads && fs->root.bad[i] != block) {
-        i++;
-    }
-    return i < fs->root.bads;
 }
 
 void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
@@ -276,7 +266,7 @@ void nf2_journal_prepare(nf2_t *fs)
 }
 
 /* Sets the block for the log's next turn: `block` only where there is no other one. */
-static NF2_APART void find_next(nf2_t *fs, uint32_t block)
+static void find_next(nf2_t *fs, uint32_t block)
 {
     struct nf2_root *root = &fs->root;
     struct nf2_claim *claim = next_claim(fs);
@@ -299,6 +289,7 @@ static uint32_t pass_over(nf2_t *fs, uint32_t old, uint32_t end)
 {
     struct nf2_root *root = &fs->root;
 
+    NF2_NEAR(root);
     fs->space.now_fresh = false;
     fs->space.erased_groups = 0;
     root->next_suspect = true;

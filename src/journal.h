@@ -40,8 +40,7 @@ int nf2_journal_id(nf2_t *fs, uint32_t *id);
 /* Notes a bad block: never used again. It goes on record with the next CHECKPOINT. */
 void nf2_journal_bad(nf2_t *fs, uint32_t block);
 
-/* Is it in the list of them? And: it is on record elsewhere, the list need not hold it. */
-bool nf2_journal_bad_listed(const nf2_t *fs, uint32_t block);
+/* It is on record elsewhere, the list need not hold it. */
 void nf2_journal_bad_done(nf2_t *fs, uint32_t block);
 
 /* Takes the last block of a claim; `*suspect`: it is not erased. */

@@ -32,6 +32,7 @@ static NF2_APART int erase_group(nf2_t *fs, uint32_t left, uint32_t record)
     struct nf2_space *space = &fs->space;
     uint32_t size = nf2_group_blocks(fs), group = group_to_erase(fs), time = fs->io.flash->erase_block_us, count = 1;
 
+    NF2_NEAR(space);
     if (group == NF2_NONE) {
         return 0;
     }
@@ -62,7 +63,7 @@ static NF2_APART int erase_group(nf2_t *fs, uint32_t left, uint32_t record)
 }
 
 /* Erases of the log's next block and of an anchor's, where the log is about to turn. */
-static NF2_APART uint32_t erases_of_turn(nf2_t *fs)
+static uint32_t erases_of_turn(nf2_t *fs)
 {
     bool turns = fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs);
 

@@ -37,7 +37,7 @@ static uint32_t group_bit(const nf2_t *fs, uint32_t block)
 }
 
 /* Number of the cell of the marked window that a block lies in; NF2_CELLS or more: none. */
-static uint32_t cell_of(const nf2_t *fs, uint32_t block)
+static NF2_APART uint32_t cell_of(const nf2_t *fs, uint32_t block)
 {
     uint32_t at = in_window(fs, fs->space.mark_window, block);
     bool inside = at != NF2_NONE && at >= fs->space.cell_first;
@@ -254,17 +254,22 @@ uint32_t nf2_space_available(const nf2_t *fs)
     return total > kept ? total - kept : 0;
 }
 
+bool nf2_space_bad_listed(const nf2_t *fs, uint32_t block)
+{
+    unsigned i = 0;
+
+    while (i < fs->root.bads && fs->root.bad[i] != block) {
+        i++;
+    }
+    return i < fs->root.bads;
+}
+
 void nf2_space_freed(nf2_t *fs, uint32_t block)
 {
     struct nf2_space *space = &fs->space;
 
     NF2_NEAR(space);
-    for (unsigned i = 0; i < fs->root.bads; i++) {
-        if (fs->root.bad[i] == block) {
-            return;
-        }
-    }
-    if (space->freed_count < NF2_FREED_MAX) {
+    if (space->freed_count < NF2_FREED_MAX && !nf2_space_bad_listed(fs, block)) {
         nf2_space_use(fs, block, 1); /* the walk does not find it free */
         space->freed[space->freed_count++] = (uint16_t)block;
     }

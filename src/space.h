@@ -91,6 +91,9 @@ uint32_t nf2_space_total(const nf2_t *fs);
 uint32_t nf2_space_reserve(const nf2_t *fs);
 uint32_t nf2_space_available(const nf2_t *fs);
 
+/* Is it one of the bad blocks that are in no entry yet? */
+bool nf2_space_bad_listed(const nf2_t *fs, uint32_t block);
+
 /* The block of a node or log that was replaced durably: free again in this session. */
 void nf2_space_freed(nf2_t *fs, uint32_t block);
 

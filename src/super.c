@@ -139,9 +139,15 @@ static NF2_APART bool fits_in(nf2_t *fs, uint32_t block)
     return nf2_log_fits(fs, *end, NF2_ANCHOR_BYTES);
 }
 
+/* The super block whose turn it is behind one. */
+static uint32_t behind(uint32_t block)
+{
+    return block + 1 < NF2_SUPER_BLOCKS ? block + 1 : 0;
+}
+
 bool nf2_super_erases(nf2_t *fs)
 {
-    return !fits_in(fs, (fs->root.super_block + 1u) % NF2_SUPER_BLOCKS);
+    return !fits_in(fs, behind(fs->root.super_block));
 }
 
 /*
@@ -156,10 +162,10 @@ int nf2_super_write(nf2_t *fs)
     uint32_t block = root->super_block;
     root->super_sequence++;
     for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
-        block = (block + (NF2_BROKEN(NF2_FAULT_ANCHOR) ? 0u : 1u)) % NF2_SUPER_BLOCKS;
+        block = NF2_BROKEN(NF2_FAULT_ANCHOR) ? block : behind(block);
         uint16_t *end = &root->super_end[block];
-        bool fits = fits_in(fs, block);
-        if ((!fits && i == 1) || (root->bad_flags & NF2_BAD_SUPER(block)) != 0) {
+        bool fits = fits_in(fs, block), failed = (root->bad_flags & NF2_BAD_SUPER(block)) != 0;
+        if (failed || (!fits && i == 1)) {
             continue;
         }
         result = fits ? NF2_OK : nf2_flash_erase(fs, block, 1);

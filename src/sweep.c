@@ -95,13 +95,17 @@ static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
     }
 }
 
-/* Adds a marked window to the lap; a lap over all of them gives the exact number of free blocks. */
+/* Adds a marked window to the lap, once; a lap over all of them gives the exact number of free blocks. */
 static NF2_APART void count_window(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
     uint32_t orphan;
 
+    if (fs->walk.counted) {
+        return;
+    }
     NF2_NEAR(space);
+    fs->walk.counted = true;
     if (space->lap_windows == 0) {
         space->lap_free = 0;
         space->now_counted = false;
@@ -136,6 +140,7 @@ static int end_walk(nf2_t *fs)
     struct nf2_walk *walk = &fs->walk;
     struct nf2_space *space = &fs->space;
 
+    NF2_NEAR(walk);
     space->victims = UINT32_MAX; /* cells with something pinned fall out */
     NF2_TRY(nf2_walk_pin(fs));
     if (!walk->emptying && !fs->group_busy) {
@@ -156,10 +161,7 @@ static int end_walk(nf2_t *fs)
     if (same) {                 /* before it is counted: a record meanwhile must not have new counts and old bits */
         (void)nf2_wear_take(fs);    /* a count that is lost is not worth an error */
     }
-    if (!walk->counted) {
-        count_window(fs);
-        walk->counted = true;
-    }
+    count_window(fs);
     if (same) {
         walk->ready = false;
         return take_over(fs, false);
@@ -360,6 +362,7 @@ static NF2_APART int pace(nf2_t *fs)
     bool used_up = (space->now_free == 0 || space->drained) && (space->fresh || space->erases - walk->ended > 16);
     uint32_t begin = walk->stock > space->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock; /* garbage ripens */
 
+    NF2_NEAR(walk);
     if (space->fresh || walk->ready) {
         NF2_TRY(used_up ? next_window(fs) : NF2_OK);
         return NF2_OK;
@@ -444,6 +447,7 @@ int nf2_sweep_step(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
 
+    NF2_NEAR(walk);
     if (!walk->active) {        /* orphans are not looked for while a walk is on: each step would read two leaves */
         int orphans = orphan_step(fs);
         bool few = fs->space.drained || fs->space.now_free < fs->space.window_blocks / 16; /* what is ready is taken: with more blocks more can be emptied */

@@ -5,7 +5,7 @@
 #define WORTH 11u
 #define FEW 32u                 /* bytes: pieces may be that short */
 #define GRAIN_LEAST 8u          /* powers of two: a page, */
-#define GRAIN_MOST 12u          /* and a block */
+#define GRAINS_ABOVE 0xFu       /* a bit for each above that, up to a block */
 
 NF2_APART uint32_t nf2_victims_floor(const nf2_t *fs)
 {
@@ -100,7 +100,7 @@ static void choose_grain(nf2_t *fs, uint32_t moved, uint32_t room)
     uint32_t least = 150u * moved / nf2_max(room, 1), grain = GRAIN_LEAST;
     bool many = fs->walk.leaves_before >= fs->io.blocks / 64; /* leaves: pieces are short */
 
-    while (1u << grain < least && grain < GRAIN_MOST) {
+    for (uint32_t above = nf2_min((least - 1) >> GRAIN_LEAST, GRAINS_ABOVE); above != 0; above >>= 1) {
         grain++;
     }
     fs->walk.grain = (uint8_t)(many && least > FEW ? grain : 0);
@@ -131,13 +131,13 @@ bool nf2_victims_choose(nf2_t *fs)
     }
     fs->walk.to_move = moved * nf2_block_pages(fs) / per_block;
     fs->walk.gain = room / per_block;
-    if (garbage < per_block / 16 && room <= space->cell_blocks * per_block) {
+    bool worth = garbage >= per_block / 16 || room > space->cell_blocks * per_block; /* not without victims */
+    if (worth) {
+        choose_grain(fs, moved, room);
+    } else {
         space->victims = 0;     /* holes would be moved about, for ever */
     }
-    if (space->victims != 0) {
-        choose_grain(fs, moved, room);
-    }
-    return space->victims != 0;
+    return worth;
 }
 
 /*

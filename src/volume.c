@@ -134,7 +134,7 @@ static NF2_APART bool taken(const nf2_t *fs, uint32_t block)
 
     return block < NF2_SUPER_BLOCKS || claimed || block == fs->root.head ||
            block == fs->root.node ||
-           nf2_journal_bad_listed(fs, block);
+           nf2_space_bad_listed(fs, block);
 }
 
 /* Blocks from this one on that nothing uses, up to `most`. */
