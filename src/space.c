@@ -191,7 +191,7 @@ static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool 
 uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start)
 {
     bool rests = of == NF2_SPACE_RESTS;
-    uint32_t n = 0, behind = in_window(fs, fs->space.now_window, *start);
+    uint32_t n = 0, behind = rests ? NF2_NONE : in_window(fs, fs->space.now_window, *start);
 
     for (unsigned i = of == NF2_SPACE_WORN ? 1 : 2; n == 0 && i < 6; i++) {
         bool any = i >= 4;      /* what is left in the end was held back */
