@@ -85,7 +85,7 @@ void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op,
 /* ---- appending --------------------------------------------------------------------------- */
 
 /* Does a change put the body of the entry at a place, where it lies, and nothing else? The place of the record with it, 0 or an error. */
-static NF2_APART int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t block, uint32_t place)
+static int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t block, uint32_t place)
 {
     struct nf2_entry source;
 

@@ -126,14 +126,6 @@ static NF2_APART void count_window(nf2_t *fs)
     }
 }
 
-/* Has the marked window less than a quarter of the mean's free blocks? Another one is taken first. */
-static bool poor(const nf2_t *fs)
-{
-    uint32_t windows = nf2_windows(fs);
-
-    return windows > 2 && 4u * windows * nf2_space_count(fs, fs->space.mark) < nf2_space_total(fs);
-}
-
 /* All leaves were visited. */
 static int end_walk(nf2_t *fs)
 {
@@ -155,7 +147,7 @@ static int end_walk(nf2_t *fs)
     }
     walk->fruitless = walk->emptying ? 0 : (uint8_t)(walk->fruitless + 1u);
     space->victims = space->laggards = 0;
-    walk->ready = walk->emptying || !poor(fs);
+    walk->ready = true;
     walk->ended = space->erases;
     bool same = space->mark_window == space->now_window;
     if (same) {                 /* before it is counted: a record meanwhile must not have new counts and old bits */
