@@ -182,11 +182,19 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
     return NF2_OK;
 }
 
-/* Is more of it to be erased, or is it empty? As much as calls take; as a step of a walk does, while one is on. */
+/* Takes the claim for what moves a single block, if it has none? */
+static NF2_APART bool is_single(const nf2_t *fs, const struct nf2_claim *claim)
+{
+    return claim->count == 1 && fs->space.moved.count == 0 && many_free(fs);
+}
+
+/*
+ * Is more of it to be erased, or is it empty, or nearly? As much as calls take; as a step of a walk does, while one is on.
+ */
 static NF2_APART bool is_short(const nf2_t *fs, const struct nf2_claim *claim)
 {
     bool enough = fs->walk.active && claim->erased >= STEP_BLOCKS;
-    return claim->count == 0 || (claim->erased < claim->count && !enough);
+    return claim->count == 0 || (claim->erased < claim->count && !enough) || is_single(fs, claim);
 }
 
 /*
@@ -211,6 +219,9 @@ int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget)
 
     if (claim == NULL) {
         return 0;
+    }
+    if (is_single(fs, claim)) { /* a call may take two */
+        (void)claim_other(&fs->space.moved, claim);
     }
     if (claim->count == 0) {
         int claimed = claim_new(fs, claim, nf2_space_spare(fs));
