@@ -185,16 +185,16 @@ static NF2_APART int change_names(nf2_t *fs, const char *from_path, const char *
     return ready ? move_entry(fs, &from, &to) : to.content.kind != 0 ? WITHOUT : WITH;
 }
 
-/* `to` NULL: removes. Where no room has to be made, names are looked up once. */
+/* `to` NULL: removes. */
 static int do_rename(nf2_t *fs, const char *from, const char *to)
 {
-    for (bool ready = nf2_sweep_rests(fs);; ready = true) {
-        int left = nf2_group_end(fs, change_names(fs, from, to, ready));
-        if (left <= DONE) {
-            return left;
-        }
-        NF2_TRY(left == WITH ? nf2_sweep_name(fs) : nf2_sweep_ready(fs, true));
+    int left = change_names(fs, from, to, false);
+
+    if (left <= DONE) {
+        return left;
     }
+    NF2_TRY(left == WITH ? nf2_sweep_name(fs) : nf2_sweep_ready(fs, true));
+    return nf2_group_end(fs, change_names(fs, from, to, true));
 }
 
 /* ---- listing --------------------------------------------------------------------------------- */

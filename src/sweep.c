@@ -407,16 +407,6 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
     return result == NF2_ERR_NOSPC && urgent && nf2_alloc_stock(fs) > 0 ? NF2_OK : result;
 }
 
-bool nf2_sweep_rests(const nf2_t *fs)
-{
-    const struct nf2_space *space = &fs->space;
-    bool room = nodes_enough(fs, nf2_space_kept(fs)) && space->promised == 0 &&
-                space->now_free != 0 && !space->drained;
-
-    return room && fs->root.opened && fs->root.bads < NF2_BAD_MAX / 2 &&
-           fs->group_busy == NF2_GROUP_NONE && (space->fresh || fs->walk.ready);
-}
-
 int nf2_sweep_name(nf2_t *fs)
 {
     uint32_t promised = fs->space.promised;

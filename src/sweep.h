@@ -16,9 +16,6 @@
  */
 int nf2_sweep_ready(nf2_t *fs, bool urgent);
 
-/* It has nothing to do before a change, nor for a new name. */
-bool nf2_sweep_rests(const nf2_t *fs);
-
 /* The same for a new name, which takes nothing of what nf2_preallocate set aside. */
 int nf2_sweep_name(nf2_t *fs);
 
