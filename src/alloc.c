@@ -182,19 +182,14 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
     return NF2_OK;
 }
 
-/* Takes the claim for what moves a single block, if it has none? */
-static NF2_APART bool is_single(const nf2_t *fs, const struct nf2_claim *claim)
-{
-    return claim->count == 1 && fs->space.moved.count == 0 && many_free(fs);
-}
-
 /*
  * Is more of it to be erased, or is it empty, or nearly? As much as calls take; as a step of a walk does, while one is on.
  */
 static NF2_APART bool is_short(const nf2_t *fs, const struct nf2_claim *claim)
 {
     bool enough = fs->walk.active && claim->erased >= STEP_BLOCKS;
-    return claim->count == 0 || (claim->erased < claim->count && !enough) || is_single(fs, claim);
+    bool single = claim->count == 1 && fs->space.moved.count == 0 && many_free(fs);
+    return claim->count == 0 || (claim->erased < claim->count && !enough) || single;
 }
 
 /*
@@ -220,7 +215,7 @@ int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget)
     if (claim == NULL) {
         return 0;
     }
-    if (is_single(fs, claim)) { /* a call may take two */
+    if (claim->count == claim->erased) { /* a single block: a call may take two */
         (void)claim_other(&fs->space.moved, claim);
     }
     if (claim->count == 0) {

@@ -7,8 +7,8 @@ static const char texts[] =
     "\002not found\0"       /* NF2_ERR_NOENT */
     "\005I/O error\0"    /* IO */
     "\011bad handle\0"                      /* BADF */
-    "\020file is open\0"                /* BUSY */
-    "\021name exists\0"                 /* EXIST */
+    "\020in use\0"                /* BUSY */
+    "\021exists\0"                 /* EXIST */
     "\024not a directory\0"                 /* NOTDIR */
     "\025a directory\0"                  /* ISDIR */
     "\026bad argument\0"                /* INVAL */

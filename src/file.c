@@ -301,14 +301,9 @@ static NF2_APART int put_anew(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t
  */
 static NF2_APART int grow(nf2_t *fs, nf2_file_t *file, uint32_t at)
 {
-    const struct nf2_piece *last = &file->piece[file->pieces - (file->pieces > 0 ? 1u : 0)];
-    uint32_t mask = (1u << fs->walk.grain) - 1, end = file->synced;
+    uint32_t mask = (1u << fs->walk.grain) - 1;
+    uint32_t end = file->dirty ? file->buffer_at + file->buffered : file->synced;
 
-    if (file->dirty) {
-        end = file->buffer_at + file->buffered;
-    } else if (file->pieces > 0) {
-        end = last->offset + last->length;
-    }
     if (buffer_takes(fs, file, at) || at == end) {
         return NF2_OK;
     }
