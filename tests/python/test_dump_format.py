@@ -25,8 +25,8 @@ def test_what_a_record_says(tmp_path, nf2):
         volume.write_text("/etc/name", "one")
         volume.rename("/etc/name", "/etc/other")
         volume.unlink("/etc/other")
-    put = [one for one in said(path, "PUT") if '"name"' in one.text][0]
-    assert put.text == 'PUT  "name" in directory 2: a file of 3 bytes: "one"'
+    put = [one for one in said(path, "ADD") if '"name"' in one.text][0]
+    assert put.text == 'ADD  "name" in directory 2: a file of 3 bytes: "one"'
     assert put.fields["body"] == "INLINE" and bytes.fromhex(put.fields["key"]["bytes"]) == b"name"
     (renamed,) = said(path, "REN")
     assert (renamed.fields["source"], renamed.fields["body"]) == (put.offset, put.offset)
@@ -58,7 +58,7 @@ def test_long_names_and_changes_of_several_leaves(tmp_path):
                 file.seek(at)
                 file.write(source.randbytes(300))
         volume.rename(f"/{name}", "/zz")
-    assert any(name in one.text for one in said(path, "PUT"))
+    assert any(name in one.text for one in said(path, "ADD"))
     groups = said(path, "GROUP")
     puts = [one for group in groups for one in group.fields["operations"] if one["type"] == "PUT"]
     assert [one["body"] for one in puts] == ["MAP"] and "DEL" in groups[0].text

@@ -82,7 +82,7 @@ def test_all_that_a_log_holds_is_read(filled):
     kinds = {one.kind for one in found}
     assert kinds <= {"block", "record", "frame", "programmed"}  # nothing is unreadable
     names = {one.fields["type"] for one in found if one.kind == "record"}
-    assert {"ANCHOR", "HEAD", "CHECKPOINT", "PUT"} <= names
+    assert {"ANCHOR", "HEAD", "CHECKPOINT", "ADD"} <= names
     assert not any(name.startswith("type ") for name in names)
     places = [(one.block, one.offset) for one in found if one.kind != "block"]
     assert places == sorted(places) and len(places) == len(set(places))
