@@ -24,7 +24,7 @@ BOUNDS = {
     "ota2mal": {"program_pages": 353},
     "log16d": {"program_pages": 16_520, "consumed_bytes": 426_752},
     "log32d": {"program_pages": 16_600, "consumed_bytes": 713_031},
-    "config": {"program_pages": 7_269, "consumed_bytes": 803_072, "marked_program_pages": 2_274, "most_read_pages_in_call": 650},
+    "config": {"program_pages": 7_269, "consumed_bytes": 813_824, "marked_program_pages": 2_284, "most_read_pages_in_call": 300},
     "mountfirstwrite": {"program_pages": 2},
 }
 
