@@ -313,9 +313,9 @@ static NF2_APART int grow(nf2_t *fs, nf2_file_t *file, uint32_t at)
 
 int nf2_file_sync(nf2_t *fs, nf2_file_t *file)
 {
-    int result = file->failed ? NF2_ERR_IO : settled(file, grow(fs, file, NF2_NONE));
+    int result = file->failed ? NF2_ERR_IO : grow(fs, file, NF2_NONE);
 
-    result = result < 0 ? result : settled(file, nf2_group_end(fs, nf2_commit(fs, file)));
+    result = settled(file, result < 0 ? result : nf2_group_end(fs, nf2_commit(fs, file)));
     return result < 0 ? result : NF2_OK;
 }
 
