@@ -253,7 +253,8 @@ static NF2_APART bool buffer_takes(const nf2_t *fs, const nf2_file_t *file, uint
  * Whole pages go to the chip at once, the rest waits in the buffer. Without data: what the file
  * has there is put anew.
  */
-static NF2_APART int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+static NF2_APART int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data,
+                               uint32_t length)
 {
     NF2_TRY(at > file->size ? nf2_data_extend(fs, file, at) : NF2_OK);
     while (length > 0) {

@@ -31,7 +31,7 @@ int nf2_frames_open(nf2_t *fs, struct nf2_piece *piece, uint32_t *append_at)
         running += record.length;
     }
     NF2_TRY(found);
-    /* Only a program that failed leaves something invalid in this epoch, and a block of that is bad. */
+    /* In this epoch only a program that failed leaves something invalid: its block is bad. */
     bool failed = fs->io.broken || fs->root.bads != 0 || fs->root.bad_flags != 0;
     if (running == 0 || scan.damaged || (scan.own && !failed)) {
         return NF2_ERR_IO;
