@@ -123,7 +123,7 @@ static int build_list(nf2_t *fs, nf2_file_t *file, uint8_t *list)
     return (int)(p - list);
 }
 
-static int commit_list(nf2_t *fs, nf2_file_t *file)
+static NF2_APART int commit_list(nf2_t *fs, nf2_file_t *file)
 {
     uint8_t list[NF2_LIST_BYTES];
     int length = build_list(fs, file, list);

@@ -159,3 +159,17 @@ int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *
                               length);
     }
 }
+
+int nf2_content_some(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece,
+                     uint32_t offset, uint8_t *to, uint32_t length)
+{
+    uint32_t within = offset - piece->offset;
+
+    length = nf2_min(length, piece->length - within);
+    if (piece->kind == NF2_PIECE_BUFFER) {
+        memcpy(to, file->buffer + within, length);
+        return (int)length;
+    }
+    NF2_TRY(piece->kind != 0 ? nf2_content_read(fs, file, piece, offset, to, length) : NF2_ERR_IO);
+    return (int)length;
+}

@@ -10,7 +10,9 @@
 #include "map.h"
 #include "names.h"
 
-#define NF2_PIECE_INLINE 16u    /* a piece that lies in the entry; never on flash */
+/* Pieces that are never on flash: one that lies in the entry, one in the handle's buffer. */
+#define NF2_PIECE_INLINE 16u
+#define NF2_PIECE_BUFFER 17u
 
 /* Type and size by an entry: NF2_TYPE_*, or an error. */
 int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_content *content,
@@ -53,6 +55,10 @@ int nf2_content_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, int lowest,
 /* Reads bytes of one piece. */
 int nf2_content_read(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece,
                      uint32_t offset, void *data, uint32_t length);
+
+/* Reads as many of them as the piece has: how many, or an error. */
+int nf2_content_some(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *piece,
+                     uint32_t offset, uint8_t *to, uint32_t length);
 
 /* Is all of the file in the buffer, and nowhere else? */
 bool nf2_content_whole(const nf2_file_t *file);

@@ -138,7 +138,7 @@ static bool goes_on(const nf2_t *fs, const nf2_file_t *file, uint32_t offset,
 
 /*
  * A piece behind all others in time, at a place of the chip, or (NULL) of zeros. There is a place
- * for it: see make_place.
+ * for it: see make_place().
  */
 static void add(const nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length,
                 const struct nf2_run *at)
@@ -189,9 +189,11 @@ int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length
     return make_place(fs, file, offset, &file->run);
 }
 
-/* Programs at most to the end of a page; the bytes that went there, 0 if the block failed. */
-static NF2_APART int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data,
-                              uint32_t length)
+/*
+ * Programs at most to the end of a page, behind nf2_data_ready: the bytes that went there, 0 if the
+ * block failed, or an error.
+ */
+static int put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
 {
     struct nf2_run at = file->run;
 
@@ -204,36 +206,55 @@ static NF2_APART int put_page(nf2_t *fs, nf2_file_t *file, uint32_t offset, cons
     return (int)length;
 }
 
-int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data, uint32_t length)
-{
-    while (length > 0) {
-        NF2_TRY(nf2_data_ready(fs, file, offset, length));
-        int n = put_page(fs, file, offset, data, length);
-        NF2_TRY(n);
-        offset += (uint32_t)n;
-        data += n;
-        length -= (uint32_t)n;
-    }
-    return NF2_OK;
-}
-
 int nf2_data_flush(nf2_t *fs, nf2_file_t *file)
 {
     bool whole = nf2_content_whole(file);
+    uint32_t done = 0;
 
-    if (file->buffered > 0 && (file->dirty || whole)) {
-        if (whole) {
-            file->fresh = true; /* what the entry holds is in the buffer */
-        }
-        NF2_TRY(nf2_data_put(fs, file, file->buffer_at, file->buffer, file->buffered));
+    if (file->buffered > 0 && whole) {
+        file->fresh = true;     /* what the entry holds is in the buffer */
+    }
+    while ((file->dirty || whole) && done < file->buffered) {
+        uint32_t at = file->buffer_at + done, left = file->buffered - done;
+        NF2_TRY(nf2_data_ready(fs, file, at, left));
+        int n = put(fs, file, at, file->buffer + done, left);
+        NF2_TRY(n);
+        done += (uint32_t)n;
     }
     file->buffered = 0;
     file->dirty = false;
     return NF2_OK;
 }
 
-/* ---- size ------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------- */
 
+int nf2_data_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece)
+{
+    uint32_t within = offset - file->buffer_at;
+
+    if (within < file->buffered) {
+        piece->kind = NF2_PIECE_BUFFER;
+        piece->offset = file->buffer_at;
+        piece->length = file->buffered;
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_content_find(fs, file, offset, NF2_COMMITTED, piece));
+    if (file->buffered > 0 && offset < file->buffer_at) {
+        piece->length = nf2_min(piece->length, file->buffer_at - piece->offset);
+    }
+    return NF2_OK;
+}
+
+/* Can the buffer take bytes at this place of the file? */
+bool nf2_data_takes(const nf2_t *fs, const nf2_file_t *file, uint32_t at)
+{
+    uint32_t within = at - file->buffer_at;
+
+    return within <= file->buffered && within < nf2_data_room(fs, file) &&
+           (file->dirty || nf2_content_whole(file));
+}
+
+/* Zeros up to a new size. */
 int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size)
 {
     if (nf2_content_whole(file) && size <= nf2_data_room(fs, file)) {
@@ -247,6 +268,50 @@ int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size)
     }
     file->size = size;
     file->changed = true;
+    return NF2_OK;
+}
+
+/* Takes bytes from memory, or (NULL) the file, into the buffer: how many, or an error. */
+static NF2_APART int buffer_some(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data,
+                                 uint32_t length)
+{
+    uint32_t within = at - file->buffer_at;
+    struct nf2_piece piece;
+    int n = (int)length;
+
+    if (data != NULL) {
+        memcpy(file->buffer + within, data, length);
+    } else {
+        NF2_TRY(nf2_data_find(fs, file, at, &piece));
+        n = nf2_content_some(fs, file, &piece, at, file->buffer + within, length);
+        NF2_TRY(n);
+    }
+    file->buffered = (uint16_t)nf2_max(file->buffered, within + (uint32_t)n);
+    file->dirty = true;
+    return n;
+}
+
+int nf2_data_write(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length)
+{
+    while (length > 0) {
+        if (!nf2_data_takes(fs, file, at)) {
+            NF2_TRY(nf2_data_flush(fs, file));
+            file->buffer_at = at;
+        }
+        uint32_t room = nf2_data_room(fs, file) - (at - file->buffer_at);
+        int n;
+        if (data != NULL && file->buffered == 0 && length >= room) {
+            NF2_TRY(nf2_data_ready(fs, file, at, length));
+            n = put(fs, file, at, data, length);
+        } else {
+            n = buffer_some(fs, file, at, data, nf2_min(length, room));
+        }
+        NF2_TRY(n);
+        at += (uint32_t)n;
+        data += data != NULL ? n : 0;
+        length -= (uint32_t)n;
+        file->size = nf2_max(file->size, at);
+    }
     return NF2_OK;
 }
 

@@ -26,15 +26,23 @@ int nf2_data_flush(nf2_t *fs, nf2_file_t *file);
  */
 int nf2_data_ready(nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t length);
 
-/* Programs data from memory, which becomes a piece at this offset. */
-int nf2_data_put(nf2_t *fs, nf2_file_t *file, uint32_t offset, const uint8_t *data,
-                 uint32_t length);
+/* Can the buffer take bytes at this place of the file? */
+bool nf2_data_takes(const nf2_t *fs, const nf2_file_t *file, uint32_t at);
 
-/* All pieces of the handle go to the map under the shadow id, which no name leads to. */
-int nf2_data_spill(nf2_t *fs, nf2_file_t *file);
+/*
+ * Writes data from memory, or (NULL) what the file has there already, from its end on or in front
+ * of it. Whole pages go to the chip, the rest waits in the buffer.
+ */
+int nf2_data_write(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data, uint32_t length);
+
+/* What the file has at an offset, also what was not synced. */
+int nf2_data_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
 /* Zeros up to a new size. */
 int nf2_data_extend(nf2_t *fs, nf2_file_t *file, uint32_t size);
+
+/* All pieces of the handle go to the map under the shadow id, which no name leads to. */
+int nf2_data_spill(nf2_t *fs, nf2_file_t *file);
 
 /* The handle's pieces end at a new size; the shadow does at the next sync. */
 void nf2_data_cut(const nf2_t *fs, nf2_file_t *file, uint32_t size);

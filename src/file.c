@@ -10,8 +10,6 @@
 #define WRITER_FLAGS \
     (NF2_O_RDWR | NF2_O_CREAT | NF2_O_EXCL | NF2_O_TRUNC | NF2_O_APPEND | NF2_O_SYNC)
 
-#define PIECE_BUFFER 0xFFu      /* one that lies in the handle's buffer */
-
 /* ---- handles --------------------------------------------------------------------------------- */
 
 /* Where the list of open handles names this one; NULL if it is not open. */
@@ -139,7 +137,7 @@ static int check_found(const nf2_t *fs, const struct nf2_found *found, uint32_t 
 }
 
 /* The handle of what the path leads to. */
-static int find_file(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags)
+static NF2_APART int find_file(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags)
 {
     struct nf2_found found;
 
@@ -185,23 +183,6 @@ static int sync_file(nf2_t *fs, nf2_file_t *file)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-int nf2_file_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece)
-{
-    uint32_t within = offset - file->buffer_at;
-
-    if (within < file->buffered) {
-        piece->kind = PIECE_BUFFER;
-        piece->offset = file->buffer_at;
-        piece->length = file->buffered;
-        return NF2_OK;
-    }
-    NF2_TRY(nf2_content_find(fs, file, offset, NF2_COMMITTED, piece));
-    if (file->buffered > 0 && offset < file->buffer_at) {
-        piece->length = nf2_min(piece->length, file->buffer_at - piece->offset);
-    }
-    return NF2_OK;
-}
-
 /* Reads what lies in one place: the bytes, or an error. */
 static int read_some(nf2_t *fs, nf2_file_t *file, uint32_t at, uint8_t *to, uint32_t length)
 {
@@ -209,14 +190,7 @@ static int read_some(nf2_t *fs, nf2_file_t *file, uint32_t at, uint8_t *to, uint
 
     NF2_TRY(WRITABLE(file) ? fs->writing->find(fs, file, at, &piece)
             : nf2_content_base(fs, file, at, &piece));
-    uint32_t within = at - piece.offset;
-    length = nf2_min(length, piece.length - within);
-    if (piece.kind == PIECE_BUFFER) {
-        memcpy(to, file->buffer + within, length);
-    } else {
-        NF2_TRY(piece.kind != 0 ? nf2_content_read(fs, file, &piece, at, to, length) : NF2_ERR_IO);
-    }
-    return (int)length;
+    return nf2_content_some(fs, file, &piece, at, to, length);
 }
 
 static int32_t do_read(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length)
@@ -240,59 +214,13 @@ static int32_t do_read(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Can the buffer take bytes at this place of the file? */
-static NF2_APART bool buffer_takes(const nf2_t *fs, const nf2_file_t *file, uint32_t at)
-{
-    uint32_t within = at - file->buffer_at;
-
-    return within <= file->buffered && within < nf2_data_room(fs, file) &&
-           (file->dirty || nf2_content_whole(file));
-}
-
-/*
- * Whole pages go to the chip at once, the rest waits in the buffer. Without data: what the file
- * has there is put anew.
- */
-static NF2_APART int write_all(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data,
-                               uint32_t length)
-{
-    NF2_TRY(at > file->size ? nf2_data_extend(fs, file, at) : NF2_OK);
-    while (length > 0) {
-        if (!buffer_takes(fs, file, at)) {
-            NF2_TRY(nf2_data_flush(fs, file));
-            file->buffer_at = at;
-        }
-        uint32_t within = at - file->buffer_at, room = nf2_data_room(fs, file) - within;
-        uint32_t n = nf2_min(length, room);
-        if (data != NULL && file->buffered == 0 && n == room) {
-            n = length - ((length - room) & (nf2_page(fs) - 1));
-            NF2_TRY(nf2_data_put(fs, file, at, data, n));
-        } else {
-            uint8_t *to = file->buffer + within;
-            int got = data == NULL ? read_some(fs, file, at, to, n) : (int)n;
-            NF2_TRY(got);
-            n = (uint32_t)got;
-            if (data != NULL) {
-                memcpy(to, data, n);
-            }
-            file->buffered = (uint16_t)nf2_max(file->buffered, within + n);
-            file->dirty = true;
-        }
-        at += n;
-        data += data != NULL ? n : 0;
-        length -= n;
-        file->size = nf2_max(file->size, at);
-    }
-    return NF2_OK;
-}
-
 /* What the file's map has from `at` to `end` is put anew, as far as there is room. */
 static NF2_APART int put_anew(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t end)
 {
     bool over = file->kind == NF2_BODY_MAP && !file->fresh;
 
     end = nf2_min(end, file->synced);
-    int result = over && at < end ? write_all(fs, file, at, NULL, end - at) : NF2_OK;
+    int result = over && at < end ? nf2_data_write(fs, file, at, NULL, end - at) : NF2_OK;
     return result == NF2_ERR_NOSPC || result == NF2_NEED_SPACE ? NF2_OK : result;
 }
 
@@ -305,7 +233,7 @@ static NF2_APART int grow(nf2_t *fs, nf2_file_t *file, uint32_t at)
     uint32_t mask = (1u << fs->walk.grain) - 1;
     uint32_t end = file->dirty ? file->buffer_at + file->buffered : file->synced;
 
-    if (buffer_takes(fs, file, at) || at == end) {
+    if (nf2_data_takes(fs, file, at) || at == end) {
         return NF2_OK;
     }
     NF2_TRY(put_anew(fs, file, end, (end + mask) & ~mask));
@@ -325,7 +253,7 @@ static int prepare_write(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t leng
 {
     uint32_t within = at - file->buffer_at;
 
-    if (buffer_takes(fs, file, at)) {
+    if (nf2_data_takes(fs, file, at)) {
         if (within + length <= nf2_data_room(fs, file)) {
             return NF2_OK;
         }
@@ -348,7 +276,8 @@ static NF2_APART int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, c
     struct nf2_kept kept = file->kept;
     struct nf2_piece *last = &file->piece[file->pieces - (file->pieces > 0 ? 1u : 0)];
     uint32_t last_length = last->length, spilled = file->spilled;
-    int result = settled(file, write_all(fs, file, at, data, length));
+    int result = at > file->size ? nf2_data_extend(fs, file, at) : NF2_OK;
+    result = settled(file, result == NF2_OK ? nf2_data_write(fs, file, at, data, length) : result);
     if (result == NF2_ERR_NOSPC) {
         bool fresh = file->fresh;
         file->kept = kept;

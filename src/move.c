@@ -170,22 +170,6 @@ static int list_begin(nf2_t *fs, const struct nf2_key *key, struct nf2_refs *ref
     return nf2_refs_begin(fs, key, &entry.body, refs);
 }
 
-/* All of them. */
-static NF2_APART int list_pieces(nf2_t *fs, const struct nf2_key *key, struct nf2_plan *plan)
-{
-    struct nf2_refs refs;
-    int found = list_begin(fs, key, &refs);
-
-    NF2_TRY(found);
-    for (plan->count = 0; plan->count < NF2_LIST_MAX; plan->count++) {
-        found = nf2_refs_next(fs, &refs, &plan->piece[plan->count]);
-        if (found <= 0) {
-            break;
-        }
-    }
-    return found;
-}
-
 /* The name leads to the map from now on. */
 static NF2_APART int name_map(nf2_t *fs, const struct nf2_key *key, uint32_t id)
 {
@@ -198,15 +182,29 @@ static NF2_APART int name_map(nf2_t *fs, const struct nf2_key *key, uint32_t id)
     return nf2_change_ahead(fs, ops, 2);
 }
 
-/* A LIST of long pieces becomes a map, whose entries are moved one by one. */
-static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_key *key)
+/* A map gets the pieces of a LIST. */
+static NF2_APART int copy_list(nf2_t *fs, const struct nf2_key *key, uint32_t id)
 {
-    struct nf2_plan plan;
+    struct nf2_refs refs;
+    struct nf2_piece piece;
+    struct nf2_op op;
+    int found = list_begin(fs, key, &refs);
+
+    NF2_TRY(found);
+    while ((found = nf2_refs_next(fs, &refs, &piece)) > 0) {
+        nf2_op_piece(&op, id, &piece);
+        NF2_TRY(nf2_change_ahead(fs, &op, 1));
+    }
+    return found;
+}
+
+/* A LIST of long pieces becomes a map, whose entries are moved one by one. */
+static int list_to_map(nf2_t *fs, const struct nf2_key *key)
+{
     uint32_t id;
 
     NF2_TRY(nf2_shadow_begin(fs, &id));
-    NF2_TRY(list_pieces(fs, key, &plan));
-    NF2_TRY(nf2_change_pieces(fs, id, plan.piece, plan.count));
+    NF2_TRY(copy_list(fs, key, id));
     NF2_TRY(name_map(fs, key, id));
     tell_handles(fs, key, NF2_BODY_MAP, id);
     return 1;
@@ -219,7 +217,7 @@ static NF2_APART int list_to_map(nf2_t *fs, const struct nf2_key *key)
  * moved, TOO_LONG, or an
  * error.
  */
-static int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *list)
+static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *list)
 {
     struct nf2_refs refs;
     struct nf2_piece piece, to;

@@ -65,7 +65,7 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
  * What the changes make of the entry that the tree has on one side of a key (its block is NF2_NO_BLOCK: there is none): the nearest of those
  * that they put, if it is nearer. No change removes what another one puts.
  */
-static int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
+static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
 {
     int sign = how < NF2_ABOVE ? 1 : -1, at = how & 1;
     struct nf2_group_reader reader;

@@ -266,7 +266,7 @@ static const struct nf2_writing writing = {
     .begin = nf2_file_begin,
     .commit = nf2_file_sync,
     .end = nf2_file_end,
-    .find = nf2_file_find,
+    .find = nf2_data_find,
     .leave = leave,
 };
 

@@ -189,7 +189,7 @@ static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map,
  * or an error. What follows
  * the last piece is not known: it is left to be marked, if `*last_id` is not 0.
  */
-static int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted,
+static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted,
                                struct nf2_piece *last, uint32_t *last_id)
 {
     struct nf2_iterator iterator;

@@ -25,6 +25,5 @@ struct nf2_writing {            /* see fs->writing; NULL where nothing is writte
 int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const char *path);
 int nf2_file_sync(nf2_t *fs, nf2_file_t *file);
 void nf2_file_end(nf2_t *fs, nf2_file_t *file);
-int nf2_file_find(nf2_t *fs, nf2_file_t *file, uint32_t offset, struct nf2_piece *piece);
 
 #endif
