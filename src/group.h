@@ -23,7 +23,7 @@ int nf2_group_end(nf2_t *fs, int result);
  * Pieces that are put; those of kind 0 are ranges of offsets, in front of what is put there:
  * entries in them go. The change uses up the pieces.
  */
-#define NF2_PLAN_PIECES 3u
+#define NF2_PLAN_PIECES 4u
 struct nf2_plan {
     struct nf2_piece piece[NF2_PLAN_PIECES];
     uint32_t count;

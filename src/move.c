@@ -8,6 +8,11 @@
 #define NEXT_PAGES 16u          /* and no other piece behind so many; */
 #define SCANT_PAGES 6u          /* where there is little time, and then no other piece */
 
+struct plan {                   /* of one change */
+    struct nf2_piece piece[NF2_MOVED_PIECES];
+    uint32_t count;
+};
+
 bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
 {
     uint32_t blocks = nf2_piece_blocks(fs, piece);
@@ -85,7 +90,7 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
  * plan, a part, behind what is left behind that. 1: there may be more; 0, or an error. What stays
  * is marked.
  */
-static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct nf2_plan *plan)
+static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct plan *plan)
 {
     struct nf2_run *run = &fs->walk.moved;
     struct nf2_piece piece, part, *to = &plan->piece[plan->count];
@@ -122,7 +127,7 @@ static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct 
  */
 static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted *wanted)
 {
-    struct nf2_plan plan = {.count = 0};
+    struct plan plan = {.count = 0};
     uint32_t before = fs->walk.to_move;
     int more = 1;
 
@@ -135,7 +140,11 @@ static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted
         nf2_key_make(&fs->walk.cursor, id, 0, wanted->offset[plan.count - 1]);
         fs->walk.behind = true;
     }
-    int result = plan.count > 0 ? nf2_change_pieces(fs, id, plan.piece, plan.count) : 0;
+    struct nf2_op ops[NF2_MOVED_PIECES];
+    for (unsigned i = 0; i < plan.count; i++) {
+        nf2_op_piece(&ops[i], id, &plan.piece[i]);
+    }
+    int result = plan.count > 0 ? nf2_change_ahead(fs, ops, plan.count) : 0;
     /* what is still in its place may not be marked: from the beginning */
     if (result < 0) {
         nf2_key_copy(&fs->walk.cursor, &nf2_key_lowest);

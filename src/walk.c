@@ -181,7 +181,7 @@ static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map,
         return true;
     }
     wanted->offset[wanted->count++] = nf2_key_value(key);
-    return wanted->count == NF2_PLAN_PIECES;
+    return wanted->count == NF2_MOVED_PIECES;
 }
 
 /*
