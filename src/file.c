@@ -275,22 +275,17 @@ static NF2_APART int write_or_refuse(nf2_t *fs, nf2_file_t *file, uint32_t at, c
     NF2_TRY(prepare_write(fs, file, at, length));
     struct nf2_kept kept = file->kept;
     struct nf2_piece *last = &file->piece[file->pieces - (file->pieces > 0 ? 1u : 0)];
-    uint32_t last_length = last->length, spilled = file->spilled;
+    uint32_t last_length = last->length;
+    uint16_t spilled = file->spilled;
     int result = at > file->size ? nf2_data_extend(fs, file, at) : NF2_OK;
     result = settled(file, result == NF2_OK ? nf2_data_write(fs, file, at, data, length) : result);
     if (result == NF2_ERR_NOSPC) {
         bool fresh = file->fresh;
         file->kept = kept;
-        spilled = file->spilled - spilled;
         last->length = last_length;
-        if (spilled > 0) {
-            /*
-             * the oldest went to the shadow first. There they stay: a sync cuts off what lies
-             * behind the end
-             */
-            if (spilled >= file->pieces) {
-                file->pieces = 0;
-            }
+        if (file->spilled != spilled) {
+            /* all went to the shadow. There they stay: a sync cuts off what lies behind the end */
+            file->pieces = 0;
             file->fresh = fresh;
             file->changed = true;
             if (at < file->size) {
