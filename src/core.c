@@ -68,8 +68,8 @@ int nf2_enter(nf2_t *fs)
 }
 
 /*
- * Results of the core's own, below -1000, say that space or a block was lacking where that should not happen. They are
- * multiples of 4: a comparison with them is one short instruction.
+ * Results of the core's own, from NF2_OWN_RESULTS down, say that space or a block was lacking where
+ * that should not happen.
  */
 int32_t nf2_leave(const nf2_t *fs, int32_t result)
 {
@@ -78,5 +78,5 @@ int32_t nf2_leave(const nf2_t *fs, int32_t result)
     if (config != NULL && config->unlock != NULL) {
         config->unlock(config->lock_context);
     }
-    return result > -1000 ? result : result == NF2_NEED_SPACE ? NF2_ERR_NOSPC : NF2_ERR_IO;
+    return result > NF2_OWN_RESULTS ? result : result == NF2_NEED_SPACE ? NF2_ERR_NOSPC : NF2_ERR_IO;
 }

@@ -37,6 +37,12 @@
 #define NF2_NEAR(pointer) ((void)(pointer))
 #endif
 
+/*
+ * The first of the results that no caller of the library sees. All of them are above -256: then one
+ * instruction compares with them, and one makes them.
+ */
+#define NF2_OWN_RESULTS (-250)
+
 #define NF2_NONE UINT32_MAX
 #define NF2_NO_BLOCK 0u         /* of the root log: none, since it is a super block */
 
