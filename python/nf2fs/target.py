@@ -38,12 +38,15 @@ class Core:
 
 CORE = Core(
     ("src",),
+    # src/writing.h, by who calls it; static functions may have become a part of their caller
     {"walk_until": re.compile(r"_enough$"),
-     "nf2_path_resolve": re.compile(r"^nf2_group_look$"), "nf2_find": re.compile(r"^nf2_group_look$"), "nf2_open": re.compile(r"^nf2_(group_look|file_begin)$"), "nf2_readdir": re.compile(r"^nf2_group_look$"), "enter": re.compile(r"^nf2_group_look$"),
-     "do_open": re.compile(r"^nf2_file_begin$"), "nf2_read": re.compile(r"^nf2_(group_look|content_find)$"),
-     "sync_file": re.compile(r"^nf2_commit$"), "nf2_unmount": re.compile(r"^(leave|nf2_file_end)$"),
-     ANY: re.compile(r"^(leave|nf2_(group_look|file_begin|commit|file_end|content_find))$")},  # src/writing.h
-    re.compile(r"^(drive_\w+|nf2_flash_\w+|nf2_enter|nf2_leave|found)$"),
+     "nf2_enter": re.compile(r"^nf2_group_look$"),
+     "do_open": re.compile(r"^nf2_file_begin$"), "nf2_open": re.compile(r"^nf2_file_begin$"),
+     "read_some": re.compile(r"^nf2_data_find$"), "do_read": re.compile(r"^nf2_data_find$"), "nf2_read": re.compile(r"^nf2_data_find$"),
+     "sync_file": re.compile(r"^nf2_file_sync$"), "nf2_sync": re.compile(r"^nf2_file_sync$"),
+     "nf2_close": re.compile(r"^nf2_file_(sync|end)$"),
+     "do_unmount": re.compile(r"^leave$"), "nf2_unmount": re.compile(r"^leave$")},
+    re.compile(r"^(drive_\w+|nf2_flash_\w+|nf2_leave|found|now_us)$"),
 )
 
 
