@@ -4,7 +4,7 @@
 /* Of 16 parts: with less live data a large erase costs less than small ones of what is free. */
 #define WORTH 11u
 #define FEW 32u                 /* bytes: pieces may be that short */
-#define GRAIN_LEAST 8u          /* powers of two: a page, */
+#define GRAIN_LEAST 8u          /* powers of two: 256 bytes, */
 #define GRAINS_ABOVE 0xFu       /* a bit for each above that, up to a block */
 
 NF2_APART uint32_t nf2_victims_floor(const nf2_t *fs)
