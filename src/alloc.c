@@ -6,10 +6,7 @@
 
 uint32_t nf2_alloc_stock(const nf2_t *fs)
 {
-    const struct nf2_space *space = &fs->space;
-    NF2_NEAR(space);
-    return (uint32_t)space->now_free + space->nodes.count + space->data.count + space->moved.count +
-           space->freed_count;
+    return fs->space.now_free + nf2_space_claimed(fs);
 }
 
 /* Puts a run of free blocks of `now` on record as used, which they are if a cut loses the claim. */

@@ -240,12 +240,16 @@ uint32_t nf2_space_kept(const nf2_t *fs)
     return NF2_BROKEN(NF2_FAULT_KEPT) ? 0 : 6u + 2u * nf2_max(fs->root.level, least);
 }
 
-uint32_t nf2_space_total(const nf2_t *fs)
+uint32_t nf2_space_claimed(const nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
     NF2_NEAR(space);
-    return nf2_max(space->free, space->now_free) + space->nodes.count + space->data.count + space->moved.count +
-           space->freed_count;
+    return (uint32_t)space->nodes.count + space->data.count + space->moved.count + space->freed_count;
+}
+
+uint32_t nf2_space_total(const nf2_t *fs)
+{
+    return nf2_max(fs->space.free, fs->space.now_free) + nf2_space_claimed(fs);
 }
 
 uint32_t nf2_space_available(const nf2_t *fs)

@@ -309,13 +309,6 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     return nf2_bad_count(fs, &out->blocks_bad);
 }
 
-/* From one kind of claim to the next. */
-static const struct nf2_claim *next_claim(const struct nf2_space *space,
-                                          const struct nf2_claim *claim)
-{
-    return claim == &space->nodes ? &space->data : claim == &space->moved ? NULL : &space->moved;
-}
-
 /* One that is not known to be bad. */
 static int state_of(nf2_t *fs, uint32_t block)
 {
@@ -323,8 +316,8 @@ static int state_of(nf2_t *fs, uint32_t block)
     uint32_t window = block / space->window_blocks, at = block % space->window_blocks;
 
     NF2_NEAR(space);
-    const struct nf2_claim *claim = &space->nodes;
-    for (; claim != NULL; claim = next_claim(space, claim)) {
+    for (unsigned i = 0; i < sizeof space->claim / sizeof space->claim[0]; i++) {
+        const struct nf2_claim *claim = &space->claim[i];
         if (block - claim->start < claim->count) {
             return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
         }

@@ -35,9 +35,9 @@ int nf2_walk_pin(nf2_t *fs)
     pin_run(fs, 0, NF2_SUPER_BLOCKS);
     pin_run(fs, fs->fragment.block, fs->fragment.count);
     pin_run(fs, fs->walk.moved.block, fs->walk.moved.count);
-    pin_run(fs, space->nodes.start, space->nodes.count);
-    pin_run(fs, space->data.start, space->data.count);
-    pin_run(fs, space->moved.start, space->moved.count);
+    for (unsigned i = 0; i < sizeof space->claim / sizeof space->claim[0]; i++) {
+        pin_run(fs, space->claim[i].start, space->claim[i].count);
+    }
     pin_run(fs, fs->root.head, 1);
     pin_run(fs, fs->root.next, fs->root.next < fs->io.blocks);
     pin_run(fs, fs->root.group_block, 1);

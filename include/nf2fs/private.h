@@ -121,7 +121,13 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint16_t cell_blocks;       /* blocks of each cell */
     uint16_t lap_windows;       /* windows counted in this lap */
     uint16_t ahead;             /* so many blocks of the group that idle time erases are done */
-    struct nf2_claim nodes, data;   /* the second run */
+    union {
+        struct {
+            struct nf2_claim nodes, data;   /* the second run */
+            struct nf2_claim moved;         /* for what moves: no run */
+        };
+        struct nf2_claim claim[3];          /* all of these */
+    };
     bool fresh;                 /* windows behind `now` were never used, are erased;
                                    the third run */
     bool now_fresh;             /* all free blocks of `now` are erased */
@@ -144,7 +150,6 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
                                    a bit each */
     bool lap_known;             /* a lap over all windows was made in this mount */
     uint8_t ahead_group;        /* the group that idle time is erasing */
-    struct nf2_claim moved;     /* for what moves */
     uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs:
                                        free in this session, and not erased */
     uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts),
