@@ -88,11 +88,11 @@ uint32_t nf2_space_kept(const nf2_t *fs);
  * deletions; the rest.
  */
 uint32_t nf2_space_total(const nf2_t *fs);
-
-/* Of these: blocks that are claimed, or freed. */
-uint32_t nf2_space_claimed(const nf2_t *fs);
 uint32_t nf2_space_reserve(const nf2_t *fs);
 uint32_t nf2_space_available(const nf2_t *fs);
+
+/* Those of them that are claimed, or freed. */
+uint32_t nf2_space_claimed(const nf2_t *fs);
 
 /* Is it one of the bad blocks that are in no entry yet? */
 bool nf2_space_bad_listed(const nf2_t *fs, uint32_t block);
