@@ -197,17 +197,20 @@ static NF2_APART int know(nf2_t *fs, const struct nf2_view *view, uint32_t place
 
 int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterator *gap)
 {
+    const struct nf2_view *view = gap->view;
+
     NF2_TRY(base_gap(fs, key, at, gap));
-    int i = nf2_view_position(fs, gap->view, key, at);
+    if (view->alive > 0 && gap->below != 0) { /* while the window is there */
+        NF2_TRY(know(fs, view, gap->below));
+    }
+    int i = nf2_view_position(fs, view, key, at);
     NF2_TRY(i);
     gap->spot.tail = (uint16_t)i;
     if (i > 0) {
-        uint32_t place = gap->view->slot[i - 1];
-        NF2_TRY(know(fs, gap->view, place));
-        int order = gap->below == 0 ? 0 :
-                    nf2_compare_at(fs, gap->view->block, gap->below, &fs->known);
+        uint32_t place = view->slot[i - 1];
+        int order = gap->below == 0 ? 2 : nf2_compare_at(fs, view->block, place, &fs->known);
         NF2_TRY(order);
-        gap->below = order == 0 ? (uint16_t)place : gap->below;
+        gap->below = order == 2 ? (uint16_t)place : gap->below;
     }
     return NF2_OK;
 }
