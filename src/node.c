@@ -197,17 +197,20 @@ static NF2_APART int know(nf2_t *fs, const struct nf2_view *view, uint32_t place
 
 int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterator *gap)
 {
+    const struct nf2_view *view = gap->view;
+
     NF2_TRY(base_gap(fs, key, at, gap));
-    int i = nf2_view_position(fs, gap->view, key, at);
+    if (view->alive > 0 && gap->below != 0) { /* while the window is there */
+        NF2_TRY(know(fs, view, gap->below));
+    }
+    int i = nf2_view_position(fs, view, key, at);
     NF2_TRY(i);
     gap->spot.tail = (uint16_t)i;
     if (i > 0) {
-        uint32_t place = gap->view->slot[i - 1];
-        NF2_TRY(know(fs, gap->view, place));
-        int order = gap->below == 0 ? 0 :
-                    nf2_compare_at(fs, gap->view->block, gap->below, &fs->known);
+        uint32_t place = view->slot[i - 1];
+        int order = gap->below == 0 ? 2 : nf2_compare_at(fs, view->block, place, &fs->known);
         NF2_TRY(order);
-        gap->below = order == 0 ? (uint16_t)place : gap->below;
+        gap->below = order == 2 ? (uint16_t)place : gap->below;
     }
     return NF2_OK;
 }
@@ -237,27 +240,37 @@ int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, st
     return nf2_node_gap(fs, from, 0, iterator);
 }
 
+/*
+ * The chip has one window. So of the next keys of base and tail that which is not taken stays
+ * known: a run of records of one of them is read without a look at the other.
+ */
 int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
 {
     const struct nf2_view *view = iterator->view;
     uint32_t tail = iterator->spot.tail, place = tail < view->alive ? view->slot[tail] : 0, behind;
+    int order = 2;
 
-    /* first: then all reads are in the base */
-    NF2_TRY(place != 0 ? know(fs, view, place) : NF2_OK);
-    int next = next_alive(fs, view, iterator->spot.base, &behind);
-    NF2_TRY(next);
-    iterator->spot.base = (uint16_t)next;
-    bool any = next < view->base_end;
-    if (place != 0) {
-        int order = any ? nf2_compare_at(fs, view->block, (uint32_t)next, &fs->known) : 2;
+    if (place != 0 && fs->known_at == nf2_hint_of(view->block, iterator->spot.base)) {
+        order = nf2_compare_at(fs, view->block, place, &fs->known);
         NF2_TRY(order);
-        if (order > 0) {
-            iterator->spot.tail++;
-            return (int)place;
+    }
+    if (order > 0) {            /* the base's key is not known, or the tail's is above it */
+        NF2_TRY(place != 0 ? know(fs, view, place) : NF2_OK);
+        int next = next_alive(fs, view, iterator->spot.base, &behind);
+        NF2_TRY(next);
+        iterator->spot.base = (uint16_t)next;
+        if (next < view->base_end) {
+            order = place != 0 ? nf2_compare_at(fs, view->block, (uint32_t)next, &fs->known) : 0;
+            NF2_TRY(order);
+            if (order == 0) {
+                iterator->spot.base = (uint16_t)behind;
+                return next;
+            }
+            NF2_TRY(know(fs, view, (uint32_t)next));
         }
     }
-    iterator->spot.base = any ? (uint16_t)behind : iterator->spot.base;
-    return any ? next : 0;
+    iterator->spot.tail = (uint16_t)(tail + (place != 0));
+    return (int)place;
 }
 
 int nf2_iterate_next(nf2_t *fs, struct nf2_iterator *iterator, struct nf2_entry *entry)

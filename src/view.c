@@ -15,7 +15,7 @@ static NF2_APART struct nf2_view *next_view(struct nf2_view *view)
     return (struct nf2_view *)(void *)(view->slot + view->slots);
 }
 
-/* Forgets the hint of a place; 0: those of all places in the block. */
+/* Forgets the hint of a place; 0: those of all places in the block. And the key that is known. */
 static void forget_hint(nf2_t *fs, uint32_t block, uint32_t place)
 {
     for (uint32_t *hint = fs->hint; hint < fs->hint + NF2_HINTS; hint++) {
@@ -24,6 +24,7 @@ static void forget_hint(nf2_t *fs, uint32_t block, uint32_t place)
             *hint = 0;
         }
     }
+    fs->known_at = 0;
 }
 
 void nf2_views_begin(nf2_t *fs)
@@ -44,7 +45,6 @@ void nf2_view_forget(nf2_t *fs, uint32_t block)
         view->block = view->block == block ? NF2_NONE : view->block;
     }
     forget_hint(fs, block, 0);
-    fs->known_at = 0;
 }
 
 /* ---- changes of a view -------------------------------------------------------------------------- */

@@ -237,7 +237,7 @@ typedef struct nf2 {
     const struct nf2_config *config;
     struct nf2_way way;
     uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
-    uint32_t known_at;          /* where the key of a tail's record lies that is known, as a hint
+    uint32_t known_at;          /* where the key of a record lies that is known, as a hint
                                    says it; 0: none */
     struct nf2_key known;
 } nf2_t;
