@@ -152,6 +152,20 @@ static int measure(nf2_t *fs, struct rewrite *rewrite)
     return result != NF2_NODE_FULL ? result : NF2_OK;
 }
 
+/*
+ * Sixteenths of a node that one may be filled to, else there are two; what only moves stays one. A
+ * leaf that is full of changes of few names is soon full again, and each change pays its part of
+ * the new base: so it becomes two early, where a quarter of the volume is free.
+ */
+static NF2_APART uint32_t most_of(const nf2_t *fs, const struct rewrite *rewrite)
+{
+    if (rewrite->count == 0) {
+        return 16;
+    }
+    bool names = rewrite->level == 0 && rewrite->ops->key != nf2_op_own(rewrite->ops);
+    return names && rewrite->done > 3 && 4 * nf2_space_total(fs) > fs->io.blocks ? 2 : 12;
+}
+
 /* One node or two, and whether the old one stays. */
 static int plan(nf2_t *fs, struct rewrite *rewrite)
 {
@@ -168,8 +182,8 @@ static int plan(nf2_t *fs, struct rewrite *rewrite)
     NF2_TRY(append);
     rewrite->grows = append || rewrite->sources == 0;
     rewrite->edge = append && 2u * rewrite->base > bytes && !rewrite->failed;
-    uint32_t most = rewrite->count == 0 ? 8 : 6; /* eighths; what only moves stays one */
-    rewrite->two = rewrite->edge || rewrite->length > bytes || rewrite->bytes > bytes / 8 * most;
+    rewrite->two = rewrite->edge || rewrite->length > bytes ||
+                   rewrite->bytes > bytes / 16 * most_of(fs, rewrite);
     if (rewrite->two && !rewrite->edge) {
         NF2_TRY(measure(fs, rewrite));
         rewrite->end[1] = rewrite->done;
@@ -399,7 +413,9 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
         place = above(fs, path, level, &nf2_key_lowest);
         return place == 0 ? lower(fs, path) : place < 0 ? place : NF2_UNCHANGED;
     }
-    if (level == 1 && 4 * bytes > nf2_log_bytes(fs)) {
+    uint32_t part = nf2_log_bytes(fs) / 16;
+    /* one that was made small stays so until it is nearly empty, else it would be split again soon */
+    if (level == 1 && bytes > (path->node->base_end < 5 * part ? part : 4 * part)) {
         return NF2_UNCHANGED;
     }
     begin(&rewrite, path->node, &path->lower, level - 1);

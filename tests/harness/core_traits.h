@@ -48,7 +48,7 @@
  * Pages programmed where a small file comes and goes 1,000 times: two programs each time, and the
  * leaf written anew, its blocks claimed, each time its half is full.
  */
-#define CORE_PAGES_COME_AND_GO 3550u
+#define CORE_PAGES_COME_AND_GO 3200u
 /*
  * So many large erases come to a small one where blocks fall free singly: nodes and the root log
  * take blocks one by one.
