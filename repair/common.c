@@ -1,37 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* common.c - memory, numbers by number, keys and ranges of them. */
+/* common.c - memory, lists, keys and ranges of them. */
 #include "inside.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-struct rep_chunk {
-    struct rep_chunk *next;
-    size_t used, room;
-    max_align_t bytes[];
-};
-
 void *rep_take(struct repair *r, size_t bytes)
 {
-    bytes = (bytes + 15) & ~(size_t)15;
-    if (r->chunk == NULL || r->chunk->room - r->chunk->used < bytes) {
-        size_t room = bytes > 1u << 16 ? bytes : 1u << 16;
-        struct rep_chunk *chunk = malloc(sizeof *chunk + room);
-        if (chunk == NULL) {
-            abort();
-        }
-        *chunk = (struct rep_chunk){.next = r->chunk, .room = room};
-        r->chunk = chunk;
-    }
-    r->chunk->used += bytes;
-    return (uint8_t *)r->chunk->bytes + r->chunk->used - bytes;
-}
+    void *memory = malloc(bytes + 1);   /* none of them is NULL */
 
-void rep_take_back(struct repair *r)
-{
-    for (struct rep_chunk *next; r->chunk != NULL; r->chunk = next) {
-        next = r->chunk->next;
-        free(r->chunk);
+    if (memory == NULL) {
+        abort();
     }
+    REP_ADD(&r->memory, memory);
+    return memory;
 }
 
 const char *rep_join(struct repair *r, const char *a, const char *b, const char *c)
@@ -79,49 +60,6 @@ size_t rep_lower(const void *list, size_t count, size_t size, const void *key,
         }
     }
     return low;
-}
-
-/* ---- numbers by number ----------------------------------------------------------------------- */
-
-static uint32_t *pair_of(const struct rep_map *map, uint32_t key)
-{
-    size_t at = (size_t)(key * 2654435761u) & (map->room - 1);
-
-    while (map->pair[2 * at + 1] != 0 && map->pair[2 * at] != key) {
-        at = (at + 1) & (map->room - 1);
-    }
-    return map->pair + 2 * at;
-}
-
-uint32_t rep_map_get(const struct rep_map *map, uint32_t key)
-{
-    return map->room == 0 ? 0 : pair_of(map, key)[1];
-}
-
-bool rep_map_set(struct rep_map *map, uint32_t key, uint32_t value)
-{
-    if (2 * map->count >= map->room) {
-        struct rep_map more = {.room = map->room == 0 ? 64 : 2 * map->room};
-        more.pair = calloc(more.room, 2 * sizeof *more.pair);
-        if (more.pair == NULL) {
-            abort();
-        }
-        for (size_t i = 0; i < map->room; i++) {
-            if (map->pair[2 * i + 1] != 0) {
-                (void)rep_map_set(&more, map->pair[2 * i], map->pair[2 * i + 1]);
-            }
-        }
-        free(map->pair);
-        *map = more;
-    }
-    uint32_t *pair = pair_of(map, key);
-    if (pair[1] != 0) {
-        return false;
-    }
-    pair[0] = key;
-    pair[1] = value;
-    map->count++;
-    return true;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

@@ -47,16 +47,7 @@ size_t rep_lower(const void *list, size_t count, size_t size, const void *key,
                  int (*order)(const void *one, const void *key));
 
 void *rep_take(struct repair *r, size_t bytes);     /* memory that lives as long as the repair */
-void rep_take_back(struct repair *r);               /* all of it */
 const char *rep_join(struct repair *r, const char *a, const char *b, const char *c);
-
-/* Numbers by number: 0 where there is none. */
-struct rep_map {
-    uint32_t *pair;
-    size_t count, room;
-};
-uint32_t rep_map_get(const struct rep_map *map, uint32_t key);
-bool rep_map_set(struct rep_map *map, uint32_t key, uint32_t value);    /* false: another stays */
 
 struct rep_key {
     uint32_t id;
@@ -226,6 +217,11 @@ struct item {
     uint32_t id;                /* of a directory or a map */
     struct rep_content content;
 };
+/* An id that is in a key, or that a name leads to (`named`), and the number of its item, and 1. */
+struct rep_id {
+    uint32_t id, item;
+    bool named;
+};
 struct note {
     struct repair_note out;
     struct rep_range keys;      /* they become texts when the names are known */
@@ -249,7 +245,8 @@ struct repair {
     REP_LIST(struct rep_extent) extents;
     uint8_t *use;               /* enum repair_use of each block */
     REP_LIST(struct item) items;
-    struct rep_map ids, paths;  /* number of the item, and 1, by id; by the path's sum */
+    REP_LIST(struct rep_id) ids;    /* in order */
+    uint32_t *paths, paths_room;    /* numbers of items, and 1, by their paths' sums */
     uint32_t lost_found;        /* the same of /lost+found */
     uint32_t torn[4096];        /* by epoch: block of an unfinished write, and 1 */
     REP_LIST(struct repair_finding) findings;
@@ -258,7 +255,7 @@ struct repair {
     bool lossy;
     struct repair_summary summary;
     struct rep_frames frames;   /* that were read last */
-    struct rep_chunk *chunk;    /* of memory */
+    REP_LIST(void *) memory;    /* that was taken */
 };
 
 static inline const uint8_t *rep_at(const struct repair *r, uint32_t block, uint32_t offset)
@@ -283,6 +280,8 @@ void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kin
                     const char *part);
 
 void rep_names_find(struct repair *r);      /* items and their paths */
+/* The directory or mapped file with this id; NULL: there is none. */
+const struct item *rep_item_of(const struct repair *r, uint32_t id);
 const char *rep_key_text(struct repair *r, const struct rep_key *key);
 void rep_space_check(struct repair *r);     /* which blocks are in use, and by whom */
 /* Is it in use on record? True, too, where nothing is on record of it. */

@@ -182,13 +182,15 @@ void repair_close(struct repair *r)
     for (size_t i = 0; i < r->items.count; i++) {
         free(r->items.list[i].content.parts.list);
     }
+    for (size_t i = 0; i < r->memory.count; i++) {
+        free(r->memory.list[i]);
+    }
     void *const lists[] = {r->entries.list, r->lost.list, r->lost_leaves.list, r->extents.list,
-                           r->items.list, r->ids.pair, r->paths.pair, r->findings.list,
-                           r->notes.list, r->frames.parts.list};
+                           r->items.list, r->ids.list, r->findings.list,
+                           r->notes.list, r->frames.parts.list, r->memory.list};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         free(lists[i]);
     }
-    rep_take_back(r);
     free(r);
 }
 
@@ -221,8 +223,8 @@ enum repair_use repair_block_use(const struct repair *r, uint32_t block)
 
 const char *repair_path_of(const struct repair *r, uint32_t id)
 {
-    uint32_t number = rep_map_get(&r->ids, id);
-    return id == NF2_ROOT_ID ? "" : number == 0 ? NULL : r->items.list[number - 1].out.path;
+    const struct item *item = rep_item_of(r, id);
+    return id == NF2_ROOT_ID ? "" : item == NULL ? NULL : item->out.path;
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
