@@ -20,12 +20,6 @@ struct reading {
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static void frames_damaged(struct rep_frames *frames, uint32_t at)
-{
-    frames->place = frames->damaged ? frames->place : at;
-    frames->damaged = true;
-}
-
 static void add_frame(struct rep_frames *frames, const uint8_t *data, uint32_t length)
 {
     if (length > 0) {
@@ -34,7 +28,7 @@ static void add_frame(struct rep_frames *frames, const uint8_t *data, uint32_t l
     }
 }
 
-/* Takes the records of a log in their order; what is missing between them is lost. */
+/* Takes the log's records in their order; what is missing between them is lost. */
 static void take_frames(struct rep_frames *frames, const struct rep_log *log, uint32_t most)
 {
     frames->parts.count = frames->end = 0;
@@ -43,7 +37,7 @@ static void take_frames(struct rep_frames *frames, const struct rep_log *log, ui
         bool frame = record->type == NF2_FRAME && record->length >= 2;
         uint32_t place = frame ? rep_get16(record->payload) : 0;
         if (!frame || place != frames->end) {
-            frames_damaged(frames, record->at);
+            frames->damage = frames->damage != 0 ? frames->damage : record->at;
             if (place <= frames->end || place > most) {
                 continue;
             }
@@ -58,7 +52,6 @@ static void take_frames(struct rep_frames *frames, const struct rep_log *log, ui
 static const struct rep_frames *read_frames(struct repair *r, uint32_t block, uint32_t base)
 {
     struct rep_frames *frames = &r->frames;
-    struct rep_log again;
     bool clean = r->clean;
 
     if (frames->parts.list != NULL && frames->block == block && frames->base == base) {
@@ -72,16 +65,11 @@ static const struct rep_frames *read_frames(struct repair *r, uint32_t block, ui
     }
     r->frames_budget -= r->log_bytes;
     r->clean = clean && !rep_is_bad(r, block); /* a write that fails ends a block's use */
-    rep_log_read(r, block, false, &frames->log);
-    if (frames->log.damaged) {
-        frames_damaged(frames, frames->log.damage);
-    }
-    take_frames(frames, &frames->log, r->log_bytes);
-    free(frames->log.records.list);
-    if (frames->damaged) {
-        rep_log_read(r, block, true, &again);
-        take_frames(frames, &again, r->log_bytes);
-        free(again.records.list);
+    frames->log = *rep_log_read(r, block, false);
+    frames->damage = frames->log.damage;
+    take_frames(frames, &r->log, r->log_bytes);
+    if (frames->damage != 0) {
+        take_frames(frames, rep_log_read(r, block, true), r->log_bytes);
     }
     r->clean = clean;
     return frames;
@@ -182,10 +170,9 @@ static void add_frames(struct reading *f, const struct piece *piece)
         rep_find(f->r, REPAIR_FRAMES, piece->block, 0, 0, f->id,
                  "There is no valid frame in this block.");
     } else {
-        rep_log_report(f->r, &frames->log, REPAIR_FRAMES, piece->block, f->id, frames->damaged,
-                       frames->place, "Frames of this block are", "A frame");
+        rep_log_report(f->r, &frames->log, REPAIR_FRAMES, f->id, frames->damage);
     }
-    f->content.lost_end = f->content.lost_end || frames->none || frames->damaged;
+    f->content.lost_end = f->content.lost_end || frames->none || frames->damage != 0;
     for (size_t i = 0; i < frames->parts.count && at < end; i++) {
         const struct rep_part *part = &frames->parts.list[i];
         uint32_t start = frames->base + part->at, stop = start + part->length;

@@ -84,13 +84,14 @@ struct rep_record {
 
 struct rep_log {
     REP_LIST(struct rep_record) records;
+    uint32_t block;
     size_t whole;               /* how many of them are of whole groups */
     uint32_t last_end, used_end;    /* of the last record; of the last page that is not blank */
     uint16_t last_epoch, bad_epoch; /* of the last record, of the last page with an invalid place */
     /* there is such a page; behind the last record in its page; a page behind that is not blank */
     bool bad, dirty_end, behind;
-    bool damaged;               /* no cuts leave what is here: the core refuses it, as a rule */
-    uint16_t damage;            /* the first place that says so */
+    /* the first place that no cuts leave, 0: none. The core refuses the log, as a rule */
+    uint16_t damage;
     uint16_t first_torn, last_torn; /* invalid places */
     unsigned torns;
     /* read in spite of damage: places without a record; records of which a bit was turned over */
@@ -110,8 +111,8 @@ enum rep_place rep_record_at(struct repair *r, uint32_t block, uint32_t at, uint
 bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length, bool mend,
                       struct rep_record *record);
 uint32_t rep_record_next(const struct repair *r, const struct rep_record *record);
-/* `tolerant`: also what is behind damage. Its records are to be freed. */
-void rep_log_read(struct repair *r, uint32_t block, bool tolerant, struct rep_log *log);
+/* `tolerant`: also what is behind damage. It stays until the next call. */
+const struct rep_log *rep_log_read(struct repair *r, uint32_t block, bool tolerant);
 
 /* ---- root.c: anchors and root log ------------------------------------------------------------ */
 
@@ -154,7 +155,7 @@ struct rep_node {
     REP_LIST(struct rep_slot) slots;        /* records in order of their places */
     REP_LIST(struct rep_entry *) alive;     /* in order of their keys */
     uint32_t block;
-    uint16_t epoch, last_epoch; /* of the base, and of the last record */
+    uint16_t last_epoch;        /* of the last record */
     bool whole;                 /* as the core reads it, all is in order */
     unsigned lost;              /* places where records are lost */
     bool lost_tail;             /* some are lost among the changes, or in doubt */
@@ -199,9 +200,9 @@ struct rep_extent {
 struct rep_frames {
     REP_LIST(struct rep_part) parts;    /* in order; `at` from the base on */
     uint32_t block, base, end;  /* behind the last part */
-    bool damaged, none;         /* none: there is no valid frame at all */
-    uint32_t place;             /* of the first damage */
-    struct rep_log log;         /* its records are gone */
+    bool none;                  /* there is no valid frame at all */
+    uint32_t damage;            /* the first place of it, 0: none */
+    struct rep_log log;         /* as the core reads it; its records are gone */
 };
 
 /* `entry` NULL: the map `id`. Its parts are to be freed. */
@@ -254,7 +255,8 @@ struct repair {
     unsigned wrong;
     bool lossy;
     struct repair_summary summary;
-    struct rep_frames frames;   /* that were read last */
+    struct rep_log log;         /* that was read last, */
+    struct rep_frames frames;   /* and frames */
     REP_LIST(void *) memory;    /* that was taken */
 };
 
@@ -271,13 +273,9 @@ void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t 
     rep_find(r, kind, (entry)->block, (entry)->at, number, (entry)->key.id, __VA_ARGS__)
 void rep_note(struct repair *r, enum repair_note_kind kind, uint32_t block, uint32_t number,
               const struct rep_key *from, const struct rep_key *below);     /* NULL: none */
-/*
- * What is wrong with a log, of which `what` is damaged (`place`: where the first damage is), or of
- * which `part` was not written to its end.
- */
-void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind,
-                    uint32_t block, uint32_t id, bool damaged, uint32_t place, const char *what,
-                    const char *part);
+/* What is wrong with a log. `damage`: the first place of it, 0: none. */
+void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind, uint32_t id,
+                    uint32_t damage);
 
 void rep_names_find(struct repair *r);      /* items and their paths */
 /* The directory or mapped file with this id; NULL: there is none. */

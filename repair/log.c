@@ -174,8 +174,7 @@ struct scan {
 
 static void damaged(struct rep_log *log, uint32_t at)
 {
-    log->damage = log->damaged ? log->damage : (uint16_t)at;
-    log->damaged = true;
+    log->damage = log->damage != 0 ? log->damage : (uint16_t)at;
 }
 
 /* A session is on record when its anchor is: its anchors may be cut again and again. */
@@ -274,8 +273,8 @@ static enum rep_place next_of_group(const struct scan *scan, struct rep_record *
 }
 
 /*
- * Takes the records of a group, if it is whole; else the page is left. In a damaged log records count
- * one by one.
+ * Takes the records of a group, if it is whole; else the page is left. In a damaged log records
+ * count one by one.
  */
 static void take(struct scan *scan, struct rep_record record)
 {
@@ -372,15 +371,18 @@ static void look(struct scan *scan)
     }
 }
 
-void rep_log_read(struct repair *r, uint32_t block, bool tolerant, struct rep_log *log)
+const struct rep_log *rep_log_read(struct repair *r, uint32_t block, bool tolerant)
 {
+    struct rep_log *log = &r->log;
     struct scan scan = {.r = r, .log = log, .block = block, .tolerant = tolerant};
 
-    *log = (struct rep_log){0};
+    *log = (struct rep_log){.records = log->records, .block = block};
+    log->records.count = 0;
     while (scan.at < r->log_bytes) {
         if (scan.at % r->page_size != 0 || enter_page(&scan)) {
             look(&scan);
         }
     }
     log->behind = log->last_end > 0 && page_end(r, log->last_end - 1) < log->used_end;
+    return log;
 }

@@ -249,7 +249,8 @@ static void add_unnamed(struct repair *r, uint32_t id, bool file)
 }
 
 /*
- * What no name leads to; then, with `cycles`, what names lead to that are in such directories alone.
+ * What no name leads to; then, with `cycles`, what names lead to that are in such directories
+ * alone.
  */
 static void find_unnamed(struct repair *r, bool cycles)
 {

@@ -168,21 +168,18 @@ static size_t base_records(const struct repair *r, const struct rep_log *log, ui
 }
 
 /* Reads the log; a damaged one again, with what is behind the damage. How many are of the base. */
-static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, bool mended,
-                       struct rep_log *log)
+static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, bool mended)
 {
-    uint32_t end;
-
-    rep_log_read(r, node->block, false, log);
+    uint32_t end, damage;
+    const struct rep_log *log = rep_log_read(r, node->block, false);
     size_t base = base_records(r, log, r->log_bytes, &end);
-    bool damaged = base == 0 || log->records.list[0].at != NF2_PAGE_HEAD || mended || log->damaged;
-    rep_log_report(r, log, REPAIR_RECORD, node->block, 0, damaged,
-                   log->damaged ? log->damage : log->first_torn, "Records of this node are",
-                   "A change");
-    if (damaged) {
+    bool headless = base == 0 || log->records.list[0].at != NF2_PAGE_HEAD || mended;
+
+    damage = headless && log->damage == 0 ? NF2_PAGE_HEAD : log->damage;
+    rep_log_report(r, log, REPAIR_RECORD, 0, damage);
+    if (damage != 0) {
         node->whole = false;
-        free(log->records.list);
-        rep_log_read(r, node->block, true, log);
+        log = rep_log_read(r, node->block, true);
         base = base_records(r, log, said > NF2_PAGE_HEAD ? said : r->log_bytes, &end);
     } else if (said != 0 && end != said) {
         wrong(r, node, REPAIR_BASE, end, said,
@@ -210,7 +207,7 @@ static void note_records(struct repair *r, const struct rep_node *node, unsigned
 bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t base_end,
                    struct rep_node *node)
 {
-    struct rep_log log;
+    const struct rep_log *log = &r->log;
     struct rep_record head;
 
     *node = (struct rep_node){.block = block, .whole = true};
@@ -218,20 +215,18 @@ bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t ba
         return false;
     }
     const uint8_t *p = head.payload;
-    node->epoch = head.epoch;
     if (p[0] != 'N' || p[1] != level || rep_get24(p + 2) != block ||
         rep_get32(p + 5) != r->volume_id) {
         return false;
     }
     bool epoch_mended = head.epoch != rep_get16(rep_at(r, block, 0));
-    size_t base = read_log(r, node, base_end, head.mended, &log);
-    for (size_t i = 0; i < base || i < log.whole; i++) {
-        take_record(r, node, &log.records.list[i], i < base);
+    size_t base = read_log(r, node, base_end, head.mended);
+    for (size_t i = 0; i < base || i < log->whole; i++) {
+        take_record(r, node, &log->records.list[i], i < base);
     }
-    node->last_epoch = log.whole > base ? log.last_epoch : node->epoch;
+    node->last_epoch = log->whole > base ? log->last_epoch : head.epoch;
     collect(r, node);
-    note_records(r, node, log.mended + epoch_mended);
-    free(log.records.list);
+    note_records(r, node, log->mended + epoch_mended);
     return true;
 }
 

@@ -51,22 +51,31 @@ static void check_session(struct repair *r, const struct rep_log *log, uint32_t 
     }
 }
 
-void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind,
-                    uint32_t block, uint32_t id, bool damaged, uint32_t place, const char *what,
-                    const char *part)
+/* Of the kinds that are about a log: what is damaged of it, or not written to its end. */
+static const struct {
+    const char *what, *part;
+} log_texts[REPAIR_KINDS] = {
+    [REPAIR_ANCHOR] = {"This super block is", "An anchor"},
+    [REPAIR_LOG] = {"The root log is", "A record of the root log"},
+    [REPAIR_RECORD] = {"Records of this node are", "A change"},
+    [REPAIR_FRAMES] = {"Frames of this block are", "A frame"},
+};
+
+void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind, uint32_t id,
+                    uint32_t damage)
 {
     if (log->mended_heads > 0) {
-        rep_find(r, REPAIR_MENDED, block, 0, log->mended_heads, id,
+        rep_find(r, REPAIR_MENDED, log->block, 0, log->mended_heads, id,
                  "One bit of a page's epoch is wrong.");
     }
-    if (damaged) {
-        rep_find(r, kind, block, place, log->torns, id,
-                 "%s damaged: no power cut leaves what is here.", what);
+    if (damage != 0) {
+        rep_find(r, kind, log->block, damage, log->torns, id,
+                 "%s damaged: no power cut leaves what is here.", log_texts[kind].what);
     } else if (log->torns > 0) {
-        rep_find(r, REPAIR_UNFINISHED, block, log->first_torn, log->torns, id,
-                 "%s was not written to its end.", part);
+        rep_find(r, REPAIR_UNFINISHED, log->block, log->first_torn, log->torns, id,
+                 "%s was not written to its end.", log_texts[kind].part);
         if (kind != REPAIR_ANCHOR && kind != REPAIR_LOG) {
-            check_session(r, log, block);
+            check_session(r, log, log->block);
         }
     }
 }
@@ -187,7 +196,8 @@ void repair_close(struct repair *r)
     }
     void *const lists[] = {r->entries.list, r->lost.list, r->lost_leaves.list, r->extents.list,
                            r->items.list, r->ids.list, r->findings.list,
-                           r->notes.list, r->frames.parts.list, r->memory.list};
+                           r->notes.list, r->log.records.list, r->frames.parts.list,
+                           r->memory.list};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         free(lists[i]);
     }
