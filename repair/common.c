@@ -6,13 +6,14 @@
 
 void *rep_take(struct repair *r, size_t bytes)
 {
-    void *memory = malloc(bytes + 1);   /* none of them is NULL */
+    struct rep_memory *memory = calloc(1, sizeof *memory + bytes);
 
     if (memory == NULL) {
         abort();
     }
-    REP_ADD(&r->memory, memory);
-    return memory;
+    memory->next = r->memory;
+    r->memory = memory;
+    return memory->bytes;
 }
 
 const char *rep_join(struct repair *r, const char *a, const char *b, const char *c)
@@ -26,17 +27,14 @@ const char *rep_join(struct repair *r, const char *a, const char *b, const char 
     return text;
 }
 
-void *rep_grow(void *list, size_t count, size_t *room, size_t size)
+void *rep_grow(struct repair *r, void *list, size_t count, size_t *room, size_t size)
 {
     if (count < *room) {
         return list;
     }
     *room = *room == 0 ? 4 : 2 * *room;
-    list = realloc(list, *room * size);
-    if (list == NULL) {
-        abort();
-    }
-    return list;
+    void *more = rep_take(r, *room * size);
+    return count > 0 ? memcpy(more, list, count * size) : more;
 }
 
 void rep_sort(void *list, size_t count, size_t size, int (*order)(const void *, const void *))

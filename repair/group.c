@@ -11,7 +11,7 @@ static void put(struct repair *r, const struct rep_entry *entry)
     size_t at = rep_entry_at(r, &entry->key);
 
     if (!rep_entry_there(r, &entry->key)) {
-        REP_ADD(&r->entries, *entry);
+        REP_ADD(r, &r->entries, *entry);
         memmove(&r->entries.list[at + 1], &r->entries.list[at],
                 (r->entries.count - 1 - at) * sizeof *entry);
     }

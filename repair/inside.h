@@ -32,21 +32,24 @@ int rep_crc_bit(uint32_t crc, uint32_t length);
 
 /* ---- common.c: memory, keys ------------------------------------------------------------------ */
 
-/* Where memory runs out the process ends: a host has more than an image needs. */
+/*
+ * All memory lives as long as the repair. Where it runs out the process ends: a host has more than
+ * an image needs.
+ */
 #define REP_LIST(type) struct { type *list; size_t count, room; }
-#define REP_ADD(of, ...)                                                                 \
-    ((of)->list = rep_grow((of)->list, (of)->count, &(of)->room, sizeof *(of)->list),    \
+#define REP_ADD(r, of, ...)                                                              \
+    ((of)->list = rep_grow(r, (of)->list, (of)->count, &(of)->room, sizeof *(of)->list), \
      (of)->list[(of)->count++] = (__VA_ARGS__))
 #define REP_SORT(of, order) rep_sort((of)->list, (of)->count, sizeof *(of)->list, order)
 /* Number of the first one that is not in front of `key`. */
 #define REP_LOWER(of, key, order) rep_lower((of)->list, (of)->count, sizeof *(of)->list, key, order)
 
-void *rep_grow(void *list, size_t count, size_t *room, size_t size);
+void *rep_take(struct repair *r, size_t bytes);
+void *rep_grow(struct repair *r, void *list, size_t count, size_t *room, size_t size);
 void rep_sort(void *list, size_t count, size_t size, int (*order)(const void *, const void *));
 size_t rep_lower(const void *list, size_t count, size_t size, const void *key,
                  int (*order)(const void *one, const void *key));
 
-void *rep_take(struct repair *r, size_t bytes);     /* memory that lives as long as the repair */
 const char *rep_join(struct repair *r, const char *a, const char *b, const char *c);
 
 struct rep_key {
@@ -163,11 +166,10 @@ struct rep_node {
 
 /*
  * `base_end`: where the parent says that its base ends, 0: not known. False: there is no node of
- * this volume and level. To be freed in any case.
+ * this volume and level.
  */
 bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t base_end,
                    struct rep_node *node);
-void rep_node_free(struct rep_node *node);
 
 void rep_tree_read(struct repair *r);
 /* Number of the first entry whose key is not below. */
@@ -205,7 +207,7 @@ struct rep_frames {
     struct rep_log log;         /* as the core reads it; its records are gone */
 };
 
-/* `entry` NULL: the map `id`. Its parts are to be freed. */
+/* `entry` NULL: the map `id`. */
 struct rep_content rep_content_read(struct repair *r, const struct rep_entry *entry, uint32_t id);
 /* The directory or map that a name leads to, 0: none. `*kind`: NF2_BODY_*, 0 where it is none. */
 uint32_t rep_name_id(const struct rep_entry *entry, uint8_t *kind);
@@ -228,6 +230,17 @@ struct note {
     struct rep_range keys;      /* they become texts when the names are known */
 };
 
+/*
+ * What is on record of a block. It is in use, too, where nothing is on record of it. Bad blocks may
+ * be keys of the tree.
+ */
+enum { REP_USED = 1, REP_ERASED = 2, REP_CLAIMED = 4, REP_BAD = 8 };
+
+struct rep_memory {
+    struct rep_memory *next;
+    max_align_t bytes[];
+};
+
 struct repair {
     const uint8_t *bytes;
     uint32_t block_size, page_size, unit, blocks, log_bytes, window_blocks, windows;
@@ -244,7 +257,7 @@ struct repair {
     /* where keys may be lost; where one leaf is, so that other ones with its keys are older */
     struct rep_ranges lost, lost_leaves;
     REP_LIST(struct rep_extent) extents;
-    uint8_t *use;               /* enum repair_use of each block */
+    uint8_t *use, *record;      /* enum repair_use of each block; REP_USED... */
     REP_LIST(struct item) items;
     REP_LIST(struct rep_id) ids;    /* in order */
     uint32_t *paths, paths_room;    /* numbers of items, and 1, by their paths' sums */
@@ -257,12 +270,23 @@ struct repair {
     struct repair_summary summary;
     struct rep_log log;         /* that was read last, */
     struct rep_frames frames;   /* and frames */
-    REP_LIST(void *) memory;    /* that was taken */
+    struct rep_memory *memory;  /* the newest piece of it */
 };
 
 static inline const uint8_t *rep_at(const struct repair *r, uint32_t block, uint32_t offset)
 {
     return r->bytes + (size_t)block * r->block_size + offset;
+}
+
+static inline bool rep_on_record(const struct repair *r, uint32_t block, uint8_t what)
+{
+    return (r->record[block] & what) != 0;
+}
+static inline void rep_set_bad(struct repair *r, uint32_t block)
+{
+    if (block < r->blocks) {
+        r->record[block] |= REP_BAD;
+    }
 }
 
 /* `text` as for printf; its numbers are %u. */
@@ -281,9 +305,7 @@ void rep_names_find(struct repair *r);      /* items and their paths */
 /* The directory or mapped file with this id; NULL: there is none. */
 const struct item *rep_item_of(const struct repair *r, uint32_t id);
 const char *rep_key_text(struct repair *r, const struct rep_key *key);
+void rep_space_load(struct repair *r);      /* what is on record of blocks */
 void rep_space_check(struct repair *r);     /* which blocks are in use, and by whom */
-/* Is it in use on record? True, too, where nothing is on record of it. */
-bool rep_is_used(const struct repair *r, uint32_t block);
-bool rep_is_bad(const struct repair *r, uint32_t block);    /* the tree is known: in keys, too */
 
 #endif

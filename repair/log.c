@@ -284,7 +284,7 @@ static void take(struct scan *scan, struct rep_record record)
     uint32_t end;
 
     do {
-        REP_ADD(&log->records, record);
+        REP_ADD(scan->r, &log->records, record);
         end = rep_record_next(scan->r, &record);
         log->used_end = rep_max(log->used_end, page_end(scan->r, record.at));
     } while (record.more && !scan->tolerant &&

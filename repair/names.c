@@ -55,7 +55,7 @@ static void add_item(struct repair *r, const char *path, struct item item)
         item.out.path = rep_join(r, path, suffix, more);
     }
     r->lossy = r->lossy || item.out.state != REPAIR_WHOLE;
-    REP_ADD(&r->items, item);
+    REP_ADD(r, &r->items, item);
     *place = (uint32_t)r->items.count;
     if (item.id != 0) {
         find_id(r, item.id)->item = *place;
@@ -264,7 +264,9 @@ static void find_unnamed(struct repair *r, bool cycles)
         }
         bool file = rep_is_piece(entry);
         if (is_orphan(r, id)) { /* what is left of a removed file: its blocks are in use */
-            free(cycles ? rep_content_read(r, NULL, id).parts.list : NULL);
+            if (cycles) {
+                (void)rep_content_read(r, NULL, id);
+            }
         } else if (r->ids.list[i].named == cycles) {
             rep_find(r, cycles && !file ? REPAIR_CYCLE : REPAIR_UNNAMED, entry->block, entry->at,
                      id, id,
@@ -290,6 +292,7 @@ static void take_system_key(struct repair *r, const struct rep_entry *entry)
                     "The removed file with map %u has an id that was never given out.", number);
     } else if (kind == NF2_KEY_BAD && number < r->blocks) {
         r->summary.bad_blocks++;
+        rep_set_bad(r, number);
         if (r->summary.log_read &&
             (rep_state8(&r->state, NF2_STATE_BAD_FLAGS) & NF2_BAD_KEYS) == 0) {
             rep_find(r, REPAIR_LOG, r->state.head, 0, number, 0,
@@ -308,8 +311,8 @@ static void list_ids(struct repair *r)
     for (size_t i = 0; i < r->entries.count; i++) {
         const struct rep_entry *entry = &r->entries.list[i];
         uint32_t id = rep_name_id(entry, &kind);
-        REP_ADD(&r->ids, (struct rep_id){entry->key.id, 0, false});
-        REP_ADD(&r->ids, (struct rep_id){id, 0, true});
+        REP_ADD(r, &r->ids, (struct rep_id){entry->key.id, 0, false});
+        REP_ADD(r, &r->ids, (struct rep_id){id, 0, true});
     }
     REP_SORT(&r->ids, by_id);
     for (size_t i = 0; i < r->ids.count; i++) {
@@ -322,7 +325,6 @@ static void list_ids(struct repair *r)
         r->paths_room *= 2;
     }
     r->paths = rep_take(r, r->paths_room * sizeof *r->paths);
-    memset(r->paths, 0, r->paths_room * sizeof *r->paths);
 }
 
 void rep_names_find(struct repair *r)

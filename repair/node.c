@@ -114,7 +114,7 @@ static void take_record(struct repair *r, struct rep_node *node, const struct re
         wrong(r, node, REPAIR_BASE, record->at, 0,
               "The sorted part of this node is out of order here.");
     }
-    REP_ADD(&node->slots, slot);
+    REP_ADD(r, &node->slots, slot);
 }
 
 static int by_key(const void *a, const void *b)
@@ -131,7 +131,7 @@ static void collect(struct repair *r, struct rep_node *node)
 
     for (size_t i = 0; i < node->slots.count; i++) {
         if (node->slots.list[i].alive) {
-            REP_ADD(&node->alive, &node->slots.list[i].entry);
+            REP_ADD(r, &node->alive, &node->slots.list[i].entry);
         }
     }
     struct rep_entry **alive = node->alive.list;
@@ -228,10 +228,4 @@ bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t ba
     collect(r, node);
     note_records(r, node, log->mended + epoch_mended);
     return true;
-}
-
-void rep_node_free(struct rep_node *node)
-{
-    free(node->slots.list);
-    free(node->alive.list);
 }

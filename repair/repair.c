@@ -31,7 +31,7 @@ void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t 
     (void)vsnprintf(line, sizeof line, text, list);
     va_end(list);
     text = rep_join(r, line, "", "");
-    REP_ADD(&r->findings, (struct repair_finding){kind, block, offset, number, id, text});
+    REP_ADD(r, &r->findings, (struct repair_finding){kind, block, offset, number, id, text});
 }
 
 /* An unfinished write: a power cut leaves one in a session, so that of two one is damage. */
@@ -39,7 +39,8 @@ static void check_session(struct repair *r, const struct rep_log *log, uint32_t 
 {
     uint32_t *first = &r->torn[log->bad_epoch & 0xFFFu];
 
-    if (r->quiet || log->bad_epoch != rep_epoch_code(log->bad_epoch) || rep_is_bad(r, block)) {
+    if (r->quiet || log->bad_epoch != rep_epoch_code(log->bad_epoch) ||
+        rep_on_record(r, block, REP_BAD)) {
         return; /* a write that failed for good */
     }
     *first = *first == 0 ? block + 1 : *first;
@@ -89,7 +90,7 @@ void rep_note(struct repair *r, enum repair_note_kind kind, uint32_t block, uint
 
     r->lossy = r->lossy || (!r->quiet && kind == REPAIR_NOTE_RECORDS);
     if (r->notes.count < FINDINGS_MOST && !r->quiet) {
-        REP_ADD(&r->notes, note);
+        REP_ADD(r, &r->notes, note);
     }
 }
 
@@ -131,25 +132,8 @@ static bool set_geometry(struct repair *r, const uint8_t *bytes, const struct re
     r->window_blocks = windows > 1 ? (each + 15u) & ~15u : each;
     r->windows = (r->blocks + r->window_blocks - 1) / r->window_blocks;
     r->use = rep_take(r, r->blocks);
-    memset(r->use, REPAIR_USE_NONE, r->blocks);
+    r->record = rep_take(r, r->blocks);
     return true;
-}
-
-/* What is no node: the super blocks and the log's own. */
-static void mark_log(struct repair *r)
-{
-    memset(r->use, REPAIR_USE_SUPER, NF2_SUPER_BLOCKS);
-    if (r->state.record == NULL) {
-        return;
-    }
-    if (r->state.next < r->blocks) {
-        r->use[r->state.next] = REPAIR_USE_NEXT;
-    }
-    if (r->use[r->state.head] != REPAIR_USE_NONE) {
-        rep_find(r, REPAIR_OVERLAP, r->state.head, 0, 0, 0,
-                 "The root log lies in a block that has another use.");
-    }
-    r->use[r->state.head] = REPAIR_USE_LOG;
 }
 
 static void summarize(struct repair *r)
@@ -169,7 +153,7 @@ struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *g
     struct repair *r = calloc(1, sizeof *r);
 
     if (r != NULL && set_geometry(r, bytes, geometry) && rep_root_find(r)) {
-        mark_log(r);
+        rep_space_load(r);
         rep_tree_read(r);
         rep_group_apply(r);
         rep_names_find(r);
@@ -188,18 +172,9 @@ void repair_close(struct repair *r)
     if (r == NULL) {
         return;
     }
-    for (size_t i = 0; i < r->items.count; i++) {
-        free(r->items.list[i].content.parts.list);
-    }
-    for (size_t i = 0; i < r->memory.count; i++) {
-        free(r->memory.list[i]);
-    }
-    void *const lists[] = {r->entries.list, r->lost.list, r->lost_leaves.list, r->extents.list,
-                           r->items.list, r->ids.list, r->findings.list,
-                           r->notes.list, r->log.records.list, r->frames.parts.list,
-                           r->memory.list};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        free(lists[i]);
+    for (struct rep_memory *next; r->memory != NULL; r->memory = next) {
+        next = r->memory->next;
+        free(r->memory);
     }
     free(r);
 }

@@ -167,7 +167,6 @@ static bool has_root(struct repair *r, const struct rep_state *state)
                                rep_state16(state, NF2_STATE_BASE), &node) &&
                  node.whole;
     r->quiet = false;
-    rep_node_free(&node);
     return there;
 }
 

@@ -97,7 +97,7 @@ static void find_leaves(struct search *search)
     struct repair *r = search->r;
 
     for (uint32_t block = NF2_SUPER_BLOCKS; block < r->blocks; block++) {
-        struct leaf leaf = {.holds = !r->summary.log_read || rep_is_used(r, block)};
+        struct leaf leaf = {.holds = !r->summary.log_read || rep_on_record(r, block, REP_USED)};
         if (r->use[block] != REPAIR_USE_NONE || !rep_node_read(r, block, 0, 0, &leaf.node)) {
             continue;
         }
@@ -107,9 +107,7 @@ static void find_leaves(struct search *search)
         }
         if (lost) {
             leaf.rank = rank_of(r, &leaf.node);
-            REP_ADD(&search->leaves, leaf);
-        } else {
-            rep_node_free(&leaf.node);
+            REP_ADD(r, &search->leaves, leaf);
         }
     }
     REP_SORT(&search->leaves, by_rank);
@@ -143,7 +141,7 @@ static void add_span(struct search *search, const struct rep_key *first, const s
     struct rep_range span = {*first, *last};
 
     span.below.length++; /* behind a key's bytes are zeros */
-    REP_ADD(&search->spans, span);
+    REP_ADD(search->r, &search->spans, span);
 }
 
 /* The leaves that were read: runs of entries of one block. */
@@ -175,7 +173,7 @@ static void take(struct search *search, bool holding)
                 bool copy = !holding || rep_ranges_touch(&r->lost_leaves, key, key);
                 entry.trust = copy ? REPAIR_COPY :
                               leaf->node.lost > 0 ? REPAIR_DOUBTFUL : REPAIR_UNSURE;
-                REP_ADD(&r->entries, entry);
+                REP_ADD(r, &r->entries, entry);
             }
         }
         if (leaf->holds) {
@@ -206,9 +204,4 @@ void rep_search(struct repair *r)
         }
     }
     take(&search, false);
-    for (size_t i = 0; i < search.leaves.count; i++) {
-        rep_node_free(&search.leaves.list[i].node);
-    }
-    free(search.leaves.list);
-    free(search.spans.list);
 }

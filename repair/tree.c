@@ -60,7 +60,7 @@ static void lose(struct repair *r, uint32_t block, const struct rep_range *range
 {
     bool bounded = rep_key_compare(&range->below, &rep_all_keys.below) != 0;
 
-    REP_ADD(leaf ? &r->lost_leaves : &r->lost, *range);
+    REP_ADD(r, leaf ? &r->lost_leaves : &r->lost, *range);
     r->lossy = true;
     r->summary.complete = false;
     if (block != REP_NONE) {
@@ -86,7 +86,7 @@ static void take_leaf(const struct walk *walk, const struct rep_node *node)
             walk->r->lossy = true;
             entry.trust = REPAIR_COPY;
         }
-        REP_ADD(&walk->r->entries, entry);
+        REP_ADD(walk->r, &walk->r->entries, entry);
     }
 }
 
@@ -162,7 +162,6 @@ static void walk_node(const struct walk *walk)
     } else {
         take_inner(walk, &node);
     }
-    rep_node_free(&node);
 }
 
 void rep_tree_read(struct repair *r)
