@@ -83,6 +83,11 @@ int rep_key_compare(const struct rep_key *a, const struct rep_key *b)
     return order != 0 ? order : (int)a->length - (int)b->length;
 }
 
+int rep_by_key(const void *a, const void *b)
+{
+    return rep_key_compare(a, b);
+}
+
 struct rep_key rep_key_system(uint8_t kind, uint32_t number)
 {
     return (struct rep_key){NF2_SYSTEM_ID, 5, {kind, (uint8_t)(number >> 24),
@@ -116,17 +121,11 @@ uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key)
 
 const struct rep_range rep_all_keys = {{0, 0, {0}}, {UINT32_MAX, NF2_KEY_MAX + 1, {0xFF}}};
 
-static int by_from(const void *one, const void *other)
-{
-    return rep_key_compare(&((const struct rep_range *)one)->from,
-                           &((const struct rep_range *)other)->from);
-}
-
 void rep_ranges_tidy(struct rep_ranges *ranges)
 {
     size_t kept = 0;
 
-    REP_SORT(ranges, by_from);
+    REP_SORT(ranges, rep_by_key);
     for (size_t i = 0; i < ranges->count; i++) {
         struct rep_range *range = &ranges->list[i], *last = &ranges->list[kept - (kept > 0)];
         if (kept == 0 || rep_key_compare(&range->from, &last->below) > 0) {

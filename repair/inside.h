@@ -57,6 +57,7 @@ struct rep_key {
     uint8_t length, bytes[NF2_KEY_MAX + 1];     /* one more, for the key behind a longest one */
 };
 int rep_key_compare(const struct rep_key *a, const struct rep_key *b);
+int rep_by_key(const void *a, const void *b);       /* of structures that begin with a key */
 struct rep_key rep_key_system(uint8_t kind, uint32_t number);
 uint32_t rep_key_value(const struct rep_key *key);  /* the number that its last four bytes are */
 uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key);    /* bytes, 0: none */
@@ -148,6 +149,11 @@ struct rep_entry {
     uint8_t trust;              /* enum repair_state: WHOLE, UNSURE, DOUBTFUL or COPY */
 };
 
+struct rep_entries {
+    struct rep_entry *list;
+    size_t count, room;
+};
+
 struct rep_slot {
     struct rep_entry entry;
     uint8_t type;
@@ -156,7 +162,7 @@ struct rep_slot {
 
 struct rep_node {
     REP_LIST(struct rep_slot) slots;        /* records in order of their places */
-    REP_LIST(struct rep_entry *) alive;     /* in order of their keys */
+    struct rep_entries alive;               /* in order of their keys */
     uint32_t block;
     uint16_t last_epoch;        /* of the last record */
     bool whole;                 /* as the core reads it, all is in order */
@@ -172,6 +178,8 @@ bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t ba
                    struct rep_node *node);
 
 void rep_tree_read(struct repair *r);
+/* In order of their keys; of those with one key the one stays that can be trusted most. */
+void rep_entries_sort(struct rep_entries *entries);
 /* Number of the first entry whose key is not below. */
 size_t rep_entry_at(const struct repair *r, const struct rep_key *key);
 bool rep_entry_there(const struct repair *r, const struct rep_key *key);
@@ -253,7 +261,7 @@ struct repair {
     /* bytes that may still be looked at behind damage and in comparisons; for frames */
     uint64_t budget, frames_budget;
     struct rep_state state;
-    REP_LIST(struct rep_entry) entries;     /* in order of their keys */
+    struct rep_entries entries; /* in order of their keys */
     /* where keys may be lost; where one leaf is, so that other ones with its keys are older */
     struct rep_ranges lost, lost_leaves;
     REP_LIST(struct rep_extent) extents;

@@ -218,12 +218,11 @@ static void note_invalid(struct scan *scan, const struct rep_record *place)
         /* two cuts in one session: the core takes both for unfinished writes */
         damaged(log, place->at);
     }
-    bool behind = goes_on_behind(scan, *place, stored & LENGTH_MOST);
-    for (uint32_t turn = 1; turn <= LENGTH_MOST && !behind; turn <<= 1) {
-        behind = goes_on_behind(scan, *place, (stored ^ turn) & LENGTH_MOST);
-    }
-    if (behind) {
-        damaged(log, place->at);
+    for (uint32_t turn = 0; turn <= LENGTH_MOST; turn = turn == 0 ? 1 : turn << 1) {
+        if (goes_on_behind(scan, *place, (stored ^ turn) & LENGTH_MOST)) {
+            damaged(log, place->at);
+            return;
+        }
     }
 }
 

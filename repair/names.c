@@ -88,36 +88,39 @@ static void add_file(struct repair *r, const char *path, const struct rep_entry 
 
 /* ---- one name -------------------------------------------------------------------------------- */
 
-/* The name as it is in an entry; its length. `*right`: its key is that of this name. */
-static uint32_t load_name(const struct rep_entry *entry, char *name, bool *right)
+/* The name as it is in an entry; its length. */
+static uint32_t load_name(const struct rep_entry *entry, char *name)
 {
-    const struct rep_key *key = &entry->key;
-    uint32_t length = key->length, rest = 0;
+    uint32_t length = rep_min(entry->key.length, NF2_NAME_WHOLE), rest = 0;
 
-    if (length == NF2_KEY_MAX) {
+    if (entry->key.length == NF2_KEY_MAX) {
         length = NF2_NAME_PART;
         rest = entry->body_length > 0 ? entry->body[0] : 0;
         rest = rest < entry->body_length ? rep_min(rest, NF2_NAME_MAX - length) : 0;
         memcpy(name + length, entry->body + 1, rest);
     }
-    memcpy(name, key->bytes, length);
-    length += rest;
-    *right = length > 0 && (length > NF2_NAME_WHOLE) == (key->length == NF2_KEY_MAX);
-    if (*right && key->length == NF2_KEY_MAX) {
-        uint32_t sum = ~rep_crc(REP_CRC_START, (const uint8_t *)name, length);
-        *right = rep_get24(key->bytes + NF2_NAME_PART) == (sum & 0xFFFFFFu) &&
-                 entry->body[0] == rest;
-    }
-    return length;
+    memcpy(name, entry->key.bytes, length);
+    name[length + rest] = '\0';
+    return length + rest;
+}
+
+/* Is the key of an entry that of its name? */
+static bool has_key(const struct rep_entry *entry, const char *name, uint32_t length)
+{
+    uint32_t sum = ~rep_crc(REP_CRC_START, (const uint8_t *)name, length) & 0xFFFFFFu;
+
+    return entry->key.length < NF2_KEY_MAX ||
+           (length > NF2_NAME_WHOLE && rep_get24(entry->key.bytes + NF2_NAME_PART) == sum &&
+            entry->body[0] == length - NF2_NAME_PART);
 }
 
 /* The name as text, with '_' for bytes that none may have. `*right`: a call can reach it. */
 static uint32_t name_of(const struct rep_entry *entry, char name[NF2_NAME_MAX + 1], bool *right)
 {
-    uint32_t length = load_name(entry, name, right);
+    uint32_t length = load_name(entry, name);
 
-    name[length] = '\0';
-    *right = *right && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    *right = length > 0 && has_key(entry, name, length) && strcmp(name, ".") != 0 &&
+             strcmp(name, "..") != 0;
     for (uint32_t i = 0; i < length; i++) {
         if (name[i] == '/' || name[i] == '\0') {
             *right = false;

@@ -117,34 +117,20 @@ static void take_record(struct repair *r, struct rep_node *node, const struct re
     REP_ADD(r, &node->slots, slot);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct rep_entry *x = *(struct rep_entry *const *)a, *y = *(struct rep_entry *const *)b;
-    int order = rep_key_compare(&x->key, &y->key);
-    return order != 0 ? order : (int)x->at - (int)y->at;
-}
-
-/* What is alive, in order. Of two with one key the later one holds. */
+/* What is alive, in order. */
 static void collect(struct repair *r, struct rep_node *node)
 {
-    size_t kept = 0;
-
     for (size_t i = 0; i < node->slots.count; i++) {
         if (node->slots.list[i].alive) {
-            REP_ADD(r, &node->alive, &node->slots.list[i].entry);
+            REP_ADD(r, &node->alive, node->slots.list[i].entry);
         }
     }
-    struct rep_entry **alive = node->alive.list;
-    REP_SORT(&node->alive, by_key);
-    for (size_t i = 0; i < node->alive.count; i++) {
-        if (kept > 0 && rep_key_compare(&alive[kept - 1]->key, &alive[i]->key) == 0) {
-            wrong(r, node, REPAIR_TWICE, alive[i]->at, alive[kept - 1]->at,
-                  "This node has two entries with one key.");
-            kept--;
-        }
-        alive[kept++] = alive[i];
+    size_t all = node->alive.count;
+    rep_entries_sort(&node->alive);
+    if (node->alive.count < all) {
+        wrong(r, node, REPAIR_TWICE, 0, (uint32_t)(all - node->alive.count),
+              "This node has two entries with one key.");
     }
-    node->alive.count = kept;
 }
 
 /* ---- the node -------------------------------------------------------------------------------- */
@@ -192,12 +178,13 @@ static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, b
 
 static void note_records(struct repair *r, const struct rep_node *node, unsigned mended)
 {
+    const struct rep_entry *alive = node->alive.list;
     bool some = node->alive.count > 0;
 
     if (node->lost > 0) {
         rep_note(r, REPAIR_NOTE_RECORDS, node->block, node->lost,
-                 some ? &node->alive.list[0]->key : NULL,
-                 some ? &node->alive.list[node->alive.count - 1]->key : NULL);
+                 some ? &alive[0].key : NULL,
+                 some ? &alive[node->alive.count - 1].key : NULL);
     }
     if (mended > 0) {
         rep_note(r, REPAIR_NOTE_MENDED, node->block, mended, NULL, NULL);

@@ -20,11 +20,11 @@ struct search {
 
 static const struct rep_key *first_key(const struct rep_node *node)
 {
-    return &node->alive.list[0]->key;
+    return &node->alive.list[0].key;
 }
 static const struct rep_key *last_key(const struct rep_node *node)
 {
-    return &node->alive.list[node->alive.count - 1]->key;
+    return &node->alive.list[node->alive.count - 1].key;
 }
 
 static bool is_lost(const struct repair *r, const struct rep_key *key)
@@ -41,7 +41,7 @@ static unsigned inherited(const struct rep_node *older, const struct rep_node *n
     unsigned count = 0;
 
     for (size_t i = 0; i < older->alive.count; i++) {
-        const struct rep_entry *entry = older->alive.list[i];
+        const struct rep_entry *entry = &older->alive.list[i];
         while (slot < end && slot->base && rep_key_compare(&slot->entry.key, &entry->key) < 0) {
             slot++;
         }
@@ -103,7 +103,7 @@ static void find_leaves(struct search *search)
         }
         bool lost = false;
         for (size_t i = 0; i < leaf.node.alive.count && !lost; i++) {
-            lost = is_lost(r, &leaf.node.alive.list[i]->key);
+            lost = is_lost(r, &leaf.node.alive.list[i].key);
         }
         if (lost) {
             leaf.rank = rank_of(r, &leaf.node);
@@ -167,7 +167,7 @@ static void take(struct search *search, bool holding)
     for (size_t k = 0; k < search->leaves.count; k++) {
         const struct leaf *leaf = &search->leaves.list[k];
         for (size_t i = 0; i < leaf->node.alive.count && leaf->holds == holding; i++) {
-            struct rep_entry entry = *leaf->node.alive.list[i];
+            struct rep_entry entry = leaf->node.alive.list[i];
             const struct rep_key *key = &entry.key;
             if (is_lost(r, key) && !rep_ranges_touch(&search->spans, key, key)) {
                 bool copy = !holding || rep_ranges_touch(&r->lost_leaves, key, key);
