@@ -60,15 +60,12 @@ static void take_body(struct repair *r, struct rep_node *node, struct rep_slot *
 /* Takes the key and the body out of a record, behind its references and its rank. */
 static bool parse(const struct rep_record *record, struct rep_slot *slot)
 {
-    static const uint8_t in_front[] = {[NF2_NODE_PUT] = 0, [NF2_NODE_PUTK] = 3, [NF2_NODE_DEL] = 2,
-                                       [NF2_NODE_REN] = 7, [NF2_NODE_ADD] = 1};
+    static const uint16_t in_front[8] = {
+        UINT16_MAX, [NF2_NODE_HEAD] = UINT16_MAX, [NF2_NODE_PUT] = 0, [NF2_NODE_PUTK] = 3,
+        [NF2_NODE_DEL] = 2, [NF2_NODE_REN] = 7, [NF2_NODE_ADD] = 1, [7] = UINT16_MAX};
     bool key = record->type != NF2_NODE_DEL;
-    uint32_t skip, used = 0;
+    uint32_t skip = in_front[record->type], used = 0;
 
-    if (record->type < NF2_NODE_PUT || record->type > NF2_NODE_ADD) {
-        return false;
-    }
-    skip = in_front[record->type];
     if (record->length < skip) {
         return false;
     }

@@ -26,21 +26,30 @@ static void load_window(struct repair *r)
     }
 }
 
+static void mark(struct repair *r, uint32_t block, enum repair_use use, const char *text)
+{
+    enum repair_use now = (enum repair_use)r->use[block];
+    bool data = use == REPAIR_USE_DATA || use == REPAIR_USE_FRAMES;
+
+    if (now == REPAIR_USE_NONE || now == REPAIR_USE_BAD ||
+        (data && (now == REPAIR_USE_DATA || now == REPAIR_USE_FRAMES))) {
+        r->use[block] = (uint8_t)use;
+    } else {
+        rep_find(r, REPAIR_OVERLAP, block, 0, now, 0, "%s, and in use as %s.", text,
+                 repair_use_text(now));
+    }
+}
+
 /* What is no node: the super blocks and the log's own. */
 static void mark_log(struct repair *r)
 {
     memset(r->use, REPAIR_USE_SUPER, NF2_SUPER_BLOCKS);
-    if (r->state.record == NULL) {
-        return;
+    if (r->state.record != NULL) {
+        mark(r, r->state.head, REPAIR_USE_LOG, "The root log lies in this block");
     }
-    if (r->state.next < r->blocks) {
-        r->use[r->state.next] = REPAIR_USE_NEXT;
+    if (r->state.record != NULL && r->state.next < r->blocks) {
+        mark(r, r->state.next, REPAIR_USE_NEXT, "The root log goes on in this block");
     }
-    if (r->use[r->state.head] != REPAIR_USE_NONE) {
-        rep_find(r, REPAIR_OVERLAP, r->state.head, 0, 0, 0,
-                 "The root log lies in a block that has another use.");
-    }
-    r->use[r->state.head] = REPAIR_USE_LOG;
 }
 
 void rep_space_load(struct repair *r)
@@ -148,20 +157,6 @@ static void compare_extents(struct repair *r)
                      "so.", other, one->entry->block);
         }
         last = last == NULL || one->end > last->end ? one : last;
-    }
-}
-
-static void mark(struct repair *r, uint32_t block, enum repair_use use, const char *text)
-{
-    enum repair_use now = (enum repair_use)r->use[block];
-    bool data = use == REPAIR_USE_DATA || use == REPAIR_USE_FRAMES;
-
-    if (now == REPAIR_USE_NONE || now == REPAIR_USE_BAD ||
-        (data && (now == REPAIR_USE_DATA || now == REPAIR_USE_FRAMES))) {
-        r->use[block] = (uint8_t)use;
-    } else {
-        rep_find(r, REPAIR_OVERLAP, block, 0, now, 0, "%s, and in use as %s.", text,
-                 repair_use_text(now));
     }
 }
 
