@@ -23,11 +23,8 @@ struct reading {
 static void add_frame(struct repair *r, struct rep_frames *frames, const uint8_t *data,
                       uint32_t length)
 {
-    if (length > 0) {
-        REP_ADD(r, &frames->parts,
-                (struct rep_part){frames->end, length, data, data == NULL, true});
-        frames->end += length;
-    }
+    REP_ADD(r, &frames->parts, (struct rep_part){frames->end, length, data, data == NULL, true});
+    frames->end += length;
 }
 
 /* Takes the log's records in their order; what is missing between them is lost. */
@@ -59,13 +56,7 @@ static const struct rep_frames *read_frames(struct repair *r, uint32_t block, ui
     if (frames->parts.list != NULL && frames->block == block && frames->base == base) {
         return frames;
     }
-    *frames = (struct rep_frames){.parts = frames->parts, .block = block, .base = base,
-                                  .none = true};
-    frames->parts.count = 0;
-    if (r->frames_budget < r->log_bytes) {
-        return frames;
-    }
-    r->frames_budget -= r->log_bytes;
+    *frames = (struct rep_frames){.parts = frames->parts, .block = block, .base = base};
     r->clean = clean && !rep_on_record(r, block, REP_BAD); /* a failed write ends a block's use */
     frames->log = *rep_log_read(r, block, false);
     frames->damage = frames->log.damage;

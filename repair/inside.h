@@ -258,8 +258,6 @@ struct repair {
     bool clean;                 /* no cut explains an invalid place of that epoch, */
     bool never_cut;             /* nor of any */
     bool quiet;                 /* what is found is no part of the volume */
-    /* bytes that may still be looked at behind damage and in comparisons; for frames */
-    uint64_t budget, frames_budget;
     struct rep_state state;
     struct rep_entries entries; /* in order of their keys */
     /* where keys may be lost; where one leaf is, so that other ones with its keys are older */

@@ -310,10 +310,6 @@ static bool go_on(struct scan *scan)
     uint32_t end = page_end(r, scan->at);
     struct rep_record record;
 
-    if (r->budget < r->page_size * 16u) {
-        return false;
-    }
-    r->budget -= r->page_size * 16u;
     if (record_mend(r, scan->block, scan->at, scan->epoch, &record)) {
         take(scan, record);
         return true;
@@ -321,7 +317,6 @@ static bool go_on(struct scan *scan)
     scan->log->lost++;
     scan->log->last_lost = (uint16_t)scan->at;
     for (uint32_t at = scan->at + 1; at + NF2_RECORD_OVERHEAD < end; at++) {
-        r->budget -= rep_min(r->page_size / 16u, (uint32_t)r->budget);
         if (rep_record_at(r, scan->block, at, scan->epoch, &record) == REP_RECORD) {
             scan->at = at;
             return true;

@@ -6,8 +6,6 @@
 #include "inside.h"
 
 #define FINDINGS_MOST 10000u
-/* bytes looked at behind damage, and in comparisons of leaves; more than that is hostile */
-#define BUDGET (1u << 30)
 #define NO_KEY 0xFFu            /* as the length of one */
 
 /* ---- findings and notes ---------------------------------------------------------------------- */
@@ -125,8 +123,6 @@ static bool set_geometry(struct repair *r, const uint8_t *bytes, const struct re
     r->unit = g->program_unit;
     r->blocks = g->size / g->block_size;
     r->log_bytes = rep_min(NF2_LOG_PAGES * g->page_size, g->block_size);
-    r->budget = BUDGET;
-    r->frames_budget = 8ull * BUDGET;
     uint32_t windows = (r->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS,
              each = (r->blocks + windows - 1) / windows;
     r->window_blocks = windows > 1 ? (each + 15u) & ~15u : each;
