@@ -108,7 +108,7 @@ enum rep_place { REP_RECORD = 1, REP_BLANK = 0, REP_INVALID = -1 };
 
 uint16_t rep_epoch_code(uint32_t number);
 /* The epoch of a page, with one bit turned over where that makes sense of its first record. */
-uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page, bool *mended);
+uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page);
 enum rep_place rep_record_at(struct repair *r, uint32_t block, uint32_t at, uint16_t epoch,
                              struct rep_record *record);
 /* The record at a block's beginning, whose type and length must be these, mended where need be. */

@@ -127,13 +127,12 @@ uint32_t rep_record_next(const struct repair *r, const struct rep_record *record
     return record->more ? end : rep_min(aligned, page_end(r, end - 1));
 }
 
-uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page, bool *mended)
+uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page)
 {
     uint16_t stored = rep_get16(rep_at(r, block, page));
     uint32_t at = page + NF2_PAGE_HEAD;
     struct rep_record record;
 
-    *mended = false;
     if (stored == rep_epoch_code(stored) ||
         (rep_get16(rep_at(r, block, at)) & LENGTH_MOST) > page_end(r, at) - at) {
         return stored;
@@ -142,7 +141,6 @@ uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page, bool *m
         uint16_t epoch = (uint16_t)(stored ^ 1u << bit);
         if (epoch == rep_epoch_code(epoch) &&
             rep_record_at(r, block, at, epoch, &record) == REP_RECORD) {
-            *mended = true;
             return epoch;
         }
     }
@@ -152,13 +150,12 @@ uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page, bool *m
 bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length, bool mend,
                       struct rep_record *record)
 {
-    bool mended;
-    uint16_t epoch = rep_page_epoch(r, block, 0, &mended);
-
+    uint16_t epoch = rep_page_epoch(r, block, 0);
     bool there = epoch != NF2_LOG_BLANK &&
                  (rep_record_at(r, block, NF2_PAGE_HEAD, epoch, record) == REP_RECORD ||
                   (mend && record_mend(r, block, NF2_PAGE_HEAD, epoch, record)));
-    record->mended = there && (record->mended || mended);
+
+    record->mended = there && (record->mended || epoch != rep_get16(rep_at(r, block, 0)));
     return there && record->type == type && record->length == length;
 }
 
@@ -330,10 +327,9 @@ static bool enter_page(struct scan *scan)
 {
     const struct repair *r = scan->r;
     struct rep_log *log = scan->log;
-    bool mended;
 
-    scan->epoch = rep_page_epoch(scan->r, scan->block, scan->at, &mended);
-    log->mended_heads += mended;
+    scan->epoch = rep_page_epoch(scan->r, scan->block, scan->at);
+    log->mended_heads += scan->epoch != rep_get16(rep_at(r, scan->block, scan->at));
     if (scan->epoch != NF2_LOG_BLANK) {
         log->used_end = scan->at + r->page_size;
         scan->at += NF2_PAGE_HEAD;

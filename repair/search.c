@@ -158,7 +158,7 @@ static void spans_of_tree(struct search *search)
     }
 }
 
-/* Of the leaves that hold, or of the old ones, what no leaf in the spans has the place of. */
+/* Of the leaves that hold, or of all others, what no leaf in the spans has the place of. */
 static void take(struct search *search, bool holding)
 {
     struct repair *r = search->r;
