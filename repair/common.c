@@ -1,37 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* common.c - memory, numbers by number, keys and ranges of them. */
+/* common.c - memory, lists, keys and ranges of them. */
 #include "inside.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-struct rep_chunk {
-    struct rep_chunk *next;
-    size_t used, room;
-    max_align_t bytes[];
-};
-
 void *rep_take(struct repair *r, size_t bytes)
 {
-    bytes = (bytes + 15) & ~(size_t)15;
-    if (r->chunk == NULL || r->chunk->room - r->chunk->used < bytes) {
-        size_t room = bytes > 1u << 16 ? bytes : 1u << 16;
-        struct rep_chunk *chunk = malloc(sizeof *chunk + room);
-        if (chunk == NULL) {
-            abort();
-        }
-        *chunk = (struct rep_chunk){.next = r->chunk, .room = room};
-        r->chunk = chunk;
-    }
-    r->chunk->used += bytes;
-    return (uint8_t *)r->chunk->bytes + r->chunk->used - bytes;
-}
+    struct rep_memory *memory = calloc(1, sizeof *memory + bytes);
 
-void rep_take_back(struct repair *r)
-{
-    for (struct rep_chunk *next; r->chunk != NULL; r->chunk = next) {
-        next = r->chunk->next;
-        free(r->chunk);
+    if (memory == NULL) {
+        abort();
     }
+    memory->next = r->memory;
+    r->memory = memory;
+    return memory->bytes;
 }
 
 const char *rep_join(struct repair *r, const char *a, const char *b, const char *c)
@@ -45,17 +27,14 @@ const char *rep_join(struct repair *r, const char *a, const char *b, const char 
     return text;
 }
 
-void *rep_grow(void *list, size_t count, size_t *room, size_t size)
+void *rep_grow(struct repair *r, void *list, size_t count, size_t *room, size_t size)
 {
     if (count < *room) {
         return list;
     }
     *room = *room == 0 ? 4 : 2 * *room;
-    list = realloc(list, *room * size);
-    if (list == NULL) {
-        abort();
-    }
-    return list;
+    void *more = rep_take(r, *room * size);
+    return count > 0 ? memcpy(more, list, count * size) : more;
 }
 
 void rep_sort(void *list, size_t count, size_t size, int (*order)(const void *, const void *))
@@ -81,49 +60,6 @@ size_t rep_lower(const void *list, size_t count, size_t size, const void *key,
     return low;
 }
 
-/* ---- numbers by number ----------------------------------------------------------------------- */
-
-static uint32_t *pair_of(const struct rep_map *map, uint32_t key)
-{
-    size_t at = (size_t)(key * 2654435761u) & (map->room - 1);
-
-    while (map->pair[2 * at + 1] != 0 && map->pair[2 * at] != key) {
-        at = (at + 1) & (map->room - 1);
-    }
-    return map->pair + 2 * at;
-}
-
-uint32_t rep_map_get(const struct rep_map *map, uint32_t key)
-{
-    return map->room == 0 ? 0 : pair_of(map, key)[1];
-}
-
-bool rep_map_set(struct rep_map *map, uint32_t key, uint32_t value)
-{
-    if (2 * map->count >= map->room) {
-        struct rep_map more = {.room = map->room == 0 ? 64 : 2 * map->room};
-        more.pair = calloc(more.room, 2 * sizeof *more.pair);
-        if (more.pair == NULL) {
-            abort();
-        }
-        for (size_t i = 0; i < map->room; i++) {
-            if (map->pair[2 * i + 1] != 0) {
-                (void)rep_map_set(&more, map->pair[2 * i], map->pair[2 * i + 1]);
-            }
-        }
-        free(map->pair);
-        *map = more;
-    }
-    uint32_t *pair = pair_of(map, key);
-    if (pair[1] != 0) {
-        return false;
-    }
-    pair[0] = key;
-    pair[1] = value;
-    map->count++;
-    return true;
-}
-
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value)
@@ -145,6 +81,11 @@ int rep_key_compare(const struct rep_key *a, const struct rep_key *b)
     }
     int order = memcmp(a->bytes, b->bytes, rep_min(a->length, b->length));
     return order != 0 ? order : (int)a->length - (int)b->length;
+}
+
+int rep_by_key(const void *a, const void *b)
+{
+    return rep_key_compare(a, b);
 }
 
 struct rep_key rep_key_system(uint8_t kind, uint32_t number)
@@ -180,17 +121,11 @@ uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key)
 
 const struct rep_range rep_all_keys = {{0, 0, {0}}, {UINT32_MAX, NF2_KEY_MAX + 1, {0xFF}}};
 
-static int by_from(const void *one, const void *other)
-{
-    return rep_key_compare(&((const struct rep_range *)one)->from,
-                           &((const struct rep_range *)other)->from);
-}
-
 void rep_ranges_tidy(struct rep_ranges *ranges)
 {
     size_t kept = 0;
 
-    REP_SORT(ranges, by_from);
+    REP_SORT(ranges, rep_by_key);
     for (size_t i = 0; i < ranges->count; i++) {
         struct rep_range *range = &ranges->list[i], *last = &ranges->list[kept - (kept > 0)];
         if (kept == 0 || rep_key_compare(&range->from, &last->below) > 0) {

@@ -20,22 +20,15 @@ struct reading {
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static void frames_damaged(struct rep_frames *frames, uint32_t at)
+static void add_frame(struct repair *r, struct rep_frames *frames, const uint8_t *data,
+                      uint32_t length)
 {
-    frames->place = frames->damaged ? frames->place : at;
-    frames->damaged = true;
+    REP_ADD(r, &frames->parts, (struct rep_part){frames->end, length, data, data == NULL, true});
+    frames->end += length;
 }
 
-static void add_frame(struct rep_frames *frames, const uint8_t *data, uint32_t length)
-{
-    if (length > 0) {
-        REP_ADD(&frames->parts, (struct rep_part){frames->end, length, data, data == NULL, true});
-        frames->end += length;
-    }
-}
-
-/* Takes the records of a log in their order; what is missing between them is lost. */
-static void take_frames(struct rep_frames *frames, const struct rep_log *log, uint32_t most)
+/* Takes the log's records in their order; what is missing between them is lost. */
+static void take_frames(struct repair *r, struct rep_frames *frames, const struct rep_log *log)
 {
     frames->parts.count = frames->end = 0;
     for (size_t i = 0; i < log->whole; i++) {
@@ -43,13 +36,13 @@ static void take_frames(struct rep_frames *frames, const struct rep_log *log, ui
         bool frame = record->type == NF2_FRAME && record->length >= 2;
         uint32_t place = frame ? rep_get16(record->payload) : 0;
         if (!frame || place != frames->end) {
-            frames_damaged(frames, record->at);
-            if (place <= frames->end || place > most) {
+            frames->damage = frames->damage != 0 ? frames->damage : record->at;
+            if (place <= frames->end || place > r->log_bytes) {
                 continue;
             }
-            add_frame(frames, NULL, place - frames->end);
+            add_frame(r, frames, NULL, place - frames->end);
         }
-        add_frame(frames, record->payload + 2, record->length - 2u);
+        add_frame(r, frames, record->payload + 2, record->length - 2u);
     }
     frames->none = log->whole == 0;
 }
@@ -58,30 +51,18 @@ static void take_frames(struct rep_frames *frames, const struct rep_log *log, ui
 static const struct rep_frames *read_frames(struct repair *r, uint32_t block, uint32_t base)
 {
     struct rep_frames *frames = &r->frames;
-    struct rep_log again;
     bool clean = r->clean;
 
     if (frames->parts.list != NULL && frames->block == block && frames->base == base) {
         return frames;
     }
-    *frames = (struct rep_frames){.parts = frames->parts, .block = block, .base = base,
-                                  .none = true};
-    frames->parts.count = 0;
-    if (r->frames_budget < r->log_bytes) {
-        return frames;
-    }
-    r->frames_budget -= r->log_bytes;
-    r->clean = clean && !rep_is_bad(r, block); /* a write that fails ends a block's use */
-    rep_log_read(r, block, false, &frames->log);
-    if (frames->log.damaged) {
-        frames_damaged(frames, frames->log.damage);
-    }
-    take_frames(frames, &frames->log, r->log_bytes);
-    free(frames->log.records.list);
-    if (frames->damaged) {
-        rep_log_read(r, block, true, &again);
-        take_frames(frames, &again, r->log_bytes);
-        free(again.records.list);
+    *frames = (struct rep_frames){.parts = frames->parts, .block = block, .base = base};
+    r->clean = clean && !rep_on_record(r, block, REP_BAD); /* a failed write ends a block's use */
+    frames->log = *rep_log_read(r, block, false);
+    frames->damage = frames->log.damage;
+    take_frames(r, frames, &r->log);
+    if (frames->damage != 0) {
+        take_frames(r, frames, rep_log_read(r, block, true));
     }
     r->clean = clean;
     return frames;
@@ -167,7 +148,8 @@ static void add(struct reading *f, uint32_t length, const uint8_t *data, bool lo
     if (length > 0 && lost && count > 0 && content->parts.list[count - 1].lost) {
         content->parts.list[count - 1].length += length;
     } else if (length > 0) {
-        REP_ADD(&content->parts, (struct rep_part){content->size, length, data, lost, checked});
+        REP_ADD(f->r, &content->parts,
+                (struct rep_part){content->size, length, data, lost, checked});
     }
     content->size += length;
 }
@@ -182,10 +164,9 @@ static void add_frames(struct reading *f, const struct piece *piece)
         rep_find(f->r, REPAIR_FRAMES, piece->block, 0, 0, f->id,
                  "There is no valid frame in this block.");
     } else {
-        rep_log_report(f->r, &frames->log, REPAIR_FRAMES, piece->block, f->id, frames->damaged,
-                       frames->place, "Frames of this block are", "A frame");
+        rep_log_report(f->r, &frames->log, REPAIR_FRAMES, f->id, frames->damage);
     }
-    f->content.lost_end = f->content.lost_end || frames->none || frames->damaged;
+    f->content.lost_end = f->content.lost_end || frames->none || frames->damage != 0;
     for (size_t i = 0; i < frames->parts.count && at < end; i++) {
         const struct rep_part *part = &frames->parts.list[i];
         uint32_t start = frames->base + part->at, stop = start + part->length;
@@ -214,20 +195,39 @@ static void add_extent(struct reading *f, const struct rep_entry *entry, const s
         extent.end = extent.start + bytes;
     }
     if (piece->kind != NF2_PIECE_ZEROS && piece->length > 0 && entry->trust < REPAIR_OUTDATED) {
-        REP_ADD(&f->r->extents, extent);
+        REP_ADD(f->r, &f->r->extents, extent);
     }
 }
 
-static void add_piece(struct reading *f, const struct rep_entry *entry, const struct piece *piece)
+/*
+ * What lies between the pieces of a map is lost; an orphan may have holes. False: the file is too
+ * long, and nothing behind the piece is looked at.
+ */
+static bool add_piece(struct reading *f, const struct rep_entry *entry, const struct piece *piece)
 {
+    uint32_t size = f->content.size;
+
+    if (piece->at > NF2_FILE_MAX || piece->length > NF2_FILE_MAX - piece->at) {
+        rep_find(f->r, REPAIR_HOLE, entry->block, entry->at, 0, f->id,
+                 "A file is longer than a file can be.");
+        return false;
+    }
+    if (piece->at > size) {
+        if (!f->orphan) {
+            rep_find(f->r, REPAIR_HOLE, entry->block, entry->at, size, f->id,
+                     "A file has a hole in front of this piece.");
+        }
+        add(f, piece->at - size, NULL, true, true);
+    }
     add_extent(f, entry, piece);
-    if (piece->kind == NF2_PIECE_DATA) {
-        add(f, piece->length, rep_at(f->r, piece->block, piece->within), false, false);
-    } else if (piece->kind == NF2_PIECE_FRAMES) {
+    if (piece->kind == NF2_PIECE_FRAMES) {
         add_frames(f, piece);
     } else {
-        add(f, piece->length, NULL, false, true);
+        bool data = piece->kind == NF2_PIECE_DATA;
+        add(f, piece->length, data ? rep_at(f->r, piece->block, piece->within) : NULL, false,
+            !data);
     }
+    return true;
 }
 
 static void read_list(struct reading *f, const struct rep_entry *entry, const uint8_t *p,
@@ -235,42 +235,21 @@ static void read_list(struct reading *f, const struct rep_entry *entry, const ui
 {
     struct piece piece;
     unsigned count = 0;
-    bool bad = false;
 
-    for (uint32_t used; room > 0 && !bad; p += used, room -= used) {
-        used = load_piece(f->r, p, room, &piece);
-        if (used == 0) {
-            bad = true;
-            break;
-        }
+    for (uint32_t used; room > 0 && (used = load_piece(f->r, p, room, &piece)) != 0; count++) {
         piece.at = f->content.size;
         piece.length = piece.open ? open_length(f->r, &piece) : piece.length;
-        bad = (piece.open && room > used) || piece.length > NF2_FILE_MAX - piece.at;
-        piece.length = rep_min(piece.length, NF2_FILE_MAX - piece.at);
-        add_piece(f, entry, &piece);
-        count++;
+        if (!add_piece(f, entry, &piece) || (piece.open && room > used)) {
+            break;
+        }
+        p += used;
+        room -= used;
     }
-    if (bad || count == 0 || count > NF2_LIST_MAX) {
+    if (room > 0 || count == 0 || count > NF2_LIST_MAX) {
         rep_find(f->r, REPAIR_PIECE, entry->block, entry->at, count, f->id,
                  "A list of a file's pieces has a piece that is none, or a wrong number of them.");
-        f->content.lost_end = f->content.lost_end || bad;
+        f->content.lost_end = f->content.lost_end || room > 0;
     }
-}
-
-/* The piece of an entry, which ends where the map's `next` one begins. False: it is none. */
-static bool map_piece(struct repair *r, const struct rep_entry *entry, uint32_t next,
-                      struct piece *piece)
-{
-    if (!rep_is_piece(entry) || load_piece(r, entry->body, entry->body_length, piece) == 0) {
-        return false;
-    }
-    piece->at = rep_key_value(&entry->key);
-    if (piece->open && next == REP_NONE) {
-        piece->length = open_length(r, piece);
-    } else if (next != REP_NONE) {
-        piece->length = rep_min(piece->open ? REP_NONE : piece->length, next - piece->at);
-    }
-    return true;
 }
 
 /* Where the piece behind an entry begins; REP_NONE: there is none. */
@@ -288,34 +267,27 @@ static uint32_t next_piece(const struct repair *r, size_t i)
                REP_NONE;
 }
 
-/* One entry of a map. False: nothing behind it is looked at. */
+/* One entry of a map: its piece ends where the next one begins. False: as of add_piece. */
 static bool read_entry(struct reading *f, size_t i)
 {
     const struct rep_entry *entry = &f->r->entries.list[i];
-    uint32_t next = next_piece(f->r, i), size = f->content.size;
+    uint32_t next = next_piece(f->r, i);
     struct piece piece;
 
     f->content.trust = (uint8_t)rep_max(f->content.trust, entry->trust);
-    if (!map_piece(f->r, entry, next, &piece)) {
+    if (!rep_is_piece(entry) || load_piece(f->r, entry->body, entry->body_length, &piece) == 0) {
         rep_find(f->r, REPAIR_PIECE, entry->block, entry->at, 0, f->id,
                  "An entry of a file's map is no piece, or lies outside of the volume.");
         f->content.lost_end = f->content.lost_end || next == REP_NONE;
         return true;
     }
-    if (piece.at > NF2_FILE_MAX || piece.length > NF2_FILE_MAX - piece.at) {
-        rep_find(f->r, REPAIR_HOLE, entry->block, entry->at, 0, f->id,
-                 "A file is longer than a file can be.");
-        return false;
+    piece.at = rep_key_value(&entry->key);
+    if (next != REP_NONE) {
+        piece.length = rep_min(piece.open ? REP_NONE : piece.length, next - piece.at);
+    } else if (piece.open) {
+        piece.length = open_length(f->r, &piece);
     }
-    if (piece.at > size) { /* a hole: its bytes are lost. An orphan may have them */
-        if (!f->orphan) {
-            rep_find(f->r, REPAIR_HOLE, entry->block, entry->at, size, f->id,
-                     "A file has a hole in front of this piece.");
-        }
-        add(f, piece.at - size, NULL, true, true);
-    }
-    add_piece(f, entry, &piece);
-    return true;
+    return add_piece(f, entry, &piece);
 }
 
 static void read_map(struct reading *f, uint32_t id)

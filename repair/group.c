@@ -11,7 +11,7 @@ static void put(struct repair *r, const struct rep_entry *entry)
     size_t at = rep_entry_at(r, &entry->key);
 
     if (!rep_entry_there(r, &entry->key)) {
-        REP_ADD(&r->entries, *entry);
+        REP_ADD(r, &r->entries, *entry);
         memmove(&r->entries.list[at + 1], &r->entries.list[at],
                 (r->entries.count - 1 - at) * sizeof *entry);
     }
@@ -60,11 +60,10 @@ static uint32_t apply(struct repair *r, const uint8_t *p, uint32_t room)
 static bool find_group(struct repair *r, struct rep_record *record)
 {
     uint32_t block = r->state.group_block, at = r->state.group_at, page = at & ~(r->page_size - 1);
-    bool mended, inside = block < r->blocks && at < r->log_bytes && at >= page + NF2_PAGE_HEAD;
+    bool inside = block < r->blocks && at < r->log_bytes && at >= page + NF2_PAGE_HEAD;
 
     return inside &&
-           rep_record_at(r, block, at, rep_page_epoch(r, block, page, &mended), record) ==
-               REP_RECORD &&
+           rep_record_at(r, block, at, rep_page_epoch(r, block, page), record) == REP_RECORD &&
            record->type == NF2_ROOT_GROUP;
 }
 

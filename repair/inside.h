@@ -32,37 +32,32 @@ int rep_crc_bit(uint32_t crc, uint32_t length);
 
 /* ---- common.c: memory, keys ------------------------------------------------------------------ */
 
-/* Where memory runs out the process ends: a host has more than an image needs. */
+/*
+ * All memory lives as long as the repair. Where it runs out the process ends: a host has more than
+ * an image needs.
+ */
 #define REP_LIST(type) struct { type *list; size_t count, room; }
-#define REP_ADD(of, ...)                                                                 \
-    ((of)->list = rep_grow((of)->list, (of)->count, &(of)->room, sizeof *(of)->list),    \
+#define REP_ADD(r, of, ...)                                                              \
+    ((of)->list = rep_grow(r, (of)->list, (of)->count, &(of)->room, sizeof *(of)->list), \
      (of)->list[(of)->count++] = (__VA_ARGS__))
 #define REP_SORT(of, order) rep_sort((of)->list, (of)->count, sizeof *(of)->list, order)
 /* Number of the first one that is not in front of `key`. */
 #define REP_LOWER(of, key, order) rep_lower((of)->list, (of)->count, sizeof *(of)->list, key, order)
 
-void *rep_grow(void *list, size_t count, size_t *room, size_t size);
+void *rep_take(struct repair *r, size_t bytes);
+void *rep_grow(struct repair *r, void *list, size_t count, size_t *room, size_t size);
 void rep_sort(void *list, size_t count, size_t size, int (*order)(const void *, const void *));
 size_t rep_lower(const void *list, size_t count, size_t size, const void *key,
                  int (*order)(const void *one, const void *key));
 
-void *rep_take(struct repair *r, size_t bytes);     /* memory that lives as long as the repair */
-void rep_take_back(struct repair *r);               /* all of it */
 const char *rep_join(struct repair *r, const char *a, const char *b, const char *c);
-
-/* Numbers by number: 0 where there is none. */
-struct rep_map {
-    uint32_t *pair;
-    size_t count, room;
-};
-uint32_t rep_map_get(const struct rep_map *map, uint32_t key);
-bool rep_map_set(struct rep_map *map, uint32_t key, uint32_t value);    /* false: another stays */
 
 struct rep_key {
     uint32_t id;
     uint8_t length, bytes[NF2_KEY_MAX + 1];     /* one more, for the key behind a longest one */
 };
 int rep_key_compare(const struct rep_key *a, const struct rep_key *b);
+int rep_by_key(const void *a, const void *b);       /* of structures that begin with a key */
 struct rep_key rep_key_system(uint8_t kind, uint32_t number);
 uint32_t rep_key_value(const struct rep_key *key);  /* the number that its last four bytes are */
 uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key);    /* bytes, 0: none */
@@ -93,13 +88,14 @@ struct rep_record {
 
 struct rep_log {
     REP_LIST(struct rep_record) records;
+    uint32_t block;
     size_t whole;               /* how many of them are of whole groups */
     uint32_t last_end, used_end;    /* of the last record; of the last page that is not blank */
     uint16_t last_epoch, bad_epoch; /* of the last record, of the last page with an invalid place */
     /* there is such a page; behind the last record in its page; a page behind that is not blank */
     bool bad, dirty_end, behind;
-    bool damaged;               /* no cuts leave what is here: the core refuses it, as a rule */
-    uint16_t damage;            /* the first place that says so */
+    /* the first place that no cuts leave, 0: none. The core refuses the log, as a rule */
+    uint16_t damage;
     uint16_t first_torn, last_torn; /* invalid places */
     unsigned torns;
     /* read in spite of damage: places without a record; records of which a bit was turned over */
@@ -112,15 +108,15 @@ enum rep_place { REP_RECORD = 1, REP_BLANK = 0, REP_INVALID = -1 };
 
 uint16_t rep_epoch_code(uint32_t number);
 /* The epoch of a page, with one bit turned over where that makes sense of its first record. */
-uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page, bool *mended);
+uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page);
 enum rep_place rep_record_at(struct repair *r, uint32_t block, uint32_t at, uint16_t epoch,
                              struct rep_record *record);
 /* The record at a block's beginning, whose type and length must be these, mended where need be. */
 bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length, bool mend,
                       struct rep_record *record);
 uint32_t rep_record_next(const struct repair *r, const struct rep_record *record);
-/* `tolerant`: also what is behind damage. Its records are to be freed. */
-void rep_log_read(struct repair *r, uint32_t block, bool tolerant, struct rep_log *log);
+/* `tolerant`: also what is behind damage. It stays until the next call. */
+const struct rep_log *rep_log_read(struct repair *r, uint32_t block, bool tolerant);
 
 /* ---- root.c: anchors and root log ------------------------------------------------------------ */
 
@@ -153,6 +149,11 @@ struct rep_entry {
     uint8_t trust;              /* enum repair_state: WHOLE, UNSURE, DOUBTFUL or COPY */
 };
 
+struct rep_entries {
+    struct rep_entry *list;
+    size_t count, room;
+};
+
 struct rep_slot {
     struct rep_entry entry;
     uint8_t type;
@@ -161,9 +162,9 @@ struct rep_slot {
 
 struct rep_node {
     REP_LIST(struct rep_slot) slots;        /* records in order of their places */
-    REP_LIST(struct rep_entry *) alive;     /* in order of their keys */
+    struct rep_entries alive;               /* in order of their keys */
     uint32_t block;
-    uint16_t epoch, last_epoch; /* of the base, and of the last record */
+    uint16_t last_epoch;        /* of the last record */
     bool whole;                 /* as the core reads it, all is in order */
     unsigned lost;              /* places where records are lost */
     bool lost_tail;             /* some are lost among the changes, or in doubt */
@@ -171,13 +172,14 @@ struct rep_node {
 
 /*
  * `base_end`: where the parent says that its base ends, 0: not known. False: there is no node of
- * this volume and level. To be freed in any case.
+ * this volume and level.
  */
 bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t base_end,
                    struct rep_node *node);
-void rep_node_free(struct rep_node *node);
 
 void rep_tree_read(struct repair *r);
+/* In order of their keys; of those with one key the one stays that can be trusted most. */
+void rep_entries_sort(struct rep_entries *entries);
 /* Number of the first entry whose key is not below. */
 size_t rep_entry_at(const struct repair *r, const struct rep_key *key);
 bool rep_entry_there(const struct repair *r, const struct rep_key *key);
@@ -208,12 +210,12 @@ struct rep_extent {
 struct rep_frames {
     REP_LIST(struct rep_part) parts;    /* in order; `at` from the base on */
     uint32_t block, base, end;  /* behind the last part */
-    bool damaged, none;         /* none: there is no valid frame at all */
-    uint32_t place;             /* of the first damage */
-    struct rep_log log;         /* its records are gone */
+    bool none;                  /* there is no valid frame at all */
+    uint32_t damage;            /* the first place of it, 0: none */
+    struct rep_log log;         /* as the core reads it; its records are gone */
 };
 
-/* `entry` NULL: the map `id`. Its parts are to be freed. */
+/* `entry` NULL: the map `id`. */
 struct rep_content rep_content_read(struct repair *r, const struct rep_entry *entry, uint32_t id);
 /* The directory or map that a name leads to, 0: none. `*kind`: NF2_BODY_*, 0 where it is none. */
 uint32_t rep_name_id(const struct rep_entry *entry, uint8_t *kind);
@@ -226,9 +228,25 @@ struct item {
     uint32_t id;                /* of a directory or a map */
     struct rep_content content;
 };
+/* An id that is in a key, or that a name leads to (`named`), and the number of its item, and 1. */
+struct rep_id {
+    uint32_t id, item;
+    bool named;
+};
 struct note {
     struct repair_note out;
     struct rep_range keys;      /* they become texts when the names are known */
+};
+
+/*
+ * What is on record of a block. It is in use, too, where nothing is on record of it. Bad blocks may
+ * be keys of the tree.
+ */
+enum { REP_USED = 1, REP_ERASED = 2, REP_CLAIMED = 4, REP_BAD = 8 };
+
+struct rep_memory {
+    struct rep_memory *next;
+    max_align_t bytes[];
 };
 
 struct repair {
@@ -240,16 +258,15 @@ struct repair {
     bool clean;                 /* no cut explains an invalid place of that epoch, */
     bool never_cut;             /* nor of any */
     bool quiet;                 /* what is found is no part of the volume */
-    /* bytes that may still be looked at behind damage and in comparisons; for frames */
-    uint64_t budget, frames_budget;
     struct rep_state state;
-    REP_LIST(struct rep_entry) entries;     /* in order of their keys */
+    struct rep_entries entries; /* in order of their keys */
     /* where keys may be lost; where one leaf is, so that other ones with its keys are older */
     struct rep_ranges lost, lost_leaves;
     REP_LIST(struct rep_extent) extents;
-    uint8_t *use;               /* enum repair_use of each block */
+    uint8_t *use, *record;      /* enum repair_use of each block; REP_USED... */
     REP_LIST(struct item) items;
-    struct rep_map ids, paths;  /* number of the item, and 1, by id; by the path's sum */
+    REP_LIST(struct rep_id) ids;    /* in order */
+    uint32_t *paths, paths_room;    /* numbers of items, and 1, by their paths' sums */
     uint32_t lost_found;        /* the same of /lost+found */
     uint32_t torn[4096];        /* by epoch: block of an unfinished write, and 1 */
     REP_LIST(struct repair_finding) findings;
@@ -257,13 +274,25 @@ struct repair {
     unsigned wrong;
     bool lossy;
     struct repair_summary summary;
-    struct rep_frames frames;   /* that were read last */
-    struct rep_chunk *chunk;    /* of memory */
+    struct rep_log log;         /* that was read last, */
+    struct rep_frames frames;   /* and frames */
+    struct rep_memory *memory;  /* the newest piece of it */
 };
 
 static inline const uint8_t *rep_at(const struct repair *r, uint32_t block, uint32_t offset)
 {
     return r->bytes + (size_t)block * r->block_size + offset;
+}
+
+static inline bool rep_on_record(const struct repair *r, uint32_t block, uint8_t what)
+{
+    return (r->record[block] & what) != 0;
+}
+static inline void rep_set_bad(struct repair *r, uint32_t block)
+{
+    if (block < r->blocks) {
+        r->record[block] |= REP_BAD;
+    }
 }
 
 /* `text` as for printf; its numbers are %u. */
@@ -274,19 +303,15 @@ void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t 
     rep_find(r, kind, (entry)->block, (entry)->at, number, (entry)->key.id, __VA_ARGS__)
 void rep_note(struct repair *r, enum repair_note_kind kind, uint32_t block, uint32_t number,
               const struct rep_key *from, const struct rep_key *below);     /* NULL: none */
-/*
- * What is wrong with a log, of which `what` is damaged (`place`: where the first damage is), or of
- * which `part` was not written to its end.
- */
-void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind,
-                    uint32_t block, uint32_t id, bool damaged, uint32_t place, const char *what,
-                    const char *part);
+/* What is wrong with a log. `damage`: the first place of it, 0: none. */
+void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind, uint32_t id,
+                    uint32_t damage);
 
 void rep_names_find(struct repair *r);      /* items and their paths */
+/* The directory or mapped file with this id; NULL: there is none. */
+const struct item *rep_item_of(const struct repair *r, uint32_t id);
 const char *rep_key_text(struct repair *r, const struct rep_key *key);
+void rep_space_load(struct repair *r);      /* what is on record of blocks */
 void rep_space_check(struct repair *r);     /* which blocks are in use, and by whom */
-/* Is it in use on record? True, too, where nothing is on record of it. */
-bool rep_is_used(const struct repair *r, uint32_t block);
-bool rep_is_bad(const struct repair *r, uint32_t block);    /* the tree is known: in keys, too */
 
 #endif

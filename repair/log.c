@@ -127,13 +127,12 @@ uint32_t rep_record_next(const struct repair *r, const struct rep_record *record
     return record->more ? end : rep_min(aligned, page_end(r, end - 1));
 }
 
-uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page, bool *mended)
+uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page)
 {
     uint16_t stored = rep_get16(rep_at(r, block, page));
     uint32_t at = page + NF2_PAGE_HEAD;
     struct rep_record record;
 
-    *mended = false;
     if (stored == rep_epoch_code(stored) ||
         (rep_get16(rep_at(r, block, at)) & LENGTH_MOST) > page_end(r, at) - at) {
         return stored;
@@ -142,7 +141,6 @@ uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page, bool *m
         uint16_t epoch = (uint16_t)(stored ^ 1u << bit);
         if (epoch == rep_epoch_code(epoch) &&
             rep_record_at(r, block, at, epoch, &record) == REP_RECORD) {
-            *mended = true;
             return epoch;
         }
     }
@@ -152,13 +150,12 @@ uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page, bool *m
 bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length, bool mend,
                       struct rep_record *record)
 {
-    bool mended;
-    uint16_t epoch = rep_page_epoch(r, block, 0, &mended);
-
+    uint16_t epoch = rep_page_epoch(r, block, 0);
     bool there = epoch != NF2_LOG_BLANK &&
                  (rep_record_at(r, block, NF2_PAGE_HEAD, epoch, record) == REP_RECORD ||
                   (mend && record_mend(r, block, NF2_PAGE_HEAD, epoch, record)));
-    record->mended = there && (record->mended || mended);
+
+    record->mended = there && (record->mended || epoch != rep_get16(rep_at(r, block, 0)));
     return there && record->type == type && record->length == length;
 }
 
@@ -174,8 +171,7 @@ struct scan {
 
 static void damaged(struct rep_log *log, uint32_t at)
 {
-    log->damage = log->damaged ? log->damage : (uint16_t)at;
-    log->damaged = true;
+    log->damage = log->damage != 0 ? log->damage : (uint16_t)at;
 }
 
 /* A session is on record when its anchor is: its anchors may be cut again and again. */
@@ -219,12 +215,11 @@ static void note_invalid(struct scan *scan, const struct rep_record *place)
         /* two cuts in one session: the core takes both for unfinished writes */
         damaged(log, place->at);
     }
-    bool behind = goes_on_behind(scan, *place, stored & LENGTH_MOST);
-    for (uint32_t turn = 1; turn <= LENGTH_MOST && !behind; turn <<= 1) {
-        behind = goes_on_behind(scan, *place, (stored ^ turn) & LENGTH_MOST);
-    }
-    if (behind) {
-        damaged(log, place->at);
+    for (uint32_t turn = 0; turn <= LENGTH_MOST; turn = turn == 0 ? 1 : turn << 1) {
+        if (goes_on_behind(scan, *place, (stored ^ turn) & LENGTH_MOST)) {
+            damaged(log, place->at);
+            return;
+        }
     }
 }
 
@@ -274,8 +269,8 @@ static enum rep_place next_of_group(const struct scan *scan, struct rep_record *
 }
 
 /*
- * Takes the records of a group, if it is whole; else the page is left. In a damaged log records count
- * one by one.
+ * Takes the records of a group, if it is whole; else the page is left. In a damaged log records
+ * count one by one.
  */
 static void take(struct scan *scan, struct rep_record record)
 {
@@ -285,7 +280,7 @@ static void take(struct scan *scan, struct rep_record record)
     uint32_t end;
 
     do {
-        REP_ADD(&log->records, record);
+        REP_ADD(scan->r, &log->records, record);
         end = rep_record_next(scan->r, &record);
         log->used_end = rep_max(log->used_end, page_end(scan->r, record.at));
     } while (record.more && !scan->tolerant &&
@@ -312,10 +307,6 @@ static bool go_on(struct scan *scan)
     uint32_t end = page_end(r, scan->at);
     struct rep_record record;
 
-    if (r->budget < r->page_size * 16u) {
-        return false;
-    }
-    r->budget -= r->page_size * 16u;
     if (record_mend(r, scan->block, scan->at, scan->epoch, &record)) {
         take(scan, record);
         return true;
@@ -323,7 +314,6 @@ static bool go_on(struct scan *scan)
     scan->log->lost++;
     scan->log->last_lost = (uint16_t)scan->at;
     for (uint32_t at = scan->at + 1; at + NF2_RECORD_OVERHEAD < end; at++) {
-        r->budget -= rep_min(r->page_size / 16u, (uint32_t)r->budget);
         if (rep_record_at(r, scan->block, at, scan->epoch, &record) == REP_RECORD) {
             scan->at = at;
             return true;
@@ -337,10 +327,9 @@ static bool enter_page(struct scan *scan)
 {
     const struct repair *r = scan->r;
     struct rep_log *log = scan->log;
-    bool mended;
 
-    scan->epoch = rep_page_epoch(scan->r, scan->block, scan->at, &mended);
-    log->mended_heads += mended;
+    scan->epoch = rep_page_epoch(scan->r, scan->block, scan->at);
+    log->mended_heads += scan->epoch != rep_get16(rep_at(r, scan->block, scan->at));
     if (scan->epoch != NF2_LOG_BLANK) {
         log->used_end = scan->at + r->page_size;
         scan->at += NF2_PAGE_HEAD;
@@ -372,15 +361,18 @@ static void look(struct scan *scan)
     }
 }
 
-void rep_log_read(struct repair *r, uint32_t block, bool tolerant, struct rep_log *log)
+const struct rep_log *rep_log_read(struct repair *r, uint32_t block, bool tolerant)
 {
+    struct rep_log *log = &r->log;
     struct scan scan = {.r = r, .log = log, .block = block, .tolerant = tolerant};
 
-    *log = (struct rep_log){0};
+    *log = (struct rep_log){.records = log->records, .block = block};
+    log->records.count = 0;
     while (scan.at < r->log_bytes) {
         if (scan.at % r->page_size != 0 || enter_page(&scan)) {
             look(&scan);
         }
     }
     log->behind = log->last_end > 0 && page_end(r, log->last_end - 1) < log->used_end;
+    return log;
 }

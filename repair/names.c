@@ -7,38 +7,59 @@
 #define SUFFIX ".damaged"
 #define LOST_FOUND "/lost+found"
 #define PATH_LONGEST 30000u     /* deeper directories go to lost+found */
-#define PROBES 1000u            /* among paths with one sum */
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* Is there an item with this path? Its place among the sums of paths is in `*sum`. */
-static bool is_taken(const struct repair *r, const char *path, uint32_t *sum)
+/* The place of a path's item among all: it is 0 where no item has the path. */
+static uint32_t *place_of(const struct repair *r, const char *path)
 {
-    *sum = rep_crc(REP_CRC_START, (const uint8_t *)path, (uint32_t)strlen(path));
-    for (unsigned tries = 0; tries < PROBES; tries++, ++*sum) {
-        uint32_t number = rep_map_get(&r->paths, *sum);
-        if (number == 0 || strcmp(r->items.list[number - 1].out.path, path) == 0) {
-            return number != 0;
+    uint32_t at = rep_crc(REP_CRC_START, (const uint8_t *)path, (uint32_t)strlen(path));
+
+    for (;; at++) { /* not all places are taken */
+        uint32_t *place = &r->paths[at & (r->paths_room - 1)];
+        if (*place == 0 || strcmp(r->items.list[*place - 1].out.path, path) == 0) {
+            return place;
         }
     }
-    return false; /* so many with one sum are made on purpose */
+}
+
+static int by_id(const void *one, const void *other)
+{
+    const struct rep_id *a = one, *b = other;
+    return a->id != b->id ? (a->id < b->id ? -1 : 1) : (int)b->named - (int)a->named;
+}
+
+static struct rep_id *find_id(const struct repair *r, uint32_t id)
+{
+    const struct rep_id key = {.id = id, .named = true};
+    size_t i = REP_LOWER(&r->ids, &key, by_id);
+    return i < r->ids.count && r->ids.list[i].id == id ? &r->ids.list[i] : NULL;
+}
+
+const struct item *rep_item_of(const struct repair *r, uint32_t id)
+{
+    const struct rep_id *one = find_id(r, id);
+    return one != NULL && one->item != 0 ? &r->items.list[one->item - 1] : NULL;
 }
 
 /* Adds an item under this path, or one like it that is free. */
 static void add_item(struct repair *r, const char *path, struct item item)
 {
     const char *suffix = item.out.state >= REPAIR_OUTDATED ? SUFFIX : "";
-    uint32_t sum;
+    uint32_t *place;
 
     item.out.path = rep_join(r, path, suffix, "");
-    for (unsigned n = 2; is_taken(r, item.out.path, &sum); n++) {
+    for (unsigned n = 2; *(place = place_of(r, item.out.path)) != 0; n++) {
         char more[16];
         (void)snprintf(more, sizeof more, "~%u", n);
         item.out.path = rep_join(r, path, suffix, more);
     }
     r->lossy = r->lossy || item.out.state != REPAIR_WHOLE;
-    REP_ADD(&r->items, item);
-    (void)rep_map_set(&r->paths, sum, (uint32_t)r->items.count);
+    REP_ADD(r, &r->items, item);
+    *place = (uint32_t)r->items.count;
+    if (item.id != 0) {
+        find_id(r, item.id)->item = *place;
+    }
 }
 
 static void add_directory(struct repair *r, const char *path, uint32_t id, enum repair_state state)
@@ -67,36 +88,39 @@ static void add_file(struct repair *r, const char *path, const struct rep_entry 
 
 /* ---- one name -------------------------------------------------------------------------------- */
 
-/* The name as it is in an entry; its length. `*right`: its key is that of this name. */
-static uint32_t load_name(const struct rep_entry *entry, char *name, bool *right)
+/* The name as it is in an entry; its length. */
+static uint32_t load_name(const struct rep_entry *entry, char *name)
 {
-    const struct rep_key *key = &entry->key;
-    uint32_t length = key->length, rest = 0;
+    uint32_t length = rep_min(entry->key.length, NF2_NAME_WHOLE), rest = 0;
 
-    if (length == NF2_KEY_MAX) {
+    if (entry->key.length == NF2_KEY_MAX) {
         length = NF2_NAME_PART;
         rest = entry->body_length > 0 ? entry->body[0] : 0;
         rest = rest < entry->body_length ? rep_min(rest, NF2_NAME_MAX - length) : 0;
         memcpy(name + length, entry->body + 1, rest);
     }
-    memcpy(name, key->bytes, length);
-    length += rest;
-    *right = length > 0 && (length > NF2_NAME_WHOLE) == (key->length == NF2_KEY_MAX);
-    if (*right && key->length == NF2_KEY_MAX) {
-        uint32_t sum = ~rep_crc(REP_CRC_START, (const uint8_t *)name, length);
-        *right = rep_get24(key->bytes + NF2_NAME_PART) == (sum & 0xFFFFFFu) &&
-                 entry->body[0] == rest;
-    }
-    return length;
+    memcpy(name, entry->key.bytes, length);
+    name[length + rest] = '\0';
+    return length + rest;
+}
+
+/* Is the key of an entry that of its name? */
+static bool has_key(const struct rep_entry *entry, const char *name, uint32_t length)
+{
+    uint32_t sum = ~rep_crc(REP_CRC_START, (const uint8_t *)name, length) & 0xFFFFFFu;
+
+    return entry->key.length < NF2_KEY_MAX ||
+           (length > NF2_NAME_WHOLE && rep_get24(entry->key.bytes + NF2_NAME_PART) == sum &&
+            entry->body[0] == length - NF2_NAME_PART);
 }
 
 /* The name as text, with '_' for bytes that none may have. `*right`: a call can reach it. */
 static uint32_t name_of(const struct rep_entry *entry, char name[NF2_NAME_MAX + 1], bool *right)
 {
-    uint32_t length = load_name(entry, name, right);
+    uint32_t length = load_name(entry, name);
 
-    name[length] = '\0';
-    *right = *right && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    *right = length > 0 && has_key(entry, name, length) && strcmp(name, ".") != 0 &&
+             strcmp(name, "..") != 0;
     for (uint32_t i = 0; i < length; i++) {
         if (name[i] == '/' || name[i] == '\0') {
             *right = false;
@@ -121,7 +145,7 @@ static bool is_orphan(const struct repair *r, uint32_t id)
     return rep_entry_there(r, &key);
 }
 
-/* The next item has this id, by this name. False: another one has it. */
+/* May the next item have this id, by this name? Not if another one has it. */
 static bool take_id(struct repair *r, const struct rep_entry *entry, uint32_t id, bool directory)
 {
     if (never_given(r, id)) {
@@ -132,7 +156,7 @@ static bool take_id(struct repair *r, const struct rep_entry *entry, uint32_t id
         REP_FIND_AT(r, REPAIR_REMOVED, entry, id,
                     "The file with map %u is on record as removed and has a name.", id);
     }
-    if (id > NF2_ROOT_ID && rep_map_set(&r->ids, id, (uint32_t)r->items.count + 1)) {
+    if (id > NF2_ROOT_ID && rep_item_of(r, id) == NULL) {
         return true;
     }
     REP_FIND_AT(r, REPAIR_SHARED, entry, id,
@@ -146,7 +170,7 @@ static void take_name(struct repair *r, const struct rep_entry *entry, const cha
 {
     char name[NF2_NAME_MAX + 1];
     uint8_t kind;
-    uint32_t id = rep_name_id(entry, &kind), sum;
+    uint32_t id = rep_name_id(entry, &kind);
     bool right, copy = entry->trust >= REPAIR_OUTDATED, directory = kind == NF2_BODY_DIR;
     uint32_t length = name_of(entry, name, &right);
 
@@ -162,7 +186,7 @@ static void take_name(struct repair *r, const struct rep_entry *entry, const cha
         name[NF2_NAME_MAX - sizeof SUFFIX] = '\0';
     }
     const char *path = rep_join(r, parent, "/", name);
-    if (is_taken(r, path, &sum) && right && !copy) {
+    if (right && !copy && *place_of(r, path) != 0) {
         REP_FIND_AT(r, REPAIR_TWICE, entry, 0, "This name is in its directory twice.");
     }
     if ((directory && strlen(path) > PATH_LONGEST) ||
@@ -219,7 +243,6 @@ static void add_unnamed(struct repair *r, uint32_t id, bool file)
         add_directory(r, LOST_FOUND, 0, REPAIR_FOUND);
     }
     const char *path = rep_join(r, r->items.list[r->lost_found - 1].out.path, name, "");
-    (void)rep_map_set(&r->ids, id, (uint32_t)r->items.count + 1);
     if (file) {
         add_file(r, path, NULL, id, REPAIR_FOUND);
     } else {
@@ -229,21 +252,25 @@ static void add_unnamed(struct repair *r, uint32_t id, bool file)
 }
 
 /*
- * What no name leads to. `named`: ids that some name has, which may itself be in lost directories.
+ * What no name leads to; then, with `cycles`, what names lead to that are in such directories
+ * alone.
  */
-static void find_unnamed(struct repair *r, const struct rep_map *named, bool cycles)
+static void find_unnamed(struct repair *r, bool cycles)
 {
-    for (size_t i = first_of(r, NF2_FIRST_ID), next; i < r->entries.count; i = next) {
-        const struct rep_entry *entry = &r->entries.list[i];
-        uint32_t id = entry->key.id;
-        bool file = rep_is_piece(entry);
-        next = id == UINT32_MAX ? r->entries.count : first_of(r, id + 1);
-        if (rep_map_get(&r->ids, id) != 0) {
+    for (size_t i = 0; i < r->ids.count; i++) {
+        uint32_t id = r->ids.list[i].id;
+        size_t at = first_of(r, id);
+        const struct rep_entry *entry = &r->entries.list[at];
+        if (id < NF2_FIRST_ID || r->ids.list[i].item != 0 || at == r->entries.count ||
+            entry->key.id != id) {
             continue;
         }
+        bool file = rep_is_piece(entry);
         if (is_orphan(r, id)) { /* what is left of a removed file: its blocks are in use */
-            free(cycles ? rep_content_read(r, NULL, id).parts.list : NULL);
-        } else if ((rep_map_get(named, id) != 0) == cycles) {
+            if (cycles) {
+                (void)rep_content_read(r, NULL, id);
+            }
+        } else if (r->ids.list[i].named == cycles) {
             rep_find(r, cycles && !file ? REPAIR_CYCLE : REPAIR_UNNAMED, entry->block, entry->at,
                      id, id,
                      file ? "No name leads to the file with map %u." :
@@ -268,6 +295,7 @@ static void take_system_key(struct repair *r, const struct rep_entry *entry)
                     "The removed file with map %u has an id that was never given out.", number);
     } else if (kind == NF2_KEY_BAD && number < r->blocks) {
         r->summary.bad_blocks++;
+        rep_set_bad(r, number);
         if (r->summary.log_read &&
             (rep_state8(&r->state, NF2_STATE_BAD_FLAGS) & NF2_BAD_KEYS) == 0) {
             rep_find(r, REPAIR_LOG, r->state.head, 0, number, 0,
@@ -277,35 +305,53 @@ static void take_system_key(struct repair *r, const struct rep_entry *entry)
     }
 }
 
-void rep_names_find(struct repair *r)
+/* All ids, each once, and room for the paths of as many items as there can be. */
+static void list_ids(struct repair *r)
 {
-    struct rep_map named = {0};
+    size_t kept = 0;
     uint8_t kind;
 
     for (size_t i = 0; i < r->entries.count; i++) {
         const struct rep_entry *entry = &r->entries.list[i];
-        if (entry->key.id == NF2_SYSTEM_ID) {
-            take_system_key(r, entry);
+        uint32_t id = rep_name_id(entry, &kind);
+        REP_ADD(r, &r->ids, (struct rep_id){entry->key.id, 0, false});
+        REP_ADD(r, &r->ids, (struct rep_id){id, 0, true});
+    }
+    REP_SORT(&r->ids, by_id);
+    for (size_t i = 0; i < r->ids.count; i++) {
+        if (kept == 0 || r->ids.list[i].id != r->ids.list[kept - 1].id) {
+            r->ids.list[kept++] = r->ids.list[i];
         }
-        (void)rep_map_set(&named, rep_name_id(entry, &kind), 1);
+    }
+    r->ids.count = kept;
+    for (r->paths_room = 16; r->paths_room < 2 * (r->entries.count + kept + 1);) {
+        r->paths_room *= 2;
+    }
+    r->paths = rep_take(r, r->paths_room * sizeof *r->paths);
+}
+
+void rep_names_find(struct repair *r)
+{
+    list_ids(r);
+    for (size_t i = 0; i < r->entries.count && r->entries.list[i].key.id == NF2_SYSTEM_ID; i++) {
+        take_system_key(r, &r->entries.list[i]);
     }
     list(r, NF2_ROOT_ID, "");
     list_from(r, 0);
-    find_unnamed(r, &named, false);
-    find_unnamed(r, &named, true);
-    free(named.pair);
+    find_unnamed(r, false);
+    find_unnamed(r, true);
 }
 
 const char *rep_key_text(struct repair *r, const struct rep_key *key)
 {
     const char *path = repair_path_of(r, key->id);
-    uint32_t number = rep_map_get(&r->ids, key->id);
+    const struct item *item = rep_item_of(r, key->id);
     char id[16], name[NF2_KEY_MAX + 24];
     unsigned n = 0;
 
     (void)snprintf(id, sizeof id, "id %u", key->id);
     path = path != NULL ? path : id;
-    if (key->length == 4 && number != 0 && r->items.list[number - 1].out.type == NF2_TYPE_FILE) {
+    if (key->length == 4 && item != NULL && item->out.type == NF2_TYPE_FILE) {
         (void)snprintf(name, sizeof name, " from byte %u on", rep_key_value(key));
         return rep_join(r, path, name, "");
     }

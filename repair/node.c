@@ -60,15 +60,12 @@ static void take_body(struct repair *r, struct rep_node *node, struct rep_slot *
 /* Takes the key and the body out of a record, behind its references and its rank. */
 static bool parse(const struct rep_record *record, struct rep_slot *slot)
 {
-    static const uint8_t in_front[] = {[NF2_NODE_PUT] = 0, [NF2_NODE_PUTK] = 3, [NF2_NODE_DEL] = 2,
-                                       [NF2_NODE_REN] = 7, [NF2_NODE_ADD] = 1};
+    static const uint16_t in_front[8] = {
+        UINT16_MAX, [NF2_NODE_HEAD] = UINT16_MAX, [NF2_NODE_PUT] = 0, [NF2_NODE_PUTK] = 3,
+        [NF2_NODE_DEL] = 2, [NF2_NODE_REN] = 7, [NF2_NODE_ADD] = 1, [7] = UINT16_MAX};
     bool key = record->type != NF2_NODE_DEL;
-    uint32_t skip, used = 0;
+    uint32_t skip = in_front[record->type], used = 0;
 
-    if (record->type < NF2_NODE_PUT || record->type > NF2_NODE_ADD) {
-        return false;
-    }
-    skip = in_front[record->type];
     if (record->length < skip) {
         return false;
     }
@@ -114,37 +111,23 @@ static void take_record(struct repair *r, struct rep_node *node, const struct re
         wrong(r, node, REPAIR_BASE, record->at, 0,
               "The sorted part of this node is out of order here.");
     }
-    REP_ADD(&node->slots, slot);
+    REP_ADD(r, &node->slots, slot);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct rep_entry *x = *(struct rep_entry *const *)a, *y = *(struct rep_entry *const *)b;
-    int order = rep_key_compare(&x->key, &y->key);
-    return order != 0 ? order : (int)x->at - (int)y->at;
-}
-
-/* What is alive, in order. Of two with one key the later one holds. */
+/* What is alive, in order. */
 static void collect(struct repair *r, struct rep_node *node)
 {
-    size_t kept = 0;
-
     for (size_t i = 0; i < node->slots.count; i++) {
         if (node->slots.list[i].alive) {
-            REP_ADD(&node->alive, &node->slots.list[i].entry);
+            REP_ADD(r, &node->alive, node->slots.list[i].entry);
         }
     }
-    struct rep_entry **alive = node->alive.list;
-    REP_SORT(&node->alive, by_key);
-    for (size_t i = 0; i < node->alive.count; i++) {
-        if (kept > 0 && rep_key_compare(&alive[kept - 1]->key, &alive[i]->key) == 0) {
-            wrong(r, node, REPAIR_TWICE, alive[i]->at, alive[kept - 1]->at,
-                  "This node has two entries with one key.");
-            kept--;
-        }
-        alive[kept++] = alive[i];
+    size_t all = node->alive.count;
+    rep_entries_sort(&node->alive);
+    if (node->alive.count < all) {
+        wrong(r, node, REPAIR_TWICE, 0, (uint32_t)(all - node->alive.count),
+              "This node has two entries with one key.");
     }
-    node->alive.count = kept;
 }
 
 /* ---- the node -------------------------------------------------------------------------------- */
@@ -168,21 +151,18 @@ static size_t base_records(const struct repair *r, const struct rep_log *log, ui
 }
 
 /* Reads the log; a damaged one again, with what is behind the damage. How many are of the base. */
-static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, bool mended,
-                       struct rep_log *log)
+static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, bool mended)
 {
-    uint32_t end;
-
-    rep_log_read(r, node->block, false, log);
+    uint32_t end, damage;
+    const struct rep_log *log = rep_log_read(r, node->block, false);
     size_t base = base_records(r, log, r->log_bytes, &end);
-    bool damaged = base == 0 || log->records.list[0].at != NF2_PAGE_HEAD || mended || log->damaged;
-    rep_log_report(r, log, REPAIR_RECORD, node->block, 0, damaged,
-                   log->damaged ? log->damage : log->first_torn, "Records of this node are",
-                   "A change");
-    if (damaged) {
+    bool headless = base == 0 || log->records.list[0].at != NF2_PAGE_HEAD || mended;
+
+    damage = headless && log->damage == 0 ? NF2_PAGE_HEAD : log->damage;
+    rep_log_report(r, log, REPAIR_RECORD, 0, damage);
+    if (damage != 0) {
         node->whole = false;
-        free(log->records.list);
-        rep_log_read(r, node->block, true, log);
+        log = rep_log_read(r, node->block, true);
         base = base_records(r, log, said > NF2_PAGE_HEAD ? said : r->log_bytes, &end);
     } else if (said != 0 && end != said) {
         wrong(r, node, REPAIR_BASE, end, said,
@@ -195,12 +175,13 @@ static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, b
 
 static void note_records(struct repair *r, const struct rep_node *node, unsigned mended)
 {
+    const struct rep_entry *alive = node->alive.list;
     bool some = node->alive.count > 0;
 
     if (node->lost > 0) {
         rep_note(r, REPAIR_NOTE_RECORDS, node->block, node->lost,
-                 some ? &node->alive.list[0]->key : NULL,
-                 some ? &node->alive.list[node->alive.count - 1]->key : NULL);
+                 some ? &alive[0].key : NULL,
+                 some ? &alive[node->alive.count - 1].key : NULL);
     }
     if (mended > 0) {
         rep_note(r, REPAIR_NOTE_MENDED, node->block, mended, NULL, NULL);
@@ -210,7 +191,7 @@ static void note_records(struct repair *r, const struct rep_node *node, unsigned
 bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t base_end,
                    struct rep_node *node)
 {
-    struct rep_log log;
+    const struct rep_log *log = &r->log;
     struct rep_record head;
 
     *node = (struct rep_node){.block = block, .whole = true};
@@ -218,25 +199,17 @@ bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t ba
         return false;
     }
     const uint8_t *p = head.payload;
-    node->epoch = head.epoch;
     if (p[0] != 'N' || p[1] != level || rep_get24(p + 2) != block ||
         rep_get32(p + 5) != r->volume_id) {
         return false;
     }
     bool epoch_mended = head.epoch != rep_get16(rep_at(r, block, 0));
-    size_t base = read_log(r, node, base_end, head.mended, &log);
-    for (size_t i = 0; i < base || i < log.whole; i++) {
-        take_record(r, node, &log.records.list[i], i < base);
+    size_t base = read_log(r, node, base_end, head.mended);
+    for (size_t i = 0; i < base || i < log->whole; i++) {
+        take_record(r, node, &log->records.list[i], i < base);
     }
-    node->last_epoch = log.whole > base ? log.last_epoch : node->epoch;
+    node->last_epoch = log->whole > base ? log->last_epoch : head.epoch;
     collect(r, node);
-    note_records(r, node, log.mended + epoch_mended);
-    free(log.records.list);
+    note_records(r, node, log->mended + epoch_mended);
     return true;
-}
-
-void rep_node_free(struct rep_node *node)
-{
-    free(node->slots.list);
-    free(node->alive.list);
 }

@@ -151,15 +151,12 @@ static int compare_file(const struct repair *r, nf2_t *fs, unsigned number)
     if (result < 0) {
         return result;
     }
+    result = nf2_size(fs, &file) == (int32_t)item->size ? NF2_OK : NF2_ERR_CORRUPT;
     for (uint32_t at = 0, n; at < item->size && result == NF2_OK; at += n) {
         n = repair_read(r, number, at, want, sizeof want);
         int32_t got = nf2_read(fs, &file, is, n);
-        result = got < 0                                             ? (int)got :
-                 (uint32_t)got != n || n == 0 || memcmp(want, is, n) != 0 ? NF2_ERR_CORRUPT :
-                                                                       NF2_OK;
-    }
-    if (result == NF2_OK && nf2_size(fs, &file) != (int32_t)item->size) {
-        result = NF2_ERR_CORRUPT;
+        bool same = got == (int32_t)n && memcmp(want, is, n) == 0;
+        result = got < 0 ? (int)got : same ? NF2_OK : NF2_ERR_CORRUPT;
     }
     int closed = nf2_close(fs, &file);
     return result < 0 ? result : closed;

@@ -6,8 +6,6 @@
 #include "inside.h"
 
 #define FINDINGS_MOST 10000u
-/* bytes looked at behind damage, and in comparisons of leaves; more than that is hostile */
-#define BUDGET (1u << 30)
 #define NO_KEY 0xFFu            /* as the length of one */
 
 /* ---- findings and notes ---------------------------------------------------------------------- */
@@ -31,7 +29,7 @@ void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t 
     (void)vsnprintf(line, sizeof line, text, list);
     va_end(list);
     text = rep_join(r, line, "", "");
-    REP_ADD(&r->findings, (struct repair_finding){kind, block, offset, number, id, text});
+    REP_ADD(r, &r->findings, (struct repair_finding){kind, block, offset, number, id, text});
 }
 
 /* An unfinished write: a power cut leaves one in a session, so that of two one is damage. */
@@ -39,7 +37,8 @@ static void check_session(struct repair *r, const struct rep_log *log, uint32_t 
 {
     uint32_t *first = &r->torn[log->bad_epoch & 0xFFFu];
 
-    if (r->quiet || log->bad_epoch != rep_epoch_code(log->bad_epoch) || rep_is_bad(r, block)) {
+    if (r->quiet || log->bad_epoch != rep_epoch_code(log->bad_epoch) ||
+        rep_on_record(r, block, REP_BAD)) {
         return; /* a write that failed for good */
     }
     *first = *first == 0 ? block + 1 : *first;
@@ -51,22 +50,31 @@ static void check_session(struct repair *r, const struct rep_log *log, uint32_t 
     }
 }
 
-void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind,
-                    uint32_t block, uint32_t id, bool damaged, uint32_t place, const char *what,
-                    const char *part)
+/* Of the kinds that are about a log: what is damaged of it, or not written to its end. */
+static const struct {
+    const char *what, *part;
+} log_texts[REPAIR_KINDS] = {
+    [REPAIR_ANCHOR] = {"This super block is", "An anchor"},
+    [REPAIR_LOG] = {"The root log is", "A record of the root log"},
+    [REPAIR_RECORD] = {"Records of this node are", "A change"},
+    [REPAIR_FRAMES] = {"Frames of this block are", "A frame"},
+};
+
+void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind, uint32_t id,
+                    uint32_t damage)
 {
     if (log->mended_heads > 0) {
-        rep_find(r, REPAIR_MENDED, block, 0, log->mended_heads, id,
+        rep_find(r, REPAIR_MENDED, log->block, 0, log->mended_heads, id,
                  "One bit of a page's epoch is wrong.");
     }
-    if (damaged) {
-        rep_find(r, kind, block, place, log->torns, id,
-                 "%s damaged: no power cut leaves what is here.", what);
+    if (damage != 0) {
+        rep_find(r, kind, log->block, damage, log->torns, id,
+                 "%s damaged: no power cut leaves what is here.", log_texts[kind].what);
     } else if (log->torns > 0) {
-        rep_find(r, REPAIR_UNFINISHED, block, log->first_torn, log->torns, id,
-                 "%s was not written to its end.", part);
+        rep_find(r, REPAIR_UNFINISHED, log->block, log->first_torn, log->torns, id,
+                 "%s was not written to its end.", log_texts[kind].part);
         if (kind != REPAIR_ANCHOR && kind != REPAIR_LOG) {
-            check_session(r, log, block);
+            check_session(r, log, log->block);
         }
     }
 }
@@ -80,7 +88,7 @@ void rep_note(struct repair *r, enum repair_note_kind kind, uint32_t block, uint
 
     r->lossy = r->lossy || (!r->quiet && kind == REPAIR_NOTE_RECORDS);
     if (r->notes.count < FINDINGS_MOST && !r->quiet) {
-        REP_ADD(&r->notes, note);
+        REP_ADD(r, &r->notes, note);
     }
 }
 
@@ -115,32 +123,13 @@ static bool set_geometry(struct repair *r, const uint8_t *bytes, const struct re
     r->unit = g->program_unit;
     r->blocks = g->size / g->block_size;
     r->log_bytes = rep_min(NF2_LOG_PAGES * g->page_size, g->block_size);
-    r->budget = BUDGET;
-    r->frames_budget = 8ull * BUDGET;
     uint32_t windows = (r->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS,
              each = (r->blocks + windows - 1) / windows;
     r->window_blocks = windows > 1 ? (each + 15u) & ~15u : each;
     r->windows = (r->blocks + r->window_blocks - 1) / r->window_blocks;
     r->use = rep_take(r, r->blocks);
-    memset(r->use, REPAIR_USE_NONE, r->blocks);
+    r->record = rep_take(r, r->blocks);
     return true;
-}
-
-/* What is no node: the super blocks and the log's own. */
-static void mark_log(struct repair *r)
-{
-    memset(r->use, REPAIR_USE_SUPER, NF2_SUPER_BLOCKS);
-    if (r->state.record == NULL) {
-        return;
-    }
-    if (r->state.next < r->blocks) {
-        r->use[r->state.next] = REPAIR_USE_NEXT;
-    }
-    if (r->use[r->state.head] != REPAIR_USE_NONE) {
-        rep_find(r, REPAIR_OVERLAP, r->state.head, 0, 0, 0,
-                 "The root log lies in a block that has another use.");
-    }
-    r->use[r->state.head] = REPAIR_USE_LOG;
 }
 
 static void summarize(struct repair *r)
@@ -160,7 +149,7 @@ struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *g
     struct repair *r = calloc(1, sizeof *r);
 
     if (r != NULL && set_geometry(r, bytes, geometry) && rep_root_find(r)) {
-        mark_log(r);
+        rep_space_load(r);
         rep_tree_read(r);
         rep_group_apply(r);
         rep_names_find(r);
@@ -179,16 +168,10 @@ void repair_close(struct repair *r)
     if (r == NULL) {
         return;
     }
-    for (size_t i = 0; i < r->items.count; i++) {
-        free(r->items.list[i].content.parts.list);
+    for (struct rep_memory *next; r->memory != NULL; r->memory = next) {
+        next = r->memory->next;
+        free(r->memory);
     }
-    void *const lists[] = {r->entries.list, r->lost.list, r->lost_leaves.list, r->extents.list,
-                           r->items.list, r->ids.pair, r->paths.pair, r->findings.list,
-                           r->notes.list, r->frames.parts.list};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        free(lists[i]);
-    }
-    rep_take_back(r);
     free(r);
 }
 
@@ -221,8 +204,8 @@ enum repair_use repair_block_use(const struct repair *r, uint32_t block)
 
 const char *repair_path_of(const struct repair *r, uint32_t id)
 {
-    uint32_t number = rep_map_get(&r->ids, id);
-    return id == NF2_ROOT_ID ? "" : number == 0 ? NULL : r->items.list[number - 1].out.path;
+    const struct item *item = rep_item_of(r, id);
+    return id == NF2_ROOT_ID ? "" : item == NULL ? NULL : item->out.path;
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */

@@ -145,7 +145,7 @@ enum repair_note_kind {
     REPAIR_NOTE_NAME,           /* a name that no path can have was changed: `from` */
     REPAIR_NOTE_SHARED,         /* two names for the same: `from` went without */
     REPAIR_NOTE_BLOCKS,         /* not used in this format */
-    REPAIR_NOTE_MAZE,           /* not all nodes were compared with each other */
+    REPAIR_NOTE_MAZE,           /* not used: all nodes are compared with each other */
     REPAIR_NOTE_KINDS
 };
 struct repair_note {

@@ -43,20 +43,18 @@ static void read_anchor(struct repair *r, uint32_t block, const struct rep_recor
 
 static void find_anchor(struct repair *r, struct anchor *best)
 {
-    struct rep_log log;
+    const struct rep_log *log = &r->log;
     bool odd = false;           /* something that is none is in front of the block's anchors */
 
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
-        rep_log_read(r, block, false, &log);
-        for (size_t i = 0; i < log.whole; i++) {
-            read_anchor(r, block, &log.records.list[i], best);
+        (void)rep_log_read(r, block, false);
+        for (size_t i = 0; i < log->whole; i++) {
+            read_anchor(r, block, &log->records.list[i], best);
         }
         if (best->record != NULL && best->block == block) {
-            odd = log.torns > 0 && log.first_torn < log.records.list[0].at;
+            odd = log->torns > 0 && log->first_torn < log->records.list[0].at;
         }
-        rep_log_report(r, &log, REPAIR_ANCHOR, block, 0, log.damaged, log.damage,
-                       "This super block is", "An anchor");
-        free(log.records.list);
+        rep_log_report(r, log, REPAIR_ANCHOR, 0, log->damage);
     }
     if (odd) { /* what a cut left there would be erased by now */
         rep_find(r, REPAIR_ANCHOR, best->block, 0, 0, 0,
@@ -93,12 +91,12 @@ static bool take_record(const struct repair *r, const struct rep_record *record,
     return true;
 }
 
-/* Reads the root log in a block. False: none is there. The log is to be freed. */
-static bool read_log(struct repair *r, uint32_t block, bool tolerant, struct rep_log *log,
-                     struct rep_state *state)
+/* Reads the root log in a block. False: none is there. */
+static bool read_log(struct repair *r, uint32_t block, bool tolerant, struct rep_state *state)
 {
+    const struct rep_log *log = rep_log_read(r, block, tolerant);
+
     *state = (struct rep_state){.head = block, .next = REP_NONE};
-    rep_log_read(r, block, tolerant, log);
     for (size_t i = 0; i < log->whole; i++) {
         state->broken += !take_record(r, &log->records.list[i], state);
         state->records += i > 0;
@@ -169,7 +167,6 @@ static bool has_root(struct repair *r, const struct rep_state *state)
                                rep_state16(state, NF2_STATE_BASE), &node) &&
                  node.whole;
     r->quiet = false;
-    rep_node_free(&node);
     return there;
 }
 
@@ -179,17 +176,13 @@ static bool has_root(struct repair *r, const struct rep_state *state)
  */
 static uint32_t last_head(struct repair *r, uint32_t head)
 {
-    uint32_t erases = 0, last = head;
+    uint32_t erases = 0, last = head, block = head;
+    struct rep_record first;
 
-    for (uint32_t i = 0, block = head; i < r->blocks && block < r->blocks; i++) {
-        struct rep_log log;
-        rep_log_read(r, block, false, &log);
-        const uint8_t *p = log.whole > 0 && log.records.list[0].length >= NF2_STATE_BYTES ?
-                               log.records.list[0].payload :
-                               NULL;
-        free(log.records.list);
-        if (p == NULL || rep_get32(p + NF2_STATE_VOLUME) != r->volume_id ||
-            rep_get32(p + NF2_STATE_ERASES) < erases) {
+    for (uint32_t i = 0; i < r->blocks && block < r->blocks && is_checkpoint(r, block, &first);
+         i++) {
+        const uint8_t *p = first.payload;
+        if (rep_get32(p + NF2_STATE_ERASES) < erases) {
             break;
         }
         last = block;
@@ -205,15 +198,10 @@ static bool search_log(struct repair *r, struct rep_state *best)
     uint32_t before = best->head;
     struct rep_state state;
     struct rep_record first;
-    struct rep_log log;
 
     for (uint32_t block = 0; block < r->blocks; block++) {
-        if (!is_checkpoint(r, block, &first)) {
-            continue;
-        }
-        bool there = read_log(r, block, true, &log, &state);
-        free(log.records.list);
-        if (there && (best->record == NULL || newer(&state, best)) && has_root(r, &state)) {
+        if (is_checkpoint(r, block, &first) && read_log(r, block, true, &state) &&
+            (best->record == NULL || newer(&state, best)) && has_root(r, &state)) {
             *best = state;
         }
     }
@@ -222,9 +210,10 @@ static bool search_log(struct repair *r, struct rep_state *best)
 
 /* ---- the state that holds -------------------------------------------------------------------- */
 
-/* A mount's view of it: FORMAT.md, section 9. */
-static void settle(struct repair *r, const struct rep_log *log)
+/* A mount's view of the log that was read: FORMAT.md, section 9. */
+static void settle(struct repair *r)
 {
+    const struct rep_log *log = &r->log;
     struct rep_state *state = &r->state;
     uint16_t code = log->bad_epoch;
     bool later = log->bad && code == rep_epoch_code(code) &&
@@ -265,8 +254,7 @@ static void report_log(struct repair *r, const struct rep_log *log)
 {
     const struct rep_state *state = &r->state;
 
-    rep_log_report(r, log, REPAIR_LOG, state->head, 0, log->damaged, log->damage,
-                   "The root log is", "A record of the root log");
+    rep_log_report(r, log, REPAIR_LOG, 0, log->damage);
     if (state->broken > 0 || state->record == NULL) {
         rep_find(r, REPAIR_LOG, state->head, 0, state->broken, 0,
                  "The root log has %u records that cannot be in it.", state->broken);
@@ -281,22 +269,19 @@ static void report_log(struct repair *r, const struct rep_log *log)
 /* False: no root log is there. */
 static bool use_head(struct repair *r, uint32_t head)
 {
-    struct rep_log log;
-    bool found = read_log(r, head, false, &log, &r->state);
+    bool found = read_log(r, head, false, &r->state);
 
-    report_log(r, &log);
-    r->summary.log_read = found && !log.damaged && r->state.broken == 0 &&
+    report_log(r, &r->log);
+    r->summary.log_read = found && r->log.damage == 0 && r->state.broken == 0 &&
                           r->state.next < r->blocks;
     if (!r->summary.log_read) {
-        rep_note(r, REPAIR_NOTE_META, head, log.torns + r->state.broken, NULL, NULL);
-        free(log.records.list);
-        found = read_log(r, head, true, &log, &r->state);
+        rep_note(r, REPAIR_NOTE_META, head, r->log.torns + r->state.broken, NULL, NULL);
+        found = read_log(r, head, true, &r->state);
         r->state.clean = false;
     }
     if (found) {
-        settle(r, &log);
+        settle(r);
     }
-    free(log.records.list);
     return found;
 }
 
@@ -308,10 +293,8 @@ static uint32_t find_head(struct repair *r, const struct anchor *anchor)
 {
     uint32_t named = anchor32(anchor, NF2_ANCHOR_HEAD), head = last_head(r, named);
     struct rep_state state;
-    struct rep_log log;
+    bool there = read_log(r, head, true, &state);
 
-    bool there = read_log(r, head, true, &log, &state);
-    free(log.records.list);
     if (head != named) {
         rep_find(r, state.records == 0 ? REPAIR_UNFINISHED : REPAIR_ANCHOR, anchor->block, 0, head,
                  0, "The root log goes on in block %u, and no anchor says so: a mount finds it by "

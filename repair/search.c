@@ -6,27 +6,25 @@
  */
 #include "inside.h"
 
-#define NEIGHBOURS 64u          /* with which a leaf is compared at most, on each side */
-
 struct leaf {
     struct rep_node node;
-    bool old;                   /* a newer one has its place, or its block is free on record */
+    uint64_t rank;              /* the newer it is the lower */
+    bool holds;                 /* no newer one has its place, and its block is in use on record */
 };
 
 struct search {
     struct repair *r;
     REP_LIST(struct leaf) leaves;
     struct rep_ranges spans;    /* keys of the leaves that hold */
-    bool maze;
 };
 
 static const struct rep_key *first_key(const struct rep_node *node)
 {
-    return &node->alive.list[0]->key;
+    return &node->alive.list[0].key;
 }
 static const struct rep_key *last_key(const struct rep_node *node)
 {
-    return &node->alive.list[node->alive.count - 1]->key;
+    return &node->alive.list[node->alive.count - 1].key;
 }
 
 static bool is_lost(const struct repair *r, const struct rep_key *key)
@@ -43,7 +41,7 @@ static unsigned inherited(const struct rep_node *older, const struct rep_node *n
     unsigned count = 0;
 
     for (size_t i = 0; i < older->alive.count; i++) {
-        const struct rep_entry *entry = older->alive.list[i];
+        const struct rep_entry *entry = &older->alive.list[i];
         while (slot < end && slot->base && rep_key_compare(&slot->entry.key, &entry->key) < 0) {
             slot++;
         }
@@ -75,86 +73,65 @@ static uint32_t highest_id(const struct rep_node *node)
 }
 
 /*
- * A node is not written to once another one has its place, and the base of that has what was alive
- * in it. Is `a` the older one of two? Where they have nothing in common that tells it is a guess.
+ * A node is not written to once another one has its place: what counts is how many sessions ago the
+ * last record was written, then the highest id.
  */
-static bool is_older(const struct repair *r, const struct rep_node *a, const struct rep_node *b)
+static uint64_t rank_of(const struct repair *r, const struct rep_node *node)
 {
-    uint32_t a_begin = (uint32_t)(r->epoch - a->epoch) & 0xFFFu, /* sessions ago */
-             a_end = (uint32_t)(r->epoch - a->last_epoch) & 0xFFFu,
-             b_begin = (uint32_t)(r->epoch - b->epoch) & 0xFFFu,
-             b_end = (uint32_t)(r->epoch - b->last_epoch) & 0xFFFu;
+    uint32_t ago = r->epoch_known ? (uint32_t)(r->epoch - node->last_epoch) & 0xFFFu : 0;
 
-    if (r->epoch_known && a_end != b_begin && (a_end > b_begin) != (b_end > a_begin)) {
-        return a_end > b_begin;
-    }
-    unsigned forth = inherited(a, b), back = inherited(b, a);
-    uint32_t a_id = highest_id(a), b_id = highest_id(b);
-    if (a_id != b_id) {
-        return a_id < b_id;
-    }
-    if (forth != back) {
-        return forth > back;
-    }
-    return a->block > b->block;
+    return (uint64_t)ago << 32 | (UINT32_MAX - highest_id(node));
 }
 
-static int by_first_key(const void *a, const void *b)
+static int by_rank(const void *a, const void *b)
 {
-    const struct rep_node *x = &((const struct leaf *)a)->node,
-                          *y = &((const struct leaf *)b)->node;
-    int order = rep_key_compare(first_key(x), first_key(y));
-    return order != 0 ? order : x->block < y->block ? -1 : 1;
-}
-
-static void compare_all(struct search *search)
-{
-    uint64_t *budget = &search->r->budget;
-
-    for (size_t i = 0; i < search->leaves.count; i++) {
-        struct leaf *a = &search->leaves.list[i];
-        for (size_t j = i + 1; j < search->leaves.count && !a->old; j++) {
-            struct leaf *b = &search->leaves.list[j];
-            if (rep_key_compare(first_key(&b->node), last_key(&a->node)) > 0) {
-                break;
-            }
-            uint64_t cost = 32u * (a->node.alive.count + b->node.alive.count);
-            if (j - i > NEIGHBOURS || *budget < cost) {
-                search->maze = true;
-                break;
-            }
-            *budget -= cost;
-            a->old = !b->old && is_older(search->r, &a->node, &b->node);
-            b->old = !a->old;
-        }
-    }
+    const struct leaf *x = a, *y = b;
+    return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) :
+                                x->node.block < y->node.block ? -1 : 1;
 }
 
 /* ---- taking them ----------------------------------------------------------------------------- */
-
-static bool has_lost(const struct repair *r, const struct rep_node *node)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < node->alive.count && !any; i++) {
-        any = is_lost(r, &node->alive.list[i]->key);
-    }
-    return any;
-}
 
 static void find_leaves(struct search *search)
 {
     struct repair *r = search->r;
 
     for (uint32_t block = NF2_SUPER_BLOCKS; block < r->blocks; block++) {
-        struct leaf leaf = {.old = r->summary.log_read && !rep_is_used(r, block)};
+        struct leaf leaf = {.holds = !r->summary.log_read || rep_on_record(r, block, REP_USED)};
         if (r->use[block] != REPAIR_USE_NONE || !rep_node_read(r, block, 0, 0, &leaf.node)) {
             continue;
         }
-        if (has_lost(r, &leaf.node)) {
-            REP_ADD(&search->leaves, leaf);
-        } else {
-            rep_node_free(&leaf.node);
+        bool lost = false;
+        for (size_t i = 0; i < leaf.node.alive.count && !lost; i++) {
+            lost = is_lost(r, &leaf.node.alive.list[i].key);
+        }
+        if (lost) {
+            leaf.rank = rank_of(r, &leaf.node);
+            REP_ADD(r, &search->leaves, leaf);
+        }
+    }
+    REP_SORT(&search->leaves, by_rank);
+}
+
+static bool overlap(const struct rep_node *a, const struct rep_node *b)
+{
+    return rep_key_compare(first_key(a), last_key(b)) <= 0 &&
+           rep_key_compare(first_key(b), last_key(a)) <= 0;
+}
+
+/* Of leaves that have keys in common the newest holds. */
+static void choose(struct search *search)
+{
+    struct leaf *list = search->leaves.list;
+
+    for (size_t i = 0; i < search->leaves.count; i++) {
+        struct leaf *a = &list[i];
+        for (struct leaf *b = list; b < a && a->holds; b++) {
+            if (b->holds && overlap(&a->node, &b->node)) {
+                a->holds = a->rank == b->rank &&
+                           inherited(&b->node, &a->node) > inherited(&a->node, &b->node);
+                b->holds = !a->holds;
+            }
         }
     }
 }
@@ -164,7 +141,7 @@ static void add_span(struct search *search, const struct rep_key *first, const s
     struct rep_range span = {*first, *last};
 
     span.below.length++; /* behind a key's bytes are zeros */
-    REP_ADD(&search->spans, span);
+    REP_ADD(search->r, &search->spans, span);
 }
 
 /* The leaves that were read: runs of entries of one block. */
@@ -181,25 +158,25 @@ static void spans_of_tree(struct search *search)
     }
 }
 
-/* Of the leaves that hold, or of the old ones, what no leaf in the spans has the place of. */
-static void take(struct search *search, bool old)
+/* Of the leaves that hold, or of all others, what no leaf in the spans has the place of. */
+static void take(struct search *search, bool holding)
 {
     struct repair *r = search->r;
 
     rep_ranges_tidy(&search->spans);
     for (size_t k = 0; k < search->leaves.count; k++) {
         const struct leaf *leaf = &search->leaves.list[k];
-        for (size_t i = 0; i < leaf->node.alive.count && leaf->old == old; i++) {
-            struct rep_entry entry = *leaf->node.alive.list[i];
+        for (size_t i = 0; i < leaf->node.alive.count && leaf->holds == holding; i++) {
+            struct rep_entry entry = leaf->node.alive.list[i];
             const struct rep_key *key = &entry.key;
             if (is_lost(r, key) && !rep_ranges_touch(&search->spans, key, key)) {
-                bool copy = old || rep_ranges_touch(&r->lost_leaves, key, key);
+                bool copy = !holding || rep_ranges_touch(&r->lost_leaves, key, key);
                 entry.trust = copy ? REPAIR_COPY :
                               leaf->node.lost > 0 ? REPAIR_DOUBTFUL : REPAIR_UNSURE;
-                REP_ADD(&r->entries, entry);
+                REP_ADD(r, &r->entries, entry);
             }
         }
-        if (!leaf->old) {
+        if (leaf->holds) {
             r->use[leaf->node.block] = REPAIR_USE_LEAF;
         }
     }
@@ -217,23 +194,14 @@ void rep_search(struct repair *r)
     r->quiet = true;
     find_leaves(&search);
     r->quiet = false;
-    REP_SORT(&search.leaves, by_first_key);
-    compare_all(&search);
+    choose(&search);
     spans_of_tree(&search);
-    take(&search, false);
+    take(&search, true);
     for (size_t i = 0; i < search.leaves.count; i++) {
         const struct leaf *leaf = &search.leaves.list[i];
-        if (!leaf->old) {
+        if (leaf->holds) {
             add_span(&search, first_key(&leaf->node), last_key(&leaf->node));
         }
     }
-    take(&search, true);
-    if (search.maze) {
-        rep_note(r, REPAIR_NOTE_MAZE, REP_NONE, 0, NULL, NULL);
-    }
-    for (size_t i = 0; i < search.leaves.count; i++) {
-        rep_node_free(&search.leaves.list[i].node);
-    }
-    free(search.leaves.list);
-    free(search.spans.list);
+    take(&search, false);
 }

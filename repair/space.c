@@ -7,69 +7,71 @@
 
 /* ---- what is on record ----------------------------------------------------------------------- */
 
-/* Of a block in the CHECKPOINT's window: its number in it; else false. */
-static bool in_window(const struct repair *r, uint32_t block, uint32_t *at)
+static void load_window(struct repair *r)
 {
-    *at = block - rep_state16(&r->state, NF2_STATE_WINDOW) * r->window_blocks;
-    return *at < r->window_blocks;
-}
+    const struct rep_state *state = &r->state;
+    uint32_t first = rep_state16(state, NF2_STATE_WINDOW) * r->window_blocks,
+             group = (r->window_blocks + NF2_GROUPS - 1) / NF2_GROUPS,
+             erased_groups = rep_state32(state, NF2_STATE_ERASED);
 
-/* Windows behind that one were never used. */
-static bool never_used(const struct repair *r, uint32_t block)
-{
-    return rep_state_flag(&r->state, NF2_STATE_FRESH) &&
-           block >= (rep_state16(&r->state, NF2_STATE_WINDOW) + 1) * r->window_blocks;
-}
-
-bool rep_is_used(const struct repair *r, uint32_t block)
-{
-    uint32_t at;
-
-    if (r->state.record == NULL) {
-        return true;
+    for (uint32_t block = 0; block < r->blocks; block++) {
+        uint32_t at = block - first;
+        bool used = block < first || !rep_state_flag(state, NF2_STATE_FRESH), erased = !used;
+        if (at < r->window_blocks) { /* of other windows it is known only if they were ever used */
+            used = (rep_state8(state, NF2_STATE_USED + at / 8) >> at % 8 & 1u) != 0;
+            erased = !used && (rep_state_flag(state, NF2_STATE_NOW_FRESH) ||
+                               (erased_groups >> at / group & 1u) != 0);
+        }
+        r->record[block] = (uint8_t)((used ? REP_USED : 0) | (erased ? REP_ERASED : 0));
     }
-    return in_window(r, block, &at) ?
-               (rep_state8(&r->state, NF2_STATE_USED + at / 8) >> at % 8 & 1u) != 0 :
-               !never_used(r, block);
 }
 
-bool rep_is_bad(const struct repair *r, uint32_t block)
+static void mark(struct repair *r, uint32_t block, enum repair_use use, const char *text)
 {
-    const struct rep_key key = rep_key_system(NF2_KEY_BAD, block);
-    unsigned bads = r->state.record != NULL ? rep_state8(&r->state, NF2_STATE_BADS) : 0;
+    enum repair_use now = (enum repair_use)r->use[block];
+    bool data = use == REPAIR_USE_DATA || use == REPAIR_USE_FRAMES;
 
-    for (unsigned i = 0; i < bads; i++) {
-        if (rep_state16(&r->state, NF2_STATE_BAD + 2 * i) == block) {
-            return true;
+    if (now == REPAIR_USE_NONE || now == REPAIR_USE_BAD ||
+        (data && (now == REPAIR_USE_DATA || now == REPAIR_USE_FRAMES))) {
+        r->use[block] = (uint8_t)use;
+    } else {
+        rep_find(r, REPAIR_OVERLAP, block, 0, now, 0, "%s, and in use as %s.", text,
+                 repair_use_text(now));
+    }
+}
+
+/* What is no node: the super blocks and the log's own. */
+static void mark_log(struct repair *r)
+{
+    memset(r->use, REPAIR_USE_SUPER, NF2_SUPER_BLOCKS);
+    if (r->state.record != NULL) {
+        mark(r, r->state.head, REPAIR_USE_LOG, "The root log lies in this block");
+    }
+    if (r->state.record != NULL && r->state.next < r->blocks) {
+        mark(r, r->state.next, REPAIR_USE_NEXT, "The root log goes on in this block");
+    }
+}
+
+void rep_space_load(struct repair *r)
+{
+    const uint8_t *p = r->state.record;
+
+    memset(r->record, REP_USED, r->blocks);
+    mark_log(r);
+    if (p == NULL) {
+        return;
+    }
+    load_window(r);
+    for (unsigned i = 0; i < p[NF2_STATE_BADS]; i++) {
+        rep_set_bad(r, rep_get16(p + NF2_STATE_BAD + 2 * i));
+    }
+    for (unsigned i = 0; i < 2 && r->state.clean; i++) { /* only a clean volume has claims */
+        const uint8_t *claim = p + NF2_STATE_CLAIMS + 4 * i;
+        uint32_t start = rep_get16(claim);
+        for (uint32_t n = 0; n < claim[2] && start + n < r->blocks; n++) {
+            r->record[start + n] |= n < claim[3] ? REP_CLAIMED | REP_ERASED : REP_CLAIMED;
         }
     }
-    return rep_entry_there(r, &key);
-}
-
-/* Is it claimed, or, with `erased`, claimed and erased? Only a clean volume has claims. */
-static bool claimed(const struct repair *r, uint32_t block, bool erased)
-{
-    bool is = false;
-
-    for (unsigned i = 0; i < 2 && r->state.clean; i++) {
-        const uint8_t *p = r->state.record + NF2_STATE_CLAIMS + 4 * i;
-        is = is || block - rep_get16(p) < (erased ? rep_min(p[2], p[3]) : p[2]);
-    }
-    return is;
-}
-
-static bool is_erased(const struct repair *r, uint32_t block)
-{
-    uint32_t at, group = (r->window_blocks + NF2_GROUPS - 1) / NF2_GROUPS;
-
-    if (claimed(r, block, true)) {
-        return true;
-    }
-    return in_window(r, block, &at) ?
-               !rep_is_used(r, block) &&
-                   (rep_state_flag(&r->state, NF2_STATE_NOW_FRESH) ||
-                    (rep_state32(&r->state, NF2_STATE_ERASED) >> at / group & 1u) != 0) :
-               never_used(r, block);
 }
 
 static bool blank(const struct repair *r, uint32_t block)
@@ -101,11 +103,12 @@ static void compare_record(struct repair *r)
     for (uint32_t block = 0; block < r->blocks; block++) {
         enum repair_use use = (enum repair_use)r->use[block];
         room -= use != REPAIR_USE_NONE && use != REPAIR_USE_CLAIMED;
-        if (use != REPAIR_USE_NONE && block >= NF2_SUPER_BLOCKS && !rep_is_used(r, block)) {
+        if (use != REPAIR_USE_NONE && block >= NF2_SUPER_BLOCKS &&
+            !rep_on_record(r, block, REP_USED)) {
             rep_find(r, REPAIR_FREE, block, 0, use, 0, "This block is free on record, and in use "
                      "as %s: it may be erased at any time.", repair_use_text(use));
         }
-        if (is_erased(r, block) && !blank(r, block)) {
+        if (rep_on_record(r, block, REP_ERASED) && !blank(r, block)) {
             rep_find(r, REPAIR_ERASED, block, 0, 0, 0,
                      "This block is on record as erased, and is not.");
         }
@@ -157,27 +160,13 @@ static void compare_extents(struct repair *r)
     }
 }
 
-static void mark(struct repair *r, uint32_t block, enum repair_use use, const char *text)
-{
-    enum repair_use now = (enum repair_use)r->use[block];
-    bool data = use == REPAIR_USE_DATA || use == REPAIR_USE_FRAMES;
-
-    if (now == REPAIR_USE_NONE || now == REPAIR_USE_BAD ||
-        (data && (now == REPAIR_USE_DATA || now == REPAIR_USE_FRAMES))) {
-        r->use[block] = (uint8_t)use;
-    } else {
-        rep_find(r, REPAIR_OVERLAP, block, 0, now, 0, "%s, and in use as %s.", text,
-                 repair_use_text(now));
-    }
-}
-
 /* The log's own blocks were marked before the tree was read. */
 static void mark_all(struct repair *r)
 {
     uint32_t group = r->state.group_block;
 
     for (uint32_t block = 0; block < r->blocks; block++) {
-        if (r->use[block] == REPAIR_USE_NONE && rep_is_bad(r, block)) {
+        if (r->use[block] == REPAIR_USE_NONE && rep_on_record(r, block, REP_BAD)) {
             r->use[block] = REPAIR_USE_BAD;
         }
     }
@@ -186,7 +175,7 @@ static void mark_all(struct repair *r)
         mark(r, group, REPAIR_USE_LOG, "This block holds a committed change that waits");
     }
     for (uint32_t block = 0; block < r->blocks; block++) {
-        if (claimed(r, block, false)) {
+        if (rep_on_record(r, block, REP_CLAIMED)) {
             mark(r, block, REPAIR_USE_CLAIMED, "This block is set aside for new data");
         }
     }

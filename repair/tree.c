@@ -11,14 +11,9 @@ struct walk {
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static int by_key(const void *one, const void *key)
-{
-    return rep_key_compare(&((const struct rep_entry *)one)->key, key);
-}
-
 size_t rep_entry_at(const struct repair *r, const struct rep_key *key)
 {
-    return REP_LOWER(&r->entries, key, by_key);
+    return REP_LOWER(&r->entries, key, rep_by_key);
 }
 
 bool rep_entry_there(const struct repair *r, const struct rep_key *key)
@@ -27,7 +22,7 @@ bool rep_entry_there(const struct repair *r, const struct rep_key *key)
     return at < r->entries.count && rep_key_compare(&r->entries.list[at].key, key) == 0;
 }
 
-/* Of two with one key the one that can be trusted more comes first. */
+/* Of two with one key the one that can be trusted more comes first, or the later one of a node. */
 static int by_trust(const void *a, const void *b)
 {
     const struct rep_entry *x = a, *y = b;
@@ -39,18 +34,18 @@ static int by_trust(const void *a, const void *b)
     return x->block != y->block ? (x->block < y->block ? -1 : 1) : (int)y->at - (int)x->at;
 }
 
-static void sort_entries(struct repair *r)
+void rep_entries_sort(struct rep_entries *entries)
 {
-    struct rep_entry *list = r->entries.list;
+    struct rep_entry *list = entries->list;
     size_t kept = 0;
 
-    REP_SORT(&r->entries, by_trust);
-    for (size_t i = 0; i < r->entries.count; i++) {
+    REP_SORT(entries, by_trust);
+    for (size_t i = 0; i < entries->count; i++) {
         if (kept == 0 || rep_key_compare(&list[kept - 1].key, &list[i].key) != 0) {
             list[kept++] = list[i];
         }
     }
-    r->entries.count = kept;
+    entries->count = kept;
 }
 
 /* ---- the walk -------------------------------------------------------------------------------- */
@@ -60,7 +55,7 @@ static void lose(struct repair *r, uint32_t block, const struct rep_range *range
 {
     bool bounded = rep_key_compare(&range->below, &rep_all_keys.below) != 0;
 
-    REP_ADD(leaf ? &r->lost_leaves : &r->lost, *range);
+    REP_ADD(r, leaf ? &r->lost_leaves : &r->lost, *range);
     r->lossy = true;
     r->summary.complete = false;
     if (block != REP_NONE) {
@@ -76,7 +71,7 @@ static bool inside(const struct rep_range *range, const struct rep_key *key)
 static void take_leaf(const struct walk *walk, const struct rep_node *node)
 {
     for (size_t i = 0; i < node->alive.count; i++) {
-        struct rep_entry entry = *node->alive.list[i];
+        struct rep_entry entry = node->alive.list[i];
         /* a piece ends where a lost one began */
         bool doubt = node->lost_tail || (node->lost > 0 && rep_is_piece(&entry));
         entry.trust = doubt ? REPAIR_DOUBTFUL : REPAIR_WHOLE;
@@ -86,7 +81,7 @@ static void take_leaf(const struct walk *walk, const struct rep_node *node)
             walk->r->lossy = true;
             entry.trust = REPAIR_COPY;
         }
-        REP_ADD(&walk->r->entries, entry);
+        REP_ADD(walk->r, &walk->r->entries, entry);
     }
 }
 
@@ -119,15 +114,15 @@ static void take_child(const struct walk *walk, const struct rep_entry *entry,
 
 static void take_inner(const struct walk *walk, const struct rep_node *node)
 {
-    struct rep_entry **alive = node->alive.list;
+    const struct rep_entry *alive = node->alive.list;
     size_t count = node->alive.count;
 
-    if (count == 0 || rep_key_compare(&alive[0]->key, &walk->range.from) > 0) {
+    if (count == 0 || rep_key_compare(&alive[0].key, &walk->range.from) > 0) {
         rep_find(walk->r, REPAIR_BOUNDS, node->block, 0, 0, 0,
                  "The first keys of this inner node's range have no way to a leaf.");
     }
     for (size_t i = 0; i < count; i++) {
-        take_child(walk, alive[i], i + 1 < count ? alive[i + 1] : NULL);
+        take_child(walk, &alive[i], i + 1 < count ? &alive[i + 1] : NULL);
     }
     if (node->lost > 0 || count == 0) { /* children may be lost, anywhere in its range */
         lose(walk->r, REP_NONE, &walk->range, false);
@@ -162,7 +157,6 @@ static void walk_node(const struct walk *walk)
     } else {
         take_inner(walk, &node);
     }
-    rep_node_free(&node);
 }
 
 void rep_tree_read(struct repair *r)
@@ -183,5 +177,5 @@ void rep_tree_read(struct repair *r)
         uint8_t *trust = &r->entries.list[i].trust;
         *trust = *trust == REPAIR_WHOLE ? REPAIR_UNSURE : *trust;
     }
-    sort_entries(r);
+    rep_entries_sort(&r->entries);
 }

@@ -222,6 +222,20 @@ TEST(next_block_of_an_older_log)
     made_end(&made);
 }
 
+/* The root log cannot go on in its own block, nor in a super block. */
+TEST(next_block_in_use)
+{
+    static const uint8_t blocks[] = {MADE_HEAD, 1};
+    for (unsigned i = 0; i < 2; i++) {
+        BUILT(made);
+        uint8_t state[120];
+        memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
+        state[8] = blocks[i];
+        (void)made_record(&made, MADE_HEAD, 2, false, state, sizeof state);
+        DONE(made, REPAIR_OVERLAP, false);
+    }
+}
+
 TEST(root_log)
 {
     BUILT(made);
@@ -527,6 +541,24 @@ TEST(unfinished)
     made_end(&made);
 }
 
+/* A cut leaves one unfinished write in a session: of two one is damage. */
+TEST(unfinished_twice)
+{
+    static const uint32_t leaves[] = {MADE_LEAF, MADE_OTHER};
+    struct made made;
+    made_begin(&made);
+    made.clean = false;
+    made_build(&made);
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t at = made_record(&made, leaves[i], 4, false, "\7\0", 2);
+        memset(byte_of(&made, leaves[i], at + 4), 0xFF, 4);
+    }
+    struct repair *repair = expect(&made, REPAIR_RECORD, true);
+    CHECK(has(repair, REPAIR_UNFINISHED) && repair_lossy(repair) && repair_count(repair) == 7);
+    repair_close(repair);
+    made_end(&made);
+}
+
 TEST(mended)
 {
     struct made made;
@@ -754,6 +786,7 @@ int main(void)
     RUN(newer_log);
     RUN(next_block_not_erased);
     RUN(next_block_of_an_older_log);
+    RUN(next_block_in_use);
     RUN(root_log);
     RUN(bad_blocks);
     RUN(root_log_lost);
@@ -775,6 +808,7 @@ int main(void)
     RUN(twice);
     RUN(long_name_twice);
     RUN(unfinished);
+    RUN(unfinished_twice);
     RUN(mended);
     RUN(entry);
     RUN(name);
