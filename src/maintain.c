@@ -86,7 +86,6 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
     if (fs->io.read_only) {
         return 0;
     }
-    NF2_TRY(nf2_sweep_finish(fs));
     while (fs->root.opened || fs->root.leaky) {
         uint32_t spent = now_us(fs) - begin, log = 2 * flash->program_page_us + erases_of_turn(fs) * flash->erase_block_us;
         if (budget_us < spent + log) {
@@ -111,9 +110,13 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         } else if (fs->space.data.count < 2) {
             step += rest;       /* a copy may go on in new blocks */
         }
-        bool lacks = (owed & NF2_AHEAD_OWED) != 0 && (!scant || (fs->walk.active && fs->walk.emptying));
+        bool lacks = (owed & NF2_AHEAD_OWED) != 0 && (!scant || fs->group_busy || (fs->walk.active && fs->walk.emptying));
         if (lacks || left < step) {
             return 1;
+        }
+        if (fs->group_busy) {
+            NF2_TRY(nf2_sweep_finish(fs));
+            continue;
         }
         fs->space.scant = scant;
         int more = nf2_sweep_step(fs);

@@ -145,7 +145,9 @@ static int end_walk(nf2_t *fs)
             return NF2_OK;
         }
     }
-    walk->fruitless = walk->emptying ? 0 : (uint8_t)(walk->fruitless + 1u);
+    /* A window as a whole counts as two parts of one. */
+    uint32_t looked = walk->fruitless + 1u + !nf2_victims_zoomed(fs);
+    walk->fruitless = (uint8_t)(walk->emptying ? 0 : looked);
     space->victims = space->laggards = 0;
     walk->ready = true;
     walk->ended = space->erases;
@@ -271,7 +273,8 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     struct nf2_walk *walk = &fs->walk;
     struct nf2_space *space = &fs->space;
     uint32_t windows = nf2_windows(fs), most = 0, idle = 0;
-    uint32_t parts = nf2_max(windows, space->window_blocks / NF2_CELLS); /* that are looked at before nothing more is to be won */
+    /* That are looked at before nothing more is to be won: a lap of windows, or parts of one. */
+    uint32_t parts = nf2_max(nf2_min(2 * windows, 250), nf2_max(space->window_blocks / NF2_CELLS, 4));
 
     walk->hard = false;         /* an error may have ended the last search */
     NF2_TRY(nf2_journal_open(fs));
@@ -295,7 +298,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
                 give_up_runs(fs);
             }
         }
-        if (idle > 6 * windows + 6 || (walk->hard && walk->fruitless > parts)) {
+        if (idle > 6 * windows + 6 || (walk->hard && walk->fruitless >= parts)) {
             walk->hard = false;
             walk->spent = fs->io.changes + fs->moves;
             return NF2_ERR_NOSPC;

@@ -164,14 +164,16 @@ bool nf2_victims_zoom(nf2_t *fs)
         return false;
     }
     uint32_t cells = NF2_CELLS / size;  /* of as many blocks as there will be cells */
-    uint32_t least = nf2_space_parts(fs); /* a block */
     for (uint32_t first = 0; first + cells <= NF2_CELLS; first++) {
         uint32_t sum = garbage_in(fs, first, first + cells);
         best = sum > most ? first : best;
         most = nf2_max(sum, most);
     }
+    if (most < nf2_space_parts(fs)) { /* a block */
+        return false;
+    }
     fs->walk.looked_closer |= ((1u << cells) - 1) << best;
     fs->space.cell_first = (uint16_t)(best * size);
     fs->space.cell_blocks = 1;
-    return most >= least;
+    return true;
 }

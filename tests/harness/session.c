@@ -196,6 +196,23 @@ static void adopt(struct session *session, const struct image *found)
     session->depth = 0;
 }
 
+/* The call answered rightly, and yet the driver failed in what it did aside: the volume takes no changes, the next call mounts. */
+static enum rig_result broken_aside(struct session *session)
+{
+    struct rig *rig = &session->rig;
+
+    disarm(session);
+    session->tally->broken++;
+    model_image(&rig->model, true, &session->before);
+    model_image(&rig->model, true, &session->after);
+    session->down = true;
+    session->depth = 0;
+    if (session->unmounts) {
+        (void)nf2_unmount(&rig->fs);
+    }
+    return RIG_OK;
+}
+
 static enum rig_result come_up(struct session *session)
 {
     struct rig *rig = &session->rig;
@@ -222,7 +239,8 @@ static enum rig_result come_up(struct session *session)
         result = session->quick || rig_check(rig) ? RIG_OK : RIG_WRONG;
     }
     image_free(&found);
-    return result;
+    /* A change that the mount found committed is applied by the first look. */
+    return result == RIG_OK && !rig->breaks && core_broken(&rig->fs) ? broken_aside(session) : result;
 }
 
 /* ---- a driver that fails ------------------------------------------------------------------------- */
@@ -311,23 +329,6 @@ static enum rig_result driver_failed(struct session *session, const struct call 
         }
     }
     return right && (broken || session->quick || rig_check(rig)) ? RIG_OK : RIG_WRONG;
-}
-
-/* The call answered rightly, and yet the driver failed in what it did aside: the volume takes no changes, the next call mounts. */
-static enum rig_result broken_aside(struct session *session)
-{
-    struct rig *rig = &session->rig;
-
-    disarm(session);
-    session->tally->broken++;
-    model_image(&rig->model, true, &session->before);
-    model_image(&rig->model, true, &session->after);
-    session->down = true;
-    session->depth = 0;
-    if (session->unmounts) {
-        (void)nf2_unmount(&rig->fs);
-    }
-    return RIG_OK;
 }
 
 /* ---- calls --------------------------------------------------------------------------------------- */
