@@ -62,10 +62,10 @@ static bool erases_whole(const nf2_t *fs, const struct nf2_claim *claim)
     return claim->erased == 0 && claim->count > 1 && claim->count == nf2_large_blocks(fs) && nf2_large_begins(fs, claim->start);
 }
 
-/* Erases what stands first in a claim: all at once if that is one large erase. */
+/* Erases what stands first in a claim: all at once if that is one large erase, which no step of idle work has time for. */
 static int erase_first(nf2_t *fs, struct nf2_claim *claim)
 {
-    return erase_next(fs, claim, erases_whole(fs, claim) ? claim->count : 1);
+    return erase_next(fs, claim, fs->space.idle == 0 && erases_whole(fs, claim) ? claim->count : 1);
 }
 
 static void take(struct nf2_claim *claim, uint32_t count)
@@ -149,7 +149,7 @@ static int have_erased(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 {
     NF2_TRY(nf2_journal_open(fs));
     while (claim->erased == 0) {
-        NF2_TRY(claim->count == 0 ? claim_new(fs, claim, kept) : fs->space.scant ? NF2_NEED_SPACE : erase_first(fs, claim));
+        NF2_TRY(claim->count == 0 ? claim_new(fs, claim, kept) : fs->space.idle > 1 ? NF2_NEED_SPACE : erase_first(fs, claim));
     }
     return NF2_OK;
 }
@@ -165,10 +165,22 @@ int nf2_alloc_node(nf2_t *fs, uint32_t *block)
     return NF2_OK;
 }
 
+/* The claim that walk.moved is taken from. */
+static NF2_APART struct nf2_claim *claim_of_moves(nf2_t *fs)
+{
+    struct nf2_space *space = &fs->space;
+
+    return space->moved.count > 0 || many_free(fs) ? &space->moved : &space->data;
+}
+
+bool nf2_alloc_goes_on(nf2_t *fs)
+{
+    return fs->space.idle == 0 || (fs->space.idle == 1 && (fs->walk.moved.count > 0 || claim_of_moves(fs)->erased > 0));
+}
+
 int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
 {
-    bool apart = run == &fs->walk.moved && (fs->space.moved.count > 0 || many_free(fs));
-    struct nf2_claim *claim = apart ? &fs->space.moved : &fs->space.data;
+    struct nf2_claim *claim = run == &fs->walk.moved ? claim_of_moves(fs) : &fs->space.data;
 
     NF2_ASSERT(most > 0);
     NF2_TRY(have_erased(fs, claim, kept));
@@ -196,12 +208,9 @@ static NF2_APART bool is_short(const nf2_t *fs, const struct nf2_claim *claim)
 static struct nf2_claim *short_claim(nf2_t *fs, bool moves)
 {
     struct nf2_space *space = &fs->space;
-    struct nf2_claim *claim = moves ? &space->moved : is_short(fs, &space->nodes) ? &space->nodes : &space->data;
+    struct nf2_claim *claim = moves ? claim_of_moves(fs) : is_short(fs, &space->nodes) ? &space->nodes : &space->data;
 
-    if (moves && (!fs->walk.active || !(space->moved.count > 0 || many_free(fs)))) {
-        return NULL;
-    }
-    return is_short(fs, claim) ? claim : NULL;
+    return (fs->walk.active || !moves) && is_short(fs, claim) ? claim : NULL;
 }
 
 int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget)

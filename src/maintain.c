@@ -107,8 +107,8 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         bool scant = budget_us < step + rest;
         if (scant) {
             step = SCANT_PROGRAMS * unit + log;
-        } else if (fs->space.data.count < 2) {
-            step += rest;       /* a copy may go on in new blocks */
+        } else if (fs->space.nodes.count < 2 || fs->space.data.count == 0) {
+            step += rest;       /* a leaf may become two, a copy begin in a new block */
         }
         bool lacks = (owed & NF2_AHEAD_OWED) != 0 && (!scant || fs->group_busy || (fs->walk.active && fs->walk.emptying));
         if (lacks || left < step) {
@@ -118,9 +118,9 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
             NF2_TRY(nf2_sweep_finish(fs));
             continue;
         }
-        fs->space.scant = scant;
+        fs->space.idle = scant ? 2 : 1;
         int more = nf2_sweep_step(fs);
-        fs->space.scant = false;
+        fs->space.idle = 0;
         NF2_TRY(more);
         if (more == 0) {
             return owed != 0;

@@ -31,7 +31,7 @@ bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
  */
 static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 {
-    uint32_t bytes = nf2_block_bytes(fs), most = (fs->space.scant ? SCANT_PAGES : STEP_PAGES) * nf2_page(fs);
+    uint32_t bytes = nf2_block_bytes(fs), most = (fs->space.idle > 1 ? SCANT_PAGES : STEP_PAGES) * nf2_page(fs);
 
     if (piece->kind == NF2_PIECE_FRAMES) {
         return;
@@ -61,6 +61,9 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
     while (done < from->length) {
         uint32_t behind = run->block;
         if (run->count == 0) {
+            if (done > 0 && !nf2_alloc_goes_on(fs)) {
+                break;
+            }
             NF2_TRY(nf2_alloc_data(fs, 1, nf2_victims_floor(fs), run));
         }
         if (done == 0) {
@@ -103,7 +106,7 @@ static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct 
     part = piece;
     part_to_move(fs, &part);
     uint32_t room = nf2_block_bytes(fs) - (run->count > 0 ? run->within : 0);
-    if (plan->count > 0 && (part.length < piece.length || part.length > room)) {
+    if (plan->count > 0 && (part.length < piece.length || part.length > room || !nf2_alloc_goes_on(fs))) {
         return 0;
     }
     NF2_TRY(copy(fs, &part, to));
@@ -131,7 +134,7 @@ static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted
     uint32_t before = fs->walk.to_move;
     int more = 1;
 
-    while (more > 0 && plan.count < wanted->count && before - fs->walk.to_move <= (fs->space.scant ? 0 : NEXT_PAGES)) {
+    while (more > 0 && plan.count < wanted->count && before - fs->walk.to_move <= NEXT_PAGES) {
         more = move_piece(fs, id, wanted->offset[plan.count], &plan);
         NF2_TRY(more);
     }
@@ -237,7 +240,7 @@ static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *
     *p++ = NF2_BODY_LIST;
     NF2_TRY(list_begin(fs, key, &refs)); /* of no LIST it has nothing */
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
-        bool moves = !(moved && fs->space.scant) && nf2_move_wanted(fs, &piece);
+        bool moves = !(moved && !nf2_alloc_goes_on(fs)) && nf2_move_wanted(fs, &piece);
         bool full = p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES;
         if (full || (moves && piece.length > STEP_PAGES * nf2_page(fs))) {
             return TOO_LONG;

@@ -308,7 +308,7 @@ static int append(nf2_t *fs, struct rewrite *rewrite)
     bool torn = result == NF2_FAILED_BLOCK || result == NF2_NODE_HALF;
     if (torn) {
         rewrite->failed = true;
-        fs->space.scant = false; /* it has to be replaced, however long that takes */
+        fs->space.idle = 0; /* it has to be replaced, however long that takes */
     }
     result = torn && NF2_BROKEN(NF2_FAULT_TAIL) ? NF2_OK : result;
     return result == NF2_OK ? 1 : result == NF2_NODE_FULL || torn ? 0 : result;

@@ -158,8 +158,8 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from; a run */
     uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted
                                        or left last; 255: not known */
-    bool scant;                 /* a step of idle work has little time: it moves less, and erases
-                                   nothing */
+    uint8_t idle;               /* a step of idle work is on (1): it erases single blocks; with
+                                   little time (2): none, and it moves less */
 };
 
 struct nf2_walk {               /* sweep.c: the walk over the tree */

@@ -141,6 +141,39 @@ TEST(less_than_an_erase)
     }
 }
 
+/* Idle time behind updates of an aged chip: no call takes longer than its budget, which is an erase at least. */
+TEST(within_budget)
+{
+    static const uint32_t budgets[] = {60000, 100000, 150000, 200000, 250000, 500000};
+    static struct volume volume;
+    char name[16];
+
+    for (uint32_t i = 0; i < 6; i++) {
+        uint32_t longest = 0, beyond = 0;
+        half_full(&volume);
+        for (uint32_t k = 0; k < 600; k++) {
+            snprintf(name, sizeof name, "f%u", (unsigned)below(32));
+            CHECK_EQ(nf2_open(&volume.fs, &volume.file, name, NF2_O_RDWR, volume.page), NF2_OK);
+            CHECK(nf2_seek(&volume.fs, &volume.file, (int32_t)below(16) * 4096, NF2_SEEK_SET) >= 0);
+            CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, sizeof data), (int32_t)sizeof data);
+            CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+            int left = 1;
+            for (uint32_t call = 0; left == 1 && call < 3; call++) {
+                uint64_t before = vflash_counts(volume.flash)->time_us;
+                left = nf2_maintain(&volume.fs, budgets[i]);
+                uint32_t us = (uint32_t)(vflash_counts(volume.flash)->time_us - before);
+                CHECK(left >= 0);
+                longest = us > longest ? us : longest;
+                beyond += us > budgets[i];
+            }
+        }
+        printf("%u us of idle time: %u us at most, %u calls took longer\n", (unsigned)budgets[i], (unsigned)longest, (unsigned)beyond);
+        CHECK_EQ(beyond, 0);
+        CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+        volume_down(&volume, true);
+    }
+}
+
 struct clock {
     uint32_t us, step;          /* what each look at it adds */
 };
@@ -224,6 +257,7 @@ int main(void)
 {
     RUN(hot_file);
     RUN(less_than_an_erase);
+    RUN(within_budget);
     RUN(clock);
     RUN(first_write_after_a_cut);
     return check_done();
