@@ -61,7 +61,7 @@ int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_k
 
     NF2_TRY(nf2_front_of(fs, block, place, &front));
     int order = nf2_key_order(front.id, front.bytes + front.key, front.key_length, key);
-    return order < 0 ? 0 : order > 0 ? 2 : 1;
+    return 1 + (order > 0) - (order < 0);
 }
 
 int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry)
@@ -104,9 +104,7 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
     while (place + NF2_RECORD_OVERHEAD <= view->base_end) { /* behind the last one only padding is left */
         place += nf2_page_start(fs, place) == place ? NF2_PAGE_HEAD : 0;
         int found = nf2_record_at(fs, view->block, place, view->epoch, &record);
-        if (found < 0) {
-            return NF2_ERR_IO;
-        }
+        NF2_TRY(found < 0 ? NF2_ERR_IO : NF2_OK);
         if (found == NF2_PLACE_BLANK) {
             place = nf2_page_end(fs, place);
             continue;
@@ -248,14 +246,15 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
 {
     const struct nf2_view *view = iterator->view;
     uint32_t tail = iterator->spot.tail, place = tail < view->alive ? view->slot[tail] : 0, behind;
-    int order = 2;
+    int order = iterator->spot.base < view->base_end ? 2 : 0;
 
-    if (place != 0 && fs->known_at == nf2_hint_of(view->block, iterator->spot.base)) {
-        order = nf2_compare_at(fs, view->block, place, &fs->known);
-        NF2_TRY(order);
+    if (place != 0 && order != 0) {
+        if (fs->known_at == nf2_hint_of(view->block, iterator->spot.base)) {
+            order = nf2_compare_at(fs, view->block, place, &fs->known);
+        }
+        NF2_TRY(order > 0 ? know(fs, view, place) : order);
     }
     if (order > 0) {            /* the base's key is not known, or the tail's is above it */
-        NF2_TRY(place != 0 ? know(fs, view, place) : NF2_OK);
         int next = next_alive(fs, view, iterator->spot.base, &behind);
         NF2_TRY(next);
         iterator->spot.base = (uint16_t)next;
@@ -269,7 +268,7 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
             NF2_TRY(know(fs, view, (uint32_t)next));
         }
     }
-    iterator->spot.tail = (uint16_t)(tail + (place != 0));
+    iterator->spot.tail++;
     return (int)place;
 }
 

@@ -15,9 +15,8 @@ struct nf2_view {
     uint16_t end;               /* where the next record goes */
     uint16_t base_end;
     uint16_t epoch;             /* of the pages of the base */
-    uint8_t level;
     uint8_t alive, dead;        /* how many of the slots */
-    uint8_t slots;
+    uint16_t slots;
     uint8_t used;               /* when: see nf2_node_view */
     uint16_t slot[];            /* from the front: alive records of the tail by their keys;
                                    from the end: killed records of the base */

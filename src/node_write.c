@@ -59,6 +59,9 @@ static uint32_t put_record(nf2_t *fs, struct nf2_writer *writer, const struct nf
     }
     uint32_t length = (uint32_t)(p - bytes), body = type == NF2_NODE_REN ? 0 : nf2_op_body(op);
     uint32_t place = nf2_writer_open(fs, writer, type, length + body);
+    if (writer->result < 0) {   /* only where it would end is asked for */
+        return place;
+    }
     nf2_writer_put(fs, writer, bytes, length);
     for (const struct nf2_span *span = op->body; body > 0; body -= span++->length) {
         nf2_writer_span(fs, writer, span);

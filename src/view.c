@@ -159,9 +159,10 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
  */
 static uint32_t tail_begin(nf2_t *fs, const struct nf2_view *view)
 {
-    uint32_t page = nf2_page(fs), last = 0;
+    uint32_t page = nf2_page(fs), last = 0, place = view->base_end;
     struct nf2_record record;
 
+    (void)nf2_peek(fs, view->block, place, nf2_page_end(fs, place) - place); /* a scan goes on there, mostly */
     if (nf2_node_grown(fs, view, view->base_end) == 1) {
         last = nf2_node_page(fs, view, NULL) * page;
     }
@@ -182,7 +183,6 @@ static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_vie
         return NF2_ERR_IO;
     }
     view->epoch = scan.epoch;
-    view->level = (uint8_t)level;
     view->base_end = node.base_end;
     view->alive = view->dead = 0;
     view->block = node.block;
@@ -211,7 +211,7 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_v
     }
     for (; left > 0; left--, view = next_view(view)) {
         uint32_t age = (uint8_t)(fs->view_turn - view->used);
-        if (view->block == node.block && view->level == level) {
+        if (view->block == node.block) {
             oldest = view;
             break;
         }
