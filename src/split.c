@@ -67,19 +67,19 @@ static int behind_cut(nf2_t *fs, const struct rewrite *rewrite, const struct nf2
  * The entries of a node that stay, as far as they belong to the part. While it is measured where the first one of two nodes
  * ends, that is in the middle; the last entry goes apart, if nothing else does.
  */
-static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view, const uint16_t *end)
+static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view, int part)
 {
     bool measuring = rewrite->block == NF2_NO_BLOCK;
     struct nf2_iterator gap;
     struct nf2_entry entry;
     struct nf2_op op;
 
-    nf2_key_copy(&entry.key, &nf2_key_lowest);
-    if (end != rewrite->end) {
+    entry.key.id = entry.key.length = 0;
+    if (part > 0) {
         NF2_TRY(nf2_key_at(fs, rewrite->cut_block, rewrite->cut, &entry.key));
     }
     NF2_TRY(nf2_iterate(fs, view, &entry.key, &gap));
-    while (rewrite->done < end[1]) {
+    while (rewrite->done < rewrite->end[part + 1]) {
         int found = nf2_iterate_next(fs, &gap, &entry);
         bool half = measuring && 2 * rewrite->writer->position > rewrite->base, kept = !overruled(rewrite, &entry.key);
         if (found <= 0 || (half && rewrite->sources == 2)) { /* that is too much for one */
@@ -90,13 +90,13 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
             NF2_TRY(together);
             rewrite->cut = entry.record;
             rewrite->cut_block = entry.body.at.record.block;
-            if (kept && rewrite->two && (together == 0 || rewrite->done + 1u == end[1])) {
+            if (kept && rewrite->two && (together == 0 || rewrite->done + 1u == rewrite->end[part + 1])) {
                 break;
             }
         }
         if (kept) {
             rewrite->done++;
-            rewrite->writer->more = rewrite->done < end[1];
+            rewrite->writer->more = rewrite->done < rewrite->end[part + 1];
             nf2_op_put(&op, &entry.key, NULL, 0);
             op.body[0] = entry.body;
             nf2_node_put(fs, rewrite->writer, &op, -1);
@@ -120,7 +120,7 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
     nf2_node_head(fs, writer, rewrite->level);
     for (unsigned i = rewrite->sources; i > 0; i--, node = &rewrite->right) {
         NF2_TRY(nf2_node_view(fs, *node, rewrite->level, &view));
-        NF2_TRY(copy_kept(fs, rewrite, view, rewrite->end + part));
+        NF2_TRY(copy_kept(fs, rewrite, view, part));
     }
     nf2_writer_align(fs, writer);
     rewrite->made[part].block = rewrite->block;
@@ -130,8 +130,9 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
         int second = rewrite->two ? behind_cut(fs, rewrite, op, 1) : 0, rank = 0;
         NF2_TRY(second);
         if (op->type == NF2_OP_PUT && second == part) {
-            for (unsigned j = 0; j < i; j++) {
-                rank += (put >> j & 1u) != 0 && nf2_key_compare(rewrite->ops[j].key, op->key) < 0;
+            const struct nf2_op *other = rewrite->ops;
+            for (unsigned puts = put; puts != 0; puts >>= 1, other++) {
+                rank += (puts & 1u) != 0 && nf2_key_compare(other->key, op->key) < 0;
             }
             put |= 1u << i;
             nf2_node_put(fs, writer, op, rewrite->grows ? -1 : rank);
@@ -155,15 +156,16 @@ static int measure(nf2_t *fs, struct rewrite *rewrite)
 /*
  * Sixteenths of a node that one may be filled to, else there are two; what only moves stays one. A
  * leaf that is full of changes of few names is soon full again, and each change pays its part of
- * the new base: so it becomes two early, where a quarter of the volume is free.
+ * the new base: so it becomes two early, where a quarter of the volume is free. A key of four bytes
+ * is a piece's, as a rule: maps are not split early.
  */
 static NF2_APART uint32_t most_of(const nf2_t *fs, const struct rewrite *rewrite)
 {
     if (rewrite->count == 0) {
         return 16;
     }
-    bool names = rewrite->level == 0 && rewrite->ops->key != nf2_op_own(rewrite->ops);
-    return names && rewrite->done > 3 && 4 * nf2_space_total(fs) > fs->io.blocks ? 2 : 12;
+    bool names = rewrite->level == 0 && rewrite->ops->key->length != 4;
+    return names && rewrite->done > 3 && 4u * fs->space.free > fs->io.blocks ? 2 : 12;
 }
 
 /* One node or two, and whether the old one stays. */
@@ -265,7 +267,7 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     }
     unsigned skipped = rewrite->edge && !root; /* what the parent has already */
     rewrite->ops = rewrite->up + skipped;
-    rewrite->count = (uint8_t)((rewrite->two || joined ? 2u : 1u) - skipped);
+    rewrite->count = (uint8_t)(1u + (rewrite->two | joined) - skipped);
     return rewrite->level < NF2_LEVELS ? 0 : NF2_ERR_NOSPC;
 }
 

@@ -68,8 +68,11 @@ static int leads(nf2_t *fs, const struct nf2_key *key, bool below)
     if (way->below != 0) {
         order = nf2_compare_at(fs, way->node[1].block, way->below, key);
     }
-    if (order < 0 || order + (int)below > 1) {
-        return order < 0 ? order : 0;
+    if (order < 0) {
+        return order;
+    }
+    if (order + (int)below > 1) {
+        return 0;
     }
     order = way->above == 0 ? 2 :
             nf2_compare_at(fs, way->node[way->above_level].block, way->above, key);
