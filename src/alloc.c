@@ -175,7 +175,9 @@ static NF2_APART struct nf2_claim *claim_of_moves(nf2_t *fs)
 
 bool nf2_alloc_goes_on(nf2_t *fs)
 {
-    return fs->space.idle == 0 || (fs->space.idle == 1 && (fs->walk.moved.count > 0 || claim_of_moves(fs)->erased > 0));
+    uint32_t erased = fs->walk.moved.count + claim_of_moves(fs)->erased;
+
+    return fs->space.idle == 0 || (fs->space.idle == 1 && erased > 0);
 }
 
 int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
@@ -196,9 +198,9 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
  */
 static NF2_APART bool is_short(const nf2_t *fs, const struct nf2_claim *claim)
 {
-    bool enough = fs->walk.active && claim->erased >= STEP_BLOCKS;
+    uint32_t enough = fs->walk.active ? nf2_min(claim->count, STEP_BLOCKS) : claim->count;
     bool single = claim->count == 1 && fs->space.moved.count == 0 && many_free(fs);
-    return claim->count == 0 || (claim->erased < claim->count && !enough) || single;
+    return claim->count == 0 || claim->erased < enough || single;
 }
 
 /*

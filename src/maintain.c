@@ -23,11 +23,11 @@ static uint32_t group_to_erase(const nf2_t *fs)
 }
 
 /*
- * Erases a part of a free group, or puts on record that it is erased, if that fits into a time: NF2_AHEAD_DONE,
+ * Erases a part of a free group, if that fits into a time, or puts on record that it is erased: NF2_AHEAD_DONE,
  * GROUP_OWED, 0 if there is none, or an error. What was done is kept in RAM: a block that is taken meanwhile ends the
  * group's being free.
  */
-static NF2_APART int erase_group(nf2_t *fs, uint32_t left, uint32_t record)
+static NF2_APART int erase_group(nf2_t *fs, uint32_t left)
 {
     struct nf2_space *space = &fs->space;
     uint32_t size = nf2_group_blocks(fs), group = group_to_erase(fs), time = fs->io.flash->erase_block_us, count = 1;
@@ -36,8 +36,10 @@ static NF2_APART int erase_group(nf2_t *fs, uint32_t left, uint32_t record)
     if (group == NF2_NONE) {
         return 0;
     }
-    space->ahead = space->ahead_group == group ? space->ahead : 0;
-    space->ahead_group = (uint8_t)group;
+    if (space->ahead_group != group) {
+        space->ahead = 0;
+        space->ahead_group = (uint8_t)group;
+    }
     if (space->ahead < size && !NF2_BROKEN(NF2_FAULT_AHEAD)) {
         uint32_t block = space->now_window * space->window_blocks + group * size + space->ahead;
         uint32_t large = nf2_large_blocks(fs);
@@ -52,9 +54,6 @@ static NF2_APART int erase_group(nf2_t *fs, uint32_t left, uint32_t record)
         NF2_TRY(erased == NF2_FAILED_BLOCK ? 0 : erased);
         space->ahead = (uint16_t)(space->ahead + (uint32_t)erased); /* of one that failed the group is free no more */
         return NF2_AHEAD_DONE;
-    }
-    if (left < record) {
-        return GROUP_OWED;
     }
     space->erased_groups |= 1u << group;
     space->ahead = 0;
@@ -95,7 +94,7 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         /* What calls take is erased ahead, then what else is free, then what steps take. */
         uint32_t left = budget_us - spent - flash->program_page_us, owed = 0; /* that is for the processor */
         for (unsigned i = 0; i < 3 && (owed & NF2_AHEAD_DONE) == 0; i++) {
-            int result = i == 1 ? erase_group(fs, left, log) : nf2_alloc_ahead(fs, i != 0, left, budget_us);
+            int result = i == 1 ? erase_group(fs, left) : nf2_alloc_ahead(fs, i != 0, left, budget_us);
             NF2_TRY(result);
             owed |= (uint32_t)result;
         }

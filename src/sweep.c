@@ -54,12 +54,14 @@ static int take_over(nf2_t *fs, bool fresh)
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
     space->now_window = (uint16_t)space->mark_window;
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
-    space->erased_groups = same ? space->erased_groups : 0; /* of blocks taken since their erase it has none */
+    if (!same) {                /* of blocks taken since their erase it has none */
+        space->erased_groups = 0;
+        space->ahead = 0;
+    }
     space->now_fresh = fresh;
     space->fresh = fresh && space->now_window + 1u < nf2_windows(fs);
     space->drained = false;
     space->now_counted = true;
-    space->ahead = same ? space->ahead : 0;
     fs->walk.stock = nf2_alloc_stock(fs);
     return nf2_journal_checkpoint(fs, false);
 }
@@ -111,7 +113,7 @@ static NF2_APART void count_window(nf2_t *fs)
         space->now_counted = false;
     }
     uint32_t count = nf2_space_count(fs, space->mark), left = 2u * space->left[space->mark_window];
-    left = space->left[space->mark_window] != LEFT_UNKNOWN && count > left ? count - left : 0;
+    left = left != 2u * LEFT_UNKNOWN && count > left ? count - left : 0;
     space->free = (uint16_t)nf2_min(space->free + left, fs->io.blocks - 1u);
     space->left[space->mark_window] = (uint8_t)nf2_min((count + 1) / 2, LEFT_UNKNOWN - 1);
     space->lap_free += count;
