@@ -294,7 +294,7 @@ void bench_truncate(struct bench *bench, struct bench_file *file, uint32_t size)
 
 static enum call_kind kind_of(enum vfs_more what)
 {
-    static const enum call_kind kinds[] = {CALL_TELL, CALL_SIZE, CALL_PREALLOCATE, CALL_REWINDDIR, CALL_HEALTH, CALL_BLOCK_STATE, CALL_CHECK};
+    static const enum call_kind kinds[] = {CALL_TELL, CALL_SIZE, CALL_PREALLOCATE, CALL_REWINDDIR, CALL_HEALTH, CALL_CHECK};
     return kinds[what];
 }
 

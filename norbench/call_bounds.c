@@ -47,7 +47,7 @@ uint64_t call_bound(const struct call_geometry *geometry, const struct call_fact
 
 static const char *const names[CALL_KINDS] = {
     [CALL_FORMAT] = "format", [CALL_MOUNT] = "mount", [CALL_MOUNT_CUT] = "mount after a cut", [CALL_UNMOUNT] = "unmount",
-    [CALL_STATFS] = "statfs", [CALL_HEALTH] = "health", [CALL_BLOCK_STATE] = "block_state", [CALL_MAINTAIN] = "maintain", [CALL_CHECK] = "check",
+    [CALL_STATFS] = "statfs", [CALL_HEALTH] = "health", [CALL_MAINTAIN] = "maintain", [CALL_CHECK] = "check",
     [CALL_STAT] = "stat", [CALL_MKDIR] = "mkdir", [CALL_REMOVE] = "remove", [CALL_RENAME] = "rename",
     [CALL_OPENDIR] = "opendir", [CALL_READDIR] = "readdir", [CALL_REWINDDIR] = "rewinddir", [CALL_CLOSEDIR] = "closedir",
     [CALL_OPEN] = "open", [CALL_OPEN_NEW] = "open, a new file", [CALL_READ] = "read", [CALL_WRITE] = "write", [CALL_SEEK] = "seek", [CALL_TELL] = "tell",

@@ -60,7 +60,6 @@ const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
                                ERASES_AHEAD(ONE = 2)),
     [CALL_HEALTH] = READS_ONLY(WINDOW_WAY = 2),
     /* A block of a window that is not taken from: a look at all leaves. */
-    [CALL_BLOCK_STATE] = READS_ONLY(LEAVES = 1, WAY = 2),
     [CALL_MAINTAIN] = ALL_FILLS(READS(BUDGET = 1), PROGRAMS(BUDGET = 1), ERASES(BUDGET = 1),
                                 ERASES_AHEAD(BUDGET = 1)),
     [CALL_CHECK] = {{.why_none = leaves}, {.why_none = leaves}, {.why_none = leaves}},
@@ -274,7 +273,6 @@ const char *const call_notes[] = {
     "T takes it that each node on the way is read to its end. Where a base has grown, or has few changes behind it, a view costs a few pages.",
     "Each call that changes something may be the one that splits all nodes on its way, and that a walk has 16 pages of work for. They hardly come together.",
     "mount after a cut: the benchmark cuts between calls. A cut inside a call leaves more to settle; PROOF.md has the longest mounts of all cuts.",
-    "block_state: most volumes have far fewer leaves than blocks.",
     "seek, tell, size: they read where another handle has synced the file since, which the benchmark does not do.",
     "NF2_O_SYNC: a write of such a handle costs what the write and the sync may.",
     NULL,

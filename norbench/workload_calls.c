@@ -63,10 +63,8 @@ static void scatter(struct bench *bench, struct bench_file *file)
 
 static void look_around(struct bench *bench)
 {
-    const struct vflash_chip *chip = vflash_chip_of(bench->chip);
     bench_statfs(bench);
     bench_more(bench, NULL, VFS_HEALTH, 0, 0);
-    bench_more(bench, NULL, VFS_BLOCK_STATE, pick(bench, chip->size / chip->block_size), -1);
     bench_rewind(bench, "/");
 }
 

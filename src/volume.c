@@ -309,50 +309,6 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     return nf2_bad_count(fs, &out->blocks_bad);
 }
 
-/* One that is not known to be bad. */
-static int state_of(nf2_t *fs, uint32_t block)
-{
-    struct nf2_space *space = &fs->space;
-    uint32_t window = block / space->window_blocks, at = block % space->window_blocks;
-
-    NF2_NEAR(space);
-    for (unsigned i = 0; i < sizeof space->claim / sizeof space->claim[0]; i++) {
-        const struct nf2_claim *claim = &space->claim[i];
-        if (block - claim->start < claim->count) {
-            return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
-        }
-    }
-    for (unsigned i = space->freed_count; i > 0;) {
-        if (space->freed[--i] == block) {
-            return NF2_BLOCK_DIRTY;
-        }
-    }
-    if (window != space->now_window) {
-        if (space->fresh && window > space->now_window) {
-            return NF2_BLOCK_ERASED;
-        }
-        NF2_TRY(nf2_walk_look(fs, window));
-        return nf2_bit(space->mark, at) ? NF2_BLOCK_USED : NF2_BLOCK_DIRTY;
-    }
-    if (nf2_bit(space->now, at)) {
-        return NF2_BLOCK_USED;
-    }
-    return nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
-}
-
-static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
-{
-    if (block >= fs->io.blocks) {
-        return NF2_ERR_INVAL;
-    }
-    nf2_journal_prepare(fs);
-    if (erases != NULL) {
-        *erases = nf2_wear_of(fs, block);
-    }
-    int bad = nf2_bad_is(fs, block);
-    return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
-}
-
 /* ---- public ---------------------------------------------------------------------------------- */
 
 /* Takes the lock of a volume that is not mounted yet. */
@@ -415,11 +371,6 @@ int nf2_statfs(nf2_t *fs, struct nf2_statfs *out)
 int nf2_health(nf2_t *fs, struct nf2_health *out)
 {
     NF2_LOCKED(fs, do_health(fs, out));
-}
-
-int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
-{
-    NF2_LOCKED(fs, do_block_state(fs, block, erases));
 }
 
 int nf2_maintain(nf2_t *fs, uint32_t budget_us)

@@ -241,11 +241,7 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
     return did;
 }
 
-/*
- * The nodes on the way to the leaf at the cursor, and its entries: 0, what the step came to, or an
- * error.
- */
-static int visit(nf2_t *fs, struct nf2_path *path, struct nf2_wanted *wanted)
+int nf2_walk_visit(nf2_t *fs, struct nf2_path *path, struct nf2_wanted *wanted)
 {
     path->upper.length = 0;     /* without a bound it is not set */
     NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, path));
@@ -257,7 +253,7 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
 {
     struct nf2_walk *walk = &fs->walk;
     struct nf2_path path;
-    int did = visit(fs, &path, wanted);
+    int did = nf2_walk_visit(fs, &path, wanted);
 
     NF2_NEAR(walk);
     if (did != 0) {
@@ -295,33 +291,4 @@ int nf2_walk_step(nf2_t *fs)
         return 0;
     }
     return did < 0 ? did : did == ENDED;
-}
-
-/* Marks the blocks in use of a window, and does nothing else. */
-int nf2_walk_look(nf2_t *fs, uint32_t window)
-{
-    struct nf2_walk *walk = &fs->walk;
-    struct nf2_path path;
-    struct nf2_wanted none;
-
-    NF2_NEAR(walk);
-    if (walk->looked && walk->looked_changes == fs->io.changes &&
-        fs->space.mark_window == window) {
-        return NF2_OK;
-    }
-    /* what was marked is lost */
-    walk->again = walk->again || walk->active || walk->ready;
-    fs->space.mark_window = (uint16_t)window;
-    nf2_victims_begin(fs);
-    NF2_TRY(nf2_walk_begin(fs, false));
-    walk->active = false;
-    for (;; nf2_key_copy(&walk->cursor, &path.upper)) {
-        NF2_TRY(visit(fs, &path, &none)); /* there are no victims */
-        if (!path.bounded) {    /* `upper` is nothing */
-            break;
-        }
-    }
-    walk->looked = true;
-    walk->looked_changes = fs->io.changes;
-    return NF2_OK;
 }

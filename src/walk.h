@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * walk.h - a walk over the tree, leaf by leaf in order of keys: it marks the blocks in use of one
- * window, and moves what
- * lies in victims. sweep.c says which walk is made when, and what becomes of its marks.
+ * window, and moves what lies in victims. sweep.c says which walk is made when, and what becomes of its marks.
  */
 #ifndef NF2FS_CORE_WALK_H
 #define NF2FS_CORE_WALK_H
 
-#include "map.h"
+#include "move.h"
 #include "names.h"
 
 /*
@@ -25,7 +24,10 @@ int nf2_walk_step(nf2_t *fs);
  */
 int nf2_walk_pin(nf2_t *fs);
 
-/* Finds out which blocks of a window are in use (space.mark); a walk that is on begins anew. */
-int nf2_walk_look(nf2_t *fs, uint32_t window);
+/*
+ * The nodes on the way to the leaf at the cursor, and its entries: 0, something above 0 where some
+ * of them is to be moved first (`wanted` says which), or an error.
+ */
+int nf2_walk_visit(nf2_t *fs, struct nf2_path *path, struct nf2_wanted *wanted);
 
 #endif

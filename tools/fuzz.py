@@ -58,7 +58,7 @@ def build(clang, name, out, sanitize):
     target, folder = TARGETS[name], out / ("asan" if sanitize else "plain") / name
     flags = SANITIZE if sanitize else []
     inside = [path.relative_to(ROOT) for path in sorted((ROOT / CORE).glob("*.c")) if path.name != "crc.c"]
-    around = [*target["sources"], *(path.relative_to(ROOT) for path in sorted((ROOT / "vflash").glob("*.c")) if target["chip"])]
+    around = [*target["sources"], "inspect/inspect.c", *(path.relative_to(ROOT) for path in sorted((ROOT / "vflash").glob("*.c")) if target["chip"])]
     objects = compile_all(clang, inside, folder, [*flags, "-fsanitize-coverage=inline-8bit-counters,pc-table"])
     objects += compile_all(clang, around, folder, flags)
     program = folder / "fuzz"

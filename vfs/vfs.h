@@ -60,7 +60,7 @@ struct vfs_space {
 };
 
 /* Calls that only some file systems have. */
-enum vfs_more { VFS_TELL, VFS_SIZE, VFS_PREALLOCATE, VFS_REWIND, VFS_HEALTH, VFS_BLOCK_STATE, VFS_CHECK };
+enum vfs_more { VFS_TELL, VFS_SIZE, VFS_PREALLOCATE, VFS_REWIND, VFS_HEALTH, VFS_CHECK };
 
 struct vfs_ops {
     int (*format)(void *context);

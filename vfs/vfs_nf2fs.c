@@ -211,8 +211,6 @@ static int32_t adapter_more(void *context, enum vfs_more what, void *handle, uin
         return nf2_rewinddir(&adapter->fs, handle);
     case VFS_HEALTH:
         return nf2_health(&adapter->fs, &health);
-    case VFS_BLOCK_STATE:
-        return nf2_block_state(&adapter->fs, argument, NULL);
     case VFS_CHECK:
         return nf2_check(&adapter->fs, NULL, NULL);
     }

@@ -228,19 +228,6 @@ struct nf2_health {
 int nf2_health(nf2_t *fs, struct nf2_health *out);
 
 /*
- * State of one block, for maps: one of enum nf2_block_state, with the mean of its group's erases in
- * `*erases` (may be NULL).
- */
-enum nf2_block_state {
-    NF2_BLOCK_DIRTY = 0,        /* free, to be erased before use */
-    NF2_BLOCK_ERASED = 1,       /* free and erased */
-    NF2_BLOCK_USED = 2,
-    NF2_BLOCK_BAD = 3           /* failed for good, and holds nothing;
-                                   one that holds something still, in another block, is USED */
-};
-int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases);
-
-/*
  * Idle work, in steps, for at most `budget_us` microseconds of the configuration's clock, or else
  * of the geometry's typical times and the processor's: frees what removed files held, compacts,
  * erases ahead, and moves what rests in little worn blocks. A step that would pass the budget is

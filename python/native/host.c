@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "image.h"
+#include "inspect/inspect.h"
 
 struct nf2h_file {
     nf2h_image *image;

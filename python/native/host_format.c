@@ -7,6 +7,7 @@
 
 #include "image.h"
 #include "repair.h"
+#include "inspect/inspect.h"
 
 int nf2h_left_cleanly(nf2h_image *image)
 {

@@ -15,6 +15,7 @@
 #include "fuzz_count.h"
 #include "fuzz_lines.h"
 #include "nf2fs/nf2fs.h"
+#include "inspect/inspect.h"
 
 #define CHIP_SIZE (40u * 4096u)
 #define PAGE 256u

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core_traits.h"
+#include "inspect/inspect.h"
 
 #define PATH_SIZE (64u * 1024u)
 

@@ -7,6 +7,7 @@
 #include "calls.h"
 #include "check.h"
 #include "core_traits.h"
+#include "inspect/inspect.h"
 
 #define DAMAGED_ROUNDS 150u
 

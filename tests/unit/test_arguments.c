@@ -4,6 +4,7 @@
 
 #include "api_volume.h"
 #include "check.h"
+#include "inspect/inspect.h"
 
 /* Each call of a volume that is not mounted. */
 static void refused_by_all(nf2_t *fs, uint8_t *page)

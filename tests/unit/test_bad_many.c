@@ -8,6 +8,7 @@
 
 #include "api_volume.h"
 #include "check.h"
+#include "inspect/inspect.h"
 
 #define FILES 12u
 #define BAD_MOST 64u

@@ -8,6 +8,7 @@
 #include "api_volume.h"
 #include "check.h"
 #include "core_traits.h"
+#include "inspect/inspect.h"
 
 static uint32_t state;
 

@@ -9,6 +9,7 @@
 
 #include "api_volume.h"
 #include "check.h"
+#include "inspect/inspect.h"
 
 #define FILES 9u
 #define VERSIONS 40u

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "inspect.h"
+
+#include "bad.h"
+#include "journal.h"
+#include "lock.h"
+#include "victims.h"
+#include "walk.h"
+#include "wear.h"
+
+/* Marks the blocks in use of a window (space.mark), and does nothing else. */
+static int look(nf2_t *fs, uint32_t window)
+{
+    struct nf2_walk *walk = &fs->walk;
+    struct nf2_path path;
+    struct nf2_wanted none;
+
+    if (walk->looked && walk->looked_changes == fs->io.changes &&
+        fs->space.mark_window == window) {
+        return NF2_OK;
+    }
+    /* what was marked is lost */
+    walk->again = walk->again || walk->active || walk->ready;
+    fs->space.mark_window = (uint16_t)window;
+    nf2_victims_begin(fs);
+    NF2_TRY(nf2_walk_begin(fs, false));
+    walk->active = false;
+    for (;; nf2_key_copy(&walk->cursor, &path.upper)) {
+        NF2_TRY(nf2_walk_visit(fs, &path, &none)); /* there are no victims */
+        if (!path.bounded) {    /* `upper` is nothing */
+            break;
+        }
+    }
+    walk->looked = true;
+    walk->looked_changes = fs->io.changes;
+    return NF2_OK;
+}
+
+/* One that is not known to be bad. */
+static int state_of(nf2_t *fs, uint32_t block)
+{
+    struct nf2_space *space = &fs->space;
+    uint32_t window = block / space->window_blocks, at = block % space->window_blocks;
+
+    for (unsigned i = 0; i < sizeof space->claim / sizeof space->claim[0]; i++) {
+        const struct nf2_claim *claim = &space->claim[i];
+        if (block - claim->start < claim->count) {
+            return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+        }
+    }
+    for (unsigned i = space->freed_count; i > 0;) {
+        if (space->freed[--i] == block) {
+            return NF2_BLOCK_DIRTY;
+        }
+    }
+    if (window != space->now_window) {
+        if (space->fresh && window > space->now_window) {
+            return NF2_BLOCK_ERASED;
+        }
+        NF2_TRY(look(fs, window));
+        return nf2_bit(space->mark, at) ? NF2_BLOCK_USED : NF2_BLOCK_DIRTY;
+    }
+    if (nf2_bit(space->now, at)) {
+        return NF2_BLOCK_USED;
+    }
+    return nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
+}
+
+static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
+{
+    if (block >= fs->io.blocks) {
+        return NF2_ERR_INVAL;
+    }
+    nf2_journal_prepare(fs);
+    if (erases != NULL) {
+        *erases = nf2_wear_of(fs, block);
+    }
+    int bad = nf2_bad_is(fs, block);
+    return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
+}
+
+int nf2_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
+{
+    NF2_LOCKED(fs, do_block_state(fs, block, erases));
+}
