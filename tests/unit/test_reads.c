@@ -271,7 +271,7 @@ TEST(pieces_in_order)
     }
     uint64_t pages = (vflash_counts(volume.flash)->read_pages - before) * 10u / pieces;
     printf("%u pieces of a page in order: %u.%u pages read for each\n", (unsigned)pieces, (unsigned)pages / 10u, (unsigned)pages % 10u);
-    CHECK(pages <= 40);
+    CHECK(pages <= 30);
     CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
     volume_down(&volume, true);
 }
