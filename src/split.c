@@ -70,6 +70,7 @@ static int behind_cut(nf2_t *fs, const struct rewrite *rewrite, const struct nf2
 static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view, int part)
 {
     bool measuring = rewrite->block == NF2_NO_BLOCK;
+    unsigned end = rewrite->end[part + 1];
     struct nf2_iterator gap;
     struct nf2_entry entry;
     struct nf2_op op;
@@ -79,24 +80,25 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
         NF2_TRY(nf2_key_at(fs, rewrite->cut_block, rewrite->cut, &entry.key));
     }
     NF2_TRY(nf2_iterate(fs, view, &entry.key, &gap));
-    while (rewrite->done < rewrite->end[part + 1]) {
+    while (rewrite->done < end) {
         int found = nf2_iterate_next(fs, &gap, &entry);
-        bool half = measuring && 2 * rewrite->writer->position > rewrite->base, kept = !overruled(rewrite, &entry.key);
+        bool half = measuring && 2 * rewrite->writer->position > rewrite->base;
         if (found <= 0 || (half && rewrite->sources == 2)) { /* that is too much for one */
             return found;
         }
+        bool kept = !overruled(rewrite, &entry.key);
         if (measuring) {
             int together = half ? belong_together(fs, rewrite, &entry.key) : 1;
             NF2_TRY(together);
             rewrite->cut = entry.record;
-            rewrite->cut_block = entry.body.at.record.block;
-            if (kept && rewrite->two && (together == 0 || rewrite->done + 1u == rewrite->end[part + 1])) {
+            rewrite->cut_block = (uint16_t)view->block;
+            if (kept && rewrite->two && (together == 0 || rewrite->done + 1u == end)) {
                 break;
             }
         }
         if (kept) {
             rewrite->done++;
-            rewrite->writer->more = rewrite->done < rewrite->end[part + 1];
+            rewrite->writer->more = rewrite->done < end;
             nf2_op_put(&op, &entry.key, NULL, 0);
             op.body[0] = entry.body;
             nf2_node_put(fs, rewrite->writer, &op, -1);
@@ -164,7 +166,7 @@ static NF2_APART uint32_t most_of(const nf2_t *fs, const struct rewrite *rewrite
     if (rewrite->count == 0) {
         return 16;
     }
-    bool names = rewrite->level == 0 && rewrite->ops->key->length != 4;
+    bool names = rewrite->level == 0 && rewrite->lead->length != 4;
     return names && rewrite->done > 3 && 4u * fs->space.free > fs->io.blocks ? 2 : 12;
 }
 
@@ -261,10 +263,8 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
         NF2_TRY(nf2_node_gap(fs, rewrite->lead, 1, &gap));
         NF2_TRY(gap.below != 0 ? nf2_key_at(fs, gap.view->block, gap.below, &rewrite->key[0]) : NF2_ERR_IO);
     }
+    child_op(rewrite, rewrite->two); /* the second, if there are two */
     child_op(rewrite, 0);
-    if (rewrite->two) {
-        child_op(rewrite, 1);
-    }
     unsigned skipped = rewrite->edge && !root; /* what the parent has already */
     rewrite->ops = rewrite->up + skipped;
     rewrite->count = (uint8_t)(1u + (rewrite->two | joined) - skipped);
@@ -396,24 +396,23 @@ static NF2_APART int above(nf2_t *fs, const struct nf2_path *path, unsigned leve
 
 int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
 {
-    const struct nf2_root *root = &fs->root;
+    unsigned level = 0, top = fs->root.level;
     struct rewrite rewrite;
     struct nf2_front front;
-    unsigned level = 0;
     int place = 0;
 
-    NF2_NEAR(root);
-    while (level < root->level && place == 0) {
+    while (level < top && place == 0) {
         level++;
         place = above(fs, path, level, &path->lower);
         NF2_TRY(place);
     }
-    if (level == 0 || nf2_alloc_stock(fs) < 2u + root->level) { /* one node a level: it must go on when removals took the rest */
+    if (level == 0 || nf2_alloc_stock(fs) < 2u + top) { /* one node a level: it must go on when removals took the rest */
         return NF2_UNCHANGED;
     }
     if (place == 0) {           /* nothing follows; is there anything in front? */
         place = above(fs, path, level, &nf2_key_lowest);
-        return place == 0 ? lower(fs, path) : place < 0 ? place : NF2_UNCHANGED;
+        NF2_TRY(place);
+        return place == 0 ? lower(fs, path) : NF2_UNCHANGED;
     }
     uint32_t part = nf2_log_bytes(fs) / 16;
     /* one that was made small stays so until it is nearly empty, else it would be split again soon */

@@ -253,7 +253,9 @@ static NF2_APART int lead_all(nf2_t *fs, const struct nf2_op *ops, unsigned coun
     int within = lead(fs, ops->key, false);
 
     for (const struct nf2_op *op = ops; within > 0 && op < ops + count; op++) {
-        within = op > ops ? leads(fs, op->key, false) : 1;
+        if (op > ops) {
+            within = leads(fs, op->key, false);
+        }
         if (within > 0 && op->type == NF2_OP_RANGE) {
             int above = bound(fs, true, &upper);
             within = above > 0 ? !nf2_op_covers(op, &upper) : above < 0 ? above : 1;
