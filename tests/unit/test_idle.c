@@ -208,7 +208,7 @@ TEST(clock)
     uint64_t changes = chip_changes(volume.flash);
     CHECK_EQ(nf2_maintain(&volume.fs, 250000), 1);
     CHECK(chip_changes(volume.flash) == changes);
-    clock.step = 0;             /* or the time stands still: then its end does, or the steps' shares */
+    clock.step = 0;             /* or the time stands still: then the work ends before its steps' shares */
     CHECK_EQ(nf2_maintain(&volume.fs, 250000), 0);
     CHECK(chip_changes(volume.flash) > changes);
     CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
