@@ -62,10 +62,14 @@ static bool erases_whole(const nf2_t *fs, const struct nf2_claim *claim)
     return claim->erased == 0 && claim->count > 1 && claim->count == nf2_large_blocks(fs) && nf2_large_begins(fs, claim->start);
 }
 
-/* Erases what stands first in a claim: all at once if that is one large erase, which no step of idle work has time for. */
+/*
+ * Erases what stands first in a claim: all at once if that is one large erase, which no step of
+ * idle work has time for.
+ */
 static int erase_first(nf2_t *fs, struct nf2_claim *claim)
 {
-    return erase_next(fs, claim, fs->space.idle == 0 && erases_whole(fs, claim) ? claim->count : 1);
+    bool whole = fs->space.idle == 0 && erases_whole(fs, claim);
+    return erase_next(fs, claim, whole ? claim->count : 1);
 }
 
 static void take(struct nf2_claim *claim, uint32_t count)
@@ -149,7 +153,8 @@ static int have_erased(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 {
     NF2_TRY(nf2_journal_open(fs));
     while (claim->erased == 0) {
-        NF2_TRY(claim->count == 0 ? claim_new(fs, claim, kept) : fs->space.idle > 1 ? NF2_NEED_SPACE : erase_first(fs, claim));
+        NF2_TRY(claim->count == 0 ? claim_new(fs, claim, kept) :
+                fs->space.idle > 1 ? NF2_NEED_SPACE : erase_first(fs, claim));
     }
     return NF2_OK;
 }

@@ -20,7 +20,10 @@ int nf2_alloc_node(nf2_t *fs, uint32_t *block);
  */
 int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run);
 
-/* Does a step go on to copy into walk.moved? One of idle work: where that takes no erase, and there is not little time. */
+/*
+ * Does a step go on to copy into walk.moved? One of idle work: where that takes no erase, and there
+ * is not little time.
+ */
 bool nf2_alloc_goes_on(nf2_t *fs);
 
 /*

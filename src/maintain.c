@@ -6,6 +6,8 @@
 #define STEP_PROGRAMS 40u       /* that one step of the walk makes at most, as a rule, */
 #define SCANT_PROGRAMS 30u      /* where there is little time, */
 #define STEP_READS 8u           /* and pages that it reads for each of them */
+#define SHARE_US 30720u         /* of the budget that each step counts for: looks are not all that
+                                   the processor has to do */
 #define GROUP_OWED 4            /* beside NF2_AHEAD_OWED */
 
 /* The first group of `now` that is free as a whole and not erased; NF2_NONE: there is none. */
@@ -80,7 +82,8 @@ static NF2_APART uint32_t now_us(const nf2_t *fs)
 int nf2_idle(nf2_t *fs, uint32_t budget_us)
 {
     const struct nf2_flash *flash = fs->io.flash;
-    uint32_t begin = now_us(fs), unit = flash->program_page_us + STEP_READS * (flash->read_page_us + NF2_PROCESSOR_US);
+    uint32_t share = 0, begin = now_us(fs);
+    uint32_t unit = flash->program_page_us + STEP_READS * (flash->read_page_us + NF2_PROCESSOR_US);
 
     if (fs->io.read_only) {
         return 0;
@@ -110,14 +113,15 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
             step += rest;       /* a leaf may become two, a copy begin in a new block */
         }
         bool lacks = (owed & NF2_AHEAD_OWED) != 0 && (!scant || fs->group_busy || (fs->walk.active && fs->walk.emptying));
-        if (lacks || left < step) {
+        if (lacks || left < step + share) {
             return 1;
         }
+        share += SHARE_US;
         if (fs->group_busy) {
             NF2_TRY(nf2_sweep_finish(fs));
             continue;
         }
-        fs->space.idle = scant ? 2 : 1;
+        fs->space.idle = (uint8_t)(1 + scant);
         int more = nf2_sweep_step(fs);
         fs->space.idle = 0;
         NF2_TRY(more);

@@ -106,7 +106,8 @@ static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct 
     part = piece;
     part_to_move(fs, &part);
     uint32_t room = nf2_block_bytes(fs) - (run->count > 0 ? run->within : 0);
-    if (plan->count > 0 && (part.length < piece.length || part.length > room || !nf2_alloc_goes_on(fs))) {
+    if (plan->count > 0 &&
+        (part.length < piece.length || part.length > room || !nf2_alloc_goes_on(fs))) {
         return 0;
     }
     NF2_TRY(copy(fs, &part, to));

@@ -427,7 +427,7 @@ int nf2_sweep_more(nf2_t *fs)
 
 int nf2_sweep_room(nf2_t *fs, uint32_t blocks)
 {
-    return room_enough(fs, blocks) ? NF2_OK : walk_until(fs, room_enough, blocks);
+    return walk_until(fs, room_enough, blocks);
 }
 
 int nf2_sweep_step(nf2_t *fs)

@@ -85,7 +85,7 @@ TEST(hot_file)
         uint32_t more = i == 0 ? none.blocks / 8u : none.blocks / 4u * 3u;
         CHECK(some.blocks <= none.blocks + more);
         CHECK(much.blocks <= none.blocks + more);
-        CHECK(some.calls <= 7);
+        CHECK(some.calls <= 5);
         CHECK(much.calls <= 4);
         CHECK(some.busy < COUNTED / 2u);
         CHECK(much.busy < COUNTED / 2u);
@@ -141,7 +141,7 @@ TEST(less_than_an_erase)
     }
 }
 
-/* Idle time behind updates of an aged chip: no call takes longer than its budget, which is an erase at least. */
+/* Behind updates of an aged chip no call takes longer than its budget of an erase and more. */
 TEST(within_budget)
 {
     static const uint32_t budgets[] = {60000, 100000, 150000, 200000, 250000, 500000};
@@ -153,10 +153,13 @@ TEST(within_budget)
         half_full(&volume);
         for (uint32_t k = 0; k < 600; k++) {
             snprintf(name, sizeof name, "f%u", (unsigned)below(32));
-            CHECK_EQ(nf2_open(&volume.fs, &volume.file, name, NF2_O_RDWR, volume.page), NF2_OK);
-            CHECK(nf2_seek(&volume.fs, &volume.file, (int32_t)below(16) * 4096, NF2_SEEK_SET) >= 0);
-            CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, sizeof data), (int32_t)sizeof data);
-            CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+            nf2_t *fs = &volume.fs;
+            nf2_file_t *file = &volume.file;
+            int32_t at = (int32_t)below(16) * 4096, length = sizeof data;
+            CHECK_EQ(nf2_open(fs, file, name, NF2_O_RDWR, volume.page), NF2_OK);
+            CHECK(nf2_seek(fs, file, at, NF2_SEEK_SET) >= 0);
+            CHECK_EQ(nf2_write(fs, file, data, sizeof data), length);
+            CHECK_EQ(nf2_close(fs, file), NF2_OK);
             int left = 1;
             for (uint32_t call = 0; left == 1 && call < 3; call++) {
                 uint64_t before = vflash_counts(volume.flash)->time_us;
@@ -167,7 +170,8 @@ TEST(within_budget)
                 beyond += us > budgets[i];
             }
         }
-        printf("%u us of idle time: %u us at most, %u calls took longer\n", (unsigned)budgets[i], (unsigned)longest, (unsigned)beyond);
+        printf("%u us of idle time: %u us at most, %u calls took longer\n", (unsigned)budgets[i],
+               (unsigned)longest, (unsigned)beyond);
         CHECK_EQ(beyond, 0);
         CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
         volume_down(&volume, true);
@@ -204,7 +208,7 @@ TEST(clock)
     uint64_t changes = chip_changes(volume.flash);
     CHECK_EQ(nf2_maintain(&volume.fs, 250000), 1);
     CHECK(chip_changes(volume.flash) == changes);
-    clock.step = 0;             /* or the time stands still: then nothing ends it but the work's end */
+    clock.step = 0;             /* or the time stands still: then the work ends before its steps' shares */
     CHECK_EQ(nf2_maintain(&volume.fs, 250000), 0);
     CHECK(chip_changes(volume.flash) > changes);
     CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
