@@ -110,7 +110,8 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         } else if (fs->space.data.count < 2) {
             step += rest;       /* a copy may go on in new blocks */
         }
-        bool lacks = (owed & NF2_AHEAD_OWED) != 0 && (!scant || fs->group_busy || (fs->walk.active && fs->walk.emptying));
+        bool moves = fs->walk.active && fs->walk.emptying;
+        bool lacks = (owed & NF2_AHEAD_OWED) != 0 && (!scant || fs->group_busy || moves);
         if (lacks || left < step) {
             return 1;
         }
