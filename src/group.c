@@ -154,12 +154,15 @@ int nf2_change_begin(nf2_t *fs)
 }
 
 /*
- * The first change of names after a cut, with nothing else since but a CHECKPOINT: its leaf may have no room behind the place that a
- * cut may have torn, and no block is erased. A call makes no other change behind it.
+ * The first change of names after a cut, with nothing else since but a CHECKPOINT: its leaf may
+ * have no room behind the place that the cut may have torn, and no block is erased. A call makes no
+ * other change behind it.
  */
 static bool first_after_cut(const nf2_t *fs, const struct nf2_op *op)
 {
-    return fs->io.cut && fs->io.changes == 1 && op->type != NF2_OP_RANGE && op->key->id != NF2_SYSTEM_ID;
+    bool name = op->type != NF2_OP_RANGE && op->key->id != NF2_SYSTEM_ID;
+
+    return name && fs->io.cut && fs->io.changes == 1;
 }
 
 int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)

@@ -112,7 +112,8 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         } else if (fs->space.nodes.count < 2 || fs->space.data.count == 0) {
             step += rest;       /* a leaf may become two, a copy begin in a new block */
         }
-        bool lacks = (owed & NF2_AHEAD_OWED) != 0 && (!scant || fs->group_busy || (fs->walk.active && fs->walk.emptying));
+        bool moves = fs->walk.active && fs->walk.emptying;
+        bool lacks = (owed & NF2_AHEAD_OWED) != 0 && (!scant || fs->group_busy || moves);
         if (lacks || left < step + share) {
             return 1;
         }

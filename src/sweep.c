@@ -147,9 +147,8 @@ static int end_walk(nf2_t *fs)
             return NF2_OK;
         }
     }
-    /* A window as a whole counts as two parts of one. */
-    uint32_t looked = walk->fruitless + 1u + !nf2_victims_zoomed(fs);
-    walk->fruitless = (uint8_t)(walk->emptying ? 0 : looked);
+    /* What a zoom looked at does not count: it looks at other parts until none is left. */
+    walk->fruitless = walk->emptying ? 0 : (uint8_t)(walk->fruitless + !nf2_victims_zoomed(fs));
     space->victims = space->laggards = 0;
     walk->ready = true;
     walk->ended = space->erases;
@@ -273,10 +272,8 @@ static NF2_APART void give_up_runs(nf2_t *fs)
 static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number), uint32_t number)
 {
     struct nf2_walk *walk = &fs->walk;
-    struct nf2_space *space = &fs->space;
     uint32_t windows = nf2_windows(fs), most = 0, idle = 0;
-    /* That are looked at before nothing more is to be won: a lap of windows, or parts of one. */
-    uint32_t parts = nf2_max(nf2_min(2 * windows, 250), nf2_max(space->window_blocks / NF2_CELLS, 4));
+    uint32_t lap = nf2_max(windows, 2); /* without anything to be won */
 
     walk->hard = false;         /* an error may have ended the last search */
     NF2_TRY(nf2_journal_open(fs));
@@ -300,7 +297,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
                 give_up_runs(fs);
             }
         }
-        if (idle > 6 * windows + 6 || (walk->hard && walk->fruitless >= parts)) {
+        if (idle > 6 * windows + 6 || (walk->hard && walk->fruitless >= lap)) {
             walk->hard = false;
             walk->spent = fs->io.changes + fs->moves;
             return NF2_ERR_NOSPC;
@@ -342,10 +339,15 @@ static uint32_t work_due(const nf2_t *fs)
     return taken < walk->allowed ? walk->work - walk->work * taken / walk->allowed : 0;
 }
 
-/* Of a call, up to which it goes on with a walk: more where less than half a window is free in all. */
-static uint32_t effort_allowed(const nf2_t *fs)
+/*
+ * Of a call, up to which it goes on with a walk: more where less than half a window is free in all,
+ * and where `few` blocks are left.
+ */
+static uint32_t effort_allowed(const nf2_t *fs, bool few)
 {
-    return nf2_max(EFFORT, EFFORT * fs->space.window_blocks / 2 / (nf2_space_total(fs) + 1u));
+    uint32_t more = EFFORT * fs->space.window_blocks / 2 / (nf2_space_total(fs) + 1u);
+
+    return few ? 2 * fs->io.blocks : nf2_max(EFFORT, more);
 }
 
 /*
@@ -356,13 +358,16 @@ static NF2_APART int pace(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
     struct nf2_space *space = &fs->space;
-    bool used_up = (space->now_free == 0 || space->drained) && (space->fresh || space->erases - walk->ended > 16);
+    /* Then the walk goes on with each call, and empties whatever wins something. */
+    bool few = space->lap_known && walk->spent == 0 && nf2_space_available(fs) < space->window_blocks / 64;
+    bool empty = space->now_free == 0 || space->drained;
+    bool used_up = few || (empty && (space->fresh || space->erases - walk->ended > 16));
     uint32_t begin = walk->stock > space->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock; /* garbage ripens */
 
     NF2_NEAR(walk);
+    walk->hard = few;
     if (space->fresh || walk->ready) {
-        NF2_TRY(used_up ? next_window(fs) : NF2_OK);
-        return NF2_OK;
+        return used_up ? next_window(fs) : NF2_OK;
     }
     if (!walk->active) {
         if ((nf2_alloc_stock(fs) >= begin && !used_up) || (nf2_windows(fs) == 1 && space->now_free > space->window_blocks / 4)) {
@@ -373,7 +378,7 @@ static NF2_APART int pace(nf2_t *fs)
     uint32_t due = used_up ? 0 : work_due(fs);
     bool emptying = walk->emptying;
     while (walk->active && walk->emptying == emptying && work_left(fs) > due &&
-           fs->io.effort < effort_allowed(fs)) {
+           fs->io.effort < effort_allowed(fs, few)) {
         NF2_TRY(walk_step(fs));
     }
     return NF2_OK;
