@@ -153,35 +153,16 @@ int nf2_change_begin(nf2_t *fs)
     return NF2_OK;
 }
 
-/*
- * The first change of names after a cut, with nothing else since but a CHECKPOINT: its leaf may
- * have no room behind the place that the cut may have torn, and no block is erased. A call makes no
- * other change behind it.
- */
-static bool first_after_cut(const nf2_t *fs, const struct nf2_op *op)
-{
-    bool name = op->type != NF2_OP_RANGE && op->key->id != NF2_SYSTEM_ID;
-
-    return name && fs->io.cut && fs->io.changes == 1;
-}
-
 int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
     NF2_TRY(nf2_change_begin(fs));
-    bool later = first_after_cut(fs, ops) && !NF2_BROKEN(NF2_FAULT_LEAVES);
-    int result = later ? NF2_SPANS_LEAVES : nf2_tree_change(fs, ops, count);
-    result = result == NF2_SPANS_LEAVES ? commit(fs, ops, count) : result;
-    fs->group_busy = (uint8_t)(later && result == NF2_OK ? NF2_GROUP_LATER : fs->group_busy);
-    return result;
+    int result = nf2_tree_change(fs, ops, count);
+    return result == NF2_SPANS_LEAVES ? commit(fs, ops, count) : result;
 }
 
 /* It is committed: what a read or room keeps back is made up for. */
 int nf2_group_end(nf2_t *fs, int result)
 {
-    if (fs->group_busy == NF2_GROUP_LATER) {
-        fs->group_busy = NF2_GROUP_FAILED;
-        return result;
-    }
     int applied = result < 0 ? NF2_OK : nf2_group_redo_pending(fs);
     return fs->io.broken && applied < 0 ? applied : result;
 }

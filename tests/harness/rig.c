@@ -560,7 +560,7 @@ static enum rig_result judge_failed(struct rig *rig, const struct call *call, bo
     }
     /* A change that was committed and could not be applied is tried again by any call: one that needs no driver itself answers as ever. */
     bool needs_none = looks || call->op == OP_SEEK || call->op == OP_TELL || call->op == OP_SIZE || call->op == OP_PREALLOCATE ||
-                      rig->answer == NF2_ERR_BADF;
+                      rig->answer == NF2_ERR_BADF || rig->answer == NF2_ERR_BUSY;
     if (core_broken(&rig->fs) && right && needs_none) {
         return RIG_FAILED;
     }

@@ -215,54 +215,11 @@ TEST(clock)
     volume_down(&volume, true);
 }
 
-/*
- * The first write after a cut is short also where its leaf has no room behind the place that the cut may have torn: only the root log is
- * written, and idle time or the next write does the rest. Where the log turns, an erase is left.
- */
-TEST(first_write_after_a_cut)
-{
-    static struct volume volume;
-    uint32_t slow = 0;
-    char name[16];
-
-    half_full(&volume);
-    for (uint32_t i = 0; i < 48; i++) {
-        for (uint32_t k = 0; k <= i % 5; k++) {
-            snprintf(name, sizeof name, "more%u", (unsigned)(5 * i + k));
-            CHECK_EQ(put(&volume, name, 32, k), NF2_OK);
-        }
-        snprintf(name, sizeof name, "first%u", (unsigned)i);
-        uint64_t before = vflash_counts(volume.flash)->time_us;
-        CHECK_EQ(volume_again(&volume, false), NF2_OK);
-        CHECK_EQ(put(&volume, name, 32, i), NF2_OK);
-        slow += vflash_counts(volume.flash)->time_us - before > 10000;
-        CHECK(holds(&volume, name, 32, i));
-        for (uint32_t budget = 20000; i % 3 == 1 && budget <= 320000; budget *= 2) {
-            before = vflash_counts(volume.flash)->time_us;
-            CHECK(nf2_maintain(&volume.fs, budget) >= 0);
-            CHECK(vflash_counts(volume.flash)->time_us - before <= budget);
-        }
-        if (i % 3 == 2) {       /* cut again, where the change waits */
-            CHECK_EQ(volume_again(&volume, false), NF2_OK);
-        }
-        CHECK(holds(&volume, name, 32, i));
-        CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
-    }
-    printf("first writes after a cut: %u of 48 took more than 10 ms\n", (unsigned)slow);
-    CHECK(slow <= 9); /* 16 where the change is made at once; 3 are wanted: missed */
-    for (uint32_t i = 0; i < 48; i++) {
-        snprintf(name, sizeof name, "first%u", (unsigned)i);
-        CHECK(holds(&volume, name, 32, i));
-    }
-    volume_down(&volume, true);
-}
-
 int main(void)
 {
     RUN(hot_file);
     RUN(less_than_an_erase);
     RUN(within_budget);
     RUN(clock);
-    RUN(first_write_after_a_cut);
     return check_done();
 }
