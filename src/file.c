@@ -312,16 +312,22 @@ static int give_up(nf2_t *fs, nf2_file_t *file)
     return load_inline(fs, file);
 }
 
-/* Is there room for so many bytes more? What newer pieces cover is given up only in the shadow. */
+/*
+ * Is there room for so many bytes more? What a handle's newer pieces cover of its older ones is
+ * given up only when they are in the shadow.
+ */
 static int room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
 {
     NF2_TRY(nf2_sweep_ready(fs, false));
     int result = nf2_data_room_for(fs, file, at, length);
-    if (result != NF2_ERR_NOSPC || file->pieces < 2) {
-        return result;
+    for (nf2_file_t *any = fs->files; any != NULL && result == NF2_ERR_NOSPC; any = any->link) {
+        bool covers = any->pieces > 1 || (any->pieces > 0 && any->shadow != 0);
+        if (covers && !any->failed) {
+            NF2_TRY(nf2_data_spill(fs, any));
+            result = nf2_data_room_for(fs, file, at, length);
+        }
     }
-    NF2_TRY(nf2_data_spill(fs, file));
-    return nf2_data_room_for(fs, file, at, length);
+    return result;
 }
 
 static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)

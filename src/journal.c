@@ -169,7 +169,9 @@ int nf2_journal_read(nf2_t *fs)
     root->next_id = NF2_BROKEN(NF2_FAULT_ID) ? root->next_id : root->id_limit;
     fs->io.epoch = scan.last_epoch;
     bool torn = scan.bad && (scan.dirty_end || scan.used_end > nf2_page_end(fs, scan.last_end - 1u));
-    fs->io.cut = !root->clean || torn; /* it was cut in its first CHECKPOINT */
+    /* A turn without its anchor was cut in that, of which the super block may have a part. */
+    root->anchor_due = root->head != anchored;
+    fs->io.cut = !root->clean || torn || root->anchor_due; /* torn: in its first CHECKPOINT */
     if (fs->io.cut) { /* what was claimed and not used is found by the walk */
         memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
         memset(&fs->space.data, 0, sizeof fs->space.data);
@@ -184,7 +186,6 @@ int nf2_journal_read(nf2_t *fs)
      * A session that was cut in its first program may have left no trace of it, and the next one programs the same place. With
      * units that are programmed once it must not: all goes into blocks that are erased first.
      */
-    root->anchor_due = root->head != anchored;
     if (fs->io.flash->program_unit > 1 && !NF2_BROKEN(NF2_FAULT_ONCE)) {
         root->next_suspect = true;
         root->end = UINT16_MAX;
