@@ -71,7 +71,7 @@ const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
 
     [CALL_OPENDIR] = READS_ONLY(NAME = 1, WAY = 1),
     /* Four leaves; those that removed names left empty are passed. */
-    [CALL_READDIR] = READS_ONLY(WAY = 9),
+    [CALL_READDIR] = READS_ONLY(WAY = 8),
 
     [CALL_OPEN] = READS_ONLY(NAME = 1, WAY = 1),
     [CALL_OPEN_NEW] = IF_ROOMY(CHANGE(NAME = 1,)),

@@ -347,7 +347,7 @@ static uint32_t effort_allowed(const nf2_t *fs, bool few)
 {
     uint32_t more = EFFORT * fs->space.window_blocks / 2 / (nf2_space_total(fs) + 1u);
 
-    return few ? 2 * fs->io.blocks : nf2_max(EFFORT, more);
+    return few ? 3 * fs->io.blocks : nf2_max(EFFORT, more);
 }
 
 /*

@@ -194,7 +194,7 @@ TEST(short_pieces)
 
 TEST(short_pieces_at_any_byte)
 {
-    overwrite_short(75, 1, &(struct cost){11500, 420, 17});
+    overwrite_short(75, 1, &(struct cost){6000, 350, 14});
 }
 
 /* Pages that a read touches. */
