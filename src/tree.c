@@ -79,18 +79,21 @@ static int leads(nf2_t *fs, const struct nf2_key *key, bool below)
     return order < 0 ? order : order + (int)below > 1;
 }
 
-/* The way from the root: 1, 0 if there is nothing below the key, or an error. */
-static int find_way(nf2_t *fs, const struct nf2_key *key, bool below)
+/*
+ * The way on from its node at a level: 1, 0 if there is nothing below the key, or an error. `above`
+ * is only set where something follows the leaf below that node.
+ */
+static int way_from(nf2_t *fs, const struct nf2_key *key, bool below, uint32_t level)
 {
-    struct nf2_child node = {fs->root.node, fs->root.node_base};
     struct nf2_way *way = &fs->way;
     struct nf2_iterator gap;
     struct nf2_front front;
 
     NF2_NEAR(way);
-    memset(way, 0, sizeof *way);
-    for (uint32_t level = fs->root.level; level > 0; level--) {
-        way->node[level] = node;
+    way->known = false;
+    way->below = way->above = way->last = 0;
+    for (; level > 0; level--) {
+        struct nf2_child node = way->node[level];
         NF2_TRY(nf2_node_view(fs, node, level, &gap.view));
         NF2_TRY(nf2_node_gap(fs, key, !below, &gap));
         if (gap.below == 0) {
@@ -104,10 +107,37 @@ static int find_way(nf2_t *fs, const struct nf2_key *key, bool below)
             way->above = (uint16_t)above;
         }
         NF2_TRY(nf2_tree_child(fs, gap.below, &front, &node));
+        way->node[level - 1] = node;
     }
-    way->node[0] = node;
     way->known = true;
     return 1;
+}
+
+/*
+ * The way from the root; or, since leaves are asked for in order, from the node that has what
+ * follows the last one, if the key lies there, and not behind all that this node has.
+ */
+static int find_way(nf2_t *fs, const struct nf2_key *key, bool below)
+{
+    struct nf2_way *way = &fs->way;
+    uint32_t level = way->above_level;
+    int order = 2;
+
+    NF2_NEAR(way);
+    if (way->known && way->above != 0 && !below) {
+        order = nf2_compare_at(fs, way->node[level].block, way->above, key);
+        NF2_TRY(order);
+    }
+    if (order < 2) {
+        NF2_TRY(way_from(fs, key, below, level));
+        if (way->above != 0) {
+            return 1;
+        }
+    }
+    level = fs->root.level;
+    way->node[level].block = fs->root.node;
+    way->node[level].base_end = fs->root.node_base;
+    return way_from(fs, key, below, level);
 }
 
 /* No search, if that is the leaf that was asked for last and no node was written anew since. */

@@ -186,11 +186,12 @@ static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map,
 
 /*
  * The entries of a leaf from the cursor on: 0, WANTED if something of them is to be moved first,
- * or an error. What follows
- * the last piece is not known: it is left to be marked, if `*last_id` is not 0.
+ * or an error. What follows the last piece is not known: it is left to be marked, if `*last_id` is
+ * not 0.
  */
-static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path, struct nf2_wanted *wanted,
-                               struct nf2_piece *last, uint32_t *last_id)
+static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path,
+                               struct nf2_wanted *wanted, struct nf2_piece *last,
+                               uint32_t *last_id)
 {
     struct nf2_iterator iterator;
     struct nf2_entry entry;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * walk.h - a walk over the tree, leaf by leaf in order of keys: it marks the blocks in use of one
- * window, and moves what lies in victims. sweep.c says which walk is made when, and what becomes of its marks.
+ * window, and moves what lies in victims. sweep.c says which walk is made when, and what becomes of
+ * its marks.
  */
 #ifndef NF2FS_CORE_WALK_H
 #define NF2FS_CORE_WALK_H
