@@ -66,6 +66,16 @@ static int state_of(nf2_t *fs, uint32_t block)
     return nf2_space_erased(fs, block, 1) ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
 }
 
+/* Those of its group, as far as they were counted; the mean of all where that cannot be read. */
+static uint32_t erases_of(nf2_t *fs, uint32_t block)
+{
+    uint32_t size = fs->space.window_blocks, group = block % size / nf2_group_blocks(fs);
+    struct nf2_counts counts;
+
+    return nf2_wear_load(fs, block / size, &counts) < 0 ? fs->space.erases / fs->io.blocks :
+           nf2_wear_of(fs, &counts, group);
+}
+
 static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
 {
     if (block >= fs->io.blocks) {
@@ -73,7 +83,7 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     }
     nf2_journal_prepare(fs);
     if (erases != NULL) {
-        *erases = nf2_wear_of(fs, block);
+        *erases = erases_of(fs, block);
     }
     int bad = nf2_bad_is(fs, block);
     return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;

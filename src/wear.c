@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "wear.h"
 
-/* Of each group: erases of its blocks, in all, above SPLIT and two bits: */
-#define COUNT_BYTES 3u
+/* Of each group: erases of its blocks, in all (NF2_WEAR_COUNT each), above SPLIT and two bits: */
 #define SPLIT 4u                /* it is partly in use, since that moment */
 #define AGE 16u                 /* if the configuration does not say: see tests/models/wear.py */
 #define SPREAD 8u
 #define MOST 4u                 /* groups that one walk moves for that */
 #define LEAST_CHANGE 8u         /* blocks: for fewer a window's entry is not written again */
 
-struct counts {
-    struct nf2_key key;
-    uint8_t bytes[NF2_GROUPS * COUNT_BYTES];
-};
-
-/* What is on record of a window; nothing: it was never taken from. */
-static int load(nf2_t *fs, uint32_t window, struct counts *counts)
+int nf2_wear_load(nf2_t *fs, uint32_t window, struct nf2_counts *counts)
 {
     struct nf2_entry entry;
 
@@ -29,14 +22,6 @@ static int load(nf2_t *fs, uint32_t window, struct counts *counts)
 static uint32_t mean(const nf2_t *fs)
 {
     return fs->space.erases / fs->io.blocks;
-}
-
-/* Erases of each block of a group, in the mean. */
-static uint32_t wear(const nf2_t *fs, const struct counts *counts, uint32_t group)
-{
-    uint32_t value = nf2_get24(counts->bytes + group * COUNT_BYTES);
-
-    return value / (SPLIT + SPLIT) / nf2_group_blocks(fs);
 }
 
 static NF2_APART uint32_t spread(const nf2_t *fs)
@@ -62,9 +47,9 @@ static NF2_APART uint32_t moment(const nf2_t *fs)
  * For how many halves of the spread a part of a group was free and the rest never: the part wears,
  * what rests there does not, and the mean of both does not tell.
  */
-static uint32_t split_for(const nf2_t *fs, const struct counts *counts, uint32_t group)
+static uint32_t split_for(const nf2_t *fs, const struct nf2_counts *counts, uint32_t group)
 {
-    uint32_t since = counts->bytes[group * COUNT_BYTES];
+    uint32_t since = counts->bytes[group * NF2_WEAR_BYTES];
 
     return (since & SPLIT) != 0 ? (moment(fs) - since) & (SPLIT - 1) : 0;
 }
@@ -76,9 +61,9 @@ static uint32_t with_super(uint32_t window)
 }
 
 /* Was a group, or may a part of it have been, erased more often than most? */
-static bool is_worn(const nf2_t *fs, const struct counts *counts, uint32_t group)
+static bool is_worn(const nf2_t *fs, const struct nf2_counts *counts, uint32_t group)
 {
-    return aged(fs) && (wear(fs, counts, group) > mean(fs) + spread(fs) ||
+    return aged(fs) && (nf2_wear_of(fs, counts, group) > mean(fs) + spread(fs) ||
                         split_for(fs, counts, group) > 0);
 }
 
@@ -93,13 +78,13 @@ static int count_free(nf2_t *fs, bool leaving)
     const uint8_t *bits = leaving ? space->now : space->mark;
     bool all = leaving || window != now;
     uint32_t size = nf2_group_blocks(fs), sum = 0, at = 0;
-    struct counts counts;
+    struct nf2_counts counts;
     struct nf2_op op;
 
-    NF2_TRY(load(fs, window, &counts));
+    NF2_TRY(nf2_wear_load(fs, window, &counts));
     space->worn = with_super(window);
     for (uint32_t group = 0; group < NF2_GROUPS; group++) {
-        uint8_t *count = counts.bytes + group * COUNT_BYTES;
+        uint8_t *count = counts.bytes + group * NF2_WEAR_BYTES;
         uint32_t free = 0, fresh = 0, value = nf2_get24(count);
         for (uint32_t n = size; n > 0; n--, at++) {
             uint32_t is_free = !nf2_bit(bits, at);
@@ -110,9 +95,9 @@ static int count_free(nf2_t *fs, bool leaving)
         if (leaving) {          /* those that idle time erased will be erased anew */
             fresh = (space->erased_groups >> group & 1u) != 0 ? 0 : 0 - fresh;
         }
-        value += fresh * (SPLIT + SPLIT);
+        value += fresh * NF2_WEAR_COUNT;
         if (free == size) {
-            value &= ~(SPLIT + SPLIT - 1);
+            value &= ~(NF2_WEAR_COUNT - 1);
         } else if (free > 0 && (value & SPLIT) == 0) {
             value |= SPLIT + (moment(fs) & (SPLIT - 1));
         }
@@ -136,13 +121,13 @@ int nf2_wear_take(nf2_t *fs)
 }
 
 /* The group that lags most and is not among the laggards yet; NF2_GROUPS: there is none. */
-static uint32_t least_worn(const nf2_t *fs, const struct counts *counts)
+static uint32_t least_worn(const nf2_t *fs, const struct nf2_counts *counts)
 {
     uint32_t best = NF2_GROUPS, least = aged(fs) ? mean(fs) : 0;
 
     for (uint32_t group = 0; group < NF2_GROUPS; group++) {
         bool chosen = (fs->space.laggards >> group & 1u) != 0;
-        uint32_t erases = split_for(fs, counts, group) > 1 ? 0 : wear(fs, counts, group);
+        uint32_t erases = split_for(fs, counts, group) > 1 ? 0 : nf2_wear_of(fs, counts, group);
         erases += spread(fs);
         if (!chosen && erases < least) {
             best = group;
@@ -174,11 +159,11 @@ int nf2_wear_look(nf2_t *fs)
     struct nf2_space *space = &fs->space;
     uint32_t windows = nf2_windows(fs), far = windows < 3 ? 0 : windows / 2, found = 0;
     uint32_t window = (space->mark_window + far) % windows, group = 0;
-    struct counts counts;
+    struct nf2_counts counts;
 
     space->laggards = with_super(window);
     space->lag_window = (uint8_t)window;
-    NF2_TRY(load(fs, window, &counts));
+    NF2_TRY(nf2_wear_load(fs, window, &counts));
     bool may = (far == 0 || window != space->now_window) && !fs->walk.hard &&
                nf2_alloc_stock(fs) >= space->window_blocks / 8;
     for (; may && found < MOST && (group = least_worn(fs, &counts)) < NF2_GROUPS; found++) {
@@ -192,23 +177,15 @@ int nf2_wear_look(nf2_t *fs)
     return NF2_OK;
 }
 
-uint32_t nf2_wear_of(nf2_t *fs, uint32_t block)
-{
-    uint32_t size = fs->space.window_blocks, group = block % size / nf2_group_blocks(fs);
-    struct counts counts;
-
-    return load(fs, block / size, &counts) < 0 ? mean(fs) : wear(fs, &counts, group);
-}
-
 void nf2_wear_range(nf2_t *fs, uint32_t *least, uint32_t *most)
 {
-    struct counts counts;
+    struct nf2_counts counts;
 
     *least = *most = mean(fs);
     for (uint32_t window = 0; window < nf2_windows(fs); window++) {
-        bool known = load(fs, window, &counts) >= 0;
+        bool known = nf2_wear_load(fs, window, &counts) >= 0;
         for (uint32_t group = 0; known && group < NF2_GROUPS; group++) {
-            uint32_t erases = wear(fs, &counts, group);
+            uint32_t erases = nf2_wear_of(fs, &counts, group);
             *least = nf2_min(*least, erases);
             *most = nf2_max(*most, erases);
         }
