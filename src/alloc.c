@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "alloc.h"
 
-#define STEP_BLOCKS 3u          /* of each claim that a step of idle work takes at most, as a rule */
+#define STEP_BLOCKS 3u          /* of each claim that a step of idle work takes at most,
+                                   as a rule */
 #define CLAIM_FEW 4u            /* blocks that one claim for nodes takes where they are not many */
 
 uint32_t nf2_alloc_stock(const nf2_t *fs)
@@ -41,11 +42,15 @@ int nf2_alloc_erase(nf2_t *fs, uint32_t block, uint32_t count)
     return result == NF2_OK ? (int)count : result;
 }
 
-/* Erases blocks of a claim that follow those that are erased. One that fails ends it, or begins it no more. */
+/*
+ * Erases blocks of a claim that follow those that are erased. One that fails ends it, or begins it
+ * no more.
+ */
 static int erase_next(nf2_t *fs, struct nf2_claim *claim, uint32_t count)
 {
     NF2_ASSERT(claim->erased + count <= claim->count);
-    int result = NF2_BROKEN(NF2_FAULT_ERASE) ? (int)count : nf2_alloc_erase(fs, (uint32_t)claim->start + claim->erased, count);
+    int result = NF2_BROKEN(NF2_FAULT_ERASE) ? (int)count :
+                 nf2_alloc_erase(fs, (uint32_t)claim->start + claim->erased, count);
     if (result == NF2_FAILED_BLOCK) {
         claim->start = (uint16_t)(claim->start + (claim->erased == 0));
         claim->count = (uint8_t)(claim->erased == 0 ? claim->count - 1u : claim->erased);
@@ -59,7 +64,8 @@ static int erase_next(nf2_t *fs, struct nf2_claim *claim, uint32_t count)
 /* Does one large erase take all of a claim, and is none of it erased? */
 static bool erases_whole(const nf2_t *fs, const struct nf2_claim *claim)
 {
-    return claim->erased == 0 && claim->count > 1 && claim->count == nf2_large_blocks(fs) && nf2_large_begins(fs, claim->start);
+    return claim->erased == 0 && claim->count > 1 && claim->count == nf2_large_blocks(fs) &&
+           nf2_large_begins(fs, claim->start);
 }
 
 /*
@@ -85,8 +91,12 @@ static bool many_free(const nf2_t *fs)
     return fs->space.now_free > fs->space.window_blocks / 4;
 }
 
-/* A run of free blocks becomes the claim, of these or else of others: blocks of it, 0 if there is none. */
-static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most, enum nf2_space_of of)
+/*
+ * A run of free blocks becomes the claim, of these or else of others: blocks of it, 0 if there is
+ * none.
+ */
+static NF2_APART int claim_free(nf2_t *fs, struct nf2_claim *claim, uint32_t most,
+                                enum nf2_space_of of)
 {
     uint32_t start = claim->start, n = nf2_space_find(fs, most, of, &start);
 
@@ -116,8 +126,8 @@ static NF2_APART bool claim_other(struct nf2_claim *claim, struct nf2_claim *oth
 }
 
 /*
- * `kept`: so many blocks are left to nodes. What one claim takes is lost by a cut until a walk finds
- * it again: it has a bound.
+ * `kept`: so many blocks are left to nodes. What one claim takes is lost by a cut until a walk
+ * finds it again: it has a bound.
  */
 static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 {
@@ -130,7 +140,8 @@ static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 
     if (nodes) {
         most = nf2_min(!fs->mounted ? 1 : plenty ? nf2_part_blocks(fs) : CLAIM_FEW, most);
-        n = claim_free(fs, claim, most, plenty ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS); /* one large erase for many nodes */
+        /* one large erase for many nodes */
+        n = claim_free(fs, claim, most, plenty ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS);
     } else if (space->now_free > keep) {
         most = nf2_min(nf2_min(nf2_part_blocks(fs), space->now_free - keep), most);
         n = claim_free(fs, claim, most, moved ? NF2_SPACE_WORN : NF2_SPACE_WHOLE);
@@ -142,7 +153,8 @@ static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
     if (n != 0) {
         return n;
     }
-    bool found = space->freed_count > 0 ? claim_one(claim, space->freed[--space->freed_count], false) :
+    bool found = space->freed_count > 0 ?
+                 claim_one(claim, space->freed[--space->freed_count], false) :
                  nodes ? claim_other(claim, &space->moved) || claim_other(claim, &space->data) :
                  claim_other(claim, &space->nodes);
     return found ? NF2_OK : NF2_NEED_SPACE;
@@ -199,7 +211,8 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
 }
 
 /*
- * Is more of it to be erased, or is it empty, or nearly? As much as calls take; as a step of a walk does, while one is on.
+ * Is more of it to be erased, or is it empty, or nearly? As much as calls take; as a step of a walk
+ * does, while one is on.
  */
 static NF2_APART bool is_short(const nf2_t *fs, const struct nf2_claim *claim)
 {
@@ -209,13 +222,14 @@ static NF2_APART bool is_short(const nf2_t *fs, const struct nf2_claim *claim)
 }
 
 /*
- * The claim that is, of those for calls, or the one for what moves; NULL: none. That is made only where many blocks are
- * free: else the claims would take blocks from each other, for ever.
+ * The claim that is, of those for calls, or the one for what moves; NULL: none. That is made only
+ * where many blocks are free: else the claims would take blocks from each other, for ever.
  */
 static struct nf2_claim *short_claim(nf2_t *fs, bool moves)
 {
     struct nf2_space *space = &fs->space;
-    struct nf2_claim *claim = moves ? claim_of_moves(fs) : is_short(fs, &space->nodes) ? &space->nodes : &space->data;
+    struct nf2_claim *claim = moves ? claim_of_moves(fs) :
+                              is_short(fs, &space->nodes) ? &space->nodes : &space->data;
 
     return (fs->walk.active || !moves) && is_short(fs, claim) ? claim : NULL;
 }

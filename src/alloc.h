@@ -36,16 +36,16 @@ int nf2_run_program(nf2_t *fs, struct nf2_run *run, const void *data, uint32_t l
 uint32_t nf2_alloc_stock(const nf2_t *fs);
 
 /*
- * Erases a block, or as many as a large erase takes: how many were, NF2_FAILED_BLOCK for one that is
- * known as bad from now on, or an error.
+ * Erases a block, or as many as a large erase takes: how many were, NF2_FAILED_BLOCK for one that
+ * is known as bad from now on, or an error.
  */
 int nf2_alloc_erase(nf2_t *fs, uint32_t block, uint32_t count);
 
 /*
- * Claims blocks that calls will take, or `moves`: steps of idle work, and erases a part of them that
- * takes at most `left` microseconds; a large erase is waited for, if it takes at most `budget`. Was
- * something done (DONE), or is something not erased (OWED)? 0 if all is or cannot be had; or an
- * error.
+ * Claims blocks that calls will take, or `moves`: steps of idle work, and erases a part of them
+ * that takes at most `left` microseconds; a large erase is waited for, if it takes at most
+ * `budget`. Was something done (DONE), or is something not erased (OWED)? 0 if all is or cannot be
+ * had; or an error.
  */
 enum { NF2_AHEAD_OWED = 1, NF2_AHEAD_DONE = 2 };
 int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget);

@@ -22,7 +22,8 @@ int nf2_bad_next(nf2_t *fs, uint32_t from, uint32_t *block)
     struct nf2_entry entry;
 
     nf2_key_make(&key, NF2_SYSTEM_ID, NF2_KEY_BAD, from);
-    int found = (fs->root.bad_flags & NF2_BAD_KEYS) != 0 ? nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry) : 0;
+    int found = (fs->root.bad_flags & NF2_BAD_KEYS) != 0 ?
+                nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry) : 0;
     NF2_TRY(found);
     if (found == 0 || entry.key.id != NF2_SYSTEM_ID || entry.key.bytes[0] != NF2_KEY_BAD) {
         return 0;

@@ -78,5 +78,6 @@ int32_t nf2_leave(const nf2_t *fs, int32_t result)
     if (config != NULL && config->unlock != NULL) {
         config->unlock(config->lock_context);
     }
-    return result > NF2_OWN_RESULTS ? result : result == NF2_NEED_SPACE ? NF2_ERR_NOSPC : NF2_ERR_IO;
+    return result > NF2_OWN_RESULTS ? result :
+           result == NF2_NEED_SPACE ? NF2_ERR_NOSPC : NF2_ERR_IO;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "flash.h"
 
-#define PEEK_BYTES 88u          /* what a look into the middle of a page reads: one record or two, at the price of one read */
+#define PEEK_BYTES 88u          /* what a look into the middle of a page reads:
+                                   one record or two, at the price of one read */
 #define EFFORT_PROGRAM 8u       /* of a program, in pages read */
 
 /* A power of two between these. */
@@ -20,13 +21,15 @@ int nf2_flash_validate(const struct nf2_config *config)
     }
     uint32_t block = flash->block_size, large = flash->large_erase_size;
     if (!power(block, 4096, 65536) || !power(flash->page_size, 256, 512) ||
-        !power(flash->program_unit, 1, 32) || !power(flash->read_unit, 1, 32) || flash->chip_size % block != 0 ||
+        !power(flash->program_unit, 1, 32) || !power(flash->read_unit, 1, 32) ||
+        flash->chip_size % block != 0 ||
         (large != 0 && !power(large, 2 * block, UINT32_MAX))) {
         return NF2_ERR_GEOMETRY;
     }
     bool fits = (config->offset | config->size) % block == 0 && config->offset < flash->chip_size &&
                 config->size <= flash->chip_size - config->offset;
-    return fits && config->buffer_size >= NF2_BUFFER_SIZE(flash->page_size) ? NF2_OK : NF2_ERR_INVAL;
+    return fits && config->buffer_size >= NF2_BUFFER_SIZE(flash->page_size) ? NF2_OK :
+           NF2_ERR_INVAL;
 }
 
 uint32_t nf2_large_blocks(const nf2_t *fs)
@@ -56,10 +59,12 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
 {
     uint32_t page = nf2_page(fs), pages = (address % page + length + page - 1) / page;
 
-    NF2_ASSERT(length > 0 && address % fs->io.flash->read_unit == 0 && length % fs->io.flash->read_unit == 0);
+    NF2_ASSERT(length > 0 && address % fs->io.flash->read_unit == 0 &&
+               length % fs->io.flash->read_unit == 0);
     fs->io.effort += pages;
     fs->drive.busy_us += pages * (fs->io.flash->read_page_us + NF2_PROCESSOR_US);
-    return fs->io.flash->read(fs->io.flash->context, address, to, length) != 0 ? NF2_ERR_IO : NF2_OK;
+    return fs->io.flash->read(fs->io.flash->context, address, to, length) != 0 ? NF2_ERR_IO :
+           NF2_OK;
 }
 
 /* Fills the window from its end up to `to`, or a little more for the read unit. */

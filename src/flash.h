@@ -11,7 +11,8 @@
 /* The block failed for good; the volume is not broken: the caller goes on in another block. */
 #define NF2_FAILED_BLOCK (-250)
 
-#define NF2_PROCESSOR_US 16u    /* of the processor, about, for each page that is read: at 100 MHz */
+#define NF2_PROCESSOR_US 16u    /* of the processor, about, for each page that is read:
+                                   at 100 MHz */
 
 /* Is the configuration one that the file system can use? */
 int nf2_flash_validate(const struct nf2_config *config);

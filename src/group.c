@@ -3,7 +3,7 @@
 
 #include "walked.h"
 
-/* ---- applying ----------------------------------------------------------------------------------- */
+/* ---- applying -------------------------------------------------------------------------------- */
 
 /* Twice does no harm: each change is by its key. */
 static int apply_all(nf2_t *fs)
@@ -67,14 +67,15 @@ static int settle(nf2_t *fs)
     if (block == NF2_NO_BLOCK) {
         return NF2_OK;
     }
-    NF2_TRY(fs->group_busy == NF2_GROUP_NONE ? NF2_OK : NF2_NEED_SPACE); /* the next call may have more to say */
+    /* the next call may have more to say */
+    NF2_TRY(fs->group_busy == NF2_GROUP_NONE ? NF2_OK : NF2_NEED_SPACE);
     fs->root.group_block = NF2_NO_BLOCK;
     int result = NF2_BROKEN(NF2_FAULT_DONE) ? NF2_OK : nf2_journal_checkpoint(fs, false);
     fs->root.group_block = (uint16_t)(result < 0 ? block : NF2_NO_BLOCK);
     return result;
 }
 
-/* ---- committing --------------------------------------------------------------------------------- */
+/* ---- committing ------------------------------------------------------------------------------ */
 
 /* Writes a change; a writer of NULL does not. The bytes that it takes. */
 uint32_t nf2_group_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op)
@@ -136,7 +137,8 @@ static NF2_APART int commit(nf2_t *fs, struct nf2_op *ops, unsigned count)
     for (unsigned i = 0; i < count && NF2_BROKEN(NF2_FAULT_LEAVES); i++) {
         NF2_TRY(nf2_tree_apply(fs, &ops[i]));
     }
-    while (result == NF2_FAILED_BLOCK && !NF2_BROKEN(NF2_FAULT_LEAVES)) { /* the log goes on in other blocks, or ends */
+    /* the log goes on in other blocks, or ends */
+    while (result == NF2_FAILED_BLOCK && !NF2_BROKEN(NF2_FAULT_LEAVES)) {
         NF2_TRY(nf2_group_open(fs, &writer, length));
         for (unsigned i = 0; i < count; i++) {
             (void)nf2_group_put(fs, &writer, &ops[i]);
@@ -167,7 +169,7 @@ int nf2_group_end(nf2_t *fs, int result)
     return fs->io.broken && applied < 0 ? applied : result;
 }
 
-/* ---- maps --------------------------------------------------------------------------------------- */
+/* ---- maps ------------------------------------------------------------------------------------ */
 
 void nf2_op_piece(struct nf2_op *op, uint32_t id, struct nf2_piece *piece)
 {
@@ -200,7 +202,8 @@ int nf2_change_end(nf2_t *fs, uint32_t id, uint32_t end)
     if (plan[1].kind == 0 || NF2_BROKEN(NF2_FAULT_GROWS)) {
         return nf2_change_pieces(fs, id, plan, 1);
     }
-    nf2_piece_part(fs, &plan[1], 0, end - plan[1].offset); /* its true length, also where pieces behind it cut it short so far */
+    /* its true length, also where pieces behind it cut it short so far */
+    nf2_piece_part(fs, &plan[1], 0, end - plan[1].offset);
     return nf2_change_pieces(fs, id, plan, 2);
 }
 
@@ -216,9 +219,10 @@ int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
     return NF2_OK;
 }
 
-/* ---- names -------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
-int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length, struct nf2_op *op)
+int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint32_t length,
+                   struct nf2_op *op)
 {
     struct nf2_entry entry;
 

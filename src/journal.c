@@ -3,11 +3,11 @@
 
 #define IDS_AHEAD 64u           /* ids that a CHECKPOINT gives out in advance */
 
-/* ---- what a CHECKPOINT holds -------------------------------------------------------------------- */
+/* ---- what a CHECKPOINT holds ----------------------------------------------------------------- */
 
 /*
- * Runs of fields that lie together and are of one size: 0 stands for bools. On record they follow each
- * other.
+ * Runs of fields that lie together and are of one size: 0 stands for bools. On record they follow
+ * each other.
  */
 #define END_OF(field) (offsetof(nf2_t, field) + sizeof ((nf2_t *)NULL)->field)
 #define RUN(first, last, size) \
@@ -89,25 +89,32 @@ static int read_state(nf2_t *fs, uint32_t place)
     NF2_ASSERT(at == 2 + NF2_STATE_BYTES);
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
     bool group = root->group_block < fs->io.blocks;
-    bool claims = space->nodes.erased <= space->nodes.count && space->data.erased <= space->data.count;
-    bool inside = root->bads <= NF2_BAD_MAX && root->level < NF2_LEVELS && space->now_window < nf2_windows(fs);
+    bool claims = space->nodes.erased <= space->nodes.count &&
+                  space->data.erased <= space->data.count;
+    bool inside = root->bads <= NF2_BAD_MAX && root->level < NF2_LEVELS &&
+                  space->now_window < nf2_windows(fs);
     return group && claims && inside && root->volume_id == volume_id ? NF2_OK : NF2_ERR_CORRUPT;
 }
 
-/* ---- reading the log ---------------------------------------------------------------------------- */
+/* ---- reading the log ------------------------------------------------------------------------- */
 
-/* The epoch of the last session: of one that was cut in its first CHECKPOINT only the torn page is left. */
+/*
+ * The epoch of the last session: of one that was cut in its first CHECKPOINT only the torn page is
+ * left.
+ */
 static uint16_t last_epoch(const nf2_t *fs, const struct nf2_scan *scan)
 {
     uint16_t torn = scan->bad_epoch;
-    bool later = scan->bad && torn == nf2_epoch_code(torn) && nf2_epochs_between(fs->io.epoch, torn) < 2048;
+    bool later = scan->bad && torn == nf2_epoch_code(torn) &&
+                 nf2_epochs_between(fs->io.epoch, torn) < 2048;
 
     return later ? torn : fs->io.epoch;
 }
 
 /*
- * The last log: where an anchor is lost, or a cut came in front of it, the log goes on in the block that the head names as the next one.
- * What that was before has fewer erases, or was erased. A read that fails must not end the search: an older log would be gone on with.
+ * The last log: where an anchor is lost, or a cut came in front of it, the log goes on in the block
+ * that the head names as the next one. What that was before has fewer erases, or was erased. A read
+ * that fails must not end the search: an older log would be gone on with.
  */
 static int find_head(nf2_t *fs)
 {
@@ -121,12 +128,14 @@ static int find_head(nf2_t *fs)
         nf2_scan_begin(&scan, block);
         int found = nf2_scan_next(fs, &scan, &record);
         NF2_TRY(found);
-        if (found == 0 || record.type != NF2_ROOT_CHECKPOINT || record.length != NF2_RECORD_OVERHEAD + NF2_STATE_BYTES) {
+        if (found == 0 || record.type != NF2_ROOT_CHECKPOINT ||
+            record.length != NF2_RECORD_OVERHEAD + NF2_STATE_BYTES) {
             break;
         }
         const uint8_t *p = nf2_peek(fs, block, record.offset + 2u, NF2_STATE_ERASES + 4u);
         NF2_TRY(p != NULL ? NF2_OK : NF2_ERR_IO);
-        if (nf2_get32(p + NF2_STATE_VOLUME) != root->volume_id || nf2_get32(p + NF2_STATE_ERASES) < erases) {
+        if (nf2_get32(p + NF2_STATE_VOLUME) != root->volume_id ||
+            nf2_get32(p + NF2_STATE_ERASES) < erases) {
             break;
         }
         erases = nf2_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
@@ -149,7 +158,8 @@ int nf2_journal_read(nf2_t *fs)
     NF2_ASSERT(root->head < fs->io.blocks && !fs->io.epoch_known);
     NF2_TRY(find_head(fs));
     nf2_scan_begin(&scan, root->head);
-    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) { /* the last CHECKPOINT counts, and a GROUP behind it */
+    /* the last CHECKPOINT counts, and a GROUP behind it */
+    while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         bool group = state != 0 && record.type == NF2_ROOT_GROUP;
         bool valid = group || (record.type == NF2_ROOT_CHECKPOINT && record.length == STATE_LENGTH);
         NF2_TRY(valid ? NF2_OK : NF2_ERR_CORRUPT);
@@ -168,23 +178,27 @@ int nf2_journal_read(nf2_t *fs)
     }
     root->next_id = NF2_BROKEN(NF2_FAULT_ID) ? root->next_id : root->id_limit;
     fs->io.epoch = scan.last_epoch;
-    bool torn = scan.bad && (scan.dirty_end || scan.used_end > nf2_page_end(fs, scan.last_end - 1u));
+    bool torn = scan.bad &&
+                (scan.dirty_end || scan.used_end > nf2_page_end(fs, scan.last_end - 1u));
     /* A turn without its anchor was cut in that, of which the super block may have a part. */
     root->anchor_due = root->head != anchored;
     fs->io.cut = !root->clean || torn || root->anchor_due; /* torn: in its first CHECKPOINT */
     if (fs->io.cut) { /* what was claimed and not used is found by the walk */
         memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
         memset(&fs->space.data, 0, sizeof fs->space.data);
-        root->next_suspect = root->next_suspect || !NF2_BROKEN(NF2_FAULT_SUSPECT); /* it may have been cut in a turn */
-        fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) + (NF2_BROKEN(NF2_FAULT_EPOCH) ? 0u : 1u));
+        /* it may have been cut in a turn */
+        root->next_suspect = root->next_suspect || !NF2_BROKEN(NF2_FAULT_SUSPECT);
+        fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) +
+                                      (NF2_BROKEN(NF2_FAULT_EPOCH) ? 0u : 1u));
         root->unclean_mounts++;
         root->leaky = true;
     }
     fs->io.epoch_known = true;
     root->end = (uint16_t)nf2_scan_append_at(fs, &scan);
     /*
-     * A session that was cut in its first program may have left no trace of it, and the next one programs the same place. With
-     * units that are programmed once it must not: all goes into blocks that are erased first.
+     * A session that was cut in its first program may have left no trace of it, and the next one
+     * programs the same place. With units that are programmed once it must not: all goes into
+     * blocks that are erased first.
      */
     if (fs->io.flash->program_unit > 1 && !NF2_BROKEN(NF2_FAULT_ONCE)) {
         root->next_suspect = true;
@@ -196,7 +210,7 @@ int nf2_journal_read(nf2_t *fs)
     return NF2_OK;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 void nf2_journal_bad(nf2_t *fs, uint32_t block)
 {
@@ -210,7 +224,8 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block)
     if (nf2_space_bad_listed(fs, block) || NF2_BROKEN(NF2_FAULT_BAD)) {
         return;
     }
-    if (root->bads == NF2_BAD_MAX) { /* too many in one call: the first one is found anew when it fails again */
+    /* too many in one call: the first one is found anew when it fails again */
+    if (root->bads == NF2_BAD_MAX) {
         nf2_journal_bad_done(fs, root->bad[0]);
     }
     root->bad[root->bads++] = (uint16_t)block;
@@ -223,7 +238,8 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
 
     NF2_NEAR(root);
     NF2_ASSERT(root->bads <= NF2_BAD_MAX);
-    for (unsigned i = 0; i < root->bads; i++) { /* more that failed meanwhile may have taken its place */
+    /* more that failed meanwhile may have taken its place */
+    for (unsigned i = 0; i < root->bads; i++) {
         if (root->bad[i] != block) {
             root->bad[kept++] = root->bad[i];
         }
@@ -240,7 +256,10 @@ uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
     return (uint32_t)claim->start + claim->count;
 }
 
-/* The claim that the log's next block comes from: where there is none for nodes, a free block becomes it. */
+/*
+ * The claim that the log's next block comes from: where there is none for nodes, a free block
+ * becomes it.
+ */
 static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
@@ -262,7 +281,8 @@ void nf2_journal_prepare(nf2_t *fs)
 {
     if (!fs->root.opened && !nf2_log_fits(fs, fs->root.end, NF2_GROUP_BYTES_MAX)) {
         struct nf2_claim *claim = next_claim(fs);
-        claim->erased = (uint8_t)(claim->erased - (claim->erased > 0 && claim->erased == claim->count));
+        claim->erased = (uint8_t)(claim->erased -
+                                  (claim->erased > 0 && claim->erased == claim->count));
     }
 }
 
@@ -369,7 +389,8 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
         return NF2_ERR_ROFS;
     }
     nf2_journal_prepare(fs);
-    if (fs->root.anchor_due) { /* before a block that led to the head has another use: `next` may be one */
+    /* before a block that led to the head has another use: `next` may be one */
+    if (fs->root.anchor_due) {
         NF2_TRY(nf2_super_write(fs));
         fs->root.anchor_due = false;
     }

@@ -26,7 +26,8 @@ void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t numbe
 uint32_t nf2_key_value(const struct nf2_key *key)
 {
     const uint8_t *p = key->bytes + key->length;
-    return key->length < 4 ? 0 : (uint32_t)p[-4] << 24 | (uint32_t)p[-3] << 16 | (uint32_t)p[-2] << 8 | p[-1];
+    return key->length < 4 ? 0 :
+           (uint32_t)p[-4] << 24 | (uint32_t)p[-3] << 16 | (uint32_t)p[-2] << 8 | p[-1];
 }
 
 int nf2_key_order(uint32_t id, const uint8_t *bytes, uint32_t length, const struct nf2_key *key)

@@ -15,12 +15,14 @@ uint16_t nf2_epoch_code(uint32_t number)
 uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
 {
     uint32_t end = offset + length, room;
-    return end <= nf2_page_end(fs, offset) ? end : nf2_record_place(fs, offset, length - 1, &room) + 1;
+    return end <= nf2_page_end(fs, offset) ? end :
+           nf2_record_place(fs, offset, length - 1, &room) + 1;
 }
 
 uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room)
 {
-    uint32_t first = nf2_page_end(fs, offset) - offset, per_page = nf2_page(fs) - NF2_CONTINUED_HEAD;
+    uint32_t first = nf2_page_end(fs, offset) - offset,
+             per_page = nf2_page(fs) - NF2_CONTINUED_HEAD;
 
     if (position < first) {
         *room = first - position;
@@ -28,10 +30,12 @@ uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, u
     }
     position -= first;
     *room = per_page - position % per_page;
-    return nf2_page_end(fs, offset) + position / per_page * nf2_page(fs) + NF2_CONTINUED_HEAD + position % per_page;
+    return nf2_page_end(fs, offset) + position / per_page * nf2_page(fs) + NF2_CONTINUED_HEAD +
+           position % per_page;
 }
 
-int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data, uint32_t length)
+int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data,
+                    uint32_t length)
 {
     uint8_t *to = data;
 
@@ -164,10 +168,12 @@ static int group_whole(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *reco
                 return NF2_ERR_IO;
             }
             uint32_t other = nf2_get16(head) ^ scan->epoch;
-            if ((other & (other - 1)) == 0) { /* of no bit, or of one that turned over or was not programmed */
+            /* of no bit, or of one that turned over or was not programmed */
+            if ((other & (other - 1)) == 0) {
                 found = nf2_record_at(fs, scan->block, next + NF2_PAGE_HEAD, scan->epoch, record);
             }
-            bool within = found == NF2_PLACE_RECORD && NF2_PAGE_HEAD + (uint32_t)record->length <= nf2_page(fs);
+            bool within = found == NF2_PLACE_RECORD &&
+                          NF2_PAGE_HEAD + (uint32_t)record->length <= nf2_page(fs);
             if (other != 0 && found >= NF2_PLACE_INVALID && !within) {
                 found = NF2_PLACE_BLANK; /* mend_epoch() does not take it */
             }
@@ -257,8 +263,10 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
                 continue;
             }
         }
-        bool begins = scan->position >= scan->group_end; /* else it was checked with the first one */
-        int found = nf2_record_at(fs, scan->block, scan->position, begins ? scan->epoch : NF2_NONE, record);
+        /* else it was checked with the first one */
+        bool begins = scan->position >= scan->group_end;
+        int found = nf2_record_at(fs, scan->block, scan->position, begins ? scan->epoch : NF2_NONE,
+                                  record);
         int whole = found;
         struct nf2_record last = *record;
         if (found == NF2_PLACE_RECORD && begins) {
@@ -274,7 +282,9 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
             whole = NF2_BROKEN(NF2_FAULT_WHOLE) ? found : whole;
             bool within = record->more && whole == NF2_PLACE_RECORD;
             uint32_t end = within ? nf2_next_place(fs, record) : scan->group_end;
-            /* In an epoch nothing is behind a torn program; nor behind a node's first one in any. */
+            /*
+             * In an epoch nothing is behind a torn program; nor behind a node's first one in any.
+             */
             bool wrong = scan->bad && (scan->bad_epoch == scan->epoch ||
                                        scan->front_epoch == scan->epoch || scan->last_end == 0);
             if (wrong && whole == NF2_PLACE_RECORD) {
@@ -306,7 +316,9 @@ uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan)
     if (scan->last_epoch == fs->io.epoch && !scan->dirty_end && !torn_page_behind) {
         return scan->last_end;
     }
-    uint32_t skip = NF2_BROKEN(NF2_FAULT_SKIP) ? 0 : nf2_epochs_between(scan->last_epoch, fs->io.epoch);
-    uint32_t at = nf2_max(nf2_page_end(fs, scan->last_end - 1u), scan->used_end) + skip * nf2_page(fs);
+    uint32_t skip = NF2_BROKEN(NF2_FAULT_SKIP) ? 0 :
+                    nf2_epochs_between(scan->last_epoch, fs->io.epoch);
+    uint32_t at = nf2_max(nf2_page_end(fs, scan->last_end - 1u), scan->used_end) +
+                  skip * nf2_page(fs);
     return nf2_min(at, nf2_log_bytes(fs));
 }

@@ -31,7 +31,8 @@ void nf2_writer_align(nf2_t *fs, struct nf2_writer *writer)
     uint32_t at = nf2_align_unit(fs, writer->position);
 
     if (writer->result >= 0) {
-        memset(fs->io.write_buffer + (writer->position - writer->start), 0xFF, at - writer->position);
+        memset(fs->io.write_buffer + (writer->position - writer->start), 0xFF,
+               at - writer->position);
     }
     writer->position = at;
 }
@@ -48,7 +49,10 @@ static void writer_program(nf2_t *fs, struct nf2_writer *writer)
     writer->start = writer->position;
 }
 
-/* Puts bytes into the page; at a page's end programs it and goes on in the next as a long record does. */
+/*
+ * Puts bytes into the page; at a page's end programs it and goes on in the next as a long record
+ * does.
+ */
 static void emit(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint32_t length)
 {
     while (length > 0) {

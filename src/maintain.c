@@ -16,7 +16,8 @@ static uint32_t group_to_erase(const nf2_t *fs)
     uint32_t size = nf2_group_blocks(fs), blocks = fs->space.window_blocks;
     uint32_t not = fs->space.erased_groups | fs->space.worn;
 
-    for (uint32_t group = 0, at = 0; at + size <= blocks && !fs->space.now_fresh; group++, at += size) {
+    for (uint32_t group = 0, at = 0; at + size <= blocks && !fs->space.now_fresh;
+         group++, at += size) {
         if ((not >> group & 1u) == 0 && nf2_space_run(fs, at, at + size) == size) {
             return group;
         }
@@ -25,14 +26,15 @@ static uint32_t group_to_erase(const nf2_t *fs)
 }
 
 /*
- * Erases a part of a free group, if that fits into a time, or puts on record that it is erased: NF2_AHEAD_DONE,
- * GROUP_OWED, 0 if there is none, or an error. What was done is kept in RAM: a block that is taken meanwhile ends the
- * group's being free.
+ * Erases a part of a free group, if that fits into a time, or puts on record that it is erased:
+ * NF2_AHEAD_DONE, GROUP_OWED, 0 if there is none, or an error. What was done is kept in RAM: a
+ * block that is taken meanwhile ends the group's being free.
  */
 static NF2_APART int erase_group(nf2_t *fs, uint32_t left)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t size = nf2_group_blocks(fs), group = group_to_erase(fs), time = fs->io.flash->erase_block_us, count = 1;
+    uint32_t size = nf2_group_blocks(fs), group = group_to_erase(fs),
+             time = fs->io.flash->erase_block_us, count = 1;
 
     NF2_NEAR(space);
     if (group == NF2_NONE) {
@@ -54,7 +56,8 @@ static NF2_APART int erase_group(nf2_t *fs, uint32_t left)
         }
         int erased = nf2_alloc_erase(fs, block, count);
         NF2_TRY(erased == NF2_FAILED_BLOCK ? 0 : erased);
-        space->ahead = (uint16_t)(space->ahead + (uint32_t)erased); /* of one that failed the group is free no more */
+        /* of one that failed the group is free no more */
+        space->ahead = (uint16_t)(space->ahead + (uint32_t)erased);
         return NF2_AHEAD_DONE;
     }
     space->erased_groups |= 1u << group;
@@ -89,15 +92,18 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         return 0;
     }
     while (fs->root.opened || fs->root.leaky) {
-        uint32_t spent = now_us(fs) - begin, log = 2 * flash->program_page_us + erases_of_turn(fs) * flash->erase_block_us;
+        uint32_t spent = now_us(fs) - begin,
+                 log = 2 * flash->program_page_us + erases_of_turn(fs) * flash->erase_block_us;
         if (budget_us < spent + log) {
             return 1;
         }
         NF2_TRY(nf2_journal_open(fs));
         /* What calls take is erased ahead, then what else is free, then what steps take. */
-        uint32_t left = budget_us - spent - flash->program_page_us, owed = 0; /* that is for the processor */
+        uint32_t left = budget_us - spent - flash->program_page_us, /* that is for the processor */
+                 owed = 0;
         for (unsigned i = 0; i < 3 && (owed & NF2_AHEAD_DONE) == 0; i++) {
-            int result = i == 1 ? erase_group(fs, left) : nf2_alloc_ahead(fs, i != 0, left, budget_us);
+            int result = i == 1 ? erase_group(fs, left) :
+                         nf2_alloc_ahead(fs, i != 0, left, budget_us);
             NF2_TRY(result);
             owed |= (uint32_t)result;
         }

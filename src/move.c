@@ -31,7 +31,8 @@ bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
  */
 static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 {
-    uint32_t bytes = nf2_block_bytes(fs), most = (fs->space.idle > 1 ? SCANT_PAGES : STEP_PAGES) * nf2_page(fs);
+    uint32_t bytes = nf2_block_bytes(fs),
+             most = (fs->space.idle > 1 ? SCANT_PAGES : STEP_PAGES) * nf2_page(fs);
 
     if (piece->kind == NF2_PIECE_FRAMES) {
         return;
@@ -88,10 +89,9 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
 }
 
 /*
- * Plans to put what a step moves of what a map has at an offset, which is copied: all of it, or,
- * as the first piece of the
- * plan, a part, behind what is left behind that. 1: there may be more; 0, or an error. What stays
- * is marked.
+ * Plans to put what a step moves of what a map has at an offset, which is copied: all of it, or, as
+ * the first piece of the plan, a part, behind what is left behind that. 1: there may be more; 0, or
+ * an error. What stays is marked.
  */
 static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct plan *plan)
 {
@@ -227,8 +227,7 @@ static int list_to_map(nf2_t *fs, const struct nf2_key *key)
 
 /*
  * Copies each short piece that lies in a victim: the bytes of the new list, 0 if nothing was to be
- * moved, TOO_LONG, or an
- * error.
+ * moved, TOO_LONG, or an error.
  */
 static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *list)
 {

@@ -5,7 +5,7 @@
 /* Of a record, up to the end of its key; and what an inner node's entry has behind that. */
 #define FRONT_BYTES (NF2_NODE_FRONT + NF2_KEY_BYTES + NF2_CHILD_BYTES)
 
-/* ---- entries ------------------------------------------------------------------------------------ */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 /*
  * Of a record that is known to be valid, or whose key is only a help to find one. A front does not
@@ -13,7 +13,8 @@
  */
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front)
 {
-    static const uint8_t key_at[8] = {[NF2_NODE_PUT] = 2, [NF2_NODE_PUTK] = 5, [NF2_NODE_REN] = 9, [NF2_NODE_ADD] = 3};
+    static const uint8_t key_at[8] = {[NF2_NODE_PUT] = 2, [NF2_NODE_PUTK] = 5,
+                                      [NF2_NODE_REN] = 9, [NF2_NODE_ADD] = 3};
     uint32_t room = nf2_min(nf2_page_end(fs, place) - place, FRONT_BYTES);
     const uint8_t *p = nf2_peek(fs, block, place, room);
 
@@ -91,7 +92,7 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
     return part;
 }
 
-/* ---- the base ----------------------------------------------------------------------------------- */
+/* ---- the base -------------------------------------------------------------------------------- */
 
 /*
  * The first record of the base at `place` or behind it that is alive: its place, or the base's end.
@@ -101,7 +102,8 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
 {
     struct nf2_record record;
 
-    while (place + NF2_RECORD_OVERHEAD <= view->base_end) { /* behind the last one only padding is left */
+    /* behind the last one only padding is left */
+    while (place + NF2_RECORD_OVERHEAD <= view->base_end) {
         place += nf2_page_start(fs, place) == place ? NF2_PAGE_HEAD : 0;
         int found = nf2_record_at(fs, view->block, place, view->epoch, &record);
         NF2_TRY(found < 0 ? NF2_ERR_IO : NF2_OK);
@@ -132,7 +134,8 @@ int nf2_node_grown(nf2_t *fs, const struct nf2_view *view, uint32_t place)
 uint32_t nf2_node_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key)
 {
     uint32_t page = nf2_page(fs), low = 0, high = (view->base_end - 1u) / page;
-    uint32_t middle = view->end == view->base_end ? high : (high + 1) / 2; /* keys come in order, often */
+    /* keys come in order, often */
+    uint32_t middle = view->end == view->base_end ? high : (high + 1) / 2;
 
     if (key == NULL) {
         low = high;
@@ -140,7 +143,8 @@ uint32_t nf2_node_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_
     }
     for (; low < high; middle = (low + high + 1) / 2) {
         uint32_t place = middle * page + NF2_PAGE_HEAD;
-        int order = key != NULL ? nf2_compare_at(fs, view->block, place, key) : nf2_node_grown(fs, view, place);
+        int order = key != NULL ? nf2_compare_at(fs, view->block, place, key) :
+                    nf2_node_grown(fs, view, place);
         if (order == 0 || order == 1) {
             low = middle;
         } else {                /* or a long record goes on here */
@@ -179,7 +183,7 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
     return NF2_OK;
 }
 
-/* ---- searching ---------------------------------------------------------------------------------- */
+/* ---- searching ------------------------------------------------------------------------------- */
 
 /* The key of the record at `place` stays known. */
 static NF2_APART int know(nf2_t *fs, const struct nf2_view *view, uint32_t place)
@@ -214,7 +218,8 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
 }
 
 /* The entry at a place; none at 0, and an error is passed on. */
-static NF2_APART int entry_found(nf2_t *fs, const struct nf2_iterator *gap, int place, struct nf2_entry *entry)
+static NF2_APART int entry_found(nf2_t *fs, const struct nf2_iterator *gap, int place,
+                                 struct nf2_entry *entry)
 {
     if (place > 0) {
         NF2_TRY(nf2_entry_at(fs, gap->view->block, (uint32_t)place, entry));
@@ -230,9 +235,10 @@ int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct 
     return entry_found(fs, gap, place, entry);
 }
 
-/* ---- all entries in order ----------------------------------------------------------------------- */
+/* ---- all entries in order -------------------------------------------------------------------- */
 
-int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from, struct nf2_iterator *iterator)
+int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from,
+                struct nf2_iterator *iterator)
 {
     iterator->view = view;
     return nf2_node_gap(fs, from, 0, iterator);

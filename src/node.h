@@ -30,7 +30,8 @@ struct nf2_entry {
     struct nf2_key key;
 };
 
-enum nf2_seek { NF2_BELOW = 0, NF2_AT_OR_BELOW = 1, NF2_ABOVE = 2, NF2_AT_OR_ABOVE = 3 };   /* odd: or the key itself */
+/* odd: or the key itself */
+enum nf2_seek { NF2_BELOW = 0, NF2_AT_OR_BELOW = 1, NF2_ABOVE = 2, NF2_AT_OR_ABOVE = 3 };
 
 /* Is an entry with the key itself below the gap that such a search leads to? */
 static inline int nf2_seek_at(enum nf2_seek how)
@@ -118,7 +119,10 @@ int nf2_key_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_key *key);
 /* The key of the record at a place is below `key`: 0, is that: 1, above: 2, or an error. */
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key);
 
-/* Is what lies at a place a record by which the base has grown (1; else 2)? And a page of the base: see there. */
+/*
+ * Is what lies at a place a record by which the base has grown (1; else 2)? And a page of the base:
+ * see there.
+ */
 int nf2_node_grown(nf2_t *fs, const struct nf2_view *view, uint32_t place);
 uint32_t nf2_node_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key);
 
@@ -166,8 +170,8 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
 int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct nf2_entry *entry);
 
 /*
- * All entries in order of their keys, from the first one at or above `from`. Nothing
- * changes meanwhile.
+ * All entries in order of their keys, from the first one at or above `from`. Nothing changes
+ * meanwhile.
  */
 int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from,
                 struct nf2_iterator *iterator);

@@ -17,7 +17,8 @@ bool nf2_op_covers(const struct nf2_op *op, const struct nf2_key *key)
            order >= 0 && key->id == op->key->id && key->length == 4 && nf2_key_value(key) < op->to;
 }
 
-int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *ops, unsigned count)
+int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op *ops,
+                  unsigned count)
 {
     struct nf2_key key;
     int covered = 0;
@@ -87,7 +88,10 @@ void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op,
 
 /* ---- appending --------------------------------------------------------------------------- */
 
-/* Does a change put the body of the entry at a place, where it lies, and nothing else? The place of the record with it, 0 or an error. */
+/*
+ * Does a change put the body of the entry at a place, where it lies, and nothing else? The place of
+ * the record with it, 0 or an error.
+ */
 static int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t block, uint32_t place)
 {
     struct nf2_entry source;
@@ -102,7 +106,7 @@ static int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t block, uint32
 
 /* The records that the changes are in this node: how many, or an error. */
 static int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
-                          unsigned count, struct record *record)
+                unsigned count, struct record *record)
 {
     struct record *next = record;
     struct nf2_iterator gap;
@@ -116,7 +120,8 @@ static int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
         do {
             int place = range ? nf2_iterate_place(fs, &gap) : gap.below, body = 0;
             NF2_TRY(place);
-            found = place == 0 ? 0 : nf2_ops_cover(fs, view->block, (uint32_t)place, op, range ? count - i : 1);
+            found = place == 0 ? 0 :
+                    nf2_ops_cover(fs, view->block, (uint32_t)place, op, range ? count - i : 1);
             NF2_TRY(found);
             if (found == 1 && op->type == NF2_OP_DEL && i > 0) {
                 body = takes_body(fs, op - 1, view->block, (uint32_t)place);
@@ -126,13 +131,15 @@ static int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
                 next[-1].type = NF2_NODE_REN;
                 next[-1].source = (uint16_t)place;
                 next[-1].body = (uint16_t)body;
-            } else if (found == 1 || op->type == NF2_OP_PUT) { /* a RANGE leaves out what the changes behind it put */
+            } else if (found == 1 || op->type == NF2_OP_PUT) {
+                /* a RANGE leaves out what the changes behind it put */
                 if (next == record + APPEND_MAX) {
                     return NF2_NODE_FULL;
                 }
                 next->type = op->type != NF2_OP_PUT ? NF2_NODE_DEL :
                              found ? NF2_NODE_PUTK :
-                             count == 1 && gap.spot.base == view->end ? NF2_NODE_PUT : NF2_NODE_ADD; /* the base grows: all lies in it, and below the key */
+                             /* the base grows: all lies in it, and below the key */
+                             count == 1 && gap.spot.base == view->end ? NF2_NODE_PUT : NF2_NODE_ADD;
                 next->op = (uint8_t)i;
                 next->kill = (uint16_t)(found ? place : 0);
                 next->source = 0;
@@ -143,13 +150,18 @@ static int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
     return (int)(next - record);
 }
 
-/* Their ranks: so many alive records were below their keys; this and what is in front of it in the group change that. */
-static void set_ranks(const struct nf2_view *view, const struct nf2_op *ops, struct record *record, int count)
+/*
+ * Their ranks: so many alive records were below their keys; this and what is in front of it in the
+ * group change that.
+ */
+static void set_ranks(const struct nf2_view *view, const struct nf2_op *ops, struct record *record,
+                      int count)
 {
     for (struct record *last = record; last < record + count; last++) {
         unsigned below = last->rank, rank = below;
         for (const struct record *r = record; r <= last; r++) {
-            rank += r->type != NF2_NODE_DEL && nf2_key_compare(ops[r->op].key, ops[last->op].key) < 0;
+            rank += r->type != NF2_NODE_DEL &&
+                    nf2_key_compare(ops[r->op].key, ops[last->op].key) < 0;
             for (const uint16_t *slot = view->slot; slot < view->slot + below; slot++) {
                 rank -= *slot == r->source || *slot == r->kill;
             }
@@ -167,7 +179,8 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     if (n <= 0) {
         return n;
     }
-    if (view->alive + view->dead + 3 * n > view->slots) { /* what the view has to know of them: two of the base may go for one */
+    /* what the view has to know of them: two of the base may go for one */
+    if (view->alive + view->dead + 3 * n > view->slots) {
         return NF2_NODE_FULL;
     }
     set_ranks(view, ops, record, n);
@@ -191,7 +204,8 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     fs->way.last = 0;
     for (int i = 0; i < n; i++) {
         if (result != NF2_OK || nf2_view_apply(fs, view, record[i].place) != NF2_OK) {
-            nf2_view_forget(fs, view->block); /* with the hints; if the change is made, it is not worth an error */
+            /* with the hints; if the change is made, it is not worth an error */
+            nf2_view_forget(fs, view->block);
             break;
         }
     }

@@ -3,10 +3,11 @@
 
 #include "refs.h"
 
-_Static_assert((int)NF2_GROUP_PUT == NF2_OP_PUT && (int)NF2_GROUP_DEL == NF2_OP_DEL && (int)NF2_GROUP_RANGE == NF2_OP_RANGE,
+_Static_assert((int)NF2_GROUP_PUT == NF2_OP_PUT && (int)NF2_GROUP_DEL == NF2_OP_DEL &&
+               (int)NF2_GROUP_RANGE == NF2_OP_RANGE,
                "a GROUP has the numbers of the changes");
 
-/* ---- the record --------------------------------------------------------------------------------- */
+/* ---- the record ------------------------------------------------------------------------------ */
 
 int nf2_group_begin(nf2_t *fs, struct nf2_group_reader *reader)
 {
@@ -40,9 +41,11 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
         return 0;
     }
     NF2_TRY(nf2_record_read(fs, fs->root.group_block, fs->root.group_at, reader->at, bytes, room));
-    uint32_t used = room > NF2_GROUP_OP_HEAD ? load_key(bytes + NF2_GROUP_OP_HEAD, room - NF2_GROUP_OP_HEAD, &reader->key) : 0;
+    uint32_t used = room > NF2_GROUP_OP_HEAD ?
+                    load_key(bytes + NF2_GROUP_OP_HEAD, room - NF2_GROUP_OP_HEAD, &reader->key) : 0;
     uint32_t at = NF2_GROUP_OP_HEAD + used, body = nf2_get16(bytes + 1);
-    if (used == 0 || at + body > left || bytes[0] > NF2_GROUP_RANGE || (bytes[0] == NF2_GROUP_RANGE && body != 4)) {
+    if (used == 0 || at + body > left || bytes[0] > NF2_GROUP_RANGE ||
+        (bytes[0] == NF2_GROUP_RANGE && body != 4)) {
         return NF2_ERR_IO;
     }
     memset(op->body, 0, sizeof op->body);
@@ -57,15 +60,17 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
     return 1;
 }
 
-/* ---- the tree as it will be --------------------------------------------------------------------- */
+/* ---- the tree as it will be ------------------------------------------------------------------ */
 
 #define GONE 2                  /* the entry is removed: a search goes on behind its key */
 
 /*
- * What the changes make of the entry that the tree has on one side of a key (its block is NF2_NO_BLOCK: there is none): the nearest of those
- * that they put, if it is nearer. No change removes what another one puts.
+ * What the changes make of the entry that the tree has on one side of a key (its block is
+ * NF2_NO_BLOCK: there is none): the nearest of those that they put, if it is nearer. No change
+ * removes what another one puts.
  */
-static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
+static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
+                                  struct nf2_entry *entry)
 {
     int sign = how < NF2_ABOVE ? 1 : -1, at = how & 1;
     struct nf2_group_reader reader;
@@ -80,7 +85,8 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
                 continue;
             }
             if (op.type == NF2_OP_RANGE) {
-                nf2_key_make(&entry->key, op.key->id, 0, sign > 0 ? nf2_key_value(op.key) : op.to - 1);
+                nf2_key_make(&entry->key, op.key->id, 0,
+                             sign > 0 ? nf2_key_value(op.key) : op.to - 1);
             }
             return GONE;
         }
@@ -94,7 +100,8 @@ static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2
     return found < 0 ? found : entry->body.at.record.block != NF2_NO_BLOCK;
 }
 
-static NF2_APART int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
+static NF2_APART int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
+                          struct nf2_entry *entry)
 {
     const struct nf2_key *from = key;
     enum nf2_seek next = how;
@@ -116,7 +123,8 @@ static NF2_APART int seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek ho
 
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry)
 {
-    return fs->group_busy != NF2_GROUP_NONE ? seek(fs, key, how, entry) : nf2_tree_seek_as_is(fs, key, how, entry);
+    return fs->group_busy != NF2_GROUP_NONE ? seek(fs, key, how, entry) :
+           nf2_tree_seek_as_is(fs, key, how, entry);
 }
 
 int nf2_tree_find(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rows.c - what a handle has not synced, put over a map: by a change of one leaf, or by a GROUP that is made piece by piece. */
+/*
+ * rows.c - what a handle has not synced, put over a map: by a change of one leaf, or by a GROUP
+ * that is made piece by piece.
+ */
 #include "rows.h"
 
 static uint32_t map_of(const nf2_file_t *file, int lowest)
@@ -8,11 +11,13 @@ static uint32_t map_of(const nf2_file_t *file, int lowest)
 }
 
 /*
- * The next piece that a handle has not synced, from an offset on, which moves behind it; in front of it a range whose entries
- * go (kind 0), and the rest of an older piece that reaches over it. How many these are, 0 at the end, or an error.
+ * The next piece that a handle has not synced, from an offset on, which moves behind it; in front
+ * of it a range whose entries go (kind 0), and the rest of an older piece that reaches over it. How
+ * many these are, 0 at the end, or an error.
  */
 #define NEXT_MOST 3u
-static NF2_APART int next_pieces(nf2_t *fs, nf2_file_t *file, int lowest, uint32_t *at, struct nf2_piece *pieces)
+static NF2_APART int next_pieces(nf2_t *fs, nf2_file_t *file, int lowest, uint32_t *at,
+                                 struct nf2_piece *pieces)
 {
     struct nf2_piece old, *to = pieces, *put = pieces + NEXT_MOST - 1u;
     uint32_t limit = nf2_content_limit(file, lowest);
@@ -25,7 +30,8 @@ static NF2_APART int next_pieces(nf2_t *fs, nf2_file_t *file, int lowest, uint32
         *at += put->length;
     } while (put->kind == 0);
     NF2_TRY(nf2_map_find(fs, map_of(file, lowest), *at - 1, &old));
-    if (old.offset > put->offset && !NF2_BROKEN(NF2_FAULT_RANGE)) { /* not one older piece has all of it, nor a gap */
+    /* not one older piece has all of it, nor a gap */
+    if (old.offset > put->offset && !NF2_BROKEN(NF2_FAULT_RANGE)) {
         memset(to, 0, sizeof *to);
         to->offset = put->offset + 1;
         to->length = *at - to->offset;
@@ -45,7 +51,8 @@ static NF2_APART int next_pieces(nf2_t *fs, nf2_file_t *file, int lowest, uint32
 }
 
 /* The bytes that it takes. */
-static uint32_t put_piece(nf2_t *fs, struct nf2_writer *writer, uint32_t id, struct nf2_piece *piece)
+static uint32_t put_piece(nf2_t *fs, struct nf2_writer *writer, uint32_t id,
+                          struct nf2_piece *piece)
 {
     struct nf2_op op;
 
@@ -64,7 +71,10 @@ static uint32_t put_shadow(nf2_t *fs, struct nf2_writer *writer, uint32_t shadow
     return length + nf2_group_put(fs, writer, &op);
 }
 
-/* Writes all changes into a GROUP; a writer of NULL does not. The bytes that they take, or an error. */
+/*
+ * Writes all changes into a GROUP; a writer of NULL does not. The bytes that they take, or an
+ * error.
+ */
 static NF2_APART int write_all(nf2_t *fs, nf2_file_t *file, int lowest, struct nf2_writer *writer)
 {
     uint32_t at = 0, length = 0;

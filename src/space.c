@@ -62,7 +62,8 @@ void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
     struct nf2_space *space = &fs->space;
 
     for (; count > 0; block++, count--) {
-        space->now_free = (uint16_t)(space->now_free - set_in(fs, space->now, space->now_window, block));
+        space->now_free = (uint16_t)(space->now_free -
+                                     set_in(fs, space->now, space->now_window, block));
         uint32_t group = group_bit(fs, block);
         space->erased_groups &= ~group;
         space->ahead = group == 1u << space->ahead_group ? 0 : space->ahead;
@@ -96,7 +97,8 @@ bool nf2_space_mark(nf2_t *fs, uint32_t block)
 
 NF2_APART uint32_t nf2_space_parts(const nf2_t *fs)
 {
-    return nf2_max(128u / fs->space.cell_blocks, 16); /* a cell's sum fits in a byte, but for full ones of 16 blocks */
+    /* a cell's sum fits in a byte, but for full ones of 16 blocks */
+    return nf2_max(128u / fs->space.cell_blocks, 16);
 }
 
 void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes)
@@ -111,7 +113,8 @@ void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes)
 
 bool nf2_space_victim(const nf2_t *fs, uint32_t block)
 {
-    return ((fs->space.victims & cell_bit(fs, block)) | (fs->space.laggards & lag_bit(fs, block))) != 0;
+    return ((fs->space.victims & cell_bit(fs, block)) |
+            (fs->space.laggards & lag_bit(fs, block))) != 0;
 }
 
 void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window)
@@ -149,7 +152,10 @@ uint32_t nf2_space_run(const nf2_t *fs, uint32_t at, uint32_t limit)
     return n;
 }
 
-/* Runs are looked for in parts of the window that one large erase takes, or in groups where the chip has none. */
+/*
+ * Runs are looked for in parts of the window that one large erase takes, or in groups where the
+ * chip has none.
+ */
 static uint32_t part_end(const nf2_t *fs, uint32_t first, uint32_t at)
 {
     uint32_t part = nf2_part_blocks(fs), shift = fs->drive.offset / nf2_block_bytes(fs) + first;
@@ -217,7 +223,8 @@ uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
     const struct nf2_space *space = &fs->space;
     uint32_t n = 0;
 
-    while (n < count && (space->now_fresh || (space->erased_groups & group_bit(fs, start + n)) != 0)) {
+    while (n < count &&
+           (space->now_fresh || (space->erased_groups & group_bit(fs, start + n)) != 0)) {
         n++;
     }
     return n;
@@ -235,7 +242,8 @@ uint32_t nf2_space_spare(const nf2_t *fs)
 
 uint32_t nf2_space_kept(const nf2_t *fs)
 {
-    uint32_t least = fs->io.blocks < 64 ? 0 : 1; /* the tree will get that high: nothing is taken back then */
+    /* the tree will get that high: nothing is taken back then */
+    uint32_t least = fs->io.blocks < 64 ? 0 : 1;
 
     return NF2_BROKEN(NF2_FAULT_KEPT) ? 0 : 6u + 2u * nf2_max(fs->root.level, least);
 }
@@ -244,7 +252,8 @@ uint32_t nf2_space_claimed(const nf2_t *fs)
 {
     const struct nf2_space *space = &fs->space;
     NF2_NEAR(space);
-    return (uint32_t)space->nodes.count + space->data.count + space->moved.count + space->freed_count;
+    return (uint32_t)space->nodes.count + space->data.count + space->moved.count +
+           space->freed_count;
 }
 
 uint32_t nf2_space_total(const nf2_t *fs)

@@ -60,10 +60,9 @@ uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits);
 
 /*
  * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. One behind
- * `*start` if there is any, so that all free blocks are taken in turn. Of parts that
- * one large erase takes as a whole, of worn groups or of others; or of what is left of parts in
- * use. Where there are none, of the others; where they are the last ones, also of worn groups, and
- * of victims.
+ * `*start` if there is any, so that all free blocks are taken in turn. Of parts that one large
+ * erase takes as a whole, of worn groups or of others; or of what is left of parts in use. Where
+ * there are none, of the others; where they are the last ones, also of worn groups, and of victims.
  */
 enum nf2_space_of { NF2_SPACE_WHOLE, NF2_SPACE_WORN, NF2_SPACE_RESTS };
 uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start);

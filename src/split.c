@@ -14,7 +14,8 @@ struct rewrite {
     const struct nf2_key *lead; /* that the way leads to */
     struct nf2_op *ops;         /* changes of the node at `level`: the caller's, then `up` */
     uint16_t base;              /* of a node that holds all: where its base ends */
-    uint16_t end[3];            /* entries that stay, in front of the first part (0), up to its end, in all; */
+    uint16_t end[3];            /* entries that stay, in front of the first part (0),
+                                   up to its end, in all; */
     uint16_t done;              /* passed so far */
     struct nf2_child right;     /* the neighbour; block 0: none */
     struct nf2_child made[2];   /* the new nodes */
@@ -64,8 +65,9 @@ static int behind_cut(nf2_t *fs, const struct rewrite *rewrite, const struct nf2
 }
 
 /*
- * The entries of a node that stay, as far as they belong to the part. While it is measured where the first one of two nodes
- * ends, that is in the middle; the last entry goes apart, if nothing else does.
+ * The entries of a node that stay, as far as they belong to the part. While it is measured where
+ * the first one of two nodes ends, that is in the middle; the last entry goes apart, if nothing
+ * else does.
  */
 static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_view *view, int part)
 {
@@ -261,7 +263,8 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     if (!root) {
         NF2_TRY(nf2_node_view(fs, rewrite->way[rewrite->level], rewrite->level, &gap.view));
         NF2_TRY(nf2_node_gap(fs, rewrite->lead, 1, &gap));
-        NF2_TRY(gap.below != 0 ? nf2_key_at(fs, gap.view->block, gap.below, &rewrite->key[0]) : NF2_ERR_IO);
+        NF2_TRY(gap.below != 0 ?
+                nf2_key_at(fs, gap.view->block, gap.below, &rewrite->key[0]) : NF2_ERR_IO);
     }
     child_op(rewrite, rewrite->two); /* the second, if there are two */
     child_op(rewrite, 0);
@@ -362,8 +365,8 @@ static NF2_APART void begin(struct rewrite *rewrite, const struct nf2_child *way
     rewrite->sources = 1;
 }
 
-int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key *lead, unsigned level, struct nf2_op *ops,
-                   unsigned count)
+int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key *lead,
+                   unsigned level, struct nf2_op *ops, unsigned count)
 {
     struct rewrite rewrite;
 
@@ -385,7 +388,8 @@ static int lower(nf2_t *fs, const struct nf2_path *path)
 }
 
 /* The place of the first entry of an inner node above a key: 0 if there is none, or an error. */
-static NF2_APART int above(nf2_t *fs, const struct nf2_path *path, unsigned level, const struct nf2_key *key)
+static NF2_APART int above(nf2_t *fs, const struct nf2_path *path, unsigned level,
+                           const struct nf2_key *key)
 {
     struct nf2_iterator gap;
 
@@ -406,7 +410,8 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
         place = above(fs, path, level, &path->lower);
         NF2_TRY(place);
     }
-    if (level == 0 || nf2_alloc_stock(fs) < 2u + top) { /* one node a level: it must go on when removals took the rest */
+    /* one node a level: it must go on when removals took the rest */
+    if (level == 0 || nf2_alloc_stock(fs) < 2u + top) {
         return NF2_UNCHANGED;
     }
     if (place == 0) {           /* nothing follows; is there anything in front? */
@@ -415,7 +420,9 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
         return place == 0 ? lower(fs, path) : NF2_UNCHANGED;
     }
     uint32_t part = nf2_log_bytes(fs) / 16;
-    /* one that was made small stays so until it is nearly empty, else it would be split again soon */
+    /*
+     * one that was made small stays so until it is nearly empty, else it would be split again soon
+     */
     if (level == 1 && bytes > (path->node->base_end < 5 * part ? part : 4 * part)) {
         return NF2_UNCHANGED;
     }

@@ -22,14 +22,18 @@ static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
 
     words[MAGIC] = NF2_MAGIC;
     words[VERSION] = NF2_FORMAT_VERSION;
-    words[GEOMETRY] = flash->block_size | flash->page_size | flash->program_unit; /* powers of two, all different */
+    /* powers of two, all different */
+    words[GEOMETRY] = flash->block_size | flash->page_size | flash->program_unit;
     words[BLOCKS] = fs->io.blocks;
     words[VOLUME] = fs->root.volume_id;
     words[SEQUENCE] = fs->root.super_sequence;
     words[HEAD] = fs->root.head;
 }
 
-/* Takes an anchor that is newer than what is known. The most telling reason against it is kept in `*result`. */
+/*
+ * Takes an anchor that is newer than what is known. The most telling reason against it is kept in
+ * `*result`.
+ */
 static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
 {
     struct nf2_root *root = &fs->root;
@@ -85,8 +89,8 @@ int nf2_super_find(nf2_t *fs)
 }
 
 /*
- * Where a block goes on that this session has not written yet. One with anything but anchors in it, or without one, is erased first: its
- * erase may have been cut.
+ * Where a block goes on that this session has not written yet. One with anything but anchors in it,
+ * or without one, is erased first: its erase may have been cut.
  */
 static uint32_t find_end(nf2_t *fs, uint32_t block)
 {
@@ -104,7 +108,8 @@ static uint32_t find_end(nf2_t *fs, uint32_t block)
 
 void nf2_super_forget(nf2_t *fs)
 {
-    bool all = fs->io.flash->program_unit > 1 && !fs->root.opened; /* also the last one: it takes no anchor then, but keeps its own */
+    /* also the last one: it takes no anchor then, but keeps its own */
+    bool all = fs->io.flash->program_unit > 1 && !fs->root.opened;
 
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         if (all || block != fs->root.super_block) {
@@ -118,7 +123,8 @@ static NF2_APART int append(nf2_t *fs, uint32_t block, uint16_t *end)
     struct nf2_writer writer;
     uint32_t words[WORDS];
 
-    NF2_ASSERT(block < NF2_SUPER_BLOCKS && fs->root.head >= NF2_SUPER_BLOCKS && sizeof words == NF2_ANCHOR_BYTES);
+    NF2_ASSERT(block < NF2_SUPER_BLOCKS && fs->root.head >= NF2_SUPER_BLOCKS &&
+               sizeof words == NF2_ANCHOR_BYTES);
     describe(fs, words);
     turn_words(words);
     nf2_writer_begin(&writer, block, *end);
@@ -151,8 +157,9 @@ bool nf2_super_erases(nf2_t *fs)
 }
 
 /*
- * Goes to the block behind that of the last anchor, so that one of the two is left if a block is lost. The last one is never erased.
- * A block that fails is never used again: where the next place is in it nobody could know.
+ * Goes to the block behind that of the last anchor, so that one of the two is left if a block is
+ * lost. The last one is never erased. A block that fails is never used again: where the next place
+ * is in it nobody could know.
  */
 int nf2_super_write(nf2_t *fs)
 {
@@ -171,7 +178,10 @@ int nf2_super_write(nf2_t *fs)
         result = fits ? NF2_OK : nf2_flash_erase(fs, block, 1);
         *end = (uint16_t)(fits ? *end : 0);
         result = result == NF2_OK ? append(fs, block, end) : result;
-        /* In front of a session's first CHECKPOINT that must stay what it was when a cut tore it, bit for bit. */
+        /*
+         * In front of a session's first CHECKPOINT that must stay what it was when a cut tore it,
+         * bit for bit.
+         */
         if (result == NF2_FAILED_BLOCK && !root->anchor_due) {
             root->bad_flags |= (uint8_t)NF2_BAD_SUPER(block);
         }

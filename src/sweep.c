@@ -26,8 +26,9 @@ static NF2_APART uint32_t blocks_of_moves(const nf2_t *fs, uint32_t pages)
 }
 
 /*
- * A phase of a walk begins: how many blocks may be taken until it has to be done. Marking is done soon; while victims are
- * emptied less is taken than they will give, so that the stock does not shrink from walk to walk.
+ * A phase of a walk begins: how many blocks may be taken until it has to be done. Marking is done
+ * soon; while victims are emptied less is taken than they will give, so that the stock does not
+ * shrink from walk to walk.
  */
 static void begin_phase(nf2_t *fs)
 {
@@ -40,10 +41,14 @@ static void begin_phase(nf2_t *fs)
     walk->stock = stock;
     walk->moves = walk->to_move;
     walk->work = work_left(fs);
-    walk->allowed = nf2_max(walk->emptying ? nf2_min(left, walk->gain / 4 * 3) : nf2_min(left, 64) / 16, 1);
+    walk->allowed = nf2_max(walk->emptying ? nf2_min(left, walk->gain / 4 * 3) :
+                            nf2_min(left, 64) / 16, 1);
 }
 
-/* The window that is marked is taken from now on: its bits go on record. `fresh`: it was never used, and is erased. */
+/*
+ * The window that is marked is taken from now on: its bits go on record. `fresh`: it was never
+ * used, and is erased.
+ */
 static int take_over(nf2_t *fs, bool fresh)
 {
     struct nf2_space *space = &fs->space;
@@ -86,7 +91,8 @@ static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
     nf2_key_make(&last, NF2_SYSTEM_ID, NF2_KEY_ORPHAN, 0);
     for (;; nf2_key_copy(&last, &entry.key)) {
         found = nf2_tree_seek(fs, &last, NF2_ABOVE, &entry);
-        bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID && entry.key.bytes[0] == NF2_KEY_ORPHAN;
+        bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID &&
+                      entry.key.bytes[0] == NF2_KEY_ORPHAN;
         if (!orphan) {
             return found < 0 ? found : 0;
         }
@@ -97,7 +103,10 @@ static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
     }
 }
 
-/* Adds a marked window to the lap, once; a lap over all of them gives the exact number of free blocks. */
+/*
+ * Adds a marked window to the lap, once; a lap over all of them gives the exact number of free
+ * blocks.
+ */
 static NF2_APART void count_window(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
@@ -153,7 +162,8 @@ static int end_walk(nf2_t *fs)
     walk->ready = true;
     walk->ended = space->erases;
     bool same = space->mark_window == space->now_window;
-    if (same) {                 /* before it is counted: a record meanwhile must not have new counts and old bits */
+    /* before it is counted: a record meanwhile must not have new counts and old bits */
+    if (same) {
         (void)nf2_wear_take(fs);    /* a count that is lost is not worth an error */
     }
     count_window(fs);
@@ -173,7 +183,7 @@ static int walk_step(nf2_t *fs)
     return ended;
 }
 
-/* ---- windows ------------------------------------------------------------------------------------ */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 /* What a walk would find of a window that was never used. */
 static int mark_bad_keys(nf2_t *fs)
@@ -187,7 +197,10 @@ static int mark_bad_keys(nf2_t *fs)
     return found;
 }
 
-/* Goes on to the next window: to one that was never used without any walk. 1 if so, 0 if a walk is needed. */
+/*
+ * Goes on to the next window: to one that was never used without any walk. 1 if so, 0 if a walk is
+ * needed.
+ */
 static int next_window(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
@@ -223,13 +236,17 @@ static int next_window(nf2_t *fs)
     return 0;
 }
 
-/* Removes the entries of a map that no name leads to, a leaf at a time: 1 if there was one, 0 if not, or an error. */
+/*
+ * Removes the entries of a map that no name leads to, a leaf at a time: 1 if there was one, 0 if
+ * not, or an error.
+ */
 static int orphan_step(nf2_t *fs)
 {
     struct nf2_op op;
     uint32_t id;
 
-    if (nf2_alloc_stock(fs) <= 3 || fs->group_busy) { /* a leaf may have to be written anew: first a walk looks for blocks */
+    /* a leaf may have to be written anew: first a walk looks for blocks */
+    if (nf2_alloc_stock(fs) <= 3 || fs->group_busy) {
         return 0;
     }
     int found = find_orphan(fs, &id);
@@ -257,7 +274,10 @@ static int walk_once(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number)
     return taken < 0 ? taken : ended;
 }
 
-/* Blocks are lacking: handles keep one of what they hold to write to, the next walk finds the others. */
+/*
+ * Blocks are lacking: handles keep one of what they hold to write to, the next walk finds the
+ * others.
+ */
 static NF2_APART void give_up_runs(nf2_t *fs)
 {
     for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
@@ -266,8 +286,8 @@ static NF2_APART void give_up_runs(nf2_t *fs)
 }
 
 /*
- * Walks until there is enough, as long as that wins anything: first as at any time, then (`hard`) emptying whatever
- * wins something. While a GROUP is being applied they only mark.
+ * Walks until there is enough, as long as that wins anything: first as at any time, then (`hard`)
+ * emptying whatever wins something. While a GROUP is being applied they only mark.
  */
 static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number), uint32_t number)
 {
@@ -327,13 +347,14 @@ static bool total_enough(const nf2_t *fs, uint32_t number)
     return nf2_space_total(fs) >= number;
 }
 
-/* ---- pace --------------------------------------------------------------------------------------- */
+/* ---- pace ------------------------------------------------------------------------------------ */
 
 /* Work that should be left by now. */
 static uint32_t work_due(const nf2_t *fs)
 {
     const struct nf2_walk *walk = &fs->walk;
-    uint32_t stock = nf2_alloc_stock(fs) + (walk->emptying ? blocks_of_moves(fs, walk->moves - walk->to_move) : 0);
+    uint32_t stock = nf2_alloc_stock(fs) +
+                     (walk->emptying ? blocks_of_moves(fs, walk->moves - walk->to_move) : 0);
     uint32_t taken = (walk->stock > stock ? walk->stock - stock : 0) + 1u;
 
     return taken < walk->allowed ? walk->work - walk->work * taken / walk->allowed : 0;
@@ -359,10 +380,12 @@ static NF2_APART int pace(nf2_t *fs)
     struct nf2_walk *walk = &fs->walk;
     struct nf2_space *space = &fs->space;
     /* Then the walk goes on with each call, and empties whatever wins something. */
-    bool few = space->lap_known && walk->spent == 0 && nf2_space_available(fs) < space->window_blocks / 64;
+    bool few = space->lap_known && walk->spent == 0 &&
+               nf2_space_available(fs) < space->window_blocks / 64;
     bool empty = space->now_free == 0 || space->drained;
     bool used_up = few || (empty && (space->fresh || space->erases - walk->ended > 16));
-    uint32_t begin = walk->stock > space->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock; /* garbage ripens */
+    /* garbage ripens */
+    uint32_t begin = walk->stock > space->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock;
 
     NF2_NEAR(walk);
     walk->hard = few;
@@ -370,7 +393,8 @@ static NF2_APART int pace(nf2_t *fs)
         return used_up ? next_window(fs) : NF2_OK;
     }
     if (!walk->active) {
-        if ((nf2_alloc_stock(fs) >= begin && !used_up) || (nf2_windows(fs) == 1 && space->now_free > space->window_blocks / 4)) {
+        if ((nf2_alloc_stock(fs) >= begin && !used_up) ||
+            (nf2_windows(fs) == 1 && space->now_free > space->window_blocks / 4)) {
             return NF2_OK;
         }
         NF2_TRY(next_window(fs));
@@ -440,9 +464,11 @@ int nf2_sweep_step(nf2_t *fs)
     struct nf2_walk *walk = &fs->walk;
 
     NF2_NEAR(walk);
-    if (!walk->active) {        /* orphans are not looked for while a walk is on: each step would read two leaves */
+    /* orphans are not looked for while a walk is on: each step would read two leaves */
+    if (!walk->active) {
         int orphans = orphan_step(fs);
-        bool few = fs->space.drained || fs->space.now_free < fs->space.window_blocks / 16; /* what is ready is taken: with more blocks more can be emptied */
+        /* what is ready is taken: with more blocks more can be emptied */
+        bool few = fs->space.drained || fs->space.now_free < fs->space.window_blocks / 16;
         if (orphans != 0 || (walk->ready && !few) || fs->space.fresh || fs->space.settled) {
             return orphans;
         }

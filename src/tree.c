@@ -45,13 +45,14 @@ void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id)
     op->type = NF2_OP_DEL;
 }
 
-/* ---- finding ------------------------------------------------------------------------------------ */
+/* ---- finding --------------------------------------------------------------------------------- */
 
 int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf2_child *node)
 {
     NF2_TRY(nf2_front_of(fs, node->block, place, front));
     const uint8_t *child = front->bytes + front->key + front->key_length;
-    bool valid = child + NF2_CHILD_BYTES + 4 == front->bytes + front->length && child[0] == NF2_BODY_CHILD;
+    bool valid = child + NF2_CHILD_BYTES + 4 == front->bytes + front->length &&
+                 child[0] == NF2_BODY_CHILD;
     uint32_t block = nf2_get32(child) >> 8;
     node->block = (uint16_t)block;
     node->base_end = nf2_get16(child + 4);
@@ -147,7 +148,10 @@ static int lead(nf2_t *fs, const struct nf2_key *key, bool below)
     return known == 0 ? find_way(fs, key, below) : known;
 }
 
-/* The leaf's lowest possible key, or (`above`) that of what follows it: 1, 0 if there is none, or an error. */
+/*
+ * The leaf's lowest possible key, or (`above`) that of what follows it: 1, 0 if there is none, or
+ * an error.
+ */
 static int bound(nf2_t *fs, bool above, struct nf2_key *key)
 {
     const struct nf2_way *way = &fs->way;
@@ -274,7 +278,7 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
     return 1;
 }
 
-/* ---- changing ----------------------------------------------------------------------------------- */
+/* ---- changing -------------------------------------------------------------------------------- */
 
 /* Leads the way to the leaf in which all changes lie. */
 static NF2_APART int lead_all(nf2_t *fs, const struct nf2_op *ops, unsigned count)

@@ -73,7 +73,7 @@ static bool worth_emptying(const nf2_t *fs, const struct cell *cell, bool scarce
  * none.
  */
 static NF2_APART uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool scarce,
-                     struct cell *best)
+                               struct cell *best)
 {
     uint32_t found = NF2_CELLS;
     struct cell cell;
@@ -100,7 +100,8 @@ static void choose_grain(nf2_t *fs, uint32_t moved, uint32_t room)
     uint32_t least = 150u * moved / nf2_max(room, 1), grain = GRAIN_LEAST;
     bool many = fs->walk.leaves_before >= fs->io.blocks / 64; /* leaves: pieces are short */
 
-    for (uint32_t above = nf2_min((least - 1) >> GRAIN_LEAST, GRAINS_ABOVE); above != 0; above >>= 1) {
+    for (uint32_t above = nf2_min((least - 1) >> GRAIN_LEAST, GRAINS_ABOVE); above != 0;
+         above >>= 1) {
         grain++;
     }
     fs->walk.grain = (uint8_t)(many && least > FEW ? grain : 0);
@@ -131,7 +132,8 @@ bool nf2_victims_choose(nf2_t *fs)
     }
     fs->walk.to_move = moved * nf2_block_pages(fs) / per_block;
     fs->walk.gain = room / per_block;
-    bool worth = garbage >= per_block / 16 || room > space->cell_blocks * per_block; /* not without victims */
+    /* not without victims */
+    bool worth = garbage >= per_block / 16 || room > space->cell_blocks * per_block;
     if (worth) {
         choose_grain(fs, moved, room);
     } else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * victims.h - which parts of the marked window are worth emptying. The window is counted in cells:
- * the blocks of one
- * large erase as a rule; single blocks of a part of the window (a zoom) where blocks are lacking.
+ * the blocks of one large erase as a rule; single blocks of a part of the window (a zoom) where
+ * blocks are lacking.
  */
 #ifndef NF2FS_CORE_VICTIMS_H
 #define NF2FS_CORE_VICTIMS_H

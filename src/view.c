@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* view.c - what RAM knows of a node's tail: which records are alive, in order of their keys, and which of the base are not. */
+/*
+ * view.c - what RAM knows of a node's tail: which records are alive, in order of their keys, and
+ * which of the base are not.
+ */
 #include "node.h"
 
-/* ---- memory for views --------------------------------------------------------------------------- */
+/* ---- memory for views ------------------------------------------------------------------------ */
 
 /* The first one is for inner nodes. */
 static struct nf2_view *first_view(const nf2_t *fs)
@@ -47,7 +50,7 @@ void nf2_view_forget(nf2_t *fs, uint32_t block)
     forget_hint(fs, block, 0);
 }
 
-/* ---- changes of a view -------------------------------------------------------------------------- */
+/* ---- changes of a view ----------------------------------------------------------------------- */
 
 bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
 {
@@ -65,7 +68,8 @@ int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_k
 {
     uint32_t low = 0, high = view->alive;
 
-    for (uint32_t middle = high - 1; low < high; middle = (low + high) / 2) { /* keys come in order, often */
+    /* keys come in order, often */
+    for (uint32_t middle = high - 1; low < high; middle = (low + high) / 2) {
         int order = nf2_compare_at(fs, view->block, view->slot[middle], key);
         NF2_TRY(order);
         if (order == 1) {       /* no other record has this key */
@@ -133,7 +137,7 @@ int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
     return NF2_OK;
 }
 
-/* ---- loading ------------------------------------------------------------------------------------ */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 /* The node's head: that of the node that it should be. 1: the base has entries, too. */
 static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
@@ -162,11 +166,14 @@ static uint32_t tail_begin(nf2_t *fs, const struct nf2_view *view)
     uint32_t page = nf2_page(fs), last = 0, place = view->base_end;
     struct nf2_record record;
 
-    (void)nf2_peek(fs, view->block, place, nf2_page_end(fs, place) - place); /* a scan goes on there, mostly */
+    /* a scan goes on there, mostly */
+    (void)nf2_peek(fs, view->block, place, nf2_page_end(fs, place) - place);
     if (nf2_node_grown(fs, view, view->base_end) == 1) {
         last = nf2_node_page(fs, view, NULL) * page;
     }
-    bool valid = last >= view->base_end && nf2_record_at(fs, view->block, last + NF2_PAGE_HEAD, view->epoch, &record) == NF2_PLACE_RECORD;
+    bool valid = last >= view->base_end &&
+                 nf2_record_at(fs, view->block, last + NF2_PAGE_HEAD, view->epoch, &record) ==
+                 NF2_PLACE_RECORD;
     return valid ? last : view->base_end; /* a scan from there meets what cannot be read */
 }
 
@@ -188,7 +195,8 @@ static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_vie
     view->block = node.block;
     uint32_t begin = tail_begin(fs, view);
     nf2_scan_resume(fs, &scan, begin);
-    view->base_end = more || begin > node.base_end ? (uint16_t)begin : NF2_PAGE_HEAD; /* or it is empty */
+    /* or it is empty */
+    view->base_end = more || begin > node.base_end ? (uint16_t)begin : NF2_PAGE_HEAD;
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         view->end = scan.position;
         NF2_TRY(nf2_view_apply(fs, view, record.offset));

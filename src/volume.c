@@ -194,7 +194,8 @@ static int do_format(nf2_t *fs, int flags)
     NF2_TRY(nf2_journal_checkpoint(fs, false));
     NF2_TRY(write_root(fs));
     NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
-    for (unsigned others = NF2_SUPER_BLOCKS - 1; others > 0; others--) { /* one without an anchor would be erased in a later call */
+    /* one without an anchor would be erased in a later call */
+    for (unsigned others = NF2_SUPER_BLOCKS - 1; others > 0; others--) {
         NF2_TRY(nf2_super_write(fs));
     }
     NF2_TRY(nf2_journal_checkpoint(fs, true));

@@ -161,7 +161,8 @@ static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
         return NF2_NEED_SPACE;
     }
     int moved = nf2_move(fs, &fs->walk.cursor, wanted);
-    NF2_TRY(moved == 0 && wanted->count == 0 ? mark_name(fs) : moved); /* NOLINT(clang-analyzer-*): visit_all() sets it */
+    /* NOLINTNEXTLINE(clang-analyzer-*): visit_all() sets it */
+    NF2_TRY(moved == 0 && wanted->count == 0 ? mark_name(fs) : moved);
     fs->walk.behind |= moved == 0 || NF2_BROKEN(NF2_FAULT_MOVED);
     return MOVED;
 }

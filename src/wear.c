@@ -105,7 +105,8 @@ static int count_free(nf2_t *fs, bool leaving)
         space->worn |= (uint32_t)is_worn(fs, &counts, group) << group;
     }
     nf2_op_put(&op, &counts.key, counts.bytes, sizeof counts.bytes);
-    return sum >= LEAST_CHANGE ? nf2_change_ahead(fs, &op, 1) : NF2_OK; /* of one leaf: no GROUP is left */
+    /* of one leaf: no GROUP is left */
+    return sum >= LEAST_CHANGE ? nf2_change_ahead(fs, &op, 1) : NF2_OK;
 }
 
 int nf2_wear_take(nf2_t *fs)

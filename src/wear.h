@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wear.h - how often the groups of blocks were erased: an entry of the tree for each window. A
- * free block counts as erased when its window is taken from: that is when it will be. Static data
- * lets blocks rest: it is moved to worn groups.
+ * wear.h - how often the groups of blocks were erased: an entry of the tree for each window. A free
+ * block counts as erased when its window is taken from: that is when it will be. Static data lets
+ * blocks rest: it is moved to worn groups.
  */
 #ifndef NF2FS_CORE_WEAR_H
 #define NF2FS_CORE_WEAR_H

@@ -100,8 +100,10 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool clean;                 /* nothing was changed behind the last CHECKPOINT; the fourth run */
     bool next_suspect;          /* the next block may hold something */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
-    uint8_t bad_flags;          /* 1: the tree may have keys of bad blocks; 2, 4, 8: a super block failed; a run */
-    bool opened;                /* this session has written its first CHECKPOINT; from here on: no run */
+    uint8_t bad_flags;          /* 1: the tree may have keys of bad blocks;
+                                   2, 4, 8: a super block failed; a run */
+    bool opened;                /* this session has written its first CHECKPOINT;
+                                   from here on: no run */
     bool anchor_due;            /* none names the head */
     uint8_t super_block;        /* that has the last ANCHOR */
     uint16_t end;               /* where the next record goes in the root log */
@@ -242,7 +244,8 @@ typedef struct nf2 {
     struct nf2_key known;
 } nf2_t;
 
-struct nf2_kept {               /* what a refused write puts back: all fields beside it (see file.c) */
+struct nf2_kept {               /* what a refused write puts back:
+                                   all fields beside it (see file.c) */
     uint32_t words[4];
 };
 
