@@ -6,8 +6,9 @@ int nf2_bad_record(nf2_t *fs)
     struct nf2_root *root = &fs->root;
 
     while (root->bads >= NF2_BAD_MAX / 2) {
-        uint32_t block = root->bad[0];
         struct nf2_op op;
+        NF2_TRY(nf2_journal_checkpoint(fs, false)); /* else it would be free there, after a cut */
+        uint32_t block = root->bad[0];
         nf2_op_put_system(&op, NF2_KEY_BAD, block);
         root->bad_flags |= NF2_BAD_KEYS;
         NF2_TRY(nf2_change_ahead(fs, &op, 1));
