@@ -120,48 +120,42 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
     return view->base_end;
 }
 
-int nf2_node_grown(nf2_t *fs, const struct nf2_view *view, uint32_t place)
-{
-    const uint8_t *p = nf2_peek(fs, view->block, place, 2);
-    return p != NULL && p[1] >> 4 == NF2_NODE_PUT << 1 ? 1 : 2;
-}
-
 /*
- * The last page of the base that begins with a record whose key is not above `key`; NULL: the last
- * one that begins with a record by which the base has grown. Nothing is checked: what is damaged
- * leads to a page too far in front, or to itself.
+ * Where a search of the base begins: at the record that the last one ended with, or else at the
+ * first record of a page; its key is below `key`, or (`at` 1) not above it; 0: at the front.
+ * Nothing is checked: what is damaged leads to a place too far in front, or to itself.
  */
-uint32_t nf2_node_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key)
+static uint32_t search_begin(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key,
+                             int at)
 {
-    uint32_t page = nf2_page(fs), low = 0, high = (view->base_end - 1u) / page;
-    /* keys come in order, often */
-    uint32_t middle = view->end == view->base_end ? high : (high + 1) / 2;
+    uint32_t page = nf2_page(fs), low = 0, high = nf2_page_start(fs, view->base_end - 1u);
+    /* keys that are asked for lie close together, often */
+    uint32_t place = view->near.base, begin = 0;
 
-    if (key == NULL) {
-        low = high;
-        middle = high = nf2_log_bytes(fs) / page - 1;
-    }
-    for (; low < high; middle = (low + high + 1) / 2) {
-        uint32_t place = middle * page + NF2_PAGE_HEAD;
-        int order = key != NULL ? nf2_compare_at(fs, view->block, place, key) :
-                    nf2_node_grown(fs, view, place);
-        if (order == 0 || order == 1) {
-            low = middle;
-        } else {                /* or a long record goes on here */
-            high = middle - 1;
+    while (low < high || place != 0) {
+        if (place == 0) {
+            place = nf2_page_start(fs, (low + high + page) / 2) + NF2_PAGE_HEAD;
         }
+        int order = nf2_compare_at(fs, view->block, place, key);
+        if (order >= 0 && order <= at) {
+            begin = place;
+            low = nf2_page_start(fs, place);
+        } else {                /* or a long record goes on here */
+            high = nf2_page_start(fs, place - NF2_PAGE_HEAD - 1);
+        }
+        place = 0;
     }
-    return low;
+    return begin;
 }
 
 /* The neighbours in the base, each of them checked. */
 static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterator *gap)
 {
-    const struct nf2_view *view = gap->view;
-    uint32_t page = nf2_node_page(fs, view, key), behind;
+    struct nf2_view *view = gap->view;
+    uint32_t begin = search_begin(fs, view, key, at), behind;
 
-    do {
-        behind = page * nf2_page(fs);
+    for (;;) {
+        behind = begin;
         gap->below = 0;
         for (;;) {
             int place = next_alive(fs, view, behind, &behind);
@@ -179,8 +173,12 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
                 break;
             }
         }
-    } while (gap->below == 0 && page-- > 0);
-    return NF2_OK;
+        if (gap->below != 0 || begin == 0) {
+            view->near.base = gap->below;
+            return NF2_OK;
+        }
+        begin = nf2_page_start(fs, begin - NF2_PAGE_HEAD - 1); /* that one is dead */
+    }
 }
 
 /* ---- searching ------------------------------------------------------------------------------- */
@@ -199,7 +197,7 @@ static NF2_APART int know(nf2_t *fs, const struct nf2_view *view, uint32_t place
 
 int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterator *gap)
 {
-    const struct nf2_view *view = gap->view;
+    struct nf2_view *view = gap->view;
 
     NF2_TRY(base_gap(fs, key, at, gap));
     if (view->alive > 0 && gap->below != 0) { /* while the window is there */
@@ -207,7 +205,7 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
     }
     int i = nf2_view_position(fs, view, key, at);
     NF2_TRY(i);
-    gap->spot.tail = (uint16_t)i;
+    gap->spot.tail = view->near.tail = (uint16_t)i;
     if (i > 0) {
         uint32_t place = view->slot[i - 1];
         int order = gap->below == 0 ? 2 : nf2_compare_at(fs, view->block, place, &fs->known);

@@ -11,12 +11,13 @@
 #include "log.h"
 
 struct nf2_view {
-    uint32_t block;             /* NF2_NONE: none */
+    uint16_t block;             /* NF2_NO_BLOCK: none */
     uint16_t end;               /* where the next record goes */
     uint16_t base_end;
     uint16_t epoch;             /* of the pages of the base */
+    struct nf2_spot near;       /* where the last search ended: a record of the base, or 0 */
     uint8_t alive, dead;        /* how many of the slots */
-    uint16_t slots;
+    uint8_t slots;
     uint8_t used;               /* when: see nf2_node_view */
     uint16_t slot[];            /* from the front: alive records of the tail by their keys;
                                    from the end: killed records of the base */
@@ -118,13 +119,6 @@ int nf2_key_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_key *key);
 
 /* The key of the record at a place is below `key`: 0, is that: 1, above: 2, or an error. */
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key);
-
-/*
- * Is what lies at a place a record by which the base has grown (1; else 2)? And a page of the base:
- * see there.
- */
-int nf2_node_grown(nf2_t *fs, const struct nf2_view *view, uint32_t place);
-uint32_t nf2_node_page(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key);
 
 /* How many alive records of the tail are below `key`, or (`at` 1) not above it. */
 int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, int at);

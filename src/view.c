@@ -35,7 +35,7 @@ void nf2_views_begin(nf2_t *fs)
     struct nf2_view *view = first_view(fs);
 
     for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
-        view->block = NF2_NONE;
+        view->block = NF2_NO_BLOCK;
         view->slots = i == 0 ? NF2_INNER_SLOTS : NF2_LEAF_SLOTS;
     }
 }
@@ -45,7 +45,7 @@ void nf2_view_forget(nf2_t *fs, uint32_t block)
     struct nf2_view *view = first_view(fs);
 
     for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
-        view->block = view->block == block ? NF2_NONE : view->block;
+        view->block = view->block == block ? NF2_NO_BLOCK : view->block;
     }
     forget_hint(fs, block, 0);
 }
@@ -66,10 +66,10 @@ bool nf2_view_dead(const struct nf2_view *view, uint32_t place)
 
 int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, int at)
 {
-    uint32_t low = 0, high = view->alive;
+    uint32_t low = 0, high = view->alive, near = nf2_min(view->near.tail, high), middle = near;
 
-    /* keys come in order, often */
-    for (uint32_t middle = high - 1; low < high; middle = (low + high) / 2) {
+    middle -= near > 0;
+    while (low < high) {
         int order = nf2_compare_at(fs, view->block, view->slot[middle], key);
         NF2_TRY(order);
         if (order == 1) {       /* no other record has this key */
@@ -80,6 +80,7 @@ int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_k
         } else {
             low = middle + 1;
         }
+        middle = low == near ? low : (low + high) / 2;
     }
     return (int)low;
 }
@@ -157,6 +158,13 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
     return own ? record.more : NF2_ERR_IO;
 }
 
+/* Is what lies at a place a record by which the base has grown? */
+static bool grown_by(nf2_t *fs, const struct nf2_view *view, uint32_t place)
+{
+    const uint8_t *p = nf2_peek(fs, view->block, place, 2);
+    return p != NULL && p[1] >> 4 == NF2_NODE_PUT << 1;
+}
+
 /*
  * Where the tail begins: behind the base as it was written; or, where that has grown, at the last
  * page that begins with a record of it. That one may be torn; those in front of it are not.
@@ -168,8 +176,17 @@ static uint32_t tail_begin(nf2_t *fs, const struct nf2_view *view)
 
     /* a scan goes on there, mostly */
     (void)nf2_peek(fs, view->block, place, nf2_page_end(fs, place) - place);
-    if (nf2_node_grown(fs, view, view->base_end) == 1) {
-        last = nf2_node_page(fs, view, NULL) * page;
+    if (grown_by(fs, view, place)) {
+        uint32_t high = nf2_log_bytes(fs) - page;
+        last = nf2_page_start(fs, place - 1);
+        while (last < high) {
+            uint32_t middle = nf2_page_start(fs, (last + high + page) / 2);
+            if (grown_by(fs, view, middle + NF2_PAGE_HEAD)) {
+                last = middle;
+            } else {
+                high = middle - page;
+            }
+        }
     }
     bool valid = last >= view->base_end &&
                  nf2_record_at(fs, view->block, last + NF2_PAGE_HEAD, view->epoch, &record) ==
@@ -191,6 +208,7 @@ static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_vie
     }
     view->epoch = scan.epoch;
     view->base_end = node.base_end;
+    view->near = (struct nf2_spot){0, 0};
     view->alive = view->dead = 0;
     view->block = node.block;
     uint32_t begin = tail_begin(fs, view);
@@ -231,6 +249,6 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_v
     *result = oldest;
     oldest->used = ++fs->view_turn;
     int loaded = left > 0 ? NF2_OK : load(fs, node, level, oldest);
-    oldest->block = loaded < 0 ? NF2_NONE : node.block;
+    oldest->block = loaded < 0 ? NF2_NO_BLOCK : node.block;
     return loaded;
 }
