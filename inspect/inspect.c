@@ -76,6 +76,18 @@ static uint32_t erases_of(nf2_t *fs, uint32_t block)
            nf2_wear_of(fs, &counts, group);
 }
 
+/* Is this block known to be bad? 1, 0 or an error. */
+static int bad_is(nf2_t *fs, uint32_t block)
+{
+    uint32_t next = block;
+
+    if (nf2_space_bad_listed(fs, block)) {
+        return 1;
+    }
+    int found = nf2_bad_next(fs, block, &next);
+    return found > 0 ? next == block : found;
+}
+
 static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
 {
     if (block >= fs->io.blocks) {
@@ -85,7 +97,7 @@ static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
     if (erases != NULL) {
         *erases = erases_of(fs, block);
     }
-    int bad = nf2_bad_is(fs, block);
+    int bad = bad_is(fs, block);
     return bad == 0 ? state_of(fs, block) : bad < 0 ? bad : NF2_BLOCK_BAD;
 }
 

@@ -44,14 +44,3 @@ int nf2_bad_count(nf2_t *fs, uint32_t *count)
     }
     return found;
 }
-
-int nf2_bad_is(nf2_t *fs, uint32_t block)
-{
-    uint32_t next = block;
-
-    if (nf2_space_bad_listed(fs, block)) {
-        return 1;
-    }
-    int found = nf2_bad_next(fs, block, &next);
-    return found > 0 ? next == block : found;
-}

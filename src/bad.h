@@ -20,7 +20,4 @@ int nf2_bad_next(nf2_t *fs, uint32_t from, uint32_t *block);
 /* How many are known. */
 int nf2_bad_count(nf2_t *fs, uint32_t *count);
 
-/* Is this block known to be bad? 1, 0 or an error. */
-int nf2_bad_is(nf2_t *fs, uint32_t block);
-
 #endif

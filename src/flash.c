@@ -67,8 +67,17 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
            NF2_OK;
 }
 
-/* Fills the window from its end up to `to`, or a little more for the read unit. */
-static int fill_window(nf2_t *fs, uint32_t to)
+/* A page as the window knows it. */
+static inline uint32_t window_of(uint32_t block, uint32_t page_start)
+{
+    return block << 8 | page_start >> 8;
+}
+
+/*
+ * Fills the window from its end up to `to` of the page at an address, or a little more for the read
+ * unit.
+ */
+static int fill_window(nf2_t *fs, uint32_t address, uint32_t to)
 {
     const struct nf2_io *io = &fs->io;
     struct nf2_drive *drive = &fs->drive;
@@ -78,9 +87,9 @@ static int fill_window(nf2_t *fs, uint32_t to)
     NF2_NEAR(io);
     to = (to + unit - 1) & ~(unit - 1);
     NF2_ASSERT(from < to && to <= nf2_page(fs) && from % unit == 0);
-    int result = drive_read(fs, drive->window_address + from, io->read_buffer + from, to - from);
+    int result = drive_read(fs, address + from, io->read_buffer + from, to - from);
     drive->window_end = (uint16_t)to;
-    drive->window_address = result < 0 ? NF2_NONE : drive->window_address;
+    drive->window = result < 0 ? NF2_NONE : drive->window;
     return result;
 }
 
@@ -88,23 +97,23 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
 {
     const struct nf2_io *io = &fs->io;
     struct nf2_drive *drive = &fs->drive;
-    uint32_t page = nf2_page(fs), at = offset & (page - 1);
+    uint32_t page = nf2_page(fs), at = offset & (page - 1), window = window_of(block, offset - at);
 
-    uint32_t address = fs->drive.offset + block * nf2_block_bytes(fs) + offset - at;
-    if (drive->window_address == address && at >= drive->window_begin &&
+    if (drive->window == window && at >= drive->window_begin &&
         at + length <= drive->window_end) {
         return io->read_buffer + at;
     }
-    if (locate(fs, block, offset, length) == NF2_NONE || at + length > page) {
+    uint32_t address = locate(fs, block, offset, length);
+    if (address == NF2_NONE || at + length > page) {
         return NULL;
     }
     uint32_t want = page - at;  /* who goes on in a page will do so again */
-    if (drive->window_address != address || at < drive->window_begin || at > drive->window_end) {
-        drive->window_address = address;
+    if (drive->window != window || at < drive->window_begin || at > drive->window_end) {
+        drive->window = window;
         drive->window_begin = drive->window_end = (uint16_t)(at & ~(io->flash->read_unit - 1));
         want = nf2_max(length, nf2_min(want, PEEK_BYTES));
     }
-    return fill_window(fs, at + want) == NF2_OK ? io->read_buffer + at : NULL;
+    return fill_window(fs, address - at, at + want) == NF2_OK ? io->read_buffer + at : NULL;
 }
 
 /* Block by block; through the window where the ends are not aligned to the driver's read unit. */
@@ -170,8 +179,8 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
     io->changes++;
     io->effort += EFFORT_PROGRAM;
     drive->busy_us += io->flash->program_page_us;
-    if ((address & ~(page - 1)) == drive->window_address) {
-        drive->window_address = NF2_NONE;
+    if (drive->window == window_of(block, offset & ~(page - 1))) {
+        drive->window = NF2_NONE;
     }
     return settle(fs, io->flash->program(io->flash->context, address, data, padded));
 }
@@ -190,6 +199,6 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
     }
     io->changes++;
     drive->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
-    drive->window_address = NF2_NONE;
+    drive->window = NF2_NONE;
     return settle(fs, io->flash->erase(io->flash->context, address, bytes));
 }

@@ -14,9 +14,8 @@ uint16_t nf2_epoch_code(uint32_t number)
 
 uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
 {
-    uint32_t end = offset + length, room;
-    return end <= nf2_page_end(fs, offset) ? end :
-           nf2_record_place(fs, offset, length - 1, &room) + 1;
+    uint32_t room;
+    return nf2_record_place(fs, offset, length - 1, &room) + 1;
 }
 
 uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room)
@@ -111,9 +110,14 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
 
 uint32_t nf2_next_place(const nf2_t *fs, const struct nf2_record *record)
 {
-    uint32_t end = nf2_record_end(fs, record->offset, record->length);
+    uint32_t end = record->offset + (uint32_t)record->length;
+    uint32_t page_end = nf2_page_end(fs, record->offset);
 
-    return record->more ? end : nf2_min(nf2_align_unit(fs, end), nf2_page_end(fs, end - 1));
+    if (end > page_end) {       /* few are that long */
+        end = nf2_record_end(fs, record->offset, record->length);
+        page_end = nf2_page_end(fs, end - 1);
+    }
+    return record->more ? end : nf2_min(nf2_align_unit(fs, end), page_end);
 }
 
 /*

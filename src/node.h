@@ -150,6 +150,9 @@ static inline uint32_t nf2_hint_of(uint32_t block, uint32_t place)
     return block << 13 | place;
 }
 
+/* Forgets the hints of so many places of a block from one on. */
+void nf2_hints_forget(nf2_t *fs, uint32_t block, uint32_t place, uint32_t places);
+
 /* A gap between the entries of a node, in order of their keys. */
 struct nf2_iterator {
     struct nf2_view *view;

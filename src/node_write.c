@@ -203,6 +203,8 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     view->end = (uint16_t)writer.position;
     fs->way.last = 0;
     for (int i = 0; i < n; i++) {
+        nf2_hints_forget(fs, view->block, record[i].kill, 1);
+        nf2_hints_forget(fs, view->block, record[i].source, 1);
         if (result != NF2_OK || nf2_view_apply(fs, view, record[i].place) != NF2_OK) {
             /* with the hints; if the change is made, it is not worth an error */
             nf2_view_forget(fs, view->block);

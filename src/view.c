@@ -18,16 +18,13 @@ static NF2_APART struct nf2_view *next_view(struct nf2_view *view)
     return (struct nf2_view *)(void *)(view->slot + view->slots);
 }
 
-/* Forgets the hint of a place; 0: those of all places in the block. And the key that is known. */
-static void forget_hint(nf2_t *fs, uint32_t block, uint32_t place)
+void nf2_hints_forget(nf2_t *fs, uint32_t block, uint32_t place, uint32_t places)
 {
     for (uint32_t *hint = fs->hint; hint < fs->hint + NF2_HINTS; hint++) {
-        uint32_t other = (*hint ^ nf2_hint_of(block, place)) << 3;
-        if (other == 0 || (place == 0 && other < 1u << 16)) {
+        if ((*hint - nf2_hint_of(block, place)) << 3 < places << 3) {
             *hint = 0;
         }
     }
-    fs->known_at = 0;
 }
 
 void nf2_views_begin(nf2_t *fs)
@@ -47,7 +44,8 @@ void nf2_view_forget(nf2_t *fs, uint32_t block)
     for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
         view->block = view->block == block ? NF2_NO_BLOCK : view->block;
     }
-    forget_hint(fs, block, 0);
+    nf2_hints_forget(fs, block, 0, 1u << 13);
+    fs->known_at = 0;
 }
 
 /* ---- changes of a view ----------------------------------------------------------------------- */
@@ -68,7 +66,7 @@ int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_k
 {
     uint32_t low = 0, high = view->alive, near = nf2_min(view->near.tail, high), middle = near;
 
-    middle -= near > 0;
+    middle -= near == high;
     while (low < high) {
         int order = nf2_compare_at(fs, view->block, view->slot[middle], key);
         NF2_TRY(order);
@@ -80,17 +78,16 @@ int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_k
         } else {
             low = middle + 1;
         }
-        middle = low == near ? low : (low + high) / 2;
+        middle = high == near ? near - 1 : (low + high) / 2;
     }
     return (int)low;
 }
 
 /* The record at `place` does not count any more. */
-static void view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place)
+static void view_kill(struct nf2_view *view, uint32_t place)
 {
     uint16_t *slot = view->slot, *end = slot + view->alive;
 
-    forget_hint(fs, view->block, place);
     if (place < view->base_end) {
         view->dead++;
         view->slot[view->slots - view->dead] = (uint16_t)place;
@@ -122,19 +119,21 @@ int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
     for (p += type == NF2_NODE_REN ? 4 : 2; kills > 0; kills--, p += 2) {
         uint32_t kill = nf2_get16(p);
         if (kill != 0) {        /* a REN may have no victim */
-            view_kill(fs, view, kill);
+            view_kill(view, kill);
         }
     }
     if (type == NF2_NODE_DEL) {
         return NF2_OK;
     }
-    uint32_t rank = *p, above = view->alive - rank;
-    if (rank > view->alive) {
+    uint16_t *slot = view->slot + *p, *end = view->slot + view->alive;
+    if (slot > end) {
         return NF2_ERR_IO;
     }
-    memmove(view->slot + rank + 1, view->slot + rank, above * sizeof view->slot[0]);
-    view->slot[rank] = (uint16_t)place;
-    view->alive++;
+    for (view->alive++; slot <= end; slot++) { /* those above it go up by one */
+        uint16_t next = *slot;
+        *slot = (uint16_t)place;
+        place = next;
+    }
     return NF2_OK;
 }
 

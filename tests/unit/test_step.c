@@ -75,8 +75,13 @@ static void test_splits_erase_little(void)
     struct most most = overwrite(500, 1500, 300, 3);
     CHECK(most.erases <= 8); /* 2 are wanted: missed (DESIGN.md, "Open") */
 
-    most = overwrite(0, 2000, 0, 1);
-    CHECK(most.erases <= 8);
+    uint32_t sum = 0;
+    for (uint32_t seed = 1; seed <= 12; seed++) { /* the most of one history says little */
+        most = overwrite(0, 2000, 0, seed);
+        CHECK(most.erases <= 10);
+        sum += most.erases;
+    }
+    CHECK(sum <= 12 * 7);
 }
 
 /* A step of the work ahead makes room in a leaf before it copies, and a sync that has split a leaf itself begins none. */
