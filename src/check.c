@@ -58,7 +58,7 @@ static void check_leaf(nf2_t *fs, struct check *check, const struct nf2_child *l
     struct nf2_view *view;
     int result = nf2_node_view(fs, *leaf, 0, &view);
 
-    result = result < 0 ? result : nf2_iterate(fs, view, &nf2_key_lowest, &iterator);
+    result = result < 0 ? result : nf2_iterate(fs, view, NULL, &iterator);
     while (result >= 0 && (result = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
         check_entry(fs, check, &entry);
     }

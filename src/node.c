@@ -137,7 +137,7 @@ static uint32_t search_begin(nf2_t *fs, const struct nf2_view *view, const struc
             place = nf2_page_start(fs, (low + high + page) / 2) + NF2_PAGE_HEAD;
         }
         int order = nf2_compare_at(fs, view->block, place, key);
-        if (order >= 0 && order <= at) {
+        if ((unsigned)order <= (unsigned)at) { /* no error, either */
             begin = place;
             low = nf2_page_start(fs, place);
         } else {                /* or a long record goes on here */
@@ -239,7 +239,8 @@ int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from,
                 struct nf2_iterator *iterator)
 {
     iterator->view = view;
-    return nf2_node_gap(fs, from, 0, iterator);
+    iterator->spot = (struct nf2_spot){0, 0};
+    return from != NULL ? nf2_node_gap(fs, from, 0, iterator) : NF2_OK;
 }
 
 /*

@@ -167,8 +167,8 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
 int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct nf2_entry *entry);
 
 /*
- * All entries in order of their keys, from the first one at or above `from`. Nothing changes
- * meanwhile.
+ * All entries in order of their keys, or (if it is not NULL) from the first one at or above `from`.
+ * Nothing changes meanwhile.
  */
 int nf2_iterate(nf2_t *fs, struct nf2_view *view, const struct nf2_key *from,
                 struct nf2_iterator *iterator);

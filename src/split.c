@@ -77,11 +77,10 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
     struct nf2_entry entry;
     struct nf2_op op;
 
-    entry.key.id = entry.key.length = 0;
     if (part > 0) {
         NF2_TRY(nf2_key_at(fs, rewrite->cut_block, rewrite->cut, &entry.key));
     }
-    NF2_TRY(nf2_iterate(fs, view, &entry.key, &gap));
+    NF2_TRY(nf2_iterate(fs, view, part > 0 ? &entry.key : NULL, &gap));
     while (rewrite->done < end) {
         int found = nf2_iterate_next(fs, &gap, &entry);
         bool half = measuring && 2 * rewrite->writer->position > rewrite->base;
@@ -377,59 +376,50 @@ int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key 
 }
 
 /* The root has one child, which takes its place. */
-static int lower(nf2_t *fs, const struct nf2_path *path)
+static int lower_root(nf2_t *fs)
 {
+    const struct nf2_child *way = fs->way.node;
     unsigned level = fs->root.level;
     fs->way.known = false;
-    int done = commit_root(fs, &path->node[level - 1], level - 1);
+    int done = commit_root(fs, &way[level - 1], level - 1);
 
-    give_up(fs, path->node[level].block, done);
+    give_up(fs, way[level].block, done);
     return done;
 }
 
-/* The place of the first entry of an inner node above a key: 0 if there is none, or an error. */
-static NF2_APART int above(nf2_t *fs, const struct nf2_path *path, unsigned level,
-                           const struct nf2_key *key)
+int nf2_tree_join(nf2_t *fs, const struct nf2_key *lower, uint32_t bytes)
 {
-    struct nf2_iterator gap;
-
-    NF2_TRY(nf2_node_view(fs, path->node[level], level, &gap.view));
-    NF2_TRY(nf2_node_gap(fs, key, 1, &gap));
-    return nf2_iterate_place(fs, &gap);
-}
-
-int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes)
-{
-    unsigned level = 0, top = fs->root.level;
+    const struct nf2_way *way = &fs->way;
+    unsigned level, top = fs->root.level;
     struct rewrite rewrite;
     struct nf2_front front;
-    int place = 0;
 
-    while (level < top && place == 0) {
-        level++;
-        place = above(fs, path, level, &path->lower);
-        NF2_TRY(place);
-    }
     /* one node a level: it must go on when removals took the rest */
-    if (level == 0 || nf2_alloc_stock(fs) < 2u + top) {
+    if (top == 0 || nf2_alloc_stock(fs) < 2u + top) {
         return NF2_UNCHANGED;
     }
-    if (place == 0) {           /* nothing follows; is there anything in front? */
-        place = above(fs, path, level, &nf2_key_lowest);
+    NF2_TRY(nf2_tree_lead(fs, lower, false));
+    NF2_NEAR(way);
+    if (way->above == 0) {      /* nothing follows; is there anything in front? */
+        struct nf2_iterator gap;
+        NF2_TRY(nf2_node_view(fs, way->node[top], top, &gap.view));
+        NF2_TRY(nf2_node_gap(fs, &nf2_key_lowest, 1, &gap));
+        int place = nf2_iterate_place(fs, &gap);
         NF2_TRY(place);
-        return place == 0 ? lower(fs, path) : NF2_UNCHANGED;
+        return place == 0 ? lower_root(fs) : NF2_UNCHANGED;
     }
+    level = way->above_level;
     uint32_t part = nf2_log_bytes(fs) / 16;
     /*
      * one that was made small stays so until it is nearly empty, else it would be split again soon
      */
-    if (level == 1 && bytes > (path->node->base_end < 5 * part ? part : 4 * part)) {
+    if (level == 1 && bytes > (way->node->base_end < 5 * part ? part : 4 * part)) {
         return NF2_UNCHANGED;
     }
-    begin(&rewrite, path->node, &path->lower, level - 1);
+    begin(&rewrite, way->node, lower, level - 1);
     rewrite.sources = 2;
-    rewrite.right = path->node[level];
-    NF2_TRY(nf2_tree_child(fs, (uint32_t)place, &front, &rewrite.right));
+    rewrite.right = way->node[level];
+    NF2_TRY(nf2_tree_child(fs, way->above, &front, &rewrite.right));
     nf2_front_key(&front, &rewrite.key[1]);
     nf2_op_delete(&rewrite.up[1], &rewrite.key[1]);
     return run(fs, &rewrite);

@@ -142,7 +142,7 @@ static int find_way(nf2_t *fs, const struct nf2_key *key, bool below)
 }
 
 /* No search, if that is the leaf that was asked for last and no node was written anew since. */
-static int lead(nf2_t *fs, const struct nf2_key *key, bool below)
+int nf2_tree_lead(nf2_t *fs, const struct nf2_key *key, bool below)
 {
     int known = fs->way.known ? leads(fs, key, below) : 0;
     return known == 0 ? find_way(fs, key, below) : known;
@@ -169,7 +169,7 @@ static int bound(nf2_t *fs, bool above, struct nf2_key *key)
 
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path)
 {
-    NF2_TRY(lead(fs, key, false));
+    NF2_TRY(nf2_tree_lead(fs, key, false));
     memcpy(path->node, fs->way.node, sizeof path->node);
     int above = bound(fs, true, &path->upper);
     path->bounded = above > 0;
@@ -221,7 +221,7 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
 
     NF2_NEAR(way);
     while (found == 0) {
-        found = lead(fs, key, how == NF2_BELOW);
+        found = nf2_tree_lead(fs, key, how == NF2_BELOW);
         if (found <= 0) {
             return found;
         }
@@ -284,7 +284,7 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
 static NF2_APART int lead_all(nf2_t *fs, const struct nf2_op *ops, unsigned count)
 {
     struct nf2_key upper;
-    int within = lead(fs, ops->key, false);
+    int within = nf2_tree_lead(fs, ops->key, false);
 
     for (const struct nf2_op *op = ops; within > 0 && op < ops + count; op++) {
         if (op > ops) {
@@ -312,7 +312,7 @@ static int cut_range(nf2_t *fs, struct nf2_op *range)
 {
     struct nf2_key upper;
 
-    NF2_TRY(lead(fs, range->key, false));
+    NF2_TRY(nf2_tree_lead(fs, range->key, false));
     int above = bound(fs, true, &upper);
     if (above > 0 && nf2_op_covers(range, &upper)) {
         range->to = nf2_key_value(&upper);

@@ -20,6 +20,12 @@ struct nf2_path {               /* from the root to a leaf */
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path);
 
 /*
+ * Leads fs->way to the leaf in which a key lies, or (`below`) the keys next below it: 1, 0 if there
+ * is none, or an error.
+ */
+int nf2_tree_lead(nf2_t *fs, const struct nf2_key *key, bool below);
+
+/*
  * `node`: the inner node with an entry at `place`, and then the child that this names. `front` is
  * the entry's.
  */
@@ -63,12 +69,13 @@ int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key 
                    unsigned count);
 
 /*
- * One node of the path's leaf and its right neighbour, if both are sparse; where the leaf is the
- * last one of its parent, the same of that. Behind the last leaf a root with one child gives way to
- * it. `bytes`: at least so many of the leaf are alive. 1 if so, NF2_UNCHANGED, or an error.
+ * One node of the leaf that begins at `lower` and its right neighbour, if both are sparse; where
+ * the leaf is the last one of its parent, the same of that. Behind the last leaf a root with one
+ * child gives way to it. `bytes`: at least so many of the leaf are alive. 1 if so, NF2_UNCHANGED,
+ * or an error.
  */
 #define NF2_UNCHANGED 2
-int nf2_tree_join(nf2_t *fs, const struct nf2_path *path, uint32_t bytes);
+int nf2_tree_join(nf2_t *fs, const struct nf2_key *lower, uint32_t bytes);
 
 /* What it takes to change something: the operations. What has no body lies under id 0. */
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length);

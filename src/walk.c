@@ -202,7 +202,8 @@ static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path,
 
     wanted->count = 0;
     NF2_TRY(nf2_node_view(fs, path->node[0], 0, &iterator.view));
-    NF2_TRY(nf2_iterate(fs, iterator.view, &fs->walk.cursor, &iterator));
+    bool whole = nf2_key_compare(&fs->walk.cursor, &path->lower) <= 0;
+    NF2_TRY(nf2_iterate(fs, iterator.view, whole ? NULL : &fs->walk.cursor, &iterator));
     while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
         if (fs->walk.behind && nf2_key_compare(&entry.key, &fs->walk.cursor) == 0) {
             continue;
@@ -245,7 +246,8 @@ static int visit_entries(nf2_t *fs, const struct nf2_path *path, struct nf2_want
 
 int nf2_walk_visit(nf2_t *fs, struct nf2_path *path, struct nf2_wanted *wanted)
 {
-    path->upper.length = 0;     /* without a bound it is not set */
+    /* without a bound they are not set */
+    path->lower.id = path->lower.length = path->upper.length = 0;
     NF2_TRY(nf2_tree_descend(fs, &fs->walk.cursor, path));
     int did = move_node(fs, path);
     return did == 0 ? visit_entries(fs, path, wanted) : did;
@@ -268,7 +270,7 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
         walk->active = false;
         walk->leaves_before = walk->leaves;
     }
-    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path, walk->bytes);
+    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path.lower, walk->bytes);
     walk->bytes = 0;
     if (joined == 1) {          /* there may be more of them */
         fs->space.pristine = false;
