@@ -92,13 +92,35 @@ bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length)
            length + 16u <= nf2_page(fs);
 }
 
-/* Room for blocks, of which the file may have a promise. */
-static NF2_APART int room_beside(nf2_t *fs, const nf2_file_t *file, uint32_t blocks)
+/* So many blocks, as far as the file has no promise of them. */
+static uint32_t beside(const nf2_file_t *file, uint32_t blocks)
 {
-    return nf2_sweep_room(fs, blocks > file->promised ? blocks - file->promised : 0);
+    return blocks > file->promised ? blocks - file->promised : NF2_NONE;
 }
 
-int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
+static int room_beside(nf2_t *fs, uint32_t blocks)
+{
+    return blocks != NF2_NONE ? nf2_sweep_room(fs, blocks) : NF2_OK;
+}
+
+/*
+ * What newer pieces of a handle cover of its older ones is given up when they are in the shadow:
+ * does that for one handle. 1, 0 if there is none, or an error.
+ */
+static int uncover(nf2_t *fs)
+{
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        bool covers = file->pieces > 1 || (file->pieces > 0 && file->shadow != 0);
+        if (covers && !file->failed) {
+            NF2_TRY(nf2_data_spill(fs, file));
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The blocks that a write needs and has not. */
+static uint32_t lacking(const nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t length)
 {
     uint32_t bytes = nf2_block_bytes(fs), have = 0;
     bool whole = nf2_content_whole(file);
@@ -109,12 +131,24 @@ int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
         have = bytes - fs->fragment.within;
     }
     length += file->dirty || whole ? file->buffered : 0;
-    bool beside = whole ? at <= file->size && length <= nf2_inline_max(fs, &file->key)
-                        : at == file->size && nf2_data_frame(fs, file, length);
-    if (length <= have || beside) {
-        return NF2_OK;
+    bool fits = whole ? at <= file->size && length <= nf2_inline_max(fs, &file->key)
+                      : at == file->size && nf2_data_frame(fs, file, length);
+    return length <= have || fits ? NF2_NONE : beside(file, (length - have + bytes - 1) / bytes);
+}
+
+/* What a handle has may become less in the work for the change: so that comes first. */
+int nf2_data_prepare(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t length)
+{
+    int result, more = 1;
+
+    while (more > 0) {
+        result = nf2_sweep_ready(fs, false);
+        if (result == NF2_OK) {
+            result = room_beside(fs, file != NULL ? lacking(fs, file, at, length) : length);
+        }
+        more = result == NF2_ERR_NOSPC ? uncover(fs) : 0;
     }
-    return room_beside(fs, file, (length - have + bytes - 1) / bytes);
+    return more < 0 ? more : result;
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
@@ -168,7 +202,7 @@ static int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset, const struct
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 {
     /* what the handle takes can be synced */
-    NF2_TRY(room_beside(fs, file, file->synced > 0 ? file->spilled / SYNCED_PIECES : 0));
+    NF2_TRY(room_beside(fs, beside(file, file->synced > 0 ? file->spilled / SYNCED_PIECES : 0)));
     NF2_TRY(nf2_sweep_ready(fs, false));
     if (file->shadow == 0) {
         NF2_TRY(nf2_shadow_begin(fs, &file->shadow)); /* before its first entry */
@@ -308,7 +342,9 @@ int nf2_data_write(nf2_t *fs, nf2_file_t *file, uint32_t at, const uint8_t *data
         }
         NF2_TRY(n);
         at += (uint32_t)n;
-        data += data != NULL ? n : 0;
+        if (data != NULL) {
+            data += n;
+        }
         length -= (uint32_t)n;
         file->size = nf2_max(file->size, at);
     }

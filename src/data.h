@@ -11,8 +11,18 @@
 /* Room that the buffer has in all, so that it ends where a page of the chip does. */
 uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file);
 
-/* Is there room for so many bytes more at `at`, and for what the buffer holds? NOSPC. */
-int nf2_data_room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length);
+/*
+ * To be called before a change: there are blocks for its nodes afterwards, and room for so many
+ * bytes more at `at` of a file and for what its buffer holds; or (NULL) for `length` blocks beside
+ * what was promised, if it is not NF2_NONE. NOSPC.
+ */
+int nf2_data_prepare(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t length);
+
+/* The same for a new name, which takes nothing of what nf2_preallocate set aside. */
+static inline int nf2_data_name(nf2_t *fs)
+{
+    return nf2_data_prepare(fs, NULL, 0, fs->space.promised != 0 ? 0 : NF2_NONE);
+}
 
 /* Are so many bytes behind what was synced, in the buffer or to come, an append for frames? */
 bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length);

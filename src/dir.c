@@ -64,8 +64,7 @@ static int do_mkdir(nf2_t *fs, const char *path)
     uint32_t id;
 
     NF2_TRY(nf2_put_name(fs, path, NULL, 0));
-    NF2_TRY(nf2_sweep_name(fs));
-    NF2_TRY(nf2_sweep_room(fs, 1));
+    NF2_TRY(nf2_data_prepare(fs, NULL, 0, 1));
     NF2_TRY(nf2_journal_id(fs, &id));
     nf2_put32(body + 1, id);
     return nf2_put_name(fs, path, body, sizeof body);
@@ -193,7 +192,7 @@ static int do_rename(nf2_t *fs, const char *from, const char *to)
     if (left <= DONE) {
         return left;
     }
-    NF2_TRY(left == WITH ? nf2_sweep_name(fs) : nf2_sweep_ready(fs, true));
+    NF2_TRY(left == WITH ? nf2_data_name(fs) : nf2_sweep_ready(fs, true));
     return nf2_group_end(fs, change_names(fs, from, to, true));
 }
 

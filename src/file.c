@@ -86,7 +86,7 @@ int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const char *path)
 
     if (file->kind == 0 && file->key.length == NF2_KEY_MAX) {
         /* made at once: a handle has no room for the name */
-        NF2_TRY(nf2_sweep_name(fs));
+        NF2_TRY(nf2_data_name(fs));
         NF2_TRY(nf2_put_name(fs, path, &body, 1));
         file->kind = NF2_BODY_INLINE;
     }
@@ -312,24 +312,6 @@ static int give_up(nf2_t *fs, nf2_file_t *file)
     return load_inline(fs, file);
 }
 
-/*
- * Is there room for so many bytes more? What a handle's newer pieces cover of its older ones is
- * given up only when they are in the shadow.
- */
-static int room_for(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t length)
-{
-    NF2_TRY(nf2_sweep_ready(fs, false));
-    int result = nf2_data_room_for(fs, file, at, length);
-    for (nf2_file_t *any = fs->files; any != NULL && result == NF2_ERR_NOSPC; any = any->link) {
-        bool covers = any->pieces > 1 || (any->pieces > 0 && any->shadow != 0);
-        if (covers && !any->failed) {
-            NF2_TRY(nf2_data_spill(fs, any));
-            result = nf2_data_room_for(fs, file, at, length);
-        }
-    }
-    return result;
-}
-
 static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length)
 {
     uint32_t at = (file->flags & NF2_O_APPEND) != 0 ? file->size : file->position;
@@ -342,7 +324,7 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
         return NF2_ERR_FBIG;
     }
     if (length > 0) {
-        result = room_for(fs, file, at, length);
+        result = nf2_data_prepare(fs, file, at, length);
         result = result == NF2_OK ? grow(fs, file, at) : result;
         result = result == NF2_OK ? write_or_refuse(fs, file, at, data, length) : result;
         result = settled(file, result);
@@ -406,7 +388,7 @@ static int do_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     if (size == file->size) {
         return NF2_OK;
     }
-    int result = room_for(fs, file, 0, 0);
+    int result = nf2_data_prepare(fs, file, 0, 0);
     if (result >= 0) {
         result = size > file->size ? nf2_data_extend(fs, file, size) : cut(fs, file, size);
     }
@@ -423,8 +405,7 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     uint32_t promised = size > file->size ? (size - file->size + bytes - 1) / bytes + 1 : 0;
     if (promised > file->promised) {
         uint32_t more = promised - file->promised;
-        NF2_TRY(nf2_sweep_ready(fs, false));
-        NF2_TRY(nf2_sweep_room(fs, more));
+        NF2_TRY(nf2_data_prepare(fs, NULL, 0, more));
         fs->space.promised += more;
         file->promised = (uint16_t)promised;
     }

@@ -12,6 +12,7 @@ static int apply_all(nf2_t *fs)
     struct nf2_op op;
     int found;
 
+    NF2_TRY(nf2_journal_open(fs)); /* first: a turn takes the GROUP to another place */
     NF2_TRY(nf2_group_begin(fs, &reader));
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
         NF2_TRY(nf2_tree_apply(fs, &op));

@@ -47,16 +47,21 @@ static void turn_run(const struct run *run, uint8_t *at)
     }
 }
 
-/* Appends one to the head. */
+/*
+ * Appends one to the head. In a new log a GROUP that waits goes with it: the block that it was in
+ * may be the next one, as the only one that is known to be free.
+ */
 static int write_state(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
+    uint32_t group = root->group_block, at = root->group_at;
     struct nf2_writer writer;
 
     NF2_NEAR(root);
     NF2_ASSERT(root->bads <= NF2_BAD_MAX && root->node < fs->io.blocks && fs->io.epoch_known);
     root->id_limit = root->next_id + (root->clean ? 0 : IDS_AHEAD);
     nf2_writer_begin(&writer, root->head, root->end);
+    writer.more = group != NF2_NO_BLOCK && group != root->head;
     (void)nf2_writer_open(fs, &writer, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES);
     for (const struct run *run = runs; run < RUNS_END; run++) {
         uint8_t *fields = (uint8_t *)fs + run->at;
@@ -69,7 +74,23 @@ static int write_state(nf2_t *fs)
         }
     }
     nf2_writer_close(fs, &writer);
-    return nf2_journal_end(fs, &writer);
+    if (writer.more) {
+        const uint8_t *p = nf2_peek(fs, group, at, 2);
+        NF2_TRY(p != NULL ? NF2_OK : NF2_ERR_IO);
+        struct nf2_span body = nf2_span_at(group, at, 2, nf2_get16(p) % 0x1000u -
+                                           NF2_RECORD_OVERHEAD);
+        writer.more = false;
+        at = nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, body.length);
+        nf2_writer_span(fs, &writer, &body);
+        nf2_writer_close(fs, &writer);
+        group = root->head;
+    }
+    int result = nf2_journal_end(fs, &writer);
+    if (result == NF2_OK) {
+        root->group_block = (uint16_t)group;
+        root->group_at = (uint16_t)at;
+    }
+    return result;
 }
 
 #define STATE_LENGTH (NF2_RECORD_OVERHEAD + NF2_STATE_BYTES)
@@ -333,8 +354,8 @@ static NF2_APART int turn(nf2_t *fs)
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         bool suspect = root->next_suspect && !NF2_BROKEN(NF2_FAULT_NEXT);
         root->head = root->next;
-        if (root->head == old || root->head == root->group_block) {
-            break; /* what the anchor names, or a GROUP that waits */
+        if (root->head == old) {
+            break;              /* what the anchor names */
         }
         result = suspect ? nf2_flash_erase(fs, root->head, 1) : NF2_OK;
         fs->space.erases += suspect;
@@ -351,8 +372,8 @@ static NF2_APART int turn(nf2_t *fs)
             end = pass_over(fs, old, end);
         }
     }
-    if (result == NF2_OK && old != root->group_block && old != root->next) {
-        nf2_space_freed(fs, old); /* in a format it is 0, as the GROUP's block */
+    if (result == NF2_OK && old != 0 && old != root->next) { /* in a format it is 0 */
+        nf2_space_freed(fs, old);
     }
     if (result < 0) {           /* what is known of the log is not what is there */
         fs->io.broken = true;

@@ -337,11 +337,6 @@ static bool data_enough(const nf2_t *fs, uint32_t number)
     return fs->space.data.count > 0 || nf2_alloc_stock(fs) > nf2_space_spare(fs) + number;
 }
 
-static bool room_enough(const nf2_t *fs, uint32_t number)
-{
-    return nf2_space_available(fs) >= number;
-}
-
 static bool total_enough(const nf2_t *fs, uint32_t number)
 {
     return nf2_space_total(fs) >= number;
@@ -421,11 +416,6 @@ int nf2_sweep_finish(nf2_t *fs)
     return result;
 }
 
-int nf2_sweep_total(nf2_t *fs, uint32_t blocks)
-{
-    return walk_until(fs, total_enough, blocks);
-}
-
 int nf2_sweep_ready(nf2_t *fs, bool urgent)
 {
     uint32_t kept = nf2_space_kept(fs);
@@ -441,14 +431,6 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
     return result == NF2_ERR_NOSPC && urgent && nf2_alloc_stock(fs) > 0 ? NF2_OK : result;
 }
 
-int nf2_sweep_name(nf2_t *fs)
-{
-    uint32_t promised = fs->space.promised;
-
-    NF2_TRY(nf2_sweep_ready(fs, false));
-    return promised == 0 ? NF2_OK : nf2_sweep_total(fs, nf2_space_reserve(fs) + promised);
-}
-
 int nf2_sweep_more(nf2_t *fs)
 {
     return walk_until(fs, data_enough, 0);
@@ -456,7 +438,7 @@ int nf2_sweep_more(nf2_t *fs)
 
 int nf2_sweep_room(nf2_t *fs, uint32_t blocks)
 {
-    return walk_until(fs, room_enough, blocks);
+    return walk_until(fs, total_enough, nf2_space_reserve(fs) + fs->space.promised + blocks);
 }
 
 int nf2_sweep_step(nf2_t *fs)

@@ -16,17 +16,14 @@
  */
 int nf2_sweep_ready(nf2_t *fs, bool urgent);
 
-/* The same for a new name, which takes nothing of what nf2_preallocate set aside. */
-int nf2_sweep_name(nf2_t *fs);
-
 /* Data found no block: walks until there is one, as long as that helps. NOSPC. */
 int nf2_sweep_more(nf2_t *fs);
 
-/* Can data have so many blocks? Walks, if it is not known. NOSPC. */
+/*
+ * Are so many blocks free beside what is kept back and what was promised? Walks, if it is not
+ * known. NOSPC.
+ */
 int nf2_sweep_room(nf2_t *fs, uint32_t blocks);
-
-/* Are there so many free blocks in all? Walks, if it is not known. NOSPC. */
-int nf2_sweep_total(nf2_t *fs, uint32_t blocks);
 
 /* Finishes a GROUP that is being applied; where that lacks blocks, walks look for some. */
 int nf2_sweep_finish(nf2_t *fs);

@@ -56,7 +56,7 @@ int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf
     uint32_t block = nf2_get32(child) >> 8;
     node->block = (uint16_t)block;
     node->base_end = nf2_get16(child + 4);
-    return valid && block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
+    return valid && block - 1 < fs->io.blocks - 1 ? NF2_OK : NF2_ERR_IO; /* no view is of 0 */
 }
 
 /* Does the way lead to the leaf in which a key lies, or (`below`) the keys next below it? */

@@ -40,7 +40,6 @@ int nf2_walk_pin(nf2_t *fs)
     }
     pin_run(fs, fs->root.head, 1);
     pin_run(fs, fs->root.next, fs->root.next < fs->io.blocks);
-    pin_run(fs, fs->root.group_block, 1);
     for (unsigned i = 0; i < space->freed_count; i++) {
         pin_run(fs, space->freed[i], 1);
     }

@@ -102,6 +102,8 @@ static void expect_write(struct model *model, struct handle *handle, const struc
         uint64_t gap = from > size ? from - size : 0;
 
         takes_space(model, expect, length + gap + 2u * model->block_size);
+    } else if (!length && (handle->flags & NF2_O_SYNC) && (handle->dirty || handle->dirty_maybe)) {
+        takes_space(model, expect, 0);  /* it is a sync, of a new name for one */
     }
     succeed(expect, (int32_t)length);
 }
