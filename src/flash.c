@@ -67,44 +67,43 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
            NF2_OK;
 }
 
-/* Fills the window from its end up to `to`, or a little more for the read unit. */
-static int fill_window(nf2_t *fs, uint32_t to)
+/*
+ * Where the window does not have it: fills that from its end, or anew; a little more for the read
+ * unit.
+ */
+static NF2_APART const uint8_t *move_window(nf2_t *fs, uint32_t at, uint32_t address,
+                                            uint32_t length)
 {
     const struct nf2_io *io = &fs->io;
     struct nf2_drive *drive = &fs->drive;
-    uint32_t from = drive->window_end, unit = io->flash->read_unit;
+    uint32_t page = nf2_page(fs), unit = io->flash->read_unit;
+    uint32_t want = page - at;  /* who goes on in a page will do so again */
 
     NF2_NEAR(drive);
-    NF2_NEAR(io);
-    to = (to + unit - 1) & ~(unit - 1);
-    NF2_ASSERT(from < to && to <= nf2_page(fs) && from % unit == 0);
-    int result = drive_read(fs, drive->window_address + from, io->read_buffer + from, to - from);
-    drive->window_end = (uint16_t)to;
-    drive->window_address = result < 0 ? NF2_NONE : drive->window_address;
-    return result;
+    if (length > want || address - drive->offset > io->blocks * nf2_block_bytes(fs) - length) {
+        return NULL;
+    }
+    if (address < drive->window || address >= drive->window_end) {
+        drive->window = drive->window_end = address & ~(unit - 1);
+        want = nf2_max(length, nf2_min(want, PEEK_BYTES));
+    }
+    uint32_t from = drive->window_end, to = (address + want + unit - 1) & ~(unit - 1);
+    NF2_ASSERT(from < to && to - 1 <= (from | (page - 1)) && from % unit == 0);
+    int result = drive_read(fs, from, io->read_buffer + (from & (page - 1)), to - from);
+    drive->window_end = result < 0 ? 0 : to;
+    return result < 0 ? NULL : io->read_buffer + at;
 }
 
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
-    const struct nf2_io *io = &fs->io;
-    struct nf2_drive *drive = &fs->drive;
-    uint32_t page = nf2_page(fs), at = offset & (page - 1);
+    const struct nf2_drive *drive = &fs->drive;
+    uint32_t address = offset + drive->offset + block * nf2_block_bytes(fs);
+    uint32_t at = address & (nf2_page(fs) - 1);
 
-    uint32_t address = fs->drive.offset + block * nf2_block_bytes(fs) + offset - at;
-    if (drive->window_address == address && at >= drive->window_begin &&
-        at + length <= drive->window_end) {
-        return io->read_buffer + at;
+    if (address < drive->window || address + length > drive->window_end) {
+        return move_window(fs, at, address, length);
     }
-    if (locate(fs, block, offset, length) == NF2_NONE || at + length > page) {
-        return NULL;
-    }
-    uint32_t want = page - at;  /* who goes on in a page will do so again */
-    if (drive->window_address != address || at < drive->window_begin || at > drive->window_end) {
-        drive->window_address = address;
-        drive->window_begin = drive->window_end = (uint16_t)(at & ~(io->flash->read_unit - 1));
-        want = nf2_max(length, nf2_min(want, PEEK_BYTES));
-    }
-    return fill_window(fs, at + want) == NF2_OK ? io->read_buffer + at : NULL;
+    return fs->io.read_buffer + at;
 }
 
 /* Block by block; through the window where the ends are not aligned to the driver's read unit. */
@@ -170,8 +169,8 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
     io->changes++;
     io->effort += EFFORT_PROGRAM;
     drive->busy_us += io->flash->program_page_us;
-    if ((address & ~(page - 1)) == drive->window_address) {
-        drive->window_address = NF2_NONE;
+    if (((address ^ drive->window) & ~(page - 1)) == 0) {
+        drive->window_end = 0;
     }
     return settle(fs, io->flash->program(io->flash->context, address, data, padded));
 }
@@ -190,6 +189,6 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
     }
     io->changes++;
     drive->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
-    drive->window_address = NF2_NONE;
+    drive->window_end = 0;
     return settle(fs, io->flash->erase(io->flash->context, address, bytes));
 }
