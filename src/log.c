@@ -14,22 +14,19 @@ uint16_t nf2_epoch_code(uint32_t number)
 
 uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
 {
-    uint32_t end = offset + length, room;
-    return end <= nf2_page_end(fs, offset) ? end :
-           nf2_record_place(fs, offset, length - 1, &room) + 1;
+    uint32_t end = offset + length;
+    return end <= nf2_page_end(fs, offset) ? end : nf2_record_place(fs, offset, length - 1) + 1;
 }
 
-uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room)
+uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position)
 {
     uint32_t first = nf2_page_end(fs, offset) - offset,
              per_page = nf2_page(fs) - NF2_CONTINUED_HEAD;
 
     if (position < first) {
-        *room = first - position;
         return offset + position;
     }
     position -= first;
-    *room = per_page - position % per_page;
     return nf2_page_end(fs, offset) + position / per_page * nf2_page(fs) + NF2_CONTINUED_HEAD +
            position % per_page;
 }
@@ -40,8 +37,8 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     uint8_t *to = data;
 
     while (length > 0) {
-        uint32_t n, at = nf2_record_place(fs, offset, position, &n);
-        n = nf2_min(n, length);
+        uint32_t at = nf2_record_place(fs, offset, position);
+        uint32_t n = nf2_min(nf2_page_end(fs, at) - at, length);
         const uint8_t *from = nf2_peek(fs, block, at, n);
         if (from == NULL) {
             return NF2_ERR_IO;
@@ -67,8 +64,8 @@ uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch)
 int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
                   struct nf2_record *record)
 {
-    uint32_t end = nf2_page_end(fs, position), n = 2;
-    const uint8_t *p = nf2_peek(fs, block, position, n);
+    uint32_t end = nf2_page_end(fs, position);
+    const uint8_t *p = nf2_peek(fs, block, position, 2);
 
     if (position + NF2_RECORD_OVERHEAD > end) {
         return NF2_PLACE_BLANK;
@@ -93,9 +90,8 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
         return NF2_PLACE_RECORD;
     }
     uint32_t crc = nf2_epoch_check(fs, epoch), done = 0, at = position;
-    /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset in a record is a position */
-    for (n = end - position;; at = nf2_record_place(fs, position, done, &n)) {
-        n = nf2_min(n, length - done);
+    for (;;) {
+        uint32_t n = nf2_min(end - at, length - done);
         p = nf2_peek(fs, block, at, n);
         if (p == NULL) {
             return NF2_ERR_IO;
@@ -105,6 +101,9 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
         if (done == length) {
             break;
         }
+        /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset there is a position */
+        at = nf2_record_place(fs, position, done);
+        end = nf2_page_end(fs, at);
     }
     return crc == NF2_CRC_OF_CHECKED ? NF2_PLACE_RECORD : NF2_PLACE_INVALID;
 }

@@ -114,11 +114,8 @@ uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan);
 int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data,
                     uint32_t length);
 
-/*
- * Where byte `position` of a record lies in the block, and how many bytes follow up to the page's
- * end.
- */
-uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room);
+/* Where byte `position` of a record lies in the block: all up to the page's end follow it. */
+uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position);
 
 /* A source of bytes for a record: a part of another record, or memory. */
 struct nf2_span {
