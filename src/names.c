@@ -101,15 +101,24 @@ int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry 
 
 int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_content *content)
 {
-    uint8_t bytes[5] = {0};
-    uint32_t at;
+    const struct nf2_span *body = &entry->body;
+    uint8_t id[4];
+    int at = nf2_content_at(fs, &entry->key, body);
 
-    NF2_TRY(nf2_content_at(fs, &entry->key, &entry->body, &at));
-    NF2_TRY(nf2_body_read(fs, entry, at, bytes, nf2_min(entry->body.length - at, sizeof bytes)));
-    content->kind = bytes[0];
+    NF2_TRY(at);
+    uint32_t position = body->position + (uint32_t)at;
+    uint32_t place = nf2_record_place(fs, body->at.record.offset, position);
+    const uint8_t *p = nf2_peek(fs, body->at.record.block, place, 1);
+    if (p == NULL || at >= body->length || *p < NF2_BODY_DIR || *p > NF2_BODY_MAP) {
+        return NF2_ERR_IO;
+    }
     content->at = (uint8_t)at;
-    content->id = nf2_get32(bytes + 1);
-    return bytes[0] >= NF2_BODY_DIR && bytes[0] <= NF2_BODY_MAP ? NF2_OK : NF2_ERR_IO;
+    content->kind = *p;
+    if (content->kind == NF2_BODY_DIR || content->kind == NF2_BODY_MAP) {
+        NF2_TRY(nf2_body_read(fs, entry, (uint32_t)at + 1, id, sizeof id));
+        content->id = nf2_get32(id);
+    }
+    return NF2_OK;
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */

@@ -70,31 +70,30 @@ int nf2_span_read(nf2_t *fs, const struct nf2_span *span, uint32_t at, void *dat
                            data, length);
 }
 
-int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, uint32_t *at)
+int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body)
 {
     uint8_t rest;
 
     NF2_ASSERT(key->length <= NF2_KEY_MAX);
-    *at = 0;
-    if (key->length == NF2_KEY_MAX) {
-        NF2_TRY(nf2_span_read(fs, body, 0, &rest, 1));
-        *at = 1u + rest;
+    if (key->length < NF2_KEY_MAX) {
+        return 0;
     }
-    return NF2_OK;
+    NF2_TRY(nf2_span_read(fs, body, 0, &rest, 1));
+    return 1 + rest;
 }
 
 int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body,
                    struct nf2_refs *refs)
 {
-    uint32_t at;
-
     refs->at = refs->length = 0;
     refs->offset = nf2_key_value(key);
     if (body->length == 0 || (key->id == NF2_SYSTEM_ID && key->length > 0)) {
         /* without: content whose key is not asked for */
         return NF2_OK;
     }
-    NF2_TRY(nf2_content_at(fs, key, body, &at));
+    int found = nf2_content_at(fs, key, body);
+    NF2_TRY(found);
+    uint32_t at = (uint32_t)found;
     NF2_TRY(nf2_span_read(fs, body, at, refs->bytes, 1));
     bool list = refs->bytes[0] == NF2_BODY_LIST;
     if (!list && (refs->bytes[0] < NF2_PIECE_DATA || refs->bytes[0] > NF2_PIECE_ZEROS)) {
