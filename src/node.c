@@ -5,6 +5,10 @@
 /* Of a record, up to the end of its key; and what an inner node's entry has behind that. */
 #define FRONT_BYTES (NF2_NODE_FRONT + NF2_KEY_BYTES + NF2_CHILD_BYTES)
 
+/* Where the key begins in a record that has none: behind all that a front has. */
+#define NO_KEY 64
+_Static_assert(NO_KEY > FRONT_BYTES, "no front reaches there");
+
 /* ---- entries --------------------------------------------------------------------------------- */
 
 /*
@@ -13,30 +17,27 @@
  */
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front)
 {
-    static const uint8_t key_at[8] = {[NF2_NODE_PUT] = 2, [NF2_NODE_PUTK] = 5,
-                                      [NF2_NODE_REN] = 9, [NF2_NODE_ADD] = 3};
-    uint32_t room = nf2_min(nf2_page_end(fs, place) - place, FRONT_BYTES);
-    const uint8_t *p = nf2_peek(fs, block, place, room);
+    /* behind a page in the buffer lies another one: a look there finds something that is no key */
+    static const uint8_t key_at[8] = {NO_KEY, NO_KEY, 2, 5, NO_KEY, 9, 3, NO_KEY};
+    uint32_t peeked = nf2_min(nf2_page_end(fs, place) - place, FRONT_BYTES);
+    const uint8_t *p = nf2_peek(fs, block, place, peeked);
 
-    if (p == NULL || room < NF2_RECORD_OVERHEAD) {
+    if (p == NULL) {
         return NF2_ERR_IO;
     }
-    uint32_t type = p[1] >> 5, at = key_at[type];
+    uint32_t header = nf2_get16(p), length = header & 0xFFFu, id;
+    int at = key_at[header >> 13], end = (int)nf2_min(length, peeked + 4u) - 4;
     front->bytes = p;
-    front->length = nf2_get16(p) & 0xFFFu;
-    front->type = type;
-    front->key = at;
-    room = nf2_min(front->length - 4u, room);
-    if (at == 0 || front->length < at + 4) {
-        return NF2_ERR_IO;
-    }
-    front->id = p[at];          /* of one byte, mostly */
-    at += front->id < 0x80 ? 1 : nf2_get_varint(p + at, room - at, &front->id);
-    if (at >= room || p[at] > NF2_KEY_MAX || at + 1 + p[at] > room) {
+    front->length = length;
+    front->type = header >> 13;
+    id = p[at];                 /* of one byte, mostly */
+    front->id = id;
+    at += id < 0x80 ? 1 : (int)nf2_get_varint(p + at, 5, &front->id);
+    if (at >= end || p[at] > NF2_KEY_MAX || at + 1 + p[at] > end) {
         return NF2_ERR_IO;
     }
     front->key_length = p[at];
-    front->key = at + 1;
+    front->key = (uint32_t)at + 1;
     return NF2_OK;
 }
 
