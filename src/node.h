@@ -89,7 +89,7 @@ int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op
 void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t number);
 uint32_t nf2_key_value(const struct nf2_key *key);              /* the number at its end */
 
-/* Of the bytes only those that count. */
+/* Of the bytes only those that count. To another place. */
 void nf2_key_copy(struct nf2_key *to, const struct nf2_key *from);
 
 /* The order of a key to another: below 0, 0, above 0. */

@@ -252,8 +252,10 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     if (root && !rewrite->two) {
         return commit_root(fs, &rewrite->made[0], rewrite->level);
     }
-    if (rewrite->edge) {
-        nf2_key_copy(&rewrite->key[1], rewrite->ops->key);
+    if (rewrite->edge) {        /* where the level below was one, too, it is there */
+        if (rewrite->ops->key != &rewrite->key[1]) {
+            nf2_key_copy(&rewrite->key[1], rewrite->ops->key);
+        }
     } else if (rewrite->two) {
         NF2_TRY(nf2_key_at(fs, rewrite->cut_block, rewrite->cut, &rewrite->key[1]));
     }
