@@ -12,12 +12,6 @@ uint16_t nf2_epoch_code(uint32_t number)
     return (uint16_t)(number | zeros << 12);
 }
 
-uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
-{
-    uint32_t end = offset + length;
-    return end <= nf2_page_end(fs, offset) ? end : nf2_record_place(fs, offset, length - 1) + 1;
-}
-
 uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position)
 {
     uint32_t first = nf2_page_end(fs, offset) - offset,

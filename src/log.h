@@ -20,10 +20,16 @@ static inline uint32_t nf2_page_end(const nf2_t *fs, uint32_t position)
 }
 
 /*
- * Place behind a record of `length` bytes at `offset`: long ones go on behind the heads of further
- * pages.
+ * Where byte `position` of a record lies in the block: all up to the page's end follow it. Long
+ * records go on behind the heads of further pages.
  */
-uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length);
+uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position);
+
+/* Place behind a record of `length` bytes. */
+static inline uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
+{
+    return nf2_record_place(fs, offset, length - 1) + 1;
+}
 
 /*
  * An epoch as pages hold it: a number of 12 bits, and above it how many of them are 0. A program
@@ -113,9 +119,6 @@ uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan);
 /* Reads `length` bytes at `position` of a record (0: its header), page crossings taken out. */
 int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data,
                     uint32_t length);
-
-/* Where byte `position` of a record lies in the block: all up to the page's end follow it. */
-uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position);
 
 /* A source of bytes for a record: a part of another record, or memory. */
 struct nf2_span {

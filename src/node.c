@@ -66,12 +66,15 @@ int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_k
     return 1 + (order > 0) - (order < 0);
 }
 
-int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry)
+int nf2_entry_at(nf2_t *fs, uint32_t block, int place, struct nf2_entry *entry)
 {
     struct nf2_front front;
+    uint32_t record = (uint32_t)place;
 
-    NF2_TRY(nf2_front_of(fs, block, place, &front));
-    uint32_t record = place;
+    if (place <= 0) {
+        return place;
+    }
+    NF2_TRY(nf2_front_of(fs, block, record, &front));
     entry->record = (uint16_t)place;
     nf2_front_key(&front, &entry->key);
     if (front.type == NF2_NODE_REN) {   /* the body is another record's */
@@ -81,7 +84,7 @@ int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *en
     }
     uint32_t position = front.key + front.key_length;
     entry->body = nf2_span_at(block, record, position, front.length - 4u - position);
-    return NF2_OK;
+    return 1;
 }
 
 struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32_t length)
@@ -216,22 +219,12 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
     return NF2_OK;
 }
 
-/* The entry at a place; none at 0, and an error is passed on. */
-static NF2_APART int entry_found(nf2_t *fs, const struct nf2_iterator *gap, int place,
-                                 struct nf2_entry *entry)
-{
-    if (place > 0) {
-        NF2_TRY(nf2_entry_at(fs, gap->view->block, (uint32_t)place, entry));
-    }
-    return place < 1 ? place : 1;
-}
-
 int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct nf2_entry *entry)
 {
     int place = how >= NF2_ABOVE ? nf2_iterate_place(fs, gap) : gap->below;
 
     entry->spot = gap->spot;
-    return entry_found(fs, gap, place, entry);
+    return nf2_entry_at(fs, gap->view->block, place, entry);
 }
 
 /* ---- all entries in order -------------------------------------------------------------------- */
@@ -279,5 +272,7 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
 
 int nf2_iterate_next(nf2_t *fs, struct nf2_iterator *iterator, struct nf2_entry *entry)
 {
-    return entry_found(fs, iterator, nf2_iterate_place(fs, iterator), entry);
+    int place = nf2_iterate_place(fs, iterator);
+
+    return nf2_entry_at(fs, iterator->view->block, place, entry);
 }

@@ -138,8 +138,8 @@ void nf2_view_forget(nf2_t *fs, uint32_t block);
  */
 int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view **view);
 
-/* The entry at a place. */
-int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry);
+/* The entry at a place: 1, or an error; there is none at 0, and an error is passed on. */
+int nf2_entry_at(nf2_t *fs, uint32_t block, int place, struct nf2_entry *entry);
 
 /*
  * A hint is where an entry lies, until it is killed or its node is given up; above that, 3 bits of
