@@ -94,7 +94,8 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
     int found = nf2_content_at(fs, key, body);
     NF2_TRY(found);
     uint32_t at = (uint32_t)found;
-    NF2_TRY(nf2_span_read(fs, body, at, refs->bytes, 1));
+    uint32_t length = nf2_min(body->length - at, sizeof refs->bytes);
+    NF2_TRY(length > 0 ? nf2_span_read(fs, body, at, refs->bytes, length) : NF2_ERR_IO);
     bool list = refs->bytes[0] == NF2_BODY_LIST;
     if (!list && (refs->bytes[0] < NF2_PIECE_DATA || refs->bytes[0] > NF2_PIECE_ZEROS)) {
         return NF2_OK;
@@ -103,8 +104,8 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
         refs->at = 1;
         refs->offset = 0;
     }
-    refs->length = (uint8_t)nf2_min(body->length - at, sizeof refs->bytes);
-    return nf2_span_read(fs, body, at, refs->bytes, refs->length);
+    refs->length = (uint8_t)length;
+    return NF2_OK;
 }
 
 int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
