@@ -89,9 +89,12 @@ static NF2_APART const uint8_t *move_window(nf2_t *fs, uint32_t at, uint32_t add
     }
     uint32_t from = drive->window_end, to = (address + want + unit - 1) & ~(unit - 1);
     NF2_ASSERT(from < to && to - 1 <= (from | (page - 1)) && from % unit == 0);
-    int result = drive_read(fs, from, io->read_buffer + (from & (page - 1)), to - from);
-    drive->window_end = result < 0 ? 0 : to;
-    return result < 0 ? NULL : io->read_buffer + at;
+    drive->window_end = to;
+    if (drive_read(fs, from, io->read_buffer + (from & (page - 1)), to - from) < 0) {
+        drive->window_end = 0;
+        return NULL;
+    }
+    return io->read_buffer + at;
 }
 
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)

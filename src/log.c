@@ -83,21 +83,18 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
     if (epoch == NF2_NONE) {
         return NF2_PLACE_RECORD;
     }
-    uint32_t crc = nf2_epoch_check(fs, epoch), done = 0, at = position;
-    for (;;) {
-        uint32_t n = nf2_min(end - at, length - done);
+    uint32_t n = nf2_min(nf2_peeked(fs, position), length), done = n;
+    uint32_t crc = nf2_crc(nf2_epoch_check(fs, epoch), p, n);
+    while (done < length) {
+        /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset there is a position */
+        uint32_t at = nf2_record_place(fs, position, done);
+        n = nf2_min(nf2_page_end(fs, at) - at, length - done);
         p = nf2_peek(fs, block, at, n);
         if (p == NULL) {
             return NF2_ERR_IO;
         }
         crc = nf2_crc(crc, p, n);
         done += n;
-        if (done == length) {
-            break;
-        }
-        /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset there is a position */
-        at = nf2_record_place(fs, position, done);
-        end = nf2_page_end(fs, at);
     }
     return crc == NF2_CRC_OF_CHECKED ? NF2_PLACE_RECORD : NF2_PLACE_INVALID;
 }
