@@ -13,9 +13,10 @@ static struct nf2_view *first_view(const nf2_t *fs)
     return (struct nf2_view *)(void *)fs->views;
 }
 
-static NF2_APART struct nf2_view *next_view(struct nf2_view *view)
+/* The one behind it: slots of a leaf, or those of the inner nodes. */
+static struct nf2_view *behind(struct nf2_view *view, uint32_t slots)
 {
-    return (struct nf2_view *)(void *)(view->slot + view->slots);
+    return (struct nf2_view *)(void *)(view->slot + slots);
 }
 
 /* Forgets the hint of a place; 0: those of all places in the block. And the key that is known. */
@@ -34,7 +35,7 @@ void nf2_views_begin(nf2_t *fs)
 {
     struct nf2_view *view = first_view(fs);
 
-    for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
+    for (uint32_t i = 0; i < fs->view_count; i++, view = behind(view, view->slots)) {
         view->block = NF2_NO_BLOCK;
         view->slots = i == 0 ? NF2_INNER_SLOTS : NF2_LEAF_SLOTS;
     }
@@ -44,7 +45,7 @@ void nf2_view_forget(nf2_t *fs, uint32_t block)
 {
     struct nf2_view *view = first_view(fs);
 
-    for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
+    for (uint32_t i = 0; i < fs->view_count; i++, view = behind(view, view->slots)) {
         view->block = view->block == block ? NF2_NO_BLOCK : view->block;
     }
     forget_hint(fs, block, 0);
@@ -233,14 +234,14 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_v
 
     if (level == 0) {
         left = fs->view_count - 1u;
-        view = next_view(view);
+        view = behind(view, NF2_INNER_SLOTS);
     }
-    for (; left > 0; left--, view = next_view(view)) {
-        uint32_t age = (uint8_t)(fs->view_turn - view->used);
+    for (; left > 0; left--, view = behind(view, NF2_LEAF_SLOTS)) {
         if (view->block == node.block) {
             oldest = view;
             break;
         }
+        uint32_t age = (uint8_t)(fs->view_turn - view->used);
         if (age >= most) {
             oldest = view;
             most = age;
@@ -248,7 +249,10 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_v
     }
     *result = oldest;
     oldest->used = ++fs->view_turn;
-    int loaded = left > 0 ? NF2_OK : load(fs, node, level, oldest);
+    if (left > 0) {
+        return NF2_OK;
+    }
+    int loaded = load(fs, node, level, oldest);
     oldest->block = loaded < 0 ? NF2_NO_BLOCK : node.block;
     return loaded;
 }
