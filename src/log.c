@@ -32,7 +32,7 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
 
     while (length > 0) {
         uint32_t at = nf2_record_place(fs, offset, position);
-        uint32_t n = nf2_min(nf2_page_end(fs, at) - at, length);
+        uint32_t n = nf2_min(nf2_page_rest(fs, at), length);
         const uint8_t *from = nf2_peek(fs, block, at, n);
         if (from == NULL) {
             return NF2_ERR_IO;
@@ -88,7 +88,7 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
     while (done < length) {
         /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset there is a position */
         uint32_t at = nf2_record_place(fs, position, done);
-        n = nf2_min(nf2_page_end(fs, at) - at, length - done);
+        n = nf2_min(nf2_page_rest(fs, at), length - done);
         p = nf2_peek(fs, block, at, n);
         if (p == NULL) {
             return NF2_ERR_IO;

@@ -19,6 +19,12 @@ static inline uint32_t nf2_page_end(const nf2_t *fs, uint32_t position)
     return nf2_page_start(fs, position) + nf2_page(fs);
 }
 
+/* Bytes from a place that is no page's start to the end of its page. */
+static inline uint32_t nf2_page_rest(const nf2_t *fs, uint32_t position)
+{
+    return (0u - position) & (nf2_page(fs) - 1);
+}
+
 /*
  * Where byte `position` of a record lies in the block: all up to the page's end follow it. Long
  * records go on behind the heads of further pages.

@@ -108,7 +108,7 @@ static void view_kill(nf2_t *fs, struct nf2_view *view, uint32_t place)
 
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    uint32_t room = nf2_min(nf2_page_end(fs, place) - place, NF2_NODE_FRONT);
+    uint32_t room = nf2_min(nf2_page_rest(fs, place), NF2_NODE_FRONT);
     const uint8_t *p = nf2_peek(fs, view->block, place, room);
     uint32_t type = p != NULL ? p[1] >> 5 : 0;
 
