@@ -14,14 +14,14 @@ uint16_t nf2_epoch_code(uint32_t number)
 
 uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position)
 {
-    uint32_t first = nf2_page_end(fs, offset) - offset,
+    uint32_t first = nf2_page_rest(fs, offset),
              per_page = nf2_page(fs) - NF2_CONTINUED_HEAD;
 
     if (position < first) {
         return offset + position;
     }
     position -= first;
-    return nf2_page_end(fs, offset) + position / per_page * nf2_page(fs) + NF2_CONTINUED_HEAD +
+    return offset + first + position / per_page * nf2_page(fs) + NF2_CONTINUED_HEAD +
            position % per_page;
 }
 
@@ -58,10 +58,10 @@ uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch)
 int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
                   struct nf2_record *record)
 {
-    uint32_t end = nf2_page_end(fs, position);
+    uint32_t rest = nf2_page_rest(fs, position);
     const uint8_t *p = nf2_peek(fs, block, position, 2);
 
-    if (position + NF2_RECORD_OVERHEAD > end) {
+    if (rest < NF2_RECORD_OVERHEAD) {
         return NF2_PLACE_BLANK;
     }
     if (p == NULL) {
@@ -76,8 +76,8 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
     record->type = (uint8_t)(header >> 13);
     record->more = (header & 0x1000u) != 0;
     if (length < NF2_RECORD_OVERHEAD || record->type == 0 ||
-        (position + length > end && (position != end - nf2_page(fs) + NF2_PAGE_HEAD ||
-                                     nf2_record_end(fs, position, length) > nf2_log_bytes(fs)))) {
+        (length > rest && (rest != nf2_page(fs) - NF2_PAGE_HEAD ||
+                           nf2_record_end(fs, position, length) > nf2_log_bytes(fs)))) {
         return NF2_PLACE_INVALID;
     }
     if (epoch == NF2_NONE) {
