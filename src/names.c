@@ -85,17 +85,18 @@ void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *b
 
 int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry *entry, char *name)
 {
-    uint8_t rest = 0;
-    uint32_t part = key->length;
+    uint32_t length = key->length;
 
-    if (part == NF2_KEY_MAX) {
-        part = NF2_NAME_PART;
-        NF2_TRY(nf2_body_read(fs, entry, 0, &rest, 1));
-        NF2_TRY(part + rest <= NF2_NAME_MAX ? NF2_OK : NF2_ERR_IO);
-        NF2_TRY(nf2_body_read(fs, entry, 1, name + part, rest));
+    memcpy(name, key->bytes, length);
+    if (length == NF2_KEY_MAX) { /* the rest goes over the hash */
+        int behind = nf2_content_at(fs, key, &entry->body);
+        NF2_TRY(behind);
+        uint32_t rest = (uint32_t)behind - 1u;
+        length = NF2_NAME_PART + rest;
+        NF2_TRY(length <= NF2_NAME_MAX ? NF2_OK : NF2_ERR_IO);
+        NF2_TRY(nf2_body_read(fs, entry, 1, name + NF2_NAME_PART, rest));
     }
-    memcpy(name, key->bytes, part);
-    name[part + rest] = '\0';
+    name[length] = '\0';
     return NF2_OK;
 }
 
