@@ -75,9 +75,13 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
     record->length = (uint16_t)length;
     record->type = (uint8_t)(header >> 13);
     record->more = (header & 0x1000u) != 0;
-    if (length < NF2_RECORD_OVERHEAD || record->type == 0 ||
-        (length > rest && (rest != nf2_page(fs) - NF2_PAGE_HEAD ||
-                           nf2_record_end(fs, position, length) > nf2_log_bytes(fs)))) {
+    if (length < NF2_RECORD_OVERHEAD || record->type == 0) {
+        return NF2_PLACE_INVALID;
+    }
+    bool within = length <= rest;
+    uint32_t end = within ? position + length : nf2_record_end(fs, position, length);
+    record->end = (uint16_t)end;
+    if (!within && (rest != nf2_page(fs) - NF2_PAGE_HEAD || end > nf2_log_bytes(fs))) {
         return NF2_PLACE_INVALID;
     }
     if (epoch == NF2_NONE) {
@@ -101,7 +105,7 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
 
 uint32_t nf2_next_place(const nf2_t *fs, const struct nf2_record *record)
 {
-    uint32_t end = nf2_record_end(fs, record->offset, record->length);
+    uint32_t end = record->end;
 
     return record->more ? end : nf2_min(nf2_align_unit(fs, end), nf2_page_end(fs, end - 1));
 }
@@ -118,6 +122,7 @@ static int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_recor
         struct nf2_record record = *invalid;
         bool more = true;
         record.length ^= 1u << bit & 0xFFFu;
+        record.end = (uint16_t)nf2_record_end(fs, record.offset, record.length);
         while (more && record.length >= NF2_RECORD_OVERHEAD) {
             uint32_t place = nf2_next_place(fs, &record);
             more = record.more;

@@ -52,6 +52,7 @@ static inline uint32_t nf2_epochs_between(uint16_t from, uint16_t to)
 struct nf2_record {
     uint16_t offset;            /* in the block */
     uint16_t length;            /* header, payload and check */
+    uint16_t end;               /* the place behind it */
     uint8_t type;
     bool more;
 };

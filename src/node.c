@@ -33,7 +33,7 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
     id = p[at];                 /* of one byte, mostly */
     front->id = id;
     at += id < 0x80 ? 1 : (int)nf2_get_varint(p + at, 5, &front->id);
-    if (at >= end || p[at] > NF2_KEY_MAX || at + 1 + p[at] > end) {
+    if (p[at] > NF2_KEY_MAX || at + 1 + p[at] > end) {
         return NF2_ERR_IO;
     }
     front->key_length = p[at];
