@@ -108,7 +108,9 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
 
     /* behind the last one only padding is left */
     while (place + NF2_RECORD_OVERHEAD <= view->base_end) {
-        place += nf2_page_start(fs, place) == place ? NF2_PAGE_HEAD : 0;
+        if ((place & (nf2_page(fs) - 1)) == 0) {
+            place += NF2_PAGE_HEAD;
+        }
         int found = nf2_record_at(fs, view->block, place, view->epoch, &record);
         NF2_TRY(found < 0 ? NF2_ERR_IO : NF2_OK);
         if (found == NF2_PLACE_BLANK) {
@@ -116,7 +118,8 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
             continue;
         }
         *behind = nf2_next_place(fs, &record);
-        if (place > NF2_PAGE_HEAD && !nf2_view_dead(view, place)) { /* the head is no entry */
+        bool entry = place > NF2_PAGE_HEAD; /* or the head */
+        if (entry && (view->dead == 0 || !nf2_view_dead(view, place))) {
             return (int)place;
         }
         place = *behind;

@@ -215,7 +215,6 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
     struct nf2_way *way = &fs->way;
-    bool above = how >= NF2_ABOVE;
     struct nf2_iterator gap;
     int found = follows(fs, key, how, entry);
 
@@ -229,6 +228,7 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
         found = nf2_gap_seek(fs, &gap, how, entry);
         if (found == 0) {
+            bool above = how >= NF2_ABOVE;
             int bounded = bound(fs, above, &entry->key);
             if (bounded <= 0) {
                 return bounded;
