@@ -32,7 +32,10 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
     front->type = header >> 13;
     id = p[at];                 /* of one byte, mostly */
     front->id = id;
-    at += id < 0x80 ? 1 : (int)nf2_get_varint(p + at, 5, &front->id);
+    at++;
+    if (id >= 0x80) {
+        at += (int)nf2_get_varint(p + at - 1, 5, &front->id) - 1;
+    }
     if (p[at] > NF2_KEY_MAX || at + 1 + p[at] > end) {
         return NF2_ERR_IO;
     }
