@@ -45,14 +45,12 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     return NF2_OK;
 }
 
-uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch)
+void nf2_epoch_begin(nf2_t *fs, uint32_t epoch)
 {
-    if (fs->check_epoch != epoch) {
-        uint8_t head[2] = {(uint8_t)epoch, (uint8_t)(epoch >> 8)};
-        fs->check_epoch = (uint16_t)epoch;
-        fs->check = nf2_crc(0xFFFFFFFFu, head, 2);
-    }
-    return fs->check;
+    uint8_t head[2] = {(uint8_t)epoch, (uint8_t)(epoch >> 8)};
+
+    fs->check_epoch = (uint16_t)epoch;
+    fs->check = nf2_crc(0xFFFFFFFFu, head, 2);
 }
 
 int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,

@@ -104,7 +104,14 @@ int nf2_scan_page(nf2_t *fs, struct nf2_scan *scan);
 void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position);
 
 /* The check of a record begins with its page's epoch: so far it is this. */
-uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch);
+void nf2_epoch_begin(nf2_t *fs, uint32_t epoch);
+static inline uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch)
+{
+    if (fs->check_epoch != epoch) {
+        nf2_epoch_begin(fs, epoch);
+    }
+    return fs->check;
+}
 
 /*
  * What lies at `position` of a page of this epoch (NF2_NONE: its check was looked at before): 1 a
