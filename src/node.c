@@ -261,7 +261,6 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
     if (order > 0) {            /* the base's key is not known, or the tail's is above it */
         int next = next_alive(fs, view, iterator->spot.base, &behind);
         NF2_TRY(next);
-        iterator->spot.base = (uint16_t)next;
         if (next < view->base_end) {
             order = place != 0 ? nf2_compare_at(fs, view->block, (uint32_t)next, &fs->known) : 0;
             NF2_TRY(order);
@@ -271,6 +270,7 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
             }
             NF2_TRY(know(fs, view, (uint32_t)next));
         }
+        iterator->spot.base = (uint16_t)next;
     }
     iterator->spot.tail++;
     return (int)place;

@@ -279,7 +279,7 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
 /* The new nodes of a level: 0, 1 if that is committed, NF2_UNCHANGED, or an error. */
 static int write_level(nf2_t *fs, struct rewrite *rewrite)
 {
-    fs->way.known = false;      /* its nodes are, until this is done */
+    nf2_way_forget(fs);         /* its nodes are known no more, until this is done */
     NF2_TRY(plan(fs, rewrite));
     if (rewrite->sources == 2 && 2u * rewrite->base > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
@@ -382,7 +382,7 @@ int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key 
 static int lower(nf2_t *fs, const struct nf2_path *path)
 {
     unsigned level = fs->root.level;
-    fs->way.known = false;
+    nf2_way_forget(fs);
     int done = commit_root(fs, &path->node[level - 1], level - 1);
 
     give_up(fs, path->node[level].block, done);

@@ -198,7 +198,7 @@ static NF2_APART int follows(nf2_t *fs, const struct nf2_key *key, enum nf2_seek
     struct nf2_way *way = &fs->way;
 
     NF2_NEAR(way);
-    if (!way->known || way->last == 0 || !nf2_seek_at(how)) {
+    if (way->last == 0 || !nf2_seek_at(how)) {
         return 0;
     }
     int order = nf2_compare_at(fs, way->node[0].block, way->last, key);
