@@ -83,7 +83,7 @@ static NF2_APART const uint8_t *move_window(nf2_t *fs, uint32_t at, uint32_t add
     if (length > want || address - drive->offset > io->blocks * nf2_block_bytes(fs) - length) {
         return NULL;
     }
-    if (address < drive->window || address >= drive->window_end) {
+    if (address < drive->window || address > drive->window_end || at == 0) {
         drive->window = drive->window_end = address & ~(unit - 1);
         want = nf2_max(length, nf2_min(want, PEEK_BYTES));
     }
