@@ -107,8 +107,7 @@ struct nf2_front {
     const uint8_t *bytes;
     uint32_t length;            /* of the record */
     uint32_t type;
-    uint32_t key, key_length;   /* where the key's bytes begin, and how many they are;
-                                   0: a record without a key */
+    uint32_t key, key_length;   /* where the key's bytes begin, and how many they are */
     uint32_t id;                /* of the key */
 };
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
