@@ -51,15 +51,23 @@ int nf2_content_size(nf2_t *fs, const struct nf2_entry *entry, const struct nf2_
     struct nf2_piece end;
 
     *size = 0;
-    if (content->kind == NF2_BODY_MAP) {
-        NF2_TRY(nf2_map_end(fs, content->id, size));
-    } else if (content->kind == NF2_BODY_LIST) {
+    switch (content->kind) {
+    case NF2_BODY_DIR:
+        return NF2_TYPE_DIR;
+    case NF2_BODY_INLINE:
+        *size = (uint32_t)entry->body.length - content->at - 1u;
+        break;
+    case NF2_BODY_LIST:
         NF2_TRY(find_in_list(fs, entry, NF2_NONE, &end));
         *size = end.offset;
-    } else if (content->kind == NF2_BODY_INLINE) {
-        *size = (uint32_t)entry->body.length - content->at - 1u;
+        break;
+    case NF2_BODY_MAP:
+        NF2_TRY(nf2_map_end(fs, content->id, size));
+        break;
+    default:                    /* new: nothing is committed */
+        break;
     }
-    return content->kind == NF2_BODY_DIR ? NF2_TYPE_DIR : NF2_TYPE_FILE;
+    return NF2_TYPE_FILE;
 }
 
 int nf2_content_entry(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry,

@@ -67,53 +67,46 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
            NF2_OK;
 }
 
-/* A page as the window knows it. */
-static inline uint32_t window_of(uint32_t block, uint32_t page_start)
-{
-    return block << 8 | page_start >> 8;
-}
-
 /*
- * Fills the window from its end up to `to` of the page at an address, or a little more for the read
+ * Where the window does not have it: fills that from its end, or anew; a little more for the read
  * unit.
  */
-static int fill_window(nf2_t *fs, uint32_t address, uint32_t to)
+static NF2_APART const uint8_t *move_window(nf2_t *fs, uint32_t at, uint32_t address,
+                                            uint32_t length)
 {
     const struct nf2_io *io = &fs->io;
     struct nf2_drive *drive = &fs->drive;
-    uint32_t from = drive->window_end, unit = io->flash->read_unit;
+    uint32_t page = nf2_page(fs), unit = io->flash->read_unit;
+    uint32_t want = page - at;  /* who goes on in a page will do so again */
 
     NF2_NEAR(drive);
-    NF2_NEAR(io);
-    to = (to + unit - 1) & ~(unit - 1);
-    NF2_ASSERT(from < to && to <= nf2_page(fs) && from % unit == 0);
-    int result = drive_read(fs, address + from, io->read_buffer + from, to - from);
-    drive->window_end = (uint16_t)to;
-    drive->window = result < 0 ? NF2_NONE : drive->window;
-    return result;
+    if (length > want || address - drive->offset > io->blocks * nf2_block_bytes(fs) - length) {
+        return NULL;
+    }
+    if (address < drive->window || address > drive->window_end || at == 0) {
+        drive->window = drive->window_end = address & ~(unit - 1);
+        want = nf2_max(length, nf2_min(want, PEEK_BYTES));
+    }
+    uint32_t from = drive->window_end, to = (address + want + unit - 1) & ~(unit - 1);
+    NF2_ASSERT(from < to && to - 1 <= (from | (page - 1)) && from % unit == 0);
+    drive->window_end = to;
+    if (drive_read(fs, from, io->read_buffer + (from & (page - 1)), to - from) < 0) {
+        drive->window_end = 0;
+        return NULL;
+    }
+    return io->read_buffer + at;
 }
 
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
-    const struct nf2_io *io = &fs->io;
-    struct nf2_drive *drive = &fs->drive;
-    uint32_t page = nf2_page(fs), at = offset & (page - 1), window = window_of(block, offset - at);
+    const struct nf2_drive *drive = &fs->drive;
+    uint32_t address = offset + drive->offset + block * nf2_block_bytes(fs);
+    uint32_t at = address & (nf2_page(fs) - 1);
 
-    if (drive->window == window && at >= drive->window_begin &&
-        at + length <= drive->window_end) {
-        return io->read_buffer + at;
+    if (address < drive->window || address + length > drive->window_end) {
+        return move_window(fs, at, address, length);
     }
-    uint32_t address = locate(fs, block, offset, length);
-    if (address == NF2_NONE || at + length > page) {
-        return NULL;
-    }
-    uint32_t want = page - at;  /* who goes on in a page will do so again */
-    if (drive->window != window || at < drive->window_begin || at > drive->window_end) {
-        drive->window = window;
-        drive->window_begin = drive->window_end = (uint16_t)(at & ~(io->flash->read_unit - 1));
-        want = nf2_max(length, nf2_min(want, PEEK_BYTES));
-    }
-    return fill_window(fs, address - at, at + want) == NF2_OK ? io->read_buffer + at : NULL;
+    return fs->io.read_buffer + at;
 }
 
 /* Block by block; through the window where the ends are not aligned to the driver's read unit. */
@@ -179,8 +172,8 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
     io->changes++;
     io->effort += EFFORT_PROGRAM;
     drive->busy_us += io->flash->program_page_us;
-    if (drive->window == window_of(block, offset & ~(page - 1))) {
-        drive->window = NF2_NONE;
+    if (((address ^ drive->window) & ~(page - 1)) == 0) {
+        drive->window_end = 0;
     }
     return settle(fs, io->flash->program(io->flash->context, address, data, padded));
 }
@@ -199,6 +192,6 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
     }
     io->changes++;
     drive->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
-    drive->window = NF2_NONE;
+    drive->window_end = 0;
     return settle(fs, io->flash->erase(io->flash->context, address, bytes));
 }

@@ -50,6 +50,12 @@ bool nf2_large_begins(const nf2_t *fs, uint32_t block);
  */
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
 
+/* So many bytes can be read at the place that was looked at last. */
+static inline uint32_t nf2_peeked(const nf2_t *fs, uint32_t offset)
+{
+    return (fs->drive.window_end - offset) & (nf2_page(fs) - 1);
+}
+
 /*
  * Reads any range of the volume, `offset` bytes behind the start of `block`: also in the following
  * blocks.

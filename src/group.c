@@ -229,10 +229,10 @@ int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint3
 
     nf2_op_put(op, key, head, length);
     if (key->length == NF2_KEY_MAX) {
-        uint32_t at;
         NF2_TRY(nf2_tree_get(fs, key, &entry));
-        NF2_TRY(nf2_content_at(fs, key, &entry.body, &at));
-        nf2_op_rest(op, nf2_body_span(&entry, 0, at));
+        int at = nf2_content_at(fs, key, &entry.body);
+        NF2_TRY(at);
+        nf2_op_rest(op, nf2_body_span(&entry, 0, (uint32_t)at));
     }
     return NF2_OK;
 }

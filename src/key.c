@@ -6,7 +6,7 @@ const struct nf2_key nf2_key_lowest = {0, 0, {0}};
 
 void nf2_key_copy(struct nf2_key *to, const struct nf2_key *from)
 {
-    memmove(to, from, offsetof(struct nf2_key, bytes) + from->length);
+    memcpy(to, from, offsetof(struct nf2_key, bytes) + from->length);
 }
 
 void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t number)
@@ -35,8 +35,14 @@ int nf2_key_order(uint32_t id, const uint8_t *bytes, uint32_t length, const stru
     if (id != key->id) {
         return id < key->id ? -1 : 1;
     }
-    int order = memcmp(bytes, key->bytes, nf2_min(length, key->length));
-    return order != 0 ? order : (int)length - (int)key->length;
+    const uint8_t *other = key->bytes, *end = bytes + nf2_min(length, key->length);
+    while (bytes != end) {      /* few, and not aligned: no work for memcmp */
+        int order = *bytes++ - *other++;
+        if (order != 0) {
+            return order;
+        }
+    }
+    return (int)length - key->length;
 }
 
 int nf2_key_compare(const struct nf2_key *a, const struct nf2_key *b)

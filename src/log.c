@@ -12,24 +12,16 @@ uint16_t nf2_epoch_code(uint32_t number)
     return (uint16_t)(number | zeros << 12);
 }
 
-uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
+uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position)
 {
-    uint32_t room;
-    return nf2_record_place(fs, offset, length - 1, &room) + 1;
-}
-
-uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room)
-{
-    uint32_t first = nf2_page_end(fs, offset) - offset,
+    uint32_t first = nf2_page_rest(fs, offset),
              per_page = nf2_page(fs) - NF2_CONTINUED_HEAD;
 
     if (position < first) {
-        *room = first - position;
         return offset + position;
     }
     position -= first;
-    *room = per_page - position % per_page;
-    return nf2_page_end(fs, offset) + position / per_page * nf2_page(fs) + NF2_CONTINUED_HEAD +
+    return offset + first + position / per_page * nf2_page(fs) + NF2_CONTINUED_HEAD +
            position % per_page;
 }
 
@@ -39,8 +31,8 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     uint8_t *to = data;
 
     while (length > 0) {
-        uint32_t n, at = nf2_record_place(fs, offset, position, &n);
-        n = nf2_min(n, length);
+        uint32_t at = nf2_record_place(fs, offset, position);
+        uint32_t n = nf2_min(nf2_page_rest(fs, at), length);
         const uint8_t *from = nf2_peek(fs, block, at, n);
         if (from == NULL) {
             return NF2_ERR_IO;
@@ -53,23 +45,21 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     return NF2_OK;
 }
 
-uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch)
+void nf2_epoch_begin(nf2_t *fs, uint32_t epoch)
 {
-    if (fs->check_epoch != epoch) {
-        uint8_t head[2] = {(uint8_t)epoch, (uint8_t)(epoch >> 8)};
-        fs->check_epoch = (uint16_t)epoch;
-        fs->check = nf2_crc(0xFFFFFFFFu, head, 2);
-    }
-    return fs->check;
+    uint8_t head[2] = {(uint8_t)epoch, (uint8_t)(epoch >> 8)};
+
+    fs->check_epoch = (uint16_t)epoch;
+    fs->check = nf2_crc(0xFFFFFFFFu, head, 2);
 }
 
 int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
                   struct nf2_record *record)
 {
-    uint32_t end = nf2_page_end(fs, position), n = 2;
-    const uint8_t *p = nf2_peek(fs, block, position, n);
+    uint32_t rest = nf2_page_rest(fs, position);
+    const uint8_t *p = nf2_peek(fs, block, position, 2);
 
-    if (position + NF2_RECORD_OVERHEAD > end) {
+    if (rest < NF2_RECORD_OVERHEAD) {
         return NF2_PLACE_BLANK;
     }
     if (p == NULL) {
@@ -83,41 +73,39 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
     record->length = (uint16_t)length;
     record->type = (uint8_t)(header >> 13);
     record->more = (header & 0x1000u) != 0;
-    if (length < NF2_RECORD_OVERHEAD || record->type == 0 ||
-        (position + length > end && (position != end - nf2_page(fs) + NF2_PAGE_HEAD ||
-                                     nf2_record_end(fs, position, length) > nf2_log_bytes(fs)))) {
+    if (length < NF2_RECORD_OVERHEAD || record->type == 0) {
+        return NF2_PLACE_INVALID;
+    }
+    bool within = length <= rest;
+    uint32_t end = within ? position + length : nf2_record_end(fs, position, length);
+    record->end = (uint16_t)end;
+    if (!within && (rest != nf2_page(fs) - NF2_PAGE_HEAD || end > nf2_log_bytes(fs))) {
         return NF2_PLACE_INVALID;
     }
     if (epoch == NF2_NONE) {
         return NF2_PLACE_RECORD;
     }
-    uint32_t crc = nf2_epoch_check(fs, epoch), done = 0, at = position;
-    /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset in a record is a position */
-    for (n = end - position;; at = nf2_record_place(fs, position, done, &n)) {
-        n = nf2_min(n, length - done);
+    uint32_t n = nf2_min(nf2_peeked(fs, position), length), done = n;
+    uint32_t crc = nf2_crc(nf2_epoch_check(fs, epoch), p, n);
+    while (done < length) {
+        /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset there is a position */
+        uint32_t at = nf2_record_place(fs, position, done);
+        n = nf2_min(nf2_page_rest(fs, at), length - done);
         p = nf2_peek(fs, block, at, n);
         if (p == NULL) {
             return NF2_ERR_IO;
         }
         crc = nf2_crc(crc, p, n);
         done += n;
-        if (done == length) {
-            break;
-        }
     }
     return crc == NF2_CRC_OF_CHECKED ? NF2_PLACE_RECORD : NF2_PLACE_INVALID;
 }
 
 uint32_t nf2_next_place(const nf2_t *fs, const struct nf2_record *record)
 {
-    uint32_t end = record->offset + (uint32_t)record->length;
-    uint32_t page_end = nf2_page_end(fs, record->offset);
+    uint32_t end = record->end;
 
-    if (end > page_end) {       /* few are that long */
-        end = nf2_record_end(fs, record->offset, record->length);
-        page_end = nf2_page_end(fs, end - 1);
-    }
-    return record->more ? end : nf2_min(nf2_align_unit(fs, end), page_end);
+    return record->more ? end : nf2_min(nf2_align_unit(fs, end), nf2_page_end(fs, end - 1));
 }
 
 /*
@@ -132,6 +120,7 @@ static int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_recor
         struct nf2_record record = *invalid;
         bool more = true;
         record.length ^= 1u << bit & 0xFFFu;
+        record.end = (uint16_t)nf2_record_end(fs, record.offset, record.length);
         while (more && record.length >= NF2_RECORD_OVERHEAD) {
             uint32_t place = nf2_next_place(fs, &record);
             more = record.more;

@@ -19,11 +19,23 @@ static inline uint32_t nf2_page_end(const nf2_t *fs, uint32_t position)
     return nf2_page_start(fs, position) + nf2_page(fs);
 }
 
+/* Bytes from a place that is no page's start to the end of its page. */
+static inline uint32_t nf2_page_rest(const nf2_t *fs, uint32_t position)
+{
+    return (0u - position) & (nf2_page(fs) - 1);
+}
+
 /*
- * Place behind a record of `length` bytes at `offset`: long ones go on behind the heads of further
- * pages.
+ * Where byte `position` of a record lies in the block: all up to the page's end follow it. Long
+ * records go on behind the heads of further pages.
  */
-uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length);
+uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position);
+
+/* Place behind a record of `length` bytes. */
+static inline uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
+{
+    return nf2_record_place(fs, offset, length - 1) + 1;
+}
 
 /*
  * An epoch as pages hold it: a number of 12 bits, and above it how many of them are 0. A program
@@ -40,6 +52,7 @@ static inline uint32_t nf2_epochs_between(uint16_t from, uint16_t to)
 struct nf2_record {
     uint16_t offset;            /* in the block */
     uint16_t length;            /* header, payload and check */
+    uint16_t end;               /* the place behind it */
     uint8_t type;
     bool more;
 };
@@ -91,7 +104,14 @@ int nf2_scan_page(nf2_t *fs, struct nf2_scan *scan);
 void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position);
 
 /* The check of a record begins with its page's epoch: so far it is this. */
-uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch);
+void nf2_epoch_begin(nf2_t *fs, uint32_t epoch);
+static inline uint32_t nf2_epoch_check(nf2_t *fs, uint32_t epoch)
+{
+    if (fs->check_epoch != epoch) {
+        nf2_epoch_begin(fs, epoch);
+    }
+    return fs->check;
+}
 
 /*
  * What lies at `position` of a page of this epoch (NF2_NONE: its check was looked at before): 1 a
@@ -113,12 +133,6 @@ uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan);
 /* Reads `length` bytes at `position` of a record (0: its header), page crossings taken out. */
 int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t position, void *data,
                     uint32_t length);
-
-/*
- * Where byte `position` of a record lies in the block, and how many bytes follow up to the page's
- * end.
- */
-uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position, uint32_t *room);
 
 /* A source of bytes for a record: a part of another record, or memory. */
 struct nf2_span {

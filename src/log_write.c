@@ -88,8 +88,8 @@ void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
         return;
     }
     for (uint32_t done = 0, n; done < from->length && writer->result >= 0; done += n) {
-        uint32_t at = nf2_record_place(fs, from->at.record.offset, from->position + done, &n);
-        n = nf2_min(from->length - done, n);
+        uint32_t at = nf2_record_place(fs, from->at.record.offset, from->position + done);
+        n = nf2_min(from->length - done, nf2_page_rest(fs, at));
         const uint8_t *data = nf2_peek(fs, from->at.record.block, at, n);
         writer->result = data != NULL ? writer->result : NF2_ERR_IO;
         nf2_writer_put(fs, writer, data, n);

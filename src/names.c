@@ -85,31 +85,44 @@ void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *b
 
 int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry *entry, char *name)
 {
-    uint8_t rest = 0;
-    uint32_t part = key->length;
+    uint32_t length = key->length;
 
-    if (part == NF2_KEY_MAX) {
-        part = NF2_NAME_PART;
-        NF2_TRY(nf2_body_read(fs, entry, 0, &rest, 1));
-        NF2_TRY(part + rest <= NF2_NAME_MAX ? NF2_OK : NF2_ERR_IO);
-        NF2_TRY(nf2_body_read(fs, entry, 1, name + part, rest));
+    memcpy(name, key->bytes, length);
+    if (length == NF2_KEY_MAX) { /* the rest goes over the hash */
+        int behind = nf2_content_at(fs, key, &entry->body);
+        NF2_TRY(behind);
+        uint32_t rest = (uint32_t)behind - 1u;
+        length = NF2_NAME_PART + rest;
+        NF2_TRY(length <= NF2_NAME_MAX ? NF2_OK : NF2_ERR_IO);
+        NF2_TRY(nf2_body_read(fs, entry, 1, name + NF2_NAME_PART, rest));
     }
-    memcpy(name, key->bytes, part);
-    name[part + rest] = '\0';
+    name[length] = '\0';
     return NF2_OK;
 }
 
 int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_content *content)
 {
-    uint8_t bytes[5] = {0};
-    uint32_t at;
+    const struct nf2_span *body = &entry->body;
+    uint8_t id[4];
+    uint32_t place = body->at.record.offset + body->position;
+    int at = 0;
 
-    NF2_TRY(nf2_content_at(fs, &entry->key, &entry->body, &at));
-    NF2_TRY(nf2_body_read(fs, entry, at, bytes, nf2_min(entry->body.length - at, sizeof bytes)));
-    content->kind = bytes[0];
+    if (entry->key.length == NF2_KEY_MAX) { /* else it follows the key in its page */
+        at = nf2_content_at(fs, &entry->key, body);
+        NF2_TRY(at);
+        place = nf2_record_place(fs, body->at.record.offset, body->position + (uint32_t)at);
+    }
+    const uint8_t *p = nf2_peek(fs, body->at.record.block, place, 1);
+    if (p == NULL || at >= body->length || *p < NF2_BODY_DIR || *p > NF2_BODY_MAP) {
+        return NF2_ERR_IO;
+    }
     content->at = (uint8_t)at;
-    content->id = nf2_get32(bytes + 1);
-    return bytes[0] >= NF2_BODY_DIR && bytes[0] <= NF2_BODY_MAP ? NF2_OK : NF2_ERR_IO;
+    content->kind = *p;
+    if (content->kind == NF2_BODY_DIR || content->kind == NF2_BODY_MAP) {
+        NF2_TRY(nf2_body_read(fs, entry, (uint32_t)at + 1, id, sizeof id));
+        content->id = nf2_get32(id);
+    }
+    return NF2_OK;
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */

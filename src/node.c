@@ -5,6 +5,10 @@
 /* Of a record, up to the end of its key; and what an inner node's entry has behind that. */
 #define FRONT_BYTES (NF2_NODE_FRONT + NF2_KEY_BYTES + NF2_CHILD_BYTES)
 
+/* Where the key begins in a record that has none: behind all that a front has. */
+#define NO_KEY 64
+_Static_assert(NO_KEY > FRONT_BYTES, "no front reaches there");
+
 /* ---- entries --------------------------------------------------------------------------------- */
 
 /*
@@ -13,30 +17,30 @@
  */
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front)
 {
-    static const uint8_t key_at[8] = {[NF2_NODE_PUT] = 2, [NF2_NODE_PUTK] = 5,
-                                      [NF2_NODE_REN] = 9, [NF2_NODE_ADD] = 3};
-    uint32_t room = nf2_min(nf2_page_end(fs, place) - place, FRONT_BYTES);
-    const uint8_t *p = nf2_peek(fs, block, place, room);
+    /* behind a page in the buffer lies another one: a look there finds something that is no key */
+    static const uint8_t key_at[8] = {NO_KEY, NO_KEY, 2, 5, NO_KEY, 9, 3, NO_KEY};
+    uint32_t peeked = nf2_min(nf2_page_rest(fs, place), FRONT_BYTES);
+    const uint8_t *p = nf2_peek(fs, block, place, peeked);
 
-    if (p == NULL || room < NF2_RECORD_OVERHEAD) {
+    if (p == NULL) {
         return NF2_ERR_IO;
     }
-    uint32_t type = p[1] >> 5, at = key_at[type];
+    uint32_t header = nf2_get16(p), length = header & 0xFFFu, id;
+    int at = key_at[header >> 13], end = (int)nf2_min(length, peeked + 4u) - 4;
     front->bytes = p;
-    front->length = nf2_get16(p) & 0xFFFu;
-    front->type = type;
-    front->key = at;
-    room = nf2_min(front->length - 4u, room);
-    if (at == 0 || front->length < at + 4) {
-        return NF2_ERR_IO;
+    front->length = length;
+    front->type = header >> 13;
+    id = p[at];                 /* of one byte, mostly */
+    front->id = id;
+    at++;
+    if (id >= 0x80) {
+        at += (int)nf2_get_varint(p + at - 1, 5, &front->id) - 1;
     }
-    front->id = p[at];          /* of one byte, mostly */
-    at += front->id < 0x80 ? 1 : nf2_get_varint(p + at, room - at, &front->id);
-    if (at >= room || p[at] > NF2_KEY_MAX || at + 1 + p[at] > room) {
+    if (p[at] > NF2_KEY_MAX || at + 1 + p[at] > end) {
         return NF2_ERR_IO;
     }
     front->key_length = p[at];
-    front->key = at + 1;
+    front->key = (uint32_t)at + 1;
     return NF2_OK;
 }
 
@@ -65,12 +69,15 @@ int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_k
     return 1 + (order > 0) - (order < 0);
 }
 
-int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry)
+int nf2_entry_at(nf2_t *fs, uint32_t block, int place, struct nf2_entry *entry)
 {
     struct nf2_front front;
+    uint32_t record = (uint32_t)place;
 
-    NF2_TRY(nf2_front_of(fs, block, place, &front));
-    uint32_t record = place;
+    if (place <= 0) {
+        return place;
+    }
+    NF2_TRY(nf2_front_of(fs, block, record, &front));
     entry->record = (uint16_t)place;
     nf2_front_key(&front, &entry->key);
     if (front.type == NF2_NODE_REN) {   /* the body is another record's */
@@ -80,7 +87,7 @@ int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *en
     }
     uint32_t position = front.key + front.key_length;
     entry->body = nf2_span_at(block, record, position, front.length - 4u - position);
-    return NF2_OK;
+    return 1;
 }
 
 struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32_t length)
@@ -104,7 +111,9 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
 
     /* behind the last one only padding is left */
     while (place + NF2_RECORD_OVERHEAD <= view->base_end) {
-        place += nf2_page_start(fs, place) == place ? NF2_PAGE_HEAD : 0;
+        if ((place & (nf2_page(fs) - 1)) == 0) {
+            place += NF2_PAGE_HEAD;
+        }
         int found = nf2_record_at(fs, view->block, place, view->epoch, &record);
         NF2_TRY(found < 0 ? NF2_ERR_IO : NF2_OK);
         if (found == NF2_PLACE_BLANK) {
@@ -112,7 +121,8 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
             continue;
         }
         *behind = nf2_next_place(fs, &record);
-        if (place > NF2_PAGE_HEAD && !nf2_view_dead(view, place)) { /* the head is no entry */
+        bool entry = place > NF2_PAGE_HEAD; /* or the head */
+        if (entry && (view->dead == 0 || !nf2_view_dead(view, place))) {
             return (int)place;
         }
         place = *behind;
@@ -215,22 +225,12 @@ int nf2_node_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_iterat
     return NF2_OK;
 }
 
-/* The entry at a place; none at 0, and an error is passed on. */
-static NF2_APART int entry_found(nf2_t *fs, const struct nf2_iterator *gap, int place,
-                                 struct nf2_entry *entry)
-{
-    if (place > 0) {
-        NF2_TRY(nf2_entry_at(fs, gap->view->block, (uint32_t)place, entry));
-    }
-    return place < 1 ? place : 1;
-}
-
 int nf2_gap_seek(nf2_t *fs, struct nf2_iterator *gap, enum nf2_seek how, struct nf2_entry *entry)
 {
     int place = how >= NF2_ABOVE ? nf2_iterate_place(fs, gap) : gap->below;
 
     entry->spot = gap->spot;
-    return entry_found(fs, gap, place, entry);
+    return nf2_entry_at(fs, gap->view->block, place, entry);
 }
 
 /* ---- all entries in order -------------------------------------------------------------------- */
@@ -262,7 +262,6 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
     if (order > 0) {            /* the base's key is not known, or the tail's is above it */
         int next = next_alive(fs, view, iterator->spot.base, &behind);
         NF2_TRY(next);
-        iterator->spot.base = (uint16_t)next;
         if (next < view->base_end) {
             order = place != 0 ? nf2_compare_at(fs, view->block, (uint32_t)next, &fs->known) : 0;
             NF2_TRY(order);
@@ -272,6 +271,7 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
             }
             NF2_TRY(know(fs, view, (uint32_t)next));
         }
+        iterator->spot.base = (uint16_t)next;
     }
     iterator->spot.tail++;
     return (int)place;
@@ -279,5 +279,7 @@ int nf2_iterate_place(nf2_t *fs, struct nf2_iterator *iterator)
 
 int nf2_iterate_next(nf2_t *fs, struct nf2_iterator *iterator, struct nf2_entry *entry)
 {
-    return entry_found(fs, iterator, nf2_iterate_place(fs, iterator), entry);
+    int place = nf2_iterate_place(fs, iterator);
+
+    return nf2_entry_at(fs, iterator->view->block, place, entry);
 }

@@ -89,7 +89,7 @@ int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op
 void nf2_key_make(struct nf2_key *key, uint32_t id, uint8_t kind, uint32_t number);
 uint32_t nf2_key_value(const struct nf2_key *key);              /* the number at its end */
 
-/* Of the bytes only those that count. */
+/* Of the bytes only those that count. To another place. */
 void nf2_key_copy(struct nf2_key *to, const struct nf2_key *from);
 
 /* The order of a key to another: below 0, 0, above 0. */
@@ -107,8 +107,7 @@ struct nf2_front {
     const uint8_t *bytes;
     uint32_t length;            /* of the record */
     uint32_t type;
-    uint32_t key, key_length;   /* where the key's bytes begin, and how many they are;
-                                   0: a record without a key */
+    uint32_t key, key_length;   /* where the key's bytes begin, and how many they are */
     uint32_t id;                /* of the key */
 };
 int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *front);
@@ -138,8 +137,8 @@ void nf2_view_forget(nf2_t *fs, uint32_t block);
  */
 int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_view **view);
 
-/* The entry at a place. */
-int nf2_entry_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_entry *entry);
+/* The entry at a place: 1, or an error; there is none at 0, and an error is passed on. */
+int nf2_entry_at(nf2_t *fs, uint32_t block, int place, struct nf2_entry *entry);
 
 /*
  * A hint is where an entry lies, until it is killed or its node is given up; above that, 3 bits of

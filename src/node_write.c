@@ -92,7 +92,7 @@ void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op,
  * Does a change put the body of the entry at a place, where it lies, and nothing else? The place of
  * the record with it, 0 or an error.
  */
-static int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t block, uint32_t place)
+static int takes_body(nf2_t *fs, const struct nf2_op *op, uint32_t block, int place)
 {
     struct nf2_entry source;
 
@@ -124,7 +124,7 @@ static int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
                     nf2_ops_cover(fs, view->block, (uint32_t)place, op, range ? count - i : 1);
             NF2_TRY(found);
             if (found == 1 && op->type == NF2_OP_DEL && i > 0) {
-                body = takes_body(fs, op - 1, view->block, (uint32_t)place);
+                body = takes_body(fs, op - 1, view->block, place);
                 NF2_TRY(body);
             }
             if (body > 0) {     /* the PUT in front becomes a rename */

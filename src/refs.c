@@ -70,32 +70,32 @@ int nf2_span_read(nf2_t *fs, const struct nf2_span *span, uint32_t at, void *dat
                            data, length);
 }
 
-int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, uint32_t *at)
+int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body)
 {
     uint8_t rest;
 
     NF2_ASSERT(key->length <= NF2_KEY_MAX);
-    *at = 0;
-    if (key->length == NF2_KEY_MAX) {
-        NF2_TRY(nf2_span_read(fs, body, 0, &rest, 1));
-        *at = 1u + rest;
+    if (key->length < NF2_KEY_MAX) {
+        return 0;
     }
-    return NF2_OK;
+    NF2_TRY(nf2_span_read(fs, body, 0, &rest, 1));
+    return 1 + rest;
 }
 
 int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body,
                    struct nf2_refs *refs)
 {
-    uint32_t at;
-
     refs->at = refs->length = 0;
     refs->offset = nf2_key_value(key);
     if (body->length == 0 || (key->id == NF2_SYSTEM_ID && key->length > 0)) {
         /* without: content whose key is not asked for */
         return NF2_OK;
     }
-    NF2_TRY(nf2_content_at(fs, key, body, &at));
-    NF2_TRY(nf2_span_read(fs, body, at, refs->bytes, 1));
+    int found = nf2_content_at(fs, key, body);
+    NF2_TRY(found);
+    uint32_t at = (uint32_t)found;
+    uint32_t length = nf2_min(body->length - at, sizeof refs->bytes);
+    NF2_TRY(length > 0 ? nf2_span_read(fs, body, at, refs->bytes, length) : NF2_ERR_IO);
     bool list = refs->bytes[0] == NF2_BODY_LIST;
     if (!list && (refs->bytes[0] < NF2_PIECE_DATA || refs->bytes[0] > NF2_PIECE_ZEROS)) {
         return NF2_OK;
@@ -104,8 +104,8 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
         refs->at = 1;
         refs->offset = 0;
     }
-    refs->length = (uint8_t)nf2_min(body->length - at, sizeof refs->bytes);
-    return nf2_span_read(fs, body, at, refs->bytes, refs->length);
+    refs->length = (uint8_t)length;
+    return NF2_OK;
 }
 
 int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)

@@ -24,7 +24,7 @@ static inline int nf2_body_read(nf2_t *fs, const struct nf2_entry *entry, uint32
 }
 
 /* Bytes in front of the content in the body of a name: the rest of a long one. */
-int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body, uint32_t *at);
+int nf2_content_at(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body);
 
 /* The pieces that a body has: of a LIST, or of an entry of a map (then one). */
 struct nf2_refs {

@@ -252,8 +252,10 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
     if (root && !rewrite->two) {
         return commit_root(fs, &rewrite->made[0], rewrite->level);
     }
-    if (rewrite->edge) {
-        nf2_key_copy(&rewrite->key[1], rewrite->ops->key);
+    if (rewrite->edge) {        /* where the level below was one, too, it is there */
+        if (rewrite->ops->key != &rewrite->key[1]) {
+            nf2_key_copy(&rewrite->key[1], rewrite->ops->key);
+        }
     } else if (rewrite->two) {
         NF2_TRY(nf2_key_at(fs, rewrite->cut_block, rewrite->cut, &rewrite->key[1]));
     }
@@ -277,7 +279,7 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
 /* The new nodes of a level: 0, 1 if that is committed, NF2_UNCHANGED, or an error. */
 static int write_level(nf2_t *fs, struct rewrite *rewrite)
 {
-    fs->way.known = false;      /* its nodes are, until this is done */
+    nf2_way_forget(fs);         /* its nodes are known no more, until this is done */
     NF2_TRY(plan(fs, rewrite));
     if (rewrite->sources == 2 && 2u * rewrite->base > nf2_log_bytes(fs)) {
         return NF2_UNCHANGED;
@@ -381,7 +383,7 @@ static int lower_root(nf2_t *fs)
 {
     const struct nf2_child *way = fs->way.node;
     unsigned level = fs->root.level;
-    fs->way.known = false;
+    nf2_way_forget(fs);
     int done = commit_root(fs, &way[level - 1], level - 1);
 
     give_up(fs, way[level].block, done);

@@ -198,13 +198,13 @@ static NF2_APART int follows(nf2_t *fs, const struct nf2_key *key, enum nf2_seek
     struct nf2_way *way = &fs->way;
 
     NF2_NEAR(way);
-    if (!way->known || way->last == 0 || !nf2_seek_at(how)) {
+    if (way->last == 0 || !nf2_seek_at(how)) {
         return 0;
     }
     int order = nf2_compare_at(fs, way->node[0].block, way->last, key);
     if (order == 1 && how == NF2_AT_OR_BELOW) {
         entry->spot = way->spot;
-        return nf2_entry_at(fs, way->node[0].block, way->last, entry) == NF2_OK;
+        return nf2_entry_at(fs, way->node[0].block, way->last, entry) > 0;
     }
     int found = order == (how == NF2_ABOVE) ? go_on(fs, entry) : 0;
     /* what cannot be read there is no error: the key may lie elsewhere */
@@ -215,7 +215,6 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                         struct nf2_entry *entry)
 {
     struct nf2_way *way = &fs->way;
-    bool above = how >= NF2_ABOVE;
     struct nf2_iterator gap;
     int found = follows(fs, key, how, entry);
 
@@ -229,6 +228,7 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         NF2_TRY(nf2_node_gap(fs, key, nf2_seek_at(how), &gap));
         found = nf2_gap_seek(fs, &gap, how, entry);
         if (found == 0) {
+            bool above = how >= NF2_ABOVE;
             int bounded = bound(fs, above, &entry->key);
             if (bounded <= 0) {
                 return bounded;
@@ -264,7 +264,7 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
         }
     }
     if (i < NF2_HINTS) {
-        NF2_TRY(nf2_entry_at(fs, (uint16_t)(hint >> 13), hint & 0x1FFFu, entry));
+        NF2_TRY(nf2_entry_at(fs, (uint16_t)(hint >> 13), (int)(hint & 0x1FFFu), entry));
     } else {
         int found = nf2_tree_seek_as_is(fs, key, NF2_AT_OR_BELOW, entry);
         if (found <= 0 || nf2_key_compare(&entry->key, key) != 0) {

@@ -16,6 +16,13 @@ struct nf2_path {               /* from the root to a leaf */
     struct nf2_key upper, lower;/* the leaf's lowest possible key, if it has a node above it */
 };
 
+/* The way to a leaf, and what was found there, is not known any more. */
+static inline void nf2_way_forget(nf2_t *fs)
+{
+    fs->way.known = false;
+    fs->way.last = 0;
+}
+
 /* The path to the leaf in which a key lies: 1, 0 if that has no node above it, or an error. */
 int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path);
 

@@ -13,9 +13,10 @@ static struct nf2_view *first_view(const nf2_t *fs)
     return (struct nf2_view *)(void *)fs->views;
 }
 
-static NF2_APART struct nf2_view *next_view(struct nf2_view *view)
+/* The one behind it: slots of a leaf, or those of the inner nodes. */
+static struct nf2_view *behind(struct nf2_view *view, uint32_t slots)
 {
-    return (struct nf2_view *)(void *)(view->slot + view->slots);
+    return (struct nf2_view *)(void *)(view->slot + slots);
 }
 
 void nf2_hints_forget(nf2_t *fs, uint32_t block, uint32_t place, uint32_t places)
@@ -31,7 +32,7 @@ void nf2_views_begin(nf2_t *fs)
 {
     struct nf2_view *view = first_view(fs);
 
-    for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
+    for (uint32_t i = 0; i < fs->view_count; i++, view = behind(view, view->slots)) {
         view->block = NF2_NO_BLOCK;
         view->slots = i == 0 ? NF2_INNER_SLOTS : NF2_LEAF_SLOTS;
     }
@@ -41,7 +42,7 @@ void nf2_view_forget(nf2_t *fs, uint32_t block)
 {
     struct nf2_view *view = first_view(fs);
 
-    for (uint32_t i = 0; i < fs->view_count; i++, view = next_view(view)) {
+    for (uint32_t i = 0; i < fs->view_count; i++, view = behind(view, view->slots)) {
         view->block = view->block == block ? NF2_NO_BLOCK : view->block;
     }
     nf2_hints_forget(fs, block, 0, 1u << 13);
@@ -104,7 +105,7 @@ static void view_kill(struct nf2_view *view, uint32_t place)
 
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    uint32_t room = nf2_min(nf2_page_end(fs, place) - place, NF2_NODE_FRONT);
+    uint32_t room = nf2_min(nf2_page_rest(fs, place), NF2_NODE_FRONT);
     const uint8_t *p = nf2_peek(fs, view->block, place, room);
     uint32_t type = p != NULL ? p[1] >> 5 : 0;
 
@@ -232,14 +233,14 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_v
 
     if (level == 0) {
         left = fs->view_count - 1u;
-        view = next_view(view);
+        view = behind(view, NF2_INNER_SLOTS);
     }
-    for (; left > 0; left--, view = next_view(view)) {
-        uint32_t age = (uint8_t)(fs->view_turn - view->used);
+    for (; left > 0; left--, view = behind(view, NF2_LEAF_SLOTS)) {
         if (view->block == node.block) {
             oldest = view;
             break;
         }
+        uint32_t age = (uint8_t)(fs->view_turn - view->used);
         if (age >= most) {
             oldest = view;
             most = age;
@@ -247,7 +248,10 @@ int nf2_node_view(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_v
     }
     *result = oldest;
     oldest->used = ++fs->view_turn;
-    int loaded = left > 0 ? NF2_OK : load(fs, node, level, oldest);
+    if (left > 0) {
+        return NF2_OK;
+    }
+    int loaded = load(fs, node, level, oldest);
     oldest->block = loaded < 0 ? NF2_NO_BLOCK : node.block;
     return loaded;
 }

@@ -43,7 +43,7 @@ static int begin(nf2_t *fs)
     fs->io.log_bytes = (uint16_t)nf2_min(NF2_LOG_PAGES * nf2_page(fs), nf2_block_bytes(fs));
     fs->io.read_buffer = config->buffer;
     fs->io.write_buffer = fs->io.read_buffer + nf2_page(fs);
-    fs->drive.window = NF2_NONE;
+    fs->drive.window_end = 0;
     if (fs->io.blocks < NF2_BLOCKS_MIN) {
         return NF2_ERR_NOSPC;
     }

@@ -76,9 +76,8 @@ struct nf2_io {                 /* flash.c, log.c */
 
 struct nf2_drive {              /* flash.c, which has most uses of it: so it is not near */
     uint32_t offset;            /* bytes: of the volume on the chip */
-    uint32_t window;            /* the page that the read buffer comes from: block, and (8 bits)
-                                   its place there / 256; UINT32_MAX: nothing */
-    uint16_t window_begin, window_end;  /* so much of it */
+    uint32_t window, window_end;    /* what of a page the read buffer holds, at its place in the
+                                   page: from here to there on the chip; end 0: nothing */
     uint32_t busy_us;           /* typical time of all operations of this mount */
 };
 
