@@ -95,17 +95,18 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
         return NF2_OK;
     }
     NF2_TRY(nf2_content_at(fs, key, body, &at));
-    NF2_TRY(nf2_span_read(fs, body, at, refs->bytes, 1));
-    bool list = refs->bytes[0] == NF2_BODY_LIST;
-    if (!list && (refs->bytes[0] < NF2_PIECE_DATA || refs->bytes[0] > NF2_PIECE_ZEROS)) {
-        return NF2_OK;
-    }
-    if (list) {
+    /* all at once: most bodies that are looked at are pieces */
+    uint32_t length = nf2_max(nf2_min(body->length - at, sizeof refs->bytes), 1);
+    NF2_TRY(nf2_span_read(fs, body, at, refs->bytes, length));
+    uint32_t kind = refs->bytes[0];
+    if (kind == NF2_BODY_LIST) {
         refs->at = 1;
         refs->offset = 0;
+    } else if (kind - NF2_PIECE_DATA > NF2_PIECE_ZEROS - NF2_PIECE_DATA) {
+        return NF2_OK;
     }
-    refs->length = (uint8_t)nf2_min(body->length - at, sizeof refs->bytes);
-    return nf2_span_read(fs, body, at, refs->bytes, refs->length);
+    refs->length = (uint8_t)length;
+    return NF2_OK;
 }
 
 int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)
