@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "alloc.h"
 
-#define STEP_BLOCKS 3u          /* of each claim that a step of idle work takes at most,
-                                   as a rule */
 #define CLAIM_FEW 4u            /* blocks that one claim for nodes takes where they are not many */
 
 uint32_t nf2_alloc_stock(const nf2_t *fs)
@@ -210,15 +208,10 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
     return NF2_OK;
 }
 
-/*
- * Is more of it to be erased, or is it empty, or nearly? As much as calls take; as a step of a walk
- * does, while one is on.
- */
-static NF2_APART bool is_short(const nf2_t *fs, const struct nf2_claim *claim)
+/* Is more of it to be erased, or is it empty? */
+static bool is_short(const struct nf2_claim *claim)
 {
-    uint32_t enough = fs->walk.active ? nf2_min(claim->count, STEP_BLOCKS) : claim->count;
-    bool single = claim->count == 1 && fs->space.moved.count == 0 && many_free(fs);
-    return claim->count == 0 || claim->erased < enough || single;
+    return claim->count == 0 || claim->erased < claim->count;
 }
 
 /*
@@ -229,9 +222,9 @@ static struct nf2_claim *short_claim(nf2_t *fs, bool moves)
 {
     struct nf2_space *space = &fs->space;
     struct nf2_claim *claim = moves ? claim_of_moves(fs) :
-                              is_short(fs, &space->nodes) ? &space->nodes : &space->data;
+                              is_short(&space->nodes) ? &space->nodes : &space->data;
 
-    return (fs->walk.active || !moves) && is_short(fs, claim) ? claim : NULL;
+    return (fs->walk.active || !moves) && is_short(claim) ? claim : NULL;
 }
 
 int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget)
@@ -241,9 +234,6 @@ int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget)
 
     if (claim == NULL) {
         return 0;
-    }
-    if (claim->count == claim->erased) { /* a single block: a call may take two */
-        (void)claim_other(&fs->space.moved, claim);
     }
     if (claim->count == 0) {
         int claimed = claim_new(fs, claim, nf2_space_spare(fs));

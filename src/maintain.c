@@ -10,59 +10,63 @@
                                    the processor has to do */
 #define GROUP_OWED 4            /* beside NF2_AHEAD_OWED */
 
-/* The first group of `now` that is free as a whole and not erased; NF2_NONE: there is none. */
+/*
+ * The first group of `now` that is free as a whole and not erased, NF2_GROUPS if there is none; or,
+ * where little of the window is free, the first one in part: else calls would erase what is free of
+ * it one by one. Not on a volume of one window: there blocks fall free with each walk, and what is
+ * free and erased beside them would be erased anew.
+ */
 static uint32_t group_to_erase(const nf2_t *fs)
 {
-    uint32_t size = nf2_group_blocks(fs), blocks = fs->space.window_blocks;
-    uint32_t not = fs->space.erased_groups | fs->space.worn;
+    const struct nf2_space *space = &fs->space;
+    uint32_t size = nf2_group_blocks(fs), group = 0;
+    uint32_t not = space->now_fresh ? UINT32_MAX : space->erased_groups | space->worn;
+    bool rests = space->window_blocks < fs->io.blocks &&
+                 space->now_free <= space->window_blocks / 8;
 
-    for (uint32_t group = 0, at = 0; at + size <= blocks && !fs->space.now_fresh;
-         group++, at += size) {
-        if ((not >> group & 1u) == 0 && nf2_space_run(fs, at, at + size) == size) {
-            return group;
+    for (uint32_t at = 0; group < NF2_GROUPS; group++, at += size) {
+        if ((not >> group & 1u) == 0 && (rests || nf2_space_run(fs, at, at + size) == size)) {
+            break;
         }
     }
-    return NF2_NONE;
+    return group;
 }
 
 /*
- * Erases a part of a free group, if that fits into a time, or puts on record that it is erased:
- * NF2_AHEAD_DONE, GROUP_OWED, 0 if there is none, or an error. What was done is kept in RAM: a
- * block that is taken meanwhile ends the group's being free.
+ * Erases a part of what is free of a group, if that fits into a time, or puts on record that it is
+ * erased: NF2_AHEAD_DONE, GROUP_OWED, 0 if there is none, or an error. What was done is kept in
+ * RAM.
  */
 static NF2_APART int erase_group(nf2_t *fs, uint32_t left)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t size = nf2_group_blocks(fs), group = group_to_erase(fs),
-             time = fs->io.flash->erase_block_us, count = 1;
+    uint32_t group = group_to_erase(fs), size = nf2_group_blocks(fs);
+    uint32_t first = group * size, end = first + size, at = space->ahead, free = 0;
 
-    NF2_NEAR(space);
-    if (group == NF2_NONE) {
+    if (group == NF2_GROUPS) {
         return 0;
     }
-    if (space->ahead_group != group) {
-        space->ahead = 0;
-        space->ahead_group = (uint8_t)group;
+    at = at - first > size ? first : at;
+    while (at < end && (free = nf2_space_run(fs, at, end)) == 0) {
+        at++;
     }
-    if (space->ahead < size && !NF2_BROKEN(NF2_FAULT_AHEAD)) {
-        uint32_t block = space->now_window * space->window_blocks + group * size + space->ahead;
+    if (free > 0 && !NF2_BROKEN(NF2_FAULT_AHEAD)) {
+        uint32_t block = space->now_window * space->window_blocks + at;
         uint32_t large = nf2_large_blocks(fs);
-        if (large > 1 && nf2_large_begins(fs, block) && space->ahead + large <= size) {
-            count = large;
-            time = fs->io.flash->large_erase_us;
-        }
-        if (left < time) {
+        uint32_t count = free >= large && nf2_large_begins(fs, block) ? large : 1;
+        if (left < (count > 1 ? fs->io.flash->large_erase_us : fs->io.flash->erase_block_us)) {
             return GROUP_OWED;
         }
         int erased = nf2_alloc_erase(fs, block, count);
         NF2_TRY(erased == NF2_FAILED_BLOCK ? 0 : erased);
-        /* of one that failed the group is free no more */
-        space->ahead = (uint16_t)(space->ahead + (uint32_t)erased);
+        space->ahead = (uint16_t)(at + (uint32_t)erased);   /* if it failed: from the front */
         return NF2_AHEAD_DONE;
     }
+    /* of one that is all in use there is nothing to put on record */
+    bool some = space->ahead > first;
     space->erased_groups |= 1u << group;
     space->ahead = 0;
-    NF2_TRY(nf2_journal_checkpoint(fs, false));
+    NF2_TRY(some ? nf2_journal_checkpoint(fs, false) : NF2_OK);
     return NF2_AHEAD_DONE;
 }
 

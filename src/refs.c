@@ -91,18 +91,17 @@ int nf2_refs_begin(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *
         /* without: content whose key is not asked for */
         return NF2_OK;
     }
-    int found = nf2_content_at(fs, key, body);
-    NF2_TRY(found);
-    uint32_t at = (uint32_t)found;
-    uint32_t length = nf2_min(body->length - at, sizeof refs->bytes);
-    NF2_TRY(length > 0 ? nf2_span_read(fs, body, at, refs->bytes, length) : NF2_ERR_IO);
-    bool list = refs->bytes[0] == NF2_BODY_LIST;
-    if (!list && (refs->bytes[0] < NF2_PIECE_DATA || refs->bytes[0] > NF2_PIECE_ZEROS)) {
-        return NF2_OK;
-    }
-    if (list) {
+    int at = nf2_content_at(fs, key, body);
+    NF2_TRY(at);
+    /* all at once: most bodies that are looked at are pieces */
+    uint32_t length = nf2_max(nf2_min(body->length - (uint32_t)at, sizeof refs->bytes), 1);
+    NF2_TRY(nf2_span_read(fs, body, (uint32_t)at, refs->bytes, length));
+    uint32_t kind = refs->bytes[0];
+    if (kind == NF2_BODY_LIST) {
         refs->at = 1;
         refs->offset = 0;
+    } else if (kind - NF2_PIECE_DATA > NF2_PIECE_ZEROS - NF2_PIECE_DATA) {
+        return NF2_OK;
     }
     refs->length = (uint8_t)length;
     return NF2_OK;

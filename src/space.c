@@ -64,9 +64,6 @@ void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
     for (; count > 0; block++, count--) {
         space->now_free = (uint16_t)(space->now_free -
                                      set_in(fs, space->now, space->now_window, block));
-        uint32_t group = group_bit(fs, block);
-        space->erased_groups &= ~group;
-        space->ahead = group == 1u << space->ahead_group ? 0 : space->ahead;
         (void)set_in(fs, space->mark, space->mark_window, block);
         space->victims &= ~cell_bit(fs, block);
         space->laggards &= ~lag_bit(fs, block);
@@ -291,13 +288,13 @@ void nf2_space_freed(nf2_t *fs, uint32_t block)
 static void return_one(nf2_t *fs, uint32_t block)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t at = in_window(fs, space->now_window, block);
+    uint32_t group = group_bit(fs, block), at = block - space->now_window * space->window_blocks;
 
     if (space->now_fresh) {     /* it is not erased */
         fs->root.leaky = true;
-    }
-    if (at != NF2_NONE && nf2_bit(space->now, at) && !space->now_fresh) {
+    } else if (group != 0 && nf2_bit(space->now, at)) {
         nf2_bit_set(space->now, at, false);
+        space->erased_groups &= ~group;
         space->now_free++;
         space->free++;
     }

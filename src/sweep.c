@@ -7,6 +7,7 @@
 #include "wear.h"
 
 #define LEFT_UNKNOWN 255u       /* see nf2_space.left */
+#define LEFT_FEW 24u            /* blocks of a window: idle time goes on to what is ready */
 
 #define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
 #define EFFORT 300u             /* of a call, see nf2_io: then a walk is left to the next one */
@@ -59,7 +60,7 @@ static int take_over(nf2_t *fs, bool fresh)
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
     space->now_window = (uint16_t)space->mark_window;
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
-    if (!same) {                /* of blocks taken since their erase it has none */
+    if (!same) {                /* else nf2_wear_take() has seen to it */
         space->erased_groups = 0;
         space->ahead = 0;
     }
@@ -164,7 +165,7 @@ static int end_walk(nf2_t *fs)
     bool same = space->mark_window == space->now_window;
     /* before it is counted: a record meanwhile must not have new counts and old bits */
     if (same) {
-        (void)nf2_wear_take(fs);    /* a count that is lost is not worth an error */
+        nf2_wear_take(fs);
     }
     count_window(fs);
     if (same) {
@@ -214,7 +215,7 @@ static int next_window(nf2_t *fs)
         return 1;
     }
     if (fs->walk.ready || (NF2_BROKEN(NF2_FAULT_VICTIMS) && fs->walk.emptying)) {
-        (void)nf2_wear_take(fs);
+        nf2_wear_take(fs);
         fs->walk.ready = false;
         NF2_TRY(take_over(fs, false));
         return 1;
@@ -450,7 +451,7 @@ int nf2_sweep_step(nf2_t *fs)
     if (!walk->active) {
         int orphans = orphan_step(fs);
         /* what is ready is taken: with more blocks more can be emptied */
-        bool few = fs->space.drained || fs->space.now_free < fs->space.window_blocks / 16;
+        bool few = fs->space.drained || fs->space.now_free < LEFT_FEW;
         if (orphans != 0 || (walk->ready && !few) || fs->space.fresh || fs->space.settled) {
             return orphans;
         }

@@ -287,12 +287,9 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     out->blocks_free = nf2_space_total(fs);
     out->blocks_available = nf2_space_available(fs);
     uint32_t erased = (uint32_t)space->nodes.erased + space->data.erased + space->moved.erased;
-    if (space->now_fresh) {
-        erased += space->now_free;
-    } else {
-        for (uint32_t groups = space->erased_groups; groups != 0; groups &= groups - 1) {
-            erased += nf2_group_blocks(fs);
-        }
+    for (uint32_t at = 0, block = space->now_window * space->window_blocks;
+         at < space->window_blocks; at++, block++) {
+        erased += nf2_space_run(fs, at, at + 1u) & nf2_space_erased(fs, block, 1);
     }
     out->blocks_erased = erased;
     return nf2_bad_count(fs, &out->blocks_bad);

@@ -69,7 +69,8 @@ static bool is_worn(const nf2_t *fs, const struct nf2_counts *counts, uint32_t g
 
 /*
  * Counts the free blocks of the marked window as erased, but those that were free already; or, if a
- * window is being left, its free ones as not erased after all. Notes which groups are worn.
+ * window is being left, its free ones as not erased after all. Notes which groups are worn, and
+ * where blocks fell free that are not erased.
  */
 static int count_free(nf2_t *fs, bool leaving)
 {
@@ -92,6 +93,10 @@ static int count_free(nf2_t *fs, bool leaving)
             fresh += is_free & (all | nf2_bit(space->now, at));
         }
         sum += fresh;
+        if (!all && fresh != 0) {
+            space->erased_groups &= ~(1u << group);
+            space->ahead = at - space->ahead < size ? 0 : space->ahead;
+        }
         if (leaving) {          /* those that idle time erased will be erased anew */
             fresh = (space->erased_groups >> group & 1u) != 0 ? 0 : 0 - fresh;
         }
@@ -109,16 +114,18 @@ static int count_free(nf2_t *fs, bool leaving)
     return sum >= LEAST_CHANGE ? nf2_change_ahead(fs, &op, 1) : NF2_OK;
 }
 
-int nf2_wear_take(nf2_t *fs)
+void nf2_wear_take(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
     space->worn = 0;
-    if (fs->group_busy != NF2_GROUP_NONE || nf2_alloc_stock(fs) < nf2_space_kept(fs)) {
-        return NF2_OK;          /* it is not worth a block that is lacking */
+    /* where a block is lacking it is not worth that; a count that is lost is not worth an error */
+    if (fs->group_busy != NF2_GROUP_NONE || nf2_alloc_stock(fs) < nf2_space_kept(fs) ||
+        (space->now_window != space->mark_window && count_free(fs, true) < 0) ||
+        count_free(fs, false) < 0) {
+        space->erased_groups = 0;       /* some of them may have blocks that fell free */
+        space->ahead = 0;
     }
-    NF2_TRY(space->now_window != space->mark_window ? count_free(fs, true) : NF2_OK);
-    return count_free(fs, false);
 }
 
 /* The group that lags most and is not among the laggards yet; NF2_GROUPS: there is none. */

@@ -9,8 +9,11 @@
 
 #include "group.h"
 
-/* The marked window is going to be taken from: counts, and notes which of its groups are worn. */
-int nf2_wear_take(nf2_t *fs);
+/*
+ * The marked window is going to be taken from: counts, and notes which of its groups are worn, and
+ * (where it is the one that is taken from already) which are not erased any more.
+ */
+void nf2_wear_take(nf2_t *fs);
 
 /*
  * Looks for groups that lag behind the mean: space.laggards. A lap of walks looks at each window

@@ -122,7 +122,8 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint16_t cell_first;        /* block of the marked window with which its cells begin */
     uint16_t cell_blocks;       /* blocks of each cell */
     uint16_t lap_windows;       /* windows counted in this lap */
-    uint16_t ahead;             /* so many blocks of the group that idle time erases are done */
+    uint16_t ahead;             /* block of `now` up to which the group is done that idle time
+                                   erases; 0: none */
     union {
         struct {
             struct nf2_claim nodes, data;   /* the second run */
@@ -140,7 +141,8 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     bool pristine;              /* nothing was changed since this lap began */
     bool settled;               /* nor since the last one, and in it */
     uint32_t erases;            /* the fourth run */
-    uint32_t erased_groups;     /* groups of `now` that are free and erased: a bit each */
+    uint32_t erased_groups;     /* groups of `now` of which all that is free is erased:
+                                   a bit each */
     uint32_t window_blocks;     /* of each window; the last one may have fewer; from here on: no
                                    run */
     uint32_t lap_free;          /* blocks found free in this lap of walks */
@@ -151,7 +153,6 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint32_t worn;              /* groups of `now` that were erased more often than most:
                                    a bit each */
     bool lap_known;             /* a lap over all windows was made in this mount */
-    uint8_t ahead_group;        /* the group that idle time is erasing */
     uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs:
                                        free in this session, and not erased */
     uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts),
