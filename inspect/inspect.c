@@ -84,7 +84,8 @@ static int bad_is(nf2_t *fs, uint32_t block)
     if (nf2_space_bad_listed(fs, block)) {
         return 1;
     }
-    int found = nf2_bad_next(fs, block, &next);
+    bool keys = (fs->root.bad_flags & NF2_BAD_KEYS) != 0;
+    int found = keys ? nf2_system_next(fs, NF2_KEY_BAD, block, &next) : 0;
     return found > 0 ? next == block : found;
 }
 

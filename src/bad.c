@@ -17,29 +17,29 @@ int nf2_bad_record(nf2_t *fs)
     return NF2_OK;
 }
 
-int nf2_bad_next(nf2_t *fs, uint32_t from, uint32_t *block)
+int nf2_system_next(nf2_t *fs, uint8_t kind, uint32_t from, uint32_t *number)
 {
-    struct nf2_key key;
     struct nf2_entry entry;
+    struct nf2_key key;
 
-    nf2_key_make(&key, NF2_SYSTEM_ID, NF2_KEY_BAD, from);
-    int found = (fs->root.bad_flags & NF2_BAD_KEYS) != 0 ?
-                nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry) : 0;
+    nf2_key_make(&key, NF2_SYSTEM_ID, kind, from);
+    int found = nf2_tree_seek(fs, &key, NF2_AT_OR_ABOVE, &entry);
     NF2_TRY(found);
-    if (found == 0 || entry.key.id != NF2_SYSTEM_ID || entry.key.bytes[0] != NF2_KEY_BAD) {
+    if (found == 0 || entry.key.id != NF2_SYSTEM_ID || entry.key.bytes[0] != kind) {
         return 0;
     }
-    *block = nf2_key_value(&entry.key);
-    return 1;
+    *number = nf2_key_value(&entry.key);
+    /* one out of order would be found again, for ever */
+    return *number < from ? NF2_ERR_IO : 1;
 }
 
 int nf2_bad_count(nf2_t *fs, uint32_t *count)
 {
     uint32_t block = 0;
-    int found;
+    int found = fs->root.bad_flags & NF2_BAD_KEYS;
 
     *count = fs->root.bads;
-    for (; (found = nf2_bad_next(fs, block, &block)) > 0; block++) {
+    for (; found > 0 && (found = nf2_system_next(fs, NF2_KEY_BAD, block, &block)) > 0; block++) {
         *count += !nf2_space_bad_listed(fs, block);
     }
     return found;

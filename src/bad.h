@@ -14,8 +14,11 @@
  */
 int nf2_bad_record(nf2_t *fs);
 
-/* The first one that is a key of the tree, from this block on: 1, 0 or an error. */
-int nf2_bad_next(nf2_t *fs, uint32_t from, uint32_t *block);
+/*
+ * The first number from this one on of which there is a key of that kind: a bad block that is a key
+ * of the tree, or an orphan. 1, 0 or an error.
+ */
+int nf2_system_next(nf2_t *fs, uint8_t kind, uint32_t from, uint32_t *number);
 
 /* How many are known. */
 int nf2_bad_count(nf2_t *fs, uint32_t *count);

@@ -151,6 +151,11 @@ int nf2_data_prepare(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t le
     return more < 0 ? more : result;
 }
 
+int nf2_data_name(nf2_t *fs)
+{
+    return nf2_data_prepare(fs, NULL, 0, fs->space.promised != 0 ? 0 : NF2_NONE);
+}
+
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
 /* Does a piece that begins here, in the file and on the chip, go on where the last one ends? */

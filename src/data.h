@@ -19,10 +19,7 @@ uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file);
 int nf2_data_prepare(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t length);
 
 /* The same for a new name, which takes nothing of what nf2_preallocate set aside. */
-static inline int nf2_data_name(nf2_t *fs)
-{
-    return nf2_data_prepare(fs, NULL, 0, fs->space.promised != 0 ? 0 : NF2_NONE);
-}
+int nf2_data_name(nf2_t *fs);
 
 /* Are so many bytes behind what was synced, in the buffer or to come, an append for frames? */
 bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length);

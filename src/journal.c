@@ -77,10 +77,10 @@ static int write_state(nf2_t *fs)
     if (writer.more) {
         const uint8_t *p = nf2_peek(fs, group, at, 2);
         NF2_TRY(p != NULL ? NF2_OK : NF2_ERR_IO);
-        struct nf2_span body = nf2_span_at(group, at, 2, nf2_get16(p) % 0x1000u -
-                                           NF2_RECORD_OVERHEAD);
+        uint32_t length = nf2_get16(p) % 0x1000u - NF2_RECORD_OVERHEAD;
+        struct nf2_span body = nf2_span_at(group, at, 2, length);
         writer.more = false;
-        at = nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, body.length);
+        at = nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, length);
         nf2_writer_span(fs, &writer, &body);
         nf2_writer_close(fs, &writer);
         group = root->head;
@@ -96,7 +96,7 @@ static int write_state(nf2_t *fs)
 #define STATE_LENGTH (NF2_RECORD_OVERHEAD + NF2_STATE_BYTES)
 
 /* Takes the one at a place of the head. */
-static int read_state(nf2_t *fs, uint32_t place)
+static NF2_APART int read_state(nf2_t *fs, uint32_t place)
 {
     struct nf2_root *root = &fs->root;
     struct nf2_space *space = &fs->space;

@@ -37,7 +37,7 @@ static uint32_t group_to_erase(const nf2_t *fs)
  * erased: NF2_AHEAD_DONE, GROUP_OWED, 0 if there is none, or an error. What was done is kept in
  * RAM.
  */
-static NF2_APART int erase_group(nf2_t *fs, uint32_t left)
+static int erase_group(nf2_t *fs, uint32_t left)
 {
     struct nf2_space *space = &fs->space;
     uint32_t group = group_to_erase(fs), size = nf2_group_blocks(fs);

@@ -206,6 +206,9 @@ uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t
         n = find(fs, most, of, any, behind, start);
         n = n > 0 ? n : find(fs, most, of, any, 0, start);
     }
+    if (n == 0) {               /* a damaged CHECKPOINT may say otherwise */
+        fs->space.now_free = 0;
+    }
     return n;
 }
 

@@ -85,23 +85,13 @@ static bool dead_orphan(const nf2_t *fs, uint32_t id)
 /* A map that no name leads to, and no handle: 1, 0 if there is none, or an error. */
 static NF2_APART int find_orphan(nf2_t *fs, uint32_t *id)
 {
-    struct nf2_key last;
-    struct nf2_entry entry;
     int found;
 
-    nf2_key_make(&last, NF2_SYSTEM_ID, NF2_KEY_ORPHAN, 0);
-    for (;; nf2_key_copy(&last, &entry.key)) {
-        found = nf2_tree_seek(fs, &last, NF2_ABOVE, &entry);
-        bool orphan = found > 0 && entry.key.id == NF2_SYSTEM_ID &&
-                      entry.key.bytes[0] == NF2_KEY_ORPHAN;
-        if (!orphan) {
-            return found < 0 ? found : 0;
-        }
-        *id = nf2_key_value(&entry.key);
-        if (dead_orphan(fs, *id)) {
-            return 1;
-        }
+    *id = 0;
+    while ((found = nf2_system_next(fs, NF2_KEY_ORPHAN, *id, id)) > 0 && !dead_orphan(fs, *id)) {
+        (*id)++;
     }
+    return found;
 }
 
 /*
@@ -192,7 +182,7 @@ static int mark_bad_keys(nf2_t *fs)
     uint32_t block = fs->space.mark_window * fs->space.window_blocks;
     int found;
 
-    for (; (found = nf2_bad_next(fs, block, &block)) > 0; block++) {
+    for (; (found = nf2_system_next(fs, NF2_KEY_BAD, block, &block)) > 0; block++) {
         (void)nf2_space_mark(fs, block);
     }
     return found;
@@ -279,7 +269,7 @@ static int walk_once(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number)
  * Blocks are lacking: handles keep one of what they hold to write to, the next walk finds the
  * others.
  */
-static NF2_APART void give_up_runs(nf2_t *fs)
+static void give_up_runs(nf2_t *fs)
 {
     for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
         file->run.count = (uint16_t)nf2_min(file->run.count, 1);

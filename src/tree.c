@@ -56,7 +56,8 @@ int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf
     uint32_t block = nf2_get32(child) >> 8;
     node->block = (uint16_t)block;
     node->base_end = nf2_get16(child + 4);
-    return valid && block - 1 < fs->io.blocks - 1 ? NF2_OK : NF2_ERR_IO; /* no view is of 0 */
+    /* 0: a view without a node */
+    return valid && block != 0 && block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
 }
 
 /* Does the way lead to the leaf in which a key lies, or (`below`) the keys next below it? */
@@ -192,8 +193,8 @@ static int go_on(nf2_t *fs, struct nf2_entry *entry)
  * Keys are asked for in order, often: is it the last entry, or the one behind it, that a search for
  * a key leads to? 1, 0 or an error.
  */
-static NF2_APART int follows(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
-                             struct nf2_entry *entry)
+static int follows(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
+                   struct nf2_entry *entry)
 {
     struct nf2_way *way = &fs->way;
 

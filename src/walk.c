@@ -204,7 +204,11 @@ static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path,
     bool whole = nf2_key_compare(&fs->walk.cursor, &path->lower) <= 0;
     NF2_TRY(nf2_iterate(fs, iterator.view, whole ? NULL : &fs->walk.cursor, &iterator));
     while ((found = nf2_iterate_next(fs, &iterator, &entry)) > 0) {
-        if (fs->walk.behind && nf2_key_compare(&entry.key, &fs->walk.cursor) == 0) {
+        int order = nf2_key_compare(&entry.key, &fs->walk.cursor);
+        if (order < 0) {        /* else a leaf out of order had no end */
+            return NF2_ERR_IO;
+        }
+        if (order == 0 && fs->walk.behind) {
             continue;
         }
         int mapped = look_at_entry(fs, &entry, &piece, &moves);
