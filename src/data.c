@@ -20,17 +20,21 @@ uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static bool others_write(const nf2_t *fs, const nf2_file_t *file)
+/* Has a handle blocks? */
+static bool others_write(const nf2_t *fs)
 {
-    for (const nf2_file_t *other = fs->files; other != NULL; other = other->link) {
-        if (other != file && other->run.count > 0) {
-            return true;
-        }
+    const nf2_file_t *file = fs->files;
+
+    while (file != NULL && file->run.count == 0) {
+        file = file->link;
     }
-    return false;
+    return file != NULL;
 }
 
-/* A run for data: a little goes behind what was written last, if that left room. */
+/*
+ * A run for data, where the handle has none: a little goes behind what was written last, if that
+ * left room.
+ */
 static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
 {
     uint32_t bytes = nf2_block_bytes(fs), want = (length + bytes - 1) / bytes;
@@ -41,11 +45,13 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
         fs->fragment.count = 0;
         return NF2_OK;
     }
-    want = others_write(fs, file) ? nf2_max(want, SHARED_BLOCKS) : want;
+    /* what a run holds may be given up: what was promised is taken as it is written */
+    if (file->promised == 0 && others_write(fs)) {
+        want = nf2_max(want, SHARED_BLOCKS);
+    }
     while (result == NF2_NEED_SPACE) {
         result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), nf2_space_spare(fs), &file->run);
         if (result == NF2_NEED_SPACE) {
-            file->run.count = 0;
             NF2_TRY(nf2_sweep_more(fs));
         }
     }
