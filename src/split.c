@@ -277,7 +277,7 @@ static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
 }
 
 /* The new nodes of a level: 0, 1 if that is committed, NF2_UNCHANGED, or an error. */
-static int write_level(nf2_t *fs, struct rewrite *rewrite)
+static NF2_APART int write_level(nf2_t *fs, struct rewrite *rewrite)
 {
     nf2_way_forget(fs);         /* its nodes are known no more, until this is done */
     NF2_TRY(plan(fs, rewrite));

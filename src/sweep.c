@@ -233,8 +233,8 @@ static int next_window(nf2_t *fs)
  */
 static int orphan_step(nf2_t *fs)
 {
+    uint32_t id, before = fs->io.changes;
     struct nf2_op op;
-    uint32_t id;
 
     /* a leaf may have to be written anew: first a walk looks for blocks */
     if (nf2_alloc_stock(fs) <= 3 || fs->group_busy) {
@@ -251,7 +251,9 @@ static int orphan_step(nf2_t *fs)
         nf2_op_delete_orphan(&op, id);
     }
     found = nf2_change_ahead(fs, &op, 1);
-    return found == NF2_OK ? 1 : found == NF2_NEED_SPACE ? 0 : found;
+    found = found == NF2_NEED_SPACE ? 0 : found < 0 ? found : 1;
+    /* where nothing is removed a leaf is out of order */
+    return found <= 0 || before != fs->io.changes ? found : NF2_ERR_IO;
 }
 
 /* One walk, or as much of it as is needed; `taken`: a window is taken without any. */
