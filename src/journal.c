@@ -76,8 +76,9 @@ static int write_state(nf2_t *fs)
     nf2_writer_close(fs, &writer);
     if (writer.more) {
         const uint8_t *p = nf2_peek(fs, group, at, 2);
-        NF2_TRY(p != NULL ? NF2_OK : NF2_ERR_IO);
-        uint32_t length = nf2_get16(p) % 0x1000u - NF2_RECORD_OVERHEAD;
+        uint32_t length = p != NULL ? nf2_get16(p) % 0x1000u - NF2_RECORD_OVERHEAD : NF2_NONE;
+        /* a damaged CHECKPOINT may say that it is there */
+        NF2_TRY(length <= NF2_GROUP_BYTES_MAX ? NF2_OK : NF2_ERR_IO);
         struct nf2_span body = nf2_span_at(group, at, 2, length);
         writer.more = false;
         at = nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, length);
