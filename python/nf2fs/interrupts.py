@@ -41,7 +41,8 @@ def end_quietly(name: str) -> None:
 
 
 def ignore() -> None:
-    """All is done, or given up: what is left is the end of the process."""
+    """All is done, or given up: what is left is to say so, and the end of the process. A signal in
+    there must not make a command that has said what it did seem interrupted."""
     _set(signal.SIG_IGN)
 
 

@@ -347,6 +347,30 @@ def test_a_signal_at_any_time(number, tmp_path, nf2):
     assert ended, "no signal came in the middle of a copy"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["put", "SOURCE", "/new"],
+        ["get", "/d1", "TARGET"],
+        ["rm", "/d0/file 0"],
+        ["salvage", "TARGET"],
+    ],
+)
+def test_a_signal_behind_the_last_word(words, flash, nf2, tmp_path, monkeypatch):
+    """A command that has said that all is done does not take it back."""
+
+    def say_and_stop(text):
+        print(text)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    (tmp_path / "source").write_bytes(b"new")
+    places = {"SOURCE": tmp_path / "source", "TARGET": tmp_path / "target"}
+    monkeypatch.setattr(sys.modules["nf2fs.commands.app"], "say", say_and_stop)
+    command, *rest = [places.get(word, word) for word in words]
+    ended, out, err = nf2(command, "--json", flash, *rest)
+    assert (ended, err) == (0, "") and json.loads(out)
+
+
 def test_names_are_said_once(tmp_path, nf2):
     (tmp_path / "closed").mkdir()
     for command in (

@@ -42,6 +42,7 @@ def get(
             except interrupts.Interrupted as stop:
                 stop.done = f"{plan.done} of {len(plan.files)} files were copied to {target}, the others were not"
                 raise
+    interrupts.ignore()
     incomplete = bool(plan.skipped or plan.unread)
     if as_json:
         print_json({"image": image, "target": target} | plan_json(plan))

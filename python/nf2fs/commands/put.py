@@ -47,6 +47,7 @@ def put(
             except interrupts.Interrupted as stop:
                 stop.done = _came(plan, image) + ("" if plan.done == len(plan.files) else ", the others were not")
                 raise
+    interrupts.ignore()
     if as_json:
         print_json({"image": image, "target": target} | plan_json(plan) | {"bytes": plan.bytes})
         return

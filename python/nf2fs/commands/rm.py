@@ -34,6 +34,7 @@ def rm(
             what = " ".join(show.printable(path) for path in paths)
             ask(f"{what}: {len(names)} files and directories would be removed", "Remove them?", force)
         _remove(volume, names)
+    interrupts.ignore()
     if as_json:
         print_json({"image": image, "removed": names})
 

@@ -36,6 +36,7 @@ def salvage(
         except interrupts.Interrupted as stop:
             stop.done = f"only some of the files are in {target}"
             raise
+    interrupts.ignore()
     if as_json:
         print_json(check_report.as_json(report) | {"target": target, "copied": plan_json(plan)})
     else:
