@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a command must not do: lose what it was not asked to, or claim what it does not know."""
 
+import importlib
 import json
 import os
 import random
@@ -365,7 +366,7 @@ def test_a_signal_behind_the_last_word(words, flash, nf2, tmp_path, monkeypatch)
 
     (tmp_path / "source").write_bytes(b"new")
     places = {"SOURCE": tmp_path / "source", "TARGET": tmp_path / "target"}
-    monkeypatch.setattr(sys.modules["nf2fs.commands.app"], "say", say_and_stop)
+    monkeypatch.setattr(importlib.import_module("nf2fs.commands.app"), "say", say_and_stop)
     command, *rest = [places.get(word, word) for word in words]
     ended, out, err = nf2(command, "--json", flash, *rest)
     assert (ended, err) == (0, "") and json.loads(out)
