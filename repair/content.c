@@ -18,56 +18,6 @@ struct reading {
     bool orphan;
 };
 
-/* ---- frames ---------------------------------------------------------------------------------- */
-
-static void add_frame(struct repair *r, struct rep_frames *frames, const uint8_t *data,
-                      uint32_t length)
-{
-    REP_ADD(r, &frames->parts, (struct rep_part){frames->end, length, data, data == NULL, true});
-    frames->end += length;
-}
-
-/* Takes the log's records in their order; what is missing between them is lost. */
-static void take_frames(struct repair *r, struct rep_frames *frames, const struct rep_log *log)
-{
-    frames->parts.count = frames->end = 0;
-    for (size_t i = 0; i < log->whole; i++) {
-        const struct rep_record *record = &log->records.list[i];
-        bool frame = record->type == NF2_FRAME && record->length >= 2;
-        uint32_t place = frame ? rep_get16(record->payload) : 0;
-        if (!frame || place != frames->end) {
-            frames->damage = frames->damage != 0 ? frames->damage : record->at;
-            if (place <= frames->end || place > r->log_bytes) {
-                continue;
-            }
-            add_frame(r, frames, NULL, place - frames->end);
-        }
-        add_frame(r, frames, record->payload + 2, record->length - 2u);
-    }
-    frames->none = log->whole == 0;
-}
-
-/* What the frames of a block hold. It stays until the next call. */
-static const struct rep_frames *read_frames(struct repair *r, uint32_t block, uint32_t base)
-{
-    struct rep_frames *frames = &r->frames;
-    bool clean = r->clean;
-
-    if (frames->parts.list != NULL && frames->block == block && frames->base == base) {
-        return frames;
-    }
-    *frames = (struct rep_frames){.parts = frames->parts, .block = block, .base = base};
-    r->clean = clean && !rep_on_record(r, block, REP_BAD); /* a failed write ends a block's use */
-    frames->log = *rep_log_read(r, block, false);
-    frames->damage = frames->log.damage;
-    take_frames(r, frames, &r->log);
-    if (frames->damage != 0) {
-        take_frames(r, frames, rep_log_read(r, block, true));
-    }
-    r->clean = clean;
-    return frames;
-}
-
 /* ---- pieces as bytes ------------------------------------------------------------------------- */
 
 static bool lies_inside(const struct repair *r, const struct piece *piece)
@@ -82,31 +32,24 @@ static bool lies_inside(const struct repair *r, const struct piece *piece)
                piece->length <= room - piece->within))));
 }
 
-/* How far open frames go. */
-static uint32_t open_length(struct repair *r, const struct piece *piece)
-{
-    uint32_t end = read_frames(r, piece->block, piece->within)->end + piece->within;
-    return end > piece->at ? end - piece->at : 0;
-}
-
 /* Its bytes; 0: none, or one that lies outside of the volume. */
 static uint32_t load_piece(const struct repair *r, const uint8_t *p, uint32_t room,
                            struct piece *piece)
 {
-    if (room < 2 || p[0] < NF2_PIECE_DATA || p[0] > NF2_PIECE_ZEROS) {
+    static const uint8_t fronts[] = {6, 8, 1}; /* what is in front of the length, by kind */
+    uint32_t kind = room > 0 ? (uint32_t)p[0] - NF2_PIECE_DATA : REP_NONE;
+
+    if (kind >= sizeof fronts || room <= fronts[kind]) {
         return 0;
     }
-    uint32_t at = p[0] == NF2_PIECE_ZEROS ? 1 : p[0] == NF2_PIECE_DATA ? 6 : 8;
+    uint32_t at = fronts[kind], used;
     *piece = (struct piece){.kind = p[0]};
-    if (room <= at) {
-        return 0;
-    }
-    if (p[0] != NF2_PIECE_ZEROS) {
+    used = rep_varint(p + at, room - at, &piece->length);
+    if (piece->kind != NF2_PIECE_ZEROS) {
         piece->block = rep_get24(p + 1);
-        piece->within = p[0] == NF2_PIECE_DATA ? rep_get16(p + 4) : rep_get32(p + 4);
+        piece->within = piece->kind == NF2_PIECE_DATA ? rep_get16(p + 4) : rep_get32(p + 4);
     }
-    uint32_t used = rep_varint(p + at, room - at, &piece->length);
-    piece->open = p[0] == NF2_PIECE_FRAMES && piece->length == 0;
+    piece->open = piece->kind == NF2_PIECE_FRAMES && piece->length == 0;
     return used != 0 && lies_inside(r, piece) ? at + used : 0;
 }
 
@@ -154,32 +97,80 @@ static void add(struct reading *f, uint32_t length, const uint8_t *data, bool lo
     content->size += length;
 }
 
-/* The part of what frames hold that a piece shows; they are counted from their base on. */
+static bool is_frame(const struct rep_record *record)
+{
+    return record->type == NF2_FRAME && record->length >= 2;
+}
+
+/* Where a block's frames are damaged, 0: nowhere. Each begins where the one before ends. */
+static uint32_t frames_damage(const struct rep_log *log)
+{
+    uint32_t end = 0;
+
+    for (size_t i = 0; i < log->whole && log->damage == 0; i++) {
+        const struct rep_record *record = &log->records.list[i];
+        if (!is_frame(record) || rep_get16(record->payload) != end) {
+            return record->at;
+        }
+        end += record->length - 2u;
+    }
+    return log->damage;
+}
+
+/* A block's frames; where they are damaged, also those behind that. */
+static const struct rep_log *read_frames(struct reading *f, uint32_t block)
+{
+    struct repair *r = f->r;
+    bool clean = r->clean;
+
+    r->clean = clean && !rep_on_record(r, block, REP_BAD); /* a failed write ends a block's use */
+    const struct rep_log *log = rep_log_read(r, block, false);
+    uint32_t damage = frames_damage(log);
+    if (damage == 0 && log->whole == 0) {
+        rep_find(r, REPAIR_FRAMES, block, 0, 0, f->id, "There is no valid frame in this block.");
+    } else {
+        rep_log_report(r, log, REPAIR_FRAMES, f->id, damage);
+    }
+    log = damage != 0 ? rep_log_read(r, block, true) : log;
+    r->clean = clean;
+    f->content.lost_end = f->content.lost_end || damage != 0 || log->whole == 0;
+    return log;
+}
+
+/* Of the bytes of a file from `start` to `stop` those that are next, below `end`. */
+static void add_shown(struct reading *f, uint64_t start, uint64_t stop, uint64_t end,
+                      const uint8_t *data)
+{
+    uint32_t at = f->content.size;
+
+    stop = stop < end ? stop : end;
+    if (start <= at && at < stop) {
+        add(f, (uint32_t)(stop - at), data != NULL ? data + (at - start) : NULL, data == NULL,
+            true);
+    }
+}
+
+/* What a piece shows of the frames of a block; what is missing between them is lost. */
 static void add_frames(struct reading *f, const struct piece *piece)
 {
-    const struct rep_frames *frames = read_frames(f->r, piece->block, piece->within);
-    uint32_t end = piece->at + piece->length, at = piece->at;
+    const struct rep_log *log = read_frames(f, piece->block);
+    uint64_t end = piece->open ? NF2_FILE_MAX : (uint64_t)piece->at + piece->length,
+             last = piece->within;
 
-    if (frames->none) {
-        rep_find(f->r, REPAIR_FRAMES, piece->block, 0, 0, f->id,
-                 "There is no valid frame in this block.");
-    } else {
-        rep_log_report(f->r, &frames->log, REPAIR_FRAMES, f->id, frames->damage);
-    }
-    f->content.lost_end = f->content.lost_end || frames->none || frames->damage != 0;
-    for (size_t i = 0; i < frames->parts.count && at < end; i++) {
-        const struct rep_part *part = &frames->parts.list[i];
-        uint32_t start = frames->base + part->at, stop = start + part->length;
-        if (stop > at && start <= at && stop >= start) {
-            uint32_t n = rep_min(stop, end) - at;
-            add(f, n, part->lost ? NULL : part->data + (at - start), part->lost, true);
-            at += n;
+    for (size_t i = 0; i < log->whole; i++) {
+        const struct rep_record *record = &log->records.list[i];
+        uint32_t place = is_frame(record) ? rep_get16(record->payload) : REP_NONE;
+        uint64_t start = (uint64_t)piece->within + place;
+        if (place <= f->r->log_bytes && start >= last) {
+            add_shown(f, last, start, end, NULL);
+            last = start + record->length - 2u;
+            add_shown(f, start, last, end, record->payload + 2);
         }
     }
-    if (at < end) {
-        rep_find(f->r, REPAIR_FRAMES, piece->block, 0, at, f->id,
+    if (!piece->open && f->content.size < end) {
+        rep_find(f->r, REPAIR_FRAMES, piece->block, 0, f->content.size, f->id,
                  "The frames of this block end before the file's data do.");
-        add(f, end - at, NULL, true, true);
+        add(f, (uint32_t)(end - f->content.size), NULL, true, true);
     }
 }
 
@@ -194,7 +185,8 @@ static void add_extent(struct reading *f, const struct rep_entry *entry, const s
         extent.start = piece->block * bytes;
         extent.end = extent.start + bytes;
     }
-    if (piece->kind != NF2_PIECE_ZEROS && piece->length > 0 && entry->trust < REPAIR_OUTDATED) {
+    if (piece->kind != NF2_PIECE_ZEROS && (piece->open || piece->length > 0) &&
+        entry->trust < REPAIR_COPY) {
         REP_ADD(f->r, &f->r->extents, extent);
     }
 }
@@ -238,7 +230,6 @@ static void read_list(struct reading *f, const struct rep_entry *entry, const ui
 
     for (uint32_t used; room > 0 && (used = load_piece(f->r, p, room, &piece)) != 0; count++) {
         piece.at = f->content.size;
-        piece.length = piece.open ? open_length(f->r, &piece) : piece.length;
         if (!add_piece(f, entry, &piece) || (piece.open && room > used)) {
             break;
         }
@@ -255,16 +246,13 @@ static void read_list(struct reading *f, const struct rep_entry *entry, const ui
 /* Where the piece behind an entry begins; REP_NONE: there is none. */
 static uint32_t next_piece(const struct repair *r, size_t i)
 {
-    const struct rep_entry *list = r->entries.list;
-    uint32_t id = list[i].key.id;
-    bool piece = list[i].key.length == 4;
+    const struct rep_entry *entry = &r->entries.list[i], *end = &r->entries.list[r->entries.count];
+    uint32_t id = entry->key.id;
 
     do { /* other keys are no offsets of a map */
-        i++;
-    } while (piece && i < r->entries.count && list[i].key.id == id && list[i].key.length != 4);
-    return i < r->entries.count && list[i].key.id == id && list[i].key.length == 4 ?
-               rep_key_value(&list[i].key) :
-               REP_NONE;
+        entry++;
+    } while (entry < end && entry->key.id == id && entry->key.length != 4);
+    return entry < end && entry->key.id == id ? rep_key_value(&entry->key) : REP_NONE;
 }
 
 /* One entry of a map: its piece ends where the next one begins. False: as of add_piece. */
@@ -284,8 +272,7 @@ static bool read_entry(struct reading *f, size_t i)
     piece.at = rep_key_value(&entry->key);
     if (next != REP_NONE) {
         piece.length = rep_min(piece.open ? REP_NONE : piece.length, next - piece.at);
-    } else if (piece.open) {
-        piece.length = open_length(f->r, &piece);
+        piece.open = false;
     }
     return add_piece(f, entry, &piece);
 }

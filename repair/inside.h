@@ -206,14 +206,6 @@ struct rep_extent {
     uint32_t base;              /* of frames */
     bool frames, orphan;
 };
-/* What the frames of a block hold. */
-struct rep_frames {
-    REP_LIST(struct rep_part) parts;    /* in order; `at` from the base on */
-    uint32_t block, base, end;  /* behind the last part */
-    bool none;                  /* there is no valid frame at all */
-    uint32_t damage;            /* the first place of it, 0: none */
-    struct rep_log log;         /* as the core reads it; its records are gone */
-};
 
 /* `entry` NULL: the map `id`. */
 struct rep_content rep_content_read(struct repair *r, const struct rep_entry *entry, uint32_t id);
@@ -274,8 +266,7 @@ struct repair {
     unsigned wrong;
     bool lossy;
     struct repair_summary summary;
-    struct rep_log log;         /* that was read last, */
-    struct rep_frames frames;   /* and frames */
+    struct rep_log log;         /* that was read last */
     struct rep_memory *memory;  /* the newest piece of it */
 };
 

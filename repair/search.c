@@ -8,6 +8,7 @@
 
 struct leaf {
     struct rep_node node;
+    struct rep_range span;      /* of its keys */
     uint64_t rank;              /* the newer it is the lower */
     bool holds;                 /* no newer one has its place, and its block is in use on record */
 };
@@ -18,13 +19,12 @@ struct search {
     struct rep_ranges spans;    /* keys of the leaves that hold */
 };
 
-static const struct rep_key *first_key(const struct rep_node *node)
+static struct rep_range span_of(const struct rep_entry *first, const struct rep_entry *last)
 {
-    return &node->alive.list[0].key;
-}
-static const struct rep_key *last_key(const struct rep_node *node)
-{
-    return &node->alive.list[node->alive.count - 1].key;
+    struct rep_range span = {first->key, last->key};
+
+    span.below.length++; /* behind a key's bytes are zeros */
+    return span;
 }
 
 static bool is_lost(const struct repair *r, const struct rep_key *key)
@@ -106,6 +106,8 @@ static void find_leaves(struct search *search)
             lost = is_lost(r, &leaf.node.alive.list[i].key);
         }
         if (lost) {
+            leaf.span = span_of(leaf.node.alive.list,
+                                &leaf.node.alive.list[leaf.node.alive.count - 1]);
             leaf.rank = rank_of(r, &leaf.node);
             REP_ADD(r, &search->leaves, leaf);
         }
@@ -113,10 +115,9 @@ static void find_leaves(struct search *search)
     REP_SORT(&search->leaves, by_rank);
 }
 
-static bool overlap(const struct rep_node *a, const struct rep_node *b)
+static bool overlap(const struct rep_range *a, const struct rep_range *b)
 {
-    return rep_key_compare(first_key(a), last_key(b)) <= 0 &&
-           rep_key_compare(first_key(b), last_key(a)) <= 0;
+    return rep_key_compare(&a->from, &b->below) < 0 && rep_key_compare(&b->from, &a->below) < 0;
 }
 
 /* Of leaves that have keys in common the newest holds. */
@@ -127,21 +128,13 @@ static void choose(struct search *search)
     for (size_t i = 0; i < search->leaves.count; i++) {
         struct leaf *a = &list[i];
         for (struct leaf *b = list; b < a && a->holds; b++) {
-            if (b->holds && overlap(&a->node, &b->node)) {
+            if (b->holds && overlap(&a->span, &b->span)) {
                 a->holds = a->rank == b->rank &&
                            inherited(&b->node, &a->node) > inherited(&a->node, &b->node);
                 b->holds = !a->holds;
             }
         }
     }
-}
-
-static void add_span(struct search *search, const struct rep_key *first, const struct rep_key *last)
-{
-    struct rep_range span = {*first, *last};
-
-    span.below.length++; /* behind a key's bytes are zeros */
-    REP_ADD(search->r, &search->spans, span);
 }
 
 /* The leaves that were read: runs of entries of one block. */
@@ -152,7 +145,7 @@ static void spans_of_tree(struct search *search)
 
     for (size_t i = 0, from = 0; i < count; i++) {
         if (i + 1 == count || list[i + 1].block != list[i].block) {
-            add_span(search, &list[from].key, &list[i].key);
+            REP_ADD(search->r, &search->spans, span_of(&list[from], &list[i]));
             from = i + 1;
         }
     }
@@ -176,9 +169,6 @@ static void take(struct search *search, bool holding)
                 REP_ADD(r, &r->entries, entry);
             }
         }
-        if (leaf->holds) {
-            r->use[leaf->node.block] = REPAIR_USE_LEAF;
-        }
     }
 }
 
@@ -200,7 +190,8 @@ void rep_search(struct repair *r)
     for (size_t i = 0; i < search.leaves.count; i++) {
         const struct leaf *leaf = &search.leaves.list[i];
         if (leaf->holds) {
-            add_span(&search, first_key(&leaf->node), last_key(&leaf->node));
+            r->use[leaf->node.block] = REPAIR_USE_LEAF;
+            REP_ADD(r, &search.spans, leaf->span);
         }
     }
     take(&search, false);
