@@ -127,7 +127,8 @@ struct rep_state {
     uint16_t epoch;             /* of the last record */
     bool clean;
     bool torn;                  /* something that is no record is in the log */
-    unsigned records, broken;   /* behind the first one; that make no sense */
+    unsigned groups;            /* behind the first one */
+    unsigned broken;            /* records that make no sense */
 };
 
 /* A field of the CHECKPOINT. */

@@ -41,25 +41,18 @@ static void read_anchor(struct repair *r, uint32_t block, const struct rep_recor
     }
 }
 
+/* What a cut leaves in front of a block's anchors is erased before another one is written. */
 static void find_anchor(struct repair *r, struct anchor *best)
 {
     const struct rep_log *log = &r->log;
-    bool odd = false;           /* something that is none is in front of the block's anchors */
 
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
         (void)rep_log_read(r, block, false);
         for (size_t i = 0; i < log->whole; i++) {
             read_anchor(r, block, &log->records.list[i], best);
         }
-        if (best->record != NULL && best->block == block) {
-            odd = log->torns > 0 && log->first_torn < log->records.list[0].at;
-        }
-        rep_log_report(r, log, REPAIR_ANCHOR, 0, log->damage);
-    }
-    if (odd) { /* what a cut left there would be erased by now */
-        rep_find(r, REPAIR_ANCHOR, best->block, 0, 0, 0,
-                 "This super block is damaged: no power cut leaves what is in front of its "
-                 "anchors.");
+        bool odd = log->torns > 0 && log->whole > 0 && log->first_torn < log->records.list[0].at;
+        rep_log_report(r, log, REPAIR_ANCHOR, 0, odd ? log->first_torn : log->damage);
     }
 }
 
@@ -99,7 +92,7 @@ static bool read_log(struct repair *r, uint32_t block, bool tolerant, struct rep
     *state = (struct rep_state){.head = block, .next = REP_NONE};
     for (size_t i = 0; i < log->whole; i++) {
         state->broken += !take_record(r, &log->records.list[i], state);
-        state->records += i > 0;
+        state->groups += i > 0 && !log->records.list[i - 1].more;
     }
     state->end = log->last_end;
     state->torn = log->bad || log->behind;
@@ -108,11 +101,12 @@ static bool read_log(struct repair *r, uint32_t block, bool tolerant, struct rep
 
 /* ---- searching for one ----------------------------------------------------------------------- */
 
-/* Of this volume. */
+/* Of this volume, and with the copy of a GROUP that belongs to it. */
 static bool is_checkpoint(struct repair *r, uint32_t block, struct rep_record *record)
 {
     return rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, false, record) &&
-           rep_get32(record->payload + NF2_STATE_VOLUME) == r->volume_id;
+           rep_get32(record->payload + NF2_STATE_VOLUME) == r->volume_id &&
+           (!record->more || rep_log_read(r, block, false)->whole > 0);
 }
 
 /* Does this block begin with a node or a CHECKPOINT? The id of its volume. */
@@ -266,81 +260,74 @@ static void report_log(struct repair *r, const struct rep_log *log)
     }
 }
 
-/* False: no root log is there. */
+/* Takes what the log in a block says. False: it is damaged. */
 static bool use_head(struct repair *r, uint32_t head)
 {
     bool found = read_log(r, head, false, &r->state);
 
     report_log(r, &r->log);
-    r->summary.log_read = found && r->log.damage == 0 && r->state.broken == 0 &&
-                          r->state.next < r->blocks;
-    if (!r->summary.log_read) {
-        rep_note(r, REPAIR_NOTE_META, head, r->log.torns + r->state.broken, NULL, NULL);
+    bool whole = found && r->log.damage == 0 && r->state.broken == 0 && r->state.next < r->blocks;
+    if (!whole) {
         found = read_log(r, head, true, &r->state);
         r->state.clean = false;
     }
     if (found) {
         settle(r);
     }
-    return found;
+    return whole;
 }
 
 /*
- * Where the log is that holds: a mount goes on from the one that the anchor names. Where nothing
- * was written behind its first CHECKPOINT a cut may have been in front of its anchor.
+ * The log that the anchor leads to: a mount goes on from the one that it names. REP_NONE: none is
+ * there. Where nothing was written behind its first CHECKPOINT a cut may have been in front of its
+ * anchor.
  */
-static uint32_t find_head(struct repair *r, const struct anchor *anchor)
+static uint32_t follow_anchor(struct repair *r, const struct anchor *anchor,
+                              struct rep_state *state)
 {
     uint32_t named = anchor32(anchor, NF2_ANCHOR_HEAD), head = last_head(r, named);
-    struct rep_state state;
-    bool there = read_log(r, head, true, &state);
 
+    if (head >= r->blocks || !read_log(r, head, true, state)) {
+        rep_find(r, REPAIR_LOG, anchor->block, 0, named, 0,
+                 "The newest anchor names block %u, where no root log is.", named);
+        *state = (struct rep_state){.head = REP_NONE};
+        return REP_NONE;
+    }
     if (head != named) {
-        rep_find(r, state.records == 0 ? REPAIR_UNFINISHED : REPAIR_ANCHOR, anchor->block, 0, head,
+        rep_find(r, state->groups == 0 ? REPAIR_UNFINISHED : REPAIR_ANCHOR, anchor->block, 0, head,
                  0, "The root log goes on in block %u, and no anchor says so: a mount finds it by "
                  "the one before.", head);
-    }
-    if (there && search_log(r, &state) && state.records > 0) {
-        head = last_head(r, state.head);
-        rep_find(r, REPAIR_ANCHOR, anchor->block, 0, head, 0,
-                 "A newer root log is in block %u, and nothing leads to it: a mount takes older "
-                 "contents, or none.", head);
-        rep_note(r, REPAIR_NOTE_SUPER, head, 0, NULL, NULL);
     }
     return head;
 }
 
-/* No anchor leads to a root log. */
-static void find_without(struct repair *r, bool anchor)
+/* The log that holds: the one that the anchor leads to (`*led`), or a newer one. */
+static uint32_t find_head(struct repair *r, const struct anchor *anchor, bool *led)
 {
-    struct rep_state found = {.head = REP_NONE};
+    struct rep_state best = {.head = REP_NONE};
+    uint32_t head = anchor->record != NULL ? follow_anchor(r, anchor, &best) : REP_NONE;
 
-    r->state = (struct rep_state){.next = REP_NONE};
-    r->summary.log_read = false;
-    if (search_log(r, &found)) {
-        bool whole = use_head(r, last_head(r, found.head)) && r->summary.log_read;
-        r->summary.log_read = whole && !anchor && is_last(r);
+    *led = head != REP_NONE;
+    if (search_log(r, &best) && (!*led || best.groups > 0)) {
+        head = last_head(r, best.head);
+        if (*led) {
+            rep_find(r, REPAIR_ANCHOR, anchor->block, 0, head, 0,
+                     "A newer root log is in block %u, and nothing leads to it: a mount takes "
+                     "older contents, or none.", head);
+            rep_note(r, REPAIR_NOTE_SUPER, head, 0, NULL, NULL);
+        }
     }
-    if (!r->summary.log_read) {
-        rep_note(r, REPAIR_NOTE_META, r->state.record != NULL ? r->state.head : REP_NONE, 0, NULL,
-                 NULL);
-    }
+    return head;
 }
 
 bool rep_root_find(struct repair *r)
 {
     struct anchor anchor = {0};
-    uint32_t head = REP_NONE;
+    bool led;
 
     find_anchor(r, &anchor);
     if (anchor.record != NULL) {
-        head = anchor32(&anchor, NF2_ANCHOR_HEAD);
         r->volume_id = anchor32(&anchor, NF2_ANCHOR_VOLUME);
-        if (head < r->blocks && use_head(r, find_head(r, &anchor))) {
-            return true;
-        }
-        rep_find(r, REPAIR_ANCHOR, anchor.block, 0, head, 0,
-                 "The newest anchor names block %u, where no root log is.", head);
     } else {
         rep_find(r, REPAIR_ANCHOR, 0, 0, 0, 0,
                  "No anchor is left: nothing says where the root log is.");
@@ -349,6 +336,13 @@ bool rep_root_find(struct repair *r)
             return false;
         }
     }
-    find_without(r, anchor.record != NULL);
+    uint32_t head = find_head(r, &anchor, &led);
+    r->state.next = REP_NONE;
+    r->summary.log_read = head != REP_NONE && use_head(r, head) &&
+                          (led || (anchor.record == NULL && is_last(r)));
+    if (!r->summary.log_read) {
+        rep_note(r, REPAIR_NOTE_META, head, head != REP_NONE ? r->log.torns + r->state.broken : 0,
+                 NULL, NULL);
+    }
     return true;
 }
