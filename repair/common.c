@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* common.c - memory, lists, keys and ranges of them. */
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "inside.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -16,14 +19,17 @@ void *rep_take(struct repair *r, size_t bytes)
     return memory->bytes;
 }
 
-const char *rep_join(struct repair *r, const char *a, const char *b, const char *c)
+const char *rep_text(struct repair *r, const char *format, ...)
 {
-    size_t x = strlen(a), y = strlen(b), z = strlen(c);
-    char *text = rep_take(r, x + y + z + 1);
+    va_list list;
 
-    memcpy(text, a, x);
-    memcpy(text + x, b, y);
-    memcpy(text + x + y, c, z + 1);
+    va_start(list, format);
+    size_t size = (size_t)vsnprintf(NULL, 0, format, list) + 1;
+    va_end(list);
+    char *text = rep_take(r, size);
+    va_start(list, format);
+    (void)vsnprintf(text, size, format, list);
+    va_end(list);
     return text;
 }
 

@@ -81,9 +81,15 @@ bool rep_is_piece(const struct rep_entry *entry)
            entry->body[0] >= NF2_PIECE_DATA && entry->body[0] <= NF2_PIECE_ZEROS;
 }
 
+bool rep_is_orphan(const struct repair *r, uint32_t id)
+{
+    const struct rep_key key = rep_key_system(NF2_KEY_ORPHAN, id);
+    return rep_entry_there(r, &key);
+}
+
 /* ---- pieces of a file ------------------------------------------------------------------------ */
 
-static void add(struct reading *f, uint32_t length, const uint8_t *data, bool lost, bool checked)
+static void add(struct reading *f, uint32_t length, const uint8_t *data, bool lost)
 {
     struct rep_content *content = &f->content;
     size_t count = content->parts.count;
@@ -91,10 +97,10 @@ static void add(struct reading *f, uint32_t length, const uint8_t *data, bool lo
     if (length > 0 && lost && count > 0 && content->parts.list[count - 1].lost) {
         content->parts.list[count - 1].length += length;
     } else if (length > 0) {
-        REP_ADD(f->r, &content->parts,
-                (struct rep_part){content->size, length, data, lost, checked});
+        REP_ADD(f->r, &content->parts, (struct rep_part){content->size, length, data, lost});
     }
     content->size += length;
+    content->lost += lost ? length : 0;
 }
 
 static bool is_frame(const struct rep_record *record)
@@ -145,8 +151,7 @@ static void add_shown(struct reading *f, uint64_t start, uint64_t stop, uint64_t
 
     stop = stop < end ? stop : end;
     if (start <= at && at < stop) {
-        add(f, (uint32_t)(stop - at), data != NULL ? data + (at - start) : NULL, data == NULL,
-            true);
+        add(f, (uint32_t)(stop - at), data != NULL ? data + (at - start) : NULL, data == NULL);
     }
 }
 
@@ -170,7 +175,7 @@ static void add_frames(struct reading *f, const struct piece *piece)
     if (!piece->open && f->content.size < end) {
         rep_find(f->r, REPAIR_FRAMES, piece->block, 0, f->content.size, f->id,
                  "The frames of this block end before the file's data do.");
-        add(f, (uint32_t)(end - f->content.size), NULL, true, true);
+        add(f, (uint32_t)(end - f->content.size), NULL, true);
     }
 }
 
@@ -209,15 +214,16 @@ static bool add_piece(struct reading *f, const struct rep_entry *entry, const st
             rep_find(f->r, REPAIR_HOLE, entry->block, entry->at, size, f->id,
                      "A file has a hole in front of this piece.");
         }
-        add(f, piece->at - size, NULL, true, true);
+        add(f, piece->at - size, NULL, true);
     }
     add_extent(f, entry, piece);
     if (piece->kind == NF2_PIECE_FRAMES) {
         add_frames(f, piece);
+    } else if (piece->kind == NF2_PIECE_DATA) {
+        add(f, piece->length, rep_at(f->r, piece->block, piece->within), false);
+        f->content.unchecked += piece->length;
     } else {
-        bool data = piece->kind == NF2_PIECE_DATA;
-        add(f, piece->length, data ? rep_at(f->r, piece->block, piece->within) : NULL, false,
-            !data);
+        add(f, piece->length, NULL, false);
     }
     return true;
 }
@@ -281,10 +287,9 @@ static void read_map(struct reading *f, uint32_t id)
 {
     struct repair *r = f->r;
     const struct rep_key any = {id, 0, {0}}, first = {id, 4, {0}},
-                         last = {id, 4, {255, 255, 255, 255}},
-                         orphan = rep_key_system(NF2_KEY_ORPHAN, id);
+                         last = {id, 4, {255, 255, 255, 255}};
 
-    f->orphan = rep_entry_there(r, &orphan);
+    f->orphan = rep_is_orphan(r, id);
     f->content.lost_end = rep_ranges_touch(&r->lost_leaves, &first, &last);
     f->content.trust = rep_ranges_touch(&r->lost, &first, &last) ? REPAIR_UNSURE : REPAIR_WHOLE;
     size_t i = rep_entry_at(r, &any);
@@ -305,7 +310,7 @@ struct rep_content rep_content_read(struct repair *r, const struct rep_entry *en
     if (entry == NULL || (body != NULL && body[0] == NF2_BODY_MAP && length >= 5)) {
         read_map(&f, entry == NULL ? id : rep_get32(body + 1));
     } else if (body != NULL && body[0] == NF2_BODY_INLINE) {
-        add(&f, length - 1, body + 1, false, true);
+        add(&f, length - 1, body + 1, false);
     } else if (body != NULL && body[0] == NF2_BODY_LIST) {
         read_list(&f, entry, body + 1, length - 1);
     }

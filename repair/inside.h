@@ -50,7 +50,8 @@ void rep_sort(void *list, size_t count, size_t size, int (*order)(const void *, 
 size_t rep_lower(const void *list, size_t count, size_t size, const void *key,
                  int (*order)(const void *one, const void *key));
 
-const char *rep_join(struct repair *r, const char *a, const char *b, const char *c);
+const char *rep_text(struct repair *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 struct rep_key {
     uint32_t id;
@@ -192,11 +193,11 @@ void rep_group_apply(struct repair *r);     /* a committed change that waits */
 struct rep_part {
     uint32_t at, length;
     const uint8_t *data;        /* NULL: zeros */
-    bool lost, checked;
+    bool lost;
 };
 struct rep_content {
     REP_LIST(struct rep_part) parts;
-    uint32_t size;
+    uint32_t size, lost, unchecked;     /* bytes: of all, and of these lost, and without a check */
     bool lost_end;
     uint8_t trust;              /* of the piece that can be trusted least */
 };
@@ -213,6 +214,7 @@ struct rep_content rep_content_read(struct repair *r, const struct rep_entry *en
 /* The directory or map that a name leads to, 0: none. `*kind`: NF2_BODY_*, 0 where it is none. */
 uint32_t rep_name_id(const struct rep_entry *entry, uint8_t *kind);
 bool rep_is_piece(const struct rep_entry *entry);
+bool rep_is_orphan(const struct repair *r, uint32_t id);
 
 /* ---- names.c, space.c, repair.c -------------------------------------------------------------- */
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* names.c - the tree of names: from the root on, and /lost+found for what no name leads to. */
-#include <stdio.h>
-
 #include "inside.h"
 
 #define SUFFIX ".damaged"
@@ -45,14 +43,12 @@ const struct item *rep_item_of(const struct repair *r, uint32_t id)
 /* Adds an item under this path, or one like it that is free. */
 static void add_item(struct repair *r, const char *path, struct item item)
 {
-    const char *suffix = item.out.state >= REPAIR_OUTDATED ? SUFFIX : "";
+    const char *suffix = item.out.state >= REPAIR_COPY ? SUFFIX : "";
     uint32_t *place;
 
-    item.out.path = rep_join(r, path, suffix, "");
+    item.out.path = rep_text(r, "%s%s", path, suffix);
     for (unsigned n = 2; *(place = place_of(r, item.out.path)) != 0; n++) {
-        char more[16];
-        (void)snprintf(more, sizeof more, "~%u", n);
-        item.out.path = rep_join(r, path, suffix, more);
+        item.out.path = rep_text(r, "%s%s~%u", path, suffix, n);
     }
     r->lossy = r->lossy || item.out.state != REPAIR_WHOLE;
     REP_ADD(r, &r->items, item);
@@ -62,27 +58,25 @@ static void add_item(struct repair *r, const char *path, struct item item)
     }
 }
 
-static void add_directory(struct repair *r, const char *path, uint32_t id, enum repair_state state)
+/* What a name leads to, by the kind of its body; `entry` NULL: what no name leads to. */
+static void add(struct repair *r, const char *path, const struct rep_entry *entry, uint32_t id,
+                uint8_t kind)
 {
-    add_item(r, path, (struct item){.out = {.type = NF2_TYPE_DIR, .state = state}, .id = id});
-}
+    uint8_t trust = entry != NULL ? entry->trust : REPAIR_FOUND;
+    struct item item = {.id = id, .out = {.type = NF2_TYPE_FILE, .state = REPAIR_LOST}};
 
-/* `entry` NULL: no name leads to the map. */
-static void add_file(struct repair *r, const char *path, const struct rep_entry *entry, uint32_t id,
-                     enum repair_state state)
-{
-    struct item item = {.id = id, .content = rep_content_read(r, entry, id)};
-    const struct rep_content *content = &item.content;
-
-    for (size_t i = 0; i < content->parts.count; i++) {
-        const struct rep_part *part = &content->parts.list[i];
-        item.out.lost += part->lost ? part->length : 0;
+    if (kind == NF2_BODY_DIR) {
+        item.out.type = NF2_TYPE_DIR;
+        item.out.state = (enum repair_state)trust;
+    } else if (kind != 0) {
+        struct rep_content content = item.content = rep_content_read(r, entry, id);
+        item.out.size = content.size;
+        item.out.lost = content.lost;
+        item.out.lost_end = content.lost_end;
+        item.out.state = content.lost > 0 || content.lost_end ?
+                             REPAIR_DAMAGED :
+                             (enum repair_state)rep_max(trust, content.trust);
     }
-    state = content->trust > state ? (enum repair_state)content->trust : state;
-    item.out.state = item.out.lost > 0 || content->lost_end ? REPAIR_DAMAGED : state;
-    item.out.type = NF2_TYPE_FILE;
-    item.out.size = content->size;
-    item.out.lost_end = content->lost_end;
     add_item(r, path, item);
 }
 
@@ -139,12 +133,6 @@ static bool never_given(const struct repair *r, uint32_t id)
     return r->state.record != NULL && id >= rep_state32(&r->state, NF2_STATE_ID_LIMIT);
 }
 
-static bool is_orphan(const struct repair *r, uint32_t id)
-{
-    const struct rep_key key = rep_key_system(NF2_KEY_ORPHAN, id);
-    return rep_entry_there(r, &key);
-}
-
 /* May the next item have this id, by this name? Not if another one has it. */
 static bool take_id(struct repair *r, const struct rep_entry *entry, uint32_t id, bool directory)
 {
@@ -152,7 +140,7 @@ static bool take_id(struct repair *r, const struct rep_entry *entry, uint32_t id
         REP_FIND_AT(r, REPAIR_ID, entry, id,
                     "The id %u was never given out: it will be given to another one.", id);
     }
-    if (!directory && is_orphan(r, id)) {
+    if (!directory && rep_is_orphan(r, id)) {
         REP_FIND_AT(r, REPAIR_REMOVED, entry, id,
                     "The file with map %u is on record as removed and has a name.", id);
     }
@@ -171,7 +159,7 @@ static void take_name(struct repair *r, const struct rep_entry *entry, const cha
     char name[NF2_NAME_MAX + 1];
     uint8_t kind;
     uint32_t id = rep_name_id(entry, &kind);
-    bool right, copy = entry->trust >= REPAIR_OUTDATED, directory = kind == NF2_BODY_DIR;
+    bool right, copy = entry->trust >= REPAIR_COPY, directory = kind == NF2_BODY_DIR;
     uint32_t length = name_of(entry, name, &right);
 
     if (!right) {
@@ -185,20 +173,13 @@ static void take_name(struct repair *r, const struct rep_entry *entry, const cha
     if (copy && length + sizeof SUFFIX > NF2_NAME_MAX) {
         name[NF2_NAME_MAX - sizeof SUFFIX] = '\0';
     }
-    const char *path = rep_join(r, parent, "/", name);
+    const char *path = rep_text(r, "%s/%s", parent, name);
     if (right && !copy && *place_of(r, path) != 0) {
         REP_FIND_AT(r, REPAIR_TWICE, entry, 0, "This name is in its directory twice.");
     }
-    if ((directory && strlen(path) > PATH_LONGEST) ||
-        (id != 0 && !take_id(r, entry, id, directory))) {
-        return;
-    }
-    if (directory) {
-        add_directory(r, path, id, (enum repair_state)entry->trust);
-    } else if (kind != 0) {
-        add_file(r, path, entry, id, (enum repair_state)entry->trust);
-    } else {
-        add_item(r, path, (struct item){.out = {.type = NF2_TYPE_FILE, .state = REPAIR_LOST}});
+    if ((!directory || strlen(path) <= PATH_LONGEST) &&
+        (id == 0 || take_id(r, entry, id, directory))) {
+        add(r, path, entry, id, kind);
     }
 }
 
@@ -235,20 +216,14 @@ static void list_from(struct repair *r, size_t from)
 
 static void add_unnamed(struct repair *r, uint32_t id, bool file)
 {
-    char name[24];
-
-    (void)snprintf(name, sizeof name, "/%s-%u", file ? "file" : "dir", id);
     if (r->lost_found == 0) {
         r->lost_found = (uint32_t)r->items.count + 1;
-        add_directory(r, LOST_FOUND, 0, REPAIR_FOUND);
+        add(r, LOST_FOUND, NULL, 0, NF2_BODY_DIR);
     }
-    const char *path = rep_join(r, r->items.list[r->lost_found - 1].out.path, name, "");
-    if (file) {
-        add_file(r, path, NULL, id, REPAIR_FOUND);
-    } else {
-        add_directory(r, path, id, REPAIR_FOUND);
-        list_from(r, r->items.count - 1);
-    }
+    const char *path = rep_text(r, "%s/%s-%u", r->items.list[r->lost_found - 1].out.path,
+                                file ? "file" : "dir", id);
+    add(r, path, NULL, id, file ? NF2_BODY_MAP : NF2_BODY_DIR);
+    list_from(r, r->items.count - 1);
 }
 
 /*
@@ -266,7 +241,7 @@ static void find_unnamed(struct repair *r, bool cycles)
             continue;
         }
         bool file = rep_is_piece(entry);
-        if (is_orphan(r, id)) { /* what is left of a removed file: its blocks are in use */
+        if (rep_is_orphan(r, id)) { /* what is left of a removed file: its blocks are in use */
             if (cycles) {
                 (void)rep_content_read(r, NULL, id);
             }
@@ -346,19 +321,15 @@ const char *rep_key_text(struct repair *r, const struct rep_key *key)
 {
     const char *path = repair_path_of(r, key->id);
     const struct item *item = rep_item_of(r, key->id);
-    char id[16], name[NF2_KEY_MAX + 24];
-    unsigned n = 0;
+    char name[NF2_KEY_MAX + 1] = "";
 
-    (void)snprintf(id, sizeof id, "id %u", key->id);
-    path = path != NULL ? path : id;
+    path = path != NULL ? path : rep_text(r, "id %u", key->id);
     if (key->length == 4 && item != NULL && item->out.type == NF2_TYPE_FILE) {
-        (void)snprintf(name, sizeof name, " from byte %u on", rep_key_value(key));
-        return rep_join(r, path, name, "");
+        return rep_text(r, "%s from byte %u on", path, rep_key_value(key));
     }
-    for (name[n++] = '/'; n <= key->length; n++) {
-        uint8_t c = key->bytes[n - 1];
-        name[n] = c < 32 || c == '/' || c == 127 ? '_' : (char)c;
+    for (unsigned i = 0; i < key->length; i++) {
+        uint8_t c = key->bytes[i];
+        name[i] = c < 32 || c == '/' || c == 127 ? '_' : (char)c;
     }
-    name[n] = '\0';
-    return rep_join(r, path, name, "");
+    return rep_text(r, "%s/%s", path, name);
 }

@@ -47,13 +47,7 @@ uint32_t repair_read(const struct repair *r, unsigned item, uint32_t at, void *d
 
 uint32_t repair_unchecked(const struct repair *r, unsigned item)
 {
-    const struct rep_content *content = &r->items.list[item].content;
-    uint32_t sum = 0;
-
-    for (size_t i = 0; i < content->parts.count; i++) {
-        sum += content->parts.list[i].checked ? 0 : content->parts.list[i].length;
-    }
-    return sum;
+    return r->items.list[item].content.unchecked;
 }
 
 /* ---- a new volume ---------------------------------------------------------------------------- */

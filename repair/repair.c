@@ -6,6 +6,7 @@
 #include "inside.h"
 
 #define FINDINGS_MOST 10000u
+#define FINDING_LONGEST 256u
 #define NO_KEY 0xFFu            /* as the length of one */
 
 /* ---- findings and notes ---------------------------------------------------------------------- */
@@ -18,18 +19,17 @@ bool repair_kind_wrong(enum repair_kind kind)
 void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t offset,
               uint32_t number, uint32_t id, const char *text, ...)
 {
-    char line[256];
     va_list list;
 
     r->wrong += !r->quiet && repair_kind_wrong(kind);
     if (r->quiet || r->findings.count >= FINDINGS_MOST) {
         return;
     }
+    char *line = rep_take(r, FINDING_LONGEST);
     va_start(list, text);
-    (void)vsnprintf(line, sizeof line, text, list);
+    (void)vsnprintf(line, FINDING_LONGEST, text, list);
     va_end(list);
-    text = rep_join(r, line, "", "");
-    REP_ADD(r, &r->findings, (struct repair_finding){kind, block, offset, number, id, text});
+    REP_ADD(r, &r->findings, (struct repair_finding){kind, block, offset, number, id, line});
 }
 
 /* An unfinished write: a power cut leaves one in a session, so that of two one is damage. */
@@ -239,15 +239,6 @@ static const char *const state_texts[REPAIR_STATES] = {
     "lost",
 };
 
-const char *repair_use_text(enum repair_use use)
-{
-    return (unsigned)use < REPAIR_USES ? use_texts[use] : "unknown";
-}
-const char *repair_note_text(enum repair_note_kind kind)
-{
-    return (unsigned)kind < REPAIR_NOTE_KINDS ? note_texts[kind] : "unknown";
-}
-const char *repair_state_text(enum repair_state state)
-{
-    return (unsigned)state < REPAIR_STATES ? state_texts[state] : "unknown";
-}
+const char *repair_use_text(enum repair_use use) { return use_texts[use]; }
+const char *repair_note_text(enum repair_note_kind kind) { return note_texts[kind]; }
+const char *repair_state_text(enum repair_state state) { return state_texts[state]; }
