@@ -14,13 +14,8 @@ static uint32_t page_end(const struct repair *r, uint32_t at)
 
 uint16_t rep_epoch_code(uint32_t number)
 {
-    uint32_t zeros = 12;
-
     number &= 0xFFFu;
-    for (uint32_t bits = number; bits != 0; bits &= bits - 1) {
-        zeros--;
-    }
-    return (uint16_t)(number | zeros << 12);
+    return (uint16_t)(number | (12u - (uint32_t)__builtin_popcount(number)) << 12);
 }
 
 /* ---- one record ------------------------------------------------------------------------------ */
@@ -52,10 +47,10 @@ static uint32_t copy(const struct repair *r, uint32_t block, uint32_t at, uint32
     return at;
 }
 
-static uint32_t crc_of(uint16_t epoch, const uint8_t *bytes, uint32_t length)
+static void put16(uint8_t *p, uint16_t value)
 {
-    const uint8_t head[2] = {(uint8_t)epoch, (uint8_t)(epoch >> 8)};
-    return rep_crc(rep_crc(REP_CRC_START, head, 2), bytes, length);
+    p[0] = (uint8_t)value;
+    p[1] = (uint8_t)(value >> 8);
 }
 
 /*
@@ -65,16 +60,16 @@ static uint32_t crc_of(uint16_t epoch, const uint8_t *bytes, uint32_t length)
 static bool record_if(struct repair *r, uint32_t block, uint32_t at, uint16_t epoch, uint32_t turn,
                       bool mend, struct rep_record *record)
 {
-    uint8_t bytes[LENGTH_MOST];
+    uint8_t summed[2 + LENGTH_MOST], *bytes = summed + 2;
     uint32_t header = rep_get16(rep_at(r, block, at)) ^ turn, length = header & LENGTH_MOST;
     uint32_t end = copy(r, block, at, length, bytes);
 
     if (end == 0) {
         return false;
     }
-    bytes[0] = (uint8_t)header;
-    bytes[1] = (uint8_t)(header >> 8);
-    uint32_t crc = crc_of(epoch, bytes, length);
+    put16(summed, epoch);
+    put16(bytes, (uint16_t)header);
+    uint32_t crc = rep_crc(REP_CRC_START, summed, length + 2);
     int wrong = mend ? rep_crc_bit(crc, length) : -1;
     if (wrong >= 0) {
         bytes[wrong / 8] ^= (uint8_t)(1u << wrong % 8);
@@ -164,7 +159,7 @@ bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t l
 struct scan {
     struct repair *r;
     struct rep_log *log;
-    uint32_t block, at;
+    uint32_t at;
     uint16_t epoch, front_epoch;    /* of the page; of the last record in front of the bad one */
     bool tolerant;
 };
@@ -177,34 +172,32 @@ static void damaged(struct rep_log *log, uint32_t at)
 /* A session is on record when its anchor is: its anchors may be cut again and again. */
 static bool super(const struct scan *scan)
 {
-    return scan->block < NF2_SUPER_BLOCKS;
+    return scan->log->block < NF2_SUPER_BLOCKS;
 }
 
 /* Does a record of another program follow an invalid one in its page, if that has this length? */
 static bool goes_on_behind(const struct scan *scan, struct rep_record place, uint32_t length)
 {
-    uint32_t last = page_end(scan->r, place.at);
+    uint32_t last = page_end(scan->r, place.at), next;
+    bool more;
 
     place.end = (uint16_t)(length < NF2_RECORD_OVERHEAD ? last : place.at + length);
-    while (place.end < last) {
-        uint32_t next = rep_record_next(scan->r, &place);
-        bool more = place.more;
+    do {
+        more = place.more;
+        next = place.end < last ? rep_record_next(scan->r, &place) : last;
         if (next >= last ||
-            rep_record_at(scan->r, scan->block, next, scan->epoch, &place) != REP_RECORD) {
+            rep_record_at(scan->r, scan->log->block, next, scan->epoch, &place) != REP_RECORD) {
             return false;
         }
-        if (!more) {
-            return true;
-        }
-    }
-    return false;
+    } while (more);
+    return true;
 }
 
 /* A place that is invalid: torn, or damaged. */
 static void note_invalid(struct scan *scan, const struct rep_record *place)
 {
     struct rep_log *log = scan->log;
-    uint32_t stored = rep_get16(rep_at(scan->r, scan->block, place->at));
+    uint32_t stored = rep_get16(rep_at(scan->r, scan->log->block, place->at));
 
     if (log->torns > 0 && log->last_torn == place->at) {
         return; /* looked at as a part of a group, and again in its page */
@@ -259,13 +252,13 @@ static enum rep_place next_of_group(const struct scan *scan, struct rep_record *
     struct repair *r = scan->r;
     uint32_t at = rep_record_next(r, record), page = page_end(r, at - 1);
     enum rep_place found = at == page ? REP_BLANK :
-                                        rep_record_at(r, scan->block, at, scan->epoch, record);
+                                        rep_record_at(r, scan->log->block, at, scan->epoch, record);
 
     if (found != REP_BLANK || page >= r->log_bytes ||
-        rep_get16(rep_at(r, scan->block, page)) != scan->epoch) {
+        rep_get16(rep_at(r, scan->log->block, page)) != scan->epoch) {
         return found;
     }
-    return rep_record_at(r, scan->block, page + NF2_PAGE_HEAD, scan->epoch, record);
+    return rep_record_at(r, scan->log->block, page + NF2_PAGE_HEAD, scan->epoch, record);
 }
 
 /*
@@ -307,14 +300,14 @@ static bool go_on(struct scan *scan)
     uint32_t end = page_end(r, scan->at);
     struct rep_record record;
 
-    if (record_mend(r, scan->block, scan->at, scan->epoch, &record)) {
+    if (record_mend(r, scan->log->block, scan->at, scan->epoch, &record)) {
         take(scan, record);
         return true;
     }
     scan->log->lost++;
     scan->log->last_lost = (uint16_t)scan->at;
     for (uint32_t at = scan->at + 1; at + NF2_RECORD_OVERHEAD < end; at++) {
-        if (rep_record_at(r, scan->block, at, scan->epoch, &record) == REP_RECORD) {
+        if (rep_record_at(r, scan->log->block, at, scan->epoch, &record) == REP_RECORD) {
             scan->at = at;
             return true;
         }
@@ -328,8 +321,8 @@ static bool enter_page(struct scan *scan)
     const struct repair *r = scan->r;
     struct rep_log *log = scan->log;
 
-    scan->epoch = rep_page_epoch(scan->r, scan->block, scan->at);
-    log->mended_heads += scan->epoch != rep_get16(rep_at(r, scan->block, scan->at));
+    scan->epoch = rep_page_epoch(scan->r, scan->log->block, scan->at);
+    log->mended_heads += scan->epoch != rep_get16(rep_at(r, scan->log->block, scan->at));
     if (scan->epoch != NF2_LOG_BLANK) {
         log->used_end = scan->at + r->page_size;
         scan->at += NF2_PAGE_HEAD;
@@ -347,7 +340,7 @@ static bool enter_page(struct scan *scan)
 static void look(struct scan *scan)
 {
     struct rep_record record;
-    enum rep_place found = rep_record_at(scan->r, scan->block, scan->at, scan->epoch, &record);
+    enum rep_place found = rep_record_at(scan->r, scan->log->block, scan->at, scan->epoch, &record);
 
     if (found == REP_RECORD) {
         take(scan, record);
@@ -364,7 +357,7 @@ static void look(struct scan *scan)
 const struct rep_log *rep_log_read(struct repair *r, uint32_t block, bool tolerant)
 {
     struct rep_log *log = &r->log;
-    struct scan scan = {.r = r, .log = log, .block = block, .tolerant = tolerant};
+    struct scan scan = {.r = r, .log = log, .tolerant = tolerant};
 
     *log = (struct rep_log){.records = log->records, .block = block};
     log->records.count = 0;
