@@ -82,11 +82,10 @@ uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value)
 
 int rep_key_compare(const struct rep_key *a, const struct rep_key *b)
 {
-    if (a->id != b->id) {
-        return a->id < b->id ? -1 : 1;
-    }
-    int order = memcmp(a->bytes, b->bytes, rep_min(a->length, b->length));
-    return order != 0 ? order : (int)a->length - (int)b->length;
+    int order = rep_order(a->id, b->id);
+
+    order = order != 0 ? order : memcmp(a->bytes, b->bytes, rep_min(a->length, b->length));
+    return order != 0 ? order : rep_order(a->length, b->length);
 }
 
 int rep_by_key(const void *a, const void *b)

@@ -17,6 +17,7 @@
 
 static inline uint32_t rep_min(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static inline uint32_t rep_max(uint32_t a, uint32_t b) { return a > b ? a : b; }
+static inline int rep_order(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
 static inline uint16_t rep_get16(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
 static inline uint32_t rep_get24(const uint8_t *p) { return rep_get16(p) | (uint32_t)p[2] << 16; }
 static inline uint32_t rep_get32(const uint8_t *p) { return rep_get24(p) | (uint32_t)p[3] << 24; }
@@ -93,8 +94,7 @@ struct rep_log {
     size_t whole;               /* how many of them are of whole groups */
     uint32_t last_end, used_end;    /* of the last record; of the last page that is not blank */
     uint16_t last_epoch, bad_epoch; /* of the last record, of the last page with an invalid place */
-    /* there is such a page; behind the last record in its page; a page behind that is not blank */
-    bool bad, dirty_end, behind;
+    bool bad, dirty_end;        /* there is such a page; something is behind the last record */
     /* the first place that no cuts leave, 0: none. The core refuses the log, as a rule */
     uint16_t damage;
     uint16_t first_torn, last_torn; /* invalid places */

@@ -366,6 +366,6 @@ const struct rep_log *rep_log_read(struct repair *r, uint32_t block, bool tolera
             look(&scan);
         }
     }
-    log->behind = log->last_end > 0 && page_end(r, log->last_end - 1) < log->used_end;
+    log->dirty_end |= log->last_end > 0 && page_end(r, log->last_end - 1) < log->used_end;
     return log;
 }

@@ -24,7 +24,7 @@ static uint32_t *place_of(const struct repair *r, const char *path)
 static int by_id(const void *one, const void *other)
 {
     const struct rep_id *a = one, *b = other;
-    return a->id != b->id ? (a->id < b->id ? -1 : 1) : (int)b->named - (int)a->named;
+    return a->id != b->id ? rep_order(a->id, b->id) : rep_order(b->named, a->named);
 }
 
 static struct rep_id *find_id(const struct repair *r, uint32_t id)

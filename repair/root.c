@@ -95,7 +95,7 @@ static bool read_log(struct repair *r, uint32_t block, bool tolerant, struct rep
         state->groups += i > 0 && !log->records.list[i - 1].more;
     }
     state->end = log->last_end;
-    state->torn = log->bad || log->behind;
+    state->torn = log->bad || log->dirty_end;
     return state->record != NULL && rep_state16(state, NF2_STATE_ROOT) < r->blocks;
 }
 
@@ -213,7 +213,7 @@ static void settle(struct repair *r)
     bool later = log->bad && code == rep_epoch_code(code) &&
                  (((uint32_t)code - state->epoch) & 0xFFFu) < AHEAD;
 
-    state->clean = state->clean && !(log->bad && (log->dirty_end || log->behind));
+    state->clean = state->clean && !(log->bad && log->dirty_end);
     r->clean = state->clean;
     r->epoch = state->clean ? state->epoch : rep_epoch_code((later ? code : state->epoch) + 1u);
     r->epoch_known = true;

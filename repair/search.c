@@ -86,8 +86,8 @@ static uint64_t rank_of(const struct repair *r, const struct rep_node *node)
 static int by_rank(const void *a, const void *b)
 {
     const struct leaf *x = a, *y = b;
-    return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) :
-                                x->node.block < y->node.block ? -1 : 1;
+    return x->rank != y->rank ? rep_order(x->rank, y->rank) :
+                                rep_order(x->node.block, y->node.block);
 }
 
 /* ---- taking them ----------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ static void load_window(struct repair *r)
     }
 }
 
-static void mark(struct repair *r, uint32_t block, enum repair_use use, const char *text)
+static void mark(struct repair *r, uint32_t block, enum repair_use use)
 {
     enum repair_use now = (enum repair_use)r->use[block];
     bool data = use == REPAIR_USE_DATA || use == REPAIR_USE_FRAMES;
@@ -35,8 +35,8 @@ static void mark(struct repair *r, uint32_t block, enum repair_use use, const ch
         (data && (now == REPAIR_USE_DATA || now == REPAIR_USE_FRAMES))) {
         r->use[block] = (uint8_t)use;
     } else {
-        rep_find(r, REPAIR_OVERLAP, block, 0, now, 0, "%s, and in use as %s.", text,
-                 repair_use_text(now));
+        rep_find(r, REPAIR_OVERLAP, block, 0, now, 0, "This block is in use as %s, and as %s.",
+                 repair_use_text(use), repair_use_text(now));
     }
 }
 
@@ -45,10 +45,10 @@ static void mark_log(struct repair *r)
 {
     memset(r->use, REPAIR_USE_SUPER, NF2_SUPER_BLOCKS);
     if (r->state.record != NULL) {
-        mark(r, r->state.head, REPAIR_USE_LOG, "The root log lies in this block");
+        mark(r, r->state.head, REPAIR_USE_LOG);
     }
     if (r->state.record != NULL && r->state.next < r->blocks) {
-        mark(r, r->state.next, REPAIR_USE_NEXT, "The root log goes on in this block");
+        mark(r, r->state.next, REPAIR_USE_NEXT);
     }
 }
 
@@ -124,11 +124,10 @@ static void compare_record(struct repair *r)
 static int by_start(const void *a, const void *b)
 {
     const struct rep_extent *x = a, *y = b;
-    if (x->orphan != y->orphan) {
-        return (int)x->orphan - (int)y->orphan;
-    }
-    return x->start != y->start ? (x->start < y->start ? -1 : 1) :
-                                  (x->end > y->end) - (x->end < y->end);
+    int order = rep_order(x->orphan, y->orphan);
+
+    order = order != 0 ? order : rep_order(x->start, y->start);
+    return order != 0 ? order : rep_order(x->end, y->end);
 }
 
 /* Two parts of one file may be in the same frames. */
@@ -172,11 +171,11 @@ static void mark_all(struct repair *r)
     }
     if (group != 0 && group < r->blocks && group != r->state.next &&
         r->use[group] != REPAIR_USE_LOG) {
-        mark(r, group, REPAIR_USE_LOG, "This block holds a committed change that waits");
+        mark(r, group, REPAIR_USE_LOG);
     }
     for (uint32_t block = 0; block < r->blocks; block++) {
         if (rep_on_record(r, block, REP_CLAIMED)) {
-            mark(r, block, REPAIR_USE_CLAIMED, "This block is set aside for new data");
+            mark(r, block, REPAIR_USE_CLAIMED);
         }
     }
     compare_extents(r);
@@ -184,8 +183,7 @@ static void mark_all(struct repair *r)
         const struct rep_extent *one = &r->extents.list[i];
         for (uint64_t block = one->start / r->block_size; block * r->block_size < one->end;
              block++) {
-            mark(r, (uint32_t)block, one->frames ? REPAIR_USE_FRAMES : REPAIR_USE_DATA,
-                 "This block holds data of a file");
+            mark(r, (uint32_t)block, one->frames ? REPAIR_USE_FRAMES : REPAIR_USE_DATA);
         }
     }
 }

@@ -28,10 +28,9 @@ static int by_trust(const void *a, const void *b)
     const struct rep_entry *x = a, *y = b;
     int order = rep_key_compare(&x->key, &y->key);
 
-    if (order != 0 || x->trust != y->trust) {
-        return order != 0 ? order : (int)x->trust - (int)y->trust;
-    }
-    return x->block != y->block ? (x->block < y->block ? -1 : 1) : (int)y->at - (int)x->at;
+    order = order != 0 ? order : rep_order(x->trust, y->trust);
+    order = order != 0 ? order : rep_order(x->block, y->block);
+    return order != 0 ? order : rep_order(y->at, x->at);
 }
 
 void rep_entries_sort(struct rep_entries *entries)
