@@ -52,18 +52,18 @@ uint32_t repair_unchecked(const struct repair *r, unsigned item)
 
 /* ---- a new volume ---------------------------------------------------------------------------- */
 
-/* `dense`: zeros that nobody wrote are written, too; else the gap reads as zeros. */
-static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, uint32_t page_size,
-                      bool dense)
+/*
+ * In writes of a page, which promise to take less than longer ones (nf2_write is refused as a
+ * whole). Zeros that nobody wrote are a gap, which reads as zeros.
+ */
+static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, uint32_t page_size)
 {
-    static const uint8_t zeros[NF2_PAGE_MAX];
-
-    if (part->data == NULL && !dense) {
+    if (part->data == NULL) {
         return (int)nf2_seek(fs, file, (int32_t)(part->at + part->length), NF2_SEEK_SET);
     }
     for (uint32_t done = 0, n; done < part->length; done += n) {
         n = rep_min(part->length - done, page_size);
-        int32_t written = nf2_write(fs, file, part->data != NULL ? part->data + done : zeros, n);
+        int32_t written = nf2_write(fs, file, part->data + done, n);
         if (written < 0) {
             return (int)written;
         }
@@ -71,11 +71,10 @@ static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, 
     return NF2_OK;
 }
 
-static int write_content(nf2_t *fs, const struct item *item, uint32_t page_size, bool dense,
-                         void *page)
+/* Where there is no room nothing of the file is left. */
+static int write_file(nf2_t *fs, const struct item *item, uint32_t page_size, void *page)
 {
     const struct rep_content *content = &item->content;
-    size_t parts = content->parts.count;
     nf2_file_t file;
     int result = nf2_open(fs, &file, item->out.path, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_TRUNC,
                           page);
@@ -83,33 +82,14 @@ static int write_content(nf2_t *fs, const struct item *item, uint32_t page_size,
     if (result < 0) {
         return result;
     }
-    for (size_t i = 0; i < parts && result >= 0; i++) {
-        result = write_part(fs, &file, &content->parts.list[i], page_size, dense);
+    for (size_t i = 0; i < content->parts.count && result >= 0; i++) {
+        result = write_part(fs, &file, &content->parts.list[i], page_size);
     }
-    if (result >= 0 && parts > 0 && content->parts.list[parts - 1].data == NULL) {
-        result = nf2_truncate(fs, &file, content->size);
-    }
+    result = result < 0 ? result : nf2_truncate(fs, &file, content->size); /* a gap at the end */
     int closed = nf2_close(fs, &file);
-    return result < 0 ? result : closed;
-}
-
-/*
- * In writes of a page, which promise to take less than longer ones (nf2_write is refused as a
- * whole). Where there is no room: without gaps, since a file that has none is stored without a map.
- * Before that nothing of the file is left.
- */
-static int write_file(nf2_t *fs, const struct item *item, uint32_t page_size, void *page)
-{
-    int result = NF2_ERR_NOSPC;
-
-    for (unsigned dense = 0; dense < 2 && result == NF2_ERR_NOSPC; dense++) {
-        result = write_content(fs, item, page_size, dense != 0, page);
-        if (result == NF2_ERR_NOSPC) {
-            int removed = nf2_remove(fs, item->out.path);
-            result = removed < 0 && removed != NF2_ERR_NOENT ? removed : result;
-        }
-    }
-    return result;
+    result = result < 0 ? result : closed;
+    int removed = result == NF2_ERR_NOSPC ? nf2_remove(fs, item->out.path) : NF2_OK;
+    return removed < 0 && removed != NF2_ERR_NOENT ? removed : result;
 }
 
 int repair_write(struct repair *r, nf2_t *fs, void *page, unsigned *failed)
@@ -162,16 +142,15 @@ int repair_verify(const struct repair *r, nf2_t *fs, unsigned *failed)
 
     for (unsigned i = 0; i < r->items.count && result == NF2_OK; i++) {
         const struct repair_item *item = &r->items.list[i].out;
-        bool file = item->type == NF2_TYPE_FILE;
         struct nf2_stat stat;
         *failed = i;
-        if (item->left_out || (file && item->state == REPAIR_LOST)) {
+        if (item->left_out || item->state == REPAIR_LOST) {
             continue;
         }
         result = nf2_stat(fs, item->path, &stat);
         if (result == NF2_OK && stat.type != item->type) {
             result = NF2_ERR_CORRUPT;
-        } else if (result == NF2_OK && file) {
+        } else if (result == NF2_OK && item->type == NF2_TYPE_FILE) {
             result = compare_file(r, fs, i);
         }
     }
