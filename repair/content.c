@@ -71,8 +71,9 @@ uint32_t rep_name_id(const struct rep_entry *entry, uint8_t *kind)
 
     *kind = body != NULL && body[0] <= NF2_BODY_MAP ? body[0] : 0;
     bool has = *kind == NF2_BODY_DIR || *kind == NF2_BODY_MAP;
-    *kind = has && length < 5 ? 0 : *kind;
-    return has && length >= 5 ? rep_get32(body + 1) : 0;
+    uint32_t id = has && length >= 5 ? rep_get32(body + 1) : 0;
+    *kind = has && id == 0 ? 0 : *kind;
+    return id;
 }
 
 bool rep_is_piece(const struct rep_entry *entry)
@@ -304,14 +305,16 @@ static void read_map(struct reading *f, uint32_t id)
 struct rep_content rep_content_read(struct repair *r, const struct rep_entry *entry, uint32_t id)
 {
     struct reading f = {.r = r, .id = id != 0 ? id : entry->key.id};
-    uint32_t length = 0;
-    const uint8_t *body = entry != NULL ? body_of(entry, &length) : NULL;
+    uint32_t length;
 
-    if (entry == NULL || (body != NULL && body[0] == NF2_BODY_MAP && length >= 5)) {
-        read_map(&f, entry == NULL ? id : rep_get32(body + 1));
-    } else if (body != NULL && body[0] == NF2_BODY_INLINE) {
+    if (id != 0) {
+        read_map(&f, id);
+        return f.content;
+    }
+    const uint8_t *body = body_of(entry, &length);
+    if (body[0] == NF2_BODY_INLINE) {
         add(&f, length - 1, body + 1, false);
-    } else if (body != NULL && body[0] == NF2_BODY_LIST) {
+    } else {
         read_list(&f, entry, body + 1, length - 1);
     }
     return f.content;

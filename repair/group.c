@@ -77,7 +77,6 @@ void rep_group_apply(struct repair *r)
     }
     bool found = find_group(r, &record);
     if (found) {
-        r->summary.pending = true;
         for (uint32_t done = 0, used; done < record.length && found; done += used) {
             used = apply(r, record.payload + done, record.length - done);
             found = used != 0;

@@ -209,7 +209,7 @@ struct rep_extent {
     bool frames, orphan;
 };
 
-/* `entry` NULL: the map `id`. */
+/* Of the map `id`; 0: of a name with its data, or a list, in its entry. */
 struct rep_content rep_content_read(struct repair *r, const struct rep_entry *entry, uint32_t id);
 /* The directory or map that a name leads to, 0: none. `*kind`: NF2_BODY_*, 0 where it is none. */
 uint32_t rep_name_id(const struct rep_entry *entry, uint8_t *kind);

@@ -135,7 +135,6 @@ static bool set_geometry(struct repair *r, const uint8_t *bytes, const struct re
 static void summarize(struct repair *r)
 {
     r->lossy = r->lossy || !r->summary.log_read;
-    r->summary.clean = r->state.clean;
     if (r->state.record != NULL) {
         r->summary.unclean_mounts = rep_state16(&r->state, NF2_STATE_UNCLEAN);
         r->summary.erases = rep_state32(&r->state, NF2_STATE_ERASES);
@@ -220,12 +219,9 @@ static const char *const note_texts[REPAIR_NOTE_KINDS] = {
     "a node of the tree is lost, and the names or pieces of files in it",
     "records in a node are lost",
     "flipped bits were mended",
-    "an unfinished write: nothing is lost by that",
     "a committed change is lost in part",
     "a name that no path can have was changed",
     "two names for the same: one went without",
-    "blocks hold data of files that no entry leads to",
-    "not all nodes were compared with each other",
 };
 
 static const char *const state_texts[REPAIR_STATES] = {
@@ -233,7 +229,6 @@ static const char *const state_texts[REPAIR_STATES] = {
     "whole as far as can be told",
     "doubtful: may be older than it was, or removed",
     "whole, its name is lost",
-    "older than it was",
     "older than it was, or removed: from a part that was given up",
     "damaged",
     "lost",

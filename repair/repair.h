@@ -78,8 +78,6 @@ unsigned repair_wrong(const struct repair *repair);
 struct repair_summary {
     uint32_t unclean_mounts, erases;    /* on record */
     uint32_t nodes, bad_blocks;
-    bool clean;                 /* the volume was left cleanly */
-    bool pending;               /* a committed change waits */
     bool log_read;              /* false: the state is that of an older log, or there is none */
     bool complete;              /* all nodes were found, so that blocks could be compared */
 };
@@ -96,13 +94,12 @@ const char *repair_use_text(enum repair_use use);
 
 /* ---- salvage --------------------------------------------------------------------------------- */
 
-/* How far a file or directory can be trusted. From OUTDATED on its name ends with ".damaged". */
+/* How far a file or directory can be trusted. From COPY on its name ends with ".damaged". */
 enum repair_state {
     REPAIR_WHOLE,               /* as it was */
     REPAIR_UNSURE,              /* the same, but newer content may be lost without a trace */
     REPAIR_DOUBTFUL,            /* a lost record may have replaced, renamed or removed it */
     REPAIR_FOUND,               /* whole, but its name is lost: in /lost+found */
-    REPAIR_OUTDATED,            /* not used in this format; kept so that the numbers stay */
     REPAIR_COPY,                /* older than it was, or removed: from a node that was given up */
     REPAIR_DAMAGED,             /* zeros stand in for parts of it, or its end is missing */
     REPAIR_LOST,                /* its name is all that is left: nothing is written */
@@ -140,12 +137,9 @@ enum repair_note_kind {
     REPAIR_NOTE_NODE,           /* a node is lost; the names in it lie between `from` and `to` */
     REPAIR_NOTE_RECORDS,        /* `number` records of a node are lost; the others lie there */
     REPAIR_NOTE_MENDED,         /* `number` bits in the log in `block` were mended */
-    REPAIR_NOTE_UNFINISHED,     /* not used: a finding */
     REPAIR_NOTE_BATCH,          /* `number` operations of a committed change are lost */
     REPAIR_NOTE_NAME,           /* a name that no path can have was changed: `from` */
     REPAIR_NOTE_SHARED,         /* two names for the same: `from` went without */
-    REPAIR_NOTE_BLOCKS,         /* not used in this format */
-    REPAIR_NOTE_MAZE,           /* not used: all nodes are compared with each other */
     REPAIR_NOTE_KINDS
 };
 struct repair_note {

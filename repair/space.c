@@ -168,15 +168,13 @@ static void mark_all(struct repair *r)
         if (r->use[block] == REPAIR_USE_NONE && rep_on_record(r, block, REP_BAD)) {
             r->use[block] = REPAIR_USE_BAD;
         }
+        if (rep_on_record(r, block, REP_CLAIMED)) {
+            mark(r, block, REPAIR_USE_CLAIMED);
+        }
     }
     if (group != 0 && group < r->blocks && group != r->state.next &&
         r->use[group] != REPAIR_USE_LOG) {
         mark(r, group, REPAIR_USE_LOG);
-    }
-    for (uint32_t block = 0; block < r->blocks; block++) {
-        if (rep_on_record(r, block, REP_CLAIMED)) {
-            mark(r, block, REPAIR_USE_CLAIMED);
-        }
     }
     compare_extents(r);
     for (size_t i = 0; i < r->extents.count; i++) {

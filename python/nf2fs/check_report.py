@@ -133,9 +133,7 @@ def note_text(note: Note) -> str:
 def item_text(report: Report, item: Item) -> str:
     if item.left_out:
         return f"LOST   {item.path}: no room for it in the new volume"
-    word = {"lost": "LOST", "damaged": "PARTS", "outdated": "OLD", "copy": "OLD"}.get(
-        item.state, "DOUBT"
-    )
+    word = {"lost": "LOST", "damaged": "PARTS", "copy": "OLD"}.get(item.state, "DOUBT")
     ranges = report.ranges.get(item.path, [])
     parts = [f"{first} to {behind - 1}" for first, behind in ranges[:5]] + (
         ["..."] if len(ranges) > 5 else []

@@ -21,7 +21,7 @@ from .volume import Volume
 RANGES_MAX = 100  # lost ranges of one file that a report holds
 KEPT = ("complete", "unsure")
 # Notes of damage that may have held names which nothing else tells of.
-NAMES_LOST = ("super", "meta", "node", "records", "batch", "blocks")
+NAMES_LOST = ("super", "meta", "node", "records", "batch")
 
 
 @dataclass
@@ -267,9 +267,7 @@ def _take_over(report: Report, repair: native.Repair) -> None:
     report.items, report.lossy = repair.items(), repair.lossy()
     report.files = sum(not item.is_dir for item in report.items)
     report.unchecked = {item.path: item.unchecked for item in report.items if item.unchecked}
-    report.notes = [
-        note for note in repair.notes() if note.kind != "unfinished"
-    ]  # such as power cuts leave, also old ones
+    report.notes = repair.notes()
     report.texts = {state: repair.state_text(state) for state in native.ITEM_STATES}
     for number, item in enumerate(report.items):
         if item.lost:

@@ -58,19 +58,16 @@ FINDINGS = (
     "removed",
     "cycle",
 )
-ITEM_STATES = ("complete", "unsure", "doubtful", "found", "outdated", "copy", "damaged", "lost")
+ITEM_STATES = ("complete", "unsure", "doubtful", "found", "copy", "damaged", "lost")
 NOTES = (
     "super",
     "meta",
     "node",
     "records",
     "mended",
-    "unfinished",
     "batch",
     "name",
     "shared",
-    "blocks",
-    "maze",
 )
 NOWHERE = 0xFFFFFFFF  # in the place of a block
 WORD_MAX = 0xFFFFFFFF
