@@ -223,11 +223,6 @@ struct item {
     uint32_t id;                /* of a directory or a map */
     struct rep_content content;
 };
-/* An id that is in a key, or that a name leads to (`named`), and the number of its item, and 1. */
-struct rep_id {
-    uint32_t id, item;
-    bool named;
-};
 struct note {
     struct repair_note out;
     struct rep_range keys;      /* they become texts when the names are known */
@@ -260,8 +255,8 @@ struct repair {
     REP_LIST(struct rep_extent) extents;
     uint8_t *use, *record;      /* enum repair_use of each block; REP_USED... */
     REP_LIST(struct item) items;
-    REP_LIST(struct rep_id) ids;    /* in order */
-    uint32_t *paths, paths_room;    /* numbers of items, and 1, by their paths' sums */
+    REP_LIST(uint32_t) named;       /* ids that names lead to, in order */
+    uint32_t *places, places_room;  /* numbers of items, and 1, by their paths and ids */
     uint32_t lost_found;        /* the same of /lost+found */
     uint32_t torn[4096];        /* by epoch: block of an unfinished write, and 1 */
     REP_LIST(struct repair_finding) findings;

@@ -4,40 +4,32 @@
 
 #define SUFFIX ".damaged"
 #define LOST_FOUND "/lost+found"
+#define SPREAD 2654435761u      /* ids that follow each other go to places far apart */
 #define PATH_LONGEST 30000u     /* deeper directories go to lost+found */
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* The place of a path's item among all: it is 0 where no item has the path. */
-static uint32_t *place_of(const struct repair *r, const char *path)
+/* The place of the item with a path; `path` NULL: with an id. It is 0 where there is none. */
+static uint32_t *place_of(const struct repair *r, const char *path, uint32_t id)
 {
-    uint32_t at = rep_crc(REP_CRC_START, (const uint8_t *)path, (uint32_t)strlen(path));
+    uint32_t at = path == NULL ? id * SPREAD :
+                                 rep_crc(REP_CRC_START, (const uint8_t *)path,
+                                         (uint32_t)strlen(path));
 
     for (;; at++) { /* not all places are taken */
-        uint32_t *place = &r->paths[at & (r->paths_room - 1)];
-        if (*place == 0 || strcmp(r->items.list[*place - 1].out.path, path) == 0) {
+        uint32_t *place = &r->places[at & (r->places_room - 1)];
+        const struct item *item = *place != 0 ? &r->items.list[*place - 1] : NULL;
+        if (item == NULL ||
+            (path == NULL ? item->id == id : strcmp(item->out.path, path) == 0)) {
             return place;
         }
     }
 }
 
-static int by_id(const void *one, const void *other)
-{
-    const struct rep_id *a = one, *b = other;
-    return a->id != b->id ? rep_order(a->id, b->id) : rep_order(b->named, a->named);
-}
-
-static struct rep_id *find_id(const struct repair *r, uint32_t id)
-{
-    const struct rep_id key = {.id = id, .named = true};
-    size_t i = REP_LOWER(&r->ids, &key, by_id);
-    return i < r->ids.count && r->ids.list[i].id == id ? &r->ids.list[i] : NULL;
-}
-
 const struct item *rep_item_of(const struct repair *r, uint32_t id)
 {
-    const struct rep_id *one = find_id(r, id);
-    return one != NULL && one->item != 0 ? &r->items.list[one->item - 1] : NULL;
+    uint32_t number = id != 0 ? *place_of(r, NULL, id) : 0;
+    return number != 0 ? &r->items.list[number - 1] : NULL;
 }
 
 /* Adds an item under this path, or one like it that is free. */
@@ -47,14 +39,14 @@ static void add_item(struct repair *r, const char *path, struct item item)
     uint32_t *place;
 
     item.out.path = rep_text(r, "%s%s", path, suffix);
-    for (unsigned n = 2; *(place = place_of(r, item.out.path)) != 0; n++) {
+    for (unsigned n = 2; *(place = place_of(r, item.out.path, 0)) != 0; n++) {
         item.out.path = rep_text(r, "%s%s~%u", path, suffix, n);
     }
     r->lossy = r->lossy || item.out.state != REPAIR_WHOLE;
     REP_ADD(r, &r->items, item);
     *place = (uint32_t)r->items.count;
     if (item.id != 0) {
-        find_id(r, item.id)->item = *place;
+        *place_of(r, NULL, item.id) = *place;
     }
 }
 
@@ -174,7 +166,7 @@ static void take_name(struct repair *r, const struct rep_entry *entry, const cha
         name[NF2_NAME_MAX - sizeof SUFFIX] = '\0';
     }
     const char *path = rep_text(r, "%s/%s", parent, name);
-    if (right && !copy && *place_of(r, path) != 0) {
+    if (right && !copy && *place_of(r, path, 0) != 0) {
         REP_FIND_AT(r, REPAIR_TWICE, entry, 0, "This name is in its directory twice.");
     }
     if ((!directory || strlen(path) <= PATH_LONGEST) &&
@@ -226,26 +218,35 @@ static void add_unnamed(struct repair *r, uint32_t id, bool file)
     list_from(r, r->items.count - 1);
 }
 
+static int by_number(const void *one, const void *other)
+{
+    return rep_order(*(const uint32_t *)one, *(const uint32_t *)other);
+}
+
+static bool is_named(const struct repair *r, uint32_t id)
+{
+    size_t i = REP_LOWER(&r->named, &id, by_number);
+    return i < r->named.count && r->named.list[i] == id;
+}
+
 /*
  * What no name leads to; then, with `cycles`, what names lead to that are in such directories
  * alone.
  */
 static void find_unnamed(struct repair *r, bool cycles)
 {
-    for (size_t i = 0; i < r->ids.count; i++) {
-        uint32_t id = r->ids.list[i].id;
-        size_t at = first_of(r, id);
-        const struct rep_entry *entry = &r->entries.list[at];
-        if (id < NF2_FIRST_ID || r->ids.list[i].item != 0 || at == r->entries.count ||
-            entry->key.id != id) {
+    for (size_t i = first_of(r, NF2_FIRST_ID); i < r->entries.count; i++) {
+        const struct rep_entry *entry = &r->entries.list[i];
+        uint32_t id = entry->key.id;
+        bool file = rep_is_piece(entry);
+        if ((i > 0 && entry[-1].key.id == id) || rep_item_of(r, id) != NULL) {
             continue;
         }
-        bool file = rep_is_piece(entry);
         if (rep_is_orphan(r, id)) { /* what is left of a removed file: its blocks are in use */
             if (cycles) {
                 (void)rep_content_read(r, NULL, id);
             }
-        } else if (r->ids.list[i].named == cycles) {
+        } else if (is_named(r, id) == cycles) {
             rep_find(r, cycles && !file ? REPAIR_CYCLE : REPAIR_UNNAMED, entry->block, entry->at,
                      id, id,
                      file ? "No name leads to the file with map %u." :
@@ -280,34 +281,24 @@ static void take_system_key(struct repair *r, const struct rep_entry *entry)
     }
 }
 
-/* All ids, each once, and room for the paths of as many items as there can be. */
-static void list_ids(struct repair *r)
+/* The ids that names lead to, and room for all places. */
+static void prepare(struct repair *r)
 {
-    size_t kept = 0;
     uint8_t kind;
 
     for (size_t i = 0; i < r->entries.count; i++) {
-        const struct rep_entry *entry = &r->entries.list[i];
-        uint32_t id = rep_name_id(entry, &kind);
-        REP_ADD(r, &r->ids, (struct rep_id){entry->key.id, 0, false});
-        REP_ADD(r, &r->ids, (struct rep_id){id, 0, true});
+        REP_ADD(r, &r->named, rep_name_id(&r->entries.list[i], &kind));
     }
-    REP_SORT(&r->ids, by_id);
-    for (size_t i = 0; i < r->ids.count; i++) {
-        if (kept == 0 || r->ids.list[i].id != r->ids.list[kept - 1].id) {
-            r->ids.list[kept++] = r->ids.list[i];
-        }
+    REP_SORT(&r->named, by_number);
+    for (r->places_room = 16; r->places_room < 8 * (r->entries.count + 1);) {
+        r->places_room *= 2; /* each entry may be an item, and its id another one, all with ids */
     }
-    r->ids.count = kept;
-    for (r->paths_room = 16; r->paths_room < 2 * (r->entries.count + kept + 1);) {
-        r->paths_room *= 2;
-    }
-    r->paths = rep_take(r, r->paths_room * sizeof *r->paths);
+    r->places = rep_take(r, r->places_room * sizeof *r->places);
 }
 
 void rep_names_find(struct repair *r)
 {
-    list_ids(r);
+    prepare(r);
     for (size_t i = 0; i < r->entries.count && r->entries.list[i].key.id == NF2_SYSTEM_ID; i++) {
         take_system_key(r, &r->entries.list[i]);
     }
