@@ -244,29 +244,19 @@ static bool is_last(struct repair *r)
             (rep_get32(rep_at(r, next, 0)) == UINT32_MAX || is_log(r, next, &id)));
 }
 
-static void report_log(struct repair *r, const struct rep_log *log)
-{
-    const struct rep_state *state = &r->state;
-
-    rep_log_report(r, log, REPAIR_LOG, 0, log->damage);
-    if (state->broken > 0 || state->record == NULL) {
-        rep_find(r, REPAIR_LOG, state->head, 0, state->broken, 0,
-                 "The root log has %u records that cannot be in it.", state->broken);
-    }
-    if (state->record != NULL &&
-        (rep_state16(state, NF2_STATE_ROOT) >= r->blocks || state->next >= r->blocks)) {
-        rep_find(r, REPAIR_LOG, state->head, 0, 0, 0,
-                 "The root log names a block outside of the volume.");
-    }
-}
-
 /* Takes what the log in a block says. False: it is damaged. */
 static bool use_head(struct repair *r, uint32_t head)
 {
     bool found = read_log(r, head, false, &r->state);
 
-    report_log(r, &r->log);
-    bool whole = found && r->log.damage == 0 && r->state.broken == 0 && r->state.next < r->blocks;
+    rep_log_report(r, &r->log, REPAIR_LOG, 0, r->log.damage);
+    bool sense = found && r->state.broken == 0 && r->state.next < r->blocks,
+         whole = sense && r->log.damage == 0;
+    if (!sense) {
+        rep_find(r, REPAIR_LOG, head, 0, r->state.broken, 0,
+                 "The root log names a block outside of the volume, or has records that cannot be "
+                 "in it, or none that counts.");
+    }
     if (!whole) {
         found = read_log(r, head, true, &r->state);
         r->state.clean = false;
