@@ -80,17 +80,13 @@ uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value)
     return 0;
 }
 
-int rep_key_compare(const struct rep_key *a, const struct rep_key *b)
+int rep_key_compare(const void *a, const void *b)
 {
-    int order = rep_order(a->id, b->id);
+    const struct rep_key *x = a, *y = b;
+    int order = rep_order(x->id, y->id);
 
-    order = order != 0 ? order : memcmp(a->bytes, b->bytes, rep_min(a->length, b->length));
-    return order != 0 ? order : rep_order(a->length, b->length);
-}
-
-int rep_by_key(const void *a, const void *b)
-{
-    return rep_key_compare(a, b);
+    order = order != 0 ? order : memcmp(x->bytes, y->bytes, rep_min(x->length, y->length));
+    return order != 0 ? order : rep_order(x->length, y->length);
 }
 
 struct rep_key rep_key_system(uint8_t kind, uint32_t number)
@@ -130,7 +126,7 @@ void rep_ranges_tidy(struct rep_ranges *ranges)
 {
     size_t kept = 0;
 
-    REP_SORT(ranges, rep_by_key);
+    REP_SORT(ranges, rep_key_compare);
     for (size_t i = 0; i < ranges->count; i++) {
         struct rep_range *range = &ranges->list[i], *last = &ranges->list[kept - (kept > 0)];
         if (kept == 0 || rep_key_compare(&range->from, &last->below) > 0) {

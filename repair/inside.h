@@ -58,8 +58,7 @@ struct rep_key {
     uint32_t id;
     uint8_t length, bytes[NF2_KEY_MAX + 1];     /* one more, for the key behind a longest one */
 };
-int rep_key_compare(const struct rep_key *a, const struct rep_key *b);
-int rep_by_key(const void *a, const void *b);       /* of structures that begin with a key */
+int rep_key_compare(const void *a, const void *b);  /* also of structures that begin with a key */
 struct rep_key rep_key_system(uint8_t kind, uint32_t number);
 uint32_t rep_key_value(const struct rep_key *key);  /* the number that its last four bytes are */
 uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key);    /* bytes, 0: none */
@@ -276,12 +275,6 @@ static inline const uint8_t *rep_at(const struct repair *r, uint32_t block, uint
 static inline bool rep_on_record(const struct repair *r, uint32_t block, uint8_t what)
 {
     return (r->record[block] & what) != 0;
-}
-static inline void rep_set_bad(struct repair *r, uint32_t block)
-{
-    if (block < r->blocks) {
-        r->record[block] |= REP_BAD;
-    }
 }
 
 /* `text` as for printf; its numbers are %u. */

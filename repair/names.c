@@ -77,15 +77,13 @@ static void add(struct repair *r, const char *path, const struct rep_entry *entr
 /* The name as it is in an entry; its length. */
 static uint32_t load_name(const struct rep_entry *entry, char *name)
 {
-    uint32_t length = rep_min(entry->key.length, NF2_NAME_WHOLE), rest = 0;
+    bool cut = entry->key.length == NF2_KEY_MAX;
+    uint32_t length = cut ? NF2_NAME_PART : entry->key.length,
+             rest = cut && entry->body_length > 0 ? entry->body[0] : 0;
 
-    if (entry->key.length == NF2_KEY_MAX) {
-        length = NF2_NAME_PART;
-        rest = entry->body_length > 0 ? entry->body[0] : 0;
-        rest = rest < entry->body_length ? rep_min(rest, NF2_NAME_MAX - length) : 0;
-        memcpy(name + length, entry->body + 1, rest);
-    }
+    rest = rest < entry->body_length ? rep_min(rest, NF2_NAME_MAX - length) : 0;
     memcpy(name, entry->key.bytes, length);
+    memcpy(name + length, entry->body + 1, rest);
     name[length + rest] = '\0';
     return length + rest;
 }
@@ -271,7 +269,7 @@ static void take_system_key(struct repair *r, const struct rep_entry *entry)
                     "The removed file with map %u has an id that was never given out.", number);
     } else if (kind == NF2_KEY_BAD && number < r->blocks) {
         r->summary.bad_blocks++;
-        rep_set_bad(r, number);
+        r->record[number] |= REP_BAD;
         if (r->summary.log_read &&
             (rep_state8(&r->state, NF2_STATE_BAD_FLAGS) & NF2_BAD_KEYS) == 0) {
             rep_find(r, REPAIR_LOG, r->state.head, 0, number, 0,

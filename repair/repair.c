@@ -11,11 +11,6 @@
 
 /* ---- findings and notes ---------------------------------------------------------------------- */
 
-bool repair_kind_wrong(enum repair_kind kind)
-{
-    return kind < REPAIR_UNFINISHED;
-}
-
 void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t offset,
               uint32_t number, uint32_t id, const char *text, ...)
 {
@@ -176,6 +171,7 @@ void repair_close(struct repair *r)
 
 /* ---- what was found -------------------------------------------------------------------------- */
 
+bool repair_kind_wrong(enum repair_kind kind) { return kind < REPAIR_UNFINISHED; }
 unsigned repair_findings(const struct repair *r) { return (unsigned)r->findings.count; }
 unsigned repair_wrong(const struct repair *r) { return r->wrong; }
 unsigned repair_count(const struct repair *r) { return (unsigned)r->items.count; }

@@ -63,7 +63,10 @@ void rep_space_load(struct repair *r)
     }
     load_window(r);
     for (unsigned i = 0; i < p[NF2_STATE_BADS]; i++) {
-        rep_set_bad(r, rep_get16(p + NF2_STATE_BAD + 2 * i));
+        uint32_t block = rep_get16(p + NF2_STATE_BAD + 2 * i);
+        if (block < r->blocks) {
+            r->record[block] |= REP_BAD;
+        }
     }
     for (unsigned i = 0; i < 2 && r->state.clean; i++) { /* only a clean volume has claims */
         const uint8_t *claim = p + NF2_STATE_CLAIMS + 4 * i;

@@ -13,7 +13,7 @@ struct walk {
 
 size_t rep_entry_at(const struct repair *r, const struct rep_key *key)
 {
-    return REP_LOWER(&r->entries, key, rep_by_key);
+    return REP_LOWER(&r->entries, key, rep_key_compare);
 }
 
 bool rep_entry_there(const struct repair *r, const struct rep_key *key)
