@@ -178,6 +178,7 @@ struct rep_node {
 bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t base_end,
                    struct rep_node *node);
 
+struct rep_range rep_span(const struct rep_node *node);     /* of its keys: there is one */
 void rep_tree_read(struct repair *r);
 /* In order of their keys; of those with one key the one stays that can be trusted most. */
 void rep_entries_sort(struct rep_entries *entries);
@@ -251,6 +252,7 @@ struct repair {
     struct rep_entries entries; /* in order of their keys */
     /* where keys may be lost; where one leaf is, so that other ones with its keys are older */
     struct rep_ranges lost, lost_leaves;
+    struct rep_ranges spans;    /* keys of the leaves that hold */
     REP_LIST(struct rep_extent) extents;
     uint8_t *use, *record;      /* enum repair_use of each block; REP_USED... */
     REP_LIST(struct item) items;

@@ -13,19 +13,10 @@ struct leaf {
     bool holds;                 /* no newer one has its place, and its block is in use on record */
 };
 
-struct search {
-    struct repair *r;
-    REP_LIST(struct leaf) leaves;
-    struct rep_ranges spans;    /* keys of the leaves that hold */
+struct leaves {
+    struct leaf *list;
+    size_t count, room;
 };
-
-static struct rep_range span_of(const struct rep_entry *first, const struct rep_entry *last)
-{
-    struct rep_range span = {first->key, last->key};
-
-    span.below.length++; /* behind a key's bytes are zeros */
-    return span;
-}
 
 static bool is_lost(const struct repair *r, const struct rep_key *key)
 {
@@ -92,10 +83,8 @@ static int by_rank(const void *a, const void *b)
 
 /* ---- taking them ----------------------------------------------------------------------------- */
 
-static void find_leaves(struct search *search)
+static void find_leaves(struct repair *r, struct leaves *leaves)
 {
-    struct repair *r = search->r;
-
     for (uint32_t block = NF2_SUPER_BLOCKS; block < r->blocks; block++) {
         struct leaf leaf = {.holds = !r->summary.log_read || rep_on_record(r, block, REP_USED)};
         if (r->use[block] != REPAIR_USE_NONE || !rep_node_read(r, block, 0, 0, &leaf.node)) {
@@ -106,13 +95,12 @@ static void find_leaves(struct search *search)
             lost = is_lost(r, &leaf.node.alive.list[i].key);
         }
         if (lost) {
-            leaf.span = span_of(leaf.node.alive.list,
-                                &leaf.node.alive.list[leaf.node.alive.count - 1]);
+            leaf.span = rep_span(&leaf.node);
             leaf.rank = rank_of(r, &leaf.node);
-            REP_ADD(r, &search->leaves, leaf);
+            REP_ADD(r, leaves, leaf);
         }
     }
-    REP_SORT(&search->leaves, by_rank);
+    REP_SORT(leaves, by_rank);
 }
 
 static bool overlap(const struct rep_range *a, const struct rep_range *b)
@@ -121,13 +109,11 @@ static bool overlap(const struct rep_range *a, const struct rep_range *b)
 }
 
 /* Of leaves that have keys in common the newest holds. */
-static void choose(struct search *search)
+static void choose(struct leaves *leaves)
 {
-    struct leaf *list = search->leaves.list;
-
-    for (size_t i = 0; i < search->leaves.count; i++) {
-        struct leaf *a = &list[i];
-        for (struct leaf *b = list; b < a && a->holds; b++) {
+    for (size_t i = 0; i < leaves->count; i++) {
+        struct leaf *a = &leaves->list[i];
+        for (struct leaf *b = leaves->list; b < a && a->holds; b++) {
             if (b->holds && overlap(&a->span, &b->span)) {
                 a->holds = a->rank == b->rank &&
                            inherited(&b->node, &a->node) > inherited(&a->node, &b->node);
@@ -137,32 +123,16 @@ static void choose(struct search *search)
     }
 }
 
-/* The leaves that were read: runs of entries of one block. */
-static void spans_of_tree(struct search *search)
-{
-    const struct rep_entry *list = search->r->entries.list;
-    size_t count = search->r->entries.count;
-
-    for (size_t i = 0, from = 0; i < count; i++) {
-        if (i + 1 == count || list[i + 1].block != list[i].block) {
-            REP_ADD(search->r, &search->spans, span_of(&list[from], &list[i]));
-            from = i + 1;
-        }
-    }
-}
-
 /* Of the leaves that hold, or of all others, what no leaf in the spans has the place of. */
-static void take(struct search *search, bool holding)
+static void take(struct repair *r, const struct leaves *leaves, bool holding)
 {
-    struct repair *r = search->r;
-
-    rep_ranges_tidy(&search->spans);
-    for (size_t k = 0; k < search->leaves.count; k++) {
-        const struct leaf *leaf = &search->leaves.list[k];
+    rep_ranges_tidy(&r->spans);
+    for (size_t k = 0; k < leaves->count; k++) {
+        const struct leaf *leaf = &leaves->list[k];
         for (size_t i = 0; i < leaf->node.alive.count && leaf->holds == holding; i++) {
             struct rep_entry entry = leaf->node.alive.list[i];
             const struct rep_key *key = &entry.key;
-            if (is_lost(r, key) && !rep_ranges_touch(&search->spans, key, key)) {
+            if (is_lost(r, key) && !rep_ranges_touch(&r->spans, key, key)) {
                 bool copy = !holding || rep_ranges_touch(&r->lost_leaves, key, key);
                 entry.trust = copy ? REPAIR_COPY :
                               leaf->node.lost > 0 ? REPAIR_DOUBTFUL : REPAIR_UNSURE;
@@ -174,7 +144,7 @@ static void take(struct search *search, bool holding)
 
 void rep_search(struct repair *r)
 {
-    struct search search = {.r = r};
+    struct leaves leaves = {0};
 
     rep_ranges_tidy(&r->lost);
     rep_ranges_tidy(&r->lost_leaves);
@@ -182,17 +152,16 @@ void rep_search(struct repair *r)
         return;
     }
     r->quiet = true;
-    find_leaves(&search);
+    find_leaves(r, &leaves);
     r->quiet = false;
-    choose(&search);
-    spans_of_tree(&search);
-    take(&search, true);
-    for (size_t i = 0; i < search.leaves.count; i++) {
-        const struct leaf *leaf = &search.leaves.list[i];
+    choose(&leaves);
+    take(r, &leaves, true);
+    for (size_t i = 0; i < leaves.count; i++) {
+        const struct leaf *leaf = &leaves.list[i];
         if (leaf->holds) {
             r->use[leaf->node.block] = REPAIR_USE_LEAF;
-            REP_ADD(r, &search.spans, leaf->span);
+            REP_ADD(r, &r->spans, leaf->span);
         }
     }
-    take(&search, false);
+    take(r, &leaves, false);
 }

@@ -67,8 +67,20 @@ static bool inside(const struct rep_range *range, const struct rep_key *key)
     return rep_key_compare(key, &range->from) >= 0 && rep_key_compare(key, &range->below) < 0;
 }
 
+struct rep_range rep_span(const struct rep_node *node)
+{
+    struct rep_range span = {node->alive.list[0].key,
+                             node->alive.list[node->alive.count - 1].key};
+
+    span.below.length++; /* behind a key's bytes are zeros */
+    return span;
+}
+
 static void take_leaf(const struct walk *walk, const struct rep_node *node)
 {
+    if (node->alive.count > 0) {
+        REP_ADD(walk->r, &walk->r->spans, rep_span(node));
+    }
     for (size_t i = 0; i < node->alive.count; i++) {
         struct rep_entry entry = node->alive.list[i];
         /* a piece ends where a lost one began */
@@ -172,9 +184,5 @@ void rep_tree_read(struct repair *r)
         lose(r, REP_NONE, &rep_all_keys, false);
     }
     rep_search(r);
-    for (size_t i = 0; i < r->entries.count && !r->summary.log_read; i++) {
-        uint8_t *trust = &r->entries.list[i].trust;
-        *trust = *trust == REPAIR_WHOLE ? REPAIR_UNSURE : *trust;
-    }
     rep_entries_sort(&r->entries);
 }
