@@ -128,9 +128,9 @@ static uint32_t frames_damage(const struct rep_log *log)
 static const struct rep_log *read_frames(struct reading *f, uint32_t block)
 {
     struct repair *r = f->r;
-    bool clean = r->clean;
+    bool clean = r->state.clean;
 
-    r->clean = clean && !rep_on_record(r, block, REP_BAD); /* a failed write ends a block's use */
+    r->state.clean = clean && !rep_on_record(r, block, REP_BAD); /* a failed write ends a block's use */
     const struct rep_log *log = rep_log_read(r, block, false);
     uint32_t damage = frames_damage(log);
     if (damage == 0 && log->whole == 0) {
@@ -139,7 +139,7 @@ static const struct rep_log *read_frames(struct reading *f, uint32_t block)
         rep_log_report(r, log, REPAIR_FRAMES, f->id, damage);
     }
     log = damage != 0 ? rep_log_read(r, block, true) : log;
-    r->clean = clean;
+    r->state.clean = clean;
     f->content.lost_end = f->content.lost_end || damage != 0 || log->whole == 0;
     return log;
 }

@@ -100,7 +100,7 @@ struct rep_log {
     unsigned torns;
     /* read in spite of damage: places without a record; records of which a bit was turned over */
     unsigned lost, mended;
-    uint16_t last_lost, last_mended;
+    uint16_t last_doubt;        /* the last of these that may never have been finished */
     unsigned mended_heads;      /* pages of which a bit of the epoch was turned over */
 };
 
@@ -245,8 +245,7 @@ struct repair {
     uint32_t volume_id;
     uint16_t epoch;             /* of the session that a mount begins, or that it ended cleanly */
     bool epoch_known;
-    bool clean;                 /* no cut explains an invalid place of that epoch, */
-    bool never_cut;             /* nor of any */
+    bool never_cut;             /* no cut explains an invalid place */
     bool quiet;                 /* what is found is no part of the volume */
     struct rep_state state;
     struct rep_entries entries; /* in order of their keys */

@@ -239,7 +239,7 @@ static void leave_page(struct scan *scan, bool invalid)
         log->bad_epoch = scan->epoch;
         scan->front_epoch = log->last_end != 0 ? log->last_epoch : scan->epoch;
         bool now = scan->epoch == r->epoch || scan->front_epoch == r->epoch || log->last_end == 0;
-        if ((now && r->epoch_known && r->clean) || r->never_cut) {
+        if ((now && r->epoch_known && r->state.clean) || r->never_cut) {
             damaged(log, scan->at);
         }
     }
@@ -289,7 +289,7 @@ static void take(struct scan *scan, struct rep_record record)
     }
     log->whole = record.more ? log->whole : log->records.count;
     log->mended += record.mended;
-    log->last_mended = record.mended ? record.at : log->last_mended;
+    log->last_doubt = record.mended && !scan->r->state.clean ? record.at : log->last_doubt;
     scan->at = end;
 }
 
@@ -305,7 +305,7 @@ static bool go_on(struct scan *scan)
         return true;
     }
     scan->log->lost++;
-    scan->log->last_lost = (uint16_t)scan->at;
+    scan->log->last_doubt = (uint16_t)scan->at;
     for (uint32_t at = scan->at + 1; at + NF2_RECORD_OVERHEAD < end; at++) {
         if (rep_record_at(r, scan->log->block, at, scan->epoch, &record) == REP_RECORD) {
             scan->at = at;

@@ -168,8 +168,8 @@ static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, b
         wrong(r, node, REPAIR_BASE, end, said,
               "The sorted part of this node does not end where its parent says.");
     }
-    node->lost = log->lost; /* what is mended may never have been finished */
-    node->lost_tail = log->last_lost >= end || (log->last_mended >= end && !r->clean);
+    node->lost = log->lost;
+    node->lost_tail = log->last_doubt >= end;
     return base;
 }
 

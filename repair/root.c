@@ -213,8 +213,7 @@ static void settle(struct repair *r)
     bool later = log->bad && code == rep_epoch_code(code) &&
                  (((uint32_t)code - state->epoch) & 0xFFFu) < AHEAD;
 
-    state->clean = state->clean && !(log->bad && log->dirty_end);
-    r->clean = state->clean;
+    state->clean = state->clean && !log->dirty_end;
     r->epoch = state->clean ? state->epoch : rep_epoch_code((later ? code : state->epoch) + 1u);
     r->epoch_known = true;
     r->never_cut = state->clean && rep_state16(state, NF2_STATE_UNCLEAN) == 0 &&
