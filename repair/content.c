@@ -13,7 +13,7 @@ struct piece {
 /* A file that is being read. */
 struct reading {
     struct repair *r;
-    struct rep_content content;
+    struct item *item;
     uint32_t id;                /* for findings: of its map, or of the directory */
     bool orphan;
 };
@@ -92,16 +92,16 @@ bool rep_is_orphan(const struct repair *r, uint32_t id)
 
 static void add(struct reading *f, uint32_t length, const uint8_t *data, bool lost)
 {
-    struct rep_content *content = &f->content;
-    size_t count = content->parts.count;
+    struct item *item = f->item;
+    size_t count = item->parts.count;
 
-    if (length > 0 && lost && count > 0 && content->parts.list[count - 1].lost) {
-        content->parts.list[count - 1].length += length;
+    if (length > 0 && lost && count > 0 && item->parts.list[count - 1].lost) {
+        item->parts.list[count - 1].length += length;
     } else if (length > 0) {
-        REP_ADD(f->r, &content->parts, (struct rep_part){content->size, length, data, lost});
+        REP_ADD(f->r, &item->parts, (struct rep_part){item->out.size, length, data, lost});
     }
-    content->size += length;
-    content->lost += lost ? length : 0;
+    item->out.size += length;
+    item->out.lost += lost ? length : 0;
 }
 
 static bool is_frame(const struct rep_record *record)
@@ -140,7 +140,7 @@ static const struct rep_log *read_frames(struct reading *f, uint32_t block)
     }
     log = damage != 0 ? rep_log_read(r, block, true) : log;
     r->state.clean = clean;
-    f->content.lost_end = f->content.lost_end || damage != 0 || log->whole == 0;
+    f->item->out.lost_end = f->item->out.lost_end || damage != 0 || log->whole == 0;
     return log;
 }
 
@@ -148,7 +148,7 @@ static const struct rep_log *read_frames(struct reading *f, uint32_t block)
 static void add_shown(struct reading *f, uint64_t start, uint64_t stop, uint64_t end,
                       const uint8_t *data)
 {
-    uint32_t at = f->content.size;
+    uint32_t at = f->item->out.size;
 
     stop = stop < end ? stop : end;
     if (start <= at && at < stop) {
@@ -173,10 +173,10 @@ static void add_frames(struct reading *f, const struct piece *piece)
             add_shown(f, start, last, end, record->payload + 2);
         }
     }
-    if (!piece->open && f->content.size < end) {
-        rep_find(f->r, REPAIR_FRAMES, piece->block, 0, f->content.size, f->id,
+    if (!piece->open && f->item->out.size < end) {
+        rep_find(f->r, REPAIR_FRAMES, piece->block, 0, f->item->out.size, f->id,
                  "The frames of this block end before the file's data do.");
-        add(f, (uint32_t)(end - f->content.size), NULL, true);
+        add(f, (uint32_t)(end - f->item->out.size), NULL, true);
     }
 }
 
@@ -203,7 +203,7 @@ static void add_extent(struct reading *f, const struct rep_entry *entry, const s
  */
 static bool add_piece(struct reading *f, const struct rep_entry *entry, const struct piece *piece)
 {
-    uint32_t size = f->content.size;
+    uint32_t size = f->item->out.size;
 
     if (piece->at > NF2_FILE_MAX || piece->length > NF2_FILE_MAX - piece->at) {
         rep_find(f->r, REPAIR_HOLE, entry->block, entry->at, 0, f->id,
@@ -222,7 +222,7 @@ static bool add_piece(struct reading *f, const struct rep_entry *entry, const st
         add_frames(f, piece);
     } else if (piece->kind == NF2_PIECE_DATA) {
         add(f, piece->length, rep_at(f->r, piece->block, piece->within), false);
-        f->content.unchecked += piece->length;
+        f->item->unchecked += piece->length;
     } else {
         add(f, piece->length, NULL, false);
     }
@@ -236,7 +236,7 @@ static void read_list(struct reading *f, const struct rep_entry *entry, const ui
     unsigned count = 0;
 
     for (uint32_t used; room > 0 && (used = load_piece(f->r, p, room, &piece)) != 0; count++) {
-        piece.at = f->content.size;
+        piece.at = f->item->out.size;
         if (!add_piece(f, entry, &piece) || (piece.open && room > used)) {
             break;
         }
@@ -246,7 +246,7 @@ static void read_list(struct reading *f, const struct rep_entry *entry, const ui
     if (room > 0 || count == 0 || count > NF2_LIST_MAX) {
         rep_find(f->r, REPAIR_PIECE, entry->block, entry->at, count, f->id,
                  "A list of a file's pieces has a piece that is none, or a wrong number of them.");
-        f->content.lost_end = f->content.lost_end || room > 0;
+        f->item->out.lost_end = f->item->out.lost_end || room > 0;
     }
 }
 
@@ -269,11 +269,11 @@ static bool read_entry(struct reading *f, size_t i)
     uint32_t next = next_piece(f->r, i);
     struct piece piece;
 
-    f->content.trust = (uint8_t)rep_max(f->content.trust, entry->trust);
+    f->item->trust = (uint8_t)rep_max(f->item->trust, entry->trust);
     if (!rep_is_piece(entry) || load_piece(f->r, entry->body, entry->body_length, &piece) == 0) {
         rep_find(f->r, REPAIR_PIECE, entry->block, entry->at, 0, f->id,
                  "An entry of a file's map is no piece, or lies outside of the volume.");
-        f->content.lost_end = f->content.lost_end || next == REP_NONE;
+        f->item->out.lost_end = f->item->out.lost_end || next == REP_NONE;
         return true;
     }
     piece.at = rep_key_value(&entry->key);
@@ -291,31 +291,30 @@ static void read_map(struct reading *f, uint32_t id)
                          last = {id, 4, {255, 255, 255, 255}};
 
     f->orphan = rep_is_orphan(r, id);
-    f->content.lost_end = rep_ranges_touch(&r->lost_leaves, &first, &last);
-    f->content.trust = rep_ranges_touch(&r->lost, &first, &last) ? REPAIR_UNSURE : REPAIR_WHOLE;
+    f->item->out.lost_end = rep_ranges_touch(&r->lost_leaves, &first, &last);
+    if (rep_ranges_touch(&r->lost, &first, &last)) {
+        f->item->trust = (uint8_t)rep_max(f->item->trust, REPAIR_UNSURE);
+    }
     size_t i = rep_entry_at(r, &any);
     if ((i == r->entries.count || r->entries.list[i].key.id != id) && !r->summary.complete) {
-        f->content.lost_end = true; /* a file without a piece has no map, as a rule */
+        f->item->out.lost_end = true; /* a file without a piece has no map, as a rule */
     }
     while (i < r->entries.count && r->entries.list[i].key.id == id && read_entry(f, i)) {
         i++;
     }
 }
 
-struct rep_content rep_content_read(struct repair *r, const struct rep_entry *entry, uint32_t id)
+void rep_content_read(struct repair *r, const struct rep_entry *entry, struct item *item)
 {
-    struct reading f = {.r = r, .id = id != 0 ? id : entry->key.id};
-    uint32_t length;
+    struct reading f = {.r = r, .item = item, .id = item->id != 0 ? item->id : entry->key.id};
+    uint32_t length = 0;
+    const uint8_t *body = item->id == 0 ? body_of(entry, &length) : NULL;
 
-    if (id != 0) {
-        read_map(&f, id);
-        return f.content;
-    }
-    const uint8_t *body = body_of(entry, &length);
-    if (body[0] == NF2_BODY_INLINE) {
+    if (body == NULL) {
+        read_map(&f, item->id);
+    } else if (body[0] == NF2_BODY_INLINE) {
         add(&f, length - 1, body + 1, false);
     } else {
         read_list(&f, entry, body + 1, length - 1);
     }
-    return f.content;
 }

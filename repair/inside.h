@@ -195,12 +195,6 @@ struct rep_part {
     const uint8_t *data;        /* NULL: zeros */
     bool lost;
 };
-struct rep_content {
-    REP_LIST(struct rep_part) parts;
-    uint32_t size, lost, unchecked;     /* bytes: of all, and of these lost, and without a check */
-    bool lost_end;
-    uint8_t trust;              /* of the piece that can be trusted least */
-};
 /* A run of bytes that a piece of a file shows. */
 struct rep_extent {
     uint64_t start, end;
@@ -209,8 +203,6 @@ struct rep_extent {
     bool frames, orphan;
 };
 
-/* Of the map `id`; 0: of a name with its data, or a list, in its entry. */
-struct rep_content rep_content_read(struct repair *r, const struct rep_entry *entry, uint32_t id);
 /* The directory or map that a name leads to, 0: none. `*kind`: NF2_BODY_*, 0 where it is none. */
 uint32_t rep_name_id(const struct rep_entry *entry, uint8_t *kind);
 bool rep_is_piece(const struct rep_entry *entry);
@@ -221,8 +213,13 @@ bool rep_is_orphan(const struct repair *r, uint32_t id);
 struct item {
     struct repair_item out;
     uint32_t id;                /* of a directory or a map */
-    struct rep_content content;
+    uint32_t unchecked;         /* bytes without a check */
+    uint8_t trust;              /* of the piece that can be trusted least */
+    REP_LIST(struct rep_part) parts;
 };
+/* Reads the map with the item's id; where it has none what is in the entry. */
+void rep_content_read(struct repair *r, const struct rep_entry *entry, struct item *item);
+
 struct note {
     struct repair_note out;
     struct rep_range keys;      /* they become texts when the names are known */

@@ -55,20 +55,16 @@ static void add(struct repair *r, const char *path, const struct rep_entry *entr
                 uint8_t kind)
 {
     uint8_t trust = entry != NULL ? entry->trust : REPAIR_FOUND;
-    struct item item = {.id = id, .out = {.type = NF2_TYPE_FILE, .state = REPAIR_LOST}};
+    struct item item = {.id = id, .trust = trust, .out = {.type = NF2_TYPE_FILE}};
 
     if (kind == NF2_BODY_DIR) {
         item.out.type = NF2_TYPE_DIR;
-        item.out.state = (enum repair_state)trust;
     } else if (kind != 0) {
-        struct rep_content content = item.content = rep_content_read(r, entry, id);
-        item.out.size = content.size;
-        item.out.lost = content.lost;
-        item.out.lost_end = content.lost_end;
-        item.out.state = content.lost > 0 || content.lost_end ?
-                             REPAIR_DAMAGED :
-                             (enum repair_state)rep_max(trust, content.trust);
+        rep_content_read(r, entry, &item);
     }
+    item.out.state = kind == 0                                ? REPAIR_LOST :
+                     item.out.lost > 0 || item.out.lost_end ? REPAIR_DAMAGED :
+                                                              (enum repair_state)item.trust;
     add_item(r, path, item);
 }
 
@@ -242,7 +238,8 @@ static void find_unnamed(struct repair *r, bool cycles)
         }
         if (rep_is_orphan(r, id)) { /* what is left of a removed file: its blocks are in use */
             if (cycles) {
-                (void)rep_content_read(r, NULL, id);
+                struct item gone = {.id = id};
+                rep_content_read(r, NULL, &gone);
             }
         } else if (is_named(r, id) == cycles) {
             rep_find(r, cycles && !file ? REPAIR_CYCLE : REPAIR_UNNAMED, entry->block, entry->at,

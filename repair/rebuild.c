@@ -5,10 +5,10 @@
 bool repair_lost_range(const struct repair *r, unsigned item, unsigned number, uint32_t *from,
                        uint32_t *to)
 {
-    const struct rep_content *content = &r->items.list[item].content;
+    const struct item *one = &r->items.list[item];
 
-    for (size_t i = 0; i < content->parts.count; i++) {
-        const struct rep_part *part = &content->parts.list[i];
+    for (size_t i = 0; i < one->parts.count; i++) {
+        const struct rep_part *part = &one->parts.list[i];
         if (part->lost && number-- == 0) {
             *from = part->at;
             *to = part->at + part->length;
@@ -27,13 +27,13 @@ static int ends_behind(const void *one, const void *at)
 uint32_t repair_read(const struct repair *r, unsigned item, uint32_t at, void *data,
                      uint32_t length)
 {
-    const struct rep_content *content = &r->items.list[item].content;
+    const struct item *one = &r->items.list[item];
     uint8_t *to = data;
     uint32_t done = 0;
 
-    for (size_t i = REP_LOWER(&content->parts, &at, ends_behind);
-         i < content->parts.count && done < length; i++) {
-        const struct rep_part *part = &content->parts.list[i];
+    for (size_t i = REP_LOWER(&one->parts, &at, ends_behind);
+         i < one->parts.count && done < length; i++) {
+        const struct rep_part *part = &one->parts.list[i];
         uint32_t skip = at + done - part->at, n = rep_min(part->length - skip, length - done);
         if (part->data != NULL) {
             memcpy(to + done, part->data + skip, n);
@@ -47,7 +47,7 @@ uint32_t repair_read(const struct repair *r, unsigned item, uint32_t at, void *d
 
 uint32_t repair_unchecked(const struct repair *r, unsigned item)
 {
-    return r->items.list[item].content.unchecked;
+    return r->items.list[item].unchecked;
 }
 
 /* ---- a new volume ---------------------------------------------------------------------------- */
@@ -74,7 +74,6 @@ static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, 
 /* Where there is no room nothing of the file is left. */
 static int write_file(nf2_t *fs, const struct item *item, uint32_t page_size, void *page)
 {
-    const struct rep_content *content = &item->content;
     nf2_file_t file;
     int result = nf2_open(fs, &file, item->out.path, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_TRUNC,
                           page);
@@ -82,10 +81,10 @@ static int write_file(nf2_t *fs, const struct item *item, uint32_t page_size, vo
     if (result < 0) {
         return result;
     }
-    for (size_t i = 0; i < content->parts.count && result >= 0; i++) {
-        result = write_part(fs, &file, &content->parts.list[i], page_size);
+    for (size_t i = 0; i < item->parts.count && result >= 0; i++) {
+        result = write_part(fs, &file, &item->parts.list[i], page_size);
     }
-    result = result < 0 ? result : nf2_truncate(fs, &file, content->size); /* a gap at the end */
+    result = result < 0 ? result : nf2_truncate(fs, &file, item->out.size); /* a gap at the end */
     int closed = nf2_close(fs, &file);
     result = result < 0 ? result : closed;
     int removed = result == NF2_ERR_NOSPC ? nf2_remove(fs, item->out.path) : NF2_OK;
