@@ -180,7 +180,7 @@ static uint32_t last_head(struct repair *r, uint32_t head)
             break;
         }
         last = block;
-        erases = rep_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
+        erases = rep_get32(p + NF2_STATE_ERASES) + (p[NF2_STATE_SUSPECT] & 1u);
         block = rep_get16(p + NF2_STATE_NEXT);
     }
     return last;
