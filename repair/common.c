@@ -122,7 +122,7 @@ uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key)
 
 const struct rep_range rep_all_keys = {{0, 0, {0}}, {UINT32_MAX, NF2_KEY_MAX + 1, {0xFF}}};
 
-void rep_ranges_tidy(struct rep_ranges *ranges)
+void rep_ranges_tidy(rep_ranges *ranges)
 {
     size_t kept = 0;
 
@@ -143,7 +143,7 @@ static int ends_behind(const void *one, const void *key)
     return rep_key_compare(&((const struct rep_range *)one)->below, key) <= 0 ? -1 : 1;
 }
 
-bool rep_ranges_touch(const struct rep_ranges *ranges, const struct rep_key *from,
+bool rep_ranges_touch(const rep_ranges *ranges, const struct rep_key *from,
                       const struct rep_key *to)
 {
     size_t i = REP_LOWER(ranges, from, ends_behind);

@@ -68,13 +68,10 @@ uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value);          
 struct rep_range {
     struct rep_key from, below;
 };
-struct rep_ranges {
-    struct rep_range *list;
-    size_t count, room;
-};
+typedef REP_LIST(struct rep_range) rep_ranges;
 extern const struct rep_range rep_all_keys;
-void rep_ranges_tidy(struct rep_ranges *ranges);    /* in order; those that touch become one */
-bool rep_ranges_touch(const struct rep_ranges *ranges, const struct rep_key *from,
+void rep_ranges_tidy(rep_ranges *ranges);    /* in order; those that touch become one */
+bool rep_ranges_touch(const rep_ranges *ranges, const struct rep_key *from,
                       const struct rep_key *to);    /* one that is tidy: any key from ... to */
 
 /* ---- log.c ----------------------------------------------------------------------------------- */
@@ -150,10 +147,7 @@ struct rep_entry {
     uint8_t trust;              /* enum repair_state: WHOLE, UNSURE, DOUBTFUL or COPY */
 };
 
-struct rep_entries {
-    struct rep_entry *list;
-    size_t count, room;
-};
+typedef REP_LIST(struct rep_entry) rep_entries;
 
 struct rep_slot {
     struct rep_entry entry;
@@ -163,7 +157,7 @@ struct rep_slot {
 
 struct rep_node {
     REP_LIST(struct rep_slot) slots;        /* records in order of their places */
-    struct rep_entries alive;               /* in order of their keys */
+    rep_entries alive;          /* in order of their keys */
     uint32_t block;
     uint16_t last_epoch;        /* of the last record */
     bool whole;                 /* as the core reads it, all is in order */
@@ -181,7 +175,7 @@ bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t ba
 struct rep_range rep_span(const struct rep_node *node);     /* of its keys: there is one */
 void rep_tree_read(struct repair *r);
 /* In order of their keys; of those with one key the one stays that can be trusted most. */
-void rep_entries_sort(struct rep_entries *entries);
+void rep_entries_sort(rep_entries *entries);
 /* Number of the first entry whose key is not below. */
 size_t rep_entry_at(const struct repair *r, const struct rep_key *key);
 bool rep_entry_there(const struct repair *r, const struct rep_key *key);
@@ -245,10 +239,10 @@ struct repair {
     bool never_cut;             /* no cut explains an invalid place */
     bool quiet;                 /* what is found is no part of the volume */
     struct rep_state state;
-    struct rep_entries entries; /* in order of their keys */
+    rep_entries entries;        /* in order of their keys */
     /* where keys may be lost; where one leaf is, so that other ones with its keys are older */
-    struct rep_ranges lost, lost_leaves;
-    struct rep_ranges spans;    /* keys of the leaves that hold */
+    rep_ranges lost, lost_leaves;
+    rep_ranges spans;           /* keys of the leaves that hold */
     REP_LIST(struct rep_extent) extents;
     uint8_t *use, *record;      /* enum repair_use of each block; REP_USED... */
     REP_LIST(struct item) items;

@@ -28,9 +28,9 @@ void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t 
 }
 
 /* An unfinished write: a power cut leaves one in a session, so that of two one is damage. */
-static void check_session(struct repair *r, const struct rep_log *log, uint32_t block)
+static void check_session(struct repair *r, const struct rep_log *log)
 {
-    uint32_t *first = &r->torn[log->bad_epoch & 0xFFFu];
+    uint32_t *first = &r->torn[log->bad_epoch & 0xFFFu], block = log->block;
 
     if (r->quiet || log->bad_epoch != rep_epoch_code(log->bad_epoch) ||
         rep_on_record(r, block, REP_BAD)) {
@@ -69,7 +69,7 @@ void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kin
         rep_find(r, REPAIR_UNFINISHED, log->block, log->first_torn, log->torns, id,
                  "%s was not written to its end.", log_texts[kind].part);
         if (kind != REPAIR_ANCHOR && kind != REPAIR_LOG) {
-            check_session(r, log, log->block);
+            check_session(r, log);
         }
     }
 }

@@ -13,10 +13,7 @@ struct leaf {
     bool holds;                 /* no newer one has its place, and its block is in use on record */
 };
 
-struct leaves {
-    struct leaf *list;
-    size_t count, room;
-};
+typedef REP_LIST(struct leaf) leaf_list;
 
 static bool is_lost(const struct repair *r, const struct rep_key *key)
 {
@@ -83,7 +80,7 @@ static int by_rank(const void *a, const void *b)
 
 /* ---- taking them ----------------------------------------------------------------------------- */
 
-static void find_leaves(struct repair *r, struct leaves *leaves)
+static void find_leaves(struct repair *r, leaf_list *leaves)
 {
     for (uint32_t block = NF2_SUPER_BLOCKS; block < r->blocks; block++) {
         struct leaf leaf = {.holds = !r->summary.log_read || rep_on_record(r, block, REP_USED)};
@@ -109,7 +106,7 @@ static bool overlap(const struct rep_range *a, const struct rep_range *b)
 }
 
 /* Of leaves that have keys in common the newest holds. */
-static void choose(struct leaves *leaves)
+static void choose(leaf_list *leaves)
 {
     for (size_t i = 0; i < leaves->count; i++) {
         struct leaf *a = &leaves->list[i];
@@ -124,7 +121,7 @@ static void choose(struct leaves *leaves)
 }
 
 /* Of the leaves that hold, or of all others, what no leaf in the spans has the place of. */
-static void take(struct repair *r, const struct leaves *leaves, bool holding)
+static void take(struct repair *r, const leaf_list *leaves, bool holding)
 {
     rep_ranges_tidy(&r->spans);
     for (size_t k = 0; k < leaves->count; k++) {
@@ -144,7 +141,7 @@ static void take(struct repair *r, const struct leaves *leaves, bool holding)
 
 void rep_search(struct repair *r)
 {
-    struct leaves leaves = {0};
+    leaf_list leaves = {0};
 
     rep_ranges_tidy(&r->lost);
     rep_ranges_tidy(&r->lost_leaves);

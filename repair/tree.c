@@ -33,7 +33,7 @@ static int by_trust(const void *a, const void *b)
     return order != 0 ? order : rep_order(y->at, x->at);
 }
 
-void rep_entries_sort(struct rep_entries *entries)
+void rep_entries_sort(rep_entries *entries)
 {
     struct rep_entry *list = entries->list;
     size_t kept = 0;
