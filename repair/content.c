@@ -183,17 +183,13 @@ static void add_frames(struct reading *f, const struct piece *piece)
 /* Copies are no part of the volume: what they show is not theirs. */
 static void add_extent(struct reading *f, const struct rep_entry *entry, const struct piece *piece)
 {
-    uint64_t bytes = f->r->block_size, start = piece->block * bytes + piece->within;
-    struct rep_extent extent = {start, start + piece->length, entry, piece->within,
-                                piece->kind == NF2_PIECE_FRAMES, f->orphan};
+    bool frames = piece->kind == NF2_PIECE_FRAMES;
+    uint64_t start = (uint64_t)piece->block * f->r->block_size + (frames ? 0 : piece->within),
+             end = start + (frames ? f->r->block_size : piece->length);
 
-    if (extent.frames) {
-        extent.start = piece->block * bytes;
-        extent.end = extent.start + bytes;
-    }
-    if (piece->kind != NF2_PIECE_ZEROS && (piece->open || piece->length > 0) &&
-        entry->trust < REPAIR_COPY) {
-        REP_ADD(f->r, &f->r->extents, extent);
+    if (piece->kind != NF2_PIECE_ZEROS && entry->trust < REPAIR_COPY) {
+        REP_ADD(f->r, &f->r->extents,
+                (struct rep_extent){start, end, entry, piece->within, frames, f->orphan});
     }
 }
 
