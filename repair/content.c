@@ -130,7 +130,8 @@ static const struct rep_log *read_frames(struct reading *f, uint32_t block)
     struct repair *r = f->r;
     bool clean = r->state.clean;
 
-    r->state.clean = clean && !rep_on_record(r, block, REP_BAD); /* a failed write ends a block's use */
+    /* a failed write ends a block's use */
+    r->state.clean = clean && !rep_on_record(r, block, REP_BAD);
     const struct rep_log *log = rep_log_read(r, block, false);
     uint32_t damage = frames_damage(log);
     if (damage == 0 && log->whole == 0) {

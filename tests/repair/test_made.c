@@ -183,6 +183,29 @@ TEST(newer_log)
     made_end(&made);
 }
 
+/* A turn takes a GROUP that waits along, or it was cut: then the log before holds. */
+TEST(turn_with_group)
+{
+    for (unsigned cut = 0; cut < 2; cut++) {
+        struct made made;
+        uint8_t state[120];
+        made_begin(&made);
+        made.clean = false;
+        made_build(&made);
+        memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
+        state[8] = MADE_USED - 1; /* the next block */
+        (void)made_record(&made, MADE_NEXT, 2, true, state, sizeof state);
+        uint32_t at = made_record(&made, MADE_NEXT, 4, false, "\1\0\0\1\1x", 6);
+        memset(byte_of(&made, MADE_NEXT, at + 4), 0xFF, cut ? 8 : 0);
+        struct repair *repair = opened(&made);
+        CHECK(repair != NULL && repair_wrong(repair) == 0 && repair_count(repair) == 7);
+        CHECK_EQ(repair_block_use(repair, cut ? MADE_HEAD : MADE_NEXT), REPAIR_USE_LOG);
+        say(repair);
+        repair_close(repair);
+        made_end(&made);
+    }
+}
+
 /*
  * The next block holds something that is no log. Where power was cut it may be a turn that was not finished; where the volume was
  * left cleanly with room in its log nobody wrote there.
@@ -784,6 +807,7 @@ int main(void)
     RUN(anchor_behind_garbage);
     RUN(anchor_missing);
     RUN(newer_log);
+    RUN(turn_with_group);
     RUN(next_block_not_erased);
     RUN(next_block_of_an_older_log);
     RUN(next_block_in_use);
