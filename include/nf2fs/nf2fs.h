@@ -422,7 +422,7 @@ int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 /*
  * Sets aside the blocks that writing up to `size` bytes will need, so that those writes cannot fail
  * with NOSPC. The file's size does not change, nothing is written; what is not used by the close is
- * given back. Errors: NOSPC, FBIG.
+ * given back. A smaller size later takes nothing back. Errors: NOSPC, FBIG.
  */
 int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
