@@ -72,7 +72,7 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
 static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                                   struct nf2_entry *entry)
 {
-    int sign = how < NF2_ABOVE ? 1 : -1, at = how & 1;
+    int sign = how < NF2_ABOVE ? 1 : -1, at = (int)(how & 1u);
     struct nf2_group_reader reader;
     struct nf2_op op;
     int found;
