@@ -37,7 +37,7 @@ static void remove_keys(struct repair *r, const struct rep_key *from, bool range
 /* One operation: the bytes that it takes, 0 if it is none. */
 static uint32_t apply(struct repair *r, const uint8_t *p, uint32_t room)
 {
-    struct rep_entry entry = {.at = (uint16_t)r->state.group_at, .block = r->state.group_block,
+    struct rep_entry entry = {.at = (uint16_t)r->state.group_at, .block = r->state.head,
                               .trust = r->summary.log_read ? REPAIR_WHOLE : REPAIR_UNSURE};
     uint32_t length = room > 3 ? rep_get16(p + 1) : 0,
              used = room > 3 ? rep_key_load(p + 3, room - 3, &entry.key) : 0;
@@ -59,20 +59,18 @@ static uint32_t apply(struct repair *r, const uint8_t *p, uint32_t room)
 
 static bool find_group(struct repair *r, struct rep_record *record)
 {
-    uint32_t block = r->state.group_block, at = r->state.group_at, page = at & ~(r->page_size - 1);
-    bool inside = block < r->blocks && at < r->log_bytes && at >= page + NF2_PAGE_HEAD;
+    uint32_t block = r->state.head, at = r->state.group_at, page = at & ~(r->page_size - 1);
 
-    return inside &&
-           rep_record_at(r, block, at, rep_page_epoch(r, block, page), record) == REP_RECORD &&
-           record->type == NF2_ROOT_GROUP;
+    return at == r->state.last_group &&
+           rep_record_at(r, block, at, rep_page_epoch(r, block, page), record) == REP_RECORD;
 }
 
 void rep_group_apply(struct repair *r)
 {
     struct rep_record record;
-    uint32_t block = r->state.group_block, at = r->state.group_at;
+    uint32_t block = r->state.head, at = r->state.group_at;
 
-    if (block == 0 || r->state.clean) {
+    if (at == 0) {
         return;
     }
     bool found = find_group(r, &record);
@@ -85,7 +83,7 @@ void rep_group_apply(struct repair *r)
                  "A committed change of several leaves may not be applied yet: it is shown "
                  "applied, the next mount applies it.");
     }
-    if (!found) {
+    if (!found || r->state.odd_group) {
         rep_find(r, REPAIR_GROUP, block, at, 0, 0,
                  "A committed change of several leaves cannot be read.");
         rep_note(r, REPAIR_NOTE_BATCH, block, 1, NULL, NULL);

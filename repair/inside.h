@@ -120,7 +120,9 @@ const struct rep_log *rep_log_read(struct repair *r, uint32_t block, bool tolera
 struct rep_state {
     const uint8_t *record;      /* the last CHECKPOINT, NULL: none is left */
     uint32_t head, next, end;   /* the log's block, the one behind it; its end in the block */
-    uint32_t group_block, group_at;     /* of a GROUP that waits; block 0: none does */
+    uint32_t group_at;          /* place of a GROUP that waits, 0: none does */
+    uint32_t last_group;        /* of the last one in the log, 0: there is none */
+    bool odd_group;             /* the CHECKPOINT has another place, or one behind itself */
     uint16_t epoch;             /* of the last record */
     bool clean;
     bool torn;                  /* something that is no record is in the log */

@@ -65,9 +65,10 @@ static bool take_record(const struct repair *r, const struct rep_record *record,
     const uint8_t *p = record->payload;
 
     state->epoch = record->epoch;
-    if (record->type == NF2_ROOT_GROUP && state->record != NULL) {
-        state->group_block = state->head;
-        state->group_at = record->at;
+    if (record->type == NF2_ROOT_GROUP && state->record != NULL &&
+        record->length <= NF2_GROUP_BYTES_MAX) {
+        state->odd_group = rep_state16(state, NF2_STATE_GROUP_AT) != 0;
+        state->group_at = state->last_group = record->at;
         state->clean = false;
         return true;
     }
@@ -79,8 +80,8 @@ static bool take_record(const struct repair *r, const struct rep_record *record,
     state->record = p;
     state->clean = (p[NF2_STATE_CLEAN] & 1u) != 0;
     state->next = rep_get16(p + NF2_STATE_NEXT);
-    state->group_block = rep_get16(p + NF2_STATE_GROUP);
     state->group_at = rep_get16(p + NF2_STATE_GROUP_AT);
+    state->odd_group = state->group_at != 0 && state->group_at != state->last_group;
     return true;
 }
 

@@ -165,8 +165,6 @@ static void compare_extents(struct repair *r)
 /* The log's own blocks were marked before the tree was read. */
 static void mark_all(struct repair *r)
 {
-    uint32_t group = r->state.group_block;
-
     for (uint32_t block = 0; block < r->blocks; block++) {
         if (r->use[block] == REPAIR_USE_NONE && rep_on_record(r, block, REP_BAD)) {
             r->use[block] = REPAIR_USE_BAD;
@@ -174,10 +172,6 @@ static void mark_all(struct repair *r)
         if (rep_on_record(r, block, REP_CLAIMED)) {
             mark(r, block, REPAIR_USE_CLAIMED);
         }
-    }
-    if (group != 0 && group < r->blocks && group != r->state.next &&
-        r->use[group] != REPAIR_USE_LOG) {
-        mark(r, group, REPAIR_USE_LOG);
     }
     compare_extents(r);
     for (size_t i = 0; i < r->extents.count; i++) {

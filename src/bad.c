@@ -36,7 +36,7 @@ int nf2_system_next(nf2_t *fs, uint8_t kind, uint32_t from, uint32_t *number)
 int nf2_bad_count(nf2_t *fs, uint32_t *count)
 {
     uint32_t block = 0;
-    int found = fs->root.bad_flags & NF2_BAD_KEYS;
+    int found = (int)(fs->root.bad_flags & NF2_BAD_KEYS);
 
     *count = fs->root.bads;
     for (; found > 0 && (found = nf2_system_next(fs, NF2_KEY_BAD, block, &block)) > 0; block++) {

@@ -204,7 +204,8 @@ static void add(const nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t len
     }
 }
 
-static NF2_APART int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset, const struct nf2_run *at)
+static NF2_APART int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset,
+                                const struct nf2_run *at)
 {
     bool full = file->pieces == NF2_PIECES_MAX && !goes_on(fs, file, offset, at);
     return full ? nf2_data_spill(fs, file) : NF2_OK;

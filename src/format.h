@@ -49,6 +49,7 @@ enum {
     NF2_ROOT_CHECKPOINT = 2,    /* all that a mount must know */
     NF2_ROOT_GROUP = 4          /* operations on the tree: see group.c */
 };
+#define NF2_GROUP_BYTES_MAX 1000u       /* of the payload of a GROUP */
 
 /* Changes in a GROUP: kind 1, bytes of the body 2, the key, the body. See group.c. */
 enum { NF2_GROUP_PUT = 0, NF2_GROUP_DEL = 1, NF2_GROUP_RANGE = 2 };
@@ -60,26 +61,25 @@ enum {
     NF2_STATE_NEXT = 8,         /* block 2 where the log goes on */
     NF2_STATE_ROOT = 10,        /* block 2 of the tree's root */
     NF2_STATE_BASE = 12,        /* end 2 of the root's base */
-    NF2_STATE_GROUP = 14,       /* block 2 of a GROUP that may not be applied */
-    NF2_STATE_GROUP_AT = 16,    /* 2 */
-    NF2_STATE_UNCLEAN = 18,     /* mounts 2 */
-    NF2_STATE_BAD = 20,         /* bad blocks 2 each, NF2_BAD_MAX of them */
-    NF2_STATE_LEVEL = 28,       /* 1 */
-    NF2_STATE_BADS = 29,        /* bad blocks in the list 1 */
-    NF2_STATE_CLEAN = 30,       /* 1: the volume was left cleanly:
+    NF2_STATE_GROUP_AT = 14,    /* place 2 of a GROUP that may not be applied, 0: none */
+    NF2_STATE_UNCLEAN = 16,     /* mounts 2 */
+    NF2_STATE_BAD = 18,         /* bad blocks 2 each, NF2_BAD_MAX of them */
+    NF2_STATE_LEVEL = 26,       /* 1 */
+    NF2_STATE_BADS = 27,        /* bad blocks in the list 1 */
+    NF2_STATE_CLEAN = 28,       /* 1: the volume was left cleanly:
                                    nothing changed behind this record */
-    NF2_STATE_SUSPECT = 31,     /* 1: the block where the log goes on is to be erased first */
-    NF2_STATE_LEAKY = 32,       /* 1: blocks may be free that the next lap of walks has to find */
-    NF2_STATE_BAD_FLAGS = 33,   /* 1: NF2_BAD_KEYS, NF2_BAD_SUPER */
-    NF2_STATE_ERASES = 34,      /* 4 */
-    NF2_STATE_ERASED = 38,      /* erased groups 4 */
-    NF2_STATE_FREE = 42,        /* blocks 2 */
-    NF2_STATE_WINDOW = 44,      /* number 2 */
-    NF2_STATE_CLAIMS = 46,      /* for nodes, then for data: start 2, count 1, erased 1 each */
-    NF2_STATE_FRESH = 54,       /* 1: windows behind this one were never used, and are erased */
-    NF2_STATE_NOW_FRESH = 55,   /* 1: so are all free blocks of this one */
-    NF2_STATE_USED = 56,        /* bits 64 of the window */
-    NF2_STATE_BYTES = 120
+    NF2_STATE_SUSPECT = 29,     /* 1: the block where the log goes on is to be erased first */
+    NF2_STATE_LEAKY = 30,       /* 1: blocks may be free that the next lap of walks has to find */
+    NF2_STATE_BAD_FLAGS = 31,   /* 1: NF2_BAD_KEYS, NF2_BAD_SUPER */
+    NF2_STATE_ERASES = 32,      /* 4 */
+    NF2_STATE_ERASED = 36,      /* erased groups 4 */
+    NF2_STATE_FREE = 40,        /* blocks 2 */
+    NF2_STATE_WINDOW = 42,      /* number 2 */
+    NF2_STATE_CLAIMS = 44,      /* for nodes, then for data: start 2, count 1, erased 1 each */
+    NF2_STATE_FRESH = 52,       /* 1: windows behind this one were never used, and are erased */
+    NF2_STATE_NOW_FRESH = 53,   /* 1: so are all free blocks of this one */
+    NF2_STATE_USED = 54,        /* bits 64 of the window */
+    NF2_STATE_BYTES = 118
 };
 
 /* The tree may have keys of bad blocks; this super block failed. */

@@ -13,7 +13,7 @@ static int apply_all(nf2_t *fs)
     int found;
 
     NF2_TRY(nf2_journal_open(fs)); /* first: a turn takes the GROUP to another place */
-    NF2_TRY(nf2_group_begin(fs, &reader));
+    nf2_group_begin(&reader);
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
         NF2_TRY(nf2_tree_apply(fs, &op));
     }
@@ -38,7 +38,7 @@ int nf2_group_pin(nf2_t *fs)
     struct nf2_op op;
     int found;
 
-    NF2_TRY(nf2_group_begin(fs, &reader));
+    nf2_group_begin(&reader);
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
         NF2_TRY(op.type == NF2_OP_PUT ? nf2_walked_body(fs, op.key, &op.body[0]) : NF2_OK);
     }
@@ -63,16 +63,16 @@ void nf2_group_look(nf2_t *fs)
 /* What was committed is applied; that goes on record before anything else changes. */
 static int settle(nf2_t *fs)
 {
-    uint32_t block = fs->root.group_block;
+    uint32_t at = fs->root.group_at;
 
-    if (block == NF2_NO_BLOCK) {
+    if (at == 0) {
         return NF2_OK;
     }
     /* the next call may have more to say */
     NF2_TRY(fs->group_busy == NF2_GROUP_NONE ? NF2_OK : NF2_NEED_SPACE);
-    fs->root.group_block = NF2_NO_BLOCK;
+    fs->root.group_at = 0;
     int result = NF2_BROKEN(NF2_FAULT_DONE) ? NF2_OK : nf2_journal_checkpoint(fs, false);
-    fs->root.group_block = (uint16_t)(result < 0 ? block : NF2_NO_BLOCK);
+    fs->root.group_at = (uint16_t)(result < 0 ? at : 0);
     return result;
 }
 
@@ -103,6 +103,8 @@ uint32_t nf2_group_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op
 int nf2_group_open(nf2_t *fs, struct nf2_writer *writer, uint32_t length)
 {
     NF2_TRY(nf2_journal_room(fs, length));
+    NF2_ASSERT(fs->root.group_at == 0 && fs->group_busy == NF2_GROUP_NONE);
+    fs->root.group_bytes = (uint16_t)length;
     nf2_writer_begin(writer, fs->root.head, fs->root.end);
     fs->root.group_at = (uint16_t)nf2_writer_open(fs, writer, NF2_ROOT_GROUP, length);
     return NF2_OK;
@@ -112,13 +114,18 @@ int nf2_group_close(nf2_t *fs, struct nf2_writer *writer)
 {
     nf2_writer_close(fs, writer);
     int result = nf2_journal_end(fs, writer);
-    fs->root.group_block = (uint16_t)(result == NF2_OK ? fs->root.head : NF2_NO_BLOCK);
-    fs->group_busy = result == NF2_OK ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
-    if (NF2_BROKEN(NF2_FAULT_DONE_FIRST) && result == NF2_OK) {
-        uint32_t block = fs->root.group_block;
-        fs->root.group_block = NF2_NO_BLOCK;
+    if (result == NF2_OK) {
+        fs->group_busy = NF2_GROUP_WAITS;
+    } else {
+        fs->root.group_at = 0;
+    }
+    /* not with a turn: the GROUP would stay behind in the old log */
+    if (NF2_BROKEN(NF2_FAULT_DONE_FIRST) && result == NF2_OK &&
+        nf2_log_fits(fs, fs->root.end, NF2_STATE_BYTES)) {
+        uint16_t at = fs->root.group_at;
+        fs->root.group_at = 0;
         result = nf2_journal_checkpoint(fs, false);
-        fs->root.group_block = (uint16_t)block;
+        fs->root.group_at = at;
     }
     return result;
 }

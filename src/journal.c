@@ -48,20 +48,25 @@ static void turn_run(const struct run *run, uint8_t *at)
 }
 
 /*
- * Appends one to the head. In a new log a GROUP that waits goes with it: the block that it was in
- * may be the next one, as the only one that is known to be free.
+ * Appends one to the log in a block, which is the head from then on; where that fails the head
+ * stays, and what waits in it is read there. In a new log a GROUP that waits goes along: the block
+ * that it was in may be the next one, as the only one that is known to be free. The CHECKPOINT
+ * names none then: the copy behind it counts.
  */
-static int write_state(nf2_t *fs)
+static int write_state(nf2_t *fs, uint32_t block)
 {
     struct nf2_root *root = &fs->root;
-    uint32_t group = root->group_block, at = root->group_at;
+    uint32_t at = root->group_at;
     struct nf2_writer writer;
 
     NF2_NEAR(root);
     NF2_ASSERT(root->bads <= NF2_BAD_MAX && root->node < fs->io.blocks && fs->io.epoch_known);
     root->id_limit = root->next_id + (root->clean ? 0 : IDS_AHEAD);
-    nf2_writer_begin(&writer, root->head, root->end);
-    writer.more = group != NF2_NO_BLOCK && group != root->head;
+    nf2_writer_begin(&writer, block, root->end);
+    if (block != root->head) {
+        writer.more = at != 0;
+        root->group_at = 0;
+    }
     (void)nf2_writer_open(fs, &writer, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES);
     for (const struct run *run = runs; run < RUNS_END; run++) {
         uint8_t *fields = (uint8_t *)fs + run->at;
@@ -75,26 +80,23 @@ static int write_state(nf2_t *fs)
     }
     nf2_writer_close(fs, &writer);
     if (writer.more) {
-        const uint8_t *p = nf2_peek(fs, group, at, 2);
-        uint32_t length = p != NULL ? nf2_get16(p) % 0x1000u - NF2_RECORD_OVERHEAD : NF2_NONE;
-        /* a damaged CHECKPOINT may say that it is there */
-        NF2_TRY(length <= NF2_GROUP_BYTES_MAX ? NF2_OK : NF2_ERR_IO);
-        struct nf2_span body = nf2_span_at(group, at, 2, length);
+        struct nf2_span body = nf2_span_at(root->head, at, 2, root->group_bytes);
         writer.more = false;
-        at = nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, length);
+        root->group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, body.length);
         nf2_writer_span(fs, &writer, &body);
         nf2_writer_close(fs, &writer);
-        group = root->head;
     }
     int result = nf2_journal_end(fs, &writer);
-    if (result == NF2_OK) {
-        root->group_block = (uint16_t)group;
+    if (result < 0) {
         root->group_at = (uint16_t)at;
+    } else {
+        root->head = block;
     }
     return result;
 }
 
 #define STATE_LENGTH (NF2_RECORD_OVERHEAD + NF2_STATE_BYTES)
+#define GROUP_LENGTH_MAX (NF2_RECORD_OVERHEAD + NF2_GROUP_BYTES_MAX)
 
 /* Takes the one at a place of the head. */
 static NF2_APART int read_state(nf2_t *fs, uint32_t place)
@@ -110,12 +112,11 @@ static NF2_APART int read_state(nf2_t *fs, uint32_t place)
     }
     NF2_ASSERT(at == 2 + NF2_STATE_BYTES);
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
-    bool group = root->group_block < fs->io.blocks;
-    bool claims = space->nodes.erased <= space->nodes.count &&
-                  space->data.erased <= space->data.count;
-    bool inside = root->bads <= NF2_BAD_MAX && root->level < NF2_LEVELS &&
-                  space->now_window < nf2_windows(fs);
-    return group && claims && inside && root->volume_id == volume_id ? NF2_OK : NF2_ERR_CORRUPT;
+    bool valid = space->nodes.erased <= space->nodes.count &&
+                 space->data.erased <= space->data.count && root->bads <= NF2_BAD_MAX &&
+                 root->level < NF2_LEVELS && space->now_window < nf2_windows(fs) &&
+                 root->volume_id == volume_id;
+    return valid ? NF2_OK : NF2_ERR_CORRUPT;
 }
 
 /* ---- reading the log ------------------------------------------------------------------------- */
@@ -180,21 +181,27 @@ int nf2_journal_read(nf2_t *fs)
     NF2_ASSERT(root->head < fs->io.blocks && !fs->io.epoch_known);
     NF2_TRY(find_head(fs));
     nf2_scan_begin(&scan, root->head);
-    /* the last CHECKPOINT counts, and a GROUP behind it */
+    /* the last CHECKPOINT counts, and a GROUP behind it, or the last one in front if it says so */
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         bool group = state != 0 && record.type == NF2_ROOT_GROUP;
-        bool valid = group || (record.type == NF2_ROOT_CHECKPOINT && record.length == STATE_LENGTH);
+        bool valid = group ? record.length <= GROUP_LENGTH_MAX :
+                     record.type == NF2_ROOT_CHECKPOINT && record.length == STATE_LENGTH;
         NF2_TRY(valid ? NF2_OK : NF2_ERR_CORRUPT);
-        group_at = group ? record.offset : 0;
-        state = group ? state : record.offset;
+        if (group) {
+            group_at = record.offset;
+            root->group_bytes = (uint16_t)(record.length - NF2_RECORD_OVERHEAD);
+        } else {
+            state = record.offset;
+        }
     }
     NF2_TRY(found);
     if (state == 0 || scan.damaged) {
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(read_state(fs, state));
-    if (group_at != 0) {
-        root->group_block = (uint16_t)root->head;
+    bool last = root->group_at == group_at && group_at < state;
+    NF2_TRY(root->group_at == 0 || last ? NF2_OK : NF2_ERR_CORRUPT);
+    if (group_at > state) {
         root->group_at = (uint16_t)group_at;
         root->clean = false;
     }
@@ -328,7 +335,7 @@ static void find_next(nf2_t *fs, uint32_t block)
  * names. The next session gets here, too, before it takes any other block, and trusts none to be
  * erased. The old log's end is returned.
  */
-static uint32_t pass_over(nf2_t *fs, uint32_t old, uint32_t end)
+static uint32_t pass_over(nf2_t *fs, uint32_t end)
 {
     struct nf2_root *root = &fs->root;
 
@@ -336,10 +343,9 @@ static uint32_t pass_over(nf2_t *fs, uint32_t old, uint32_t end)
     fs->space.now_fresh = false;
     fs->space.erased_groups = 0;
     root->next_suspect = true;
-    root->head = old;
     root->end = (uint16_t)end;
     if (nf2_log_fits(fs, end, NF2_STATE_BYTES)) {
-        (void)write_state(fs);  /* if it fails that log is full */
+        (void)write_state(fs, root->head);  /* if it fails that log is full */
     }
     return root->end;
 }
@@ -354,23 +360,23 @@ static NF2_APART int turn(nf2_t *fs)
     NF2_NEAR(root);
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         bool suspect = root->next_suspect && !NF2_BROKEN(NF2_FAULT_NEXT);
-        root->head = root->next;
-        if (root->head == old) {
+        uint32_t block = root->next;
+        if (block == old) {
             break;              /* what the anchor names */
         }
-        result = suspect ? nf2_flash_erase(fs, root->head, 1) : NF2_OK;
+        result = suspect ? nf2_flash_erase(fs, block, 1) : NF2_OK;
         fs->space.erases += suspect;
         root->end = 0;
         find_next(fs, old);
         if (result == NF2_OK) {
-            result = write_state(fs);
+            result = write_state(fs, block);
         }
         if (result == NF2_OK) {
             result = NF2_BROKEN(NF2_FAULT_TURN) && fs->mounted ? NF2_OK : nf2_super_write(fs);
         } else if (result == NF2_FAILED_BLOCK) {
-            nf2_journal_bad(fs, root->head);
+            nf2_journal_bad(fs, block);
             nf2_super_forget(fs);
-            end = pass_over(fs, old, end);
+            end = pass_over(fs, end);
         }
     }
     if (result == NF2_OK && old != 0 && old != root->next) { /* in a format it is 0 */
@@ -392,13 +398,12 @@ int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
 {
     int result = nf2_writer_end(fs, writer);
 
-    NF2_ASSERT(writer->block == fs->root.head);
     if (writer->begun) {
         /* full by decree */
         fs->root.end = (uint16_t)(result == NF2_OK ? writer->position : nf2_log_bytes(fs));
     }
     if (result == NF2_FAILED_BLOCK) {
-        nf2_journal_bad(fs, fs->root.head);
+        nf2_journal_bad(fs, writer->block);
     }
     return result;
 }
@@ -418,7 +423,7 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
     }
     fs->root.clean = clean;
     if (nf2_log_fits(fs, fs->root.end, NF2_STATE_BYTES)) {
-        result = write_state(fs);
+        result = write_state(fs, fs->root.head);
     }
     if (result == NF2_FAILED_BLOCK) {
         result = turn(fs); /* it writes one, too */

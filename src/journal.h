@@ -9,8 +9,6 @@
 
 #include "super.h"
 
-#define NF2_GROUP_BYTES_MAX 1000u
-
 /* Reads the root log at a mount. CORRUPT: it is damaged. */
 int nf2_journal_read(nf2_t *fs);
 

@@ -9,16 +9,6 @@ _Static_assert((int)NF2_GROUP_PUT == NF2_OP_PUT && (int)NF2_GROUP_DEL == NF2_OP_
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-int nf2_group_begin(nf2_t *fs, struct nf2_group_reader *reader)
-{
-    uint8_t header[2];
-
-    NF2_TRY(nf2_record_read(fs, fs->root.group_block, fs->root.group_at, 0, header, 2));
-    reader->at = 2;
-    reader->end = (uint16_t)((nf2_get16(header) & 0xFFFu) - 4u);
-    return NF2_OK;
-}
-
 /* Takes the key from the bytes in front of a body: bytes used, 0 if it is none. */
 static uint32_t load_key(const uint8_t *p, uint32_t room, struct nf2_key *key)
 {
@@ -35,12 +25,12 @@ static uint32_t load_key(const uint8_t *p, uint32_t room, struct nf2_key *key)
 int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op)
 {
     uint8_t bytes[NF2_GROUP_OP_HEAD + NF2_KEY_BYTES + 4u];
-    uint32_t left = (uint32_t)reader->end - reader->at, room = nf2_min(left, sizeof bytes);
+    uint32_t left = fs->root.group_bytes + 2u - reader->at, room = nf2_min(left, sizeof bytes);
 
-    if (reader->at >= reader->end) {
+    if (left == 0) {
         return 0;
     }
-    NF2_TRY(nf2_record_read(fs, fs->root.group_block, fs->root.group_at, reader->at, bytes, room));
+    NF2_TRY(nf2_record_read(fs, fs->root.head, fs->root.group_at, reader->at, bytes, room));
     uint32_t used = room > NF2_GROUP_OP_HEAD ?
                     load_key(bytes + NF2_GROUP_OP_HEAD, room - NF2_GROUP_OP_HEAD, &reader->key) : 0;
     uint32_t at = NF2_GROUP_OP_HEAD + used, body = nf2_get16(bytes + 1);
@@ -51,7 +41,7 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
     memset(op->body, 0, sizeof op->body);
     op->type = bytes[0];        /* the same numbers */
     op->key = &reader->key;
-    op->body[0] = nf2_span_at(fs->root.group_block, fs->root.group_at, reader->at + at, body);
+    op->body[0] = nf2_span_at(fs->root.head, fs->root.group_at, reader->at + at, body);
     if (op->type == NF2_OP_RANGE) {
         op->to = nf2_get32(bytes + at);
         op->body[0].length = 0;
@@ -72,12 +62,12 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
 static NF2_APART int look_through(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
                                   struct nf2_entry *entry)
 {
-    int sign = how < NF2_ABOVE ? 1 : -1, at = how & 1;
+    int sign = how < NF2_ABOVE ? 1 : -1, at = (int)(how & 1u);
     struct nf2_group_reader reader;
     struct nf2_op op;
     int found;
 
-    NF2_TRY(nf2_group_begin(fs, &reader));
+    nf2_group_begin(&reader);
     while ((found = nf2_group_next(fs, &reader, &op)) > 0) {
         bool any = entry->body.at.record.block != NF2_NO_BLOCK;
         if (op.type != NF2_OP_PUT) {

@@ -16,10 +16,13 @@ enum { NF2_GROUP_NONE = 0, NF2_GROUP_WAITS = 1, NF2_GROUP_FAILED = 2 };
 
 /* Reads the changes of a GROUP one after the other. */
 struct nf2_group_reader {
-    uint16_t at, end;           /* in the record */
+    uint16_t at;                /* in the record */
     struct nf2_key key;         /* of the last one */
 };
-int nf2_group_begin(nf2_t *fs, struct nf2_group_reader *reader);
+static inline void nf2_group_begin(struct nf2_group_reader *reader)
+{
+    reader->at = 2;
+}
 
 /* The next change: 1, 0 at the end, or an error. Its body stays on the chip. */
 int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op);

@@ -67,9 +67,6 @@ uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits);
 enum nf2_space_of { NF2_SPACE_WHOLE, NF2_SPACE_WORN, NF2_SPACE_RESTS };
 uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start);
 
-/* Free blocks of `now` from number `at` on, up to `limit`. */
-uint32_t nf2_space_run(const nf2_t *fs, uint32_t at, uint32_t limit);
-
 /* So many of these blocks, from the first one on, are on record as erased. */
 uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count);
 

@@ -23,7 +23,7 @@ struct rewrite {
                                    it is not cut; 0: in front of all */
     uint16_t block;             /* that is written; NF2_NO_BLOCK: it is measured */
     uint16_t length, bytes;     /* of what was: where it ends, and its records */
-    struct nf2_writer *writer;
+    struct nf2_writer writer;
     struct nf2_key key[2];      /* of `up`: what they mean for the parent */
     struct nf2_op up[2];
 };
@@ -83,7 +83,7 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
     NF2_TRY(nf2_iterate(fs, view, part > 0 ? &entry.key : NULL, &gap));
     while (rewrite->done < end) {
         int found = nf2_iterate_next(fs, &gap, &entry);
-        bool half = measuring && 2 * rewrite->writer->position > rewrite->base;
+        bool half = measuring && 2 * rewrite->writer.position > rewrite->base;
         if (found <= 0 || (half && rewrite->sources == 2)) { /* that is too much for one */
             return found;
         }
@@ -99,10 +99,10 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
         }
         if (kept) {
             rewrite->done++;
-            rewrite->writer->more = rewrite->done < end;
+            rewrite->writer.more = rewrite->done < end;
             nf2_op_put(&op, &entry.key, NULL, 0);
             op.body[0] = entry.body;
-            nf2_node_put(fs, rewrite->writer, &op, -1);
+            nf2_node_put(fs, &rewrite->writer, &op, -1);
         }
     }
     return NF2_OK;
@@ -111,11 +111,10 @@ static NF2_APART int copy_kept(nf2_t *fs, struct rewrite *rewrite, struct nf2_vi
 /* Writes a part into a block. NF2_NO_BLOCK: only to see how long that gets; NF2_NODE_FULL then. */
 static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
 {
-    struct nf2_writer own, *writer = &own;
+    struct nf2_writer *writer = &rewrite->writer;
     const struct nf2_child *node = &rewrite->way[rewrite->level];
     struct nf2_view *view;
 
-    rewrite->writer = writer;
     nf2_writer_begin(writer, rewrite->block, 0);
     writer->result = rewrite->block == NF2_NO_BLOCK ? NF2_NODE_FULL : NF2_OK;
     rewrite->done = rewrite->end[part];

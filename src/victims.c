@@ -166,6 +166,7 @@ bool nf2_victims_zoom(nf2_t *fs)
         return false;
     }
     uint32_t cells = NF2_CELLS / size;  /* of as many blocks as there will be cells */
+    NF2_ASSERT(cells < NF2_CELLS);
     for (uint32_t first = 0; first + cells <= NF2_CELLS; first++) {
         uint32_t sum = garbage_in(fs, first, first + cells);
         best = sum > most ? first : best;

@@ -222,7 +222,7 @@ static int do_mount(nf2_t *fs)
     NF2_TRY(nf2_journal_read(fs));
     NF2_TRY(usable(fs, root->node, NF2_ERR_FOREIGN)); /* a format was cut */
     NF2_TRY(usable(fs, root->next, NF2_ERR_FOREIGN));
-    bool waits = root->group_block != NF2_NO_BLOCK && !NF2_BROKEN(NF2_FAULT_REDO);
+    bool waits = root->group_at != 0 && !NF2_BROKEN(NF2_FAULT_REDO);
     fs->group_busy = waits ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
     fs->space.mark_window = fs->walk.turn = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
@@ -248,7 +248,7 @@ static int leave(nf2_t *fs)
 
     if (!waits) {
         NF2_TRY(result);
-        fs->root.group_block = NF2_NO_BLOCK;
+        fs->root.group_at = 0;
     }
     nf2_space_return(fs);
     return nf2_journal_checkpoint(fs, true);

@@ -109,7 +109,8 @@ static int count_free(nf2_t *fs, bool leaving)
         nf2_put24(count, value);
         space->worn |= (uint32_t)is_worn(fs, &counts, group) << group;
     }
-    nf2_op_put(&op, &counts.key, counts.bytes, sizeof counts.bytes);
+    nf2_op_put_system(&op, NF2_KEY_WEAR, window);
+    op.body[0] = nf2_span_of(counts.bytes, sizeof counts.bytes);
     /* of one leaf: no GROUP is left */
     return sum >= LEAST_CHANGE ? nf2_change_ahead(fs, &op, 1) : NF2_OK;
 }

@@ -25,8 +25,10 @@ int nf2_wear_look(nf2_t *fs);
 #define NF2_WEAR_BYTES 3u
 #define NF2_WEAR_COUNT 8u       /* an erase of one block, in them */
 struct nf2_counts {
-    struct nf2_key key;
-    uint8_t bytes[NF2_GROUPS * NF2_WEAR_BYTES];
+    union {
+        struct nf2_key key;     /* only until they are found: stack */
+        uint8_t bytes[NF2_GROUPS * NF2_WEAR_BYTES];
+    };
 };
 
 /* Nothing is on record: it was never taken from. */

@@ -280,7 +280,8 @@ def stacks(ours, theirs):
         "Worst stack by what the compiler says of frames and calls. It does not see the driver, "
         "the caller's hooks, interrupts, "
         "libc and libgcc. A call through a pointer counts as one of each function with as many "
-        "parameters whose address is taken above it.",
+        "parameters whose address is taken above it. A function that ends with a jump to another "
+        "one has given up its frame by then: it counts as 0 there.",
         table(["call", "bytes of stack"], rows),
         *notes,
     ]

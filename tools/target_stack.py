@@ -7,7 +7,8 @@ and count as 0). A call through a member of a structure reaches the functions th
 gives that member (`.member = function`); a call through another pointer is taken to reach each
 function with as many parameters whose address is taken in a function that leads to that call, or in
 a table without such initializers. Functions
-that call each other in a circle count together, each once (the circle is named).
+that call each other in a circle count together, each once (the circle is named). A function that
+ends with a jump to another one has given up its frame by then, so that does not count below it.
 """
 
 import re
@@ -20,6 +21,7 @@ NODE = re.compile(r'^node: \{ title: "([^"]+)" label: "([^"]*)"')
 EDGE = re.compile(r'^edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"(?: label: "([^"]*)")?')
 BYTES = re.compile(r"(\d+) bytes \(([^)]*)\)")
 TAKEN = re.compile(r"R_ARM_(?:ABS32|MOVW_ABS_NC|MOVT_ABS|THM_MOVW_ABS_NC)\s+[0-9a-f]+\s+(\S+)")
+JUMP = re.compile(r"R_ARM_THM_(CALL|JUMP\w*)\s+[0-9a-f]+\s+(\S+)")
 INITIAL = re.compile(r"\.(\w+)\s*=\s*(\w+)\s*[,}]")
 POINTER = "__indirect_call"
 
@@ -30,6 +32,7 @@ class Function:
     kind: str  # "static", "dynamic,bounded", ...
     parameters: int | None  # how many, where the source tells
     callees: set = field(default_factory=set)
+    jumps: set = field(default_factory=set)  # those of them that are never called, only jumped to
 
 
 @dataclass
@@ -125,20 +128,27 @@ def arguments(text, name):
 
 
 def note_addresses(graph, thing):
-    """Adds whose address this object's functions and tables hold."""
+    """Adds whose address this object's functions and tables hold, and what they jump to."""
     titles = {}
     for line in thing.with_suffix(".ci").read_text().splitlines():
         if found := NODE.match(line):
             titles[name_of(found.group(1))] = found.group(1)
-    section = ""
+    section, ways = "", {}
     for line in run(CROSS + "readelf", "-rW", thing).splitlines():
         if line.startswith("Relocation section"):
             section = line.split("'")[1].removeprefix(".rel")
-        elif section.startswith((".text.", ".rodata", ".data")) and (found := TAKEN.search(line)):
+        if not section.startswith((".text.", ".rodata", ".data")):
+            continue
+        user = titles.get(section.removeprefix(".text."), "")
+        if found := TAKEN.search(line):
             taken = titles.get(found.group(1))
-            taker = titles.get(section.removeprefix(".text."), "")
             if taken:
-                graph.takers.setdefault(taker, set()).add(taken)
+                graph.takers.setdefault(user, set()).add(taken)
+        elif (found := JUMP.search(line)) and user in graph.functions:
+            ways.setdefault((user, found.group(2)), set()).add(found.group(1) == "CALL")
+    for (user, name), called in ways.items():
+        if True not in called:
+            graph.functions[user].jumps.add(titles.get(name, name))
 
 
 def resolve(graph):
@@ -205,14 +215,18 @@ def deepest(graph, titles):
     that calls itself."""
     found, round_ones = {}, []
     for circle in circles(graph, titles):
-        callees = {callee for title in circle for callee in graph.functions[title].callees}
-        below = max(
-            (found[callee] for callee in sorted(callees & titles - set(circle))),
-            key=lambda one: one.bytes,
-            default=Deepest(0, []),
-        )
+        functions = [graph.functions[title] for title in circle]
+        callees = {callee for function in functions for callee in function.callees}
+        own = sum(function.frame for function in functions)
+        jumps = functions[0].jumps if len(circle) == 1 else set()
         path = [(name_of(title), graph.functions[title].frame) for title in circle]
-        result = Deepest(sum(frame for _, frame in path) + below.bytes, [*path, *below.path])
+        result = Deepest(own, path)
+        for callee in sorted(callees & titles - set(circle)):
+            below = found[callee]
+            if callee in jumps and below.bytes > result.bytes:
+                result = Deepest(below.bytes, [(path[0][0], 0), *below.path])
+            elif callee not in jumps and own + below.bytes > result.bytes:
+                result = Deepest(own + below.bytes, [*path, *below.path])
         for title in circle:
             found[title] = result
         if len(circle) > 1 or callees & set(circle):

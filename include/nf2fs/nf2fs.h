@@ -102,7 +102,8 @@ struct nf2_config {
 
     /*
      * Memory for the volume, NF2_BUFFER_SIZE(page_size) bytes, alive until nf2_unmount. No
-     * alignment is asked for. What is beyond that size only makes nf2_check faster.
+     * alignment is asked for. What is beyond that size holds more of the tree: reads, look-ups and
+     * small changes take fewer reads of the chip then.
      */
     void *buffer;
     uint32_t buffer_size;
@@ -422,7 +423,7 @@ int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 /*
  * Sets aside the blocks that writing up to `size` bytes will need, so that those writes cannot fail
  * with NOSPC. The file's size does not change, nothing is written; what is not used by the close is
- * given back. Errors: NOSPC, FBIG.
+ * given back. A smaller size later takes nothing back. Errors: NOSPC, FBIG.
  */
 int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 

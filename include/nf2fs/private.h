@@ -91,8 +91,8 @@ struct nf2_root {               /* journal.c: what a mount must know */
     uint16_t next;              /* block where the root log goes on; the second run */
     uint16_t node;              /* root of the tree */
     uint16_t node_base;         /* end of its sorted part */
-    uint16_t group_block;       /* of a GROUP that is not known to be applied; NF2_NO_BLOCK: none */
-    uint16_t group_at;          /* its place */
+    uint16_t group_at;          /* place in the head of a GROUP that is not known to be applied;
+                                   0: none */
     uint16_t unclean_mounts;
     uint16_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
     uint8_t level;              /* of the tree's root; the third run */
@@ -107,6 +107,7 @@ struct nf2_root {               /* journal.c: what a mount must know */
     bool anchor_due;            /* none names the head */
     uint8_t super_block;        /* that has the last ANCHOR */
     uint16_t end;               /* where the next record goes in the root log */
+    uint16_t group_bytes;       /* of the changes in the GROUP */
     uint32_t head;              /* block of that */
     uint32_t super_sequence;
     uint32_t next_id;

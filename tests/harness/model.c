@@ -347,8 +347,10 @@ void model_apply(struct model *model, const struct call *call)
     case OP_SEEK: apply_seek(handle, call); break;
     case OP_TRUNCATE: apply_truncate(model, handle, (uint32_t)call->number); break;
     case OP_PREALLOCATE:
-        handle->promised = (uint32_t)call->number;
-        handle->promised_from = model_view(handle)->size;
+        if ((uint32_t)call->number > handle->promised) {    /* a smaller size takes nothing back */
+            handle->promised = (uint32_t)call->number;
+            handle->promised_from = model_view(handle)->size;
+        }
         handle->dirty_maybe = true;
         break;
     case OP_SYNC: handle_commit(model, handle); break;

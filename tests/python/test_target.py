@@ -104,6 +104,8 @@ typedef struct { uint32_t a[5]; } nf2_t;
 int nf2_first(struct nf2_flash *flash);
 int nf2_second(int depth);
 int nf2_third(int x);
+int nf2_fourth(int x);
+int nf2_fifth(int x);
 /* int nf2_in_a_comment(void); */
 uint64_t nf2_divide(uint64_t a, uint64_t b);
 """
@@ -135,6 +137,11 @@ __attribute__((noipa)) static int flat(int x) { TAKE(64); return x + room[0]; }
 static const struct table table = { .deep = deep, .flat = flat };
 static const struct table *volatile tables = &table;
 int nf2_third(int x) { return x < 0 ? tables->flat(x) + 1 : x; }
+__attribute__((noipa)) static int last(int x) { TAKE(500); return x + room[0]; }
+__attribute__((noipa)) static int jumps(int x) { TAKE(300); return last(x + room[0]); }
+__attribute__((noipa)) static int both(int x) { TAKE(200); return x ? last(x) + room[0] : last(1); }
+int nf2_fourth(int x) { TAKE(100); return jumps(x) + room[0]; }
+int nf2_fifth(int x) { TAKE(100); return both(x) + room[0]; }
 uint64_t nf2_divide(uint64_t a, uint64_t b) { return a / b; }
 """
 SETTINGS = {
@@ -164,8 +171,10 @@ def sizes(build, tmp_path_factory):
 def test_bytes_are_those_of_what_is_called(sizes):
     one, everything, some = (sizes["programs"][name] for name in ("one", "all", "some"))
     assert set(one["functions"]) == {"own:visit", "own:each", "own:nf2_first"}
-    assert everything["calls"] == ["nf2_first", "nf2_second", "nf2_third", "nf2_divide"]
-    assert some["calls"] == ["nf2_first", "nf2_third", "nf2_divide"]
+    first, second, *rest = everything["calls"]
+    assert (first, second) == ("nf2_first", "nf2_second")
+    assert rest == ["nf2_third", "nf2_fourth", "nf2_fifth", "nf2_divide"]
+    assert some["calls"] == [first, *rest]
     assert set(everything["functions"]) - set(some["functions"]) == {
         "own:nf2_second",
         "own:other",
@@ -211,6 +220,17 @@ def test_stack_follows_pointers_and_circles_but_not_the_driver(sizes):
     assert stack["circles"] == ["nf2_second"]
     assert stack["calls"][0]["call"] == "nf2_second"
     assert stack["without_information"] == ["__aeabi_uldivmod"]
+
+
+@needs_gcc
+def test_stack_of_what_is_jumped_to_lies_where_the_frame_was(sizes):
+    deep = {call["call"]: call for call in sizes["programs"]["all"]["stack"]["calls"]}
+    names = [frame.split()[0] for frame in deep["nf2_fourth"]["path"]]
+    frames = [int(frame.split()[1]) for frame in deep["nf2_fourth"]["path"]]
+    assert names == ["nf2_fourth", "jumps", "last"]
+    assert frames[1] == 0 and 600 <= deep["nf2_fourth"]["bytes"] == sum(frames) <= 700
+    # one that calls it, too, still has its frame then
+    assert 800 <= deep["nf2_fifth"]["bytes"] <= 920
 
 
 def test_a_core_without_sources_is_refused_clearly(tmp_path):

@@ -206,22 +206,21 @@ static void write_inner(struct made *made)
 
 static void write_log(struct made *made)
 {
-    uint8_t state[120] = {0}, anchor[28] = "NF2F\2";
+    uint8_t state[118] = {0}, anchor[28] = "NF2F\2";
 
     put32(state, MADE_VOLUME);
     put32(state + 4, made->id_limit);
     put16(state + 8, MADE_NEXT);
     put16(state + 10, made->root);
     put16(state + 12, made->end[made->root < MADE_BLOCKS ? made->root : MADE_INNER]);
-    put16(state + 14, made->group_block);
-    put16(state + 16, made->group_at);
-    put16(state + 18, made->unclean);
-    state[28] = made->level;
-    state[30] = made->clean;
-    state[33] = made->bad_keys;
-    put32(state + 38, made->erased_groups);
-    put16(state + 42, made->free);
-    memcpy(state + 56, made->bits, 64);
+    put16(state + 14, made->group_at);
+    put16(state + 16, made->unclean);
+    state[26] = made->level;
+    state[28] = made->clean;
+    state[31] = made->bad_keys;
+    put32(state + 36, made->erased_groups);
+    put16(state + 40, made->free);
+    memcpy(state + 54, made->bits, 64);
     (void)made_record(made, MADE_HEAD, 2, false, state, sizeof state);
     put32(anchor + 8, MADE_BLOCK + 256 + 1);
     put32(anchor + 12, MADE_BLOCKS);

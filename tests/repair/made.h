@@ -35,7 +35,7 @@ struct made {
     /* CHECKPOINT */
     uint8_t level;
     bool clean, bad_keys;
-    uint32_t id_limit, free, erased_groups, group_block, group_at, root;
+    uint32_t id_limit, free, erased_groups, group_at, root;
     uint16_t unclean;
     uint8_t bits[64];
 };

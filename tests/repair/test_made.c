@@ -151,7 +151,7 @@ TEST(anchor_behind_garbage)
 TEST(anchor_missing)
 {
     BUILT(made);
-    uint8_t state[120];
+    uint8_t state[118];
     memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
     state[8] = MADE_USED - 1; /* the next block */
     state[10] = MADE_LEAF;
@@ -171,10 +171,10 @@ TEST(anchor_missing)
 TEST(newer_log)
 {
     BUILT(made);
-    uint8_t state[120];
+    uint8_t state[118];
     memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
     state[8] = MADE_USED - 1; /* the next block */
-    state[34]++; /* erases */
+    state[32]++; /* erases */
     (void)made_record(&made, MADE_USED - 2, 2, false, state, sizeof state);
     (void)made_record(&made, MADE_USED - 2, 2, false, state, sizeof state);
     struct repair *repair = expect(&made, REPAIR_ANCHOR, true);
@@ -188,7 +188,7 @@ TEST(turn_with_group)
 {
     for (unsigned cut = 0; cut < 2; cut++) {
         struct made made;
-        uint8_t state[120];
+        uint8_t state[118];
         made_begin(&made);
         made.clean = false;
         made_build(&made);
@@ -231,10 +231,10 @@ TEST(next_block_not_erased)
 TEST(next_block_of_an_older_log)
 {
     BUILT(made);
-    uint8_t state[120];
+    uint8_t state[118];
     memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
     (void)made_record(&made, MADE_NEXT, 2, false, state, sizeof state);
-    state[31] = 1; /* the next block was not erased yet */
+    state[29] = 1; /* the next block was not erased yet */
     made.end[MADE_HEAD] = 0;
     memset(byte_of(&made, MADE_HEAD, 0), 0xFF, MADE_BLOCK);
     (void)made_record(&made, MADE_HEAD, 2, false, state, sizeof state);
@@ -251,7 +251,7 @@ TEST(next_block_in_use)
     static const uint8_t blocks[] = {MADE_HEAD, 1};
     for (unsigned i = 0; i < 2; i++) {
         BUILT(made);
-        uint8_t state[120];
+        uint8_t state[118];
         memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
         state[8] = blocks[i];
         (void)made_record(&made, MADE_HEAD, 2, false, state, sizeof state);
@@ -292,15 +292,17 @@ TEST(root_log_lost)
     made_end(&made);
 }
 
+/* No GROUP is there, whether the volume was left cleanly or not. */
 TEST(group)
 {
-    struct made made;
-    made_begin(&made);
-    made.clean = false;
-    made.group_block = MADE_HEAD;
-    made.group_at = 600;
-    made_build(&made);
-    DONE(made, REPAIR_GROUP, true);
+    for (unsigned clean = 0; clean < 2; clean++) {
+        struct made made;
+        made_begin(&made);
+        made.clean = clean != 0;
+        made.group_at = 600;
+        made_build(&made);
+        DONE(made, REPAIR_GROUP, true);
+    }
 }
 
 /* PUT of a piece of a map, at an offset below 256. */
@@ -317,6 +319,39 @@ static uint32_t put_piece(uint8_t *p, uint32_t id, uint8_t offset, uint32_t bloc
     p[2] = 0;
     memcpy(p + n, body, bytes);
     return n + bytes;
+}
+
+/* What a mount refuses: the GROUP that is named is not the last one, or is longer than a GROUP can be. */
+TEST(older_group)
+{
+    static const uint8_t group[7] = {1, 0, 0, 1, 2, 'n', 'o'};
+    uint8_t state[118];
+
+    for (unsigned last = 0; last < 2; last++) {
+        BUILT(made);
+        memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
+        uint32_t at = made_record(&made, MADE_HEAD, 4, false, group, sizeof group);
+        state[28] = 0; /* not clean */
+        uint32_t next = last ? at : made_record(&made, MADE_HEAD, 4, false, group, sizeof group);
+        state[14] = (uint8_t)at;
+        state[15] = (uint8_t)(at >> 8);
+        (void)made_record(&made, MADE_HEAD, 2, false, state, sizeof state);
+        DONE(made, next == at ? REPAIR_PENDING : REPAIR_GROUP, true);
+    }
+}
+
+TEST(group_behind)
+{
+    static const uint8_t group[7] = {1, 0, 0, 1, 2, 'n', 'o'};
+
+    for (unsigned named = 0; named < 2; named++) {
+        struct made made;
+        made_begin(&made);
+        made.group_at = named ? 126 : 0;
+        made_build(&made);
+        CHECK_EQ(made_record(&made, MADE_HEAD, 4, false, group, sizeof group), 126);
+        DONE(made, named ? REPAIR_GROUP : REPAIR_PENDING, false);
+    }
 }
 
 /* A change that waits: a file gets another name, in the other leaf, and its map another piece. */
@@ -815,6 +850,8 @@ int main(void)
     RUN(bad_blocks);
     RUN(root_log_lost);
     RUN(group);
+    RUN(older_group);
+    RUN(group_behind);
     RUN(pending);
     RUN(leaf_lost);
     RUN(names_lost);

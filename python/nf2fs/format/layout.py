@@ -68,8 +68,6 @@ class Layout(layout.Layout):
             return
         state = records[places[-1]].fields
         self.log.add(state["next"])
-        if state["group_block"]:
-            self.log.add(state["group_block"])
         for start, count, _ in state["claims"]:
             self.set_aside |= set(range(start, min(start + count, self.chip.blocks)))
         self._tree(state["root"])

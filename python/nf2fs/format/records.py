@@ -141,11 +141,11 @@ def _anchor(data: bytes) -> Said:
     return Said("ANCHOR", text, fields)
 
 
-CHECKPOINT_BYTES = 120
+CHECKPOINT_BYTES = 118
 # Fields in their order; several numbers of one size are a list.
 STATE_FIELDS = (
     ("volume", 4, 1), ("id_limit", 4, 1), ("next", 2, 1), ("root", 2, 1), ("base_end", 2, 1),
-    ("group_block", 2, 1), ("group_place", 2, 1), ("unclean_mounts", 2, 1), ("bad", 2, 4),
+    ("group_place", 2, 1), ("unclean_mounts", 2, 1), ("bad", 2, 4),
     ("level", 1, 1), ("bads", 1, 1), ("flags", 1, 4), ("erases", 4, 1), ("erased_groups", 4, 1), ("free", 2, 1),
     ("window", 2, 1), ("nodes", 1, 4), ("data", 1, 4), ("fresh", 1, 2), ("used_bits", 1, 64),
 )  # fmt: skip
@@ -175,8 +175,8 @@ def _checkpoint(data: bytes) -> Said:
         f"window {found['window']}",
         f"ids from {found['id_limit']} on unused",
     ]
-    if found["group_block"]:
-        parts.append(f"group in block {found['group_block']} at {found['group_place']:#x}")
+    if found["group_place"]:
+        parts.append(f"group at {found['group_place']:#x}")
     parts += [f"claimed {blocks_text(claims)}"] * bool(claims)
     parts += [f"bad blocks {', '.join(map(str, found['bad']))}"] * bool(found["bad"])
     return Said("CHECKPOINT", "; ".join(parts), found)
