@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 import json
-import re
 import shutil
 import threading
 from pathlib import Path
@@ -180,30 +179,12 @@ def test_figures_page_and_readme(norbench, tmp_path):
     assert figures.replace_block(str(tmp_path / "none.md"), "x") is False
 
 
-def test_stack_from_a_call_graph():
-    text = """node: { title: "nf2_open" label: "nf2_open\\nfile.c:1:5\\n40 bytes (static)" }
-node: { title: "file.c:walk" label: "walk\\nfile.c:9:5\\n100 bytes (dynamic,bounded)" }
-node: { title: "memcpy" label: "memcpy\\n<built-in>" shape : ellipse }
-edge: { sourcename: "nf2_open" targetname: "file.c:walk" label: "file.c:3:3" }
-edge: { sourcename: "file.c:walk" targetname: "memcpy" label: "file.c:10:3" }
-"""
-    frames, calls = target.parse_call_graph([text])
-    assert target.deepest(frames, calls, ["nf2_open"])[0] == 140
-    loop = text + 'edge: { sourcename: "file.c:walk" targetname: "nf2_open" label: "x" }\n'
-    with pytest.raises(target.Recursion):
-        target.deepest(*target.parse_call_graph([loop]), ["nf2_open"])
-
-
-def test_stack_through_callbacks():
-    frames = {"each": 8, "file.c:count_item": 100, "drive_read": 4}
-    calls = {"each": {target.INDIRECT}, "drive_read": {target.INDIRECT}}
-    core = target.Core((), {"each": re.compile(r"_item$")}, re.compile(r"^drive_"))
-    target.resolve_callbacks(core, frames, calls)
-    assert target.deepest(frames, calls, list(frames))[0] == 108
-    with pytest.raises(target.Unbounded):
-        target.resolve_callbacks(core, {"nf2_other": 8}, {"nf2_other": {target.INDIRECT}})
-    with pytest.raises(target.Unbounded):
-        target.resolve_callbacks(core, {"file.c:lost": 8}, {})
+def test_a_circle_of_calls_leaves_no_bound_of_the_stack():
+    deep = {"calls": [{"call": "nf2_open", "bytes": 140, "path": ["nf2_open 40", "walk 100"]}], "circles": [], "frames_not_fixed": []}
+    assert target.stack_of(deep)["stack_bytes"] == 140
+    for loose in ("circles", "frames_not_fixed"):
+        found = target.stack_of(deep | {loose: ["walk nf2_open"]})
+        assert found == {"unbounded": {"stack_bytes": "no bound: walk nf2_open"}}
 
 
 @pytest.mark.skipif(shutil.which(target.COMPILER) is None, reason="no cross compiler")
