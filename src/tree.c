@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tree.h"
 
-#include "walked.h"
-
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length)
 {
     op->type = NF2_OP_PUT;
@@ -60,8 +58,7 @@ int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf
     return valid && block != 0 && block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
 }
 
-/* Does the way lead to the leaf in which a key lies, or (`below`) the keys next below it? */
-static int leads(nf2_t *fs, const struct nf2_key *key, bool below)
+int nf2_tree_leads(nf2_t *fs, const struct nf2_key *key, bool below)
 {
     const struct nf2_way *way = &fs->way;
     int order = 0;
@@ -145,15 +142,11 @@ static int find_way(nf2_t *fs, const struct nf2_key *key, bool below)
 /* No search, if that is the leaf that was asked for last and no node was written anew since. */
 int nf2_tree_lead(nf2_t *fs, const struct nf2_key *key, bool below)
 {
-    int known = fs->way.known ? leads(fs, key, below) : 0;
+    int known = fs->way.known ? nf2_tree_leads(fs, key, below) : 0;
     return known == 0 ? find_way(fs, key, below) : known;
 }
 
-/*
- * The leaf's lowest possible key, or (`above`) that of what follows it: 1, 0 if there is none, or
- * an error.
- */
-static int bound(nf2_t *fs, bool above, struct nf2_key *key)
+int nf2_tree_bound(nf2_t *fs, bool above, struct nf2_key *key)
 {
     const struct nf2_way *way = &fs->way;
     struct nf2_front front;
@@ -172,10 +165,10 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
 {
     NF2_TRY(nf2_tree_lead(fs, key, false));
     memcpy(path->node, fs->way.node, sizeof path->node);
-    int above = bound(fs, true, &path->upper);
+    int above = nf2_tree_bound(fs, true, &path->upper);
     path->bounded = above > 0;
     NF2_TRY(above);
-    return bound(fs, false, &path->lower);
+    return nf2_tree_bound(fs, false, &path->lower);
 }
 
 /* The entry behind the last one that was found: 1, 0 if it is in another leaf, or an error. */
@@ -230,7 +223,7 @@ int nf2_tree_seek_as_is(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
         found = nf2_gap_seek(fs, &gap, how, entry);
         if (found == 0) {
             bool above = how >= NF2_ABOVE;
-            int bounded = bound(fs, above, &entry->key);
+            int bounded = nf2_tree_bound(fs, above, &entry->key);
             if (bounded <= 0) {
                 return bounded;
             }
@@ -277,74 +270,4 @@ int nf2_tree_find_as_is(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *
     memmove(hints + 1, hints, i * sizeof hint);
     *hints = hint;
     return 1;
-}
-
-/* ---- changing -------------------------------------------------------------------------------- */
-
-/* Leads the way to the leaf in which all changes lie. */
-static NF2_APART int lead_all(nf2_t *fs, const struct nf2_op *ops, unsigned count)
-{
-    struct nf2_key upper;
-    int within = nf2_tree_lead(fs, ops->key, false);
-
-    for (const struct nf2_op *op = ops; within > 0 && op < ops + count; op++) {
-        if (op > ops) {
-            within = leads(fs, op->key, false);
-        }
-        if (within > 0 && op->type == NF2_OP_RANGE) {
-            int above = bound(fs, true, &upper);
-            within = above > 0 ? !nf2_op_covers(op, &upper) : above < 0 ? above : 1;
-        }
-    }
-    return within == 0 ? NF2_SPANS_LEAVES : within;
-}
-
-int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count)
-{
-    NF2_TRY(lead_all(fs, ops, count));
-    NF2_TRY(nf2_journal_open(fs));
-    NF2_TRY(nf2_walked_barrier(fs, ops, count));
-    int done = nf2_tree_write(fs, fs->way.node, ops->key, 0, ops, count);
-    return done < 0 ? done : NF2_OK;
-}
-
-/* Ends a RANGE where the leaf ends that it begins in. */
-static int cut_range(nf2_t *fs, struct nf2_op *range)
-{
-    struct nf2_key upper;
-
-    NF2_TRY(nf2_tree_lead(fs, range->key, false));
-    int above = bound(fs, true, &upper);
-    if (above > 0 && nf2_op_covers(range, &upper)) {
-        range->to = nf2_key_value(&upper);
-    }
-    return above < 0 ? above : 1;
-}
-
-int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range)
-{
-    struct nf2_entry entry;
-    int found = nf2_tree_seek_as_is(fs, range->key, NF2_AT_OR_ABOVE, &entry);
-
-    if (found <= 0 || !nf2_op_covers(range, &entry.key)) {
-        return found < 0 ? found : 0;
-    }
-    range->key = nf2_op_own(range);
-    nf2_key_copy(nf2_op_own(range), &entry.key);
-    return cut_range(fs, range);
-}
-
-int nf2_tree_apply(nf2_t *fs, struct nf2_op *op)
-{
-    uint32_t to = op->to;
-    int found;
-
-    if (op->type != NF2_OP_RANGE) {
-        return nf2_tree_change(fs, op, 1);
-    }
-    while ((found = nf2_tree_first_part(fs, op)) > 0) { /* leaf by leaf */
-        NF2_TRY(nf2_tree_change(fs, op, 1));
-        op->to = to;
-    }
-    return found;
 }

@@ -32,6 +32,15 @@ int nf2_tree_descend(nf2_t *fs, const struct nf2_key *key, struct nf2_path *path
  */
 int nf2_tree_lead(nf2_t *fs, const struct nf2_key *key, bool below);
 
+/* Does it lead there already? 1, 0 or an error. */
+int nf2_tree_leads(nf2_t *fs, const struct nf2_key *key, bool below);
+
+/*
+ * The lowest possible key of the leaf that it leads to, or (`above`) of what follows that: 1, 0 if
+ * there is none, or an error.
+ */
+int nf2_tree_bound(nf2_t *fs, bool above, struct nf2_key *key);
+
 /*
  * `node`: the inner node with an entry at `place`, and then the child that this names. `front` is
  * the entry's.
@@ -50,7 +59,7 @@ int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
 
 /*
- * Changes of one leaf: all or nothing, durable when it returns. NF2_SPANS_LEAVES: nothing was done.
+ * change.c: changes of one leaf: all or nothing, durable when it returns. NF2_SPANS_LEAVES: nothing was done.
  * The caller has seen to it that there are blocks for it.
  */
 int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The order of the core's sources: calls lead downwards, no file is reached from what it calls, and the map of docs/DESIGN.md
+names each of them above what it calls."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted((ROOT / "src").glob("*.c"))
+COMPILER = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
+pytestmark = pytest.mark.skipif(not COMPILER or not shutil.which("nm"), reason="needs a C compiler and nm")
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    """Of each source: those whose functions or tables it uses."""
+    folder = tmp_path_factory.mktemp("objects")
+    defined, used = {}, {}
+    for source in SOURCES:
+        target = folder / f"{source.stem}.o"
+        includes = [f"-I{ROOT / name}" for name in ("include", "src")]
+        subprocess.run([COMPILER, "-std=c11", "-O0", *includes, "-c", source, "-o", target], check=True)
+        symbols = subprocess.run(["nm", target], check=True, capture_output=True, text=True).stdout
+        for kind, name in re.findall(r"([A-Za-z]) (\w+)$", symbols, re.MULTILINE):
+            if kind in "TRDB":
+                defined[name] = source.name
+            elif kind == "U":
+                used.setdefault(source.name, set()).add(name)
+    return {source.name: {defined[name] for name in used.get(source.name, ()) if name in defined} - {source.name} for source in SOURCES}
+
+
+def floors(calls):
+    """How many files stand below each, and the circles, as lists of names."""
+    height, open_now, circles = {}, [], []
+
+    def visit(name):
+        if name in open_now:
+            circles.append(open_now[open_now.index(name):])
+        elif name not in height:
+            open_now.append(name)
+            below = [visit(one) for one in sorted(calls[name])]
+            open_now.pop()
+            height[name] = 1 + max(below, default=0)
+        return height.get(name, 0)
+
+    for name in calls:
+        visit(name)
+    return height, circles
+
+
+def test_no_source_is_reached_from_what_it_calls(calls):
+    assert len(calls) == len(SOURCES) > 30
+    assert floors(calls)[1] == []
+    assert floors({"a": {"b"}, "b": {"c"}, "c": {"b"}})[1] == [["b", "c"]]
+
+
+def test_the_map_names_each_source_above_what_it_calls(calls):
+    text = (ROOT / "docs" / "DESIGN.md").read_text(encoding="utf-8")
+    rows = [re.findall(r"`(\w+\.c)`", line.split("|")[1]) for line in text.splitlines() if re.match(r"\| `\w+\.[ch]`", line)]
+    place = {name: row for row, names in enumerate(rows) for name in names}
+    assert set(place) == set(calls)
+    upwards = [f"{name} -> {below}" for name in calls for below in calls[name] if place[below] < place[name]]
+    assert upwards == []
