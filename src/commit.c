@@ -259,12 +259,15 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
     if (done != 0) {
         return done;
     }
-    file->frames_block = 0;     /* also of new frames, until the file has the piece */
-    if (!frame && nf2_content_whole(file) && file->size <= nf2_inline_max(fs, &file->key)) {
-        return replace_content(fs, file, &kind, 1);
+    if (!frame) {
+        file->frames_block = 0;
+        if (nf2_content_whole(file) && file->size <= nf2_inline_max(fs, &file->key)) {
+            return replace_content(fs, file, &kind, 1);
+        }
+        NF2_TRY(nf2_data_flush(fs, file));
     }
-    NF2_TRY(frame ? NF2_OK : nf2_data_flush(fs, file));
-    NF2_TRY(commit_pieces(fs, file));
-    file->frames_block = frame ? file->piece[0].block : 0;
-    return 1;
+    /* new frames stay where they are meanwhile: what a handle appends to is pinned */
+    done = commit_pieces(fs, file);
+    file->frames_block = done < 0 ? 0 : file->frames_block;
+    return done;
 }
