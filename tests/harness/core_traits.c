@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "src/content.h"
+
 bool core_broken(const nf2_t *fs)
 {
     return fs->io.broken;
@@ -49,4 +51,18 @@ int core_name_order(const char *a, const char *b)
     key_of(b, second);
     int order = memcmp(first, second, sizeof first);
     return order != 0 ? order : strcmp(a, b);
+}
+
+bool core_appends_in_place(nf2_t *fs)
+{
+    struct nf2_piece last;
+
+    for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
+        bool appends = file->frames_block != 0 && !file->changed && !file->cut && !file->failed;
+        if (appends && file->synced > 0 && nf2_content_base(fs, file, file->synced - 1, &last) >= 0 &&
+            !(last.kind == NF2_PIECE_FRAMES && last.open && last.block == file->frames_block)) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -85,4 +85,10 @@ bool core_emptying(const nf2_t *fs);
 /* The level of the tree's root; a leaf has level 0. */
 int core_root_level(nf2_t *fs);
 
+/*
+ * Does each handle that appends to frames know where the file's last ones are? It reads the chip.
+ * True, too, where that cannot be read.
+ */
+bool core_appends_in_place(nf2_t *fs);
+
 #endif

@@ -225,6 +225,9 @@ bool rig_verify(struct rig *rig)
         image_free(&wanted);
     }
     image_free(&found);
+    if (right && rig->mounted && !rig->off && !core_appends_in_place(&rig->fs)) {
+        right = wrong(rig, "verify: a handle appends to frames that are not its file's last ones");
+    }
     return right;
 }
 
