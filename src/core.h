@@ -93,7 +93,7 @@ uint32_t nf2_get_varint(const uint8_t *p, uint32_t room, uint32_t *value);
 
 static inline bool nf2_bit(const uint8_t *map, uint32_t bit)
 {
-    return ((uint32_t)map[bit / 8] >> bit % 8 & 1u) != 0;
+    return ((uint32_t)(map[bit / 8] >> bit % 8) & 1u) != 0;
 }
 
 void nf2_bit_set(uint8_t *map, uint32_t bit, bool value);
