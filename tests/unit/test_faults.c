@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "core_traits.h"
 #include "cut_scripts.h"
 #include "rig.h"
 #include "ways.h"
@@ -132,7 +133,8 @@ static uint64_t run(const struct vflash_chip *chip, const struct call_list *list
     for (unsigned i = 0; i < list->count && right && !over; i++) {
         const struct call *call = &list->call[i];
 
-        faulty.failed = false;
+        /* a seek may be right, too, where the change that waited and that it applied first failed: the next call says so */
+        faulty.failed = core_broken(&rig.fs);
         rig.answer = NF2_OK;
         right = rig_call(&rig, call) == RIG_OK;
         if (!right && faulty.failed) {
