@@ -123,7 +123,7 @@ static uint64_t run(const struct vflash_chip *chip, const struct call_list *list
     struct faulty faulty = { .first = UINT64_MAX, .last = UINT64_MAX };
     struct nf2_flash driver;
     static struct rig rig;
-    bool right = begin(&rig, chip, &driver, &faulty), over = false;
+    bool right = begin(&rig, chip, &driver, &faulty), over = false, waited = false;
 
     faulty.calls = 0;
     faulty.counting = true;
@@ -133,8 +133,7 @@ static uint64_t run(const struct vflash_chip *chip, const struct call_list *list
     for (unsigned i = 0; i < list->count && right && !over; i++) {
         const struct call *call = &list->call[i];
 
-        /* a seek may be right, too, where the change that waited and that it applied first failed: the next call says so */
-        faulty.failed = core_broken(&rig.fs);
+        faulty.failed = waited;
         rig.answer = NF2_OK;
         right = rig_call(&rig, call) == RIG_OK;
         if (!right && faulty.failed) {
@@ -146,6 +145,8 @@ static uint64_t run(const struct vflash_chip *chip, const struct call_list *list
         if (!right) {
             printf("call %u: %s\n", i, rig.failure);
         }
+        /* its answer is right where a change that waited, and that it applied first, failed: the next call says so */
+        waited = call->op == OP_SEEK && faulty.failed && core_broken(&rig.fs);
     }
     if (right && !over) {
         faulty.last = 0;
