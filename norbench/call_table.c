@@ -98,14 +98,15 @@ const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
 /* ---- geometry ----------------------------------------------------------------------------------- */
 
 #define WINDOW 512u             /* blocks */
-#define LOG_PAGES 16u           /* at most */
+#define LOG_PAGE 256u           /* of a log, in bytes */
+#define LOG_PAGES 32u           /* at most */
 #define LOOKS 64u               /* at keys, where a node is searched, and at where its base ends */
 #define FANOUT 50u              /* children of an inner node that is half full of keys of some 24 bytes */
 
 /* The pages of a node and one more. */
 static uint32_t node_pages(const struct call_geometry *geometry)
 {
-    uint32_t pages = geometry->block_size / geometry->page_size;
+    uint32_t pages = geometry->block_size / LOG_PAGE;
     return (pages < LOG_PAGES ? pages : LOG_PAGES) + 1u;
 }
 

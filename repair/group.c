@@ -59,7 +59,7 @@ static uint32_t apply(struct repair *r, const uint8_t *p, uint32_t room)
 
 static bool find_group(struct repair *r, struct rep_record *record)
 {
-    uint32_t block = r->state.head, at = r->state.group_at, page = at & ~(r->page_size - 1);
+    uint32_t block = r->state.head, at = r->state.group_at, page = at & ~(NF2_LOG_PAGE - 1);
 
     return at == r->state.last_group &&
            rep_record_at(r, block, at, rep_page_epoch(r, block, page), record) == REP_RECORD;

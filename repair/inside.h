@@ -234,7 +234,7 @@ struct rep_memory {
 
 struct repair {
     const uint8_t *bytes;
-    uint32_t block_size, page_size, unit, blocks, log_bytes, window_blocks, windows;
+    uint32_t block_size, unit, blocks, log_bytes, window_blocks, windows;
     uint32_t volume_id;
     uint16_t epoch;             /* of the session that a mount begins, or that it ended cleanly */
     bool epoch_known;

@@ -7,9 +7,9 @@
 
 #define LENGTH_MOST 0xFFFu
 
-static uint32_t page_end(const struct repair *r, uint32_t at)
+static uint32_t page_end(uint32_t at)
 {
-    return (at & ~(r->page_size - 1)) + r->page_size;
+    return (at & ~(NF2_LOG_PAGE - 1)) + NF2_LOG_PAGE;
 }
 
 uint16_t rep_epoch_code(uint32_t number)
@@ -27,16 +27,16 @@ uint16_t rep_epoch_code(uint32_t number)
 static uint32_t copy(const struct repair *r, uint32_t block, uint32_t at, uint32_t length,
                      uint8_t *to)
 {
-    uint32_t end = page_end(r, at);
+    uint32_t end = page_end(at);
 
     if (length < NF2_RECORD_OVERHEAD ||
-        (at + length > end && at % r->page_size != NF2_PAGE_HEAD)) {
+        (at + length > end && at % NF2_LOG_PAGE != NF2_PAGE_HEAD)) {
         return 0;
     }
     for (uint32_t n; length > 0; to += n, at += n, length -= n) {
         if (at == end) { /* it goes on in the next page */
             at += NF2_CONTINUED_HEAD;
-            end += r->page_size;
+            end += NF2_LOG_PAGE;
         }
         if (end > r->log_bytes) {
             return 0;
@@ -92,7 +92,7 @@ enum rep_place rep_record_at(struct repair *r, uint32_t block, uint32_t at, uint
                              struct rep_record *record)
 {
     *record = (struct rep_record){.at = (uint16_t)at, .epoch = epoch};
-    if (at + NF2_RECORD_OVERHEAD > page_end(r, at)) {
+    if (at + NF2_RECORD_OVERHEAD > page_end(at)) {
         return REP_BLANK;
     }
     uint32_t header = rep_get16(rep_at(r, block, at));
@@ -119,7 +119,7 @@ uint32_t rep_record_next(const struct repair *r, const struct rep_record *record
 {
     uint32_t end = record->end, aligned = (end + r->unit - 1) & ~(r->unit - 1);
 
-    return record->more ? end : rep_min(aligned, page_end(r, end - 1));
+    return record->more ? end : rep_min(aligned, page_end(end - 1));
 }
 
 uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page)
@@ -129,7 +129,7 @@ uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page)
     struct rep_record record;
 
     if (stored == rep_epoch_code(stored) ||
-        (rep_get16(rep_at(r, block, at)) & LENGTH_MOST) > page_end(r, at) - at) {
+        (rep_get16(rep_at(r, block, at)) & LENGTH_MOST) > page_end(at) - at) {
         return stored;
     }
     for (unsigned bit = 0; bit < 16; bit++) {
@@ -178,7 +178,7 @@ static bool super(const struct scan *scan)
 /* Does a record of another program follow an invalid one in its page, if that has this length? */
 static bool goes_on_behind(const struct scan *scan, struct rep_record place, uint32_t length)
 {
-    uint32_t last = page_end(scan->r, place.at), next;
+    uint32_t last = page_end(place.at), next;
     bool more;
 
     place.end = (uint16_t)(length < NF2_RECORD_OVERHEAD ? last : place.at + length);
@@ -243,14 +243,14 @@ static void leave_page(struct scan *scan, bool invalid)
             damaged(log, scan->at);
         }
     }
-    scan->at = page_end(r, scan->at);
+    scan->at = page_end(scan->at);
 }
 
 /* The record behind one of a group: in its page, or at the next one's beginning. */
 static enum rep_place next_of_group(const struct scan *scan, struct rep_record *record)
 {
     struct repair *r = scan->r;
-    uint32_t at = rep_record_next(r, record), page = page_end(r, at - 1);
+    uint32_t at = rep_record_next(r, record), page = page_end(at - 1);
     enum rep_place found = at == page ? REP_BLANK :
                                         rep_record_at(r, scan->log->block, at, scan->epoch, record);
 
@@ -275,7 +275,7 @@ static void take(struct scan *scan, struct rep_record record)
     do {
         REP_ADD(scan->r, &log->records, record);
         end = rep_record_next(scan->r, &record);
-        log->used_end = rep_max(log->used_end, page_end(scan->r, record.at));
+        log->used_end = rep_max(log->used_end, page_end(record.at));
     } while (record.more && !scan->tolerant &&
              (found = next_of_group(scan, &record)) == REP_RECORD);
     if (found == REP_INVALID) {
@@ -297,7 +297,7 @@ static void take(struct scan *scan, struct rep_record record)
 static bool go_on(struct scan *scan)
 {
     struct repair *r = scan->r;
-    uint32_t end = page_end(r, scan->at);
+    uint32_t end = page_end(scan->at);
     struct rep_record record;
 
     if (record_mend(r, scan->log->block, scan->at, scan->epoch, &record)) {
@@ -324,15 +324,15 @@ static bool enter_page(struct scan *scan)
     scan->epoch = rep_page_epoch(scan->r, scan->log->block, scan->at);
     log->mended_heads += scan->epoch != rep_get16(rep_at(r, scan->log->block, scan->at));
     if (scan->epoch != NF2_LOG_BLANK) {
-        log->used_end = scan->at + r->page_size;
+        log->used_end = scan->at + NF2_LOG_PAGE;
         scan->at += NF2_PAGE_HEAD;
         return true;
     }
-    uint32_t skip = (((uint32_t)r->epoch - log->last_epoch) & 0xFFFu) * r->page_size;
-    uint32_t last = (log->last_end + r->page_size - 1) & ~(r->page_size - 1);
+    uint32_t skip = (((uint32_t)r->epoch - log->last_epoch) & 0xFFFu) * NF2_LOG_PAGE;
+    uint32_t last = (log->last_end + NF2_LOG_PAGE - 1) & ~(NF2_LOG_PAGE - 1);
     bool ends = r->epoch_known && log->last_end != 0 && !scan->tolerant &&
                 scan->at >= rep_max(last, log->used_end) + skip;
-    scan->at = ends ? r->log_bytes : scan->at + r->page_size;
+    scan->at = ends ? r->log_bytes : scan->at + NF2_LOG_PAGE;
     return false;
 }
 
@@ -362,10 +362,10 @@ const struct rep_log *rep_log_read(struct repair *r, uint32_t block, bool tolera
     *log = (struct rep_log){.records = log->records, .block = block};
     log->records.count = 0;
     while (scan.at < r->log_bytes) {
-        if (scan.at % r->page_size != 0 || enter_page(&scan)) {
+        if (scan.at % NF2_LOG_PAGE != 0 || enter_page(&scan)) {
             look(&scan);
         }
     }
-    log->dirty_end |= log->last_end > 0 && page_end(r, log->last_end - 1) < log->used_end;
+    log->dirty_end |= log->last_end > 0 && page_end(log->last_end - 1) < log->used_end;
     return log;
 }

@@ -56,13 +56,13 @@ uint32_t repair_unchecked(const struct repair *r, unsigned item)
  * In writes of a page, which promise to take less than longer ones (nf2_write is refused as a
  * whole). Zeros that nobody wrote are a gap, which reads as zeros.
  */
-static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, uint32_t page_size)
+static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part)
 {
     if (part->data == NULL) {
         return (int)nf2_seek(fs, file, (int32_t)(part->at + part->length), NF2_SEEK_SET);
     }
     for (uint32_t done = 0, n; done < part->length; done += n) {
-        n = rep_min(part->length - done, page_size);
+        n = rep_min(part->length - done, NF2_LOG_PAGE);
         int32_t written = nf2_write(fs, file, part->data + done, n);
         if (written < 0) {
             return (int)written;
@@ -72,7 +72,7 @@ static int write_part(nf2_t *fs, nf2_file_t *file, const struct rep_part *part, 
 }
 
 /* Where there is no room nothing of the file is left. */
-static int write_file(nf2_t *fs, const struct item *item, uint32_t page_size, void *page)
+static int write_file(nf2_t *fs, const struct item *item, void *page)
 {
     nf2_file_t file;
     int result = nf2_open(fs, &file, item->out.path, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_TRUNC,
@@ -82,7 +82,7 @@ static int write_file(nf2_t *fs, const struct item *item, uint32_t page_size, vo
         return result;
     }
     for (size_t i = 0; i < item->parts.count && result >= 0; i++) {
-        result = write_part(fs, &file, &item->parts.list[i], page_size);
+        result = write_part(fs, &file, &item->parts.list[i]);
     }
     result = result < 0 ? result : nf2_truncate(fs, &file, item->out.size); /* a gap at the end */
     int closed = nf2_close(fs, &file);
@@ -103,7 +103,7 @@ int repair_write(struct repair *r, nf2_t *fs, void *page, unsigned *failed)
                 continue;
             }
             int result = directory ? nf2_mkdir(fs, item->out.path) :
-                                     write_file(fs, item, r->page_size, page);
+                                     write_file(fs, item, page);
             if (result == NF2_ERR_IO || result == NF2_ERR_CORRUPT) {
                 return result; /* the new volume is at fault; else there is no place for the item */
             }

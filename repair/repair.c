@@ -108,16 +108,15 @@ static bool power_of_two(uint32_t value, uint32_t low, uint32_t high)
 static bool set_geometry(struct repair *r, const uint8_t *bytes, const struct repair_geometry *g)
 {
     if (!power_of_two(g->block_size, 4096, 65536) ||
-        !power_of_two(g->page_size, 256, NF2_PAGE_MAX) || !power_of_two(g->program_unit, 1, 32) ||
+        !power_of_two(g->program_unit, 1, 32) ||
         g->size / g->block_size < NF2_BLOCKS_MIN || g->size / g->block_size > 65536) {
         return false;
     }
     r->bytes = bytes;
     r->block_size = g->block_size;
-    r->page_size = g->page_size;
     r->unit = g->program_unit;
     r->blocks = g->size / g->block_size;
-    r->log_bytes = rep_min(NF2_LOG_PAGES * g->page_size, g->block_size);
+    r->log_bytes = rep_min(NF2_LOG_BYTES_MAX, g->block_size);
     uint32_t windows = (r->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS,
              each = (r->blocks + windows - 1) / windows;
     r->window_blocks = windows > 1 ? (each + 15u) & ~15u : each;

@@ -19,7 +19,7 @@
 #include "nf2fs/nf2fs.h"
 
 struct repair_geometry {
-    uint32_t size, block_size, page_size, program_unit;     /* bytes */
+    uint32_t size, block_size, program_unit;    /* bytes */
 };
 
 struct repair;

@@ -27,7 +27,7 @@ static void read_anchor(struct repair *r, uint32_t block, const struct rep_recor
     bool own = whole && record->length >= NF2_ANCHOR_BYTES &&
                rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION &&
                rep_get32(p + NF2_ANCHOR_BLOCKS) == r->blocks &&
-               rep_get32(p + NF2_ANCHOR_GEOMETRY) == r->block_size + r->page_size + r->unit;
+               rep_get32(p + NF2_ANCHOR_GEOMETRY) == r->block_size + NF2_LOG_PAGE + r->unit;
 
     best->other_format = best->other_format || (whole && p[4] != NF2_FORMAT_VERSION);
     if (!own) {
@@ -226,7 +226,7 @@ bool rep_root_has_room(const struct repair *r)
 {
     const struct rep_state *state = &r->state;
     uint32_t most = state->clean ? NF2_RECORD_OVERHEAD + NF2_STATE_BYTES :
-                                   GROUP_MOST + 2 * r->page_size;
+                                   GROUP_MOST + 2 * NF2_LOG_PAGE;
 
     return r->unit == 1 && !state->torn && r->log_bytes - state->end >= most;
 }

@@ -254,14 +254,14 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
         return NF2_OK;
     }
     NF2_TRY(file->created && file->promised == 0 ? nf2_data_name(fs) : nf2_sweep_ready(fs, false));
-    bool frame = file->dirty && nf2_data_frame(fs, file, file->buffered);
+    bool frame = file->dirty && nf2_data_frame(file, file->buffered);
     int done = frame ? commit_frames(fs, file) : 0;
     if (done != 0) {
         return done;
     }
     if (!frame) {
         file->frames_block = 0;
-        if (nf2_content_whole(file) && file->size <= nf2_inline_max(fs, &file->key)) {
+        if (nf2_content_whole(file) && file->size <= nf2_inline_max(&file->key)) {
             return replace_content(fs, file, &kind, 1);
         }
         NF2_TRY(nf2_data_flush(fs, file));

@@ -8,11 +8,11 @@ bool nf2_content_whole(const nf2_file_t *file)
            (file->fresh || file->kind == 0 || file->kind == NF2_BODY_INLINE);
 }
 
-uint32_t nf2_inline_max(const nf2_t *fs, const struct nf2_key *key)
+uint32_t nf2_inline_max(const struct nf2_key *key)
 {
-    uint32_t page = nf2_page(fs), used = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + NF2_KEY_BYTES + 3u;
+    uint32_t used = NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + NF2_KEY_BYTES + 3u;
 
-    return key->length == NF2_KEY_MAX ? 0 : page - used;
+    return key->length == NF2_KEY_MAX ? 0 : NF2_LOG_PAGE - used;
 }
 
 int nf2_list_next(nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piece)

@@ -64,6 +64,6 @@ int nf2_content_some(nf2_t *fs, const nf2_file_t *file, const struct nf2_piece *
 bool nf2_content_whole(const nf2_file_t *file);
 
 /* The most that a file may hold to lie in its entry. */
-uint32_t nf2_inline_max(const nf2_t *fs, const struct nf2_key *key);
+uint32_t nf2_inline_max(const struct nf2_key *key);
 
 #endif

@@ -12,7 +12,7 @@
 
 uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file)
 {
-    uint32_t page = nf2_page(fs);
+    uint32_t page = nf2_chip_page(fs);
     uint32_t within = file->run.count > 0 ? file->run.within : 0;
 
     return page - (within & (page - 1));
@@ -90,12 +90,12 @@ void nf2_data_release(nf2_t *fs, nf2_file_t *file)
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length)
+bool nf2_data_frame(const nf2_file_t *file, uint32_t length)
 {
     bool behind = !file->dirty || file->buffer_at == file->synced;
 
     return !file->changed && behind && file->kind != NF2_BODY_INLINE &&
-           length + 16u <= nf2_page(fs);
+           length + 16u <= NF2_LOG_PAGE;
 }
 
 /* So many blocks, as far as the file has no promise of them. */
@@ -137,8 +137,8 @@ static uint32_t lacking(const nf2_t *fs, const nf2_file_t *file, uint32_t at, ui
         have = bytes - fs->fragment.within;
     }
     length += file->dirty || whole ? file->buffered : 0;
-    bool fits = whole ? at <= file->size && length <= nf2_inline_max(fs, &file->key)
-                      : at == file->size && nf2_data_frame(fs, file, length);
+    bool fits = whole ? at <= file->size && length <= nf2_inline_max(&file->key)
+                      : at == file->size && nf2_data_frame(file, length);
     return length <= have || fits ? NF2_NONE : beside(file, (length - have + bytes - 1) / bytes);
 }
 

@@ -22,7 +22,7 @@ int nf2_data_prepare(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t le
 int nf2_data_name(nf2_t *fs);
 
 /* Are so many bytes behind what was synced, in the buffer or to come, an append for frames? */
-bool nf2_data_frame(const nf2_t *fs, const nf2_file_t *file, uint32_t length);
+bool nf2_data_frame(const nf2_file_t *file, uint32_t length);
 
 /* Programs what the buffer holds; it becomes a piece. */
 int nf2_data_flush(nf2_t *fs, nf2_file_t *file);

@@ -17,7 +17,7 @@ int nf2_front_of(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_front *fr
 {
     /* behind a page in the buffer lies another one: a look there finds something that is no key */
     static const uint8_t key_at[8] = {NO_KEY, NO_KEY, 2, 5, NO_KEY, 9, 3, NO_KEY};
-    uint32_t peeked = nf2_min(nf2_page_rest(fs, place), FRONT_BYTES);
+    uint32_t peeked = nf2_min(nf2_page_rest(place), FRONT_BYTES);
     const uint8_t *p = nf2_peek(fs, block, place, peeked);
 
     if (p == NULL) {

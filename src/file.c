@@ -58,7 +58,7 @@ static NF2_APART int load_inline(nf2_t *fs, nf2_file_t *file)
     if (file->kind != NF2_BODY_INLINE) {
         return NF2_OK;
     }
-    if (file->size > nf2_page(fs)) {
+    if (file->size > NF2_LOG_PAGE) {
         return NF2_ERR_IO;
     }
     file->buffered = (uint16_t)file->size;

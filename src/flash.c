@@ -57,7 +57,7 @@ static NF2_APART uint32_t locate(const nf2_t *fs, uint32_t block, uint32_t offse
 /* Whole read units. The time is that of a page for each page touched. */
 static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
 {
-    uint32_t page = nf2_page(fs), pages = (address % page + length + page - 1) / page;
+    uint32_t page = NF2_LOG_PAGE, pages = (address % page + length + page - 1) / page;
 
     NF2_ASSERT(length > 0 && address % fs->io.flash->read_unit == 0 &&
                length % fs->io.flash->read_unit == 0);
@@ -76,7 +76,7 @@ static NF2_APART const uint8_t *move_window(nf2_t *fs, uint32_t at, uint32_t add
 {
     const struct nf2_io *io = &fs->io;
     struct nf2_drive *drive = &fs->drive;
-    uint32_t page = nf2_page(fs), unit = io->flash->read_unit;
+    uint32_t page = NF2_LOG_PAGE, unit = io->flash->read_unit;
     uint32_t want = page - at;  /* who goes on in a page will do so again */
 
     NF2_NEAR(drive);
@@ -101,7 +101,7 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
 {
     const struct nf2_drive *drive = &fs->drive;
     uint32_t address = offset + drive->offset + block * nf2_block_bytes(fs);
-    uint32_t at = address & (nf2_page(fs) - 1);
+    uint32_t at = address & (NF2_LOG_PAGE - 1);
 
     if (address < drive->window || address + length > drive->window_end) {
         return move_window(fs, at, address, length);
@@ -156,9 +156,9 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
 {
     struct nf2_io *io = &fs->io;
     struct nf2_drive *drive = &fs->drive;
-    uint32_t page = nf2_page(fs), padded = nf2_align_unit(fs, length);
+    uint32_t padded = nf2_align_unit(fs, length);
 
-    NF2_ASSERT(length > 0 && (offset & (page - 1)) + padded <= page);
+    NF2_ASSERT(length > 0 && offset % nf2_chip_page(fs) + padded <= nf2_chip_page(fs));
     NF2_TRY(writable(fs));
     uint32_t address = locate(fs, block, offset, padded);
     if (address == NF2_NONE || offset % io->flash->program_unit != 0) {
@@ -172,7 +172,7 @@ int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *da
     io->changes++;
     io->effort += EFFORT_PROGRAM;
     drive->busy_us += io->flash->program_page_us;
-    if (((address ^ drive->window) & ~(page - 1)) == 0) {
+    if (address < drive->window_end && drive->window < address + padded) {
         drive->window_end = 0;
     }
     return settle(fs, io->flash->program(io->flash->context, address, data, padded));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * flash.h - the only module that calls the driver: bounds, read alignment, page ends, a read window
- * of one page.
+ * of one page of a log.
  */
 #ifndef NF2FS_CORE_FLASH_H
 #define NF2FS_CORE_FLASH_H
 
 #include "core.h"
+#include "format.h"
 
 /* The block failed for good; the volume is not broken: the caller goes on in another block. */
 #define NF2_FAILED_BLOCK (-250)
@@ -17,9 +18,10 @@
 /* Is the configuration one that the file system can use? */
 int nf2_flash_validate(const struct nf2_config *config);
 
-static inline uint32_t nf2_page(const nf2_t *fs)
+/* The most that one program takes: a page of the chip. A log has pages of its own. */
+static inline uint32_t nf2_chip_page(const nf2_t *fs)
 {
-    return fs->io.page;
+    return fs->io.flash->page_size;
 }
 
 static inline uint32_t nf2_block_bytes(const nf2_t *fs)
@@ -27,9 +29,10 @@ static inline uint32_t nf2_block_bytes(const nf2_t *fs)
     return fs->io.flash->block_size;
 }
 
+/* Pages of a log. */
 static inline uint32_t nf2_block_pages(const nf2_t *fs)
 {
-    return nf2_block_bytes(fs) / nf2_page(fs);
+    return nf2_block_bytes(fs) / NF2_LOG_PAGE;
 }
 
 static inline uint32_t nf2_align_unit(const nf2_t *fs, uint32_t value)
@@ -45,7 +48,7 @@ uint32_t nf2_large_blocks(const nf2_t *fs);
 bool nf2_large_begins(const nf2_t *fs, uint32_t block);
 
 /*
- * A pointer to `length` bytes inside one page, valid until the next read. NULL: the driver failed,
+ * A pointer to `length` bytes inside one page of a log, valid until the next read. NULL: the driver failed,
  * or out of range. A look into a page reads a record's worth at least.
  */
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
@@ -53,7 +56,7 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
 /* So many bytes can be read at the place that was looked at last. */
 static inline uint32_t nf2_peeked(const nf2_t *fs, uint32_t offset)
 {
-    return (fs->drive.window_end - offset) & (nf2_page(fs) - 1);
+    return (fs->drive.window_end - offset) & (NF2_LOG_PAGE - 1);
 }
 
 /*
@@ -63,7 +66,7 @@ static inline uint32_t nf2_peeked(const nf2_t *fs, uint32_t offset)
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length);
 
 /*
- * Programs a range inside one page; `offset` a multiple of the program unit; a length that is not
+ * Programs a range inside one page of the chip; `offset` a multiple of the program unit; a length that is not
  * is filled up with 0xFF through the write buffer. NF2_FAILED_BLOCK, or NF2_ERR_IO: then the volume
  * is broken until the next mount.
  */

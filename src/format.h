@@ -18,7 +18,8 @@
 #define NF2_LIST_MAX 4u         /* pieces in a LIST */
 
 /* A log: pages of a block, records in them. */
-#define NF2_LOG_PAGES 16u       /* pages of a block that a log uses at most */
+#define NF2_LOG_PAGE 256u       /* bytes of such a page: those of the chip may be longer */
+#define NF2_LOG_BYTES_MAX 8192u /* of a block that a log uses at most */
 #define NF2_PAGE_HEAD 2u        /* epoch */
 #define NF2_RECORD_OVERHEAD 6u  /* header and check */
 #define NF2_RECORD_MAX 4000u
@@ -36,7 +37,8 @@ enum { NF2_SUPER_ANCHOR = 1 };
 enum {                          /* an anchor: words of 4 bytes */
     NF2_ANCHOR_MAGIC = 0,
     NF2_ANCHOR_VERSION = 4,     /* of the format */
-    NF2_ANCHOR_GEOMETRY = 8,    /* the sum of a block's, a page's and a program unit's bytes */
+    NF2_ANCHOR_GEOMETRY = 8,    /* the sum of the bytes of a block, of a page of a log, and
+                                   of a program unit */
     NF2_ANCHOR_BLOCKS = 12,
     NF2_ANCHOR_VOLUME = 16,     /* id */
     NF2_ANCHOR_SEQUENCE = 20,

@@ -45,7 +45,7 @@ int nf2_frames_open(nf2_t *fs, struct nf2_piece *piece, uint32_t *append_at)
 /* Goes on in the last page that begins with a valid frame at or before a place; else in front. */
 static void skip_pages(nf2_t *fs, struct nf2_scan *scan, uint32_t place)
 {
-    uint32_t page = nf2_page(fs), most = page - NF2_PAGE_HEAD - NF2_FRAME_OVERHEAD;
+    uint32_t page = NF2_LOG_PAGE, most = page - NF2_PAGE_HEAD - NF2_FRAME_OVERHEAD;
     struct nf2_record record;
 
     for (uint32_t at = place / most * page; at < nf2_log_bytes(fs); at += page) {
@@ -95,7 +95,7 @@ int nf2_frames_append(nf2_t *fs, nf2_file_t *file)
     struct nf2_writer writer;
     uint8_t place[2];
 
-    NF2_ASSERT(file->buffered > 0 && NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + length <= nf2_page(fs));
+    NF2_ASSERT(file->buffered > 0 && NF2_PAGE_HEAD + NF2_RECORD_OVERHEAD + length <= NF2_LOG_PAGE);
     if (!nf2_log_fits(fs, file->frames_at, length)) {
         return 0;
     }

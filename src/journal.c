@@ -208,7 +208,7 @@ int nf2_journal_read(nf2_t *fs)
     root->next_id = NF2_BROKEN(NF2_FAULT_ID) ? root->next_id : root->id_limit;
     fs->io.epoch = scan.last_epoch;
     bool torn = scan.bad &&
-                (scan.dirty_end || scan.used_end > nf2_page_end(fs, scan.last_end - 1u));
+                (scan.dirty_end || scan.used_end > nf2_page_end(scan.last_end - 1u));
     /* A turn without its anchor was cut in that, of which the super block may have a part. */
     root->anchor_due = root->head != anchored;
     fs->io.cut = !root->clean || torn || root->anchor_due; /* torn: in its first CHECKPOINT */

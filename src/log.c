@@ -12,16 +12,16 @@ uint16_t nf2_epoch_code(uint32_t number)
     return (uint16_t)(number | zeros << 12);
 }
 
-uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position)
+uint32_t nf2_record_place(uint32_t offset, uint32_t position)
 {
-    uint32_t first = nf2_page_rest(fs, offset),
-             per_page = nf2_page(fs) - NF2_CONTINUED_HEAD;
+    uint32_t first = nf2_page_rest(offset),
+             per_page = NF2_LOG_PAGE - NF2_CONTINUED_HEAD;
 
     if (position < first) {
         return offset + position;
     }
     position -= first;
-    return offset + first + position / per_page * nf2_page(fs) + NF2_CONTINUED_HEAD +
+    return offset + first + position / per_page * NF2_LOG_PAGE + NF2_CONTINUED_HEAD +
            position % per_page;
 }
 
@@ -31,8 +31,8 @@ int nf2_record_read(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t positio
     uint8_t *to = data;
 
     while (length > 0) {
-        uint32_t at = nf2_record_place(fs, offset, position);
-        uint32_t n = nf2_min(nf2_page_rest(fs, at), length);
+        uint32_t at = nf2_record_place(offset, position);
+        uint32_t n = nf2_min(nf2_page_rest(at), length);
         const uint8_t *from = nf2_peek(fs, block, at, n);
         if (from == NULL) {
             return NF2_ERR_IO;
@@ -56,7 +56,7 @@ void nf2_epoch_begin(nf2_t *fs, uint32_t epoch)
 int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
                   struct nf2_record *record)
 {
-    uint32_t rest = nf2_page_rest(fs, position);
+    uint32_t rest = nf2_page_rest(position);
     const uint8_t *p = nf2_peek(fs, block, position, 2);
 
     if (rest < NF2_RECORD_OVERHEAD) {
@@ -77,9 +77,9 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
         return NF2_PLACE_INVALID;
     }
     bool within = length <= rest;
-    uint32_t end = within ? position + length : nf2_record_end(fs, position, length);
+    uint32_t end = within ? position + length : nf2_record_end(position, length);
     record->end = (uint16_t)end;
-    if (!within && (rest != nf2_page(fs) - NF2_PAGE_HEAD || end > nf2_log_bytes(fs))) {
+    if (!within && (rest != NF2_LOG_PAGE - NF2_PAGE_HEAD || end > nf2_log_bytes(fs))) {
         return NF2_PLACE_INVALID;
     }
     if (epoch == NF2_NONE) {
@@ -89,8 +89,8 @@ int nf2_record_at(nf2_t *fs, uint32_t block, uint32_t position, uint32_t epoch,
     uint32_t crc = nf2_crc(nf2_epoch_check(fs, epoch), p, n);
     while (done < length) {
         /* NOLINTNEXTLINE(readability-suspicious-call-argument): an offset there is a position */
-        uint32_t at = nf2_record_place(fs, position, done);
-        n = nf2_min(nf2_page_rest(fs, at), length - done);
+        uint32_t at = nf2_record_place(position, done);
+        n = nf2_min(nf2_page_rest(at), length - done);
         p = nf2_peek(fs, block, at, n);
         if (p == NULL) {
             return NF2_ERR_IO;
@@ -105,7 +105,7 @@ uint32_t nf2_next_place(const nf2_t *fs, const struct nf2_record *record)
 {
     uint32_t end = record->end;
 
-    return record->more ? end : nf2_min(nf2_align_unit(fs, end), nf2_page_end(fs, end - 1));
+    return record->more ? end : nf2_min(nf2_align_unit(fs, end), nf2_page_end(end - 1));
 }
 
 /*
@@ -120,11 +120,11 @@ static int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_recor
         struct nf2_record record = *invalid;
         bool more = true;
         record.length ^= 1u << bit & 0xFFFu;
-        record.end = (uint16_t)nf2_record_end(fs, record.offset, record.length);
+        record.end = (uint16_t)nf2_record_end(record.offset, record.length);
         while (more && record.length >= NF2_RECORD_OVERHEAD) {
             uint32_t place = nf2_next_place(fs, &record);
             more = record.more;
-            int found = place >= nf2_page_end(fs, invalid->offset) ? NF2_PLACE_BLANK :
+            int found = place >= nf2_page_end(invalid->offset) ? NF2_PLACE_BLANK :
                         nf2_record_at(fs, scan->block, place, scan->epoch, &record);
             if (found < NF2_PLACE_INVALID) {
                 return found;
@@ -146,7 +146,7 @@ static int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_recor
 static int group_whole(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
 {
     for (;;) {
-        uint32_t place = nf2_next_place(fs, record), next = nf2_page_end(fs, place - 1);
+        uint32_t place = nf2_next_place(fs, record), next = nf2_page_end(place - 1);
         int found = NF2_PLACE_BLANK;
         scan->group_end = (uint16_t)place;
         if (!record->more) {
@@ -166,7 +166,7 @@ static int group_whole(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *reco
                 found = nf2_record_at(fs, scan->block, next + NF2_PAGE_HEAD, scan->epoch, record);
             }
             bool within = found == NF2_PLACE_RECORD &&
-                          NF2_PAGE_HEAD + (uint32_t)record->length <= nf2_page(fs);
+                          NF2_PAGE_HEAD + (uint32_t)record->length <= NF2_LOG_PAGE;
             if (other != 0 && found >= NF2_PLACE_INVALID && !within) {
                 found = NF2_PLACE_BLANK; /* mend_epoch() does not take it */
             }
@@ -209,7 +209,7 @@ static int mend_epoch(nf2_t *fs, struct nf2_scan *scan)
 
 int nf2_scan_page(nf2_t *fs, struct nf2_scan *scan)
 {
-    uint32_t page = nf2_page(fs), position = scan->position;
+    uint32_t page = NF2_LOG_PAGE, position = scan->position;
     /* Behind a blank page: so is this one, likely. */
     const uint8_t *head = nf2_peek(fs, scan->block, position, scan->used_end < position ? 2 : page);
 
@@ -227,10 +227,10 @@ int nf2_scan_page(nf2_t *fs, struct nf2_scan *scan)
     return mend_epoch(fs, scan);
 }
 
-void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position)
+void nf2_scan_resume(struct nf2_scan *scan, uint32_t position)
 {
     scan->position = scan->last_end = (uint16_t)position;
-    scan->used_end = (uint16_t)nf2_page_end(fs, position - 1);
+    scan->used_end = (uint16_t)nf2_page_end(position - 1);
     scan->last_epoch = scan->epoch;
 }
 
@@ -249,7 +249,7 @@ static void note_bad(const nf2_t *fs, struct nf2_scan *scan)
 int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
 {
     while (scan->position < nf2_log_bytes(fs)) {
-        if (scan->position == nf2_page_start(fs, scan->position)) {
+        if (scan->position == nf2_page_start(scan->position)) {
             int entered = nf2_scan_page(fs, scan);
             NF2_TRY(entered);
             if (entered == 0) {
@@ -295,7 +295,7 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
         if (found != NF2_PLACE_BLANK) {
             note_bad(fs, scan);
         }
-        scan->position = (uint16_t)nf2_page_end(fs, scan->position);
+        scan->position = (uint16_t)nf2_page_end(scan->position);
     }
     return 0;
 }
@@ -305,13 +305,13 @@ uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan)
     if (scan->last_end == 0) {
         return 0;
     }
-    bool torn_page_behind = nf2_page_end(fs, scan->last_end - 1u) < scan->used_end;
+    bool torn_page_behind = nf2_page_end(scan->last_end - 1u) < scan->used_end;
     if (scan->last_epoch == fs->io.epoch && !scan->dirty_end && !torn_page_behind) {
         return scan->last_end;
     }
     uint32_t skip = NF2_BROKEN(NF2_FAULT_SKIP) ? 0 :
                     nf2_epochs_between(scan->last_epoch, fs->io.epoch);
-    uint32_t at = nf2_max(nf2_page_end(fs, scan->last_end - 1u), scan->used_end) +
-                  skip * nf2_page(fs);
+    uint32_t at = nf2_max(nf2_page_end(scan->last_end - 1u), scan->used_end) +
+                  skip * NF2_LOG_PAGE;
     return nf2_min(at, nf2_log_bytes(fs));
 }

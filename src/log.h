@@ -9,32 +9,32 @@
 #include "flash.h"
 #include "format.h"
 
-static inline uint32_t nf2_page_start(const nf2_t *fs, uint32_t position)
+static inline uint32_t nf2_page_start(uint32_t position)
 {
-    return position & ~(nf2_page(fs) - 1);
+    return position & ~(NF2_LOG_PAGE - 1);
 }
 
-static inline uint32_t nf2_page_end(const nf2_t *fs, uint32_t position)
+static inline uint32_t nf2_page_end(uint32_t position)
 {
-    return nf2_page_start(fs, position) + nf2_page(fs);
+    return nf2_page_start(position) + NF2_LOG_PAGE;
 }
 
 /* Bytes from a place that is no page's start to the end of its page. */
-static inline uint32_t nf2_page_rest(const nf2_t *fs, uint32_t position)
+static inline uint32_t nf2_page_rest(uint32_t position)
 {
-    return (0u - position) & (nf2_page(fs) - 1);
+    return (0u - position) & (NF2_LOG_PAGE - 1);
 }
 
 /*
  * Where byte `position` of a record lies in the block: all up to the page's end follow it. Long
  * records go on behind the heads of further pages.
  */
-uint32_t nf2_record_place(const nf2_t *fs, uint32_t offset, uint32_t position);
+uint32_t nf2_record_place(uint32_t offset, uint32_t position);
 
 /* Place behind a record of `length` bytes. */
-static inline uint32_t nf2_record_end(const nf2_t *fs, uint32_t offset, uint32_t length)
+static inline uint32_t nf2_record_end(uint32_t offset, uint32_t length)
 {
-    return nf2_record_place(fs, offset, length - 1) + 1;
+    return nf2_record_place(offset, length - 1) + 1;
 }
 
 /*
@@ -87,7 +87,7 @@ static inline uint32_t nf2_log_bytes(const nf2_t *fs)
 static inline bool nf2_log_ends(const nf2_t *fs, uint32_t position, uint32_t last_end,
                                 uint32_t used_end, uint16_t last)
 {
-    uint32_t page = nf2_page(fs), skip = nf2_epochs_between(last, fs->io.epoch) * page;
+    uint32_t page = NF2_LOG_PAGE, skip = nf2_epochs_between(last, fs->io.epoch) * page;
     return fs->io.epoch_known && last_end != 0 &&
            position >= nf2_max((last_end + page - 1) & ~(page - 1), used_end) + skip;
 }
@@ -101,7 +101,7 @@ void nf2_scan_begin(struct nf2_scan *scan, uint32_t block);
 int nf2_scan_page(nf2_t *fs, struct nf2_scan *scan);
 
 /* Goes on at `position`, which is behind a valid record of the page's epoch. */
-void nf2_scan_resume(const nf2_t *fs, struct nf2_scan *scan, uint32_t position);
+void nf2_scan_resume(struct nf2_scan *scan, uint32_t position);
 
 /* The check of a record begins with its page's epoch: so far it is this. */
 void nf2_epoch_begin(nf2_t *fs, uint32_t epoch);

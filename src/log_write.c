@@ -3,9 +3,9 @@
 #include "log.h"
 
 /* Where a record of so many bytes goes in a log that ends at `at`: there, or in the next page. */
-static uint32_t place(const nf2_t *fs, uint32_t at, uint32_t length)
+static uint32_t place(uint32_t at, uint32_t length)
 {
-    uint32_t page = nf2_page_end(fs, at - 1); /* `at` itself, where a page begins */
+    uint32_t page = nf2_page_end(at - 1); /* `at` itself, where a page begins */
 
     return at + length > page ? page + NF2_PAGE_HEAD : at;
 }
@@ -13,7 +13,7 @@ static uint32_t place(const nf2_t *fs, uint32_t at, uint32_t length)
 bool nf2_log_fits(const nf2_t *fs, uint32_t at, uint32_t length)
 {
     length += NF2_RECORD_OVERHEAD;
-    return nf2_record_end(fs, place(fs, at, length), length) <= nf2_log_bytes(fs);
+    return nf2_record_end(place(at, length), length) <= nf2_log_bytes(fs);
 }
 
 void nf2_writer_begin(struct nf2_writer *writer, uint32_t block, uint32_t position)
@@ -56,7 +56,7 @@ static void writer_program(nf2_t *fs, struct nf2_writer *writer)
 static void emit(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint32_t length)
 {
     while (length > 0) {
-        uint32_t room = nf2_page_end(fs, writer->start) - writer->position;
+        uint32_t room = nf2_page_end(writer->start) - writer->position;
         if (room == 0) {
             writer_program(fs, writer);
             nf2_put16(nf2_put16(fs->io.write_buffer, fs->io.epoch), NF2_CONTINUED);
@@ -88,8 +88,8 @@ void nf2_writer_span(nf2_t *fs, struct nf2_writer *writer, const struct nf2_span
         return;
     }
     for (uint32_t done = 0, n; done < from->length && writer->result >= 0; done += n) {
-        uint32_t at = nf2_record_place(fs, from->at.record.offset, from->position + done);
-        n = nf2_min(from->length - done, nf2_page_rest(fs, at));
+        uint32_t at = nf2_record_place(from->at.record.offset, from->position + done);
+        n = nf2_min(from->length - done, nf2_page_rest(at));
         const uint8_t *data = nf2_peek(fs, from->at.record.block, at, n);
         writer->result = data != NULL ? writer->result : NF2_ERR_IO;
         nf2_writer_put(fs, writer, data, n);
@@ -104,7 +104,7 @@ uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, ui
     length += NF2_RECORD_OVERHEAD;
     NF2_ASSERT(length <= NF2_RECORD_MAX);
     writer->bytes += length;
-    uint32_t offset = place(fs, writer->position, length);
+    uint32_t offset = place(writer->position, length);
     if (offset != writer->position) { /* in a new page; the rest of the last one is given up */
         writer_program(fs, writer);
         writer->start = offset - NF2_PAGE_HEAD;
@@ -112,10 +112,10 @@ uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, ui
         nf2_put16(fs->io.write_buffer, fs->io.epoch);
     }
     if (writer->result < 0) {   /* only where it would end is asked for */
-        writer->position = nf2_record_end(fs, offset, length);
+        writer->position = nf2_record_end(offset, length);
         return offset;
     }
-    NF2_ASSERT(nf2_record_end(fs, offset, length) <= nf2_log_bytes(fs));
+    NF2_ASSERT(nf2_record_end(offset, length) <= nf2_log_bytes(fs));
     writer->crc = nf2_epoch_check(fs, fs->io.epoch);
     nf2_put16(bytes, type << 13 | (writer->more ? 0x1000u : 0u) | length);
     nf2_writer_put(fs, writer, bytes, 2);

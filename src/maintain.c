@@ -73,7 +73,7 @@ static int erase_group(nf2_t *fs, uint32_t left)
 /* Erases of the log's next block and of an anchor's, where the log is about to turn. */
 static uint32_t erases_of_turn(nf2_t *fs)
 {
-    bool turns = fs->root.end + 4u * nf2_page(fs) > nf2_log_bytes(fs);
+    bool turns = fs->root.end + 4u * NF2_LOG_PAGE > nf2_log_bytes(fs);
 
     return turns ? (uint32_t)nf2_super_erases(fs) + fs->root.next_suspect : 0;
 }

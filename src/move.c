@@ -32,7 +32,7 @@ bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
 static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 {
     uint32_t bytes = nf2_block_bytes(fs),
-             most = (fs->space.idle > 1 ? SCANT_PAGES : STEP_PAGES) * nf2_page(fs);
+             most = (fs->space.idle > 1 ? SCANT_PAGES : STEP_PAGES) * NF2_LOG_PAGE;
 
     if (piece->kind == NF2_PIECE_FRAMES) {
         return;
@@ -55,7 +55,7 @@ static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
  */
 static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
 {
-    uint32_t page = nf2_page(fs), done = 0;
+    uint32_t page = nf2_chip_page(fs), done = 0;
     struct nf2_run *run = &fs->walk.moved;
 
     NF2_NEAR(run);
@@ -84,7 +84,7 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
         done += result == NF2_OK ? n : 0;
     }
     to->length = done;
-    fs->walk.to_move -= nf2_min(fs->walk.to_move, (done + page - 1) / page);
+    fs->walk.to_move -= nf2_min(fs->walk.to_move, (done + NF2_LOG_PAGE - 1) / NF2_LOG_PAGE);
     return NF2_OK;
 }
 
@@ -242,7 +242,7 @@ static NF2_APART int build_moved(nf2_t *fs, const struct nf2_key *key, uint8_t *
     while ((found = nf2_list_next(fs, &refs, &piece)) > 0) {
         bool moves = !(moved && !nf2_alloc_goes_on(fs)) && nf2_move_wanted(fs, &piece);
         bool full = p + NF2_PIECE_BYTES > list + NF2_LIST_BYTES;
-        if (full || (moves && piece.length > STEP_PAGES * nf2_page(fs))) {
+        if (full || (moves && piece.length > STEP_PAGES * NF2_LOG_PAGE)) {
             return TOO_LONG;
         }
         if (moves) {

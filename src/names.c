@@ -110,7 +110,7 @@ int nf2_entry_content(nf2_t *fs, const struct nf2_entry *entry, struct nf2_conte
     if (entry->key.length == NF2_KEY_MAX) { /* else it follows the key in its page */
         at = nf2_content_at(fs, &entry->key, body);
         NF2_TRY(at);
-        place = nf2_record_place(fs, body->at.record.offset, body->position + (uint32_t)at);
+        place = nf2_record_place(body->at.record.offset, body->position + (uint32_t)at);
     }
     const uint8_t *p = nf2_peek(fs, body->at.record.block, place, 1);
     if (p == NULL || at >= body->length || *p < NF2_BODY_DIR || *p > NF2_BODY_MAP) {

@@ -14,13 +14,13 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
 
     /* behind the last one only padding is left */
     while (place + NF2_RECORD_OVERHEAD <= view->base_end) {
-        if ((place & (nf2_page(fs) - 1)) == 0) {
+        if ((place & (NF2_LOG_PAGE - 1)) == 0) {
             place += NF2_PAGE_HEAD;
         }
         int found = nf2_record_at(fs, view->block, place, view->epoch, &record);
         NF2_TRY(found < 0 ? NF2_ERR_IO : NF2_OK);
         if (found == NF2_PLACE_BLANK) {
-            place = nf2_page_end(fs, place);
+            place = nf2_page_end(place);
             continue;
         }
         *behind = nf2_next_place(fs, &record);
@@ -41,20 +41,20 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
 static uint32_t search_begin(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key,
                              int at)
 {
-    uint32_t page = nf2_page(fs), low = 0, high = nf2_page_start(fs, view->base_end - 1u);
+    uint32_t page = NF2_LOG_PAGE, low = 0, high = nf2_page_start(view->base_end - 1u);
     /* keys that are asked for lie close together, often */
     uint32_t place = view->near.base, begin = 0;
 
     while (low < high || place != 0) {
         if (place == 0) {
-            place = nf2_page_start(fs, (low + high + page) / 2) + NF2_PAGE_HEAD;
+            place = nf2_page_start((low + high + page) / 2) + NF2_PAGE_HEAD;
         }
         int order = nf2_compare_at(fs, view->block, place, key);
         if ((unsigned)order <= (unsigned)at) { /* no error, either */
             begin = place;
-            low = nf2_page_start(fs, place);
+            low = nf2_page_start(place);
         } else {                /* or a long record goes on here */
-            high = nf2_page_start(fs, place - NF2_PAGE_HEAD - 1);
+            high = nf2_page_start(place - NF2_PAGE_HEAD - 1);
         }
         place = 0;
     }
@@ -90,7 +90,7 @@ static int base_gap(nf2_t *fs, const struct nf2_key *key, int at, struct nf2_ite
             view->near.base = gap->below;
             return NF2_OK;
         }
-        begin = nf2_page_start(fs, begin - NF2_PAGE_HEAD - 1); /* that one is dead */
+        begin = nf2_page_start(begin - NF2_PAGE_HEAD - 1); /* that one is dead */
     }
 }
 

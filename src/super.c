@@ -23,7 +23,7 @@ static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
     words[MAGIC] = NF2_MAGIC;
     words[VERSION] = NF2_FORMAT_VERSION;
     /* powers of two, all different */
-    words[GEOMETRY] = flash->block_size | flash->page_size | flash->program_unit;
+    words[GEOMETRY] = flash->block_size | NF2_LOG_PAGE | flash->program_unit;
     words[BLOCKS] = fs->io.blocks;
     words[VOLUME] = fs->root.volume_id;
     words[SEQUENCE] = fs->root.super_sequence;

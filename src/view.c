@@ -105,7 +105,7 @@ static void view_kill(struct nf2_view *view, uint32_t place)
 
 int nf2_view_apply(nf2_t *fs, struct nf2_view *view, uint32_t place)
 {
-    uint32_t room = nf2_min(nf2_page_rest(fs, place), NF2_NODE_FRONT);
+    uint32_t room = nf2_min(nf2_page_rest(place), NF2_NODE_FRONT);
     const uint8_t *p = nf2_peek(fs, view->block, place, room);
     uint32_t type = p != NULL ? p[1] >> 5 : 0;
 
@@ -171,16 +171,16 @@ static bool grown_by(nf2_t *fs, const struct nf2_view *view, uint32_t place)
  */
 static uint32_t tail_begin(nf2_t *fs, const struct nf2_view *view)
 {
-    uint32_t page = nf2_page(fs), last = 0, place = view->base_end;
+    uint32_t page = NF2_LOG_PAGE, last = 0, place = view->base_end;
     struct nf2_record record;
 
     /* a scan goes on there, mostly */
-    (void)nf2_peek(fs, view->block, place, nf2_page_end(fs, place) - place);
+    (void)nf2_peek(fs, view->block, place, nf2_page_end(place) - place);
     if (grown_by(fs, view, place)) {
         uint32_t high = nf2_log_bytes(fs) - page;
-        last = nf2_page_start(fs, place - 1);
+        last = nf2_page_start(place - 1);
         while (last < high) {
-            uint32_t middle = nf2_page_start(fs, (last + high + page) / 2);
+            uint32_t middle = nf2_page_start((last + high + page) / 2);
             if (grown_by(fs, view, middle + NF2_PAGE_HEAD)) {
                 last = middle;
             } else {
@@ -212,7 +212,7 @@ static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_vie
     view->alive = view->dead = 0;
     view->block = node.block;
     uint32_t begin = tail_begin(fs, view);
-    nf2_scan_resume(fs, &scan, begin);
+    nf2_scan_resume(&scan, begin);
     /* or it is empty */
     view->base_end = more || begin > node.base_end ? (uint16_t)begin : NF2_PAGE_HEAD;
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {

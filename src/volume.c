@@ -20,7 +20,7 @@ static void set_windows(nf2_t *fs)
 
 static void set_views(nf2_t *fs, const struct nf2_config *config)
 {
-    uint32_t pages = 2u * nf2_page(fs), first = NF2_VIEW_BYTES(NF2_INNER_SLOTS);
+    uint32_t pages = NF2_LOG_PAGE + nf2_chip_page(fs), first = NF2_VIEW_BYTES(NF2_INNER_SLOTS);
     uint8_t *at = (uint8_t *)config->buffer + pages;
     uint32_t shift = (0u - (uint32_t)(uintptr_t)at) & 3u;
     uint32_t room = config->buffer_size - pages - shift;
@@ -39,10 +39,9 @@ static int begin(nf2_t *fs)
     fs->drive.offset = config->offset;
     uint32_t size = config->size != 0 ? config->size : fs->io.flash->chip_size - config->offset;
     fs->io.blocks = size / nf2_block_bytes(fs);
-    fs->io.page = (uint16_t)fs->io.flash->page_size;
-    fs->io.log_bytes = (uint16_t)nf2_min(NF2_LOG_PAGES * nf2_page(fs), nf2_block_bytes(fs));
+    fs->io.log_bytes = (uint16_t)nf2_min(NF2_LOG_BYTES_MAX, nf2_block_bytes(fs));
     fs->io.read_buffer = config->buffer;
-    fs->io.write_buffer = fs->io.read_buffer + nf2_page(fs);
+    fs->io.write_buffer = fs->io.read_buffer + NF2_LOG_PAGE;
     fs->drive.window_end = 0;
     if (fs->io.blocks < NF2_BLOCKS_MIN) {
         return NF2_ERR_NOSPC;

@@ -136,8 +136,8 @@ struct nf2_config {
     void *clock_context;
 };
 
-/* Two page buffers and views of the tree (nf2fs/private.h). */
-#define NF2_BUFFER_SIZE(page_size) (2u * (page_size) + NF2_TREE_BUFFER_SIZE)
+/* 256 bytes to read, a page to write, and views of the tree (nf2fs/private.h). */
+#define NF2_BUFFER_SIZE(page_size) (256u + (page_size) + NF2_TREE_BUFFER_SIZE)
 
 /*
  * nf2_t, nf2_file_t and nf2_dir_t: complete types so that you can allocate them; their fields are

@@ -59,8 +59,7 @@ struct nf2_claim {              /* claimed blocks that nobody has taken yet */
 
 struct nf2_io {                 /* flash.c, log.c */
     const struct nf2_flash *flash;
-    uint16_t page;              /* bytes of a page, */
-    uint16_t log_bytes;         /* and of the part of a block that a log uses */
+    uint16_t log_bytes;         /* of the part of a block that a log uses */
     bool read_only, broken;     /* broken: a program or erase failed;
                                    nothing is written until the next mount */
     bool epoch_known;           /* no page is of a later epoch */
@@ -68,8 +67,8 @@ struct nf2_io {                 /* flash.c, log.c */
     bool writing;               /* the write buffer may hold a part of a record */
     uint16_t epoch;
     uint32_t blocks;
-    uint8_t *read_buffer;       /* one page: a window on the flash */
-    uint8_t *write_buffer;      /* one page: being programmed */
+    uint8_t *read_buffer;       /* a page of a log: a window on the flash */
+    uint8_t *write_buffer;      /* a page of the chip: being programmed */
     uint32_t changes;           /* programs and erases of this mount */
     uint32_t effort;            /* of this call: pages read, and 8 for each program */
 };

@@ -37,8 +37,7 @@ static struct repair *look(nf2h_image *image)
     if (!image->flash)
         return NULL;
     uint32_t size = image->config.size > 0 ? image->config.size : chip->size;
-    const struct repair_geometry geometry = {size, chip->block_size, chip->page_size,
-                                             chip->program_unit};
+    const struct repair_geometry geometry = {size, chip->block_size, chip->program_unit};
     return repair_open(vflash_memory(image->flash) + image->config.offset, &geometry);
 }
 

@@ -22,7 +22,7 @@ nf2h_repair *nf2h_repair_open(const char *chip, const char *path, uint32_t offse
         return NULL;
     bool inside = offset <= facts.size && size <= facts.size - offset;
     const struct repair_geometry geometry = {size > 0 ? size : facts.size, facts.block_size,
-                                             facts.page_size, facts.program_unit};
+                                             facts.program_unit};
     struct repair *repair = inside ? repair_open(vflash_memory(flash) + offset, &geometry) : NULL;
     nf2h_repair *out = repair ? calloc(1, sizeof *out) : NULL;
     if (!out) {

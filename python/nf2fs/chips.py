@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from . import files, native
 from .errors import CORRUPT, EXIST, NF2Error
 
-PAGES = (256, 512)
+PAGE = 256
 BLOCKS = tuple(1 << shift for shift in range(12, 17))
 UNITS = (1, 2, 4, 8, 16, 32)
 SIZE_MIN, SIZE_MAX = 128 * 1024, 256 * 1024 * 1024
@@ -106,23 +106,27 @@ class Recognised:
     """A volume's own geometry."""
 
     size: int
-    page_size: int
     block_size: int
     program_unit: int
 
     @property
     def generic(self) -> str:
-        return f"generic-{self.size}-{self.page_size}-{self.block_size}-{self.program_unit}"
+        return "-".join(map(str, ("generic", *self.geometry)))
 
     def text(self, library: native.Library) -> str:
         """The chip by name, where the catalogue has one."""
-        names = [chip.name for chip in library.chips() if chip.geometry == self.geometry]
+        mine = (self.size, self.block_size, self.program_unit)
+        chips = library.chips()
+        names = [
+            one.name for one in chips if (one.size, one.block_size, one.program_unit) == mine
+        ]
         named = f"{' or '.join(names[:3])}, " if names else ""
-        return f"{named}{self.size} bytes, pages of {self.page_size}, blocks of {self.block_size}"
+        return f"{named}{self.size} bytes, blocks of {self.block_size}"
 
     @property
     def geometry(self) -> tuple[int, int, int, int]:
-        return self.size, self.page_size, self.block_size, self.program_unit
+        """With a page of the chip, which a volume says nothing of."""
+        return self.size, PAGE, self.block_size, self.program_unit
 
 
 def recognise(path: str, library: native.Library) -> Recognised | None:
@@ -148,10 +152,9 @@ def _candidates(length: int, library: native.Library) -> Iterator[Recognised]:
     smaller = [size for size in reversed(sizes) if size < length]
     for size in [length, *larger, *smaller]:
         for block in BLOCKS:
-            for page in PAGES:
-                for unit in UNITS:
-                    if size % block == 0:
-                        yield Recognised(size, page, block, unit)
+            for unit in UNITS:
+                if size % block == 0:
+                    yield Recognised(size, block, unit)
 
 
 def misfit(length: int, size: int) -> str:

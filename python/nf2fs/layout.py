@@ -46,7 +46,7 @@ class Layout:
     def pieces(self, block: int) -> list[Piece]:
         """The records in a block, if it is a log."""
         chip = self.chip
-        return list(logs.entries(chip.block(block), chip.page_size, chip.program_unit))
+        return list(logs.entries(chip.block(block), chip.program_unit))
 
     def entries(self, block: int) -> list[Entry]:
         """Those of them with a right check."""

@@ -10,7 +10,8 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-PAGES_MAX = 16  # of a block, that a log uses
+PAGE = 256  # of a log
+BYTES_MAX = 8192  # of a block, that a log uses
 BLANK = 0xFFFF  # an epoch or a header of erased cells
 CONTINUED = 0x0004  # a page that goes on with the record of the one before it
 OVERHEAD = 6  # header and check
@@ -70,9 +71,9 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
             return number, at
 
 
-def log_pages(block: bytes, page: int) -> range:
+def log_pages(block: bytes) -> range:
     """Where the pages begin that a log uses."""
-    return range(0, min(PAGES_MAX * page, len(block)), page)
+    return range(0, min(BYTES_MAX, len(block)), PAGE)
 
 
 def aligned(at: int, unit: int) -> int:
@@ -87,12 +88,12 @@ def written(data: bytes) -> int:
 # ---- records ----
 
 
-def entries(block: bytes, page: int, unit: int) -> Iterator[Piece]:
+def entries(block: bytes, unit: int) -> Iterator[Piece]:
     """The records of a log in the order of their places, with what is unreadable between them."""
-    at, end = 0, log_pages(block, page).stop
+    at, end = 0, log_pages(block).stop
     while at < end:
-        page_end = (at // page + 1) * page
-        if at % page == 0:
+        page_end = (at // PAGE + 1) * PAGE
+        if at % PAGE == 0:
             if u16(block, at) == BLANK or u16(block, at + 2) == CONTINUED:
                 if u16(block, at) == BLANK and written(block[at:page_end]):
                     yield Unreadable(at, written(block[at:page_end]))
@@ -102,23 +103,23 @@ def entries(block: bytes, page: int, unit: int) -> Iterator[Piece]:
         if page_end - at < OVERHEAD or u16(block, at) == BLANK:
             at = page_end
             continue
-        found = _entry(block, at, page)
+        found = _entry(block, at)
         if found is None:
             yield Unreadable(at, max(written(block[at:page_end]), 1))
             at = page_end
             continue
         yield found
         behind = found.offset + found.length
-        at = behind if found.more else min(aligned(behind, unit), aligned(behind, page))
+        at = behind if found.more else min(aligned(behind, unit), aligned(behind, PAGE))
 
 
-def _entry(block: bytes, at: int, page: int) -> Entry | None:
-    start = at // page * page
+def _entry(block: bytes, at: int) -> Entry | None:
+    start = at // PAGE * PAGE
     epoch, header = u16(block, start), u16(block, at)
     length = header & (MORE - 1)
     if header >> 13 == 0 or length < OVERHEAD:
         return None
-    text, end = _text(block, at, length, page)
+    text, end = _text(block, at, length)
     if len(text) < length or u32(text, length - 4) != zlib.crc32(
         block[start : start + 2] + text[: length - 4]
     ):
@@ -126,17 +127,17 @@ def _entry(block: bytes, at: int, page: int) -> Entry | None:
     return Entry(at, end - at, header >> 13, epoch, bool(header & MORE), text[2 : length - 4])
 
 
-def _text(block: bytes, at: int, length: int, page: int) -> tuple[bytes, int]:
+def _text(block: bytes, at: int, length: int) -> tuple[bytes, int]:
     """The bytes of a record without the heads of the pages that it goes on in, and its end."""
-    start = at // page * page
-    room = start + page - at
+    start = at // PAGE * PAGE
+    room = start + PAGE - at
     if length <= room or at != start + 2:
         return (block[at : at + length] if length <= room else b""), at + length
     text, head = block[at : at + room], block[start : start + 2] + CONTINUED.to_bytes(2, "little")
-    for following in range(start + page, log_pages(block, page).stop, page):
+    for following in range(start + PAGE, log_pages(block).stop, PAGE):
         if block[following : following + 4] != head:
             break
-        part = min(length - len(text), page - 4)
+        part = min(length - len(text), PAGE - 4)
         text += block[following + 4 : following + 4 + part]
         if len(text) == length:
             return text, following + 4 + part

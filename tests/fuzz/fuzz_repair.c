@@ -167,7 +167,7 @@ static void look_at(struct repair *repair, bool anew)
 
 static void run(const uint8_t *data, size_t size)
 {
-    static const struct repair_geometry geometry = {CHIP_SIZE, 4096, PAGE, 1};
+    static const struct repair_geometry geometry = {CHIP_SIZE, 4096, 1};
     unsigned number = size > 0 ? data[0] % BASES : 0;
     uint8_t *bytes = malloc(CHIP_SIZE);     /* of its own, so that sanitizers see its ends */
     clock_t start = clock();

@@ -185,15 +185,15 @@ def test_records_are_found_as_the_format_says():
     second = (start + long)[:256]
     third = start + b"\x04\x00" + long[254:]
     block = (page + second + third.ljust(256, b"\xff")).ljust(4096, b"\xff")
-    found = list(logs.entries(block, 256, 8))
+    found = list(logs.entries(block, 8))
     assert [one.payload for one in found if isinstance(one, logs.Entry)] == [
         b"one", b"two", bytes(range(200)) * 2,
     ]  # fmt: skip
     assert [one.more for one in found] == [True, False, False]
     torn = bytearray(block)
     torn[300] ^= 1
-    found = list(logs.entries(bytes(torn), 256, 8))
+    found = list(logs.entries(bytes(torn), 8))
     assert isinstance(found[2], logs.Unreadable) and found[2].offset == 258
-    assert list(logs.entries(b"\xff" * 4096, 256, 1)) == []
+    assert list(logs.entries(b"\xff" * 4096, 1)) == []
     no_epoch = b"\xff\xff" + b"x" * 30 + b"\xff" * 4064
-    assert list(logs.entries(no_epoch, 256, 1)) == [logs.Unreadable(0, 32)]
+    assert list(logs.entries(no_epoch, 1)) == [logs.Unreadable(0, 32)]

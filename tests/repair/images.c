@@ -13,7 +13,7 @@ bool history_begin(struct history *history, uint64_t seed, const char *chip)
 
     memset(history, 0, sizeof *history);
     history->random = seed * 77 + 5;
-    history->geometry = (struct repair_geometry){facts->size, facts->block_size, facts->page_size, facts->program_unit};
+    history->geometry = (struct repair_geometry){facts->size, facts->block_size, facts->program_unit};
     if (!rig_init(&history->rig, facts, seed % 3 == 0 ? NF2_FORMAT_ERASE : NF2_FORMAT_QUICK)) {
         return false;
     }

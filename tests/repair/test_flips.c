@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/format.h"
 #include "images.h"
 
 #define FLIPS 150u              /* of each volume, one at a time */
@@ -65,7 +66,7 @@ static uint32_t some_place(const struct history *history, const struct repair *r
 {
     const struct repair_geometry *g = &history->geometry;
     uint32_t blocks = g->size / g->block_size, block = random_number(random, blocks);
-    uint32_t log = 16 * g->page_size < g->block_size ? 16 * g->page_size : g->block_size;
+    uint32_t log = NF2_LOG_BYTES_MAX < g->block_size ? NF2_LOG_BYTES_MAX : g->block_size;
 
     for (unsigned i = 0; i < 1000 && random_number(random, 10) != 0; i++) { /* what is in use, and free blocks now and then */
         enum repair_use use = repair_block_use(repair, block);

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "made.h"
 
-static const struct repair_geometry geometry = {MADE_BLOCKS * MADE_BLOCK, MADE_BLOCK, MADE_PAGE, 1};
+static const struct repair_geometry geometry = {MADE_BLOCKS * MADE_BLOCK, MADE_BLOCK, 1};
 static bool seen[REPAIR_KINDS];
 
 static bool has(const struct repair *repair, enum repair_kind kind)
@@ -817,7 +817,7 @@ TEST(nothing)
     CHECK(repair_open(bytes, &geometry) == NULL);
     memset(bytes, 0xFF, sizeof bytes);
     CHECK(repair_open(bytes, &geometry) == NULL);
-    odd.page_size = 300;
+    odd.program_unit = 3;
     CHECK(repair_open(bytes, &odd) == NULL);
     odd = geometry;
     odd.size = 16 * MADE_BLOCK;

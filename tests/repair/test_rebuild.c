@@ -36,12 +36,12 @@ static void wrong(const struct repair *repair, const char *what)
 
 static void damage(uint8_t *block, const struct repair_geometry *g, enum manner manner, uint64_t *random)
 {
-    uint32_t log = 16 * g->page_size < g->block_size ? 16 * g->page_size : g->block_size;
+    uint32_t log = NF2_LOG_BYTES_MAX < g->block_size ? NF2_LOG_BYTES_MAX : g->block_size;
 
     switch (manner) {
     case ERASED: memset(block, 0xFF, g->block_size); break;
     case ZEROS: memset(block, 0, g->block_size); break;
-    case FIRST_PAGE: memset(block, 0, g->page_size); break;
+    case FIRST_PAGE: memset(block, 0, NF2_LOG_PAGE); break;
     case SOME_BITS:
         for (unsigned i = 0; i < 12; i++) {
             block[random_number(random, log)] ^= (uint8_t)(1u << random_number(random, 8));

@@ -151,7 +151,7 @@ static void leave_unchanged(const char *chip)
     bool right = put(&volume, "file", 3000, 1) == NF2_OK && volume_again(&volume, false) == NF2_OK &&
                  volume_again(&volume, true) == NF2_OK;
     const struct nf2_flash *flash = &volume.driver;
-    const struct repair_geometry geometry = {flash->chip_size, flash->block_size, flash->page_size, flash->program_unit};
+    const struct repair_geometry geometry = {flash->chip_size, flash->block_size, flash->program_unit};
     struct repair *repair = right ? repair_open(vflash_memory(volume.flash), &geometry) : NULL;
     if (repair == NULL || !repair_clean(repair) || repair_wrong(repair) > 0) {
         printf("%s: a session without a change did not leave the volume cleanly\n", chip);

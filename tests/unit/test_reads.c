@@ -21,7 +21,7 @@ static uint64_t bytes_read(const struct volume *volume)
 
 static uint32_t blocks_of_log(const struct volume *volume)
 {
-    uint32_t log = 16 * volume->driver.page_size;
+    uint32_t log = 8192; /* at most */
     return log < volume->driver.block_size ? log : volume->driver.block_size;
 }
 
