@@ -172,6 +172,29 @@ TEST(other_geometry)
     volume_down(&volume, true);
 }
 
+/* A volume says nothing of its chip's pages: it goes on with shorter programs, and with longer ones where the chip takes them. */
+TEST(other_page)
+{
+    struct volume volume;
+    char name[8];
+
+    volume_up(&volume, "tiny512");
+    for (unsigned turn = 0; turn < 6; turn++) {
+        volume.driver.page_size = turn % 2 ? 256 : 512;
+        CHECK_EQ(volume_again(&volume, turn != 3), NF2_OK);
+        for (unsigned i = 0; i < 12 * turn; i++) {
+            snprintf(name, sizeof name, "%u", i);
+            CHECK(holds(&volume, name, 37 * i, i));
+        }
+        for (unsigned i = 0; i < 12 * (turn + 1); i++) {
+            snprintf(name, sizeof name, "%u", i);
+            CHECK_EQ(put(&volume, name, 37 * i, i), NF2_OK);
+        }
+    }
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), NF2_OK);
+    volume_down(&volume, true);
+}
+
 static uint32_t crc32_of(const uint8_t *data, uint32_t length)
 {
     uint32_t crc = 0xFFFFFFFFu;
@@ -825,6 +848,7 @@ int main(void)
     RUN(bad_geometry);
     RUN(blank_and_foreign);
     RUN(other_geometry);
+    RUN(other_page);
     RUN(part_of_chip);
     RUN(two_volumes);
     RUN(lock_hooks);
