@@ -31,7 +31,7 @@ static NF2_APART uint32_t group_bit_in(const nf2_t *fs, uint32_t window, uint32_
     return at != NF2_NONE ? 1u << at / nf2_group_blocks(fs) : 0;
 }
 
-static uint32_t group_bit(const nf2_t *fs, uint32_t block)
+uint32_t nf2_space_group(const nf2_t *fs, uint32_t block)
 {
     return group_bit_in(fs, fs->space.now_window, block);
 }
@@ -164,7 +164,7 @@ static uint32_t part_end(const nf2_t *fs, uint32_t first, uint32_t at)
 /* Not where data would be moved away again; in a group that is worn, or in one that is not. */
 static bool suits(const nf2_t *fs, uint32_t block, bool worn)
 {
-    return !nf2_space_victim(fs, block) && ((fs->space.worn & group_bit(fs, block)) != 0) == worn;
+    return !nf2_space_victim(fs, block) && ((fs->space.worn & nf2_space_group(fs, block)) != 0) == worn;
 }
 
 /* A run of free blocks of such parts. `any`: also of worn groups, and of victims. */
@@ -224,10 +224,17 @@ uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
     uint32_t n = 0;
 
     while (n < count &&
-           (space->now_fresh || (space->erased_groups & group_bit(fs, start + n)) != 0)) {
+           (space->now_fresh || (space->erased_groups & nf2_space_group(fs, start + n)) != 0)) {
         n++;
     }
     return n;
+}
+
+bool nf2_space_rest_free(const nf2_t *fs, uint32_t start, uint32_t count)
+{
+    uint32_t at = in_window(fs, fs->space.now_window, start), size = nf2_group_blocks(fs);
+
+    return at % size == 0 && nf2_space_run(fs, at + count, at + size) == size - count;
 }
 
 uint32_t nf2_space_reserve(const nf2_t *fs)
@@ -291,7 +298,7 @@ void nf2_space_freed(nf2_t *fs, uint32_t block)
 static void return_one(nf2_t *fs, uint32_t block)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t group = group_bit(fs, block), at = block - space->now_window * space->window_blocks;
+    uint32_t group = nf2_space_group(fs, block), at = block - space->now_window * space->window_blocks;
 
     if (space->now_fresh) {     /* it is not erased */
         fs->root.leaky = true;

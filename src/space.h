@@ -70,6 +70,12 @@ uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t
 /* So many of these blocks, from the first one on, are on record as erased. */
 uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count);
 
+/* Do these blocks begin a group of `now` of which all others are free? */
+bool nf2_space_rest_free(const nf2_t *fs, uint32_t start, uint32_t count);
+
+/* Bit of the group of `now` that a block lies in; 0 if it lies elsewhere. */
+uint32_t nf2_space_group(const nf2_t *fs, uint32_t block);
+
 /*
  * Blocks that data does not take: those that the changes of one call may need for nodes, and room
  * to empty a cell.

@@ -76,7 +76,7 @@ TEST(hot_file)
         printf("%u KiB of 4 MiB at rest; without idle time, with 200 ms, with 400 ms: %u, %u, %u blocks erased, %u, %u, %u calls of %u that erased, work was left after %u and %u\n",
                (unsigned)(colds[i] >> 10), (unsigned)none.blocks, (unsigned)some.blocks, (unsigned)much.blocks, (unsigned)none.calls, (unsigned)some.calls,
                (unsigned)much.calls, (unsigned)COUNTED, (unsigned)some.busy, (unsigned)much.busy);
-        CHECK(none.calls > 100);
+        CHECK(none.calls >= 50); /* without idle time calls have to */
         /*
          * No call should erase, and idle time should erase an eighth more at most. Missed, and bounded by
          * what is measured: a call may make more of a walk than idle time erased for; where seven eighths

@@ -194,7 +194,7 @@ TEST(short_pieces)
 
 TEST(short_pieces_at_any_byte)
 {
-    overwrite_short(75, 1, &(struct cost){13000, 500, 20});
+    overwrite_short(75, 1, &(struct cost){9000, 600, 20});
 }
 
 /* Pages that a read touches. */
