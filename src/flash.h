@@ -48,8 +48,8 @@ uint32_t nf2_large_blocks(const nf2_t *fs);
 bool nf2_large_begins(const nf2_t *fs, uint32_t block);
 
 /*
- * A pointer to `length` bytes inside one page of a log, valid until the next read. NULL: the driver failed,
- * or out of range. A look into a page reads a record's worth at least.
+ * A pointer to `length` bytes inside one page of a log, valid until the next read. NULL: the driver
+ * failed, or out of range. A look into a page reads a record's worth at least.
  */
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length);
 
@@ -66,9 +66,9 @@ static inline uint32_t nf2_peeked(const nf2_t *fs, uint32_t offset)
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length);
 
 /*
- * Programs a range inside one page of the chip; `offset` a multiple of the program unit; a length that is not
- * is filled up with 0xFF through the write buffer. NF2_FAILED_BLOCK, or NF2_ERR_IO: then the volume
- * is broken until the next mount.
+ * Programs a range inside one page of the chip; `offset` a multiple of the program unit; a length
+ * that is not is filled up with 0xFF through the write buffer. NF2_FAILED_BLOCK, or NF2_ERR_IO:
+ * then the volume is broken until the next mount.
  */
 int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data,
                       uint32_t length);

@@ -164,7 +164,9 @@ static uint32_t part_end(const nf2_t *fs, uint32_t first, uint32_t at)
 /* Not where data would be moved away again; in a group that is worn, or in one that is not. */
 static bool suits(const nf2_t *fs, uint32_t block, bool worn)
 {
-    return !nf2_space_victim(fs, block) && ((fs->space.worn & nf2_space_group(fs, block)) != 0) == worn;
+    bool is_worn = (fs->space.worn & nf2_space_group(fs, block)) != 0;
+
+    return !nf2_space_victim(fs, block) && is_worn == worn;
 }
 
 /* A run of free blocks of such parts. `any`: also of worn groups, and of victims. */
@@ -298,7 +300,8 @@ void nf2_space_freed(nf2_t *fs, uint32_t block)
 static void return_one(nf2_t *fs, uint32_t block)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t group = nf2_space_group(fs, block), at = block - space->now_window * space->window_blocks;
+    uint32_t group = nf2_space_group(fs, block);
+    uint32_t at = block - space->now_window * space->window_blocks;
 
     if (space->now_fresh) {     /* it is not erased */
         fs->root.leaky = true;

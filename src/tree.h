@@ -59,8 +59,8 @@ int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
 
 /*
- * change.c: changes of one leaf: all or nothing, durable when it returns. NF2_SPANS_LEAVES: nothing was done.
- * The caller has seen to it that there are blocks for it.
+ * change.c: changes of one leaf: all or nothing, durable when it returns. NF2_SPANS_LEAVES: nothing
+ * was done. The caller has seen to it that there are blocks for it.
  */
 int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
 

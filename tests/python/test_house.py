@@ -65,3 +65,17 @@ def test_the_map_names_each_source_above_what_it_calls(calls):
     assert set(place) == set(calls)
     upwards = [f"{name} -> {below}" for name in calls for below in calls[name] if place[below] < place[name]]
     assert upwards == []
+
+
+def too_large(path):
+    """Lines of a file that are longer than 100 columns, or lie behind the 600th."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [f"{path.name}:{number}" for number, line in enumerate(lines, 1) if len(line) > 100 or number > 600]
+
+
+def test_files_and_lines_of_the_core_are_short(tmp_path):
+    files = [*SOURCES, *(ROOT / "src").glob("*.h"), *(ROOT / "include" / "nf2fs").glob("*.h")]
+    assert [place for path in files for place in too_large(path)] == []
+    long = tmp_path / "long.c"
+    long.write_text("x" * 101 + "\n" + "y\n" * 600, encoding="utf-8")
+    assert too_large(long) == ["long.c:1", "long.c:601"]
