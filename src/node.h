@@ -119,6 +119,15 @@ int nf2_key_at(nf2_t *fs, uint32_t block, uint32_t place, struct nf2_key *key);
 /* The key of the record at a place is below `key`: 0, is that: 1, above: 2, or an error. */
 int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_key *key);
 
+/*
+ * Is a quarter of the volume free? Then leaves get room for changes. Not on a small volume, where a
+ * higher tree means that more is kept back (nf2_space_kept).
+ */
+static inline bool nf2_node_ample(const nf2_t *fs)
+{
+    return fs->io.blocks >= 64 && 4u * fs->space.free > fs->io.blocks;
+}
+
 /* How many alive records of the tail are below `key`, or (`at` 1) not above it. */
 int nf2_view_position(nf2_t *fs, const struct nf2_view *view, const struct nf2_key *key, int at);
 
@@ -181,8 +190,9 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
 
 /*
  * Appends a group of changes, the commit of them. NF2_NODE_FULL: there is no room (nothing was
- * written). Deleting what is not there is no change. The PUT of a body that lies in this node, and
- * the DEL of its entry behind it, are a rename: the body stays where it is.
+ * written; or a new entry behind all others would leave less than an eighth of the node for later
+ * changes, and space is ample). Deleting what is not there is no change. The PUT of a body that
+ * lies in this node, and the DEL of its entry behind it, are a rename: the body stays where it is.
  */
 #define NF2_NODE_FULL (-251)
 #define NF2_NODE_HALF (-254)   /* an error in the middle: the node is to be written anew from

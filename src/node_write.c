@@ -183,6 +183,10 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
     if (view->alive + view->dead + 3 * n > view->slots) {
         return NF2_NODE_FULL;
     }
+    bool fills = record->type == NF2_NODE_PUT ||
+                 (record->type == NF2_NODE_ADD && view->base_end == NF2_PAGE_HEAD);
+    uint32_t end = nf2_log_bytes(fs);
+    end -= n == 1 && fills && nf2_node_ample(fs) ? end / 8 : 0;
     set_ranks(view, ops, record, n);
     for (unsigned dry = 2; dry-- > 0;) { /* first it is seen whether there is room */
         nf2_writer_begin(&writer, view->block, view->end);
@@ -192,7 +196,7 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
             record[i].place = (uint16_t)put_record(fs, &writer, &ops[record[i].op], &record[i]);
         }
         result = nf2_writer_end(fs, &writer);
-        if (writer.position > nf2_log_bytes(fs)) {
+        if (writer.position > end) {
             return NF2_NODE_FULL;
         }
     }

@@ -158,17 +158,17 @@ static int measure(nf2_t *fs, struct rewrite *rewrite)
 /*
  * Sixteenths of a node that one may be filled to, else there are two; what only moves stays one. A
  * leaf that is full of changes of few names is soon full again, and each change pays its part of
- * the new base: so it becomes two early, where a quarter of the volume is free. Not on a small
- * volume, where a higher tree means that more is kept back (nf2_space_kept). A key of four bytes is
- * a piece's, as a rule: maps are not split early.
+ * the new base: so it becomes two early, where space is ample. A key of four bytes is a piece's, as
+ * a rule: maps are not split early. Where blocks are lacking there is one, while that is long
+ * enough: else each removal from a full leaf would take one of the blocks that are left.
  */
 static NF2_APART uint32_t most_of(const nf2_t *fs, const struct rewrite *rewrite)
 {
-    if (rewrite->count == 0) {
+    if (rewrite->count == 0 || nf2_alloc_stock(fs) < nf2_space_kept(fs)) {
         return 16;
     }
-    bool names = rewrite->level == 0 && rewrite->lead->length != 4 && fs->io.blocks >= 64;
-    return names && rewrite->done > 3 && 4u * fs->space.free > fs->io.blocks ? 2 : 12;
+    bool names = rewrite->level == 0 && rewrite->lead->length != 4;
+    return names && rewrite->done > 3 && nf2_node_ample(fs) ? 2 : 12;
 }
 
 /* One node or two, and whether the old one stays. */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_emptied.c - a full volume gives all back: each removal works, in any order, and files fit again. Removals of few
+ * entries must not take the blocks that are kept for them: leaves stay one where blocks are lacking.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define FILES_MAX 8000u
+#define NAME_SIZE 40u
+
+static char names[FILES_MAX][NAME_SIZE];
+static uint32_t state;
+
+static uint32_t below(uint32_t limit)
+{
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)state * limit >> 32);
+}
+
+/* Files until there is no space for one more: their number. With names in order leaves are filled up. */
+static uint32_t fill(struct volume *volume, uint32_t size_max, bool in_order, uint32_t name_length)
+{
+    uint32_t count = 0;
+    int status;
+
+    do {
+        if (in_order) {
+            snprintf(names[count], NAME_SIZE, "f%0*u", (int)name_length, (unsigned)count);
+        } else {
+            snprintf(names[count], NAME_SIZE, "%u%.*s", (unsigned)below(1000000000), (int)name_length,
+                     "abcdefghijklmnop");
+        }
+        status = put(volume, names[count], below(size_max), count);
+        count++;
+    } while (status == NF2_OK && count < FILES_MAX);
+    CHECK_EQ(status, NF2_ERR_NOSPC);
+    count--;
+    int removed = nf2_remove(&volume->fs, names[count]); /* of it the name may be there */
+    CHECK(one_of(removed, NF2_OK, NF2_ERR_NOENT, NF2_OK));
+    return count;
+}
+
+static void shuffle(uint32_t count)
+{
+    char name[NAME_SIZE];
+
+    for (uint32_t left = count; left > 1; left--) {
+        uint32_t other = below(left);
+        memcpy(name, names[left - 1], NAME_SIZE);
+        memmove(names[left - 1], names[other], NAME_SIZE);
+        memcpy(names[other], name, NAME_SIZE);
+    }
+}
+
+static void empty_and_fill(const char *chip, uint32_t seed, bool in_order)
+{
+    static struct volume volume;
+    uint32_t first = 0, least = UINT32_MAX;
+
+    state = seed * 7919u + 1u;
+    volume_up(&volume, chip);
+    uint32_t size_max = 1 + below(250), name_length = 4 + below(13), again = below(3);
+    for (unsigned round = 0; round < 3; round++) {
+        uint32_t count = fill(&volume, size_max, in_order, name_length);
+        first = round == 0 ? count : first;
+        least = count < least ? count : least;
+        if (again > 0) {
+            CHECK_EQ(volume_again(&volume, again == 1), NF2_OK);
+        }
+        shuffle(count);
+        for (uint32_t i = 0; i < count; i++) {
+            CHECK_EQ(nf2_remove(&volume.fs, names[i]), NF2_OK);
+        }
+    }
+    printf("%s, files below %u bytes: %u, later %u at least\n", chip, (unsigned)size_max, (unsigned)first,
+           (unsigned)least);
+    CHECK(2 * least > first); /* leaves are two thirds full where names come in any order */
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+TEST(removals_on_full)
+{
+    for (uint32_t seed = 0; seed < 12; seed++) {
+        empty_and_fill("tiny128k", seed, seed % 2 == 0);
+    }
+}
+
+/* Of 104 bytes, in order: with them all blocks but seven are in use. */
+TEST(reserve_is_kept)
+{
+    static struct volume volume;
+    uint32_t count = 0, again = 0;
+    char name[NAME_SIZE];
+
+    volume_up(&volume, "tinyecc16");
+    for (;; count++) {
+        snprintf(name, sizeof name, "fill%u", (unsigned)count);
+        if (put(&volume, name, 104, count) != NF2_OK) {
+            break;
+        }
+    }
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "fill%u", (unsigned)i);
+        CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
+    }
+    for (;; again++) {
+        snprintf(name, sizeof name, "fill%u", (unsigned)again);
+        if (put(&volume, name, 104, again) != NF2_OK) {
+            break;
+        }
+    }
+    printf("files of 104 bytes: %u, then %u\n", (unsigned)count, (unsigned)again);
+    CHECK(again + again / 8u > count);
+    volume_down(&volume, true);
+}
+
+int main(void)
+{
+    RUN(removals_on_full);
+    RUN(reserve_is_kept);
+    return check_done();
+}
