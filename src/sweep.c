@@ -417,7 +417,8 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
     NF2_TRY(nf2_sweep_finish(fs));
     NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
     NF2_TRY(pace(fs));
-    if (nodes_enough(fs, kept)) {
+    /* a removal frees as many nodes as it takes: on a full volume each would walk in vain */
+    if (nodes_enough(fs, urgent ? fs->root.level + 3u : kept)) {
         return NF2_OK;
     }
     int result = walk_until(fs, nodes_enough, kept);

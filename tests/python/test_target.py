@@ -2,6 +2,7 @@
 """Measuring on a Cortex-M4: instructions are counted exactly, bytes and stack are those of the
 program, and the core compiles elsewhere."""
 
+import fnmatch
 import shutil
 import subprocess
 import sys
@@ -312,3 +313,12 @@ def test_the_core_compiles_without_warnings(processor, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert len(list(tmp_path.glob("*.o"))) == len(system.sources)
+
+
+def test_each_source_of_the_core_is_of_a_mechanism_that_says_what_it_buys():
+    settings = tomllib.loads((ROOT / "target" / "size.toml").read_text(encoding="utf-8"))
+    mechanisms = settings["mechanisms"]["nf2fs"]
+    patterns = [pattern for group in mechanisms.values() for pattern in group]
+    sources = [path.stem for path in sorted((ROOT / "src").glob("*.c"))]
+    assert [name for name in sources if not any(fnmatch.fnmatch(name, pattern) for pattern in patterns)] == []
+    assert set(mechanisms) == set(settings["buys"])
