@@ -176,7 +176,7 @@ TEST(other_geometry)
 TEST(other_page)
 {
     struct volume volume;
-    char name[8];
+    char name[16];
 
     volume_up(&volume, "tiny512");
     for (unsigned turn = 0; turn < 6; turn++) {
