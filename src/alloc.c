@@ -41,11 +41,13 @@ int nf2_alloc_erase(nf2_t *fs, uint32_t block, uint32_t count)
 }
 
 /*
- * Erases blocks of a claim that follow those that are erased. One that fails ends it, or begins it
- * no more.
+ * Erases blocks of a claim that follow those that are erased, or (`erases_whole`) all of it and the
+ * rest of its group. One that fails ends it, or begins it no more.
  */
 static int erase_next(nf2_t *fs, struct nf2_claim *claim, uint32_t count)
 {
+    NF2_ASSERT(claim->erased + count <= claim->count ||
+               (claim->erased == 0 && count == nf2_large_blocks(fs)));
     int result = NF2_BROKEN(NF2_FAULT_ERASE) ? (int)count :
                  nf2_alloc_erase(fs, (uint32_t)claim->start + claim->erased, count);
     if (result == NF2_FAILED_BLOCK) {

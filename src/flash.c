@@ -3,7 +3,7 @@
 
 #define PEEK_BYTES 88u          /* what a look into the middle of a page reads:
                                    one record or two, at the price of one read */
-#define EFFORT_PROGRAM 12u       /* of a program, in pages read */
+#define EFFORT_PROGRAM 12u      /* of a program, in pages read */
 
 /* A power of two between these. */
 static bool power(uint32_t value, uint32_t least, uint32_t most)
