@@ -183,7 +183,6 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
     struct nf2_io *io = &fs->io;
     struct nf2_drive *drive = &fs->drive;
 
-    NF2_NEAR(drive);
     NF2_ASSERT(count == 1 || (count == nf2_large_blocks(fs) && nf2_large_begins(fs, block)));
     uint32_t bytes = count * nf2_block_bytes(fs), address = locate(fs, block, 0, bytes);
     NF2_TRY(writable(fs));

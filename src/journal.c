@@ -149,7 +149,12 @@ static int find_head(nf2_t *fs)
     NF2_NEAR(root);
     for (uint32_t i = fs->io.blocks; i > 0 && block < fs->io.blocks; i--) {
         nf2_scan_begin(&scan, block);
-        int found = nf2_scan_next(fs, &scan, &record);
+        int found = nf2_scan_page(fs, &scan);
+        NF2_TRY(found);
+        if (scan.epoch != nf2_epoch_code(scan.epoch)) {
+            break; /* it is blank, or has what it had before: to search that takes long */
+        }
+        found = nf2_scan_next(fs, &scan, &record);
         NF2_TRY(found);
         if (found == 0 || record.type != NF2_ROOT_CHECKPOINT ||
             record.length != NF2_RECORD_OVERHEAD + NF2_STATE_BYTES) {

@@ -288,6 +288,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     uint32_t windows = nf2_windows(fs), most = 0, idle = 0;
     uint32_t lap = nf2_max(windows, 2); /* without anything to be won */
 
+    NF2_NEAR(walk);
     walk->hard = false;         /* an error may have ended the last search */
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */

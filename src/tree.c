@@ -191,7 +191,6 @@ static int follows(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how,
 {
     struct nf2_way *way = &fs->way;
 
-    NF2_NEAR(way);
     if (way->last == 0 || !nf2_seek_at(how)) {
         return 0;
     }
