@@ -163,10 +163,12 @@ static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
     if (n != 0) {
         return n;
     }
-    bool found = space->freed_count > 0 ?
-                 claim_one(claim, space->freed[--space->freed_count], false) :
-                 nodes ? claim_other(claim, &space->moved) || claim_other(claim, &space->data) :
-                 claim_other(claim, &space->nodes);
+    bool found = space->freed_count > 0 &&
+                 claim_one(claim, space->freed[--space->freed_count], false);
+    /* those for what moves, for data, for nodes */
+    for (unsigned i = 3; i-- > 0 && !found;) {
+        found = claim_other(claim, &space->claim[i]);
+    }
     return found ? NF2_OK : NF2_NEED_SPACE;
 }
 
@@ -186,6 +188,9 @@ int nf2_alloc_node(nf2_t *fs, uint32_t *block)
     struct nf2_claim *claim = &fs->space.nodes;
 
     NF2_NEAR(claim);
+    if (claim->count == 0 && fs->space.moved.count == 1) {
+        (void)claim_other(claim, &fs->space.moved); /* see keep_two() */
+    }
     NF2_TRY(have_erased(fs, claim, 0));
     *block = claim->start;
     take(claim, 1);
@@ -239,11 +244,26 @@ static struct nf2_claim *short_claim(nf2_t *fs, bool moves)
     return (fs->walk.active || !moves) && is_short(claim) ? claim : NULL;
 }
 
+/*
+ * A call may take two nodes, where a leaf becomes two. If one is left it becomes the claim for what
+ * moves, where the second one is taken from, and that becomes the one for nodes.
+ */
+static void keep_two(nf2_t *fs)
+{
+    struct nf2_claim *nodes = &fs->space.nodes, *moved = &fs->space.moved, last = *nodes;
+
+    if (last.count == 1 && moved->count != 1 && fs->space.now_free > 0) {
+        memcpy(nodes, moved, sizeof last);
+        memcpy(moved, &last, sizeof last);
+    }
+}
+
 int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget)
 {
     const struct nf2_flash *flash = fs->io.flash;
-    struct nf2_claim *claim = short_claim(fs, moves);
 
+    keep_two(fs);
+    struct nf2_claim *claim = short_claim(fs, moves);
     if (claim == NULL) {
         return 0;
     }
@@ -251,11 +271,15 @@ int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget)
         int claimed = claim_new(fs, claim, nf2_space_spare(fs));
         return claimed == NF2_NEED_SPACE ? 0 : claimed < 0 ? claimed : NF2_AHEAD_DONE;
     }
-    bool large = erases_whole(fs, claim) && budget >= flash->large_erase_us;
-    if (left < (large ? flash->large_erase_us : flash->erase_block_us)) {
+    uint32_t count = 1, us = flash->erase_block_us;
+    if (erases_whole(fs, claim) && budget >= flash->large_erase_us) {
+        count = nf2_large_blocks(fs);
+        us = flash->large_erase_us;
+    }
+    if (left < us) {
         return NF2_AHEAD_OWED;
     }
-    NF2_TRY(erase_next(fs, claim, large ? nf2_large_blocks(fs) : 1));
+    NF2_TRY(erase_next(fs, claim, count));
     return NF2_AHEAD_DONE;
 }
 

@@ -315,8 +315,7 @@ void nf2_journal_prepare(nf2_t *fs)
 {
     if (!fs->root.opened && !nf2_log_fits(fs, fs->root.end, NF2_GROUP_BYTES_MAX)) {
         struct nf2_claim *claim = next_claim(fs);
-        claim->erased = (uint8_t)(claim->erased -
-                                  (claim->erased > 0 && claim->erased == claim->count));
+        claim->erased = (uint8_t)nf2_min(claim->erased, claim->count - 1u);
     }
 }
 

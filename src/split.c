@@ -162,7 +162,7 @@ static int measure(nf2_t *fs, struct rewrite *rewrite)
  * a rule: maps are not split early. Where blocks are lacking there is one, while that is long
  * enough: else each removal from a full leaf would take one of the blocks that are left.
  */
-static NF2_APART uint32_t most_of(const nf2_t *fs, const struct rewrite *rewrite)
+static uint32_t most_of(const nf2_t *fs, const struct rewrite *rewrite)
 {
     if (rewrite->count == 0 || nf2_alloc_stock(fs) < nf2_space_kept(fs)) {
         return 16;

@@ -304,10 +304,11 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             idle = total > most ? 0 : idle + 1;
             walk->looked_closer &= idle == 0 ? 0 : UINT32_MAX;
             most = nf2_max(most, total);
-            bool hard = walk->hard || idle > windows;
-            walk->fruitless = hard == walk->hard ? walk->fruitless : 0;
-            walk->hard = hard;
-            if (hard) {
+            if (!walk->hard && idle > windows) {
+                walk->hard = true;
+                walk->fruitless = 0;
+            }
+            if (walk->hard) {
                 give_up_runs(fs);
             }
         }
@@ -445,7 +446,7 @@ int nf2_sweep_step(nf2_t *fs)
     if (!walk->active) {
         int orphans = orphan_step(fs);
         /* what is ready is taken: with more blocks more can be emptied */
-        bool few = fs->space.drained || fs->space.now_free < LEFT_FEW;
+        bool few = fs->space.now_free < LEFT_FEW;
         if (orphans != 0 || (walk->ready && !few) || fs->space.fresh || fs->space.settled) {
             return orphans;
         }
