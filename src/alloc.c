@@ -209,7 +209,7 @@ bool nf2_alloc_goes_on(nf2_t *fs)
 {
     uint32_t erased = fs->walk.moved.count + claim_of_moves(fs)->erased;
 
-    return fs->space.idle == 0 || (fs->space.idle == 1 && erased > 0);
+    return fs->space.idle <= (erased > 0);
 }
 
 int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)

@@ -62,7 +62,7 @@ static int take_over(nf2_t *fs, bool fresh)
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
     if (!same) {                /* else nf2_wear_take() has seen to it */
         space->erased_groups = 0;
-        space->ahead = 0;
+        space->ahead = fs->walk.least = 0;
     }
     space->now_fresh = fresh;
     space->fresh = fresh && space->now_window + 1u < nf2_windows(fs);
@@ -415,6 +415,7 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
 {
     uint32_t kept = nf2_space_kept(fs);
 
+    fs->walk.least = 0;
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_sweep_finish(fs));
     NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);

@@ -72,7 +72,7 @@ static bool worth_emptying(const nf2_t *fs, const struct cell *cell, bool scarce
  * The emptiest cell that is worth it and can be copied with so many parts; NF2_CELLS: there is
  * none.
  */
-static NF2_APART uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool scarce,
+static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool scarce,
                                struct cell *best)
 {
     uint32_t found = NF2_CELLS;
@@ -110,16 +110,26 @@ static void choose_grain(nf2_t *fs, uint32_t moved, uint32_t room)
 bool nf2_victims_choose(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
+    struct nf2_walk *walk = &fs->walk;
     uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs);
     uint32_t per_block = nf2_space_parts(fs);
-    uint32_t parts = stock > floor ? per_block * (stock - floor) : 0, number;
-    uint32_t enough = fs->walk.hard ? NF2_NONE : space->window_blocks / 2;
+    uint32_t parts = stock > floor ? per_block * (stock - floor) : 0, enough = NF2_NONE, number;
     uint32_t won = nf2_space_count(fs, space->mark), candidates = space->victims;
     /* parts that nobody needs, that are live, that are not */
     uint32_t garbage = 0, moved = 0, room = 0;
     struct cell cell;
 
-    parts -= fs->walk.hard ? 0 : parts / 8; /* the rest is for what is written meanwhile */
+    if (!walk->hard) {
+        enough = space->window_blocks / 2;
+        parts -= parts / 8;     /* the rest is for what is written meanwhile */
+    }
+    if (space->idle != 0) {     /* it has to end: not where the last victims won nothing */
+        if (won < walk->least) {
+            parts = 0;
+        } else {
+            walk->least = (uint16_t)(won + 1);
+        }
+    }
     space->victims = 0;
     while ((number = pick(fs, candidates, parts, won < enough, &cell)) < NF2_CELLS) {
         candidates &= ~(1u << number);
@@ -130,8 +140,8 @@ bool nf2_victims_choose(nf2_t *fs)
         parts -= nf2_min(parts, cell.live + cell.live / 8 + 1); /* leaves are written anew, too */
         garbage += cell.garbage;
     }
-    fs->walk.to_move = moved * nf2_block_pages(fs) / per_block;
-    fs->walk.gain = room / per_block;
+    walk->to_move = moved * nf2_block_pages(fs) / per_block;
+    walk->gain = (uint16_t)(room / per_block);
     /* not without victims */
     bool worth = garbage >= per_block / 16 || room > space->cell_blocks * per_block;
     if (worth) {

@@ -159,7 +159,7 @@ static int check_head(nf2_t *fs, struct nf2_scan *scan, uint32_t level)
 }
 
 /* Is what lies at a place a record by which the base has grown? */
-static bool grown_by(nf2_t *fs, const struct nf2_view *view, uint32_t place)
+static NF2_APART bool grown_by(nf2_t *fs, const struct nf2_view *view, uint32_t place)
 {
     const uint8_t *p = nf2_peek(fs, view->block, place, 2);
     return p != NULL && p[1] >> 4 == NF2_NODE_PUT << 1;

@@ -185,7 +185,9 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t allowed;           /* blocks that may be taken in it */
     uint32_t work, moves;       /* what was to do then: all of it, and pages to move */
     uint32_t to_move;           /* live pages that lie in victims still */
-    uint32_t gain;              /* blocks that emptying the victims wins */
+    uint16_t gain;              /* blocks that emptying the victims wins */
+    uint16_t least;             /* free ones that the window must have for idle time to choose
+                                   victims; 0: something was changed since it did */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t ended;             /* erases that there had been when the last walk ended */
     uint32_t spent;             /* changes that there had been when all walks won nothing:

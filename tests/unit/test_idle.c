@@ -121,6 +121,43 @@ TEST(rotated_logs)
     volume_down(&volume, true);
 }
 
+/*
+ * Idle time comes to an end also where blocks are full but for less than one more piece takes: to move what is in them wins nothing,
+ * however often it is done. (32 blocks, files that grow by pieces of up to 300 bytes.)
+ */
+TEST(ends)
+{
+    static struct volume volume;
+    struct vflash_chip chip = *vflash_chip_find("tinyecc32");
+    uint32_t most = 0;
+
+    chip.size = 32 * 4096;
+    for (uint32_t seed = 0; seed < 60; seed++) {
+        volume_new_on(&volume, &chip);
+        volume_format(&volume);
+        state = seed;
+        for (uint32_t i = 0; i < 900; i++) {
+            char name[16];
+            snprintf(name, sizeof name, "f%u", (unsigned)below(60));
+            if (below(4) == 0) {
+                (void)nf2_remove(&volume.fs, name);
+            } else if (nf2_open(&volume.fs, &volume.file, name, NF2_O_WRONLY | NF2_O_CREAT | NF2_O_APPEND, volume.page) == NF2_OK) {
+                (void)nf2_write(&volume.fs, &volume.file, data, 1 + below(300)); /* the volume may be full */
+                (void)nf2_close(&volume.fs, &volume.file);
+            }
+        }
+        uint32_t calls = 1;
+        while (calls < 200 && nf2_maintain(&volume.fs, 1000000) > 0) {
+            calls++;
+        }
+        most = calls > most ? calls : most;
+        CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+        volume_down(&volume, true);
+    }
+    printf("idle time of 1 s: %u calls at most until nothing is left to do\n", (unsigned)most);
+    CHECK(most < 40);
+}
+
 /* A chip of which half is in use, with garbage that idle time has not seen. */
 static void half_full(struct volume *volume)
 {
@@ -248,6 +285,7 @@ int main(void)
 {
     RUN(hot_file);
     RUN(rotated_logs);
+    RUN(ends);
     RUN(less_than_an_erase);
     RUN(within_budget);
     RUN(clock);
