@@ -8,6 +8,7 @@
 
 #define LEFT_UNKNOWN 255u       /* see nf2_space.left */
 #define LEFT_FEW 24u            /* blocks of a window: idle time goes on to what is ready */
+#define IDLE_WALKS 32u          /* that idle time makes behind a call at most */
 
 #define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
 #define EFFORT 300u             /* of a call, see nf2_io: then a walk is left to the next one */
@@ -62,7 +63,7 @@ static int take_over(nf2_t *fs, bool fresh)
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
     if (!same) {                /* else nf2_wear_take() has seen to it */
         space->erased_groups = 0;
-        space->ahead = fs->walk.least = 0;
+        space->ahead = 0;
     }
     space->now_fresh = fresh;
     space->fresh = fresh && space->now_window + 1u < nf2_windows(fs);
@@ -415,7 +416,7 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
 {
     uint32_t kept = nf2_space_kept(fs);
 
-    fs->walk.least = 0;
+    fs->space.idle_walks = 0;
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_sweep_finish(fs));
     NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
@@ -448,9 +449,11 @@ int nf2_sweep_step(nf2_t *fs)
         int orphans = orphan_step(fs);
         /* what is ready is taken: with more blocks more can be emptied */
         bool few = fs->space.now_free < LEFT_FEW;
-        if (orphans != 0 || (walk->ready && !few) || fs->space.fresh || fs->space.settled) {
+        if (orphans != 0 || (walk->ready && !few) || fs->space.fresh || fs->space.settled ||
+            fs->space.idle_walks == IDLE_WALKS) {
             return orphans;
         }
+        fs->space.idle_walks++;
         NF2_TRY(next_window(fs));
     }
     NF2_TRY(walk->active ? walk_step(fs) : NF2_OK);

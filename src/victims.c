@@ -123,13 +123,6 @@ bool nf2_victims_choose(nf2_t *fs)
         enough = space->window_blocks / 2;
         parts -= parts / 8;     /* the rest is for what is written meanwhile */
     }
-    if (space->idle != 0) {     /* it has to end: not where the last victims won nothing */
-        if (won < walk->least) {
-            parts = 0;
-        } else {
-            walk->least = (uint16_t)(won + 1);
-        }
-    }
     space->victims = 0;
     while ((number = pick(fs, candidates, parts, won < enough, &cell)) < NF2_CELLS) {
         candidates &= ~(1u << number);

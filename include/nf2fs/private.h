@@ -163,6 +163,7 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
                                        or left last; 255: not known */
     uint8_t idle;               /* a step of idle work is on (1): it erases single blocks; with
                                    little time (2): none, and it moves less */
+    uint8_t idle_walks;         /* begun by idle time since a call changed something */
 };
 
 struct nf2_walk {               /* sweep.c: the walk over the tree */
@@ -185,9 +186,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t allowed;           /* blocks that may be taken in it */
     uint32_t work, moves;       /* what was to do then: all of it, and pages to move */
     uint32_t to_move;           /* live pages that lie in victims still */
-    uint16_t gain;              /* blocks that emptying the victims wins */
-    uint16_t least;             /* free ones that the window must have for idle time to choose
-                                   victims; 0: something was changed since it did */
+    uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t ended;             /* erases that there had been when the last walk ended */
     uint32_t spent;             /* changes that there had been when all walks won nothing:
