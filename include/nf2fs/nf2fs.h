@@ -347,8 +347,9 @@ struct nf2_dirent {
  * Lists a directory in the order of the names' bytes; names that share their first 20 bytes come in
  * any order among themselves. '.' and '..' are not listed. An entry that is there from opendir to
  * the end of the listing is listed exactly once, whatever changes meanwhile; one that is added or
- * removed meanwhile may be listed or not. nf2_readdir returns 1 with an entry, 0 at the end. An open
- * listing holds nothing of the volume: `dir` may simply be given up. Errors: NOTDIR; BADF (closed).
+ * removed meanwhile may be listed or not. nf2_readdir returns 1 with an entry, 0 at the end. An
+ * open listing holds nothing of the volume: `dir` may simply be given up. Errors: NOTDIR; BADF
+ * (closed).
  */
 int nf2_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path);
 int nf2_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out);
@@ -421,9 +422,9 @@ int32_t nf2_size(nf2_t *fs, nf2_file_t *file);  /* unsynced writes included */
 int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
 /*
- * Sets aside the blocks that writing from the file's end up to `size` bytes will need, so that those
- * writes cannot fail with NOSPC. Writes in front of the end are not covered: one into a hole that
- * nf2_truncate made, or over older content, takes blocks too. The file's size does not change,
+ * Sets aside the blocks that writing from the file's end up to `size` bytes will need, so that
+ * those writes cannot fail with NOSPC. Writes in front of the end are not covered: one into a hole
+ * that nf2_truncate made, or over older content, takes blocks too. The file's size does not change,
  * nothing is written; what is not used by the close is given back. A smaller size later takes
  * nothing back. Errors: NOSPC, FBIG.
  */
