@@ -2,29 +2,31 @@
  * nf2fs.h - NF2FS, a file system for raw serial NOR flash on microcontrollers.
  *
  * WHAT IS GUARANTEED
- *   - What nf2_sync or nf2_close of a file returned NF2_OK for is on the chip, whole, and survives
- *     a power cut at any instant. A cut before that leaves the file as it was at its last sync: all
- *     of the writes since then are there, or none (all-or-nothing per sync).
- *   - nf2_mkdir, nf2_remove and nf2_rename (with replacement) are durable when they return, and
- *     all-or-nothing when cut.
- *   - A file that is created at open is visible to this program at once, and on the chip from its
- *     first sync or close on, with everything written by then (no empty ghost; see nf2_open).
+ *   - Once nf2_sync or nf2_close of a file has returned NF2_OK, what was written is on the chip and
+ *     survives a power cut at any instant. A cut before that leaves the file as it was at its last
+ *     sync. A cut during the sync leaves all of the writes since then, or none of them.
+ *   - nf2_mkdir, nf2_remove and nf2_rename (also one that replaces a file) are durable when they
+ *     return, and all or nothing when they are cut.
+ *   - A file that nf2_open creates is visible to this program at once. It comes to the chip with
+ *     its first sync or close, together with everything written by then. So a cut leaves no empty
+ *     file (one exception: see nf2_open).
  *   - A full volume refuses a write as a whole (NF2_ERR_NOSPC). Removing always works.
  *   - A damaged chip yields an error code, never a crash or a hang.
- *   - A block that the driver says fails for good (NF2_FLASH_BAD) is replaced, and the call that
- *     met it succeeds, as long as there is a block to take its place (docs/RELIABILITY.md, "Bad
- *     blocks").
+ *   - A block that the driver reports as failed for good (NF2_FLASH_BAD) is replaced, and the call
+ *     that met it succeeds, as long as there is a block to take its place (docs/RELIABILITY.md,
+ *     "Bad blocks").
  *
  * WHAT IS NOT
- *   - Not thread safe by itself: one call at a time on one volume. Use `lock` and `unlock` of the
- *     configuration for more.
- *   - Data in files carries no check of its own yet; names, small (inline) files, frames of
- *     appended files and all metadata do.
+ *   - The library is not thread safe by itself: make one call at a time on a volume, or set `lock`
+ *     and `unlock` in the configuration.
+ *   - The data of large files has no checksum yet. All metadata, names, small files (those kept in
+ *     their entry) and small appends (frames) have one.
  *
- * What each call may cost at most, in pages read, programs and erases, is in docs/BOUNDS.md.
+ * docs/BOUNDS.md says what each call may cost at most, in pages read, pages programmed and erases.
  *
- * The library allocates nothing and has no global state. All memory is the caller's: one nf2_t a
- * volume, one nf2_file_t and one page buffer an open file. See docs/DESIGN.md and docs/FORMAT.md.
+ * The library allocates nothing and has no global state. The caller provides all memory: one nf2_t
+ * and one buffer for each volume, one nf2_file_t and one page buffer for each open file. See
+ * docs/DESIGN.md and docs/FORMAT.md.
  */
 #ifndef NF2FS_H
 #define NF2FS_H
@@ -51,16 +53,16 @@ extern "C" {
 /* ---- errors: every function returns 0 or a positive result, or one of these ------------------ */
 
 /*
- * Beside the errors named at a function,
- *   any returns       INVAL (a NULL or wrong argument; the volume is not mounted) and IO;
- *   one with a path   NOENT, NOTDIR, NAMETOOLONG (and INVAL for a path without a name in it, where
- *                     one is needed);
- *   one with a handle BADF;
- *   one that changes something  ROFS and NOSPC.
- * After a program or erase that the driver failed, or a read in the middle of a change of several
- * programs or steps, each change returns IO until the next mount; reading goes on.
- * A call that is refused with another error than IO has changed nothing; after IO a change may be
- * there or not, as after a cut.
+ * Beside the errors that are named at a function,
+ *   each function may return      INVAL (a NULL or wrong argument; the volume is not mounted), IO;
+ *   one that takes a path         NOENT, NOTDIR, NAMETOOLONG (and INVAL if the path has no name in
+ *                                 it and one is needed);
+ *   one that takes a handle       BADF;
+ *   one that changes something    ROFS, NOSPC.
+ * After the driver has failed a program or an erase, or a read in the middle of a change, each
+ * call that would change something returns IO until the next mount. Reading still works.
+ * A call that returns another error than IO has changed nothing. After IO the change may be there
+ * or not, as after a power cut.
  */
 enum nf2_error {
     NF2_OK = 0,
@@ -68,7 +70,7 @@ enum nf2_error {
     NF2_ERR_IO = -5,            /* the driver failed, or data on the chip fails its check */
     NF2_ERR_BADF = -9,          /* the handle is closed, or was not opened for this */
     NF2_ERR_BUSY = -16,         /* the file is open (remove, replace),
-                                   or open for writing already */
+                                   or another handle writes it (open) */
     NF2_ERR_EXIST = -17,        /* the name exists (mkdir, exclusive creation) */
     NF2_ERR_NOTDIR = -20,       /* a part of the path is a file */
     NF2_ERR_ISDIR = -21,        /* the path is a directory */
@@ -78,7 +80,7 @@ enum nf2_error {
     NF2_ERR_ROFS = -30,         /* mounted read-only */
     NF2_ERR_NAMETOOLONG = -36,  /* a name of more than NF2_NAME_MAX bytes */
     NF2_ERR_NOTEMPTY = -39,     /* the directory has entries */
-    /* at mount */
+    /* errors of nf2_mount; GEOMETRY also of nf2_format */
     NF2_ERR_BLANK = -200,       /* the chip is erased: there is no volume */
     NF2_ERR_FOREIGN = -201,     /* the chip holds something else */
     NF2_ERR_CORRUPT = -202,     /* an NF2FS volume that is damaged beyond use */
@@ -88,7 +90,7 @@ enum nf2_error {
                                    library does not know */
 };
 
-/* A short English sentence for an error code (never NULL). */
+/* A short English phrase for an error code (never NULL). */
 const char *nf2_error_text(int error);
 
 /* ---- configuration --------------------------------------------------------------------------- */
@@ -101,9 +103,9 @@ struct nf2_config {
                                    0: to the chip's end */
 
     /*
-     * Memory for the volume, NF2_BUFFER_SIZE(page_size) bytes, alive until nf2_unmount. No
-     * alignment is asked for. What is beyond that size holds more of the tree: reads, look-ups and
-     * small changes take fewer reads of the chip then.
+     * Memory for the volume: at least NF2_BUFFER_SIZE(page_size) bytes, in use until nf2_unmount.
+     * It needs no alignment. A larger buffer holds more of the tree, so that reads, look-ups and
+     * small changes read the chip less often.
      */
     void *buffer;
     uint32_t buffer_size;
@@ -113,30 +115,31 @@ struct nf2_config {
     void *lock_context;
 
     /*
-     * Wear levelling; 0: the default. Erases are counted by groups, each a 32nd of a window; a
-     * window is 512 blocks, or the whole volume if that has fewer. From a mean of `wear_age` erases
-     * of all blocks (16; UINT32_MAX: never) on, groups that lie more than `wear_spread` (8) behind
-     * it are emptied, by nf2_maintain and by calls that look for blocks, and groups that lie as far
-     * before it are taken from last. So a group lags by the spread, half of it and 8 erases at
-     * most; one of its blocks by four times the spread and 8, where some of it were free and others
-     * rested. Until a mean of four times `wear_age`, groups that rested so long may lag more. The
-     * large erase that holds the super blocks (without large erases: their group) is not levelled:
-     * its blocks wear less.
+     * Wear levelling; 0 stands for the default. Erases are counted by groups of blocks. A group is
+     * a 32nd of a window, and a window has at most 512 blocks. Levelling begins when all blocks had
+     * `wear_age` erases in the mean (default 16; UINT32_MAX: never). From then on, a group more
+     * than `wear_spread` erases (default 8) behind the mean is emptied, so that its blocks are used
+     * again. nf2_maintain does that, and so do calls that look for free blocks. A group as far
+     * ahead of the mean is used last. Once the mean is four times `wear_age`, and four times
+     * `wear_spread`, a group lags behind it by at most 1.5 * wear_spread + 8 erases, and a single
+     * block by at most 4 * wear_spread + 8. The large erase that holds the super blocks (without
+     * large erases: their group) is not levelled: its blocks wear less. docs/guide/tuning.md says
+     * more.
      */
     uint32_t wear_age;
     uint32_t wear_spread;
 
     /*
-     * Optional: microseconds since any moment, as a number of 32 bits that goes on from its largest
-     * value to 0 (a timer with fewer bits is to be extended). Then the budget of nf2_maintain is
-     * kept by this clock, with all that the processor, the bus and other tasks take; without it, by
-     * the driver's typical times and 16 us of the processor for each page that is read.
+     * Optional: a clock in microseconds, from any starting point. It has 32 bits and wraps to 0; a
+     * timer with fewer bits must be extended. With a clock, nf2_maintain keeps its budget in real
+     * time, in which the processor, the bus and other tasks count too. Without one it adds up the
+     * driver's typical times and 16 us of the processor for each page that is read.
      */
     uint32_t (*now_us)(void *context);
     void *clock_context;
 };
 
-/* 256 bytes to read, a page to write, and views of the tree (nf2fs/private.h). */
+/* 256 bytes to read into, a page to write from, and views of the tree (nf2fs/private.h). */
 #define NF2_BUFFER_SIZE(page_size) (256u + (page_size) + NF2_TREE_BUFFER_SIZE)
 
 /*
@@ -156,97 +159,103 @@ struct nf2_config {
 /* ---- volume ---------------------------------------------------------------------------------- */
 
 enum nf2_format_flags {
-    NF2_FORMAT_QUICK = 0,       /* blocks are erased later,
-                                   when they are first used or in nf2_maintain */
-    NF2_FORMAT_ERASE = 1        /* erase the whole volume now, and record it as erased */
+    NF2_FORMAT_QUICK = 0,       /* blocks are erased later: before their first use,
+                                   or in nf2_maintain */
+    NF2_FORMAT_ERASE = 1        /* the whole volume is erased now, and recorded as erased */
 };
 
 enum nf2_mount_flags {
     NF2_MOUNT_RDWR = 0,
-    NF2_MOUNT_RDONLY = 1        /* programs and erases nothing,
-                                   also where the last session was cut */
+    NF2_MOUNT_RDONLY = 1        /* nothing is programmed or erased until nf2_unmount,
+                                   also after a power cut */
 };
 
 /*
- * Makes an empty volume; whatever the range held is lost. `fs` is scratch memory and not mounted
- * afterwards. Durable when it returns; a cut leaves the volume that was there before, or none that
- * mounts.
+ * Makes an empty volume; whatever the range held is lost. `fs` is scratch memory and is not mounted
+ * afterwards. The new volume is durable when the call returns. A cut leaves the volume that was
+ * there before, or none that mounts.
  * Errors: INVAL, GEOMETRY, IO, NOSPC (fewer than NF2_BLOCKS_MIN blocks).
  */
 int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
 
 /*
- * Mounts a volume. `config` and its memory stay in use until nf2_unmount. It programs and erases
- * nothing, also behind a cut: what that left open is settled by the first call that changes
- * something.
+ * Mounts a volume. `config` and its memory stay in use until nf2_unmount. The call programs and
+ * erases nothing, also after a power cut. What a cut left open is settled later: a change that was
+ * committed but not finished by the next call of any kind, everything else by the first call that
+ * changes something, or by nf2_unmount.
  * Errors: INVAL, IO, BLANK, FOREIGN, CORRUPT, GEOMETRY, VERSION.
  */
 int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags);
 
 /*
- * The same as nf2_mount with NF2_MOUNT_RDONLY. A program that mounts with this alone links only
- * what reading needs, however many of the calls below it makes that read, nf2_open and nf2_close
- * among them.
+ * Mounts like nf2_mount with NF2_MOUNT_RDONLY. A program that mounts only with this function, and
+ * uses only calls that read (nf2_open and nf2_close among them), links none of the code for
+ * writing.
  */
 int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config);
 
 /*
- * Writes what is pending and marks the volume as cleanly left: durable when it returns OK. Files
- * that are still open are closed without a sync (their unsynced data is lost). After an error the
- * volume is not mounted either, and the next mount recovers as after a cut.
+ * Writes what is pending and marks the volume as cleanly left. Files that are still open are closed
+ * without a sync: their unsynced data is lost. After an error the volume is not mounted either, and
+ * the next mount treats it as after a power cut.
  */
 int nf2_unmount(nf2_t *fs);
 
 struct nf2_statfs {
     uint32_t block_size;        /* bytes */
-    uint32_t blocks;            /* of the volume, all kinds */
-    uint32_t blocks_free;       /* blocks that hold nothing, reserve included */
-    uint32_t blocks_erased;     /* of those, known to be erased now */
-    uint32_t blocks_available;  /* free for file data: blocks_free less the reserve */
-    uint32_t blocks_bad;        /* that failed for good (see nf2fs/flash.h), and are not used
-                                   any more; a sixteenth of the volume at most */
+    uint32_t blocks;            /* all blocks of the volume */
+    uint32_t blocks_free;       /* blocks that hold nothing, the reserve included */
+    uint32_t blocks_erased;     /* free blocks that are known to be erased */
+    uint32_t blocks_available;  /* blocks for file data: blocks_free less the reserve */
+    uint32_t blocks_bad;        /* blocks that failed for good (see nf2fs/flash.h) and are not
+                                   used any more; a sixteenth of the volume at most */
 };
 
 /*
- * There may be more free blocks than this says, never fewer: those of removed files, and parts of
- * files that were overwritten, count as used until idle time finds them free, or a call that needs
- * them. When nf2_maintain has returned 0 the number is exact.
+ * Space of the volume. There may be more free blocks than this says, never fewer. Blocks of removed
+ * files, and of parts that were overwritten, count as used until nf2_maintain, or a call that needs
+ * blocks, finds them free. When nf2_maintain has returned 0 the number is exact.
  */
 int nf2_statfs(nf2_t *fs, struct nf2_statfs *out);
 
 struct nf2_health {
-    uint32_t erases_min, erases_max;    /* of one block */
-    uint32_t erases_mean;
+    uint32_t erases_min, erases_max;    /* of a block: the means of the least and the most worn
+                                           group of blocks */
+    uint32_t erases_mean;               /* of a block, over the whole volume */
     uint64_t erases_total;
-    uint32_t mounts_unclean;            /* mounts that found no clean mark, since format */
-    uint32_t blocks_bad;                /* as in nf2_statfs */
+    uint32_t mounts_unclean;            /* mounts since format that found the volume
+                                           not left cleanly */
+    uint32_t blocks_bad;                /* as in struct nf2_statfs */
 };
 
 /*
- * Wear of the volume. Erases are counted for groups of a 32nd of 512 blocks; reads an entry of the
- * tree for each 512 blocks.
+ * Wear of the volume. Erases are counted by groups of blocks (see `wear_age`), so the call does not
+ * know those of a single block. It reads one entry of the tree for each window of 512 blocks.
  */
 int nf2_health(nf2_t *fs, struct nf2_health *out);
 
 /*
- * Idle work, in steps, for at most `budget_us` microseconds of the configuration's clock, or else
- * of the geometry's typical times and the processor's: frees what removed files held, compacts,
- * erases ahead, and moves what rests in little worn blocks. A step that would pass the budget is
- * not begun: a large erase and a third more is enough for all of them, but for the maps of large
- * files that are overwritten in pieces, of which less is done. With less time than an erase and a
- * step take, steps are small and erase nothing; 20 ms are enough for them where a page is
- * programmed in 0.4 ms.
- * Blocks in which nothing is live are freed when they may be a 64th of the volume; those that are
- * live in part are emptied where blocks run short. Where a large erase is cheaper, blocks that fell
- * free singly wait for their neighbours while half of what is free is erased.
- * Returns 1 if work is left (or an erase is owed that is longer than the whole budget), 0 if none
- * is, or an error. May be cut at any point.
+ * Does idle work: frees what removed files held, compacts, erases ahead, and moves what rests in
+ * little worn blocks. It works in steps, for at most `budget_us` microseconds: of the
+ * configuration's clock, or without one of the driver's typical times and of the processor (see
+ * `now_us`). A step that might pass the budget is not begun. A large erase and a third more is
+ * enough for every kind of step, except that less is done for the maps of large files that are
+ * overwritten in pieces. With less time than an erase and a step take, the steps are smaller and
+ * erase nothing; 20 ms are enough for these where a page is programmed in 0.4 ms.
+ * Blocks in which nothing is live are freed when they may be a 64th of the volume. Blocks that are
+ * live in part are emptied where blocks run short. Where a large erase is cheaper, single blocks
+ * that became free wait for their neighbours as long as half of the free blocks are erased.
+ * Returns 1 if work is left (or if an erase is due that takes longer than the whole budget), 0 if
+ * none is left, or an error. Power may be cut at any point.
  */
 int nf2_maintain(nf2_t *fs, uint32_t budget_us);
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* What nf2_check finds wrong. */
+/*
+ * What is found wrong in a volume. nf2_check finds NODE, TREE, ENTRY and DATA. The other kinds are
+ * those of the host tools (`nf2 check`), which compare all structures with each other.
+ */
 enum nf2_finding_kind {
     NF2_FOUND_SUPER,            /* a super block is damaged, or names no block of the root log */
     NF2_FOUND_META,             /* the root log is damaged or its chain is broken */
@@ -264,12 +273,13 @@ enum nf2_finding_kind {
     NF2_FOUND_OWNERS,           /* two owners of a block */
     NF2_FOUND_FREE,             /* a block in use is on record as free */
     NF2_FOUND_ERASED,           /* a block is on record as erased but is not blank */
-    NF2_FOUND_COUNT,            /* the count of free, or of erased blocks is wrong:
-                                   `number` is right */
+    NF2_FOUND_COUNT,            /* the count of free or of erased blocks on record is wrong:
+                                   `number` is the right count */
     NF2_FOUND_ID,               /* an id that was never given out */
     NF2_FOUND_LOST,             /* content of a file or directory that no name leads to,
                                    and that nothing will free */
-    NF2_FOUND_SHARED,           /* two names for one directory or file, or for one of each */
+    NF2_FOUND_SHARED,           /* one id under two names: of a directory, a file,
+                                   or one of each */
     NF2_FOUND_REMOVED,          /* a file that is listed as removed has a name */
     NF2_FOUND_CYCLE,            /* a directory that is inside of itself:
                                    the root does not lead to it */
@@ -278,11 +288,12 @@ enum nf2_finding_kind {
 
 struct nf2_finding {
     enum nf2_finding_kind kind;
-    uint32_t block;             /* where, of the volume; UINT32_MAX: in no block */
-    uint32_t id;                /* of the directory or file that it is about; 0: of none */
-    uint32_t number;            /* see the kinds */
-    const uint8_t *name;        /* of the entry in the directory `id` that it is about
-                                   (no string: name_length bytes), or NULL */
+    uint32_t block;             /* where it is, by the block's number in the volume;
+                                   UINT32_MAX: in no block */
+    uint32_t id;                /* of the directory or file that is affected; 0: none */
+    uint32_t number;            /* with NF2_FOUND_COUNT: the right count */
+    const uint8_t *name;        /* of the entry that is affected, in the directory `id`: name_length
+                                   bytes, without a NUL at the end; or NULL */
     uint8_t name_length;
 };
 
@@ -290,11 +301,13 @@ struct nf2_finding {
 const char *nf2_finding_text(enum nf2_finding_kind kind);
 
 /*
- * Checks every structure of a mounted volume, read-only, and reads all data; calls `report` (may be
- * NULL) for each thing that is wrong. Returns the number of things wrong, or an error. On a volume
- * that was cut and is mounted read-only, what only recovery can settle is not judged; nor is it
- * before the first call with a path where the cut left a change to finish. It takes no RAM of its
- * own; a configuration with a larger buffer makes it faster on large volumes.
+ * Reads the whole tree of a mounted volume, each entry in it, and all data of all files; calls
+ * `report` (may be NULL) for each thing that is wrong. Returns the number of things wrong, or an
+ * error. It changes nothing, and does not compare structures with each other: it finds no leaks,
+ * and no block that has two owners. `nf2 check` does that for an image on a host. On a read-only
+ * mount after a power cut it reads the tree as it is on the chip, without a change that is still to
+ * be finished. It takes no RAM of its own; a larger buffer in the configuration makes it faster on
+ * large volumes.
  */
 int nf2_check(nf2_t *fs, void (*report)(void *context, const struct nf2_finding *finding),
               void *context);
@@ -312,11 +325,11 @@ struct nf2_stat {
     uint32_t size;              /* bytes; 0 for a directory */
 };
 
-/* Size and type. A file that was created and not synced yet has its size, 0, too. */
+/* Size and type. A file that was created and not yet synced is found, too: its size is 0. */
 int nf2_stat(nf2_t *fs, const char *path, struct nf2_stat *out);
 
 /*
- * Makes a directory; the one above it must exist (NOENT). Durable when it returns, all or nothing.
+ * Makes a directory; its parent must exist (NOENT). Durable when it returns, all or nothing.
  * Errors: EXIST.
  */
 int nf2_mkdir(nf2_t *fs, const char *path);
@@ -331,9 +344,9 @@ int nf2_remove(nf2_t *fs, const char *path);
 /*
  * Renames a file or directory, across directories too. An existing target is replaced in the same
  * instant: a file by a file, an empty directory by a directory. Durable when it returns; a cut
- * leaves the old name and the old target, or the new. Errors: ISDIR, NOTDIR, NOTEMPTY, BUSY (the
- * target is open; or the source was created and never synced), INVAL (a directory into itself).
- * Open handles of a file that is moved go with it.
+ * leaves the old name and the old target, or the new name. Open handles of the renamed file stay
+ * valid. Errors: ISDIR, NOTDIR, NOTEMPTY, BUSY (the target is open; or the source was created and
+ * never synced), INVAL (a directory into itself).
  */
 int nf2_rename(nf2_t *fs, const char *from, const char *to);
 
@@ -344,12 +357,12 @@ struct nf2_dirent {
 };
 
 /*
- * Lists a directory in the order of the names' bytes; names that share their first 20 bytes come in
- * any order among themselves. '.' and '..' are not listed. An entry that is there from opendir to
- * the end of the listing is listed exactly once, whatever changes meanwhile; one that is added or
- * removed meanwhile may be listed or not. nf2_readdir returns 1 with an entry, 0 at the end. An
- * open listing holds nothing of the volume: `dir` may simply be given up. Errors: NOTDIR; BADF
- * (closed).
+ * List a directory in the order of the names' bytes; names that share their first 20 bytes may come
+ * in any order among themselves. '.' and '..' are not listed. An entry that is there from
+ * nf2_opendir to the end of the listing is listed exactly once, whatever changes meanwhile. An
+ * entry that is added or removed meanwhile may be listed or not. nf2_readdir returns 1 with an
+ * entry, 0 at the end. An open listing holds no resource of the volume, so `dir` need not be
+ * closed. Errors: NOTDIR; BADF (the listing is closed).
  */
 int nf2_opendir(nf2_t *fs, nf2_dir_t *dir, const char *path);
 int nf2_readdir(nf2_t *fs, nf2_dir_t *dir, struct nf2_dirent *out);
@@ -373,10 +386,10 @@ enum nf2_whence { NF2_SEEK_SET = 0, NF2_SEEK_CUR = 1, NF2_SEEK_END = 2 };
 
 /*
  * Opens a file. `file` and `buffer` (page_size bytes; NULL is allowed for NF2_O_RDONLY) stay in use
- * until nf2_close, at one address; neither has to be initialized. One handle at a time may write a
- * file (BUSY); any number may read it, and see what was synced last. A created file is durable from
- * its first sync or close on. Exception: one with a name of more than 23 bytes is made durable,
- * empty, at once.
+ * until nf2_close and must not move; neither has to be initialized. One handle at a time may write
+ * a file (BUSY). Any number of handles may read it, and see what was synced last. A file that is
+ * created here is durable from its first sync or close on. Exception: if its name has more than 23
+ * bytes, an empty file is made durable at once.
  * Errors: NOENT, EXIST (NF2_O_EXCL), ISDIR, BUSY, ROFS, INVAL (no access mode; CREAT, TRUNC or
  * APPEND without writing; the handle is open).
  */
@@ -389,8 +402,8 @@ int nf2_open(nf2_t *fs, nf2_file_t *file, const char *path, int flags, void *buf
 int nf2_close(nf2_t *fs, nf2_file_t *file);
 
 /*
- * Bytes read, from the position on (fewer only at the end of the file), or an error (BADF: not
- * opened for reading).
+ * Reads from the position on. Returns the bytes read (fewer than `length` only at the end of the
+ * file), or an error (BADF: not opened for reading).
  */
 int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
 
@@ -399,40 +412,45 @@ int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
  * an error (the file and the position are as before): NOSPC, FBIG, BADF (not opened for writing).
  * Past the end the gap reads as zeros. Not durable before nf2_sync or nf2_close.
  *
- * With NF2_O_SYNC the errors of nf2_sync, too, and after a NOSPC the handle is as after its last
- * sync: what it had not synced (a nf2_truncate, an NF2_O_TRUNC) is given up with the write.
+ * With NF2_O_SYNC it returns the errors of nf2_sync, too. After a NOSPC the handle is then as after
+ * its last sync: what was not synced (an earlier nf2_truncate, an NF2_O_TRUNC) is given up together
+ * with the write.
  *
- * After an error of the driver (IO), here or in nf2_truncate, what the handle has not synced is
- * given up: nf2_sync and nf2_close return IO too, as do further calls that would change the file,
- * and the file keeps the content of its last sync. The same holds after a NOSPC for a write over
- * older content of which a part went to the file's map already: that is rare, as room is looked for
- * first. An append that is refused loses nothing.
+ * After an error of the driver (IO), here or in nf2_truncate, the unsynced changes of the handle
+ * are lost. Further calls that would change the file return IO, and so do nf2_sync and nf2_close.
+ * The file keeps the content of its last sync. In one rare case a NOSPC has the same effect: when a
+ * write over older content is refused after a part of it was entered in the file's map. An append
+ * that is refused loses nothing.
  */
 int32_t nf2_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t length);
 
-/* The new position, or INVAL (negative, or past NF2_FILE_MAX). Past the end is allowed. */
+/*
+ * Sets the position and returns it, or INVAL if it would be negative or past NF2_FILE_MAX. It may
+ * be past the end of the file.
+ */
 int32_t nf2_seek(nf2_t *fs, nf2_file_t *file, int32_t offset, int whence);
-int32_t nf2_tell(nf2_t *fs, nf2_file_t *file);
-int32_t nf2_size(nf2_t *fs, nf2_file_t *file);  /* unsynced writes included */
+int32_t nf2_tell(nf2_t *fs, nf2_file_t *file);  /* the position */
+int32_t nf2_size(nf2_t *fs, nf2_file_t *file);  /* the size, unsynced writes included */
 
 /*
- * Sets the size, both ways (new bytes are zeros); part of the next sync. The position stays.
+ * Makes the file shorter or longer (new bytes are zeros). The change is part of the next sync, like
+ * a write. The position stays.
  * Errors: NOSPC, FBIG.
  */
 int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
 /*
  * Sets aside the blocks that writing from the file's end up to `size` bytes will need, so that
- * those writes cannot fail with NOSPC. Writes in front of the end are not covered: one into a hole
- * that nf2_truncate made, or over older content, takes blocks too. The file's size does not change,
- * nothing is written; what is not used by the close is given back. A smaller size later takes
- * nothing back. Errors: NOSPC, FBIG.
+ * those writes cannot fail with NOSPC. Writes in front of the end are not covered: a write into a
+ * hole that nf2_truncate made, or over older content, takes blocks of its own. The file's size does
+ * not change, and nothing is written. nf2_close gives back what was not used; a later call with a
+ * smaller size gives nothing back. Errors: NOSPC, FBIG.
  */
 int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
 /*
- * Makes all writes since the last sync durable, all or nothing. NOSPC: on a full volume the map of
- * a file with many small updates cannot grow; they wait in the handle.
+ * Makes all writes since the last sync durable, all or nothing. Errors: NOSPC (on a full volume the
+ * map of a file with many small updates cannot grow; the updates stay in the handle).
  */
 int nf2_sync(nf2_t *fs, nf2_file_t *file);
 

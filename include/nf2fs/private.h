@@ -2,7 +2,7 @@
 /*
  * nf2fs/private.h - the contents of nf2_t, nf2_file_t and nf2_dir_t. Included by nf2fs.h so that
  * you can allocate them; nothing here is for use by applications. Small fields and those used most
- * stand first: what is near takes shorter instructions.
+ * stand first, since instructions are shorter for small offsets.
  */
 #ifndef NF2FS_PRIVATE_H
 #define NF2FS_PRIVATE_H
@@ -20,14 +20,14 @@
 #define NF2_WINDOW_BYTES (NF2_WINDOW_BLOCKS / 8u)
 #define NF2_WINDOWS_MAX 128u
 #define NF2_GROUPS 32u                  /* erase groups of a window */
-#define NF2_CELLS 32u                   /* parts of a window of which live data is counted:
+#define NF2_CELLS 32u                   /* parts of a window whose live data is counted:
                                            see victims.c */
 #define NF2_FREED_MAX 8u
 #define NF2_BAD_MAX 4u
 #define NF2_PIECES_MAX 3u               /* unsynced pieces of a file kept in its handle */
 #define NF2_KEY_MAX 24u
 #define NF2_LEVELS 8u
-#define NF2_HINTS 4u                    /* names whose entries are known:
+#define NF2_HINTS 4u                    /* names of which the entry's place is known:
                                            half of them directories */
 
 struct nf2_key {
@@ -40,9 +40,9 @@ struct nf2_piece {              /* where a part of a file lies */
     uint32_t offset;            /* in the file, bytes */
     uint32_t length;            /* bytes */
     uint16_t block;
-    uint16_t within;            /* its first byte: in the block; of frames: in their data */
+    uint16_t within;            /* where it begins: in the block; of frames: in their data */
     uint8_t kind;               /* NF2_PIECE_* */
-    bool open;                  /* frames that the file ends with: as far as they go */
+    bool open;                  /* the frames at the file's end: it ends where they end */
 };
 
 struct nf2_run {                /* erased blocks that one writer fills in order */
@@ -54,15 +54,15 @@ struct nf2_run {                /* erased blocks that one writer fills in order 
 struct nf2_claim {              /* claimed blocks that nobody has taken yet */
     uint16_t start;
     uint8_t count;
-    uint8_t erased;             /* so many of them, from the first one on, are erased */
+    uint8_t erased;             /* how many of them, from the first one on, are erased */
 };
 
 struct nf2_io {                 /* flash.c, log.c */
     const struct nf2_flash *flash;
-    uint16_t log_bytes;         /* of the part of a block that a log uses */
+    uint16_t log_bytes;         /* bytes of a block that a log uses */
     bool read_only, broken;     /* broken: a program or erase failed;
                                    nothing is written until the next mount */
-    bool epoch_known;           /* no page is of a later epoch */
+    bool epoch_known;           /* no page has a later epoch than `epoch` */
     bool cut;                   /* the last session was not left cleanly */
     bool writing;               /* the write buffer may hold a part of a record */
     uint16_t epoch;
@@ -70,13 +70,14 @@ struct nf2_io {                 /* flash.c, log.c */
     uint8_t *read_buffer;       /* a page of a log: a window on the flash */
     uint8_t *write_buffer;      /* a page of the chip: being programmed */
     uint32_t changes;           /* programs and erases of this mount */
-    uint32_t effort;            /* of this call: pages read, and 8 for each program */
+    uint32_t effort;            /* of this call: pages read, and some more for each program
+                                   (EFFORT_PROGRAM in flash.c) */
 };
 
-struct nf2_drive {              /* flash.c, which has most uses of it: so it is not near */
-    uint32_t offset;            /* bytes: of the volume on the chip */
-    uint32_t window, window_end;    /* what of a page the read buffer holds, at its place in the
-                                   page: from here to there on the chip; end 0: nothing */
+struct nf2_drive {              /* used mostly by flash.c: so it need not be near the front */
+    uint32_t offset;            /* bytes: where the volume begins on the chip */
+    uint32_t window, window_end;    /* begin and end, on the chip, of the part of a page that the
+                                   read buffer holds at its place in the page; end 0: nothing */
     uint32_t busy_us;           /* typical time of all operations of this mount */
 };
 
@@ -90,27 +91,27 @@ struct nf2_root {               /* journal.c: what a mount must know */
     uint16_t next;              /* block where the root log goes on; the second run */
     uint16_t node;              /* root of the tree */
     uint16_t node_base;         /* end of its sorted part */
-    uint16_t group_at;          /* place in the head of a GROUP that is not known to be applied;
+    uint16_t group_at;          /* where in the head block a GROUP lies that may not be applied yet;
                                    0: none */
     uint16_t unclean_mounts;
     uint16_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
     uint8_t level;              /* of the tree's root; the third run */
     uint8_t bads;
-    bool clean;                 /* nothing was changed behind the last CHECKPOINT; the fourth run */
+    bool clean;                 /* nothing was changed after the last CHECKPOINT; the fourth run */
     bool next_suspect;          /* the next block may hold something */
     bool leaky;                 /* blocks may be free that only a lap of walks finds */
     uint8_t bad_flags;          /* 1: the tree may have keys of bad blocks;
                                    2, 4, 8: a super block failed; a run */
     bool opened;                /* this session has written its first CHECKPOINT;
                                    from here on: no run */
-    bool anchor_due;            /* none names the head */
-    uint8_t super_block;        /* that has the last ANCHOR */
+    bool anchor_due;            /* no ANCHOR names the head */
+    uint8_t super_block;        /* the super block that has the last ANCHOR */
     uint16_t end;               /* where the next record goes in the root log */
     uint16_t group_bytes;       /* of the changes in the GROUP */
-    uint32_t head;              /* block of that */
+    uint32_t head;              /* block that holds the root log */
     uint32_t super_sequence;
     uint32_t next_id;
-    uint16_t super_end[3];      /* of each super block: where the next one goes;
+    uint16_t super_end[3];      /* of each super block: where its next ANCHOR goes;
                                    0: not known in this mount */
 };
 
@@ -122,8 +123,8 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint16_t cell_first;        /* block of the marked window with which its cells begin */
     uint16_t cell_blocks;       /* blocks of each cell */
     uint16_t lap_windows;       /* windows counted in this lap */
-    uint16_t ahead;             /* block of `now` up to which the group is done that idle time
-                                   erases; 0: none */
+    uint16_t ahead;             /* idle time is erasing a group of `now`: it is done up to this
+                                   block; 0: no group */
     union {
         struct {
             struct nf2_claim nodes, data;   /* the second run */
@@ -131,7 +132,7 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
         };
         struct nf2_claim claim[3];          /* all of these */
     };
-    bool fresh;                 /* windows behind `now` were never used, are erased;
+    bool fresh;                 /* windows after `now` were never used and are erased;
                                    the third run */
     bool now_fresh;             /* all free blocks of `now` are erased */
     uint8_t freed_count;        /* to `settled`: no run */
@@ -139,7 +140,7 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     bool drained;               /* free blocks of `now` that are not held back were all taken */
     bool now_counted;           /* `now` was counted in this lap */
     bool pristine;              /* nothing was changed since this lap began */
-    bool settled;               /* nor since the last one, and in it */
+    bool settled;               /* nothing was changed in the lap before, nor since */
     uint32_t erases;            /* the fourth run */
     uint32_t erased_groups;     /* groups of `now` of which all that is free is erased:
                                    a bit each */
@@ -155,9 +156,9 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     bool lap_known;             /* a lap over all windows was made in this mount */
     uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs:
                                        free in this session, and not erased */
-    uint8_t live[NF2_CELLS];    /* of its cells: live parts of blocks (see nf2_space_parts),
-                                   255: or more */
-    uint8_t mark[NF2_WINDOW_BYTES];     /* of the one that a walk marks */
+    uint8_t live[NF2_CELLS];    /* live parts of blocks in each cell of `mark`
+                                   (see nf2_space_parts); 255: 255 or more */
+    uint8_t mark[NF2_WINDOW_BYTES];     /* blocks in use of the window that a walk marks */
     uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from; a run */
     uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted
                                        or left last; 255: not known */
@@ -172,27 +173,26 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool emptying;              /* this walk moves what lies in victims */
     bool ready;                 /* `mark` is known, and may be taken from next */
     bool again;                 /* the window whose turn it is has to be marked anew */
-    bool counted;               /* it was counted in this lap */
+    bool counted;               /* the window whose turn it is was counted in this lap */
     uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
     bool hard;                  /* blocks are lacking: whatever wins something is emptied */
-    bool looked;                /* `mark` was only looked at, */
-    uint8_t grain;              /* what is written over a map grows to multiples of two to that
-                                   power, in bytes */
+    bool looked;                /* `mark` was only looked at, at `looked_changes` */
+    uint8_t grain;              /* overwrites of a map grow to multiples of 2 ^ grain bytes */
     uint16_t turn;              /* the window whose turn it is */
-    uint32_t looked_changes;    /* when there had been so many changes */
+    uint32_t looked_changes;    /* changes that there had been when `mark` was looked at */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t stock;             /* blocks in stock when this phase began,
                                    or when the last walk ended */
-    uint32_t allowed;           /* blocks that may be taken in it */
-    uint32_t work, moves;       /* what was to do then: all of it, and pages to move */
+    uint32_t allowed;           /* blocks that may be taken in this phase */
+    uint32_t work, moves;       /* what was to do when it began: all of it, and pages to move */
     uint32_t to_move;           /* live pages that lie in victims still */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t ended;             /* erases that there had been when the last walk ended */
-    uint32_t spent;             /* changes that there had been when all walks won nothing:
-                                   0: never */
+    uint32_t spent;             /* changes that there had been when walks over all windows won
+                                   nothing; 0: that never happened */
     struct nf2_run moved;       /* where moved data goes */
-    uint16_t bytes;             /* of the entries of this leaf that were visited */
+    uint16_t bytes;             /* bytes of the entries of this leaf that were visited */
     struct nf2_key cursor;      /* what is visited next */
 };
 
@@ -201,21 +201,22 @@ struct nf2_child {              /* a reference to a node */
     uint16_t base_end;          /* end of its base */
 };
 
-struct nf2_spot {               /* a place between the entries of a node: */
-    uint16_t base;              /* of the next record of the base, */
-    uint16_t tail;              /* and number of the next alive record of the tail */
+struct nf2_spot {               /* a place between the entries of a node */
+    uint16_t base;              /* place of the next record of the base */
+    uint16_t tail;              /* number of the next living record of the tail */
 };
 
 struct nf2_way {                /* tree.c: from the root to the leaf that was asked for last */
     struct nf2_child node[NF2_LEVELS];  /* by level: 0 is the leaf */
     uint16_t below;             /* place of the leaf's entry in the node above it;
                                    0: there is none */
-    uint16_t above;             /* that of what follows the leaf; 0: it is the last one */
-    uint8_t above_level;        /* of the node on the way with that entry */
-    bool known;                 /* no node was written anew since */
+    uint16_t above;             /* place of the entry of what follows the leaf; 0: the leaf is the
+                                   last one */
+    uint8_t above_level;        /* level of the node on the way that has the entry `above` */
+    bool known;                 /* the way holds: no node was written anew since it was found */
     uint16_t last;              /* place of the entry in the leaf that was found last; 0: not
                                    known */
-    struct nf2_spot spot;       /* behind that: what is asked for next, often */
+    struct nf2_spot spot;       /* the place after `last`: often asked for next */
 };
 
 struct nf2_file;
@@ -228,7 +229,7 @@ typedef struct nf2 {
     uint8_t view_turn;
     struct nf2_io io;
     uint32_t moves;             /* changes of where data lies that handles do not know of */
-    uint8_t *views;             /* memory for them */
+    uint8_t *views;             /* memory for the views of nodes */
     struct nf2_file *files;     /* open handles */
     struct nf2_space space;
     struct nf2_root root;
@@ -236,18 +237,18 @@ typedef struct nf2 {
     uint32_t check;             /* of a record in a page of `check_epoch`, as it begins */
     struct nf2_walk walk;
     const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
-    struct nf2_run fragment;    /* rest of a block that the last small write left */
+    struct nf2_run fragment;    /* the rest of the block that the last small write went to */
     uint16_t check_epoch;       /* see `check` */
     const struct nf2_config *config;
     struct nf2_way way;
     uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
-    uint32_t known_at;          /* where the key of a record lies that is known, as a hint
-                                   says it; 0: none */
+    uint32_t known_at;          /* where the record of the key `known` lies, in the form of a hint;
+                                   0: no key is known */
     struct nf2_key known;
 } nf2_t;
 
-struct nf2_kept {               /* what a refused write puts back:
-                                   all fields beside it (see file.c) */
+struct nf2_kept {               /* what a refused write puts back: all fields that share the union
+                                   with it (see file.c) */
     uint32_t words[4];
 };
 
@@ -269,22 +270,22 @@ typedef struct nf2_file {
         struct nf2_kept kept;
     };
     uint8_t kind;               /* of the committed content: NF2_BODY_*; 0: none yet */
-    bool cut;                   /* an unsynced truncation ends that at `synced` */
+    bool cut;                   /* an unsynced truncation ends the committed content at `synced` */
     uint16_t flags;
     uint32_t position;
-    uint32_t synced;            /* bytes of it that count */
+    uint32_t synced;            /* bytes of the committed content that count */
     uint32_t id;                /* of the committed map */
     uint32_t shadow;            /* of the map with uncommitted pieces; 0: none */
     uint32_t moves;             /* fs->moves when `here` was found */
     struct nf2_run run;         /* where data goes */
-    uint16_t frames_block;      /* of frames at the file's end that take more; 0: none */
-    uint16_t frames_at;         /* where the next one goes, */
-    uint16_t frames_data;       /* and so many bytes of data stand before it */
-    uint16_t promised;          /* blocks */
+    uint16_t frames_block;      /* block of frames at the file's end that has room; 0: none */
+    uint16_t frames_at;         /* where the next frame goes in that block */
+    uint16_t frames_data;       /* bytes of data in the frames before it */
+    uint16_t promised;          /* blocks set aside by nf2_preallocate */
     uint16_t spilled;           /* pieces that went to the shadow */
     struct nf2_key key;         /* of the entry */
-    struct nf2_piece here;      /* committed piece that was looked for last */
-    struct nf2_piece piece[NF2_PIECES_MAX];     /* not committed, oldest first */
+    struct nf2_piece here;      /* the committed piece that was looked for last */
+    struct nf2_piece piece[NF2_PIECES_MAX];     /* pieces not committed, oldest first */
 } nf2_file_t;
 
 typedef struct nf2_dir {
