@@ -54,8 +54,7 @@ const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
     [CALL_FORMAT] = ALL_FILLS(READS(NODE = 6), PROGRAMS(ONE = 8), ERASES(VOLUME = 1)),
     /* The super blocks, two blocks of the log twice, the root; each page twice, for its records. */
     [CALL_MOUNT] = READS_ONLY(NODE = 24),
-    [CALL_MOUNT_CUT] = ALL_FILLS(READS(NODE = 24), PROGRAMS(ONE = 6), ERASES(ONE = 2),
-                                 ERASES_AHEAD(ONE = 2)),
+    [CALL_MOUNT_CUT] = READS_ONLY(NODE = 24),
     [CALL_UNMOUNT] = ALL_FILLS(READS(NODE = 4), PROGRAMS(ONE = 6), ERASES(ONE = 2),
                                ERASES_AHEAD(ONE = 2)),
     [CALL_HEALTH] = READS_ONLY(WINDOW_WAY = 2),
@@ -263,7 +262,7 @@ const char *const call_exceptions[] = {
     "and for what these move. A walk that only marks reads L pages at most; one that empties blocks reads T for each piece that it moves.",
     "The write behind four stretches, the sync or close of more than four, or of what lies in as many pieces since no free blocks lie together, and a write elsewhere than at the end of content that was never synced: the entries of all of the "
     "file's map are copied.",
-    "The first call with a path after a cut inside a change of several leaves, which it applies. Cuts between calls, as those of the benchmark, leave none.",
+    "The first call after a cut inside a change of several leaves, which it applies. Cuts between calls, as those of the benchmark, leave none.",
     "readdir, where so many names were removed that more than four leaves in a row have none; idle work joins them.",
     "check: it reads all of the tree.",
     "A call that meets a block which fails for good.",

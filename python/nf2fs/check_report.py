@@ -188,7 +188,7 @@ def _state(report: Report) -> str:
         return "structure whole" + (
             ""
             if report.left_cleanly
-            else " (power was cut; the next mount for writing settles that)"
+            else " (power was cut; the first change after a mount settles that)"
         )
     offer = (
         ""

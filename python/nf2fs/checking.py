@@ -225,8 +225,8 @@ def _health(volume: Volume, damaged: bool) -> dict[str, int] | None:
 
 
 def _check_recovered(report: Report) -> None:
-    """What a power cut left is settled by the next mount for writing: the check is of a copy that
-    was mounted so."""
+    """What a power cut left is settled by the first change after a mount, or by the unmount: the
+    check is of a copy that was mounted for writing and unmounted."""
     with tempfile.TemporaryDirectory(prefix="nf2-check-") as directory:
         copy = os.path.join(directory, "image")
         shutil.copyfile(report.source, copy)

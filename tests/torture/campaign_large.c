@@ -15,7 +15,6 @@
 #define KEPT 20u                    /* files that stay */
 #define KEPT_SIZE 5000u
 #define LARGE_SIZE (4u << 20)       /* bytes: smaller chips are no subject of this */
-#define MOUNTS_CUT 3u               /* in a row: the next one may find no erased block for the meta log any more (docs/RELIABILITY.md, promise 4) */
 
 static const char *const large_chips[] = { "w25q256", "is25le01g" };
 static const unsigned fills[] = { 90, 0, 50, 97, 25, 75 };      /* percent of the space for data */
@@ -220,18 +219,6 @@ static void on_cut(void *context)
     tally_chip(large->tally, large->rig->chip->name)->cuts++;
 }
 
-/* The time that a mount's erases took, where it may erase: behind so many mounts that were cut. */
-static uint64_t excused_us(const struct rig *rig, const struct vflash_counts *before, unsigned mounts_cut)
-{
-    const struct vflash_counts *after = vflash_counts(rig->flash);
-    uint64_t us = 0;
-
-    for (unsigned i = 0; i < 3 && mounts_cut >= MOUNTS_CUT; i++) {
-        us += (after->erases[i] - before->erases[i]) * rig->chip->erase_us[i];
-    }
-    return us;
-}
-
 /* Mounts, now and then with cuts in the mounts, and takes the time of the one that comes through. */
 static bool mount_after_cut(struct large *large)
 {
@@ -254,7 +241,7 @@ static bool mount_after_cut(struct large *large)
             return failed(large);
         }
         uint64_t us = tally_mount(large->tally, rig->chip->name, &before, vflash_counts(rig->flash));
-        if (us > TALLY_MOUNT_US + excused_us(rig, &before, depth - 1)) {
+        if (us > TALLY_MOUNT_US) {
             return wrong(large, "a mount after a cut took more than 10 ms", (int)(us / 1000));
         }
         vflash_cut_at(rig->flash, NULL);

@@ -42,7 +42,7 @@ def check(
     data of large files carries none yet, so damage there cannot be seen; the last lines say how
     many files that concerns. Without --repair nothing is written. For a damaged volume the command
     lists the files that are older than they were, that have lost parts, or that have lost their
-    names. A volume is not damaged if power was cut and the next mount for writing settles that.
+    names. A volume is not damaged if power was cut and the first change after a mount settles that.
 
     --repair keeps everything that can be kept. The name of a file that is older than it was, or
     that has lost parts, gets ".damaged" at its end; what has lost its name goes into /lost+found.
