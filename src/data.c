@@ -7,8 +7,6 @@
 /* taken at once where several files are being written, so that they stay in long pieces */
 #define SHARED_BLOCKS 8u
 #define TAKEN_MAX 16u
-/* of a shadow, for which a leaf more may be needed until it is a whole map */
-#define SYNCED_PIECES 32u
 
 uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file)
 {
@@ -38,7 +36,8 @@ static bool others_write(const nf2_t *fs)
 static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
 {
     uint32_t bytes = nf2_block_bytes(fs), want = (length + bytes - 1) / bytes;
-    int result = NF2_NEED_SPACE;
+    uint32_t kept = nf2_space_spare(fs);
+    int result;
 
     if (length < bytes && fs->fragment.count > 0) {
         file->run = fs->fragment;
@@ -49,10 +48,14 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
     if (file->promised == 0 && others_write(fs)) {
         want = nf2_max(want, SHARED_BLOCKS);
     }
-    while (result == NF2_NEED_SPACE) {
-        result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), nf2_space_spare(fs), &file->run);
-        if (result == NF2_NEED_SPACE) {
-            NF2_TRY(nf2_sweep_more(fs));
+    while ((result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), kept, &file->run)) ==
+           NF2_NEED_SPACE) {
+        int more = nf2_sweep_more(fs, kept);
+        if (more == NF2_ERR_NOSPC && kept > nf2_space_kept(fs)) {
+            /* what windows keep to be emptied */
+            kept = nf2_space_kept(fs);
+        } else {
+            NF2_TRY(more);
         }
     }
     NF2_TRY(result);
@@ -139,7 +142,10 @@ static uint32_t lacking(const nf2_t *fs, const nf2_file_t *file, uint32_t at, ui
     length += file->dirty || whole ? file->buffered : 0;
     bool fits = whole ? at <= file->size && length <= nf2_inline_max(&file->key)
                       : at == file->size && nf2_data_frame(file, length);
-    return length <= have || fits ? NF2_NONE : beside(file, (length - have + bytes - 1) / bytes);
+    if (fits) {                 /* nodes and frames must not take what others were promised */
+        return fs->space.promised != file->promised ? 0 : NF2_NONE;
+    }
+    return length <= have ? NF2_NONE : beside(file, (length - have + bytes - 1) / bytes);
 }
 
 /* What a handle has may become less in the work for the change: so that comes first. */
@@ -207,14 +213,16 @@ static void add(const nf2_t *fs, nf2_file_t *file, uint32_t offset, uint32_t len
 static NF2_APART int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset,
                                 const struct nf2_run *at)
 {
-    bool full = file->pieces == NF2_PIECES_MAX && !goes_on(fs, file, offset, at);
-    return full ? nf2_data_spill(fs, file) : NF2_OK;
+    if (file->pieces < NF2_PIECES_MAX || goes_on(fs, file, offset, at)) {
+        return NF2_OK;
+    }
+    /* what the handle takes can be synced */
+    NF2_TRY(room_beside(fs, beside(file, file->synced > 0 ? file->spilled / NF2_PIECES_A_LEAF : 0)));
+    return nf2_data_spill(fs, file);
 }
 
 int nf2_data_spill(nf2_t *fs, nf2_file_t *file)
 {
-    /* what the handle takes can be synced */
-    NF2_TRY(room_beside(fs, beside(file, file->synced > 0 ? file->spilled / SYNCED_PIECES : 0)));
     NF2_TRY(nf2_sweep_ready(fs, false));
     if (file->shadow == 0) {
         NF2_TRY(nf2_shadow_begin(fs, &file->shadow)); /* before its first entry */

@@ -8,6 +8,9 @@
 
 #include "content.h"
 
+/* Of a shadow: for so many a leaf more may be needed until it is a whole map. */
+#define NF2_PIECES_A_LEAF 32u
+
 /* Room that the buffer has in all, so that it ends where a page of the chip does. */
 uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file);
 

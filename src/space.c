@@ -239,22 +239,26 @@ bool nf2_space_rest_free(const nf2_t *fs, uint32_t start, uint32_t count)
     return at % size == 0 && nf2_space_run(fs, at + count, at + size) == size - count;
 }
 
+NF2_APART uint32_t nf2_space_to_empty(const nf2_t *fs)
+{
+    return nf2_min(fs->io.blocks / 64, 16);
+}
+
+/* Any window may be left with as much as nodes need: data cannot have that. */
 uint32_t nf2_space_reserve(const nf2_t *fs)
 {
-    return nf2_space_spare(fs) + 2u;
+    return nf2_space_kept(fs) * nf2_windows(fs) + nf2_space_to_empty(fs) + 2u;
 }
 
 uint32_t nf2_space_spare(const nf2_t *fs)
 {
-    return nf2_space_kept(fs) + nf2_min(fs->io.blocks / 64, 16);
+    return nf2_space_kept(fs) + nf2_space_to_empty(fs);
 }
 
 uint32_t nf2_space_kept(const nf2_t *fs)
 {
     /* the tree will get that high: nothing is taken back then */
-    uint32_t least = fs->io.blocks < 64 ? 0 : 1;
-
-    return NF2_BROKEN(NF2_FAULT_KEPT) ? 0 : 6u + 2u * nf2_max(fs->root.level, least);
+    return NF2_BROKEN(NF2_FAULT_KEPT) ? 0 : 6u + 2u * nf2_max(fs->root.level, 1);
 }
 
 uint32_t nf2_space_claimed(const nf2_t *fs)

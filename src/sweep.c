@@ -6,7 +6,7 @@
 #include "walk.h"
 #include "wear.h"
 
-#define LEFT_UNKNOWN 255u       /* see nf2_space.left */
+#define LEFT_MOST 254u          /* see nf2_space.left: that many or more; 255: nobody knows */
 #define LEFT_FEW 24u            /* blocks of a window: idle time goes on to what is ready */
 #define IDLE_WALKS 32u          /* that idle time makes behind a call at most */
 
@@ -47,6 +47,12 @@ static void begin_phase(nf2_t *fs)
                             nf2_min(left, 64) / 16, 1);
 }
 
+/* So many blocks of a window were free when it was last looked at. */
+static void note_left(struct nf2_space *space, uint32_t window, uint32_t count)
+{
+    space->left[window] = (uint8_t)nf2_min((count + 1) / 2, LEFT_MOST);
+}
+
 /*
  * The window that is marked is taken from now on: its bits go on record. `fresh`: it was never
  * used, and is erased.
@@ -57,7 +63,9 @@ static int take_over(nf2_t *fs, bool fresh)
 
     NF2_TRY(nf2_walk_pin(fs));
     bool same = space->now_window == space->mark_window;
-    space->left[space->now_window] = (uint8_t)nf2_min((space->now_free + 1u) / 2, LEFT_UNKNOWN - 1);
+    if (!same) {
+        note_left(space, space->now_window, space->now_free);
+    }
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
     space->now_window = (uint16_t)space->mark_window;
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
@@ -114,13 +122,13 @@ static NF2_APART void count_window(nf2_t *fs)
         space->now_counted = false;
     }
     uint32_t count = nf2_space_count(fs, space->mark), left = 2u * space->left[space->mark_window];
-    left = left != 2u * LEFT_UNKNOWN && count > left ? count - left : 0;
+    left = left < 2u * LEFT_MOST && count > left ? count - left : 0;
     space->free = (uint16_t)nf2_min(space->free + left, fs->io.blocks - 1u);
-    space->left[space->mark_window] = (uint8_t)nf2_min((count + 1) / 2, LEFT_UNKNOWN - 1);
+    note_left(space, space->mark_window, count);
     space->lap_free += count;
     space->lap_windows++;
     if (space->lap_windows >= nf2_windows(fs)) {
-        bool known = space->lap_known && nf2_windows(fs) > 1;
+        bool known = space->lap_known && nf2_windows(fs) > 1 && !space->pristine;
         space->free = (uint16_t)(known ? space->free : space->lap_free);
         space->lap_known = true;
         space->lap_windows = 0;
@@ -279,6 +287,30 @@ static void give_up_runs(nf2_t *fs)
     }
 }
 
+static NF2_APART bool nodes_enough(const nf2_t *fs, uint32_t number)
+{
+    return nf2_alloc_stock(fs) >= number;
+}
+
+static bool data_enough(const nf2_t *fs, uint32_t number)
+{
+    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > number;
+}
+
+static bool total_enough(const nf2_t *fs, uint32_t number)
+{
+    return nf2_space_total(fs) >= number;
+}
+
+/*
+ * What a search in vain is known by, until anything changes: an even number if it was for no more
+ * than nodes need. One for more may have left that in another window.
+ */
+static uint32_t spent_by(const nf2_t *fs, uint32_t number)
+{
+    return 2 * (fs->io.changes + fs->moves) + (number > nf2_space_kept(fs));
+}
+
 /*
  * Walks until there is enough, as long as that wins anything: first as at any time, then (`hard`)
  * emptying whatever wins something. While a GROUP is being applied they only mark.
@@ -293,7 +325,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     walk->hard = false;         /* an error may have ended the last search */
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */
-    if (!enough(fs, number) && walk->spent == fs->io.changes + fs->moves) {
+    if (!enough(fs, number) && walk->spent - spent_by(fs, 0) <= spent_by(fs, number) % 2) {
         return NF2_ERR_NOSPC;
     }
     while (!enough(fs, number)) {
@@ -306,6 +338,9 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             walk->looked_closer &= idle == 0 ? 0 : UINT32_MAX;
             most = nf2_max(most, total);
             if (!walk->hard && idle > windows) {
+                if (enough == data_enough && number > nf2_space_kept(fs)) {
+                    return NF2_ERR_NOSPC;
+                }
                 walk->hard = true;
                 walk->fruitless = 0;
             }
@@ -315,7 +350,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
         }
         if (idle > 6 * windows + 6 || (walk->hard && walk->fruitless >= lap)) {
             walk->hard = false;
-            walk->spent = fs->io.changes + fs->moves;
+            walk->spent = spent_by(fs, number);
             return NF2_ERR_NOSPC;
         }
     }
@@ -323,19 +358,14 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     return NF2_OK;
 }
 
-static NF2_APART bool nodes_enough(const nf2_t *fs, uint32_t number)
+/*
+ * Blocks that a write leaves: what any window may be left with only counts where a promise must be
+ * kept, since all that is free may not be known.
+ */
+static uint32_t held_back(const nf2_t *fs)
 {
-    return nf2_alloc_stock(fs) >= number;
-}
-
-static bool data_enough(const nf2_t *fs, uint32_t number)
-{
-    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > nf2_space_spare(fs) + number;
-}
-
-static bool total_enough(const nf2_t *fs, uint32_t number)
-{
-    return nf2_space_total(fs) >= number;
+    uint32_t promised = fs->space.promised;
+    return promised + (promised != 0 ? nf2_space_reserve(fs) : nf2_space_spare(fs) + 2u);
 }
 
 /* ---- pace ------------------------------------------------------------------------------------ */
@@ -372,7 +402,7 @@ static NF2_APART int pace(nf2_t *fs)
     struct nf2_space *space = &fs->space;
     /* Then the walk goes on with each call, and empties whatever wins something. */
     bool few = space->lap_known && walk->spent == 0 &&
-               nf2_space_available(fs) < space->window_blocks / 64;
+               nf2_space_total(fs) < held_back(fs) + space->window_blocks / 64;
     bool empty = space->now_free == 0 || space->drained;
     bool used_up = few || (empty && (space->fresh || space->erases - walk->ended > 16));
     /* garbage ripens */
@@ -429,14 +459,15 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
     return result == NF2_ERR_NOSPC && urgent && nf2_alloc_stock(fs) > 0 ? NF2_OK : result;
 }
 
-int nf2_sweep_more(nf2_t *fs)
+int nf2_sweep_more(nf2_t *fs, uint32_t kept)
 {
-    return walk_until(fs, data_enough, 0);
+    return walk_until(fs, data_enough, kept);
 }
 
 int nf2_sweep_room(nf2_t *fs, uint32_t blocks)
 {
-    return walk_until(fs, total_enough, nf2_space_reserve(fs) + fs->space.promised + blocks);
+    NF2_TRY(walk_until(fs, total_enough, held_back(fs) + blocks));
+    return blocks > 0 ? walk_until(fs, data_enough, nf2_space_kept(fs)) : NF2_OK;
 }
 
 int nf2_sweep_step(nf2_t *fs)

@@ -129,12 +129,19 @@ void nf2_wear_take(nf2_t *fs)
     }
 }
 
+/* How many groups a window has: the last window may be shorter than others. */
+static NF2_APART uint32_t groups_of(const nf2_t *fs, uint32_t window)
+{
+    uint32_t size = fs->space.window_blocks, left = fs->io.blocks - window * size;
+    return (nf2_min(size, left) - 1) / nf2_group_blocks(fs) + 1;
+}
+
 /* The group that lags most and is not among the laggards yet; NF2_GROUPS: there is none. */
 static uint32_t least_worn(const nf2_t *fs, const struct nf2_counts *counts)
 {
     uint32_t best = NF2_GROUPS, least = aged(fs) ? mean(fs) : 0;
 
-    for (uint32_t group = 0; group < NF2_GROUPS; group++) {
+    for (uint32_t group = groups_of(fs, fs->space.lag_window); group-- > 0;) {
         bool chosen = (fs->space.laggards >> group & 1u) != 0;
         uint32_t erases = split_for(fs, counts, group) > 1 ? 0 : nf2_wear_of(fs, counts, group);
         erases += spread(fs);
@@ -193,7 +200,7 @@ void nf2_wear_range(nf2_t *fs, uint32_t *least, uint32_t *most)
     *least = *most = mean(fs);
     for (uint32_t window = 0; window < nf2_windows(fs); window++) {
         bool known = nf2_wear_load(fs, window, &counts) >= 0;
-        for (uint32_t group = 0; known && group < NF2_GROUPS; group++) {
+        for (uint32_t group = known ? groups_of(fs, window) : 0; group-- > 0;) {
             uint32_t erases = nf2_wear_of(fs, &counts, group);
             *least = nf2_min(*least, erases);
             *most = nf2_max(*most, erases);
