@@ -50,13 +50,8 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
     }
     while ((result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), kept, &file->run)) ==
            NF2_NEED_SPACE) {
-        int more = nf2_sweep_more(fs, kept);
-        if (more == NF2_ERR_NOSPC && kept > nf2_space_kept(fs)) {
-            /* what windows keep to be emptied */
-            kept = nf2_space_kept(fs);
-        } else {
-            NF2_TRY(more);
-        }
+        NF2_TRY(nf2_sweep_more(fs));
+        kept = nf2_space_kept(fs);
     }
     NF2_TRY(result);
     /* that much of a promise is kept */
@@ -102,7 +97,7 @@ bool nf2_data_frame(const nf2_file_t *file, uint32_t length)
 }
 
 /* So many blocks, as far as the file has no promise of them. */
-static uint32_t beside(const nf2_file_t *file, uint32_t blocks)
+static NF2_APART uint32_t beside(const nf2_file_t *file, uint32_t blocks)
 {
     return blocks > file->promised ? blocks - file->promised : NF2_NONE;
 }

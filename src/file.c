@@ -407,12 +407,8 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     uint32_t promised = blocks > 0 ? blocks + blocks / NF2_PIECES_A_LEAF + 1 : 0;
     if (promised > file->promised) {
         uint32_t more = promised - file->promised;
+        NF2_TRY(nf2_data_prepare(fs, NULL, 0, more + nf2_space_elsewhere(fs)));
         fs->space.promised += more;
-        int result = nf2_data_prepare(fs, NULL, 0, 0);
-        if (result < 0) {
-            fs->space.promised -= more;
-            return result;
-        }
         file->promised = (uint16_t)promised;
     }
     return NF2_OK;

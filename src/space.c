@@ -239,20 +239,14 @@ bool nf2_space_rest_free(const nf2_t *fs, uint32_t start, uint32_t count)
     return at % size == 0 && nf2_space_run(fs, at + count, at + size) == size - count;
 }
 
-NF2_APART uint32_t nf2_space_to_empty(const nf2_t *fs)
-{
-    return nf2_min(fs->io.blocks / 64, 16);
-}
-
-/* Any window may be left with as much as nodes need: data cannot have that. */
 uint32_t nf2_space_reserve(const nf2_t *fs)
 {
-    return nf2_space_kept(fs) * nf2_windows(fs) + nf2_space_to_empty(fs) + 2u;
+    return nf2_space_spare(fs) + 2u + nf2_space_elsewhere(fs);
 }
 
 uint32_t nf2_space_spare(const nf2_t *fs)
 {
-    return nf2_space_kept(fs) + nf2_space_to_empty(fs);
+    return nf2_space_kept(fs) + nf2_min(fs->io.blocks / 64, 16);
 }
 
 uint32_t nf2_space_kept(const nf2_t *fs)

@@ -82,8 +82,11 @@ uint32_t nf2_space_group(const nf2_t *fs, uint32_t block);
  */
 uint32_t nf2_space_spare(const nf2_t *fs);
 
-/* Blocks that victims are moved to, until they are free. */
-uint32_t nf2_space_to_empty(const nf2_t *fs);
+/* Blocks that data may have to leave in other windows: in each what nodes need. */
+static inline uint32_t nf2_space_elsewhere(const nf2_t *fs)
+{
+    return (fs->io.blocks - 1) / NF2_WINDOW_BLOCKS * 16u;
+}
 
 /* Blocks that the changes of one call may need for nodes. */
 uint32_t nf2_space_kept(const nf2_t *fs);

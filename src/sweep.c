@@ -294,21 +294,14 @@ static NF2_APART bool nodes_enough(const nf2_t *fs, uint32_t number)
 
 static bool data_enough(const nf2_t *fs, uint32_t number)
 {
-    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > number;
+    uint32_t kept = fs->walk.hard ? nf2_space_kept(fs) : number;
+    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > kept;
 }
 
+/* What is free in all is enough, and data finds some of it. */
 static bool total_enough(const nf2_t *fs, uint32_t number)
 {
-    return nf2_space_total(fs) >= number;
-}
-
-/*
- * What a search in vain is known by, until anything changes: an even number if it was for no more
- * than nodes need. One for more may have left that in another window.
- */
-static uint32_t spent_by(const nf2_t *fs, uint32_t number)
-{
-    return 2 * (fs->io.changes + fs->moves) + (number > nf2_space_kept(fs));
+    return nf2_space_total(fs) >= number && nf2_alloc_stock(fs) > nf2_space_kept(fs);
 }
 
 /*
@@ -320,12 +313,14 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     struct nf2_walk *walk = &fs->walk;
     uint32_t windows = nf2_windows(fs), most = 0, idle = 0;
     uint32_t lap = nf2_max(windows, 2); /* without anything to be won */
+    uint32_t all = enough == total_enough;
 
     NF2_NEAR(walk);
     walk->hard = false;         /* an error may have ended the last search */
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */
-    if (!enough(fs, number) && walk->spent - spent_by(fs, 0) <= spent_by(fs, number) % 2) {
+    /* a search for all blocks may have left enough in another window */
+    if (!enough(fs, number) && walk->spent - 2 * (fs->io.changes + fs->moves) <= all) {
         return NF2_ERR_NOSPC;
     }
     while (!enough(fs, number)) {
@@ -338,9 +333,6 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             walk->looked_closer &= idle == 0 ? 0 : UINT32_MAX;
             most = nf2_max(most, total);
             if (!walk->hard && idle > windows) {
-                if (enough == data_enough && number > nf2_space_kept(fs)) {
-                    return NF2_ERR_NOSPC;
-                }
                 walk->hard = true;
                 walk->fruitless = 0;
             }
@@ -350,7 +342,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
         }
         if (idle > 6 * windows + 6 || (walk->hard && walk->fruitless >= lap)) {
             walk->hard = false;
-            walk->spent = spent_by(fs, number);
+            walk->spent = 2 * (fs->io.changes + fs->moves) + all;
             return NF2_ERR_NOSPC;
         }
     }
@@ -459,15 +451,14 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
     return result == NF2_ERR_NOSPC && urgent && nf2_alloc_stock(fs) > 0 ? NF2_OK : result;
 }
 
-int nf2_sweep_more(nf2_t *fs, uint32_t kept)
+int nf2_sweep_more(nf2_t *fs)
 {
-    return walk_until(fs, data_enough, kept);
+    return walk_until(fs, data_enough, nf2_space_spare(fs));
 }
 
 int nf2_sweep_room(nf2_t *fs, uint32_t blocks)
 {
-    NF2_TRY(walk_until(fs, total_enough, held_back(fs) + blocks));
-    return blocks > 0 ? walk_until(fs, data_enough, nf2_space_kept(fs)) : NF2_OK;
+    return walk_until(fs, total_enough, held_back(fs) + blocks);
 }
 
 int nf2_sweep_step(nf2_t *fs)

@@ -17,7 +17,7 @@
 int nf2_sweep_ready(nf2_t *fs, bool urgent);
 
 /* Data found no block: walks until there is one, as long as that helps. NOSPC. */
-int nf2_sweep_more(nf2_t *fs, uint32_t kept);
+int nf2_sweep_more(nf2_t *fs);
 
 /*
  * Are so many blocks free beside what is kept back and what was promised? Walks, if it is not

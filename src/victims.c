@@ -72,7 +72,7 @@ static bool worth_emptying(const nf2_t *fs, const struct cell *cell, bool scarce
  * The emptiest cell that is worth it and can be copied with so many parts; NF2_CELLS: there is
  * none.
  */
-static uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool scarce,
+static NF2_APART uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t parts, bool scarce,
                                struct cell *best)
 {
     uint32_t found = NF2_CELLS;

@@ -24,13 +24,13 @@ static uint32_t mean(const nf2_t *fs)
     return fs->space.erases / fs->io.blocks;
 }
 
-static NF2_APART uint32_t spread(const nf2_t *fs)
+static uint32_t spread(const nf2_t *fs)
 {
     return fs->config->wear_spread != 0 ? fs->config->wear_spread : SPREAD;
 }
 
 /* Were blocks erased so often in the mean that those which rest are worth a move? */
-static bool aged(const nf2_t *fs)
+static NF2_APART bool aged(const nf2_t *fs)
 {
     uint32_t age = fs->config->wear_age;
 
