@@ -153,21 +153,23 @@ static uint32_t free_from(const nf2_t *fs, uint32_t block, uint32_t most)
  */
 static int erase_rest(nf2_t *fs)
 {
-    uint32_t singly = 0, count;
+    uint32_t count;
 
     for (uint32_t block = 0; block < fs->io.blocks; block += count) {
-        uint32_t large = block >= singly && nf2_large_begins(fs, block) ? nf2_large_blocks(fs) : 1;
-        count = block + large <= fs->io.blocks && free_from(fs, block, large) == large ? large : 1;
-        int result = free_from(fs, block, 1) != 0 ? nf2_flash_erase(fs, block, count) : NF2_OK;
-        if (result == NF2_FAILED_BLOCK && count > 1) {
-            singly = block + count;
-            count = 0;
-        } else if (result == NF2_FAILED_BLOCK) {
+        uint32_t large = nf2_large_begins(fs, block) ? nf2_large_blocks(fs) : 1;
+        uint32_t free = free_from(fs, block, large);
+        count = 1;
+        if (free == 0) {
+            continue;
+        }
+        bool fits = free == large && block + large <= fs->io.blocks;
+        int erased = nf2_alloc_erase(fs, block, fits ? large : 1);
+        if (erased == NF2_FAILED_BLOCK) {
             nf2_space_taken(fs, block >= fs->space.window_blocks);
-            nf2_journal_bad(fs, block);
             NF2_TRY(nf2_bad_record(fs));
         } else {
-            NF2_TRY(result);
+            NF2_TRY(erased);
+            count = (uint32_t)erased;
             if (block == fs->root.next) {
                 fs->root.next_suspect = false;
             }
