@@ -105,6 +105,8 @@ static NF2_APART int read_state(nf2_t *fs, uint32_t place)
     struct nf2_space *space = &fs->space;
     uint32_t at = 2, volume_id = root->volume_id;
 
+    NF2_NEAR(root);
+    NF2_NEAR(space);
     for (const struct run *run = runs; run < RUNS_END; at += run->bytes, run++) {
         uint8_t *fields = (uint8_t *)fs + run->at;
         NF2_TRY(nf2_record_read(fs, root->head, place, at, fields, run->bytes));

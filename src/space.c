@@ -315,6 +315,7 @@ void nf2_space_return(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
+    NF2_NEAR(space);
     while (space->freed_count > 0) {
         return_one(fs, space->freed[--space->freed_count]);
     }

@@ -295,7 +295,7 @@ static NF2_APART bool nodes_enough(const nf2_t *fs, uint32_t number)
 static bool data_enough(const nf2_t *fs, uint32_t number)
 {
     uint32_t kept = fs->walk.hard ? nf2_space_kept(fs) : number;
-    return fs->space.data.count > 0 || nf2_alloc_stock(fs) > kept;
+    return nf2_alloc_stock(fs) > kept;
 }
 
 /* What is free in all is enough, and data finds some of it. */
@@ -335,8 +335,6 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             if (!walk->hard && idle > windows) {
                 walk->hard = true;
                 walk->fruitless = 0;
-            }
-            if (walk->hard) {
                 give_up_runs(fs);
             }
         }

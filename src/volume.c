@@ -126,7 +126,7 @@ static int write_root(nf2_t *fs)
  * What a new volume uses: the log, the root, erased blocks for more nodes; and bad blocks that are
  * known.
  */
-static NF2_APART bool taken(const nf2_t *fs, uint32_t block)
+static bool taken(const nf2_t *fs, uint32_t block)
 {
     const struct nf2_claim *nodes = &fs->space.nodes;
     bool claimed = block - nodes->start < nodes->erased;
