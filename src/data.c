@@ -4,8 +4,6 @@
 #include "rows.h"
 #include "sweep.h"
 
-/* taken at once where several files are being written, so that they stay in long pieces */
-#define SHARED_BLOCKS 8u
 #define TAKEN_MAX 16u
 
 uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file)
@@ -17,17 +15,6 @@ uint32_t nf2_data_room(const nf2_t *fs, const nf2_file_t *file)
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
-
-/* Has a handle blocks? */
-static bool others_write(const nf2_t *fs)
-{
-    const nf2_file_t *file = fs->files;
-
-    while (file != NULL && file->run.count == 0) {
-        file = file->link;
-    }
-    return file != NULL;
-}
 
 /*
  * A run for data, where the handle has none: a little goes behind what was written last, if that
@@ -43,10 +30,6 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
         file->run = fs->fragment;
         fs->fragment.count = 0;
         return NF2_OK;
-    }
-    /* what a run holds may be given up: what was promised is taken as it is written */
-    if (file->promised == 0 && others_write(fs)) {
-        want = nf2_max(want, SHARED_BLOCKS);
     }
     while ((result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), kept, &file->run)) ==
            NF2_NEED_SPACE) {

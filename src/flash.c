@@ -4,7 +4,6 @@
 #define PEEK_BYTES 88u          /* what a look into the middle of a page reads:
                                    one record or two, at the price of one read */
 #define EFFORT_PROGRAM 12u      /* of a program, in pages read */
-#define EFFORT_ERASE 0u
 
 /* A power of two between these. */
 static bool power(uint32_t value, uint32_t least, uint32_t most)
@@ -191,7 +190,6 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
         return NF2_ERR_IO;
     }
     io->changes++;
-    io->effort += EFFORT_ERASE;
     drive->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
     drive->window_end = 0;
     return settle(fs, io->flash->erase(io->flash->context, address, bytes));

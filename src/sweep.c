@@ -314,6 +314,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     uint32_t windows = nf2_windows(fs), most = 0, idle = 0;
     uint32_t lap = nf2_max(windows, 2); /* without anything to be won */
     uint32_t all = enough == total_enough;
+    int result = NF2_OK;
 
     NF2_NEAR(walk);
     walk->hard = false;         /* an error may have ended the last search */
@@ -323,7 +324,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     if (!enough(fs, number) && walk->spent - 2 * (fs->io.changes + fs->moves) <= all) {
         return NF2_ERR_NOSPC;
     }
-    while (!enough(fs, number)) {
+    while (result == NF2_OK && !enough(fs, number)) {
         int orphans = orphan_step(fs);
         NF2_TRY(orphans);
         if (orphans == 0) {
@@ -339,13 +340,12 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             }
         }
         if (idle > 6 * windows + 6 || (walk->hard && walk->fruitless >= lap)) {
-            walk->hard = false;
             walk->spent = 2 * (fs->io.changes + fs->moves) + all;
-            return NF2_ERR_NOSPC;
+            result = NF2_ERR_NOSPC;
         }
     }
     walk->hard = false;
-    return NF2_OK;
+    return result;
 }
 
 /*
@@ -426,8 +426,6 @@ int nf2_sweep_finish(nf2_t *fs)
 
     while ((result = nf2_group_redo_pending(fs)) == NF2_NEED_SPACE) {
         NF2_TRY(walk_until(fs, nodes_enough, nf2_alloc_stock(fs) + 1));
-        int more = walk_until(fs, nodes_enough, nf2_space_kept(fs)); /* less may be enough */
-        NF2_TRY(more == NF2_ERR_NOSPC ? NF2_OK : more);
     }
     return result;
 }
