@@ -21,6 +21,7 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     claim->start = (uint16_t)start;
     claim->count = (uint8_t)count;
     claim->erased = (uint8_t)erased;
+    (void)nf2_space_find(fs, 1, NF2_SPACE_WHOLE, &start); /* is all that is left held back? */
     return NF2_OK;
 }
 

@@ -85,7 +85,7 @@ static NF2_APART uint32_t beside(const nf2_file_t *file, uint32_t blocks)
     return blocks > file->promised ? blocks - file->promised : NF2_NONE;
 }
 
-static int room_beside(nf2_t *fs, uint32_t blocks)
+static NF2_APART int room_beside(nf2_t *fs, uint32_t blocks)
 {
     return blocks != NF2_NONE ? nf2_sweep_room(fs, blocks) : NF2_OK;
 }
@@ -129,15 +129,15 @@ static uint32_t lacking(const nf2_t *fs, const nf2_file_t *file, uint32_t at, ui
 /* What a handle has may become less in the work for the change: so that comes first. */
 int nf2_data_prepare(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t length)
 {
-    int result, more = 1;
+    int result, more;
 
-    while (more > 0) {
+    do {
         result = nf2_sweep_ready(fs, false);
         if (result == NF2_OK) {
             result = room_beside(fs, file != NULL ? lacking(fs, file, at, length) : length);
         }
         more = result == NF2_ERR_NOSPC ? uncover(fs) : 0;
-    }
+    } while (more > 0);
     return more < 0 ? more : result;
 }
 
@@ -195,7 +195,8 @@ static NF2_APART int make_place(nf2_t *fs, nf2_file_t *file, uint32_t offset,
         return NF2_OK;
     }
     /* what the handle takes can be synced */
-    NF2_TRY(room_beside(fs, beside(file, file->synced > 0 ? file->spilled / NF2_PIECES_A_LEAF : 0)));
+    uint32_t leaves = file->synced > 0 ? file->spilled / NF2_PIECES_A_LEAF : 0;
+    NF2_TRY(room_beside(fs, beside(file, leaves)));
     return nf2_data_spill(fs, file);
 }
 

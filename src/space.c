@@ -239,9 +239,9 @@ bool nf2_space_rest_free(const nf2_t *fs, uint32_t start, uint32_t count)
     return at % size == 0 && nf2_space_run(fs, at + count, at + size) == size - count;
 }
 
-uint32_t nf2_space_reserve(const nf2_t *fs)
+uint32_t nf2_space_reserve(const nf2_t *fs, bool all)
 {
-    return nf2_space_spare(fs) + 2u + nf2_space_elsewhere(fs);
+    return nf2_space_spare(fs) + 2u + fs->space.promised + (all ? nf2_space_elsewhere(fs) : 0);
 }
 
 uint32_t nf2_space_spare(const nf2_t *fs)
@@ -270,7 +270,7 @@ uint32_t nf2_space_total(const nf2_t *fs)
 
 uint32_t nf2_space_available(const nf2_t *fs)
 {
-    uint32_t kept = nf2_space_reserve(fs) + fs->space.promised, total = nf2_space_total(fs);
+    uint32_t kept = nf2_space_reserve(fs, true), total = nf2_space_total(fs);
     return total > kept ? total - kept : 0;
 }
 

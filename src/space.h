@@ -96,7 +96,7 @@ uint32_t nf2_space_kept(const nf2_t *fs);
  * deletions; the rest.
  */
 uint32_t nf2_space_total(const nf2_t *fs);
-uint32_t nf2_space_reserve(const nf2_t *fs);
+uint32_t nf2_space_reserve(const nf2_t *fs, bool all);
 uint32_t nf2_space_available(const nf2_t *fs);
 
 /* Those of them that are claimed, or freed. */

@@ -61,18 +61,16 @@ static int take_over(nf2_t *fs, bool fresh)
 {
     struct nf2_space *space = &fs->space;
 
+    NF2_NEAR(space);
     NF2_TRY(nf2_walk_pin(fs));
-    bool same = space->now_window == space->mark_window;
-    if (!same) {
+    if (space->now_window != space->mark_window) { /* else nf2_wear_take() has seen to it */
         note_left(space, space->now_window, space->now_free);
+        space->erased_groups = 0;
+        space->ahead = 0;
     }
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
     space->now_window = (uint16_t)space->mark_window;
     space->now_free = (uint16_t)nf2_space_count(fs, space->now);
-    if (!same) {                /* else nf2_wear_take() has seen to it */
-        space->erased_groups = 0;
-        space->ahead = 0;
-    }
     space->now_fresh = fresh;
     space->fresh = fresh && space->now_window + 1u < nf2_windows(fs);
     space->drained = false;
@@ -280,7 +278,7 @@ static int walk_once(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number)
  * Blocks are lacking: handles keep one of what they hold to write to, the next walk finds the
  * others.
  */
-static void give_up_runs(nf2_t *fs)
+static NF2_APART void give_up_runs(nf2_t *fs)
 {
     for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
         file->run.count = (uint16_t)nf2_min(file->run.count, 1);
@@ -330,9 +328,12 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
         if (orphans == 0) {
             NF2_TRY(walk_once(fs, enough, number));
             uint32_t total = nf2_space_total(fs);
-            idle = total > most ? 0 : idle + 1;
-            walk->looked_closer &= idle == 0 ? 0 : UINT32_MAX;
-            most = nf2_max(most, total);
+            idle++;
+            if (total > most) {
+                most = total;
+                idle = 0;
+                walk->looked_closer = 0;
+            }
             if (!walk->hard && idle > windows) {
                 walk->hard = true;
                 walk->fruitless = 0;
@@ -348,14 +349,10 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     return result;
 }
 
-/*
- * Blocks that a write leaves: what any window may be left with only counts where a promise must be
- * kept, since all that is free may not be known.
- */
-static uint32_t held_back(const nf2_t *fs)
+/* Not all that is free may be known: what other windows need counts where a promise is kept. */
+static NF2_APART uint32_t held_back(const nf2_t *fs)
 {
-    uint32_t promised = fs->space.promised;
-    return promised + (promised != 0 ? nf2_space_reserve(fs) : nf2_space_spare(fs) + 2u);
+    return nf2_space_reserve(fs, fs->space.promised != 0);
 }
 
 /* ---- pace ------------------------------------------------------------------------------------ */

@@ -30,7 +30,7 @@ static uint32_t spread(const nf2_t *fs)
 }
 
 /* Were blocks erased so often in the mean that those which rest are worth a move? */
-static NF2_APART bool aged(const nf2_t *fs)
+static bool aged(const nf2_t *fs)
 {
     uint32_t age = fs->config->wear_age;
 
