@@ -214,7 +214,8 @@ struct nf2_statfs {
 /*
  * Space of the volume. There may be more free blocks than this says, never fewer. Blocks of removed
  * files, and of parts that were overwritten, count as used until nf2_maintain, or a call that needs
- * blocks, finds them free. When nf2_maintain has returned 0 the number is exact.
+ * blocks, finds them free. When nf2_maintain has returned 0, the number is exact on volumes of up
+ * to 512 blocks; on larger ones it may still be far too small, and grows when calls need blocks.
  */
 int nf2_statfs(nf2_t *fs, struct nf2_statfs *out);
 
@@ -443,8 +444,9 @@ int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
  * Sets aside the blocks that writing from the file's end up to `size` bytes will need, so that
  * those writes cannot fail with NOSPC. Writes in front of the end are not covered: a write into a
  * hole that nf2_truncate made, or over older content, takes blocks of its own. The file's size does
- * not change, and nothing is written. nf2_close gives back what was not used; a later call with a
- * smaller size gives nothing back. Errors: NOSPC, FBIG.
+ * not change, and nothing is written. One block more is set aside for each 32, since the pieces of
+ * the file have to be known. nf2_close gives back what was not used; a later call with a smaller
+ * size gives nothing back. Errors: NOSPC, FBIG.
  */
 int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
