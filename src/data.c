@@ -34,7 +34,7 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
     while ((result = nf2_alloc_data(fs, nf2_min(want, TAKEN_MAX), kept, &file->run)) ==
            NF2_NEED_SPACE) {
         NF2_TRY(nf2_sweep_more(fs));
-        kept = nf2_space_kept(fs);
+        kept = nf2_space_kept(fs); /* what it has found may be no more than that */
     }
     NF2_TRY(result);
     /* that much of a promise is kept */

@@ -92,8 +92,8 @@ static inline uint32_t nf2_space_elsewhere(const nf2_t *fs)
 uint32_t nf2_space_kept(const nf2_t *fs);
 
 /*
- * Blocks that no one uses, claimed ones included; those that are kept back for the tree and for
- * deletions; the rest.
+ * Blocks that no one uses, claimed ones included; those that are kept back for the tree, for
+ * deletions and for promises, and (`all`) what data cannot get in other windows; the rest.
  */
 uint32_t nf2_space_total(const nf2_t *fs);
 uint32_t nf2_space_reserve(const nf2_t *fs, bool all);

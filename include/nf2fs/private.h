@@ -189,8 +189,9 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t ended;             /* erases that there had been when the last walk ended */
-    uint32_t spent;             /* changes that there had been when walks over all windows won
-                                   nothing; 0: that never happened */
+    uint32_t spent;             /* twice the changes that there had been when walks over all
+                                   windows won nothing, and 1 more if they were for blocks of
+                                   all windows; 0: that never happened */
     struct nf2_run moved;       /* where moved data goes */
     uint16_t bytes;             /* bytes of the entries of this leaf that were visited */
     struct nf2_key cursor;      /* what is visited next */
