@@ -8,7 +8,7 @@
 
 #define LEFT_MOST 254u          /* see nf2_space.left: that many or more; 255: nobody knows */
 #define LEFT_FEW 24u            /* blocks of a window: idle time goes on to what is ready */
-#define IDLE_WALKS 32u          /* that idle time makes behind a call at most */
+#define IDLE_WALKS 28u          /* that idle time makes behind a call at most */
 
 #define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
 #define EFFORT 300u             /* of a call, see nf2_io: then a walk is left to the next one */

@@ -37,6 +37,29 @@ static struct nf2_statfs space_of(struct volume *volume)
     return space;
 }
 
+static void open_new(struct volume *volume, nf2_file_t *file, const char *name, uint8_t *buffer)
+{
+    CHECK_EQ(nf2_open(&volume->fs, file, name, NF2_O_WRONLY | NF2_O_CREAT, buffer), NF2_OK);
+}
+
+/* What it took can be made durable, and goes away again. */
+static void close_and_remove(struct volume *volume, nf2_file_t *file, const char *name, uint32_t size)
+{
+    uint32_t found = 0;
+
+    CHECK_EQ(nf2_close(&volume->fs, file), NF2_OK);
+    CHECK_EQ(size_of(volume, name, &found), NF2_OK);
+    CHECK_EQ(found, size);
+    CHECK_EQ(nf2_remove(&volume->fs, name), NF2_OK);
+}
+
+static void write_blocks(struct volume *volume, nf2_file_t *file, uint32_t count)
+{
+    for (uint32_t n = 0; n < count; n++) {
+        CHECK_EQ(nf2_write(&volume->fs, file, bytes, BLOCK), (int)BLOCK);
+    }
+}
+
 /* Appends pieces until one is refused: so many were not. */
 static uint32_t append_all(struct volume *volume, nf2_file_t *file, uint32_t piece)
 {
@@ -60,14 +83,10 @@ TEST(short_pieces_fill_the_volume)
         volume_of(&volume, sizes[i]);
         for (unsigned turn = 0; turn < 6; turn++) {
             nf2_file_t file;
-            CHECK_EQ(nf2_open(&volume.fs, &file, "all", NF2_O_WRONLY | NF2_O_CREAT, page), NF2_OK);
+            open_new(&volume, &file, "all", page);
             uint32_t count = append_all(&volume, &file, 300);
             CHECK(count > 100);
-            CHECK_EQ(nf2_close(&volume.fs, &file), NF2_OK);
-            uint32_t size = 0;
-            CHECK_EQ(size_of(&volume, "all", &size), NF2_OK);
-            CHECK_EQ(size, count * 300);
-            CHECK_EQ(nf2_remove(&volume.fs, "all"), NF2_OK);
+            close_and_remove(&volume, &file, "all", count * 300);
         }
         volume_down(&volume, true);
     }
@@ -125,10 +144,8 @@ TEST(what_is_free_is_scattered)
             if (below(2) == 0) {
                 remove_all(&volume);
             }
-            CHECK_EQ(nf2_open(&volume.fs, &file, "cap", NF2_O_WRONLY | NF2_O_CREAT, page), NF2_OK);
-            (void)append_all(&volume, &file, BLOCK);
-            CHECK_EQ(nf2_close(&volume.fs, &file), NF2_OK);
-            CHECK_EQ(nf2_remove(&volume.fs, "cap"), NF2_OK);
+            open_new(&volume, &file, "cap", page);
+            close_and_remove(&volume, &file, "cap", append_all(&volume, &file, BLOCK) * BLOCK);
             remove_all(&volume);
             closes++;
         }
@@ -148,16 +165,13 @@ TEST(all_is_set_aside)
         for (unsigned turn = 0; turn < 3; turn++) {
             nf2_file_t file;
             uint32_t blocks = space_of(&volume).blocks_available;
-            CHECK_EQ(nf2_open(&volume.fs, &file, "all", NF2_O_WRONLY | NF2_O_CREAT, page), NF2_OK);
+            open_new(&volume, &file, "all", page);
             while (blocks > 0 && nf2_preallocate(&volume.fs, &file, blocks * BLOCK) == NF2_ERR_NOSPC) {
                 blocks--;
             }
             CHECK(blocks > (turn == 0 ? sizes[i] / 2 : 0));
-            for (uint32_t n = 0; n < blocks; n++) {
-                CHECK_EQ(nf2_write(&volume.fs, &file, bytes, BLOCK), (int)BLOCK);
-            }
-            CHECK_EQ(nf2_close(&volume.fs, &file), NF2_OK);
-            CHECK_EQ(nf2_remove(&volume.fs, "all"), NF2_OK);
+            write_blocks(&volume, &file, blocks);
+            close_and_remove(&volume, &file, "all", blocks * BLOCK);
         }
         volume_down(&volume, true);
     }
@@ -175,9 +189,9 @@ TEST(appends_leave_what_is_set_aside)
         nf2_file_t file, log;
         int status;
         volume_of(&volume, sizes[i]);
-        CHECK_EQ(nf2_open(&volume.fs, &file, "a", NF2_O_WRONLY | NF2_O_CREAT, page), NF2_OK);
+        open_new(&volume, &file, "a", page);
         CHECK_EQ(nf2_preallocate(&volume.fs, &file, want), NF2_OK);
-        CHECK_EQ(nf2_open(&volume.fs, &log, "log", NF2_O_WRONLY | NF2_O_CREAT, other), NF2_OK);
+        open_new(&volume, &log, "log", other);
         do {
             status = nf2_write(&volume.fs, &log, bytes, 100);
             status = status < 0 ? status : nf2_sync(&volume.fs, &log);
@@ -208,9 +222,9 @@ TEST(the_tree_gets_higher)
                 name_of(name, n);
                 CHECK_EQ(put(&volume, name, 100, n), NF2_OK);
             }
-            CHECK_EQ(nf2_open(&volume.fs, &file, "all", NF2_O_WRONLY | NF2_O_CREAT, page), NF2_OK);
+            open_new(&volume, &file, "all", page);
             (void)append_all(&volume, &file, 1400);
-            CHECK_EQ(nf2_open(&volume.fs, &small, "b", NF2_O_WRONLY | NF2_O_CREAT, other), NF2_OK);
+            open_new(&volume, &small, "b", other);
             int status = nf2_write(&volume.fs, &small, bytes, 120);
             CHECK(one_of(status, 120, NF2_ERR_NOSPC, NF2_ERR_NOSPC));
             CHECK_EQ(nf2_close(&volume.fs, &small), NF2_OK);
@@ -233,13 +247,10 @@ TEST(no_more_is_free_than_there_is)
         uint32_t free = space_of(&volume).blocks_free;
         most = free > most ? free : most;
         uint32_t blocks = space_of(&volume).blocks_available;
-        CHECK_EQ(nf2_open(&volume.fs, &file, "all", NF2_O_WRONLY | NF2_O_CREAT, page), NF2_OK);
-        for (uint32_t n = 0; n < blocks; n++) {
-            CHECK_EQ(nf2_write(&volume.fs, &file, bytes, BLOCK), (int)BLOCK);
-        }
+        open_new(&volume, &file, "all", page);
+        write_blocks(&volume, &file, blocks);
         CHECK(space_of(&volume).blocks_free + blocks <= 1024);
-        CHECK_EQ(nf2_close(&volume.fs, &file), NF2_OK);
-        CHECK_EQ(nf2_remove(&volume.fs, "all"), NF2_OK);
+        close_and_remove(&volume, &file, "all", blocks * BLOCK);
     }
     printf("an empty volume of 1,024 blocks has up to %u free ones\n", (unsigned)most);
     CHECK(most <= 1024 - 5);

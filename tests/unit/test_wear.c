@@ -390,10 +390,6 @@ TEST(beside_super_blocks)
     volume_down(&volume, true);
 }
 
-/*
- * Data leaves the last blocks of a window to nodes, and so takes a group in part: the whole of it is erased at once, for
- * what is left is free.
- */
 /* Groups that a short window does not have are never the least worn ones: they would keep others from being moved. */
 TEST(short_window)
 {
@@ -428,6 +424,10 @@ TEST(short_window)
     }
 }
 
+/*
+ * Data leaves the last blocks of a window to nodes, and so takes a group in part: the whole of it is erased at once, for
+ * what is left is free.
+ */
 TEST(part_of_a_group)
 {
     static struct volume volume;
