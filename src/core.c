@@ -68,8 +68,7 @@ int nf2_enter(nf2_t *fs)
 }
 
 /*
- * Results of the core's own, from NF2_OWN_RESULTS down, say that space or a block was lacking where
- * that should not happen.
+ * Results of the core's own say that space or a block was lacking where that should not happen.
  */
 int32_t nf2_leave(const nf2_t *fs, int32_t result)
 {
@@ -78,6 +77,8 @@ int32_t nf2_leave(const nf2_t *fs, int32_t result)
     if (config != NULL && config->unlock != NULL) {
         config->unlock(config->lock_context);
     }
-    return result > NF2_OWN_RESULTS ? result :
-           result == NF2_NEED_SPACE ? NF2_ERR_NOSPC : NF2_ERR_IO;
+    if (result == NF2_NEED_SPACE) {
+        return NF2_ERR_NOSPC;
+    }
+    return NF2_OWN_RESULT(result) ? NF2_ERR_IO : result;
 }

@@ -38,10 +38,10 @@
 #endif
 
 /*
- * The first of the results that no caller of the library sees. All of them are above -256: then one
- * instruction compares with them, and one makes them.
+ * Results that no caller of the library sees lie among the public ones, close to 0: a comparison
+ * with them is a short instruction. Each is defined where it is returned.
  */
-#define NF2_OWN_RESULTS (-250)
+#define NF2_OWN_RESULT(result) ((result) < NF2_ERR_NOENT && (result) > NF2_ERR_BADF)
 
 #define NF2_NONE UINT32_MAX
 #define NF2_NO_BLOCK 0u         /* of the root log: none, since it is a super block */

@@ -10,7 +10,7 @@
 #include "format.h"
 
 /* The block failed for good; the volume is not broken: the caller goes on in another block. */
-#define NF2_FAILED_BLOCK (-250)
+#define NF2_FAILED_BLOCK (-3)
 
 #define NF2_PROCESSOR_US 16u    /* of the processor, about, for each page that is read:
                                    at 100 MHz */

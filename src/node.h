@@ -194,8 +194,8 @@ struct nf2_span nf2_body_span(const struct nf2_entry *entry, uint32_t at, uint32
  * changes, and space is ample). Deleting what is not there is no change. The PUT of a body that
  * lies in this node, and the DEL of its entry behind it, are a rename: the body stays where it is.
  */
-#define NF2_NODE_FULL (-251)
-#define NF2_NODE_HALF (-254)   /* an error in the middle: the node is to be written anew from
+#define NF2_NODE_FULL (-6)
+#define NF2_NODE_HALF (-1)      /* an error in the middle: the node is to be written anew from
                                    the view, as after NF2_FAILED_BLOCK */
 int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, unsigned count);
 

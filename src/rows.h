@@ -11,7 +11,7 @@
  * goes, and the rest of an older piece behind them stays. NF2_TOO_MANY: that is more than a GROUP
  * takes, and nothing was done.
  */
-#define NF2_TOO_MANY (-255)
+#define NF2_TOO_MANY (-8)
 int nf2_change_file(nf2_t *fs, nf2_file_t *file, int lowest);
 
 #endif

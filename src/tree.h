@@ -7,7 +7,7 @@
 #include "node.h"
 
 /* The changes lie in more than one leaf: see group.h. */
-#define NF2_SPANS_LEAVES (-253)
+#define NF2_SPANS_LEAVES (-7)
 
 struct nf2_path {               /* from the root to a leaf */
     struct nf2_child node[NF2_LEVELS];  /* by level: 0 is the leaf */
