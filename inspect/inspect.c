@@ -8,31 +8,44 @@
 #include "walk.h"
 #include "wear.h"
 
-/* Marks the blocks in use of a window (space.mark), and does nothing else. */
-static int look(nf2_t *fs, uint32_t window)
+/* Visits all leaves, with marks alone. */
+static int mark_all(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
     struct nf2_path path;
     struct nf2_wanted none;
 
-    if (walk->looked && walk->looked_changes == fs->io.changes &&
-        fs->space.mark_window == window) {
-        return NF2_OK;
-    }
-    /* what was marked is lost */
-    walk->again = walk->again || walk->active || walk->ready;
-    fs->space.mark_window = (uint16_t)window;
     nf2_victims_begin(fs);
     NF2_TRY(nf2_walk_begin(fs, false));
     walk->active = false;
     for (;; nf2_key_copy(&walk->cursor, &path.upper)) {
         NF2_TRY(nf2_walk_visit(fs, &path, &none)); /* there are no victims */
         if (!path.bounded) {    /* `upper` is nothing */
-            break;
+            return NF2_OK;
         }
     }
-    walk->looked = true;
-    walk->looked_changes = fs->io.changes;
+}
+
+/*
+ * Marks the blocks in use of a window (space.mark), and does nothing else. What was marked is lost:
+ * the next walk is of the window whose turn it was, or of the one behind it, if that was counted.
+ */
+static int look(nf2_t *fs, uint32_t window)
+{
+    struct nf2_walk *walk = &fs->walk;
+    uint32_t turn = fs->space.mark_window + (walk->active ? nf2_windows(fs) - 1u : 0);
+    bool idle = !walk->active && !walk->ready; /* a walk since then would have changed something */
+
+    if (idle && walk->looked == fs->io.changes + 1u && walk->looked_window == window) {
+        return NF2_OK;
+    }
+    walk->looked = 0;
+    fs->space.mark_window = walk->looked_window = (uint16_t)window;
+    int result = mark_all(fs);
+    walk->active = false;
+    fs->space.mark_window = (uint16_t)(turn % nf2_windows(fs));
+    NF2_TRY(result);
+    walk->looked = fs->io.changes + 1u;
     return NF2_OK;
 }
 

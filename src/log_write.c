@@ -100,7 +100,6 @@ uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, ui
 {
     uint8_t bytes[2];
 
-    fs->io.writing = true;
     length += NF2_RECORD_OVERHEAD;
     NF2_ASSERT(length <= NF2_RECORD_MAX);
     writer->bytes += length;
@@ -141,6 +140,5 @@ void nf2_writer_record(nf2_t *fs, struct nf2_writer *writer, unsigned type, cons
 int nf2_writer_end(nf2_t *fs, struct nf2_writer *writer)
 {
     writer_program(fs, writer);
-    fs->io.writing = false;
     return writer->result;
 }

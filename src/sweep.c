@@ -110,11 +110,7 @@ static NF2_APART void count_window(nf2_t *fs)
     struct nf2_space *space = &fs->space;
     uint32_t orphan;
 
-    if (fs->walk.counted) {
-        return;
-    }
     NF2_NEAR(space);
-    fs->walk.counted = true;
     if (space->lap_windows == 0) {
         space->lap_free = 0;
         space->now_counted = false;
@@ -205,7 +201,7 @@ static int next_window(nf2_t *fs)
 
     NF2_NEAR(space);
     if (space->fresh && space->now_window + 1u < nf2_windows(fs)) {
-        space->mark_window = fs->walk.turn = space->now_window + 1;
+        space->mark_window = space->now_window + 1;
         nf2_space_clear(fs, space->mark, space->mark_window);
         NF2_TRY(mark_bad_keys(fs));
         NF2_TRY(take_over(fs, true));
@@ -218,12 +214,7 @@ static int next_window(nf2_t *fs)
         return 1;
     }
     if (!fs->walk.active) {
-        if (!fs->walk.again) {
-            fs->walk.turn = (uint16_t)((fs->walk.turn + 1u) % nf2_windows(fs));
-            fs->walk.counted = false;
-        }
-        fs->walk.again = false;
-        space->mark_window = fs->walk.turn;
+        space->mark_window = (uint16_t)((space->mark_window + 1u) % nf2_windows(fs));
         if (space->lap_windows == 0) {
             space->pristine = true;
         }

@@ -134,7 +134,7 @@ bool nf2_victims_choose(nf2_t *fs)
         garbage += cell.garbage;
     }
     walk->to_move = moved * nf2_block_pages(fs) / per_block;
-    walk->gain = (uint16_t)(room / per_block);
+    walk->gain = room / per_block;
     /* not without victims */
     bool worth = garbage >= per_block / 16 || room > space->cell_blocks * per_block;
     if (worth) {

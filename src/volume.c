@@ -225,7 +225,7 @@ static int do_mount(nf2_t *fs)
     NF2_TRY(usable(fs, root->next, NF2_ERR_FOREIGN));
     bool waits = root->group_at != 0 && !NF2_BROKEN(NF2_FAULT_REDO);
     fs->group_busy = waits ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
-    fs->space.mark_window = fs->walk.turn = fs->space.now_window;
+    fs->space.mark_window = fs->space.now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.stock = nf2_alloc_stock(fs);
     fs->io.read_only = fs->mounted = true;

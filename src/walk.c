@@ -114,7 +114,7 @@ int nf2_walk_begin(nf2_t *fs, bool emptying)
     NF2_NEAR(walk);
     walk->active = true;
     walk->emptying = emptying;
-    walk->ready = walk->looked = false;
+    walk->ready = false;
     walk->leaves_before = walk->leaves;
     walk->leaves = 0;
     nf2_key_copy(&walk->cursor, &nf2_key_lowest);

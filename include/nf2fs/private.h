@@ -64,7 +64,6 @@ struct nf2_io {                 /* flash.c, log.c */
                                    nothing is written until the next mount */
     bool epoch_known;           /* no page has a later epoch than `epoch` */
     bool cut;                   /* the last session was not left cleanly */
-    bool writing;               /* the write buffer may hold a part of a record */
     uint16_t epoch;
     uint32_t blocks;
     uint8_t *read_buffer;       /* a page of a log: a window on the flash */
@@ -119,7 +118,7 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint16_t free;              /* blocks, never too many; the first run */
     uint16_t now_window;        /* number */
     uint16_t now_free;          /* free blocks of `now`; to `ahead`: no run */
-    uint16_t mark_window;       /* number */
+    uint16_t mark_window;       /* number of that which is marked, or was last */
     uint16_t cell_first;        /* block of the marked window with which its cells begin */
     uint16_t cell_blocks;       /* blocks of each cell */
     uint16_t lap_windows;       /* windows counted in this lap */
@@ -172,14 +171,9 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     bool active;
     bool emptying;              /* this walk moves what lies in victims */
     bool ready;                 /* `mark` is known, and may be taken from next */
-    bool again;                 /* the window whose turn it is has to be marked anew */
-    bool counted;               /* the window whose turn it is was counted in this lap */
     uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
     bool hard;                  /* blocks are lacking: whatever wins something is emptied */
-    bool looked;                /* `mark` was only looked at, at `looked_changes` */
     uint8_t grain;              /* overwrites of a map grow to multiples of 2 ^ grain bytes */
-    uint16_t turn;              /* the window whose turn it is */
-    uint32_t looked_changes;    /* changes that there had been when `mark` was looked at */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t stock;             /* blocks in stock when this phase began,
                                    or when the last walk ended */
@@ -195,6 +189,8 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     struct nf2_run moved;       /* where moved data goes */
     uint16_t bytes;             /* bytes of the entries of this leaf that were visited */
     struct nf2_key cursor;      /* what is visited next */
+    uint16_t looked_window;     /* inspect.c: `mark` is of this window, */
+    uint32_t looked;            /* since so many changes and one more; 0: it never was */
 };
 
 struct nf2_child {              /* a reference to a node */
