@@ -16,7 +16,7 @@ static inline uint32_t nf2_page_start(uint32_t position)
 
 static inline uint32_t nf2_page_end(uint32_t position)
 {
-    return nf2_page_start(position) + NF2_LOG_PAGE;
+    return (position | (NF2_LOG_PAGE - 1)) + 1;
 }
 
 /* Bytes from a place that is no page's start to the end of its page. */
