@@ -17,7 +17,7 @@ static int mark_all(nf2_t *fs)
 
     nf2_victims_begin(fs);
     NF2_TRY(nf2_walk_begin(fs, false));
-    walk->active = false;
+    fs->walk_active = false;
     for (;; nf2_key_copy(&walk->cursor, &path.upper)) {
         NF2_TRY(nf2_walk_visit(fs, &path, &none)); /* there are no victims */
         if (!path.bounded) {    /* `upper` is nothing */
@@ -33,19 +33,20 @@ static int mark_all(nf2_t *fs)
 static int look(nf2_t *fs, uint32_t window)
 {
     struct nf2_walk *walk = &fs->walk;
-    uint32_t turn = fs->space.mark_window + (walk->active ? nf2_windows(fs) - 1u : 0);
-    bool idle = !walk->active && !walk->ready; /* a walk since then would have changed something */
+    uint32_t turn = fs->mark_window + (fs->walk_active ? nf2_windows(fs) - 1u : 0);
+    /* a walk since then would have changed something */
+    bool idle = !fs->walk_active && !fs->walk_ready;
 
-    if (idle && walk->looked == fs->io.changes + 1u && walk->looked_window == window) {
+    if (idle && walk->looked == fs->changes + 1u && walk->looked_window == window) {
         return NF2_OK;
     }
     walk->looked = 0;
-    fs->space.mark_window = walk->looked_window = (uint16_t)window;
+    fs->mark_window = walk->looked_window = (uint16_t)window;
     int result = mark_all(fs);
-    walk->active = false;
-    fs->space.mark_window = (uint16_t)(turn % nf2_windows(fs));
+    fs->walk_active = false;
+    fs->mark_window = (uint16_t)(turn % nf2_windows(fs));
     NF2_TRY(result);
-    walk->looked = fs->io.changes + 1u;
+    walk->looked = fs->changes + 1u;
     return NF2_OK;
 }
 
@@ -53,7 +54,7 @@ static int look(nf2_t *fs, uint32_t window)
 static int state_of(nf2_t *fs, uint32_t block)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t window = block / space->window_blocks, at = block % space->window_blocks;
+    uint32_t window = block / fs->window_blocks, at = block % fs->window_blocks;
 
     for (unsigned i = 0; i < sizeof space->claim / sizeof space->claim[0]; i++) {
         const struct nf2_claim *claim = &space->claim[i];
@@ -61,13 +62,13 @@ static int state_of(nf2_t *fs, uint32_t block)
             return block - claim->start < claim->erased ? NF2_BLOCK_ERASED : NF2_BLOCK_DIRTY;
         }
     }
-    for (unsigned i = space->freed_count; i > 0;) {
+    for (unsigned i = fs->freed_count; i > 0;) {
         if (space->freed[--i] == block) {
             return NF2_BLOCK_DIRTY;
         }
     }
-    if (window != space->now_window) {
-        if (space->fresh && window > space->now_window) {
+    if (window != fs->now_window) {
+        if (fs->fresh && window > fs->now_window) {
             return NF2_BLOCK_ERASED;
         }
         NF2_TRY(look(fs, window));
@@ -82,10 +83,10 @@ static int state_of(nf2_t *fs, uint32_t block)
 /* Those of its group, as far as they were counted; the mean of all where that cannot be read. */
 static uint32_t erases_of(nf2_t *fs, uint32_t block)
 {
-    uint32_t size = fs->space.window_blocks, group = block % size / nf2_group_blocks(fs);
+    uint32_t size = fs->window_blocks, group = block % size / nf2_group_blocks(fs);
     struct nf2_counts counts;
 
-    return nf2_wear_load(fs, block / size, &counts) < 0 ? fs->space.erases / fs->io.blocks :
+    return nf2_wear_load(fs, block / size, &counts) < 0 ? fs->erases / fs->blocks :
            nf2_wear_of(fs, &counts, group);
 }
 
@@ -97,14 +98,14 @@ static int bad_is(nf2_t *fs, uint32_t block)
     if (nf2_space_bad_listed(fs, block)) {
         return 1;
     }
-    bool keys = (fs->root.bad_flags & NF2_BAD_KEYS) != 0;
+    bool keys = (fs->bad_flags & NF2_BAD_KEYS) != 0;
     int found = keys ? nf2_system_next(fs, NF2_KEY_BAD, block, &next) : 0;
     return found > 0 ? next == block : found;
 }
 
 static int do_block_state(nf2_t *fs, uint32_t block, uint32_t *erases)
 {
-    if (block >= fs->io.blocks) {
+    if (block >= fs->blocks) {
         return NF2_ERR_INVAL;
     }
     nf2_journal_prepare(fs);

@@ -5,7 +5,7 @@
 
 uint32_t nf2_alloc_stock(const nf2_t *fs)
 {
-    return fs->space.now_free + nf2_space_claimed(fs);
+    return fs->now_free + nf2_space_claimed(fs);
 }
 
 /* Puts a run of free blocks of `now` on record as used, which they are if a cut loses the claim. */
@@ -13,7 +13,7 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
 {
     uint32_t erased = nf2_space_erased(fs, start, count);
 
-    NF2_ASSERT(count > 0 && start + count <= fs->io.blocks && claim->count == 0 && fs->root.opened);
+    NF2_ASSERT(count > 0 && start + count <= fs->blocks && claim->count == 0 && fs->opened);
     nf2_space_use(fs, start, count); /* a turn of the log must not take them */
     nf2_space_taken(fs, count);
     nf2_space_changed(fs);
@@ -33,7 +33,7 @@ int nf2_alloc_erase(nf2_t *fs, uint32_t block, uint32_t count)
         count = 1;
         result = nf2_flash_erase(fs, block, 1);
     }
-    fs->space.erases += count;
+    fs->erases += count;
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, block);
     }
@@ -57,7 +57,7 @@ static int erase_next(nf2_t *fs, struct nf2_claim *claim, uint32_t count)
     }
     NF2_TRY(result);
     if (claim->erased + (uint32_t)result > claim->count) {
-        fs->space.erased_groups |= nf2_space_group(fs, claim->start);
+        fs->erased_groups |= nf2_space_group(fs, claim->start);
         result = claim->count;
     }
     claim->erased = (uint8_t)(claim->erased + result);
@@ -84,7 +84,7 @@ static bool erases_whole(const nf2_t *fs, const struct nf2_claim *claim)
  */
 static int erase_first(nf2_t *fs, struct nf2_claim *claim)
 {
-    bool whole = fs->space.idle == 0 && erases_whole(fs, claim);
+    bool whole = fs->idle == 0 && erases_whole(fs, claim);
     return erase_next(fs, claim, whole ? nf2_large_blocks(fs) : 1);
 }
 
@@ -98,7 +98,7 @@ static void take(struct nf2_claim *claim, uint32_t count)
 
 static bool many_free(const nf2_t *fs)
 {
-    return fs->space.now_free > fs->space.window_blocks / 4;
+    return fs->now_free > fs->window_blocks / 4;
 }
 
 /*
@@ -143,8 +143,8 @@ static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
 {
     struct nf2_space *space = &fs->space;
     bool nodes = claim == &space->nodes, moved = claim == &space->moved, plenty = many_free(fs);
-    uint32_t most = nf2_max(space->free / 4, nf2_group_blocks(fs));
-    uint32_t stock = (uint32_t)space->nodes.count + space->freed_count;
+    uint32_t most = nf2_max(fs->free / 4, nf2_group_blocks(fs));
+    uint32_t stock = (uint32_t)space->nodes.count + fs->freed_count;
     uint32_t keep = kept > stock ? kept - stock : 0;
     int n = 0;
 
@@ -152,8 +152,8 @@ static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
         most = nf2_min(!fs->mounted ? 1 : plenty ? nf2_part_blocks(fs) : CLAIM_FEW, most);
         /* one large erase for many nodes */
         n = claim_free(fs, claim, most, plenty ? NF2_SPACE_WHOLE : NF2_SPACE_RESTS);
-    } else if (space->now_free > keep) {
-        most = nf2_min(nf2_min(nf2_part_blocks(fs), space->now_free - keep), most);
+    } else if (fs->now_free > keep) {
+        most = nf2_min(nf2_min(nf2_part_blocks(fs), fs->now_free - keep), most);
         n = claim_free(fs, claim, most, moved ? NF2_SPACE_WORN : NF2_SPACE_WHOLE);
     } else if (claim_other(claim, moved ? &space->data : &space->moved)) {
         return NF2_OK;
@@ -163,8 +163,8 @@ static int claim_new(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
     if (n != 0) {
         return n;
     }
-    bool found = space->freed_count > 0 &&
-                 claim_one(claim, space->freed[--space->freed_count], false);
+    bool found = fs->freed_count > 0 &&
+                 claim_one(claim, space->freed[--fs->freed_count], false);
     /* those for what moves, for data, for nodes */
     for (unsigned i = 3; i-- > 0 && !found;) {
         found = claim_other(claim, &space->claim[i]);
@@ -178,7 +178,7 @@ static int have_erased(nf2_t *fs, struct nf2_claim *claim, uint32_t kept)
     NF2_TRY(nf2_journal_open(fs));
     while (claim->erased == 0) {
         NF2_TRY(claim->count == 0 ? claim_new(fs, claim, kept) :
-                fs->space.idle > 1 ? NF2_NEED_SPACE : erase_first(fs, claim));
+                fs->idle > 1 ? NF2_NEED_SPACE : erase_first(fs, claim));
     }
     return NF2_OK;
 }
@@ -209,7 +209,7 @@ bool nf2_alloc_goes_on(nf2_t *fs)
 {
     uint32_t erased = fs->walk.moved.count + claim_of_moves(fs)->erased;
 
-    return fs->space.idle <= (erased > 0);
+    return fs->idle <= (erased > 0);
 }
 
 int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
@@ -241,7 +241,7 @@ static struct nf2_claim *short_claim(nf2_t *fs, bool moves)
     struct nf2_claim *claim = moves ? claim_of_moves(fs) :
                               is_short(&space->nodes) ? &space->nodes : &space->data;
 
-    return (fs->walk.active || !moves) && is_short(claim) ? claim : NULL;
+    return (fs->walk_active || !moves) && is_short(claim) ? claim : NULL;
 }
 
 /*
@@ -252,7 +252,7 @@ static void keep_two(nf2_t *fs)
 {
     struct nf2_claim *nodes = &fs->space.nodes, *moved = &fs->space.moved, last = *nodes;
 
-    if (last.count == 1 && moved->count != 1 && fs->space.now_free > 0) {
+    if (last.count == 1 && moved->count != 1 && fs->now_free > 0) {
         memcpy(nodes, moved, sizeof last);
         memcpy(moved, &last, sizeof last);
     }
@@ -260,7 +260,7 @@ static void keep_two(nf2_t *fs)
 
 int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget)
 {
-    const struct nf2_flash *flash = fs->io.flash;
+    const struct nf2_flash *flash = fs->flash;
 
     keep_two(fs);
     struct nf2_claim *claim = short_claim(fs, moves);

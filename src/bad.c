@@ -3,14 +3,12 @@
 
 int nf2_bad_record(nf2_t *fs)
 {
-    struct nf2_root *root = &fs->root;
-
-    while (root->bads >= NF2_BAD_MAX / 2) {
+    while (fs->bads >= NF2_BAD_MAX / 2) {
         struct nf2_op op;
         NF2_TRY(nf2_journal_checkpoint(fs, false)); /* else it would be free there, after a cut */
-        uint32_t block = root->bad[0];
+        uint32_t block = fs->root.bad[0];
         nf2_op_put_system(&op, NF2_KEY_BAD, block);
-        root->bad_flags |= NF2_BAD_KEYS;
+        fs->bad_flags |= NF2_BAD_KEYS;
         NF2_TRY(nf2_change_ahead(fs, &op, 1));
         nf2_journal_bad_done(fs, block);
     }
@@ -36,9 +34,9 @@ int nf2_system_next(nf2_t *fs, uint8_t kind, uint32_t from, uint32_t *number)
 int nf2_bad_count(nf2_t *fs, uint32_t *count)
 {
     uint32_t block = 0;
-    int found = (int)(fs->root.bad_flags & NF2_BAD_KEYS);
+    int found = (int)(fs->bad_flags & NF2_BAD_KEYS);
 
-    *count = fs->root.bads;
+    *count = fs->bads;
     for (; found > 0 && (found = nf2_system_next(fs, NF2_KEY_BAD, block, &block)) > 0; block++) {
         *count += !nf2_space_bad_listed(fs, block);
     }

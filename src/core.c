@@ -60,7 +60,7 @@ int nf2_enter(nf2_t *fs)
     if (!fs->mounted) {
         return NF2_ERR_INVAL;
     }
-    fs->io.effort = 0;
+    fs->effort = 0;
     if (fs->group_busy != 0 && fs->writing != NULL) {
         fs->writing->look(fs);
     }

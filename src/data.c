@@ -40,7 +40,7 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
     /* that much of a promise is kept */
     uint32_t promised = nf2_min(file->promised, file->run.count);
     file->promised = (uint16_t)(file->promised - promised);
-    fs->space.promised -= promised;
+    fs->promised -= promised;
     return NF2_OK;
 }
 
@@ -121,7 +121,7 @@ static uint32_t lacking(const nf2_t *fs, const nf2_file_t *file, uint32_t at, ui
     bool fits = whole ? at <= file->size && length <= nf2_inline_max(&file->key)
                       : at == file->size && nf2_data_frame(file, length);
     if (fits) {                 /* nodes and frames must not take what others were promised */
-        return fs->space.promised != file->promised ? 0 : NF2_NONE;
+        return fs->promised != file->promised ? 0 : NF2_NONE;
     }
     return length <= have ? NF2_NONE : beside(file, (length - have + bytes - 1) / bytes);
 }
@@ -143,7 +143,7 @@ int nf2_data_prepare(nf2_t *fs, const nf2_file_t *file, uint32_t at, uint32_t le
 
 int nf2_data_name(nf2_t *fs)
 {
-    return nf2_data_prepare(fs, NULL, 0, fs->space.promised != 0 ? 0 : NF2_NONE);
+    return nf2_data_prepare(fs, NULL, 0, fs->promised != 0 ? 0 : NF2_NONE);
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------- */

@@ -102,7 +102,7 @@ int nf2_file_begin(nf2_t *fs, nf2_file_t *file, const char *path)
 
 void nf2_file_end(nf2_t *fs, nf2_file_t *file)
 {
-    fs->space.promised -= file->promised;
+    fs->promised -= file->promised;
     nf2_data_release(fs, file);
 }
 
@@ -115,7 +115,7 @@ static int check_flags(const nf2_t *fs, uint32_t flags, const void *buffer)
         (writes && buffer == NULL)) {
         return NF2_ERR_INVAL;
     }
-    return writes && fs->io.read_only ? NF2_ERR_ROFS : NF2_OK;
+    return writes && fs->read_only ? NF2_ERR_ROFS : NF2_OK;
 }
 
 /* May what was found be opened so? */
@@ -408,7 +408,7 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     if (promised > file->promised) {
         uint32_t more = promised - file->promised;
         NF2_TRY(nf2_data_prepare(fs, NULL, 0, more + nf2_space_elsewhere(fs)));
-        fs->space.promised += more;
+        fs->promised += more;
         file->promised = (uint16_t)promised;
     }
     return NF2_OK;

@@ -34,7 +34,7 @@ int nf2_flash_validate(const struct nf2_config *config)
 
 uint32_t nf2_large_blocks(const nf2_t *fs)
 {
-    uint32_t blocks = fs->io.flash->large_erase_size / nf2_block_bytes(fs);
+    uint32_t blocks = fs->flash->large_erase_size / nf2_block_bytes(fs);
     return blocks > 1 ? blocks : 1;
 }
 
@@ -46,9 +46,9 @@ bool nf2_large_begins(const nf2_t *fs, uint32_t block)
 /* The place on the chip; NF2_NONE: a damaged reference, it reaches beyond the volume. */
 static NF2_APART uint32_t locate(const nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
 {
-    uint32_t behind = (fs->io.blocks - block) * nf2_block_bytes(fs);
+    uint32_t behind = (fs->blocks - block) * nf2_block_bytes(fs);
 
-    if (block >= fs->io.blocks || offset > behind || length > behind - offset) {
+    if (block >= fs->blocks || offset > behind || length > behind - offset) {
         return NF2_NONE;
     }
     return fs->drive.offset + block * nf2_block_bytes(fs) + offset;
@@ -59,12 +59,11 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
 {
     uint32_t page = NF2_LOG_PAGE, pages = (address % page + length + page - 1) / page;
 
-    NF2_ASSERT(length > 0 && address % fs->io.flash->read_unit == 0 &&
-               length % fs->io.flash->read_unit == 0);
-    fs->io.effort += pages;
-    fs->drive.busy_us += pages * (fs->io.flash->read_page_us + NF2_PROCESSOR_US);
-    return fs->io.flash->read(fs->io.flash->context, address, to, length) != 0 ? NF2_ERR_IO :
-           NF2_OK;
+    NF2_ASSERT(length > 0 && address % fs->flash->read_unit == 0 &&
+               length % fs->flash->read_unit == 0);
+    fs->effort += pages;
+    fs->drive.busy_us += pages * (fs->flash->read_page_us + NF2_PROCESSOR_US);
+    return fs->flash->read(fs->flash->context, address, to, length) != 0 ? NF2_ERR_IO : NF2_OK;
 }
 
 /*
@@ -74,13 +73,12 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
 static NF2_APART const uint8_t *move_window(nf2_t *fs, uint32_t at, uint32_t address,
                                             uint32_t length)
 {
-    const struct nf2_io *io = &fs->io;
     struct nf2_drive *drive = &fs->drive;
-    uint32_t page = NF2_LOG_PAGE, unit = io->flash->read_unit;
+    uint32_t page = NF2_LOG_PAGE, unit = fs->flash->read_unit;
     uint32_t want = page - at;  /* who goes on in a page will do so again */
 
     NF2_NEAR(drive);
-    if (length > want || address - drive->offset > io->blocks * nf2_block_bytes(fs) - length) {
+    if (length > want || address - drive->offset > fs->blocks * nf2_block_bytes(fs) - length) {
         return NULL;
     }
     if (address < drive->window || address > drive->window_end || at == 0) {
@@ -90,11 +88,11 @@ static NF2_APART const uint8_t *move_window(nf2_t *fs, uint32_t at, uint32_t add
     uint32_t from = drive->window_end, to = (address + want + unit - 1) & ~(unit - 1);
     NF2_ASSERT(from < to && to - 1 <= (from | (page - 1)) && from % unit == 0);
     drive->window_end = to;
-    if (drive_read(fs, from, io->read_buffer + (from & (page - 1)), to - from) < 0) {
+    if (drive_read(fs, from, fs->read_buffer + (from & (page - 1)), to - from) < 0) {
         drive->window_end = 0;
         return NULL;
     }
-    return io->read_buffer + at;
+    return fs->read_buffer + at;
 }
 
 const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t length)
@@ -106,13 +104,13 @@ const uint8_t *nf2_peek(nf2_t *fs, uint32_t block, uint32_t offset, uint32_t len
     if (address < drive->window || address + length > drive->window_end) {
         return move_window(fs, at, address, length);
     }
-    return fs->io.read_buffer + at;
+    return fs->read_buffer + at;
 }
 
 /* Block by block; through the window where the ends are not aligned to the driver's read unit. */
 int nf2_flash_read(nf2_t *fs, uint32_t block, uint32_t offset, void *data, uint32_t length)
 {
-    uint32_t unit = fs->io.flash->read_unit, bytes = nf2_block_bytes(fs), n;
+    uint32_t unit = fs->flash->read_unit, bytes = nf2_block_bytes(fs), n;
 
     uint32_t start = locate(fs, block, offset, length) - offset;
     if (start + offset == NF2_NONE) {
@@ -141,7 +139,7 @@ static int settle(nf2_t *fs, int result)
         return NF2_FAILED_BLOCK;
     }
     if (result != 0) {
-        fs->io.broken = true;
+        fs->broken = true;
         return NF2_ERR_IO;
     }
     return NF2_OK;
@@ -149,38 +147,36 @@ static int settle(nf2_t *fs, int result)
 
 static int writable(const nf2_t *fs)
 {
-    return fs->io.broken ? NF2_ERR_IO : fs->io.read_only ? NF2_ERR_ROFS : NF2_OK;
+    return fs->broken ? NF2_ERR_IO : fs->read_only ? NF2_ERR_ROFS : NF2_OK;
 }
 
 int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data, uint32_t length)
 {
-    struct nf2_io *io = &fs->io;
     struct nf2_drive *drive = &fs->drive;
     uint32_t padded = nf2_align_unit(fs, length);
 
     NF2_ASSERT(length > 0 && offset % nf2_chip_page(fs) + padded <= nf2_chip_page(fs));
     NF2_TRY(writable(fs));
     uint32_t address = locate(fs, block, offset, padded);
-    if (address == NF2_NONE || offset % io->flash->program_unit != 0) {
+    if (address == NF2_NONE || offset % fs->flash->program_unit != 0) {
         return NF2_ERR_IO;
     }
     if (padded != length) {
-        memmove(io->write_buffer, data, length);
-        memset(io->write_buffer + length, 0xFF, padded - length);
-        data = io->write_buffer;
+        memmove(fs->write_buffer, data, length);
+        memset(fs->write_buffer + length, 0xFF, padded - length);
+        data = fs->write_buffer;
     }
-    io->changes++;
-    io->effort += EFFORT_PROGRAM;
-    drive->busy_us += io->flash->program_page_us;
+    fs->changes++;
+    fs->effort += EFFORT_PROGRAM;
+    drive->busy_us += fs->flash->program_page_us;
     if (address < drive->window_end && drive->window < address + padded) {
         drive->window_end = 0;
     }
-    return settle(fs, io->flash->program(io->flash->context, address, data, padded));
+    return settle(fs, fs->flash->program(fs->flash->context, address, data, padded));
 }
 
 int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
 {
-    struct nf2_io *io = &fs->io;
     struct nf2_drive *drive = &fs->drive;
 
     NF2_ASSERT(count == 1 || (count == nf2_large_blocks(fs) && nf2_large_begins(fs, block)));
@@ -189,8 +185,8 @@ int nf2_flash_erase(nf2_t *fs, uint32_t block, uint32_t count)
     if (address == NF2_NONE) {
         return NF2_ERR_IO;
     }
-    io->changes++;
-    drive->busy_us += count > 1 ? io->flash->large_erase_us : io->flash->erase_block_us;
+    fs->changes++;
+    drive->busy_us += count > 1 ? fs->flash->large_erase_us : fs->flash->erase_block_us;
     drive->window_end = 0;
-    return settle(fs, io->flash->erase(io->flash->context, address, bytes));
+    return settle(fs, fs->flash->erase(fs->flash->context, address, bytes));
 }

@@ -21,12 +21,12 @@ int nf2_flash_validate(const struct nf2_config *config);
 /* The most that one program takes: a page of the chip. A log has pages of its own. */
 static inline uint32_t nf2_chip_page(const nf2_t *fs)
 {
-    return fs->io.flash->page_size;
+    return fs->flash->page_size;
 }
 
 static inline uint32_t nf2_block_bytes(const nf2_t *fs)
 {
-    return fs->io.flash->block_size;
+    return fs->flash->block_size;
 }
 
 /* Pages of a log. */
@@ -37,7 +37,7 @@ static inline uint32_t nf2_block_pages(const nf2_t *fs)
 
 static inline uint32_t nf2_align_unit(const nf2_t *fs, uint32_t value)
 {
-    uint32_t unit = fs->io.flash->program_unit;
+    uint32_t unit = fs->flash->program_unit;
     return (value + unit - 1) & ~(unit - 1); /* a power of two */
 }
 

@@ -32,7 +32,7 @@ int nf2_frames_open(nf2_t *fs, struct nf2_piece *piece, uint32_t *append_at)
     }
     NF2_TRY(found);
     /* In this epoch only a program that failed leaves something invalid: its block is bad. */
-    bool failed = fs->io.broken || fs->root.bads != 0 || fs->root.bad_flags != 0;
+    bool failed = fs->broken || fs->bads != 0 || fs->bad_flags != 0;
     if (running == 0 || scan.damaged || (scan.own && !failed)) {
         return NF2_ERR_IO;
     }

@@ -50,12 +50,12 @@ int nf2_group_redo_pending(nf2_t *fs)
     if (fs->group_busy == NF2_GROUP_NONE) {
         return NF2_OK;
     }
-    return fs->io.broken ? NF2_ERR_IO : apply(fs);
+    return fs->broken ? NF2_ERR_IO : apply(fs);
 }
 
 void nf2_group_look(nf2_t *fs)
 {
-    if (fs->group_busy == NF2_GROUP_WAITS && !fs->io.read_only && !fs->io.broken) {
+    if (fs->group_busy == NF2_GROUP_WAITS && !fs->read_only && !fs->broken) {
         (void)apply(fs);
     }
 }
@@ -63,16 +63,16 @@ void nf2_group_look(nf2_t *fs)
 /* What was committed is applied; that goes on record before anything else changes. */
 static int settle(nf2_t *fs)
 {
-    uint32_t at = fs->root.group_at;
+    uint32_t at = fs->group_at;
 
     if (at == 0) {
         return NF2_OK;
     }
     /* the next call may have more to say */
     NF2_TRY(fs->group_busy == NF2_GROUP_NONE ? NF2_OK : NF2_NEED_SPACE);
-    fs->root.group_at = 0;
+    fs->group_at = 0;
     int result = NF2_BROKEN(NF2_FAULT_DONE) ? NF2_OK : nf2_journal_checkpoint(fs, false);
-    fs->root.group_at = (uint16_t)(result < 0 ? at : 0);
+    fs->group_at = (uint16_t)(result < 0 ? at : 0);
     return result;
 }
 
@@ -103,10 +103,10 @@ uint32_t nf2_group_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op
 int nf2_group_open(nf2_t *fs, struct nf2_writer *writer, uint32_t length)
 {
     NF2_TRY(nf2_journal_room(fs, length));
-    NF2_ASSERT(fs->root.group_at == 0 && fs->group_busy == NF2_GROUP_NONE);
+    NF2_ASSERT(fs->group_at == 0 && fs->group_busy == NF2_GROUP_NONE);
     fs->root.group_bytes = (uint16_t)length;
-    nf2_writer_begin(writer, fs->root.head, fs->root.end);
-    fs->root.group_at = (uint16_t)nf2_writer_open(fs, writer, NF2_ROOT_GROUP, length);
+    nf2_writer_begin(writer, fs->root_head, fs->root_end);
+    fs->group_at = (uint16_t)nf2_writer_open(fs, writer, NF2_ROOT_GROUP, length);
     return NF2_OK;
 }
 
@@ -117,15 +117,15 @@ int nf2_group_close(nf2_t *fs, struct nf2_writer *writer)
     if (result == NF2_OK) {
         fs->group_busy = NF2_GROUP_WAITS;
     } else {
-        fs->root.group_at = 0;
+        fs->group_at = 0;
     }
     /* not with a turn: the GROUP would stay behind in the old log */
     if (NF2_BROKEN(NF2_FAULT_DONE_FIRST) && result == NF2_OK &&
-        nf2_log_fits(fs, fs->root.end, NF2_STATE_BYTES)) {
-        uint16_t at = fs->root.group_at;
-        fs->root.group_at = 0;
+        nf2_log_fits(fs, fs->root_end, NF2_STATE_BYTES)) {
+        uint16_t at = fs->group_at;
+        fs->group_at = 0;
         result = nf2_journal_checkpoint(fs, false);
-        fs->root.group_at = at;
+        fs->group_at = at;
     }
     return result;
 }
@@ -174,7 +174,7 @@ int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
 int nf2_group_end(nf2_t *fs, int result)
 {
     int applied = result < 0 ? NF2_OK : nf2_group_redo_pending(fs);
-    return fs->io.broken && applied < 0 ? applied : result;
+    return fs->broken && applied < 0 ? applied : result;
 }
 
 /* ---- maps ------------------------------------------------------------------------------------ */

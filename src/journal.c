@@ -16,13 +16,13 @@ static const struct run {
     uint16_t at;
     uint8_t bytes, size;
 } runs[] = {
-    RUN(root.volume_id, root.id_limit, 4), RUN(root.next, root.bad, 2),
-    RUN(root.level, root.bads, 1), RUN(root.clean, root.leaky, 0),
-    RUN(root.bad_flags, root.bad_flags, 1),
-    RUN(space.erases, space.erased_groups, 4), RUN(space.free, space.now_window, 2),
+    RUN(root.volume_id, root.id_limit, 4), RUN(root_next, group_at, 2),
+    RUN(root.unclean_mounts, root.bad, 2),
+    RUN(root_level, bads, 1), RUN(clean, leaky, 0), RUN(bad_flags, bad_flags, 1),
+    RUN(erases, erased_groups, 4), RUN(free, now_window, 2),
     RUN(space.nodes.start, space.nodes.start, 2), RUN(space.nodes.count, space.nodes.erased, 1),
     RUN(space.data.start, space.data.start, 2), RUN(space.data.count, space.data.erased, 1),
-    RUN(space.fresh, space.now_fresh, 0), RUN(space.now, space.now, 1),
+    RUN(fresh, now_fresh, 0), RUN(space.now, space.now, 1),
 };
 #define RUNS_END (runs + sizeof runs / sizeof runs[0])
 
@@ -55,17 +55,15 @@ static void turn_run(const struct run *run, uint8_t *at)
  */
 static int write_state(nf2_t *fs, uint32_t block)
 {
-    struct nf2_root *root = &fs->root;
-    uint32_t at = root->group_at;
+    uint32_t at = fs->group_at;
     struct nf2_writer writer;
 
-    NF2_NEAR(root);
-    NF2_ASSERT(root->bads <= NF2_BAD_MAX && root->node < fs->io.blocks && fs->io.epoch_known);
-    root->id_limit = root->next_id + (root->clean ? 0 : IDS_AHEAD);
-    nf2_writer_begin(&writer, block, root->end);
-    if (block != root->head) {
+    NF2_ASSERT(fs->bads <= NF2_BAD_MAX && fs->root_node < fs->blocks && fs->epoch != 0);
+    fs->root.id_limit = fs->root.next_id + (fs->clean ? 0 : IDS_AHEAD);
+    nf2_writer_begin(&writer, block, fs->root_end);
+    if (block != fs->root_head) {
         writer.more = at != 0;
-        root->group_at = 0;
+        fs->group_at = 0;
     }
     (void)nf2_writer_open(fs, &writer, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES);
     for (const struct run *run = runs; run < RUNS_END; run++) {
@@ -80,17 +78,17 @@ static int write_state(nf2_t *fs, uint32_t block)
     }
     nf2_writer_close(fs, &writer);
     if (writer.more) {
-        struct nf2_span body = nf2_span_at(root->head, at, 2, root->group_bytes);
+        struct nf2_span body = nf2_span_at(fs->root_head, at, 2, fs->root.group_bytes);
         writer.more = false;
-        root->group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, body.length);
+        fs->group_at = (uint16_t)nf2_writer_open(fs, &writer, NF2_ROOT_GROUP, body.length);
         nf2_writer_span(fs, &writer, &body);
         nf2_writer_close(fs, &writer);
     }
     int result = nf2_journal_end(fs, &writer);
     if (result < 0) {
-        root->group_at = (uint16_t)at;
+        fs->group_at = (uint16_t)at;
     } else {
-        root->head = block;
+        fs->root_head = block;
     }
     return result;
 }
@@ -101,23 +99,20 @@ static int write_state(nf2_t *fs, uint32_t block)
 /* Takes the one at a place of the head. */
 static NF2_APART int read_state(nf2_t *fs, uint32_t place)
 {
-    struct nf2_root *root = &fs->root;
     struct nf2_space *space = &fs->space;
-    uint32_t at = 2, volume_id = root->volume_id;
+    uint32_t at = 2, volume_id = fs->root.volume_id;
 
-    NF2_NEAR(root);
-    NF2_NEAR(space);
     for (const struct run *run = runs; run < RUNS_END; at += run->bytes, run++) {
         uint8_t *fields = (uint8_t *)fs + run->at;
-        NF2_TRY(nf2_record_read(fs, root->head, place, at, fields, run->bytes));
+        NF2_TRY(nf2_record_read(fs, fs->root_head, place, at, fields, run->bytes));
         turn_run(run, fields);
     }
     NF2_ASSERT(at == 2 + NF2_STATE_BYTES);
-    space->now_free = (uint16_t)nf2_space_count(fs, space->now);
+    fs->now_free = (uint16_t)nf2_space_count(fs, space->now);
     bool valid = space->nodes.erased <= space->nodes.count &&
-                 space->data.erased <= space->data.count && root->bads <= NF2_BAD_MAX &&
-                 root->level < NF2_LEVELS && space->now_window < nf2_windows(fs) &&
-                 root->volume_id == volume_id;
+                 space->data.erased <= space->data.count && fs->bads <= NF2_BAD_MAX &&
+                 fs->root_level < NF2_LEVELS && fs->now_window < nf2_windows(fs) &&
+                 fs->root.volume_id == volume_id;
     return valid ? NF2_OK : NF2_ERR_CORRUPT;
 }
 
@@ -131,9 +126,9 @@ static uint16_t last_epoch(const nf2_t *fs, const struct nf2_scan *scan)
 {
     uint16_t torn = scan->bad_epoch;
     bool later = scan->bad && torn == nf2_epoch_code(torn) &&
-                 nf2_epochs_between(fs->io.epoch, torn) < 2048;
+                 nf2_epochs_between(fs->epoch, torn) < 2048;
 
-    return later ? torn : fs->io.epoch;
+    return later ? torn : fs->epoch;
 }
 
 /*
@@ -143,13 +138,11 @@ static uint16_t last_epoch(const nf2_t *fs, const struct nf2_scan *scan)
  */
 static int find_head(nf2_t *fs)
 {
-    struct nf2_root *root = &fs->root;
     struct nf2_scan scan;
     struct nf2_record record;
-    uint32_t block = root->head, erases = 0;
+    uint32_t block = fs->root_head, erases = 0;
 
-    NF2_NEAR(root);
-    for (uint32_t i = fs->io.blocks; i > 0 && block < fs->io.blocks; i--) {
+    for (uint32_t i = fs->blocks; i > 0 && block < fs->blocks; i--) {
         nf2_scan_begin(&scan, block);
         int found = nf2_scan_page(fs, &scan);
         NF2_TRY(found);
@@ -164,13 +157,13 @@ static int find_head(nf2_t *fs)
         }
         const uint8_t *p = nf2_peek(fs, block, record.offset + 2u, NF2_STATE_ERASES + 4u);
         NF2_TRY(p != NULL ? NF2_OK : NF2_ERR_IO);
-        if (nf2_get32(p + NF2_STATE_VOLUME) != root->volume_id ||
+        if (nf2_get32(p + NF2_STATE_VOLUME) != fs->root.volume_id ||
             nf2_get32(p + NF2_STATE_ERASES) < erases) {
             break;
         }
         erases = nf2_get32(p + NF2_STATE_ERASES) + p[NF2_STATE_SUSPECT];
-        root->super_sequence++; /* no anchor that is lost has that of the next one */
-        root->head = block;
+        fs->root.super_sequence++; /* no anchor that is lost has that of the next one */
+        fs->root_head = block;
         block = nf2_get16(p + NF2_STATE_NEXT);
     }
     return NF2_OK;
@@ -178,16 +171,14 @@ static int find_head(nf2_t *fs)
 
 int nf2_journal_read(nf2_t *fs)
 {
-    struct nf2_root *root = &fs->root;
     struct nf2_scan scan;
     struct nf2_record record;
-    uint32_t anchored = root->head, state = 0, group_at = 0;
+    uint32_t anchored = fs->root_head, state = 0, group_at = 0;
     int found;
 
-    NF2_NEAR(root);
-    NF2_ASSERT(root->head < fs->io.blocks && !fs->io.epoch_known);
+    NF2_ASSERT(fs->root_head < fs->blocks && fs->epoch == 0);
     NF2_TRY(find_head(fs));
-    nf2_scan_begin(&scan, root->head);
+    nf2_scan_begin(&scan, fs->root_head);
     /* the last CHECKPOINT counts, and a GROUP behind it, or the last one in front if it says so */
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         bool group = state != 0 && record.type == NF2_ROOT_GROUP;
@@ -196,7 +187,7 @@ int nf2_journal_read(nf2_t *fs)
         NF2_TRY(valid ? NF2_OK : NF2_ERR_CORRUPT);
         if (group) {
             group_at = record.offset;
-            root->group_bytes = (uint16_t)(record.length - NF2_RECORD_OVERHEAD);
+            fs->root.group_bytes = (uint16_t)(record.length - NF2_RECORD_OVERHEAD);
         } else {
             state = record.offset;
         }
@@ -206,40 +197,39 @@ int nf2_journal_read(nf2_t *fs)
         return NF2_ERR_CORRUPT;
     }
     NF2_TRY(read_state(fs, state));
-    bool last = root->group_at == group_at && group_at < state;
-    NF2_TRY(root->group_at == 0 || last ? NF2_OK : NF2_ERR_CORRUPT);
+    bool last = fs->group_at == group_at && group_at < state;
+    NF2_TRY(fs->group_at == 0 || last ? NF2_OK : NF2_ERR_CORRUPT);
     if (group_at > state) {
-        root->group_at = (uint16_t)group_at;
-        root->clean = false;
+        fs->group_at = (uint16_t)group_at;
+        fs->clean = false;
     }
-    root->next_id = NF2_BROKEN(NF2_FAULT_ID) ? root->next_id : root->id_limit;
-    fs->io.epoch = scan.last_epoch;
+    fs->root.next_id = NF2_BROKEN(NF2_FAULT_ID) ? fs->root.next_id : fs->root.id_limit;
+    fs->epoch = scan.last_epoch;
     bool torn = scan.bad &&
                 (scan.dirty_end || scan.used_end > nf2_page_end(scan.last_end - 1u));
     /* A turn without its anchor was cut in that, of which the super block may have a part. */
-    root->anchor_due = root->head != anchored;
-    fs->io.cut = !root->clean || torn || root->anchor_due; /* torn: in its first CHECKPOINT */
-    if (fs->io.cut) { /* what was claimed and not used is found by the walk */
+    fs->anchor_due = fs->root_head != anchored;
+    fs->cut = !fs->clean || torn || fs->anchor_due; /* torn: in its first CHECKPOINT */
+    if (fs->cut) { /* what was claimed and not used is found by the walk */
         memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
         memset(&fs->space.data, 0, sizeof fs->space.data);
         /* it may have been cut in a turn */
-        root->next_suspect = root->next_suspect || !NF2_BROKEN(NF2_FAULT_SUSPECT);
-        fs->io.epoch = nf2_epoch_code(last_epoch(fs, &scan) +
+        fs->next_suspect = fs->next_suspect || !NF2_BROKEN(NF2_FAULT_SUSPECT);
+        fs->epoch = nf2_epoch_code(last_epoch(fs, &scan) +
                                       (NF2_BROKEN(NF2_FAULT_EPOCH) ? 0u : 1u));
-        root->unclean_mounts++;
-        root->leaky = true;
+        fs->root.unclean_mounts++;
+        fs->leaky = true;
     }
-    fs->io.epoch_known = true;
-    root->end = (uint16_t)nf2_scan_append_at(fs, &scan);
+    fs->root_end = (uint16_t)nf2_scan_append_at(fs, &scan);
     /*
      * A session that was cut in its first program may have left no trace of it, and the next one
      * programs the same place. With units that are programmed once it must not: all goes into
      * blocks that are erased first.
      */
-    if (fs->io.flash->program_unit > 1 && !NF2_BROKEN(NF2_FAULT_ONCE)) {
-        root->next_suspect = true;
-        root->end = UINT16_MAX;
-        if (root->anchor_due) {
+    if (fs->flash->program_unit > 1 && !NF2_BROKEN(NF2_FAULT_ONCE)) {
+        fs->next_suspect = true;
+        fs->root_end = UINT16_MAX;
+        if (fs->anchor_due) {
             nf2_super_forget(fs);
         }
     }
@@ -250,37 +240,33 @@ int nf2_journal_read(nf2_t *fs)
 
 void nf2_journal_bad(nf2_t *fs, uint32_t block)
 {
-    struct nf2_root *root = &fs->root;
-    uint32_t before = fs->space.now_free;
+    uint32_t before = fs->now_free;
 
-    NF2_NEAR(root);
-    NF2_ASSERT(block < fs->io.blocks);
+    NF2_ASSERT(block < fs->blocks);
     nf2_space_use(fs, block, 1);
-    nf2_space_taken(fs, before - fs->space.now_free);
+    nf2_space_taken(fs, before - fs->now_free);
     if (nf2_space_bad_listed(fs, block) || NF2_BROKEN(NF2_FAULT_BAD)) {
         return;
     }
     /* too many in one call: the first one is found anew when it fails again */
-    if (root->bads == NF2_BAD_MAX) {
-        nf2_journal_bad_done(fs, root->bad[0]);
+    if (fs->bads == NF2_BAD_MAX) {
+        nf2_journal_bad_done(fs, fs->root.bad[0]);
     }
-    root->bad[root->bads++] = (uint16_t)block;
+    fs->root.bad[fs->bads++] = (uint16_t)block;
 }
 
 void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
 {
-    struct nf2_root *root = &fs->root;
     unsigned kept = 0;
 
-    NF2_NEAR(root);
-    NF2_ASSERT(root->bads <= NF2_BAD_MAX);
+    NF2_ASSERT(fs->bads <= NF2_BAD_MAX);
     /* more that failed meanwhile may have taken its place */
-    for (unsigned i = 0; i < root->bads; i++) {
-        if (root->bad[i] != block) {
-            root->bad[kept++] = root->bad[i];
+    for (unsigned i = 0; i < fs->bads; i++) {
+        if (fs->root.bad[i] != block) {
+            fs->root.bad[kept++] = fs->root.bad[i];
         }
     }
-    root->bads = (uint8_t)kept;
+    fs->bads = (uint8_t)kept;
 }
 
 uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
@@ -298,8 +284,7 @@ uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
  */
 static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
 {
-    struct nf2_space *space = &fs->space;
-    struct nf2_claim *nodes = &space->nodes;
+    struct nf2_claim *nodes = &fs->space.nodes;
     uint32_t block = nodes->start;
 
     NF2_NEAR(nodes);
@@ -310,12 +295,12 @@ static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
         nf2_space_use(fs, block, 1);
         nf2_space_taken(fs, 1);
     }
-    return nodes->count > 0 ? nodes : &space->data;
+    return nodes->count > 0 ? nodes : &fs->space.data;
 }
 
 void nf2_journal_prepare(nf2_t *fs)
 {
-    if (!fs->root.opened && !nf2_log_fits(fs, fs->root.end, NF2_GROUP_BYTES_MAX)) {
+    if (!fs->opened && !nf2_log_fits(fs, fs->root_end, NF2_GROUP_BYTES_MAX)) {
         struct nf2_claim *claim = next_claim(fs);
         claim->erased = (uint8_t)nf2_min(claim->erased, claim->count - 1u);
     }
@@ -324,15 +309,13 @@ void nf2_journal_prepare(nf2_t *fs)
 /* Sets the block for the log's next turn: `block` only where there is no other one. */
 static void find_next(nf2_t *fs, uint32_t block)
 {
-    struct nf2_root *root = &fs->root;
     struct nf2_claim *claim = next_claim(fs);
 
-    NF2_NEAR(root);
-    root->next_suspect = true;
+    fs->next_suspect = true;
     if (claim->count > 0) {
-        block = nf2_claim_last(claim, &root->next_suspect);
+        block = nf2_claim_last(claim, &fs->next_suspect);
     }
-    root->next = (uint16_t)block;
+    fs->root_next = (uint16_t)block;
 }
 
 /*
@@ -343,36 +326,31 @@ static void find_next(nf2_t *fs, uint32_t block)
  */
 static uint32_t pass_over(nf2_t *fs, uint32_t end)
 {
-    struct nf2_root *root = &fs->root;
-
-    NF2_NEAR(root);
-    fs->space.now_fresh = false;
-    fs->space.erased_groups = 0;
-    root->next_suspect = true;
-    root->end = (uint16_t)end;
+    fs->now_fresh = false;
+    fs->erased_groups = 0;
+    fs->next_suspect = true;
+    fs->root_end = (uint16_t)end;
     if (nf2_log_fits(fs, end, NF2_STATE_BYTES)) {
-        (void)write_state(fs, root->head);  /* if it fails that log is full */
+        (void)write_state(fs, fs->root_head);  /* if it fails that log is full */
     }
-    return root->end;
+    return fs->root_end;
 }
 
 /* Goes on in the next block; a bad one is passed over. The anchor is the commit. */
 static NF2_APART int turn(nf2_t *fs)
 {
-    struct nf2_root *root = &fs->root;
-    uint32_t old = root->head, end = root->end;
+    uint32_t old = fs->root_head, end = fs->root_end;
     int result = NF2_FAILED_BLOCK;
 
-    NF2_NEAR(root);
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
-        bool suspect = root->next_suspect && !NF2_BROKEN(NF2_FAULT_NEXT);
-        uint32_t block = root->next;
+        bool suspect = fs->next_suspect && !NF2_BROKEN(NF2_FAULT_NEXT);
+        uint32_t block = fs->root_next;
         if (block == old) {
             break;              /* what the anchor names */
         }
         result = suspect ? nf2_flash_erase(fs, block, 1) : NF2_OK;
-        fs->space.erases += suspect;
-        root->end = 0;
+        fs->erases += suspect;
+        fs->root_end = 0;
         find_next(fs, old);
         if (result == NF2_OK) {
             result = write_state(fs, block);
@@ -385,11 +363,11 @@ static NF2_APART int turn(nf2_t *fs)
             end = pass_over(fs, end);
         }
     }
-    if (result == NF2_OK && old != 0 && old != root->next) { /* in a format it is 0 */
+    if (result == NF2_OK && old != 0 && old != fs->root_next) { /* in a format it is 0 */
         nf2_space_freed(fs, old);
     }
     if (result < 0) {           /* what is known of the log is not what is there */
-        fs->io.broken = true;
+        fs->broken = true;
     }
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }
@@ -397,7 +375,7 @@ static NF2_APART int turn(nf2_t *fs)
 int nf2_journal_room(nf2_t *fs, uint32_t length)
 {
     NF2_TRY(nf2_journal_open(fs));
-    return nf2_log_fits(fs, fs->root.end, length) ? NF2_OK : turn(fs);
+    return nf2_log_fits(fs, fs->root_end, length) ? NF2_OK : turn(fs);
 }
 
 int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
@@ -406,7 +384,7 @@ int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
 
     if (writer->begun) {
         /* full by decree */
-        fs->root.end = (uint16_t)(result == NF2_OK ? writer->position : nf2_log_bytes(fs));
+        fs->root_end = (uint16_t)(result == NF2_OK ? writer->position : nf2_log_bytes(fs));
     }
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, writer->block);
@@ -418,32 +396,32 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
 {
     int result = NF2_FAILED_BLOCK;
 
-    if (fs->io.read_only) {
+    if (fs->read_only) {
         return NF2_ERR_ROFS;
     }
     nf2_journal_prepare(fs);
     /* before a block that led to the head has another use: `next` may be one */
-    if (fs->root.anchor_due) {
+    if (fs->anchor_due) {
         NF2_TRY(nf2_super_write(fs));
-        fs->root.anchor_due = false;
+        fs->anchor_due = false;
     }
-    fs->root.clean = clean;
-    if (nf2_log_fits(fs, fs->root.end, NF2_STATE_BYTES)) {
-        result = write_state(fs, fs->root.head);
+    fs->clean = clean;
+    if (nf2_log_fits(fs, fs->root_end, NF2_STATE_BYTES)) {
+        result = write_state(fs, fs->root_head);
     }
     if (result == NF2_FAILED_BLOCK) {
         result = turn(fs); /* it writes one, too */
     }
     if (result == NF2_OK) {
-        fs->root.opened = true;
+        fs->opened = true;
     }
     return result;
 }
 
 int nf2_journal_open(nf2_t *fs)
 {
-    fs->root.opened = fs->root.opened || NF2_BROKEN(NF2_FAULT_OPENING);
-    return fs->root.opened ? NF2_OK : nf2_journal_checkpoint(fs, false);
+    fs->opened = fs->opened || NF2_BROKEN(NF2_FAULT_OPENING);
+    return fs->opened ? NF2_OK : nf2_journal_checkpoint(fs, false);
 }
 
 int nf2_journal_id(nf2_t *fs, uint32_t *id)

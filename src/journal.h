@@ -47,7 +47,7 @@ uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect);
 /* So many blocks may turn out to be bad, one after the other, until something gives up. */
 static inline uint32_t nf2_journal_tries(const nf2_t *fs)
 {
-    return fs->io.blocks / 16 + 2;
+    return fs->blocks / 16 + 2;
 }
 
 #endif

@@ -241,7 +241,7 @@ static void note_bad(const nf2_t *fs, struct nf2_scan *scan)
     scan->bad_epoch = scan->epoch;
     scan->front_epoch = scan->last_end != 0 ? scan->last_epoch : scan->epoch;
     scan->dirty_end = true;
-    if (scan->epoch == fs->io.epoch || scan->front_epoch == fs->io.epoch || scan->last_end == 0) {
+    if (scan->epoch == fs->epoch || scan->front_epoch == fs->epoch || scan->last_end == 0) {
         scan->own = true;
     }
 }
@@ -306,11 +306,11 @@ uint32_t nf2_scan_append_at(const nf2_t *fs, const struct nf2_scan *scan)
         return 0;
     }
     bool torn_page_behind = nf2_page_end(scan->last_end - 1u) < scan->used_end;
-    if (scan->last_epoch == fs->io.epoch && !scan->dirty_end && !torn_page_behind) {
+    if (scan->last_epoch == fs->epoch && !scan->dirty_end && !torn_page_behind) {
         return scan->last_end;
     }
     uint32_t skip = NF2_BROKEN(NF2_FAULT_SKIP) ? 0 :
-                    nf2_epochs_between(scan->last_epoch, fs->io.epoch);
+                    nf2_epochs_between(scan->last_epoch, fs->epoch);
     uint32_t at = nf2_max(nf2_page_end(scan->last_end - 1u), scan->used_end) +
                   skip * NF2_LOG_PAGE;
     return nf2_min(at, nf2_log_bytes(fs));

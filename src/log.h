@@ -76,7 +76,7 @@ struct nf2_scan {
 
 static inline uint32_t nf2_log_bytes(const nf2_t *fs)
 {
-    return fs->io.log_bytes;
+    return fs->log_bytes;
 }
 
 /*
@@ -87,8 +87,8 @@ static inline uint32_t nf2_log_bytes(const nf2_t *fs)
 static inline bool nf2_log_ends(const nf2_t *fs, uint32_t position, uint32_t last_end,
                                 uint32_t used_end, uint16_t last)
 {
-    uint32_t page = NF2_LOG_PAGE, skip = nf2_epochs_between(last, fs->io.epoch) * page;
-    return fs->io.epoch_known && last_end != 0 &&
+    uint32_t page = NF2_LOG_PAGE, skip = nf2_epochs_between(last, fs->epoch) * page;
+    return fs->epoch != 0 && last_end != 0 &&
            position >= nf2_max((last_end + page - 1) & ~(page - 1), used_end) + skip;
 }
 

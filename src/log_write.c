@@ -31,7 +31,7 @@ void nf2_writer_align(nf2_t *fs, struct nf2_writer *writer)
     uint32_t at = nf2_align_unit(fs, writer->position);
 
     if (writer->result >= 0) {
-        memset(fs->io.write_buffer + (writer->position - writer->start), 0xFF,
+        memset(fs->write_buffer + (writer->position - writer->start), 0xFF,
                at - writer->position);
     }
     writer->position = at;
@@ -43,7 +43,7 @@ static void writer_program(nf2_t *fs, struct nf2_writer *writer)
     uint32_t length = writer->position - writer->start;
     if (length > 0 && writer->result >= 0) {
         writer->result =
-            nf2_flash_program(fs, writer->block, writer->start, fs->io.write_buffer, length);
+            nf2_flash_program(fs, writer->block, writer->start, fs->write_buffer, length);
         writer->begun = true;
     }
     writer->start = writer->position;
@@ -59,12 +59,12 @@ static void emit(nf2_t *fs, struct nf2_writer *writer, const uint8_t *data, uint
         uint32_t room = nf2_page_end(writer->start) - writer->position;
         if (room == 0) {
             writer_program(fs, writer);
-            nf2_put16(nf2_put16(fs->io.write_buffer, fs->io.epoch), NF2_CONTINUED);
+            nf2_put16(nf2_put16(fs->write_buffer, fs->epoch), NF2_CONTINUED);
             writer->position += NF2_CONTINUED_HEAD;
             continue;
         }
         uint32_t n = nf2_min(room, length);
-        memcpy(fs->io.write_buffer + (writer->position - writer->start), data, n);
+        memcpy(fs->write_buffer + (writer->position - writer->start), data, n);
         writer->position += n;
         data += n;
         length -= n;
@@ -108,14 +108,14 @@ uint32_t nf2_writer_open(nf2_t *fs, struct nf2_writer *writer, unsigned type, ui
         writer_program(fs, writer);
         writer->start = offset - NF2_PAGE_HEAD;
         writer->position = offset;
-        nf2_put16(fs->io.write_buffer, fs->io.epoch);
+        nf2_put16(fs->write_buffer, fs->epoch);
     }
     if (writer->result < 0) {   /* only where it would end is asked for */
         writer->position = nf2_record_end(offset, length);
         return offset;
     }
     NF2_ASSERT(nf2_record_end(offset, length) <= nf2_log_bytes(fs));
-    writer->crc = nf2_epoch_check(fs, fs->io.epoch);
+    writer->crc = nf2_epoch_check(fs, fs->epoch);
     nf2_put16(bytes, type << 13 | (writer->more ? 0x1000u : 0u) | length);
     nf2_writer_put(fs, writer, bytes, 2);
     return offset;

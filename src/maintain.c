@@ -18,11 +18,9 @@
  */
 static uint32_t group_to_erase(const nf2_t *fs)
 {
-    const struct nf2_space *space = &fs->space;
     uint32_t size = nf2_group_blocks(fs), group = 0;
-    uint32_t not = space->now_fresh ? UINT32_MAX : space->erased_groups | space->worn;
-    bool rests = space->window_blocks < fs->io.blocks &&
-                 space->now_free <= space->window_blocks / 8;
+    uint32_t not = fs->now_fresh ? UINT32_MAX : fs->erased_groups | fs->worn;
+    bool rests = fs->window_blocks < fs->blocks && fs->now_free <= fs->window_blocks / 8;
 
     for (uint32_t at = 0; group < NF2_GROUPS; group++, at += size) {
         if ((not >> group & 1u) == 0 && (rests || nf2_space_run(fs, at, at + size) == size)) {
@@ -39,9 +37,8 @@ static uint32_t group_to_erase(const nf2_t *fs)
  */
 static int erase_group(nf2_t *fs, uint32_t left)
 {
-    struct nf2_space *space = &fs->space;
     uint32_t group = group_to_erase(fs), size = nf2_group_blocks(fs);
-    uint32_t first = group * size, end = first + size, at = space->ahead, free = 0;
+    uint32_t first = group * size, end = first + size, at = fs->ahead, free = 0;
 
     if (group == NF2_GROUPS) {
         return 0;
@@ -51,21 +48,21 @@ static int erase_group(nf2_t *fs, uint32_t left)
         at++;
     }
     if (free > 0 && !NF2_BROKEN(NF2_FAULT_AHEAD)) {
-        uint32_t block = space->now_window * space->window_blocks + at;
+        uint32_t block = fs->now_window * fs->window_blocks + at;
         uint32_t large = nf2_large_blocks(fs);
         uint32_t count = free >= large && nf2_large_begins(fs, block) ? large : 1;
-        if (left < (count > 1 ? fs->io.flash->large_erase_us : fs->io.flash->erase_block_us)) {
+        if (left < (count > 1 ? fs->flash->large_erase_us : fs->flash->erase_block_us)) {
             return GROUP_OWED;
         }
         int erased = nf2_alloc_erase(fs, block, count);
         NF2_TRY(erased == NF2_FAILED_BLOCK ? 0 : erased);
-        space->ahead = (uint16_t)(at + (uint32_t)erased);   /* if it failed: from the front */
+        fs->ahead = (uint16_t)(at + (uint32_t)erased);      /* if it failed: from the front */
         return NF2_AHEAD_DONE;
     }
     /* of one that is all in use there is nothing to put on record */
-    bool some = space->ahead > first;
-    space->erased_groups |= 1u << group;
-    space->ahead = 0;
+    bool some = fs->ahead > first;
+    fs->erased_groups |= 1u << group;
+    fs->ahead = 0;
     NF2_TRY(some ? nf2_journal_checkpoint(fs, false) : NF2_OK);
     return NF2_AHEAD_DONE;
 }
@@ -73,9 +70,9 @@ static int erase_group(nf2_t *fs, uint32_t left)
 /* Erases of the log's next block and of an anchor's, where the log is about to turn. */
 static uint32_t erases_of_turn(nf2_t *fs)
 {
-    bool turns = fs->root.end + 4u * NF2_LOG_PAGE > nf2_log_bytes(fs);
+    bool turns = fs->root_end + 4u * NF2_LOG_PAGE > nf2_log_bytes(fs);
 
-    return turns ? (uint32_t)nf2_super_erases(fs) + fs->root.next_suspect : 0;
+    return turns ? (uint32_t)nf2_super_erases(fs) + fs->next_suspect : 0;
 }
 
 /* Microseconds that count: those of a clock, or else typical ones of what was done. */
@@ -88,14 +85,14 @@ static NF2_APART uint32_t now_us(const nf2_t *fs)
 
 int nf2_idle(nf2_t *fs, uint32_t budget_us)
 {
-    const struct nf2_flash *flash = fs->io.flash;
+    const struct nf2_flash *flash = fs->flash;
     uint32_t share = 0, begin = now_us(fs);
     uint32_t unit = flash->program_page_us + STEP_READS * (flash->read_page_us + NF2_PROCESSOR_US);
 
-    if (fs->io.read_only) {
+    if (fs->read_only) {
         return 0;
     }
-    while (fs->root.opened || fs->root.leaky) {
+    while (fs->opened || fs->leaky) {
         uint32_t spent = now_us(fs) - begin,
                  log = 2 * flash->program_page_us + erases_of_turn(fs) * flash->erase_block_us;
         if (budget_us < spent + log) {
@@ -122,7 +119,7 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         } else if (fs->space.nodes.count < 2 || fs->space.data.count == 0) {
             step += rest;       /* a leaf may become two, a copy begin in a new block */
         }
-        bool moves = fs->walk.active && fs->walk.emptying;
+        bool moves = fs->walk_active && fs->walk_emptying;
         bool lacks = (owed & NF2_AHEAD_OWED) != 0 && (!scant || fs->group_busy || moves);
         if (lacks || left < step + share) {
             return 1;
@@ -132,9 +129,9 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
             NF2_TRY(nf2_sweep_finish(fs));
             continue;
         }
-        fs->space.idle = (uint8_t)(1 + scant);
+        fs->idle = (uint8_t)(1 + scant);
         int more = nf2_sweep_step(fs);
-        fs->space.idle = 0;
+        fs->idle = 0;
         NF2_TRY(more);
         if (more == 0) {
             return owed != 0;

@@ -32,7 +32,7 @@ bool nf2_move_wanted(const nf2_t *fs, const struct nf2_piece *piece)
 static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 {
     uint32_t bytes = nf2_block_bytes(fs),
-             most = (fs->space.idle > 1 ? SCANT_PAGES : STEP_PAGES) * NF2_LOG_PAGE;
+             most = (fs->idle > 1 ? SCANT_PAGES : STEP_PAGES) * NF2_LOG_PAGE;
 
     if (piece->kind == NF2_PIECE_FRAMES) {
         return;
@@ -75,8 +75,8 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
             break;
         }
         uint32_t n = nf2_min(from->length - done, page - (run->within & (page - 1)));
-        NF2_TRY(nf2_content_read(fs, NULL, from, from->offset + done, fs->io.write_buffer, n));
-        int result = nf2_run_program(fs, run, fs->io.write_buffer, n);
+        NF2_TRY(nf2_content_read(fs, NULL, from, from->offset + done, fs->write_buffer, n));
+        int result = nf2_run_program(fs, run, fs->write_buffer, n);
         if (result == NF2_FAILED_BLOCK && done > 0) {
             break;
         }
@@ -84,7 +84,7 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
         done += result == NF2_OK ? n : 0;
     }
     to->length = done;
-    fs->walk.to_move -= nf2_min(fs->walk.to_move, (done + NF2_LOG_PAGE - 1) / NF2_LOG_PAGE);
+    fs->to_move -= nf2_min(fs->to_move, (done + NF2_LOG_PAGE - 1) / NF2_LOG_PAGE);
     return NF2_OK;
 }
 
@@ -132,17 +132,17 @@ static int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct plan *plan
 static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted *wanted)
 {
     struct plan plan = {.count = 0};
-    uint32_t before = fs->walk.to_move;
+    uint32_t before = fs->to_move;
     int more = 1;
 
-    while (more > 0 && plan.count < wanted->count && before - fs->walk.to_move <= NEXT_PAGES) {
+    while (more > 0 && plan.count < wanted->count && before - fs->to_move <= NEXT_PAGES) {
         more = move_piece(fs, id, wanted->offset[plan.count], &plan);
         NF2_TRY(more);
     }
     fs->moves++;
     if (more > 0) {
         nf2_key_make(&fs->walk.cursor, id, 0, wanted->offset[plan.count - 1]);
-        fs->walk.behind = true;
+        fs->walk_behind = true;
     }
     struct nf2_op ops[NF2_MOVED_PIECES];
     for (unsigned i = 0; i < plan.count; i++) {

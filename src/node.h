@@ -125,7 +125,7 @@ int nf2_compare_at(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_k
  */
 static inline bool nf2_node_ample(const nf2_t *fs)
 {
-    return fs->io.blocks >= 64 && 4u * fs->space.free > fs->io.blocks;
+    return fs->blocks >= 64 && 4u * fs->free > fs->blocks;
 }
 
 /* How many alive records of the tail are below `key`, or (`at` 1) not above it. */

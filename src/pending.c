@@ -30,7 +30,7 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
     if (left == 0) {
         return 0;
     }
-    NF2_TRY(nf2_record_read(fs, fs->root.head, fs->root.group_at, reader->at, bytes, room));
+    NF2_TRY(nf2_record_read(fs, fs->root_head, fs->group_at, reader->at, bytes, room));
     uint32_t used = room > NF2_GROUP_OP_HEAD ?
                     load_key(bytes + NF2_GROUP_OP_HEAD, room - NF2_GROUP_OP_HEAD, &reader->key) : 0;
     uint32_t at = NF2_GROUP_OP_HEAD + used, body = nf2_get16(bytes + 1);
@@ -41,7 +41,7 @@ int nf2_group_next(nf2_t *fs, struct nf2_group_reader *reader, struct nf2_op *op
     memset(op->body, 0, sizeof op->body);
     op->type = bytes[0];        /* the same numbers */
     op->key = &reader->key;
-    op->body[0] = nf2_span_at(fs->root.head, fs->root.group_at, reader->at + at, body);
+    op->body[0] = nf2_span_at(fs->root_head, fs->group_at, reader->at + at, body);
     if (op->type == NF2_OP_RANGE) {
         op->to = nf2_get32(bytes + at);
         op->body[0].length = 0;

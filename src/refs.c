@@ -19,10 +19,10 @@ static bool piece_valid(const nf2_t *fs, const struct nf2_piece *piece, uint32_t
 {
     uint32_t bytes = nf2_block_bytes(fs);
 
-    if (piece->length > NF2_FILE_MAX || block >= fs->io.blocks || within >= bytes) {
+    if (piece->length > NF2_FILE_MAX || block >= fs->blocks || within >= bytes) {
         return false;
     }
-    uint32_t room = (fs->io.blocks - block) * bytes - within;
+    uint32_t room = (fs->blocks - block) * bytes - within;
     return piece->kind != NF2_PIECE_DATA || (piece->length > 0 && piece->length <= room);
 }
 

@@ -3,14 +3,14 @@
 
 uint32_t nf2_windows(const nf2_t *fs)
 {
-    return (fs->io.blocks + fs->space.window_blocks - 1) / fs->space.window_blocks;
+    return (fs->blocks + fs->window_blocks - 1) / fs->window_blocks;
 }
 
 /* The block's number in a window, NF2_NONE if it lies elsewhere. */
 static uint32_t in_window(const nf2_t *fs, uint32_t window, uint32_t block)
 {
-    uint32_t at = block - window * fs->space.window_blocks;
-    return at < fs->space.window_blocks ? at : NF2_NONE;
+    uint32_t at = block - window * fs->window_blocks;
+    return at < fs->window_blocks ? at : NF2_NONE;
 }
 
 static bool set_in(const nf2_t *fs, uint8_t *bits, uint32_t window, uint32_t block)
@@ -33,16 +33,16 @@ static NF2_APART uint32_t group_bit_in(const nf2_t *fs, uint32_t window, uint32_
 
 uint32_t nf2_space_group(const nf2_t *fs, uint32_t block)
 {
-    return group_bit_in(fs, fs->space.now_window, block);
+    return group_bit_in(fs, fs->now_window, block);
 }
 
 /* Number of the cell of the marked window that a block lies in; NF2_CELLS or more: none. */
 static NF2_APART uint32_t cell_of(const nf2_t *fs, uint32_t block)
 {
-    uint32_t at = in_window(fs, fs->space.mark_window, block);
-    bool inside = at != NF2_NONE && at >= fs->space.cell_first;
+    uint32_t at = in_window(fs, fs->mark_window, block);
+    bool inside = at != NF2_NONE && at >= fs->cell_first;
 
-    return inside ? (at - fs->space.cell_first) / fs->space.cell_blocks : NF2_CELLS;
+    return inside ? (at - fs->cell_first) / fs->cell_blocks : NF2_CELLS;
 }
 
 static NF2_APART uint32_t cell_bit(const nf2_t *fs, uint32_t block)
@@ -54,48 +54,44 @@ static NF2_APART uint32_t cell_bit(const nf2_t *fs, uint32_t block)
 /* Bit of the group that a block lies in, if that may be one of those that lag. */
 static uint32_t lag_bit(const nf2_t *fs, uint32_t block)
 {
-    return group_bit_in(fs, fs->space.lag_window, block);
+    return group_bit_in(fs, fs->lag_window, block);
 }
 
 void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count)
 {
-    struct nf2_space *space = &fs->space;
-
     for (; count > 0; block++, count--) {
-        space->now_free = (uint16_t)(space->now_free -
-                                     set_in(fs, space->now, space->now_window, block));
-        (void)set_in(fs, space->mark, space->mark_window, block);
-        space->victims &= ~cell_bit(fs, block);
-        space->laggards &= ~lag_bit(fs, block);
+        fs->now_free = (uint16_t)(fs->now_free -
+                                  set_in(fs, fs->space.now, fs->now_window, block));
+        (void)set_in(fs, fs->space.mark, fs->mark_window, block);
+        fs->victims &= ~cell_bit(fs, block);
+        fs->laggards &= ~lag_bit(fs, block);
     }
 }
 
 void nf2_space_taken(nf2_t *fs, uint32_t count)
 {
-    struct nf2_space *space = &fs->space;
-
-    space->free = (uint16_t)(space->free - nf2_min(count, space->free));
-    if (space->now_counted) {
-        space->lap_free -= nf2_min(count, space->lap_free);
+    fs->free = (uint16_t)(fs->free - nf2_min(count, fs->free));
+    if (fs->now_counted) {
+        fs->space.lap_free -= nf2_min(count, fs->space.lap_free);
     }
 }
 
 void nf2_space_changed(nf2_t *fs)
 {
-    fs->space.pristine = fs->space.settled = false;
-    fs->root.leaky = true;
+    fs->pristine = fs->settled = false;
+    fs->leaky = true;
     fs->walk.spent = 0;
 }
 
 bool nf2_space_mark(nf2_t *fs, uint32_t block)
 {
-    return set_in(fs, fs->space.mark, fs->space.mark_window, block);
+    return set_in(fs, fs->space.mark, fs->mark_window, block);
 }
 
 NF2_APART uint32_t nf2_space_parts(const nf2_t *fs)
 {
     /* a cell's sum fits in a byte, but for full ones of 16 blocks */
-    return nf2_max(128u / fs->space.cell_blocks, 16);
+    return nf2_max(128u / fs->cell_blocks, 16);
 }
 
 void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes)
@@ -110,17 +106,16 @@ void nf2_space_live(nf2_t *fs, uint32_t block, uint32_t bytes)
 
 bool nf2_space_victim(const nf2_t *fs, uint32_t block)
 {
-    return ((fs->space.victims & cell_bit(fs, block)) |
-            (fs->space.laggards & lag_bit(fs, block))) != 0;
+    return ((fs->victims & cell_bit(fs, block)) | (fs->laggards & lag_bit(fs, block))) != 0;
 }
 
 void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window)
 {
-    uint32_t size = fs->space.window_blocks, first = window * size;
+    uint32_t size = fs->window_blocks, first = window * size;
 
     memset(bits, 0, NF2_WINDOW_BYTES);
     for (uint32_t i = 0; i < NF2_WINDOW_BLOCKS; i++) {
-        if (i >= size || first + i >= fs->io.blocks || first + i < NF2_SUPER_BLOCKS) {
+        if (i >= size || first + i >= fs->blocks || first + i < NF2_SUPER_BLOCKS) {
             nf2_bit_set(bits, i, true);
         }
     }
@@ -158,13 +153,13 @@ static uint32_t part_end(const nf2_t *fs, uint32_t first, uint32_t at)
     uint32_t part = nf2_part_blocks(fs), shift = fs->drive.offset / nf2_block_bytes(fs) + first;
 
     NF2_ASSERT(part > 0);
-    return nf2_min(at + part - (shift + at) % part, fs->space.window_blocks);
+    return nf2_min(at + part - (shift + at) % part, fs->window_blocks);
 }
 
 /* Not where data would be moved away again; in a group that is worn, or in one that is not. */
 static bool suits(const nf2_t *fs, uint32_t block, bool worn)
 {
-    bool is_worn = (fs->space.worn & nf2_space_group(fs, block)) != 0;
+    bool is_worn = (fs->worn & nf2_space_group(fs, block)) != 0;
 
     return !nf2_space_victim(fs, block) && is_worn == worn;
 }
@@ -174,7 +169,7 @@ static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool 
                      uint32_t *start)
 {
     bool worn = of == NF2_SPACE_WORN, whole = of != NF2_SPACE_RESTS;
-    uint32_t size = fs->space.window_blocks, first = fs->space.now_window * size, best = 0;
+    uint32_t size = fs->window_blocks, first = fs->now_window * size, best = 0;
 
     for (uint32_t limit; at < size; at = limit) {
         limit = part_end(fs, first, at);
@@ -196,20 +191,20 @@ static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool 
 uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t *start)
 {
     bool rests = of == NF2_SPACE_RESTS;
-    uint32_t n = 0, behind = rests ? NF2_NONE : in_window(fs, fs->space.now_window, *start);
+    uint32_t n = 0, behind = rests ? NF2_NONE : in_window(fs, fs->now_window, *start);
 
     for (unsigned i = of == NF2_SPACE_WORN ? 1 : 2; n == 0 && i < 6; i++) {
         bool any = i >= 4;      /* what is left in the end was held back */
         if (any) {
-            fs->space.drained = true;
-            fs->space.worn = 0;
+            fs->drained = true;
+            fs->worn = 0;
         }
         of = i < 2 ? NF2_SPACE_WORN : (i & 1) != rests ? NF2_SPACE_RESTS : NF2_SPACE_WHOLE;
         n = find(fs, most, of, any, behind, start);
         n = n > 0 ? n : find(fs, most, of, any, 0, start);
     }
     if (n == 0) {               /* a damaged CHECKPOINT may say otherwise */
-        fs->space.now_free = 0;
+        fs->now_free = 0;
     }
     return n;
 }
@@ -222,11 +217,10 @@ uint32_t nf2_part_blocks(const nf2_t *fs)
 
 uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
 {
-    const struct nf2_space *space = &fs->space;
     uint32_t n = 0;
 
     while (n < count &&
-           (space->now_fresh || (space->erased_groups & nf2_space_group(fs, start + n)) != 0)) {
+           (fs->now_fresh || (fs->erased_groups & nf2_space_group(fs, start + n)) != 0)) {
         n++;
     }
     return n;
@@ -234,25 +228,25 @@ uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
 
 bool nf2_space_rest_free(const nf2_t *fs, uint32_t start, uint32_t count)
 {
-    uint32_t at = in_window(fs, fs->space.now_window, start), size = nf2_group_blocks(fs);
+    uint32_t at = in_window(fs, fs->now_window, start), size = nf2_group_blocks(fs);
 
     return at % size == 0 && nf2_space_run(fs, at + count, at + size) == size - count;
 }
 
 uint32_t nf2_space_reserve(const nf2_t *fs, bool all)
 {
-    return nf2_space_spare(fs) + 2u + fs->space.promised + (all ? nf2_space_elsewhere(fs) : 0);
+    return nf2_space_spare(fs) + 2u + fs->promised + (all ? nf2_space_elsewhere(fs) : 0);
 }
 
 uint32_t nf2_space_spare(const nf2_t *fs)
 {
-    return nf2_space_kept(fs) + nf2_min(fs->io.blocks / 64, 16);
+    return nf2_space_kept(fs) + nf2_min(fs->blocks / 64, 16);
 }
 
 uint32_t nf2_space_kept(const nf2_t *fs)
 {
     /* the tree will get that high: nothing is taken back then */
-    return NF2_BROKEN(NF2_FAULT_KEPT) ? 0 : 6u + 2u * nf2_max(fs->root.level, 1);
+    return NF2_BROKEN(NF2_FAULT_KEPT) ? 0 : 6u + 2u * nf2_max(fs->root_level, 1);
 }
 
 uint32_t nf2_space_claimed(const nf2_t *fs)
@@ -260,12 +254,12 @@ uint32_t nf2_space_claimed(const nf2_t *fs)
     const struct nf2_space *space = &fs->space;
     NF2_NEAR(space);
     return (uint32_t)space->nodes.count + space->data.count + space->moved.count +
-           space->freed_count;
+           fs->freed_count;
 }
 
 uint32_t nf2_space_total(const nf2_t *fs)
 {
-    return nf2_max(fs->space.free, fs->space.now_free) + nf2_space_claimed(fs);
+    return nf2_max(fs->free, fs->now_free) + nf2_space_claimed(fs);
 }
 
 uint32_t nf2_space_available(const nf2_t *fs)
@@ -278,36 +272,32 @@ bool nf2_space_bad_listed(const nf2_t *fs, uint32_t block)
 {
     unsigned i = 0;
 
-    while (i < fs->root.bads && fs->root.bad[i] != block) {
+    while (i < fs->bads && fs->root.bad[i] != block) {
         i++;
     }
-    return i < fs->root.bads;
+    return i < fs->bads;
 }
 
 void nf2_space_freed(nf2_t *fs, uint32_t block)
 {
-    struct nf2_space *space = &fs->space;
-
-    NF2_NEAR(space);
-    if (space->freed_count < NF2_FREED_MAX && !nf2_space_bad_listed(fs, block)) {
+    if (fs->freed_count < NF2_FREED_MAX && !nf2_space_bad_listed(fs, block)) {
         nf2_space_use(fs, block, 1); /* the walk does not find it free */
-        space->freed[space->freed_count++] = (uint16_t)block;
+        fs->space.freed[fs->freed_count++] = (uint16_t)block;
     }
 }
 
 static void return_one(nf2_t *fs, uint32_t block)
 {
-    struct nf2_space *space = &fs->space;
     uint32_t group = nf2_space_group(fs, block);
-    uint32_t at = block - space->now_window * space->window_blocks;
+    uint32_t at = block - fs->now_window * fs->window_blocks;
 
-    if (space->now_fresh) {     /* it is not erased */
-        fs->root.leaky = true;
-    } else if (group != 0 && nf2_bit(space->now, at)) {
-        nf2_bit_set(space->now, at, false);
-        space->erased_groups &= ~group;
-        space->now_free++;
-        space->free++;
+    if (fs->now_fresh) {        /* it is not erased */
+        fs->leaky = true;
+    } else if (group != 0 && nf2_bit(fs->space.now, at)) {
+        nf2_bit_set(fs->space.now, at, false);
+        fs->erased_groups &= ~group;
+        fs->now_free++;
+        fs->free++;
     }
 }
 
@@ -316,8 +306,8 @@ void nf2_space_return(nf2_t *fs)
     struct nf2_space *space = &fs->space;
 
     NF2_NEAR(space);
-    while (space->freed_count > 0) {
-        return_one(fs, space->freed[--space->freed_count]);
+    while (fs->freed_count > 0) {
+        return_one(fs, space->freed[--fs->freed_count]);
     }
     for (; space->moved.count > 0; space->moved.count--) {
         return_one(fs, space->moved.start++);

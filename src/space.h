@@ -13,7 +13,7 @@
 /* A block that is no super block, and that the volume has. */
 static inline bool nf2_space_usable(const nf2_t *fs, uint32_t block)
 {
-    return block >= NF2_SUPER_BLOCKS && block < fs->io.blocks;
+    return block >= NF2_SUPER_BLOCKS && block < fs->blocks;
 }
 
 uint32_t nf2_windows(const nf2_t *fs);
@@ -21,7 +21,7 @@ uint32_t nf2_windows(const nf2_t *fs);
 /* Blocks of a group, which is erased as a whole ahead of need. A window has NF2_GROUPS of them. */
 static inline uint32_t nf2_group_blocks(const nf2_t *fs)
 {
-    return (fs->space.window_blocks + NF2_GROUPS - 1) / NF2_GROUPS;
+    return (fs->window_blocks + NF2_GROUPS - 1) / NF2_GROUPS;
 }
 
 /* Blocks of one large erase; those of a group where the chip has none. */
@@ -85,7 +85,7 @@ uint32_t nf2_space_spare(const nf2_t *fs);
 /* Blocks that data may have to leave in other windows: in each what nodes need. */
 static inline uint32_t nf2_space_elsewhere(const nf2_t *fs)
 {
-    return (fs->io.blocks - 1) / NF2_WINDOW_BLOCKS * 16u;
+    return (fs->blocks - 1) / NF2_WINDOW_BLOCKS * 16u;
 }
 
 /* Blocks that the changes of one call may need for nodes. */

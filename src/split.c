@@ -218,15 +218,12 @@ static int write_part(nf2_t *fs, struct rewrite *rewrite, int part)
 /* A new root: a CHECKPOINT commits. 1, or an error. */
 static NF2_APART int commit_root(nf2_t *fs, const struct nf2_child *node, unsigned level)
 {
-    struct nf2_root *root = &fs->root;
-
-    NF2_NEAR(root);
-    root->node = (uint16_t)node->block;
-    root->node_base = node->base_end;
-    root->level = (uint8_t)level;
+    fs->root_node = (uint16_t)node->block;
+    fs->root_base = node->base_end;
+    fs->root_level = (uint8_t)level;
     int result = nf2_journal_checkpoint(fs, false);
     if (result < 0) {           /* the record may count after a remount */
-        fs->io.broken = true;
+        fs->broken = true;
         return result;
     }
     return 1;
@@ -245,7 +242,7 @@ static void child_op(struct rewrite *rewrite, int part)
 /* One level up: 0, 1 if there is none, or an error. A root above two nodes begins empty. */
 static int go_up(nf2_t *fs, struct rewrite *rewrite)
 {
-    bool root = rewrite->level >= fs->root.level, joined = rewrite->sources == 2;
+    bool root = rewrite->level >= fs->root_level, joined = rewrite->sources == 2;
     struct nf2_iterator gap;
 
     if (root && !rewrite->two) {
@@ -314,7 +311,7 @@ static int append(nf2_t *fs, struct rewrite *rewrite)
     bool torn = result == NF2_FAILED_BLOCK || result == NF2_NODE_HALF;
     if (torn) {
         rewrite->failed = true;
-        fs->space.idle = 0; /* it has to be replaced, however long that takes */
+        fs->idle = 0; /* it has to be replaced, however long that takes */
     }
     result = torn && NF2_BROKEN(NF2_FAULT_TAIL) ? NF2_OK : result;
     return result == NF2_OK ? 1 : result == NF2_NODE_FULL || torn ? 0 : result;
@@ -330,7 +327,7 @@ static void give_up(nf2_t *fs, uint32_t block, int done)
 
 static int run(nf2_t *fs, struct rewrite *rewrite)
 {
-    unsigned top = fs->root.level;
+    unsigned top = fs->root_level;
     int done = 0;
 
     while (done == 0) {
@@ -340,7 +337,7 @@ static int run(nf2_t *fs, struct rewrite *rewrite)
     if (done < 0) {
         rewrite->old = 0xFF;    /* what failed may be there when it is read again */
         if (rewrite->failed) {
-            fs->io.broken = true;
+            fs->broken = true;
         }
     }
     for (unsigned i = 0; i <= top; i++) {
@@ -381,7 +378,7 @@ int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key 
 static int lower_root(nf2_t *fs)
 {
     const struct nf2_child *way = fs->way.node;
-    unsigned level = fs->root.level;
+    unsigned level = fs->root_level;
     nf2_way_forget(fs);
     int done = commit_root(fs, &way[level - 1], level - 1);
 
@@ -392,7 +389,7 @@ static int lower_root(nf2_t *fs)
 int nf2_tree_join(nf2_t *fs, const struct nf2_key *lower, uint32_t bytes)
 {
     const struct nf2_way *way = &fs->way;
-    unsigned level, top = fs->root.level;
+    unsigned level, top = fs->root_level;
     struct rewrite rewrite;
     struct nf2_front front;
 

@@ -18,16 +18,16 @@ static void turn_words(uint32_t *words)
 
 static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
 {
-    const struct nf2_flash *flash = fs->io.flash;
+    const struct nf2_flash *flash = fs->flash;
 
     words[MAGIC] = NF2_MAGIC;
     words[VERSION] = NF2_FORMAT_VERSION;
     /* powers of two, all different */
     words[GEOMETRY] = flash->block_size | NF2_LOG_PAGE | flash->program_unit;
-    words[BLOCKS] = fs->io.blocks;
+    words[BLOCKS] = fs->blocks;
     words[VOLUME] = fs->root.volume_id;
     words[SEQUENCE] = fs->root.super_sequence;
-    words[HEAD] = fs->root.head;
+    words[HEAD] = fs->root_head;
 }
 
 /*
@@ -36,10 +36,8 @@ static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
  */
 static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
 {
-    struct nf2_root *root = &fs->root;
     uint32_t own[WORDS];
 
-    NF2_NEAR(root);
     describe(fs, own);
     turn_words(words);
     if (words[VERSION] != own[VERSION]) {
@@ -48,10 +46,10 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
         *result = NF2_ERR_GEOMETRY;
     } else if (*result != NF2_OK || words[SEQUENCE] > own[SEQUENCE]) {
         *result = NF2_OK;
-        root->super_sequence = words[SEQUENCE];
-        root->super_block = (uint8_t)block;
-        root->volume_id = words[VOLUME];
-        root->head = words[HEAD];
+        fs->root.super_sequence = words[SEQUENCE];
+        fs->super_block = (uint8_t)block;
+        fs->root.volume_id = words[VOLUME];
+        fs->root_head = words[HEAD];
     }
 }
 
@@ -102,17 +100,17 @@ static uint32_t find_end(nf2_t *fs, uint32_t block)
     while (found > 0) {
         found = nf2_scan_next(fs, &scan, &record);
     }
-    bool anchors = scan.last_end != 0 && (!scan.bad || block == fs->root.super_block);
+    bool anchors = scan.last_end != 0 && (!scan.bad || block == fs->super_block);
     return found == 0 && anchors ? nf2_scan_append_at(fs, &scan) : UINT16_MAX;
 }
 
 void nf2_super_forget(nf2_t *fs)
 {
     /* also the last one: it takes no anchor then, but keeps its own */
-    bool all = fs->io.flash->program_unit > 1 && !fs->root.opened;
+    bool all = fs->flash->program_unit > 1 && !fs->opened;
 
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
-        if (all || block != fs->root.super_block) {
+        if (all || block != fs->super_block) {
             fs->root.super_end[block] = UINT16_MAX;
         }
     }
@@ -123,7 +121,7 @@ static NF2_APART int append(nf2_t *fs, uint32_t block, uint16_t *end)
     struct nf2_writer writer;
     uint32_t words[WORDS];
 
-    NF2_ASSERT(block < NF2_SUPER_BLOCKS && fs->root.head >= NF2_SUPER_BLOCKS &&
+    NF2_ASSERT(block < NF2_SUPER_BLOCKS && fs->root_head >= NF2_SUPER_BLOCKS &&
                sizeof words == NF2_ANCHOR_BYTES);
     describe(fs, words);
     turn_words(words);
@@ -153,7 +151,7 @@ static uint32_t behind(uint32_t block)
 
 bool nf2_super_erases(nf2_t *fs)
 {
-    return !fits_in(fs, behind(fs->root.super_block));
+    return !fits_in(fs, behind(fs->super_block));
 }
 
 /*
@@ -163,15 +161,14 @@ bool nf2_super_erases(nf2_t *fs)
  */
 int nf2_super_write(nf2_t *fs)
 {
-    struct nf2_root *root = &fs->root;
     int result = NF2_FAILED_BLOCK;
 
-    uint32_t block = root->super_block;
-    root->super_sequence++;
+    uint32_t block = fs->super_block;
+    fs->root.super_sequence++;
     for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
         block = NF2_BROKEN(NF2_FAULT_ANCHOR) ? block : behind(block);
-        uint16_t *end = &root->super_end[block];
-        bool fits = fits_in(fs, block), failed = (root->bad_flags & NF2_BAD_SUPER(block)) != 0;
+        uint16_t *end = &fs->root.super_end[block];
+        bool fits = fits_in(fs, block), failed = (fs->bad_flags & NF2_BAD_SUPER(block)) != 0;
         if (failed || (!fits && i == 1)) {
             continue;
         }
@@ -182,13 +179,13 @@ int nf2_super_write(nf2_t *fs)
          * In front of a session's first CHECKPOINT that must stay what it was when a cut tore it,
          * bit for bit.
          */
-        if (result == NF2_FAILED_BLOCK && !root->anchor_due) {
-            root->bad_flags |= (uint8_t)NF2_BAD_SUPER(block);
+        if (result == NF2_FAILED_BLOCK && !fs->anchor_due) {
+            fs->bad_flags |= (uint8_t)NF2_BAD_SUPER(block);
         }
     }
-    root->super_block = (uint8_t)block;
+    fs->super_block = (uint8_t)block;
     if (result == NF2_FAILED_BLOCK) {
-        fs->io.broken = true;
+        fs->broken = true;
         return NF2_ERR_IO;
     }
     return result;

@@ -18,7 +18,7 @@ static NF2_APART uint32_t work_left(const nf2_t *fs)
 {
     uint32_t all = nf2_max(fs->walk.leaves_before, fs->walk.leaves) + 1u - fs->walk.leaves;
 
-    return LEAF_WORK * all + (fs->walk.emptying ? fs->walk.to_move : 0);
+    return LEAF_WORK * all + (fs->walk_emptying ? fs->to_move : 0);
 }
 
 /* Blocks that so many moved pages take: their leaves are written anew, too. */
@@ -36,14 +36,14 @@ static void begin_phase(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
     uint32_t stock = nf2_alloc_stock(fs);
-    uint32_t kept = nf2_space_spare(fs) + (walk->emptying ? blocks_of_moves(fs, walk->to_move) : 0);
-    uint32_t left = stock > kept ? stock - kept : 0;
+    uint32_t moves = fs->walk_emptying ? blocks_of_moves(fs, fs->to_move) : 0;
+    uint32_t kept = nf2_space_spare(fs) + moves, left = stock > kept ? stock - kept : 0;
 
     NF2_NEAR(walk);
     walk->stock = stock;
-    walk->moves = walk->to_move;
+    walk->moves = fs->to_move;
     walk->work = work_left(fs);
-    walk->allowed = nf2_max(walk->emptying ? nf2_min(left, walk->gain / 4 * 3) :
+    walk->allowed = nf2_max(fs->walk_emptying ? nf2_min(left, walk->gain / 4 * 3) :
                             nf2_min(left, 64) / 16, 1);
 }
 
@@ -61,20 +61,19 @@ static int take_over(nf2_t *fs, bool fresh)
 {
     struct nf2_space *space = &fs->space;
 
-    NF2_NEAR(space);
     NF2_TRY(nf2_walk_pin(fs));
-    if (space->now_window != space->mark_window) { /* else nf2_wear_take() has seen to it */
-        note_left(space, space->now_window, space->now_free);
-        space->erased_groups = 0;
-        space->ahead = 0;
+    if (fs->now_window != fs->mark_window) { /* else nf2_wear_take() has seen to it */
+        note_left(space, fs->now_window, fs->now_free);
+        fs->erased_groups = 0;
+        fs->ahead = 0;
     }
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
-    space->now_window = (uint16_t)space->mark_window;
-    space->now_free = (uint16_t)nf2_space_count(fs, space->now);
-    space->now_fresh = fresh;
-    space->fresh = fresh && space->now_window + 1u < nf2_windows(fs);
-    space->drained = false;
-    space->now_counted = true;
+    fs->now_window = fs->mark_window;
+    fs->now_free = (uint16_t)nf2_space_count(fs, space->now);
+    fs->now_fresh = fresh;
+    fs->fresh = fresh && fs->now_window + 1u < nf2_windows(fs);
+    fs->drained = false;
+    fs->now_counted = true;
     fs->walk.stock = nf2_alloc_stock(fs);
     return nf2_journal_checkpoint(fs, false);
 }
@@ -113,21 +112,21 @@ static NF2_APART void count_window(nf2_t *fs)
     NF2_NEAR(space);
     if (space->lap_windows == 0) {
         space->lap_free = 0;
-        space->now_counted = false;
+        fs->now_counted = false;
     }
-    uint32_t count = nf2_space_count(fs, space->mark), left = 2u * space->left[space->mark_window];
+    uint32_t count = nf2_space_count(fs, space->mark), left = 2u * space->left[fs->mark_window];
     left = left < 2u * LEFT_MOST && count > left ? count - left : 0;
-    space->free = (uint16_t)nf2_min(space->free + left, fs->io.blocks - 1u);
-    note_left(space, space->mark_window, count);
+    fs->free = (uint16_t)nf2_min(fs->free + left, fs->blocks - 1u);
+    note_left(space, fs->mark_window, count);
     space->lap_free += count;
     space->lap_windows++;
     if (space->lap_windows >= nf2_windows(fs)) {
-        bool known = space->lap_known && nf2_windows(fs) > 1 && !space->pristine;
-        space->free = (uint16_t)(known ? space->free : space->lap_free);
-        space->lap_known = true;
+        bool known = fs->lap_known && nf2_windows(fs) > 1 && !fs->pristine;
+        fs->free = (uint16_t)(known ? fs->free : space->lap_free);
+        fs->lap_known = true;
         space->lap_windows = 0;
-        space->settled = space->pristine;
-        fs->root.leaky = !space->pristine || find_orphan(fs, &orphan) != 0;
+        fs->settled = fs->pristine;
+        fs->leaky = !fs->pristine || find_orphan(fs, &orphan) != 0;
     }
 }
 
@@ -135,34 +134,33 @@ static NF2_APART void count_window(nf2_t *fs)
 static int end_walk(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
-    struct nf2_space *space = &fs->space;
 
     NF2_NEAR(walk);
-    space->victims = UINT32_MAX; /* cells with something pinned fall out */
+    fs->victims = UINT32_MAX; /* cells with something pinned fall out */
     NF2_TRY(nf2_walk_pin(fs));
-    if (!walk->emptying && !fs->group_busy) {
+    if (!fs->walk_emptying && !fs->group_busy) {
         bool chosen = nf2_victims_choose(fs);
         NF2_TRY(nf2_wear_look(fs));
-        chosen = chosen || space->laggards != 0;
-        if (chosen || (walk->hard && nf2_victims_zoom(fs))) {
+        chosen = chosen || fs->laggards != 0;
+        if (chosen || (fs->walk_hard && nf2_victims_zoom(fs))) {
             NF2_TRY(nf2_walk_begin(fs, chosen));
             begin_phase(fs);
             return NF2_OK;
         }
     }
     /* What a zoom looked at does not count: it looks at other parts until none is left. */
-    walk->fruitless = walk->emptying ? 0 : (uint8_t)(walk->fruitless + !nf2_victims_zoomed(fs));
-    space->victims = space->laggards = 0;
-    walk->ready = true;
-    walk->ended = space->erases;
-    bool same = space->mark_window == space->now_window;
+    walk->fruitless = fs->walk_emptying ? 0 : (uint8_t)(walk->fruitless + !nf2_victims_zoomed(fs));
+    fs->victims = fs->laggards = 0;
+    fs->walk_ready = true;
+    walk->ended = fs->erases;
+    bool same = fs->mark_window == fs->now_window;
     /* before it is counted: a record meanwhile must not have new counts and old bits */
     if (same) {
         nf2_wear_take(fs);
     }
     count_window(fs);
     if (same) {
-        walk->ready = false;
+        fs->walk_ready = false;
         return take_over(fs, false);
     }
     return NF2_OK;
@@ -182,7 +180,7 @@ static int walk_step(nf2_t *fs)
 /* What a walk would find of a window that was never used. */
 static int mark_bad_keys(nf2_t *fs)
 {
-    uint32_t block = fs->space.mark_window * fs->space.window_blocks;
+    uint32_t block = fs->mark_window * fs->window_blocks;
     int found;
 
     for (; (found = nf2_system_next(fs, NF2_KEY_BAD, block, &block)) > 0; block++) {
@@ -197,26 +195,23 @@ static int mark_bad_keys(nf2_t *fs)
  */
 static int next_window(nf2_t *fs)
 {
-    struct nf2_space *space = &fs->space;
-
-    NF2_NEAR(space);
-    if (space->fresh && space->now_window + 1u < nf2_windows(fs)) {
-        space->mark_window = space->now_window + 1;
-        nf2_space_clear(fs, space->mark, space->mark_window);
+    if (fs->fresh && fs->now_window + 1u < nf2_windows(fs)) {
+        fs->mark_window = fs->now_window + 1;
+        nf2_space_clear(fs, fs->space.mark, fs->mark_window);
         NF2_TRY(mark_bad_keys(fs));
         NF2_TRY(take_over(fs, true));
         return 1;
     }
-    if (fs->walk.ready || (NF2_BROKEN(NF2_FAULT_VICTIMS) && fs->walk.emptying)) {
+    if (fs->walk_ready || (NF2_BROKEN(NF2_FAULT_VICTIMS) && fs->walk_emptying)) {
         nf2_wear_take(fs);
-        fs->walk.ready = false;
+        fs->walk_ready = false;
         NF2_TRY(take_over(fs, false));
         return 1;
     }
-    if (!fs->walk.active) {
-        space->mark_window = (uint16_t)((space->mark_window + 1u) % nf2_windows(fs));
-        if (space->lap_windows == 0) {
-            space->pristine = true;
+    if (!fs->walk_active) {
+        fs->mark_window = (uint16_t)((fs->mark_window + 1u) % nf2_windows(fs));
+        if (fs->space.lap_windows == 0) {
+            fs->pristine = true;
         }
         nf2_victims_begin(fs);
         NF2_TRY(nf2_walk_begin(fs, false));
@@ -231,7 +226,7 @@ static int next_window(nf2_t *fs)
  */
 static int orphan_step(nf2_t *fs)
 {
-    uint32_t id, before = fs->io.changes;
+    uint32_t id, before = fs->changes;
     struct nf2_op op;
 
     /* a leaf may have to be written anew: first a walk looks for blocks */
@@ -251,7 +246,7 @@ static int orphan_step(nf2_t *fs)
     found = nf2_change_ahead(fs, &op, 1);
     found = found == NF2_NEED_SPACE ? 0 : found < 0 ? found : 1;
     /* where nothing is removed a leaf is out of order */
-    return found <= 0 || before != fs->io.changes ? found : NF2_ERR_IO;
+    return found <= 0 || before != fs->changes ? found : NF2_ERR_IO;
 }
 
 /* One walk, or as much of it as is needed; `taken`: a window is taken without any. */
@@ -283,7 +278,7 @@ static NF2_APART bool nodes_enough(const nf2_t *fs, uint32_t number)
 
 static bool data_enough(const nf2_t *fs, uint32_t number)
 {
-    uint32_t kept = fs->walk.hard ? nf2_space_kept(fs) : number;
+    uint32_t kept = fs->walk_hard ? nf2_space_kept(fs) : number;
     return nf2_alloc_stock(fs) > kept;
 }
 
@@ -306,11 +301,11 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     int result = NF2_OK;
 
     NF2_NEAR(walk);
-    walk->hard = false;         /* an error may have ended the last search */
+    fs->walk_hard = false;      /* an error may have ended the last search */
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */
     /* a search for all blocks may have left enough in another window */
-    if (!enough(fs, number) && walk->spent - 2 * (fs->io.changes + fs->moves) <= all) {
+    if (!enough(fs, number) && walk->spent - 2 * (fs->changes + fs->moves) <= all) {
         return NF2_ERR_NOSPC;
     }
     while (result == NF2_OK && !enough(fs, number)) {
@@ -325,25 +320,25 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
                 idle = 0;
                 walk->looked_closer = 0;
             }
-            if (!walk->hard && idle > windows) {
-                walk->hard = true;
+            if (!fs->walk_hard && idle > windows) {
+                fs->walk_hard = true;
                 walk->fruitless = 0;
                 give_up_runs(fs);
             }
         }
-        if (idle > 6 * windows + 6 || (walk->hard && walk->fruitless >= lap)) {
-            walk->spent = 2 * (fs->io.changes + fs->moves) + all;
+        if (idle > 6 * windows + 6 || (fs->walk_hard && walk->fruitless >= lap)) {
+            walk->spent = 2 * (fs->changes + fs->moves) + all;
             result = NF2_ERR_NOSPC;
         }
     }
-    walk->hard = false;
+    fs->walk_hard = false;
     return result;
 }
 
 /* Not all that is free may be known: what other windows need counts where a promise is kept. */
 static NF2_APART uint32_t held_back(const nf2_t *fs)
 {
-    return nf2_space_reserve(fs, fs->space.promised != 0);
+    return nf2_space_reserve(fs, fs->promised != 0);
 }
 
 /* ---- pace ------------------------------------------------------------------------------------ */
@@ -353,7 +348,7 @@ static uint32_t work_due(const nf2_t *fs)
 {
     const struct nf2_walk *walk = &fs->walk;
     uint32_t stock = nf2_alloc_stock(fs) +
-                     (walk->emptying ? blocks_of_moves(fs, walk->moves - walk->to_move) : 0);
+                     (fs->walk_emptying ? blocks_of_moves(fs, walk->moves - fs->to_move) : 0);
     uint32_t taken = (walk->stock > stock ? walk->stock - stock : 0) + 1u;
 
     return taken < walk->allowed ? walk->work - walk->work * taken / walk->allowed : 0;
@@ -365,9 +360,9 @@ static uint32_t work_due(const nf2_t *fs)
  */
 static uint32_t effort_allowed(const nf2_t *fs, bool few)
 {
-    uint32_t more = EFFORT * fs->space.window_blocks / 2 / (nf2_space_total(fs) + 1u);
+    uint32_t more = EFFORT * fs->window_blocks / 2 / (nf2_space_total(fs) + 1u);
 
-    return few ? 3 * fs->io.blocks : nf2_max(EFFORT, more);
+    return few ? 3 * fs->blocks : nf2_max(EFFORT, more);
 }
 
 /*
@@ -377,31 +372,29 @@ static uint32_t effort_allowed(const nf2_t *fs, bool few)
 static NF2_APART int pace(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
-    struct nf2_space *space = &fs->space;
     /* Then the walk goes on with each call, and empties whatever wins something. */
-    bool few = space->lap_known && walk->spent == 0 &&
-               nf2_space_total(fs) < held_back(fs) + space->window_blocks / 64;
-    bool empty = space->now_free == 0 || space->drained;
-    bool used_up = few || (empty && (space->fresh || space->erases - walk->ended > 16));
+    bool few = fs->lap_known && walk->spent == 0 &&
+               nf2_space_total(fs) < held_back(fs) + fs->window_blocks / 64;
+    bool empty = fs->now_free == 0 || fs->drained;
+    bool used_up = few || (empty && (fs->fresh || fs->erases - walk->ended > 16));
     /* garbage ripens */
-    uint32_t begin = walk->stock > space->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock;
+    uint32_t begin = walk->stock > fs->window_blocks / 3 ? walk->stock / 3 * 2 : walk->stock;
 
-    NF2_NEAR(walk);
-    walk->hard = few;
-    if (space->fresh || walk->ready) {
+    fs->walk_hard = few;
+    if (fs->fresh || fs->walk_ready) {
         return used_up ? next_window(fs) : NF2_OK;
     }
-    if (!walk->active) {
+    if (!fs->walk_active) {
         if ((nf2_alloc_stock(fs) >= begin && !used_up) ||
-            (nf2_windows(fs) == 1 && space->now_free > space->window_blocks / 4)) {
+            (nf2_windows(fs) == 1 && fs->now_free > fs->window_blocks / 4)) {
             return NF2_OK;
         }
         NF2_TRY(next_window(fs));
     }
     uint32_t due = used_up ? 0 : work_due(fs);
-    bool emptying = walk->emptying;
-    while (walk->active && walk->emptying == emptying && work_left(fs) > due &&
-           fs->io.effort < effort_allowed(fs, few)) {
+    bool emptying = fs->walk_emptying;
+    while (fs->walk_active && fs->walk_emptying == emptying && work_left(fs) > due &&
+           fs->effort < effort_allowed(fs, few)) {
         NF2_TRY(walk_step(fs));
     }
     return NF2_OK;
@@ -422,13 +415,13 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
 {
     uint32_t kept = nf2_space_kept(fs);
 
-    fs->space.idle_walks = 0;
+    fs->idle_walks = 0;
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_sweep_finish(fs));
     NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
     NF2_TRY(pace(fs));
     /* a removal frees as many nodes as it takes: on a full volume each would walk in vain */
-    if (nodes_enough(fs, urgent ? fs->root.level + 3u : kept)) {
+    if (nodes_enough(fs, urgent ? fs->root_level + 3u : kept)) {
         return NF2_OK;
     }
     int result = walk_until(fs, nodes_enough, kept);
@@ -447,21 +440,18 @@ int nf2_sweep_room(nf2_t *fs, uint32_t blocks)
 
 int nf2_sweep_step(nf2_t *fs)
 {
-    struct nf2_walk *walk = &fs->walk;
-
-    NF2_NEAR(walk);
     /* orphans are not looked for while a walk is on: each step would read two leaves */
-    if (!walk->active) {
+    if (!fs->walk_active) {
         int orphans = orphan_step(fs);
         /* what is ready is taken: with more blocks more can be emptied */
-        bool few = fs->space.now_free < LEFT_FEW;
-        if (orphans != 0 || (walk->ready && !few) || fs->space.fresh || fs->space.settled ||
-            fs->space.idle_walks == IDLE_WALKS) {
+        bool few = fs->now_free < LEFT_FEW;
+        if (orphans != 0 || (fs->walk_ready && !few) || fs->fresh || fs->settled ||
+            fs->idle_walks == IDLE_WALKS) {
             return orphans;
         }
-        fs->space.idle_walks++;
+        fs->idle_walks++;
         NF2_TRY(next_window(fs));
     }
-    NF2_TRY(walk->active ? walk_step(fs) : NF2_OK);
+    NF2_TRY(fs->walk_active ? walk_step(fs) : NF2_OK);
     return 1;
 }

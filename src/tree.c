@@ -55,7 +55,7 @@ int nf2_tree_child(nf2_t *fs, uint32_t place, struct nf2_front *front, struct nf
     node->block = (uint16_t)block;
     node->base_end = nf2_get16(child + 4);
     /* 0: a view without a node */
-    return valid && block != 0 && block < fs->io.blocks ? NF2_OK : NF2_ERR_IO;
+    return valid && block != 0 && block < fs->blocks ? NF2_OK : NF2_ERR_IO;
 }
 
 int nf2_tree_leads(nf2_t *fs, const struct nf2_key *key, bool below)
@@ -133,9 +133,9 @@ static int find_way(nf2_t *fs, const struct nf2_key *key, bool below)
             return 1;
         }
     }
-    level = fs->root.level;
-    way->node[level].block = fs->root.node;
-    way->node[level].base_end = fs->root.node_base;
+    level = fs->root_level;
+    way->node[level].block = fs->root_node;
+    way->node[level].base_end = fs->root_base;
     return way_from(fs, key, below, level);
 }
 

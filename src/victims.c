@@ -9,7 +9,7 @@
 
 NF2_APART uint32_t nf2_victims_floor(const nf2_t *fs)
 {
-    return 3u + 2u * fs->root.level;
+    return 3u + 2u * fs->root_level;
 }
 
 /* As many blocks as a large erase takes, on volumes that have enough of such cells. */
@@ -17,19 +17,19 @@ static uint32_t cell_as_rule(const nf2_t *fs)
 {
     uint32_t group = nf2_group_blocks(fs), large = nf2_min(nf2_large_blocks(fs), 16);
 
-    return fs->space.window_blocks >= 8 * large ? nf2_max(group, large) : group;
+    return fs->window_blocks >= 8 * large ? nf2_max(group, large) : group;
 }
 
 void nf2_victims_begin(nf2_t *fs)
 {
-    fs->space.victims = fs->space.laggards = 0;
-    fs->space.cell_first = 0;
-    fs->space.cell_blocks = (uint16_t)cell_as_rule(fs);
+    fs->victims = fs->laggards = 0;
+    fs->cell_first = 0;
+    fs->cell_blocks = (uint16_t)cell_as_rule(fs);
 }
 
 bool nf2_victims_zoomed(const nf2_t *fs)
 {
-    return fs->space.cell_blocks != cell_as_rule(fs);
+    return fs->cell_blocks != cell_as_rule(fs);
 }
 
 struct cell {
@@ -40,9 +40,9 @@ struct cell {
 
 static void look_at(const nf2_t *fs, uint32_t number, struct cell *cell)
 {
-    uint32_t first = fs->space.cell_first + number * fs->space.cell_blocks;
-    uint32_t behind = fs->io.blocks - fs->space.mark_window * fs->space.window_blocks;
-    uint32_t end = nf2_min(first + fs->space.cell_blocks, nf2_min(fs->space.window_blocks, behind));
+    uint32_t first = fs->cell_first + number * fs->cell_blocks;
+    uint32_t behind = fs->blocks - fs->mark_window * fs->window_blocks;
+    uint32_t end = nf2_min(first + fs->cell_blocks, nf2_min(fs->window_blocks, behind));
 
     cell->blocks = cell->used = 0;
     for (; first < end; first++) {
@@ -61,7 +61,7 @@ static void look_at(const nf2_t *fs, uint32_t number, struct cell *cell)
 static bool worth_emptying(const nf2_t *fs, const struct cell *cell, bool scarce)
 {
     uint32_t parts = nf2_space_parts(fs);
-    bool single = fs->space.cell_blocks == 1, large = nf2_large_blocks(fs) > 1 && !single;
+    bool single = fs->cell_blocks == 1, large = nf2_large_blocks(fs) > 1 && !single;
     bool cheap = 16 * cell->live <= WORTH * parts * (large ? cell->blocks : cell->used);
     bool wins = cell->garbage >= (single ? parts / 16 : parts) && (scarce || cheap);
 
@@ -98,7 +98,7 @@ static NF2_APART uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t pa
 static void choose_grain(nf2_t *fs, uint32_t moved, uint32_t room)
 {
     uint32_t least = 150u * moved / nf2_max(room, 1), grain = GRAIN_LEAST;
-    bool many = fs->walk.leaves_before >= fs->io.blocks / 64; /* leaves: pieces are short */
+    bool many = fs->walk.leaves_before >= fs->blocks / 64; /* leaves: pieces are short */
 
     for (uint32_t above = nf2_min((least - 1) >> GRAIN_LEAST, GRAINS_ABOVE); above != 0;
          above >>= 1) {
@@ -109,38 +109,36 @@ static void choose_grain(nf2_t *fs, uint32_t moved, uint32_t room)
 
 bool nf2_victims_choose(nf2_t *fs)
 {
-    struct nf2_space *space = &fs->space;
-    struct nf2_walk *walk = &fs->walk;
     uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs);
     uint32_t per_block = nf2_space_parts(fs);
     uint32_t parts = stock > floor ? per_block * (stock - floor) : 0, enough = NF2_NONE, number;
-    uint32_t won = nf2_space_count(fs, space->mark), candidates = space->victims;
+    uint32_t won = nf2_space_count(fs, fs->space.mark), candidates = fs->victims;
     /* parts that nobody needs, that are live, that are not */
     uint32_t garbage = 0, moved = 0, room = 0;
     struct cell cell;
 
-    if (!walk->hard) {
-        enough = space->window_blocks / 2;
+    if (!fs->walk_hard) {
+        enough = fs->window_blocks / 2;
         parts -= parts / 8;     /* the rest is for what is written meanwhile */
     }
-    space->victims = 0;
+    fs->victims = 0;
     while ((number = pick(fs, candidates, parts, won < enough, &cell)) < NF2_CELLS) {
         candidates &= ~(1u << number);
-        space->victims |= 1u << number;
+        fs->victims |= 1u << number;
         won += cell.blocks;
         moved += cell.live;
         room += cell.blocks * per_block - cell.live;
         parts -= nf2_min(parts, cell.live + cell.live / 8 + 1); /* leaves are written anew, too */
         garbage += cell.garbage;
     }
-    walk->to_move = moved * nf2_block_pages(fs) / per_block;
-    walk->gain = room / per_block;
+    fs->to_move = moved * nf2_block_pages(fs) / per_block;
+    fs->walk.gain = room / per_block;
     /* not without victims */
-    bool worth = garbage >= per_block / 16 || room > space->cell_blocks * per_block;
+    bool worth = garbage >= per_block / 16 || room > fs->cell_blocks * per_block;
     if (worth) {
         choose_grain(fs, moved, room);
     } else {
-        space->victims = 0;     /* holes would be moved about, for ever */
+        fs->victims = 0;     /* holes would be moved about, for ever */
     }
     return worth;
 }
@@ -163,7 +161,7 @@ static uint32_t garbage_in(const nf2_t *fs, uint32_t first, uint32_t behind)
 
 bool nf2_victims_zoom(nf2_t *fs)
 {
-    uint32_t size = fs->space.cell_blocks, most = 0, best = 0;
+    uint32_t size = fs->cell_blocks, most = 0, best = 0;
 
     if (nf2_victims_zoomed(fs) || size == 1) {
         return false;
@@ -179,7 +177,7 @@ bool nf2_victims_zoom(nf2_t *fs)
         return false;
     }
     fs->walk.looked_closer |= ((1u << cells) - 1) << best;
-    fs->space.cell_first = (uint16_t)(best * size);
-    fs->space.cell_blocks = 1;
+    fs->cell_first = (uint16_t)(best * size);
+    fs->cell_blocks = 1;
     return true;
 }

@@ -16,7 +16,7 @@ uint32_t nf2_victims_floor(const nf2_t *fs);
 void nf2_victims_begin(nf2_t *fs);
 
 /*
- * Chooses victims in the window that was marked, among those that space.victims has: is there any?
+ * Chooses victims in the window that was marked, among those that `victims` has: is there any?
  */
 bool nf2_victims_choose(nf2_t *fs);
 

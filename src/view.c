@@ -221,7 +221,7 @@ static int load(nf2_t *fs, struct nf2_child node, uint32_t level, struct nf2_vie
     }
     view->end = (uint16_t)nf2_scan_append_at(fs, &scan);
     /* No cut left what was programmed since the mount, if the session before was left cleanly. */
-    bool no_cut = fs->io.epoch_known && !fs->io.cut && !fs->io.broken;
+    bool no_cut = !fs->cut && !fs->broken;
     bool damaged = scan.damaged || (scan.own && no_cut);
     return found < 0 ? found : damaged ? NF2_ERR_IO : NF2_OK;
 }

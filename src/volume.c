@@ -11,11 +11,11 @@
 
 static void set_windows(nf2_t *fs)
 {
-    uint32_t windows = (fs->io.blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS;
-    uint32_t blocks = (fs->io.blocks + windows - 1) / windows;
+    uint32_t windows = (fs->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS;
+    uint32_t blocks = (fs->blocks + windows - 1) / windows;
 
-    fs->space.window_blocks = windows > 1 ? (blocks + 15u) & ~15u : blocks;
-    fs->space.cell_blocks = 1;
+    fs->window_blocks = windows > 1 ? (blocks + 15u) & ~15u : blocks;
+    fs->cell_blocks = 1;
 }
 
 static void set_views(nf2_t *fs, const struct nf2_config *config)
@@ -35,18 +35,18 @@ static int begin(nf2_t *fs)
     const struct nf2_config *config = fs->config;
 
     NF2_TRY(nf2_flash_validate(config));
-    fs->io.flash = config->flash;
+    fs->flash = config->flash;
     fs->drive.offset = config->offset;
-    uint32_t size = config->size != 0 ? config->size : fs->io.flash->chip_size - config->offset;
-    fs->io.blocks = size / nf2_block_bytes(fs);
-    fs->io.log_bytes = (uint16_t)nf2_min(NF2_LOG_BYTES_MAX, nf2_block_bytes(fs));
-    fs->io.read_buffer = config->buffer;
-    fs->io.write_buffer = fs->io.read_buffer + NF2_LOG_PAGE;
+    uint32_t size = config->size != 0 ? config->size : fs->flash->chip_size - config->offset;
+    fs->blocks = size / nf2_block_bytes(fs);
+    fs->log_bytes = (uint16_t)nf2_min(NF2_LOG_BYTES_MAX, nf2_block_bytes(fs));
+    fs->read_buffer = config->buffer;
+    fs->write_buffer = fs->read_buffer + NF2_LOG_PAGE;
     fs->drive.window_end = 0;
-    if (fs->io.blocks < NF2_BLOCKS_MIN) {
+    if (fs->blocks < NF2_BLOCKS_MIN) {
         return NF2_ERR_NOSPC;
     }
-    if (fs->io.blocks > 65536u) {
+    if (fs->blocks > 65536u) {
         return NF2_ERR_GEOMETRY;
     }
     set_windows(fs);
@@ -81,7 +81,7 @@ static int erase_super(nf2_t *fs)
             NF2_TRY(result);
         }
         /* the first anchor goes to the one behind: 0, or the first that is not bad */
-        root->super_block = (uint8_t)block;
+        fs->super_block = (uint8_t)block;
     }
     return NF2_OK;
 }
@@ -89,16 +89,13 @@ static int erase_super(nf2_t *fs)
 /* All blocks are free; the log has none yet: it begins with a turn. */
 static void begin_space(nf2_t *fs)
 {
-    struct nf2_root *root = &fs->root;
-
-    NF2_NEAR(root);
     nf2_space_clear(fs, fs->space.now, 0);
     nf2_space_use(fs, NF2_SUPER_BLOCKS, 1);
-    fs->space.now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
-    fs->space.free = (uint16_t)(fs->io.blocks - NF2_SUPER_BLOCKS - 1u);
-    root->next = NF2_SUPER_BLOCKS;
-    root->next_suspect = true;
-    root->end = (uint16_t)nf2_log_bytes(fs);
+    fs->now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
+    fs->free = (uint16_t)(fs->blocks - NF2_SUPER_BLOCKS - 1u);
+    fs->root_next = NF2_SUPER_BLOCKS;
+    fs->next_suspect = true;
+    fs->root_end = (uint16_t)nf2_log_bytes(fs);
 }
 
 /* An empty leaf is the root. */
@@ -117,8 +114,8 @@ static int write_root(nf2_t *fs)
             nf2_journal_bad(fs, block);
         }
     }
-    fs->root.node = (uint16_t)block;
-    fs->root.node_base = (uint16_t)writer.position;
+    fs->root_node = (uint16_t)block;
+    fs->root_base = (uint16_t)writer.position;
     return result;
 }
 
@@ -131,8 +128,8 @@ static bool taken(const nf2_t *fs, uint32_t block)
     const struct nf2_claim *nodes = &fs->space.nodes;
     bool claimed = block - nodes->start < nodes->erased;
 
-    return block < NF2_SUPER_BLOCKS || claimed || block == fs->root.head ||
-           block == fs->root.node ||
+    return block < NF2_SUPER_BLOCKS || claimed || block == fs->root_head ||
+           block == fs->root_node ||
            nf2_space_bad_listed(fs, block);
 }
 
@@ -155,28 +152,28 @@ static int erase_rest(nf2_t *fs)
 {
     uint32_t count;
 
-    for (uint32_t block = 0; block < fs->io.blocks; block += count) {
+    for (uint32_t block = 0; block < fs->blocks; block += count) {
         uint32_t large = nf2_large_begins(fs, block) ? nf2_large_blocks(fs) : 1;
         uint32_t free = free_from(fs, block, large);
         count = 1;
         if (free == 0) {
             continue;
         }
-        bool fits = free == large && block + large <= fs->io.blocks;
+        bool fits = free == large && block + large <= fs->blocks;
         int erased = nf2_alloc_erase(fs, block, fits ? large : 1);
         if (erased == NF2_FAILED_BLOCK) {
-            nf2_space_taken(fs, block >= fs->space.window_blocks);
+            nf2_space_taken(fs, block >= fs->window_blocks);
             NF2_TRY(nf2_bad_record(fs));
         } else {
             NF2_TRY(erased);
             count = (uint32_t)erased;
-            if (block == fs->root.next) {
-                fs->root.next_suspect = false;
+            if (block == fs->root_next) {
+                fs->next_suspect = false;
             }
         }
     }
-    fs->space.now_fresh = true;
-    fs->space.fresh = fs->io.blocks > fs->space.window_blocks;
+    fs->now_fresh = true;
+    fs->fresh = fs->blocks > fs->window_blocks;
     return NF2_OK;
 }
 
@@ -187,8 +184,7 @@ static int do_format(nf2_t *fs, int flags)
     if ((flags & ~NF2_FORMAT_ERASE) != 0) {
         return NF2_ERR_INVAL;
     }
-    fs->io.epoch = 12u << 12;   /* of number 0 */
-    fs->io.epoch_known = true;
+    fs->epoch = 12u << 12;   /* of number 0 */
     fs->root.next_id = NF2_FIRST_ID;
     begin_space(fs);
     NF2_TRY(erase_super(fs));
@@ -213,22 +209,20 @@ static int usable(const nf2_t *fs, uint32_t block, int error)
 
 static int do_mount(nf2_t *fs)
 {
-    const struct nf2_root *root = &fs->root;
     int result = begin(fs);
 
-    NF2_NEAR(root);
     NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
     NF2_TRY(nf2_super_find(fs));
-    NF2_TRY(usable(fs, root->head, NF2_ERR_CORRUPT));
+    NF2_TRY(usable(fs, fs->root_head, NF2_ERR_CORRUPT));
     NF2_TRY(nf2_journal_read(fs));
-    NF2_TRY(usable(fs, root->node, NF2_ERR_FOREIGN)); /* a format was cut */
-    NF2_TRY(usable(fs, root->next, NF2_ERR_FOREIGN));
-    bool waits = root->group_at != 0 && !NF2_BROKEN(NF2_FAULT_REDO);
+    NF2_TRY(usable(fs, fs->root_node, NF2_ERR_FOREIGN)); /* a format was cut */
+    NF2_TRY(usable(fs, fs->root_next, NF2_ERR_FOREIGN));
+    bool waits = fs->group_at != 0 && !NF2_BROKEN(NF2_FAULT_REDO);
     fs->group_busy = waits ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
-    fs->space.mark_window = fs->space.now_window;
+    fs->mark_window = fs->now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.stock = nf2_alloc_stock(fs);
-    fs->io.read_only = fs->mounted = true;
+    fs->read_only = fs->mounted = true;
     return NF2_OK;
 }
 
@@ -239,7 +233,7 @@ static int leave(nf2_t *fs)
         nf2_file_end(fs, file);
     }
     fs->files = NULL;
-    if (!fs->root.opened && !fs->io.cut && !fs->io.broken) {
+    if (!fs->opened && !fs->cut && !fs->broken) {
         return NF2_OK; /* nothing was changed since it was left cleanly */
     }
     NF2_TRY(nf2_journal_open(fs));
@@ -249,7 +243,7 @@ static int leave(nf2_t *fs)
 
     if (!waits) {
         NF2_TRY(result);
-        fs->root.group_at = 0;
+        fs->group_at = 0;
     }
     nf2_space_return(fs);
     return nf2_journal_checkpoint(fs, true);
@@ -284,12 +278,12 @@ static int do_statfs(nf2_t *fs, struct nf2_statfs *out)
     }
     nf2_journal_prepare(fs);
     out->block_size = nf2_block_bytes(fs);
-    out->blocks = fs->io.blocks;
+    out->blocks = fs->blocks;
     out->blocks_free = nf2_space_total(fs);
     out->blocks_available = nf2_space_available(fs);
     uint32_t erased = (uint32_t)space->nodes.erased + space->data.erased + space->moved.erased;
-    for (uint32_t at = 0, block = space->now_window * space->window_blocks;
-         at < space->window_blocks; at++, block++) {
+    for (uint32_t at = 0, block = fs->now_window * fs->window_blocks;
+         at < fs->window_blocks; at++, block++) {
         erased += nf2_space_run(fs, at, at + 1u) & nf2_space_erased(fs, block, 1);
     }
     out->blocks_erased = erased;
@@ -301,8 +295,8 @@ static int do_health(nf2_t *fs, struct nf2_health *out)
     if (out == NULL) {
         return NF2_ERR_INVAL;
     }
-    out->erases_total = fs->space.erases;
-    out->erases_mean = fs->space.erases / fs->io.blocks;
+    out->erases_total = fs->erases;
+    out->erases_mean = fs->erases / fs->blocks;
     nf2_wear_range(fs, &out->erases_min, &out->erases_max);
     out->mounts_unclean = fs->root.unclean_mounts;
     return nf2_bad_count(fs, &out->blocks_bad);
@@ -352,7 +346,7 @@ int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags)
     NF2_TRY(nf2_mount_rdonly(fs, config));
     if (flags == NF2_MOUNT_RDWR) {
         fs->writing = &writing;
-        fs->io.read_only = false;
+        fs->read_only = false;
     }
     return NF2_OK;
 }

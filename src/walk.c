@@ -14,7 +14,7 @@
 static NF2_APART void pin_run(nf2_t *fs, uint32_t block, uint32_t count)
 {
     nf2_space_use(fs, block, count);
-    for (uint32_t i = 0; fs->walk.active && i < count; i++) {
+    for (uint32_t i = 0; fs->walk_active && i < count; i++) {
         nf2_space_live(fs, block + i, nf2_block_bytes(fs));
     }
 }
@@ -38,12 +38,12 @@ int nf2_walk_pin(nf2_t *fs)
     for (unsigned i = 0; i < sizeof space->claim / sizeof space->claim[0]; i++) {
         pin_run(fs, space->claim[i].start, space->claim[i].count);
     }
-    pin_run(fs, fs->root.head, 1);
-    pin_run(fs, fs->root.next, fs->root.next < fs->io.blocks);
-    for (unsigned i = 0; i < space->freed_count; i++) {
+    pin_run(fs, fs->root_head, 1);
+    pin_run(fs, fs->root_next, fs->root_next < fs->blocks);
+    for (unsigned i = 0; i < fs->freed_count; i++) {
         pin_run(fs, space->freed[i], 1);
     }
-    for (unsigned i = 0; i < fs->root.bads; i++) {
+    for (unsigned i = 0; i < fs->bads; i++) {
         pin_run(fs, fs->root.bad[i], 1);
     }
     return fs->group_busy ? nf2_group_pin(fs) : NF2_OK;
@@ -57,7 +57,7 @@ static void mark_piece(nf2_t *fs, const struct nf2_piece *piece)
     for (uint32_t i = 0, at = piece->within; i < blocks; i++, at = 0) {
         uint32_t here = nf2_min(left, bytes - at);
         /* it may take more */
-        here = piece->kind == NF2_PIECE_FRAMES && !fs->walk.hard ? bytes : here;
+        here = piece->kind == NF2_PIECE_FRAMES && !fs->walk_hard ? bytes : here;
         (void)nf2_space_mark(fs, piece->block + i);
         nf2_space_live(fs, piece->block + i, here);
         left -= nf2_min(here, left);
@@ -83,7 +83,7 @@ static int look_at_entry(nf2_t *fs, const struct nf2_entry *entry, struct nf2_pi
     NF2_TRY(nf2_refs_begin(fs, &entry->key, &entry->body, &refs));
     bool list = refs.at != 0;
     while ((found = nf2_refs_next(fs, &refs, piece)) > 0) {
-        bool moves = fs->walk.emptying && nf2_move_wanted(fs, piece);
+        bool moves = fs->walk_emptying && nf2_move_wanted(fs, piece);
         if (moves) {
             *wanted = true;
         }
@@ -111,15 +111,14 @@ int nf2_walk_begin(nf2_t *fs, bool emptying)
 {
     struct nf2_walk *walk = &fs->walk;
 
-    NF2_NEAR(walk);
-    walk->active = true;
-    walk->emptying = emptying;
-    walk->ready = false;
+    fs->walk_active = true;
+    fs->walk_emptying = emptying;
+    fs->walk_ready = false;
     walk->leaves_before = walk->leaves;
     walk->leaves = 0;
     nf2_key_copy(&walk->cursor, &nf2_key_lowest);
-    walk->behind = false;
-    nf2_space_clear(fs, fs->space.mark, fs->space.mark_window);
+    fs->walk_behind = false;
+    nf2_space_clear(fs, fs->space.mark, fs->mark_window);
     memset(fs->space.live, 0, sizeof fs->space.live);
     return NF2_BROKEN(NF2_FAULT_PIN_BEGIN) ? NF2_OK : nf2_walk_pin(fs);
 }
@@ -127,10 +126,10 @@ int nf2_walk_begin(nf2_t *fs, bool emptying)
 /* A node that lies in a victim, on the way to the leaf, is written anew. 1 if so. */
 static int move_node(nf2_t *fs, const struct nf2_path *path)
 {
-    for (unsigned level = 0; level <= fs->root.level; level++) {
+    for (unsigned level = 0; level <= fs->root_level; level++) {
         if (nf2_space_victim(fs, path->node[level].block)) {
             NF2_TRY(nf2_tree_write(fs, path->node, &path->lower, level, NULL, 0));
-            fs->walk.to_move -= nf2_min(fs->walk.to_move, nf2_block_pages(fs));
+            fs->to_move -= nf2_min(fs->to_move, nf2_block_pages(fs));
             return 1;
         }
         mark_node(fs, path->node[level].block);
@@ -162,7 +161,7 @@ static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
     int moved = nf2_move(fs, &fs->walk.cursor, wanted);
     /* NOLINTNEXTLINE(clang-analyzer-*): visit_all() sets it */
     NF2_TRY(moved == 0 && wanted->count == 0 ? mark_name(fs) : moved);
-    fs->walk.behind |= moved == 0 || NF2_BROKEN(NF2_FAULT_MOVED);
+    fs->walk_behind |= moved == 0 || NF2_BROKEN(NF2_FAULT_MOVED);
     return MOVED;
 }
 
@@ -175,7 +174,7 @@ static bool note_wanted(nf2_t *fs, const struct nf2_key *key, bool in_map,
 {
     if (wanted->count == 0) {
         nf2_key_copy(&fs->walk.cursor, key);
-        fs->walk.behind = false;    /* whatever becomes of the move */
+        fs->walk_behind = false;    /* whatever becomes of the move */
     }
     if (!in_map || key->id != fs->walk.cursor.id) {
         return true;
@@ -208,7 +207,7 @@ static NF2_APART int visit_all(nf2_t *fs, const struct nf2_path *path,
         if (order < 0) {        /* else a leaf out of order had no end */
             return NF2_ERR_IO;
         }
-        if (order == 0 && fs->walk.behind) {
+        if (order == 0 && fs->walk_behind) {
             continue;
         }
         int mapped = look_at_entry(fs, &entry, &piece, &moves);
@@ -267,16 +266,16 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
         return did;
     }
     walk->leaves++;
-    walk->behind = false;
+    fs->walk_behind = false;
     nf2_key_copy(&walk->cursor, &path.upper);
     if (!path.bounded) {
-        walk->active = false;
+        fs->walk_active = false;
         walk->leaves_before = walk->leaves;
     }
     int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path.lower, walk->bytes);
     walk->bytes = 0;
     if (joined == 1) {          /* there may be more of them */
-        fs->space.pristine = false;
+        fs->pristine = false;
     }
     NF2_TRY(joined != NF2_NEED_SPACE ? joined : 0);
     return path.bounded ? 0 : ENDED;
@@ -288,13 +287,13 @@ int nf2_walk_step(nf2_t *fs)
     struct nf2_wanted wanted;
 
     if (fs->group_busy) {       /* nothing is moved while a GROUP is being applied */
-        fs->space.victims = fs->space.laggards = 0;
+        fs->victims = fs->laggards = 0;
     }
     int did = visit_leaf(fs, &wanted);
     did = did == WANTED ? visit_wanted(fs, &wanted) : did;
     /* nothing more can be copied: only marked */
     if (did == NF2_NEED_SPACE || did == NF2_ERR_NOSPC) {
-        fs->space.victims = fs->space.laggards = 0;
+        fs->victims = fs->laggards = 0;
         return 0;
     }
     return did < 0 ? did : did == ENDED;

@@ -22,9 +22,9 @@ int nf2_walked_body(nf2_t *fs, const struct nf2_key *key, const struct nf2_span 
 int nf2_walked_barrier(nf2_t *fs, const struct nf2_op *ops, unsigned count)
 {
     count = NF2_BROKEN(NF2_FAULT_BARRIER) ? 0 : count;
-    for (const struct nf2_op *op = ops; op < ops + count && fs->walk.active; op++) {
+    for (const struct nf2_op *op = ops; op < ops + count && fs->walk_active; op++) {
         int order = nf2_key_compare(op->key, &fs->walk.cursor);
-        if (op->type == NF2_OP_PUT && order < (int)fs->walk.behind) {
+        if (op->type == NF2_OP_PUT && order < (int)fs->walk_behind) {
             bool apart = op->key->length == NF2_KEY_MAX && op->body[1].length > 0; /* its rest */
             const struct nf2_key *key = apart ? &nf2_key_lowest : op->key;
             NF2_TRY(nf2_walked_body(fs, key, &op->body[apart]));

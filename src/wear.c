@@ -21,7 +21,7 @@ int nf2_wear_load(nf2_t *fs, uint32_t window, struct nf2_counts *counts)
 
 static uint32_t mean(const nf2_t *fs)
 {
-    return fs->space.erases / fs->io.blocks;
+    return fs->erases / fs->blocks;
 }
 
 static uint32_t spread(const nf2_t *fs)
@@ -75,7 +75,7 @@ static bool is_worn(const nf2_t *fs, const struct nf2_counts *counts, uint32_t g
 static int count_free(nf2_t *fs, bool leaving)
 {
     struct nf2_space *space = &fs->space;
-    uint32_t now = space->now_window, window = leaving ? now : space->mark_window;
+    uint32_t now = fs->now_window, window = leaving ? now : fs->mark_window;
     const uint8_t *bits = leaving ? space->now : space->mark;
     bool all = leaving || window != now;
     uint32_t size = nf2_group_blocks(fs), sum = 0, at = 0;
@@ -83,7 +83,7 @@ static int count_free(nf2_t *fs, bool leaving)
     struct nf2_op op;
 
     NF2_TRY(nf2_wear_load(fs, window, &counts));
-    space->worn = with_super(window);
+    fs->worn = with_super(window);
     for (uint32_t group = 0; group < NF2_GROUPS; group++) {
         uint8_t *count = counts.bytes + group * NF2_WEAR_BYTES;
         uint32_t free = 0, fresh = 0, value = nf2_get24(count);
@@ -94,11 +94,11 @@ static int count_free(nf2_t *fs, bool leaving)
         }
         sum += fresh;
         if (!all && fresh != 0) {
-            space->erased_groups &= ~(1u << group);
-            space->ahead = at - space->ahead < size ? 0 : space->ahead;
+            fs->erased_groups &= ~(1u << group);
+            fs->ahead = at - fs->ahead < size ? 0 : fs->ahead;
         }
         if (leaving) {          /* those that idle time erased will be erased anew */
-            fresh = (space->erased_groups >> group & 1u) != 0 ? 0 : 0 - fresh;
+            fresh = (fs->erased_groups >> group & 1u) != 0 ? 0 : 0 - fresh;
         }
         value += fresh * NF2_WEAR_COUNT;
         if (free == size) {
@@ -107,7 +107,7 @@ static int count_free(nf2_t *fs, bool leaving)
             value |= SPLIT + (moment(fs) & (SPLIT - 1));
         }
         nf2_put24(count, value);
-        space->worn |= (uint32_t)is_worn(fs, &counts, group) << group;
+        fs->worn |= (uint32_t)is_worn(fs, &counts, group) << group;
     }
     nf2_op_put_system(&op, NF2_KEY_WEAR, window);
     op.body[0] = nf2_span_of(counts.bytes, sizeof counts.bytes);
@@ -117,22 +117,20 @@ static int count_free(nf2_t *fs, bool leaving)
 
 void nf2_wear_take(nf2_t *fs)
 {
-    struct nf2_space *space = &fs->space;
-
-    space->worn = 0;
+    fs->worn = 0;
     /* where a block is lacking it is not worth that; a count that is lost is not worth an error */
     if (fs->group_busy != NF2_GROUP_NONE || nf2_alloc_stock(fs) < nf2_space_kept(fs) ||
-        (space->now_window != space->mark_window && count_free(fs, true) < 0) ||
+        (fs->now_window != fs->mark_window && count_free(fs, true) < 0) ||
         count_free(fs, false) < 0) {
-        space->erased_groups = 0;       /* some of them may have blocks that fell free */
-        space->ahead = 0;
+        fs->erased_groups = 0;       /* some of them may have blocks that fell free */
+        fs->ahead = 0;
     }
 }
 
 /* How many groups a window has: the last window may be shorter than others. */
 static NF2_APART uint32_t groups_of(const nf2_t *fs, uint32_t window)
 {
-    uint32_t size = fs->space.window_blocks, left = fs->io.blocks - window * size;
+    uint32_t size = fs->window_blocks, left = fs->blocks - window * size;
     return (nf2_min(size, left) - 1) / nf2_group_blocks(fs) + 1;
 }
 
@@ -141,8 +139,8 @@ static uint32_t least_worn(const nf2_t *fs, const struct nf2_counts *counts)
 {
     uint32_t best = NF2_GROUPS, least = aged(fs) ? mean(fs) : 0;
 
-    for (uint32_t group = groups_of(fs, fs->space.lag_window); group-- > 0;) {
-        bool chosen = (fs->space.laggards >> group & 1u) != 0;
+    for (uint32_t group = groups_of(fs, fs->lag_window); group-- > 0;) {
+        bool chosen = (fs->laggards >> group & 1u) != 0;
         uint32_t erases = split_for(fs, counts, group) > 1 ? 0 : nf2_wear_of(fs, counts, group);
         erases += spread(fs);
         if (!chosen && erases < least) {
@@ -161,9 +159,8 @@ static void leave(nf2_t *fs)
 {
     struct nf2_space *space = &fs->space;
 
-    NF2_NEAR(space);
     nf2_space_changed(fs);
-    space->freed_count = 0;
+    fs->freed_count = 0;
     fs->fragment.count = 0;
     if (nf2_space_victim(fs, space->data.start)) {
         space->data.count = space->data.erased = 0;
@@ -172,22 +169,21 @@ static void leave(nf2_t *fs)
 
 int nf2_wear_look(nf2_t *fs)
 {
-    struct nf2_space *space = &fs->space;
     uint32_t windows = nf2_windows(fs), far = windows < 3 ? 0 : windows / 2, found = 0;
-    uint32_t window = (space->mark_window + far) % windows, group = 0;
+    uint32_t window = (fs->mark_window + far) % windows, group = 0;
     struct nf2_counts counts;
 
-    space->laggards = with_super(window);
-    space->lag_window = (uint8_t)window;
+    fs->laggards = with_super(window);
+    fs->lag_window = (uint8_t)window;
     NF2_TRY(nf2_wear_load(fs, window, &counts));
-    bool may = (far == 0 || window != space->now_window) && !fs->walk.hard &&
-               nf2_alloc_stock(fs) >= space->window_blocks / 8;
+    bool may = (far == 0 || window != fs->now_window) && !fs->walk_hard &&
+               nf2_alloc_stock(fs) >= fs->window_blocks / 8;
     for (; may && found < MOST && (group = least_worn(fs, &counts)) < NF2_GROUPS; found++) {
-        space->laggards |= 1u << group;
+        fs->laggards |= 1u << group;
     }
-    fs->walk.to_move += found * nf2_group_blocks(fs) * nf2_block_pages(fs);
-    space->laggards -= with_super(window);
-    if (space->freed_count > 0 && found > 0) {
+    fs->to_move += found * nf2_group_blocks(fs) * nf2_block_pages(fs);
+    fs->laggards -= with_super(window);
+    if (fs->freed_count > 0 && found > 0) {
         leave(fs);
     }
     return NF2_OK;

@@ -16,8 +16,7 @@
 void nf2_wear_take(nf2_t *fs);
 
 /*
- * Looks for groups that lag behind the mean: space.laggards. A lap of walks looks at each window
- * once.
+ * Looks for groups that lag behind the mean: `laggards`. A lap of walks looks at each window once.
  */
 int nf2_wear_look(nf2_t *fs);
 

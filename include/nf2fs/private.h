@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * nf2fs/private.h - the contents of nf2_t, nf2_file_t and nf2_dir_t. Included by nf2fs.h so that
- * you can allocate them; nothing here is for use by applications. Small fields and those used most
- * stand first, since instructions are shorter for small offsets.
+ * you can allocate them; nothing here is for use by applications. In nf2_t the fields that are used
+ * most stand first, bytes in front of longer ones: instructions are shorter for bytes up to offset
+ * 31, for halfwords up to 62, for words up to 124. A CHECKPOINT holds some of the fields as they
+ * stand here, in runs of one size ("a run": see `runs` in journal.c).
  */
 #ifndef NF2FS_PRIVATE_H
 #define NF2FS_PRIVATE_H
@@ -57,22 +59,6 @@ struct nf2_claim {              /* claimed blocks that nobody has taken yet */
     uint8_t erased;             /* how many of them, from the first one on, are erased */
 };
 
-struct nf2_io {                 /* flash.c, log.c */
-    const struct nf2_flash *flash;
-    uint16_t log_bytes;         /* bytes of a block that a log uses */
-    bool read_only, broken;     /* broken: a program or erase failed;
-                                   nothing is written until the next mount */
-    bool epoch_known;           /* no page has a later epoch than `epoch` */
-    bool cut;                   /* the last session was not left cleanly */
-    uint16_t epoch;
-    uint32_t blocks;
-    uint8_t *read_buffer;       /* a page of a log: a window on the flash */
-    uint8_t *write_buffer;      /* a page of the chip: being programmed */
-    uint32_t changes;           /* programs and erases of this mount */
-    uint32_t effort;            /* of this call: pages read, and some more for each program
-                                   (EFFORT_PROGRAM in flash.c) */
-};
-
 struct nf2_drive {              /* used mostly by flash.c: so it need not be near the front */
     uint32_t offset;            /* bytes: where the volume begins on the chip */
     uint32_t window, window_end;    /* begin and end, on the chip, of the part of a page that the
@@ -80,34 +66,12 @@ struct nf2_drive {              /* used mostly by flash.c: so it need not be nea
     uint32_t busy_us;           /* typical time of all operations of this mount */
 };
 
-/*
- * A CHECKPOINT holds parts of this and of nf2_space, as they stand here: runs of fields of one size
- * (journal.c, `runs`).
- */
-struct nf2_root {               /* journal.c: what a mount must know */
-    uint32_t volume_id;         /* the first run */
+struct nf2_root {               /* journal.c: the root log, and what it keeps for a mount */
+    uint32_t volume_id;         /* a run */
     uint32_t id_limit;
-    uint16_t next;              /* block where the root log goes on; the second run */
-    uint16_t node;              /* root of the tree */
-    uint16_t node_base;         /* end of its sorted part */
-    uint16_t group_at;          /* where in the head block a GROUP lies that may not be applied yet;
-                                   0: none */
-    uint16_t unclean_mounts;
+    uint16_t unclean_mounts;    /* a run */
     uint16_t bad[NF2_BAD_MAX];  /* bad blocks that are in no entry yet */
-    uint8_t level;              /* of the tree's root; the third run */
-    uint8_t bads;
-    bool clean;                 /* nothing was changed after the last CHECKPOINT; the fourth run */
-    bool next_suspect;          /* the next block may hold something */
-    bool leaky;                 /* blocks may be free that only a lap of walks finds */
-    uint8_t bad_flags;          /* 1: the tree may have keys of bad blocks;
-                                   2, 4, 8: a super block failed; a run */
-    bool opened;                /* this session has written its first CHECKPOINT;
-                                   from here on: no run */
-    bool anchor_due;            /* no ANCHOR names the head */
-    uint8_t super_block;        /* the super block that has the last ANCHOR */
-    uint16_t end;               /* where the next record goes in the root log */
     uint16_t group_bytes;       /* of the changes in the GROUP */
-    uint32_t head;              /* block that holds the root log */
     uint32_t super_sequence;
     uint32_t next_id;
     uint16_t super_end[3];      /* of each super block: where its next ANCHOR goes;
@@ -115,44 +79,15 @@ struct nf2_root {               /* journal.c: what a mount must know */
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
-    uint16_t free;              /* blocks, never too many; the first run */
-    uint16_t now_window;        /* number */
-    uint16_t now_free;          /* free blocks of `now`; to `ahead`: no run */
-    uint16_t mark_window;       /* number of that which is marked, or was last */
-    uint16_t cell_first;        /* block of the marked window with which its cells begin */
-    uint16_t cell_blocks;       /* blocks of each cell */
     uint16_t lap_windows;       /* windows counted in this lap */
-    uint16_t ahead;             /* idle time is erasing a group of `now`: it is done up to this
-                                   block; 0: no group */
     union {
         struct {
-            struct nf2_claim nodes, data;   /* the second run */
+            struct nf2_claim nodes, data;   /* runs */
             struct nf2_claim moved;         /* for what moves: no run */
         };
         struct nf2_claim claim[3];          /* all of these */
     };
-    bool fresh;                 /* windows after `now` were never used and are erased;
-                                   the third run */
-    bool now_fresh;             /* all free blocks of `now` are erased */
-    uint8_t freed_count;        /* to `settled`: no run */
-    uint8_t lag_window;         /* the window of the laggards */
-    bool drained;               /* free blocks of `now` that are not held back were all taken */
-    bool now_counted;           /* `now` was counted in this lap */
-    bool pristine;              /* nothing was changed since this lap began */
-    bool settled;               /* nothing was changed in the lap before, nor since */
-    uint32_t erases;            /* the fourth run */
-    uint32_t erased_groups;     /* groups of `now` of which all that is free is erased:
-                                   a bit each */
-    uint32_t window_blocks;     /* of each window; the last one may have fewer; from here on: no
-                                   run */
     uint32_t lap_free;          /* blocks found free in this lap of walks */
-    uint32_t promised;          /* blocks set aside by nf2_preallocate */
-    uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
-    uint32_t laggards;          /* groups of a window that are emptied since they were erased
-                                   too seldom: a bit each */
-    uint32_t worn;              /* groups of `now` that were erased more often than most:
-                                   a bit each */
-    bool lap_known;             /* a lap over all windows was made in this mount */
     uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs:
                                        free in this session, and not erased */
     uint8_t live[NF2_CELLS];    /* live parts of blocks in each cell of `mark`
@@ -161,25 +96,16 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from; a run */
     uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted
                                        or left last; 255: not known */
-    uint8_t idle;               /* a step of idle work is on (1): it erases single blocks; with
-                                   little time (2): none, and it moves less */
-    uint8_t idle_walks;         /* begun by idle time since a call changed something */
 };
 
 struct nf2_walk {               /* sweep.c: the walk over the tree */
-    bool behind;                /* the entry at the cursor was visited */
-    bool active;
-    bool emptying;              /* this walk moves what lies in victims */
-    bool ready;                 /* `mark` is known, and may be taken from next */
     uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
-    bool hard;                  /* blocks are lacking: whatever wins something is emptied */
     uint8_t grain;              /* overwrites of a map grow to multiples of 2 ^ grain bytes */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t stock;             /* blocks in stock when this phase began,
                                    or when the last walk ended */
     uint32_t allowed;           /* blocks that may be taken in this phase */
     uint32_t work, moves;       /* what was to do when it began: all of it, and pages to move */
-    uint32_t to_move;           /* live pages that lie in victims still */
     uint32_t gain;              /* blocks that emptying the victims wins */
     uint32_t looked_closer;     /* cells at which a zoom was aimed since something was won */
     uint32_t ended;             /* erases that there had been when the last walk ended */
@@ -224,19 +150,89 @@ typedef struct nf2 {
     uint8_t group_busy;         /* a GROUP is committed and not applied: NF2_GROUP_* */
     uint8_t view_count;
     uint8_t view_turn;
-    struct nf2_io io;
+
+    bool read_only, broken;     /* broken: a program or erase failed;
+                                   nothing is written until the next mount */
+    bool cut;                   /* the last session was not left cleanly */
+    bool opened;                /* this session has written its first CHECKPOINT */
+    bool anchor_due;            /* no ANCHOR names the head of the root log */
+    uint8_t super_block;        /* the super block that has the last ANCHOR */
+    uint8_t root_level;         /* of the tree's root; a run */
+    uint8_t bads;
+    uint8_t bad_flags;          /* 1: the tree may have keys of bad blocks;
+                                   2, 4, 8: a super block failed; a run */
+    bool clean;                 /* nothing was changed after the last CHECKPOINT; a run */
+    bool next_suspect;          /* the root log's next block may hold something */
+    bool leaky;                 /* blocks may be free that only a lap of walks finds */
+
+    bool fresh;                 /* windows after `now` were never used and are erased; a run */
+    bool now_fresh;             /* all free blocks of `now` are erased */
+    uint8_t freed_count;
+    uint8_t lag_window;         /* the window of the laggards */
+    bool drained;               /* free blocks of `now` that are not held back were all taken */
+    bool now_counted;           /* `now` was counted in this lap */
+    bool pristine;              /* nothing was changed since this lap began */
+    bool settled;               /* nothing was changed in the lap before, nor since */
+    bool lap_known;             /* a lap over all windows was made in this mount */
+    uint8_t idle;               /* a step of idle work is on (1): it erases single blocks; with
+                                   little time (2): none, and it moves less */
+    uint8_t idle_walks;         /* begun by idle time since a call changed something */
+
+    bool walk_active;
+    bool walk_emptying;         /* this walk moves what lies in victims */
+    bool walk_behind;           /* the entry at its cursor was visited */
+    bool walk_ready;            /* `mark` is known, and may be taken from next */
+    bool walk_hard;             /* blocks are lacking: whatever wins something is emptied */
+
+    uint16_t log_bytes;         /* bytes of a block that a log uses */
+    uint16_t epoch;             /* no page has a later one; 0: not known yet */
+    uint16_t free;              /* blocks, never too many; a run */
+    uint16_t now_window;        /* number */
+    uint16_t now_free;          /* free blocks of `now` */
+    uint16_t mark_window;       /* number of that which is marked, or was last */
+    uint16_t cell_first;        /* block of the marked window with which its cells begin */
+    uint16_t cell_blocks;       /* blocks of each cell */
+    uint16_t ahead;             /* idle time is erasing a group of `now`: it is done up to this
+                                   block; 0: no group */
+    uint16_t root_end;          /* where the next record goes in the root log */
+    uint16_t root_next;         /* block where that goes on; a run */
+    uint16_t root_node;         /* root of the tree */
+    uint16_t root_base;         /* end of its sorted part */
+    uint16_t group_at;          /* where in the head block a GROUP lies that may not be applied yet;
+                                   0: none */
+
+    const struct nf2_flash *flash;
+    uint32_t blocks;
+    uint32_t window_blocks;     /* of each window; the last one may have fewer */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
-    uint8_t *views;             /* memory for the views of nodes */
     struct nf2_file *files;     /* open handles */
+    uint32_t erases;            /* a run */
+    uint32_t erased_groups;     /* groups of `now` of which all that is free is erased:
+                                   a bit each */
+    uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
+    uint32_t laggards;          /* groups of a window that are emptied since they were erased
+                                   too seldom: a bit each */
+    uint32_t worn;              /* groups of `now` that were erased more often than most:
+                                   a bit each */
+    uint32_t promised;          /* blocks set aside by nf2_preallocate */
+    uint32_t to_move;           /* live pages that lie in victims still */
+    uint32_t changes;           /* programs and erases of this mount */
+    uint8_t *write_buffer;      /* a page of the chip: being programmed */
+    const struct nf2_config *config;
+    const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
+    uint32_t root_head;         /* block that holds the root log */
+
+    uint8_t *read_buffer;       /* a page of a log: a window on the flash */
+    uint32_t effort;            /* of this call: pages read, and some more for each program
+                                   (EFFORT_PROGRAM in flash.c) */
+    uint8_t *views;             /* memory for the views of nodes */
     struct nf2_space space;
     struct nf2_root root;
     struct nf2_drive drive;
     uint32_t check;             /* of a record in a page of `check_epoch`, as it begins */
     struct nf2_walk walk;
-    const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
     struct nf2_run fragment;    /* the rest of the block that the last small write went to */
     uint16_t check_epoch;       /* see `check` */
-    const struct nf2_config *config;
     struct nf2_way way;
     uint32_t hint[NF2_HINTS];   /* where entries of names are: see tree.c; 0: none */
     uint32_t known_at;          /* where the record of the key `known` lies, in the form of a hint;

@@ -11,7 +11,7 @@
 
 int nf2h_left_cleanly(nf2h_image *image)
 {
-    return !image->fs.io.cut;
+    return !image->fs.cut;
 }
 
 /* The checker tells more kinds apart than nf2_check; remarks are none. */

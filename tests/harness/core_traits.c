@@ -8,7 +8,7 @@
 
 bool core_broken(const nf2_t *fs)
 {
-    return fs->io.broken;
+    return fs->broken;
 }
 
 bool core_change_waits(const nf2_t *fs)
@@ -18,12 +18,12 @@ bool core_change_waits(const nf2_t *fs)
 
 bool core_emptying(const nf2_t *fs)
 {
-    return fs->space.victims != 0;
+    return fs->victims != 0;
 }
 
 int core_root_level(nf2_t *fs)
 {
-    return fs->root.level;
+    return fs->root_level;
 }
 
 /* What stands in a key for a name of more than 23 bytes: its first 20 bytes, then 3 bytes of its CRC-32, the lowest first. */

@@ -287,7 +287,7 @@ static bool recount(struct rig *rig)
         }
         states[state]++;
         /* Where blocks failed in a turn of the log and a cut came, a session learns of it with its first program. */
-        bool known = rig->breaks < 2 || rig->fs.root.opened;
+        bool known = rig->breaks < 2 || rig->fs.opened;
         if (state == NF2_BLOCK_ERASED && known && !block_is_erased(rig, block)) {
             return false;
         }
