@@ -33,8 +33,8 @@ int nf2_ops_cover(nf2_t *fs, uint32_t block, uint32_t place, const struct nf2_op
 /* ---- records ----------------------------------------------------------------------------- */
 
 struct record {
+    const struct nf2_op *op;    /* the change that it is of */
     uint8_t type;
-    uint8_t op;                 /* number of the change that it is of */
     uint8_t rank;               /* so many of the tail's entries are below it */
     uint16_t kill;              /* REN: the victim */
     uint16_t body, source;      /* of REN */
@@ -42,9 +42,9 @@ struct record {
 };
 
 /* Writes a record of a change. */
-static uint32_t put_record(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op,
-                           const struct record *record)
+static uint32_t put_record(nf2_t *fs, struct nf2_writer *writer, const struct record *record)
 {
+    const struct nf2_op *op = record->op;
     uint8_t bytes[7 + NF2_KEY_BYTES], *p = bytes;
     unsigned type = record->type;
 
@@ -82,8 +82,9 @@ void nf2_node_head(nf2_t *fs, struct nf2_writer *writer, unsigned level)
 /* Rank -1: none, in the base. */
 void nf2_node_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op *op, int rank)
 {
-    struct record put = {.type = rank < 0 ? NF2_NODE_PUT : NF2_NODE_ADD, .rank = (uint8_t)rank};
-    (void)put_record(fs, writer, op, &put);
+    struct record put = {.op = op, .type = rank < 0 ? NF2_NODE_PUT : NF2_NODE_ADD,
+                         .rank = (uint8_t)rank};
+    (void)put_record(fs, writer, &put);
 }
 
 /* ---- appending --------------------------------------------------------------------------- */
@@ -140,7 +141,7 @@ static int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
                              found ? NF2_NODE_PUTK :
                              /* the base grows: all lies in it, and below the key */
                              count == 1 && gap.spot.base == view->end ? NF2_NODE_PUT : NF2_NODE_ADD;
-                next->op = (uint8_t)i;
+                next->op = op;
                 next->kill = (uint16_t)(found ? place : 0);
                 next->source = 0;
                 next++->rank = (uint8_t)gap.spot.tail;
@@ -154,14 +155,12 @@ static int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
  * Their ranks: so many alive records were below their keys; this and what is in front of it in the
  * group change that.
  */
-static void set_ranks(const struct nf2_view *view, const struct nf2_op *ops, struct record *record,
-                      int count)
+static void set_ranks(const struct nf2_view *view, struct record *record, int count)
 {
     for (struct record *last = record; last < record + count; last++) {
         unsigned below = last->rank, rank = below;
         for (const struct record *r = record; r <= last; r++) {
-            rank += r->type != NF2_NODE_DEL &&
-                    nf2_key_compare(ops[r->op].key, ops[last->op].key) < 0;
+            rank += r->type != NF2_NODE_DEL && nf2_key_compare(r->op->key, last->op->key) < 0;
             for (const uint16_t *slot = view->slot; slot < view->slot + below; slot++) {
                 rank -= *slot == r->source || *slot == r->kill;
             }
@@ -187,13 +186,13 @@ int nf2_node_append(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops, 
                  (record->type == NF2_NODE_ADD && view->base_end == NF2_PAGE_HEAD);
     uint32_t end = nf2_log_bytes(fs);
     end -= n == 1 && fills && nf2_node_ample(fs) ? end / 8 : 0;
-    set_ranks(view, ops, record, n);
+    set_ranks(view, record, n);
     for (unsigned dry = 2; dry-- > 0;) { /* first it is seen whether there is room */
         nf2_writer_begin(&writer, view->block, view->end);
         writer.result = dry ? NF2_NODE_FULL : NF2_OK;
         for (int i = 0; i < n; i++) {
             writer.more = i + 1 < n && !NF2_BROKEN(NF2_FAULT_GROUP);
-            record[i].place = (uint16_t)put_record(fs, &writer, &ops[record[i].op], &record[i]);
+            record[i].place = (uint16_t)put_record(fs, &writer, &record[i]);
         }
         result = nf2_writer_end(fs, &writer);
         if (writer.position > end) {

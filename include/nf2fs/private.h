@@ -79,7 +79,6 @@ struct nf2_root {               /* journal.c: the root log, and what it keeps fo
 };
 
 struct nf2_space {              /* space.c, alloc.c: which blocks may be taken */
-    uint16_t lap_windows;       /* windows counted in this lap */
     union {
         struct {
             struct nf2_claim nodes, data;   /* runs */
@@ -88,6 +87,7 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
         struct nf2_claim claim[3];          /* all of these */
     };
     uint32_t lap_free;          /* blocks found free in this lap of walks */
+    uint16_t lap_windows;       /* windows counted in this lap */
     uint16_t freed[NF2_FREED_MAX];  /* blocks of replaced nodes and logs:
                                        free in this session, and not erased */
     uint8_t live[NF2_CELLS];    /* live parts of blocks in each cell of `mark`
