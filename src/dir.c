@@ -55,7 +55,7 @@ int nf2_put_name(nf2_t *fs, const char *path, const void *body, uint32_t length)
         return NF2_ERR_NOENT;
     }
     nf2_op_name(&op, &found, body, length);
-    return body != NULL ? nf2_change_ahead(fs, &op, 1) : NF2_OK;
+    return body != NULL ? nf2_change_one(fs, &op) : NF2_OK;
 }
 
 static int do_mkdir(nf2_t *fs, const char *path)

@@ -71,7 +71,7 @@ static int settle(nf2_t *fs)
     /* the next call may have more to say */
     NF2_TRY(fs->group_busy == NF2_GROUP_NONE ? NF2_OK : NF2_NEED_SPACE);
     fs->group_at = 0;
-    int result = NF2_BROKEN(NF2_FAULT_DONE) ? NF2_OK : nf2_journal_checkpoint(fs, false);
+    int result = NF2_BROKEN(NF2_FAULT_DONE) ? NF2_OK : nf2_journal_checkpoint(fs);
     fs->group_at = (uint16_t)(result < 0 ? at : 0);
     return result;
 }
@@ -124,7 +124,7 @@ int nf2_group_close(nf2_t *fs, struct nf2_writer *writer)
         nf2_log_fits(fs, fs->root_end, NF2_STATE_BYTES)) {
         uint16_t at = fs->group_at;
         fs->group_at = 0;
-        result = nf2_journal_checkpoint(fs, false);
+        result = nf2_journal_checkpoint(fs);
         fs->group_at = at;
     }
     return result;
@@ -168,6 +168,11 @@ int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
     NF2_TRY(nf2_change_begin(fs));
     int result = nf2_tree_change(fs, ops, count);
     return result == NF2_SPANS_LEAVES ? commit(fs, ops, count) : result;
+}
+
+int nf2_change_one(nf2_t *fs, struct nf2_op *op)
+{
+    return nf2_change_ahead(fs, op, 1);
 }
 
 /* It is committed: what a read or room keeps back is made up for. */
@@ -222,7 +227,7 @@ int nf2_shadow_begin(nf2_t *fs, uint32_t *id)
 
     NF2_TRY(nf2_journal_id(fs, &number));
     nf2_op_put_system(&op, NF2_KEY_ORPHAN, number);
-    NF2_TRY(NF2_BROKEN(NF2_FAULT_SHADOW) ? NF2_OK : nf2_change_ahead(fs, &op, 1));
+    NF2_TRY(NF2_BROKEN(NF2_FAULT_SHADOW) ? NF2_OK : nf2_change_one(fs, &op));
     *id = number;
     return NF2_OK;
 }

@@ -15,6 +15,7 @@
  * less stack. So are all changes below.
  */
 int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count);
+int nf2_change_one(nf2_t *fs, struct nf2_op *op);
 
 /* Applies what such a change left; `result` is what it returned. */
 int nf2_group_end(nf2_t *fs, int result);

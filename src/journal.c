@@ -392,7 +392,7 @@ int nf2_journal_end(nf2_t *fs, struct nf2_writer *writer)
     return result;
 }
 
-int nf2_journal_checkpoint(nf2_t *fs, bool clean)
+static NF2_APART int checkpoint(nf2_t *fs, bool clean)
 {
     int result = NF2_FAILED_BLOCK;
 
@@ -418,10 +418,20 @@ int nf2_journal_checkpoint(nf2_t *fs, bool clean)
     return result;
 }
 
+int nf2_journal_checkpoint(nf2_t *fs)
+{
+    return checkpoint(fs, false);
+}
+
+int nf2_journal_close(nf2_t *fs)
+{
+    return checkpoint(fs, true);
+}
+
 int nf2_journal_open(nf2_t *fs)
 {
     fs->opened = fs->opened || NF2_BROKEN(NF2_FAULT_OPENING);
-    return fs->opened ? NF2_OK : nf2_journal_checkpoint(fs, false);
+    return fs->opened ? NF2_OK : nf2_journal_checkpoint(fs);
 }
 
 int nf2_journal_id(nf2_t *fs, uint32_t *id)
@@ -431,7 +441,7 @@ int nf2_journal_id(nf2_t *fs, uint32_t *id)
     NF2_NEAR(root);
     NF2_ASSERT(id != NULL && root->next_id <= root->id_limit);
     if (root->next_id >= root->id_limit) {
-        NF2_TRY(nf2_journal_checkpoint(fs, false));
+        NF2_TRY(nf2_journal_checkpoint(fs));
     }
     *id = root->next_id++;
     return NF2_OK;

@@ -25,8 +25,9 @@ int nf2_journal_open(nf2_t *fs);
  */
 void nf2_journal_prepare(nf2_t *fs);
 
-/* A CHECKPOINT; `clean`: the last one of the session. */
-int nf2_journal_checkpoint(nf2_t *fs, bool clean);
+/* A CHECKPOINT; and the last one of the session. */
+int nf2_journal_checkpoint(nf2_t *fs);
+int nf2_journal_close(nf2_t *fs);
 
 /* A record that the caller fills: makes room for it, and programs what was written. */
 int nf2_journal_room(nf2_t *fs, uint32_t length);

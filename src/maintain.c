@@ -63,7 +63,7 @@ static int erase_group(nf2_t *fs, uint32_t left)
     bool some = fs->ahead > first;
     fs->erased_groups |= 1u << group;
     fs->ahead = 0;
-    NF2_TRY(some ? nf2_journal_checkpoint(fs, false) : NF2_OK);
+    NF2_TRY(some ? nf2_journal_checkpoint(fs) : NF2_OK);
     return NF2_AHEAD_DONE;
 }
 

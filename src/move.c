@@ -206,7 +206,7 @@ static NF2_APART int copy_list(nf2_t *fs, const struct nf2_key *key, uint32_t id
     NF2_TRY(found);
     while ((found = nf2_refs_next(fs, &refs, &piece)) > 0) {
         nf2_op_piece(&op, id, &piece);
-        NF2_TRY(nf2_change_ahead(fs, &op, 1));
+        NF2_TRY(nf2_change_one(fs, &op));
     }
     return found;
 }
@@ -268,7 +268,7 @@ static NF2_APART int move_in_list(nf2_t *fs, const struct nf2_key *key)
         return length;
     }
     NF2_TRY(nf2_op_content(fs, key, list, (uint32_t)length, &op));
-    NF2_TRY(nf2_change_ahead(fs, &op, 1));
+    NF2_TRY(nf2_change_one(fs, &op));
     tell_handles(fs, key, NF2_BODY_LIST, 0);
     return 1;
 }

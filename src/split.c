@@ -221,7 +221,7 @@ static NF2_APART int commit_root(nf2_t *fs, const struct nf2_child *node, unsign
     fs->root_node = (uint16_t)node->block;
     fs->root_base = node->base_end;
     fs->root_level = (uint8_t)level;
-    int result = nf2_journal_checkpoint(fs, false);
+    int result = nf2_journal_checkpoint(fs);
     if (result < 0) {           /* the record may count after a remount */
         fs->broken = true;
         return result;

@@ -75,7 +75,7 @@ static int take_over(nf2_t *fs, bool fresh)
     fs->drained = false;
     fs->now_counted = true;
     fs->walk.stock = nf2_alloc_stock(fs);
-    return nf2_journal_checkpoint(fs, false);
+    return nf2_journal_checkpoint(fs);
 }
 
 static bool dead_orphan(const nf2_t *fs, uint32_t id)
@@ -243,7 +243,7 @@ static int orphan_step(nf2_t *fs)
     if (found == 0) {
         nf2_op_delete_orphan(&op, id);
     }
-    found = nf2_change_ahead(fs, &op, 1);
+    found = nf2_change_one(fs, &op);
     found = found == NF2_NEED_SPACE ? 0 : found < 0 ? found : 1;
     /* where nothing is removed a leaf is out of order */
     return found <= 0 || before != fs->changes ? found : NF2_ERR_IO;

@@ -188,14 +188,14 @@ static int do_format(nf2_t *fs, int flags)
     fs->root.next_id = NF2_FIRST_ID;
     begin_space(fs);
     NF2_TRY(erase_super(fs));
-    NF2_TRY(nf2_journal_checkpoint(fs, false));
+    NF2_TRY(nf2_journal_checkpoint(fs));
     NF2_TRY(write_root(fs));
     NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
     /* one without an anchor would be erased in a later call */
     for (unsigned others = NF2_SUPER_BLOCKS - 1; others > 0; others--) {
         NF2_TRY(nf2_super_write(fs));
     }
-    NF2_TRY(nf2_journal_checkpoint(fs, true));
+    NF2_TRY(nf2_journal_close(fs));
     /* a driver that does nothing is found here */
     return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO;
 }
@@ -246,7 +246,7 @@ static int leave(nf2_t *fs)
         fs->group_at = 0;
     }
     nf2_space_return(fs);
-    return nf2_journal_checkpoint(fs, true);
+    return nf2_journal_close(fs);
 }
 
 static int do_unmount(nf2_t *fs)

@@ -112,7 +112,7 @@ static int count_free(nf2_t *fs, bool leaving)
     nf2_op_put_system(&op, NF2_KEY_WEAR, window);
     op.body[0] = nf2_span_of(counts.bytes, sizeof counts.bytes);
     /* of one leaf: no GROUP is left */
-    return sum >= LEAST_CHANGE ? nf2_change_ahead(fs, &op, 1) : NF2_OK;
+    return sum >= LEAST_CHANGE ? nf2_change_one(fs, &op) : NF2_OK;
 }
 
 void nf2_wear_take(nf2_t *fs)
