@@ -244,7 +244,8 @@ int nf2_op_content(nf2_t *fs, const struct nf2_key *key, const void *head, uint3
         NF2_TRY(nf2_tree_get(fs, key, &entry));
         int at = nf2_content_at(fs, key, &entry.body);
         NF2_TRY(at);
-        nf2_op_rest(op, nf2_body_span(&entry, 0, (uint32_t)at));
+        op->body[1] = op->body[0];
+        op->body[0] = nf2_body_span(&entry, 0, (uint32_t)at);
     }
     return NF2_OK;
 }

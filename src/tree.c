@@ -9,14 +9,6 @@ void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, 
     op->body[1] = nf2_span_of(NULL, 0);
 }
 
-void nf2_op_rest(struct nf2_op *op, struct nf2_span rest)
-{
-    if (rest.length > 0) {
-        op->body[1] = op->body[0];
-        op->body[0] = rest;
-    }
-}
-
 void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key)
 {
     nf2_op_put(op, key, NULL, 0);

@@ -96,8 +96,6 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_key *lower, uint32_t bytes);
 /* What it takes to change something: the operations. What has no body lies under id 0. */
 void nf2_op_put(struct nf2_op *op, const struct nf2_key *key, const void *body, uint32_t length);
 void nf2_op_delete(struct nf2_op *op, const struct nf2_key *key);
-/* The rest of a long name, in front of the body; it may be empty. */
-void nf2_op_rest(struct nf2_op *op, struct nf2_span rest);
 void nf2_op_range(struct nf2_op *op, uint32_t id, uint32_t from, uint32_t to);
 void nf2_op_put_system(struct nf2_op *op, uint8_t kind, uint32_t number);
 void nf2_op_delete_orphan(struct nf2_op *op, uint32_t id);
