@@ -22,8 +22,7 @@ struct rewrite {
     uint16_t cut, cut_block;    /* where the first entry of the second part lies; the last one, if
                                    it is not cut; 0: in front of all */
     uint16_t block;             /* that is written; NF2_NO_BLOCK: it is measured */
-    uint16_t length, bytes;     /* of what was: where it ends, and its records */
-    struct nf2_writer writer;
+    struct nf2_writer writer;   /* of the part that was written or measured last */
     struct nf2_key key[2];      /* of `up`: what they mean for the parent */
     struct nf2_op up[2];
 };
@@ -141,10 +140,7 @@ static NF2_APART int fill(nf2_t *fs, struct rewrite *rewrite, int part)
             nf2_writer_align(fs, writer);
         }
     }
-    int result = nf2_writer_end(fs, writer);
-    rewrite->length = (uint16_t)writer->position;
-    rewrite->bytes = (uint16_t)writer->bytes;
-    return result;
+    return nf2_writer_end(fs, writer);
 }
 
 /* How long a part gets. */
@@ -187,8 +183,8 @@ static int plan(nf2_t *fs, struct rewrite *rewrite)
     NF2_TRY(append);
     rewrite->grows = append || rewrite->sources == 0;
     rewrite->edge = append && 2u * rewrite->base > bytes && !rewrite->failed;
-    rewrite->two = rewrite->edge || rewrite->length > bytes ||
-                   rewrite->bytes > bytes / 16 * most_of(fs, rewrite);
+    rewrite->two = rewrite->edge || rewrite->writer.position > bytes ||
+                   rewrite->writer.bytes > bytes / 16 * most_of(fs, rewrite);
     if (rewrite->two && !rewrite->edge) {
         NF2_TRY(measure(fs, rewrite));
         rewrite->end[1] = rewrite->done;
