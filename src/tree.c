@@ -141,15 +141,13 @@ int nf2_tree_lead(nf2_t *fs, const struct nf2_key *key, bool below)
 int nf2_tree_bound(nf2_t *fs, bool above, struct nf2_key *key)
 {
     const struct nf2_way *way = &fs->way;
-    struct nf2_front front;
 
     NF2_NEAR(way);
     uint32_t place = above ? way->above : way->below;
     if (place == 0) {
         return 0;
     }
-    NF2_TRY(nf2_front_of(fs, way->node[above ? way->above_level : 1].block, place, &front));
-    nf2_front_key(&front, key);
+    NF2_TRY(nf2_key_at(fs, way->node[above ? way->above_level : 1].block, place, key));
     return 1;
 }
 
