@@ -153,12 +153,12 @@ static int writable(const nf2_t *fs)
 int nf2_flash_program(nf2_t *fs, uint32_t block, uint32_t offset, const void *data, uint32_t length)
 {
     struct nf2_drive *drive = &fs->drive;
-    uint32_t padded = nf2_align_unit(fs, length);
+    uint32_t padded = nf2_align_unit(fs, length), unit = fs->flash->program_unit;
 
     NF2_ASSERT(length > 0 && offset % nf2_chip_page(fs) + padded <= nf2_chip_page(fs));
     NF2_TRY(writable(fs));
     uint32_t address = locate(fs, block, offset, padded);
-    if (address == NF2_NONE || offset % fs->flash->program_unit != 0) {
+    if (address == NF2_NONE || (offset & (unit - 1)) != 0) {
         return NF2_ERR_IO;
     }
     if (padded != length) {
