@@ -14,8 +14,7 @@ static int claim_run(nf2_t *fs, struct nf2_claim *claim, uint32_t start, uint32_
     uint32_t erased = nf2_space_erased(fs, start, count);
 
     NF2_ASSERT(count > 0 && start + count <= fs->blocks && claim->count == 0 && fs->opened);
-    nf2_space_use(fs, start, count); /* a turn of the log must not take them */
-    nf2_space_taken(fs, count);
+    nf2_space_take(fs, start, count); /* a turn of the log must not take them */
     nf2_space_changed(fs);
     NF2_TRY(NF2_BROKEN(NF2_FAULT_CLAIM) ? NF2_OK : nf2_journal_checkpoint(fs));
     claim->start = (uint16_t)start;

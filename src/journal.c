@@ -240,11 +240,8 @@ int nf2_journal_read(nf2_t *fs)
 
 void nf2_journal_bad(nf2_t *fs, uint32_t block)
 {
-    uint32_t before = fs->now_free;
-
     NF2_ASSERT(block < fs->blocks);
-    nf2_space_use(fs, block, 1);
-    nf2_space_taken(fs, before - fs->now_free);
+    nf2_space_take(fs, block, 1);
     if (nf2_space_bad_listed(fs, block) || NF2_BROKEN(NF2_FAULT_BAD)) {
         return;
     }
@@ -292,8 +289,7 @@ static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
         nodes->start = (uint16_t)block;
         nodes->erased = (uint8_t)nf2_space_erased(fs, block, 1);
         nodes->count = 1;
-        nf2_space_use(fs, block, 1);
-        nf2_space_taken(fs, 1);
+        nf2_space_take(fs, block, 1);
     }
     return nodes->count > 0 ? nodes : &fs->space.data;
 }

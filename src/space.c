@@ -76,6 +76,14 @@ void nf2_space_taken(nf2_t *fs, uint32_t count)
     }
 }
 
+void nf2_space_take(nf2_t *fs, uint32_t block, uint32_t count)
+{
+    uint32_t before = fs->now_free;
+
+    nf2_space_use(fs, block, count);
+    nf2_space_taken(fs, before - fs->now_free);
+}
+
 void nf2_space_changed(nf2_t *fs)
 {
     fs->pristine = fs->settled = false;

@@ -30,8 +30,11 @@ uint32_t nf2_part_blocks(const nf2_t *fs);
 /* The block is used from now on, in whichever window it lies; its cell is no victim any more. */
 void nf2_space_use(nf2_t *fs, uint32_t block, uint32_t count);
 
-/* So many free blocks of `now` are used from now on: the counts of free ones. */
+/* So many free blocks are used from now on: the counts of free ones. */
 void nf2_space_taken(nf2_t *fs, uint32_t count);
+
+/* Blocks are used, and those of them that `now` had as free count as taken. */
+void nf2_space_take(nf2_t *fs, uint32_t block, uint32_t count);
 
 /* The walk reaches this block: is it the first time? */
 bool nf2_space_mark(nf2_t *fs, uint32_t block);
