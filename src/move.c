@@ -154,7 +154,7 @@ static NF2_APART int move_in_map(nf2_t *fs, uint32_t id, const struct nf2_wanted
         nf2_key_copy(&fs->walk.cursor, &nf2_key_lowest);
         return result;
     }
-    return plan.count > 0;
+    return (int)plan.count;
 }
 
 /*

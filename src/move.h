@@ -23,8 +23,8 @@ struct nf2_wanted {
 
 /*
  * Moves what these entries refer to, with one change of their leaf as a rule; without any, what
- * the entry of a name with this key refers to. A step at a time: 1 if something was moved, 0 if
- * there was nothing to move, or an error.
+ * the entry of a name with this key refers to. A step at a time: above 0 if something was moved,
+ * 0 if there was nothing to move, or an error.
  */
 int nf2_move(nf2_t *fs, const struct nf2_key *key, const struct nf2_wanted *wanted);
 

@@ -121,8 +121,10 @@ static NF2_APART void count_window(nf2_t *fs)
     space->lap_free += count;
     space->lap_windows++;
     if (space->lap_windows >= nf2_windows(fs)) {
-        bool known = fs->lap_known && nf2_windows(fs) > 1 && !fs->pristine;
-        fs->free = (uint16_t)(known ? fs->free : space->lap_free);
+        /* else the count was kept up to date */
+        if (!fs->lap_known || nf2_windows(fs) == 1 || fs->pristine) {
+            fs->free = (uint16_t)space->lap_free;
+        }
         fs->lap_known = true;
         space->lap_windows = 0;
         fs->settled = fs->pristine;
