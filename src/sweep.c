@@ -151,7 +151,7 @@ static int end_walk(nf2_t *fs)
         }
     }
     /* What a zoom looked at does not count: it looks at other parts until none is left. */
-    walk->fruitless = fs->walk_emptying ? 0 : (uint8_t)(walk->fruitless + !nf2_victims_zoomed(fs));
+    walk->fruitless = fs->walk_emptying ? 0 : (uint8_t)(walk->fruitless + !walk->zoomed);
     fs->victims = fs->laggards = 0;
     fs->walk_ready = true;
     walk->ended = fs->erases;

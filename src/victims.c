@@ -23,13 +23,9 @@ static uint32_t cell_as_rule(const nf2_t *fs)
 void nf2_victims_begin(nf2_t *fs)
 {
     fs->victims = fs->laggards = 0;
+    fs->walk.zoomed = false;
     fs->cell_first = 0;
     fs->cell_blocks = (uint16_t)cell_as_rule(fs);
-}
-
-bool nf2_victims_zoomed(const nf2_t *fs)
-{
-    return fs->cell_blocks != cell_as_rule(fs);
 }
 
 struct cell {
@@ -163,7 +159,7 @@ bool nf2_victims_zoom(nf2_t *fs)
 {
     uint32_t size = fs->cell_blocks, most = 0, best = 0;
 
-    if (nf2_victims_zoomed(fs) || size == 1) {
+    if (size == 1) {            /* as in a zoom */
         return false;
     }
     uint32_t cells = NF2_CELLS / size;  /* of as many blocks as there will be cells */
@@ -179,5 +175,6 @@ bool nf2_victims_zoom(nf2_t *fs)
     fs->walk.looked_closer |= ((1u << cells) - 1) << best;
     fs->cell_first = (uint16_t)(best * size);
     fs->cell_blocks = 1;
+    fs->walk.zoomed = true;
     return true;
 }

@@ -26,7 +26,4 @@ bool nf2_victims_choose(nf2_t *fs);
  */
 bool nf2_victims_zoom(nf2_t *fs);
 
-/* Is the marked window counted by single blocks? */
-bool nf2_victims_zoomed(const nf2_t *fs);
-
 #endif

@@ -101,6 +101,7 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
 struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
     uint8_t grain;              /* overwrites of a map grow to multiples of 2 ^ grain bytes */
+    bool zoomed;                /* the marked window is counted by single blocks: victims.c */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t stock;             /* blocks in stock when this phase began,
                                    or when the last walk ended */
