@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "space.h"
 
-uint32_t nf2_windows(const nf2_t *fs)
-{
-    return (fs->blocks + fs->window_blocks - 1) / fs->window_blocks;
-}
-
 /* The block's number in a window, NF2_NONE if it lies elsewhere. */
 static uint32_t in_window(const nf2_t *fs, uint32_t window, uint32_t block)
 {

@@ -16,12 +16,15 @@ static inline bool nf2_space_usable(const nf2_t *fs, uint32_t block)
     return block >= NF2_SUPER_BLOCKS && block < fs->blocks;
 }
 
-uint32_t nf2_windows(const nf2_t *fs);
+static inline uint32_t nf2_windows(const nf2_t *fs)
+{
+    return fs->windows;
+}
 
 /* Blocks of a group, which is erased as a whole ahead of need. A window has NF2_GROUPS of them. */
 static inline uint32_t nf2_group_blocks(const nf2_t *fs)
 {
-    return (fs->window_blocks + NF2_GROUPS - 1) / NF2_GROUPS;
+    return fs->group_blocks;
 }
 
 /* Blocks of one large erase; those of a group where the chip has none. */

@@ -122,10 +122,10 @@ static NF2_APART void count_window(nf2_t *fs)
     space->lap_windows++;
     if (space->lap_windows >= nf2_windows(fs)) {
         /* else the count was kept up to date */
-        if (!fs->lap_known || nf2_windows(fs) == 1 || fs->pristine) {
+        if (!fs->space.lap_known || nf2_windows(fs) == 1 || fs->pristine) {
             fs->free = (uint16_t)space->lap_free;
         }
-        fs->lap_known = true;
+        fs->space.lap_known = true;
         space->lap_windows = 0;
         fs->settled = fs->pristine;
         fs->leaky = !fs->pristine || find_orphan(fs, &orphan) != 0;
@@ -375,7 +375,7 @@ static NF2_APART int pace(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
     /* Then the walk goes on with each call, and empties whatever wins something. */
-    bool few = fs->lap_known && walk->spent == 0 &&
+    bool few = fs->space.lap_known && walk->spent == 0 &&
                nf2_space_total(fs) < held_back(fs) + fs->window_blocks / 64;
     bool empty = fs->now_free == 0 || fs->drained;
     bool used_up = few || (empty && (fs->fresh || fs->erases - walk->ended > 16));
@@ -417,7 +417,7 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
 {
     uint32_t kept = nf2_space_kept(fs);
 
-    fs->idle_walks = 0;
+    fs->walk.idle_walks = 0;
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_sweep_finish(fs));
     NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
@@ -448,10 +448,10 @@ int nf2_sweep_step(nf2_t *fs)
         /* what is ready is taken: with more blocks more can be emptied */
         bool few = fs->now_free < LEFT_FEW;
         if (orphans != 0 || (fs->walk_ready && !few) || fs->fresh || fs->settled ||
-            fs->idle_walks == IDLE_WALKS) {
+            fs->walk.idle_walks == IDLE_WALKS) {
             return orphans;
         }
-        fs->idle_walks++;
+        fs->walk.idle_walks++;
         NF2_TRY(next_window(fs));
     }
     NF2_TRY(fs->walk_active ? walk_step(fs) : NF2_OK);

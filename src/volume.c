@@ -14,7 +14,10 @@ static void set_windows(nf2_t *fs)
     uint32_t windows = (fs->blocks + NF2_WINDOW_BLOCKS - 1) / NF2_WINDOW_BLOCKS;
     uint32_t blocks = (fs->blocks + windows - 1) / windows;
 
-    fs->window_blocks = windows > 1 ? (blocks + 15u) & ~15u : blocks;
+    blocks = windows > 1 ? (blocks + 15u) & ~15u : blocks;
+    fs->window_blocks = blocks;
+    fs->windows = (uint8_t)((fs->blocks + blocks - 1) / blocks);
+    fs->group_blocks = (uint8_t)((blocks + NF2_GROUPS - 1) / NF2_GROUPS);
     fs->cell_blocks = 1;
 }
 

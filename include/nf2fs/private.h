@@ -96,12 +96,14 @@ struct nf2_space {              /* space.c, alloc.c: which blocks may be taken *
     uint8_t now[NF2_WINDOW_BYTES];      /* blocks in use of the window that is taken from; a run */
     uint8_t left[NF2_WINDOWS_MAX];  /* pairs of free blocks that a window had when it was counted
                                        or left last; 255: not known */
+    bool lap_known;             /* a lap over all windows was made in this mount */
 };
 
 struct nf2_walk {               /* sweep.c: the walk over the tree */
     uint8_t fruitless;          /* windows in a row in which nothing was worth emptying */
     uint8_t grain;              /* overwrites of a map grow to multiples of 2 ^ grain bytes */
     bool zoomed;                /* the marked window is counted by single blocks: victims.c */
+    uint8_t idle_walks;         /* begun by idle time since a call changed something */
     uint32_t leaves, leaves_before; /* visited in this walk, and in the last one */
     uint32_t stock;             /* blocks in stock when this phase began,
                                    or when the last walk ended */
@@ -174,10 +176,10 @@ typedef struct nf2 {
     bool now_counted;           /* `now` was counted in this lap */
     bool pristine;              /* nothing was changed since this lap began */
     bool settled;               /* nothing was changed in the lap before, nor since */
-    bool lap_known;             /* a lap over all windows was made in this mount */
     uint8_t idle;               /* a step of idle work is on (1): it erases single blocks; with
                                    little time (2): none, and it moves less */
-    uint8_t idle_walks;         /* begun by idle time since a call changed something */
+    uint8_t windows;
+    uint8_t group_blocks;       /* of each group */
 
     bool walk_active;
     bool walk_emptying;         /* this walk moves what lies in victims */
