@@ -26,7 +26,7 @@ static inline uint32_t nf2_chip_page(const nf2_t *fs)
 
 static inline uint32_t nf2_block_bytes(const nf2_t *fs)
 {
-    return fs->flash->block_size;
+    return fs->block_bytes;
 }
 
 /* Pages of a log. */

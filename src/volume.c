@@ -39,6 +39,7 @@ static int begin(nf2_t *fs)
 
     NF2_TRY(nf2_flash_validate(config));
     fs->flash = config->flash;
+    fs->block_bytes = fs->flash->block_size;
     fs->drive.offset = config->offset;
     uint32_t size = config->size != 0 ? config->size : fs->flash->chip_size - config->offset;
     fs->blocks = size / nf2_block_bytes(fs);

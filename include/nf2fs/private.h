@@ -205,6 +205,7 @@ typedef struct nf2 {
                                    0: none */
 
     const struct nf2_flash *flash;
+    uint32_t block_bytes;
     uint32_t blocks;
     uint32_t window_blocks;     /* of each window; the last one may have fewer */
     uint32_t moves;             /* changes of where data lies that handles do not know of */
@@ -215,8 +216,6 @@ typedef struct nf2 {
     uint32_t victims;           /* cells of `mark` that are being emptied: a bit each */
     uint32_t laggards;          /* groups of a window that are emptied since they were erased
                                    too seldom: a bit each */
-    uint32_t worn;              /* groups of `now` that were erased more often than most:
-                                   a bit each */
     uint32_t promised;          /* blocks set aside by nf2_preallocate */
     uint32_t to_move;           /* live pages that lie in victims still */
     uint32_t changes;           /* programs and erases of this mount */
@@ -224,6 +223,8 @@ typedef struct nf2 {
     const struct nf2_config *config;
     const struct nf2_writing *writing;  /* NULL: the volume is mounted for reading alone */
     uint32_t root_head;         /* block that holds the root log */
+    uint32_t worn;              /* groups of `now` that were erased more often than most:
+                                   a bit each */
 
     uint8_t *read_buffer;       /* a page of a log: a window on the flash */
     uint32_t effort;            /* of this call: pages read, and some more for each program
