@@ -151,9 +151,9 @@ uint32_t nf2_space_run(const nf2_t *fs, uint32_t at, uint32_t limit)
  * Runs are looked for in parts of the window that one large erase takes, or in groups where the
  * chip has none.
  */
-static uint32_t part_end(const nf2_t *fs, uint32_t first, uint32_t at)
+static uint32_t part_end(const nf2_t *fs, uint32_t part, uint32_t first, uint32_t at)
 {
-    uint32_t part = nf2_part_blocks(fs), shift = fs->drive.offset / nf2_block_bytes(fs) + first;
+    uint32_t shift = fs->drive.offset / nf2_block_bytes(fs) + first;
 
     NF2_ASSERT(part > 0);
     return nf2_min(at + part - (shift + at) % part, fs->window_blocks);
@@ -173,10 +173,11 @@ static uint32_t find(const nf2_t *fs, uint32_t most, enum nf2_space_of of, bool 
 {
     bool worn = of == NF2_SPACE_WORN, whole = of != NF2_SPACE_RESTS;
     uint32_t size = fs->window_blocks, first = fs->now_window * size, best = 0;
+    uint32_t part = nf2_part_blocks(fs);
 
     for (uint32_t limit; at < size; at = limit) {
-        limit = part_end(fs, first, at);
-        bool entire = nf2_space_run(fs, at, limit) == nf2_part_blocks(fs);
+        limit = part_end(fs, part, first, at);
+        bool entire = nf2_space_run(fs, at, limit) == part;
         for (uint32_t n; entire == whole && at < limit; at += nf2_max(n, 1)) {
             n = nf2_min(nf2_space_run(fs, at, limit), most);
             if (n > best && (any || suits(fs, first + at, worn))) {

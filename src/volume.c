@@ -46,7 +46,6 @@ static int begin(nf2_t *fs)
     fs->log_bytes = (uint16_t)nf2_min(NF2_LOG_BYTES_MAX, nf2_block_bytes(fs));
     fs->read_buffer = config->buffer;
     fs->write_buffer = fs->read_buffer + NF2_LOG_PAGE;
-    fs->drive.window_end = 0;
     if (fs->blocks < NF2_BLOCKS_MIN) {
         return NF2_ERR_NOSPC;
     }
