@@ -121,7 +121,7 @@ static uint32_t lacking(const nf2_t *fs, const nf2_file_t *file, uint32_t at, ui
     bool fits = whole ? at <= file->size && length <= nf2_inline_max(&file->key)
                       : at == file->size && nf2_data_frame(file, length);
     if (fits) {                 /* nodes and frames must not take what others were promised */
-        return fs->promised != file->promised ? 0 : NF2_NONE;
+        return file->promised == 0 && fs->promised != 0 ? 0 : NF2_NONE;
     }
     return length <= have ? NF2_NONE : beside(file, (length - have + bytes - 1) / bytes);
 }

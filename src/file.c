@@ -332,7 +332,8 @@ static int32_t do_write(nf2_t *fs, nf2_file_t *file, const void *data, uint32_t 
     if ((file->flags & NF2_O_SYNC) != 0) { /* all or nothing of it */
         result = result == NF2_OK ? nf2_file_sync(fs, file) : result;
         if (result == NF2_ERR_NOSPC) {
-            settled(file, give_up(fs, file));
+            int back = settled(file, give_up(fs, file));
+            result = back < 0 ? back : result;
         }
     }
     NF2_TRY(result);

@@ -21,6 +21,7 @@
 #define NF2_LOG_PAGE 256u       /* bytes of such a page: those of the chip may be longer */
 #define NF2_LOG_BYTES_MAX 8192u /* of a block that a log uses at most */
 #define NF2_PAGE_HEAD 2u        /* epoch */
+#define NF2_EPOCHS 4096u        /* their numbers come round */
 #define NF2_RECORD_OVERHEAD 6u  /* header and check */
 #define NF2_RECORD_MAX 4000u
 #define NF2_LOG_BLANK 0xFFFFu

@@ -215,9 +215,12 @@ int nf2_journal_read(nf2_t *fs)
         memset(&fs->space.data, 0, sizeof fs->space.data);
         /* it may have been cut in a turn */
         fs->next_suspect = fs->next_suspect || !NF2_BROKEN(NF2_FAULT_SUSPECT);
+        uint16_t before = fs->epoch;
         fs->epoch = nf2_epoch_code(last_epoch(fs, &scan) +
-                                      (NF2_BROKEN(NF2_FAULT_EPOCH) ? 0u : 1u));
-        fs->root.unclean_mounts++;
+                                   (NF2_BROKEN(NF2_FAULT_EPOCH) ? 0u : 1u));
+        /* those that were cut in their first CHECKPOINT count, too */
+        uint32_t unclean = fs->root.unclean_mounts + nf2_epochs_between(before, fs->epoch);
+        fs->root.unclean_mounts = (uint16_t)nf2_min(unclean, UINT16_MAX);
         fs->leaky = true;
     }
     fs->root_end = (uint16_t)nf2_scan_append_at(fs, &scan);

@@ -241,7 +241,8 @@ static void note_bad(const nf2_t *fs, struct nf2_scan *scan)
     scan->bad_epoch = scan->epoch;
     scan->front_epoch = scan->last_end != 0 ? scan->last_epoch : scan->epoch;
     scan->dirty_end = true;
-    if (scan->epoch == fs->epoch || scan->front_epoch == fs->epoch || scan->last_end == 0) {
+    if ((scan->epoch == fs->epoch || scan->front_epoch == fs->epoch || scan->last_end == 0) &&
+        nf2_epochs_differ(fs)) {
         scan->own = true;
     }
 }
@@ -280,7 +281,7 @@ int nf2_scan_next(nf2_t *fs, struct nf2_scan *scan, struct nf2_record *record)
              */
             bool wrong = scan->bad && (scan->bad_epoch == scan->epoch ||
                                        scan->front_epoch == scan->epoch || scan->last_end == 0);
-            if (wrong && whole == NF2_PLACE_RECORD) {
+            if (wrong && whole == NF2_PLACE_RECORD && nf2_epochs_differ(fs)) {
                 scan->damaged = true;
             }
             scan->last_end = (uint16_t)end;

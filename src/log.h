@@ -46,7 +46,16 @@ uint16_t nf2_epoch_code(uint32_t number);
 /* Epochs from one to another, round the end. */
 static inline uint32_t nf2_epochs_between(uint16_t from, uint16_t to)
 {
-    return ((uint32_t)to - from) & 0xFFFu;
+    return ((uint32_t)to - from) & (NF2_EPOCHS - 1u);
+}
+
+/*
+ * Is each epoch one session? Their numbers come round: then a record may be as old as it looks, or
+ * older by all of them, and nothing follows from where pages are blank or torn.
+ */
+static inline bool nf2_epochs_differ(const nf2_t *fs)
+{
+    return fs->root.unclean_mounts < NF2_EPOCHS;
 }
 
 struct nf2_record {
@@ -88,7 +97,7 @@ static inline bool nf2_log_ends(const nf2_t *fs, uint32_t position, uint32_t las
                                 uint32_t used_end, uint16_t last)
 {
     uint32_t page = NF2_LOG_PAGE, skip = nf2_epochs_between(last, fs->epoch) * page;
-    return fs->epoch != 0 && last_end != 0 &&
+    return fs->epoch != 0 && last_end != 0 && nf2_epochs_differ(fs) &&
            position >= nf2_max((last_end + page - 1) & ~(page - 1), used_end) + skip;
 }
 

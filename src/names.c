@@ -68,7 +68,8 @@ static int look_up(nf2_t *fs, struct nf2_found *found)
     memcpy(key->bytes, found->name, length);
     result = length < NF2_KEY_MAX ? nf2_tree_find(fs, key, &found->entry) : find_long(fs, found);
     found->handle = nf2_handle_of(fs, key, 0);
-    found->content.kind = found->handle != NULL ? NF2_BODY_NEW : 0;
+    const nf2_file_t *writer = nf2_handle_of(fs, key, NF2_O_WRONLY);
+    found->content.kind = writer != NULL && writer->created ? NF2_BODY_NEW : 0;
     return result > 0 ? nf2_entry_content(fs, &found->entry, &found->content) : result;
 }
 

@@ -167,6 +167,15 @@ static uint32_t most_of(const nf2_t *fs, const struct rewrite *rewrite)
     return names && rewrite->done > 3 && nf2_node_ample(fs) ? 2 : 12;
 }
 
+/*
+ * Bytes of the base of a node that was two: half of it, so that it is not soon two again. Where
+ * there is nothing else to win it gets nearly full.
+ */
+static uint32_t joined_most(const nf2_t *fs)
+{
+    return nf2_log_bytes(fs) / 16 * (fs->walk_hard == NF2_JOINS ? 14u : 8u);
+}
+
 /* One node or two, and whether the old one stays. */
 static int plan(nf2_t *fs, struct rewrite *rewrite)
 {
@@ -174,7 +183,7 @@ static int plan(nf2_t *fs, struct rewrite *rewrite)
 
     rewrite->two = rewrite->edge = false;
     rewrite->end[1] = UINT16_MAX;
-    rewrite->base = (uint16_t)(rewrite->sources == 2 ? bytes : UINT16_MAX);
+    rewrite->base = (uint16_t)(rewrite->sources == 2 ? 2u * joined_most(fs) : UINT16_MAX);
     NF2_TRY(measure(fs, rewrite));
     rewrite->base = rewrite->made[0].base_end;
     rewrite->end[1] = rewrite->end[2] = rewrite->done;
@@ -273,7 +282,7 @@ static NF2_APART int write_level(nf2_t *fs, struct rewrite *rewrite)
 {
     nf2_way_forget(fs);         /* its nodes are known no more, until this is done */
     NF2_TRY(plan(fs, rewrite));
-    if (rewrite->sources == 2 && 2u * rewrite->base > nf2_log_bytes(fs)) {
+    if (rewrite->sources == 2 && rewrite->base > joined_most(fs)) {
         return NF2_UNCHANGED;
     }
     if (rewrite->edge) {
@@ -408,7 +417,8 @@ int nf2_tree_join(nf2_t *fs, const struct nf2_key *lower, uint32_t bytes)
     /*
      * one that was made small stays so until it is nearly empty, else it would be split again soon
      */
-    if (level == 1 && bytes > (way->node->base_end < 5 * part ? part : 4 * part)) {
+    bool small = way->node->base_end < 5 * part && fs->walk_hard != NF2_JOINS;
+    if (level == 1 && bytes > (small ? part : joined_most(fs) / 2)) {
         return NF2_UNCHANGED;
     }
     begin(&rewrite, way->node, lower, level - 1);

@@ -40,12 +40,13 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
 
     describe(fs, own);
     turn_words(words);
-    if (words[VERSION] != own[VERSION]) {
-        *result = NF2_ERR_VERSION;
-    } else if (memcmp(words, own, VOLUME * sizeof *own) != 0) {
-        *result = NF2_ERR_GEOMETRY;
-    } else if (*result != NF2_OK || words[SEQUENCE] > own[SEQUENCE]) {
-        *result = NF2_OK;
+    int reason = words[VERSION] != own[VERSION] ? NF2_ERR_VERSION :
+                 memcmp(words, own, VOLUME * sizeof *own) != 0 ? NF2_ERR_GEOMETRY : NF2_OK;
+    if (*result == NF2_OK && (reason != NF2_OK || words[SEQUENCE] <= own[SEQUENCE])) {
+        return; /* what a format found there and could not erase, or an older one */
+    }
+    *result = reason;
+    if (reason == NF2_OK) {
         fs->root.super_sequence = words[SEQUENCE];
         fs->super_block = (uint8_t)block;
         fs->root.volume_id = words[VOLUME];
@@ -143,15 +144,14 @@ static NF2_APART bool fits_in(nf2_t *fs, uint32_t block)
     return nf2_log_fits(fs, *end, NF2_ANCHOR_BYTES);
 }
 
-/* The super block whose turn it is behind one. */
-static uint32_t behind(uint32_t block)
+uint32_t nf2_super_behind(uint32_t block)
 {
     return block + 1 < NF2_SUPER_BLOCKS ? block + 1 : 0;
 }
 
 bool nf2_super_erases(nf2_t *fs)
 {
-    return !fits_in(fs, behind(fs->super_block));
+    return !fits_in(fs, nf2_super_behind(fs->super_block));
 }
 
 /*
@@ -166,7 +166,7 @@ int nf2_super_write(nf2_t *fs)
     uint32_t block = fs->super_block;
     fs->root.super_sequence++;
     for (uint32_t i = NF2_SUPER_BLOCKS; i > 0 && result == NF2_FAILED_BLOCK; i--) {
-        block = NF2_BROKEN(NF2_FAULT_ANCHOR) ? block : behind(block);
+        block = NF2_BROKEN(NF2_FAULT_ANCHOR) ? block : nf2_super_behind(block);
         uint16_t *end = &fs->root.super_end[block];
         bool fits = fits_in(fs, block), failed = (fs->bad_flags & NF2_BAD_SUPER(block)) != 0;
         if (failed || (!fits && i == 1)) {

@@ -22,6 +22,9 @@ void nf2_super_forget(nf2_t *fs);
 /* Writes an anchor that names the root log's head; durable when it returns. */
 int nf2_super_write(nf2_t *fs);
 
+/* The super block whose turn it is behind one. */
+uint32_t nf2_super_behind(uint32_t block);
+
 /* Does the next anchor take an erase, as a rule? */
 bool nf2_super_erases(nf2_t *fs);
 

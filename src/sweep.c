@@ -291,8 +291,9 @@ static bool total_enough(const nf2_t *fs, uint32_t number)
 }
 
 /*
- * Walks until there is enough, as long as that wins anything: first as at any time, then (`hard`)
- * emptying whatever wins something. While a GROUP is being applied they only mark.
+ * Walks until there is enough, as long as that wins anything: first as at any time, then (hard)
+ * emptying whatever wins something, in the end also joining leaves that nearly fill one. While a
+ * GROUP is being applied they only mark.
  */
 static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number), uint32_t number)
 {
@@ -303,7 +304,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     int result = NF2_OK;
 
     NF2_NEAR(walk);
-    fs->walk_hard = false;      /* an error may have ended the last search */
+    fs->walk_hard = 0;          /* an error may have ended the last search */
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */
     /* a search for all blocks may have left enough in another window */
@@ -322,18 +323,20 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
                 idle = 0;
                 walk->looked_closer = 0;
             }
-            if (!fs->walk_hard && idle > windows) {
-                fs->walk_hard = true;
-                walk->fruitless = 0;
-                give_up_runs(fs);
-            }
         }
-        if (idle > 6 * windows + 6 || (fs->walk_hard && walk->fruitless >= lap)) {
+        if (idle > (fs->walk_hard ? 6 * windows + 6 : windows) ||
+            (fs->walk_hard && walk->fruitless >= lap)) {
+            fs->walk_hard++;
+            walk->fruitless = 0;
+            idle = 0;
+            give_up_runs(fs);
+        }
+        if (fs->walk_hard > NF2_JOINS) {
             walk->spent = 2 * (fs->changes + fs->moves) + all;
             result = NF2_ERR_NOSPC;
         }
     }
-    fs->walk_hard = false;
+    fs->walk_hard = 0;
     return result;
 }
 

@@ -60,31 +60,35 @@ static int begin(nf2_t *fs)
 /* ---- format ---------------------------------------------------------------------------------- */
 
 /*
- * Erases the super blocks: from here on no older volume mounts. The new one gets an id other than
- * its, so that stale logs are not taken for this one's: the old anchors are taken in without their
- * checks, with which a CRC is the same for each of them.
+ * Erases the super blocks, last the one that names the newest log: from here on no older volume
+ * mounts. The new one goes on with its sequence, which a block that cannot be erased keeps, and gets
+ * an id other than any there, so that stale logs are not taken for this one's: what all blocks begin
+ * with is taken in, up to where a CHECKPOINT or an anchor has no check yet, with which a CRC is the
+ * same for each of them.
  */
 static int erase_super(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
 
     NF2_NEAR(root);
+    (void)nf2_super_find(fs);
+    fs->root_head = 0;
     root->volume_id = 0x4E463246u;
-    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
+    for (uint32_t block = 0; block < fs->blocks; block++) {
         const uint8_t *old = nf2_peek(fs, block, 0, 24);
         if (old != NULL) {
             root->volume_id = nf2_crc(root->volume_id, old, 24);
         }
     }
-    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
+    uint32_t block = fs->super_block;
+    for (unsigned i = NF2_SUPER_BLOCKS; i > 0; i--) {
+        block = nf2_super_behind(block);
         int result = nf2_flash_erase(fs, block, 1);
         if (result == NF2_FAILED_BLOCK) {
             root->super_end[block] = UINT16_MAX;
         } else {
             NF2_TRY(result);
         }
-        /* the first anchor goes to the one behind: 0, or the first that is not bad */
-        fs->super_block = (uint8_t)block;
     }
     return NF2_OK;
 }
@@ -187,10 +191,10 @@ static int do_format(nf2_t *fs, int flags)
     if ((flags & ~NF2_FORMAT_ERASE) != 0) {
         return NF2_ERR_INVAL;
     }
-    fs->epoch = 12u << 12;   /* of number 0 */
     fs->root.next_id = NF2_FIRST_ID;
     begin_space(fs);
     NF2_TRY(erase_super(fs));
+    fs->epoch = 12u << 12;      /* of number 0 */
     NF2_TRY(nf2_journal_checkpoint(fs));
     NF2_TRY(write_root(fs));
     NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);

@@ -443,10 +443,11 @@ int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 /*
  * Sets aside the blocks that writing from the file's end up to `size` bytes will need, so that
  * those writes cannot fail with NOSPC. Writes in front of the end are not covered: a write into a
- * hole that nf2_truncate made, or over older content, takes blocks of its own. The file's size does
- * not change, and nothing is written. One block more is set aside for each 32, since the pieces of
- * the file have to be known. nf2_close gives back what was not used; a later call with a smaller
- * size gives nothing back. Errors: NOSPC, FBIG.
+ * hole that nf2_truncate made, or over older content, takes blocks of its own. Nor are all appends
+ * of less than a page that are each synced: what goes on with the next page takes more room, twice
+ * as much at 150 bytes. The file's size does not change, and nothing is written. One block more is
+ * set aside for each 32, since the pieces of the file have to be known. nf2_close gives back what
+ * was not used; a later call with a smaller size gives nothing back. Errors: NOSPC, FBIG.
  */
 int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 

@@ -185,7 +185,8 @@ typedef struct nf2 {
     bool walk_emptying;         /* this walk moves what lies in victims */
     bool walk_behind;           /* the entry at its cursor was visited */
     bool walk_ready;            /* `mark` is known, and may be taken from next */
-    bool walk_hard;             /* blocks are lacking: whatever wins something is emptied */
+    uint8_t walk_hard;          /* blocks are lacking (1): whatever wins something is emptied; and
+                                   (2) nodes are joined that half fill one */
 
     uint16_t log_bytes;         /* bytes of a block that a log uses */
     uint16_t epoch;             /* no page has a later one; 0: not known yet */

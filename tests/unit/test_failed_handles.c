@@ -4,6 +4,8 @@
  * synced is given up, whatever is called then, and all later calls that would change the file or
  * sync it say so.
  */
+#include <stdio.h>
+
 #include "api_volume.h"
 #include "check.h"
 
@@ -92,8 +94,35 @@ TEST(failed_write)
     each_call("tinyecc16");
 }
 
+/* A file that was never synced, and was given up, while it was open for reading: there is none. */
+TEST(never_synced)
+{
+    struct volume volume;
+    nf2_file_t reader, again;
+    char name[16];
+    int status = NF2_OK;
+
+    volume_up(&volume, "tiny256k");
+    for (unsigned i = 0; status == NF2_OK; i++) {
+        snprintf(name, sizeof name, "o%u", i);
+        status = put(&volume, name, i < 1000 ? 1500 : 10, i);
+        i = status == NF2_ERR_NOSPC && i < 1000 ? 1000 : i;
+        status = i == 1000 ? NF2_OK : status;
+    }
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "new", NF2_O_WRONLY | NF2_O_CREAT, volume.page), NF2_OK);
+    CHECK_EQ(nf2_open(&volume.fs, &reader, "new", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_ERR_NOSPC);
+    CHECK_EQ(size_of(&volume, "new", NULL), NF2_ERR_NOENT);
+    CHECK_EQ(nf2_open(&volume.fs, &again, "new", NF2_O_RDONLY, NULL), NF2_ERR_NOENT);
+    CHECK_EQ(nf2_open(&volume.fs, &again, "new", NF2_O_WRONLY, volume.page), NF2_ERR_NOENT);
+    CHECK_EQ(nf2_remove(&volume.fs, "new"), NF2_ERR_NOENT);
+    CHECK_EQ(nf2_close(&volume.fs, &reader), NF2_OK);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
+    RUN(never_synced);
     RUN(failed_write);
     return check_done();
 }

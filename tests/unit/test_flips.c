@@ -4,6 +4,7 @@
  * defects) what was synced before; data have no check, so that there the bit itself may show. Never anything else, and never a crash.
  * `--long` looks at more of them.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,6 +280,84 @@ TEST(epochs)
     flip_epochs("tinyecc16");
 }
 
+/* Names that are silently gone: each was there, and a volume that lost one says so where it is looked for. */
+static unsigned names_gone(struct volume *volume, unsigned names)
+{
+    char name[32];
+    unsigned gone = 0;
+
+    for (unsigned i = 0; i < names; i++) {
+        snprintf(name, sizeof name, "name-%03u", i);
+        int result = size_of(volume, name, NULL);
+        if (result == NF2_ERR_NOENT) {
+            gone++;
+        } else {
+            CHECK(result == NF2_OK || result == NF2_ERR_IO);
+        }
+    }
+    return gone;
+}
+
+/* Where the first group of a node's records ends: its base, as it was written. */
+static uint32_t base_end(const uint8_t *node, uint32_t bytes)
+{
+    uint32_t at = 2, header = 0x1000;
+
+    while ((header & 0x1000u) != 0 && at + 2u <= bytes) {
+        header = node[at] | (uint32_t)node[at + 1u] << 8;
+        if (header == 0xFFFF) { /* the rest of a page is padding */
+            at = (at / 256u + 1u) * 256u + 2u;
+            header = 0x1000;
+        } else {
+            at += header & 0xFFFu;
+            at = at % 256u > 250u || at % 256u == 0 ? (at + 255u) / 256u * 256u + 2u : at;
+        }
+    }
+    return at;
+}
+
+/* A page of a base that reads as blank, as if its program had never come to the chip. */
+static void blank_pages(const char *chip, unsigned names)
+{
+    struct volume volume;
+    char name[32];
+    unsigned pages = 0;
+
+    volume_up(&volume, chip);
+    for (unsigned i = 0; i < names; i++) { /* in an order in which leaves are written anew */
+        snprintf(name, sizeof name, "name-%03u", i * 7u % names);
+        CHECK_EQ(put(&volume, name, 40, i), NF2_OK);
+    }
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    struct vflash_checkpoint *whole = vflash_save(volume.flash);
+    uint8_t *memory = vflash_memory(volume.flash);
+    uint32_t size = vflash_chip_of(volume.flash)->size, bytes = volume.driver.block_size;
+    for (uint32_t block = 0; block < size / bytes; block++) {
+        uint8_t *node = memory + block * bytes;
+        uint32_t end = node[4] == 'N' ? base_end(node, bytes) : 0;
+        for (uint32_t at = 256; at + 256u < end; at += 256) {
+            memset(node + at, 0xFF, 256);
+            pages++;
+            CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+            if (!CHECK_EQ(names_gone(&volume, names), 0)) {
+                printf("  page %lu of block %lu\n", (unsigned long)(at / 256u), (unsigned long)block);
+            }
+            (void)nf2_unmount(&volume.fs);
+            vflash_restore(volume.flash, whole);
+        }
+    }
+    CHECK(pages > 20);
+    vflash_release(whole);
+    volume_down(&volume, false);
+}
+
+TEST(blank)
+{
+    blank_pages("tiny256k", 300);
+    blank_pages("tiny512", 300);
+    blank_pages("tinyecc16", 300);
+}
+
 /* Entries with counts of erases that cannot be read: figures say the mean of the volume instead. */
 TEST(wear)
 {
@@ -329,6 +408,7 @@ int main(int count, char **arguments)
     }
     RUN(flips);
     RUN(epochs);
+    RUN(blank);
     RUN(wear);
     return check_done();
 }

@@ -307,8 +307,59 @@ TEST(refused_appends)
     CHECK(refused > 10);
 }
 
+static uint64_t calls_of(struct vflash *flash)
+{
+    const struct vflash_counts *counts = vflash_counts(flash);
+
+    return counts->read_calls + chip_changes(flash);
+}
+
+/* A write that is refused and cannot put back what was there, since a read fails: the error says so, not that there is no room. */
+TEST(refused_and_not_put_back)
+{
+    static struct volume volume, before;
+    nf2_t *fs = &volume.fs;
+    nf2_file_t *file = &volume.file;
+    char name[8];
+    unsigned failed = 0, refused = 0;
+
+    volume_new(&volume, "tiny256k");
+    volume.config.size = 32u * 4096u;
+    volume_format(&volume);
+    for (unsigned i = 0; i < 40; i++) {
+        (void)snprintf(name, sizeof name, "o%u", i);
+        CHECK_EQ(put(&volume, name, i % 5 ? 100 : 6000, i), NF2_OK);
+    }
+    CHECK_EQ(nf2_open(fs, file, "s", NF2_O_RDWR | NF2_O_CREAT | NF2_O_SYNC, volume.page), NF2_OK);
+    CHECK_EQ(nf2_write(fs, file, content, 26), 26);
+    struct vflash_checkpoint *whole = vflash_save(volume.flash);
+    before = volume;
+    uint64_t last = 0;
+    for (uint64_t at = 0; at <= last; at = at == 0 ? last - 60 : at + 1) { /* the last calls of the driver, one at a time */
+        vflash_restore(volume.flash, whole);
+        volume = before;
+        uint64_t failures = vflash_failed(volume.flash), calls = calls_of(volume.flash);
+        vflash_fail_at(volume.flash, at);
+        int32_t answer = nf2_write(fs, file, content, 65536);
+        vflash_fail_at(volume.flash, 0);
+        failed += vflash_failed(volume.flash) != failures;
+        last = at == 0 ? calls_of(volume.flash) - calls : last;
+        if (answer == NF2_ERR_NOSPC) {
+            refused++;
+            CHECK_EQ(nf2_size(fs, file), 26);
+            CHECK_EQ(nf2_sync(fs, file), NF2_OK);
+        } else {
+            CHECK_EQ(answer, NF2_ERR_IO);
+        }
+    }
+    CHECK(failed > 30 && refused > 0);
+    vflash_release(whole);
+    volume_down(&volume, false);
+}
+
 int main(void)
 {
+    RUN(refused_and_not_put_back);
     RUN(appends);
     RUN(anywhere);
     RUN(updates_on_full_chip);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_format.c - a format over a chip that was used: the new volume is empty and stays whole, whatever the old one left. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define OLD_NAMES 20u
+#define BLOCKS 48u
+#define BLOCK 4096u
+
+static uint32_t seed_of[OLD_NAMES], size_now[OLD_NAMES];
+
+static void old_name(char *name, uint32_t i)
+{
+    snprintf(name, 16, "old%u", (unsigned)i);
+}
+
+/* A volume that was written so often, left cleanly. */
+static void use(struct volume *volume, uint32_t writes)
+{
+    char name[16];
+
+    volume_new(volume, "w25q80");
+    volume->config.size = BLOCKS * BLOCK;
+    volume_format(volume);
+    for (uint32_t n = 0; n < writes; n++) {
+        uint32_t i = n % OLD_NAMES;
+        old_name(name, i);
+        seed_of[i] = n;
+        size_now[i] = 300u + n % 50u * 20u;
+        CHECK_EQ(put(volume, name, size_now[i], n), NF2_OK);
+    }
+    CHECK_EQ(nf2_unmount(&volume->fs), NF2_OK);
+}
+
+static unsigned entries(struct volume *volume)
+{
+    nf2_dir_t dir;
+    struct nf2_dirent entry;
+    unsigned count = 0;
+    int found;
+
+    CHECK_EQ(nf2_opendir(&volume->fs, &dir, "/"), NF2_OK);
+    while ((found = nf2_readdir(&volume->fs, &dir, &entry)) > 0) {
+        count++;
+    }
+    CHECK_EQ(found, 0);
+    return count;
+}
+
+/* The volume that a format has made: empty, and its files are there after a remount. */
+static bool is_new(struct volume *volume, int flags)
+{
+    char name[16];
+    unsigned long wrong = check_state.failures;
+
+    CHECK_EQ(nf2_format(&volume->fs, &volume->config, flags), NF2_OK);
+    if (!CHECK_EQ(nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR), NF2_OK)) {
+        return false;
+    }
+    CHECK_EQ(entries(volume), 0);
+    for (uint32_t i = 0; i < 80; i++) {
+        snprintf(name, sizeof name, "new%u", (unsigned)i % 8u);
+        CHECK_EQ(put(volume, name, 1000, i), NF2_OK);
+    }
+    CHECK_EQ(volume_again(volume, true), NF2_OK);
+    CHECK_EQ(entries(volume), 8);
+    CHECK(holds(volume, "new7", 1000, 79));
+    CHECK_EQ(nf2_check(&volume->fs, NULL, NULL), 0);
+    CHECK_EQ(nf2_unmount(&volume->fs), NF2_OK);
+    return check_state.failures == wrong;
+}
+
+/* Somebody erased what names the old volume; its root logs are still there. */
+TEST(super_blocks_erased)
+{
+    struct volume volume;
+
+    for (uint32_t writes = 40; writes < 1200; writes += 60) {
+        use(&volume, writes);
+        memset(vflash_memory(volume.flash), 0xFF, 3 * BLOCK);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_ERR_BLANK);
+        if (!is_new(&volume, writes % 120u == 0 ? NF2_FORMAT_QUICK : NF2_FORMAT_ERASE)) {
+            printf("  after %u writes\n", (unsigned)writes);
+        }
+        volume_down(&volume, false);
+    }
+}
+
+/* What was there before is there as it was, or no volume is. */
+static void check_cut_format(struct volume *volume)
+{
+    char name[16];
+
+    if (nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR) != NF2_OK) {
+        return;
+    }
+    for (uint32_t i = 0; i < OLD_NAMES; i++) {
+        old_name(name, i);
+        CHECK(holds(volume, name, size_now[i], seed_of[i]));
+    }
+    CHECK_EQ(nf2_check(&volume->fs, NULL, NULL), 0);
+    (void)nf2_unmount(&volume->fs);
+}
+
+/* A format is cut at one of its first operations; the next one is whole. */
+TEST(cut_and_formatted_again)
+{
+    struct volume volume;
+
+    for (uint32_t writes = 100; writes < 1600; writes += 53) {
+        use(&volume, writes);
+        struct vflash_checkpoint *whole = vflash_save(volume.flash);
+        for (uint32_t at = 1; at <= 7; at++) {
+            struct vflash_cut cut = {.operation = at, .byte = 20, .erase = VFLASH_ERASE_UNTOUCHED};
+            vflash_cut_at(volume.flash, &cut);
+            CHECK(nf2_format(&volume.fs, &volume.config, NF2_FORMAT_QUICK) < 0);
+            vflash_power_on(volume.flash);
+            vflash_cut_at(volume.flash, NULL);
+            check_cut_format(&volume);
+            if (!is_new(&volume, NF2_FORMAT_QUICK)) {
+                printf("  after %u writes, cut in operation %u\n", (unsigned)writes, (unsigned)at);
+            }
+            vflash_restore(volume.flash, whole);
+        }
+        vflash_release(whole);
+        volume_down(&volume, false);
+    }
+}
+
+/* A super block fails, and keeps the anchors of the volume that was; also of one of another size. */
+TEST(bad_super_block)
+{
+    struct volume volume;
+
+    for (uint32_t bad = 0; bad < 3; bad++) {
+        for (uint32_t writes = 300; writes < 2000; writes += 300) {
+            use(&volume, writes);
+            vflash_break_block(volume.flash, bad, false);
+            if (writes % 900u == 0) {
+                volume.config.size += 8 * BLOCK;
+            }
+            if (!is_new(&volume, writes % 600u == 0 ? NF2_FORMAT_QUICK : NF2_FORMAT_ERASE)) {
+                printf("  block %u bad after %u writes\n", (unsigned)bad, (unsigned)writes);
+            }
+            volume_down(&volume, false);
+        }
+    }
+}
+
+int main(void)
+{
+    RUN(super_blocks_erased);
+    RUN(cut_and_formatted_again);
+    RUN(bad_super_block);
+    return check_done();
+}
