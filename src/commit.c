@@ -159,7 +159,7 @@ static int commit_in_map(nf2_t *fs, nf2_file_t *file)
  * The shadow gets some of what the committed content has where it has nothing itself, from an
  * offset on, which moves on: 1, 0 if that was all, or an error.
  */
-static int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
+static NF2_APART int complete_shadow(nf2_t *fs, nf2_file_t *file, uint32_t *at)
 {
     struct nf2_plan plan;
 

@@ -137,7 +137,7 @@ static int check_found(const nf2_t *fs, const struct nf2_found *found, uint32_t 
 }
 
 /* The handle of what the path leads to. */
-static int find_file(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags)
+static NF2_APART int find_file(nf2_t *fs, nf2_file_t *file, const char *path, uint32_t flags)
 {
     struct nf2_found found;
 

@@ -136,7 +136,7 @@ static uint16_t last_epoch(const nf2_t *fs, const struct nf2_scan *scan)
  * that the head names as the next one. What that was before has fewer erases, or was erased. A read
  * that fails must not end the search: an older log would be gone on with.
  */
-static int find_head(nf2_t *fs)
+static NF2_APART int find_head(nf2_t *fs)
 {
     struct nf2_scan scan;
     struct nf2_record record;

@@ -3,7 +3,7 @@
 #include "log.h"
 
 /* Where a record of so many bytes goes in a log that ends at `at`: there, or in the next page. */
-static uint32_t place(uint32_t at, uint32_t length)
+static NF2_APART uint32_t place(uint32_t at, uint32_t length)
 {
     uint32_t page = nf2_page_end(at - 1); /* `at` itself, where a page begins */
 

@@ -93,7 +93,7 @@ static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_pi
  * the first piece of the plan, a part, behind what is left behind that. 1: there may be more; 0, or
  * an error. What stays is marked.
  */
-static int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct plan *plan)
+static NF2_APART int move_piece(nf2_t *fs, uint32_t id, uint32_t offset, struct plan *plan)
 {
     struct nf2_run *run = &fs->walk.moved;
     struct nf2_piece piece, part, *to = &plan->piece[plan->count];

@@ -155,7 +155,7 @@ static int plan(nf2_t *fs, struct nf2_view *view, const struct nf2_op *ops,
  * Their ranks: so many alive records were below their keys; this and what is in front of it in the
  * group change that.
  */
-static void set_ranks(const struct nf2_view *view, struct record *record, int count)
+static NF2_APART void set_ranks(const struct nf2_view *view, struct record *record, int count)
 {
     for (struct record *last = record; last < record + count; last++) {
         unsigned below = last->rank, rank = below;

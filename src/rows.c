@@ -92,7 +92,7 @@ static NF2_APART int write_all(nf2_t *fs, nf2_file_t *file, int lowest, struct n
     return n < 0 ? n : (int)length;
 }
 
-static int commit_rows(nf2_t *fs, nf2_file_t *file, int lowest)
+static NF2_APART int commit_rows(nf2_t *fs, nf2_file_t *file, int lowest)
 {
     struct nf2_writer writer;
     int result = NF2_FAILED_BLOCK, length = write_all(fs, file, lowest, NULL);

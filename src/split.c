@@ -171,7 +171,7 @@ static uint32_t most_of(const nf2_t *fs, const struct rewrite *rewrite)
  * Bytes of the base of a node that was two: half of it, so that it is not soon two again. Where
  * there is nothing else to win it gets nearly full.
  */
-static uint32_t joined_most(const nf2_t *fs)
+static NF2_APART uint32_t joined_most(const nf2_t *fs)
 {
     return nf2_log_bytes(fs) / 16 * (fs->walk_hard == NF2_JOINS ? 14u : 8u);
 }
@@ -245,7 +245,7 @@ static void child_op(struct rewrite *rewrite, int part)
 }
 
 /* One level up: 0, 1 if there is none, or an error. A root above two nodes begins empty. */
-static int go_up(nf2_t *fs, struct rewrite *rewrite)
+static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
 {
     bool root = rewrite->level >= fs->root_level, joined = rewrite->sources == 2;
     struct nf2_iterator gap;
@@ -304,7 +304,7 @@ static NF2_APART int write_level(nf2_t *fs, struct rewrite *rewrite)
 }
 
 /* The changes into the tail: 1, 0 if new nodes are to be written, or an error. */
-static int append(nf2_t *fs, struct rewrite *rewrite)
+static NF2_APART int append(nf2_t *fs, struct rewrite *rewrite)
 {
     struct nf2_view *view;
 

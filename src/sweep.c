@@ -133,7 +133,7 @@ static NF2_APART void count_window(nf2_t *fs)
 }
 
 /* All leaves were visited. */
-static int end_walk(nf2_t *fs)
+static NF2_APART int end_walk(nf2_t *fs)
 {
     struct nf2_walk *walk = &fs->walk;
 
