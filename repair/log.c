@@ -315,6 +315,38 @@ static bool go_on(struct scan *scan)
     return false;
 }
 
+/* Where a session of this epoch goes on behind the last record: FORMAT.md, section 1.4. */
+static uint32_t goes_on_at(const struct rep_log *log, uint16_t epoch)
+{
+    uint32_t skip = (((uint32_t)epoch - log->last_epoch) & 0xFFFu) * NF2_LOG_PAGE,
+             last = (log->last_end + NF2_LOG_PAGE - 1) & ~(NF2_LOG_PAGE - 1);
+
+    return log->last_end != 0 ? rep_max(last, log->used_end) + skip : log->used_end;
+}
+
+/* Pages in front of this one are blank, and what was in them is lost. */
+static void note_gap(struct scan *scan)
+{
+    if (!super(scan)) { /* the erase of one may have been cut */
+        damaged(scan->log, scan->at);
+        scan->log->lost++;
+        scan->log->last_doubt = (uint16_t)(scan->at - NF2_LOG_PAGE);
+    }
+}
+
+/* Nothing of any session can be here: the log ends, if nothing is. */
+static void end_log(struct scan *scan)
+{
+    const struct repair *r = scan->r;
+
+    for (; scan->at < r->log_bytes; scan->at += NF2_LOG_PAGE) {
+        if (rep_get16(rep_at(r, scan->log->block, scan->at)) != NF2_LOG_BLANK) {
+            note_gap(scan);
+            scan->at = r->log_bytes - NF2_LOG_PAGE; /* the core does not look there */
+        }
+    }
+}
+
 /* False: the page is blank. */
 static bool enter_page(struct scan *scan)
 {
@@ -324,15 +356,21 @@ static bool enter_page(struct scan *scan)
     scan->epoch = rep_page_epoch(scan->r, scan->log->block, scan->at);
     log->mended_heads += scan->epoch != rep_get16(rep_at(r, scan->log->block, scan->at));
     if (scan->epoch != NF2_LOG_BLANK) {
+        uint16_t epoch = scan->epoch == rep_epoch_code(scan->epoch) ? scan->epoch : r->epoch;
+        bool told = epoch == scan->epoch || r->epoch_known || log->last_end == 0;
+        if (told && scan->at > goes_on_at(log, epoch)) {
+            note_gap(scan);
+        }
         log->used_end = scan->at + NF2_LOG_PAGE;
         scan->at += NF2_PAGE_HEAD;
         return true;
     }
-    uint32_t skip = (((uint32_t)r->epoch - log->last_epoch) & 0xFFFu) * NF2_LOG_PAGE;
-    uint32_t last = (log->last_end + NF2_LOG_PAGE - 1) & ~(NF2_LOG_PAGE - 1);
-    bool ends = r->epoch_known && log->last_end != 0 && !scan->tolerant &&
-                scan->at >= rep_max(last, log->used_end) + skip;
-    scan->at = ends ? r->log_bytes : scan->at + NF2_LOG_PAGE;
+    if (r->epoch_known && log->last_end != 0 && !scan->tolerant &&
+        scan->at >= goes_on_at(log, r->epoch)) {
+        end_log(scan);
+    } else {
+        scan->at += NF2_LOG_PAGE;
+    }
     return false;
 }
 

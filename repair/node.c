@@ -157,6 +157,7 @@ static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, b
     const struct rep_log *log = rep_log_read(r, node->block, false);
     size_t base = base_records(r, log, r->log_bytes, &end);
     bool headless = base == 0 || log->records.list[0].at != NF2_PAGE_HEAD || mended;
+    bool short_base = false;
 
     damage = headless && log->damage == 0 ? NF2_PAGE_HEAD : log->damage;
     rep_log_report(r, log, REPAIR_RECORD, 0, damage);
@@ -164,11 +165,12 @@ static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, b
         node->whole = false;
         log = rep_log_read(r, node->block, true);
         base = base_records(r, log, said > NF2_PAGE_HEAD ? said : r->log_bytes, &end);
+        short_base = base > 0 && (log->records.list[base - 1].more || (said != 0 && end != said));
     } else if (said != 0 && end != said) {
         wrong(r, node, REPAIR_BASE, end, said,
               "The sorted part of this node does not end where its parent says.");
     }
-    node->lost = log->lost;
+    node->lost = rep_max(log->lost, short_base);
     node->lost_tail = log->last_doubt >= end;
     return base;
 }

@@ -452,6 +452,63 @@ TEST(record)
     made_end(&made);
 }
 
+/* A change in the other leaf, in a page of its own: pages in front of it may be blank. */
+static uint32_t change(struct made *made, uint32_t page, const char *name)
+{
+    uint8_t payload[64] = {0};
+    uint32_t n = 1 + made_key(payload + 1, 2, name, (uint8_t)strlen(name));
+
+    payload[n] = 2; /* a file without a byte */
+    made->end[MADE_OTHER] = page * MADE_PAGE;
+    return made_record(made, MADE_OTHER, 6, false, payload, n + 1);
+}
+
+/* A session goes on behind as many blank pages as sessions lie in between: what else is blank was written once. */
+TEST(blank_pages)
+{
+    for (uint32_t sessions = 0; sessions < 3; sessions++) {
+        for (uint32_t pages = 0; pages < 4; pages++) {
+            BUILT(made);
+            uint8_t state[118];
+            memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
+            made.epoch = (uint16_t)(sessions | (12u - (sessions > 0)) << 12);
+            made.end[MADE_HEAD] = (sessions + 1) * MADE_PAGE;
+            (void)made_record(&made, MADE_HEAD, 2, false, state, sizeof state);
+            (void)change(&made, 1 + pages, "zzz");
+            struct repair *repair = opened(&made);
+            bool lost = pages > sessions;
+            CHECK(lost == has(repair, REPAIR_RECORD) && lost == repair_lossy(repair));
+            CHECK(repair_wrong(repair) == lost && repair_count(repair) == 8 && item(repair, "/dir/zzz") != NULL);
+            say(repair);
+            repair_close(repair);
+            made_end(&made);
+        }
+    }
+}
+
+/* The sorted part has several pages, and one of them is blank: the last one, too, is missed. */
+TEST(blank_page_of_base)
+{
+    for (uint32_t page = 1; page < 4; page++) {
+        struct made made;
+        made_begin(&made);
+        for (unsigned i = 0; i < 12; i++) {
+            char name[] = "a00";
+            uint8_t body[41] = {2};
+            name[1] = (char)('a' + i);
+            (void)made_name(&made, 1, name, body, sizeof body);
+        }
+        made_build(&made);
+        CHECK_EQ(made.end[MADE_LEAF] / MADE_PAGE, 3);
+        memset(byte_of(&made, MADE_LEAF, page * MADE_PAGE), 0xFF, MADE_PAGE);
+        struct repair *repair = expect(&made, REPAIR_RECORD, false);
+        CHECK(repair_lossy(repair) && repair_count(repair) < 19 && item(repair, "/aa0") != NULL);
+        CHECK(page > 1 || item(repair, "/dir/inside") != NULL); /* behind it */
+        repair_close(repair);
+        made_end(&made);
+    }
+}
+
 /* Of a map no piece is left, in a leaf of which records are lost: that is no empty file. */
 TEST(pieces_lost)
 {
@@ -857,6 +914,8 @@ int main(void)
     RUN(names_lost);
     RUN(inner_lost);
     RUN(record);
+    RUN(blank_pages);
+    RUN(blank_page_of_base);
     RUN(pieces_lost);
     RUN(base);
     RUN(order);
