@@ -9,6 +9,8 @@ struct anchor {
     const uint8_t *record;      /* the one that counts, NULL: there is none */
     uint32_t block;
     bool other_format;
+    bool due;                   /* none names the last log, in which nothing was done */
+    struct rep_log logs[NF2_SUPER_BLOCKS];      /* without their records */
 };
 
 /* ---- anchors --------------------------------------------------------------------------------- */
@@ -44,15 +46,45 @@ static void read_anchor(struct repair *r, uint32_t block, const struct rep_recor
 /* What a cut leaves in front of a block's anchors is erased before another one is written. */
 static void find_anchor(struct repair *r, struct anchor *best)
 {
-    const struct rep_log *log = &r->log;
-
     for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
-        (void)rep_log_read(r, block, false);
+        struct rep_log *log = &best->logs[block];
+        *log = *rep_log_read(r, block, false);
         for (size_t i = 0; i < log->whole; i++) {
             read_anchor(r, block, &log->records.list[i], best);
         }
         bool odd = log->torns > 0 && log->whole > 0 && log->first_torn < log->records.list[0].at;
-        rep_log_report(r, log, REPAIR_ANCHOR, 0, odd ? log->first_torn : log->damage);
+        log->damage = odd ? log->first_torn : log->damage;
+    }
+}
+
+static bool failed(const struct repair *r, uint32_t block)
+{
+    return r->state.record != NULL &&
+           (rep_state8(&r->state, NF2_STATE_BAD_FLAGS) & NF2_BAD_SUPER(block)) != 0;
+}
+
+/*
+ * A format leaves an anchor in each super block, and the one that takes the next anchor is the only
+ * one that is erased or programmed: a cut leaves something else there, until that anchor is
+ * written. One that takes all anchors, since the others failed, may keep what cuts left.
+ */
+static void report_supers(struct repair *r, const struct anchor *anchor)
+{
+    uint32_t next = anchor->block;
+
+    do {
+        next = (next + 1) % NF2_SUPER_BLOCKS;
+    } while (failed(r, next) && next != anchor->block);
+    for (uint32_t block = 0; block < NF2_SUPER_BLOCKS; block++) {
+        const struct rep_log *log = &anchor->logs[block];
+        bool turn = block == next && (anchor->due || next == anchor->block),
+             told = anchor->record == NULL || failed(r, block) || turn;
+        rep_log_report(r, log, REPAIR_ANCHOR, 0,
+                       told || log->damage != 0 ? log->damage : log->first_torn);
+        if (!told && log->whole == 0 && log->torns == 0) {
+            rep_find(r, REPAIR_ANCHOR, block, 0, 0, 0,
+                     "There is no anchor in this super block: it is no spare for the others.");
+        }
     }
 }
 
@@ -272,8 +304,7 @@ static bool use_head(struct repair *r, uint32_t head)
  * there. Where nothing was written behind its first CHECKPOINT a cut may have been in front of its
  * anchor.
  */
-static uint32_t follow_anchor(struct repair *r, const struct anchor *anchor,
-                              struct rep_state *state)
+static uint32_t follow_anchor(struct repair *r, struct anchor *anchor, struct rep_state *state)
 {
     uint32_t named = anchor32(anchor, NF2_ANCHOR_HEAD), head = last_head(r, named);
 
@@ -284,15 +315,16 @@ static uint32_t follow_anchor(struct repair *r, const struct anchor *anchor,
         return REP_NONE;
     }
     if (head != named) {
-        rep_find(r, state->groups == 0 ? REPAIR_UNFINISHED : REPAIR_ANCHOR, anchor->block, 0, head,
-                 0, "The root log goes on in block %u, and no anchor says so: a mount finds it by "
+        anchor->due = state->groups == 0;
+        rep_find(r, anchor->due ? REPAIR_UNFINISHED : REPAIR_ANCHOR, anchor->block, 0, head, 0,
+                 "The root log goes on in block %u, and no anchor says so: a mount finds it by "
                  "the one before.", head);
     }
     return head;
 }
 
 /* The log that holds: the one that the anchor leads to (`*led`), or a newer one. */
-static uint32_t find_head(struct repair *r, const struct anchor *anchor, bool *led)
+static uint32_t find_head(struct repair *r, struct anchor *anchor, bool *led)
 {
     struct rep_state best = {.head = REP_NONE};
     uint32_t head = anchor->record != NULL ? follow_anchor(r, anchor, &best) : REP_NONE;
@@ -334,5 +366,6 @@ bool rep_root_find(struct repair *r)
         rep_note(r, REPAIR_NOTE_META, head, head != REP_NONE ? r->log.torns + r->state.broken : 0,
                  NULL, NULL);
     }
+    report_supers(r, &anchor);
     return true;
 }

@@ -217,7 +217,7 @@ static void write_log(struct made *made)
     put16(state + 16, made->unclean);
     state[26] = made->level;
     state[28] = made->clean;
-    state[31] = made->bad_keys;
+    state[31] = made->bad_flags;
     put32(state + 36, made->erased_groups);
     put16(state + 40, made->free);
     memcpy(state + 54, made->bits, 64);
@@ -225,9 +225,11 @@ static void write_log(struct made *made)
     put32(anchor + 8, MADE_BLOCK + 256 + 1);
     put32(anchor + 12, MADE_BLOCKS);
     put32(anchor + 16, MADE_VOLUME);
-    put32(anchor + 20, 1);
     put32(anchor + 24, MADE_HEAD);
-    (void)made_record(made, 0, 1, false, anchor, sizeof anchor);
+    for (uint32_t block = 0; block < 3; block++) { /* the last one in the first super block */
+        put32(anchor + 20, block > 0 ? block : 3);
+        (void)made_record(made, block, 1, false, anchor, sizeof anchor);
+    }
 }
 
 /* One frame of 20 bytes, and one of 30. */

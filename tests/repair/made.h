@@ -34,7 +34,8 @@ struct made {
     uint16_t epoch;
     /* CHECKPOINT */
     uint8_t level;
-    bool clean, bad_keys;
+    bool clean;
+    uint8_t bad_flags;
     uint32_t id_limit, free, erased_groups, group_at, root;
     uint16_t unclean;
     uint8_t bits[64];

@@ -105,7 +105,7 @@ TEST(whole)
 TEST(anchor)
 {
     BUILT(made);
-    memset(byte_of(&made, 0, 0), 0xFF, MADE_BLOCK);
+    memset(byte_of(&made, 0, 0), 0xFF, 3 * MADE_BLOCK);
     struct repair *repair = expect(&made, REPAIR_ANCHOR, true);
     CHECK(repair != NULL && repair_count(repair) == 7 && item(repair, "/map")->state == REPAIR_WHOLE); /* the root log was found */
     repair_close(repair);
@@ -125,11 +125,55 @@ TEST(anchor_damaged)
     BUILT(made);
     uint8_t anchor[28];
     memcpy(anchor, byte_of(&made, 0, 4), sizeof anchor);
-    anchor[20] = 2;
+    anchor[20] = 4;
     (void)made_record(&made, 0, 1, false, anchor, sizeof anchor);
-    anchor[20] = 3;
+    anchor[20] = 5;
     (void)made_record(&made, 0, 1, false, anchor, sizeof anchor);
     *byte_of(&made, 0, 40) ^= 0x41;
+    DONE(made, REPAIR_ANCHOR, true);
+}
+
+/* A format leaves an anchor in each super block: where one is lost, or damaged, a spare is missing. */
+TEST(spare_missing)
+{
+    for (unsigned block = 0; block < 3; block++) {
+        struct made made;
+        made_begin(&made);
+        made_build(&made);
+        *byte_of(&made, block, 20) ^= 0x10;
+        repair_close(expect(&made, REPAIR_ANCHOR, true));
+        memset(byte_of(&made, block, 0), 0xFF, MADE_BLOCK);
+        struct repair *repair = expect(&made, REPAIR_ANCHOR, true);
+        CHECK(repair_clean(repair) && !repair_lossy(repair) && repair_count(repair) == 7);
+        repair_close(repair);
+        made.bad_flags = (uint8_t)(2u << block); /* it failed: that is on record */
+        made_build(&made);
+        memset(byte_of(&made, block, 0), block == 1 ? 0x55 : 0xFF, MADE_BLOCK);
+        repair = opened(&made);
+        CHECK_EQ(repair_wrong(repair), 0);
+        say(repair);
+        repair_close(repair);
+        made_end(&made);
+    }
+}
+
+/* Without its anchor a turn was cut, perhaps in the super block whose turn it was: the one behind the last anchor. */
+TEST(spare_cut)
+{
+    static const uint8_t left[] = {0xFF, 0x00, 0xA5};
+    BUILT(made);
+    uint8_t state[118];
+    memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
+    state[8] = MADE_USED - 1; /* the next block */
+    (void)made_record(&made, MADE_NEXT, 2, false, state, sizeof state);
+    for (unsigned i = 0; i < sizeof left; i++) {
+        memset(byte_of(&made, 1, 0), left[i], MADE_BLOCK);
+        struct repair *repair = opened(&made);
+        CHECK_EQ(repair_wrong(repair), 0);
+        say(repair);
+        repair_close(repair);
+    }
+    memset(byte_of(&made, 2, 0), 0xFF, MADE_BLOCK);
     DONE(made, REPAIR_ANCHOR, true);
 }
 
@@ -139,7 +183,7 @@ TEST(anchor_behind_garbage)
     BUILT(made);
     uint8_t anchor[28];
     memcpy(anchor, byte_of(&made, 0, 4), sizeof anchor);
-    anchor[20] = 2;
+    anchor[20] = 4;
     made.end[0] = MADE_PAGE;
     made.epoch = 1 | 11 << 12;
     (void)made_record(&made, 0, 1, false, anchor, sizeof anchor);
@@ -271,12 +315,12 @@ TEST(bad_blocks)
     struct made made;
     made_begin(&made);
     (void)made_add(&made, 0, "B\0\0\0\16", 5, NULL, 0);
-    made.bad_keys = true;
+    made.bad_flags = 1;
     made_build(&made);
     struct repair *repair = opened(&made);
     CHECK(repair_wrong(repair) == 0 && repair_block_use(repair, 14) == REPAIR_USE_BAD && repair_summary(repair)->bad_blocks == 1);
     repair_close(repair);
-    made.bad_keys = false;
+    made.bad_flags = 0;
     made_build(&made);
     DONE(made, REPAIR_LOG, true);
 }
@@ -896,6 +940,8 @@ int main(void)
     RUN(anchor);
     RUN(anchor_of_another_chip);
     RUN(anchor_damaged);
+    RUN(spare_missing);
+    RUN(spare_cut);
     RUN(anchor_behind_garbage);
     RUN(anchor_missing);
     RUN(newer_log);
