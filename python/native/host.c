@@ -251,6 +251,11 @@ int nf2h_dir_close(nf2h_dir *dir)
     return result;
 }
 
+void nf2h_dir_drop(nf2h_dir *dir)
+{
+    free(dir);
+}
+
 /* ---- files ------------------------------------------------------------------------------------- */
 
 int nf2h_file_open(nf2h_image *image, const char *path, int flags, nf2h_file **out)

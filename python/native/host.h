@@ -136,6 +136,8 @@ int nf2h_dir_open(nf2h_image *image, const char *path, nf2h_dir **out);
 /* 1 with an entry (`name`: 256 bytes; `out` as nf2h_stat), 0 at the end. */
 int nf2h_dir_read(nf2h_dir *dir, char *name, uint64_t out[2]);
 int nf2h_dir_close(nf2h_dir *dir);
+/* Frees a listing without closing it: for those whose image is closed. */
+void nf2h_dir_drop(nf2h_dir *dir);
 
 /* ---- files: flags and whence as in nf2fs.h ---- */
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from . import native
-from .errors import GEOMETRY, IO, NF2Error
+from .errors import GEOMETRY, IO, NF2Error, OutOfRange
 from .volume import Volume
 
 FLASH_BAD = -300  # NF2_FLASH_BAD of nf2fs/flash.h
@@ -141,8 +141,10 @@ def _image_over(
             raise ValueError(f"read({address}, {len(buffer)}) returned {len(data)} bytes")
         buffer[:] = bytes(data)
 
+    geometry = _geometry(device)
+    _check_numbers({"offset": offset, "size": size})
     image = library.open_device(
-        _geometry(device),
+        geometry,
         guarded(read),
         guarded(device.program),
         guarded(device.erase),
@@ -155,18 +157,26 @@ def _image_over(
 def _geometry(device: BlockDevice) -> tuple[int, ...]:
     """As nf2h_image_over wants it."""
     large = getattr(device, "large_erase_size", 0)
-    return (
-        device.size,
-        device.block_size,
-        large,
-        device.page_size,
-        getattr(device, "program_unit", 1),
-        getattr(device, "read_unit", 1),
-        getattr(device, "read_page_us", 4),
-        getattr(device, "program_page_us", 400),
-        getattr(device, "erase_block_us", 50000),
-        getattr(device, "large_erase_us", 150000 if large else 0),
-    )
+    facts = {
+        "size": device.size,
+        "block_size": device.block_size,
+        "large_erase_size": large,
+        "page_size": device.page_size,
+        "program_unit": getattr(device, "program_unit", 1),
+        "read_unit": getattr(device, "read_unit", 1),
+        "read_page_us": getattr(device, "read_page_us", 4),
+        "program_page_us": getattr(device, "program_page_us", 400),
+        "erase_block_us": getattr(device, "erase_block_us", 50000),
+        "large_erase_us": getattr(device, "large_erase_us", 150000 if large else 0),
+    }
+    _check_numbers(facts)
+    return tuple(facts.values())
+
+
+def _check_numbers(facts: dict[str, int]) -> None:
+    for name, value in facts.items():
+        if not 0 <= value <= native.WORD_MAX:
+            raise OutOfRange(f"{name} is out of range: {value}")
 
 
 def _facts(device: BlockDevice) -> native.Chip:

@@ -82,5 +82,18 @@ class NF2Error(OSError):
         return f"{where}{self.text}{what}"
 
 
+class OutOfRange(NF2Error, ValueError):
+    """A number that no call can take: a ValueError, too."""
+
+    def __init__(self, text: str, path: str | None = None):
+        super().__init__(INVAL, text, path)
+
+    def __new__(cls, text: str, path: str | None = None) -> "OutOfRange":
+        return super().__new__(cls, INVAL, text, path)
+
+    def __reduce__(self):
+        return OutOfRange, (self.text, self.path)
+
+
 class LibraryMissing(RuntimeError):
     """The compiled library was not found."""

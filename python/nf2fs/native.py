@@ -454,14 +454,21 @@ class Image:
 
     def entries(self, path: str) -> Iterator[tuple[str, int, int]]:
         """(name, type, size) of each entry, up to the first that cannot be read."""
+        if self.handle is None:
+            raise ValueError("the volume is closed")
         slot = self.ffi.new("nf2h_dir **")
         self._ok(self.c.nf2h_dir_open(self.handle, encode_path(path), slot), path)
         name, out = self.ffi.new("char[]", NAME_SIZE), self.ffi.new("uint64_t[2]")
         try:
             while self._ok(self.c.nf2h_dir_read(slot[0], name, out), path):
                 yield decode(self.ffi.string(name)), int(out[0]), int(out[1])
+                if self.handle is None:
+                    raise ValueError("the volume is closed")
         finally:
-            self.c.nf2h_dir_close(slot[0])
+            if self.handle is None:
+                self.c.nf2h_dir_drop(slot[0])
+            else:
+                self.c.nf2h_dir_close(slot[0])
 
     def open_file(self, path: str, flags: int) -> "FileHandle":
         slot = self.ffi.new("nf2h_file **")

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
 from . import interrupts
 from . import errors as codes
-from .errors import EXIST, INVAL, ISDIR, NOENT, NOTDIR, NF2Error
+from .errors import EXIST, INVAL, ISDIR, NOENT, NOSPC, NOTDIR, NF2Error, OutOfRange
 from .native import Finding, decode
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ TYPE_FILE, TYPE_DIR = 1, 2
 O_RDONLY, O_WRONLY, O_RDWR = 1, 2, 3
 O_CREAT, O_EXCL, O_TRUNC, O_APPEND, O_SYNC = 0x10, 0x20, 0x40, 0x80, 0x100
 OFFSET_MAX = 0x7FFFFFFF
+BUDGET_MAX = 0xFFFFFFFF
 DEPTH_MAX = 512  # directories inside directories, while walking: a damaged volume may hold a loop
 COPY_SIZE = 64 * 1024
 
@@ -52,6 +53,8 @@ def text_of(path: AnyPath) -> str:
 
 def open_flags(mode: str) -> int:
     """nf2_open flags for a Python mode ('t' and 'b' are ignored)."""
+    if not isinstance(mode, str):
+        raise TypeError(f"a mode is a str, not {type(mode).__name__}")
     kind = mode.replace("t", "").replace("b", "")
     plain = kind.replace("+", "")
     flags = {"r": 0, "w": O_CREAT | O_TRUNC, "x": O_CREAT | O_EXCL, "a": O_CREAT | O_APPEND}.get(
@@ -82,28 +85,30 @@ class RawFile(io.RawIOBase):
 
     def readinto(self, buffer) -> int:
         self._check_open()
+        if not self.readable():
+            raise io.UnsupportedOperation("not readable")
         return self._handle.readinto(memoryview(buffer).cast("B"))
 
     def write(self, data) -> int:
-        self._check_open()
+        self._check_writable()
         return self._handle.write(memoryview(data).cast("B"))
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         self._check_open()
         if abs(offset) > OFFSET_MAX:
-            raise NF2Error(INVAL, "position out of range", self.name)
+            raise OutOfRange("position out of range", self.name)
         return self._handle.seek(offset, whence)
 
     def truncate(self, size: int | None = None) -> int:
-        self._check_open()
+        self._check_writable()
         size = self.tell() if size is None else size
-        if not 0 <= size <= OFFSET_MAX:
-            raise NF2Error(INVAL, "size out of range", self.name)
+        self._check_size(size)
         self._handle.truncate(size)
         return size
 
     def preallocate(self, size: int) -> None:
-        self._check_open()
+        self._check_writable()
+        self._check_size(size)
         self._handle.preallocate(size)
 
     def sync(self) -> None:
@@ -132,6 +137,15 @@ class RawFile(io.RawIOBase):
     def _check_open(self) -> None:
         if self.closed or self._handle.handle is None:
             raise ValueError("I/O operation on closed file")
+
+    def _check_writable(self) -> None:
+        self._check_open()
+        if not self.writable():
+            raise io.UnsupportedOperation("not writable")
+
+    def _check_size(self, size: int) -> None:
+        if not 0 <= size <= OFFSET_MAX:
+            raise OutOfRange("size out of range", self.name)
 
 
 class Volume:
@@ -233,6 +247,8 @@ class Volume:
 
     def maintain(self, budget_us: int) -> bool:
         """Idle work; True if some is left."""
+        if not 0 <= budget_us <= BUDGET_MAX:
+            raise OutOfRange(f"idle work takes 0 to {BUDGET_MAX} microseconds, not {budget_us}")
         return self.image.maintain(budget_us)
 
     def flush(self) -> None:
@@ -248,6 +264,8 @@ class Volume:
     def _memory_bytes(self) -> bytes:
         if self.path:
             raise ValueError("the volume is in a file: read that")
+        if not self._in_memory:
+            raise ValueError("the volume is on a device: read that")
         return bytes(self.image.memory(self.chip.size))
 
     # ---- names: a path is text, bytes or a path object; a '/' in front of it is optional ----
@@ -290,7 +308,13 @@ class Volume:
 
     def iterdir(self, path: AnyPath = "/") -> Iterator[Stat]:
         """The entries of a directory, up to the first that cannot be read."""
-        return (Stat(*entry) for entry in self.image.entries(text_of(path)))
+        return self._listed(self.image.entries(text_of(path)))
+
+    def _listed(self, entries: Iterator[tuple[str, int, int]]) -> Iterator[Stat]:
+        _ = self.image  # raises where the volume was closed meanwhile
+        for entry in entries:
+            yield Stat(*entry)
+            _ = self.image
 
     def scandir(self, path: AnyPath = "/") -> list[Stat]:
         """The entries of a directory, in the order of their names' bytes."""
@@ -443,11 +467,30 @@ class Volume:
             raise ValueError("binary mode takes no encoding, errors or newline")
         if buffering == 0 and not binary:
             raise ValueError("can't have unbuffered text I/O")
+        if buffering < -1:
+            raise ValueError(f"invalid buffering: {buffering}")
+        if not binary:  # refused before the file is opened, and emptied
+            io.TextIOWrapper(io.BytesIO(), encoding or "utf-8", errors, newline)
         raw = RawFile(self, self.image.open_file(path, flags), flags, path)
         self._files.add(raw)
         if buffering == 0:
             return raw
-        size = COPY_SIZE if buffering in (-1, 1) else buffering
+        try:
+            return self._buffered(raw, buffering, encoding, errors, newline, binary)
+        except BaseException:
+            raw.close()
+            raise
+
+    def _buffered(
+        self,
+        raw: RawFile,
+        buffering: int,
+        encoding: str | None,
+        errors: str | None,
+        newline: str | None,
+        binary: bool,
+    ) -> Any:
+        flags, size = raw._flags, COPY_SIZE if buffering in (-1, 1) else buffering
         buffered: io.BufferedRandom | io.BufferedWriter | io.BufferedReader
         if flags & O_RDWR == O_RDWR:
             buffered = io.BufferedRandom(raw, size)
@@ -469,8 +512,15 @@ class Volume:
 
     def write_bytes(self, path: AnyPath, data: bytes) -> int:
         """Replaces the file's contents, all or nothing. Durable on return."""
-        with self.open(path, "wb", buffering=0) as file:
-            return file.write(data) if data else 0
+        whole, before = memoryview(data).cast("B"), self._stat_or_none(path)
+        with interrupts.shield():
+            try:
+                with self.open(path, "wb", buffering=0, sync=True) as file:
+                    return file.write(whole) if whole else 0
+            except NF2Error as error:
+                if error.code == NOSPC and before is None and self.exists(path):
+                    self.image.remove(text_of(path))  # it is there without a byte
+                raise
 
     def read_text(self, path: AnyPath, encoding: str = "utf-8", errors: str | None = None) -> str:
         with self.open(path, "r", encoding=encoding, errors=errors) as file:
@@ -480,5 +530,9 @@ class Volume:
         self, path: AnyPath, text: str, encoding: str = "utf-8", errors: str | None = None
     ) -> int:
         """Replaces the file's contents, all or nothing. Durable on return."""
-        with self.open(path, "w", encoding=encoding, errors=errors) as file:
-            return file.write(text)
+        encoded = io.BytesIO()
+        with io.TextIOWrapper(encoded, encoding or "utf-8", errors) as lines:
+            count = lines.write(text)
+            lines.flush()
+            self.write_bytes(path, encoded.getvalue())
+        return count

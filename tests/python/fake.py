@@ -10,7 +10,7 @@ import os
 
 from nf2fs.errors import BADF, BLANK, EXIST, FOREIGN, GEOMETRY, INVAL, ISDIR, NOENT, NOSPC, NOTDIR, NOTEMPTY, NF2Error
 from nf2fs.native import Chip, Finding, decode, encode_path
-from nf2fs.volume import O_APPEND, O_CREAT, O_EXCL, O_TRUNC
+from nf2fs.volume import O_APPEND, O_CREAT, O_EXCL, O_SYNC, O_TRUNC
 
 MAGIC = b"FAKE"
 CHIPS = [Chip("tiny", "tiny", "a chip for tests", 1 << 20, 256, 4096, 1, 1000, 4096, 50000),
@@ -236,6 +236,8 @@ class FakeFile:
             self.position = len(self.data)
         end = self.position + len(data)
         if end > self.image.limit:
+            if self.flags & O_SYNC:  # what was not synced is given up with it
+                self.data = bytearray(base64.b64decode(self.parent.get(self.name, "")))
             raise error(NOSPC, self.path)
         self.data.extend(bytes(max(0, self.position - len(self.data))))
         self.data[self.position:end] = data

@@ -234,6 +234,19 @@ def test_a_device():
     assert set(device.calls) <= {"read"}
 
 
+def test_numbers_of_a_device():
+    device = Device()
+    nf2fs.format_device(device)
+    with nf2fs.open_device(device) as volume, pytest.raises(ValueError, match="on a device"):
+        volume.image_bytes()
+    for arguments in ({"offset": -1}, {"size": 1 << 40}):
+        with pytest.raises(ValueError, match="out of range"):
+            nf2fs.open_device(device, **arguments)
+    device.size = 1 << 40
+    with pytest.raises(ValueError, match="size is out of range"):
+        nf2fs.open_device(device)
+
+
 def test_a_part_of_a_device():
     device = Device()
     nf2fs.format_device(device, offset=512 << 10, size=256 << 10)

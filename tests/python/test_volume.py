@@ -4,7 +4,7 @@ import io
 import pytest
 
 import nf2fs
-from nf2fs.errors import NOENT, NOTEMPTY, NF2Error
+from nf2fs.errors import NOENT, NOSPC, NOTEMPTY, NF2Error
 from nf2fs.volume import O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY, open_flags
 
 
@@ -118,3 +118,81 @@ def test_a_file_that_is_lost_on_its_way_is_not_synced(image):
             raise RuntimeError
     with nf2fs.open_image(image) as volume:
         assert volume.listdir() == []
+
+
+def test_a_listing_ends_with_its_volume(image):
+    for begun in (True, False):
+        volume = nf2fs.open_image(image)
+        for name in "abc":
+            volume.write_bytes(name, b"x")
+        listing = volume.iterdir()
+        if begun:
+            assert next(listing).name == "a"
+        volume.close()
+        with pytest.raises(ValueError, match="the volume is closed"):
+            next(listing)
+        del listing
+
+
+def test_contents_are_replaced_whole_or_not_at_all(image):
+    with nf2fs.open_image(image) as volume:
+        volume.write_text("/file", "old")
+        large = bytes(volume.statfs()["blocks"] * volume.statfs()["block_size"])
+        for path in ("/file", "/new"):
+            with pytest.raises(NF2Error) as caught:
+                volume.write_bytes(path, large)
+            assert caught.value.code == NOSPC
+        with pytest.raises(UnicodeEncodeError):
+            volume.write_text("/file", "caf\u00e9", encoding="ascii")
+        with pytest.raises(LookupError):
+            volume.write_text("/file", "new", encoding="none")
+        with pytest.raises(TypeError):
+            volume.write_bytes("/file", "text")
+        assert volume.read_text("/file") == "old" and volume.listdir() == ["file"]
+        assert volume.write_text("/file", "caf\u00e9\n") == 5
+        assert volume.read_bytes("/file") == "caf\u00e9\n".encode()
+        assert volume.write_bytes("/file", b"") == 0 and volume.getsize("/file") == 0
+    with nf2fs.open_image(image) as volume:
+        assert volume.listdir() == ["file"]
+
+
+def test_open_that_is_refused_leaves_the_file_alone(image):
+    with nf2fs.open_image(image) as volume:
+        volume.write_bytes("/file", b"old")
+        with pytest.raises(LookupError):
+            volume.open("/file", "w", encoding="none")
+        with pytest.raises(ValueError):
+            volume.open("/file", "w", newline="x")
+        with pytest.raises(ValueError):
+            volume.open("/file", "wb", buffering=-5)
+        with pytest.raises(TypeError, match="NoneType"):
+            volume.open("/file", None)
+        assert volume.read_bytes("/file") == b"old"
+        with volume.open("/file", "r+b") as file:  # no writer is left open
+            file.write(b"new")
+
+
+def test_numbers_out_of_range(image):
+    with nf2fs.open_image(image) as volume:
+        volume.write_bytes("/file", b"old")
+        with volume.open("/file", "r+b", buffering=0) as file:
+            for call in (file.truncate, file.preallocate):
+                for number in (-1, 1 << 31, 1 << 40):
+                    with pytest.raises(ValueError, match="out of range"):
+                        call(number)
+            with pytest.raises(ValueError, match="out of range"):
+                file.seek(1 << 40)
+        for number in (-1, 1 << 40):
+            with pytest.raises(ValueError, match="microseconds"):
+                volume.maintain(number)
+
+
+def test_a_file_opened_for_one_thing_does_not_do_the_other(image):
+    with nf2fs.open_image(image) as volume:
+        with volume.open("/file", "wb", buffering=0) as file:
+            with pytest.raises(io.UnsupportedOperation):
+                file.read(1)
+        with volume.open("/file", "rb", buffering=0) as file:
+            for call in (lambda: file.write(b"x"), file.truncate, lambda: file.preallocate(9)):
+                with pytest.raises(io.UnsupportedOperation):
+                    call()
