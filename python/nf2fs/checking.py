@@ -337,6 +337,10 @@ def _publish(report: Report, temporary: str, method: str, output: str | None) ->
         return Repaired(method, output)
     files.sync(temporary)
     backup = files.keep(report.image)
+    try:
+        chips.remember(backup, report.chip, native.load())
+    except NF2Error:
+        pass  # a file of the user's own is in the way: the image is kept all the same
     files.publish_over(temporary, report.image)
     return Repaired(method, report.image, backup)
 

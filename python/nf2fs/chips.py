@@ -6,6 +6,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from . import files, native
 from .errors import CORRUPT, EXIST, NF2Error
 
 PAGE = 256
+ANCHOR = b"NF2F\x02"  # as an anchor begins, behind the page's epoch and the record's header
 BLOCKS = tuple(1 << shift for shift in range(12, 17))
 UNITS = (1, 2, 4, 8, 16, 32)
 SIZE_MIN, SIZE_MAX = 128 * 1024, 256 * 1024 * 1024
@@ -155,6 +157,23 @@ def _candidates(length: int, library: native.Library) -> Iterator[Recognised]:
             for unit in UNITS:
                 if size % block == 0:
                     yield Recognised(size, block, unit)
+
+
+def parts(path: str) -> list[tuple[int, int]]:
+    """Where in an image volumes begin that have anchors, and how many bytes they say to have."""
+    found: list[tuple[int, int]] = []
+    length, step = os.path.getsize(path), BLOCKS[0]
+    if length == 0:
+        return found
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for at in range(0, length - step + 1, step):
+            if data[at + 4 : at + 9] != ANCHOR or (found and at < sum(found[-1])):
+                continue
+            geometry, blocks = struct.unpack("<II", data[at + 12 : at + 20])
+            block = next((one for one in reversed(BLOCKS) if one <= geometry), 0)
+            if block > 0 and 0 < block * blocks <= length - at:
+                found.append((at, block * blocks))
+    return found
 
 
 def misfit(length: int, size: int) -> str:

@@ -13,6 +13,8 @@ import sys
 
 from . import interrupts
 
+OUTPUT = "standard output"
+
 
 def run(application, name: str, arguments: list[str] | None) -> None:
     """Runs a command line and turns errors into one line and an exit code; the process ends with
@@ -24,15 +26,50 @@ def _run(application, name: str, arguments: list[str] | None) -> int:
     from .errors import LibraryMissing, NF2Error
     from .show import error_line
 
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")
+    _name_output()
     try:
-        application(arguments, prog_name=name)
+        try:
+            application(arguments, prog_name=name)
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_output_up()
     except (NF2Error, LibraryMissing, OSError) as error:
         print(f"{name}: {error_line(error)}", file=sys.stderr)
+        if getattr(error, "filename", None) == OUTPUT:
+            _give_output_up()
     return 1
+
+
+class _Output(io.FileIO):
+    """Standard output: errors say that they are about it."""
+
+    def write(self, data) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, OUTPUT) from None
+
+
+def _name_output() -> None:
+    out = sys.stdout
+    if not isinstance(out, io.TextIOWrapper):
+        return
+    out.reconfigure(errors="surrogateescape")
+    if out is sys.__stdout__ and not isinstance(getattr(out.buffer, "raw", None), _Output):
+        out.flush()
+        raw = _Output(out.fileno(), "w", closefd=False)
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(raw),
+            out.encoding,
+            "surrogateescape",
+            line_buffering=out.line_buffering,
+        )
+
+
+def _give_output_up() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(arguments: list[str] | None = None) -> None:

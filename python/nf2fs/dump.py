@@ -61,7 +61,7 @@ def inside(layout: Layout, block: int) -> Iterator[Record]:
     data = layout.chip.block(block)
     for offset, length in programmed(data, layout.chip.page_size):
         blank = length - len(data[offset : offset + length].rstrip(bytes([BLANK])))
-        text = f"programmed: {length} bytes, the last {blank} blank"
+        text = f"programmed: {length} bytes" + (f", the last {blank} blank" if blank else "")
         yield Record("programmed", block, offset, length, text)
 
 

@@ -30,6 +30,10 @@ REMEDIES = {
         "name the chip with --chip",
     ),
     "force": ("pass force=True to replace it", "use --force to replace it"),
+    "part": (
+        "pass the chip and the part of it that the volume takes as chip='NAME@OFFSET+SIZE'",
+        "name the chip and the part of it that the volume takes: --chip NAME@OFFSET+SIZE",
+    ),
     "new": ("choose a file that does not exist", "choose a file that does not exist"),
 }
 

@@ -3,13 +3,56 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .errors import EXIST, NF2Error
+from .errors import EXIST, INVAL, NF2Error
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def kind_name(mode: int) -> str:
+    for test, name in (
+        (stat.S_ISLNK, "symbolic link"),
+        (stat.S_ISFIFO, "pipe"),
+        (stat.S_ISSOCK, "socket"),
+        (stat.S_ISBLK, "device"),
+        (stat.S_ISCHR, "device"),
+        (stat.S_ISDIR, "directory"),
+    ):
+        if test(mode):
+            return name
+    return "special file"
+
+
+def refuse_special(path: str) -> None:
+    """What is no regular file, nor a link, is not replaced by one."""
+    if os.path.lexists(path):
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+            raise NF2Error(INVAL, f"is a {kind_name(mode)} on the host: not replaced", path)
+
+
+@contextmanager
+def about(path: str, start: str) -> Iterator[None]:
+    """Errors about files whose names begin with `start`, and about a full disk, are errors about
+    `path`."""
+    try:
+        yield
+    except NF2Error as error:
+        if error.path and error.path.startswith(start):
+            raise NF2Error(error.code, error.text, path, error.remedy) from None
+        raise
+    except OSError as error:
+        names = [str(name) for name in (error.filename, error.filename2) if name]
+        if any(name.startswith(start) for name in names) or (not names and error.errno in FULL):
+            raise OSError(error.errno, error.strerror, path) from None
+        raise
 
 
 @contextmanager
@@ -21,19 +64,11 @@ def beside(path: str) -> Iterator[str]:
     """
     directory, name = os.path.split(os.path.abspath(path))
     start = os.path.join(directory, f".{name[:100]}.")
-    try:
-        with tempfile.TemporaryDirectory(
-            prefix=os.path.basename(start), dir=directory
-        ) as temporary:
-            yield os.path.join(temporary, "image")
-    except NF2Error as error:
-        if error.path and error.path.startswith(start):
-            raise NF2Error(error.code, error.text, path, error.remedy) from None
-        raise
-    except OSError as error:
-        if str(error.filename or "").startswith(start):
-            raise OSError(error.errno, error.strerror, path) from None
-        raise
+    with (
+        about(path, start),
+        tempfile.TemporaryDirectory(prefix=os.path.basename(start), dir=directory) as temporary,
+    ):
+        yield os.path.join(temporary, "image")
 
 
 def publish_new(temporary: str, output: str) -> None:
@@ -52,6 +87,7 @@ def publish_new(temporary: str, output: str) -> None:
 
 def publish_over(temporary: str, path: str) -> None:
     """Gives a finished file its name; what had it is replaced in the same instant."""
+    refuse_special(path)
     sync(temporary)
     os.replace(temporary, path)
     settle(os.path.dirname(os.path.abspath(path)))

@@ -15,6 +15,7 @@ from pathlib import Path
 from .errors import IO, NF2Error
 from .images import open_image
 from .native import decode
+from .show import error_line
 from .tracing import traced
 
 DEVICE = "/dev/fuse"
@@ -111,7 +112,7 @@ def _background(text: str) -> None:
     try:
         run(arguments, ready)
     except OSError as error:
-        print(error, file=sys.stderr)
+        print(error_line(error), file=sys.stderr)
         sys.exit(1)
 
 

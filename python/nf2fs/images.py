@@ -211,6 +211,11 @@ def _open_as_any(library, path: str, lock: ImageLock | None, read_only: bool) ->
             )
     if (other := next((one for one in errors if one.code == VERSION), None)) is not None:
         raise other
+    begins = [place for place in chips.parts(path) if place[0] > 0]
+    if begins and all(error.code in (GEOMETRY, BLANK, FOREIGN) for error in errors):
+        places = ", ".join(f"{at}+{size}" for at, size in begins[:3])
+        text = f"no volume begins at the image's first byte, but at {places}"
+        raise NF2Error(errors[0].code if errors else GEOMETRY, text, path, "part")
     if not errors:
         raise NF2Error(
             GEOMETRY,

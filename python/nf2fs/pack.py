@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from . import chips, native
+from . import chips, files, native
 from .errors import EXIST, GEOMETRY, INVAL, NOENT, NOSPC, NF2Error
 from .native import Chip
 from .pack_build import Built, build, resized, smallest_chip, smallest_volume
@@ -19,6 +19,7 @@ from .pack_manifest import Manifest, Partition
 
 PIECE = 1 << 20
 BLANK = b"\xff"
+PREFIX = ".nf2-pack-"
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,14 @@ def pack(manifest: Manifest, output: str, *, force: bool = False) -> Packed:
     """Writes the image, as a whole or not at all."""
     if os.path.lexists(output) and not force:
         raise NF2Error(EXIST, "exists already", output, "force")
+    files.refuse_special(output)
     above = os.path.dirname(os.path.abspath(output))
     if not os.path.isdir(above):
         raise NF2Error(NOENT, "no such directory", above)
-    with tempfile.TemporaryDirectory(prefix=".nf2-pack-", dir=above) as place:
+    with (
+        files.about(output, os.path.join(above, PREFIX)),
+        tempfile.TemporaryDirectory(prefix=PREFIX, dir=above) as place,
+    ):
         chip, placed, path = _assemble(manifest, place)
         with open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

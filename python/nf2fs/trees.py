@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from . import interrupts
-from .errors import INVAL, NAMETOOLONG, NOTDIR, NF2Error
+from .errors import CORRUPT, INVAL, IO, NAMETOOLONG, NOTDIR, NF2Error
+from .files import kind_name, refuse_special
 from .native import decode, encode_path
 from .volume import COPY_SIZE, DEPTH_MAX, Volume
 
 NAME_MAX = 255
+IMAGE_ITSELF = "the image itself"
 
 Advance = Callable[[int], None]
 
@@ -32,6 +34,7 @@ class Plan:
     files: list[tuple[str, str, int]] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)  # what failed on the way, with why
+    damaged: bool = False  # did some of that fail in the volume?
     done: int = 0  # files copied so far
     done_bytes: int = 0
 
@@ -41,19 +44,6 @@ class Plan:
 
 
 # ---- from the host to the volume ----
-
-
-def kind_name(mode: int) -> str:
-    for test, name in (
-        (stat.S_ISLNK, "symbolic link"),
-        (stat.S_ISFIFO, "pipe"),
-        (stat.S_ISSOCK, "socket"),
-        (stat.S_ISBLK, "device"),
-        (stat.S_ISCHR, "device"),
-    ):
-        if test(mode):
-            return name
-    return "special file"
 
 
 def _volume_name(entry_name: str) -> str:
@@ -86,7 +76,7 @@ def plan_put(source: str, target: str, image: str | None = None) -> Plan:
             status = entry.stat(follow_symlinks=False)
             mode = status.st_mode
             if kept and (status.st_dev, status.st_ino) == (kept.st_dev, kept.st_ino):
-                plan.skipped.append((entry.path, "the image itself"))
+                plan.skipped.append((entry.path, IMAGE_ITSELF))
             elif len(os.fsencode(entry.name)) > NAME_MAX:
                 plan.skipped.append((entry.path, f"a name of more than {NAME_MAX} bytes"))
             elif stat.S_ISDIR(mode):
@@ -163,6 +153,7 @@ def plan_get(volume: Volume, source: str, target: str) -> Plan:
         directory, outside, depth = pending.pop()
         if depth > DEPTH_MAX:
             plan.unread.append((directory, f"directories are nested more than {DEPTH_MAX} deep"))
+            plan.damaged = True
             continue
         plan.directories.append(outside)
         pending.extend(reversed(_plan_directory(volume, plan, directory, outside, depth)))
@@ -186,6 +177,7 @@ def _plan_directory(
                 plan.files.append((path, place, entry.size))
     except NF2Error as error:
         plan.unread.append((directory, f"not all of its names could be read: {error.text}"))
+        plan.damaged = True
     return below
 
 
@@ -207,6 +199,7 @@ def write_host_file(target: str, pieces: Iterable[bytes]) -> int:
         raise NF2Error(INVAL, "is a symbolic link on the host: not followed", target)
     if os.path.isdir(target):
         raise NF2Error(INVAL, "is a directory on the host", target)
+    refuse_special(target)
     part, size = _part_name(target), 0
     flags = (
         os.O_WRONLY
@@ -267,6 +260,7 @@ def run_get(volume: Volume, plan: Plan, target: str, advance: Advance = lambda s
                 size = write_host_file(destination, _pieces(volume, source, advance))
             except NF2Error as error:
                 plan.unread.append((error.path or source, error.text))
+                plan.damaged = plan.damaged or error.code in (IO, CORRUPT)
                 continue
             plan.done += 1
             plan.done_bytes += size

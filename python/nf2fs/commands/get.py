@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .. import interrupts, trees
-from ..errors import INVAL, NF2Error
+from .. import interrupts, show, trees
+from ..errors import INVAL, NOTDIR, NF2Error
 from ..images import open_image
 from ..volume import Volume
 from ._copying import INCOMPLETE, count_text, plan_json, report_skipped, report_unread
@@ -52,14 +52,17 @@ def get(
     say(f"{count_text(plan.done, plan.done_bytes)} copied from {image}")
     if incomplete:
         missing = len(plan.skipped) + len(plan.unread)
-        note(f"not everything was copied: {missing} files or directories are listed above"
-             + ("; nf2 salvage may read more of them" if plan.unread else ""))
+        which = "1 file or directory is" if missing == 1 else f"{missing} files or directories are"
+        more = f"; nf2 salvage may read more of {'it' if missing == 1 else 'them'}" if plan.damaged else ""
+        note(f"not everything was copied: {which} listed above{more}")
         raise typer.Exit(INCOMPLETE)
 
 
 def _place(volume: Volume, source: str, target: str) -> str:
     """Where a file goes that is copied into a directory."""
     entry = volume.stat(source)
+    if entry.is_dir() and os.path.lexists(target) and not os.path.isdir(target):
+        raise NF2Error(NOTDIR, f"is no directory on the host, and {show.printable(source)} is one of the volume", target)
     if entry.is_dir() or not (os.path.isdir(target) or target.endswith(os.sep)):
         return target
     os.makedirs(target, exist_ok=True)

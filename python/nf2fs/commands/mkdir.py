@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Annotated
 
 import typer
 
+from .. import show
+from ..errors import NOENT, NF2Error
 from ..images import open_image
+from ..volume import Volume
 from .app import ChipOption, ImageArg, JsonOption, PathsArg, app, print_json
 
 
@@ -25,6 +29,17 @@ def mkdir(
             if parents:
                 volume.makedirs(path, exist_ok=True)
             else:
-                volume.mkdir(path)
+                _make(volume, path)
     if as_json:
         print_json({"image": image, "directories": paths})
+
+
+def _make(volume: Volume, path: str) -> None:
+    try:
+        volume.mkdir(path)
+    except NF2Error as error:
+        above = posixpath.dirname(path.rstrip("/"))
+        if error.code != NOENT or volume.exists(above):
+            raise
+        text = f"there is no directory {show.printable(above)}; -p makes it, too"
+        raise NF2Error(NOENT, text, path) from None

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .. import interrupts, show
-from ..errors import NF2Error
+from ..errors import INVAL, NF2Error
 from ..images import open_image
 from ..volume import Volume
 from .app import ChipOption, ForceOption, ImageArg, JsonOption, PathsArg, app, ask, note, print_json
@@ -29,6 +29,8 @@ def rm(
     A directory that is not empty is removed only with -r, which asks first.
     """
     with open_image(image, chip) as volume:
+        for path in paths:
+            _refuse(path, recursive)
         names = [name for path in paths for name in _below(volume, path, recursive)]
         if len(names) > len(paths):
             what = " ".join(show.printable(path) for path in paths)
@@ -37,6 +39,13 @@ def rm(
     interrupts.ignore()
     if as_json:
         print_json({"image": image, "removed": names})
+
+
+def _refuse(path: str, recursive: bool) -> None:
+    if not path:
+        raise NF2Error(INVAL, "the name of what is to be removed is empty")
+    if _is_root(path) and not recursive:
+        raise NF2Error(INVAL, "the root cannot be removed; -r removes what is in it", path)
 
 
 def _below(volume: Volume, path: str, recursive: bool) -> list[str]:
