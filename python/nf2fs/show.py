@@ -210,24 +210,25 @@ def print_map(console: Console, volume: Volume, states: bytes, erases: list[int]
         line.append(SIGNS[state], STYLES[state])
         line.append(f"  {states.count(state):>6}  {meaning}")
         console.print(line)
-    console.print(Text("wear: " + wear_text(erases)))
+    console.print(Text("wear: " + wear_text(erases, volume.health()["erases_total"])))
     for bar in wear_bars(erases):
         console.print(Text(bar))
 
 
-def wear_summary(erases: list[int]) -> dict:
+def wear_summary(erases: list[int], total: int) -> dict:
+    """`erases` are the means of groups of blocks, without fractions; `total` is on record."""
     ordered = sorted(erases) or [0]
     return {
         "min": ordered[0],
         "median": ordered[len(ordered) // 2],
-        "mean": sum(ordered) / len(ordered),
+        "mean": total / len(ordered),
         "max": ordered[-1],
-        "total": sum(ordered),
+        "total": total,
     }
 
 
-def wear_text(erases: list[int]) -> str:
-    wear = wear_summary(erases)
+def wear_text(erases: list[int], total: int) -> str:
+    wear = wear_summary(erases, total)
     return (
         f"erases of a block: min {wear['min']}, median {wear['median']}, mean {wear['mean']:.2f}, "
         f"max {wear['max']}; in all {wear['total']}"

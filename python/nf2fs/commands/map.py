@@ -36,6 +36,10 @@ def map_command(
     Owners are found by listing all directories and reading all files. The page is one file, and a
     browser needs no network to show it.
     """
+    if html is not None and as_json:
+        raise typer.BadParameter("it makes a page, --json prints", param_hint="--html")
+    if owners and not as_json:
+        raise typer.BadParameter("it is for --json only", param_hint="--owners")
     from .. import map_html
 
     with open_image(image, chip, read_only=True) as volume:
@@ -60,7 +64,7 @@ def facts(volume) -> dict:
         "states": [show.STATES[state] for state in states],
         "erases": erases,
         "totals": {name: states.count(state) for state, name in enumerate(show.STATES)},
-        "wear": show.wear_summary(erases),
+        "wear": show.wear_summary(erases, volume.health()["erases_total"]),
     }
 
 
