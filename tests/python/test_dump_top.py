@@ -114,7 +114,7 @@ def test_what_a_trace_holds(tmp_path, nf2):
     code, out, _ = nf2("top", "--once", tmp_path / "trace")
     assert code == 0 and "65,536" in out and "0x00010000" in out
     code, _, err = nf2("top", "--block-size", "0", tmp_path / "trace")
-    assert code == 1 and "at least one byte" in err
+    assert code == 2 and "0 is less than 1" in err
     assert nf2("top", tmp_path / "none")[0] == 1
 
 

@@ -3,8 +3,15 @@
 
 from __future__ import annotations
 
+import typer
+
 from .. import pack as packing
 from .. import show
+
+
+def smallest_needs_chip(smallest: bool, chip: str | None) -> None:
+    if smallest and chip is None:
+        raise typer.BadParameter("it needs --chip, for the geometry", param_hint="--smallest")
 
 
 def rule(target: str, sources: list[str]) -> str:

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from .. import __version__
+from ..errors import NF2Error
+from ..pack_manifest import parse_size
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -71,6 +73,19 @@ def ask(what: str, question: str, forced: bool) -> None:
     if not typer.confirm(f"{what}. {question}", err=True):
         note("nothing was changed")
         raise typer.Exit(1)
+
+
+def size_option(text: str, option: str, least: int = 0) -> int:
+    """A number of bytes that an option has."""
+    try:
+        size = parse_size(text, option)
+    except NF2Error as error:
+        raise typer.BadParameter(
+            error.text.removeprefix(f"{option}: "), param_hint=option
+        ) from None
+    if size < least:
+        raise typer.BadParameter(f"{size} is less than {least}", param_hint=option)
+    return size
 
 
 def console() -> Console:

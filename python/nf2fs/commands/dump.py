@@ -32,9 +32,11 @@ def dump(
         ),
     ] = None,
     count: Annotated[
-        int,
-        typer.Option("--count", metavar="N", min=1, help="With --block: show this many blocks."),
-    ] = 1,
+        Optional[int],
+        typer.Option(
+            "--count", metavar="N", min=1, help="With --block: show this many blocks, not 1."
+        ),
+    ] = None,
     used: Annotated[
         bool, typer.Option("--used", help="Show only blocks that hold something.")
     ] = False,
@@ -51,8 +53,10 @@ def dump(
 
     Exit codes: 0 done; 1 error, or the volume does not mount; 2 wrong usage.
     """
+    if count is not None and first is None:
+        raise typer.BadParameter("it is for --block only", param_hint="--count")
     shown = Shown(used, bytes_too, as_json)
-    wanted = (first or 0, None if first is None else count)
+    wanted = (first or 0, None if first is None else count or 1)
     try:
         volume = open_image(image, chip, read_only=True)
     except NF2Error as error:

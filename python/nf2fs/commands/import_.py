@@ -8,11 +8,11 @@ from typing import Annotated, Optional
 
 import typer
 
-from .. import importing, pack_manifest, show
+from .. import importing, show
 from .. import pack as packing
 from ._copying import INCOMPLETE
-from ._packing import lines
-from .app import JsonOption, app, note, print_json, say
+from ._packing import lines, smallest_needs_chip
+from .app import JsonOption, app, note, print_json, say, size_option
 
 
 @app.command("import")
@@ -68,14 +68,14 @@ def import_command(
     Exit codes: 0 everything but attributes was taken over; 1 error; 2 wrong usage; 3 something was
     left out, and is listed.
     """
+    left_free = size_option(free, "--free")
+    smallest_needs_chip(smallest, chip)
     found = importing.read_littlefs(
         source,
-        pack_manifest.parse_size(offset, "--offset"),
-        None if block_size is None else pack_manifest.parse_size(block_size, "--block-size"),
+        size_option(offset, "--offset"),
+        None if block_size is None else size_option(block_size, "--block-size", 1),
     )
-    manifest = importing.manifest_of(
-        found, chip, smallest, pack_manifest.parse_size(free, "--free")
-    )
+    manifest = importing.manifest_of(found, chip, smallest, left_free)
     done = packing.pack(manifest, image, force=force)
     if as_json:
         print_json(

@@ -11,9 +11,8 @@ import typer
 
 from .. import pack as packing
 from .. import pack_manifest, show
-from ..errors import INVAL, NF2Error
-from ._packing import lines, rule
-from .app import JsonOption, app, note, print_json, say
+from ._packing import lines, rule, smallest_needs_chip
+from .app import JsonOption, app, note, print_json, say, size_option
 
 
 @app.command()
@@ -66,17 +65,18 @@ def pack(
     written as a whole or not at all. A manifest names the chip and one or more partitions, each
     with a directory, single files, the space to leave free, or raw bytes.
     """
+    left_free = size_option(free, "--free")
     if source.endswith(".toml") and not os.path.isdir(source):
         if smallest or free != "0":
-            raise NF2Error(
-                INVAL, 'with a manifest, write size = "smallest" and free = ... there'
+            raise typer.BadParameter(
+                'with a manifest, write size = "smallest" and free = ... there',
+                param_hint="--smallest" if smallest else "--free",
             )
         manifest = pack_manifest.read_manifest(source)
         manifest.chip = chip or manifest.chip
     else:
-        manifest = pack_manifest.manifest_of(
-            source, chip, smallest, pack_manifest.parse_size(free, "--free")
-        )
+        smallest_needs_chip(smallest, chip)
+        manifest = pack_manifest.manifest_of(source, chip, smallest, left_free)
     done = packing.pack(manifest, image, force=force)
     if depfile is not None:
         with open(depfile, "w", encoding="utf-8", errors="surrogateescape") as file:

@@ -12,7 +12,7 @@ import typer
 from .. import interrupts, trees
 from ..errors import NF2Error
 from ..images import open_image
-from ._copying import count_text, plan_json, report_skipped
+from ._copying import INCOMPLETE, count_text, plan_json, report_skipped
 from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
 
@@ -29,6 +29,8 @@ def put(
     The contents of a directory go into the directory TARGET; a file goes to TARGET, or into it if it is
     a directory. Each file is replaced as a whole or not at all. Symbolic links, devices and the like are
     skipped and reported. Times and permissions are not kept.
+
+    Exit codes: 0 everything was copied; 1 error; 2 wrong usage; 3 something was skipped, and is listed.
     """
     if not os.path.exists(source):
         raise FileNotFoundError(2, "No such file or directory", source)
@@ -50,9 +52,11 @@ def put(
     interrupts.ignore()
     if as_json:
         print_json({"image": image, "target": target} | plan_json(plan) | {"bytes": plan.bytes})
-        return
-    report_skipped(plan)
-    say(f"{count_text(len(plan.files), plan.bytes)} put into {image}")
+    else:
+        report_skipped(plan)
+        say(f"{count_text(len(plan.files), plan.bytes)} put into {image}")
+    if any(reason != trees.IMAGE_ITSELF for _, reason in plan.skipped):
+        raise typer.Exit(INCOMPLETE)
 
 
 def _came(plan: trees.Plan, image: str) -> str:

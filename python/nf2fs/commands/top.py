@@ -13,8 +13,7 @@ from rich.live import Live
 from .. import interrupts
 from .. import top as watching
 from ..errors import INVAL, NF2Error
-from ..pack_manifest import parse_size
-from .app import JsonOption, app, print_json
+from .app import JsonOption, app, print_json, size_option
 
 REFRESH_S = 0.25
 
@@ -44,9 +43,7 @@ def top(
     Shows how many reads, programs and erases there were, how many a second, and which blocks had
     the most of them. --json implies --once.
     """
-    size = parse_size(block_size, "--block-size")
-    if size == 0:
-        raise NF2Error(INVAL, "--block-size: a block has at least one byte")
+    size = size_option(block_size, "--block-size", 1)
     activity = watching.Activity(size)
     with open(trace, encoding="ascii", errors="replace") as file:
         if once or as_json:

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the commands refuse, and in which words: errors name what the user gave."""
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nf2fs
+from nf2fs import chips, files, fuse_run, native
+from nf2fs.errors import NF2Error
+
+PACKAGE = str(Path(nf2fs.__file__).resolve().parent.parent)
+compiled = pytest.mark.skipif(native.find_library() is None, reason="needs the compiled library")
+
+
+def command(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "nf2fs", *map(str, arguments)],
+        capture_output="stdout" not in options,
+        stderr=subprocess.PIPE if "stdout" in options else None,
+        text=True,
+        env=os.environ | {"PYTHONPATH": PACKAGE},
+        **options,
+    )
+
+
+@pytest.fixture
+def flash(tmp_path):
+    path = tmp_path / "flash.img"
+    nf2fs.format_image(path, "tiny256k")
+    with nf2fs.open_image(path) as volume:
+        volume.write_bytes("/log", b"lines")
+        volume.mkdir("/d")
+        volume.write_bytes("/d/file", b"x" * 3000)
+    return path
+
+
+# ---- special files are not replaced ----
+
+
+def test_a_pipe_is_not_replaced(image, nf2, tmp_path):
+    with nf2fs.open_image(image) as volume:
+        volume.write_bytes("/log", b"lines")
+    pipe, tree = tmp_path / "pipe", tmp_path / "tree"
+    os.mkfifo(pipe)
+    tree.mkdir()
+    code, _, err = nf2("get", image, "/log", pipe)
+    assert code == 3 and f"{pipe}: is a pipe on the host: not replaced" in err
+    assert "nf2 salvage" not in err and "1 file or directory is listed" in err and pipe.is_fifo()
+    code, _, err = nf2("pack", "--force", tree, pipe)
+    assert code == 1 and f"{pipe}: is a pipe on the host" in err and pipe.is_fifo()
+    with pytest.raises(NF2Error, match="is a pipe on the host"):
+        files.publish_over(str(image), str(pipe))
+    assert pipe.is_fifo() and image.exists()
+
+
+# ---- wrong usage ----
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("dump", "IMAGE", "--count", "2"),
+        ("map", "IMAGE", "--html", "page", "--json"),
+        ("map", "IMAGE", "--owners"),
+        ("pack", "TREE", "new", "--free", "-1"),
+        ("pack", "TREE", "new", "--free", "much"),
+        ("pack", "TREE", "new", "--smallest"),
+        ("pack", "a.toml", "new", "--smallest"),
+        ("import", "IMAGE", "new", "--block-size", "0"),
+        ("import", "IMAGE", "new", "--smallest"),
+        ("top", "IMAGE", "--block-size", "0"),
+    ],
+)
+def test_arguments_that_would_be_ignored(image, nf2, tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tree").mkdir()
+    given = [{"IMAGE": image, "TREE": "tree"}.get(one, one) for one in arguments]
+    code, out, err = nf2(*given)
+    assert code == 2 and out == "" and "Invalid value for" in err and "--" in err
+    assert not (tmp_path / "new").exists() and not (tmp_path / "page").exists()
+
+
+# ---- words ----
+
+
+def test_what_cannot_be_removed_or_made(image, nf2):
+    nf2("mkdir", image, "/kept")
+    code, _, err = nf2("rm", image, "/")
+    assert code == 1 and "/: the root cannot be removed" in err
+    for recursive in ((), ("-r", "--force")):
+        code, _, err = nf2("rm", *recursive, image, "")
+        assert code == 1 and "is empty" in err
+    code, _, err = nf2("mkdir", image, "/x/y/z")
+    assert code == 1 and err == "nf2: /x/y/z: there is no directory /x/y; -p makes it, too\n"
+    assert nf2("ls", image, "/")[1].split()[-1].strip("/") == "kept"
+
+
+def test_a_directory_is_not_copied_to_a_file(image, nf2, tmp_path):
+    (tmp_path / "hello.txt").write_text("hello")
+    code, _, err = nf2("get", image, "/", tmp_path / "hello.txt")
+    assert code == 1 and "hello.txt: is no directory on the host" in err
+    assert (tmp_path / "hello.txt").read_text() == "hello"
+
+
+def test_get_speaks_of_salvage_only_where_it_may_help(image, nf2, tmp_path):
+    with nf2fs.open_image(image) as volume:
+        volume.write_bytes("/log", b"lines")
+    (tmp_path / "link").symlink_to("nowhere")
+    code, _, err = nf2("get", image, "/log", tmp_path / "link")
+    assert code == 3 and "nf2 salvage" not in err and "1 file or directory is listed above" in err
+
+
+@compiled
+def test_pack_to_a_directory(tmp_path, nf2):
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "out").mkdir()
+    code, _, err = nf2("pack", "--force", tmp_path / "tree", tmp_path / "out")
+    assert (
+        code == 1 and err == f"nf2: {tmp_path / 'out'}: is a directory on the host: not replaced\n"
+    )
+
+
+@compiled
+def test_a_full_disk_is_that_of_the_output(flash, tmp_path):
+    def little_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    (tmp_path / "tree").mkdir()
+    for arguments in (
+        ("check", "--repair", "-o", tmp_path / "new", flash),
+        ("pack", tmp_path / "tree", tmp_path / "new", "--chip", "tiny256k"),
+    ):
+        done = command(*arguments, preexec_fn=little_room)
+        assert done.returncode in (1, 2) and f"{tmp_path / 'new'}: " in done.stderr
+        assert str(flash) not in done.stderr and ".nf2-" not in done.stderr
+        assert not (tmp_path / "new").exists()
+
+
+@compiled
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_standard_output_that_is_full(flash):
+    for arguments in (("ls", flash), ("cat", flash, "/d/file"), ("chips",)):
+        with open("/dev/full", "w") as full:
+            done = command(*arguments, stdout=full)
+        assert done.returncode == 1
+        assert done.stderr == "nf2: standard output: No space left on device\n"
+
+
+@compiled
+def test_a_mount_in_the_background_says_what_a_command_says(tmp_path, capfd, monkeypatch):
+    (tmp_path / "hello.txt").write_text("hello")
+    monkeypatch.setattr(fuse_run, "check_available", lambda: None)
+    monkeypatch.setitem(sys.modules, "nf2fs.fuse_mount", None)
+    monkeypatch.setattr(
+        nf2fs, "fuse_mount", type("Stub", (), {"Options": lambda *_: None}), raising=False
+    )
+    with pytest.raises(SystemExit):
+        fuse_run._background(f'{{"image": "{tmp_path / "hello.txt"}", "directory": "{tmp_path}"}}')
+    assert "--chip" in capfd.readouterr().err
+
+
+@compiled
+def test_a_volume_behind_the_first_byte(flash, nf2, tmp_path):
+    parts = tmp_path / "parts.img"
+    parts.write_bytes(b"\xff" * (256 << 10) + flash.read_bytes() + b"\xff" * (512 << 10))
+    code, _, err = nf2("cat", parts, "/log")
+    assert code == 1 and "at 262144+262144" in err and "--chip NAME@OFFSET+SIZE" in err
+    assert chips.parts(str(parts)) == [(256 << 10, 256 << 10)]
+    parts.write_bytes(b"\0\0\0\0NF2F\2" + bytes((1 << 20) - 9))  # an anchor that says nothing
+    assert chips.parts(str(parts)) == []
+
+
+@compiled
+def test_dump_says_nothing_of_no_bytes(tmp_path, nf2):
+    path = tmp_path / "flash.img"
+    nf2fs.format_image(path, "tiny256k")
+    with nf2fs.open_image(path) as volume:
+        volume.write_bytes("/data", b"x" * 8192)
+    out = nf2("dump", path)[1]
+    assert "programmed: " in out and "last 0 blank" not in out
+
+
+def test_erases_in_all_are_those_on_record(image, nf2):
+    with nf2fs.open_image(image, read_only=True) as volume:
+        total = volume.health()["erases_total"]
+    assert total > 0 and f"in all {total}\n" in nf2("map", image)[1]
+
+
+# ---- what is kept ----
+
+
+@compiled
+def test_the_damaged_image_keeps_its_chip(tmp_path, nf2):
+    path = tmp_path / "flash.img"
+    nf2fs.format_image(path, "w25q64@1M+256K")
+    data = bytearray(path.read_bytes())
+    data[1 << 20 : (1 << 20) + 4096] = bytes(4096)
+    path.write_bytes(data)
+    assert nf2("check", "--repair", path)[0] == 0
+    kept = tmp_path / "flash.img.damaged"
+    assert chips.remembered(str(kept)) == "w25q64@1048576+262144"
+    assert nf2("check", kept)[0] == 1
