@@ -89,7 +89,7 @@ uint32_t nf2_group_put(nf2_t *fs, struct nf2_writer *writer, const struct nf2_op
         p = nf2_put32(p, op->to);
         body = 4;
     }
-    bytes[0] = op->type;
+    bytes[0] = (uint8_t)op->type;
     nf2_put16(bytes + 1, body);
     if (writer != NULL) {
         nf2_writer_put(fs, writer, bytes, (uint32_t)(p - bytes));

@@ -119,7 +119,7 @@ static int note_invalid(nf2_t *fs, struct nf2_scan *scan, const struct nf2_recor
     for (unsigned bit = 0; bit <= 12 && !scan->damaged; bit++) {
         struct nf2_record record = *invalid;
         bool more = true;
-        record.length ^= 1u << bit & 0xFFFu;
+        record.length ^= (uint16_t)(1u << bit & 0xFFFu);
         record.end = (uint16_t)nf2_record_end(record.offset, record.length);
         while (more && record.length >= NF2_RECORD_OVERHEAD) {
             uint32_t place = nf2_next_place(fs, &record);

@@ -346,7 +346,7 @@ static int run(nf2_t *fs, struct rewrite *rewrite)
         }
     }
     for (unsigned i = 0; i <= top; i++) {
-        if ((rewrite->old >> i & 1u) != 0) {
+        if (((uint32_t)rewrite->old >> i & 1u) != 0) {
             give_up(fs, rewrite->way[i].block, done);
         }
     }
