@@ -18,6 +18,7 @@ from .bench_run import CellOption, MhzOption, names
 
 LIST_HELP = "Names with commas between."
 TRACE_LIBRARY = "libnorbench-trace.so"
+EMPTY_TRACE = b"NBTR\x01\0\0"      # its head, and the end of no entries
 
 
 def register(app: typer.Typer) -> None:
@@ -208,6 +209,9 @@ def record_preloaded(library: Path, root: str, out: str, command: list[str]) -> 
 def report_traces(out: str) -> None:
     found = [Path(out), *sorted(Path(out).parent.glob(Path(out).name + ".*"))]
     found = [path for path in found if path.exists()]
+    for path in [one for one in found if one.read_bytes() == EMPTY_TRACE]:     # of calls that all failed
+        path.unlink()
+        found.remove(path)
     if not found:
         raise bench.BenchError("the program made no call below that directory")
     for path in found:

@@ -47,7 +47,7 @@ class Recorder:
     def __init__(self, path: str | os.PathLike):
         self.file = open(path, "xb")
         self.file.write(b"NBTR\x01")
-        self.entries = self.opened = 0
+        self.entries = self.opened = self.calls = 0
         self.places: dict[int, int] = {}        # of each handle
         self.last = 0.0
 
@@ -56,6 +56,7 @@ class Recorder:
         if self.last and now - self.last >= IDLE_MIN_US / 1e6:
             self._put(IDLE, number(int((now - self.last) * 1e6)))
         self._put(kind, *parts)
+        self.calls += 1
         self.last = time.monotonic()
 
     def _put(self, kind: int, *parts: bytes) -> None:
@@ -335,6 +336,8 @@ def recorded(directory: str, out: str, cached: bool):
         for fd in list(below.handles):
             below.close(fd)
         recorder.end()
+        if recorder.calls == 0:                 # what was there before is no call
+            os.unlink(out)
 
 
 def record(directory: str, out: str, command: list[str], cached: bool) -> int:

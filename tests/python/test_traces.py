@@ -142,6 +142,17 @@ def test_a_program_is_recorded_and_replayed(capsys, tmp_path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the recorder is for Linux")
+@pytest.mark.parametrize("script", ["true", 'cat "$1/none"; echo x > "$1/../beside"'])
+def test_a_program_that_does_nothing_there(capsys, tmp_path, script):
+    root, out = tmp_path / "root", tmp_path / "app.trace"
+    root.mkdir()
+    with pytest.raises(SystemExit) as stop:
+        bench_cli.main(["record", "--root", str(root), "--out", str(out), "--", "sh", "-c", script, "sh", str(root)])
+    assert stop.value.code == 1 and "made no call below that directory" in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the recorder is for Linux")
 def test_streams_of_the_c_library_are_seen(capsys, tmp_path):
     root, out, program = tmp_path / "root", tmp_path / "c.trace", tmp_path / "streams"
     root.mkdir()
@@ -292,3 +303,4 @@ def test_a_failing_program_and_a_mount_that_is_gone(capsys, tmp_path):
     assert record_fuse(capsys, root, tmp_path / "x.trace", "--", "sh", "-c", 'echo x > "$1/f"; exit 7', "sh", root) == 7
     assert (root / "f").read_text() == "x\n" and not root.is_mount() and 4 in kinds(tmp_path / "x.trace")
     assert record_fuse(capsys, root, tmp_path / "x.trace", "--", "true") == 1      # the trace is there already
+    assert record_fuse(capsys, root, tmp_path / "none.trace", "--", "true") == 1 and not (tmp_path / "none.trace").exists()
