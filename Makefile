@@ -100,11 +100,12 @@ yaffs2: $(VENV)/ready
 
 peers: littlefs fatfs yaffs2
 
-# For `nf2 mount', `nf2 import' and the documentation site; what cannot be installed is left out.
+# For `nf2 mount', `nf2 import' and the documentation site; what cannot be installed is left out, and tried again the next time.
 extras: $(VENV)/extras
 
 $(VENV)/extras: tools/extras.sh tools/requirements-extras.txt $(VENV)/ready
 	@$(STEP) "What some host tools and the site need" -- tools/extras.sh "$(VENV)"
+	@if [ -e "$(VENV)/left-out" ]; then cat "$(VENV)/left-out" >&2; fi
 
 # Without FreeRTOS the tests that need it are left out.
 FREERTOS_OPTION = $(if $(wildcard $(BUILD)/freertos/fetched),-DNF2FS_FREERTOS_DIR=$(BUILD)/freertos)

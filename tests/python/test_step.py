@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tools/step.py: the lines of `make demo`."""
+"""tools/step.py: the lines of `make demo`; and what `make extras` leaves out."""
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-STEP = Path(__file__).resolve().parents[2] / "tools" / "step.py"
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STEP = ROOT / "tools" / "step.py"
 
 
 def step(tmp_path, title, *command):
@@ -66,3 +70,34 @@ def test_a_terminal_shows_how_far_a_build_has_come(tmp_path):
     text = shown.decode()
     assert "] 10%, about " in text and "] 50%, about " in text and "s left" in text
     assert text.rstrip().endswith("Build: done in 1 s")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_extras_that_are_left_out_are_said_each_time(tmp_path):
+    """`make extras` with a pip and a pkg-config that only say yes or no."""
+    venv, programs = tmp_path / "build" / "venv", tmp_path / "bin"
+
+    def program(path, text):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def make():
+        return subprocess.run(
+            ["make", "-C", ROOT, "extras", f"BUILD={tmp_path / 'build'}"],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
+        )
+
+    program(venv / "bin" / "python", f'echo "$@" >> {tmp_path}/installed')
+    program(programs / "pkg-config", "exit 1")
+    (venv / "ready").touch()
+    for _ in range(2):
+        done = make()
+        assert done.returncode == 0 and "`nf2 mount' is left out" in done.stderr
+        assert "libfuse3-dev" in done.stderr and not (venv / "extras").exists()
+    program(programs / "pkg-config", "exit 0")
+    done = make()
+    assert (done.returncode, done.stderr) == (0, "") and (venv / "extras").exists()
+    assert "pyfuse3" in (tmp_path / "installed").read_text().splitlines()[-3]
