@@ -55,14 +55,14 @@ extern "C" {
 /*
  * Beside the errors that are named at a function,
  *   each function may return      INVAL (a NULL or wrong argument; the volume is not mounted), IO;
- *   one that takes a path         NOENT, NOTDIR, NAMETOOLONG (and INVAL if the path has no name in
- *                                 it and one is needed);
+ *   one that takes a path         NOENT, NOTDIR, NAMETOOLONG; where the path has no name in it and
+ *                                 one is needed, remove: INVAL; mkdir: EXIST; open: ISDIR;
  *   one that takes a handle       BADF;
  *   one that changes something    ROFS, NOSPC.
  * After the driver has failed a program or an erase, or a read in the middle of a change, each
  * call that would change something returns IO until the next mount. Reading still works.
- * A call that returns another error than IO has changed nothing. After IO the change may be there
- * or not, as after a power cut.
+ * A call that returns another error than IO has changed nothing, except where the call says
+ * otherwise (nf2_close, nf2_write). After IO the change may be there or not, as after a power cut.
  */
 enum nf2_error {
     NF2_OK = 0,
@@ -74,7 +74,8 @@ enum nf2_error {
     NF2_ERR_EXIST = -17,        /* the name exists (mkdir, exclusive creation) */
     NF2_ERR_NOTDIR = -20,       /* a part of the path is a file */
     NF2_ERR_ISDIR = -21,        /* the path is a directory */
-    NF2_ERR_INVAL = -22,        /* a bad argument; a directory moved into itself */
+    NF2_ERR_INVAL = -22,        /* a bad argument, such as a length above NF2_FILE_MAX;
+                                   a directory moved into itself */
     NF2_ERR_FBIG = -27,         /* the file would pass NF2_FILE_MAX */
     NF2_ERR_NOSPC = -28,        /* no space, after reclaiming all garbage */
     NF2_ERR_ROFS = -30,         /* mounted read-only */
@@ -404,13 +405,14 @@ int nf2_close(nf2_t *fs, nf2_file_t *file);
 
 /*
  * Reads from the position on. Returns the bytes read (fewer than `length` only at the end of the
- * file), or an error (BADF: not opened for reading).
+ * file), or an error (BADF: not opened for reading; INVAL: `length` is above NF2_FILE_MAX).
  */
 int32_t nf2_read(nf2_t *fs, nf2_file_t *file, void *data, uint32_t length);
 
 /*
  * Writes all of `length` bytes at the position and returns `length`, or accepts nothing and returns
- * an error (the file and the position are as before): NOSPC, FBIG, BADF (not opened for writing).
+ * an error (the file and the position are as before): NOSPC, FBIG, BADF (not opened for writing),
+ * INVAL (`length` is above NF2_FILE_MAX).
  * Past the end the gap reads as zeros. Not durable before nf2_sync or nf2_close.
  *
  * With NF2_O_SYNC it returns the errors of nf2_sync, too. After a NOSPC the handle is then as after
