@@ -217,7 +217,7 @@ def target_lines(rows: list[Row]) -> list[list[str]]:
     if row is None:
         return []
     values = (("RAM with one open file", "ram_bytes", number(row.get("ram_bytes")) + " B"), ("stack", "stack_bytes", number(row.get("stack_bytes")) + " B"),
-              ("code, Cortex-M4, -Os", "code_bytes_all / 1024", f"{row['code_bytes_all'] / 1024:.0f} KiB"))
+              ("code, Cortex-M4, -Os", "code_bytes_all / 1024", f"{row['code_bytes_all'] / 1000:.1f} KB"))
     return [[name, ours, f"{number_of(stated.get(measure, ''))}", "-", "", ""] for name, measure, ours in values]
 
 
