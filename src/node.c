@@ -23,7 +23,8 @@ static int next_alive(nf2_t *fs, const struct nf2_view *view, uint32_t place, ui
             /* the front of a page has a record, or one goes on there: else its program was lost */
             const uint8_t *front = nf2_peek(fs, view->block, place, 2);
             bool first = nf2_page_rest(place) == NF2_LOG_PAGE - NF2_PAGE_HEAD;
-            NF2_TRY(first && (front == NULL || nf2_get16(front) == NF2_LOG_BLANK) ? NF2_ERR_IO : NF2_OK);
+            bool blank = front == NULL || nf2_get16(front) == NF2_LOG_BLANK;
+            NF2_TRY(first && blank ? NF2_ERR_IO : NF2_OK);
             place = nf2_page_end(place);
             continue;
         }

@@ -292,8 +292,8 @@ static bool total_enough(const nf2_t *fs, uint32_t number)
 
 /*
  * Walks until there is enough, as long as that wins anything: first as at any time, then (hard)
- * emptying whatever wins something, in the end also joining leaves that nearly fill one. While a
- * GROUP is being applied they only mark.
+ * emptying whatever wins something; in the end, unless blocks are only to be there, also joining
+ * leaves that nearly fill one. While a GROUP is being applied they only mark.
  */
 static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number), uint32_t number)
 {
@@ -331,7 +331,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             idle = 0;
             give_up_runs(fs);
         }
-        if (fs->walk_hard > NF2_JOINS) {
+        if (fs->walk_hard > NF2_JOINS - all) {
             walk->spent = 2 * (fs->changes + fs->moves) + all;
             result = NF2_ERR_NOSPC;
         }

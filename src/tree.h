@@ -91,7 +91,7 @@ int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key 
  * or an error.
  */
 #define NF2_UNCHANGED 2
-#define NF2_JOINS 2             /* of walk_hard: nodes get nearly full by that */
+#define NF2_JOINS 2u            /* of walk_hard: nodes get nearly full by that */
 int nf2_tree_join(nf2_t *fs, const struct nf2_key *lower, uint32_t bytes);
 
 /* What it takes to change something: the operations. What has no body lies under id 0. */

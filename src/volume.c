@@ -61,10 +61,10 @@ static int begin(nf2_t *fs)
 
 /*
  * Erases the super blocks, last the one that names the newest log: from here on no older volume
- * mounts. The new one goes on with its sequence, which a block that cannot be erased keeps, and gets
- * an id other than any there, so that stale logs are not taken for this one's: what all blocks begin
- * with is taken in, up to where a CHECKPOINT or an anchor has no check yet, with which a CRC is the
- * same for each of them.
+ * mounts. The new one goes on with its sequence, since a block that cannot be erased keeps its
+ * anchors. It gets an id other than any there, so that stale logs are not taken for this one's:
+ * what each block begins with is taken in. That ends in front of the check of a CHECKPOINT or an
+ * anchor, with which a CRC is the same for all of them.
  */
 static int erase_super(nf2_t *fs)
 {
