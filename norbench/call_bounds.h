@@ -46,7 +46,7 @@ enum call_unit {
     UNIT_WRITE,                 /* stretches written since the last sync */
     UNIT_WRITE_WAY,             /* the way to the leaf of each */
     UNIT_LEAVES,                /* a walk over all leaves */
-    UNIT_VOLUME,                /* erases that take the whole volume */
+    UNIT_VOLUME,                /* erases that take the whole volume; of reads, one for each block */
     UNIT_BUDGET,                /* of idle work: operations of this kind that the budget is time for */
     CALL_UNITS
 };

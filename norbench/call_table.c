@@ -51,7 +51,8 @@ static const char leaves[] = "reads all of the tree";
 
 const struct bound call_table[CALL_KINDS][FILL_CLASSES] = {
     /* The super blocks are read, and the first nodes and anchors programmed. */
-    [CALL_FORMAT] = ALL_FILLS(READS(NODE = 6), PROGRAMS(ONE = 8), ERASES(VOLUME = 1)),
+    /* Where no super block names a volume the front of each block is looked at. */
+    [CALL_FORMAT] = ALL_FILLS(READS(NODE = 6, VOLUME = 1), PROGRAMS(ONE = 8), ERASES(VOLUME = 1)),
     /* The super blocks, two blocks of the log twice, the root; each page twice, for its records. */
     [CALL_MOUNT] = READS_ONLY(NODE = 24),
     [CALL_MOUNT_CUT] = READS_ONLY(NODE = 24),
@@ -164,7 +165,8 @@ uint64_t call_unit_value(const struct call_geometry *geometry, const struct call
     case UNIT_WRITE_WAY:
         return facts->writes * way;
     case UNIT_VOLUME:
-        return geometry->blocks / geometry->large + 2u * (geometry->large - 1u);
+        return measure == MEASURE_READS ? geometry->blocks :
+               geometry->blocks / geometry->large + 2u * (geometry->large - 1u);
     case UNIT_BUDGET:
         return facts->budget_us / (measure == MEASURE_READS      ? geometry->read_us
                                    : measure == MEASURE_PROGRAMS ? geometry->program_us
@@ -232,7 +234,7 @@ const struct unit call_units[CALL_UNITS] = {
     [UNIT_BLOCK] = {"b", "blocks' lengths of them, begun"},
     [UNIT_WRITE] = {"k", "stretches of the file written since its last sync: writes that go on where the one before ended are one"},
     [UNIT_WRITE_WAY] = {"K", "T for each of those"},
-    [UNIT_VOLUME] = {"E", "erases that take the whole volume, the largest where they fit"},
+    [UNIT_VOLUME] = {"E", "erases that take the whole volume, the largest where they fit; of pages read, one for each block"},
     [UNIT_BUDGET] = {"u", "so many operations of this kind as the budget is time for"},
 };
 

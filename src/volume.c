@@ -63,18 +63,19 @@ static int begin(nf2_t *fs)
  * Erases the super blocks, last the one that names the newest log: from here on no older volume
  * mounts. The new one goes on with its sequence, since a block that cannot be erased keeps its
  * anchors. It gets an id other than any there, so that stale logs are not taken for this one's:
- * what each block begins with is taken in. That ends in front of the check of a CHECKPOINT or an
- * anchor, with which a CRC is the same for all of them.
+ * what the super blocks begin with is taken in, or, where they name no volume, what each block
+ * does. That ends in front of the check of an anchor or a CHECKPOINT, with which a CRC is the same
+ * for all of them.
  */
 static int erase_super(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
 
     NF2_NEAR(root);
-    (void)nf2_super_find(fs);
+    uint32_t look = nf2_super_find(fs) == NF2_OK ? NF2_SUPER_BLOCKS : fs->blocks;
     fs->root_head = 0;
     root->volume_id = 0x4E463246u;
-    for (uint32_t block = 0; block < fs->blocks; block++) {
+    for (uint32_t block = 0; block < look; block++) {
         const uint8_t *old = nf2_peek(fs, block, 0, 24);
         if (old != NULL) {
             root->volume_id = nf2_crc(root->volume_id, old, 24);
