@@ -168,11 +168,17 @@ static NF2_APART int end_walk(nf2_t *fs)
     return NF2_OK;
 }
 
-/* 1 when a walk has ended, 0, or an error. */
+/*
+ * 1 when a walk has ended, 0, or an error. A read that keeps a move from being applied is one: to
+ * the change that follows it would look like a lack of blocks.
+ */
 static int walk_step(nf2_t *fs)
 {
-    int ended = nf2_group_end(fs, nf2_walk_step(fs));
+    int ended = nf2_walk_step(fs);
 
+    NF2_TRY(ended);
+    int applied = nf2_group_redo_pending(fs);
+    NF2_TRY(applied != NF2_NEED_SPACE ? applied : NF2_OK);
     NF2_TRY(ended > 0 ? end_walk(fs) : NF2_OK);
     return ended;
 }
