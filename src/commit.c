@@ -35,7 +35,7 @@ static int change(nf2_t *fs, nf2_file_t *file, struct nf2_op *ops, unsigned n)
     if (file->shadow != 0) {
         nf2_op_delete_orphan(&ops[n++], file->shadow);
     }
-    NF2_TRY(nf2_change_ahead(fs, ops, n));
+    NF2_TRY(nf2_change_last(fs, ops, n));
     return committed(fs, file);
 }
 

@@ -55,7 +55,7 @@ int nf2_put_name(nf2_t *fs, const char *path, const void *body, uint32_t length)
         return NF2_ERR_NOENT;
     }
     nf2_op_name(&op, &found, body, length);
-    return body != NULL ? nf2_change_one(fs, &op) : NF2_OK;
+    return body != NULL ? nf2_change_last(fs, &op, 1) : NF2_OK;
 }
 
 static int do_mkdir(nf2_t *fs, const char *path)
@@ -103,7 +103,7 @@ static int remove_entry(nf2_t *fs, const struct nf2_found *found)
     struct nf2_op ops[2];
 
     nf2_op_delete(&ops[0], &found->key);
-    return nf2_change_ahead(fs, ops, 1u + (unsigned)nf2_commit_orphan(&found->content, &ops[1]));
+    return nf2_change_last(fs, ops, 1u + (unsigned)nf2_commit_orphan(&found->content, &ops[1]));
 }
 
 /* What is to be removed or renamed. */
@@ -150,7 +150,7 @@ static int move_entry(nf2_t *fs, const struct nf2_found *from, const struct nf2_
                                                            from->entry.body.length - at);
     nf2_op_delete(&ops[1], &from->key);
     unsigned n = 2u + (unsigned)nf2_commit_orphan(&to->content, &ops[2]);
-    NF2_TRY(nf2_change_ahead(fs, ops, n));
+    NF2_TRY(nf2_change_last(fs, ops, n));
     for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
         if (nf2_key_compare(&file->key, &from->key) == 0) {
             nf2_key_copy(&file->key, &to->key);

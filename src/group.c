@@ -167,7 +167,23 @@ int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
     NF2_TRY(nf2_change_begin(fs));
     int result = nf2_tree_change(fs, ops, count);
+    if (result == NF2_NEED_SPACE && fs->idle == NF2_PUTS_OFF) {
+        result = NF2_SPANS_LEAVES;
+    }
     return result == NF2_SPANS_LEAVES ? commit(fs, ops, count) : result;
+}
+
+int nf2_change_last(nf2_t *fs, struct nf2_op *ops, unsigned count)
+{
+    fs->idle = fs->cut & NF2_PUTS_OFF;
+    int result = nf2_change_ahead(fs, ops, count);
+    if (fs->idle > 0 && fs->group_busy) {
+        fs->group_busy = NF2_GROUP_LATER;
+        fs->cut = 1;
+        fs->moves++;
+    }
+    fs->idle = 0;
+    return result;
 }
 
 int nf2_change_one(nf2_t *fs, struct nf2_op *op)
@@ -178,7 +194,8 @@ int nf2_change_one(nf2_t *fs, struct nf2_op *op)
 /* It is committed: what a read or room keeps back is made up for. */
 int nf2_group_end(nf2_t *fs, int result)
 {
-    int applied = result < 0 ? NF2_OK : nf2_group_redo_pending(fs);
+    bool later = result < 0 || fs->group_busy == NF2_GROUP_LATER;
+    int applied = later ? NF2_OK : nf2_group_redo_pending(fs);
     return fs->broken && applied < 0 ? applied : result;
 }
 

@@ -17,6 +17,13 @@
 int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count);
 int nf2_change_one(nf2_t *fs, struct nf2_op *op);
 
+/*
+ * The last change of a call. A cut takes the erased blocks that were claimed: so once after one, if
+ * the change would wait for an erase, a GROUP commits it, and the next call that may change
+ * something, or idle time, applies it.
+ */
+int nf2_change_last(nf2_t *fs, struct nf2_op *ops, unsigned count);
+
 /* Applies what such a change left; `result` is what it returned. */
 int nf2_group_end(nf2_t *fs, int result);
 

@@ -209,7 +209,8 @@ int nf2_journal_read(nf2_t *fs)
                 (scan.dirty_end || scan.used_end > nf2_page_end(scan.last_end - 1u));
     /* A turn without its anchor was cut in that, of which the super block may have a part. */
     fs->anchor_due = fs->root_head != anchored;
-    fs->cut = !fs->clean || torn || fs->anchor_due; /* torn: in its first CHECKPOINT */
+    /* torn: in its first CHECKPOINT */
+    fs->cut = !fs->clean || torn || fs->anchor_due ? 1u | NF2_PUTS_OFF : 0;
     if (fs->cut) { /* what was claimed and not used is found by the walk */
         memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
         memset(&fs->space.data, 0, sizeof fs->space.data);

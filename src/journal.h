@@ -9,6 +9,8 @@
 
 #include "super.h"
 
+#define NF2_PUTS_OFF 4u         /* in fs->cut and fs->idle: an erase is put off */
+
 /* Reads the root log at a mount. CORRUPT: it is damaged. */
 int nf2_journal_read(nf2_t *fs);
 

@@ -12,7 +12,7 @@
 #define NF2_GROUP_OP_HEAD 3u    /* kind, bytes of the body */
 
 /* What fs->group_busy says. */
-enum { NF2_GROUP_NONE = 0, NF2_GROUP_WAITS = 1, NF2_GROUP_FAILED = 2 };
+enum { NF2_GROUP_NONE = 0, NF2_GROUP_WAITS = 1, NF2_GROUP_FAILED = 2, NF2_GROUP_LATER = 3 };
 
 /* Reads the changes of a GROUP one after the other. */
 struct nf2_group_reader {

@@ -156,7 +156,8 @@ typedef struct nf2 {
 
     bool read_only, broken;     /* broken: a program or erase failed;
                                    nothing is written until the next mount */
-    bool cut;                   /* the last session was not left cleanly */
+    uint8_t cut;                /* 1: the last session was not left cleanly; and NF2_PUTS_OFF:
+                                   a call may still put an erase off once */
     bool opened;                /* this session has written its first CHECKPOINT */
     bool anchor_due;            /* no ANCHOR names the head of the root log */
     uint8_t super_block;        /* the super block that has the last ANCHOR */
@@ -177,7 +178,8 @@ typedef struct nf2 {
     bool pristine;              /* nothing was changed since this lap began */
     bool settled;               /* nothing was changed in the lap before, nor since */
     uint8_t idle;               /* a step of idle work is on (1): it erases single blocks; with
-                                   little time (2): none, and it moves less */
+                                   little time (2): none, and it moves less; or a call's last
+                                   change (NF2_PUTS_OFF): none */
     uint8_t windows;
     uint8_t group_blocks;       /* of each group */
 
