@@ -3,8 +3,9 @@
  * nf2fs/private.h - the contents of nf2_t, nf2_file_t and nf2_dir_t. Included by nf2fs.h so that
  * you can allocate them; nothing here is for use by applications. In nf2_t the fields that are used
  * most stand first, bytes in front of longer ones: instructions are shorter for bytes up to offset
- * 31, for halfwords up to 62, for words up to 124. A CHECKPOINT holds some of the fields as they
- * stand here, in runs of one size ("a run": see `runs` in journal.c).
+ * 31, for halfwords up to 62, for words up to 124. docs/DESIGN.md says who writes each of them. A
+ * CHECKPOINT holds some of the fields as they stand here, in runs of one size ("a run": see `runs`
+ * in journal.c).
  */
 #ifndef NF2FS_PRIVATE_H
 #define NF2FS_PRIVATE_H

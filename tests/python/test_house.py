@@ -67,6 +67,43 @@ def test_the_map_names_each_source_above_what_it_calls(calls):
     assert upwards == []
 
 
+def without_comments(path):
+    return re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def fields_of_volume():
+    """The fields that lie flat in nf2_t."""
+    text = without_comments(ROOT / "include" / "nf2fs" / "private.h")
+    body = text[text.index("typedef struct nf2 {"):text.index("} nf2_t")]
+    declared = re.findall(r"(?:bool|uint(?:8|16|32)_t|const struct \w+|struct nf2_file) \*?([\w, ]+);", body)
+    return [name.strip() for names in declared for name in names.split(",")]
+
+
+def writers(fields, folder):
+    """Of each field: the sources that assign to it. volume.c is left out: a mount sets all."""
+    found = {name: set() for name in fields}
+    for source in (path for path in sorted(folder.glob("*.[ch]")) if path.name != "volume.c"):
+        text = without_comments(source)
+        for name in re.findall(r"\bfs->(\w+)\s*(?:[-+|&]?=(?!=)|\+\+|--)", text) + re.findall(r"(?:\+\+|--)fs->(\w+)", text):
+            if name in found:
+                found[name].add(source.name)
+    return found
+
+
+def test_the_table_of_state_names_who_writes_each_field(tmp_path):
+    text = (ROOT / "docs" / "DESIGN.md").read_text(encoding="utf-8")
+    table = {}
+    for line in text[text.index("| fields | owner |"):].split("\n\n")[0].splitlines()[2:]:
+        names, owners, others = (re.findall(r"`([\w.]+)`", cell) for cell in line.split("|")[1:4])
+        table.update((name, set(owners + others) - {"volume.c"}) for name in names)
+    fields = fields_of_volume()
+    assert len(fields) > 60
+    assert table == writers(fields, ROOT / "src")
+    (tmp_path / "x.c").write_text("fs->moves++; --fs->free; fs->cut |= 1; if (fs->erases == 1) { fs->broken = 0; }", encoding="utf-8")
+    written = writers(["moves", "free", "cut", "erases", "broken"], tmp_path)
+    assert [name for name, files in written.items() if files] == ["moves", "free", "cut", "broken"]
+
+
 def too_large(path):
     """Lines of a file that are longer than 100 columns, or lie behind the 600th."""
     lines = path.read_text(encoding="utf-8").splitlines()
