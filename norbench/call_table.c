@@ -264,7 +264,7 @@ const char *const call_exceptions[] = {
     "and for what these move. A walk that only marks reads L pages at most; one that empties blocks reads T for each piece that it moves.",
     "The write behind four stretches, the sync or close of more than four, or of what lies in as many pieces since no free blocks lie together, and a write elsewhere than at the end of content that was never synced: the entries of all of the "
     "file's map are copied.",
-    "The first call after a cut inside a change of several leaves, which it applies. Cuts between calls, as those of the benchmark, leave none.",
+    "The first call after a cut inside a change of several leaves that may change something itself: it applies that. Cuts between calls, as those of the benchmark, leave none.",
     "readdir, where so many names were removed that more than four leaves in a row have none; idle work joins them.",
     "check: it reads all of the tree.",
     "A call that meets a block which fails for good.",

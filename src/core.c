@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "alloc.h"
 #include "lock.h"
-#include "writing.h"
+#include "core.h"
 
 uint8_t *nf2_put16(uint8_t *p, uint32_t v)
 {
@@ -61,9 +61,6 @@ int nf2_enter(nf2_t *fs)
         return NF2_ERR_INVAL;
     }
     fs->effort = 0;
-    if (fs->group_busy != 0 && fs->writing != NULL) {
-        fs->writing->look(fs);
-    }
     return NF2_OK;
 }
 

@@ -53,13 +53,6 @@ int nf2_group_redo_pending(nf2_t *fs)
     return fs->broken ? NF2_ERR_IO : apply(fs);
 }
 
-void nf2_group_look(nf2_t *fs)
-{
-    if (fs->group_busy == NF2_GROUP_WAITS && !fs->read_only && !fs->broken) {
-        (void)apply(fs);
-    }
-}
-
 /* What was committed is applied; that goes on record before anything else changes. */
 static int settle(nf2_t *fs)
 {
@@ -115,7 +108,7 @@ int nf2_group_close(nf2_t *fs, struct nf2_writer *writer)
     nf2_writer_close(fs, writer);
     int result = nf2_journal_end(fs, writer);
     if (result == NF2_OK) {
-        fs->group_busy = NF2_GROUP_WAITS;
+        fs->group_busy = NF2_GROUP_COMMITTED;
     } else {
         fs->group_at = 0;
     }
@@ -167,21 +160,23 @@ int nf2_change_ahead(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
     NF2_TRY(nf2_change_begin(fs));
     int result = nf2_tree_change(fs, ops, count);
-    if (result == NF2_NEED_SPACE && fs->idle == NF2_PUTS_OFF) {
-        result = NF2_SPANS_LEAVES;
+    bool later = result == NF2_NEED_SPACE && fs->idle == NF2_PUTS_OFF;
+    if (!later && result != NF2_SPANS_LEAVES) {
+        return result;
     }
-    return result == NF2_SPANS_LEAVES ? commit(fs, ops, count) : result;
+    NF2_TRY(commit(fs, ops, count));
+    if (later) {
+        fs->group_busy = NF2_GROUP_LATER;
+        fs->cut = 1;
+        fs->moves++;
+    }
+    return NF2_OK;
 }
 
 int nf2_change_last(nf2_t *fs, struct nf2_op *ops, unsigned count)
 {
     fs->idle = fs->cut & NF2_PUTS_OFF;
     int result = nf2_change_ahead(fs, ops, count);
-    if (fs->idle > 0 && fs->group_busy) {
-        fs->group_busy = NF2_GROUP_LATER;
-        fs->cut = 1;
-        fs->moves++;
-    }
     fs->idle = 0;
     return result;
 }

@@ -73,10 +73,4 @@ int nf2_group_pin(nf2_t *fs);
  */
 int nf2_group_redo_pending(nf2_t *fs);
 
-/*
- * The same for what only reads: where it cannot be applied, or could not be, the GROUP is looked
- * through (pending.h).
- */
-void nf2_group_look(nf2_t *fs);
-
 #endif

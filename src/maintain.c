@@ -102,7 +102,8 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         /* What calls take is erased ahead, then what else is free, then what steps take. */
         uint32_t left = budget_us - spent - flash->program_page_us, /* that is for the processor */
                  owed = 0;
-        for (unsigned i = 0; i < 3 && (owed & NF2_AHEAD_DONE) == 0; i++) {
+        unsigned kinds = fs->group_busy ? 1 : 3; /* who reads is slow while a GROUP waits */
+        for (unsigned i = 0; i < kinds && (owed & NF2_AHEAD_DONE) == 0; i++) {
             int result = i == 1 ? erase_group(fs, left) :
                          nf2_alloc_ahead(fs, i != 0, left, budget_us);
             NF2_TRY(result);
@@ -127,6 +128,7 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         share += SHARE_US;
         if (fs->group_busy) {
             NF2_TRY(nf2_sweep_finish(fs));
+            NF2_TRY(nf2_change_begin(fs)); /* on record, else each session would apply it anew */
             continue;
         }
         fs->idle = (uint8_t)(1 + scant);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pending.h - a GROUP that is committed and not applied: its changes as they lie in the root log,
- * and the tree as it will be when they are applied. Readers look through them where nothing may be
- * written.
+ * and the tree as it will be when they are applied: whoever only reads sees that.
  */
 #ifndef NF2FS_CORE_PENDING_H
 #define NF2FS_CORE_PENDING_H
@@ -12,7 +11,12 @@
 #define NF2_GROUP_OP_HEAD 3u    /* kind, bytes of the body */
 
 /* What fs->group_busy says. */
-enum { NF2_GROUP_NONE = 0, NF2_GROUP_WAITS = 1, NF2_GROUP_FAILED = 2, NF2_GROUP_LATER = 3 };
+enum {
+    NF2_GROUP_NONE = 0,
+    NF2_GROUP_COMMITTED = 1,    /* it is applied before the call ends */
+    NF2_GROUP_FAILED = 2,       /* that failed */
+    NF2_GROUP_LATER = 3,        /* a call that may change something applies it, or idle time */
+};
 
 /* Reads the changes of a GROUP one after the other. */
 struct nf2_group_reader {

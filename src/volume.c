@@ -226,7 +226,7 @@ static int do_mount(nf2_t *fs)
     NF2_TRY(usable(fs, fs->root_node, NF2_ERR_FOREIGN)); /* a format was cut */
     NF2_TRY(usable(fs, fs->root_next, NF2_ERR_FOREIGN));
     bool waits = fs->group_at != 0 && !NF2_BROKEN(NF2_FAULT_REDO);
-    fs->group_busy = waits ? NF2_GROUP_WAITS : NF2_GROUP_NONE;
+    fs->group_busy = waits ? NF2_GROUP_LATER : NF2_GROUP_NONE;
     fs->mark_window = fs->now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.stock = nf2_alloc_stock(fs);
@@ -245,12 +245,7 @@ static int leave(nf2_t *fs)
         return NF2_OK; /* nothing was changed since it was left cleanly */
     }
     NF2_TRY(nf2_journal_open(fs));
-    int result = nf2_sweep_finish(fs);
-    /* the CHECKPOINT names the GROUP: the next session finishes it */
-    bool waits = result == NF2_ERR_NOSPC;
-
-    if (!waits) {
-        NF2_TRY(result);
+    if (fs->group_busy == NF2_GROUP_NONE) { /* else the next session finishes it */
         fs->group_at = 0;
     }
     nf2_space_return(fs);
@@ -266,7 +261,6 @@ static int do_unmount(nf2_t *fs)
 }
 
 static const struct nf2_writing writing = {
-    .look = nf2_group_look,
     .begin = nf2_file_begin,
     .commit = nf2_file_sync,
     .end = nf2_file_end,

@@ -10,8 +10,6 @@
 #include "names.h"
 
 struct nf2_writing {            /* see fs->writing; NULL where nothing is written */
-    void (*look)(nf2_t *fs);    /* nf2_group_look, before each call:
-                                   half of a change is not to be seen */
     /* A handle that writes is opened, */
     int (*begin)(nf2_t *fs, nf2_file_t *file, const char *path);
     int (*commit)(nf2_t *fs, nf2_file_t *file); /* sync */
