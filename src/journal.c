@@ -174,6 +174,7 @@ int nf2_journal_read(nf2_t *fs)
     struct nf2_scan scan;
     struct nf2_record record;
     uint32_t anchored = fs->root_head, state = 0, group_at = 0;
+    uint16_t anchor = fs->root_end; /* the epoch of its page */
     int found;
 
     NF2_ASSERT(fs->root_head < fs->blocks && fs->epoch == 0);
@@ -209,14 +210,17 @@ int nf2_journal_read(nf2_t *fs)
                 (scan.dirty_end || scan.used_end > nf2_page_end(scan.last_end - 1u));
     /* A turn without its anchor was cut in that, of which the super block may have a part. */
     fs->anchor_due = fs->root_head != anchored;
+    /* A session wrote that anchor, and no more than a part of its first CHECKPOINT. */
+    bool begun = nf2_epochs_between(fs->epoch, anchor) - 1u < 2047u;
     /* torn: in its first CHECKPOINT */
-    fs->cut = !fs->clean || torn || fs->anchor_due ? 1u | NF2_PUTS_OFF : 0;
+    fs->cut = !fs->clean || torn || fs->anchor_due || begun ? 1u | NF2_PUTS_OFF : 0;
     if (fs->cut) { /* what was claimed and not used is found by the walk */
         memset(&fs->space.nodes, 0, sizeof fs->space.nodes);
         memset(&fs->space.data, 0, sizeof fs->space.data);
         /* it may have been cut in a turn */
         fs->next_suspect = fs->next_suspect || !NF2_BROKEN(NF2_FAULT_SUSPECT);
         uint16_t before = fs->epoch;
+        fs->epoch = begun ? anchor : before;
         fs->epoch = nf2_epoch_code(last_epoch(fs, &scan) +
                                    (NF2_BROKEN(NF2_FAULT_EPOCH) ? 0u : 1u));
         /* those that were cut in their first CHECKPOINT count, too */

@@ -6,6 +6,8 @@
 /* The words of an anchor, by their number: see format.h. */
 enum { MAGIC = 0, VERSION, GEOMETRY, BLOCKS, VOLUME, SEQUENCE, HEAD, WORDS };
 
+#define EPOCH WORDS             /* behind them: of the anchor's page */
+
 /* Words to bytes of the format, and back. */
 static void turn_words(uint32_t *words)
 {
@@ -51,6 +53,7 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
         fs->super_block = (uint8_t)block;
         fs->root.volume_id = words[VOLUME];
         fs->root_head = words[HEAD];
+        fs->root_end = (uint16_t)words[EPOCH];
     }
 }
 
@@ -58,14 +61,15 @@ static int scan_super(nf2_t *fs, uint32_t block, int *result)
 {
     struct nf2_scan scan;
     struct nf2_record record;
-    uint32_t words[WORDS];
+    uint32_t words[WORDS + 1];
     int found;
 
     nf2_scan_begin(&scan, block);
     while ((found = nf2_scan_next(fs, &scan, &record)) > 0) {
         if (record.type == NF2_SUPER_ANCHOR &&
             record.length >= ANCHOR_LEAST + NF2_RECORD_OVERHEAD) {
-            NF2_TRY(nf2_record_read(fs, block, record.offset, 2, words, sizeof words));
+            NF2_TRY(nf2_record_read(fs, block, record.offset, 2, words, NF2_ANCHOR_BYTES));
+            words[EPOCH] = scan.epoch;
             consider(fs, words, block, result);
         }
     }

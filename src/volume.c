@@ -74,6 +74,7 @@ static int erase_super(nf2_t *fs)
     NF2_NEAR(root);
     uint32_t look = nf2_super_find(fs) == NF2_OK ? NF2_SUPER_BLOCKS : fs->blocks;
     fs->root_head = 0;
+    fs->root_end = (uint16_t)nf2_log_bytes(fs); /* the log begins in another block */
     root->volume_id = 0x4E463246u;
     for (uint32_t block = 0; block < look; block++) {
         const uint8_t *old = nf2_peek(fs, block, 0, 24);
@@ -103,7 +104,6 @@ static void begin_space(nf2_t *fs)
     fs->free = (uint16_t)(fs->blocks - NF2_SUPER_BLOCKS - 1u);
     fs->root_next = NF2_SUPER_BLOCKS;
     fs->next_suspect = true;
-    fs->root_end = (uint16_t)nf2_log_bytes(fs);
 }
 
 /* An empty leaf is the root. */
@@ -245,8 +245,10 @@ static int leave(nf2_t *fs)
         return NF2_OK; /* nothing was changed since it was left cleanly */
     }
     NF2_TRY(nf2_journal_open(fs));
-    if (fs->group_busy == NF2_GROUP_NONE) { /* else the next session finishes it */
+    if (fs->group_busy == NF2_GROUP_NONE) {
         fs->group_at = 0;
+    } else { /* the next session finishes it; behind the last CHECKPOINT it would tell of a cut */
+        NF2_TRY(nf2_journal_room(fs, NF2_STATE_BYTES));
     }
     nf2_space_return(fs);
     return nf2_journal_close(fs);

@@ -201,7 +201,8 @@ typedef struct nf2 {
     uint16_t cell_blocks;       /* blocks of each cell */
     uint16_t ahead;             /* idle time is erasing a group of `now`: it is done up to this
                                    block; 0: no group */
-    uint16_t root_end;          /* where the next record goes in the root log */
+    uint16_t root_end;          /* where the next record goes in the root log; until that is read:
+                                   the epoch of the anchor's page */
     uint16_t root_next;         /* block where that goes on; a run */
     uint16_t root_node;         /* root of the tree */
     uint16_t root_base;         /* end of its sorted part */

@@ -81,6 +81,7 @@ TEST(without_an_erase)
 {
     static uint32_t seed[FILES];
     unsigned first = 0, second = 0;
+    struct nf2_health health;
 
     use_up(seed);
     CHECK_EQ(volume_again(&volume, false), NF2_OK);
@@ -91,6 +92,8 @@ TEST(without_an_erase)
         CHECK(holds(&volume, name_of(i), 60, seed[i]));
     }
     CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    CHECK_EQ(nf2_health(&volume.fs, &health), NF2_OK);
+    CHECK_EQ(health.mounts_unclean, 1 + SESSIONS - SESSIONS / ENDS); /* one that was unmounted is none */
     printf("sessions %u: of %u behind a cut the first change erased in %u, what followed in %u\n", SESSIONS, SESSIONS / ENDS, first, second);
     CHECK(first <= SESSIONS / ENDS / 5); /* by the root log, which goes on in another block */
     CHECK(second > SESSIONS / 20); /* else nothing was put off */
