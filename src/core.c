@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "core.h"
+
 #include "alloc.h"
 #include "lock.h"
-#include "core.h"
 
 uint8_t *nf2_put16(uint8_t *p, uint32_t v)
 {

@@ -26,7 +26,7 @@ static int apply(nf2_t *fs)
     fs->group_busy = NF2_GROUP_NONE;
     int result = apply_all(fs);
     if (result < 0) {
-        fs->group_busy = NF2_GROUP_FAILED;
+        fs->group_busy = NF2_GROUP_COMMITTED;
         fs->moves++;
     }
     return result;

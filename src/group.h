@@ -24,7 +24,7 @@ int nf2_change_one(nf2_t *fs, struct nf2_op *op);
  */
 int nf2_change_last(nf2_t *fs, struct nf2_op *ops, unsigned count);
 
-/* Applies what such a change left; `result` is what it returned. */
+/* Applies what such a change left, and did not put off; `result` is what it returned. */
 int nf2_group_end(nf2_t *fs, int result);
 
 /*

@@ -13,9 +13,8 @@
 /* What fs->group_busy says. */
 enum {
     NF2_GROUP_NONE = 0,
-    NF2_GROUP_COMMITTED = 1,    /* it is applied before the call ends */
-    NF2_GROUP_FAILED = 2,       /* that failed */
-    NF2_GROUP_LATER = 3,        /* a call that may change something applies it, or idle time */
+    NF2_GROUP_COMMITTED = 1,    /* applied before the call ends, or, if that fails, as LATER */
+    NF2_GROUP_LATER = 2,        /* a call that may change something applies it, or idle time */
 };
 
 /* Reads the changes of a GROUP one after the other. */

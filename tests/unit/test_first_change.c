@@ -14,6 +14,9 @@
 
 static struct volume volume;
 
+/* Pages that listings read. */
+static struct { uint64_t pages, listings; } waiting, applied;
+
 static uint64_t erases(void)
 {
     const struct vflash_counts *counts = vflash_counts(volume.flash);
@@ -59,12 +62,15 @@ static void session(uint32_t *seed, unsigned number, unsigned *first, unsigned *
     /* a cut took what was erased, and idle time had applied the last session's change */
     *first += number % ENDS == IDLE + 1 && erases() > before;
     CHECK(holds(&volume, name_of(a), 60, seed[a]) && holds(&volume, name_of(b), 60, seed[b]));
+    uint64_t read = vflash_counts(volume.flash)->read_pages;
     CHECK_EQ(nf2_opendir(&volume.fs, &dir, "/"), NF2_OK);
     while (nf2_readdir(&volume.fs, &dir, &entry) > 0) {
         listed++;
     }
     CHECK_EQ(nf2_closedir(&volume.fs, &dir), NF2_OK);
     CHECK_EQ(listed, FILES + 1);
+    *(volume.fs.group_busy ? &waiting.listings : &applied.listings) += 1;
+    *(volume.fs.group_busy ? &waiting.pages : &applied.pages) += vflash_counts(volume.flash)->read_pages - read;
     before = erases();
     if (number % ENDS == ONE_MORE) {
         seed[b] += 1000;
@@ -95,6 +101,9 @@ TEST(without_an_erase)
     CHECK_EQ(nf2_health(&volume.fs, &health), NF2_OK);
     CHECK_EQ(health.mounts_unclean, 1 + SESSIONS - SESSIONS / ENDS); /* one that was unmounted is none */
     printf("sessions %u: of %u behind a cut the first change erased in %u, what followed in %u\n", SESSIONS, SESSIONS / ENDS, first, second);
+    CHECK(waiting.listings > 0 && applied.listings > 0);
+    printf("a listing reads %lu pages, %lu while the change waits\n", (unsigned long)(applied.pages / applied.listings),
+           (unsigned long)(waiting.pages / waiting.listings));
     CHECK(first <= SESSIONS / ENDS / 5); /* by the root log, which goes on in another block */
     CHECK(second > SESSIONS / 20); /* else nothing was put off */
     volume_down(&volume, true);
