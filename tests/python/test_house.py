@@ -67,6 +67,18 @@ def test_the_map_names_each_source_above_what_it_calls(calls):
     assert upwards == []
 
 
+def unknown_functions(text, sources):
+    return sorted({name for name in re.findall(r"`(nf2_\w+)`", text) if not re.search(rf"\b{name}\b", sources)})
+
+
+def test_the_pages_about_the_core_name_functions_that_exist():
+    folders = ("src", "include", "inspect", "repair", "python", "norbench", "ports", "tests/harness")
+    sources = "".join(path.read_text(encoding="utf-8") for folder in folders for path in (ROOT / folder).rglob("*.[ch]"))
+    pages = [ROOT / "docs" / f"{name}.md" for name in ("DESIGN", "FORMAT", "REVIEW", "RELIABILITY", "PORTING", "CHECK")]
+    assert {page.name: names for page in pages if (names := unknown_functions(page.read_text(encoding="utf-8"), sources))} == {}
+    assert unknown_functions("`nf2_read`, `nf2_gone`", sources) == ["nf2_gone"]
+
+
 def without_comments(path):
     return re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
 
