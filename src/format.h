@@ -78,11 +78,12 @@ enum {
     NF2_STATE_ERASED = 36,      /* erased groups 4 */
     NF2_STATE_FREE = 40,        /* blocks 2 */
     NF2_STATE_WINDOW = 42,      /* number 2 */
-    NF2_STATE_CLAIMS = 44,      /* for nodes, then for data: start 2, count 1, erased 1 each */
-    NF2_STATE_FRESH = 52,       /* 1: windows behind this one were never used, and are erased */
-    NF2_STATE_NOW_FRESH = 53,   /* 1: so are all free blocks of this one */
-    NF2_STATE_USED = 54,        /* bits 64 of the window */
-    NF2_STATE_BYTES = 118
+    NF2_STATE_AHEAD = 44,       /* block 2 of the window: its group is erased up to this one */
+    NF2_STATE_CLAIMS = 46,      /* for nodes, then for data: start 2, count 1, erased 1 each */
+    NF2_STATE_FRESH = 54,       /* 1: windows behind this one were never used, and are erased */
+    NF2_STATE_NOW_FRESH = 55,   /* 1: so are all free blocks of this one */
+    NF2_STATE_USED = 56,        /* bits 64 of the window */
+    NF2_STATE_BYTES = 120
 };
 
 /* The tree may have keys of bad blocks; this super block failed. */

@@ -19,7 +19,7 @@ static const struct run {
     RUN(root.volume_id, root.id_limit, 4), RUN(root_next, group_at, 2),
     RUN(root.unclean_mounts, root.bad, 2),
     RUN(root_level, bads, 1), RUN(clean, leaky, 0), RUN(bad_flags, bad_flags, 1),
-    RUN(erases, erased_groups, 4), RUN(free, now_window, 2),
+    RUN(erases, erased_groups, 4), RUN(free, ahead, 2),
     RUN(space.nodes.start, space.nodes.start, 2), RUN(space.nodes.count, space.nodes.erased, 1),
     RUN(space.data.start, space.data.start, 2), RUN(space.data.count, space.data.erased, 1),
     RUN(fresh, now_fresh, 0), RUN(space.now, space.now, 1),
@@ -228,6 +228,7 @@ int nf2_journal_read(nf2_t *fs)
         fs->root.unclean_mounts = (uint16_t)nf2_min(unclean, UINT16_MAX);
         fs->leaky = true;
     }
+    fs->space.moved.start = fs->space.data.start; /* what moves goes round the window, too */
     fs->root_end = (uint16_t)nf2_scan_append_at(fs, &scan);
     /*
      * A session that was cut in its first program may have left no trace of it, and the next one
@@ -272,15 +273,6 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
         }
     }
     fs->bads = (uint8_t)kept;
-}
-
-uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
-{
-    NF2_ASSERT(claim->count > 0);
-    claim->count--;
-    *suspect = claim->count >= claim->erased;
-    claim->erased = (uint8_t)nf2_min(claim->erased, claim->count);
-    return (uint32_t)claim->start + claim->count;
 }
 
 /*

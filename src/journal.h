@@ -44,9 +44,6 @@ void nf2_journal_bad(nf2_t *fs, uint32_t block);
 /* It is on record elsewhere, the list need not hold it. */
 void nf2_journal_bad_done(nf2_t *fs, uint32_t block);
 
-/* Takes the last block of a claim; `*suspect`: it is not erased. */
-uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect);
-
 /* So many blocks may turn out to be bad, one after the other, until something gives up. */
 static inline uint32_t nf2_journal_tries(const nf2_t *fs)
 {

@@ -290,16 +290,25 @@ void nf2_space_freed(nf2_t *fs, uint32_t block)
     }
 }
 
-static void return_one(nf2_t *fs, uint32_t block)
+uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
+{
+    NF2_ASSERT(claim->count > 0);
+    claim->count--;
+    *suspect = claim->count >= claim->erased;
+    claim->erased = (uint8_t)nf2_min(claim->erased, claim->count);
+    return (uint32_t)claim->start + claim->count;
+}
+
+static void return_one(nf2_t *fs, uint32_t block, bool suspect)
 {
     uint32_t group = nf2_space_group(fs, block);
     uint32_t at = block - fs->now_window * fs->window_blocks;
 
-    if (fs->now_fresh) {        /* it is not erased */
+    if (fs->now_fresh && suspect) {
         fs->leaky = true;
     } else if (group != 0 && nf2_bit(fs->space.now, at)) {
         nf2_bit_set(fs->space.now, at, false);
-        fs->erased_groups &= ~group;
+        fs->erased_groups &= ~(suspect ? group : 0);
         fs->now_free++;
         fs->free++;
     }
@@ -311,9 +320,12 @@ void nf2_space_return(nf2_t *fs)
 
     NF2_NEAR(space);
     while (fs->freed_count > 0) {
-        return_one(fs, space->freed[--fs->freed_count]);
+        fs->ahead = 0;          /* it may lie in that group */
+        return_one(fs, space->freed[--fs->freed_count], true);
     }
-    for (; space->moved.count > 0; space->moved.count--) {
-        return_one(fs, space->moved.start++);
+    while (space->moved.count > 0) {
+        bool suspect;
+        uint32_t block = nf2_claim_last(&space->moved, &suspect);
+        return_one(fs, block, suspect);
     }
 }

@@ -76,6 +76,9 @@ uint32_t nf2_space_find(nf2_t *fs, uint32_t most, enum nf2_space_of of, uint32_t
 /* So many of these blocks, from the first one on, are on record as erased. */
 uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count);
 
+/* Takes the last block of a claim; `*suspect`: it is not erased. */
+uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect);
+
 /* Do these blocks begin a group of `now` of which all others are free? */
 bool nf2_space_rest_free(const nf2_t *fs, uint32_t start, uint32_t count);
 

@@ -195,12 +195,12 @@ typedef struct nf2 {
     uint16_t epoch;             /* no page has a later one; 0: not known yet */
     uint16_t free;              /* blocks, never too many; a run */
     uint16_t now_window;        /* number */
+    uint16_t ahead;             /* idle time is erasing a group of `now`: it is done up to this
+                                   block; 0: no group */
     uint16_t now_free;          /* free blocks of `now` */
     uint16_t mark_window;       /* number of that which is marked, or was last */
     uint16_t cell_first;        /* block of the marked window with which its cells begin */
     uint16_t cell_blocks;       /* blocks of each cell */
-    uint16_t ahead;             /* idle time is erasing a group of `now`: it is done up to this
-                                   block; 0: no group */
     uint16_t root_end;          /* where the next record goes in the root log; until that is read:
                                    the epoch of the anchor's page */
     uint16_t root_next;         /* block where that goes on; a run */

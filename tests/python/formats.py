@@ -10,7 +10,7 @@ from pathlib import Path
 from nf2fs import native
 
 ROOT = Path(__file__).resolve().parents[2]
-CHECKPOINT_HEADER = 2 << 13 | 124
+CHECKPOINT_HEADER = 2 << 13 | 126
 VERSION = native.Library().format_version() if native.find_library() else None
 
 

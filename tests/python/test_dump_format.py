@@ -113,14 +113,15 @@ def test_wear_and_checkpoints_of_a_volume(tmp_path):
 
 
 def test_what_a_checkpoint_says():
-    numbers = [7, 66, 9, 5, 300, 260, 2, 11, 12, 0, 0, 1, 2, 0, 3, 0, 1, 400, 5, 200, 0]
-    sizes = [4, 4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 4, 4, 2, 2]
+    numbers = [7, 66, 9, 5, 300, 260, 2, 11, 12, 0, 0, 1, 2, 0, 3, 0, 1, 400, 5, 200, 0, 17]
+    sizes = [4, 4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 4, 4, 2, 2, 2]
     body = b"".join(n.to_bytes(size, "little") for n, size in zip(numbers, sizes))
     body += bytes([20, 0, 3, 1, 30, 1, 0, 0, 1, 0]) + b"\x0f" + bytes(63)
-    found = records.read(records.ROOT, logs.Entry(2, 124, 2, 0, False, body))
+    found = records.read(records.ROOT, logs.Entry(2, 126, 2, 0, False, body))
     assert found.text == (
         "in use, next suspect, bad keys, later windows erased; goes on in block 9; "
         "root 5 of level 1; 200 blocks free; 400 erases; 2 unclean mounts; window 0; ids from 66 on unused; "
         "group at 0x104; claimed blocks 20 to 22; bad blocks 11, 12"
     )
     assert found.fields["claims"] == [[20, 3, 1], [286, 0, 0]]
+    assert found.fields["erased_to"] == 17

@@ -206,7 +206,7 @@ static void write_inner(struct made *made)
 
 static void write_log(struct made *made)
 {
-    uint8_t state[118] = {0}, anchor[28] = "NF2F\2";
+    uint8_t state[MADE_STATE] = {0}, anchor[28] = "NF2F\2";
 
     put32(state, MADE_VOLUME);
     put32(state + 4, made->id_limit);
@@ -220,7 +220,7 @@ static void write_log(struct made *made)
     state[31] = made->bad_flags;
     put32(state + 36, made->erased_groups);
     put16(state + 40, made->free);
-    memcpy(state + 54, made->bits, 64);
+    memcpy(state + 56, made->bits, 64);
     (void)made_record(made, MADE_HEAD, 2, false, state, sizeof state);
     put32(anchor + 8, MADE_BLOCK + 256 + 1);
     put32(anchor + 12, MADE_BLOCKS);

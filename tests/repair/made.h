@@ -15,6 +15,7 @@
 #define MADE_BLOCK 4096u
 #define MADE_PAGE 256u
 #define MADE_VOLUME 0xC0FFEE11u
+#define MADE_STATE 120u         /* bytes of a CHECKPOINT */
 enum { MADE_HEAD = 3, MADE_NEXT = 4, MADE_INNER = 5, MADE_LEAF = 6, MADE_OTHER = 7, MADE_DATA = 8, MADE_FRAMES = 12, MADE_USED = 16 };
 
 struct made_entry {

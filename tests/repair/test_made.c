@@ -162,7 +162,7 @@ TEST(spare_cut)
 {
     static const uint8_t left[] = {0xFF, 0x00, 0xA5};
     BUILT(made);
-    uint8_t state[118];
+    uint8_t state[MADE_STATE];
     memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
     state[8] = MADE_USED - 1; /* the next block */
     (void)made_record(&made, MADE_NEXT, 2, false, state, sizeof state);
@@ -195,7 +195,7 @@ TEST(anchor_behind_garbage)
 TEST(anchor_missing)
 {
     BUILT(made);
-    uint8_t state[118];
+    uint8_t state[MADE_STATE];
     memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
     state[8] = MADE_USED - 1; /* the next block */
     state[10] = MADE_LEAF;
@@ -215,7 +215,7 @@ TEST(anchor_missing)
 TEST(newer_log)
 {
     BUILT(made);
-    uint8_t state[118];
+    uint8_t state[MADE_STATE];
     memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
     state[8] = MADE_USED - 1; /* the next block */
     state[32]++; /* erases */
@@ -232,7 +232,7 @@ TEST(turn_with_group)
 {
     for (unsigned cut = 0; cut < 2; cut++) {
         struct made made;
-        uint8_t state[118];
+        uint8_t state[MADE_STATE];
         made_begin(&made);
         made.clean = false;
         made_build(&made);
@@ -275,7 +275,7 @@ TEST(next_block_not_erased)
 TEST(next_block_of_an_older_log)
 {
     BUILT(made);
-    uint8_t state[118];
+    uint8_t state[MADE_STATE];
     memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
     (void)made_record(&made, MADE_NEXT, 2, false, state, sizeof state);
     state[29] = 1; /* the next block was not erased yet */
@@ -295,7 +295,7 @@ TEST(next_block_in_use)
     static const uint8_t blocks[] = {MADE_HEAD, 1};
     for (unsigned i = 0; i < 2; i++) {
         BUILT(made);
-        uint8_t state[118];
+        uint8_t state[MADE_STATE];
         memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
         state[8] = blocks[i];
         (void)made_record(&made, MADE_HEAD, 2, false, state, sizeof state);
@@ -369,7 +369,7 @@ static uint32_t put_piece(uint8_t *p, uint32_t id, uint8_t offset, uint32_t bloc
 TEST(older_group)
 {
     static const uint8_t group[7] = {1, 0, 0, 1, 2, 'n', 'o'};
-    uint8_t state[118];
+    uint8_t state[MADE_STATE];
 
     for (unsigned last = 0; last < 2; last++) {
         BUILT(made);
@@ -391,9 +391,9 @@ TEST(group_behind)
     for (unsigned named = 0; named < 2; named++) {
         struct made made;
         made_begin(&made);
-        made.group_at = named ? 126 : 0;
+        made.group_at = named ? MADE_STATE + 8 : 0; /* behind the CHECKPOINT */
         made_build(&made);
-        CHECK_EQ(made_record(&made, MADE_HEAD, 4, false, group, sizeof group), 126);
+        CHECK_EQ(made_record(&made, MADE_HEAD, 4, false, group, sizeof group), MADE_STATE + 8);
         DONE(made, named ? REPAIR_GROUP : REPAIR_PENDING, false);
     }
 }
@@ -513,7 +513,7 @@ TEST(blank_pages)
     for (uint32_t sessions = 0; sessions < 3; sessions++) {
         for (uint32_t pages = 0; pages < 4; pages++) {
             BUILT(made);
-            uint8_t state[118];
+            uint8_t state[MADE_STATE];
             memcpy(state, byte_of(&made, MADE_HEAD, 4), sizeof state);
             made.epoch = (uint16_t)(sessions | (12u - (sessions > 0)) << 12);
             made.end[MADE_HEAD] = (sessions + 1) * MADE_PAGE;

@@ -13,7 +13,7 @@
 #define BLOCK 4096u
 #define CHECKPOINT 2u
 #define GROUP 4u
-#define STATE_BYTES 118u
+#define STATE_BYTES 120u
 #define STATE_NEXT 8u
 #define STATE_GROUP 14u
 #define STATE_CLEAN 28u

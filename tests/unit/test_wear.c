@@ -453,8 +453,71 @@ TEST(part_of_a_group)
     volume_down(&volume, true);
 }
 
+/*
+ * A device wakes, changes a small file or nothing, does a little idle work and sleeps. What idle time erased, of claims and
+ * of a group in part, is not erased anew in the next session, and no block is taken again and again.
+ */
+static void short_sessions(const char *chip, bool changes, unsigned most_erases, unsigned most_worn)
+{
+    enum { SESSIONS = 300, FILES = 64 };
+    static struct volume volume;
+    static uint32_t before[2048];
+    unsigned sum = 0, worst = 0;
+    uint32_t seed[FILES] = {0};
+    char name[16];
+
+    volume_up(&volume, chip);
+    uint32_t blocks = volume.fs.blocks;
+    CHECK(blocks <= 2048);
+    for (unsigned i = 0; i < blocks / 32; i++) {
+        snprintf(name, sizeof name, "rest%u", i);
+        CHECK_EQ(put(&volume, name, 65536, i), NF2_OK);
+    }
+    for (unsigned i = 0; i < 2000; i++) {
+        snprintf(name, sizeof name, "small%u", i % FILES);
+        CHECK_EQ(put(&volume, name, i * 89 % 3000, i), NF2_OK);
+        seed[i % FILES] = i;
+    }
+    for (uint32_t block = 0; block < blocks; block++) {
+        before[block] = vflash_wear(volume.flash, block);
+    }
+    for (unsigned i = 0; i < SESSIONS; i++) {
+        CHECK_EQ(volume_again(&volume, true), NF2_OK);
+        if (changes) {
+            snprintf(name, sizeof name, "small%u", i * 5 % FILES);
+            seed[i * 5 % FILES] = i;
+            CHECK_EQ(put(&volume, name, 200, i), NF2_OK);
+        }
+        CHECK(nf2_maintain(&volume.fs, 250000) >= 0);
+    }
+    for (uint32_t block = 0; block < blocks; block++) {
+        unsigned n = vflash_wear(volume.flash, block) - before[block];
+        sum += n;
+        worst = n > worst ? n : worst;
+    }
+    printf("%s, %u sessions with %s: %u erases, %u of the most worn block\n", chip, SESSIONS,
+           changes ? "a change" : "none", sum, worst);
+    CHECK(sum <= most_erases);
+    CHECK(worst <= most_worn);
+    for (unsigned i = 0; changes && i < FILES; i++) {
+        snprintf(name, sizeof name, "small%u", i);
+        CHECK(holds(&volume, name, 200, seed[i]));
+    }
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
+TEST(sessions)
+{
+    short_sessions(CHIP, true, 300, 10);
+    short_sessions(CHIP, false, 200, 10);
+    short_sessions("w25q64", true, 300, 10);
+    short_sessions("w25q64", false, 300, 10);
+}
+
 int main(void)
 {
+    RUN(sessions);
     RUN(part_of_a_group);
     RUN(short_window);
     RUN(no_place);

@@ -141,13 +141,13 @@ def _anchor(data: bytes) -> Said:
     return Said("ANCHOR", text, fields)
 
 
-CHECKPOINT_BYTES = 118
+CHECKPOINT_BYTES = 120
 # Fields in their order; several numbers of one size are a list.
 STATE_FIELDS = (
     ("volume", 4, 1), ("id_limit", 4, 1), ("next", 2, 1), ("root", 2, 1), ("base_end", 2, 1),
     ("group_place", 2, 1), ("unclean_mounts", 2, 1), ("bad", 2, 4),
     ("level", 1, 1), ("bads", 1, 1), ("flags", 1, 4), ("erases", 4, 1), ("erased_groups", 4, 1), ("free", 2, 1),
-    ("window", 2, 1), ("nodes", 1, 4), ("data", 1, 4), ("fresh", 1, 2), ("used_bits", 1, 64),
+    ("window", 2, 1), ("erased_to", 2, 1), ("nodes", 1, 4), ("data", 1, 4), ("fresh", 1, 2), ("used_bits", 1, 64),
 )  # fmt: skip
 FLAGS = ("clean", "next suspect", "leaky", "bad keys", "later windows erased", "window erased")
 
