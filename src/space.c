@@ -299,16 +299,19 @@ uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
     return (uint32_t)claim->start + claim->count;
 }
 
+/*
+ * It is free again. One that is not erased stays in use, until a walk, where what is free is on
+ * record as erased: in a group of that kind, or one that is erased up to `ahead`.
+ */
 static void return_one(nf2_t *fs, uint32_t block, bool suspect)
 {
-    uint32_t group = nf2_space_group(fs, block);
-    uint32_t at = block - fs->now_window * fs->window_blocks;
+    uint32_t first = fs->now_window * fs->window_blocks, group = nf2_space_group(fs, block);
+    uint32_t erased = fs->erased_groups | nf2_space_group(fs, first + fs->ahead - 1u);
 
-    if (fs->now_fresh && suspect) {
+    if (suspect && (fs->now_fresh || (erased & group) != 0)) {
         fs->leaky = true;
-    } else if (group != 0 && nf2_bit(fs->space.now, at)) {
-        nf2_bit_set(fs->space.now, at, false);
-        fs->erased_groups &= ~(suspect ? group : 0);
+    } else if (group != 0 && nf2_bit(fs->space.now, block - first)) {
+        nf2_bit_set(fs->space.now, block - first, false);
         fs->now_free++;
         fs->free++;
     }
@@ -320,7 +323,6 @@ void nf2_space_return(nf2_t *fs)
 
     NF2_NEAR(space);
     while (fs->freed_count > 0) {
-        fs->ahead = 0;          /* it may lie in that group */
         return_one(fs, space->freed[--fs->freed_count], true);
     }
     while (space->moved.count > 0) {
