@@ -12,14 +12,16 @@ static void load_window(struct repair *r)
     const struct rep_state *state = &r->state;
     uint32_t first = rep_state16(state, NF2_STATE_WINDOW) * r->window_blocks,
              group = (r->window_blocks + NF2_GROUPS - 1) / NF2_GROUPS,
-             erased_groups = rep_state32(state, NF2_STATE_ERASED);
+             erased_groups = rep_state32(state, NF2_STATE_ERASED),
+             ahead = rep_state16(state, NF2_STATE_AHEAD);
 
     for (uint32_t block = 0; block < r->blocks; block++) {
         uint32_t at = block - first;
         bool used = block < first || !rep_state_flag(state, NF2_STATE_FRESH), erased = !used;
         if (at < r->window_blocks) { /* of other windows it is known only if they were ever used */
             used = (rep_state8(state, NF2_STATE_USED + at / 8) >> at % 8 & 1u) != 0;
-            erased = !used && (rep_state_flag(state, NF2_STATE_NOW_FRESH) ||
+            bool in_part = at < ahead && at / group == (ahead - 1u) / group;
+            erased = !used && (rep_state_flag(state, NF2_STATE_NOW_FRESH) || in_part ||
                                (erased_groups >> at / group & 1u) != 0);
         }
         r->record[block] = (uint8_t)((used ? REP_USED : 0) | (erased ? REP_ERASED : 0));

@@ -324,6 +324,7 @@ static uint32_t pass_over(nf2_t *fs, uint32_t end)
 {
     fs->now_fresh = false;
     fs->erased_groups = 0;
+    fs->ahead = 0;
     fs->next_suspect = true;
     fs->root_end = (uint16_t)end;
     if (nf2_log_fits(fs, end, NF2_STATE_BYTES)) {

@@ -56,7 +56,8 @@ static int erase_group(nf2_t *fs, uint32_t left)
         }
         int erased = nf2_alloc_erase(fs, block, count);
         NF2_TRY(erased == NF2_FAILED_BLOCK ? 0 : erased);
-        fs->ahead = (uint16_t)(at + (uint32_t)erased);      /* if it failed: from the front */
+        at += erased > 0 ? (uint32_t)erased : 0;
+        fs->ahead = (uint16_t)(at > first ? at : 0);
         return NF2_AHEAD_DONE;
     }
     /* of one that is all in use there is nothing to put on record */

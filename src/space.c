@@ -230,11 +230,19 @@ uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
     return n;
 }
 
+/* Groups in which what is free is on record as erased, or a part of it: up to `ahead`. */
+static uint32_t groups_erased(const nf2_t *fs)
+{
+    uint32_t first = fs->now_window * fs->window_blocks;
+    return fs->erased_groups | nf2_space_group(fs, first + fs->ahead - 1u);
+}
+
 bool nf2_space_rest_free(const nf2_t *fs, uint32_t start, uint32_t count)
 {
     uint32_t at = in_window(fs, fs->now_window, start), size = nf2_group_blocks(fs);
 
-    return at % size == 0 && nf2_space_run(fs, at + count, at + size) == size - count;
+    return at % size == 0 && nf2_space_run(fs, at + count, at + size) == size - count &&
+           (groups_erased(fs) & nf2_space_group(fs, start)) == 0;
 }
 
 uint32_t nf2_space_reserve(const nf2_t *fs, bool all)
@@ -301,14 +309,13 @@ uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect)
 
 /*
  * It is free again. One that is not erased stays in use, until a walk, where what is free is on
- * record as erased: in a group of that kind, or one that is erased up to `ahead`.
+ * record as erased.
  */
 static void return_one(nf2_t *fs, uint32_t block, bool suspect)
 {
     uint32_t first = fs->now_window * fs->window_blocks, group = nf2_space_group(fs, block);
-    uint32_t erased = fs->erased_groups | nf2_space_group(fs, first + fs->ahead - 1u);
 
-    if (suspect && (fs->now_fresh || (erased & group) != 0)) {
+    if (suspect && (fs->now_fresh || (groups_erased(fs) & group) != 0)) {
         fs->leaky = true;
     } else if (group != 0 && nf2_bit(fs->space.now, block - first)) {
         nf2_bit_set(fs->space.now, block - first, false);

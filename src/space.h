@@ -79,7 +79,10 @@ uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count);
 /* Takes the last block of a claim; `*suspect`: it is not erased. */
 uint32_t nf2_claim_last(struct nf2_claim *claim, bool *suspect);
 
-/* Do these blocks begin a group of `now` of which all others are free? */
+/*
+ * Do these blocks begin a group of `now` of which all others are free, and not on record as erased?
+ * A cut in an erase of those would leave them so.
+ */
 bool nf2_space_rest_free(const nf2_t *fs, uint32_t start, uint32_t count);
 
 /* Bit of the group of `now` that a block lies in; 0 if it lies elsewhere. */

@@ -6,6 +6,23 @@
 
 #include "src/content.h"
 
+static bool is_free(const nf2_t *fs, uint32_t at)
+{
+    return at < fs->window_blocks && (fs->space.now[at / 8] >> at % 8 & 1) == 0;
+}
+
+bool core_erased_in_part(const nf2_t *fs, uint32_t block)
+{
+    uint32_t at = block - fs->now_window * fs->window_blocks;
+    return at < fs->ahead && is_free(fs, at) && at / fs->group_blocks == (fs->ahead - 1u) / fs->group_blocks;
+}
+
+bool core_erased_on_record(const nf2_t *fs, uint32_t block)
+{
+    uint32_t at = block - fs->now_window * fs->window_blocks;
+    return core_erased_in_part(fs, block) || (is_free(fs, at) && (fs->erased_groups >> at / fs->group_blocks & 1) != 0);
+}
+
 bool core_broken(const nf2_t *fs)
 {
     return fs->broken;

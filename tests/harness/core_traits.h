@@ -73,6 +73,11 @@
  */
 int core_name_order(const char *a, const char *b);
 
+/* Is a block free and on record as erased, as one of a group that idle time erases in parts? */
+bool core_erased_in_part(const nf2_t *fs, uint32_t block);
+/* ... or as one of a group that is erased as a whole? */
+bool core_erased_on_record(const nf2_t *fs, uint32_t block);
+
 /* A program or an erase failed: the volume writes nothing until the next mount. */
 bool core_broken(const nf2_t *fs);
 

@@ -288,7 +288,8 @@ static bool recount(struct rig *rig)
         states[state]++;
         /* Where blocks failed in a turn of the log and a cut came, a session learns of it with its first program. */
         bool known = rig->breaks < 2 || rig->fs.opened;
-        if (state == NF2_BLOCK_ERASED && known && !block_is_erased(rig, block)) {
+        bool erased = state == NF2_BLOCK_ERASED || core_erased_in_part(&rig->fs, block);
+        if (erased && known && !block_is_erased(rig, block)) {
             return false;
         }
     }

@@ -220,6 +220,7 @@ static void write_log(struct made *made)
     state[31] = made->bad_flags;
     put32(state + 36, made->erased_groups);
     put16(state + 40, made->free);
+    put16(state + 44, made->ahead);
     memcpy(state + 56, made->bits, 64);
     (void)made_record(made, MADE_HEAD, 2, false, state, sizeof state);
     put32(anchor + 8, MADE_BLOCK + 256 + 1);

@@ -37,7 +37,7 @@ struct made {
     uint8_t level;
     bool clean;
     uint8_t bad_flags;
-    uint32_t id_limit, free, erased_groups, group_at, root;
+    uint32_t id_limit, free, erased_groups, ahead, group_at, root;
     uint16_t unclean;
     uint8_t bits[64];
 };

@@ -881,6 +881,22 @@ TEST(erased)
     DONE(made, REPAIR_ERASED, true);
 }
 
+/* The first of the two blocks of a group, and no more of it. */
+TEST(erased_in_part)
+{
+    for (uint32_t block = 20; block < 22; block++) {
+        struct made made;
+        made_begin(&made);
+        made.ahead = 21;
+        made_build(&made);
+        *byte_of(&made, block, 4000) = 0;
+        struct repair *repair = block == 20 ? expect(&made, REPAIR_ERASED, true) : opened(&made);
+        CHECK_EQ(repair_wrong(repair), block == 20);
+        repair_close(repair);
+        made_end(&made);
+    }
+}
+
 TEST(count)
 {
     struct made made;
@@ -986,6 +1002,7 @@ int main(void)
     RUN(overlap);
     RUN(free_block);
     RUN(erased);
+    RUN(erased_in_part);
     RUN(count);
     RUN(salvage);
     RUN(nothing);
