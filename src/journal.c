@@ -228,7 +228,6 @@ int nf2_journal_read(nf2_t *fs)
         fs->root.unclean_mounts = (uint16_t)nf2_min(unclean, UINT16_MAX);
         fs->leaky = true;
     }
-    fs->space.moved.start = fs->space.data.start; /* what moves goes round the window, too */
     fs->root_end = (uint16_t)nf2_scan_append_at(fs, &scan);
     /*
      * A session that was cut in its first program may have left no trace of it, and the next one

@@ -12,6 +12,7 @@
 
 #define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
 #define EFFORT 300u             /* of a call, see nf2_io: then a walk is left to the next one */
+#define JOINS 6u                /* of leaves in one walk of a call: it erases a block for each */
 
 /* What is left to do of a walk, in pages copied. */
 static NF2_APART uint32_t work_left(const nf2_t *fs)
@@ -321,6 +322,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
         int orphans = orphan_step(fs);
         NF2_TRY(orphans);
         if (orphans == 0) {
+            walk->joins = fs->walk_hard ? UINT8_MAX : JOINS; /* else space would be refused */
             NF2_TRY(walk_once(fs, enough, number));
             uint32_t total = nf2_space_total(fs);
             idle++;
@@ -402,6 +404,7 @@ static NF2_APART int pace(nf2_t *fs)
         }
         NF2_TRY(next_window(fs));
     }
+    walk->joins = JOINS;
     uint32_t due = used_up ? 0 : work_due(fs);
     bool emptying = fs->walk_emptying;
     while (fs->walk_active && fs->walk_emptying == emptying && work_left(fs) > due &&
@@ -463,6 +466,7 @@ int nf2_sweep_step(nf2_t *fs)
         fs->walk.idle_walks++;
         NF2_TRY(next_window(fs));
     }
+    fs->walk.joins = 1;
     NF2_TRY(fs->walk_active ? walk_step(fs) : NF2_OK);
     return 1;
 }

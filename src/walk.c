@@ -272,10 +272,12 @@ static NF2_APART int visit_leaf(nf2_t *fs, struct nf2_wanted *wanted)
         fs->walk_active = false;
         walk->leaves_before = walk->leaves;
     }
-    int joined = fs->group_busy ? NF2_UNCHANGED : nf2_tree_join(fs, &path.lower, walk->bytes);
+    bool joins = walk->joins > 0 && !fs->group_busy;
+    int joined = joins ? nf2_tree_join(fs, &path.lower, walk->bytes) : NF2_UNCHANGED;
     walk->bytes = 0;
     if (joined == 1) {          /* there may be more of them */
         fs->pristine = false;
+        walk->joins--;
     }
     NF2_TRY(joined != NF2_NEED_SPACE ? joined : 0);
     return path.bounded ? 0 : ENDED;

@@ -119,6 +119,7 @@ struct nf2_walk {               /* sweep.c: the walk over the tree */
     struct nf2_run moved;       /* where moved data goes */
     uint16_t bytes;             /* bytes of the entries of this leaf that were visited */
     struct nf2_key cursor;      /* what is visited next */
+    uint8_t joins;              /* of leaves that this call may still make */
     uint16_t looked_window;     /* inspect.c: `mark` is of this window, */
     uint32_t looked;            /* since so many changes and one more; 0: it never was */
 };

@@ -262,8 +262,63 @@ TEST(nodes_on_dirty_blocks)
     volume_down(&volume, true);
 }
 
+/*
+ * Small files come and go beside one that rests, where a tenth of the blocks is free: no single call joins all
+ * the leaves that removals left half empty, with an erase for each.
+ */
+TEST(leaves_are_joined_by_and_by)
+{
+    static uint32_t there[8000];
+    struct vflash_chip chip = *vflash_chip_find("w25q128");
+    struct volume volume;
+    struct nf2_statfs statfs;
+    uint32_t count = 0, next = 0;
+    char name[32];
+
+    state = 1;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(put(&volume, "cold", chip.size / 4u * 3u, 1), NF2_OK);
+    do {
+        for (uint32_t i = 0; i < 50; i++) {
+            snprintf(name, sizeof name, "f%06u", (unsigned)next);
+            CHECK_EQ(put(&volume, name, 20 + below(300), next), NF2_OK);
+            there[count++] = next++;
+        }
+        CHECK_EQ(nf2_statfs(&volume.fs, &statfs), NF2_OK);
+    } while (statfs.blocks_available * 10u >= chip.size / 4096u);
+    memset(&most, 0, sizeof most);
+    for (uint32_t round = 0; round < 300; round++) {
+        uint32_t batch = 1 + below(20), i;
+
+        for (i = 0; i < batch && count > 0; i++) {
+            uint32_t victim = below(count);
+            snprintf(name, sizeof name, "f%06u", (unsigned)there[victim]);
+            CALL(&volume, nf2_remove(&volume.fs, name));
+            there[victim] = there[--count];
+        }
+        for (i = 0; i < batch; i++) {
+            struct cost before = so_far(&volume);
+            int result;
+            snprintf(name, sizeof name, "f%06u", (unsigned)next);
+            result = put(&volume, name, 20 + below(300), next);
+            if (result == NF2_ERR_NOSPC) { /* it may be: what was removed shared its blocks with what stays */
+                CHECK(nf2_remove(&volume.fs, name) <= 0); /* created, and not filled; or not even that */
+                break;
+            }
+            over(&volume, &before, result);
+            there[count++] = next++;
+        }
+    }
+    printf("small files: %u files in the end, %u pages read, %u erases at most\n", (unsigned)count, (unsigned)most.reads, (unsigned)most.erases);
+    CHECK(most.erases <= 16); /* for a file made, written and closed */
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
+    RUN(leaves_are_joined_by_and_by);
     RUN(nodes_on_dirty_blocks);
     RUN(short_pieces);
     RUN(short_pieces_at_any_byte);

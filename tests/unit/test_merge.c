@@ -155,8 +155,40 @@ TEST(refused_again_and_again)
     volume_down(&volume, true);
 }
 
+/*
+ * What one call erases for joins of leaves has a bound, but for those that its space depends on: a full volume of which most
+ * names were removed takes one large write at once.
+ */
+TEST(joined_for_one_write)
+{
+    static struct volume volume;
+    static uint8_t data[384 * 1024];
+    uint32_t count = 0;
+    char name[32];
+
+    volume_up(&volume, "w25q80");
+    for (;; count++) {
+        name_of(count * 7919u % 100000u, name, sizeof name);
+        if (put(&volume, name, 60, count) != NF2_OK) {
+            break;
+        }
+    }
+    for (uint32_t i = 0; i <= count; i++) {
+        name_of(i * 7919u % 100000u, name, sizeof name);
+        if (i % 10 > 2) {
+            CHECK(nf2_remove(&volume.fs, name) == NF2_OK || i == count);
+        }
+    }
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "data", NF2_O_WRONLY | NF2_O_CREAT, volume.page), NF2_OK);
+    CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, sizeof data), (int32_t)sizeof data);
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+    volume_down(&volume, true);
+}
+
 int main(void)
 {
+    RUN(joined_for_one_write);
     RUN(reads_after_a_removal);
     RUN(one_name_again_and_again);
     RUN(removed_in_order);
