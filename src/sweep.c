@@ -12,7 +12,7 @@
 
 #define LEAF_WORK 2u            /* of a leaf that is visited, in pages copied */
 #define EFFORT 300u             /* of a call, see nf2_io: then a walk is left to the next one */
-#define JOINS 6u                /* of leaves in one walk of a call: it erases a block for each */
+#define JOINS 6u                /* of leaves in the walks of a call: each erases a block */
 
 /* What is left to do of a walk, in pages copied. */
 static NF2_APART uint32_t work_left(const nf2_t *fs)
@@ -312,6 +312,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
 
     NF2_NEAR(walk);
     fs->walk_hard = 0;          /* an error may have ended the last search */
+    walk->joins = JOINS;
     NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */
     /* a search for all blocks may have left enough in another window */
@@ -322,7 +323,9 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
         int orphans = orphan_step(fs);
         NF2_TRY(orphans);
         if (orphans == 0) {
-            walk->joins = fs->walk_hard ? UINT8_MAX : JOINS; /* else space would be refused */
+            if (fs->walk_hard) { /* else space would be refused */
+                walk->joins = UINT8_MAX;
+            }
             NF2_TRY(walk_once(fs, enough, number));
             uint32_t total = nf2_space_total(fs);
             idle++;

@@ -266,7 +266,7 @@ TEST(nodes_on_dirty_blocks)
  * Small files come and go beside one that rests, where a tenth of the blocks or less is free: no single call joins all the leaves that
  * removals left half empty, with an erase for each.
  */
-static void small_files(uint32_t seed, uint32_t size, uint32_t percent_free, uint32_t together, uint32_t bound)
+static void small_files(uint32_t seed, uint32_t mebibytes, uint32_t size, uint32_t percent_free, uint32_t together, uint32_t bound)
 {
     static uint32_t there[8000];
     struct vflash_chip chip = *vflash_chip_find("w25q128");
@@ -276,6 +276,7 @@ static void small_files(uint32_t seed, uint32_t size, uint32_t percent_free, uin
     char name[32];
 
     state = seed;
+    chip.size = mebibytes << 20;
     volume_new_on(&volume, &chip);
     volume_format(&volume);
     CHECK_EQ(put(&volume, "cold", chip.size / 4u * 3u, 1), NF2_OK);
@@ -319,8 +320,9 @@ static void small_files(uint32_t seed, uint32_t size, uint32_t percent_free, uin
 
 TEST(leaves_are_joined_by_and_by)
 {
-    small_files(1, 0, 10, 30, 12);
-    small_files(3, 200, 8, 100, 18);
+    small_files(1, 16, 0, 10, 30, 12);
+    small_files(3, 16, 200, 8, 100, 18);
+    small_files(3, 12, 0, 8, 100, 20); /* with several walks in a call */
 }
 
 int main(void)
