@@ -3,7 +3,6 @@
 
 /* Of 16 parts: with less live data a large erase costs less than small ones of what is free. */
 #define WORTH 11u
-#define LACKING 9u              /* blocks at a time: each that they go to is erased by itself */
 #define FEW 32u                 /* bytes: pieces may be that short */
 #define GRAIN_LEAST 8u          /* powers of two: 256 bytes, */
 #define GRAINS_ABOVE 0xFu       /* a bit for each above that, up to a block */
@@ -114,10 +113,6 @@ bool nf2_victims_choose(nf2_t *fs)
     uint32_t garbage = 0, moved = 0, room = 0;
     struct cell cell;
 
-    /* A call waits for it. */
-    if (fs->walk_hard || nf2_space_total(fs) <= nf2_space_reserve(fs, fs->promised != 0)) {
-        parts = nf2_min(parts, LACKING * per_block);
-    }
     if (!fs->walk_hard) {
         enough = fs->window_blocks / 2;
         parts -= parts / 8;     /* the rest is for what is written meanwhile */

@@ -325,60 +325,9 @@ TEST(leaves_are_joined_by_and_by)
     small_files(3, 12, 0, 8, 100, 20); /* with several walks in a call */
 }
 
-/*
- * A volume is kept full of logs: where a write is refused, the oldest one is removed. No write moves more than a
- * few blocks then: those that they go to are erased one by one.
- */
-static void logs(uint32_t size, uint32_t length, uint32_t bound)
-{
-    struct volume volume;
-    struct vflash_chip chip = *vflash_chip_find("w25q128");
-    uint32_t first = 0, next = 0;
-    char name[32];
-
-    chip.size = 4u << 20;
-    volume_new_on(&volume, &chip);
-    volume_format(&volume);
-    memset(data, 0x5A, sizeof data);
-    memset(&most, 0, sizeof most);
-    while (first < 2 * (chip.size / size)) { /* all of them are new twice */
-        snprintf(name, sizeof name, "log-%u", (unsigned)next++);
-        CHECK_EQ(nf2_open(&volume.fs, &volume.file, name, NF2_O_WRONLY | NF2_O_CREAT, volume.page), NF2_OK);
-        for (uint32_t at = 0; at < size;) {
-            struct cost before = so_far(&volume);
-            int32_t result = nf2_write(&volume.fs, &volume.file, data, length);
-
-            over(&volume, &before, result == NF2_ERR_NOSPC ? NF2_OK : result);
-            if (result == NF2_ERR_NOSPC) {
-                CHECK(first < next);
-                snprintf(name, sizeof name, "log-%u", (unsigned)first++);
-                CHECK_EQ(nf2_remove(&volume.fs, name), NF2_OK);
-                continue;
-            }
-            CHECK_EQ(result, (int32_t)length);
-            at += length;
-            if (at % 1024 == 0) {
-                CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
-            }
-        }
-        CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
-    }
-    printf("full of logs of %u KiB: %u of them, %u erases in a write at most\n", (unsigned)(size >> 10), (unsigned)(next - first), (unsigned)most.erases);
-    CHECK(most.erases <= bound);
-    CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
-    volume_down(&volume, true);
-}
-
-TEST(full_of_logs)
-{
-    logs(256u << 10, 1024, 10);
-    logs(64u << 10, 4096, 10);
-}
-
 int main(void)
 {
     RUN(leaves_are_joined_by_and_by);
-    RUN(full_of_logs);
     RUN(nodes_on_dirty_blocks);
     RUN(short_pieces);
     RUN(short_pieces_at_any_byte);
