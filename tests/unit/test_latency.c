@@ -156,7 +156,7 @@ TEST(nearly_full)
  * One large file of which 256 bytes are overwritten at a time, at multiples of `step`, each synced: no block is ever free of
  * live data. Without grains (section 6 of DESIGN.md) there is no space after some thousand of them.
  */
-static void overwrite_short(uint32_t percent, uint32_t step, const struct cost *bound)
+static void overwrite_short(uint32_t percent, uint32_t step, uint32_t rounds, const struct cost *bound)
 {
     struct vflash_chip chip = *vflash_chip_find("w25q128");
     struct volume volume;
@@ -170,7 +170,7 @@ static void overwrite_short(uint32_t percent, uint32_t step, const struct cost *
     CHECK_EQ(put(&volume, "table", size, 1), NF2_OK);
     memset(&most, 0, sizeof most);
     CHECK_EQ(nf2_open(&volume.fs, &volume.file, "table", NF2_O_RDWR, volume.page), NF2_OK);
-    for (uint32_t i = 0; i < 30000; i++) {
+    for (uint32_t i = 0; i < rounds; i++) {
         uint32_t at = below(size / step) * step;
         CHECK(nf2_seek(&volume.fs, &volume.file, (int32_t)(at < size - 256u ? at : size - 256u), NF2_SEEK_SET) >= 0);
         CALL(&volume, nf2_write(&volume.fs, &volume.file, data, 256));
@@ -189,12 +189,18 @@ static void overwrite_short(uint32_t percent, uint32_t step, const struct cost *
 
 TEST(short_pieces)
 {
-    overwrite_short(70, 256, &(struct cost){10000, 400, 18});
+    overwrite_short(70, 256, 30000, &(struct cost){10000, 400, 18});
 }
 
 TEST(short_pieces_at_any_byte)
 {
-    overwrite_short(75, 1, &(struct cost){9000, 600, 20});
+    overwrite_short(75, 1, 30000, &(struct cost){9000, 600, 20});
+}
+
+/* Walks that win little go on until there is room: a bound of what they move had this refused after 4,315 of them. */
+TEST(short_pieces_nearly_full)
+{
+    overwrite_short(88, 256, 5500, &(struct cost){45000, 600, 24});
 }
 
 /* Pages that a read touches. */
@@ -331,6 +337,7 @@ int main(void)
     RUN(nodes_on_dirty_blocks);
     RUN(short_pieces);
     RUN(short_pieces_at_any_byte);
+    RUN(short_pieces_nearly_full);
     RUN(short_pieces_read);
     RUN(half_full);
     RUN(nearly_full);
