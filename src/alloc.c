@@ -213,13 +213,12 @@ bool nf2_alloc_goes_on(nf2_t *fs)
 
 int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
 {
-    struct nf2_claim *claim = run == &fs->walk.moved ? claim_of_moves(fs) : &fs->space.data;
+    struct nf2_claim *claim = most == 0 ? claim_of_moves(fs) : &fs->space.data;
 
-    NF2_ASSERT(most > 0);
     NF2_TRY(have_erased(fs, claim, kept));
     run->block = claim->start;
     run->within = 0;
-    run->count = (uint16_t)nf2_min(most, claim->erased);
+    run->count = (uint16_t)nf2_min(nf2_max(most, 1), claim->erased);
     take(claim, run->count);
     return NF2_OK;
 }
@@ -282,18 +281,22 @@ int nf2_alloc_ahead(nf2_t *fs, bool moves, uint32_t left, uint32_t budget)
     return NF2_AHEAD_DONE;
 }
 
+void nf2_run_advance(const nf2_t *fs, struct nf2_run *run, uint32_t within)
+{
+    run->within = (uint16_t)within;
+    if (within >= nf2_block_bytes(fs)) {
+        run->within = 0;
+        run->block++;
+        run->count--;
+    }
+}
+
 int nf2_run_program(nf2_t *fs, struct nf2_run *run, const void *data, uint32_t length)
 {
     uint32_t bytes = nf2_block_bytes(fs), block = run->block;
     int result = nf2_flash_program(fs, block, run->within, data, length);
 
-    uint32_t within = result == NF2_OK ? run->within + nf2_align_unit(fs, length) : bytes;
-    run->within = (uint16_t)within;
-    if (within >= bytes) {
-        run->within = 0;
-        run->block++;
-        run->count--;
-    }
+    nf2_run_advance(fs, run, result == NF2_OK ? run->within + nf2_align_unit(fs, length) : bytes);
     if (result == NF2_FAILED_BLOCK) {
         nf2_journal_bad(fs, block);
     }

@@ -26,6 +26,9 @@ int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run)
  */
 bool nf2_alloc_goes_on(nf2_t *fs);
 
+/* A run goes on at `within` of its first block, or behind that. */
+void nf2_run_advance(const nf2_t *fs, struct nf2_run *run, uint32_t within);
+
 /*
  * Programs the next bytes of a run, at most to the end of a page. A block that fails is given up,
  * and known as bad.

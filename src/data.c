@@ -44,6 +44,19 @@ static int acquire(nf2_t *fs, nf2_file_t *file, uint32_t length)
     return NF2_OK;
 }
 
+void nf2_data_align(nf2_t *fs, nf2_file_t *file)
+{
+    struct nf2_run *run = &file->run;
+
+    if (run->count == 0) {
+        *run = fs->fragment;
+        fs->fragment.count = 0;
+    }
+    if (run->count > 0 && run->within > 0) {
+        nf2_run_advance(fs, run, nf2_block_bytes(fs));
+    }
+}
+
 void nf2_data_release(nf2_t *fs, nf2_file_t *file)
 {
     struct nf2_run *run = &file->run;

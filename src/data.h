@@ -57,6 +57,9 @@ int nf2_data_spill(nf2_t *fs, nf2_file_t *file);
 /* The handle's pieces end at a new size; the shadow does at the next sync. */
 void nf2_data_cut(const nf2_t *fs, nf2_file_t *file, uint32_t size);
 
+/* What is written next begins with a block. */
+void nf2_data_align(nf2_t *fs, nf2_file_t *file);
+
 /* Gives back the blocks that the handle took and did not use. */
 void nf2_data_release(nf2_t *fs, nf2_file_t *file);
 

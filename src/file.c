@@ -217,10 +217,8 @@ static int32_t do_read(nf2_t *fs, nf2_file_t *file, uint8_t *to, uint32_t length
 /* What the file's map has from `at` to `end` is put anew, as far as there is room. */
 static NF2_APART int put_anew(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t end)
 {
-    bool over = file->kind == NF2_BODY_MAP && !file->fresh;
-
     end = nf2_min(end, file->synced);
-    int result = over && at < end ? nf2_data_write(fs, file, at, NULL, end - at) : NF2_OK;
+    int result = at < end ? nf2_data_write(fs, file, at, NULL, end - at) : NF2_OK;
     return result == NF2_ERR_NOSPC || result == NF2_NEED_SPACE ? NF2_OK : result;
 }
 
@@ -230,13 +228,26 @@ static NF2_APART int put_anew(nf2_t *fs, nf2_file_t *file, uint32_t at, uint32_t
  */
 static NF2_APART int grow(nf2_t *fs, nf2_file_t *file, uint32_t at)
 {
-    uint32_t mask = (1u << fs->walk.grain) - 1;
-    uint32_t end = file->dirty ? file->buffer_at + file->buffered : file->synced;
+    uint32_t mask = (1u << fs->walk.grain) - 1, end = file->synced;
+    bool over = file->kind == NF2_BODY_MAP && !file->fresh;
 
-    if (nf2_data_takes(fs, file, at) || at == end) {
+    if (file->dirty) {
+        end = file->buffer_at + file->buffered;
+    } else if (file->pieces > 0) {
+        const struct nf2_piece *last = &file->piece[file->pieces - 1u];
+        end = last->offset + last->length;
+    }
+    if (!over || nf2_data_takes(fs, file, at) || at == end) {
         return NF2_OK;
     }
     NF2_TRY(put_anew(fs, file, end, (end + mask) & ~mask));
+    if (at == NF2_NONE) {       /* the rest may be a frame */
+        return NF2_OK;
+    }
+    NF2_TRY(nf2_data_flush(fs, file));
+    if (mask + 1 >= nf2_block_bytes(fs)) {
+        nf2_data_align(fs, file);
+    }
     return put_anew(fs, file, at & ~mask, at);
 }
 

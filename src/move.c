@@ -56,16 +56,18 @@ static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
 {
     uint32_t page = nf2_chip_page(fs), done = 0;
-    struct nf2_run *run = &fs->walk.moved;
+    /* where grains are whole blocks they stay so */
+    bool block = from->length == nf2_block_bytes(fs) && from->within == 0;
+    bool whole = block && fs->walk.grain == NF2_GRAIN_MOST;
+    struct nf2_run alone = {0, 0, 0}, *run = whole ? &alone : &fs->walk.moved;
 
-    NF2_NEAR(run);
     while (done < from->length) {
         uint32_t behind = run->block;
         if (run->count == 0) {
             if (done > 0 && !nf2_alloc_goes_on(fs)) {
                 break;
             }
-            NF2_TRY(nf2_alloc_data(fs, 1, nf2_victims_floor(fs), run));
+            NF2_TRY(nf2_alloc_data(fs, 0, nf2_victims_floor(fs), run));
         }
         if (done == 0) {
             struct nf2_piece place = {from->offset, 0, run->block, run->within,

@@ -4,8 +4,9 @@
 /* Of 16 parts: with less live data a large erase costs less than small ones of what is free. */
 #define WORTH 11u
 #define FEW 32u                 /* bytes: pieces may be that short */
+#define MUCH 1024u              /* pieces should be longer than that: victims are mostly live */
 #define GRAIN_LEAST 8u          /* powers of two: 256 bytes, */
-#define GRAINS_ABOVE 0xFu       /* a bit for each above that, up to a block */
+#define GRAINS_ABOVE 0xFu       /* a bit for each above that, up to NF2_GRAIN_MOST */
 
 NF2_APART uint32_t nf2_victims_floor(const nf2_t *fs)
 {
@@ -89,11 +90,18 @@ static NF2_APART uint32_t pick(const nf2_t *fs, uint32_t candidates, uint32_t pa
 
 /*
  * Moving a piece takes some 50 bytes of leaves, twice that where they are written anew: what is
- * written gets pieces so long that emptying victims as live as these wins.
+ * written gets pieces so long that emptying victims as live as these wins. Where blocks are lacking
+ * and victims are mostly live, it gets whole blocks, which leave no garbage in others, until more
+ * blocks are free.
  */
 static void choose_grain(nf2_t *fs, uint32_t moved, uint32_t room)
 {
     uint32_t least = 150u * moved / nf2_max(room, 1), grain = GRAIN_LEAST;
+    bool scant = nf2_space_available(fs) < fs->window_blocks / 16;
+
+    if (fs->walk.grain == NF2_GRAIN_MOST ? scant : fs->walk_hard && least > MUCH) {
+        least = NF2_NONE;
+    }
     bool many = fs->walk.leaves_before >= fs->blocks / 64; /* leaves: pieces are short */
 
     for (uint32_t above = nf2_min((least - 1) >> GRAIN_LEAST, GRAINS_ABOVE); above != 0;

@@ -9,6 +9,8 @@
 
 #include "alloc.h"
 
+#define NF2_GRAIN_MOST 12u      /* walk.grain: 4 KiB, a block as a rule */
+
 /* Blocks in stock below which nothing is moved: what the change behind a move may need. */
 uint32_t nf2_victims_floor(const nf2_t *fs);
 

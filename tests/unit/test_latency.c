@@ -200,7 +200,13 @@ TEST(short_pieces_at_any_byte)
 /* Walks that win little go on until there is room: a bound of what they move had this refused after 4,315 of them. */
 TEST(short_pieces_nearly_full)
 {
-    overwrite_short(88, 256, 5500, &(struct cost){45000, 600, 24});
+    overwrite_short(88, 256, 5500, &(struct cost){9000, 600, 24});
+}
+
+/* So little is free that only grains of whole blocks go on: with shorter ones a write was refused after 2,921 of them. */
+TEST(short_pieces_at_ninety_percent)
+{
+    overwrite_short(90, 256, 8000, &(struct cost){9000, 500, 24});
 }
 
 /* Pages that a read touches. */
@@ -338,6 +344,7 @@ int main(void)
     RUN(short_pieces);
     RUN(short_pieces_at_any_byte);
     RUN(short_pieces_nearly_full);
+    RUN(short_pieces_at_ninety_percent);
     RUN(short_pieces_read);
     RUN(half_full);
     RUN(nearly_full);
