@@ -15,8 +15,8 @@
 int nf2_alloc_node(nf2_t *fs, uint32_t *block);
 
 /*
- * 1 to `most` erased blocks, one behind the other, for data: so many are left in stock. Those of
- * walk.moved lie apart.
+ * 1 to `most` erased blocks, one behind the other, for data: so many are left in stock. 0: one for
+ * what a walk moves, which lies apart.
  */
 int nf2_alloc_data(nf2_t *fs, uint32_t most, uint32_t kept, struct nf2_run *run);
 

@@ -241,7 +241,7 @@ static NF2_APART int grow(nf2_t *fs, nf2_file_t *file, uint32_t at)
         return NF2_OK;
     }
     NF2_TRY(put_anew(fs, file, end, (end + mask) & ~mask));
-    if (at == NF2_NONE) {       /* the rest may be a frame */
+    if (at == NF2_NONE) {       /* a sync: what the buffer holds may become a frame */
         return NF2_OK;
     }
     NF2_TRY(nf2_data_flush(fs, file));

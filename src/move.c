@@ -56,7 +56,7 @@ static void part_to_move(const nf2_t *fs, struct nf2_piece *piece)
 static NF2_APART int copy(nf2_t *fs, const struct nf2_piece *from, struct nf2_piece *to)
 {
     uint32_t page = nf2_chip_page(fs), done = 0;
-    /* where grains are whole blocks they stay so */
+    /* where grains are whole blocks, such a block is not packed together with other pieces */
     bool block = from->length == nf2_block_bytes(fs) && from->within == 0;
     bool whole = block && fs->walk.grain == NF2_GRAIN_MOST;
     struct nf2_run alone = {0, 0, 0}, *run = whole ? &alone : &fs->walk.moved;
