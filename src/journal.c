@@ -108,7 +108,7 @@ static NF2_APART int read_state(nf2_t *fs, uint32_t place)
         turn_run(run, fields);
     }
     NF2_ASSERT(at == 2 + NF2_STATE_BYTES);
-    fs->now_free = (uint16_t)nf2_space_count(fs, space->now);
+    fs->now_free = (uint16_t)nf2_space_count(space->now);
     bool valid = space->nodes.erased <= space->nodes.count &&
                  space->data.erased <= space->data.count && fs->bads <= NF2_BAD_MAX &&
                  fs->root_level < NF2_LEVELS && fs->now_window < nf2_windows(fs) &&

@@ -124,11 +124,10 @@ void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window)
     }
 }
 
-uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits)
+uint32_t nf2_space_count(const uint8_t *bits)
 {
     uint32_t count = NF2_WINDOW_BLOCKS;
 
-    (void)fs;
     for (unsigned i = 0; i < NF2_WINDOW_BYTES; i++) {
         for (unsigned byte = bits[i]; byte != 0; byte &= byte - 1) {
             count--;

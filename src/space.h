@@ -62,7 +62,7 @@ void nf2_space_clear(const nf2_t *fs, uint8_t *bits, uint32_t window);
 uint32_t nf2_space_run(const nf2_t *fs, uint32_t at, uint32_t limit);
 
 /* Free blocks that `bits` of a window have. */
-uint32_t nf2_space_count(const nf2_t *fs, const uint8_t *bits);
+uint32_t nf2_space_count(const uint8_t *bits);
 
 /*
  * A run of free blocks of `now`, at most `most`: their number, 0 if there is none. One behind

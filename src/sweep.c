@@ -70,7 +70,7 @@ static int take_over(nf2_t *fs, bool fresh)
     }
     memcpy(space->now, space->mark, NF2_WINDOW_BYTES);
     fs->now_window = fs->mark_window;
-    fs->now_free = (uint16_t)nf2_space_count(fs, space->now);
+    fs->now_free = (uint16_t)nf2_space_count(space->now);
     fs->now_fresh = fresh;
     fs->fresh = fresh && fs->now_window + 1u < nf2_windows(fs);
     fs->drained = false;
@@ -115,7 +115,7 @@ static NF2_APART void count_window(nf2_t *fs)
         space->lap_free = 0;
         fs->now_counted = false;
     }
-    uint32_t count = nf2_space_count(fs, space->mark), left = 2u * space->left[fs->mark_window];
+    uint32_t count = nf2_space_count(space->mark), left = 2u * space->left[fs->mark_window];
     left = left < 2u * LEFT_MOST && count > left ? count - left : 0;
     fs->free = (uint16_t)nf2_min(fs->free + left, fs->blocks - 1u);
     note_left(space, fs->mark_window, count);
@@ -154,7 +154,6 @@ static NF2_APART int end_walk(nf2_t *fs)
     /* What a zoom looked at does not count: it looks at other parts until none is left. */
     walk->fruitless = fs->walk_emptying ? 0 : (uint8_t)(walk->fruitless + !walk->zoomed);
     fs->victims = fs->laggards = 0;
-    fs->walk_ready = true;
     walk->ended = fs->erases;
     bool same = fs->mark_window == fs->now_window;
     /* before it is counted: a record meanwhile must not have new counts and old bits */
@@ -163,9 +162,9 @@ static NF2_APART int end_walk(nf2_t *fs)
     }
     count_window(fs);
     if (same) {
-        fs->walk_ready = false;
         return take_over(fs, false);
     }
+    fs->walk_ready = true;
     return NF2_OK;
 }
 

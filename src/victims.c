@@ -116,7 +116,7 @@ bool nf2_victims_choose(nf2_t *fs)
     uint32_t stock = nf2_alloc_stock(fs), floor = nf2_victims_floor(fs);
     uint32_t per_block = nf2_space_parts(fs);
     uint32_t parts = stock > floor ? per_block * (stock - floor) : 0, enough = NF2_NONE, number;
-    uint32_t won = nf2_space_count(fs, fs->space.mark), candidates = fs->victims;
+    uint32_t won = nf2_space_count(fs->space.mark), candidates = fs->victims;
     /* parts that nobody needs, that are live, that are not */
     uint32_t garbage = 0, moved = 0, room = 0;
     struct cell cell;

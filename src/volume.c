@@ -100,7 +100,7 @@ static void begin_space(nf2_t *fs)
 {
     nf2_space_clear(fs, fs->space.now, 0);
     nf2_space_use(fs, NF2_SUPER_BLOCKS, 1);
-    fs->now_free = (uint16_t)nf2_space_count(fs, fs->space.now);
+    fs->now_free = (uint16_t)nf2_space_count(fs->space.now);
     fs->free = (uint16_t)(fs->blocks - NF2_SUPER_BLOCKS - 1u);
     fs->root_next = NF2_SUPER_BLOCKS;
     fs->next_suspect = true;
