@@ -60,19 +60,11 @@ static uint32_t with_super(uint32_t window)
     return window == 0;
 }
 
-/*
- * Was a group, or may a part of it have been, erased more often than most? Where more rests than
- * wears, what wears is further ahead of the mean than what rests lags: with the spread alone all
- * that is free of every window would be held back before anything lags, and taken all the same.
- */
+/* Was a group, or may a part of it have been, erased more often than most? */
 static bool is_worn(const nf2_t *fs, const struct nf2_counts *counts, uint32_t group)
 {
-    uint32_t ahead = spread(fs), erases = nf2_wear_of(fs, counts, group);
-
-    if (fs->window_blocks < fs->blocks) {
-        ahead += ahead / 2;
-    }
-    return aged(fs) && (erases > mean(fs) + ahead || split_for(fs, counts, group) > 0);
+    return aged(fs) && (nf2_wear_of(fs, counts, group) > mean(fs) + spread(fs) ||
+                        split_for(fs, counts, group) > 0);
 }
 
 /*

@@ -117,15 +117,15 @@ struct nf2_config {
 
     /*
      * Wear levelling; 0 stands for the default. Erases are counted by groups of blocks. A group is
-     * a 32nd of a window, and a window has at most 512 blocks. Levelling begins when all blocks
-     * had `wear_age` erases in the mean (default 16; UINT32_MAX: never). From then on, a group
-     * more than `wear_spread` erases (default 8) behind the mean is emptied, so that its blocks
-     * are used again. nf2_maintain does that, and so do calls that look for free blocks. A group
-     * as far ahead of the mean, or half as far again in a volume of several windows, is used last.
-     * Once the mean is four times `wear_age`, and four times `wear_spread`, a group lags behind it
-     * by at most 1.5 * wear_spread + 8 erases, and a single block by at most 4 * wear_spread + 8.
-     * The large erase that holds the super blocks (without large erases: their group) is not
-     * levelled: its blocks wear less. docs/guide/tuning.md says more.
+     * a 32nd of a window, and a window has at most 512 blocks. Levelling begins when all blocks had
+     * `wear_age` erases in the mean (default 16; UINT32_MAX: never). From then on, a group more
+     * than `wear_spread` erases (default 8) behind the mean is emptied, so that its blocks are used
+     * again. nf2_maintain does that, and so do calls that look for free blocks. A group as far
+     * ahead of the mean is used last. Once the mean is four times `wear_age`, and four times
+     * `wear_spread`, a group lags behind it by at most 1.5 * wear_spread + 8 erases, and a single
+     * block by at most 4 * wear_spread + 8. The large erase that holds the super blocks (without
+     * large erases: their group) is not levelled: its blocks wear less. docs/guide/tuning.md says
+     * more.
      */
     uint32_t wear_age;
     uint32_t wear_spread;
