@@ -106,7 +106,7 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         unsigned kinds = fs->group_busy ? 1 : 3; /* who reads is slow while a GROUP waits */
         for (unsigned i = 0; i < kinds && (owed & NF2_AHEAD_DONE) == 0; i++) {
             int result = i == 1 ? erase_group(fs, left) :
-                         nf2_alloc_ahead(fs, i != 0, left, budget_us);
+                         nf2_alloc_ahead(fs, i != 0, left, left + spent);
             NF2_TRY(result);
             owed |= (uint32_t)result;
         }

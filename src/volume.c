@@ -60,19 +60,20 @@ static int begin(nf2_t *fs)
 /* ---- format ---------------------------------------------------------------------------------- */
 
 /*
- * Erases the super blocks, last the one that names the newest log: from here on no older volume
- * mounts. The new one goes on with its sequence, since a block that cannot be erased keeps its
- * anchors. It gets an id other than any there, so that stale logs are not taken for this one's:
- * what the super blocks begin with is taken in, or, where they name no volume, what each block
- * does. That ends in front of the check of an anchor or a CHECKPOINT, with which a CRC is the same
- * for all of them.
+ * Erases the super blocks of an older volume, last the one that names the newest log: from here on
+ * it does not mount. The new one goes on with its sequence, since a block that cannot be erased
+ * keeps its anchors. It gets an id other than any there, so that stale logs are not taken for this
+ * one's: what the super blocks begin with is taken in, or, where they name no volume, what each
+ * block does. That ends in front of the check of an anchor or a CHECKPOINT, with which a CRC is the
+ * same for all of them. Where there is no volume nothing is erased yet.
  */
 static int erase_super(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
 
     NF2_NEAR(root);
-    uint32_t look = nf2_super_find(fs) == NF2_OK ? NF2_SUPER_BLOCKS : fs->blocks;
+    bool older = nf2_super_find(fs) == NF2_OK;
+    uint32_t look = older ? NF2_SUPER_BLOCKS : fs->blocks;
     fs->root_head = 0;
     fs->root_end = (uint16_t)nf2_log_bytes(fs); /* the log begins in another block */
     root->volume_id = 0x4E463246u;
@@ -82,15 +83,11 @@ static int erase_super(nf2_t *fs)
             root->volume_id = nf2_crc(root->volume_id, old, 24);
         }
     }
-    uint32_t block = fs->super_block;
-    for (unsigned i = NF2_SUPER_BLOCKS; i > 0; i--) {
-        block = nf2_super_behind(block);
-        int result = nf2_flash_erase(fs, block, 1);
-        if (result == NF2_FAILED_BLOCK) {
-            root->super_end[block] = UINT16_MAX;
-        } else {
-            NF2_TRY(result);
-        }
+    nf2_super_forget(fs);       /* each is erased before its first anchor */
+    for (unsigned i = older ? NF2_SUPER_BLOCKS : 0; i > 0; i--) {
+        fs->super_block = (uint8_t)nf2_super_behind(fs->super_block);
+        int result = nf2_flash_erase(fs, fs->super_block, 1);
+        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
     }
     return NF2_OK;
 }
@@ -185,7 +182,10 @@ static int erase_rest(nf2_t *fs)
     return NF2_OK;
 }
 
-/* Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. */
+/*
+ * Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. On a
+ * blank chip it has one anchor by then, in the second super block, and the first one is blank.
+ */
 static int do_format(nf2_t *fs, int flags)
 {
     NF2_TRY(begin(fs));
@@ -199,11 +199,12 @@ static int do_format(nf2_t *fs, int flags)
     NF2_TRY(nf2_journal_checkpoint(fs));
     NF2_TRY(write_root(fs));
     NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
+    NF2_TRY(nf2_journal_close(fs));
     /* one without an anchor would be erased in a later call */
+    nf2_super_forget(fs);
     for (unsigned others = NF2_SUPER_BLOCKS - 1; others > 0; others--) {
         NF2_TRY(nf2_super_write(fs));
     }
-    NF2_TRY(nf2_journal_close(fs));
     /* a driver that does nothing is found here */
     return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO;
 }
@@ -223,8 +224,10 @@ static int do_mount(nf2_t *fs)
     NF2_TRY(nf2_super_find(fs));
     NF2_TRY(usable(fs, fs->root_head, NF2_ERR_CORRUPT));
     NF2_TRY(nf2_journal_read(fs));
-    NF2_TRY(usable(fs, fs->root_node, NF2_ERR_FOREIGN)); /* a format was cut */
-    NF2_TRY(usable(fs, fs->root_next, NF2_ERR_FOREIGN));
+    /* a format was cut: the first one of a blank chip, or one over something */
+    int cut = NF2_ERR_FOREIGN + (fs->root.super_sequence < NF2_SUPER_BLOCKS);
+    NF2_TRY(usable(fs, fs->root_node, cut));
+    NF2_TRY(usable(fs, fs->root_next, cut));
     bool waits = fs->group_at != 0 && !NF2_BROKEN(NF2_FAULT_REDO);
     fs->group_busy = waits ? NF2_GROUP_LATER : NF2_GROUP_NONE;
     fs->mark_window = fs->now_window;

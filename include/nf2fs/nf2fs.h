@@ -82,7 +82,8 @@ enum nf2_error {
     NF2_ERR_NAMETOOLONG = -36,  /* a name of more than NF2_NAME_MAX bytes */
     NF2_ERR_NOTEMPTY = -39,     /* the directory has entries */
     /* errors of nf2_mount; GEOMETRY also of nf2_format */
-    NF2_ERR_BLANK = -200,       /* the chip is erased: there is no volume */
+    NF2_ERR_BLANK = -200,       /* there is no volume: the chip is erased, or its first format
+                                   was cut */
     NF2_ERR_FOREIGN = -201,     /* the chip holds something else */
     NF2_ERR_CORRUPT = -202,     /* an NF2FS volume that is damaged beyond use */
     NF2_ERR_GEOMETRY = -203,    /* the volume was made for another geometry,
@@ -174,7 +175,8 @@ enum nf2_mount_flags {
 /*
  * Makes an empty volume; whatever the range held is lost. `fs` is scratch memory and is not mounted
  * afterwards. The new volume is durable when the call returns. A cut leaves the volume that was
- * there before, or none that mounts.
+ * there before, the new one, or none: then nf2_mount returns BLANK if the chip was blank before,
+ * else FOREIGN.
  * Errors: INVAL, GEOMETRY, IO, NOSPC (fewer than NF2_BLOCKS_MIN blocks).
  */
 int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);

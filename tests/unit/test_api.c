@@ -325,6 +325,51 @@ TEST(format_cut)
     }
 }
 
+/* Power fails in the first format of a blank chip, at this operation: is there one? */
+static bool first_format_cut(uint64_t operation, int flags)
+{
+    struct volume volume;
+    struct vflash_cut cut = { .operation = operation, .byte = (uint32_t)operation * 7 % 97, .last_byte_mask = 0x3C, .seed = operation };
+
+    cut.erase = (enum vflash_erase_cut)(operation % 5);
+    volume_new(&volume, chip);
+    vflash_cut_at(volume.flash, &cut);
+    int status = nf2_format(&volume.fs, &volume.config, flags);
+    vflash_cut_at(volume.flash, NULL);
+    vflash_power_on(volume.flash);
+    bool cut_there = status != NF2_OK;
+    if (cut_there) {
+        status = nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR);
+        if (status == NF2_ERR_BLANK && CHECK_EQ(nf2_format(&volume.fs, &volume.config, flags), NF2_OK)) {
+            status = nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR);
+        }
+        if (status != NF2_OK) {
+            printf("cut at operation %u, flags %d\n", (unsigned)operation, flags);
+        }
+    }
+    if (cut_there && CHECK_EQ(status, NF2_OK)) {
+        CHECK_EQ(put(&volume, "a", 5000, 1), NF2_OK);
+        CHECK_EQ(volume_again(&volume, true), NF2_OK);
+        CHECK(holds(&volume, "a", 5000, 1));
+        CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+        CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    }
+    volume_down(&volume, false);
+    return cut_there;
+}
+
+/* Firmware formats only what is blank: however often power fails in the first format, the chip is blank or has a volume. */
+TEST(first_format_cut)
+{
+    uint64_t operation = 1;
+
+    for (int flags = NF2_FORMAT_QUICK; flags <= NF2_FORMAT_ERASE; flags++) {
+        for (operation = 1; first_format_cut(operation, flags) && CHECK(operation < 1000); operation++) {
+        }
+        CHECK(operation > 8);
+    }
+}
+
 static void read_only_calls(struct volume *volume)
 {
     nf2_file_t file;
@@ -860,6 +905,7 @@ int main(void)
     RUN(first_version);
         RUN(format_again);
         RUN(format_cut);
+        RUN(first_format_cut);
         RUN(read_only);
         RUN(figures);
         RUN(cut_and_left);

@@ -311,12 +311,51 @@ TEST(clock)
     volume_down(&volume, true);
 }
 
+/* Steps of idle work, of this budget each, behind updates that left little erased: so many blocks do they erase. */
+static uint32_t erased_with(uint32_t budget)
+{
+    static struct volume volume;
+    struct vflash_chip chip = *vflash_chip_find("w25q64");
+
+    chip.size = 4u << 20;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(put(&volume, "half", 2u << 20, 1), NF2_OK);
+    state = 7;
+    CHECK_EQ(nf2_open(&volume.fs, &volume.file, "half", NF2_O_WRONLY, volume.page), NF2_OK);
+    for (uint32_t i = 0; i < 1500; i++) {
+        CHECK(nf2_seek(&volume.fs, &volume.file, (int32_t)(below(512) * 4096), NF2_SEEK_SET) >= 0);
+        CHECK_EQ(nf2_write(&volume.fs, &volume.file, data, sizeof data), (int32_t)sizeof data);
+        CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
+    }
+    CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+    uint64_t before = erased_blocks(&volume);
+    for (unsigned i = 0; i < 200; i++) {
+        CHECK(nf2_maintain(&volume.fs, budget) >= 0);
+    }
+    uint32_t erased = (uint32_t)(erased_blocks(&volume) - before);
+    volume_down(&volume, true);
+    return erased;
+}
+
+/* A budget of just a large erase is waited for in vain; then single blocks are erased, as with less. */
+TEST(just_a_large_erase)
+{
+    uint32_t large_us = vflash_chip_find("w25q64")->erase_us[2];
+    uint32_t less = erased_with(large_us * 3 / 4), just = erased_with(large_us), more = erased_with(large_us * 4 / 3);
+
+    printf("200 steps of three quarters of a large erase, of one, of a third more: %u, %u, %u blocks erased\n",
+           (unsigned)less, (unsigned)just, (unsigned)more);
+    CHECK(less > 0 && just >= less);
+}
+
 int main(void)
 {
     RUN(hot_file);
     RUN(rotated_logs);
     RUN(ends);
     RUN(less_than_an_erase);
+    RUN(just_a_large_erase);
     RUN(within_budget);
     RUN(clock);
     return check_done();
