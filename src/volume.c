@@ -183,8 +183,8 @@ static int erase_rest(nf2_t *fs)
 }
 
 /*
- * Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. On a
- * blank chip it has one anchor by then, in the second super block, and the first one is blank.
+ * Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. On
+ * a blank chip it has one anchor by then, in the second super block, and the first one is blank.
  */
 static int do_format(nf2_t *fs, int flags)
 {
