@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * nf2fs/flash.h - what NF2FS asks of a flash driver.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * nf2fs.h - NF2FS, a file system for raw serial NOR flash on microcontrollers.
  *
@@ -23,6 +24,8 @@
  *     their entry) and small appends (frames) have one.
  *
  * docs/BOUNDS.md says what each call may cost at most, in pages read, pages programmed and erases.
+ * A call that changes something has such a bound only while half of the volume, and 64 blocks
+ * besides, are available (nf2_statfs).
  *
  * The library allocates nothing and has no global state. The caller provides all memory: one nf2_t
  * and one buffer for each volume, one nf2_file_t and one page buffer for each open file. See
@@ -112,7 +115,11 @@ struct nf2_config {
     void *buffer;
     uint32_t buffer_size;
 
-    void (*lock)(void *context);    /* both optional: called around every public function */
+    /*
+     * Both optional: called around every public function that takes an nf2_t. The library never
+     * nests them. nf2_check and nf2_format hold the lock long, nf2_maintain for up to its budget.
+     */
+    void (*lock)(void *context);
     void (*unlock)(void *context);
     void *lock_context;
 
@@ -163,7 +170,8 @@ struct nf2_config {
 enum nf2_format_flags {
     NF2_FORMAT_QUICK = 0,       /* blocks are erased later: before their first use,
                                    or in nf2_maintain */
-    NF2_FORMAT_ERASE = 1        /* the whole volume is erased now, and recorded as erased */
+    NF2_FORMAT_ERASE = 1        /* the whole volume is erased now, and recorded as erased:
+                                   minutes on a large chip */
 };
 
 enum nf2_mount_flags {
@@ -182,10 +190,12 @@ enum nf2_mount_flags {
 int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
 
 /*
- * Mounts a volume. `config` and its memory stay in use until nf2_unmount. The call programs and
- * erases nothing, also after a power cut. What a cut left open is settled later: a change that was
- * committed but not finished by the next call of any kind, everything else by the first call that
- * changes something, or by nf2_unmount.
+ * Mounts a volume. `config` and its memory stay in use until nf2_unmount. Do not mount or format
+ * with an nf2_t that is mounted: its handles, and what they have not synced, are lost. The call
+ * programs and erases nothing, also after a power cut. What a cut left open is settled by the first
+ * call that changes something, or by nf2_maintain. Until then calls that read see a change that was
+ * committed and not finished as done (nf2_check does not). nf2_unmount leaves such a change to the
+ * next mount, and settles everything else.
  * Errors: INVAL, IO, BLANK, FOREIGN, CORRUPT, GEOMETRY, VERSION.
  */
 int nf2_mount(nf2_t *fs, const struct nf2_config *config, int flags);
@@ -199,7 +209,8 @@ int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config);
 
 /*
  * Writes what is pending and marks the volume as cleanly left. Files that are still open are closed
- * without a sync: their unsynced data is lost. After an error the volume is not mounted either, and
+ * without a sync: their unsynced data is lost. From then on calls with handles or listings return
+ * BADF; after the next mount open both anew. After an error the volume is not mounted either, and
  * the next mount treats it as after a power cut.
  */
 int nf2_unmount(nf2_t *fs);
@@ -249,8 +260,10 @@ int nf2_health(nf2_t *fs, struct nf2_health *out);
  * Blocks in which nothing is live are freed when they may be a 64th of the volume. Blocks that are
  * live in part are emptied where blocks run short. Where a large erase is cheaper, single blocks
  * that became free wait for their neighbours as long as half of the free blocks are erased.
+ * Blocks are erased ahead in the window that calls take from, which has 512 blocks at most.
  * Returns 1 if work is left (or if an erase is due that takes longer than the whole budget), 0 if
- * none is left, or an error. Power may be cut at any point.
+ * none is left or the mount is read-only, or an error. With a small budget it may return 1 for
+ * ever, for work that needs more: do not wait in a loop for 0. Power may be cut at any point.
  */
 int nf2_maintain(nf2_t *fs, uint32_t budget_us);
 
@@ -308,10 +321,10 @@ const char *nf2_finding_text(enum nf2_finding_kind kind);
  * Reads the whole tree of a mounted volume, each entry in it, and all data of all files; calls
  * `report` (may be NULL) for each thing that is wrong. Returns the number of things wrong, or an
  * error. It changes nothing, and does not compare structures with each other: it finds no leaks,
- * and no block that has two owners. `nf2 check` does that for an image on a host. On a read-only
- * mount after a power cut it reads the tree as it is on the chip, without a change that is still to
- * be finished. It takes no RAM of its own; a larger buffer in the configuration makes it faster on
- * large volumes.
+ * and no block that has two owners. `nf2 check` does that for an image on a host. It reads the tree
+ * as it is on the chip: after a power cut without a change that is still to be finished. It takes
+ * no RAM of its own; a larger buffer in the configuration makes it faster on large volumes. The
+ * lock is held until it ends, which may take minutes on a large volume.
  */
 int nf2_check(nf2_t *fs, void (*report)(void *context, const struct nf2_finding *finding),
               void *context);
@@ -349,8 +362,9 @@ int nf2_remove(nf2_t *fs, const char *path);
  * Renames a file or directory, across directories too. An existing target is replaced in the same
  * instant: a file by a file, an empty directory by a directory. Durable when it returns; a cut
  * leaves the old name and the old target, or the new name. Open handles of the renamed file stay
- * valid. Errors: ISDIR, NOTDIR, NOTEMPTY, BUSY (the target is open; or the source was created and
- * never synced), INVAL (a directory into itself).
+ * valid. A rename to the same name changes nothing. Errors: ISDIR, NOTDIR, NOTEMPTY, BUSY (the
+ * target is open; or the source was created and never synced), INVAL (the root; a directory into
+ * itself).
  */
 int nf2_rename(nf2_t *fs, const char *from, const char *to);
 
@@ -447,17 +461,18 @@ int nf2_truncate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 /*
  * Sets aside the blocks that writing from the file's end up to `size` bytes will need, so that
  * those writes cannot fail with NOSPC. Writes in front of the end are not covered: a write into a
- * hole that nf2_truncate made, or over older content, takes blocks of its own. Nor are all appends
- * of less than a page that are each synced: what goes on with the next page takes more room, twice
- * as much at 150 bytes. The file's size does not change, and nothing is written. One block more is
- * set aside for each 32, since the pieces of the file have to be known. nf2_close gives back what
- * was not used; a later call with a smaller size gives nothing back. Errors: NOSPC, FBIG.
+ * hole that nf2_truncate made, or over older content, takes blocks of its own. Appends of less than
+ * a page that are each synced are not covered in full: they take more room, up to twice as much (at
+ * 120 bytes). The file's size does not change, and nothing is written. For each 32 blocks one more
+ * is set aside, and one besides, for the map of the file. nf2_close gives back what was not used; a
+ * later call with a smaller size gives nothing back. Errors: NOSPC, FBIG.
  */
 int nf2_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size);
 
 /*
- * Makes all writes since the last sync durable, all or nothing. Errors: NOSPC (on a full volume the
- * map of a file with many small updates cannot grow; the updates stay in the handle).
+ * Makes all writes since the last sync durable, all or nothing. With a handle for reading only it
+ * does nothing and returns 0. Errors: NOSPC (on a full volume the map of a file with many small
+ * updates cannot grow; the updates stay in the handle).
  */
 int nf2_sync(nf2_t *fs, nf2_file_t *file);
 
