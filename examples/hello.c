@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hello.c - a volume from blank flash to a file read back. It runs over the virtual chip; on a device
- * only flash_driver() is yours to write (include/nf2fs/flash.h).
+ * hello.c - a volume from blank flash to a file read back. It runs over the virtual chip, started
+ * twice; on a device only flash_driver() is yours to write (include/nf2fs/flash.h).
  */
 #include <stdio.h>
 #include <string.h>
@@ -61,15 +61,19 @@ static int print(const char *path)
     return length < 0 ? (int)length : result;
 }
 
-static int run(const struct nf2_config *config)
+/* What a device does from its start until it is switched off. */
+static int run(const struct nf2_config *config, int boot)
 {
     int result = start(config);
     if (result == NF2_OK) {
         result = nf2_mkdir(&fs, "/log");
+        if (result == NF2_ERR_EXIST) {      /* made by an earlier start */
+            result = NF2_OK;
+        }
     }
-    for (int i = 0; i < 3 && result == NF2_OK; i++) {
+    for (int i = 0; i < 2 && result == NF2_OK; i++) {
         char line[32];
-        snprintf(line, sizeof(line), "boot %d: hello\n", i);
+        snprintf(line, sizeof(line), "boot %d: hello %d\n", boot, i);
         result = append("/log/boot.txt", line);
     }
     if (result == NF2_OK) {
@@ -92,7 +96,10 @@ int main(void)
         .buffer = volume_buffer,
         .buffer_size = sizeof(volume_buffer),
     };
-    int result = run(&config);
+    int result = NF2_OK;
+    for (int boot = 0; boot < 2 && result == NF2_OK; boot++) {
+        result = run(&config, boot);
+    }
     if (result != NF2_OK) {
         fprintf(stderr, "hello: %s\n", nf2_error_text(result));
     }

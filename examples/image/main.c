@@ -3,7 +3,8 @@
  * main.c - mounts an image as a board would mount its chip, and prints a file of it.
  * Usage: firmware IMAGE [FILE [OFFSET]]   OFFSET: bytes, where on the chip the volume begins
  *
- * The chip is an array, so the driver is a few lines; examples/spi_nor.c has one for a real chip.
+ * The chip is an array, so the driver is a few lines; ports/spinor is one for a real chip. Nothing
+ * is written, so the volume is mounted for reading: the code for writing is not linked.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,10 +71,14 @@ static int load(const char *path)
 static int print_file(const char *path)
 {
     char piece[64];
-    int32_t length = nf2_open(&fs, &file, path, NF2_O_RDONLY, NULL);
-    while (length >= 0 && (length = nf2_read(&fs, &file, piece, sizeof piece)) > 0)
+    int32_t length;
+    int result = nf2_open(&fs, &file, path, NF2_O_RDONLY, NULL);
+    if (result != NF2_OK)
+        return result;
+    while ((length = nf2_read(&fs, &file, piece, sizeof piece)) > 0)
         (void)fwrite(piece, 1, (size_t)length, stdout);
-    return (int)length;
+    result = nf2_close(&fs, &file);
+    return length < 0 ? (int)length : result;
 }
 
 int main(int count, char **arguments)
@@ -90,9 +95,12 @@ int main(int count, char **arguments)
                       CHIP_SIZE);
         return 2;
     }
-    int result = nf2_mount(&fs, &config, NF2_MOUNT_RDWR);
-    if (result == NF2_OK)
+    int result = nf2_mount_rdonly(&fs, &config);
+    if (result == NF2_OK) {
         result = print_file(path);
+        int left = nf2_unmount(&fs);
+        result = result < 0 ? result : left;
+    }
     if (result < 0)
         (void)fprintf(stderr, "firmware: %s\n", nf2_error_text(result));
     return result < 0;
