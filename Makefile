@@ -21,6 +21,7 @@ PEER_OPTIONS = $(foreach peer,LITTLEFS.littlefs FATFS.fatfs YAFFS2.yaffs2,$(if $
 # What the Python tools load, run and measure, wherever BUILD is.
 export NF2FS_LIBRARY := $(RELEASE)/python/libnf2host.so
 export NORBENCH_CELL := $(RELEASE)/norbench/norbench-cell
+export NF2FS_LITTLEFS := $(BUILD)/littlefs
 
 .PHONY: help lint lib tools wheel test-pythons release extras man site asan peers test test-asan test-release bounds fuzz fuzz-record coverage coverage-record torture torture-record torture-peers torture-proof demo figures long-rows peer-rows studies size target-cost target-profile validation report clean
 
@@ -62,6 +63,8 @@ help:
 	@echo "              PROFILE_OPTIONS=\"--function NAME | --lines 20 | --top 40 | --fs littlefs | --ram 4096\" (see tools/target_profile.py)"
 	@echo "make lint     ruff over the Python code, clang-tidy over src/; says which of them is missing (RUFF, CLANG_TIDY name them)"
 	@echo "make clean    remove $(BUILD)"
+	@echo "Run as root on Debian, symbols, firmware, firmware-test, size, target-cost, target-profile and processor install the compilers and"
+	@echo "emulators that they need with apt-get; else they say what is missing."
 	@echo "Variables: BUILD (directory), PYTHON (3.11 or later), JOBS, CC, CLANG, FUZZ_SECONDS"
 
 # What a record was made with: the version, and the state of the sources.

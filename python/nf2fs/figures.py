@@ -81,11 +81,11 @@ def used_cells(catalogue: Catalogue) -> list[Cell]:
 
 
 def target_rows(gates: list[Gate], root: Path | None = None) -> list[Row]:
-    """Code size and stack, where a gate asks for them and a cross compiler is there."""
+    """Code size, RAM and stack of both, where a gate asks for them and a cross compiler is there."""
     if not any(gate.workload == target.WORKLOAD for gate in gates):
         return []
-    row = target.measure(root or Path(__file__).resolve().parents[2])
-    return [row] if row else []
+    measured = (target.measure(root or Path(__file__).resolve().parents[2], fs) for fs in (OURS, PEER))
+    return [row for row in measured if row]
 
 
 def measure(gate: Gate, rows: list[Row]) -> Outcome:
@@ -211,14 +211,21 @@ def time_text(row: Row | None, key: str = "time_us") -> str:
 
 
 def target_lines(rows: list[Row]) -> list[list[str]]:
-    """What each costs on the microcontroller; LittleFS's as published."""
-    row = next((row for row in rows if row["workload"] == target.WORKLOAD), None)
+    """What each costs on the microcontroller; LittleFS's as published where it was not measured."""
+    row, peer = (next((row for row in rows if row["workload"] == target.WORKLOAD and row["fs"] == fs), None) for fs in (OURS, PEER))
     stated = {gate.measure: gate.peer_stated for gate in load_gates() if gate.workload == target.WORKLOAD}
     if row is None:
         return []
-    values = (("RAM with one open file", "ram_bytes", number(row.get("ram_bytes")) + " B"), ("stack", "stack_bytes", number(row.get("stack_bytes")) + " B"),
-              ("code, Cortex-M4, -Os", "code_bytes_all / 1024", f"{row['code_bytes_all'] / 1000:.1f} KB"))
-    return [[name, ours, f"{number_of(stated.get(measure, ''))}", "-", "", ""] for name, measure, ours in values]
+    values = (("RAM with one open file", "ram_bytes", "ram_bytes"), ("stack", "stack_bytes", "stack_bytes"),
+              ("code, Cortex-M4, -Os", "code_bytes_all / 1024", "code_bytes_all"))
+    return [[name, size_text(row, key), size_text(peer, key) if is_good(peer) else number_of(stated.get(measure, "")), "-", "", ""]
+            for name, measure, key in values]
+
+
+def size_text(row: Row, key: str) -> str:
+    """Code in KB, all else in bytes."""
+    value = row.get(key)
+    return f"{value / 1000:.1f} KB" if key.startswith("code") and value is not None else number(value) + " B"
 
 
 def number_of(stated: str) -> str:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Code size, RAM and stack of the core on a Cortex-M4: what `make size` measures, by the same tool. Nothing is run."""
+"""Code size, RAM and stack on a Cortex-M4, of the core and of LittleFS: what `make size` measures, by the same tool. Nothing is run."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -11,15 +12,17 @@ from pathlib import Path
 
 COMPILER = "arm-none-eabi-gcc"
 WORKLOAD = "target"
-RAM = ["nf2_t", "nf2_file_t", "char[NF2_BUFFER_SIZE(256u)]", "char[NF2_BUFFER_SIZE(512u)]"]
+RAM_512 = ["nf2_t", "nf2_file_t", "char[NF2_BUFFER_SIZE(512u)]", "char[512]"]
 
 
-def measure(root: Path) -> dict | None:
-    """A row with code, RAM and stack bytes; None without the sources, the tool or a compiler."""
-    tools = root / "tools"
+def measure(root: Path, fs: str = "nf2fs") -> dict | None:
+    """A row with code, RAM and stack bytes of nf2fs or littlefs; None without its sources, the tool or a compiler."""
+    tools, littlefs = root / "tools", Path(os.environ.get("NF2FS_LITTLEFS", root / "build" / "littlefs"))
     if not (tools / "target_size.py").is_file() or shutil.which(COMPILER) is None:
         return None
-    row = {"fs": "nf2fs", "workload": WORKLOAD, "state": "fresh", "chip": "cortex-m4", "seed": 42, "status": "ok", "verified": True}
+    if fs == "littlefs" and not (littlefs / "lfs.c").is_file():
+        return None
+    row = {"fs": fs, "workload": WORKLOAD, "state": "fresh", "chip": "cortex-m4", "seed": 42, "status": "ok", "verified": True}
     sys.path.insert(0, str(tools))
     try:
         import target_build
@@ -29,16 +32,17 @@ def measure(root: Path) -> dict | None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             build = target_build.Build(folder)
-            core = target_build.nf2fs(sorted((root / "src").glob("*.c")), [root / "include", root / "src"])
+            core = (target_build.littlefs(littlefs) if fs == "littlefs" else
+                    target_build.nf2fs(sorted((root / "src").glob("*.c")), [root / "include", root / "src"]))
             settings = tomllib.loads((root / "target" / "size.toml").read_text(encoding="utf-8"))
             most, everything = (target_size.measure_program(build, core, settings, name) for name in ("most", "all"))
-            volume, file, *buffers = target_build.sizes(build, core, RAM)
+            ram = target_size.measure_ram(build, core, settings)
+            larger = {"ram_bytes_512": sum(target_build.sizes(build, core, RAM_512))} if fs == "nf2fs" else {}
     except target_build.Failure as failure:
         return {**row, "status": "failed", "verified": False, "error": str(failure).splitlines()[0][:200]}
     return row | {
         "code_bytes": most["code"], "code_bytes_all": everything["code"],
-        "ram_bytes": volume + file + buffers[0] + 256, "ram_bytes_512": volume + file + buffers[1] + 512,
-        **stack_of(everything["stack"]),
+        "ram_bytes": ram["volume"]["bytes"] + ram["file"]["bytes"], **larger, **stack_of(everything["stack"]),
     }
 
 

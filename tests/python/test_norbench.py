@@ -194,6 +194,13 @@ def test_the_stack_of_the_core_has_a_bound():
     assert row["status"] == "ok" and 500 < row["stack_bytes"] < 4000 and "unbounded" not in row
 
 
+def test_sizes_of_littlefs_are_as_published_only_where_they_were_not_measured():
+    ours = row(workload="target") | {"ram_bytes": 2000, "stack_bytes": 1200, "code_bytes_all": 37_000}
+    peer = ours | {"fs": "littlefs", "ram_bytes": 1000, "stack_bytes": 1300, "code_bytes_all": 15_000}
+    assert [line[1:3] for line in figures.target_lines([ours, peer])] == [["2,000 B", "1,000 B"], ["1,200 B", "1,300 B"], ["37.0 KB", "15.0 KB"]]
+    assert [line[2] for line in figures.target_lines([ours])] == ["1,288 B, stated", "1,384 B, stated", "15.4 KB, stated"]
+
+
 def test_what_has_no_bound_meets_no_gate():
     gate = gates.Gate("stack", "Stack", "target", "stack_bytes", "1024", chip="cortex-m4")
     found = gates.judge(gate, [row(workload="target", unbounded={"stack_bytes": "a loop"}) | {"chip": "cortex-m4"}])
