@@ -45,8 +45,9 @@ def check_available() -> None:
     except ImportError as error:
         raise NotAvailable(
             IO,
-            "the Python package pyfuse3 is missing: `pip install nf2fs[mount]` installs it; it is "
-            f"compiled, so on Debian install libfuse3-dev, pkg-config and gcc first ({error})",
+            "the Python package pyfuse3 is missing: in a copy of the repository `make extras`, or "
+            "`pip install '.[mount]'`, installs it; it is compiled, so on Debian install "
+            f"libfuse3-dev, pkg-config and gcc first ({error})",
         ) from None
 
 

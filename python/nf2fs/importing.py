@@ -48,8 +48,8 @@ def _littlefs():
     except ImportError as error:
         raise NotInstalled(
             IO,
-            "the Python package littlefs-python is missing: "
-            f"`pip install nf2fs[littlefs]` installs it ({error})",
+            "the Python package littlefs-python is missing: in a copy of the repository "
+            f"`make extras`, or `pip install '.[littlefs]'`, installs it ({error})",
         ) from None
     return littlefs
 

@@ -193,6 +193,49 @@ def test_bare_metal(two_files, tmp_path):
         assert (done.returncode, done.stdout + done.stderr) == expected
 
 
+def blocks_of_the_page(kind):
+    return re.findall(rf"```{kind}\n(.*?)```", (ROOT / "docs/PORTING.md").read_text(), re.DOTALL)
+
+
+@pytest.fixture
+def project(tmp_path):
+    """The project of docs/PORTING.md, with the sources in a folder of it; `cmake` is this one."""
+    (block,) = blocks_of_the_page("cmake")
+    (tmp_path / "CMakeLists.txt").write_text(block)
+    (tmp_path / "main.c").write_text(CONSUMER.replace("HEADER", "nf2fs/nf2fs.h"))
+    (tmp_path / "nf2fs").symlink_to(ROOT)
+    path = f"{pathlib.Path(CMAKE).parent}:{os.environ['PATH']}"
+    return {"cwd": tmp_path, "env": {**os.environ, "PATH": path}}
+
+
+def test_fetch_content(project):
+    run(CMAKE, "-S", ".", "-B", "build", **project)
+    run(CMAKE, "--build", "build", **project)
+    assert run("build/app", **project) == f"{version()} hello\n"
+
+
+@cross
+def test_cross_build(project):
+    (block,) = [one for one in blocks_of_the_page("sh") if "TOOLCHAIN" in one]
+    run("sh", "-e", "-c", block, **project)
+    (library,) = project["cwd"].rglob("libnf2fs.a")
+    assert "Tag_CPU_arch: v7E-M" in run("arm-none-eabi-readelf", "-A", library)
+
+
+@cross
+def test_bare_metal_by_hand(two_files, tmp_path):
+    """The commands of docs/PORTING.md, behind `make amalgamation`."""
+    (block,) = [one for one in blocks_of_the_page("sh") if "amalgamation" in one]
+    first, commands = block.split("\n", 1)
+    assert first == "make amalgamation"
+    for folder in ("examples", "ports"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/amalgamation").symlink_to(two_files)
+    done = run("sh", "-e", "-c", f"{{ {commands}}} 2>&1", cwd=tmp_path, timeout=120)     # the board's console is stderr
+    assert done.endswith("no error\n")
+
+
 @cross
 def test_symbols(built):
     """Compiles for three targets without a warning, and needs from outside what docs/PORTING.md says."""

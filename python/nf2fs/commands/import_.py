@@ -63,7 +63,8 @@ def import_command(
 
     SOURCE is only read. Directories, names and contents are taken over; custom attributes are not,
     but they are reported. If a file cannot be read the import stops, and no image is made. Needs
-    the Python package littlefs-python (`pip install nf2fs[littlefs]`).
+    the Python package littlefs-python (in a copy of the repository `make extras`, or `pip install
+    '.[littlefs]'`).
 
     Exit codes: 0 everything but attributes was taken over; 1 error; 2 wrong usage; 3 something was
     left out, and is listed.

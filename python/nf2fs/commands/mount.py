@@ -53,7 +53,7 @@ def mount(
     Ctrl-C, SIGTERM or `nf2 unmount DIRECTORY` unmounts it. Whatever a program has synced or closed
     is in the image, even if this command is killed. Times are kept only while the volume is
     mounted; links, modes and owners are not kept at all. Needs libfuse 3 and the Python package
-    pyfuse3 (`pip install nf2fs[mount]`).
+    pyfuse3 (in a copy of the repository `make extras`, or `pip install '.[mount]'`).
     """
     if not os.path.isdir(directory):
         code, text = (
