@@ -419,9 +419,15 @@ static int do_preallocate(nf2_t *fs, nf2_file_t *file, uint32_t size)
     uint32_t promised = blocks > 0 ? blocks + blocks / NF2_PIECES_A_LEAF + 1 : 0;
     if (promised > file->promised) {
         uint32_t more = promised - file->promised;
-        NF2_TRY(nf2_data_prepare(fs, NULL, 0, more + nf2_space_elsewhere(fs)));
-        fs->promised += more;
-        file->promised = (uint16_t)promised;
+        uint32_t before = fs->promised;
+        fs->promised += more;   /* what is kept back for promises comes with the first one */
+        int result = nf2_data_prepare(fs, NULL, 0, 0);
+        if (result == NF2_OK) {
+            file->promised = (uint16_t)promised;
+            return NF2_OK;
+        }
+        fs->promised = before;
+        return result;
     }
     return NF2_OK;
 }

@@ -177,6 +177,67 @@ TEST(all_is_set_aside)
     }
 }
 
+/* A second file gets all that statfs has, too: other windows are counted once. */
+TEST(a_second_is_set_aside)
+{
+    static const uint32_t sizes[] = {600, 1100, 8192};
+    static struct volume volume;
+    static uint8_t other[NF2_PAGE_MAX];
+
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        nf2_file_t file;
+        volume_of(&volume, sizes[i]);
+        open_new(&volume, &volume.file, "a", page);
+        open_new(&volume, &file, "b", other);
+        CHECK_EQ(nf2_preallocate(&volume.fs, &volume.file, 1), NF2_OK);
+        uint32_t blocks = (space_of(&volume).blocks_available - 1) * 32 / 33; /* with a block for each 32 */
+        CHECK_EQ(nf2_preallocate(&volume.fs, &file, blocks * BLOCK), NF2_OK);
+        CHECK_EQ(nf2_preallocate(&volume.fs, &file, (blocks + 2) * BLOCK), NF2_ERR_NOSPC);
+        write_blocks(&volume, &file, blocks);
+        CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+        close_and_remove(&volume, &file, "b", blocks * BLOCK);
+        volume_down(&volume, true);
+    }
+}
+
+/* A new file is written until that is refused, beside another one for which blocks are set aside: what was taken is made durable. */
+TEST(refused_beside_a_promise)
+{
+    static struct volume volume;
+    static uint8_t other[NF2_PAGE_MAX];
+    char name[16];
+
+    struct vflash_chip chip = *vflash_chip_find("w25q64");
+
+    chip.program_unit = 32;
+    for (uint32_t i = 0; i < 60; i++) {
+        nf2_file_t file;
+        uint32_t taken = 0, files = i / 6 * 3, set_aside = i % 6;
+        volume_new_on(&volume, &chip);
+        volume.config.offset = 3 * BLOCK;
+        volume.config.size = 64 * BLOCK;
+        volume_format(&volume);
+        for (uint32_t k = 0; k < files; k++) {
+            snprintf(name, sizeof name, "x%u", (unsigned)k);
+            CHECK_EQ(put(&volume, name, 3000 + k * 17, k), NF2_OK);
+        }
+        open_new(&volume, &volume.file, "a", page);
+        CHECK_EQ(nf2_sync(&volume.fs, &volume.file), NF2_OK);
+        CHECK_EQ(nf2_preallocate(&volume.fs, &volume.file, set_aside * BLOCK), NF2_OK);
+        open_new(&volume, &file, "new", other);
+        while (nf2_write(&volume.fs, &file, bytes, BLOCK) == (int)BLOCK) {
+            taken += BLOCK;
+        }
+        CHECK_EQ(nf2_sync(&volume.fs, &file), NF2_OK);
+        for (uint32_t k = 0; k < set_aside; k++) { /* and the promise is kept */
+            CHECK_EQ(nf2_write(&volume.fs, &volume.file, bytes, BLOCK), (int)BLOCK);
+        }
+        CHECK_EQ(nf2_close(&volume.fs, &volume.file), NF2_OK);
+        close_and_remove(&volume, &file, "new", taken);
+        volume_down(&volume, true);
+    }
+}
+
 /* Synced appends of another file are refused before they take what was set aside. */
 TEST(appends_leave_what_is_set_aside)
 {
@@ -329,6 +390,8 @@ int main(void)
     RUN(short_pieces_fill_the_volume);
     RUN(what_is_free_is_scattered);
     RUN(all_is_set_aside);
+    RUN(a_second_is_set_aside);
+    RUN(refused_beside_a_promise);
     RUN(appends_leave_what_is_set_aside);
     RUN(the_tree_gets_higher);
     RUN(no_more_is_free_than_there_is);
