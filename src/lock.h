@@ -6,8 +6,8 @@
 #include "core.h"
 
 /*
- * Takes the lock of the configuration, and applies a GROUP that is pending, where that may be done.
- * INVAL if the volume is not mounted: the lock is taken all the same.
+ * Takes the lock of the configuration. INVAL if the volume is not mounted: the lock is taken all
+ * the same.
  */
 int nf2_enter(nf2_t *fs);
 
