@@ -253,7 +253,9 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
     if (!file->changed && !file->dirty) {
         return NF2_OK;
     }
-    NF2_TRY(file->created && file->promised == 0 && file->shadow == 0 ? nf2_data_name(fs) : nf2_sweep_ready(fs, false));
+    /* each write of a file that has a shadow has left others what they were promised */
+    bool names = file->created && file->promised == 0 && file->shadow == 0;
+    NF2_TRY(names ? nf2_data_name(fs) : nf2_sweep_ready(fs, false));
     bool frame = file->dirty && nf2_data_frame(file, file->buffered);
     int done = frame ? commit_frames(fs, file) : 0;
     if (done != 0) {
