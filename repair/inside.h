@@ -165,6 +165,15 @@ struct rep_node {
     bool whole;                 /* as the core reads it, all is in order */
     unsigned lost;              /* places where records are lost */
     bool lost_tail;             /* some are lost among the changes, or in doubt */
+    bool base_whole;            /* none is lost of its sorted part */
+};
+
+struct rep_leaf {
+    struct rep_node node;
+    struct rep_range span;      /* of its keys, or all that its parents leave to it */
+    uint64_t rank;              /* the newer it is the lower */
+    bool holds;                 /* no newer one has its place, and it is no old one on record */
+    bool reached, sure;         /* the tree leads to it; and nothing newer can be lost */
 };
 
 /*
@@ -239,12 +248,15 @@ struct repair {
     uint16_t epoch;             /* of the session that a mount begins, or that it ended cleanly */
     bool epoch_known;
     bool never_cut;             /* no cut explains an invalid place */
+    bool older;                 /* what is on record says that the tree is of an older state */
+    bool doubted;               /* that is known from a reading before */
     bool quiet;                 /* what is found is no part of the volume */
     struct rep_state state;
     rep_entries entries;        /* in order of their keys */
     /* where keys may be lost; where one leaf is, so that other ones with its keys are older */
     rep_ranges lost, lost_leaves;
     rep_ranges spans;           /* keys of the leaves that hold */
+    REP_LIST(struct rep_leaf) leaves;
     REP_LIST(struct rep_extent) extents;
     uint8_t *use, *record;      /* enum repair_use of each block; REP_USED... */
     REP_LIST(struct item) items;

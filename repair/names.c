@@ -57,6 +57,9 @@ static void add(struct repair *r, const char *path, const struct rep_entry *entr
     uint8_t trust = entry != NULL ? entry->trust : REPAIR_FOUND;
     struct item item = {.id = id, .trust = trust, .out = {.type = NF2_TYPE_FILE}};
 
+    if (kind == NF2_BODY_MAP && rep_is_orphan(r, id)) {
+        item.trust = (uint8_t)rep_max(item.trust, REPAIR_DOUBTFUL); /* its name may be the older */
+    }
     if (kind == NF2_BODY_DIR) {
         item.out.type = NF2_TYPE_DIR;
     } else if (kind != 0) {
@@ -129,6 +132,7 @@ static bool take_id(struct repair *r, const struct rep_entry *entry, uint32_t id
     if (!directory && rep_is_orphan(r, id)) {
         REP_FIND_AT(r, REPAIR_REMOVED, entry, id,
                     "The file with map %u is on record as removed and has a name.", id);
+        r->older = r->older || entry->trust == REPAIR_WHOLE;
     }
     if (id > NF2_ROOT_ID && rep_item_of(r, id) == NULL) {
         return true;

@@ -159,6 +159,7 @@ static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, b
     bool headless = base == 0 || log->records.list[0].at != NF2_PAGE_HEAD || mended;
     bool short_base = false;
 
+    node->base_whole = !headless && (said == 0 || end == said);
     damage = headless && log->damage == 0 ? NF2_PAGE_HEAD : log->damage;
     rep_log_report(r, log, REPAIR_RECORD, 0, damage);
     if (damage != 0) {

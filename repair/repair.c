@@ -128,7 +128,10 @@ static bool set_geometry(struct repair *r, const uint8_t *bytes, const struct re
 
 static void summarize(struct repair *r)
 {
-    r->lossy = r->lossy || !r->summary.log_read;
+    r->lossy = r->lossy || !r->summary.log_read || r->older;
+    if (r->older) {
+        rep_note(r, REPAIR_NOTE_OLDER, REP_NONE, 0, NULL, NULL);
+    }
     if (r->state.record != NULL) {
         r->summary.unclean_mounts = rep_state16(&r->state, NF2_STATE_UNCLEAN);
         r->summary.erases = rep_state32(&r->state, NF2_STATE_ERASES);
@@ -137,11 +140,16 @@ static void summarize(struct repair *r)
     write_notes(r);
 }
 
-struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *geometry)
+static struct repair *open_once(const uint8_t *bytes, const struct repair_geometry *geometry,
+                                bool doubted)
 {
     struct repair *r = calloc(1, sizeof *r);
 
-    if (r != NULL && set_geometry(r, bytes, geometry) && rep_root_find(r)) {
+    if (r == NULL) {
+        abort();
+    }
+    r->doubted = r->older = doubted;
+    if (set_geometry(r, bytes, geometry) && rep_root_find(r)) {
         rep_space_load(r);
         rep_tree_read(r);
         rep_group_apply(r);
@@ -154,6 +162,21 @@ struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *g
     }
     repair_close(r);
     return NULL;
+}
+
+/*
+ * Where the tree is of an older state than what is on record, something newer is damaged that looks
+ * like a write that was cut: then none of these counts as one.
+ */
+struct repair *repair_open(const uint8_t *bytes, const struct repair_geometry *geometry)
+{
+    struct repair *r = open_once(bytes, geometry, false);
+
+    if (r != NULL && r->older && !r->never_cut) {
+        repair_close(r);
+        r = open_once(bytes, geometry, true);
+    }
+    return r;
 }
 
 void repair_close(struct repair *r)
@@ -217,6 +240,7 @@ static const char *const note_texts[REPAIR_NOTE_KINDS] = {
     "a committed change is lost in part",
     "a name that no path can have was changed",
     "two names for the same: one went without",
+    "the tree is of an older state than what is on record: files may be older, or missing",
 };
 
 static const char *const state_texts[REPAIR_STATES] = {

@@ -140,6 +140,7 @@ enum repair_note_kind {
     REPAIR_NOTE_BATCH,          /* `number` operations of a committed change are lost */
     REPAIR_NOTE_NAME,           /* a name that no path can have was changed: `from` */
     REPAIR_NOTE_SHARED,         /* two names for the same: `from` went without */
+    REPAIR_NOTE_OLDER,          /* newer parts of the tree are lost, as what is on record says */
     REPAIR_NOTE_KINDS
 };
 struct repair_note {

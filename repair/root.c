@@ -249,9 +249,10 @@ static void settle(struct repair *r)
     state->clean = state->clean && !log->dirty_end;
     r->epoch = state->clean ? state->epoch : rep_epoch_code((later ? code : state->epoch) + 1u);
     r->epoch_known = true;
-    r->never_cut = state->clean && rep_state16(state, NF2_STATE_UNCLEAN) == 0 &&
-                   rep_state8(state, NF2_STATE_BADS) == 0 &&
-                   (rep_state8(state, NF2_STATE_BAD_FLAGS) & NF2_BAD_KEYS) == 0;
+    r->never_cut = r->doubted ||
+                   (state->clean && rep_state16(state, NF2_STATE_UNCLEAN) == 0 &&
+                    rep_state8(state, NF2_STATE_BADS) == 0 &&
+                    (rep_state8(state, NF2_STATE_BAD_FLAGS) & NF2_BAD_KEYS) == 0);
 }
 
 bool rep_root_has_room(const struct repair *r)

@@ -6,15 +6,6 @@
  */
 #include "inside.h"
 
-struct leaf {
-    struct rep_node node;
-    struct rep_range span;      /* of its keys */
-    uint64_t rank;              /* the newer it is the lower */
-    bool holds;                 /* no newer one has its place, and its block is in use on record */
-};
-
-typedef REP_LIST(struct leaf) leaf_list;
-
 static bool is_lost(const struct repair *r, const struct rep_key *key)
 {
     return rep_ranges_touch(&r->lost, key, key) || rep_ranges_touch(&r->lost_leaves, key, key);
@@ -62,28 +53,34 @@ static uint32_t highest_id(const struct rep_node *node)
 
 /*
  * A node is not written to once another one has its place: what counts is how many sessions ago the
- * last record was written, then the highest id.
+ * last record was written, then that the tree leads to it, then the highest id. One to which the
+ * tree leads, and which is free on record, is older than all that are in use.
  */
-static uint64_t rank_of(const struct repair *r, const struct rep_node *node)
+static void judge(const struct repair *r, struct rep_leaf *leaf)
 {
+    const struct rep_node *node = &leaf->node;
+    bool used = !r->summary.log_read || rep_on_record(r, node->block, REP_USED);
     uint32_t ago = r->epoch_known ? (uint32_t)(r->epoch - node->last_epoch) & 0xFFFu : 0;
 
-    return (uint64_t)ago << 32 | (UINT32_MAX - highest_id(node));
+    leaf->holds = used || leaf->reached;
+    leaf->rank = (uint64_t)(used ? ago : 0x1000u) << 32 |
+                 (leaf->reached ? 0 : UINT32_MAX - highest_id(node));
+    leaf->rank = leaf->sure ? 0 : leaf->rank;
 }
 
 static int by_rank(const void *a, const void *b)
 {
-    const struct leaf *x = a, *y = b;
+    const struct rep_leaf *x = a, *y = b;
     return x->rank != y->rank ? rep_order(x->rank, y->rank) :
                                 rep_order(x->node.block, y->node.block);
 }
 
 /* ---- taking them ----------------------------------------------------------------------------- */
 
-static void find_leaves(struct repair *r, leaf_list *leaves)
+static void find_leaves(struct repair *r)
 {
     for (uint32_t block = NF2_SUPER_BLOCKS; block < r->blocks; block++) {
-        struct leaf leaf = {.holds = !r->summary.log_read || rep_on_record(r, block, REP_USED)};
+        struct rep_leaf leaf = {0};
         if (r->use[block] != REPAIR_USE_NONE || !rep_node_read(r, block, 0, 0, &leaf.node)) {
             continue;
         }
@@ -93,11 +90,9 @@ static void find_leaves(struct repair *r, leaf_list *leaves)
         }
         if (lost) {
             leaf.span = rep_span(&leaf.node);
-            leaf.rank = rank_of(r, &leaf.node);
-            REP_ADD(r, leaves, leaf);
+            REP_ADD(r, &r->leaves, leaf);
         }
     }
-    REP_SORT(leaves, by_rank);
 }
 
 static bool overlap(const struct rep_range *a, const struct rep_range *b)
@@ -106,12 +101,16 @@ static bool overlap(const struct rep_range *a, const struct rep_range *b)
 }
 
 /* Of leaves that have keys in common the newest holds. */
-static void choose(leaf_list *leaves)
+static void choose(struct repair *r)
 {
-    for (size_t i = 0; i < leaves->count; i++) {
-        struct leaf *a = &leaves->list[i];
-        for (struct leaf *b = leaves->list; b < a && a->holds; b++) {
-            if (b->holds && overlap(&a->span, &b->span)) {
+    for (size_t i = 0; i < r->leaves.count; i++) {
+        judge(r, &r->leaves.list[i]);
+    }
+    REP_SORT(&r->leaves, by_rank);
+    for (size_t i = 0; i < r->leaves.count; i++) {
+        struct rep_leaf *a = &r->leaves.list[i];
+        for (struct rep_leaf *b = r->leaves.list; b < a && a->holds; b++) {
+            if (b->holds && !b->sure && overlap(&a->span, &b->span)) {
                 a->holds = a->rank == b->rank &&
                            inherited(&b->node, &a->node) > inherited(&a->node, &b->node);
                 b->holds = !a->holds;
@@ -121,18 +120,21 @@ static void choose(leaf_list *leaves)
 }
 
 /* Of the leaves that hold, or of all others, what no leaf in the spans has the place of. */
-static void take(struct repair *r, const leaf_list *leaves, bool holding)
+static void take(struct repair *r, bool holding)
 {
     rep_ranges_tidy(&r->spans);
-    for (size_t k = 0; k < leaves->count; k++) {
-        const struct leaf *leaf = &leaves->list[k];
+    for (size_t k = 0; k < r->leaves.count; k++) {
+        const struct rep_leaf *leaf = &r->leaves.list[k];
         for (size_t i = 0; i < leaf->node.alive.count && leaf->holds == holding; i++) {
             struct rep_entry entry = leaf->node.alive.list[i];
             const struct rep_key *key = &entry.key;
-            if (is_lost(r, key) && !rep_ranges_touch(&r->spans, key, key)) {
+            bool own = leaf->reached && holding;
+            if (own || (is_lost(r, key) && !rep_ranges_touch(&r->spans, key, key))) {
                 bool copy = !holding || rep_ranges_touch(&r->lost_leaves, key, key);
-                entry.trust = copy ? REPAIR_COPY :
-                              leaf->node.lost > 0 ? REPAIR_DOUBTFUL : REPAIR_UNSURE;
+                entry.trust = own                    ? entry.trust :
+                              copy                   ? REPAIR_COPY :
+                              leaf->node.lost > 0 ? REPAIR_DOUBTFUL :
+                                                    REPAIR_UNSURE;
                 REP_ADD(r, &r->entries, entry);
             }
         }
@@ -141,24 +143,21 @@ static void take(struct repair *r, const leaf_list *leaves, bool holding)
 
 void rep_search(struct repair *r)
 {
-    leaf_list leaves = {0};
-
     rep_ranges_tidy(&r->lost);
     rep_ranges_tidy(&r->lost_leaves);
-    if (r->lost.count + r->lost_leaves.count == 0) {
-        return;
+    if (r->lost.count + r->lost_leaves.count > 0) {
+        r->quiet = true;
+        find_leaves(r);
+        r->quiet = false;
+        choose(r);
     }
-    r->quiet = true;
-    find_leaves(r, &leaves);
-    r->quiet = false;
-    choose(&leaves);
-    take(r, &leaves, true);
-    for (size_t i = 0; i < leaves.count; i++) {
-        const struct leaf *leaf = &leaves.list[i];
+    take(r, true);
+    for (size_t i = 0; i < r->leaves.count; i++) {
+        const struct rep_leaf *leaf = &r->leaves.list[i];
         if (leaf->holds) {
             r->use[leaf->node.block] = REPAIR_USE_LEAF;
             REP_ADD(r, &r->spans, leaf->span);
         }
     }
-    take(r, &leaves, false);
+    take(r, false);
 }

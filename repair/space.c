@@ -110,6 +110,7 @@ static void compare_record(struct repair *r)
         room -= use != REPAIR_USE_NONE && use != REPAIR_USE_CLAIMED;
         if (use != REPAIR_USE_NONE && block >= NF2_SUPER_BLOCKS &&
             !rep_on_record(r, block, REP_USED)) {
+            r->older = true;
             rep_find(r, REPAIR_FREE, block, 0, use, 0, "This block is free on record, and in use "
                      "as %s: it may be erased at any time.", repair_use_text(use));
         }

@@ -7,6 +7,9 @@ struct walk {
     uint32_t block, base_end, level;
     struct rep_range range;
     uint32_t from, at;          /* the place of the reference that leads here */
+    bool bounded;               /* all references are there that there were: nothing else has a
+                                   part of the range, unless it is newer */
+    bool doubt;                 /* a newer reference may be lost */
 };
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -76,33 +79,50 @@ struct rep_range rep_span(const struct rep_node *node)
     return span;
 }
 
+/* Free on record, it was replaced, and what leads here is of an older state. */
+static bool is_old(const struct walk *walk)
+{
+    return !rep_on_record(walk->r, walk->block, REP_USED);
+}
+
 static void take_leaf(const struct walk *walk, const struct rep_node *node)
 {
-    if (node->alive.count > 0) {
-        REP_ADD(walk->r, &walk->r->spans, rep_span(node));
+    struct repair *r = walk->r;
+    struct rep_leaf leaf = {*node, .span = walk->range, .holds = true, .reached = true,
+                            .sure = !walk->doubt && !is_old(walk)};
+
+    if (!walk->bounded && node->alive.count > 0) {
+        leaf.span = rep_span(node);
     }
     for (size_t i = 0; i < node->alive.count; i++) {
-        struct rep_entry entry = node->alive.list[i];
+        struct rep_entry *entry = &node->alive.list[i];
         /* a piece ends where a lost one began */
-        bool doubt = node->lost_tail || (node->lost > 0 && rep_is_piece(&entry));
-        entry.trust = doubt ? REPAIR_DOUBTFUL : REPAIR_WHOLE;
-        if (!inside(&walk->range, &entry.key)) {
-            REP_FIND_AT(walk->r, REPAIR_BOUNDS, &entry, 0, "An entry lies outside of the bounds of "
+        bool doubt = node->lost_tail || (node->lost > 0 && rep_is_piece(entry)) || is_old(walk) ||
+                     (walk->doubt && r->doubted);
+        entry->trust = doubt ? REPAIR_DOUBTFUL : walk->doubt ? REPAIR_UNSURE : REPAIR_WHOLE;
+        if (!inside(&walk->range, &entry->key)) {
+            REP_FIND_AT(r, REPAIR_BOUNDS, entry, 0, "An entry lies outside of the bounds of "
                         "its leaf: no search comes here for it.");
-            walk->r->lossy = true;
-            entry.trust = REPAIR_COPY;
+            r->lossy = true;
+            entry->trust = REPAIR_COPY;
         }
-        REP_ADD(walk->r, &walk->r->entries, entry);
+    }
+    REP_ADD(r, &r->leaves, leaf);
+    if (leaf.sure) {
+        REP_ADD(r, &r->spans, leaf.span);
     }
 }
 
 static void walk_node(const struct walk *walk);
 
-static void take_child(const struct walk *walk, const struct rep_entry *entry,
-                       const struct rep_entry *next)
+static void take_child(const struct walk *walk, const struct rep_node *node, size_t i)
 {
+    const struct rep_entry *entry = &node->alive.list[i],
+                           *next = i + 1 < node->alive.count ? entry + 1 : NULL;
     struct walk child = {.r = walk->r, .range = walk->range, .level = walk->level - 1,
-                         .from = entry->block, .at = entry->at};
+                         .from = entry->block, .at = entry->at,
+                         .bounded = walk->bounded && node->base_whole,
+                         .doubt = walk->doubt || node->lost > 0 || is_old(walk)};
     bool form = entry->body_length >= NF2_CHILD_BYTES && entry->body[0] == NF2_BODY_CHILD;
 
     if (rep_key_compare(&entry->key, &child.range.from) > 0) {
@@ -133,7 +153,7 @@ static void take_inner(const struct walk *walk, const struct rep_node *node)
                  "The first keys of this inner node's range have no way to a leaf.");
     }
     for (size_t i = 0; i < count; i++) {
-        take_child(walk, &alive[i], i + 1 < count ? &alive[i + 1] : NULL);
+        take_child(walk, node, i);
     }
     if (node->lost > 0 || count == 0) { /* children may be lost, anywhere in its range */
         lose(walk->r, REP_NONE, &walk->range, false);
@@ -163,6 +183,9 @@ static void walk_node(const struct walk *walk)
     }
     r->summary.nodes++;
     r->summary.complete = r->summary.complete && node.whole;
+    if (is_old(walk)) {
+        lose(r, REP_NONE, &walk->range, false);
+    }
     if (leaf) {
         take_leaf(walk, &node);
     } else {
@@ -178,7 +201,8 @@ void rep_tree_read(struct repair *r)
     if (state->record != NULL && r->summary.log_read) {
         const struct walk walk = {r, rep_state16(state, NF2_STATE_ROOT),
                                   rep_state16(state, NF2_STATE_BASE),
-                                  rep_state8(state, NF2_STATE_LEVEL), rep_all_keys, state->head, 0};
+                                  rep_state8(state, NF2_STATE_LEVEL), rep_all_keys, state->head, 0,
+                                  true, false};
         walk_node(&walk);
     } else { /* an older root may be the root of older leaves */
         lose(r, REP_NONE, &rep_all_keys, false);

@@ -21,7 +21,7 @@ from .volume import Volume
 RANGES_MAX = 100  # lost ranges of one file that a report holds
 KEPT = ("complete", "unsure")
 # Notes of damage that may have held names which nothing else tells of.
-NAMES_LOST = ("super", "meta", "node", "records", "batch")
+NAMES_LOST = ("super", "meta", "node", "records", "batch", "older")
 
 
 @dataclass

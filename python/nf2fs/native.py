@@ -68,6 +68,7 @@ NOTES = (
     "batch",
     "name",
     "shared",
+    "older",
 )
 NOWHERE = 0xFFFFFFFF  # in the place of a block
 WORD_MAX = 0xFFFFFFFF

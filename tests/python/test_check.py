@@ -105,6 +105,27 @@ def test_what_is_lost_is_listed(flash, nf2, tmp_path):
     assert nf2("check", out_path)[0] == 0
 
 
+@pytest.mark.parametrize("seed", (0, 10))
+def test_a_bad_page_of_an_inner_node_costs_no_file(tmp_path, nf2, seed):
+    """In a page that was never written: nothing of an older leaf may come into a file."""
+    path, rng = tmp_path / "flash.img", random.Random(seed)
+    images.format_image(path, "tiny256k")
+    with nf2fs.open_image(path) as volume:
+        for name in range(6):
+            volume.write_bytes(f"/f{name}", rng.randbytes(6000))
+        for _ in range(150):
+            with volume.open(f"/f{rng.randrange(6)}", "r+b", buffering=0) as file:
+                file.seek(rng.randrange(5500))
+                file.write(rng.randbytes(rng.randint(1, 300)))
+        want = {f"/f{name}": volume.read_bytes(f"/f{name}") for name in range(6)}
+    overwritten, inner = bytearray(path.read_bytes()), heads(path, b"N", 1)[0]
+    overwritten[(inner + 1) * BLOCK - 256 : (inner + 1) * BLOCK] = bytes(256)
+    path.write_bytes(overwritten)
+    assert nf2("check", "--repair", path)[0] == 1
+    with nf2fs.open_image(path, read_only=True) as volume:
+        assert {name: volume.read_bytes(name) for name in want} == want
+
+
 def test_lost_logs(flash, nf2, tmp_path):
     overwrite(flash, formats.supers(SIZE // BLOCK), 0xFF)
     overwrite(flash, heads(flash))

@@ -481,6 +481,82 @@ TEST(inner_lost)
     made_end(&made);
 }
 
+/* A leaf that nothing leads to, in a block that is in use on record, with one entry. */
+#define EXTRA 13u
+static void extra_leaf(struct made *made, uint32_t id, const void *key, uint8_t length, const void *body, uint32_t body_length)
+{
+    const uint8_t head[9] = {'N', 0, EXTRA, 0, 0, 0x11, 0xEE, 0xFF, 0xC0};
+    uint8_t put[64];
+    uint32_t n = made_key(put, id, key, length);
+
+    memcpy(put + n, body, body_length);
+    (void)made_record(made, EXTRA, 1, true, head, sizeof head);
+    (void)made_record(made, EXTRA, 2, false, put, n + body_length);
+}
+
+/* No page behind the sorted part was ever written: what an old leaf has between two of these has no place in a file. */
+TEST(inner_with_a_bad_page)
+{
+    struct made made;
+    uint8_t data[6000];
+    made_begin(&made);
+    made.bound += 2; /* the pieces of the map are in two leaves */
+    made_build(&made);
+    extra_leaf(&made, 3, "\0\0\4\0", 4, "\10\10\0\0\0\0\20", 7);
+    memset(byte_of(&made, MADE_INNER, 15 * MADE_PAGE), 0, MADE_PAGE);
+    struct repair *repair = expect(&made, REPAIR_RECORD, true);
+    CHECK(repair_lossy(repair) && repair_count(repair) == 7);
+    for (unsigned i = 0; i < repair_count(repair); i++) {
+        if (strcmp(repair_item(repair, i)->path, "/map") == 0) {
+            CHECK_EQ(repair_item(repair, i)->state, REPAIR_UNSURE);
+            CHECK_EQ(repair_read(repair, i, 0, data, sizeof data), 5096);
+            CHECK_MEM(data, made.bytes + (MADE_DATA + 1) * MADE_BLOCK + 100, 4096);
+        }
+    }
+    repair_close(repair);
+    made_end(&made);
+}
+
+/* The tree leads to a leaf that is free on record: a newer one has its place, if there is one. */
+TEST(older_leaf)
+{
+    for (unsigned newer = 0; newer < 2; newer++) {
+        struct made made;
+        made_begin(&made);
+        made.bits[MADE_LEAF / 8] &= (uint8_t)~(1u << MADE_LEAF % 8);
+        made_build(&made);
+        if (newer) {
+            extra_leaf(&made, 1, "inline", 6, "\2newer", 6);
+        }
+        struct repair *repair = expect(&made, REPAIR_FREE, true);
+        const struct repair_item *one = item(repair, "/inline"), *other = item(repair, "/log");
+        CHECK(repair_lossy(repair) && (newer ? other == NULL : other != NULL && other->state == REPAIR_DOUBTFUL));
+        CHECK(one != NULL && one->state == (newer ? REPAIR_UNSURE : REPAIR_DOUBTFUL));
+        CHECK(!newer || item(repair, "/list.damaged") != NULL);
+        repair_close(repair);
+        made_end(&made);
+    }
+}
+
+/* A removed file has a name: then what looks like a write that was cut, in an inner node, was a newer reference. */
+TEST(older_tree)
+{
+    struct made made;
+    made_begin(&made);
+    (void)made_name(&made, 1, "7", "\4\7\0\0\0", 5);
+    made.clean = false;
+    made_build(&made);
+    uint32_t at = made_record(&made, MADE_INNER, 4, false, "\7\0", 2);
+    memset(byte_of(&made, MADE_INNER, at + 4), 0xFF, 4);
+    struct repair *repair = expect(&made, REPAIR_RECORD, false);
+    CHECK(has(repair, REPAIR_REMOVED) && repair_lossy(repair));
+    CHECK(item(repair, "/inline") != NULL && item(repair, "/inline")->state == REPAIR_DOUBTFUL);
+    unsigned notes = repair_notes(repair);
+    CHECK(notes > 0 && repair_note(repair, notes - 1)->kind == REPAIR_NOTE_OLDER);
+    repair_close(repair);
+    made_end(&made);
+}
+
 TEST(record)
 {
     BUILT(made);
@@ -975,6 +1051,9 @@ int main(void)
     RUN(leaf_lost);
     RUN(names_lost);
     RUN(inner_lost);
+    RUN(inner_with_a_bad_page);
+    RUN(older_leaf);
+    RUN(older_tree);
     RUN(record);
     RUN(blank_pages);
     RUN(blank_page_of_base);
