@@ -156,7 +156,7 @@ static struct repair *open_once(const uint8_t *bytes, const struct repair_geomet
         rep_names_find(r);
         rep_space_check(r);
         summarize(r);
-        if (r->summary.nodes > 0 || r->entries.count > 0) {
+        if (r->state.record != NULL || r->entries.count > 0) {
             return r;
         }
     }

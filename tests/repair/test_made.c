@@ -557,6 +557,22 @@ TEST(older_tree)
     made_end(&made);
 }
 
+/* Nothing is left but the root log: of that a volume can be made. */
+TEST(only_leaf_lost)
+{
+    struct made made;
+    made_begin(&made);
+    made.level = 0;
+    made.root = MADE_LEAF;
+    made_build(&made);
+    memset(byte_of(&made, MADE_LEAF, 0), 0, MADE_BLOCK);
+    memset(byte_of(&made, MADE_OTHER, 0), 0xFF, MADE_BLOCK);
+    struct repair *repair = opened(&made);
+    CHECK(repair != NULL && has(repair, REPAIR_NODE) && repair_lossy(repair) && repair_count(repair) == 0 && repair_notes(repair) == 1);
+    repair_close(repair);
+    made_end(&made);
+}
+
 TEST(record)
 {
     BUILT(made);
@@ -1054,6 +1070,7 @@ int main(void)
     RUN(inner_with_a_bad_page);
     RUN(older_leaf);
     RUN(older_tree);
+    RUN(only_leaf_lost);
     RUN(record);
     RUN(blank_pages);
     RUN(blank_page_of_base);
