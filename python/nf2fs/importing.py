@@ -84,6 +84,9 @@ def read_littlefs(path: str, offset: int = 0, block_size: int | None = None) -> 
         raise NF2Error(INVAL, "not a regular file", path)
     with open(path, "rb") as file:
         data = memoryview(file.read())[offset:]
+    if block_size is not None and block_size > len(data):
+        text = f"it has no block of {block_size} bytes, only {len(data)} bytes from there on"
+        raise NF2Error(INVAL, text, path)
     system, size, count = _mount(data, path, block_size)
     if size * count > len(data):
         raise NF2Error(

@@ -64,6 +64,18 @@ def contents():
     return found | {"/empty": None, "/große Datei": source.randbytes(50000)}
 
 
+@pytest.mark.parametrize("block_size, blocks", ((4096, 64),))
+def test_a_block_size_beyond_the_image(tmp_path, nf2, contents, block_size, blocks):
+    make(tmp_path / "old.img", contents, block_size, blocks)
+    for size in (block_size * blocks + 1, 99_999_999_999):
+        code, _, err = nf2(
+            "import", tmp_path / "old.img", tmp_path / "new.img", "--block-size", size
+        )
+        assert code == 1 and err.endswith(
+            f"it has no block of {size} bytes, only {block_size * blocks} bytes from there on\n"
+        )
+
+
 @pytest.mark.parametrize("block_size, blocks", ((4096, 64), (512, 512), (256, 2048), (65536, 64)))
 def test_everything_is_taken_over(tmp_path, nf2, contents, block_size, blocks):
     make(tmp_path / "old.img", contents, block_size, blocks)
