@@ -2,7 +2,7 @@
 """`nf2`: image files of NF2FS volumes. The commands are the modules of `nf2fs.commands`.
 
 Exit codes: 0 done, 1 an error, 2 wrong usage, 128 + N ended by signal N (`nf2 check` and `nf2 get`
-have more). What is imported late is imported late so that a signal is never met by a traceback.
+have others). What is imported late is imported late so that a signal is never met by a traceback.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from . import interrupts
 
 OUTPUT = "standard output"
+ANSWERS = ("check", "diff")  # 1 is what these found: trouble is 2
 
 
 def run(application, name: str, arguments: list[str] | None) -> None:
@@ -39,7 +40,8 @@ def _run(application, name: str, arguments: list[str] | None) -> int:
         print(f"{name}: {error_line(error)}", file=sys.stderr)
         if getattr(error, "filename", None) == OUTPUT:
             _give_output_up()
-    return 1
+    given = sys.argv[1:] if arguments is None else arguments
+    return 2 if name == "nf2" and given and given[0] in ANSWERS else 1
 
 
 class _Output(io.FileIO):
