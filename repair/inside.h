@@ -267,7 +267,7 @@ struct repair {
     REP_LIST(struct repair_finding) findings;
     REP_LIST(struct note) notes;
     unsigned wrong;
-    bool lossy;
+    bool lossy, left_out;
     struct repair_summary summary;
     struct rep_log log;         /* that was read last */
     struct rep_memory *memory;  /* the newest piece of it */

@@ -2,6 +2,8 @@
 /* rebuild.c - what was saved, handed out; and a new volume with all of it. */
 #include "inside.h"
 
+#define SPREAD 2654435761u      /* odd: multiples of it reach all places of a power of two */
+
 bool repair_lost_range(const struct repair *r, unsigned item, unsigned number, uint32_t *from,
                        uint32_t *to)
 {
@@ -91,11 +93,21 @@ static int write_file(nf2_t *fs, const struct item *item, void *page)
     return removed < 0 && removed != NF2_ERR_NOENT ? removed : result;
 }
 
-int repair_write(struct repair *r, nf2_t *fs, void *page, unsigned *failed)
+/* Directories come first, each behind the one that it is in. */
+int repair_write(struct repair *r, nf2_t *fs, void *page, bool scattered, unsigned *failed)
 {
-    /* directories first, each behind the one that it is in */
+    uint32_t room = 1;
+
+    r->left_out = false;
+    while (room < r->items.count) {
+        room *= 2;
+    }
     for (unsigned state = 0; state <= REPAIR_LOST; state++) {
-        for (unsigned i = 0; i < r->items.count; i++) {
+        for (uint32_t n = 0; n < room; n++) {
+            uint32_t i = state > 0 && scattered ? (n * SPREAD) & (room - 1) : n;
+            if (i >= r->items.count) {
+                continue;
+            }
             struct item *item = &r->items.list[i];
             bool directory = item->out.type == NF2_TYPE_DIR;
             *failed = i;
@@ -108,7 +120,7 @@ int repair_write(struct repair *r, nf2_t *fs, void *page, unsigned *failed)
                 return result; /* the new volume is at fault; else there is no place for the item */
             }
             item->out.left_out = result < 0;
-            r->lossy = r->lossy || result < 0;
+            r->left_out = r->left_out || result < 0;
         }
     }
     return NF2_OK;

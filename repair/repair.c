@@ -198,7 +198,7 @@ unsigned repair_findings(const struct repair *r) { return (unsigned)r->findings.
 unsigned repair_wrong(const struct repair *r) { return r->wrong; }
 unsigned repair_count(const struct repair *r) { return (unsigned)r->items.count; }
 unsigned repair_notes(const struct repair *r) { return (unsigned)r->notes.count; }
-bool repair_lossy(const struct repair *r) { return r->lossy; }
+bool repair_lossy(const struct repair *r) { return r->lossy || r->left_out; }
 bool repair_clean(const struct repair *r) { return r->state.clean && r->summary.log_read; }
 const struct repair_summary *repair_summary(const struct repair *r) { return &r->summary; }
 const struct repair_finding *repair_finding(const struct repair *r, unsigned number)

@@ -7,7 +7,7 @@
  *     struct repair *repair = repair_open(bytes, &geometry);
  *     for (i = 0; i < repair_findings(repair); i++) ... repair_finding(repair, i)
  *     for (i = 0; i < repair_count(repair); i++) ... repair_item(repair, i)
- *     repair_write(repair, &fs, page)     into an empty volume that is mounted for writing
+ *     repair_write(repair, &fs, page, ...)    into an empty volume that is mounted for writing
  *     repair_close(repair);
  */
 #ifndef NF2FS_REPAIR_H
@@ -161,8 +161,10 @@ bool repair_clean(const struct repair *repair);
 /*
  * Writes all into an empty volume, what can be trusted most first. `page`: a page buffer. What
  * there is no room for is left out (see repair_item). On an error `*failed` is the item's number.
+ * `scattered`: not in the order of names. Either order may fill the tree better: where something
+ * was left out the other one is worth a try, in a volume that is empty again.
  */
-int repair_write(struct repair *repair, nf2_t *fs, void *page, unsigned *failed);
+int repair_write(struct repair *repair, nf2_t *fs, void *page, bool scattered, unsigned *failed);
 /* Compares a mounted volume with what was written: 0, or the first error (CORRUPT: it differs). */
 int repair_verify(const struct repair *repair, nf2_t *fs, unsigned *failed);
 

@@ -146,15 +146,18 @@ def item_text(report: Report, item: Item) -> str:
 def _found(report: Report) -> str:
     """How much of the files and directories there is."""
     kept = sum(item.state in KEPT and not item.left_out for item in report.items)
-    lost = sum(item.state == "lost" or item.left_out for item in report.items)
+    left_out = sum(item.left_out for item in report.items)
+    lost = sum(item.state == "lost" and not item.left_out for item in report.items)
     sure = all(item.state != "unsure" for item in report.items)
     doubt = "" if sure else ", as far as can be told"
-    partly = len(report.items) - kept - lost
+    partly = len(report.items) - kept - lost - left_out
     text = f"{len(report.items)} files and directories found: {kept} complete{doubt}"
     if partly:
         text += f", {partly} in doubt, older than they were, or with lost parts"
     if lost:
         text += f", {lost} of which only the name is left"
+    if left_out:
+        text += f", {left_out} with no room in the new volume: they are in the damaged image alone"
     if report.names_lost:
         text += ". What else was in the damaged parts is not known: there may have been more files"
     if report.cut_short:
