@@ -126,6 +126,22 @@ def test_a_bad_page_of_an_inner_node_costs_no_file(tmp_path, nf2, seed):
         assert {name: volume.read_bytes(name) for name in want} == want
 
 
+def test_a_volume_that_is_nearly_full_is_repaired_without_a_loss(tmp_path, nf2):
+    path, rng = tmp_path / "flash.img", random.Random(1)
+    images.format_image(path, "tiny256k")
+    with nf2fs.open_image(path) as volume:
+        for number in range(40):
+            volume.mkdir(f"/d{number}")
+        for number in range(625):
+            name = f"/d{rng.randrange(40)}/{rng.randrange(10**6):060}"
+            volume.write_bytes(name, rng.randbytes(rng.randrange(300)))
+            while number % 50 == 49 and volume.maintain(10**6):
+                pass
+    overwrite(path, (1,))
+    code, out, err = nf2("check", "--repair", path)
+    assert code == 0 and "no room" not in out, out + err
+
+
 def test_lost_logs(flash, nf2, tmp_path):
     overwrite(flash, formats.supers(SIZE // BLOCK), 0xFF)
     overwrite(flash, heads(flash))
