@@ -65,7 +65,7 @@ static int begin(nf2_t *fs)
  * keeps its anchors. It gets an id other than any there, so that stale logs are not taken for this
  * one's: what the super blocks begin with is taken in, or, where they name no volume, what each
  * block does. That ends in front of the check of an anchor or a CHECKPOINT, with which a CRC is the
- * same for all of them. Where there is no volume nothing is erased yet.
+ * same for all of them. Where there is no volume each is erased before its first anchor.
  */
 static int erase_super(nf2_t *fs)
 {
@@ -83,11 +83,14 @@ static int erase_super(nf2_t *fs)
             root->volume_id = nf2_crc(root->volume_id, old, 24);
         }
     }
-    nf2_super_forget(fs);       /* each is erased before its first anchor */
-    for (unsigned i = older ? NF2_SUPER_BLOCKS : 0; i > 0; i--) {
+    for (unsigned i = NF2_SUPER_BLOCKS; i > 0; i--) {
         fs->super_block = (uint8_t)nf2_super_behind(fs->super_block);
-        int result = nf2_flash_erase(fs, fs->super_block, 1);
-        NF2_TRY(result == NF2_FAILED_BLOCK ? NF2_OK : result);
+        int result = older ? nf2_flash_erase(fs, fs->super_block, 1) : NF2_FAILED_BLOCK;
+        if (result == NF2_FAILED_BLOCK) {
+            root->super_end[fs->super_block] = UINT16_MAX;
+        } else {
+            NF2_TRY(result);
+        }
     }
     return NF2_OK;
 }
@@ -201,7 +204,6 @@ static int do_format(nf2_t *fs, int flags)
     NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
     NF2_TRY(nf2_journal_close(fs));
     /* one without an anchor would be erased in a later call */
-    nf2_super_forget(fs);
     for (unsigned others = NF2_SUPER_BLOCKS - 1; others > 0; others--) {
         NF2_TRY(nf2_super_write(fs));
     }
