@@ -100,7 +100,10 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
             return 1;
         }
         NF2_TRY(nf2_journal_open(fs));
-        /* What calls take is erased ahead, then what else is free, then what steps take. */
+        /*
+         * What calls take is erased ahead, then what else is free, then what steps take. Only for a
+         * large erase that a call of its own has the time for is one waited for.
+         */
         uint32_t left = budget_us - spent - flash->program_page_us, /* that is for the processor */
                  owed = 0;
         unsigned kinds = fs->group_busy ? 1 : 3; /* who reads is slow while a GROUP waits */

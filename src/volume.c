@@ -226,8 +226,11 @@ static int do_mount(nf2_t *fs)
     NF2_TRY(nf2_super_find(fs));
     NF2_TRY(usable(fs, fs->root_head, NF2_ERR_CORRUPT));
     NF2_TRY(nf2_journal_read(fs));
-    /* a format was cut: the first one of a blank chip, or one over something */
-    int cut = NF2_ERR_FOREIGN + (fs->root.super_sequence < NF2_SUPER_BLOCKS);
+    /*
+     * No root: a format was cut. Behind the first anchor on a chip a mount has 2 as the sequence;
+     * with more there was a volume before.
+     */
+    int cut = fs->root.super_sequence <= 2 ? NF2_ERR_BLANK : NF2_ERR_FOREIGN;
     NF2_TRY(usable(fs, fs->root_node, cut));
     NF2_TRY(usable(fs, fs->root_next, cut));
     bool waits = fs->group_at != 0 && !NF2_BROKEN(NF2_FAULT_REDO);

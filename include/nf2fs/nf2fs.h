@@ -184,7 +184,7 @@ enum nf2_mount_flags {
  * Makes an empty volume; whatever the range held is lost. `fs` is scratch memory and is not mounted
  * afterwards. The new volume is durable when the call returns. A cut leaves the volume that was
  * there before, the new one, or none: then nf2_mount returns BLANK if the chip was blank before,
- * else FOREIGN.
+ * else that or FOREIGN.
  * Errors: INVAL, GEOMETRY, IO, NOSPC (fewer than NF2_BLOCKS_MIN blocks).
  */
 int nf2_format(nf2_t *fs, const struct nf2_config *config, int flags);
