@@ -8,9 +8,6 @@
 
 #include "journal.h"
 
-/* The window has too little left: a walk must end first (see sweep.h). */
-#define NF2_NEED_SPACE (-4)
-
 /* An erased block for a node, a log or frames. */
 int nf2_alloc_node(nf2_t *fs, uint32_t *block);
 

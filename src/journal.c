@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "journal.h"
 
+#define LEAST_BLOCKS 4u         /* that a session is opened with: a turn may find bad ones */
 #define IDS_AHEAD 64u           /* ids that a CHECKPOINT gives out in advance */
 
 /* ---- what a CHECKPOINT holds ----------------------------------------------------------------- */
@@ -370,7 +371,7 @@ static NF2_APART int turn(nf2_t *fs)
 
 int nf2_journal_room(nf2_t *fs, uint32_t length)
 {
-    NF2_TRY(nf2_journal_open(fs));
+    NF2_ASSERT(fs->opened);
     return nf2_log_fits(fs, fs->root_end, length) ? NF2_OK : turn(fs);
 }
 
@@ -424,10 +425,19 @@ int nf2_journal_close(nf2_t *fs)
     return checkpoint(fs, true);
 }
 
+/*
+ * A CHECKPOINT that goes behind others says what the mount knew: cut, it may leave no trace, and
+ * the next session programs the same in the same place. So no walk comes before it. The one that a
+ * turn writes lies in an erased block.
+ */
 int nf2_journal_open(nf2_t *fs)
 {
     fs->opened = fs->opened || NF2_BROKEN(NF2_FAULT_OPENING);
-    return fs->opened ? NF2_OK : nf2_journal_checkpoint(fs);
+    if (fs->opened) {
+        return NF2_OK;
+    }
+    bool few = fs->cut && fs->now_free < LEAST_BLOCKS && fs->root_end == UINT16_MAX;
+    return few ? NF2_NEED_SPACE : nf2_journal_checkpoint(fs);
 }
 
 int nf2_journal_id(nf2_t *fs, uint32_t *id)

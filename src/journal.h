@@ -16,7 +16,8 @@ int nf2_journal_read(nf2_t *fs);
 
 /*
  * The first record of a session, before anything else is programmed: the volume is not clean any
- * more.
+ * more. NF2_NEED_SPACE: it needs a block, next to none is known to be free, and the log's next one
+ * may be bad.
  */
 int nf2_journal_open(nf2_t *fs);
 

@@ -99,7 +99,10 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         if (budget_us < spent + log) {
             return 1;
         }
-        NF2_TRY(nf2_journal_open(fs));
+        int opened = nf2_journal_open(fs);
+        if (opened < 0) {       /* the next change looks for blocks */
+            return opened == NF2_NEED_SPACE ? 0 : opened;
+        }
         /*
          * What calls take is erased ahead, then what else is free, then what steps take. Only for a
          * large erase that a call of its own has the time for is one waited for.

@@ -10,6 +10,9 @@
 #include "flash.h"
 #include "format.h"
 
+/* The window has too little left: a walk must end first (see sweep.h). */
+#define NF2_NEED_SPACE (-4)
+
 /* A block that is no super block, and that the volume has. */
 static inline bool nf2_space_usable(const nf2_t *fs, uint32_t block)
 {

@@ -62,6 +62,7 @@ static int take_over(nf2_t *fs, bool fresh)
 {
     struct nf2_space *space = &fs->space;
 
+    fs->walk_ready = false;
     NF2_TRY(nf2_walk_pin(fs));
     if (fs->now_window != fs->mark_window) { /* else nf2_wear_take() has seen to it */
         note_left(space, fs->now_window, fs->now_free);
@@ -121,7 +122,9 @@ static NF2_APART void count_window(nf2_t *fs)
     note_left(space, fs->mark_window, count);
     space->lap_free += count;
     space->lap_windows++;
+    fs->walk_ready = count > 0; /* what is full is not taken, unless all of a lap is */
     if (space->lap_windows >= nf2_windows(fs)) {
+        fs->walk_ready = true;
         /* else the count was kept up to date */
         if (!fs->space.lap_known || nf2_windows(fs) == 1 || fs->pristine) {
             fs->free = (uint16_t)space->lap_free;
@@ -164,7 +167,6 @@ static NF2_APART int end_walk(nf2_t *fs)
     if (same) {
         return take_over(fs, false);
     }
-    fs->walk_ready = true;
     return NF2_OK;
 }
 
@@ -212,7 +214,6 @@ static int next_window(nf2_t *fs)
     }
     if (fs->walk_ready || (NF2_BROKEN(NF2_FAULT_VICTIMS) && fs->walk_emptying)) {
         nf2_wear_take(fs);
-        fs->walk_ready = false;
         NF2_TRY(take_over(fs, false));
         return 1;
     }
@@ -310,15 +311,17 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     int result = NF2_OK;
 
     NF2_NEAR(walk);
+    NF2_ASSERT(fs->opened || fs->root_end == UINT16_MAX);
     fs->walk_hard = 0;          /* an error may have ended the last search */
     walk->joins = JOINS;
-    NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */
     /* a search for all blocks may have left enough in another window */
-    if (!enough(fs, number) && walk->spent - 2 * (fs->changes + fs->moves) <= all) {
-        return NF2_ERR_NOSPC;
-    }
-    while (result == NF2_OK && !enough(fs, number)) {
+    while (!enough(fs, number)) {
+        /* in vain: this search, or the last one, since which nothing has changed */
+        if (walk->spent - 2 * (fs->changes + fs->moves) <= all) {
+            result = NF2_ERR_NOSPC;
+            break;
+        }
         int orphans = orphan_step(fs);
         NF2_TRY(orphans);
         if (orphans == 0) {
@@ -341,9 +344,8 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             idle = 0;
             give_up_runs(fs);
         }
-        if (fs->walk_hard > NF2_JOINS - all) {
+        if (fs->walk_hard + all > NF2_JOINS) {
             walk->spent = 2 * (fs->changes + fs->moves) + all;
-            result = NF2_ERR_NOSPC;
         }
     }
     fs->walk_hard = 0;
@@ -416,13 +418,18 @@ static NF2_APART int pace(nf2_t *fs)
     return NF2_OK;
 }
 
-/* Finishes a GROUP; where that lacks blocks, walks look for some. */
+/*
+ * Begins the session, and finishes a GROUP; where that lacks blocks, walks look for some. With no
+ * more to be found the session has begun by then: the search took windows.
+ */
 int nf2_sweep_finish(nf2_t *fs)
 {
     int result;
 
-    while ((result = nf2_group_redo_pending(fs)) == NF2_NEED_SPACE) {
-        NF2_TRY(walk_until(fs, nodes_enough, nf2_alloc_stock(fs) + 1));
+    while ((result = nf2_journal_open(fs)) == NF2_NEED_SPACE ||
+           (result == NF2_OK && (result = nf2_group_redo_pending(fs)) == NF2_NEED_SPACE)) {
+        result = walk_until(fs, nodes_enough, nf2_alloc_stock(fs) + 1);
+        NF2_TRY(result == NF2_ERR_NOSPC && fs->group_busy == NF2_GROUP_NONE ? NF2_OK : result);
     }
     return result;
 }
@@ -432,7 +439,6 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
     uint32_t kept = nf2_space_kept(fs);
 
     fs->walk.idle_walks = 0;
-    NF2_TRY(nf2_journal_open(fs));
     NF2_TRY(nf2_sweep_finish(fs));
     NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
     NF2_TRY(pace(fs));

@@ -238,6 +238,7 @@ static int do_mount(nf2_t *fs)
     fs->mark_window = fs->now_window;
     memset(fs->space.left, 0xFF, sizeof fs->space.left);
     fs->walk.stock = nf2_alloc_stock(fs);
+    fs->moves = 1;              /* no search for blocks was in vain so far */
     fs->read_only = fs->mounted = true;
     return NF2_OK;
 }
@@ -248,11 +249,12 @@ static int leave(nf2_t *fs)
     for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
         nf2_file_end(fs, file);
     }
-    fs->files = NULL;
-    if (!fs->opened && !fs->cut && !fs->broken) {
-        return NF2_OK; /* nothing was changed since it was left cleanly */
+    if (fs->cut) {              /* it is left cleanly, unless that takes a search for blocks */
+        (void)nf2_journal_open(fs);
     }
-    NF2_TRY(nf2_journal_open(fs));
+    if (!fs->opened) {
+        return NF2_OK;          /* nothing was changed */
+    }
     if (fs->group_busy == NF2_GROUP_NONE) {
         fs->group_at = 0;
     } else { /* the next session finishes it; behind the last CHECKPOINT it would tell of a cut */
@@ -265,7 +267,6 @@ static int leave(nf2_t *fs)
 static int do_unmount(nf2_t *fs)
 {
     int result = fs->writing != NULL ? fs->writing->leave(fs) : NF2_OK;
-    fs->files = NULL;
     fs->mounted = false;
     return result;
 }

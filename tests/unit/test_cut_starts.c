@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_cut_starts.c - a device that loses power in the first change of each session: each one takes blocks of which the next
+ * does not know whether they are free. At any moment the block that the log goes on in may turn out to be bad, and the next
+ * session writes all the same.
+ */
+#include <stdio.h>
+
+#include "api_volume.h"
+#include "check.h"
+
+#define KEPT_BYTES 3000u
+
+struct device {
+    const char *chip;
+    uint32_t size;              /* of the volume, in bytes */
+    uint32_t rests;             /* bytes of a file that is never changed */
+    unsigned sessions, most;    /* operations of a session until the cut */
+};
+
+static struct volume volume;
+
+static void begin(const struct device *device)
+{
+    struct vflash_chip chip = *vflash_chip_find(device->chip);
+
+    chip.size = device->size;
+    volume_new_on(&volume, &chip);
+    volume_format(&volume);
+    CHECK_EQ(put(&volume, "kept", KEPT_BYTES, 1), NF2_OK);
+    CHECK_EQ(put(&volume, "rests", device->rests, 2), NF2_OK);
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+}
+
+/* The power goes off in, or behind, its first change. */
+static void session(unsigned number, unsigned operation)
+{
+    struct vflash_cut cut = { .operation = operation, .byte = number * 7 % 97, .seed = number };
+
+    cut.erase = (enum vflash_erase_cut)(number % 5);
+    vflash_cut_at(volume.flash, &cut);
+    (void)nf2_mkdir(&volume.fs, "dir");
+    (void)nf2_remove(&volume.fs, "dir");
+    vflash_cut_at(volume.flash, NULL);
+    vflash_power_on(volume.flash);
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+}
+
+/* The log's next block fails: what each call of two more sessions is asked for succeeds. */
+static bool writes(const struct device *device, bool idle_first)
+{
+    bool right = true;
+
+    vflash_break_block(volume.flash, volume.fs.root_next, false);
+    for (unsigned i = 0; i < 2; i++) {
+        if (idle_first) {
+            right = CHECK(nf2_maintain(&volume.fs, 100000) >= 0) && right;
+        }
+        right = CHECK_EQ(put(&volume, "new", KEPT_BYTES, i), NF2_OK) && right;
+        if (!CHECK_EQ(volume_again(&volume, i == 0), NF2_OK)) {
+            return false;
+        }
+        right = CHECK(holds(&volume, "new", KEPT_BYTES, i)) && right;
+    }
+    right = CHECK(holds(&volume, "kept", KEPT_BYTES, 1)) && right;
+    right = CHECK(holds(&volume, "rests", device->rests, 2)) && right;
+    return CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0) && right;
+}
+
+/* All sessions are cut at the same operation. */
+static void cut_at(const struct device *device, unsigned operation)
+{
+    bool right = true;
+
+    begin(device);
+    for (unsigned i = 0; i < device->sessions && right; i++) {
+        session(i, operation);
+        struct vflash_checkpoint *before = vflash_save(volume.flash);
+        if (CHECK(before != NULL)) {
+            right = writes(device, i % 2 != 0);
+            vflash_restore(volume.flash, before);
+            vflash_release(before);
+        }
+        right = CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK) && right;
+        if (!right) {
+            printf("  %s, %u bytes: session %u, cut at operation %u\n", device->chip, (unsigned)device->size, i, operation);
+        }
+    }
+    volume_down(&volume, true);
+}
+
+TEST(next_block_fails)
+{
+    static const struct device devices[] = {
+        { "ecc16-256m", 1u << 20, 0, 100, 8 },
+        { "ecc32-256m", 4u << 20, 0, 100, 8 },
+        { "ecc32-256m", 4u << 20, 3u << 20, 100, 8 },
+        { "tiny256k", 256u << 10, 0, 600, 8 },
+    };
+
+    for (unsigned i = 0; i < sizeof devices / sizeof devices[0]; i++) {
+        for (unsigned operation = 1; operation <= devices[i].most; operation++) {
+            cut_at(&devices[i], operation);
+        }
+    }
+}
+
+int main(void)
+{
+    RUN(next_block_fails);
+    return check_done();
+}
