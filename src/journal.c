@@ -428,7 +428,7 @@ int nf2_journal_close(nf2_t *fs)
 /*
  * A CHECKPOINT that goes behind others says what the mount knew: cut, it may leave no trace, and
  * the next session programs the same in the same place. So no walk comes before it. The one that a
- * turn writes lies in an erased block.
+ * turn writes behind a cut lies in a block that is erased first.
  */
 int nf2_journal_open(nf2_t *fs)
 {
@@ -436,7 +436,8 @@ int nf2_journal_open(nf2_t *fs)
     if (fs->opened) {
         return NF2_OK;
     }
-    bool few = fs->cut && fs->now_free < LEAST_BLOCKS && fs->root_end == UINT16_MAX;
+    bool few = fs->cut && fs->now_free < LEAST_BLOCKS &&
+               !nf2_log_fits(fs, fs->root_end, NF2_STATE_BYTES);
     return few ? NF2_NEED_SPACE : nf2_journal_checkpoint(fs);
 }
 

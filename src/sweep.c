@@ -23,7 +23,7 @@ static NF2_APART uint32_t work_left(const nf2_t *fs)
 }
 
 /* Blocks that so many moved pages take: their leaves are written anew, too. */
-static NF2_APART uint32_t blocks_of_moves(const nf2_t *fs, uint32_t pages)
+static uint32_t blocks_of_moves(const nf2_t *fs, uint32_t pages)
 {
     return pages * 9 / 8 / nf2_block_pages(fs);
 }
@@ -273,7 +273,7 @@ static int walk_once(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number)
  * Blocks are lacking: handles keep one of what they hold to write to, the next walk finds the
  * others.
  */
-static NF2_APART void give_up_runs(nf2_t *fs)
+static void give_up_runs(nf2_t *fs)
 {
     for (nf2_file_t *file = fs->files; file != NULL; file = file->link) {
         file->run.count = (uint16_t)nf2_min(file->run.count, 1);
@@ -311,7 +311,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     int result = NF2_OK;
 
     NF2_NEAR(walk);
-    NF2_ASSERT(fs->opened || fs->root_end == UINT16_MAX);
+    NF2_ASSERT(fs->opened || !nf2_log_fits(fs, fs->root_end, NF2_STATE_BYTES));
     fs->walk_hard = 0;          /* an error may have ended the last search */
     walk->joins = JOINS;
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */

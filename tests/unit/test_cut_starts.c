@@ -97,6 +97,8 @@ TEST(next_block_fails)
         { "ecc32-256m", 4u << 20, 0, 100, 8 },
         { "ecc32-256m", 4u << 20, 3u << 20, 100, 8 },
         { "tiny256k", 256u << 10, 0, 600, 8 },
+        { "tiny128k", 128u << 10, 0, 1500, 6 },
+        { "tiny128k", 128u << 10, 40u << 10, 1500, 6 },
     };
 
     for (unsigned i = 0; i < sizeof devices / sizeof devices[0]; i++) {
