@@ -98,7 +98,7 @@ static NF2_APART uint32_t beside(const nf2_file_t *file, uint32_t blocks)
     return blocks > file->promised ? blocks - file->promised : NF2_NONE;
 }
 
-static NF2_APART int room_beside(nf2_t *fs, uint32_t blocks)
+static int room_beside(nf2_t *fs, uint32_t blocks)
 {
     return blocks != NF2_NONE ? nf2_sweep_room(fs, blocks) : NF2_OK;
 }

@@ -70,7 +70,7 @@ static int drive_read(nf2_t *fs, uint32_t address, uint8_t *to, uint32_t length)
  * Where the window does not have it: fills that from its end, or anew; a little more for the read
  * unit.
  */
-static NF2_APART const uint8_t *move_window(nf2_t *fs, uint32_t at, uint32_t address,
+static const uint8_t *move_window(nf2_t *fs, uint32_t at, uint32_t address,
                                             uint32_t length)
 {
     struct nf2_drive *drive = &fs->drive;

@@ -98,7 +98,7 @@ static int write_state(nf2_t *fs, uint32_t block)
 #define GROUP_LENGTH_MAX (NF2_RECORD_OVERHEAD + NF2_GROUP_BYTES_MAX)
 
 /* Takes the one at a place of the head. */
-static NF2_APART int read_state(nf2_t *fs, uint32_t place)
+static int read_state(nf2_t *fs, uint32_t place)
 {
     struct nf2_space *space = &fs->space;
     uint32_t at = 2, volume_id = fs->root.volume_id;
@@ -436,9 +436,12 @@ int nf2_journal_open(nf2_t *fs)
     if (fs->opened) {
         return NF2_OK;
     }
-    bool few = fs->cut && fs->now_free < LEAST_BLOCKS &&
-               !nf2_log_fits(fs, fs->root_end, NF2_STATE_BYTES);
-    return few ? NF2_NEED_SPACE : nf2_journal_checkpoint(fs);
+    if (fs->cut && fs->now_free < LEAST_BLOCKS &&
+        !nf2_log_fits(fs, fs->root_end, NF2_GROUP_BYTES_MAX)) {
+        fs->root_end = UINT16_MAX;
+        return NF2_NEED_SPACE;
+    }
+    return nf2_journal_checkpoint(fs);
 }
 
 int nf2_journal_id(nf2_t *fs, uint32_t *id)

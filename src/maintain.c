@@ -35,7 +35,7 @@ static uint32_t group_to_erase(const nf2_t *fs)
  * erased: NF2_AHEAD_DONE, GROUP_OWED, 0 if there is none, or an error. What was done is kept in
  * RAM.
  */
-static int erase_group(nf2_t *fs, uint32_t left)
+static NF2_APART int erase_group(nf2_t *fs, uint32_t left)
 {
     uint32_t group = group_to_erase(fs), size = nf2_group_blocks(fs);
     uint32_t first = group * size, end = first + size, at = fs->ahead, free = 0;
@@ -99,9 +99,15 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         if (budget_us < spent + log) {
             return 1;
         }
-        int opened = nf2_journal_open(fs);
-        if (opened < 0) {       /* the next change looks for blocks */
-            return opened == NF2_NEED_SPACE ? 0 : opened;
+        int more = nf2_journal_open(fs);
+        if (more == NF2_NEED_SPACE) { /* steps of a walk look for a block to begin with */
+            more = nf2_sweep_step(fs);
+            if (more > 0) {
+                continue;
+            }
+        }
+        if (more < 0 || !fs->opened) {
+            return more;
         }
         /*
          * What calls take is erased ahead, then what else is free, then what steps take. Only for a
@@ -139,7 +145,7 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
             continue;
         }
         fs->idle = (uint8_t)(1 + scant);
-        int more = nf2_sweep_step(fs);
+        more = nf2_sweep_step(fs);
         fs->idle = 0;
         NF2_TRY(more);
         if (more == 0) {

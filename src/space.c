@@ -230,7 +230,7 @@ uint32_t nf2_space_erased(const nf2_t *fs, uint32_t start, uint32_t count)
 }
 
 /* Groups in which what is free is on record as erased, or a part of it: up to `ahead`. */
-static uint32_t groups_erased(const nf2_t *fs)
+static NF2_APART uint32_t groups_erased(const nf2_t *fs)
 {
     uint32_t first = fs->now_window * fs->window_blocks;
     return fs->erased_groups | nf2_space_group(fs, first + fs->ahead - 1u);

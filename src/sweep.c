@@ -311,7 +311,7 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
     int result = NF2_OK;
 
     NF2_NEAR(walk);
-    NF2_ASSERT(fs->opened || !nf2_log_fits(fs, fs->root_end, NF2_STATE_BYTES));
+    NF2_ASSERT(fs->opened || fs->root_end == UINT16_MAX);
     fs->walk_hard = 0;          /* an error may have ended the last search */
     walk->joins = JOINS;
     NF2_TRY(nf2_group_end(fs, NF2_OK)); /* else it could only mark */

@@ -23,6 +23,8 @@ int nf2_wear_look(nf2_t *fs);
 /* What is on record of a window: of each group so many bytes. */
 #define NF2_WEAR_BYTES 3u
 #define NF2_WEAR_COUNT 8u       /* an erase of one block, in them */
+#define NF2_WEAR_BELOW 0xFF0000u /* from here on: less than none. A window that is left gives back
+                                   what is free in it, also where that was never counted */
 struct nf2_counts {
     union {
         struct nf2_key key;     /* only until they are found: stack */
@@ -37,7 +39,7 @@ int nf2_wear_load(nf2_t *fs, uint32_t window, struct nf2_counts *counts);
 static inline uint32_t nf2_wear_of(const nf2_t *fs, const struct nf2_counts *counts, uint32_t group)
 {
     uint32_t value = nf2_get24(counts->bytes + group * NF2_WEAR_BYTES);
-    return value / NF2_WEAR_COUNT / nf2_group_blocks(fs);
+    return value < NF2_WEAR_BELOW ? value / NF2_WEAR_COUNT / nf2_group_blocks(fs) : 0;
 }
 
 /* The least and the most of all groups. */

@@ -516,6 +516,32 @@ TEST(sessions)
     short_sessions("tinyecc1m", true, 1000, 110);
 }
 
+/* A window that was never full is left: no group has more erases than any block of the chip. */
+TEST(counts_of_a_new_volume)
+{
+    static struct volume volume;
+    unsigned too_many = 0, most = 0;
+    struct nf2_health health;
+
+    volume_up(&volume, "w25q64"); /* four windows */
+    CHECK_EQ(put(&volume, "table", 2u << 20, 1), NF2_OK);
+    for (unsigned i = 0; i < 400; i++) {
+        CHECK_EQ(put(&volume, "again", 65000, i), NF2_OK);
+        CHECK_EQ(nf2_health(&volume.fs, &health), NF2_OK);
+        uint32_t worn = 0;
+        for (uint32_t block = 0; block < volume.fs.blocks; block++) {
+            uint32_t erases = vflash_wear(volume.flash, block);
+            worn = erases > worn ? erases : worn;
+        }
+        too_many += health.erases_max > worn + 1;
+        most = health.erases_max > most ? health.erases_max : most;
+    }
+    printf("a new volume: %u times of 400 more erases of the most worn group than of any block, up to %u\n", too_many,
+           most);
+    CHECK_EQ(too_many, 0);
+    volume_down(&volume, true);
+}
+
 /*
  * Where little of a window is free, idle time erases what is free of a group that is partly in use. A node of that group that
  * is replaced afterwards is not erased, and an unmount must not give it back beside what is.
@@ -557,6 +583,7 @@ TEST(freed_in_a_part)
 
 int main(void)
 {
+    RUN(counts_of_a_new_volume);
     RUN(freed_in_a_part);
     RUN(sessions);
     RUN(part_of_a_group);
