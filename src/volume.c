@@ -252,8 +252,8 @@ static int leave(nf2_t *fs)
     if (fs->cut) {              /* it is left cleanly, unless that takes a search for blocks */
         (void)nf2_journal_open(fs);
     }
-    if (!fs->opened) {
-        return NF2_OK;          /* nothing was changed */
+    if (!fs->opened) {          /* nothing was changed */
+        return fs->broken ? NF2_ERR_IO : NF2_OK;
     }
     if (fs->group_busy == NF2_GROUP_NONE) {
         fs->group_at = 0;
