@@ -13,7 +13,17 @@ from typing import IO, TYPE_CHECKING, Any, Literal, overload
 
 from . import interrupts
 from . import errors as codes
-from .errors import EXIST, INVAL, ISDIR, NOENT, NOSPC, NOTDIR, NF2Error, OutOfRange
+from .errors import (
+    EXIST,
+    INVAL,
+    ISDIR,
+    NAMETOOLONG,
+    NOENT,
+    NOSPC,
+    NOTDIR,
+    NF2Error,
+    OutOfRange,
+)
 from .native import Finding, decode
 
 if TYPE_CHECKING:
@@ -49,6 +59,17 @@ def text_of(path: AnyPath) -> str:
     """A path as text; bytes that are not UTF-8 pass as surrogates."""
     raw = path if isinstance(path, bytes) else os.fspath(path)
     return decode(raw) if isinstance(raw, bytes) else raw
+
+
+def refuse_depth(path: str) -> None:
+    """What no walk reaches is not made: it could not be listed, copied or removed."""
+    levels = posixpath.normpath("/" + path.strip("/")).count("/")
+    if levels > DEPTH_MAX:
+        text = (
+            f"the path has {levels} levels of directories, and {DEPTH_MAX} is the most; "
+            "choose a shorter path"
+        )
+        raise NF2Error(NAMETOOLONG, text, path)
 
 
 def open_flags(mode: str) -> int:
@@ -342,11 +363,14 @@ class Volume:
 
     def mkdir(self, path: AnyPath) -> None:
         """Makes a directory; the one above it must exist. Durable on return."""
-        self.image.mkdir(text_of(path))
+        path = text_of(path)
+        refuse_depth(path)
+        self.image.mkdir(path)
 
     def makedirs(self, path: AnyPath, exist_ok: bool = False) -> None:
-        """Makes a directory and those above it."""
+        """Makes a directory and those above it; nothing where there would be more than DEPTH_MAX."""
         parts = [part for part in text_of(path).split("/") if part]
+        refuse_depth(text_of(path))
         for index in range(1, len(parts) + 1):
             directory = "/" + "/".join(parts[:index])
             try:

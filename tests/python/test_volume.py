@@ -5,7 +5,7 @@ import pytest
 
 import nf2fs
 from nf2fs.errors import NOENT, NOSPC, NOTEMPTY, NF2Error
-from nf2fs.volume import O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY, open_flags
+from nf2fs.volume import DEPTH_MAX, O_APPEND, O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY, open_flags
 
 
 def test_flags_of_modes():
@@ -196,3 +196,16 @@ def test_a_file_opened_for_one_thing_does_not_do_the_other(image):
             for call in (lambda: file.write(b"x"), file.truncate, lambda: file.preallocate(9)):
                 with pytest.raises(io.UnsupportedOperation):
                     call()
+
+
+def test_what_is_too_deep_is_not_made(image, nf2):
+    """What is made can be removed again: no walk goes deeper than mkdir does."""
+    deepest = "/a" * DEPTH_MAX
+    for options in ((), ("-p",)):
+        code, _, err = nf2("mkdir", *options, image, deepest + "/a")
+        assert code == 1 and "513 levels" in err and "512 is the most" in err
+    assert nf2("ls", image) == (0, "", "")
+    assert nf2("mkdir", "-p", image, deepest)[0] == 0
+    assert nf2("mkdir", image, deepest + "/a")[0] == 1
+    assert nf2("rm", "-r", "-f", image, "/a")[0] == 0
+    assert nf2("ls", image) == (0, "", "")
