@@ -170,6 +170,18 @@ def test_a_mount_in_the_background_says_what_a_command_says(tmp_path, capfd, mon
     assert "--chip" in capfd.readouterr().err
 
 
+def test_a_mount_point_is_empty(image, nf2, tmp_path, monkeypatch):
+    """It is looked at before anything of FUSE is."""
+    monkeypatch.setattr(fuse_run, "run", lambda *_: pytest.fail("the mount begins"))
+    monkeypatch.setattr(fuse_run, "start_in_background", lambda *_: pytest.fail("it begins"))
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / ".hidden").write_text("")
+    for options in ((), ("--background",)):
+        code, _, err = nf2("mount", *options, image, full)
+        assert code == 1 and err.startswith(f"nf2: {full}: the directory is not empty; ")
+
+
 @compiled
 def test_a_volume_behind_the_first_byte(flash, nf2, tmp_path):
     parts = tmp_path / "parts.img"

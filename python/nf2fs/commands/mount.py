@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from ..errors import INVAL, NOENT, NOTDIR, NF2Error
+from ..errors import INVAL, NOENT, NOTDIR, NOTEMPTY, NF2Error
 from .app import ChipOption, ImageArg, app, note, say
 
 
@@ -64,6 +64,7 @@ def mount(
         raise NF2Error(code, text, directory)
     if os.path.ismount(directory):
         raise NF2Error(INVAL, "something is mounted there already", directory)
+    _refuse_full(directory)
     from .. import fuse_run
 
     arguments = fuse_run.Arguments(
@@ -84,3 +85,11 @@ def mount(
     say(f"{image} is unmounted" + (f" ({ended_by})" if ended_by else ""))
     if lost:
         raise typer.Exit(1)
+
+
+def _refuse_full(directory: str) -> None:
+    """A mount would hide what is in it."""
+    with os.scandir(directory) as entries:
+        if next(entries, None) is not None:
+            text = "the directory is not empty; name one that is, or make one with mkdir"
+            raise NF2Error(NOTEMPTY, text, directory)
