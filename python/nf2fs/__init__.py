@@ -12,8 +12,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as in typing, which takes long to import: see nf2fs.cli
 
 if TYPE_CHECKING:
     from .devices import BadBlock, BlockDevice, format_device, open_device, open_memory
@@ -34,6 +33,8 @@ def __getattr__(name: str):
     """Imports what is asked for when it is asked for: the commands start faster."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
     globals()[name] = value
     return value

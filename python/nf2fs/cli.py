@@ -2,7 +2,8 @@
 """`nf2`: image files of NF2FS volumes. The commands are the modules of `nf2fs.commands`.
 
 Exit codes: 0 done, 1 an error, 2 wrong usage, 128 + N ended by signal N (`nf2 check` and `nf2 get`
-have others). What is imported late is imported late so that a signal is never met by a traceback.
+have others). What is imported late is imported late so that a signal is not met by a traceback:
+before `main` only Python itself can be interrupted, and what this module imports.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-
-from . import interrupts
 
 OUTPUT = "standard output"
 ANSWERS = ("check", "diff")  # 1 is what these found: trouble is 2
@@ -74,9 +73,34 @@ def _give_output_up() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _meet_signals() -> None:
+    """Until the first handler is there Ctrl-C raises KeyboardInterrupt, and the finalizers of an
+    import swallow it."""
+    before = sys.unraisablehook
+
+    def end() -> None:
+        os.write(2, b"nf2: interrupted\n")
+        os._exit(130)
+
+    def swallowed(lost) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            end()
+        before(lost)
+
+    sys.unraisablehook = swallowed
+    try:
+        from . import interrupts
+
+        interrupts.end_quietly("nf2")
+    except KeyboardInterrupt:
+        end()
+    finally:
+        sys.unraisablehook = before
+
+
 def main(arguments: list[str] | None = None) -> None:
-    interrupts.end_quietly("nf2")
-    from . import commands
+    _meet_signals()
+    from . import commands, interrupts
 
     commands.load()
     code: int | str | None

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -28,6 +29,8 @@ _shields = 0
 _safe_places = 0
 _waiting: int | None = None
 _ending = False
+_hook = None  # that of the caller, from `raise_once` to `ignore`
+AGAIN_S = 0.001
 
 
 def end_quietly(name: str) -> None:
@@ -43,7 +46,11 @@ def end_quietly(name: str) -> None:
 def ignore() -> None:
     """All is done, or given up: what is left is to say so, and the end of the process. A signal in
     there must not make a command that has said what it did seem interrupted."""
+    global _hook
     _set(signal.SIG_IGN)
+    if _hook is not None:
+        _stop_timer()
+        sys.unraisablehook, _hook = _hook, None
 
 
 def _set(handler) -> None:
@@ -55,9 +62,37 @@ def _set(handler) -> None:
 def raise_once() -> None:
     """From now on the first signal raises Interrupted, outside of shields; later ones change
     nothing."""
-    global _ending, _waiting
+    global _ending, _waiting, _hook
     _ending, _waiting = False, None
+    if _hook is None:
+        _hook, sys.unraisablehook = sys.unraisablehook, _swallowed
     _set(_handle)
+
+
+def _swallowed(lost) -> None:
+    """Python goes on where a handler raises in a finalizer, such as those of an import: the signal
+    comes again, a moment later."""
+    if issubclass(lost.exc_type, Interrupted):
+        _come_again(lost.exc_value.number)
+    elif _hook is not None:
+        _hook(lost)
+
+
+def _come_again(number: int) -> None:
+    global _ending
+    _ending = False
+
+    def handler(_number: int, frame) -> None:
+        _stop_timer()
+        _handle(number, frame)
+
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+
+
+def _stop_timer() -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 def _handle(number: int, _frame) -> None:
