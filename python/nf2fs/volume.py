@@ -55,6 +55,11 @@ class Stat:
         return self.type == TYPE_FILE
 
 
+IN_THE_WAY = (
+    "is a file, so no directory can be made there; choose another name, or remove the file first"
+)
+
+
 def text_of(path: AnyPath) -> str:
     """A path as text; bytes that are not UTF-8 pass as surrogates."""
     raw = path if isinstance(path, bytes) else os.fspath(path)
@@ -376,8 +381,11 @@ class Volume:
             try:
                 self.image.mkdir(directory)
             except NF2Error as error:
-                last = index == len(parts)
-                if error.code != EXIST or not self.isdir(directory) or (last and not exist_ok):
+                if error.code != EXIST:
+                    raise
+                if not self.isdir(directory):
+                    raise NF2Error(EXIST, IN_THE_WAY, directory) from None
+                if index == len(parts) and not exist_ok:
                     raise
 
     def remove(self, path: AnyPath, recursive: bool = False) -> None:

@@ -100,6 +100,37 @@ def test_what_cannot_be_removed_or_made(image, nf2):
     assert nf2("ls", image, "/")[1].split()[-1].strip("/") == "kept"
 
 
+def test_a_file_in_the_way_of_a_directory(image, nf2, tmp_path):
+    (tmp_path / "tree" / "f").mkdir(parents=True)
+    (tmp_path / "file").write_text("new")
+    nf2("put", image, tmp_path / "file", "/f")
+    there = "nf2: /f: is a file, so no directory can be made there; choose another name, or remove"
+    for command in (
+        ("mkdir", "-p", image, "/f"),
+        ("mkdir", "-p", image, "/f/g"),
+        ("put", image, tmp_path / "tree", "/"),
+    ):
+        code, _, err = nf2(*command)
+        assert code == 1 and err == f"{there} the file first\n"
+    for command in (("mkdir", image, "/f/g/h"), ("put", image, tmp_path / "file", "/f/g")):
+        code, _, err = nf2(*command)
+        assert code == 1 and f"{command[-1]}: /f is a file, not a directory" in err
+    nf2("mkdir", image, "/d")
+    for taken in ("/f", "/d"):
+        kind = "file" if taken == "/f" else "directory"
+        code, _, err = nf2("mkdir", image, taken)
+        assert code == 1 and err.startswith(f"nf2: {taken}: a {kind} of this name exists")
+
+
+def test_put_to_a_directory_that_is_not_there(image, nf2, tmp_path):
+    (tmp_path / "file").write_text("new")
+    for target, above in (("/x/y", "/x"), ("x/", "/x"), ("/x/y/z/", "/x/y/z")):
+        code, _, err = nf2("put", image, tmp_path / "file", target)
+        assert code == 1 and f": there is no directory {above}; make it with nf2 mkdir -p" in err
+    assert nf2("ls", image) == (0, "", "")
+    assert nf2("put", image, tmp_path / "file", "/x")[0] == 0
+
+
 def test_a_directory_is_not_copied_to_a_file(image, nf2, tmp_path):
     (tmp_path / "hello.txt").write_text("hello")
     code, _, err = nf2("get", image, "/", tmp_path / "hello.txt")

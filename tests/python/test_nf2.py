@@ -289,7 +289,7 @@ def test_errors_name_what_is_wrong(tmp_path, nf2, monkeypatch):
         (("mv", "flash.img", "/none", "/d/x"), "/none: not found"),
         (("mv", "flash.img", "/d/e", "/d/file/x"),
          "/d/file/x: not a directory"),
-        (("put", "flash.img", "name", "/none/x"), "/none/x: not found"),
+        (("put", "flash.img", "name", "/none/x"), "/none/x: there is no directory /none; make it with nf2 mkdir -p"),
         (("format", "small.img", "--chip", "w25q80@0+64K"),
          "small.img: too small for a volume: 16 blocks, and it takes 32 at least"),
         (("top", "--once", "flash.img"), "flash.img: is not a trace of a chip"),

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import posixpath
+
 from .. import show, trees
+from ..volume import Volume
 from .app import note
 
 INCOMPLETE = 3      # exit code: something could not be copied
@@ -36,3 +39,17 @@ def report_unread_owners(unread: list[tuple[str, str]]) -> None:
 
 def count_text(number: int, size: int) -> str:
     return f"{number} file{'s' * (number != 1)}, {show.size_text(size)}"
+
+
+def missing(volume: Volume, path: str, remedy: str) -> str | None:
+    """Why nothing can be made at `path`: what is above it is not there, or is a file; None: it is
+    a directory."""
+    above = posixpath.dirname("/" + path.strip("/"))
+    place = above
+    while place != "/":
+        if volume.isfile(place):
+            return f"{show.printable(place)} is a file, not a directory; choose another place"
+        place = posixpath.dirname(place)
+    if volume.exists(above):
+        return None
+    return f"there is no directory {show.printable(above)}; {remedy}"

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import posixpath
 from typing import Annotated
 
 import typer
 
-from .. import show
-from ..errors import NOENT, NF2Error
+from ..errors import EXIST, NOENT, NOTDIR, NF2Error
 from ..images import open_image
 from ..volume import Volume
+from ._copying import missing
 from .app import ChipOption, ImageArg, JsonOption, PathsArg, app, print_json
 
 
@@ -38,8 +37,10 @@ def _make(volume: Volume, path: str) -> None:
     try:
         volume.mkdir(path)
     except NF2Error as error:
-        above = posixpath.dirname(path.rstrip("/"))
-        if error.code != NOENT or volume.exists(above):
+        if error.code == EXIST:
+            kind = "directory" if volume.isdir(path) else "file"
+            raise NF2Error(EXIST, f"a {kind} of this name exists already", path) from None
+        text = missing(volume, path, "-p makes it, too")
+        if error.code not in (NOENT, NOTDIR) or text is None:
             raise
-        text = f"there is no directory {show.printable(above)}; -p makes it, too"
-        raise NF2Error(NOENT, text, path) from None
+        raise NF2Error(error.code, text, path) from None

@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from .. import interrupts, trees
-from ..errors import NF2Error
+from ..errors import NOENT, NOTDIR, NF2Error
 from ..images import open_image
-from ._copying import INCOMPLETE, count_text, plan_json, report_skipped
+from ..volume import Volume
+from ._copying import INCOMPLETE, count_text, missing, plan_json, report_skipped
 from .app import ChipOption, ImageArg, JsonOption, app, note, print_json, progress, say
 
 
@@ -43,9 +44,10 @@ def put(
             try:
                 trees.run_put(volume, plan, lambda size: bars.advance(task, size))
             except (NF2Error, OSError) as error:
+                error = _clearer(volume, error)
                 if len(plan.files) > 1:
                     note(f"{_came(plan, image)} before this:")
-                raise error
+                raise error from None
             except interrupts.Interrupted as stop:
                 stop.done = _came(plan, image) + ("" if plan.done == len(plan.files) else ", the others were not")
                 raise
@@ -57,6 +59,15 @@ def put(
         say(f"{count_text(len(plan.files), plan.bytes)} put into {image}")
     if any(reason != trees.IMAGE_ITSELF for _, reason in plan.skipped):
         raise typer.Exit(INCOMPLETE)
+
+
+def _clearer(volume: Volume, error: OSError) -> OSError:
+    """What was wrong with a new file may be the directory that it was to be in."""
+    if isinstance(error, NF2Error) and error.code in (NOENT, NOTDIR) and error.path:
+        text = missing(volume, error.path, "make it with nf2 mkdir -p")
+        if text is not None:
+            return NF2Error(error.code, text, error.path)
+    return error
 
 
 def _came(plan: trees.Plan, image: str) -> str:
