@@ -27,7 +27,10 @@ def _run(application, name: str, arguments: list[str] | None) -> int:
     from .show import error_line
 
     _name_output()
+    given = sys.argv[1:] if arguments is None else arguments
     try:
+        if name == "nf2":
+            _refuse_empty(given)
         try:
             application(arguments, prog_name=name)
         finally:
@@ -39,8 +42,17 @@ def _run(application, name: str, arguments: list[str] | None) -> int:
         print(f"{name}: {error_line(error)}", file=sys.stderr)
         if getattr(error, "filename", None) == OUTPUT:
             _give_output_up()
-    given = sys.argv[1:] if arguments is None else arguments
     return 2 if name == "nf2" and given and given[0] in ANSWERS else 1
+
+
+def _refuse_empty(given: list[str]) -> None:
+    """An empty word is a variable of the shell that was not set: nothing is named so."""
+    from .errors import INVAL, NF2Error
+
+    if "" in given:
+        behind = (["nf2"] + given)[given.index("")]
+        text = f"the argument behind {behind} is empty; a name or a path is needed there"
+        raise NF2Error(INVAL, text)
 
 
 class _Output(io.FileIO):

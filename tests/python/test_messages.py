@@ -131,6 +131,33 @@ def test_put_to_a_directory_that_is_not_there(image, nf2, tmp_path):
     assert nf2("put", image, tmp_path / "file", "/x")[0] == 0
 
 
+@pytest.mark.parametrize(
+    "code, behind, arguments",
+    [
+        (1, "ls", ("ls", "")),
+        (1, "IMAGE", ("ls", "IMAGE", "")),
+        (1, "IMAGE", ("mkdir", "-p", "IMAGE", "")),
+        (1, "IMAGE", ("put", "IMAGE", "", "/")),
+        (1, "file", ("put", "IMAGE", "file", "")),
+        (1, "/log", ("get", "IMAGE", "/log", "")),
+        (1, "IMAGE", ("get", "IMAGE", "", "out")),
+        (1, "format", ("format", "", "--chip", "tiny")),
+        (1, "--chip", ("ls", "--chip", "", "IMAGE")),
+        (2, "check", ("check", "")),
+        (2, "-o", ("check", "--repair", "-o", "", "IMAGE")),
+        (2, "IMAGE", ("diff", "IMAGE", "")),
+    ],
+)
+def test_an_empty_argument(image, nf2, tmp_path, monkeypatch, code, behind, arguments):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("new")
+    before = image.read_bytes()
+    given = [str(image) if one == "IMAGE" else one for one in arguments]
+    text = f"the argument behind {image if behind == 'IMAGE' else behind} is empty"
+    assert nf2(*given) == (code, "", f"nf2: {text}; a name or a path is needed there\n")
+    assert image.read_bytes() == before and sorted(os.listdir()) == ["file", image.name]
+
+
 def test_a_directory_is_not_copied_to_a_file(image, nf2, tmp_path):
     (tmp_path / "hello.txt").write_text("hello")
     code, _, err = nf2("get", image, "/", tmp_path / "hello.txt")

@@ -42,8 +42,6 @@ def rm(
 
 
 def _refuse(path: str, recursive: bool) -> None:
-    if not path:
-        raise NF2Error(INVAL, "the name of what is to be removed is empty")
     if _is_root(path) and not recursive:
         raise NF2Error(INVAL, "the root cannot be removed; -r removes what is in it", path)
 
