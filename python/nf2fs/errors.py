@@ -34,6 +34,10 @@ REMEDIES = {
         "pass the chip and the part of it that the volume takes as chip='NAME@OFFSET+SIZE'",
         "name the chip and the part of it that the volume takes: --chip NAME@OFFSET+SIZE",
     ),
+    "catalogue": (
+        "nf2fs.native.load().chips() lists the names",
+        "`nf2 chips` lists the names",
+    ),
     "new": ("choose a file that does not exist", "choose a file that does not exist"),
 }
 

@@ -358,7 +358,9 @@ class Library:
             )
             < 0
         ):
-            raise NF2Error(NOENT, self._text(message) or "no such chip", None)
+            unknown = not wanted.startswith("generic-") and not os.path.exists(wanted)
+            remedy = "catalogue" if unknown else None
+            raise NF2Error(NOENT, self._text(message) or "no such chip", None, remedy)
         return Chip(
             wanted, self._text(name), self._text(description), *(int(value) for value in out)
         )

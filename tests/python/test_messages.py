@@ -252,6 +252,14 @@ def test_a_volume_behind_the_first_byte(flash, nf2, tmp_path):
 
 
 @compiled
+def test_a_chip_that_there_is_not(flash, nf2, tmp_path):
+    for command in (("ls", flash), ("check", flash), ("format", tmp_path / "new")):
+        code, _, err = nf2(*command, "--chip", "w25q65")
+        assert code == (2 if command[0] == "check" else 1)
+        assert "named 'w25q65', nor is there such a chip file; `nf2 chips` lists the names" in err
+
+
+@compiled
 def test_dump_says_nothing_of_no_bytes(tmp_path, nf2):
     path = tmp_path / "flash.img"
     nf2fs.format_image(path, "tiny256k")
