@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from . import chips, files, interrupts, native
 from .errors import CORRUPT, EXIST, GEOMETRY, VERSION, NF2Error
-from .images import open_locked
+from .images import open_locked, refuse_other
 from .locks import ImageLock
 from .native import Finding, Item, Note
 from .volume import Volume
@@ -140,6 +140,7 @@ def find_chip(path: str, chip: str | None) -> native.Chip:
     library = native.load()
     kept = chips.remembered(path)
     if chip is not None:
+        _refuse_other(path, chip)
         return library.chip(chip)
     size = os.path.getsize(path)
     if kept is not None and not _is_of_another(path, size, kept):
@@ -171,6 +172,15 @@ def find_chip(path: str, chip: str | None) -> native.Chip:
         )
     choice = list(possible.values()) or candidates[:1]
     return choice[0] if len(choice) == 1 else max(choice, key=lambda one: _promise(path, one))
+
+
+def _refuse_other(path: str, chip: str) -> None:
+    """As another chip there is nothing but damage in a whole image."""
+    library = native.load()
+    try:
+        open_locked(path, chip, None, read_only=True, library=library).close()
+    except NF2Error as error:
+        refuse_other(error, path, chip, library)
 
 
 def _is_of_another(path: str, size: int, kept: str) -> bool:

@@ -143,6 +143,21 @@ def recognise(path: str, library: native.Library) -> Recognised | None:
         )
 
 
+def other(path: str, chip: native.Chip, library: native.Library) -> str | None:
+    """What to say where the volume of an image, at its first byte, is for another chip than this
+    one."""
+    found = recognise(path, library) if chip.volume_offset == 0 else None
+    if found is None or found.size != os.path.getsize(path):
+        return None
+    if (found.size, found.block_size, found.program_unit) == (
+        chip.size,
+        chip.block_size,
+        chip.program_unit,
+    ):
+        return None
+    return f"the volume is for {found.text(library)}, not for chip {chip.name}"
+
+
 def _answers(data, candidate: Recognised, library: native.Library) -> bool:
     return library.probe(data, candidate.geometry) in (0, CORRUPT)
 

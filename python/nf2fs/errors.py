@@ -38,6 +38,10 @@ REMEDIES = {
         "nf2fs.native.load().chips() lists the names",
         "`nf2 chips` lists the names",
     ),
+    "other": (
+        "leave chip= out, or name the right one",
+        "leave --chip out, or name the right one",
+    ),
     "new": ("choose a file that does not exist", "choose a file that does not exist"),
 }
 

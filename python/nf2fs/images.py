@@ -124,7 +124,12 @@ def open_image(
     path = os.fspath(path)
     lock = ImageLock(path, exclusive=not read_only)
     try:
-        return open_locked(path, chip, lock, read_only=read_only, library=library)
+        try:
+            return open_locked(path, chip, lock, read_only=read_only, library=library)
+        except NF2Error as error:
+            if chip is not None:
+                refuse_other(error, path, chip, library)
+            raise
     except BaseException:
         lock.release()
         raise
@@ -149,6 +154,14 @@ def open_locked(
             "Remove that file if it is wrong"
         )
         raise NF2Error(error.code, text, path) from None
+
+
+def refuse_other(error: NF2Error, path: str, chip: str, library) -> None:
+    """Raises a clearer error than that of a mount, where the chip is not that of the image."""
+    if error.code == GEOMETRY:
+        text = chips.other(path, library.chip(chip), library)
+        if text is not None:
+            raise NF2Error(GEOMETRY, text, path, "other") from None
 
 
 def _open_as(

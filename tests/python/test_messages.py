@@ -260,6 +260,24 @@ def test_a_chip_that_there_is_not(flash, nf2, tmp_path):
 
 
 @compiled
+def test_an_image_of_another_chip(flash, nf2, tmp_path):
+    """A check or a repair as that chip would find nothing but damage."""
+    before = flash.read_bytes()
+    for chip in ("w25q64", "generic-262144-256-8192-1", "generic-262144-256-4096-16"):
+        for command in (
+            ("check", flash),
+            ("check", "--repair", flash),
+            ("ls", flash),
+            ("salvage", flash, tmp_path / "out"),
+        ):
+            code, out, err = nf2(*command, "--chip", chip)
+            assert (code, out) == (2 if command[0] == "check" else 1, "")
+            assert f"{flash}: the volume is for tiny256k" in err
+            assert err.endswith(f"not for chip {chip}; leave --chip out, or name the right one\n")
+    assert flash.read_bytes() == before and sorted(os.listdir(tmp_path)) == [flash.name]
+
+
+@compiled
 def test_dump_says_nothing_of_no_bytes(tmp_path, nf2):
     path = tmp_path / "flash.img"
     nf2fs.format_image(path, "tiny256k")

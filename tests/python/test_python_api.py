@@ -146,11 +146,13 @@ def test_errors_are_those_of_python(volume):
 
 def test_errors_speak_to_python(tmp_path):
     (tmp_path / "odd").write_bytes(b"x" * 1000)
+    nf2fs.format_image(tmp_path / "whole", CHIP)
     for call in (
         lambda: nf2fs.open_image(tmp_path / "odd"),
         lambda: nf2fs.format_image(tmp_path / "odd", CHIP),
         lambda: nf2fs.open_image(tmp_path / "none"),
         lambda: nf2fs.open_memory("none"),
+        lambda: nf2fs.open_image(tmp_path / "whole", "w25q64"),
         lambda: nf2fs.open_memory(CHIP, b"short"),
     ):
         with pytest.raises(NF2Error) as caught:
