@@ -313,6 +313,9 @@ const char *rep_key_text(struct repair *r, const struct rep_key *key)
     const struct item *item = rep_item_of(r, key->id);
     char name[NF2_KEY_MAX + 1] = "";
 
+    if (key->id == NF2_SYSTEM_ID) {
+        return "/"; /* these keys are in front of all names */
+    }
     path = path != NULL ? path : rep_text(r, "id %u", key->id);
     if (key->length == 4 && item != NULL && item->out.type == NF2_TYPE_FILE) {
         return rep_text(r, "%s from byte %u on", path, rep_key_value(key));

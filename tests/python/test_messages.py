@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import formats
 import pytest
 
 import nf2fs
@@ -275,6 +276,22 @@ def test_an_image_of_another_chip(flash, nf2, tmp_path):
             assert f"{flash}: the volume is for tiny256k" in err
             assert err.endswith(f"not for chip {chip}; leave --chip out, or name the right one\n")
     assert flash.read_bytes() == before and sorted(os.listdir(tmp_path)) == [flash.name]
+
+
+@compiled
+def test_the_front_of_the_tree_has_a_name(tmp_path, nf2):
+    """What is lost there is said to begin at the root directory."""
+    path = tmp_path / "flash.img"
+    nf2fs.format_image(path, "tiny256k")
+    with nf2fs.open_image(path) as volume:
+        volume.mkdir("/d")
+        for index in range(120):
+            volume.write_bytes(f"/d/file {index}", bytes([index]) * (index * 7 % 90))
+    whole, lines = path.read_bytes(), []
+    for leaf in formats.heads(whole, 4096, b"N", 0):
+        path.write_bytes(whole[: leaf * 4096] + bytes(4096) + whole[(leaf + 1) * 4096 :])
+        lines += [one for one in nf2("check", path)[1].splitlines() if "names from" in one]
+    assert any("names from / to " in one for one in lines) and "id 0" not in "".join(lines)
 
 
 @compiled
