@@ -61,7 +61,8 @@ def in_the_way(path: Path, chip: str, library=None) -> str | None:
 def _in_the_way(path: str, facts: native.Chip) -> str | None:
     size = os.path.getsize(path)
     if size != facts.size:
-        return f"exists with {size} bytes, chip {facts.name} has {facts.size}" if size else None
+        text = f"has {size} bytes, not the {facts.size} of chip {facts.name}, and would be replaced"
+        return text if size else None
     first = facts.volume_offset
     if _is_blank(path, first, facts.volume_size or facts.size - first):
         return None
@@ -102,7 +103,10 @@ def _format(place: str, facts: native.Chip, path: str, erase: bool, library) -> 
 def _format_error(error: NF2Error, facts: native.Chip) -> str:
     blocks = (facts.volume_size or facts.size - facts.volume_offset) // facts.block_size
     if error.code == NOSPC and blocks < BLOCKS_MIN:
-        return f"too small for a volume: {blocks} blocks, and it takes {BLOCKS_MIN} at least"
+        return (
+            f"too small for a volume: {blocks} blocks, and it takes {BLOCKS_MIN} at least; "
+            "choose a larger chip, or a larger part of it"
+        )
     return error.text
 
 

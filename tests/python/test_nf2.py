@@ -291,7 +291,7 @@ def test_errors_name_what_is_wrong(tmp_path, nf2, monkeypatch):
          "/d/file/x: not a directory"),
         (("put", "flash.img", "name", "/none/x"), "/none/x: there is no directory /none; make it with nf2 mkdir -p"),
         (("format", "small.img", "--chip", "w25q80@0+64K"),
-         "small.img: too small for a volume: 16 blocks, and it takes 32 at least"),
+         "small.img: too small for a volume: 16 blocks, and it takes 32 at least; choose a larger chip, or a larger part of it"),
         (("top", "--once", "flash.img"), "flash.img: is not a trace of a chip"),
     ):  # fmt: skip
         assert nf2(*arguments) == (1, "", f"nf2: {expected}\n")

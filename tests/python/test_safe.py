@@ -252,6 +252,8 @@ def test_format_asks_before_it_destroys(flash, nf2):
     for chip in (CHIP, "w25q80"):
         code, _, err = nf2("format", flash, "--chip", chip)
         assert code == 1 and "--force" in err and flash.read_bytes() == before
+        other = f"{flash} has 2097152 bytes, not the 1048576 of chip w25q80, and would be replaced. "
+        assert (other in err) == (chip == "w25q80")
         with pytest.raises(NF2Error) as caught:
             images.format_image(flash, chip)
         assert "force=True" in str(caught.value) and "--" not in str(caught.value)
