@@ -342,13 +342,13 @@ static NF2_APART int turn(nf2_t *fs)
     for (uint32_t tries = nf2_journal_tries(fs); tries > 0 && result == NF2_FAILED_BLOCK; tries--) {
         bool suspect = fs->next_suspect && !NF2_BROKEN(NF2_FAULT_NEXT);
         uint32_t block = fs->root_next;
-        if (block == old) {
-            break;              /* what the anchor names */
+        find_next(fs, old);
+        if (block == old) {     /* what the anchor names: there was no other one */
+            continue;
         }
         result = suspect ? nf2_flash_erase(fs, block, 1) : NF2_OK;
         fs->erases += suspect;
         fs->root_end = 0;
-        find_next(fs, old);
         if (result == NF2_OK) {
             result = write_state(fs, block);
         }
@@ -360,11 +360,10 @@ static NF2_APART int turn(nf2_t *fs)
             end = pass_over(fs, end);
         }
     }
-    if (result == NF2_OK && old != 0 && old != fs->root_next) { /* in a format it is 0 */
-        nf2_space_freed(fs, old);
-    }
     if (result < 0) {           /* what is known of the log is not what is there */
         fs->broken = true;
+    } else if (old != 0 && old != fs->root_next) { /* in a format it is 0 */
+        nf2_space_freed(fs, old);
     }
     return result == NF2_FAILED_BLOCK ? NF2_ERR_IO : result;
 }

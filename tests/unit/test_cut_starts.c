@@ -5,6 +5,7 @@
  * session writes all the same.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "api_volume.h"
 #include "check.h"
@@ -110,8 +111,88 @@ TEST(next_block_fails)
     }
 }
 
+/* A name of 208 bytes; they come in no order. */
+static const char *name_of(unsigned number)
+{
+    static char names[2][256];
+    char *name = names[number % 2];
+
+    snprintf(name, sizeof names[0], "%08lx%0200u", (unsigned long)((number + 1) * 2654435761u & 0xFFFFFFFFu), number);
+    return name;
+}
+
+/*
+ * A full volume: the block that the log goes on in fails in the middle of a session, and no other one is known to be free. A
+ * later session writes again.
+ */
+static bool goes_on(unsigned files)
+{
+    int status = NF2_OK;
+
+    vflash_break_block(volume.flash, volume.fs.root_next, false);
+    for (unsigned i = 0; i < 40 && status == NF2_OK; i++) {
+        char old[256];
+        strcpy(old, name_of(files - 1 - i));
+        status = nf2_rename(&volume.fs, old, name_of(5000 + i * 7919));
+    }
+    for (unsigned i = 0; i < 3 && status != NF2_OK; i++) {
+        CHECK(status == NF2_ERR_IO || status == NF2_ERR_NOSPC);
+        (void)nf2_unmount(&volume.fs);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+        status = nf2_remove(&volume.fs, name_of(70 + i));
+    }
+    return CHECK_EQ(status, NF2_OK) && CHECK_EQ(nf2_check(&volume.fs, NULL, NULL), 0);
+}
+
+static void full_volume(unsigned operation, uint32_t size)
+{
+    unsigned files = 0;
+    bool right = true;
+
+    volume_up(&volume, "tiny256k");
+    while (put(&volume, name_of(files), size, files) == NF2_OK) {
+        files++;
+    }
+    CHECK(files > 120);         /* the first 60 are renamed in sessions that are cut */
+    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+    for (unsigned i = 0; i < 60 && right; i++) {
+        struct vflash_cut cut = { .operation = operation, .byte = 30 };
+        struct vflash_checkpoint *before = vflash_save(volume.flash);
+        char old[256];
+
+        if (CHECK(before != NULL)) {
+            right = goes_on(files);
+            vflash_restore(volume.flash, before);
+            vflash_release(before);
+        }
+        if (!right) {
+            printf("  full of files of %u bytes: session %u, cut at operation %u\n", (unsigned)size, i, operation);
+        }
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+        vflash_cut_at(volume.flash, &cut);
+        strcpy(old, name_of(i % files));
+        if (nf2_rename(&volume.fs, old, name_of(7000 + i)) == NF2_OK) {
+            (void)nf2_rename(&volume.fs, name_of(7000 + i), old);
+        }
+        vflash_cut_at(volume.flash, NULL);
+        vflash_power_on(volume.flash);
+        CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+    }
+    volume_down(&volume, true);
+}
+
+TEST(next_block_fails_on_a_full_volume)
+{
+    for (unsigned operation = 1; operation <= 12; operation++) {
+        for (uint32_t size = 100; size <= 500; size += 200) {
+            full_volume(operation, size);
+        }
+    }
+}
+
 int main(void)
 {
     RUN(next_block_fails);
+    RUN(next_block_fails_on_a_full_volume);
     return check_done();
 }
