@@ -211,7 +211,8 @@ int nf2_mount_rdonly(nf2_t *fs, const struct nf2_config *config);
  * Writes what is pending and marks the volume as cleanly left. Files that are still open are closed
  * without a sync: their unsynced data is lost. From then on calls with handles or listings return
  * BADF; after the next mount open both anew. After an error the volume is not mounted either, and
- * the next mount treats it as after a power cut.
+ * the next mount treats it as after a power cut. So does the one behind a session that followed a
+ * power cut and changed nothing, if the volume knew of next to no free block.
  */
 int nf2_unmount(nf2_t *fs);
 
