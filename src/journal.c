@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "journal.h"
 
-#define LEAST_BLOCKS 4u         /* that a session is opened with: a turn may find bad ones */
+#define LEAST_BLOCKS 4u         /* to be known as free where a cut session turns the log */
 #define IDS_AHEAD 64u           /* ids that a CHECKPOINT gives out in advance */
 
 /* ---- what a CHECKPOINT holds ----------------------------------------------------------------- */

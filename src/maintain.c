@@ -140,7 +140,7 @@ int nf2_idle(nf2_t *fs, uint32_t budget_us)
         }
         share += SHARE_US;
         if (fs->group_busy) {
-            NF2_TRY(nf2_sweep_finish(fs));
+            NF2_TRY(nf2_sweep_begin(fs));
             NF2_TRY(nf2_change_begin(fs)); /* on record, else each session would apply it anew */
             continue;
         }

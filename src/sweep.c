@@ -62,7 +62,6 @@ static int take_over(nf2_t *fs, bool fresh)
 {
     struct nf2_space *space = &fs->space;
 
-    fs->walk_ready = false;
     NF2_TRY(nf2_walk_pin(fs));
     if (fs->now_window != fs->mark_window) { /* else nf2_wear_take() has seen to it */
         note_left(space, fs->now_window, fs->now_free);
@@ -122,9 +121,7 @@ static NF2_APART void count_window(nf2_t *fs)
     note_left(space, fs->mark_window, count);
     space->lap_free += count;
     space->lap_windows++;
-    fs->walk_ready = count > 0; /* what is full is not taken, unless all of a lap is */
     if (space->lap_windows >= nf2_windows(fs)) {
-        fs->walk_ready = true;
         /* else the count was kept up to date */
         if (!fs->space.lap_known || nf2_windows(fs) == 1 || fs->pristine) {
             fs->free = (uint16_t)space->lap_free;
@@ -167,6 +164,7 @@ static NF2_APART int end_walk(nf2_t *fs)
     if (same) {
         return take_over(fs, false);
     }
+    fs->walk_ready = true;
     return NF2_OK;
 }
 
@@ -214,6 +212,7 @@ static int next_window(nf2_t *fs)
     }
     if (fs->walk_ready || (NF2_BROKEN(NF2_FAULT_VICTIMS) && fs->walk_emptying)) {
         nf2_wear_take(fs);
+        fs->walk_ready = false;
         NF2_TRY(take_over(fs, false));
         return 1;
     }
@@ -422,7 +421,7 @@ static NF2_APART int pace(nf2_t *fs)
  * Begins the session, and finishes a GROUP; where that lacks blocks, walks look for some. With no
  * more to be found the session has begun by then: the search took windows.
  */
-int nf2_sweep_finish(nf2_t *fs)
+int nf2_sweep_begin(nf2_t *fs)
 {
     int result;
 
@@ -439,7 +438,7 @@ int nf2_sweep_ready(nf2_t *fs, bool urgent)
     uint32_t kept = nf2_space_kept(fs);
 
     fs->walk.idle_walks = 0;
-    NF2_TRY(nf2_sweep_finish(fs));
+    NF2_TRY(nf2_sweep_begin(fs));
     NF2_TRY(nodes_enough(fs, kept) ? nf2_bad_record(fs) : NF2_OK);
     NF2_TRY(pace(fs));
     /* a removal frees as many nodes as it takes: on a full volume each would walk in vain */

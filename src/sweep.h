@@ -29,7 +29,7 @@ int nf2_sweep_room(nf2_t *fs, uint32_t blocks);
  * Begins the session, if that was not done, and finishes a GROUP that is being applied; where that
  * lacks blocks, walks look for some.
  */
-int nf2_sweep_finish(nf2_t *fs);
+int nf2_sweep_begin(nf2_t *fs);
 
 /* One step of work: 1 if there may be more, 0 if not, or an error. */
 int nf2_sweep_step(nf2_t *fs);

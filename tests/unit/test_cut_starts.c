@@ -60,6 +60,7 @@ static bool writes(const struct device *device, bool idle_first)
             more = nf2_maintain(&volume.fs, 1000000);
         }
         right = CHECK_EQ(more, 0) && right;
+        right = (!idle_first || CHECK(volume.fs.opened)) && right; /* it looks for blocks, too */
         right = CHECK_EQ(put(&volume, "new", KEPT_BYTES, i), NF2_OK) && right;
         if (!CHECK_EQ(volume_again(&volume, i == 0), NF2_OK)) {
             return false;
