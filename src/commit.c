@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "commit.h"
 
+#include "refs.h"
 #include "rows.h"
 #include "sweep.h"
-#include "walked.h"
 
 int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op)
 {
@@ -272,4 +272,20 @@ int nf2_commit(nf2_t *fs, nf2_file_t *file)
     done = commit_pieces(fs, file);
     file->frames_block = done < 0 ? 0 : file->frames_block;
     return done;
+}
+
+int nf2_put_name(nf2_t *fs, const char *path, const void *body, uint32_t length)
+{
+    struct nf2_found found;
+    struct nf2_op op;
+
+    NF2_TRY(nf2_find(fs, path, 0, &found));
+    if (found.content.kind != 0) {
+        return NF2_ERR_EXIST;
+    }
+    if (!nf2_ends_with_name(&found)) {
+        return NF2_ERR_NOENT;
+    }
+    nf2_op_name(&op, &found, body, length);
+    return body != NULL ? nf2_change_last(fs, &op, 1) : NF2_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* commit.h - makes what a handle has written the content of its file. */
+/* commit.h - makes what a handle has written the content of its file; new names. */
 #ifndef NF2FS_CORE_COMMIT_H
 #define NF2FS_CORE_COMMIT_H
 
@@ -16,5 +16,11 @@ int nf2_commit_end(nf2_t *fs, nf2_file_t *file, uint32_t size);
  * or 1 of them.
  */
 int nf2_commit_orphan(const struct nf2_content *content, struct nf2_op *op);
+
+/*
+ * A new name, with the body of its entry; without one (NULL) it is only looked up. EXIST: there is
+ * one; NOENT: its directory is missing, or the path ends behind the name.
+ */
+int nf2_put_name(nf2_t *fs, const char *path, const void *body, uint32_t length);
 
 #endif

@@ -31,33 +31,6 @@ static int do_stat(nf2_t *fs, const char *path, struct nf2_stat *out)
     return NF2_OK;
 }
 
-/* Does the path end with the name? 'n/.' is no place for a new `n`. */
-static bool ends_with_name(const struct nf2_found *found)
-{
-    const char *behind = found->behind;
-
-    while (*behind == '/') {
-        behind++;
-    }
-    return *behind == '\0';
-}
-
-int nf2_put_name(nf2_t *fs, const char *path, const void *body, uint32_t length)
-{
-    struct nf2_found found;
-    struct nf2_op op;
-
-    NF2_TRY(nf2_find(fs, path, 0, &found));
-    if (found.content.kind != 0) {
-        return NF2_ERR_EXIST;
-    }
-    if (!ends_with_name(&found)) {
-        return NF2_ERR_NOENT;
-    }
-    nf2_op_name(&op, &found, body, length);
-    return body != NULL ? nf2_change_last(fs, &op, 1) : NF2_OK;
-}
-
 static int do_mkdir(nf2_t *fs, const char *path)
 {
     uint8_t body[5] = {NF2_BODY_DIR};
@@ -125,7 +98,7 @@ static int check_target(nf2_t *fs, const struct nf2_found *from, const struct nf
         return NF2_ERR_NOTDIR;
     }
     if (to->content.kind == 0) {
-        return ends_with_name(to) ? NF2_OK : NF2_ERR_NOENT;
+        return nf2_ends_with_name(to) ? NF2_OK : NF2_ERR_NOENT;
     }
     if (nf2_key_compare(&from->key, &to->key) == 0) {
         return 1;

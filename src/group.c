@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "group.h"
 
-#include "walked.h"
+#include "refs.h"
 
 /* ---- applying -------------------------------------------------------------------------------- */
 

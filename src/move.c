@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "move.h"
 
+#include "refs.h"
 #include "victims.h"
-#include "walked.h"
 
 #define STEP_PAGES 24u          /* copied in one step, */
 #define NEXT_PAGES 16u          /* and no other piece behind so many; */

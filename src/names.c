@@ -73,6 +73,16 @@ static int look_up(nf2_t *fs, struct nf2_found *found)
     return result > 0 ? nf2_entry_content(fs, &found->entry, &found->content) : result;
 }
 
+bool nf2_ends_with_name(const struct nf2_found *found)
+{
+    const char *behind = found->behind;
+
+    while (*behind == '/') {
+        behind++;
+    }
+    return *behind == '\0';
+}
+
 void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *body,
                  uint32_t length)
 {

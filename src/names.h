@@ -32,12 +32,12 @@ struct nf2_found {
  */
 int nf2_find(nf2_t *fs, const char *path, uint32_t within, struct nf2_found *found);
 
+/* Does the path end with the name? 'n/.' is no place for a new `n`. */
+bool nf2_ends_with_name(const struct nf2_found *found);
+
 /* The change that puts an entry of this name, with the rest of a long one in front of the body. */
 void nf2_op_name(struct nf2_op *op, const struct nf2_found *found, const void *body,
                  uint32_t length);
-
-/* The same of a path, made. */
-int nf2_put_name(nf2_t *fs, const char *path, const void *body, uint32_t length);
 
 /* The name that an entry with this key stands for. Of a short one there need be no entry. */
 int nf2_entry_name(nf2_t *fs, const struct nf2_key *key, const struct nf2_entry *entry, char *name);

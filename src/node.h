@@ -102,7 +102,7 @@ uint8_t *nf2_key_store(uint8_t *p, const struct nf2_key *key);
 
 extern const struct nf2_key nf2_key_lowest;     /* of all: it leads to the first leaf */
 
-/* entry.c: a record's front in the read window: it holds until the next read. */
+/* A record's front in the read window: it holds until the next read. */
 struct nf2_front {
     const uint8_t *bytes;
     uint32_t length;            /* of the record */

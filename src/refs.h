@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* refs.h - pieces of files as bytes, and which blocks the body of an entry refers to. */
+/*
+ * refs.h - pieces of files as bytes; which blocks the body of an entry refers to, and what a change
+ * owes to the walk that is on (sweep.h): what it puts behind the walk's cursor is marked at once.
+ */
 #ifndef NF2FS_CORE_REFS_H
 #define NF2FS_CORE_REFS_H
 
 #include "node.h"
+#include "space.h"
 
 #define NF2_PIECE_BYTES 13u     /* a stored piece has at most so many */
 #define NF2_LIST_BYTES (1u + NF2_LIST_MAX * NF2_PIECE_BYTES)
@@ -38,5 +42,16 @@ int nf2_refs_next(const nf2_t *fs, struct nf2_refs *refs, struct nf2_piece *piec
 
 /* How many blocks a piece touches, from piece->block on. */
 uint32_t nf2_piece_blocks(const nf2_t *fs, const struct nf2_piece *piece);
+
+/*
+ * Marks the blocks of a piece as used in every window, and takes their groups out of the victims.
+ */
+void nf2_walked_piece(nf2_t *fs, const struct nf2_piece *piece);
+
+/* Marks all pieces in the body of an entry. */
+int nf2_walked_body(nf2_t *fs, const struct nf2_key *key, const struct nf2_span *body);
+
+/* To be called before the changes are programmed. */
+int nf2_walked_barrier(nf2_t *fs, const struct nf2_op *ops, unsigned count);
 
 #endif

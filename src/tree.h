@@ -59,7 +59,7 @@ int nf2_tree_get(nf2_t *fs, const struct nf2_key *key, struct nf2_entry *entry);
 int nf2_tree_seek(nf2_t *fs, const struct nf2_key *key, enum nf2_seek how, struct nf2_entry *entry);
 
 /*
- * change.c: changes of one leaf: all or nothing, durable when it returns. NF2_SPANS_LEAVES: nothing
+ * Changes of one leaf: all or nothing, durable when it returns. NF2_SPANS_LEAVES: nothing
  * was done. The caller has seen to it that there are blocks for it.
  */
 int nf2_tree_change(nf2_t *fs, struct nf2_op *ops, unsigned count);
@@ -77,7 +77,7 @@ int nf2_tree_apply(nf2_t *fs, struct nf2_op *op);
 int nf2_tree_first_part(nf2_t *fs, struct nf2_op *range);
 
 /*
- * split.c: changes of the node of this level at the end of a way (by level, as in a path) that
+ * Changes of the node of this level at the end of a way (by level, as in a path) that
  * `lead` leads to; without any it is written anew. 1, or an error.
  */
 int nf2_tree_write(nf2_t *fs, const struct nf2_child *way, const struct nf2_key *lead,

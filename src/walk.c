@@ -2,8 +2,8 @@
 #include "walk.h"
 
 #include "move.h"
+#include "refs.h"
 #include "victims.h"
-#include "walked.h"
 
 /*
  * ---- marking
