@@ -250,7 +250,7 @@ static void child_op(struct rewrite *rewrite, int part)
 }
 
 /* One level up: 0, 1 if there is none, or an error. A root above two nodes begins empty. */
-static NF2_APART int go_up(nf2_t *fs, struct rewrite *rewrite)
+static int go_up(nf2_t *fs, struct rewrite *rewrite)
 {
     bool root = rewrite->level >= fs->root_level, joined = rewrite->sources == 2;
     struct nf2_iterator gap;

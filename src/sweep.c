@@ -321,9 +321,11 @@ static int walk_until(nf2_t *fs, bool (*enough)(const nf2_t *fs, uint32_t number
             result = NF2_ERR_NOSPC;
             break;
         }
-        int orphans = orphan_step(fs);
-        NF2_TRY(orphans);
-        if (orphans == 0) {
+        /* else what is not in the list any more would be found free again */
+        int orphans = nf2_bad_record(fs);
+        orphans = orphans == NF2_OK ? orphan_step(fs) : orphans;
+        NF2_TRY(orphans != NF2_NEED_SPACE ? orphans : NF2_OK);
+        if (orphans <= 0) {
             if (fs->walk_hard) { /* else space would be refused */
                 walk->joins = UINT8_MAX;
             }
