@@ -277,7 +277,7 @@ void nf2_journal_bad_done(nf2_t *fs, uint32_t block)
 
 /*
  * The claim that the log's next block comes from: where there is none for nodes, a free block
- * becomes it.
+ * becomes it; where the block for a turn failed and none is left, one that was freed.
  */
 static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
 {
@@ -285,11 +285,15 @@ static NF2_APART struct nf2_claim *next_claim(nf2_t *fs)
     uint32_t block = nodes->start;
 
     NF2_NEAR(nodes);
-    if (nodes->count == 0 && nf2_space_find(fs, 1, NF2_SPACE_RESTS, &block) > 0) {
-        nodes->start = (uint16_t)block;
-        nodes->erased = (uint8_t)nf2_space_erased(fs, block, 1);
-        nodes->count = 1;
-        nf2_space_take(fs, block, 1);
+    if (nodes->count == 0) {
+        bool found = nf2_space_find(fs, 1, NF2_SPACE_RESTS, &block) > 0;
+        if (found || (fs->root_next == fs->root_head && fs->freed_count > 0)) {
+            block = found ? block : fs->space.freed[--fs->freed_count];
+            nodes->start = (uint16_t)block;
+            nodes->erased = (uint8_t)(found ? nf2_space_erased(fs, block, 1) : 0);
+            nodes->count = 1;
+            nf2_space_take(fs, block, 1);
+        }
     }
     return nodes->count > 0 ? nodes : &fs->space.data;
 }

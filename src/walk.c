@@ -140,18 +140,9 @@ static int move_node(nf2_t *fs, const struct nf2_path *path)
 /* What a step came to. */
 enum { MOVED = 1, WANTED = 2, ENDED = 3 };
 
-/* Marks what the entry of a name at the cursor refers to. */
-static NF2_APART int mark_name(nf2_t *fs)
-{
-    struct nf2_entry entry;
-
-    NF2_TRY(nf2_tree_get(fs, &fs->walk.cursor, &entry));
-    return nf2_walked_body(fs, &fs->walk.cursor, &entry.body);
-}
-
 /*
- * What the entry at the cursor, or these, refer to lies in victims: it is moved; if there is
- * nothing to move after all, marked.
+ * What the entry at the cursor, or these, refer to lies in victims: it is moved; of a map, if there
+ * is nothing to move after all, marked. A name that no longer refers to any was read differently.
  */
 static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
 {
@@ -160,7 +151,7 @@ static int visit_wanted(nf2_t *fs, const struct nf2_wanted *wanted)
     }
     int moved = nf2_move(fs, &fs->walk.cursor, wanted);
     /* NOLINTNEXTLINE(clang-analyzer-*): visit_all() sets it */
-    NF2_TRY(moved == 0 && wanted->count == 0 ? mark_name(fs) : moved);
+    NF2_TRY(moved == 0 && wanted->count == 0 ? NF2_ERR_IO : moved);
     fs->walk_behind |= moved == 0 || NF2_BROKEN(NF2_FAULT_MOVED);
     return MOVED;
 }
