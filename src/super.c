@@ -33,8 +33,8 @@ static NF2_APART void describe(const nf2_t *fs, uint32_t *words)
 }
 
 /*
- * Takes an anchor that is newer than what is known. The most telling reason against it is kept in
- * `*result`.
+ * Takes an anchor that is newer than what is known, or the first one of this volume. Of others is
+ * kept in `*result` why the newest is not taken: a format erases it last.
  */
 static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
 {
@@ -44,17 +44,17 @@ static void consider(nf2_t *fs, uint32_t *words, uint32_t block, int *result)
     turn_words(words);
     int reason = words[VERSION] != own[VERSION] ? NF2_ERR_VERSION :
                  memcmp(words, own, VOLUME * sizeof *own) != 0 ? NF2_ERR_GEOMETRY : NF2_OK;
-    if (*result == NF2_OK && (reason != NF2_OK || words[SEQUENCE] <= own[SEQUENCE])) {
-        return; /* what a format found there and could not erase, or an older one */
+    bool newer = words[SEQUENCE] > own[SEQUENCE];
+    /* beside those of this volume there may be others, which a format could not erase */
+    if (*result == NF2_OK ? reason != NF2_OK || !newer : reason != NF2_OK && !newer) {
+        return;
     }
     *result = reason;
-    if (reason == NF2_OK) {
-        fs->root.super_sequence = words[SEQUENCE];
-        fs->super_block = (uint8_t)block;
-        fs->root.volume_id = words[VOLUME];
-        fs->root_head = words[HEAD];
-        fs->root_end = (uint16_t)words[EPOCH];
-    }
+    fs->root.super_sequence = words[SEQUENCE];
+    fs->super_block = (uint8_t)block;
+    fs->root.volume_id = words[VOLUME];
+    fs->root_head = words[HEAD];
+    fs->root_end = (uint16_t)words[EPOCH];
 }
 
 static int scan_super(nf2_t *fs, uint32_t block, int *result)
@@ -125,8 +125,7 @@ static NF2_APART int append(nf2_t *fs, uint32_t block, uint16_t *end)
     struct nf2_writer writer;
     uint32_t words[WORDS];
 
-    NF2_ASSERT(block < NF2_SUPER_BLOCKS && fs->root_head >= NF2_SUPER_BLOCKS &&
-               sizeof words == NF2_ANCHOR_BYTES);
+    NF2_ASSERT(block < NF2_SUPER_BLOCKS && sizeof words == NF2_ANCHOR_BYTES);
     describe(fs, words);
     turn_words(words);
     nf2_writer_begin(&writer, block, *end);

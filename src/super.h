@@ -9,7 +9,10 @@
 #include "log.h"
 #include "space.h"
 
-/* Finds the last anchor. Errors: BLANK, FOREIGN, VERSION, GEOMETRY, IO. */
+/*
+ * Finds the last anchor. Errors: BLANK, FOREIGN, VERSION, GEOMETRY, IO. Of a volume of another
+ * version or geometry, too, the last one's block and sequence are known then.
+ */
 int nf2_super_find(nf2_t *fs);
 
 /*

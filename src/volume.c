@@ -60,37 +60,42 @@ static int begin(nf2_t *fs)
 /* ---- format ---------------------------------------------------------------------------------- */
 
 /*
- * Erases the super blocks of an older volume, last the one that names the newest log: from here on
- * it does not mount. The new one goes on with its sequence, since a block that cannot be erased
+ * Erases the super blocks of a chip that was used, last the one that names the newest log. Before
+ * that an anchor that names none makes void what a cut erase may leave there: from here on the older
+ * volume does not mount. The new one goes on with its sequence, since a block that cannot be erased
  * keeps its anchors. It gets an id other than any there, so that stale logs are not taken for this
- * one's: what the super blocks begin with is taken in, or, where they name no volume, what each
- * block does. That ends in front of the check of an anchor or a CHECKPOINT, with which a CRC is the
- * same for all of them. Where there is no volume each is erased before its first anchor.
+ * one's: what each block begins with is taken in. That ends in front of the check of an anchor or a
+ * CHECKPOINT, with which a CRC is the same for all of them. On a blank chip each is erased before
+ * its first anchor, so that what a cut leaves is blank.
  */
 static int erase_super(nf2_t *fs)
 {
     struct nf2_root *root = &fs->root;
 
     NF2_NEAR(root);
-    bool older = nf2_super_find(fs) == NF2_OK;
-    uint32_t look = older ? NF2_SUPER_BLOCKS : fs->blocks;
+    bool used = nf2_super_find(fs) != NF2_ERR_BLANK;
+    uint32_t block = fs->super_block;
     fs->root_head = 0;
     fs->root_end = (uint16_t)nf2_log_bytes(fs); /* the log begins in another block */
     root->volume_id = 0x4E463246u;
-    for (uint32_t block = 0; block < look; block++) {
-        const uint8_t *old = nf2_peek(fs, block, 0, 24);
+    for (uint32_t i = 0; i < fs->blocks; i++) {
+        const uint8_t *old = nf2_peek(fs, i, 0, 24);
         if (old != NULL) {
             root->volume_id = nf2_crc(root->volume_id, old, 24);
         }
     }
-    for (unsigned i = NF2_SUPER_BLOCKS; i > 0; i--) {
-        fs->super_block = (uint8_t)nf2_super_behind(fs->super_block);
-        int result = older ? nf2_flash_erase(fs, fs->super_block, 1) : NF2_FAILED_BLOCK;
-        if (result == NF2_FAILED_BLOCK) {
-            root->super_end[fs->super_block] = UINT16_MAX;
-        } else {
-            NF2_TRY(result);
+    memset(root->super_end, 0xFF, sizeof root->super_end);
+    for (unsigned i = 0; used && i < NF2_SUPER_BLOCKS; i++) {
+        block = nf2_super_behind(block);
+        if (i == NF2_SUPER_BLOCKS - 1) {
+            (void)nf2_super_write(fs);
+            fs->broken = false; /* it may be the only one that is not bad */
         }
+        int result = nf2_flash_erase(fs, block, 1);
+        if (result == NF2_OK) {
+            root->super_end[block] = 0;
+        }
+        NF2_TRY(result != NF2_FAILED_BLOCK ? result : NF2_OK);
     }
     return NF2_OK;
 }
@@ -186,8 +191,8 @@ static int erase_rest(nf2_t *fs)
 }
 
 /*
- * Until the last CHECKPOINT the log names no root: a volume that was cut before does not mount. On
- * a blank chip it has one anchor by then, in the second super block, and the first one is blank.
+ * Until the last CHECKPOINT the log names no root: what was cut before that does not mount. On a
+ * blank chip the first super block stays blank until the second one has an anchor.
  */
 static int do_format(nf2_t *fs, int flags)
 {
@@ -197,25 +202,26 @@ static int do_format(nf2_t *fs, int flags)
     }
     fs->root.next_id = NF2_FIRST_ID;
     begin_space(fs);
-    NF2_TRY(erase_super(fs));
     fs->epoch = 12u << 12;      /* of number 0 */
+    NF2_TRY(erase_super(fs));
     NF2_TRY(nf2_journal_checkpoint(fs));
     NF2_TRY(write_root(fs));
     NF2_TRY(flags != 0 ? erase_rest(fs) : NF2_OK);
-    NF2_TRY(nf2_journal_close(fs));
     /* one without an anchor would be erased in a later call */
     for (unsigned others = NF2_SUPER_BLOCKS - 1; others > 0; others--) {
         NF2_TRY(nf2_super_write(fs));
     }
+    /* last: behind a cut anchor the log must tell of it */
+    NF2_TRY(nf2_journal_close(fs));
     /* a driver that does nothing is found here */
     return nf2_super_find(fs) == NF2_OK ? NF2_OK : NF2_ERR_IO;
 }
 
 /* ---- mount and unmount ----------------------------------------------------------------------- */
 
-static int usable(const nf2_t *fs, uint32_t block, int error)
+static int usable(const nf2_t *fs, uint32_t block)
 {
-    return nf2_space_usable(fs, block) ? NF2_OK : error;
+    return nf2_space_usable(fs, block) ? NF2_OK : NF2_ERR_BLANK;
 }
 
 static int do_mount(nf2_t *fs)
@@ -224,15 +230,11 @@ static int do_mount(nf2_t *fs)
 
     NF2_TRY(result == NF2_ERR_NOSPC ? NF2_ERR_GEOMETRY : result);
     NF2_TRY(nf2_super_find(fs));
-    NF2_TRY(usable(fs, fs->root_head, NF2_ERR_CORRUPT));
+    /* no log, or no root: a format was cut */
+    NF2_TRY(usable(fs, fs->root_head));
     NF2_TRY(nf2_journal_read(fs));
-    /*
-     * No root: a format was cut. Behind the first anchor on a chip a mount has 2 as the sequence;
-     * with more there was a volume before.
-     */
-    int cut = fs->root.super_sequence <= 2 ? NF2_ERR_BLANK : NF2_ERR_FOREIGN;
-    NF2_TRY(usable(fs, fs->root_node, cut));
-    NF2_TRY(usable(fs, fs->root_next, cut));
+    NF2_TRY(usable(fs, fs->root_node));
+    NF2_TRY(usable(fs, fs->root_next));
     bool waits = fs->group_at != 0 && !NF2_BROKEN(NF2_FAULT_REDO);
     fs->group_busy = waits ? NF2_GROUP_LATER : NF2_GROUP_NONE;
     fs->mark_window = fs->now_window;
@@ -267,6 +269,7 @@ static int leave(nf2_t *fs)
 static int do_unmount(nf2_t *fs)
 {
     int result = fs->writing != NULL ? fs->writing->leave(fs) : NF2_OK;
+    fs->files = NULL;           /* their handles are known no more */
     fs->mounted = false;
     return result;
 }

@@ -370,6 +370,53 @@ TEST(first_format_cut)
     }
 }
 
+/* Files and listings that are open at an unmount: the calls with them say so, and change nothing. */
+static void open_at_unmount(int flags)
+{
+    struct volume volume;
+    nf2_file_t file, reader;
+    nf2_dir_t dir;
+    struct nf2_dirent entry;
+    uint8_t buffer[NF2_PAGE_MAX], data[600] = { 1 };
+    bool writes = flags == NF2_MOUNT_RDWR;
+
+    volume_up(&volume, chip);
+    CHECK_EQ(put(&volume, "a", 5000, 1), NF2_OK);
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, flags), NF2_OK);
+    CHECK_EQ(nf2_open(&volume.fs, &reader, "a", NF2_O_RDONLY, NULL), NF2_OK);
+    CHECK_EQ(nf2_opendir(&volume.fs, &dir, "/"), NF2_OK);
+    CHECK_EQ(nf2_open(&volume.fs, &file, "a", writes ? NF2_O_RDWR : NF2_O_RDONLY, buffer), NF2_OK);
+    if (writes) {
+        CHECK_EQ(nf2_write(&volume.fs, &file, data, sizeof data), (int32_t)sizeof data);
+    }
+    CHECK_EQ(nf2_unmount(&volume.fs), NF2_OK);
+
+    uint64_t before = chip_changes(volume.flash);
+    CHECK_EQ(nf2_read(&volume.fs, &reader, data, sizeof data), NF2_ERR_BADF);
+    CHECK_EQ(nf2_seek(&volume.fs, &file, 0, NF2_SEEK_SET), NF2_ERR_BADF);
+    CHECK_EQ(nf2_tell(&volume.fs, &file), NF2_ERR_BADF);
+    CHECK_EQ(nf2_size(&volume.fs, &file), NF2_ERR_BADF);
+    CHECK_EQ(nf2_read(&volume.fs, &file, data, sizeof data), NF2_ERR_BADF);
+    CHECK_EQ(nf2_write(&volume.fs, &file, data, sizeof data), NF2_ERR_BADF);
+    CHECK_EQ(nf2_truncate(&volume.fs, &file, 0), NF2_ERR_BADF);
+    CHECK_EQ(nf2_preallocate(&volume.fs, &file, 9000), NF2_ERR_BADF);
+    CHECK_EQ(nf2_sync(&volume.fs, &file), NF2_ERR_BADF);
+    CHECK_EQ(nf2_close(&volume.fs, &file), NF2_ERR_BADF);
+    CHECK_EQ(nf2_close(&volume.fs, &reader), NF2_ERR_BADF);
+    CHECK_EQ(nf2_readdir(&volume.fs, &dir, &entry), NF2_ERR_BADF);
+    CHECK_EQ(chip_changes(volume.flash), before);
+    CHECK_EQ(nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR), NF2_OK);
+    CHECK(holds(&volume, "a", 5000, 1));
+    volume_down(&volume, true);
+}
+
+TEST(handles_end_with_the_unmount)
+{
+    open_at_unmount(NF2_MOUNT_RDWR);
+    open_at_unmount(NF2_MOUNT_RDONLY);
+}
+
 static void read_only_calls(struct volume *volume)
 {
     nf2_file_t file;
@@ -906,7 +953,8 @@ int main(void)
         RUN(format_again);
         RUN(format_cut);
         RUN(first_format_cut);
-        RUN(read_only);
+        RUN(handles_end_with_the_unmount);
+    RUN(read_only);
         RUN(figures);
         RUN(cut_and_left);
         RUN(budgets);

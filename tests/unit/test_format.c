@@ -89,23 +89,39 @@ TEST(super_blocks_erased)
     }
 }
 
-/* What was there before is there as it was, or no volume is. */
-static void check_cut_format(struct volume *volume)
+/* What was there before is there as it was, or the new one, or no volume is. */
+static bool is_old_or_new(struct volume *volume)
 {
     char name[16];
+    unsigned long wrong = check_state.failures;
+    int status = nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR);
 
-    if (nf2_mount(&volume->fs, &volume->config, NF2_MOUNT_RDWR) != NF2_OK) {
-        return;
+    if (status != NF2_OK) {
+        return CHECK(one_of(status, NF2_ERR_BLANK, NF2_ERR_FOREIGN, NF2_ERR_GEOMETRY));
     }
-    for (uint32_t i = 0; i < OLD_NAMES; i++) {
+    for (uint32_t i = entries(volume) == 0 ? OLD_NAMES : 0; i < OLD_NAMES; i++) {
         old_name(name, i);
         CHECK(holds(volume, name, size_now[i], seed_of[i]));
     }
     CHECK_EQ(nf2_check(&volume->fs, NULL, NULL), 0);
     (void)nf2_unmount(&volume->fs);
+    return check_state.failures == wrong;
 }
 
-/* A format is cut at one of its first operations; the next one is whole. */
+/* Power goes off at this operation of a format: is there one? */
+static bool cut_format(struct volume *volume, unsigned operation, unsigned how)
+{
+    struct vflash_cut cut = { .operation = operation, .byte = how * 577u % 4096u, .last_byte_mask = 0x5A, .seed = how };
+
+    cut.erase = (enum vflash_erase_cut)(how % 6);
+    vflash_cut_at(volume->flash, &cut);
+    int status = nf2_format(&volume->fs, &volume->config, NF2_FORMAT_QUICK);
+    vflash_cut_at(volume->flash, NULL);
+    vflash_power_on(volume->flash);
+    return status != NF2_OK;
+}
+
+/* A format is cut in any of its operations, and what a cut erase leaves is anything; the next one is whole. */
 TEST(cut_and_formatted_again)
 {
     struct volume volume;
@@ -113,19 +129,95 @@ TEST(cut_and_formatted_again)
     for (uint32_t writes = 100; writes < 1600; writes += 53) {
         use(&volume, writes);
         struct vflash_checkpoint *whole = vflash_save(volume.flash);
-        for (uint32_t at = 1; at <= 7; at++) {
-            struct vflash_cut cut = {.operation = at, .byte = 20, .erase = VFLASH_ERASE_UNTOUCHED};
-            vflash_cut_at(volume.flash, &cut);
-            CHECK(nf2_format(&volume.fs, &volume.config, NF2_FORMAT_QUICK) < 0);
-            vflash_power_on(volume.flash);
-            vflash_cut_at(volume.flash, NULL);
-            check_cut_format(&volume);
-            if (!is_new(&volume, NF2_FORMAT_QUICK)) {
-                printf("  after %u writes, cut in operation %u\n", (unsigned)writes, (unsigned)at);
+        unsigned at = 0;
+        for (bool right = true, is_cut = true; right && is_cut;) {
+            at++;
+            for (unsigned how = 0; how < 12 && right && is_cut; how++) {
+                is_cut = cut_format(&volume, at, writes + how);
+                right = !is_cut || is_old_or_new(&volume);
+                right = right && (how > 0 || is_new(&volume, NF2_FORMAT_QUICK));
+                if (!right) {
+                    printf("  after %u writes, cut %u in operation %u\n", (unsigned)writes, how, at);
+                }
+                vflash_restore(volume.flash, whole);
+            }
+        }
+        CHECK(at > 8);
+        vflash_release(whole);
+        volume_down(&volume, false);
+    }
+}
+
+/* The new volume is of another size: of the old one nothing was used before it was void. */
+TEST(cut_in_another_size)
+{
+    struct volume volume;
+
+    for (uint32_t writes = 100; writes < 1600; writes += 53) {
+        use(&volume, writes);
+        struct vflash_checkpoint *whole = vflash_save(volume.flash);
+        bool is_cut = true;
+        for (unsigned at = 1; is_cut; at++) {
+            volume.config.size -= 8 * BLOCK;
+            is_cut = cut_format(&volume, at, 0);
+            CHECK(!is_cut || is_old_or_new(&volume));
+            volume.config.size += 8 * BLOCK;
+            if (!is_old_or_new(&volume)) {
+                printf("  after %u writes, cut in operation %u\n", (unsigned)writes, at);
             }
             vflash_restore(volume.flash, whole);
         }
         vflash_release(whole);
+        volume_down(&volume, false);
+    }
+}
+
+/*
+ * The power goes off in three formats in a row of a chip that was blank, which is all that firmware formats: it is blank, or
+ * has a volume.
+ */
+TEST(blank_and_cut_thrice)
+{
+    struct volume volume;
+
+    for (unsigned number = 0; number < 12 * 12 * 12; number++) {
+        unsigned cuts[] = { number % 12, number / 12 % 12, number / 144 };
+        int status = NF2_ERR_BLANK;
+        volume_new(&volume, number % 2 ? "w25q80" : "tinyecc16");
+        for (unsigned i = 0; i < 3 && status == NF2_ERR_BLANK; i++) {
+            (void)cut_format(&volume, cuts[i] + 1, number + i);
+            status = nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR);
+        }
+        if (!CHECK(status == NF2_ERR_BLANK || status == NF2_OK)) {
+            printf("  cut in operations %u, %u, %u: %d\n", cuts[0] + 1, cuts[1] + 1, cuts[2] + 1, status);
+        }
+        volume_down(&volume, false);
+    }
+}
+
+/*
+ * A super block is bad, and a format of a blank chip is cut: what the format tore is never programmed again where units are
+ * programmed once.
+ */
+TEST(bad_super_block_and_cut)
+{
+    struct volume volume;
+
+    for (unsigned number = 0; number < 3 * 16 * 20; number++) {
+        volume_new(&volume, "tinyecc16");
+        vflash_break_block(volume.flash, number % 3, false);
+        (void)cut_format(&volume, number / 3 % 16 + 1, number / 48);
+        if (nf2_mount(&volume.fs, &volume.config, NF2_MOUNT_RDWR) == NF2_OK) {
+            for (uint32_t i = 0; i < 200; i++) {
+                CHECK_EQ(put(&volume, "file", 100, i), NF2_OK);
+                if (i % 4 == 0) {
+                    CHECK_EQ(volume_again(&volume, true), NF2_OK);
+                }
+            }
+        }
+        if (!CHECK_EQ(vflash_counts(volume.flash)->violations, 0)) {
+            printf("  super block %u, cut in operation %u\n", number % 3, number / 3 % 16 + 1);
+        }
         volume_down(&volume, false);
     }
 }
@@ -154,6 +246,9 @@ int main(void)
 {
     RUN(super_blocks_erased);
     RUN(cut_and_formatted_again);
+    RUN(cut_in_another_size);
+    RUN(blank_and_cut_thrice);
+    RUN(bad_super_block_and_cut);
     RUN(bad_super_block);
     return check_done();
 }
