@@ -99,11 +99,18 @@ struct rep_log {
     unsigned lost, mended;
     uint16_t last_doubt;        /* the last of these that may never have been finished */
     unsigned mended_heads;      /* pages of which a bit of the epoch was turned over */
+    /* while it is read: where, and the epoch there; that of the last record before the bad page */
+    struct repair *r;
+    uint32_t at;
+    uint16_t epoch, front_epoch;
+    bool tolerant;
 };
 
 enum rep_place { REP_RECORD = 1, REP_BLANK = 0, REP_INVALID = -1 };
 
 uint16_t rep_epoch_code(uint32_t number);
+/* From one epoch to a later one; their numbers come round. */
+static inline uint32_t rep_sessions(uint32_t from, uint32_t to) { return (to - from) & 0xFFFu; }
 /* The epoch of a page, with one bit turned over where that makes sense of its first record. */
 uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page);
 enum rep_place rep_record_at(struct repair *r, uint32_t block, uint32_t at, uint16_t epoch,

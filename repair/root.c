@@ -177,7 +177,7 @@ static bool guess_volume(struct repair *r)
  */
 static bool newer(const struct rep_state *a, const struct rep_state *b)
 {
-    uint32_t later = ((uint32_t)a->epoch - b->epoch) & 0xFFFu;
+    uint32_t later = rep_sessions(b->epoch, a->epoch);
 
     return later != 0 ? later < AHEAD :
                         rep_state32(a, NF2_STATE_ERASES) > rep_state32(b, NF2_STATE_ERASES);
@@ -244,7 +244,7 @@ static void settle(struct repair *r)
     struct rep_state *state = &r->state;
     uint16_t code = log->bad_epoch;
     bool later = log->bad && code == rep_epoch_code(code) &&
-                 (((uint32_t)code - state->epoch) & 0xFFFu) < AHEAD;
+                 rep_sessions(state->epoch, code) < AHEAD;
 
     state->clean = state->clean && !log->dirty_end;
     r->epoch = state->clean ? state->epoch : rep_epoch_code((later ? code : state->epoch) + 1u);
