@@ -59,7 +59,6 @@ struct rep_key {
     uint8_t length, bytes[NF2_KEY_MAX + 1];     /* one more, for the key behind a longest one */
 };
 int rep_key_compare(const void *a, const void *b);  /* also of structures that begin with a key */
-struct rep_key rep_key_system(uint8_t kind, uint32_t number);
 uint32_t rep_key_value(const struct rep_key *key);  /* the number that its last four bytes are */
 uint32_t rep_key_load(const uint8_t *p, uint32_t room, struct rep_key *key);    /* bytes, 0: none */
 uint32_t rep_varint(const uint8_t *p, uint32_t room, uint32_t *value);          /* the same */
@@ -116,7 +115,7 @@ uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page);
 enum rep_place rep_record_at(struct repair *r, uint32_t block, uint32_t at, uint16_t epoch,
                              struct rep_record *record);
 /* The record at a block's beginning, whose type and length must be these, mended where need be. */
-bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length, bool mend,
+bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length,
                       struct rep_record *record);
 uint32_t rep_record_next(const struct repair *r, const struct rep_record *record);
 /* `tolerant`: also what is behind damage. It stays until the next call. */
@@ -225,7 +224,6 @@ bool rep_is_orphan(const struct repair *r, uint32_t id);
 struct item {
     struct repair_item out;
     uint32_t id;                /* of a directory or a map */
-    uint32_t unchecked;         /* bytes without a check */
     uint8_t trust;              /* of the piece that can be trusted least */
     REP_LIST(struct rep_part) parts;
 };

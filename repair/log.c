@@ -142,13 +142,13 @@ uint16_t rep_page_epoch(struct repair *r, uint32_t block, uint32_t page)
     return stored;
 }
 
-bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length, bool mend,
+bool rep_record_first(struct repair *r, uint32_t block, uint8_t type, uint32_t length,
                       struct rep_record *record)
 {
     uint16_t epoch = rep_page_epoch(r, block, 0);
-    bool there = epoch != NF2_LOG_BLANK &&
+    bool there = epoch == rep_epoch_code(epoch) &&
                  (rep_record_at(r, block, NF2_PAGE_HEAD, epoch, record) == REP_RECORD ||
-                  (mend && record_mend(r, block, NF2_PAGE_HEAD, epoch, record)));
+                  record_mend(r, block, NF2_PAGE_HEAD, epoch, record));
 
     record->mended = there && (record->mended || epoch != rep_get16(rep_at(r, block, 0)));
     return there && record->type == type && record->length == length;

@@ -198,7 +198,7 @@ bool rep_node_read(struct repair *r, uint32_t block, uint32_t level, uint32_t ba
     struct rep_record head;
 
     *node = (struct rep_node){.block = block, .whole = true};
-    if (!rep_record_first(r, block, NF2_NODE_HEAD, NF2_NODE_HEAD_BYTES, true, &head)) {
+    if (!rep_record_first(r, block, NF2_NODE_HEAD, NF2_NODE_HEAD_BYTES, &head)) {
         return false;
     }
     const uint8_t *p = head.payload;

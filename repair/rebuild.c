@@ -47,11 +47,6 @@ uint32_t repair_read(const struct repair *r, unsigned item, uint32_t at, void *d
     return done;
 }
 
-uint32_t repair_unchecked(const struct repair *r, unsigned item)
-{
-    return r->items.list[item].unchecked;
-}
-
 /* ---- a new volume ---------------------------------------------------------------------------- */
 
 /*

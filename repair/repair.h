@@ -112,6 +112,7 @@ struct repair_item {
     enum nf2_type type;
     enum repair_state state;
     uint32_t size, lost;        /* bytes of a file, and of these lost */
+    uint32_t unchecked;         /* that no check covers: they are what lies there, right or wrong */
     bool lost_end;              /* there was more, or there may have been */
     bool left_out;              /* repair_write could not write it, for want of room */
 };
@@ -125,8 +126,6 @@ bool repair_lost_range(const struct repair *repair, unsigned item, unsigned numb
 /* Reads a file's bytes, zeros for what is lost; how many. */
 uint32_t repair_read(const struct repair *repair, unsigned item, uint32_t at, void *data,
                      uint32_t length);
-/* Bytes of a file that no check covers: they are what lies there, right or wrong. */
-uint32_t repair_unchecked(const struct repair *repair, unsigned item);
 /* The path of the directory (the root: "") or mapped file with this id, NULL: none. */
 const char *repair_path_of(const struct repair *repair, uint32_t id);
 

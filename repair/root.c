@@ -137,7 +137,7 @@ static bool read_log(struct repair *r, uint32_t block, bool tolerant, struct rep
 /* Of this volume, and with the copy of a GROUP that belongs to it. */
 static bool is_checkpoint(struct repair *r, uint32_t block, struct rep_record *record)
 {
-    return rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, false, record) &&
+    return rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, record) &&
            rep_get32(record->payload + NF2_STATE_VOLUME) == r->volume_id &&
            (!record->more || rep_log_read(r, block, false)->whole > 0);
 }
@@ -146,10 +146,10 @@ static bool is_checkpoint(struct repair *r, uint32_t block, struct rep_record *r
 static bool is_log(struct repair *r, uint32_t block, uint32_t *id)
 {
     struct rep_record record;
-    bool node = rep_record_first(r, block, NF2_NODE_HEAD, NF2_NODE_HEAD_BYTES, false, &record) &&
+    bool node = rep_record_first(r, block, NF2_NODE_HEAD, NF2_NODE_HEAD_BYTES, &record) &&
                 record.payload[0] == 'N' && rep_get24(record.payload + 2) == block;
-    bool there = node || rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, false,
-                                          &record);
+    bool there = node ||
+                 rep_record_first(r, block, NF2_ROOT_CHECKPOINT, NF2_STATE_BYTES, &record);
 
     *id = there ? rep_get32(record.payload + (node ? 5 : NF2_STATE_VOLUME)) : 0;
     return there;
@@ -169,18 +169,6 @@ static bool guess_volume(struct repair *r)
         }
     }
     return found;
-}
-
-/*
- * Is `a` of a later time? Erases are counted from CHECKPOINT to CHECKPOINT. Where a log goes on
- * without one it is found from the log before it: last_head.
- */
-static bool newer(const struct rep_state *a, const struct rep_state *b)
-{
-    uint32_t later = rep_sessions(b->epoch, a->epoch);
-
-    return later != 0 ? later < AHEAD :
-                        rep_state32(a, NF2_STATE_ERASES) > rep_state32(b, NF2_STATE_ERASES);
 }
 
 /* Does it lead to a whole node? What only looks like a root log is data of a file, perhaps. */
@@ -209,8 +197,8 @@ static uint32_t last_head(struct repair *r, uint32_t head)
     for (uint32_t i = 0; i < r->blocks && block < r->blocks && is_checkpoint(r, block, &first);
          i++) {
         const uint8_t *p = first.payload;
-        if (rep_get32(p + NF2_STATE_ERASES) < erases) {
-            break;
+        if (first.mended || rep_get32(p + NF2_STATE_ERASES) < erases) {
+            break; /* a mended one may be what a cut left */
         }
         last = block;
         erases = rep_get32(p + NF2_STATE_ERASES) + (p[NF2_STATE_SUSPECT] & 1u);
@@ -219,7 +207,11 @@ static uint32_t last_head(struct repair *r, uint32_t head)
     return last;
 }
 
-/* The newest root log of all blocks, if it is newer than `best`, with a tree. */
+/*
+ * The newest root log of all blocks, if it is newer than `best`, with a tree. Erases are counted
+ * from CHECKPOINT to CHECKPOINT. Where a log goes on without one it is found from the log before
+ * it: last_head.
+ */
 static bool search_log(struct repair *r, struct rep_state *best)
 {
     uint32_t before = best->head;
@@ -228,7 +220,9 @@ static bool search_log(struct repair *r, struct rep_state *best)
 
     for (uint32_t block = 0; block < r->blocks; block++) {
         if (is_checkpoint(r, block, &first) && read_log(r, block, true, &state) &&
-            (best->record == NULL || newer(&state, best)) && has_root(r, &state)) {
+            (best->record == NULL || rep_state32(&state, NF2_STATE_ERASES) >
+                                     rep_state32(best, NF2_STATE_ERASES)) &&
+            has_root(r, &state)) {
             *best = state;
         }
     }

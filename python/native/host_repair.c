@@ -67,7 +67,7 @@ const char *nf2h_repair_item(nf2h_repair *repair, unsigned index, uint64_t out[7
     out[3] = item->lost;
     out[4] = item->lost_end;
     out[5] = item->left_out;
-    out[6] = repair_unchecked(repair->repair, index);
+    out[6] = item->unchecked;
     return item->path;
 }
 
