@@ -230,9 +230,10 @@ struct item {
 /* Reads the map with the item's id; where it has none what is in the entry. */
 void rep_content_read(struct repair *r, const struct rep_entry *entry, struct item *item);
 
-struct note {
-    struct repair_note out;
+struct finding {
+    struct repair_finding out;
     struct rep_range keys;      /* they become texts when the names are known */
+    bool named;                 /* there are any */
 };
 
 /*
@@ -269,8 +270,8 @@ struct repair {
     uint32_t *places, places_room;  /* numbers of items, and 1, by their paths and ids */
     uint32_t lost_found;        /* the same of /lost+found */
     uint32_t torn[4096];        /* by epoch: block of an unfinished write, and 1 */
-    REP_LIST(struct repair_finding) findings;
-    REP_LIST(struct note) notes;
+    REP_LIST(struct finding) findings;
+    struct finding unkept;      /* the last one that is no part of them */
     unsigned wrong;
     bool lossy, left_out;
     struct repair_summary summary;
@@ -288,14 +289,12 @@ static inline bool rep_on_record(const struct repair *r, uint32_t block, uint8_t
     return (r->record[block] & what) != 0;
 }
 
-/* `text` as for printf; its numbers are %u. */
-void rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t offset,
-              uint32_t number, uint32_t id, const char *text, ...)
+/* `text` as for printf; its numbers are %u. What it returns may be given names, until the next. */
+struct finding *rep_find(struct repair *r, enum repair_kind kind, uint32_t block, uint32_t offset,
+                         uint32_t number, uint32_t id, const char *text, ...)
     __attribute__((format(printf, 7, 8)));
 #define REP_FIND_AT(r, kind, entry, number, ...) \
     rep_find(r, kind, (entry)->block, (entry)->at, number, (entry)->key.id, __VA_ARGS__)
-void rep_note(struct repair *r, enum repair_note_kind kind, uint32_t block, uint32_t number,
-              const struct rep_key *from, const struct rep_key *below);     /* NULL: none */
 /* What is wrong with a log. `damage`: the first place of it, 0: none. */
 void rep_log_report(struct repair *r, const struct rep_log *log, enum repair_kind kind, uint32_t id,
                     uint32_t damage);

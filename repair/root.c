@@ -331,7 +331,6 @@ static uint32_t find_head(struct repair *r, struct anchor *anchor, bool *led)
             rep_find(r, REPAIR_ANCHOR, anchor->block, 0, head, 0,
                      "A newer root log is in block %u, and nothing leads to it: a mount takes "
                      "older contents, or none.", head);
-            rep_note(r, REPAIR_NOTE_SUPER, head, 0, NULL, NULL);
         }
     }
     return head;
@@ -348,7 +347,6 @@ bool rep_root_find(struct repair *r)
     } else {
         rep_find(r, REPAIR_ANCHOR, 0, 0, 0, 0,
                  "No anchor is left: nothing says where the root log is.");
-        rep_note(r, REPAIR_NOTE_SUPER, REP_NONE, 0, NULL, NULL);
         if (anchor.other_format || !guess_volume(r)) {
             return false;
         }
@@ -357,10 +355,6 @@ bool rep_root_find(struct repair *r)
     r->state.next = REP_NONE;
     r->summary.log_read = head != REP_NONE && use_head(r, head) &&
                           (led || (anchor.record == NULL && is_last(r)));
-    if (!r->summary.log_read) {
-        rep_note(r, REPAIR_NOTE_META, head, head != REP_NONE ? r->log.torns + r->state.broken : 0,
-                 NULL, NULL);
-    }
     report_supers(r, &anchor);
     return true;
 }

@@ -141,10 +141,8 @@ static void look_at(struct repair *repair, bool anew)
     uint64_t sum = 0;
 
     for (unsigned i = 0; i < repair_findings(repair); i++) {
-        sum += strlen(repair_finding(repair, i)->text);
-    }
-    for (unsigned i = 0; i < repair_notes(repair); i++) {
-        sum += repair_note(repair, i)->from != NULL ? strlen(repair_note(repair, i)->from) : 0;
+        const struct repair_finding *finding = repair_finding(repair, i);
+        sum += strlen(finding->text) + (finding->from != NULL ? strlen(finding->from) : 0) + (finding->to != NULL ? strlen(finding->to) : 0);
     }
     for (uint32_t block = 0; block < CHIP_SIZE / 4096u; block++) {
         sum += (uint64_t)repair_block_use(repair, block);
