@@ -96,7 +96,7 @@ struct rep_log {
     unsigned torns;
     /* read in spite of damage: places without a record; records of which a bit was turned over */
     unsigned lost, mended;
-    uint16_t last_doubt;        /* the last of these that may never have been finished */
+    uint16_t last_lost;         /* the last of these places */
     unsigned mended_heads;      /* pages of which a bit of the epoch was turned over */
     /* while it is read: where, and the epoch there; that of the last record before the bad page */
     struct repair *r;
@@ -170,7 +170,7 @@ struct rep_node {
     uint16_t last_epoch;        /* of the last record */
     bool whole;                 /* as the core reads it, all is in order */
     unsigned lost;              /* places where records are lost */
-    bool lost_tail;             /* some are lost among the changes, or in doubt */
+    bool lost_tail;             /* some are lost among the changes */
     bool base_whole;            /* none is lost of its sorted part */
 };
 

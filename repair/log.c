@@ -279,14 +279,13 @@ static void take(struct rep_log *log, struct rep_record record)
     }
     log->whole = record.more ? log->whole : log->records.count;
     log->mended += record.mended;
-    log->last_doubt = record.mended && !log->r->state.clean ? record.at : log->last_doubt;
     log->at = end;
 }
 
 static void note_lost(struct rep_log *log, uint32_t at)
 {
     log->lost++;
-    log->last_doubt = (uint16_t)at;
+    log->last_lost = (uint16_t)at;
 }
 
 /* Behind damage: the record with a bit turned over, or the page's next place with a valid one. */

@@ -172,7 +172,7 @@ static size_t read_log(struct repair *r, struct rep_node *node, uint32_t said, b
               "The sorted part of this node does not end where its parent says.");
     }
     node->lost = rep_max(log->lost, short_base);
-    node->lost_tail = log->last_doubt >= end;
+    node->lost_tail = log->last_lost >= end;
     return base;
 }
 

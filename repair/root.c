@@ -3,7 +3,6 @@
 #include "inside.h"
 
 #define GROUP_MOST 1100u        /* bytes of a log that the longest GROUP takes */
-#define AHEAD 2048u             /* epochs: a number that is more than that behind is older */
 
 struct anchor {
     const uint8_t *record;      /* the one that counts, NULL: there is none */
@@ -234,14 +233,11 @@ static bool search_log(struct repair *r, struct rep_state *best)
 /* A mount's view of the log that was read: FORMAT.md, section 9. */
 static void settle(struct repair *r)
 {
-    const struct rep_log *log = &r->log;
     struct rep_state *state = &r->state;
-    uint16_t code = log->bad_epoch;
-    bool later = log->bad && code == rep_epoch_code(code) &&
-                 rep_sessions(state->epoch, code) < AHEAD;
 
-    state->clean = state->clean && !log->dirty_end;
-    r->epoch = state->clean ? state->epoch : rep_epoch_code((later ? code : state->epoch) + 1u);
+    /* a session that was cut in its first CHECKPOINT counts in the number, but wrote nothing else */
+    state->clean = state->clean && !r->log.dirty_end;
+    r->epoch = state->clean ? state->epoch : rep_epoch_code(state->epoch + 1u);
     r->epoch_known = true;
     r->never_cut = r->doubted ||
                    (state->clean && rep_state16(state, NF2_STATE_UNCLEAN) == 0 &&
