@@ -144,10 +144,8 @@ bool repair_clean(const struct repair *repair);
 /*
  * Writes all into an empty volume, what can be trusted most first. `page`: a page buffer. What
  * there is no room for is left out (see repair_item). On an error `*failed` is the item's number.
- * `scattered`: not in the order of names. Either order may fill the tree better: where something
- * was left out the other one is worth a try, in a volume that is empty again.
  */
-int repair_write(struct repair *repair, nf2_t *fs, void *page, bool scattered, unsigned *failed);
+int repair_write(struct repair *repair, nf2_t *fs, void *page, unsigned *failed);
 /* Compares a mounted volume with what was written: 0, or the first error (CORRUPT: it differs). */
 int repair_verify(const struct repair *repair, nf2_t *fs, unsigned *failed);
 

@@ -193,7 +193,7 @@ const char *nf2h_repair_path(nf2h_repair *repair, uint32_t id);
 
 /* Writes all into an empty volume that is mounted for writing; items that there is no room for are
    marked. And: compares. */
-int nf2h_repair_write(nf2h_repair *repair, nf2h_image *image, int scattered, char *message, size_t message_size);
+int nf2h_repair_write(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size);
 int nf2h_repair_verify(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size);
 
 /* cdef end */

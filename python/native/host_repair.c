@@ -133,11 +133,11 @@ static int say_where(nf2h_repair *repair, int result, unsigned failed, char *mes
     return result;
 }
 
-int nf2h_repair_write(nf2h_repair *repair, nf2h_image *image, int scattered, char *message, size_t message_size)
+int nf2h_repair_write(nf2h_repair *repair, nf2h_image *image, char *message, size_t message_size)
 {
     uint8_t page[NF2_PAGE_MAX];
     unsigned failed = 0;
-    int result = repair_write(repair->repair, &image->fs, page, scattered != 0, &failed);
+    int result = repair_write(repair->repair, &image->fs, page, &failed);
     return say_where(repair, result, failed, message, message_size);
 }
 

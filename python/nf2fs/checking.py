@@ -356,9 +356,10 @@ def _rebuild(report: Report, target: str) -> None:
         shutil.copyfile(report.source, target)  # what lies outside of the volume stays
         image = library.open_image(report.chip.source, target, False)
         try:
-            if left_out := _write(repair, image, False):
-                if _write(repair, image, True) > left_out:
-                    _write(repair, image, False)
+            image.format(True)
+            image.mount(False)
+            repair.write(image)
+            image.unmount()
             image.flush()
             image.mount(True)
             repair.verify(image)
@@ -368,15 +369,6 @@ def _rebuild(report: Report, target: str) -> None:
         _take_over(report, repair)
     finally:
         repair.close()
-
-
-def _write(repair: native.Repair, image: native.Image, scattered: bool) -> int:
-    """All into an empty volume; how much was left out. Neither order needs less room always."""
-    image.format(True)
-    image.mount(False)
-    left_out = repair.write(image, scattered)
-    image.unmount()
-    return left_out
 
 
 def _prove(report: Report, path: str) -> None:

@@ -563,19 +563,18 @@ class Repair:
         path = self.c.nf2h_repair_path(self.handle, number)
         return None if path == self.ffi.NULL else self.library._text(path) or "/"
 
-    def write(self, image: Image, scattered: bool) -> int:
-        """Writes all into an empty volume that is mounted for writing; how much was left out."""
-        self._over(self.c.nf2h_repair_write, image, scattered)
-        return sum(item.left_out for item in self.items())
+    def write(self, image: Image) -> None:
+        """Writes all into an empty volume that is mounted for writing."""
+        self._over(self.c.nf2h_repair_write, image)
 
     def verify(self, image: Image) -> None:
         """Compares a mounted volume with what was written into it."""
         self._over(self.c.nf2h_repair_verify, image)
 
-    def _over(self, function, image: Image, *how: bool) -> None:
+    def _over(self, function, image: Image) -> None:
         message = self.ffi.new("char[]", MESSAGE_SIZE)
         self.library.raise_on_error(
-            function(self.handle, image.handle, *how, message, MESSAGE_SIZE),
+            function(self.handle, image.handle, message, MESSAGE_SIZE),
             self.library._text(message) or None,
         )
 

@@ -125,8 +125,7 @@ static void write_anew(struct repair *repair)
     unsigned failed;
 
     volume_begin(&volume);
-    bool scattered = repair_count(repair) % 2 != 0;
-    if (repair_write(repair, &volume.fs, volume.page, scattered, &failed) == NF2_OK && repair_verify(repair, &volume.fs, &failed) != NF2_OK) {
+    if (repair_write(repair, &volume.fs, volume.page, &failed) == NF2_OK && repair_verify(repair, &volume.fs, &failed) != NF2_OK) {
         fprintf(stderr, "item %u of the new volume is not what was read\n", failed);
         abort();
     }
