@@ -7,7 +7,6 @@
 struct anchor {
     const uint8_t *record;      /* the one that counts, NULL: there is none */
     uint32_t block;
-    bool other_format;
     bool due;                   /* none names the last log, in which nothing was done */
     struct rep_log logs[NF2_SUPER_BLOCKS];      /* without their records */
 };
@@ -23,18 +22,15 @@ static void read_anchor(struct repair *r, uint32_t block, const struct rep_recor
                         struct anchor *best)
 {
     const uint8_t *p = record->payload;
-    bool whole = record->type == NF2_SUPER_ANCHOR && record->length > NF2_ANCHOR_VERSION &&
-                 rep_get32(p) == NF2_MAGIC;
-    bool own = whole && record->length >= NF2_ANCHOR_BYTES &&
+    bool own = record->type == NF2_SUPER_ANCHOR && record->length >= NF2_ANCHOR_BYTES &&
+               rep_get32(p) == NF2_MAGIC &&
                rep_get32(p + NF2_ANCHOR_VERSION) == NF2_FORMAT_VERSION &&
                rep_get32(p + NF2_ANCHOR_BLOCKS) == r->blocks &&
                rep_get32(p + NF2_ANCHOR_GEOMETRY) == r->block_size + NF2_LOG_PAGE + r->unit;
 
-    best->other_format = best->other_format || (whole && p[4] != NF2_FORMAT_VERSION);
     if (!own) {
-        rep_find(r, REPAIR_ANCHOR, block, record->at, 0, 0,
-                 whole ? "This anchor is that of another format version or chip." :
-                         "This record of a super block is no anchor.");
+        rep_find(r, REPAIR_ANCHOR, block, record->at, 0, 0, "This record of a super block is no "
+                 "anchor, or that of another format version or chip.");
     } else if (best->record == NULL ||
                rep_get32(p + NF2_ANCHOR_SEQUENCE) > anchor32(best, NF2_ANCHOR_SEQUENCE)) {
         best->record = p;
@@ -235,7 +231,7 @@ static void settle(struct repair *r)
 {
     struct rep_state *state = &r->state;
 
-    /* a session that was cut in its first CHECKPOINT counts in the number, but wrote nothing else */
+    /* a session that was cut in its first CHECKPOINT does not count: it wrote nothing else */
     state->clean = state->clean && !r->log.dirty_end;
     r->epoch = state->clean ? state->epoch : rep_epoch_code(state->epoch + 1u);
     r->epoch_known = true;
@@ -343,7 +339,7 @@ bool rep_root_find(struct repair *r)
     } else {
         rep_find(r, REPAIR_ANCHOR, 0, 0, 0, 0,
                  "No anchor is left: nothing says where the root log is.");
-        if (anchor.other_format || !guess_volume(r)) {
+        if (!guess_volume(r)) {
             return false;
         }
     }
